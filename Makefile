@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The verbs of the suite. Thin on purpose: kbuild builds the modules (Kbuild),
+# each tool has a Makefile, `python3 -m testbed` runs everything else.
+# No verb loads a module into the running kernel.
+
+KERNELRELEASE	?= $(shell uname -r)
+KDIR		?= /lib/modules/$(KERNELRELEASE)/build
+DESTDIR		?=
+PREFIX		?= /usr/local
+LINT_SERIES	?=
+LINT_STEPS	?=
+ARGS		?=
+PYTEST_ARGS	?=
+
+# A relative KDIR means relative to here, also after make -C.
+kdir		:= $(abspath $(KDIR))
+ifndef LBE_VERSION
+LBE_VERSION	:= $(shell scripts/version)
+endif
+export LBE_VERSION DESTDIR PREFIX
+
+# kbuild's own default where ARCH is not given.
+kbuild		= $(MAKE) -C $(kdir) M=$(CURDIR) $(if $(ARCH),ARCH=$(ARCH))
+tool-dirs	:= $(patsubst %/Makefile,%,$(wildcard tools/*/Makefile))
+python		= python=$$(scripts/venv) && exec "$$python"
+
+.DEFAULT_GOAL := help
+.PHONY: help modules tools demo check check-fast lint bench report install uninstall clean
+
+help:
+	@echo 'Less-than-best-effort transport for Linux, version $(LBE_VERSION)'
+	@echo
+	@echo 'See it (needs neither root nor modules; kernels run in user mode):'
+	@echo '  make demo        a background transfer steps aside: table, picture; at most 10 min the'
+	@echo '                   first time (it fetches and builds a kernel), then under 30 s'
+	@echo '  make check       all tests: host arithmetic, harness, KUnit, scenarios'
+	@echo '  make check-fast  those that need no kernel'
+	@echo '  make bench       every experiment, with the papers'\'' figures beside ours'
+	@echo '  make report      the tables and plots of the last results again'
+	@echo
+	@echo 'Build it for a kernel:'
+	@echo '  make modules     all modules, in place; for the running kernel, or'
+	@echo '                   KDIR=<build folder of 6.1, 6.12 or 7.2>  [ARCH=um for a user-mode one]'
+	@echo '  make tools       library, command line, tc plugin'
+	@echo '  make install     modules into updates/lbe, tools under PREFIX ($(PREFIX)); loads nothing'
+	@echo '  make uninstall   takes away what install put there; same KDIR, PREFIX, DESTDIR'
+	@echo '  make clean       what was built here; the cache (kernels, Python) stays'
+	@echo
+	@echo 'Work on it:'
+	@echo '  make lint        checkpatch, sparse, W=1, shellcheck, ruff, house rules'
+	@echo '                   LINT_STEPS="ruff spdx" picks steps, LINT_SERIES="6.1 7.2" adds kernels'
+	@echo
+	@echo 'More words for a command: ARGS="--seed 7" (demo, bench, report), PYTEST_ARGS="-k name" (check).'
+	@echo 'The cache is $$LBE_CACHE, else $$XDG_CACHE_HOME/lbe, else ~/.cache/lbe.'
+	@echo 'Missing packages are installed by apt as root or through sudo, else named in one line;'
+	@echo 'LBE_NO_DEPS=1 leaves the machine as it is.'
+
+modules:
+	@test -e $(kdir)/Makefile || { \
+		echo 'modules: no kernel build folder at $(kdir): install linux-headers-$(KERNELRELEASE), or say KDIR=<folder>' >&2; \
+		exit 1; }
+	$(kbuild) modules
+
+tools:
+	@scripts/deps tools
+	@test -n '$(tool-dirs)' || { echo 'tools: no Makefile under tools/' >&2; exit 1; }
+	@set -e; for dir in $(tool-dirs); do $(MAKE) -C $$dir; done
+
+demo:
+	@scripts/deps kernel testbed
+	@$(python) -m testbed demo $(ARGS)
+
+check:
+	@scripts/deps kernel testbed tools lint
+	@$(python) -m pytest --tiers=host,harness,kunit,scenario $(PYTEST_ARGS)
+
+check-fast:
+	@scripts/deps compiler testbed lint
+	@$(python) -m pytest --tiers=host,harness $(PYTEST_ARGS)
+
+lint:
+	@scripts/deps kernel lint
+	@$(python) scripts/lint.py $(addprefix --series ,$(LINT_SERIES)) $(LINT_STEPS)
+
+bench:
+	@scripts/deps kernel testbed
+	@$(python) -m testbed bench $(ARGS)
+
+report:
+	@$(python) -m testbed report $(ARGS)
+
+# An installed kernel has no use for the KUnit modules: they are left out.
+release = $$(cat $(kdir)/include/config/kernel.release)
+install:
+	@$(MAKE) modules CONFIG_KUNIT=
+	@$(if $(tool-dirs),$(MAKE) tools)
+	$(kbuild) CONFIG_KUNIT= INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates/lbe DEPMOD=true modules_install
+	@scripts/install install "$(release)"
+
+uninstall:
+	@scripts/install uninstall "$(release)"
+
+# kbuild's clean wants a kernel; this one does not.
+clean:
+	@find . -name .git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+		-o -name '.*.cmd' -o -name '*.o.d' -o -name 'modules.order' -o -name 'Module.symvers' \
+		-o -name '.module-common.o' \) -type f -exec rm -f {} +
+	@set -e; for dir in $(tool-dirs); do $(MAKE) -s -C $$dir clean; done

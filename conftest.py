@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What every test of the suite shares: its tier, and what counts as green.
+
+Tiers, in the order in which they run (the cheap ones first):
+
+    host      arithmetic headers and tools, compiled for this machine
+    harness   the testbed and the build themselves
+    kunit     KUnit suites inside the user-mode kernel
+    scenario  flows between nodes inside the user-mode kernel
+
+A test without a tier marker is `harness` under testbed/ and scripts/, else
+`host`. With --tiers=a,b only those run, and each must hold at least one test:
+a tier that lost its tests is a failure, not a pass. So is a skipped test.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+TIERS = ("host", "harness", "kunit", "scenario")
+OWN_TESTS = ("testbed", "scripts")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--tiers",
+        metavar="A,B",
+        help=f"run these tiers only, and fail if one of them has no test ({', '.join(TIERS)})",
+    )
+
+
+def wanted_tiers(config: pytest.Config) -> tuple[str, ...]:
+    """The tiers named by --tiers, or () where it was not given."""
+    given = config.getoption("--tiers")
+    tiers = tuple(given.split(",")) if given is not None else ()
+    for tier in tiers:
+        if tier not in TIERS:
+            raise pytest.UsageError(f"--tiers={given}: '{tier}' is none of {', '.join(TIERS)}")
+    return tiers
+
+
+def tier_of(item: pytest.Item) -> str:
+    """The tier of a test; gives it the marker where it has none."""
+    marked = [tier for tier in TIERS if item.get_closest_marker(tier)]
+    if len(marked) > 1:
+        raise pytest.UsageError(f"{item.nodeid}: more than one tier: {', '.join(marked)}")
+    if marked:
+        return marked[0]
+    folder = item.path.relative_to(ROOT).parts[0]
+    tier = "harness" if folder in OWN_TESTS else "host"
+    item.add_marker(tier)
+    return tier
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    wanted = wanted_tiers(config)
+    tiers = {item: tier_of(item) for item in items}
+    items.sort(key=lambda item: TIERS.index(tiers[item]))  # stable: keeps the order within a tier
+    if not wanted:
+        return
+    dropped = [item for item in items if tiers[item] not in wanted]
+    items[:] = [item for item in items if tiers[item] in wanted]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+    # A choice by -k, -m or path is the caller's own; the promise is about the whole.
+    narrowed = config.option.keyword or config.option.markexpr or config.args_source.name == "ARGS"
+    for tier in wanted:
+        if not narrowed and tier not in tiers.values():
+            raise pytest.UsageError(f"the tier '{tier}' has no test at all: that is no pass")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and reporter.stats.get("skipped") and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """A line a tier: how many passed, failed, were skipped, and the time they took."""
+    count: Counter[tuple[str, str]] = Counter()
+    seconds: Counter[str] = Counter()
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            tier = next((tier for tier in TIERS if tier in getattr(report, "keywords", {})), None)
+            if tier:
+                count[tier, outcome] += 1
+                seconds[tier] += report.duration
+    if not count:
+        return
+    terminalreporter.section("tiers")
+    terminalreporter.write_line(f"{'tier':10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>10}")
+    for tier in TIERS:
+        if seconds[tier] or any(key[0] == tier for key in count):
+            failed = count[tier, "failed"] + count[tier, "error"]
+            terminalreporter.write_line(
+                f"{tier:10}{count[tier, 'passed']:8}{failed:8}{count[tier, 'skipped']:9}{seconds[tier]:10.1f}"
+            )
+    skipped = sum(number for (_, outcome), number in count.items() if outcome == "skipped")
+    if skipped:
+        terminalreporter.write_line(f"{skipped} skipped: a test that does not run proves nothing, so this is red")

@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The house's style, checked: `make lint`, or scripts/lint.py [STEP...].
+
+Each step has a name, prints its time and the lines that fail, and stands alone.
+A step that finds no file to look at fails: it would prove nothing.
+
+Kernel sources and builds come from the testbed's cache. The environment may name
+others: LBE_CHECKPATCH=path of checkpatch.pl, LBE_KDIR_6_12=build folder of 6.12
+(and so on for other series).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MAIN_SERIES = "6.12"
+ALL_SERIES = ("6.1", "6.12", "7.2")
+
+# Files whose format has no comment, or whose words are not ours.
+NO_COMMENT = {".json", ".log", ".png", ".svg", ".npz", ".npy", ".bin"}
+NOT_OURS = {"LICENSE", "VERSION"}
+
+# C that runs in user space; the rest is kernel code.
+USER_C = re.compile(r"^(tools|testbed|scripts)/|/tests/host")
+
+# checkpatch in general: LINUX_VERSION_CODE has a step of its own that knows compat.h.
+KERNEL_IGNORE = ("LINUX_VERSION_CODE",)
+# checkpatch types that send the reader to kernel headers, which user space lacks.
+USER_IGNORE = (
+    *KERNEL_IGNORE,
+    "AVOID_EXTERNS",
+    "PREFER_DEFINED_ATTRIBUTE_MACRO",
+    "PREFER_FALLTHROUGH",
+    "PREFER_KERNEL_TYPES",
+    "SSCANF_TO_KSTRTO",
+    "STRCPY",
+    "STRLCPY",
+    "STRNCPY",
+    "VOLATILE",
+)
+
+# Written so that this file does not match its own patterns.
+MARKS = r"TO[D]O|FIX[M]E|X[X]X|NotImplemented[E]rror"
+SKIPS = r"pytest\.(skip|importor[s]kip|mark\.(skip|xfail))|[k]unit_skip"
+VERSIONS = r"LINUX_VERSION_[C]ODE|KERNEL_VERSION[(]"
+PATHS = r"(?<![\w.-])/(w[o]rk|r[o]ot|f[a]rm|tmp/k)/"
+HOSTS = r"\b(deb|ftp[\w.]*|security|snapshot|archive)\.(deb[i]an|ub[u]ntu)\.(org|com)|\b(pyp[i]|python[h]osted|crate[s])\.(org|io)"
+
+
+class Refused(Exception):
+    """A step could not be run at all; the text says why."""
+
+
+@dataclass
+class Tree:
+    """The files under check and the kernels to check them against."""
+
+    root: Path
+    series: tuple[str, ...] = ()
+    copies: dict[str, Path] = field(default_factory=dict)
+
+    @cached_property
+    def files(self) -> list[str]:
+        """All files of the tree, relative; what git ignores is not one of them."""
+        listing = subprocess.run(
+            ["git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", "-z"],
+            cwd=self.root, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if listing.returncode == 0:
+            names = [name for name in listing.stdout.split("\0") if name]
+        else:  # a tarball
+            names = [str(path.relative_to(self.root)) for path in self.root.rglob("*")]
+        return sorted(name for name in names if (self.root / name).is_file())
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The text of every file that is text, LICENSE and VERSION aside."""
+        texts = {}
+        for name in self.files:
+            content = (self.root / name).read_bytes()
+            if name not in NOT_OURS and b"\0" not in content[:8000]:
+                texts[name] = content.decode("utf-8", "replace")
+        return texts
+
+    def ending(self, *suffixes: str) -> list[str]:
+        return some([name for name in self.files if name.endswith(suffixes)], f"*{' *'.join(suffixes)}")
+
+    def scripts_of(self, *shells: str) -> list[str]:
+        """Files that a shell reads, by name or by first line."""
+        shebang = re.compile(rf"#!\s*(/usr)?/bin/(env )?({'|'.join(shells)})\b")
+        return [
+            name for name, text in self.texts.items()
+            if name.endswith(tuple(f".{shell}" for shell in shells)) or shebang.match(text)
+        ]  # fmt: skip
+
+
+def some(files: list[str], what: str) -> list[str]:
+    """The list itself; Refused where it is empty."""
+    if not files:
+        raise Refused(f"no file to look at ({what})")
+    return files
+
+
+def run(command: list[str | Path], cwd: Path) -> subprocess.CompletedProcess[str]:
+    if shutil.which(command[0]) is None:
+        raise Refused(f"{command[0]} is not installed")
+    return subprocess.run(
+        [str(word) for word in command], cwd=cwd, text=True, check=False, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "LC_ALL": "C"},
+    )  # fmt: skip
+
+
+def grep(tree: Tree, pattern: str, names: Iterable[str]) -> list[str]:
+    """file:line: text for each line that matches."""
+    regex = re.compile(pattern)
+    return [
+        f"{name}:{number}: {line.strip()[:120]}"
+        for name in names
+        for number, line in enumerate(tree.texts[name].splitlines(), 1)
+        if regex.search(line)
+    ]
+
+
+# -- house rules -----------------------------------------------------------------------------
+
+
+def check_spdx(tree: Tree) -> list[str]:
+    """Every file that can carry a comment names its licence in the first lines."""
+    names = some([n for n in tree.texts if Path(n).suffix not in NO_COMMENT], "text files")
+    return [
+        f"{name}:1: no SPDX-License-Identifier: GPL-2.0 in the first five lines"
+        for name in names
+        if tree.texts[name].strip()
+        and not any("SPDX-License-Identifier: GPL-2.0" in line for line in tree.texts[name].splitlines()[:5])
+    ]
+
+
+def check_versions(tree: Tree) -> list[str]:
+    """Only compat.h knows kernel versions."""
+    names = tree.ending(".c", ".h")
+    return grep(tree, VERSIONS, (name for name in names if name != "include/lbe/compat.h"))
+
+
+def check_marks(tree: Tree) -> list[str]:
+    """Nothing unfinished, no test that does not run."""
+    names = some([n for n in tree.texts if Path(n).suffix not in NO_COMMENT], "text files")
+    return grep(tree, f"{MARKS}|{SKIPS}", names)
+
+
+def check_places(tree: Tree) -> list[str]:
+    """No path of one machine, no package host."""
+    names = some(list(tree.texts), "text files")
+    return grep(tree, f"{PATHS}|{HOSTS}", names)
+
+
+def check_links(tree: Tree) -> list[str]:
+    """Relative links between our pages lead somewhere."""
+    failures = []
+    for name in tree.ending(".md"):
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", tree.texts[name]):
+            if "://" not in target and not (tree.root / name).parent.joinpath(target).exists():
+                failures.append(f"{name}: link to {target}, which is not there")
+    return failures
+
+
+# -- tools on sources --------------------------------------------------------------------------
+
+
+def checkpatch_path() -> Path:
+    given = os.environ.get("LBE_CHECKPATCH")
+    path = Path(given) if given else kernel_source() / "scripts/checkpatch.pl"
+    if not path.is_file():
+        raise Refused(f"{path} is not there")
+    return path
+
+
+def check_checkpatch(tree: Tree) -> list[str]:
+    """The kernel's own rules, --strict, on all C."""
+    names = tree.ending(".c", ".h")
+    failures = []
+    user = [name for name in names if USER_C.search(name)]
+    for group, ignore in ((user, USER_IGNORE), ([n for n in names if n not in user], KERNEL_IGNORE)):
+        if not group:
+            continue
+        result = run(
+            ["perl", checkpatch_path(), "--no-tree", "--strict", "--terse", "--show-types", "--no-summary",
+             "--color=never", f"--ignore={','.join(ignore)}", "-f", *group],
+            tree.root,
+        )  # fmt: skip
+        failures += [line for line in result.stdout.splitlines() if re.search(r": (ERROR|WARNING|CHECK):", line)]
+        if result.returncode and not failures:
+            failures.append(f"checkpatch ended with status {result.returncode}: {result.stdout[-500:]}")
+    return failures
+
+
+def check_shellcheck(tree: Tree) -> list[str]:
+    names = some(tree.scripts_of("sh", "bash", "dash"), "shell scripts")
+    result = run(["shellcheck", "--format=gcc", "--external-sources", *names], tree.root)
+    return result.stdout.splitlines() or status_line("shellcheck", result)
+
+
+def check_ruff(tree: Tree) -> list[str]:
+    names = some([*tree.ending(".py"), *tree.scripts_of("python3")], "*.py")
+    command = [sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", "--output-format=concise"]
+    result = run([*command, f"--config={ROOT / 'pyproject.toml'}", *sorted(set(names))], tree.root)
+    return result.stdout.splitlines() or status_line("ruff", result)
+
+
+def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str]:
+    """A tool that says nothing and yet fails."""
+    return [f"{tool} ended with status {result.returncode}"] if result.returncode else []
+
+
+# -- module builds -----------------------------------------------------------------------------
+
+
+def kernel_source() -> Path:
+    sys.path.insert(0, str(ROOT))
+    from testbed.kernel import ensure_source
+
+    return ensure_source(MAIN_SERIES)
+
+
+def kernel_build(series: str) -> Path:
+    """The build folder of a series: named by the environment, else the testbed's."""
+    given = os.environ.get(f"LBE_KDIR_{series.replace('.', '_')}")
+    if given:
+        if not Path(given, "Makefile").exists():
+            raise Refused(f"{given}: not a kernel build folder")
+        return Path(given)
+    sys.path.insert(0, str(ROOT))
+    from testbed.kernel import KernelSpec, ensure_kernel
+
+    return ensure_kernel(KernelSpec(series=series)).kdir
+
+
+def is_cached(series: str) -> bool:
+    if os.environ.get(f"LBE_KDIR_{series.replace('.', '_')}"):
+        return True
+    sys.path.insert(0, str(ROOT))
+    from testbed.kernel import KernelSpec, cached_kernel
+
+    return cached_kernel(KernelSpec(series=series)) is not None
+
+
+def copy_of(tree: Tree, series: str) -> Path:
+    """A private copy to build in: two lints, or a lint and a build, must not meet."""
+    if series not in tree.copies:
+        copy = Path(tempfile.mkdtemp(prefix="lbe-lint-"))
+        tree.copies[series] = copy
+        for name in tree.files:
+            target = copy / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(tree.root / name, target)
+    return tree.copies[series]
+
+
+def build(tree: Tree, series: str, *words: str) -> list[str]:
+    """Build the modules; the diagnostics about our own files (not the kernel's headers)."""
+    kdir = kernel_build(series)
+    copy = copy_of(tree, series)
+    some([str(path) for path in copy.glob("*/Kbuild")], "folders with a Kbuild")
+    arch = ["ARCH=um"] if "CONFIG_UML=y" in (kdir / "include/config/auto.conf").read_text() else []
+    result = run(
+        ["make", "-C", kdir, f"M={copy}", *arch, "LBE_VERSION=lint", f"-j{os.cpu_count()}", *words, "modules"],
+        copy,
+    )
+    failures = []
+    for line in result.stdout.splitlines():
+        if "WARNING: modpost" in line or "ERROR: modpost" in line:
+            failures.append(f"{series}: {line}")
+        elif match := re.match(r"(?P<file>[^\s:]+):\d+(:\d+)?: (fatal )?(warning|error)\b", line):
+            path = (copy / match["file"]).resolve()
+            if path.is_relative_to(copy.resolve()) and path.exists():
+                failures.append(f"{series}: {line.replace(f'{copy}/', '')}")
+    if result.returncode and not failures:
+        failures = [f"{series}: {line}" for line in result.stdout.splitlines()[-20:]]
+    return failures
+
+
+def check_w1(tree: Tree) -> list[str]:
+    """W=1 builds without a warning, for 6.12 and each other series that is asked for or cached."""
+    wanted = [s for s in ALL_SERIES if s == MAIN_SERIES or s in tree.series or is_cached(s)]
+    return [line for series in wanted for line in build(tree, series, "W=1")]
+
+
+def check_sparse(tree: Tree) -> list[str]:
+    if shutil.which("sparse") is None:
+        raise Refused("sparse is not installed")
+    return build(tree, MAIN_SERIES, "C=2", "CHECK=sparse")
+
+
+STEPS: dict[str, Callable[[Tree], list[str]]] = {
+    "spdx": check_spdx,
+    "versions": check_versions,
+    "marks": check_marks,
+    "places": check_places,
+    "links": check_links,
+    "shellcheck": check_shellcheck,
+    "ruff": check_ruff,
+    "checkpatch": check_checkpatch,
+    "w1": check_w1,
+    "sparse": check_sparse,
+}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(STEPS)} (default: all)")
+    parser.add_argument("--series", action="append", default=[], choices=ALL_SERIES,
+                        help="build for this kernel series too, even if it is not in the cache yet")  # fmt: skip
+    parser.add_argument("--root", type=Path, default=ROOT, help="the tree to check (default: this one)")
+    options = parser.parse_args(arguments)
+    for step in options.steps:
+        if step not in STEPS:
+            parser.error(f"no step '{step}': one of {', '.join(STEPS)}")
+
+    tree = Tree(options.root.resolve(), tuple(options.series))
+    red = []
+    try:
+        for step in options.steps or STEPS:
+            begin = time.monotonic()
+            try:
+                failures = STEPS[step](tree)
+            except Refused as reason:
+                failures = [str(reason)]
+            seconds = time.monotonic() - begin
+            print(f"lint: {step:11} {'FAIL' if failures else 'ok':4} {seconds:6.1f} s", flush=True)
+            for line in failures:
+                print(f"    {line}", flush=True)
+            if failures:
+                red.append(step)
+    finally:
+        for copy in tree.copies.values():
+            shutil.rmtree(copy, ignore_errors=True)
+    print(f"lint: {'failed: ' + ' '.join(red) if red else 'all steps pass'}")
+    return 1 if red else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
