@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The only place that knows kernel versions.
+ *
+ * Kbuild includes this file before everything else (-include), so that the
+ * modules read as if written for the newest kernel. An entry gives what that
+ * kernel has to an older one and says when it may go. What cannot be hidden is
+ * a macro named by its effect. Floor 6.1, tested up to 7.2.
+ */
+#ifndef LBE_COMPAT_H
+#define LBE_COMPAT_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "lbe needs Linux 6.1 or newer"
+#endif
+
+/* Above the newest kernel this was built and run on: it may work, look here
+ * first if it does not.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+#pragma message("lbe is tested up to Linux 7.2; this kernel is newer")
+#endif
+
+/* Release named by the build (git describe --dirty, or the VERSION file). */
+#ifndef LBE_VERSION
+#define LBE_VERSION "unknown"
+#endif
+
+/*
+ * tcp_congestion_ops: 7.1 took CA_EVENT_TX_START out of cwnd_event into a call
+ * of its own. Until 7.1 is the floor: a module gives both functions to
+ * LBE_DEFINE_CWND_EVENT(name, event, tx_start) at file scope and writes
+ * LBE_CWND_EVENT(name, event, tx_start) into its table.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define LBE_DEFINE_CWND_EVENT(name, event, tx_start)
+#define LBE_CWND_EVENT(name, event, tx_start)				\
+	.cwnd_event = event, .cwnd_event_tx_start = tx_start
+#else
+#define LBE_DEFINE_CWND_EVENT(name, event, tx_start)			\
+static void name(struct sock *sk, enum tcp_ca_event ev)			\
+{									\
+	if (ev == CA_EVENT_TX_START)					\
+		tx_start(sk);						\
+	else								\
+		event(sk, ev);						\
+}
+#define LBE_CWND_EVENT(name, event, tx_start)	.cwnd_event = name
+#endif
+
+/*
+ * tcp_congestion_ops.cong_control: 6.10 added ack and flag. A module that uses
+ * neither writes fn(sk, rs), LBE_DEFINE_CONG_CONTROL(name, fn) at file scope
+ * and .cong_control = name. Until 6.10 is the floor.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define LBE_DEFINE_CONG_CONTROL(name, fn)				\
+static void name(struct sock *sk, u32 ack, int flag,			\
+		 const struct rate_sample *rs)				\
+{									\
+	fn(sk, rs);							\
+}
+#else
+#define LBE_DEFINE_CONG_CONTROL(name, fn)				\
+static void name(struct sock *sk, const struct rate_sample *rs)	\
+{									\
+	fn(sk, rs);							\
+}
+#endif
+
+/* Trace events: __assign_str() lost its second argument in 6.10. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define lbe_assign_str(field, src)	__assign_str(field)
+#else
+#define lbe_assign_str(field, src)	__assign_str(field, src)
+#endif
+
+/* Timers: timer_container_of() was from_timer() before 6.16. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define timer_container_of(var, callback_timer, timer_fieldname)	\
+	container_of(callback_timer, typeof(*(var)), timer_fieldname)
+#endif
+
+/* hrtimer_setup() joined hrtimer_init() and the function in 6.13. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define hrtimer_setup(timer, fn, clock, mode)				\
+do {									\
+	struct hrtimer *__t = (timer);					\
+									\
+	hrtimer_init(__t, clock, mode);					\
+	__t->function = (fn);						\
+} while (0)
+#endif
+
+#endif /* LBE_COMPAT_H */

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One-way delay of the forward path, seen from a TCP sender.
+ *
+ * A sender wants the delay of its data and not that of the ACKs, which other
+ * people's traffic on the way back may hold up. Nobody's clock is set like
+ * anybody else's, so only changes of a delay can be known. The two clocks at
+ * hand are ours, in microseconds, and the one that stamps the ACKs (TSval of
+ * RFC 7323, in ticks of unknown length plus a random offset per connection).
+ *
+ * The law. With now = arrival of the ACK on our clock, T = tick of the peer:
+ *
+ *	rev	= (now - ref_now) - T * (TSval - ref_TSval)	(signed, modular)
+ *	reverse	= rev - base - T	clamped to [0, rtt - min_rtt]
+ *	delay	= rtt - reverse
+ *
+ * rev is the delay of the ACK plus a constant: it needs no TSecr, hence knows
+ * neither our own tick nor the time the receiver sat on a delayed ACK, both of
+ * which are in TSval - TSecr. base is the level of rev with an empty reverse
+ * path. T is taken off once more because TSval is rounded down: reverse is what
+ * the ACK certainly waited, never more. So delay has the microsecond precision
+ * of the round-trip time, is that round-trip time when the reverse path is
+ * idle, and equals one-way delay plus a constant (the empty reverse path) in
+ * any case. Without timestamps, or with a tick not (yet) known, or coarser than
+ * LBE_OWD_COARSE_US, reverse is 0: the fallback to round-trip time needs no new
+ * minimum, since both sources share one scale.
+ *
+ * How base is kept. Two facts bound it, and each sample states both:
+ *
+ *	base <= rev				nothing is faster than empty
+ *	base >= rev - T - (rtt - min_rtt)	the reverse path cannot have queued
+ *						more than the whole round trip did
+ *
+ * base moves as little as needed to obey. That follows clock skew either way
+ * (a slow peer clock pushes rev up; the second bound follows whenever a round
+ * trip is near its minimum), a peer that starts over with another offset, and a
+ * route that changes, with no window of its own to tune. A move of more than
+ * LBE_OWD_STEP_US has to be asked for by LBE_OWD_AGREE samples in a row, so
+ * one wild TSval or one reordered ACK changes nothing but its own sample.
+ * What is left of skew: while the round trip never comes near its minimum the
+ * error grows at the clocks' relative rate (200 ppm: 12 ms a minute), at most
+ * to the smallest forward queue of that time.
+ *
+ * How T is learnt. From one long baseline (2 s, then 4, 8, 16 s), never from
+ * one ACK: T = elapsed / ticks, snapped to a rate that systems are known to
+ * use, if within 1/8 of one. A change of reverse delay of 250 ms in the first
+ * 2 s is thus tolerated. What snaps to none is tried again, for ever.
+ *
+ * Sources: RFC 7323 sections 4.1 and 5.4 (tick between 1 ms and 1 s, offsets),
+ * RFC 6817 section 3.1 and appendix A (offset and skew cancel in differences).
+ *
+ * Pure functions: no clock, no socket. One struct per flow, written by the
+ * flow's own ACK processing alone (the caller holds the socket lock).
+ */
+#ifndef LBE_OWD_H
+#define LBE_OWD_H
+
+#include <lbe/arith.h>
+
+/* First baseline for the peer's tick, us. Double it: the same wait twice as
+ * long on the round-trip time, for half the effect of reverse queueing.
+ */
+#define LBE_OWD_LEARN_US	2000000U
+/* Longest baseline is LBE_OWD_LEARN_US << this (16 s), then start over. */
+#define LBE_OWD_LEARN_DOUBLINGS	3
+/* A baseline matches a known tick if within 1/8 of it (neighbours are a factor
+ * of 2 apart or more).
+ */
+#define LBE_OWD_SNAP_SHIFT	3
+/* Ticks above this say less than the round-trip time does, us. */
+#define LBE_OWD_COARSE_US	10000U
+/* Moves of base up to this (or two ticks) are made at once, us. */
+#define LBE_OWD_STEP_US		2000U
+/* Larger ones need so many samples in a row. */
+#define LBE_OWD_AGREE		3
+/* Pull the reference along after so long, us: products stay far below 2^31. */
+#define LBE_OWD_REBASE_US	(64 * 1000000LL)
+/* A gap above this leaves a 1 us TSval ambiguous (it wraps in 71.6 min and is
+ * compared as a signed number, so 35.8 min); start over with the tick kept, us.
+ */
+#define LBE_OWD_GAP_US		(1024 * 1000000LL)
+
+/* Ticks in use, us: Linux TCP_USEC_TS; Linux, BSD, Windows 1 ms; BSD 2 ms;
+ * Linux of old 4 and 10 ms; others 100 ms, 500 ms (BSD slow timer), 1 s.
+ */
+static const u32 lbe_owd_ticks_us[] = {
+	1, 1000, 2000, 4000, 10000, 100000, 500000, 1000000
+};
+
+enum lbe_owd_source {
+	LBE_OWD_SOURCE_RTT,	/* delay is the round-trip time as given */
+	LBE_OWD_SOURCE_TS,	/* reverse queueing was taken off */
+};
+
+/* State of one flow: 24 bytes, all zero to begin with. */
+struct lbe_owd {
+	u64 ref_us;	/* our clock at the reference, us; 0 = none yet */
+	u32 ref_tsval;	/* peer's TSval there, peer ticks */
+	s32 base_us;	/* level of rev with an empty reverse path, us */
+	u32 tick_us;	/* the peer's tick, us; 0 = not known yet */
+	u8  doublings;	/* of the learning baseline so far */
+	u8  disagree;	/* samples in a row that ask for a large move of base */
+	u8  has_base:1,	/* base_us holds a value */
+	    source:1,	/* enum lbe_owd_source of the latest sample */
+	    unused:6;
+	u8  pad;
+};
+
+/* What the sender knows of one ACK. */
+struct lbe_owd_ack {
+	u64 now_us;	/* arrival on our clock (tp->tcp_mstamp), us, not 0 */
+	u32 tsval;	/* TSval of this ACK, peer ticks */
+	u32 rtt_us;	/* round-trip time that this ACK measured, us */
+	u32 min_rtt_us;	/* smallest round-trip time known, us, <= rtt_us */
+	bool has_tsval;	/* this very segment carried the option */
+};
+
+static inline void lbe_owd_init(struct lbe_owd *o)
+{
+	memset(o, 0, sizeof(*o));
+}
+
+/* Does the latest sample leave reverse queueing out? */
+static inline enum lbe_owd_source lbe_owd_source(const struct lbe_owd *o)
+{
+	return o->source;
+}
+
+/**
+ * lbe_owd_snap() - the known tick nearest to a measured one
+ * @span_us: baseline on our clock, us, below 2^44
+ * @ticks: peer ticks in it, above 0
+ *
+ * Return: the tick in us, or 0 if none is within 1/8.
+ */
+static inline u32 lbe_owd_snap(u64 span_us, u32 ticks)
+{
+	u64 tick_ns = div_u64(span_us * 1000, ticks);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(lbe_owd_ticks_us); i++) {
+		u64 known_ns = lbe_owd_ticks_us[i] * 1000ULL;
+		u64 slack_ns = known_ns >> LBE_OWD_SNAP_SHIFT;
+
+		if (tick_ns + slack_ns >= known_ns &&
+		    tick_ns <= known_ns + slack_ns)
+			return lbe_owd_ticks_us[i];
+	}
+	return 0;
+}
+
+static inline void __lbe_owd_reference(struct lbe_owd *o,
+				       const struct lbe_owd_ack *ack)
+{
+	o->ref_us = ack->now_us;
+	o->ref_tsval = ack->tsval;
+	o->has_base = 0;
+	o->disagree = 0;
+}
+
+/* Learn the tick from the baseline since the reference. */
+static inline void __lbe_owd_learn(struct lbe_owd *o,
+				   const struct lbe_owd_ack *ack)
+{
+	u64 span_us = ack->now_us - o->ref_us;
+	s32 ticks = (s32)(ack->tsval - o->ref_tsval);
+
+	if (span_us < (u64)LBE_OWD_LEARN_US << o->doublings)
+		return;
+	if (ticks > 0)
+		o->tick_us = lbe_owd_snap(span_us, ticks);
+	if (o->tick_us) {
+		__lbe_owd_reference(o, ack);
+	} else if (o->doublings < LBE_OWD_LEARN_DOUBLINGS) {
+		o->doublings++;
+	} else {
+		o->doublings = 0;
+		__lbe_owd_reference(o, ack);
+	}
+}
+
+/* Bring base within [lo, hi] (at once if near, else when samples agree).
+ * Return: is base good for this sample?
+ */
+static inline bool __lbe_owd_bound_base(struct lbe_owd *o, s64 lo, s64 hi)
+{
+	s64 step_us = max_t(s64, LBE_OWD_STEP_US, 2 * o->tick_us);
+	s64 base = o->base_us;
+
+	if (!o->has_base) {
+		base = hi;
+	} else if (base >= lo && base <= hi) {
+		o->disagree = 0;
+		return true;
+	} else {
+		s64 want = base < lo ? lo : hi;
+
+		if ((want > base + step_us || want < base - step_us) &&
+		    ++o->disagree < LBE_OWD_AGREE)
+			return false;
+		base = want;
+	}
+	o->base_us = (s32)base;
+	o->has_base = 1;
+	o->disagree = 0;
+	return true;
+}
+
+/**
+ * lbe_owd_update() - forward delay that one ACK tells of
+ * @o: state of the flow
+ * @ack: the ACK
+ *
+ * Return: delay in us, between min_rtt_us and rtt_us: the one-way delay plus a
+ * constant. lbe_owd_source() tells which source this sample had.
+ */
+static inline u32 lbe_owd_update(struct lbe_owd *o,
+				 const struct lbe_owd_ack *ack)
+{
+	u32 queued_us = ack->rtt_us > ack->min_rtt_us ?
+			ack->rtt_us - ack->min_rtt_us : 0;
+	s64 span_us = (s64)(ack->now_us - o->ref_us);
+	s64 rev, reverse_us;
+	s32 ticks;
+
+	o->source = LBE_OWD_SOURCE_RTT;
+	if (!ack->has_tsval)
+		return ack->rtt_us;
+	if (!o->ref_us || span_us > LBE_OWD_GAP_US) {
+		__lbe_owd_reference(o, ack);
+		return ack->rtt_us;
+	}
+	if (!o->tick_us) {
+		__lbe_owd_learn(o, ack);
+		return ack->rtt_us;
+	}
+	if (o->tick_us > LBE_OWD_COARSE_US)
+		return ack->rtt_us;
+
+	ticks = (s32)(ack->tsval - o->ref_tsval);
+	rev = span_us - (s64)ticks * o->tick_us;
+	if (rev > S32_MAX / 2 || rev < -(S32_MAX / 2)) {
+		/* Not a delay: a wild TSval, or a peer that started over. */
+		if (++o->disagree >= LBE_OWD_AGREE)
+			__lbe_owd_reference(o, ack);
+		return ack->rtt_us;
+	}
+	if (!__lbe_owd_bound_base(o, rev - o->tick_us - queued_us, rev))
+		return ack->rtt_us;
+
+	if (span_us > LBE_OWD_REBASE_US && ticks > 0) {
+		/* Along the ideal line: rev and base keep their meaning. */
+		o->ref_us += (u64)ticks * o->tick_us;
+		o->ref_tsval += ticks;
+	}
+
+	o->source = LBE_OWD_SOURCE_TS;
+	reverse_us = rev - o->base_us - o->tick_us;
+	return ack->rtt_us - (u32)clamp_t(s64, reverse_us, 0, queued_us);
+}
+
+/*
+ * Minimum over the last nr slots of time, aged by time and not by samples: a
+ * flow that was idle for an hour does not keep the path of an hour ago. The
+ * caller gives the array (10 slots of a minute for RFC 6817's BASE_HISTORY; 4
+ * slots of a quarter round trip for a current-delay filter) and the unit of
+ * time, any that wraps as u32.
+ */
+struct lbe_slots {
+	u32 start;	/* when the newest slot began, caller's unit */
+	u8  newest;	/* its index */
+	u8  nr;		/* slots in the caller's array */
+};
+
+#define LBE_SLOT_EMPTY	U32_MAX
+
+static inline void lbe_slots_init(struct lbe_slots *s, u32 *slot, u8 nr,
+				  u32 now)
+{
+	unsigned int i;
+
+	s->start = now;
+	s->newest = 0;
+	s->nr = nr;
+	for (i = 0; i < nr; i++)
+		slot[i] = LBE_SLOT_EMPTY;
+}
+
+/* Begin the slots that time has reached; those skipped are empty. */
+static inline void lbe_slots_age(struct lbe_slots *s, u32 *slot, u32 slot_len,
+				 u32 now)
+{
+	unsigned int n;
+
+	if ((s32)(now - s->start) < 0)
+		return;
+	for (n = 0; now - s->start >= slot_len; n++) {
+		if (n == s->nr) {	/* all are empty by now */
+			s->start = now;
+			break;
+		}
+		s->start += slot_len;
+		s->newest = s->newest + 1 < s->nr ? s->newest + 1 : 0;
+		slot[s->newest] = LBE_SLOT_EMPTY;
+	}
+}
+
+/* Return: the minimum, LBE_SLOT_EMPTY if no sample is that young. */
+static inline u32 lbe_slots_min(const struct lbe_slots *s, const u32 *slot)
+{
+	u32 least = LBE_SLOT_EMPTY;
+	unsigned int i;
+
+	for (i = 0; i < s->nr; i++)
+		least = min(least, slot[i]);
+	return least;
+}
+
+/* Add one value and return the minimum over the window. */
+static inline u32 lbe_slots_update(struct lbe_slots *s, u32 *slot,
+				   u32 slot_len, u32 now, u32 value)
+{
+	lbe_slots_age(s, slot, slot_len, now);
+	slot[s->newest] = min(slot[s->newest], value);
+	return lbe_slots_min(s, slot);
+}
+
+#endif /* LBE_OWD_H */
