@@ -5,7 +5,7 @@ Tiers, in the order in which they run (the cheap ones first):
 
     host      arithmetic headers and tools, compiled for this machine
     harness   the testbed and the build themselves
-    kunit     KUnit suites inside the user-mode kernel
+    kunit     what needs a built kernel: KUnit inside it, modules built against it
     scenario  flows between nodes inside the user-mode kernel
 
 A test without a tier marker is `harness` under testbed/ and scripts/, else
