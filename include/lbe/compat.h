@@ -94,4 +94,38 @@ do {									\
 } while (0)
 #endif
 
+/* Formatted extack texts came in 6.2. Before that the text must outlive the
+ * request: one buffer a module, which a second refusal at the same moment may
+ * overwrite (the length is bounded, the last byte is always NUL).
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define NL_SET_ERR_MSG_FMT_MOD(extack, fmt, args...)			\
+do {									\
+	static char __text[128];					\
+	struct netlink_ext_ack *__extack = (extack);			\
+									\
+	if (__extack) {							\
+		scnprintf(__text, sizeof(__text),			\
+			  KBUILD_MODNAME ": " fmt, ##args);		\
+		__extack->_msg = __text;				\
+	}								\
+} while (0)
+#endif
+
+/* Queueing disciplines: MODULE_ALIAS_NET_SCH() came in 6.9. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("sch_" id)
+#endif
+
+/* Accessors of a queue's length, and reasons for its drops, came in 7.1. They
+ * are macros here, so that this file need not include the queue's headers.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define qdisc_qlen_inc(sch)		((void)(sch)->q.qlen++)
+#define qdisc_qlen_dec(sch)		((void)(sch)->q.qlen--)
+#define qstats_backlog_add(sch, len)	((void)((sch)->qstats.backlog += (len)))
+#define qdisc_drop_reason(skb, sch, to_free, reason)			\
+	qdisc_drop(skb, sch, to_free)
+#endif
+
 #endif /* LBE_COMPAT_H */
