@@ -23,6 +23,7 @@ export LBE_VERSION DESTDIR PREFIX
 # kbuild's own default where ARCH is not given.
 kbuild		= $(MAKE) -C $(kdir) M=$(CURDIR) $(if $(ARCH),ARCH=$(ARCH))
 tool-dirs	:= $(patsubst %/Makefile,%,$(wildcard tools/*/Makefile))
+in-tools	= @set -e; for dir in $(tool-dirs); do $(MAKE) -C $$dir $(1); done
 python		= python=$$(scripts/venv) && exec "$$python"
 
 .DEFAULT_GOAL := help
@@ -65,7 +66,7 @@ modules:
 tools:
 	@scripts/deps tools
 	@test -n '$(tool-dirs)' || { echo 'tools: no Makefile under tools/' >&2; exit 1; }
-	@set -e; for dir in $(tool-dirs); do $(MAKE) -C $$dir; done
+	$(call in-tools,all)
 
 demo:
 	@scripts/deps kernel testbed
@@ -90,20 +91,25 @@ bench:
 report:
 	@$(python) -m testbed report $(ARGS)
 
+release = $(or $(shell cat $(kdir)/include/config/kernel.release 2>/dev/null),$(KERNELRELEASE))
+
 # An installed kernel has no use for the KUnit modules: they are left out.
-release = $$(cat $(kdir)/include/config/kernel.release)
+# A package's root (DESTDIR) gets its indexes from the maintainer scripts.
 install:
 	@$(MAKE) modules CONFIG_KUNIT=
-	@$(if $(tool-dirs),$(MAKE) tools)
+	$(if $(tool-dirs),@$(MAKE) tools)
 	$(kbuild) CONFIG_KUNIT= INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates/lbe DEPMOD=true modules_install
-	@scripts/install install "$(release)"
+	$(call in-tools,install)
+	$(if $(DESTDIR),,depmod -a $(release) && ldconfig)
 
 uninstall:
-	@scripts/install uninstall "$(release)"
+	rm -rf $(DESTDIR)/lib/modules/$(release)/updates/lbe
+	$(call in-tools,uninstall)
+	$(if $(DESTDIR),,depmod -a $(release) && ldconfig)
 
 # kbuild's clean wants a kernel; this one does not.
 clean:
 	@find . -name .git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 		-o -name '.*.cmd' -o -name '*.o.d' -o -name 'modules.order' -o -name 'Module.symvers' \
 		-o -name '.module-common.o' \) -type f -exec rm -f {} +
-	@set -e; for dir in $(tool-dirs); do $(MAKE) -s -C $$dir clean; done
+	$(call in-tools,clean)

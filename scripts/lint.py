@@ -227,33 +227,46 @@ def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str
 # -- module builds -----------------------------------------------------------------------------
 
 
-def kernel_source() -> Path:
+def testbed_kernel():
+    """The testbed's module that has kernels."""
     sys.path.insert(0, str(ROOT))
-    from testbed.kernel import ensure_source
+    from testbed import kernel
 
-    return ensure_source(MAIN_SERIES)
+    return kernel
+
+
+def kernel_source() -> Path:
+    kernel = testbed_kernel()
+    try:
+        return kernel.ensure_source(MAIN_SERIES, progress=kernel.make_progress()).path
+    except kernel.LbeError as error:
+        raise Refused(str(error)) from error
+
+
+def given_build(series: str) -> Path | None:
+    """The build folder that the environment names for a series."""
+    variable = f"LBE_KDIR_{series.replace('.', '_')}"
+    folder = os.environ.get(variable)
+    if folder and not Path(folder, "Makefile").exists():
+        raise Refused(f"{variable}={folder}: not a kernel build folder")
+    return Path(folder) if folder else None
 
 
 def kernel_build(series: str) -> Path:
     """The build folder of a series: named by the environment, else the testbed's."""
-    given = os.environ.get(f"LBE_KDIR_{series.replace('.', '_')}")
-    if given:
-        if not Path(given, "Makefile").exists():
-            raise Refused(f"{given}: not a kernel build folder")
-        return Path(given)
-    sys.path.insert(0, str(ROOT))
-    from testbed.kernel import KernelSpec, ensure_kernel
-
-    return ensure_kernel(KernelSpec(series=series)).kdir
+    if given := given_build(series):
+        return given
+    kernel = testbed_kernel()
+    try:
+        return kernel.ensure_kernel(kernel.KernelSpec(series), kernel.make_progress()).kdir
+    except kernel.LbeError as error:
+        raise Refused(str(error)) from error
 
 
 def is_cached(series: str) -> bool:
-    if os.environ.get(f"LBE_KDIR_{series.replace('.', '_')}"):
-        return True
-    sys.path.insert(0, str(ROOT))
-    from testbed.kernel import KernelSpec, cached_kernel
-
-    return cached_kernel(KernelSpec(series=series)) is not None
+    """Whether a build of the series can be had without making one."""
+    kernels = testbed_kernel().cache_root() / "kernels"
+    return bool(given_build(series) or [*kernels.glob(f"{series}.*-plain-*/build.json")])
 
 
 def copy_of(tree: Tree, series: str) -> Path:
