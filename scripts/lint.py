@@ -38,10 +38,13 @@ USER_C = re.compile(r"^(tools|testbed|scripts)/|/tests/host")
 
 # checkpatch in general: LINUX_VERSION_CODE has a step of its own that knows compat.h.
 KERNEL_IGNORE = ("LINUX_VERSION_CODE",)
-# checkpatch types that send the reader to kernel headers, which user space lacks.
+# checkpatch types that send the reader to kernel headers, which user space lacks, or that
+# stumble over what ISO C and libc are called there (PRIu64).
 USER_IGNORE = (
     *KERNEL_IGNORE,
     "AVOID_EXTERNS",
+    "BIT_MACRO",
+    "CAMELCASE",
     "PREFER_DEFINED_ATTRIBUTE_MACRO",
     "PREFER_FALLTHROUGH",
     "PREFER_KERNEL_TYPES",
@@ -57,7 +60,10 @@ MARKS = r"TO[D]O|FIX[M]E|X[X]X|NotImplemented[E]rror"
 SKIPS = r"pytest\.(skip|importor[s]kip|mark\.(skip|xfail))|[k]unit_skip"
 VERSIONS = r"LINUX_VERSION_[C]ODE|KERNEL_VERSION[(]"
 PATHS = r"(?<![\w.-])/(w[o]rk|r[o]ot|f[a]rm|tmp/k)/"
-HOSTS = r"\b(deb|ftp[\w.]*|security|snapshot|archive)\.(deb[i]an|ub[u]ntu)\.(org|com)|\b(pyp[i]|python[h]osted|crate[s])\.(org|io)"
+HOSTS = (
+    r"\b(deb|ftp[\w.]*|security|snapshot|archive)\.(deb[i]an|ub[u]ntu)\.(org|com)"
+    r"|\b(pyp[i]|python[h]osted|crate[s])\.(org|io)"
+)
 
 
 class Refused(Exception):

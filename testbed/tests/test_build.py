@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-VERBS = "modules tools demo check lint bench report install uninstall clean help".split()
+VERBS = (
+    "modules", "tools", "demo", "check", "lint", "bench", "report", "install", "uninstall", "clean", "help",
+)  # fmt: skip
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
