@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The per-user cache: where it is, one builder at a time, whole entries only."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .errors import KernelError, NoSpace
+from .progress import Report, silent
+
+MIB = 1 << 20
+
+
+def cache_root() -> Path:
+    """$LBE_CACHE, else $XDG_CACHE_HOME/lbe, else ~/.cache/lbe; created when missing."""
+    if os.environ.get("LBE_CACHE"):
+        root = Path(os.environ["LBE_CACHE"])
+    elif os.environ.get("XDG_CACHE_HOME"):
+        root = Path(os.environ["XDG_CACHE_HOME"]) / "lbe"
+    else:
+        root = Path.home() / ".cache" / "lbe"
+    root = root.absolute()
+    if any(c.isspace() or c == ":" for c in str(root)):
+        raise KernelError(
+            f"the cache folder {root} has a blank or a colon in its path, which the kernel's "
+            "make cannot take; set LBE_CACHE to another folder"
+        )
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if not os.access(root, os.W_OK | os.X_OK):
+            raise PermissionError(13, "not writable")
+    except OSError as error:
+        raise KernelError(
+            f"cannot use the cache folder {root} ({error.strerror}); "
+            "set LBE_CACHE to a folder that you can write"
+        ) from error
+    return root
+
+
+def need_space(folder: Path, need_mib: int, what: str) -> None:
+    """Refuse to begin what cannot end: raises NoSpace below `need_mib` MiB free."""
+    free_mib = shutil.disk_usage(folder).free // MIB
+    if free_mib < need_mib:
+        raise NoSpace(
+            f"{what} needs {need_mib} MiB, and {folder} has {free_mib} MiB free; "
+            "free some, or set LBE_CACHE to a folder on a larger disk"
+        )
+
+
+@contextlib.contextmanager
+def lock(name: str, report: Report = silent) -> Iterator[None]:
+    """Hold the cache's lock `name`; the kernel releases it however this process ends."""
+    folder = cache_root() / "locks"
+    folder.mkdir(exist_ok=True)
+    with open(folder / name, "w", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report(f"waiting for another run that works on {name}", 0, None)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def whole_entry(final: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `final` when the block ends well, else vanishes.
+
+    Call it with the entry's lock held: what is left of a killed run is removed.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".{final.name}."
+    for stale in final.parent.glob(prefix + "*"):
+        remove(stale)
+    work = Path(tempfile.mkdtemp(prefix=prefix, dir=final.parent))
+    work.chmod(0o755)
+    try:
+        yield work
+        work.rename(final)
+    except OSError as error:
+        if error.errno == 28:  # ENOSPC
+            raise NoSpace(
+                f"no space left in {final.parent}; free some, or set LBE_CACHE to a folder "
+                "on a larger disk"
+            ) from error
+        raise
+    finally:
+        if work.exists():
+            remove(work)
+
+
+def remove(path: Path) -> None:
+    """Remove a folder or a file; one that is gone already is fine."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def size_mib(folder: Path) -> int:
+    """What a folder takes on the disk, MiB."""
+    total = sum(p.lstat().st_blocks * 512 for p in folder.rglob("*") if not p.is_dir())
+    return total // MIB
