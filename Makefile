@@ -69,26 +69,27 @@ tools:
 	$(call in-tools,all)
 
 demo:
-	@scripts/deps kernel testbed
+	@scripts/deps python kernel testbed
 	@$(python) -m testbed demo $(ARGS)
 
 check:
-	@scripts/deps kernel testbed tools lint
+	@scripts/deps python kernel testbed tools lint
 	@$(python) -m pytest --tiers=host,harness,kunit,scenario $(PYTEST_ARGS)
 
 check-fast:
-	@scripts/deps compiler testbed lint
+	@scripts/deps python compiler testbed lint
 	@$(python) -m pytest --tiers=host,harness $(PYTEST_ARGS)
 
 lint:
-	@scripts/deps kernel lint
+	@scripts/deps python kernel lint
 	@$(python) scripts/lint.py $(addprefix --series ,$(LINT_SERIES)) $(LINT_STEPS)
 
 bench:
-	@scripts/deps kernel testbed
+	@scripts/deps python kernel testbed
 	@$(python) -m testbed bench $(ARGS)
 
 report:
+	@scripts/deps python
 	@$(python) -m testbed report $(ARGS)
 
 release = $(or $(shell cat $(kdir)/include/config/kernel.release 2>/dev/null),$(KERNELRELEASE))

@@ -152,7 +152,7 @@ def test_version_of_a_clone_and_of_a_tarball(tmp_path):
 def fake_path(folder: Path, **programs: str) -> str:
     """A PATH with these shell scripts and the few real programs that scripts/deps needs."""
     folder.mkdir()
-    for real in ("sh", "env", "sort", "sed", "cat", "touch", "true"):
+    for real in ("sh", "env", "sort", "sed", "cat", "touch", "true", "dirname"):
         (folder / real).symlink_to(shutil.which(real))
     for name, body in programs.items():
         (folder / name.replace("_", "-")).write_text(f"#!/bin/sh\n{body}\n")
