@@ -23,17 +23,13 @@
  * All of them are monotone: each step is a cut product of factors that do not
  * fall, and the values at 1 and 2 of an octave are met from below.
  */
-#ifndef _LBE_FIXED_POINT_H
-#define _LBE_FIXED_POINT_H
+#ifndef LBE_FIXED_POINT_H
+#define LBE_FIXED_POINT_H
+
+#include <lbe/arith.h>
 
 #ifdef __KERNEL__
 #include <linux/bitops.h>
-#include <linux/types.h>
-#else
-#include <stdint.h>
-typedef uint8_t u8;
-typedef uint32_t u32;
-typedef uint64_t u64;
 #endif
 
 #define LBE_LOG2_BITS	27	/* log2 of any u32 is under 32: 5 bits + 27 */
@@ -120,7 +116,8 @@ static inline u64 lbe_pow_q16(u32 x, u32 p_q30)
  * lbe_ln_q27 - natural logarithm
  * @x: any value; 0 is taken for 1
  *
- * Return: ln(@x) in Q27, at most 2 2^-27 too low.
+ * Return: ln(@x) in Q27, at most 6 2^-27 too low: log2's error, 32 times the
+ * cut of ln(2), and the last cut.
  */
 static inline u32 lbe_ln_q27(u32 x)
 {
@@ -139,4 +136,4 @@ static inline u64 lbe_scale_q16(u32 x, u32 f_q30)
 	return ((u64)x * f_q30) >> (LBE_FRAC_BITS - 16);
 }
 
-#endif /* _LBE_FIXED_POINT_H */
+#endif /* LBE_FIXED_POINT_H */

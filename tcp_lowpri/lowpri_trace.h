@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints of tcp_lowpri: one for each decision, none for each packet.
+ *
+ *	lowpri:lowpri_drop	a drop (or ECN mark): window before, after, limit
+ *	lowpri:lowpri_timeout	a time-out: window before the series, window left
+ *	lowpri:lowpri_undo	a reduction was taken back
+ *	lowpri:lowpri_regrown	slow start after a drop came to its limit
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM lowpri
+
+#if !defined(LOWPRI_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define LOWPRI_TRACE_H
+
+#include <linux/tracepoint.h>
+#include <net/inet_sock.h>
+
+DECLARE_EVENT_CLASS(lowpri_window,
+	TP_PROTO(const struct sock *sk, u32 before_pkts, u32 after_pkts,
+		 u32 limit_pkts),
+	TP_ARGS(sk, before_pkts, after_pkts, limit_pkts),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(u32, before_pkts)
+		__field(u32, after_pkts)
+		__field(u32, limit_pkts)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
+		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		__entry->before_pkts = before_pkts;
+		__entry->after_pkts = after_pkts;
+		__entry->limit_pkts = limit_pkts;
+	),
+	TP_printk("sk=%p sport=%u dport=%u before_pkts=%u after_pkts=%u limit_pkts=%u",
+		  __entry->sk, __entry->sport, __entry->dport,
+		  __entry->before_pkts, __entry->after_pkts,
+		  __entry->limit_pkts)
+);
+
+#define LOWPRI_EVENT(_name) \
+DEFINE_EVENT(lowpri_window, _name, \
+	TP_PROTO(const struct sock *sk, u32 before_pkts, u32 after_pkts, \
+		 u32 limit_pkts), \
+	TP_ARGS(sk, before_pkts, after_pkts, limit_pkts))
+
+LOWPRI_EVENT(lowpri_drop);
+LOWPRI_EVENT(lowpri_timeout);
+LOWPRI_EVENT(lowpri_undo);
+LOWPRI_EVENT(lowpri_regrown);
+
+#endif /* LOWPRI_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE lowpri_trace
+#include <trace/define_trace.h>

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tcp_lowpri: loss-based congestion controls for filler traffic, in a network
+ * that serves filler strictly last.
+ *
+ * The laws, their source and the table of variants are in lowpri_law.h; each
+ * row of the table is a congestion control. What a flow goes through:
+ *
+ *	           drop: recovery to w' = law(w)       ack
+ *	 linear  ---------------------------> PRR  ----------> slow start (s)
+ *	 +1/RTT <-------------------------------------------- up to limit(w)
+ *	    ^                                                   |    ^
+ *	    |              window at the limit                  |    |
+ *	    +---------------------------------------------------+    |
+ *	    | time-out: 1 packet (LowPri3.7: part of w)   doubling   |
+ *	    +----------------------------------------------> to w' --+
+ *
+ * With TCP-Background a window of 84 packets goes to 63, then half a packet
+ * for each one acknowledged to 67, then one packet a round trip.
+ *
+ * How this differs from the paper:
+ *  - Loss detection and recovery (SACK, PRR, RACK, TLP, F-RTO, undo) are the
+ *    kernel's; only where recovery is to end is ours. While it lasts, ssthresh
+ *    is w', which PRR steers to; the first ACK after it lifts ssthresh to the
+ *    limit. The paper's simulator had SACK without those.
+ *  - A time-out is left open by the paper except for LowPri3.7. Here ssthresh
+ *    becomes what a drop would have made of it, so LowPri3 slow-starts to its
+ *    limit, doubling to w' and by s above it.
+ *  - The first slow start and the one after an idle time know of no drop and
+ *    double. Idle restart forgets the limit and, as for any TCP, grows back to
+ *    at least 3/4 of the window.
+ *  - ECN marks count as drops.
+ *
+ * Does not: keep its hands off other filler that is standard TCP (Table 14).
+ * Hence restricted: only CAP_NET_ADMIN may use these, or who the administrator
+ * allows by net.ipv4.tcp_allowed_congestion_control.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bitmap.h>
+#include <linux/inet_diag.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <net/tcp.h>
+
+#include <lbe/mark.h>
+
+#include "lowpri_law.h"
+
+#define CREATE_TRACE_POINTS
+#include "lowpri_trace.h"
+
+#define LOWPRI_DEFAULT_VARIANTS "background,lowpri3.7"
+
+/* What LowPri3.7 keeps of its window over a time-out, percent. Measured:
+ * Documentation/tcp_lowpri.md, "The time-out law". More of it sends a longer
+ * burst into a queue that may still be closed; less regrows longer.
+ */
+#define LOWPRI_DEFAULT_KEEP_PERCENT 50
+
+/**
+ * struct lowpri - state of a flow; written under the socket lock
+ * @target_q16: window that the last drop left, packets in Q16
+ * @drop_target_pkts: window from which slow start grows by the law's factor;
+ *	LOWPRI_NO_DROP: no drop yet, or forgotten since
+ * @limit_pkts: window to grow back to; 0: the law does not grow back
+ * @before_pkts: window before the reductions of the loss episode that is on,
+ *	packets; 0: none is on
+ * @part_q16: part of a packet that slow start earned, Q16, under 1
+ * @undo_drop_target_pkts: @drop_target_pkts before the last reduction
+ * @undo_limit_pkts: @limit_pkts before the last reduction
+ * @undo_ssthresh_pkts: the socket's ssthresh before the last reduction
+ * @drops: reductions for drops or ECN marks, count; wraps
+ * @timeouts: time-outs, count; wraps
+ * @lift: ssthresh is still the recovery's; lift it at the next chance
+ * @growing_back: slow start after a drop is on its way to the limit
+ * @keep_percent: the parameter timeout_keep_percent when the flow began
+ * @mark: what of the LE mark is ours (LBE_MARK_*); 0: nothing, or released
+ */
+struct lowpri {
+	u64 target_q16;
+	u32 drop_target_pkts;
+	u32 limit_pkts;
+	u32 before_pkts;
+	u32 part_q16;
+	u32 undo_drop_target_pkts;
+	u32 undo_limit_pkts;
+	u32 undo_ssthresh_pkts;
+	u16 drops;
+	u16 timeouts;
+	u8 lift:1,
+	   growing_back:1;
+	u8 keep_percent;
+	u8 mark;
+};
+
+/* Parameters */
+
+static char *variants = LOWPRI_DEFAULT_VARIANTS;
+module_param(variants, charp, 0444);
+MODULE_PARM_DESC(variants, "congestion controls to register: \"all\", or a list of names with commas (default: " LOWPRI_DEFAULT_VARIANTS ")");
+
+static bool mark = true;
+module_param(mark, bool, 0644);
+MODULE_PARM_DESC(mark, "mark new flows as filler: DSCP LE and priority TC_PRIO_FILLER, unless the application chose its own (default: Y)");
+
+static int lowpri_set_percent(const char *val, const struct kernel_param *kp)
+{
+	int err = param_set_uint_minmax(val, kp, 0, 100);
+
+	if (err)
+		pr_err("%s=%.*s refused: a percentage, 0 to 100, is wanted\n",
+		       kp->name, (int)strcspn(val ?: "", "\n"), val ?: "");
+	return err;
+}
+
+static const struct kernel_param_ops lowpri_percent_ops = {
+	.set = lowpri_set_percent,
+	.get = param_get_uint,
+};
+
+static unsigned int timeout_keep_percent = LOWPRI_DEFAULT_KEEP_PERCENT;
+module_param_cb(timeout_keep_percent, &lowpri_percent_ops,
+		&timeout_keep_percent, 0644);
+MODULE_PARM_DESC(timeout_keep_percent, "part of the window that lowpri3.7 keeps over a time-out, percent, 0 to 100, for new flows (default: " __stringify(LOWPRI_DEFAULT_KEEP_PERCENT) ")");
+
+/* The congestion control of each row of lowpri_laws, at the same index. */
+static struct tcp_congestion_ops lowpri_ops[ARRAY_SIZE(lowpri_laws)];
+
+static const struct lowpri_law *lowpri_law_of(const struct sock *sk)
+{
+	return &lowpri_laws[inet_csk(sk)->icsk_ca_ops - lowpri_ops];
+}
+
+/* Loss episodes */
+
+/* The window that a reduction starts from. LowPri3.7 does not cut what a
+ * time-out has cut already: up to the end of the episode it is the same one.
+ */
+static u32 lowpri_reference_pkts(const struct sock *sk, const struct lowpri *ca)
+{
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	if (lowpri_law_of(sk)->keeps_window &&
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		return max(cwnd, ca->before_pkts);
+	return cwnd;
+}
+
+static void lowpri_remember_for_undo(const struct sock *sk, struct lowpri *ca)
+{
+	ca->undo_drop_target_pkts = ca->drop_target_pkts;
+	ca->undo_limit_pkts = ca->limit_pkts;
+	ca->undo_ssthresh_pkts = tcp_sk(sk)->snd_ssthresh;
+}
+
+/* Called by TCP as recovery begins, and before a time-out's. */
+static u32 lowpri_ssthresh(struct sock *sk)
+{
+	const struct lowpri_law *law = lowpri_law_of(sk);
+	struct lowpri *ca = inet_csk_ca(sk);
+	u32 before_pkts = lowpri_reference_pkts(sk, ca);
+
+	lowpri_remember_for_undo(sk, ca);
+	ca->before_pkts = before_pkts;
+	ca->target_q16 = lowpri_target_q16(law, before_pkts);
+	ca->drop_target_pkts = (u32)(ca->target_q16 >> 16);
+	ca->limit_pkts = lowpri_limit_pkts(law, before_pkts);
+	ca->part_q16 = 0;
+	ca->lift = 1;
+	ca->growing_back = 0;
+	ca->drops++;
+	trace_lowpri_drop(sk, before_pkts, ca->drop_target_pkts, ca->limit_pkts);
+	return ca->drop_target_pkts;
+}
+
+static u32 lowpri_undo_cwnd(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct lowpri *ca = inet_csk_ca(sk);
+	u32 cwnd = max(tcp_snd_cwnd(tp), tp->prior_cwnd);
+
+	trace_lowpri_undo(sk, tcp_snd_cwnd(tp), cwnd, ca->undo_limit_pkts);
+	ca->drop_target_pkts = ca->undo_drop_target_pkts;
+	ca->limit_pkts = ca->undo_limit_pkts;
+	ca->before_pkts = 0;
+	ca->lift = 0;
+	ca->growing_back = 0;
+	/* TCP restores ssthresh only where that raises it, and ours may have
+	 * been lifted to the limit in the meantime.
+	 */
+	WRITE_ONCE(tp->snd_ssthresh, ca->undo_ssthresh_pkts);
+	return cwnd;
+}
+
+/* TCP has just set the window for a time-out. (Or it has found the path's MTU
+ * to be smaller: then no episode is on.)
+ */
+static void lowpri_timeout(struct sock *sk, struct lowpri *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 keep_pkts;
+
+	if (!ca->before_pkts)
+		return;
+	keep_pkts = lowpri_timeout_pkts(lowpri_law_of(sk), ca->before_pkts,
+					ca->keep_percent);
+	if (keep_pkts > tcp_snd_cwnd(tp))
+		tcp_snd_cwnd_set(tp, min(keep_pkts, tp->snd_cwnd_clamp));
+	ca->part_q16 = 0;
+	ca->timeouts++;
+	trace_lowpri_timeout(sk, ca->before_pkts, tcp_snd_cwnd(tp),
+			     ca->limit_pkts);
+}
+
+static void lowpri_set_state(struct sock *sk, u8 new_state)
+{
+	struct lowpri *ca = inet_csk_ca(sk);
+
+	if (new_state == TCP_CA_Loss)
+		lowpri_timeout(sk, ca);
+	else if (new_state == TCP_CA_Open)
+		ca->before_pkts = 0;
+}
+
+static void lowpri_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct lowpri *ca = inet_csk_ca(sk);
+
+	if (event != CA_EVENT_CWND_RESTART)
+		return;
+	ca->drop_target_pkts = LOWPRI_NO_DROP;
+	ca->part_q16 = 0;
+	ca->lift = 0;
+	ca->growing_back = 0;
+}
+
+/* Growth */
+
+/* Recovery no longer steers to ssthresh: let it be the limit of growing back,
+ * and count the part of a packet that the whole-packet target left out.
+ */
+static void lowpri_lift_ssthresh(struct sock *sk, struct lowpri *ca)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ca->lift = 0;
+	if (tcp_snd_cwnd(tp) == ca->drop_target_pkts)
+		tp->snd_cwnd_cnt = lowpri_credit(ca->target_q16);
+	if (ca->limit_pkts <= tp->snd_ssthresh)
+		return;
+	WRITE_ONCE(tp->snd_ssthresh, ca->limit_pkts);
+	ca->growing_back = 1;
+}
+
+/* Returns the acknowledged packets that slow start has no use for. */
+static u32 lowpri_grow(struct sock *sk, struct lowpri *ca, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct lowpri_growth g = {
+		.cwnd = tcp_snd_cwnd(tp),
+		.part_q16 = ca->part_q16,
+		.acked = acked,
+	};
+
+	lowpri_slow_start(lowpri_law_of(sk), &g, ca->drop_target_pkts,
+			  tp->snd_ssthresh);
+	ca->part_q16 = g.part_q16;
+	tcp_snd_cwnd_set(tp, min(g.cwnd, tp->snd_cwnd_clamp));
+	if (ca->growing_back && g.cwnd >= ca->limit_pkts) {
+		ca->growing_back = 0;
+		trace_lowpri_regrown(sk, ca->drop_target_pkts, g.cwnd,
+				     ca->limit_pkts);
+	}
+	return g.acked;
+}
+
+static void lowpri_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct lowpri *ca = inet_csk_ca(sk);
+
+	if (ca->lift)
+		lowpri_lift_ssthresh(sk, ca);
+	if (!tcp_is_cwnd_limited(sk))
+		return;
+	if (tcp_in_slow_start(tp)) {
+		acked = lowpri_grow(sk, ca, acked);
+		if (!acked)
+			return;
+	}
+	tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked);
+}
+
+/* Flow's life */
+
+static void lowpri_init(struct sock *sk)
+{
+	struct lowpri *ca = inet_csk_ca(sk);
+
+	memset(ca, 0, sizeof(*ca));
+	ca->drop_target_pkts = LOWPRI_NO_DROP;
+	ca->undo_drop_target_pkts = LOWPRI_NO_DROP;
+	ca->undo_ssthresh_pkts = TCP_INFINITE_SSTHRESH;
+	ca->keep_percent = READ_ONCE(timeout_keep_percent);
+	if (READ_ONCE(mark))
+		ca->mark = lbe_mark_set(sk);
+}
+
+/* May come twice, and without an init before (6.1, 6.12). */
+static void lowpri_release(struct sock *sk)
+{
+	struct lowpri *ca = inet_csk_ca(sk);
+
+	lbe_mark_clear(sk, ca->mark);
+	ca->mark = 0;
+}
+
+/* `ss -i` has names for the fields of a few in-tree controls only, so this goes
+ * under dctcp's; Documentation/tcp_lowpri.md has the key. Read without the
+ * socket lock: fields may be of different moments.
+ */
+static size_t lowpri_get_info(struct sock *sk, u32 ext, int *attr,
+			      union tcp_cc_info *info)
+{
+	const struct lowpri *ca = inet_csk_ca(sk);
+	u32 drop_target_pkts = READ_ONCE(ca->drop_target_pkts);
+
+	if (!(ext & (1 << (INET_DIAG_DCTCPINFO - 1) |
+		     1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	memset(&info->dctcp, 0, sizeof(info->dctcp));
+	info->dctcp.dctcp_enabled = 1;
+	info->dctcp.dctcp_ce_state = READ_ONCE(ca->timeouts);
+	info->dctcp.dctcp_alpha = READ_ONCE(ca->drops);
+	if (drop_target_pkts != LOWPRI_NO_DROP)
+		info->dctcp.dctcp_ab_ecn = drop_target_pkts;
+	info->dctcp.dctcp_ab_tot = READ_ONCE(ca->limit_pkts);
+	*attr = INET_DIAG_DCTCPINFO;
+	return sizeof(info->dctcp);
+}
+
+/* Which variants to register */
+
+static void __init lowpri_refuse(const char *name)
+{
+	char known[ARRAY_SIZE(lowpri_laws) * TCP_CA_NAME_MAX];
+	size_t used = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(lowpri_laws); i++)
+		used += scnprintf(known + used, sizeof(known) - used, "%s%s",
+				  i ? " " : "", lowpri_laws[i].name);
+	pr_err("variants: \"%s\" is not known; known: all %s\n", name, known);
+}
+
+static int __init lowpri_find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(lowpri_laws); i++)
+		if (!strcmp(name, lowpri_laws[i].name))
+			return i;
+	return -EINVAL;
+}
+
+/* Sets a bit of @wanted for each row of lowpri_laws that @list names. */
+static int __init lowpri_parse_variants(const char *list, unsigned long *wanted)
+{
+	char *copy, *rest, *name;
+	int err = 0, i;
+
+	copy = kstrdup(list, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	rest = strim(copy);
+	if (!strcmp(rest, "all")) {
+		bitmap_fill(wanted, ARRAY_SIZE(lowpri_laws));
+		goto out;
+	}
+	while ((name = strsep(&rest, ","))) {
+		name = strim(name);
+		i = lowpri_find(name);
+		if (i < 0) {
+			lowpri_refuse(name);
+			err = i;
+			break;
+		}
+		__set_bit(i, wanted);
+	}
+out:
+	kfree(copy);
+	return err;
+}
+
+static const struct tcp_congestion_ops lowpri_template __initconst = {
+	.init		= lowpri_init,
+	.release	= lowpri_release,
+	.ssthresh	= lowpri_ssthresh,
+	.cong_avoid	= lowpri_cong_avoid,
+	.set_state	= lowpri_set_state,
+	.cwnd_event	= lowpri_cwnd_event,
+	.undo_cwnd	= lowpri_undo_cwnd,
+	.get_info	= lowpri_get_info,
+	.owner		= THIS_MODULE,
+};
+
+static DECLARE_BITMAP(lowpri_registered, ARRAY_SIZE(lowpri_laws));
+
+static void lowpri_unregister_all(void)
+{
+	int i;
+
+	for_each_set_bit(i, lowpri_registered, ARRAY_SIZE(lowpri_laws))
+		tcp_unregister_congestion_control(&lowpri_ops[i]);
+	bitmap_zero(lowpri_registered, ARRAY_SIZE(lowpri_laws));
+}
+
+static int __init lowpri_module_init(void)
+{
+	DECLARE_BITMAP(wanted, ARRAY_SIZE(lowpri_laws)) = {};
+	int err, i;
+
+	BUILD_BUG_ON(sizeof(struct lowpri) > ICSK_CA_PRIV_SIZE);
+	err = lowpri_parse_variants(variants, wanted);
+	if (err)
+		return err;
+	for_each_set_bit(i, wanted, ARRAY_SIZE(lowpri_laws)) {
+		lowpri_ops[i] = lowpri_template;
+		strscpy(lowpri_ops[i].name, lowpri_laws[i].name,
+			sizeof(lowpri_ops[i].name));
+		err = tcp_register_congestion_control(&lowpri_ops[i]);
+		if (err) {
+			pr_err("%s could not be registered: error %d\n",
+			       lowpri_laws[i].name, err);
+			lowpri_unregister_all();
+			return err;
+		}
+		__set_bit(i, lowpri_registered);
+	}
+	return 0;
+}
+
+static void __exit lowpri_module_exit(void)
+{
+	lowpri_unregister_all();
+}
+
+module_init(lowpri_module_init);
+module_exit(lowpri_module_exit);
+
+MODULE_AUTHOR("LBE transport project");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(LBE_VERSION);
+MODULE_DESCRIPTION("LowPri family: TCP congestion controls for filler traffic");
+MODULE_ALIAS("tcp_background");
+MODULE_ALIAS("tcp_lowpri3.7");
