@@ -128,4 +128,24 @@ do {									\
 	qdisc_drop(skb, sch, to_free)
 #endif
 
+/* Sysctl handlers take a const table from 6.11 on; tables come with their size
+ * from 6.6 on (before that an empty entry ends them).
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define LBE_CTL_CONST	const
+#else
+#define LBE_CTL_CONST
+#endif
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define register_net_sysctl_sz(net, path, table, size)			\
+	register_net_sysctl(net, path, table)
+#endif
+
+/* get_unaligned_*() moved from asm/ to linux/ in 6.12; included here for all. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+
 #endif /* LBE_COMPAT_H */
