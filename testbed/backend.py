@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where a job runs. A backend takes a job folder and leaves the guest's results in another.
+
+uml is the default: a user-mode kernel in virtual time. Other backends (a distribution's kernel in
+QEMU, the running kernel's namespaces) take the same job: they set AGENT, MODULES and OUT in env.sh.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from .cache import cache_root, lock, whole_entry
+from .errors import BuildFailed, LbeError
+from .progress import Report, silent
+
+REPO = Path(__file__).resolve().parent.parent
+AGENT_SOURCE = Path(__file__).resolve().parent / "agent"
+#: where the guest sees the host's root (guest/init.sh)
+HOST_ROOT = "/tmp/host"
+#: folders that are not named like their module
+FOLDERS = {"shred_hint": "sch_shred"}
+
+
+class BackendError(LbeError):
+    """A backend is unknown or cannot run here."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """How long a run took, in both kinds of time."""
+
+    wall_s: float
+    virtual_s: float
+
+
+@dataclass
+class Tools:
+    """What runs need on the host: agent and modules, by content."""
+
+    agent: Path
+    modules: dict[str, Path] = field(default_factory=dict)
+    modules_version: str = ""
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    def module_hash(self, name: str) -> str:
+        """Content of a module (its source, where it is ours); BackendError if it is not built."""
+        if name not in self.modules:
+            raise BackendError(f"module {name}: not built for this kernel; there are "
+                               + (", ".join(sorted(self.modules)) or "none"))
+        return self.hashes[name]
+
+
+class Backend(Protocol):
+    """What the runner asks of a backend."""
+
+    name: str
+
+    def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
+        """Build or fetch what all runs share; ``modules``: those that some run loads."""
+
+    def facts(self) -> dict[str, str]:
+        """Kernel and modules, for the provenance."""
+
+    def tools(self) -> Tools:
+        """Agent and modules."""
+
+    def key(self) -> str:
+        """What of the backend decides a result."""
+
+    def run(self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float,
+            wall_limit_s: float) -> RunReport:
+        """Run a job folder; an error (errors.MachineFailure) if it did not end well."""
+
+
+def build_agent(report: Report = silent) -> Path:
+    """The guest agent, built once per content of its source."""
+    sources = sorted(path for path in AGENT_SOURCE.iterdir() if path.suffix in (".c", ".h") or path.name == "Makefile")
+    if not any(path.suffix == ".c" for path in sources):
+        raise BuildFailed(f"the traffic agent has no source under {AGENT_SOURCE.name}/")
+    digest = hashlib.sha256()
+    for path in sources:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    final = cache_root() / "agent" / digest.hexdigest()[:16]
+    binary = final / "lbe-agent"
+    if binary.is_file():
+        return binary
+    with lock(f"agent-{final.name}", report):
+        if binary.is_file():
+            return binary
+        report("building the traffic agent", 0, None)
+        with whole_entry(final) as work:
+            done = subprocess.run(["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"],
+                                  check=False, capture_output=True, text=True)
+            if done.returncode:
+                raise BuildFailed(f"the traffic agent does not build:\n{done.stdout}{done.stderr}")
+    return binary
+
+
+class Uml:
+    """User-mode kernel in virtual time; needs neither root nor KVM."""
+
+    name = "uml"
+
+    def __init__(self, series: str = "6.12", flavour: str = "plain", source_dir: Path | None = None):
+        from .kernel import KernelSpec
+
+        self.spec = KernelSpec(series=series, flavour=flavour, source_dir=source_dir)
+        self.build = None
+        self._tools: Tools | None = None
+
+    def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
+        """Kernel, modules, agent: from the cache, or built into it."""
+        from .kernel import ensure_kernel
+        from .modules import content_key, ensure_modules, module_folders, source_files
+
+        agent = build_agent(report)
+        self.build = ensure_kernel(self.spec, report)
+        have = module_folders(REPO)
+        folders = sorted({folder for name in modules if (folder := FOLDERS.get(name, name)) in have})
+        built = ensure_modules(self.build, REPO, folders, report)
+        # a commit changes the version inside every .ko; what decides a result is the source
+        shared = [path for path in source_files(REPO, []) if path.parts[0] in ("include", "Kbuild")]
+        hashes = {}
+        for name, path in built.paths.items():
+            folder = FOLDERS.get(name, name)
+            ours = [one for one in source_files(REPO, [folder]) if one.parts[0] == folder] if folder in folders else []
+            hashes[name] = content_key(REPO, shared + ours) if ours else hashlib.sha256(path.read_bytes()).hexdigest()
+        self._tools = Tools(agent, dict(built.paths), built.version, hashes)
+
+    def facts(self) -> dict[str, str]:
+        """Which kernel this is."""
+        return {"series": self.spec.series, "flavour": self.spec.flavour, "release": str(self.build.release),
+                "source": str(self.build.source), "key": self.build.key}
+
+    def tools(self) -> Tools:
+        """Agent and modules."""
+        return self._tools
+
+    def key(self) -> str:
+        """The kernel build's key."""
+        return f"uml-{self.build.key}"
+
+    def run(self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float,
+            wall_limit_s: float) -> RunReport:
+        """Boot, run, power off."""
+        from .machine import Machine
+
+        tools = self.tools()
+        # the guest sees one text whatever this machine's paths are: links lead to the host's root
+        (job / "env.sh").write_text("AGENT=/tmp/job/lbe-agent\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n",
+                                    encoding="ascii")
+        (job / "modules").mkdir(exist_ok=True)
+        links = {f"modules/{name}.ko": path for name, path in tools.modules.items()}
+        for name, path in {"lbe-agent": tools.agent, **links}.items():
+            (job / name).unlink(missing_ok=True)
+            (job / name).symlink_to(f"{HOST_ROOT}{path}")
+        done = Machine(self.build, mem_mb=mem_mb).run(job=job, out=out, seed=seed, modules=[],
+                                                      virtual_limit_s=virtual_limit_s, wall_limit_s=wall_limit_s)
+        return RunReport(done.wall_s, done.virtual_s)
+
+
+BACKENDS = {"uml": Uml}

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Numbers out of a run's series, and their mean and interval over runs.
+
+Every metric is a function of :class:`Series` (what the agents recorded) and of the run's setting.
+A metric that cannot be computed (no sample, no such event) is NaN, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .experiment import Metric, Setting
+from .traffic import Flow
+
+SEND = np.dtype([("t_ns", "<u8"), ("flow", "<u4"), ("cwnd_pkts", "<u4"), ("ssthresh_pkts", "<u4"),
+                 ("srtt_us", "<u4"), ("rttvar_us", "<u4"), ("minrtt_us", "<u4"), ("mss_bytes", "<u4"),
+                 ("delivered_pkts", "<u4"), ("retrans_pkts", "<u4"), ("lost_pkts", "<u4"),
+                 ("unacked_pkts", "<u4"), ("ca_state", "<u4"), ("bytes_acked", "<u8"),
+                 ("bytes_sent", "<u8"), ("cc", "<u4", (5,))])
+RECV = np.dtype([("t_ns", "<u8"), ("flow", "<u4"), ("reserved", "<u4"), ("bytes", "<u8")])
+QUEUE = np.dtype([("t_ns", "<u8"), ("queue", "<u4"), ("qlen_pkts", "<u4"), ("backlog_bytes", "<u4"),
+                  ("drops", "<u4"), ("overlimits", "<u4"), ("requeues", "<u4"), ("sent_bytes", "<u8"),
+                  ("sent_pkts", "<u4"), ("marks", "<u4")])
+#: two-sided 95 % quantile of Student's t for 1 to 30 degrees of freedom; beyond: the normal's
+T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
+        2.045, 2.042)
+
+
+@dataclass
+class Series:
+    """What one run recorded; events are (t_s, flow, event, detail)."""
+
+    send: np.ndarray
+    recv: np.ndarray
+    queue: np.ndarray
+    events: list[tuple[float, int, str, str]] = field(default_factory=list)
+
+    def received(self, flow: int) -> tuple[np.ndarray, np.ndarray]:
+        """(seconds, bytes so far) of a flow at its receiver."""
+        rows = self.recv[self.recv["flow"] == flow]
+        return rows["t_ns"] / 1e9, rows["bytes"].astype(float)
+
+    def sent(self, flow: int) -> np.ndarray:
+        """Sender's samples of a flow."""
+        return self.send[self.send["flow"] == flow]
+
+
+def bytes_between(series: Series, flow: int, from_s: float, to_s: float) -> float:
+    """Payload received in a window, bytes; linear between samples."""
+    t, total = series.received(flow)
+    if len(t) == 0:
+        return 0.0
+    low, high = np.interp([from_s, to_s], t, total, left=0.0)
+    return float(high - low)
+
+
+def goodput_mbit(series: Series, flows: list[int], from_s: float, to_s: float) -> float:
+    """Payload rate of flows together, Mbit/s."""
+    return sum(bytes_between(series, flow, from_s, to_s) for flow in flows) * 8 / (to_s - from_s) / 1e6
+
+
+def jain(values: list[float]) -> float:
+    """Jain's fairness index, 1/n to 1; NaN if nobody got anything."""
+    total, squares = sum(values), sum(value * value for value in values)
+    return total * total / (len(values) * squares) if squares else math.nan
+
+
+def rates(series: Series, flow: int, step_s: float, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """(middle of step, Mbit/s) of a flow in steps of ``step_s``."""
+    edges = np.arange(0, duration_s + step_s / 2, step_s)
+    t, total = series.received(flow)
+    if len(t) == 0:
+        return edges[:-1] + step_s / 2, np.zeros(len(edges) - 1)
+    return edges[:-1] + step_s / 2, np.diff(np.interp(edges, t, total, left=0.0)) * 8 / step_s / 1e6
+
+
+def longest_stall_s(series: Series, flow: int, from_s: float, to_s: float) -> float:
+    """The longest time in the window in which a flow's receiver got nothing, seconds."""
+    t, total = series.received(flow)
+    inside = (t >= from_s) & (t <= to_s)
+    t, total = t[inside], total[inside]
+    if len(t) == 0:
+        return to_s - from_s
+    grew = t[1:][np.diff(total) > 0]
+    return float(np.max(np.diff(np.concatenate([[from_s], grew, [to_s]]))))
+
+
+def first_time(t: np.ndarray, values: np.ndarray, at_s: float, reached: np.ndarray) -> float:
+    """Seconds after ``at_s`` until ``reached`` first holds."""
+    after = (t >= at_s) & reached
+    return float(t[after][0] - at_s) if after.any() else math.nan
+
+
+class Run:
+    """Computes the metrics of one run."""
+
+    def __init__(self, series: Series, setting: Setting, flows: list[Flow]):
+        self.series, self.setting, self.flows = series, setting, flows
+
+    def ids(self, groups: str) -> list[int]:
+        """Flow numbers of groups joined by +; empty string: all flows."""
+        wanted = groups.split("+") if groups else list(self.setting.flows)
+        return [flow.id for flow in self.flows if flow.group in wanted]
+
+    def _samples(self, metric: Metric, from_s: float, to_s: float) -> np.ndarray:
+        rows = self.series.send
+        if len(rows) == 0:
+            return rows
+        t = rows["t_ns"] / 1e9
+        return rows[np.isin(rows["flow"], self.ids(metric.flow)) & (t >= from_s) & (t <= to_s)]
+
+    def _growth(self, rows: np.ndarray, column: str, key: str, ids: list[int], from_s: float, to_s: float) -> float:
+        """How much a counter grew in the window, summed over ids."""
+        total = 0.0
+        for one in ids:
+            mine = rows[rows[key] == one]
+            if len(mine):
+                low, high = np.interp([from_s, to_s], mine["t_ns"] / 1e9, mine[column].astype(float), left=0.0)
+                total += high - low
+        return float(total)
+
+    def value(self, metric: Metric) -> float:
+        """One metric's number, NaN if the run has nothing to compute it from."""
+        head, topology = self.setting.head, self.setting.topology
+        from_s = head.measure_s[0] if metric.from_s is None else metric.from_s
+        to_s = head.measure_s[1] if metric.to_s is None else metric.to_s
+        ids = self.ids(metric.flow)
+        each = [goodput_mbit(self.series, [flow], from_s, to_s) for flow in ids]
+        goodput = sum(each)
+        capacity = topology.tcp_capacity_mbit()
+        kind = metric.kind
+        if kind in ("goodput", "share", "spare_use", "jain", "min_flow", "max_flow") and not ids:
+            return math.nan
+        if kind == "goodput":
+            return goodput
+        if kind == "share":
+            return 100 * goodput / capacity
+        if kind == "spare_use":
+            # what the others left: of the capacity, not counting the group itself and what goes backward
+            others = [flow.id for flow in self.flows if flow.id not in ids and flow.spec.to == self._target(ids)]
+            spare = capacity - goodput_mbit(self.series, others, from_s, to_s)
+            return 100 * goodput / spare if spare > 0 else math.nan
+        if kind == "jain":
+            return jain(each)
+        if kind == "min_flow":
+            return min(each)
+        if kind == "max_flow":
+            return max(each)
+        if kind in ("rtt_mean", "rtt_p95", "cwnd_mean", "cwnd_max"):
+            column = "srtt_us" if kind.startswith("rtt") else "cwnd_pkts"
+            values = self._samples(metric, from_s, to_s)[column].astype(float)
+            values = values[values > 0]
+            if len(values) == 0:
+                return math.nan
+            if kind == "rtt_p95":
+                return float(np.percentile(values, 95)) / 1e3
+            if kind == "cwnd_max":
+                return float(values.max())
+            return float(values.mean()) / (1e3 if kind == "rtt_mean" else 1)
+        if kind in ("queue_mean", "queue_p95"):
+            return self._queue_delay(metric, from_s, to_s, kind)
+        if kind in ("drops", "marks"):
+            return self._growth(self.series.queue, kind, "queue", [metric.queue], from_s, to_s)
+        if kind == "retransmits":
+            return self._growth(self.series.send, "retrans_pkts", "flow", ids, from_s, to_s)
+        if kind == "link_use":
+            return 100 * self._growth(self.series.queue, "sent_bytes", "queue", [metric.queue], from_s, to_s) * 8 \
+                / (to_s - from_s) / (topology.rate_mbit * 1e6)
+        if kind == "longest_stall":
+            return max((longest_stall_s(self.series, flow, from_s, to_s) for flow in ids), default=math.nan)
+        if kind in ("yield_s", "reap_s"):
+            return self._crossing(metric, ids, kind == "yield_s")
+        if kind == "completion_s":
+            starts = {flow.id: flow.start_s for flow in self.flows}
+            times = [t - starts[flow] for t, flow, event, _ in self.series.events
+                     if event == "finished" and flow in ids]
+            return float(np.mean(times)) if times else math.nan
+        # the last of METRIC_KINDS
+        return float(sum(1 for _, flow, event, _ in self.series.events
+                         if event == metric.event and (flow in ids or not metric.flow)))
+
+    def _target(self, ids: list[int]) -> str:
+        return next(flow.spec.to for flow in self.flows if flow.id == ids[0])
+
+    def _queue_delay(self, metric: Metric, from_s: float, to_s: float, kind: str) -> float:
+        """Time that the queue's backlog takes at the link's rate, milliseconds."""
+        rows = self.series.queue
+        t = rows["t_ns"] / 1e9
+        rows = rows[(rows["queue"] == metric.queue) & (t >= from_s) & (t <= to_s)]
+        if len(rows) == 0:
+            return math.nan
+        delay_ms = rows["backlog_bytes"] * 8 / (self.setting.topology.rate_mbit * 1e6) * 1e3
+        return float(np.percentile(delay_ms, 95) if kind == "queue_p95" else delay_ms.mean())
+
+    def _crossing(self, metric: Metric, ids: list[int], falling: bool) -> float:
+        """Time from ``at_s`` until the group's rate (over 1 s) is below or above ``threshold`` Mbit/s."""
+        head = self.setting.head
+        step = head.sample_ms / 1e3
+        width = max(1, round(1 / step))
+        t, total = None, 0.0
+        for flow in ids:
+            t, mbit = rates(self.series, flow, step, head.duration_s)
+            total = total + mbit
+        if t is None:
+            return math.nan
+        smooth = np.convolve(total, np.ones(width) / width)[:len(t)]
+        threshold = metric.threshold or 0.0
+        return first_time(t, smooth, metric.at_s or 0.0, smooth < threshold if falling else smooth >= threshold)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Runs of one number: mean, half-width of the 95 % interval (NaN for one run), and the spread."""
+
+    n: int
+    mean: float
+    half: float
+    low: float
+    median: float
+    high: float
+
+
+def summarise(values: list[float]) -> Summary:
+    """Mean with Student's interval; runs without a value do not count."""
+    real = [value for value in values if not math.isnan(value)]
+    if not real:
+        return Summary(0, math.nan, math.nan, math.nan, math.nan, math.nan)
+    count = len(real)
+    half = math.nan
+    if count > 1:
+        quantile = T_95[count - 2] if count - 2 < len(T_95) else 1.96
+        half = quantile * float(np.std(real, ddof=1)) / math.sqrt(count)
+    return Summary(count, float(np.mean(real)), half, min(real), float(np.median(real)), max(real))

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs an experiment: every case with every seed, in parallel, reusing what has been run before.
+
+Each worker is a process of its own that boots one machine at a time. Ctrl-C ends the workers, and a
+worker that is ended ends its machine: nothing is left running. A run whose job, kernel, modules and
+agent are those of an earlier one is read from the cache instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import job as jobs
+from . import results
+from .backend import REPO, Backend
+from .cache import cache_root
+from .errors import LbeError
+from .experiment import Experiment, case_name
+from .job import Job
+from .results import Record, Result, ResultSet
+
+#: what a run may take on the wall beyond its own length: boots under sanitizers are slow
+WALL_LIMIT_FLOOR_S = 180.0
+
+
+class RunFailed(LbeError):
+    """A run gave no result; the text has the case, the seed and the machine's words."""
+
+
+@dataclass
+class Task:
+    """One run to be had."""
+
+    index: int
+    job: Job
+    key: str
+    record: Record | None = None
+
+
+@dataclass
+class Options:
+    """How to run. mode: "short", "default" or "full"; runs, seed None: the experiment's own."""
+
+    mode: str = "default"
+    runs: int | None = None
+    jobs: int | None = None
+    seed: int | None = None
+    sets: dict[str, Any] = field(default_factory=dict)
+    reuse: bool = True
+    command: str = ""
+    cases: dict[str, Any] = field(default_factory=dict)
+
+
+#: called with (done, total, text) as runs come in
+OnProgress = Callable[[int, int, str], None]
+
+
+def version() -> str:
+    """The tree's version as git describes it."""
+    script = REPO / "scripts" / "version"
+    done = subprocess.run([str(script)], check=False, capture_output=True, text=True, cwd=REPO)
+    text = done.stdout.strip()
+    if done.returncode or not text:
+        raise LbeError(f"no version: scripts/version returned {done.returncode}: {done.stderr.strip()}")
+    return text
+
+
+def plan(experiment: Experiment, options: Options) -> list[Job]:
+    """All jobs of an experiment, case by case."""
+    from .experiment import matches
+
+    count = options.runs if options.runs is not None else experiment.runs(options.mode)
+    if not 1 <= count <= 10000:
+        raise LbeError(f"runs = {count}: allowed are 1 to 10000")
+    first = options.seed if options.seed is not None else experiment.head.seed
+    made = []
+    for case in experiment.cases(options.mode):
+        if not matches(case, options.cases):
+            continue
+        setting = experiment.setting(case, options.mode, options.sets)
+        made += [jobs.make(experiment.name, case, first + offset, setting) for offset in range(count)]
+    if not made:
+        raise LbeError(f"{experiment.name}: no case is left to run")
+    return made
+
+
+# ---------------------------------------------------------------------------------------- cache
+
+def run_key(job: Job, backend: Backend) -> str:
+    """What decides a run's result, as a hash."""
+    tools = backend.tools()
+    content = {"results": results.FORMAT, "job": job.digest(), "backend": backend.key(),
+               "agent": hashlib.sha256(tools.agent.read_bytes()).hexdigest(),
+               "modules": {name: tools.module_hash(name) for name in job.modules}}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _entry(key: str) -> Path:
+    return cache_root() / "runs" / key[:2] / key
+
+
+def load_cached(key: str) -> Record | None:
+    """An earlier run's record, or None."""
+    folder = _entry(key)
+    try:
+        facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
+        arrays = np.load(io.BytesIO((folder / "series.npz").read_bytes()))
+        return Record(facts, results.unpack({name: arrays[name] for name in arrays.files}))
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def store(key: str, record: Record) -> None:
+    """Keep a record; an entry appears whole or not at all."""
+    final = _entry(key)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}.", dir=final.parent))
+    try:
+        with open(work / "series.npz", "wb") as file:
+            np.savez_compressed(file, **results.pack(record.series))
+        (work / "facts.json").write_text(json.dumps(record.facts), encoding="utf-8")
+        if final.exists():
+            shutil.rmtree(final)
+        work.rename(final)
+    except OSError:
+        # another process stored the same run first, or the disk is full: the run itself is good
+        shutil.rmtree(work, ignore_errors=True)
+
+
+# -------------------------------------------------------------------------------------- workers
+
+def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
+    """Run one job now. keep: folder that receives the raw job and records; a failure keeps them always."""
+    duration = job.setting.head.duration_s
+    folder = keep or Path(tempfile.mkdtemp(prefix="lbe-run."))
+    try:
+        (folder / "job").mkdir(parents=True, exist_ok=True)
+        (folder / "out").mkdir(exist_ok=True)
+        job.write(folder / "job")
+        report = backend.run(folder / "job", folder / "out", seed=job.seed, mem_mb=job.setting.head.mem_mb,
+                             virtual_limit_s=jobs.ZERO_S + duration + 60.0,
+                             wall_limit_s=WALL_LIMIT_FLOOR_S + 2 * duration + 5 * len(job.flows))
+        record = results.collect(job, folder / "out")
+        record.facts["wall_s"], record.facts["virtual_s"] = report.wall_s, report.virtual_s
+    except LbeError:
+        raise   # its text names the console, which must stay
+    except BaseException:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if keep is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    return record
+
+
+def _worker(backend: Backend, tasks: Any, done: Any) -> None:
+    """Take tasks until None comes. SIGTERM unwinds through the machine's own clean-up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    while True:
+        task = tasks.get()
+        if task is None:
+            return
+        try:
+            done.put((task.index, run_one(task.job, backend), None))
+        except LbeError as error:
+            done.put((task.index, None, str(error)))
+        except Exception:  # noqa: BLE001 - a worker's fault must reach the person, not vanish with the process
+            done.put((task.index, None, traceback.format_exc()))
+
+
+def _label(job: Job) -> str:
+    return f"{job.experiment} {case_name(job.case)} seed {job.seed}"
+
+
+def _run_parallel(tasks: list[Task], backend: Backend, count: int, progress: OnProgress, already: int) -> None:
+    """Fill in the records of ``tasks``."""
+    context = multiprocessing.get_context("fork")
+    todo, done = context.Queue(), context.Queue()
+    workers = [context.Process(target=_worker, args=(backend, todo, done), daemon=True)
+               for _ in range(min(count, len(tasks)))]
+    by_index = {task.index: task for task in tasks}
+    total = already + len(tasks)
+    for worker in workers:
+        worker.start()
+    try:
+        for task in tasks:
+            todo.put(task)
+        for _ in workers:
+            todo.put(None)
+        for finished in range(1, len(tasks) + 1):
+            index, record, error = _next(done, workers)
+            task = by_index[index]
+            if error:
+                raise RunFailed(f"{_label(task.job)}:\n{error}")
+            task.record = record
+            store(task.key, record)
+            progress(already + finished, total, _label(task.job))
+    finally:
+        for worker in workers:
+            if worker.is_alive():
+                worker.terminate()
+        for worker in workers:
+            worker.join(10)
+            if worker.is_alive():
+                worker.kill()
+
+
+def _next(done: Any, workers: list) -> tuple[int, Record | None, str | None]:
+    """The next finished task; RunFailed if all workers died without a word."""
+    while True:
+        try:
+            return done.get(timeout=1.0)
+        except queue.Empty:
+            if not any(worker.is_alive() for worker in workers):
+                raise RunFailed("all workers ended before their work was done") from None
+
+
+def default_jobs() -> int:
+    """One machine per CPU that this process may use."""
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def run(experiment: Experiment, backend: Backend, options: Options, progress: OnProgress) -> ResultSet:
+    """Run (or reuse) everything and compute the metrics."""
+    began = time.time()
+    tasks = [Task(index, job, run_key(job, backend)) for index, job in enumerate(plan(experiment, options))]
+    if options.reuse:
+        for task in tasks:
+            task.record = load_cached(task.key)
+    missing = [task for task in tasks if task.record is None]
+    reused = len(tasks) - len(missing)
+    progress(reused, len(tasks), f"{reused} reused" if reused else "")
+    if missing:
+        _run_parallel(missing, backend, options.jobs or default_jobs(), progress, reused)
+
+    made = []
+    for task in tasks:
+        job, record = task.job, task.record
+        facts = {**record.facts, "key": task.key, "topology": job.network.lines(),
+                 "plans": {plan.node: plan.lines for plan in job.plans},
+                 "events": [list(event) for event in job.events]}
+        made.append(Result(job.case, job.seed, results.compute(job, record), facts, record.series))
+    provenance = {"command": options.command, "kernel": backend.facts(), "backend": backend.name,
+                  "modules_version": backend.tools().modules_version, "testbed": version(),
+                  "host": results.host_facts(), "runs_reused": reused, "wall_s": round(time.time() - began, 1)}
+    return ResultSet(experiment.name, options.mode, experiment.path.read_text(encoding="utf-8"), options.sets,
+                     provenance, made)
