@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * TCP-LP: the law's arithmetic, as pure functions (see tcp_lp.c for the law).
+ *
+ * Every function works on struct lp and plain numbers, so that the module,
+ * KUnit and the host tests run the same text. Delays are those of owd.h: one
+ * way plus a constant, in microseconds.
+ */
+#ifndef LBE_TCP_LP_LP_H
+#define LBE_TCP_LP_LP_H
+
+#include <lbe/arith.h>
+#include <lbe/owd.h>
+
+/* dmin is kept in so many slots, so it is forgotten after 2/3 to 3/3 of
+ * min_age_s. More slots sharpen that; the private area has room for three.
+ */
+#define LP_DMIN_SLOTS		3
+/* A loss that finds less queue than this many floors was not caused by it (a
+ * random loss), and says nothing about the buffer. Double it: buffers twice as
+ * deep are taken for lossy links at first.
+ */
+#define LP_QUEUE_FLOORS		4
+/* After so many such losses the path is taken for what it looks like: lossy or
+ * with next to no buffer. The range is then small and the floor rules.
+ */
+#define LP_EMPTY_LOSSES		4
+/* Without a loss, and without growth of our own for so long, the largest delay
+ * seen was the work of others and serves as dmax, ms.
+ */
+#define LP_QUIET_MS		10000
+/* A flat delay near dmax may be a full queue and has to last so many times
+ * longer than elsewhere to be taken for a new path.
+ */
+#define LP_FLAT_NEAR_MAX	10
+/* Samples that a flat stretch must hold at least. */
+#define LP_FLAT_SAMPLES		8
+/* A delay of up to this part of what it was at the cut (5/8, in eighths) is
+ * what halving our own window explains: 1/2 and some noise.
+ */
+#define LP_OWN_EIGHTHS		5
+
+/* Round trips above this count as this: LP_ITT_MAX + LP_REST_MAX of them stay
+ * below 2^31 us, the largest time that a u32 clock can compare.
+ */
+#define LP_RTT_MAX_US		10000000U
+#define LP_ITT_MAX		20
+#define LP_REST_MAX		64
+
+/* Settings, copied to the socket when it starts to use lp. */
+struct lp_params {
+	u16 delta_permille;	/* threshold's place between dmin and dmax */
+	u16 floor_us;		/* smallest queueing delay acted upon, us */
+	u16 min_age_s;		/* dmin is forgotten after so long, s */
+	u16 route_s;		/* a flat delay is a new path after so long, s */
+	u8  gamma_shift;	/* sd moves by 1/2^this of the error a sample */
+	u8  itt_rtts;		/* inference time-out, round trips */
+	u8  rest_max_rtts;	/* longest rest between pairs at the floor, RTT */
+	u8  max_age_losses;	/* dmax is replaced after so many lower losses */
+};
+
+#define LP_PARAMS_DEFAULT {		\
+	.delta_permille = 150,		\
+	.floor_us = 1000,		\
+	.min_age_s = 600,		\
+	.route_s = 30,			\
+	.gamma_shift = 3,		\
+	.itt_rtts = 3,			\
+	.rest_max_rtts = 8,		\
+	.max_age_losses = 8,		\
+}
+
+/* State of one flow. All of it is written by the flow's own ACK processing,
+ * under the socket lock; inet_diag reads it under the same lock.
+ */
+struct lp {
+	struct lbe_owd owd;		/* forward delay out of RTT and TSval */
+	struct lbe_slots dmin_age;	/* ages dmin_slot, in ms */
+	u32 dmin_slot[LP_DMIN_SLOTS];	/* smallest delay of each slot, us */
+	u32 dmax_us;	/* delay when packets were lost, us; 0 = none yet */
+	u32 dmax_next_us; /* largest of the lower ones since, us */
+	u32 peak_us;	/* largest sd of the loss going on, us; 0 = no loss */
+	u32 sd_q;	/* smoothed delay, us << gamma_shift; 0 = none yet */
+	u32 mark_seq;	/* snd_nxt at the last reaction: older data is stale */
+	u32 itt_end_us;	/* inference ends then, us; valid if inference */
+	u32 cut_us;	/* sd when the latest indication came, us */
+	u32 flat_lo_us;	/* smallest delay of the flat stretch, us */
+	u32 flat_hi_us;	/* and largest */
+	u32 flat_ms;	/* it began then; before learnt: last growth, ms */
+	struct lp_params p;
+	u16 indications; /* early congestion indications acted upon, wraps */
+	u8  rest_rtts;	/* rest before the next pair, RTT */
+	u8  fresh_pkts;	/* packets judged since the mark, saturates */
+	u8  losses;	/* since dmax was last confirmed, saturates */
+	u8  flat_samples; /* in the flat stretch, saturates */
+	u8  on:1,	/* init has run (the handshake's ACK comes before) */
+	    learnt:1,	/* dmax is known, delay may be acted upon */
+	    inference:1, /* within itt of an indication */
+	    stale:1,	/* waiting for data sent after mark_seq to be ACKed */
+	    floor:1,	/* window is one packet a round trip, or less */
+	    ece:1,	/* the ACK in hand carries ECN-Echo */
+	    marks:1,	/* router marks are the signal, delay is not (lp_ecn) */
+	    above:1;	/* sd is above the threshold */
+	u8  pad;
+};
+
+enum lp_kind {
+	LP_NONE,
+	LP_DELAY,	/* smoothed delay above the threshold */
+	LP_ECE,		/* ECN-Echo */
+};
+
+static inline void lp_init(struct lp *lp, const struct lp_params *p, bool marks,
+			   u32 now_ms)
+{
+	memset(lp, 0, sizeof(*lp));
+	lp->p = *p;
+	lp->marks = marks;
+	lp->flat_ms = now_ms;
+	lbe_owd_init(&lp->owd);
+	lbe_slots_init(&lp->dmin_age, lp->dmin_slot, LP_DMIN_SLOTS, now_ms);
+	lp->on = 1;
+}
+
+/* ---- delays: dmin, dmax, sd and the threshold --------------------------- */
+
+static inline u32 lp_dmin_us(const struct lp *lp)
+{
+	return lbe_slots_min(&lp->dmin_age, lp->dmin_slot);
+}
+
+static inline u32 lp_sd_us(const struct lp *lp)
+{
+	return lp->sd_q >> lp->p.gamma_shift;
+}
+
+/* Range between dmin and dmax, us; 0 if dmax is not above dmin. */
+static inline u32 lp_range_us(const struct lp *lp)
+{
+	u32 dmin_us = lp_dmin_us(lp);
+
+	return lp->dmax_us > dmin_us ? lp->dmax_us - dmin_us : 0;
+}
+
+/* Queueing delay that is an indication when exceeded, us: delta of the range,
+ * but no less than the floor, unless that is more than half of the range.
+ */
+static inline u32 lp_margin_us(const struct lp *lp)
+{
+	u32 range_us = lp_range_us(lp);
+	u32 margin_us = div_u64((u64)range_us * lp->p.delta_permille, 1000);
+	u32 floor_us = min_t(u32, lp->p.floor_us, range_us / 2);
+
+	return max(margin_us, floor_us);
+}
+
+static inline u32 lp_threshold_us(const struct lp *lp)
+{
+	return lp_dmin_us(lp) + lp_margin_us(lp);
+}
+
+/* sd = (1 - g) sd + g d, g = 2^-gamma_shift; begins anew when sd_q is 0. The
+ * largest delay that fits, 2^26 us = 67 s, is cut off.
+ */
+static inline void lp_smooth(struct lp *lp, u32 d_us)
+{
+	d_us = clamp_t(u32, d_us, 1, 1U << 26);
+	if (lp->sd_q)
+		lp->sd_q += d_us - lp_sd_us(lp);
+	else
+		lp->sd_q = d_us << lp->p.gamma_shift;
+}
+
+/* ---- losses: what they say about dmax ------------------------------------ */
+
+/* A loss was found (entry), or is being repaired. */
+static inline void lp_loss_seen(struct lp *lp)
+{
+	lp->peak_us = max(lp->peak_us, lp_sd_us(lp));
+}
+
+/* It was none after all. */
+static inline void lp_loss_undone(struct lp *lp)
+{
+	lp->peak_us = 0;
+}
+
+/* Repair is over: learn from it. A loss at or above dmax sets it; lower ones
+ * replace it when there were max_age_losses of them and none as high.
+ */
+static inline void lp_loss_over(struct lp *lp)
+{
+	u32 dmin_us = lp_dmin_us(lp), peak_us = lp->peak_us;
+	u32 full_us = lp->dmax_us - lp_range_us(lp) / 4;
+
+	lp->peak_us = 0;
+	if (!peak_us || dmin_us == LBE_SLOT_EMPTY)
+		return;
+	lp->losses = min(lp->losses + 1, 255);
+
+	if (!lp->learnt) {
+		bool empty = peak_us < dmin_us +
+				       LP_QUEUE_FLOORS * lp->p.floor_us;
+
+		if (empty && lp->losses < LP_EMPTY_LOSSES)
+			return;
+		lp->dmax_us = empty ? peak_us : max(lp->dmax_us, peak_us);
+		lp->learnt = 1;
+	} else if (peak_us >= full_us) {
+		lp->dmax_us = max(lp->dmax_us, peak_us);
+	} else {
+		lp->dmax_next_us = max(lp->dmax_next_us, peak_us);
+		if (lp->losses < lp->p.max_age_losses)
+			return;
+		lp->dmax_us = lp->dmax_next_us;
+	}
+	lp->losses = 0;
+	lp->dmax_next_us = 0;
+}
+
+/* ---- a path that became longer ------------------------------------------- */
+
+/* At the floor our own window moves no queue. A delay that then stays within
+ * two floors of itself for route_s is the path's, not a queue's: TCP's queues
+ * saw. Near dmax it may be a full one: wait longer. Return: dmin was moved up.
+ */
+static inline bool lp_flat(struct lp *lp, u32 d_us, u32 now_ms)
+{
+	u32 dmin_us = lp_dmin_us(lp), range_us = lp_range_us(lp);
+	u32 lo_us = min(lp->flat_lo_us, d_us);
+	u32 hi_us = max(lp->flat_hi_us, d_us);
+	u32 wait_ms = lp->p.route_s * 1000;
+	unsigned int i;
+
+	if (!lp->flat_samples || hi_us - lo_us > 2 * lp->p.floor_us) {
+		lp->flat_lo_us = d_us;
+		lp->flat_hi_us = d_us;
+		lp->flat_ms = now_ms;
+		lp->flat_samples = 1;
+		return false;
+	}
+	lp->flat_lo_us = lo_us;
+	lp->flat_hi_us = hi_us;
+	lp->flat_samples = min(lp->flat_samples + 1, 255);
+
+	if (lo_us + range_us / 4 > lp->dmax_us &&
+	    lo_us < lp->dmax_us + range_us / 8)
+		wait_ms *= LP_FLAT_NEAR_MAX;
+	if (now_ms - lp->flat_ms < wait_ms || lp->flat_samples < LP_FLAT_SAMPLES)
+		return false;
+
+	for (i = 0; i < LP_DMIN_SLOTS; i++)
+		lp->dmin_slot[i] = lo_us;
+	lp->dmax_us += lo_us - dmin_us;
+	lp->flat_samples = 0;
+	return true;
+}
+
+/* ---- samples and indications --------------------------------------------- */
+
+/* The flow was not held back by its window. Before any loss, and if that lasts,
+ * the largest delay seen is the work of others and good enough for dmax.
+ */
+static inline void lp_not_growing(struct lp *lp, u32 now_ms)
+{
+	if (lp->learnt || now_ms - lp->flat_ms < LP_QUIET_MS ||
+	    lp_range_us(lp) < LP_QUEUE_FLOORS * lp->p.floor_us)
+		return;
+	lp->learnt = 1;
+}
+
+static inline void lp_growing(struct lp *lp, u32 now_ms)
+{
+	if (!lp->learnt)
+		lp->flat_ms = now_ms;
+}
+
+/* Data up to snd_nxt says nothing about what comes next. */
+static inline void lp_mark(struct lp *lp, u32 snd_nxt)
+{
+	lp->mark_seq = snd_nxt;
+	lp->stale = 1;
+}
+
+/**
+ * lp_sample() - take in one delay
+ * @lp: state
+ * @d_us: forward delay, us
+ * @pkts: packets that the ACK covers
+ * @lone: the receiver may have sat on this ACK: one packet, nothing behind it
+ * @fresh: it covers data sent after the mark
+ * @cwnd_pkts: window
+ * @now_ms: now
+ *
+ * Return: LP_DELAY if this is an early congestion indication, else LP_NONE.
+ */
+static inline enum lp_kind lp_sample(struct lp *lp, u32 d_us, u32 pkts,
+				     bool lone, bool fresh, u32 cwnd_pkts,
+				     u32 now_ms)
+{
+	u32 dmin_us = lbe_slots_update(&lp->dmin_age, lp->dmin_slot,
+				       lp->p.min_age_s * 1000 / LP_DMIN_SLOTS,
+				       now_ms, d_us);
+	u32 threshold_us = dmin_us + lp_margin_us(lp);
+	u32 need;
+
+	/* Held by the receiver or by the queue, who can tell. */
+	if (lone && d_us > threshold_us)
+		return LP_NONE;
+	if (lp->stale && fresh) {
+		lp->stale = 0;
+		lp->fresh_pkts = 0;
+		lp->sd_q = 0;
+	}
+	lp_smooth(lp, d_us);
+	if (!lp->learnt)
+		lp->dmax_us = max(lp->dmax_us, lp_sd_us(lp));
+	lp->above = lp->learnt && !lp->marks && lp_sd_us(lp) > threshold_us;
+	if (lp->stale)
+		return LP_NONE;
+
+	lp->fresh_pkts = min_t(u32, lp->fresh_pkts + pkts, 255);
+	need = min_t(u32, 1U << lp->p.gamma_shift, max_t(u32, cwnd_pkts, 1));
+	if (lp->fresh_pkts < need)
+		return LP_NONE;
+	if (lp->floor && lp->above && lp_flat(lp, d_us, now_ms))
+		lp->above = 0;
+	return lp->above ? LP_DELAY : LP_NONE;
+}
+
+/* Is the delay that is left what halving our own window explains? Round-trip
+ * time of a flow alone is its window over the link's rate, so half the window
+ * is half of it. With others in the queue it falls by less.
+ */
+static inline bool lp_own_queue(const struct lp *lp)
+{
+	return (u64)lp_sd_us(lp) * 8 <= (u64)lp->cut_us * LP_OWN_EIGHTHS;
+}
+
+/**
+ * lp_react() - the window that an early congestion indication leaves
+ * @lp: state
+ * @kind: what kind of indication
+ * @window_pkts: packets in use (the window, or the flight if that is less)
+ * @snd_nxt: next sequence number to be sent
+ * @srtt_us: smoothed round-trip time, us
+ * @now_us: now, us
+ *
+ * First indication: half. Another one within the inference time-out: 1, unless
+ * our own window explains it. Either (re)starts the time-out.
+ *
+ * Return: the new window, at least 1 packet.
+ */
+static inline u32 lp_react(struct lp *lp, enum lp_kind kind, u32 window_pkts,
+			   u32 snd_nxt, u32 srtt_us, u32 now_us)
+{
+	u32 new_pkts = max_t(u32, window_pkts / 2, 1);
+	u32 wait_rtts = lp->p.itt_rtts;
+
+	if (lp->inference && !(kind == LP_DELAY && lp_own_queue(lp)))
+		new_pkts = 1;
+
+	if (new_pkts > 1) {
+		lp->rest_rtts = 0;
+		lp->floor = 0;
+	} else if (!lp->floor) {
+		lp->floor = 1;
+		lp->rest_rtts = 1;
+		lp->flat_samples = 0;
+	} else {
+		lp->rest_rtts = clamp_t(u32, lp->rest_rtts * 2, 1,
+					lp->p.rest_max_rtts);
+	}
+	wait_rtts += lp->rest_rtts;
+
+	lp->cut_us = lp_sd_us(lp);
+	lp->itt_end_us = now_us + wait_rtts * min(srtt_us, LP_RTT_MAX_US);
+	lp->inference = 1;
+	lp->indications++;
+	lp_mark(lp, snd_nxt);
+	return new_pkts;
+}
+
+/* Does the inference phase end now? */
+static inline bool lp_inference_over(struct lp *lp, u32 now_us)
+{
+	if (!lp->inference || (s32)(now_us - lp->itt_end_us) < 0)
+		return false;
+	lp->inference = 0;
+	lp->floor = 0;
+	lp->rest_rtts = 0;
+	return true;
+}
+
+/* Rest before the next pair at the floor, RTT: what the reaction asked for, and
+ * the least once a pair came back without an indication.
+ */
+static inline u32 lp_rest_rtts(const struct lp *lp)
+{
+	return lp->stale ? lp->rest_rtts : 1;
+}
+
+/* May the window grow? */
+static inline bool lp_may_grow(const struct lp *lp)
+{
+	return !lp->inference && !lp->above;
+}
+
+#endif /* LBE_TCP_LP_LP_H */
