@@ -148,6 +148,7 @@ def _console(width: int) -> tuple[Any, io.StringIO]:
 def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
     """The report of one experiment as plain text."""
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
     console, buffer = _console(width)
@@ -166,7 +167,7 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
     for dimension in dimensions:
         table.add_column(dimension, overflow="fold")
     for name, metric in metrics.items():
-        table.add_column(metric_title(name, metric), justify="right", overflow="fold")
+        table.add_column(escape(metric_title(name, metric)), justify="right", overflow="fold")
     seen: list[dict[str, str]] = []
     for result in results.results:
         if result.case in seen:
@@ -186,7 +187,7 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
             table.add_column(column, justify="right" if column in ("paper", "ours", "reference", "bound") else "left",
                              overflow="fold")
         for one in verdicts:
-            table.add_row(check_title(experiment, one.check, metrics), case_name(one.case) if one.case else "not in this form",
+            table.add_row(escape(check_title(experiment, one.check, metrics)), case_name(one.case) if one.case else "not in this form",
                           number(one.check.paper), interval(one.ours), interval(one.reference), bound_text(one.bound),
                           {"fail": "FAIL", "absent": "-"}.get(one.status, one.status))
         console.print(table)
