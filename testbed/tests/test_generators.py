@@ -37,7 +37,8 @@ def test_packets_are_full_or_much_smaller(trace: generators.Trace) -> None:
     full = float((trace.bytes == generators.MTU).mean())
     between = float(((trace.bytes > generators.SMALL_MAX_BYTES) & (trace.bytes < generators.MTU)).mean())
     assert 0.2 < full < 0.4
-    assert between < 0.01
+    # the last packet of a transfer
+    assert between < 0.02
 
 
 def test_the_wire_has_room_for_each_packet(trace: generators.Trace) -> None:
