@@ -26,7 +26,7 @@ EXPERIMENTS = Path(__file__).parent / "experiments"
 MODES = ("short", "default", "full")
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
-METRIC_KINDS = ("goodput", "share", "spare_use", "jain", "min_flow", "max_flow", "rtt_mean", "rtt_p95",
+METRIC_KINDS = ("goodput", "kbytes_s", "sharing", "share", "spare_use", "jain", "min_flow", "max_flow", "rtt_mean", "rtt_p95",
                 "queue_mean", "queue_p95", "drops", "marks", "retransmits", "cwnd_mean", "cwnd_max",
                 "yield_s", "reap_s", "longest_stall", "completion_s", "event_count", "link_use")
 

@@ -13,7 +13,7 @@ import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import traffic
+from . import generators, traffic
 from .experiment import ExperimentError, Setting, _setting, override
 from .topology import Network, build, difference
 from .traffic import Flow, Plan
@@ -37,7 +37,11 @@ HOST_SYSCTLS = {
 
 @dataclass
 class Job:
-    """A run, ready to be written. ``files`` is everything the guest reads, by name."""
+    """A run, ready to be written. ``files`` is everything the guest reads, by name.
+
+    ``traces``: packet traces made when the job is written, by name: what generators.make() is given.
+    Each has its identity among the files, which stands for it in the digest.
+    """
 
     experiment: str
     case: dict[str, str]
@@ -49,6 +53,7 @@ class Job:
     modules: list[str]
     events: list[tuple[float, str, str]]
     files: dict[str, str] = field(default_factory=dict)
+    traces: dict[str, tuple[str, float, int]] = field(default_factory=dict)
 
     def digest(self) -> str:
         """Hash of all that the guest reads and of the seed."""
@@ -60,6 +65,8 @@ class Job:
         """Put the files into an existing folder."""
         for name, text in self.files.items():
             (folder / name).write_text(text, encoding="ascii")
+        for name, (file, duration_s, seed) in self.traces.items():
+            (folder / name).write_bytes(generators.make(file, duration_s, seed).tobytes())
 
 
 def _network(setting: Setting, flows: list[Flow]) -> Network:
@@ -175,6 +182,10 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
         files[f"{node.name}.tc"] = "\n".join(node.tc) + "\n"
     for plan in made:
         files[f"{plan.node}.plan"] = plan.text()
+    for flow in flows:
+        if name := traffic.trace_name(flow):
+            job.traces[name] = (flow.spec.file, setting.head.duration_s - flow.start_s, flow.seed)
+            files[f"{name}.id"] = generators.identity(*job.traces[name]) + "\n"
     if events:
         files["events.sh"] = _events_script(events)
     files["job.sh"] = _script(job, nodes, [plan.node for plan in made], setting.topology.offloads)

@@ -69,6 +69,12 @@ def jain(values: list[float]) -> float:
     return total * total / (len(values) * squares) if squares else math.nan
 
 
+def sharing(values: list[float]) -> float:
+    """Equation (1) of the paper on filler traffic: deviation of the flows over their sum, 0 = equal shares."""
+    total = sum(values)
+    return float(np.std(values, ddof=1)) / total if len(values) > 1 and total else math.nan
+
+
 def rates(series: Series, flow: int, step_s: float, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
     """(middle of step, Mbit/s) of a flow in steps of ``step_s``."""
     edges = np.arange(0, duration_s + step_s / 2, step_s)
@@ -133,10 +139,14 @@ class Run:
         goodput = sum(each)
         capacity = topology.tcp_capacity_mbit()
         kind = metric.kind
-        if kind in ("goodput", "share", "spare_use", "jain", "min_flow", "max_flow") and not ids:
+        if kind in ("goodput", "kbytes_s", "sharing", "share", "spare_use", "jain", "min_flow", "max_flow") and not ids:
             return math.nan
         if kind == "goodput":
             return goodput
+        if kind == "kbytes_s":
+            return goodput * 125
+        if kind == "sharing":
+            return sharing(each)
         if kind == "share":
             return 100 * goodput / capacity
         if kind == "spare_use":

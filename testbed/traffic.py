@@ -11,6 +11,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import generators
 from .errors import LbeError
 
 SINK_PORT = 5000       # + flow id: where it is received
@@ -162,6 +163,8 @@ def _check(name: str, group: FlowGroup) -> None:
         need("bytes")
     if group.kind == "trace":
         need("file")
+        if generators.is_made(group.file):
+            generators.parse(group.file)
     if group.proto == "udp" and group.kind in ("greedy", "bytes"):
         raise TrafficError(f"flow.{name}: a {group.kind} flow over UDP has no rate; use cbr or square")
     if group.stop_s is not None and group.stop_s <= group.start_s:
@@ -211,6 +214,11 @@ def _number(value: float) -> str:
     return f"{value:.6f}".rstrip("0").rstrip(".")
 
 
+def trace_name(flow: Flow) -> str:
+    """The file in the job folder that holds the trace made for a flow; "" if none is made."""
+    return f"flow{flow.id}.trace" if flow.spec.kind == "trace" and generators.is_made(flow.spec.file) else ""
+
+
 def _flow_line(flow: Flow, address: str) -> str:
     spec = flow.spec
     words = {"id": flow.id, "kind": spec.kind, "to": address, "port": flow.port, "proto": spec.proto}
@@ -229,6 +237,9 @@ def _flow_line(flow: Flow, address: str) -> str:
     for key in ("bytes", "file", "pkt_bytes", "dscp"):
         if getattr(spec, key) is not None:
             words[key] = getattr(spec, key)
+    if trace_name(flow):
+        words["file"] = trace_name(flow)
+        words["overhead_bytes"] = generators.UDP_HEADERS_BYTES
     if flow.mark:
         words["mark"] = flow.mark
     if spec.verify:
