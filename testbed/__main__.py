@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from . import environment  # noqa: F401  first: a Python without our packages goes on in the one that has them
+
+# isort: split
 import argparse
 import json
 import shlex

@@ -290,3 +290,16 @@ def test_check_with_an_unknown_tier_is_refused(tmp_path):
     result = check(tmp_path, {"testbed/tests/test_a.py": PASS}, "--tiers=all")
     assert result.returncode == 4
     assert "--tiers=all: 'all' is none of host, harness, kunit, scenario" in result.stdout
+
+
+# -- the testbed's command by any Python ----------------------------------------------------------
+
+
+def test_testbed_goes_on_in_its_own_environment():
+    import sys
+
+    outside = Path(sys.base_prefix) / "bin/python3"
+    listed = run(outside, "-m", "testbed", "list", "--json")
+    assert listed.returncode == 0, listed.stdout
+    assert '"claim"' in listed.stdout
+    assert run(outside, "-m", "testbed", "lisst").returncode == 2, "status and arguments pass through"
