@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a flow of LEDBAT and of LEDBAT++ have in common.
+ *
+ *	each ACK     pkts_acked: delay, base, queue, peaks of the round trip
+ *	             cong_avoid: slowdown? slow start? else the law (ledbat*.c)
+ *	a loss       ssthresh: half; set_state: end slow start or slowdown,
+ *	             learn the buffer's depth
+ *	a time-out   ssthresh: half of what the path carried of late, if the
+ *	             queue was short
+ *
+ *	SLOW_START --delay, loss, ssthresh--> AVOID --due--> FREEZE --2 RTT--> RAMP
+ *	     ^                                  ^ ^            | loss            |
+ *	     +----- idle restart (from all)     | +------------+                 |
+ *	                                        +------- ssthresh, queue > T, loss
+ *
+ * Recovery owns the window while it lasts; nothing here writes it then.
+ */
+#include <linux/inet_diag.h>
+#include <linux/slab.h>
+
+#include <lbe/mark.h>
+
+#include "flow.h"
+
+#define CREATE_TRACE_POINTS
+#include "ledbat_trace.h"
+
+/* Delay samples */
+
+static u32 ledbat_delay_us(const struct sock *sk, struct ledbat *f, u32 rtt_us)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct lbe_owd_ack ack = {
+		.now_us = f->now_us,
+		.tsval = tp->rx_opt.rcv_tsval,
+		.rtt_us = rtt_us,
+		.min_rtt_us = f->base_us ? min(f->base_us, rtt_us) : rtt_us,
+		.has_tsval = tp->rx_opt.saw_tstamp,
+	};
+
+	if (f->params.signal == LEDBAT_SIGNAL_RTT)
+		return rtt_us;
+	return lbe_owd_update(&f->owd, &ack);
+}
+
+/* Base, filter and queue from one sample; a path of less than 1 us has 1 us. */
+static void ledbat_add_sample(const struct sock *sk, struct ledbat *f, s32 rtt_us)
+{
+	u32 delay_us;
+
+	f->rtt_us = max(rtt_us, 1);
+	delay_us = max(ledbat_delay_us(sk, f, f->rtt_us), 1U);
+	f->base_us = lbe_slots_update(&f->base_slots, f->base_slot, LEDBAT_SLOT_S,
+				      div_u64(f->now_us, USEC_PER_SEC), delay_us);
+	ledbat_filter_add(&f->filter, f->now_us, delay_us);
+}
+
+static void ledbat_begin_round(const struct sock *sk, struct ledbat *f)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (before(tp->snd_una, f->round_end))
+		return;
+	f->round_end = tp->snd_nxt;
+	f->good_pkts -= DIV_ROUND_UP(f->good_pkts, 1 << LEDBAT_GOOD_SHIFT);
+	if (f->peak_us[0] <= f->aim_us)
+		f->good_pkts = max(f->good_pkts, f->flight_pkts[0]);
+	f->peak_us[1] = f->peak_us[0];
+	f->flight_pkts[1] = f->flight_pkts[0];
+	f->peak_us[0] = 0;
+	f->flight_pkts[0] = 0;
+}
+
+/* What the filter says now; false: nothing young enough, so no verdict. */
+static bool ledbat_read_queue(const struct sock *sk, struct ledbat *f)
+{
+	u32 delay_us;
+
+	if (!ledbat_filter_min(&f->filter, f->now_us,
+			       max(ledbat_srtt_us(sk), f->rtt_us), &delay_us))
+		return false;
+	f->queue_us = ledbat_queue_us(delay_us, f->base_us);
+	f->aim_us = ledbat_depth_target_us(&f->depth, f->now_us,
+					   f->params.target_us,
+					   f->params.depth_percent);
+	f->peak_us[0] = max(f->peak_us[0], f->queue_us);
+	/* An eighth of the target is within what jitter adds to an empty queue. */
+	if (f->queue_us <= f->params.target_us / 8)
+		f->base_seen_us = f->now_us;
+	return true;
+}
+
+static void ledbat_publish(struct sock *sk, const struct ledbat *f)
+{
+	struct ledbat_ca *ca = inet_csk_ca(sk);
+
+	WRITE_ONCE(ca->base_us, f->base_us);
+	WRITE_ONCE(ca->queue_us, f->queue_us);
+	WRITE_ONCE(ca->aim_us, f->aim_us);
+	WRITE_ONCE(ca->mode, f->slowdown.mode);
+}
+
+void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *f = ledbat_of(sk);
+
+	if (!f)
+		return;
+	f->now_us = ledbat_now_us(sk);
+	ledbat_begin_round(sk, f);
+	f->flight_pkts[0] = max(f->flight_pkts[0],
+				tcp_packets_in_flight(tp) + sample->pkts_acked);
+	if (f->host)
+		ledbat_host_delivered(f->host, sample->pkts_acked * tp->mss_cache);
+	if (sample->rtt_us >= 0) {
+		ledbat_add_sample(sk, f, sample->rtt_us);
+		f->sent_flight_pkts = sample->in_flight / max(tp->mss_cache, 1U);
+	}
+	f->has_sample = ledbat_read_queue(sk, f);
+	ledbat_publish(sk, f);
+	trace_ledbat_ack(sk, f);
+}
+
+/* Window */
+
+void ledbat_store_window(struct sock *sk, struct ledbat *f,
+			 const struct ledbat_window *w)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	f->part_q32 = w->part_q32;
+	tcp_snd_cwnd_set(tp, min(w->cwnd, tp->snd_cwnd_clamp));
+}
+
+static void ledbat_leave_slow_start(const struct sock *sk, struct ledbat *f)
+{
+	f->slowdown.mode = LEDBAT_AVOID;
+	if (ledbat_slowdown_is_periodic(f))
+		f->slowdown.next_us = f->now_us + (u64)LEDBAT_SLOWDOWN_RTTS *
+						  ledbat_srtt_us(sk);
+	trace_ledbat_mode(sk, f);
+}
+
+static void ledbat_end_slowdown(const struct sock *sk, struct ledbat *f)
+{
+	ledbat_slowdown_end(&f->slowdown, f->now_us, ledbat_srtt_us(sk),
+			    ledbat_slowdown_is_periodic(f));
+	f->base_seen_us = f->now_us;
+	trace_ledbat_mode(sk, f);
+}
+
+/* Slow start, or a ramp, is over: go on by the law. */
+static void ledbat_begin_avoiding(const struct sock *sk, struct ledbat *f)
+{
+	if (ledbat_slowdown_on(&f->slowdown))
+		ledbat_end_slowdown(sk, f);
+	else if (f->slowdown.mode == LEDBAT_SLOW_START)
+		ledbat_leave_slow_start(sk, f);
+}
+
+/* The same from a window that is to be kept. */
+void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd)
+{
+	const struct ledbat_window w = { .cwnd = cwnd };
+
+	ledbat_store_window(sk, f, &w);
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, cwnd);
+	ledbat_begin_avoiding(sk, f);
+}
+
+/* Begin or go on with a slowdown. Return: is the window frozen? */
+bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
+{
+	const struct ledbat_window frozen = { .cwnd = LEDBAT_SLOWDOWN_PKTS };
+	struct ledbat_slowdown *s = &f->slowdown;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_us = ledbat_srtt_us(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Open &&
+	    ledbat_slowdown_due(s, f->now_us, cwnd, rtt_us)) {
+		ledbat_slowdown_begin(s, f->now_us, cwnd, rtt_us);
+		WRITE_ONCE(tp->snd_ssthresh, cwnd);
+		ledbat_store_window(sk, f, &frozen);
+		trace_ledbat_mode(sk, f);
+	}
+	if (s->mode != LEDBAT_FREEZE)
+		return false;
+	ledbat_slowdown_tick(s, f->now_us);
+	if (s->mode == LEDBAT_FREEZE)
+		return true;
+	trace_ledbat_mode(sk, f);
+	return false;
+}
+
+/* Has the queue grown too long for slow start to go on? A ramp ends at the
+ * target only: it comes back to a window that was good, and ending it earlier
+ * would lose that window with each slowdown.
+ */
+static bool ledbat_stop_slow_start(struct sock *sk, struct ledbat *f)
+{
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	if (f->slowdown.mode == LEDBAT_RAMP) {
+		if (f->queue_us <= f->aim_us)
+			return false;
+	} else {
+		if (!ledbat_leaves_slow_start(f->queue_us, f->aim_us))
+			return false;
+		cwnd = ledbat_exit_pkts(cwnd, f->sent_flight_pkts, f->base_us,
+					f->queue_us, f->aim_us,
+					min(cwnd, LEDBAT_INIT_PKTS));
+	}
+	ledbat_avoid_from(sk, f, cwnd);
+	return true;
+}
+
+/**
+ * ledbat_slow_start() - one ACK in slow start or in a ramp
+ * @sk: socket
+ * @f: flow
+ * @acked: packets newly acknowledged
+ * @divisor: grow by one packet for so many acknowledged
+ *
+ * Return: acknowledged packets that slow start has no use for.
+ */
+u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat_window w = {
+		.cwnd = tcp_snd_cwnd(tp),
+		.part_q32 = f->part_q32,
+	};
+
+	if (ledbat_stop_slow_start(sk, f))
+		return acked;
+	if (!tcp_is_cwnd_limited(sk))
+		return 0;
+	if (divisor == 1) {
+		acked = tcp_slow_start(tp, acked);
+	} else {
+		ledbat_window_add(&w, div_u64((u64)acked << 32, divisor), 0);
+		w.cwnd = min(w.cwnd, tp->snd_ssthresh);
+		ledbat_store_window(sk, f, &w);
+		acked = 0;
+	}
+	if (!tcp_in_slow_start(tp))
+		ledbat_begin_avoiding(sk, f);
+	return acked;
+}
+
+/* A flow without memory for its state: the least window, whatever happens. */
+void ledbat_starved(struct sock *sk, u32 min_pkts)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, min_pkts);
+	WRITE_ONCE(tp->snd_ssthresh, min_pkts);
+}
+
+/* Loss */
+
+/* A freeze holds the window low on purpose; what was lost was sent before. */
+u32 ledbat_ssthresh(struct sock *sk)
+{
+	const struct ledbat *f = ledbat_of(sk);
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	if (!f)
+		return ledbat_loss_pkts(cwnd, LEDBAT_INIT_PKTS);
+	if (f->slowdown.mode == LEDBAT_FREEZE)
+		cwnd = max(cwnd, f->slowdown.goal);
+	return ledbat_loss_pkts(cwnd, f->params.min_pkts);
+}
+
+void ledbat_set_state(struct sock *sk, u8 new_state)
+{
+	struct ledbat *f = ledbat_of(sk);
+
+	if (!f || new_state < TCP_CA_CWR)
+		return;
+	f->now_us = ledbat_now_us(sk);
+	f->part_q32 = 0;
+	if (new_state == TCP_CA_Recovery &&
+	    ledbat_depth_on_loss(&f->depth, f->now_us,
+				 max(f->peak_us[0], f->peak_us[1]),
+				 f->params.target_us, LEDBAT_DEPTH_MEMORY_US))
+		trace_ledbat_depth(sk, f);
+	ledbat_begin_avoiding(sk, f);
+}
+
+/* TCP has just taken ledbat_ssthresh() for a time-out. */
+static void ledbat_on_timeout(struct sock *sk, struct ledbat *f)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	WRITE_ONCE(tp->snd_ssthresh,
+		   ledbat_rto_ssthresh_pkts(tp->snd_ssthresh, f->good_pkts,
+					    f->queue_us, f->aim_us));
+	f->good_pkts /= 2;
+}
+
+/* After an idle time nothing of a slowdown holds, nor any sample. */
+static void ledbat_restart(struct sock *sk, struct ledbat *f)
+{
+	ledbat_slowdown_init(&f->slowdown);
+	ledbat_filter_init(&f->filter, f->params.filter_samples);
+	f->part_q32 = 0;
+	f->base_seen_us = ledbat_now_us(sk);
+	trace_ledbat_mode(sk, f);
+}
+
+void ledbat_cwnd_event(struct sock *sk, enum tcp_ca_event event)
+{
+	struct ledbat *f = ledbat_of(sk);
+
+	if (!f)
+		return;
+	if (event == CA_EVENT_LOSS)
+		ledbat_on_timeout(sk, f);
+	else if (event == CA_EVENT_CWND_RESTART)
+		ledbat_restart(sk, f);
+}
+
+/* Life */
+
+static void ledbat_setup(struct sock *sk, struct ledbat *f,
+			 const struct ledbat_params *params)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	f->params = *params;
+	f->now_us = ledbat_now_us(sk);
+	f->base_seen_us = f->now_us;
+	f->aim_us = params->target_us;
+	f->round_end = tp->snd_nxt;
+	lbe_owd_init(&f->owd);
+	lbe_slots_init(&f->base_slots, f->base_slot, params->history_min,
+		       div_u64(f->now_us, USEC_PER_SEC));
+	ledbat_filter_init(&f->filter, params->filter_samples);
+	ledbat_slowdown_init(&f->slowdown);
+	if (params->dynamic)
+		f->host = ledbat_host_join(sk);
+}
+
+/* A flow that had another congestion control has a queue of that one's making:
+ * it begins with a slowdown, else it would take it for the base delay.
+ */
+static void ledbat_take_over(struct ledbat *f)
+{
+	f->slowdown.mode = LEDBAT_AVOID;
+	if (f->params.slowdowns)
+		f->slowdown.next_us = f->now_us;
+}
+
+static bool ledbat_alloc(struct sock *sk, const struct ledbat_params *params)
+{
+	struct ledbat_ca *ca = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	ca->flow = kzalloc(sizeof(*ca->flow), GFP_NOWAIT | __GFP_NOWARN);
+	if (!ca->flow)
+		return false;
+	ledbat_setup(sk, ca->flow, params);
+	if (tp->data_segs_out && !tcp_in_slow_start(tp))
+		ledbat_take_over(ca->flow);
+	return true;
+}
+
+/**
+ * ledbat_open() - a flow begins, or comes from another congestion control
+ * @sk: socket
+ * @params: its parameters
+ */
+void ledbat_open(struct sock *sk, const struct ledbat_params *params)
+{
+	struct ledbat_ca *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	BUILD_BUG_ON(sizeof(*ca) > ICSK_CA_PRIV_SIZE);
+	if (!tp->data_segs_out)
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_INIT_PKTS));
+	if (!ledbat_alloc(sk, params))
+		return;
+	if (params->mark)
+		ca->flow->mark = lbe_mark_set(sk);
+	if (params->pace)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+/* Try again to get the memory that was not there. */
+bool ledbat_reopen(struct sock *sk, const struct ledbat_params *params)
+{
+	if (!ledbat_alloc(sk, params))
+		return false;
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	ledbat_slowdown_init(&ledbat_of(sk)->slowdown);
+	return true;
+}
+
+/* May come twice, and without an open before. The window stays as it is; after
+ * a freeze ssthresh is where it was, so the next congestion control grows back.
+ */
+void ledbat_release(struct sock *sk)
+{
+	struct ledbat_ca *ca = inet_csk_ca(sk);
+
+	if (!ca->flow)
+		return;
+	if (ca->flow->host)
+		ledbat_host_leave(ca->flow->host);
+	lbe_mark_clear(sk, ca->flow->mark);
+	kfree(ca->flow);
+	ca->flow = NULL;
+}
+
+/* `ss -i` has names for the fields of a few in-tree controls only, so this goes
+ * under dctcp's; Documentation/tcp_ledbat.md has the key. Read without the
+ * socket lock: see struct ledbat_ca.
+ */
+size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
+		       union tcp_cc_info *info)
+{
+	const struct ledbat_ca *ca = inet_csk_ca(sk);
+
+	if (!(ext & (1 << (INET_DIAG_DCTCPINFO - 1) |
+		     1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	memset(&info->dctcp, 0, sizeof(info->dctcp));
+	info->dctcp.dctcp_enabled = 1;
+	info->dctcp.dctcp_ce_state = READ_ONCE(ca->mode);
+	info->dctcp.dctcp_alpha = READ_ONCE(ca->base_us);
+	info->dctcp.dctcp_ab_ecn = READ_ONCE(ca->queue_us);
+	info->dctcp.dctcp_ab_tot = READ_ONCE(ca->aim_us);
+	*attr = INET_DIAG_DCTCPINFO;
+	return sizeof(info->dctcp);
+}

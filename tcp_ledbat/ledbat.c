@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * "ledbat": RFC 6817 (S. Shalunov, G. Hazel, J. Iyengar, M. Kuehlewind: Low
+ * Extra Delay Background Transport, 2012) as a TCP congestion control.
+ *
+ * The law is in ledbat_law.h. Analysis beside TCP: A. J. Abu, S. Gordon,
+ * "Performance Analysis of LEDBAT in the Presence of TCP-Newreno". Theirs is
+ * target_us=25000 gain_percent=100 decrease_percent=0 min_window=1
+ * depth_percent=0.
+ *
+ * How this differs from the RFC:
+ *  - The decrease is larger than the increase: the packets a flow has in the
+ *    queue beyond the target go within a round trip (decrease_percent).
+ *  - Slow start, which the RFC leaves open, ends on delay, with the window that
+ *    the target allows.
+ *  - The flight clamp looks at the most that was in flight during the last two
+ *    round trips and binds only a flow that TCP does not find limited by its
+ *    window. Taken at each ACK by itself it strangles long paths.
+ *  - The target gives way to the depth of the buffer (depth_percent): where the
+ *    two are about the same, TCP would starve.
+ *  - A base delay that was not met again for the length of its history is read
+ *    again by a slowdown of two round trips, else the flow's own queue becomes
+ *    its base delay (base_refresh). So is one that the round trip contradicts
+ *    for a minute: the peer's clock runs slow.
+ *  - After a time-out with an empty queue ssthresh is half of what the path
+ *    carried of late.
+ *  - min_window=dynamic.
+ *
+ * Does not: cure the latecomer's advantage (ledbatpp does), nor stay behind a
+ * TCP flow that never lets the queue reach the target (AQM).
+ */
+#include <linux/module.h>
+
+#include "flow.h"
+
+/* A base delay older than this may be the peer's clock, us. At 200 ppm clocks
+ * drift 12 ms in that time.
+ */
+#define LEDBAT_DRIFT_US		(60ULL * USEC_PER_SEC)
+
+static void ledbat_init(struct sock *sk)
+{
+	const struct ledbat_params params = ledbat_get_params();
+
+	ledbat_open(sk, &params);
+}
+
+static bool ledbat_reinit(struct sock *sk)
+{
+	const struct ledbat_params params = ledbat_get_params();
+
+	if (ledbat_reopen(sk, &params))
+		return true;
+	ledbat_starved(sk, params.min_pkts);
+	return false;
+}
+
+/* Does the round trip know of a queue that the one-way delay does not? It is
+ * the reverse path's, or the peer's clock drifts.
+ */
+static bool ledbat_clock_doubtful(const struct ledbat *f)
+{
+	return f->rtt_us - f->base_us > f->queue_us + f->params.target_us / 2;
+}
+
+/* Plan to read the base delay again before its history forgets it. */
+static void ledbat_plan_refresh(struct ledbat *f)
+{
+	u64 pause_us = max(f->params.history_min - 1, 1) *
+		       (u64)LEDBAT_SLOT_S * USEC_PER_SEC;
+
+	if (!f->params.slowdowns || f->slowdown.mode != LEDBAT_AVOID ||
+	    f->slowdown.next_us <= f->now_us)
+		return;
+	if (f->params.signal == LEDBAT_SIGNAL_OWD && ledbat_clock_doubtful(f))
+		pause_us = LEDBAT_DRIFT_US;
+	f->slowdown.next_us = f->base_seen_us + pause_us;
+}
+
+static u32 ledbat_floor(const struct sock *sk, const struct ledbat *f)
+{
+	if (!f->host)
+		return f->params.min_pkts;
+	return ledbat_host_floor_pkts(f->host, sk, &f->params);
+}
+
+/* Below the minimum window (after a loss, or as the minimum grows) the window
+ * rises as Reno's does, whatever the delay.
+ */
+static s64 ledbat_change_q32(const struct sock *sk, const struct ledbat *f,
+			     const struct ledbat_window *w, u32 floor)
+{
+	if (w->cwnd < floor)
+		return 1LL << 32;
+	return ledbat_rate_q32(w, f->queue_us, f->aim_us, ledbat_srtt_us(sk),
+			       f->params.gain_q16, f->params.decrease_q16);
+}
+
+static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
+{
+	struct ledbat_window w = {
+		.cwnd = tcp_snd_cwnd(tcp_sk(sk)),
+		.part_q32 = f->part_q32,
+	};
+	bool limited = tcp_is_cwnd_limited(sk);
+	u32 floor = ledbat_floor(sk, f);
+	s64 rate_q32 = ledbat_change_q32(sk, f, &w, floor);
+
+	if (rate_q32 < 0 || limited)
+		ledbat_window_add(&w, ledbat_per_ack_q32(rate_q32, acked, &w),
+				  floor);
+	if (!limited)
+		ledbat_clamp(&w, max(f->flight_pkts[0], f->flight_pkts[1]),
+			     f->params.allowed_increase_pkts,
+			     f->params.min_pkts);
+	ledbat_store_window(sk, f, &w);
+}
+
+static void ledbat_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct ledbat *f = ledbat_of(sk);
+
+	if (!f) {
+		ledbat_reinit(sk);
+		return;
+	}
+	if (!f->has_sample)
+		return;
+	ledbat_plan_refresh(f);
+	if (ledbat_slow_down(sk, f))
+		return;
+	if (tcp_in_slow_start(tcp_sk(sk))) {
+		acked = ledbat_slow_start(sk, f, acked, 1);
+		if (!acked)
+			return;
+	}
+	ledbat_control(sk, f, acked);
+}
+
+struct tcp_congestion_ops ledbat_ops __read_mostly = {
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.init		= ledbat_init,
+	.release	= ledbat_release,
+	.ssthresh	= ledbat_ssthresh,
+	.cong_avoid	= ledbat_cong_avoid,
+	.set_state	= ledbat_set_state,
+	.cwnd_event	= ledbat_cwnd_event,
+	.pkts_acked	= ledbat_pkts_acked,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.get_info	= ledbat_get_info,
+	.owner		= THIS_MODULE,
+	.name		= "ledbat",
+};

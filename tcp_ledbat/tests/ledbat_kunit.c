@@ -1,0 +1,941 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of tcp_ledbat: the laws row by row, then the registered congestion
+ * controls on a socket of their own whose ACKs the tests make up. Load tcp_ledbat
+ * first: the second part asks for "ledbat" and "ledbatpp" by name, as an
+ * application does, and expects the default parameters.
+ */
+#include <kunit/test.h>
+#include <linux/inet_diag.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/sockptr.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
+
+#include "ledbat_law.h"
+
+#define ONE_Q32		(1LL << 32)
+#define HALF_Q16	(LEDBAT_ONE_Q16 / 2)
+#define MS		1000U
+
+#define LEDBAT_ROWS(_name, _rows)					\
+	static void _name##_row_name(const struct _name##_row *row, char *desc) \
+	{								\
+		strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);	\
+	}								\
+	KUNIT_ARRAY_PARAM(_name, _rows, _name##_row_name)
+
+/* RFC 6817's law */
+
+struct rate_row {
+	const char *name;
+	u32 cwnd, queue_us, target_us, rtt_us, gain_q16, decrease_q16;
+	s64 milli;	/* packets a round trip, thousandths */
+};
+
+/* Expected: the formulas in ledbat_law.h's head, worked out by hand. */
+static const struct rate_row rate_rows[] = {
+	{ "empty queue: one packet a round trip, as Reno (RFC 2.4.2)",
+	  100, 0, 25 * MS, 100 * MS, LEDBAT_ONE_Q16, 0, 1000 },
+	{ "half the target: half a packet",
+	  100, 12500, 25 * MS, 112500, LEDBAT_ONE_Q16, 0, 500 },
+	{ "at the target: nothing",
+	  100, 25 * MS, 25 * MS, 125 * MS, LEDBAT_ONE_Q16, LEDBAT_ONE_Q16, 0 },
+	{ "twice the target: one packet less (RFC 2.5, GAIN 1)",
+	  100, 50 * MS, 25 * MS, 150 * MS, LEDBAT_ONE_Q16, 0, -1000 },
+	{ "half the gain, half the growth",
+	  100, 0, 25 * MS, 100 * MS, HALF_Q16, 0, 500 },
+	{ "the paper's G = 40 per second: 40 * (0.025 - 0.010)",
+	  4, 10 * MS, 25 * MS, 80 * MS, LEDBAT_ONE_Q16, 0, 600 },
+	{ "excess of 100 * 25 / 150 packets goes at once",
+	  100, 50 * MS, 25 * MS, 150 * MS, LEDBAT_ONE_Q16, LEDBAT_ONE_Q16, -16666 },
+	{ "half of the excess with D = 1/2",
+	  100, 50 * MS, 25 * MS, 150 * MS, LEDBAT_ONE_Q16, HALF_Q16, -8333 },
+	{ "a small window still obeys the linear law",
+	  2, 50 * MS, 25 * MS, 150 * MS, LEDBAT_ONE_Q16, LEDBAT_ONE_Q16, -1000 },
+	{ "one wild delay costs half the window at most",
+	  100, 60000 * MS, 25 * MS, 100 * MS, LEDBAT_ONE_Q16, LEDBAT_ONE_Q16, -50000 },
+	{ "a delay above what the arithmetic takes",
+	  100, U32_MAX, 1 * MS, 1, LEDBAT_ONE_Q16, 0, -50000 },
+	{ "no round-trip time: no division by zero",
+	  10, 2 * MS, 1 * MS, 0, LEDBAT_ONE_Q16, LEDBAT_ONE_Q16, -5000 },
+	{ "window of zero counts as one packet",
+	  0, 3 * MS, 1 * MS, 1 * MS, LEDBAT_ONE_Q16, LEDBAT_ONE_Q16, -500 },
+	{ "largest window does not overflow",
+	  U32_MAX, 200 * MS, 100 * MS, 300 * MS, LEDBAT_ONE_Q16, LEDBAT_ONE_Q16,
+	  -349520000 },
+};
+
+LEDBAT_ROWS(rate, rate_rows);
+
+/* 1/1000 packet, or 1/10000 of it. */
+static void expect_milli(struct kunit *test, s64 rate_q32, s64 milli)
+{
+	s64 got = (rate_q32 >> 16) * 1000 / LEDBAT_ONE_Q16;
+	s64 slack = 1 + abs(milli) / 10000;
+
+	KUNIT_EXPECT_GE(test, got, milli - slack);
+	KUNIT_EXPECT_LE(test, got, milli + slack);
+}
+
+static void ledbat_test_rate(struct kunit *test)
+{
+	const struct rate_row *row = test->param_value;
+	const struct ledbat_window w = { .cwnd = row->cwnd };
+
+	expect_milli(test, ledbat_rate_q32(&w, row->queue_us, row->target_us,
+					   row->rtt_us, row->gain_q16,
+					   row->decrease_q16), row->milli);
+}
+
+/* LEDBAT++ */
+
+struct divisor_row {
+	const char *name;
+	u32 target_us, base_us, divisor;
+};
+
+/* Expected: draft section 4.2, min(16, ceil(2 * TARGET / base)). */
+static const struct divisor_row divisor_rows[] = {
+	{ "base 5 ms", 60 * MS, 5 * MS, 16 },
+	{ "base 10 ms", 60 * MS, 10 * MS, 12 },
+	{ "base 30 ms", 60 * MS, 30 * MS, 4 },
+	{ "base 50 ms: 2.4 rounds up", 60 * MS, 50 * MS, 3 },
+	{ "base 60 ms", 60 * MS, 60 * MS, 2 },
+	{ "base 119.999 ms", 60 * MS, 119999, 2 },
+	{ "base 120 ms", 60 * MS, 120 * MS, 1 },
+	{ "base 300 ms", 60 * MS, 300 * MS, 1 },
+	{ "base 1 us", 60 * MS, 1, 16 },
+	{ "no base yet: no division by zero", 60 * MS, 0, 16 },
+	{ "target of 1 ms on a long path", 1 * MS, 100 * MS, 1 },
+};
+
+LEDBAT_ROWS(divisor, divisor_rows);
+
+static void ledbat_test_divisor(struct kunit *test)
+{
+	const struct divisor_row *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, ledbatpp_divisor(row->target_us, row->base_us),
+			row->divisor);
+}
+
+struct pp_rate_row {
+	const char *name;
+	u32 cwnd, queue_us, divisor, constant_q16;
+	s64 milli;
+};
+
+/* Expected: draft section 4.3 with TARGET 60 ms. */
+static const struct pp_rate_row pp_rate_rows[] = {
+	{ "empty queue: GAIN", 100, 0, 4, LEDBAT_ONE_Q16, 250 },
+	{ "just below the target: GAIN, not scaled by the distance",
+	  100, 59999, 4, LEDBAT_ONE_Q16, 250 },
+	{ "at the target: GAIN", 100, 60 * MS, 4, LEDBAT_ONE_Q16, 250 },
+	{ "10 % above: 1/4 - 100 * 0.1", 100, 66 * MS, 4, LEDBAT_ONE_Q16, -9750 },
+	{ "10 % above, Constant 1/2", 100, 66 * MS, 4, HALF_Q16, -4750 },
+	{ "half above: at the bound of -W/2", 100, 90 * MS + 150, 4, LEDBAT_ONE_Q16, -50000 },
+	{ "five times the target: still -W/2", 100, 300 * MS, 4, LEDBAT_ONE_Q16, -50000 },
+	{ "a wild delay: still -W/2", 100, U32_MAX, 1, LEDBAT_ONE_Q16, -50000 },
+	{ "two packets, a little above: GAIN still wins",
+	  2, 63 * MS, 1, LEDBAT_ONE_Q16, 900 },
+};
+
+LEDBAT_ROWS(pp_rate, pp_rate_rows);
+
+static void ledbat_test_pp_rate(struct kunit *test)
+{
+	const struct pp_rate_row *row = test->param_value;
+	const struct ledbat_window w = { .cwnd = row->cwnd };
+
+	expect_milli(test, ledbatpp_rate_q32(&w, row->queue_us, 60 * MS, row->divisor,
+					     row->constant_q16), row->milli);
+}
+
+/* Window arithmetic */
+
+/* No fraction is lost: W ACKs of one packet make the round trip's change. */
+static void ledbat_test_remainder(struct kunit *test)
+{
+	static const u32 windows[] = { 1, 2, 3, 7, 100, 1000, 20000 };
+	int i;
+	u32 j;
+
+	for (i = 0; i < ARRAY_SIZE(windows); i++) {
+		struct ledbat_window w = { .cwnd = windows[i] };
+		s64 per_ack = ledbat_per_ack_q32(ONE_Q32 / 16, 1, &w);
+		u64 sum;
+
+		for (j = 0; j < windows[i]; j++)
+			ledbat_window_add(&w, per_ack, 1);
+		sum = ((u64)w.cwnd << 32 | w.part_q32) - ((u64)windows[i] << 32);
+		KUNIT_EXPECT_LE(test, sum, ONE_Q32 / 16);
+		KUNIT_EXPECT_GE(test, sum, ONE_Q32 / 16 - ONE_Q32 / 1000);
+	}
+}
+
+static void ledbat_test_aggregate(struct kunit *test)
+{
+	const struct ledbat_window w = { .cwnd = 100 };
+
+	/* an ACK for 8 packets counts as 8 (GRO), a whole window as no more than one */
+	expect_milli(test, ledbat_per_ack_q32(ONE_Q32, 8, &w), 80);
+	expect_milli(test, ledbat_per_ack_q32(-ONE_Q32, 8, &w), -80);
+	expect_milli(test, ledbat_per_ack_q32(-50 * ONE_Q32, 1000, &w), -50000);
+	KUNIT_EXPECT_EQ(test, ledbat_per_ack_q32(ONE_Q32, 0, &w), 0);
+}
+
+static void ledbat_test_window_add(struct kunit *test)
+{
+	struct ledbat_window w = { .cwnd = 3, .part_q32 = 0x80000000 };
+
+	ledbat_window_add(&w, ONE_Q32 / 2, 2);
+	KUNIT_EXPECT_EQ(test, w.cwnd, 4U);
+	KUNIT_EXPECT_EQ(test, w.part_q32, 0U);
+	ledbat_window_add(&w, -ONE_Q32 / 4, 2);
+	KUNIT_EXPECT_EQ(test, w.cwnd, 3U);
+	KUNIT_EXPECT_EQ(test, w.part_q32, 0xc0000000U);
+	/* the floor holds, and does not lift */
+	ledbat_window_add(&w, -100 * ONE_Q32, 2);
+	KUNIT_EXPECT_EQ(test, w.cwnd, 2U);
+	w.cwnd = 1;
+	ledbat_window_add(&w, -100 * ONE_Q32, 2);
+	KUNIT_EXPECT_EQ(test, w.cwnd, 1U);
+	KUNIT_EXPECT_EQ(test, w.part_q32, 0U);
+}
+
+struct clamp_row {
+	const char *name;
+	u32 cwnd, flight, allowed, floor, after;
+};
+
+/* Expected: RFC 6817 section 2.4.2, steps 5 and 6 in that order. */
+static const struct clamp_row clamp_rows[] = {
+	{ "full flight: no change", 10, 10, 1, 2, 10 },
+	{ "one packet of growth is allowed", 11, 10, 1, 2, 11 },
+	{ "an app-limited flow comes down", 100, 10, 1, 2, 11 },
+	{ "ALLOWED_INCREASE of 8", 100, 10, 8, 2, 18 },
+	{ "the floor wins over the clamp", 100, 0, 1, 4, 4 },
+	{ "the floor lifts", 1, 10, 1, 2, 2 },
+};
+
+LEDBAT_ROWS(clamp, clamp_rows);
+
+static void ledbat_test_clamp(struct kunit *test)
+{
+	const struct clamp_row *row = test->param_value;
+	struct ledbat_window w = { .cwnd = row->cwnd };
+
+	ledbat_clamp(&w, row->flight, row->allowed, row->floor);
+	KUNIT_EXPECT_EQ(test, w.cwnd, row->after);
+}
+
+static void ledbat_test_loss(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ledbat_loss_pkts(100, 2), 50U);
+	KUNIT_EXPECT_EQ(test, ledbat_loss_pkts(3, 2), 2U);
+	/* never raises: RFC 2.4.2 has a min() around it */
+	KUNIT_EXPECT_EQ(test, ledbat_loss_pkts(1, 2), 1U);
+	KUNIT_EXPECT_EQ(test, ledbat_loss_pkts(5, 10), 5U);
+}
+
+/* Slow start */
+
+static void ledbat_test_slow_start_exit(struct kunit *test)
+{
+	/* 3/4 of 60 ms are 45 ms, and "exceeds" is strict */
+	KUNIT_EXPECT_FALSE(test, ledbat_leaves_slow_start(45 * MS, 60 * MS));
+	KUNIT_EXPECT_TRUE(test, ledbat_leaves_slow_start(45 * MS + 1, 60 * MS));
+	KUNIT_EXPECT_FALSE(test, ledbat_leaves_slow_start(0, 1));
+	KUNIT_EXPECT_TRUE(test, ledbat_leaves_slow_start(U32_MAX, 100 * MS));
+}
+
+struct exit_row {
+	const char *name;
+	u32 cwnd, sent, base_us, queue_us, target_us, after;
+};
+
+/* Expected: sent * (base + T) / (base + q), at most cwnd. */
+static const struct exit_row exit_rows[] = {
+	{ "what the link carries, and the target's queue",
+	  200, 100, 100 * MS, 25 * MS, 25 * MS, 100 },
+	{ "a queue of three quarters leaves room", 250, 119, 100 * MS, 19 * MS, 25 * MS, 125 },
+	{ "a long queue asks for less", 250, 125, 100 * MS, 150 * MS, 25 * MS, 62 },
+	{ "never above the window", 100, 100, 100 * MS, 19 * MS, 100 * MS, 100 },
+	{ "flight not known: the window stays", 100, 0, 100 * MS, 50 * MS, 25 * MS, 100 },
+	{ "floor", 10, 1, 1 * MS, 500 * MS, 25 * MS, 2 },
+	{ "no base: no division by zero", 10, 10, 0, 0, 25 * MS, 10 },
+};
+
+LEDBAT_ROWS(exit, exit_rows);
+
+static void ledbat_test_exit(struct kunit *test)
+{
+	const struct exit_row *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, ledbat_exit_pkts(row->cwnd, row->sent, row->base_us,
+					       row->queue_us, row->target_us, 2),
+			row->after);
+}
+
+static void ledbat_test_rto_ssthresh(struct kunit *test)
+{
+	/* asks.md, the time-out spiral: 2 packets from a path that carried 120 */
+	KUNIT_EXPECT_EQ(test, ledbat_rto_ssthresh_pkts(2, 120, 0, 60 * MS), 60U);
+	KUNIT_EXPECT_EQ(test, ledbat_rto_ssthresh_pkts(80, 120, 0, 60 * MS), 80U);
+	/* a queue: the time-out may be congestion, RFC 5681 holds */
+	KUNIT_EXPECT_EQ(test, ledbat_rto_ssthresh_pkts(2, 120, 46 * MS, 60 * MS), 2U);
+	KUNIT_EXPECT_EQ(test, ledbat_rto_ssthresh_pkts(2, 0, 0, 60 * MS), 2U);
+}
+
+/* Delays */
+
+static void ledbat_test_queue(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ledbat_queue_us(125 * MS, 100 * MS), 25 * MS);
+	KUNIT_EXPECT_EQ(test, ledbat_queue_us(99 * MS, 100 * MS), 0U);
+	KUNIT_EXPECT_EQ(test, ledbat_queue_us(U32_MAX, 1), LEDBAT_DELAY_MAX_US);
+}
+
+static void ledbat_test_filter(struct kunit *test)
+{
+	struct ledbat_filter f;
+	u32 delay_us = 7;
+
+	ledbat_filter_init(&f, 4);
+	/* no sample: no estimate */
+	KUNIT_EXPECT_FALSE(test, ledbat_filter_min(&f, 1000, 1000, &delay_us));
+	KUNIT_EXPECT_EQ(test, delay_us, 7U);
+	/* a delayed ACK of 200 ms does not show */
+	ledbat_filter_add(&f, 1000, 30 * MS);
+	ledbat_filter_add(&f, 2000, 230 * MS);
+	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, 2000, 100 * MS, &delay_us));
+	KUNIT_EXPECT_EQ(test, delay_us, 30 * MS);
+	/* a sample older than a round trip does not count */
+	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, 101001, 100 * MS, &delay_us));
+	KUNIT_EXPECT_EQ(test, delay_us, 230 * MS);
+	KUNIT_EXPECT_FALSE(test, ledbat_filter_min(&f, 10000000, 100 * MS, &delay_us));
+	/* the ring holds the last four */
+	ledbat_filter_add(&f, 10000000, 1 * MS);
+	ledbat_filter_add(&f, 10000001, 50 * MS);
+	ledbat_filter_add(&f, 10000002, 50 * MS);
+	ledbat_filter_add(&f, 10000003, 50 * MS);
+	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, 10000003, 100 * MS, &delay_us));
+	KUNIT_EXPECT_EQ(test, delay_us, 1 * MS);
+	ledbat_filter_add(&f, 10000004, 50 * MS);
+	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, 10000004, 100 * MS, &delay_us));
+	KUNIT_EXPECT_EQ(test, delay_us, 50 * MS);
+}
+
+/* Sizes out of range are brought into it (RFC 2.5: at least 4). */
+static void ledbat_test_filter_size(struct kunit *test)
+{
+	struct ledbat_filter f;
+	u32 i, delay_us;
+
+	ledbat_filter_init(&f, 0);
+	KUNIT_EXPECT_EQ(test, f.size, LEDBAT_FILTER_MIN);
+	ledbat_filter_init(&f, 1000);
+	KUNIT_EXPECT_EQ(test, f.size, LEDBAT_FILTER_MAX);
+	for (i = 0; i < 3 * LEDBAT_FILTER_MAX; i++)
+		ledbat_filter_add(&f, i, 1000 + i);
+	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, i, U32_MAX, &delay_us));
+	KUNIT_EXPECT_EQ(test, delay_us, 1000 + 2 * LEDBAT_FILTER_MAX);
+}
+
+/* The buffer's depth */
+
+static void ledbat_test_depth(struct kunit *test)
+{
+	struct ledbat_depth d = {};
+	u64 minute = 60 * USEC_PER_SEC;
+
+	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 0, 100 * MS, 67), 100 * MS);
+	/* a loss without a queue is not a full buffer */
+	KUNIT_EXPECT_FALSE(test, ledbat_depth_on_loss(&d, 0, 24 * MS, 100 * MS, minute));
+	KUNIT_EXPECT_TRUE(test, ledbat_depth_on_loss(&d, 0, 104 * MS, 100 * MS, minute));
+	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 67), 69680U);
+	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 0), 100 * MS);
+	/* nor is one far below the depth that is known */
+	KUNIT_EXPECT_FALSE(test, ledbat_depth_on_loss(&d, 1, 70 * MS, 100 * MS, minute));
+	KUNIT_EXPECT_EQ(test, d.full_us, 104 * MS);
+	/* near it: measured anew */
+	KUNIT_EXPECT_TRUE(test, ledbat_depth_on_loss(&d, 1, 90 * MS, 100 * MS, minute));
+	KUNIT_EXPECT_EQ(test, d.full_us, 90 * MS);
+	/* a deep buffer leaves the target alone */
+	KUNIT_EXPECT_TRUE(test, ledbat_depth_on_loss(&d, 1, 400 * MS, 100 * MS, minute));
+	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 67), 100 * MS);
+	/* forgotten in time */
+	KUNIT_EXPECT_TRUE(test, ledbat_depth_on_loss(&d, 2 * minute, 50 * MS, 100 * MS, minute));
+	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 2 * minute, 100 * MS, 50), 25 * MS);
+	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 3 * minute, 100 * MS, 50), 100 * MS);
+}
+
+/* Slowdowns */
+
+static void ledbat_test_slowdown(struct kunit *test)
+{
+	const u32 rtt_us = 100 * MS;
+	struct ledbat_slowdown s;
+
+	ledbat_slowdown_init(&s);
+	KUNIT_EXPECT_EQ(test, s.mode, LEDBAT_SLOW_START);
+	/* not planned; no round-trip time; in slow start */
+	KUNIT_EXPECT_FALSE(test, ledbat_slowdown_due(&s, 1000000, 50, rtt_us));
+	s.mode = LEDBAT_AVOID;
+	KUNIT_EXPECT_FALSE(test, ledbat_slowdown_due(&s, 1000000, 50, rtt_us));
+	s.next_us = 1000000;
+	KUNIT_EXPECT_FALSE(test, ledbat_slowdown_due(&s, 999999, 50, rtt_us));
+	KUNIT_EXPECT_FALSE(test, ledbat_slowdown_due(&s, 1000000, 50, 0));
+	KUNIT_EXPECT_TRUE(test, ledbat_slowdown_due(&s, 1000000, 50, rtt_us));
+
+	ledbat_slowdown_begin(&s, 1000000, 50, rtt_us);
+	KUNIT_EXPECT_EQ(test, s.goal, 50U);
+	/* the clock ends the freeze, however many ACKs come */
+	ledbat_slowdown_tick(&s, 1100000);
+	ledbat_slowdown_tick(&s, 1199999);
+	KUNIT_EXPECT_EQ(test, s.mode, LEDBAT_FREEZE);
+	ledbat_slowdown_tick(&s, 1200000);
+	KUNIT_EXPECT_EQ(test, s.mode, LEDBAT_RAMP);
+	KUNIT_EXPECT_TRUE(test, ledbat_slowdown_on(&s));
+
+	/* 9 times its duration after its end: draft section 4.4 */
+	ledbat_slowdown_end(&s, 1800000, rtt_us, true);
+	KUNIT_EXPECT_EQ(test, s.mode, LEDBAT_AVOID);
+	KUNIT_EXPECT_EQ(test, s.next_us, 1800000ULL + 9 * 800000);
+	ledbat_slowdown_end(&s, 1800000, rtt_us, false);
+	KUNIT_EXPECT_EQ(test, s.next_us, LEDBAT_NEVER_US);
+}
+
+/* A duration below the freeze counts as the freeze, a LAN's as a second. */
+static void ledbat_test_slowdown_pause(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ledbat_slowdown_pause_us(0, 100 * MS), 1800000ULL);
+	KUNIT_EXPECT_EQ(test, ledbat_slowdown_pause_us(150 * MS, 100 * MS), 1800000ULL);
+	KUNIT_EXPECT_EQ(test, ledbat_slowdown_pause_us(300 * MS, 100 * MS), 2700000ULL);
+	KUNIT_EXPECT_EQ(test, ledbat_slowdown_pause_us(200, 100),
+			(u64)LEDBAT_SLOWDOWN_LEAST_US);
+}
+
+/* A useless slowdown is put off, and asked for again later. */
+static void ledbat_test_slowdown_skip(struct kunit *test)
+{
+	struct ledbat_slowdown s = { .mode = LEDBAT_AVOID, .next_us = 5000000 };
+
+	KUNIT_EXPECT_FALSE(test, ledbat_slowdown_due(&s, 5000000, 4, 100 * MS));
+	KUNIT_EXPECT_EQ(test, s.mode, LEDBAT_AVOID);
+	KUNIT_EXPECT_EQ(test, s.next_us, 6800000ULL);
+	KUNIT_EXPECT_TRUE(test, ledbat_slowdown_due(&s, 6800000, 5, 100 * MS));
+}
+
+/* Dynamic minimum window */
+
+struct floor_row {
+	const char *name;
+	u64 capacity_bytes;
+	u32 share_permille, flows, rtt_us, packet_bytes, pkts;
+};
+
+/* Expected: max(2, S C RTT / (N P)). */
+static const struct floor_row floor_rows[] = {
+	{ "10 Mbit/s, 5 %, 200 ms: 8.3 packets", 1250000, 50, 1, 200 * MS, 1500, 8 },
+	{ "grows with the link: 100 Mbit/s", 12500000, 50, 1, 200 * MS, 1500, 83 },
+	{ "shared by four flows", 12500000, 50, 4, 200 * MS, 1500, 20 },
+	{ "nothing known yet: the fixed minimum", 0, 50, 1, 200 * MS, 1500, 2 },
+	{ "slow link: the fixed minimum", 125000, 50, 1, 100 * MS, 1500, 2 },
+	{ "no flow counted: as one", 1250000, 50, 0, 200 * MS, 1500, 8 },
+	{ "no round-trip time", 1250000, 50, 1, 0, 1500, 2 },
+	{ "capacity and delay above all bounds", U64_MAX, 1000, 1, U32_MAX, 1, 1000 },
+};
+
+LEDBAT_ROWS(floor, floor_rows);
+
+static void ledbat_test_floor(struct kunit *test)
+{
+	const struct floor_row *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, ledbat_floor_pkts(2, 1000, row->capacity_bytes,
+						row->share_permille, row->flows,
+						row->rtt_us, row->packet_bytes),
+			row->pkts);
+}
+
+/* The congestion controls, on a socket that is never connected */
+
+/**
+ * struct flow - a socket and the path that its ACKs pretend to come from
+ * @sock: to be released
+ * @sk: its sock
+ * @tp: the same
+ * @ops: its congestion control
+ * @now_us: clock
+ * @base_us: round-trip time with an empty queue
+ * @queue_us: queue
+ */
+struct flow {
+	struct socket *sock;
+	struct sock *sk;
+	struct tcp_sock *tp;
+	const struct tcp_congestion_ops *ops;
+	u64 now_us;
+	u32 base_us;
+	u32 queue_us;
+};
+
+static void flow_open(struct kunit *test, struct flow *flow, char *name)
+{
+	int err;
+
+	memset(flow, 0, sizeof(*flow));
+	flow->now_us = 1000000;
+	flow->base_us = 100 * MS;
+	err = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
+			       &flow->sock);
+	KUNIT_ASSERT_EQ(test, err, 0);
+	test->priv = flow->sock;
+	err = flow->sock->ops->setsockopt(flow->sock, SOL_TCP, TCP_CONGESTION,
+					  KERNEL_SOCKPTR(name), strlen(name));
+	KUNIT_ASSERT_EQ_MSG(test, err, 0, "%s: is tcp_ledbat loaded?", name);
+	flow->sk = flow->sock->sk;
+	flow->tp = tcp_sk(flow->sk);
+	flow->ops = inet_csk(flow->sk)->icsk_ca_ops;
+	flow->tp->mss_cache = 1448;
+	flow->tp->tcp_mstamp = flow->now_us;
+	flow->tp->is_cwnd_limited = 1;
+	tcp_snd_cwnd_set(flow->tp, 10);
+	lock_sock(flow->sk);
+	flow->ops->init(flow->sk);
+	release_sock(flow->sk);
+	inet_csk(flow->sk)->icsk_ca_initialized = 1;
+}
+
+static void ledbat_test_exit_flow(struct kunit *test)
+{
+	if (test->priv)
+		sock_release(test->priv);
+}
+
+/* One ACK of @pkts packets, @gap_us after the last one. */
+static void flow_ack(struct flow *flow, u32 pkts, u32 gap_us)
+{
+	u32 rtt_us = flow->base_us + flow->queue_us;
+	struct ack_sample sample = {
+		.pkts_acked = pkts,
+		.rtt_us = rtt_us,
+		.in_flight = tcp_snd_cwnd(flow->tp) * flow->tp->mss_cache,
+	};
+
+	flow->now_us += gap_us;
+	flow->tp->tcp_mstamp = flow->now_us;
+	flow->tp->srtt_us = rtt_us << 3;
+	flow->tp->packets_out = tcp_snd_cwnd(flow->tp);
+	flow->tp->snd_una += pkts * flow->tp->mss_cache;
+	flow->tp->snd_nxt = flow->tp->snd_una +
+			    tcp_snd_cwnd(flow->tp) * flow->tp->mss_cache;
+	flow->ops->pkts_acked(flow->sk, &sample);
+	flow->ops->cong_avoid(flow->sk, flow->tp->snd_una, pkts);
+}
+
+/* A round trip: the window's packets, each with an ACK of its own. */
+static void flow_round(struct flow *flow)
+{
+	u32 cwnd = tcp_snd_cwnd(flow->tp), i;
+
+	for (i = 0; i < cwnd; i++)
+		flow_ack(flow, 1, (flow->base_us + flow->queue_us) / cwnd);
+}
+
+static void flow_state(struct flow *flow, u8 state)
+{
+	flow->ops->set_state(flow->sk, state);
+	inet_csk(flow->sk)->icsk_ca_state = state;
+}
+
+/* What tcp_enter_recovery() and PRR's end do to the window. */
+static void flow_recover(struct flow *flow)
+{
+	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
+	flow->tp->snd_ssthresh = flow->ops->ssthresh(flow->sk);
+	flow_state(flow, TCP_CA_Recovery);
+	tcp_snd_cwnd_set(flow->tp, flow->tp->snd_ssthresh);
+	flow_state(flow, TCP_CA_Open);
+}
+
+/* What tcp_enter_loss() does to it. */
+static void flow_timeout(struct flow *flow)
+{
+	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
+	flow->tp->snd_ssthresh = flow->ops->ssthresh(flow->sk);
+	flow->ops->cwnd_event(flow->sk, CA_EVENT_LOSS);
+	tcp_snd_cwnd_set(flow->tp, 1);
+	flow_state(flow, TCP_CA_Loss);
+}
+
+static struct tcp_dctcp_info flow_info(struct flow *flow)
+{
+	union tcp_cc_info info = {};
+	int attr = 0;
+
+	flow->ops->get_info(flow->sk, ~0U, &attr, &info);
+	return info.dctcp;
+}
+
+/* A flow in avoidance at @cwnd packets. */
+static void flow_open_at(struct kunit *test, struct flow *flow, char *name, u32 cwnd)
+{
+	flow_open(test, flow, name);
+	flow_ack(flow, 1, 1000);
+	flow_recover(flow);
+	tcp_snd_cwnd_set(flow->tp, cwnd);
+	flow->tp->snd_ssthresh = cwnd;
+}
+
+static void ledbat_test_init_window(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open(test, &f, "ledbat");
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+	/* slow start doubles, for RFC 6817 as for TCP */
+	flow_round(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 4U);
+	flow_round(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 8U);
+}
+
+static void ledbat_test_info(struct kunit *test)
+{
+	struct tcp_dctcp_info info;
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 20);
+	f.queue_us = 10 * MS;
+	flow_round(&f);
+	info = flow_info(&f);
+	KUNIT_EXPECT_EQ(test, info.dctcp_enabled, 1);
+	KUNIT_EXPECT_EQ(test, info.dctcp_ce_state, LEDBAT_AVOID);
+	KUNIT_EXPECT_EQ(test, info.dctcp_alpha, 100 * MS);
+	KUNIT_EXPECT_EQ(test, info.dctcp_ab_ecn, 10 * MS);
+	KUNIT_EXPECT_EQ(test, info.dctcp_ab_tot, 25 * MS);
+	KUNIT_EXPECT_EQ(test, f.ops->get_info(f.sk, 0, NULL, NULL), 0U);
+}
+
+/* No queue: +1 a round trip. A queue above the target: down to the floor. */
+static void ledbat_test_control(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	flow_open_at(test, &f, "ledbat", 20);
+	flow_round(&f);
+	flow_round(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 21U);
+	f.queue_us = 100 * MS;
+	for (i = 0; i < 30; i++)
+		flow_round(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+}
+
+/* A base below a microsecond, and one of a LAN: no division by zero. */
+static void ledbat_test_short_path(struct kunit *test)
+{
+	static char *names[] = { "ledbat", "ledbatpp" };
+	struct flow f;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open(test, &f, names[i]);
+		f.base_us = 0;
+		for (j = 0; j < 20; j++)
+			flow_ack(&f, 1, 1);
+		KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 1U);
+		KUNIT_EXPECT_GE(test, tcp_snd_cwnd(f.tp), 2U);
+		ledbat_test_exit_flow(test);
+		test->priv = NULL;
+	}
+}
+
+static void ledbat_test_leaves_slow_start(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open(test, &f, "ledbat");
+	flow_round(&f);
+	flow_round(&f);
+	flow_round(&f);
+	f.queue_us = 20 * MS;
+	/* the filter holds older samples for a while */
+	flow_ack(&f, 1, 10 * MS);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_SLOW_START);
+	/* four of them, and one that shows the mode */
+	flow_ack(&f, 1, 10 * MS);
+	flow_ack(&f, 1, 10 * MS);
+	flow_ack(&f, 1, 10 * MS);
+	flow_ack(&f, 1, 10 * MS);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, tcp_snd_cwnd(f.tp));
+}
+
+static void ledbat_test_no_growth_unless_limited(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 20);
+	f.tp->is_cwnd_limited = 0;
+	f.tp->max_packets_out = 0;
+	flow_round(&f);
+	KUNIT_EXPECT_LE(test, tcp_snd_cwnd(f.tp), 21U);
+}
+
+/* The flight clamp takes the most of two round trips: one ACK that finds little
+ * in flight does not cut the window (Freenet's PR 2619).
+ */
+static void ledbat_test_flight(struct kunit *test)
+{
+	struct ack_sample sample = { .pkts_acked = 1, .rtt_us = 100 * MS };
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 20);
+	flow_round(&f);
+	f.tp->is_cwnd_limited = 0;
+	f.tp->max_packets_out = 0;
+	f.tp->packets_out = 1;
+	f.ops->pkts_acked(f.sk, &sample);
+	f.ops->cong_avoid(f.sk, f.tp->snd_una, 1);
+	KUNIT_EXPECT_GE(test, tcp_snd_cwnd(f.tp), 20U);
+}
+
+static void ledbat_test_timeout(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 100);
+	flow_round(&f);
+	flow_round(&f);
+	flow_timeout(&f);
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 50U);
+	/* a second time-out finds a window of one, yet keeps some of the path's */
+	flow_state(&f, TCP_CA_Open);
+	flow_timeout(&f);
+	KUNIT_EXPECT_GE(test, f.tp->snd_ssthresh, 20U);
+	/* the growth after it is slow start */
+	flow_ack(&f, 1, 100 * MS);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+}
+
+static void ledbat_test_loss_halves(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 100);
+	flow_recover(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 50U);
+}
+
+/* A loss at a delay of the target's order lowers the target. */
+static void ledbat_test_depth_flow(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 20);
+	f.queue_us = 30 * MS;
+	flow_round(&f);
+	flow_recover(&f);
+	flow_round(&f);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ab_tot, 20100U);
+}
+
+static void ledbat_test_idle_restart(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbatpp", 50);
+	f.ops->cwnd_event(f.sk, CA_EVENT_CWND_RESTART);
+	flow_ack(&f, 1, 1000);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_SLOW_START);
+}
+
+/* Until a mode comes, at most @rounds round trips. */
+static bool flow_reaches(struct flow *flow, u8 mode, int rounds)
+{
+	while (rounds-- && flow_info(flow).dctcp_ce_state != mode)
+		flow_round(flow);
+	return flow_info(flow).dctcp_ce_state == mode;
+}
+
+/* LEDBAT++: two round trips after slow start the window freezes at two packets
+ * for two more, then comes back by doubling.
+ */
+static void ledbat_test_initial_slowdown(struct kunit *test)
+{
+	struct flow f;
+	u64 begun_us;
+
+	flow_open_at(test, &f, "ledbatpp", 64);
+	begun_us = f.now_us;
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 5));
+	KUNIT_EXPECT_GE(test, f.now_us - begun_us, 2ULL * 100 * MS);
+	KUNIT_EXPECT_LE(test, f.now_us - begun_us, 4ULL * 100 * MS);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+	KUNIT_EXPECT_GE(test, f.tp->snd_ssthresh, 64U);
+
+	/* many ACKs at once do not end the freeze */
+	flow_ack(&f, 60, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_AVOID, 12));
+	KUNIT_EXPECT_GE(test, tcp_snd_cwnd(f.tp), 64U);
+}
+
+/* 9 times the duration later the next one comes, no sooner. */
+static void ledbat_test_periodic_slowdown(struct kunit *test)
+{
+	u64 begun_us, ended_us;
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbatpp", 64);
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 5));
+	begun_us = f.now_us;
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_AVOID, 12));
+	ended_us = f.now_us;
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 200));
+	KUNIT_EXPECT_GE(test, f.now_us - ended_us, 8 * (ended_us - begun_us));
+	KUNIT_EXPECT_LE(test, f.now_us - ended_us, 10 * (ended_us - begun_us) + 200 * MS);
+}
+
+/* A ramp goes on above 3/4 of the target, and ends above the target. */
+static void ledbat_test_ramp_delay(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbatpp", 64);
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 5));
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_RAMP, 5));
+	f.queue_us = 50 * MS;
+	flow_round(&f);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_RAMP);
+	f.queue_us = 70 * MS;
+	KUNIT_EXPECT_TRUE(test, flow_reaches(&f, LEDBAT_AVOID, 3));
+	KUNIT_EXPECT_LT(test, tcp_snd_cwnd(f.tp), 64U);
+}
+
+/* A loss during the freeze: half of the window before it, and no ramp. */
+static void ledbat_test_loss_in_freeze(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbatpp", 64);
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 5));
+	flow_recover(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 32U);
+	flow_ack(&f, 1, 1000);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
+}
+
+/* At four packets a slowdown is skipped, and avoidance goes on. */
+static void ledbat_test_skip(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	flow_open_at(test, &f, "ledbatpp", 3);
+	f.base_us = 130 * MS;
+	flow_round(&f);
+	f.base_us = 125 * MS;
+	for (i = 0; i < 4; i++) {
+		flow_round(&f);
+		if (tcp_snd_cwnd(f.tp) <= LEDBAT_SLOWDOWN_SKIP)
+			KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
+	}
+	KUNIT_EXPECT_GT(test, tcp_snd_cwnd(f.tp), 4U);
+}
+
+/* To another congestion control and back: the window stays, nothing leaks. */
+static void ledbat_test_switch(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbatpp", 64);
+	f.ops->release(f.sk);
+	f.ops->release(f.sk);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
+	/* comes as cubic left it: no slow start, a slowdown to read the base */
+	f.tp->data_segs_out = 1000;
+	f.ops->init(f.sk);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
+	KUNIT_EXPECT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 2));
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 64U);
+}
+
+static void ledbat_test_unprivileged(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open(test, &f, "ledbat");
+	KUNIT_EXPECT_TRUE(test, f.ops->flags & TCP_CONG_NON_RESTRICTED);
+	ledbat_test_exit_flow(test);
+	flow_open(test, &f, "ledbatpp");
+	KUNIT_EXPECT_TRUE(test, f.ops->flags & TCP_CONG_NON_RESTRICTED);
+}
+
+static struct kunit_case ledbat_law_cases[] = {
+	KUNIT_CASE_PARAM(ledbat_test_rate, rate_gen_params),
+	KUNIT_CASE_PARAM(ledbat_test_divisor, divisor_gen_params),
+	KUNIT_CASE_PARAM(ledbat_test_pp_rate, pp_rate_gen_params),
+	KUNIT_CASE(ledbat_test_remainder),
+	KUNIT_CASE(ledbat_test_aggregate),
+	KUNIT_CASE(ledbat_test_window_add),
+	KUNIT_CASE_PARAM(ledbat_test_clamp, clamp_gen_params),
+	KUNIT_CASE(ledbat_test_loss),
+	KUNIT_CASE(ledbat_test_slow_start_exit),
+	KUNIT_CASE_PARAM(ledbat_test_exit, exit_gen_params),
+	KUNIT_CASE(ledbat_test_rto_ssthresh),
+	KUNIT_CASE(ledbat_test_queue),
+	KUNIT_CASE(ledbat_test_filter),
+	KUNIT_CASE(ledbat_test_filter_size),
+	KUNIT_CASE(ledbat_test_depth),
+	KUNIT_CASE(ledbat_test_slowdown),
+	KUNIT_CASE(ledbat_test_slowdown_pause),
+	KUNIT_CASE(ledbat_test_slowdown_skip),
+	KUNIT_CASE_PARAM(ledbat_test_floor, floor_gen_params),
+	{}
+};
+
+static struct kunit_suite ledbat_law_suite = {
+	.name = "ledbat_law",
+	.test_cases = ledbat_law_cases,
+};
+
+static struct kunit_case ledbat_flow_cases[] = {
+	KUNIT_CASE(ledbat_test_init_window),
+	KUNIT_CASE(ledbat_test_info),
+	KUNIT_CASE(ledbat_test_control),
+	KUNIT_CASE(ledbat_test_short_path),
+	KUNIT_CASE(ledbat_test_leaves_slow_start),
+	KUNIT_CASE(ledbat_test_no_growth_unless_limited),
+	KUNIT_CASE(ledbat_test_flight),
+	KUNIT_CASE(ledbat_test_timeout),
+	KUNIT_CASE(ledbat_test_loss_halves),
+	KUNIT_CASE(ledbat_test_depth_flow),
+	KUNIT_CASE(ledbat_test_idle_restart),
+	KUNIT_CASE(ledbat_test_initial_slowdown),
+	KUNIT_CASE(ledbat_test_periodic_slowdown),
+	KUNIT_CASE(ledbat_test_ramp_delay),
+	KUNIT_CASE(ledbat_test_loss_in_freeze),
+	KUNIT_CASE(ledbat_test_skip),
+	KUNIT_CASE(ledbat_test_switch),
+	KUNIT_CASE(ledbat_test_unprivileged),
+	{}
+};
+
+static struct kunit_suite ledbat_flow_suite = {
+	.name = "ledbat_flow",
+	.exit = ledbat_test_exit_flow,
+	.test_cases = ledbat_flow_cases,
+};
+
+kunit_test_suites(&ledbat_law_suite, &ledbat_flow_suite);
+
+MODULE_DESCRIPTION("KUnit tests of tcp_ledbat");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+"""LEDBAT's arithmetic over its whole range, against double precision.
+
+The oracle is RFC 6817 section 2.4.2 and the LEDBAT++ draft's sections 4.2 and 4.3, written
+down once more here, without integers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from testbed import hostc
+
+FOLDER = Path(__file__).resolve().parent.parent
+ONE_Q16 = 65536
+ONE_Q32 = 2.0**32
+DELAY_MAX_US = 1 << 26
+WINDOW_MAX = 1 << 20
+
+WRAPPER = """
+#include "ledbat_law.h"
+
+s64 rate(u32 cwnd, u32 part, u32 q, u32 t, u32 rtt, u32 gain, u32 decrease)
+{
+	struct ledbat_window w = { cwnd, part };
+
+	return ledbat_rate_q32(&w, q, t, rtt, gain, decrease);
+}
+
+s64 pp_rate(u32 cwnd, u32 part, u32 q, u32 t, u32 divisor, u32 constant)
+{
+	struct ledbat_window w = { cwnd, part };
+
+	return ledbatpp_rate_q32(&w, q, t, divisor, constant);
+}
+
+s64 per_ack(s64 rate_q32, u32 acked, u32 cwnd, u32 part)
+{
+	struct ledbat_window w = { cwnd, part };
+
+	return ledbat_per_ack_q32(rate_q32, acked, &w);
+}
+
+u64 add(u32 cwnd, u32 part, s64 delta, u32 floor_pkts)
+{
+	struct ledbat_window w = { cwnd, part };
+
+	ledbat_window_add(&w, delta, floor_pkts);
+	return (u64)w.cwnd << 32 | w.part_q32;
+}
+
+u32 divisor(u32 t, u32 base) { return ledbatpp_divisor(t, base); }
+
+u32 exit_pkts(u32 cwnd, u32 sent, u32 base, u32 q, u32 t)
+{ return ledbat_exit_pkts(cwnd, sent, base, q, t, 2); }
+
+u32 floor_of(u64 capacity, u32 share, u32 flows, u32 rtt, u32 packet)
+{ return ledbat_floor_pkts(2, WINDOW, capacity, share, flows, rtt, packet); }
+""".replace("WINDOW", "LEDBAT_WINDOW_MAX_PKTS")
+
+
+@pytest.fixture(scope="module")
+def law(tmp_path_factory):
+    library = hostc.load(WRAPPER, tmp_path_factory.mktemp("ledbat"), FOLDER, "ledbat_law")
+    u32, s64, u64 = ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint64
+    for name, result, arguments in (
+        ("rate", s64, [u32] * 7),
+        ("pp_rate", s64, [u32] * 6),
+        ("per_ack", s64, [s64, u32, u32, u32]),
+        ("add", u64, [u32, u32, s64, u32]),
+        ("divisor", u32, [u32] * 2),
+        ("exit_pkts", u32, [u32] * 5),
+        ("floor_of", u32, [u64] + [u32] * 4),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(4)
+
+
+def spread(random, low, high, count):
+    """Integers from low to high, as many in each octave."""
+    return np.unique(np.exp(random.uniform(math.log(low), math.log(high), count)).astype(np.uint64)).tolist()
+
+
+def oracle_rate(window, queue, target, rtt, gain, decrease):
+    window = min(max(window, 1.0), WINDOW_MAX)
+    queue = min(queue, DELAY_MAX_US)
+    if queue <= target:
+        return gain * (target - queue) / target
+    excess = min((queue - target) / max(rtt, 1), 1.0)
+    return -min(window / 2, max(gain * (queue - target) / target, decrease * window * excess))
+
+
+def oracle_pp_rate(window, queue, target, divisor, constant):
+    window = min(max(window, 1.0), WINDOW_MAX)
+    if queue <= target:
+        return 1 / divisor
+    return max(1 / divisor - constant * window * (queue / target - 1), -window / 2)
+
+
+def close(got_q32, want, window):
+    """Within 2^-15 of the window's change that 1.16 fixed point can tell apart."""
+    return abs(got_q32 / ONE_Q32 - want) <= 2**-14 + max(window, 1) * 2**-14 + abs(want) * 2**-12
+
+
+def test_rate_of_rfc_6817(law, random):
+    for cwnd in spread(random, 1, WINDOW_MAX, 25):
+        for queue in [0, *spread(random, 1, DELAY_MAX_US, 25), 2**32 - 1]:
+            for target in (1000, 25000, 60000, 100000):
+                for gain, decrease in ((65536, 0), (65536, 65536), (32768, 16384)):
+                    rtt = 100_000 + min(queue, DELAY_MAX_US)
+                    got = law.rate(cwnd, 0, queue, target, rtt, gain, decrease)
+                    want = oracle_rate(cwnd, queue, target, rtt, gain / ONE_Q16, decrease / ONE_Q16)
+                    assert close(got, want, cwnd), (cwnd, queue, target, gain, decrease, got / ONE_Q32, want)
+
+
+def test_rate_of_ledbatpp(law, random):
+    for cwnd in spread(random, 1, WINDOW_MAX, 25):
+        for queue in [0, *spread(random, 1, DELAY_MAX_US, 40)]:
+            for divisor in (1, 2, 5, 16):
+                got = law.pp_rate(cwnd, 0, queue, 60000, divisor, 65536)
+                want = oracle_pp_rate(cwnd, queue, 60000, divisor, 1.0)
+                assert close(got, want, cwnd), (cwnd, queue, divisor, got / ONE_Q32, want)
+
+
+def test_rates_fall_with_the_queue(law):
+    """A longer queue never asks for more."""
+    for cwnd in (2, 17, 300):
+        rates = [law.rate(cwnd, 0, q, 25000, 100000 + q, 65536, 65536) for q in range(0, 200000, 97)]
+        assert all(later <= earlier for earlier, later in zip(rates, rates[1:], strict=False))
+        rates = [law.pp_rate(cwnd, 0, q, 60000, 4, 65536) for q in range(0, 200000, 97)]
+        assert all(later <= earlier for earlier, later in zip(rates, rates[1:], strict=False))
+
+
+def test_rfc_bounds(law, random):
+    """Never more than Reno's packet a round trip up, never more than half the window down."""
+    for cwnd in spread(random, 1, WINDOW_MAX, 50):
+        for queue in [0, *spread(random, 1, 2**32 - 1, 50)]:
+            change = law.rate(cwnd, 0, queue, 25000, 100000, 65536, 65536)
+            assert -cwnd * 2**31 <= change <= 2**32
+            change = law.pp_rate(cwnd, 0, queue, 60000, 1, 65536)
+            assert -cwnd * 2**31 <= change <= 2**32
+
+
+def test_acks_of_a_round_trip_add_up(law, random):
+    """However the window is cut into ACKs, its change is that of the round trip, within 0.1 %."""
+    for cwnd in spread(random, 1, 100_000, 40):
+        for rate in (1.0, 1 / 16, -0.5, -cwnd / 2):
+            rate_q32 = int(rate * ONE_Q32)
+            total, left = 0, cwnd
+            while left:
+                acked = int(min(left, random.integers(1, 45)))
+                total += law.per_ack(rate_q32, acked, cwnd, 0)
+                left -= acked
+            assert abs(total - rate_q32) <= abs(rate_q32) * 1e-3 + cwnd
+
+
+def test_nothing_is_lost_at_large_windows(law):
+    """The smallest change of a large window is kept: GAIN 1/16, 1 % below the target."""
+    rate = law.rate(50_000, 0, 24750, 25000, 500_000, 65536 // 16, 0)
+    assert law.per_ack(rate, 1, 50_000, 0) > 0
+
+
+def test_window_addition(law, random):
+    for _ in range(5000):
+        cwnd, part = int(random.integers(1, WINDOW_MAX)), int(random.integers(0, 2**32))
+        floor = int(random.integers(1, 20))
+        delta = int(random.integers(-(2**40), 2**40))
+        want = max((cwnd << 32 | part) + delta, min(floor, cwnd) << 32)
+        assert law.add(cwnd, part, delta, floor) == want
+
+
+def test_gain_divisor(law, random):
+    for base in [0, 1, *spread(random, 2, 2**32 - 1, 200), 2**32 - 1]:
+        for target in (1000, 60000, 100000):
+            want = min(16, math.ceil(2 * target / base)) if base else 16
+            assert law.divisor(target, base) == want, (target, base)
+
+
+def test_exit_window(law, random):
+    for sent in spread(random, 1, WINDOW_MAX, 30):
+        for base in spread(random, 1, 10_000_000, 20):
+            for queue in (0, 19000, 75001, 400_000):
+                got = law.exit_pkts(2 * sent, sent, base, queue, 25000)
+                want = min(2 * sent, max(2, sent * (base + 25000) // (base + queue)))
+                assert got == want
+
+
+def test_dynamic_minimum(law, random):
+    for capacity in spread(random, 1, 1e12, 60):
+        for flows in (1, 3, 100):
+            for rtt in (100, 100_000, 3_000_000):
+                got = law.floor_of(capacity, 50, flows, rtt, 1500)
+                want = 0.05 * capacity / flows * rtt / 1e6 / 1500
+                assert got == min(max(2, int(want)), WINDOW_MAX) or abs(got - want) <= 1 + want * 1e-3
+
+
+def test_dynamic_minimum_is_one_rate_for_all(law):
+    """Flows of one host: with another round trip another window, but the same bytes a second."""
+    for rtt in (200_000, 400_000, 800_000):
+        window = law.floor_of(12_500_000, 50, 4, rtt, 1500)
+        assert window * 1500 / (rtt / 1e6) == pytest.approx(0.05 * 12_500_000 / 4, rel=0.06)
