@@ -8,18 +8,25 @@ QEMU, the running kernel's namespaces) take the same job: they set AGENT, MODULE
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .cache import cache_root, lock, whole_entry
 from .errors import BuildFailed, LbeError
 from .progress import Report, silent
 
+if TYPE_CHECKING:
+    from .kernel import KernelBuild
+
 REPO = Path(__file__).resolve().parent.parent
 AGENT_SOURCE = Path(__file__).resolve().parent / "agent"
+GUEST_MODULES = Path(__file__).resolve().parent / "guest-modules"
+#: tc's plugin for the shred queue: what it is made of
+PLUGIN_SOURCES = ("tools/tc/Makefile", "tools/tc/q_shred.c", "tools/tc/tc_abi.h", "sch_shred/uapi/shred.h")
 #: where the guest sees the host's root (guest/init.sh)
 HOST_ROOT = "/tmp/host"
 #: folders that are not named like their module
@@ -79,28 +86,64 @@ class Backend(Protocol):
         """Run a job folder; an error (errors.MachineFailure) if it did not end well."""
 
 
+def _built(kind: str, result: str, sources: Iterable[Path], make: Callable[[Path], list[str]],
+           report: Report) -> Path:
+    """``result``, made once per content of its sources; ``make`` gives the command for a work folder."""
+    digest = hashlib.sha256()
+    for path in sources:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    final = cache_root() / kind / digest.hexdigest()[:16]
+    if (final / result).is_file():
+        return final / result
+    with lock(f"{kind}-{final.name}", report):
+        if (final / result).is_file():
+            return final / result
+        report(f"building {result}", 0, None)
+        with whole_entry(final) as work:
+            done = subprocess.run(make(work), check=False, capture_output=True, text=True)
+            if done.returncode:
+                raise BuildFailed(f"{result} does not build:\n{done.stdout}{done.stderr}")
+    return final / result
+
+
 def build_agent(report: Report = silent) -> Path:
     """The guest agent, built once per content of its source."""
     sources = sorted(path for path in AGENT_SOURCE.iterdir() if path.suffix in (".c", ".h") or path.name == "Makefile")
     if not any(path.suffix == ".c" for path in sources):
         raise BuildFailed(f"the traffic agent has no source under {AGENT_SOURCE.name}/")
-    digest = hashlib.sha256()
-    for path in sources:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    final = cache_root() / "agent" / digest.hexdigest()[:16]
-    binary = final / "lbe-agent"
-    if binary.is_file():
-        return binary
-    with lock(f"agent-{final.name}", report):
-        if binary.is_file():
-            return binary
-        report("building the traffic agent", 0, None)
-        with whole_entry(final) as work:
-            done = subprocess.run(["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"],
-                                  check=False, capture_output=True, text=True)
-            if done.returncode:
-                raise BuildFailed(f"the traffic agent does not build:\n{done.stdout}{done.stderr}")
-    return binary
+    return _built("agent", "lbe-agent", sources, lambda work: ["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"],
+                  report)
+
+
+def build_tc_plugin(report: Report = silent) -> Path:
+    """q_shred.so, built once per content of its source."""
+    sources = [REPO / name for name in PLUGIN_SOURCES]
+    return _built("tc", "q_shred.so", sources,
+                  lambda work: ["make", "-s", "-C", str(REPO / "tools" / "tc"), f"O={work}"], report)
+
+
+def build_guest_modules(build: KernelBuild, report: Report = silent) -> dict[str, Path]:
+    """Modules that only guests load (guest-modules/), built once per content and kernel."""
+    from .kernel import run_make
+
+    files = {path.name: path for path in sorted(GUEST_MODULES.iterdir()) if path.suffix in (".c", ".h") or path.name == "Kbuild"}
+    files["include/lbe/compat.h"] = REPO / "include" / "lbe" / "compat.h"
+    digest = hashlib.sha256(build.key.encode())
+    for name, path in files.items():
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    content = digest.hexdigest()[:16]
+    final = cache_root() / "guest-modules" / f"{build.release}-{build.flavour}-{content}"
+    with lock(f"guest-modules-{content}", report):
+        if not final.is_dir():
+            log = cache_root() / "logs" / f"guest-modules-{content}.log"
+            log.parent.mkdir(exist_ok=True)
+            with whole_entry(final) as work:
+                for name, path in files.items():
+                    (work / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(path, work / name)
+                words = ["-C", str(build.kdir), f"M={work}", "ARCH=um", f"LBE_VERSION=testbed-{content}", "modules"]
+                run_make(words, log, "building the testbed's own modules", 5, report)
+    return {path.stem: path for path in sorted(final.glob("*.ko"))}
 
 
 class Uml:
@@ -120,6 +163,7 @@ class Uml:
         from .kernel import ensure_kernel
         from .modules import content_key, ensure_modules, module_folders, source_files
 
+        modules = set(modules)
         agent = build_agent(report)
         self.build = ensure_kernel(self.spec, report)
         have = module_folders(REPO)
@@ -132,7 +176,12 @@ class Uml:
             folder = FOLDERS.get(name, name)
             ours = [one for one in source_files(REPO, [folder]) if one.parts[0] == folder] if folder in folders else []
             hashes[name] = content_key(REPO, shared + ours) if ours else hashlib.sha256(path.read_bytes()).hexdigest()
-        self._tools = Tools(agent, dict(built.paths), built.version, hashes)
+        paths = dict(built.paths)
+        if any((GUEST_MODULES / f"{name}.c").is_file() for name in modules):
+            guest = build_guest_modules(self.build, report)
+            paths |= guest
+            hashes |= {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in guest.items()}
+        self._tools = Tools(agent, paths, built.version, hashes)
 
     def facts(self) -> dict[str, str]:
         """Which kernel this is."""
@@ -154,11 +203,17 @@ class Uml:
 
         tools = self.tools()
         # the guest sees one text whatever this machine's paths are: links lead to the host's root
-        (job / "env.sh").write_text("AGENT=/tmp/job/lbe-agent\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n",
-                                    encoding="ascii")
+        environment = "AGENT=/tmp/job/lbe-agent\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n"
+        plugin = {}
+        # only where it is asked for: tc looks for its own tables (netem's) in the same folder
+        if any(" shred " in path.read_text(encoding="ascii") for path in job.glob("*.tc")):
+            environment += "export TC_LIB_DIR=/tmp/job/tc\n"
+            plugin = {"tc/q_shred.so": build_tc_plugin()}
+            (job / "tc").mkdir(exist_ok=True)
+        (job / "env.sh").write_text(environment, encoding="ascii")
         (job / "modules").mkdir(exist_ok=True)
         links = {f"modules/{name}.ko": path for name, path in tools.modules.items()}
-        for name, path in {"lbe-agent": tools.agent, **links}.items():
+        for name, path in {"lbe-agent": tools.agent, **links, **plugin}.items():
             (job / name).unlink(missing_ok=True)
             (job / name).symlink_to(f"{HOST_ROOT}{path}")
         done = Machine(self.build, mem_mb=mem_mb).run(job=job, out=out, seed=seed, modules=[],
