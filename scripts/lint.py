@@ -34,17 +34,20 @@ NO_COMMENT = {".json", ".log", ".png", ".svg", ".npz", ".npy", ".bin"}
 NOT_OURS = {"LICENSE", "VERSION"}
 
 # C that runs in user space; the rest is kernel code.
-USER_C = re.compile(r"^(tools|testbed|scripts)/|/tests/host")
+USER_C = re.compile(r"^(tools|testbed/agent|testbed/kernel)/|/tests/host")
 
 # checkpatch in general: LINUX_VERSION_CODE has a step of its own that knows compat.h.
 KERNEL_IGNORE = ("LINUX_VERSION_CODE",)
-# checkpatch types that send the reader to kernel headers, which user space lacks, or that
-# stumble over what ISO C and libc are called there (PRIu64).
+# checkpatch types that send the reader to kernel headers, which user space lacks, that
+# stumble over what ISO C and libc are called there (PRIu64), or over a usage text.
 USER_IGNORE = (
     *KERNEL_IGNORE,
+    "ARRAY_SIZE",
     "AVOID_EXTERNS",
     "BIT_MACRO",
     "CAMELCASE",
+    "EMBEDDED_FUNCTION_NAME",
+    "NEW_TYPEDEFS",
     "PREFER_DEFINED_ATTRIBUTE_MACRO",
     "PREFER_FALLTHROUGH",
     "PREFER_KERNEL_TYPES",
