@@ -28,7 +28,8 @@ MODES = ("short", "default", "full")
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
 METRIC_KINDS = ("goodput", "kbytes_s", "sharing", "share", "spare_use", "jain", "min_flow", "max_flow", "rtt_mean", "rtt_p95",
                 "queue_mean", "queue_p95", "drops", "marks", "retransmits", "cwnd_mean", "cwnd_max",
-                "yield_s", "reap_s", "longest_stall", "completion_s", "event_count", "link_use")
+                "yield_s", "reap_s", "longest_stall", "completion_s", "event_count", "link_use", "udp_lost",
+                "udp_delay_mean", "udp_delay_max")
 
 
 class ExperimentError(LbeError):

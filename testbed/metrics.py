@@ -8,6 +8,7 @@ A metric that cannot be computed (no sample, no such event) is NaN, never zero.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -184,6 +185,13 @@ class Run:
             return max((longest_stall_s(self.series, flow, from_s, to_s) for flow in ids), default=math.nan)
         if kind in ("yield_s", "reap_s"):
             return self._crossing(metric, ids, kind == "yield_s")
+        if kind == "udp_lost":
+            return self._udp(ids, "sent", "packets") - self._udp(ids, "received", "packets")
+        if kind == "udp_delay_mean":
+            packets = self._udp(ids, "received", "stamped")
+            return self._udp(ids, "received", "delay_ns") / packets / 1e6 if packets else math.nan
+        if kind == "udp_delay_max":
+            return self._udp(ids, "received", "max_delay_ns") / 1e6
         if kind == "completion_s":
             starts = {flow.id: flow.start_s for flow in self.flows}
             times = [t - starts[flow] for t, flow, event, _ in self.series.events
@@ -195,6 +203,12 @@ class Run:
 
     def _target(self, ids: list[int]) -> str:
         return next(flow.spec.to for flow in self.flows if flow.id == ids[0])
+
+    def _udp(self, ids: list[int], event: str, key: str) -> float:
+        """A number of the events that end UDP flows, summed over flows; NaN if there is none."""
+        found = [re.search(rf"\b{key}=(\d+)", detail) for _, flow, name, detail in self.series.events
+                 if name == event and flow in ids]
+        return float(sum(int(one[1]) for one in found if one)) if any(found) else math.nan
 
     def _queue_delay(self, metric: Metric, from_s: float, to_s: float, kind: str) -> float:
         """Time that the queue's backlog takes at the link's rate, milliseconds."""

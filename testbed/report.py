@@ -16,7 +16,8 @@ UNITS = {"goodput": "Mbit/s", "share": "%", "spare_use": "%", "jain": "", "min_f
          "max_flow": "Mbit/s", "rtt_mean": "ms", "rtt_p95": "ms", "queue_mean": "ms", "queue_p95": "ms",
          "drops": "packets", "marks": "packets", "retransmits": "packets", "cwnd_mean": "packets",
          "cwnd_max": "packets", "yield_s": "s", "reap_s": "s", "longest_stall": "s", "completion_s": "s",
-         "event_count": "", "link_use": "%"}
+         "event_count": "", "link_use": "%", "kbytes_s": "kB/s", "sharing": "", "udp_lost": "packets",
+         "udp_delay_mean": "ms", "udp_delay_max": "ms"}
 
 
 @dataclass(frozen=True)
