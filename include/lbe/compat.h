@@ -10,6 +10,7 @@
 #ifndef LBE_COMPAT_H
 #define LBE_COMPAT_H
 
+#include <linux/types.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
@@ -140,6 +141,29 @@ do {									\
 #define register_net_sysctl_sz(net, path, table, size)			\
 	register_net_sysctl(net, path, table)
 #endif
+
+/*
+ * __tcp_send_ack() takes header flags from 6.15 on, and in stable releases of
+ * older series too: its type tells, not the version. Until every series has
+ * them.
+ */
+#define lbe_tcp_send_ack(sk, rcv_nxt)					\
+	__builtin_choose_expr(						\
+		__builtin_types_compatible_p(typeof(__tcp_send_ack),	\
+					     void(struct sock *, u32)),	\
+		__lbe_send_ack, __lbe_send_ack_flags)(__tcp_send_ack, sk, rcv_nxt)
+
+struct sock;
+
+static inline void __lbe_send_ack(void *send_ack, struct sock *sk, u32 rcv_nxt)
+{
+	((void (*)(struct sock *, u32))send_ack)(sk, rcv_nxt);
+}
+
+static inline void __lbe_send_ack_flags(void *send_ack, struct sock *sk, u32 rcv_nxt)
+{
+	((void (*)(struct sock *, u32, u16))send_ack)(sk, rcv_nxt, 0);
+}
 
 /* get_unaligned_*() moved from asm/ to linux/ in 6.12; included here for all. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
