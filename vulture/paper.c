@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The controller of Li and Welzl (piv.h names the report).
+ *
+ *	            ACK that carries       data that          data that
+ *	            the policy goes out    echoes it          echoes that
+ *	   decide ----------------------> collect ----------> decide
+ *	             WAIT (1 round trip)   COLLECT (1 round trip)
+ *
+ * A round trip is the time from a segment we send to the first data that echoes
+ * its timestamp or a later one. After a decision the variations of one round
+ * trip are passed over, since that data left before the sender knew ("until the
+ * first data packet that reflects the new policy", section 0.3.3); those of the
+ * next one decide.
+ *
+ * Where the paper is silent:
+ *  - A round without variations (fewer than two packets, or all within PSI) is
+ *    prolonged by a round trip.
+ *  - The queue of packets starts empty with COLLECT: a pair must not reach back
+ *    to data of the earlier policy. The packet that ends COLLECT still counts,
+ *    or a window of two segments would have no pair at all.
+ *  - Control begins one round trip after the start, with rwnd = rwndThresh =
+ *    the estimate of the sender's window (at once if the connection was
+ *    observed before). A connection that began under control has no threshold
+ *    yet: it doubles until its first reduction.
+ *  - TCP may have advertised far more before. That edge stays (it must not
+ *    move to the left), so the first decision waits until it is used up.
+ *  - "Increase" adds its step in every round trip, waiting or collecting.
+ *  - Loss and reordering halve at once, but once per round trip: one
+ *    reduction covers all that was in flight when it was seen. So does ECN.
+ *  - No peer tick (not learnt yet, or coarser than 10 ms): no variations, the
+ *    window is kept and loss alone acts on it.
+ */
+#include "controller.h"
+#include "uapi/vulture.h"
+
+/* First and least estimate of a full segment, bytes: RFC 9293 section 3.7.1. */
+#define PAPER_MSS_MIN	536U
+
+/* How old the least sending-to-arrival time may grow, us: a minute, two slots.
+ * Longer lets clock skew (200 ppm: 12 ms a minute) pass for a queue.
+ */
+#define PAPER_BASE_SLOT_US	30000000U
+#define PAPER_BASE_SLOTS	2
+/* Trip times begin here, us: as unsigned numbers they then stay off their wrap
+ * for 17 minutes of drift either way.
+ */
+#define PAPER_TRIP_BIAS_US	(1 << 30)
+
+struct paper {
+	struct vulture_options options;	/* as set by the user */
+	struct piv_params piv;	/* options.piv, scaled to the peer's tick */
+	struct piv_queue queue;	/* packets of this round that wait for a pair */
+	struct piv_set set;	/* variations of this round */
+	struct piv_set last;	/* of the latest round that was analysed */
+	struct piv_tick tick;	/* peer's timestamp clock */
+	struct cwnd_est cwnd;	/* Algorithm 6 */
+	struct rwnd rwnd;	/* Algorithms 4 and 5 */
+
+	enum vulture_phase phase;
+	u32 mark_tsval;		/* data that echoes this ends the round */
+	u64 mark_us;		/* when it was sent; 0 = not yet */
+	u32 sent_tsval;		/* latest timestamp sent */
+	bool sent_any;		/* sent_tsval is valid */
+
+	u32 mss_bytes;		/* largest segment seen */
+	u32 round_bytes;	/* data of this round so far */
+	u32 last_round_bytes;	/* of the round before */
+	u32 rtt_us, min_rtt_us;	/* 0 = none yet */
+
+	u32 high_seq;		/* end of the furthest data seen */
+	u32 reduced_seq;	/* loss before this was answered already */
+	bool seen_data;		/* high_seq and reduced_seq are valid */
+
+	struct lbe_slots base;	/* of base_us[], in us */
+	u32 base_us[PAPER_BASE_SLOTS];	/* least arrival - sending, plus bias */
+	u32 round_queue_us;	/* least queue in this round; U32_MAX = none */
+	u32 in_a_row;		/* increases without another policy between */
+
+	enum piv_mode mode;
+	u64 mode_since_us;	/* our clock */
+	u64 mode_us[PIV_MODES];	/* time before that in each mode */
+	u64 negative, zero, positive, by[PIV_CLASSES];
+	u64 rounds, by_policy[RWND_POLICIES], losses;
+};
+
+static bool paper_controls(const struct paper *p)
+{
+	return p->phase == VULTURE_PHASE_WAIT || p->phase == VULTURE_PHASE_COLLECT;
+}
+
+static bool paper_has_clock(const struct paper *p)
+{
+	return p->tick.tick_us && p->tick.tick_us <= PIV_COARSE_US;
+}
+
+static u32 paper_floor_bytes(const struct paper *p)
+{
+	return RWND_FLOOR_SEGS * p->mss_bytes;
+}
+
+/* Begin a phase; its round trip runs from the next timestamp that goes out. */
+static void paper_enter(struct paper *p, enum vulture_phase phase)
+{
+	p->phase = phase;
+	p->mark_us = 0;
+	p->last_round_bytes = p->round_bytes;
+	p->round_bytes = 0;
+	p->rwnd.increased = false;
+	if (phase == VULTURE_PHASE_COLLECT) {
+		piv_queue_clear(&p->queue);
+		memset(&p->set, 0, sizeof(p->set));
+		p->round_queue_us = U32_MAX;
+	}
+}
+
+static void paper_set_mode(struct paper *p, enum piv_mode mode, u64 now_us)
+{
+	p->mode_us[p->mode] += now_us - p->mode_since_us;
+	p->mode_since_us = now_us;
+	p->mode = mode;
+}
+
+static void paper_set_policy(struct paper *p, enum rwnd_policy policy, bool loss)
+{
+	struct rwnd_round round;
+
+	rwnd_set_policy(&p->rwnd, policy, paper_floor_bytes(p),
+			p->options.policy.thresh_cap);
+	p->by_policy[policy]++;
+	p->in_a_row = policy == RWND_INCREASE ? p->in_a_row + 1 : 0;
+	paper_enter(p, VULTURE_PHASE_WAIT);
+
+	round = (struct rwnd_round){
+		.set = &p->last,
+		.mode = p->mode,
+		.policy = policy,
+		.rwnd_bytes = p->rwnd.bytes,
+		.thresh_bytes = p->rwnd.thresh_bytes,
+		.cwnd_bytes = cwnd_est_bytes(&p->cwnd),
+		.rtt_us = p->rtt_us,
+		.loss = loss,
+	};
+	vulture_trace_round(p, &round);
+}
+
+/* From observing to controlling. */
+static void paper_begin(struct paper *p, bool fresh)
+{
+	p->rwnd.bytes = max(cwnd_est_bytes(&p->cwnd), paper_floor_bytes(p));
+	p->rwnd.thresh_bytes = fresh ? RWND_MAX_BYTES : p->rwnd.bytes;
+	p->rwnd.goal_bytes = p->rwnd.bytes;
+	p->rwnd.policy = RWND_FIX;
+	paper_enter(p, VULTURE_PHASE_WAIT);
+}
+
+/* Algorithms 2 to 4 at the end of a round. */
+static void paper_decide(struct paper *p, u64 now_us)
+{
+	const struct piv_set *set = &p->set;
+	enum rwnd_policy policy;
+	unsigned int class;
+
+	if (!set->n) {
+		u32 queue_us = p->round_queue_us;
+
+		paper_enter(p, VULTURE_PHASE_COLLECT);
+		p->round_queue_us = queue_us;
+		return;
+	}
+	paper_set_mode(p, piv_mode(set, p->options.policy.positive_test), now_us);
+	policy = policy_make(set, p->mode, p->options.policy.alpha_permille,
+			     p->rwnd.bytes, p->rwnd.thresh_bytes);
+	if (p->options.queue_high_us && p->round_queue_us != U32_MAX &&
+	    p->round_queue_us > p->options.queue_high_us)
+		policy = RWND_HALVE;
+
+	p->rounds++;
+	p->negative += set->negative;
+	p->zero += set->zero;
+	p->positive += set->positive;
+	for (class = 0; class < PIV_CLASSES; class++)
+		p->by[class] += set->by[p->mode][class];
+	p->last = *set;
+	paper_set_policy(p, policy, false);
+}
+
+/* Does this data echo the mark? Then a round trip is over. */
+static bool paper_round_over(struct paper *p, const struct rwnd_data *d)
+{
+	if (!p->mark_us || (s32)(d->tsecr - p->mark_tsval) < 0)
+		return false;
+	p->rtt_us = (u32)min_t(u64, d->now_us - p->mark_us, U32_MAX);
+	if (!p->min_rtt_us || p->rtt_us < p->min_rtt_us)
+		p->min_rtt_us = p->rtt_us;
+	return true;
+}
+
+/* A hole, old data, or a mark: the network dropped, reordered or said so. */
+static bool paper_sees_loss(struct paper *p, const struct rwnd_data *d)
+{
+	u32 end = d->seq + d->bytes;
+	bool late, loss;
+
+	if (!p->seen_data) {
+		p->seen_data = true;
+		p->high_seq = end;
+		p->reduced_seq = d->seq;
+		return d->ce;
+	}
+	late = (s32)(d->seq - p->high_seq) < 0;
+	loss = d->ce || d->seq != p->high_seq;
+	if (!late || (s32)(end - p->high_seq) > 0)
+		p->high_seq = end;
+	return loss && (s32)(d->seq - p->reduced_seq) >= 0;
+}
+
+static void paper_on_loss(struct paper *p)
+{
+	p->reduced_seq = p->high_seq;
+	if (!paper_controls(p))
+		return;
+	if (p->phase == VULTURE_PHASE_WAIT && p->rwnd.policy == RWND_HALVE)
+		return;		/* of the same round trip */
+	p->losses++;
+	paper_set_policy(p, RWND_HALVE, true);
+}
+
+/* Least queue of the round: arrival - sending against its least value. */
+static void paper_watch_queue(struct paper *p, s64 sent_us, u64 now_us)
+{
+	u32 trip_us = (u32)((s64)now_us - sent_us);
+	u32 base_us = lbe_slots_update(&p->base, p->base_us, PAPER_BASE_SLOT_US,
+				       (u32)now_us, trip_us);
+
+	p->round_queue_us = min(p->round_queue_us, trip_us - base_us);
+}
+
+static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
+{
+	s64 sent_us;
+
+	if (!paper_has_clock(p))
+		return;
+	sent_us = piv_tick_sent_us(&p->tick, d->tsval);
+	if (p->options.queue_high_us)
+		paper_watch_queue(p, sent_us, d->now_us);
+	if (p->phase == VULTURE_PHASE_COLLECT)
+		piv_on_data(&p->queue, &p->set, &p->piv, sent_us, d->now_us, d->segs);
+}
+
+/* The peer's clock got another unit: times taken before mean nothing now. */
+static void paper_new_tick(struct paper *p, u64 now_us)
+{
+	p->piv = piv_scale(&p->options.piv, p->tick.tick_us);
+	p->tick.sent_us = (s64)now_us - PAPER_TRIP_BIAS_US;
+	lbe_slots_init(&p->base, p->base_us, PAPER_BASE_SLOTS, (u32)now_us);
+	if (p->phase == VULTURE_PHASE_COLLECT)
+		paper_enter(p, VULTURE_PHASE_COLLECT);
+}
+
+static void paper_on_data(void *priv, const struct rwnd_data *d)
+{
+	u32 seg_bytes = DIV_ROUND_UP(d->bytes, d->segs);
+	struct paper *p = priv;
+	bool over;
+
+	p->mss_bytes = max(p->mss_bytes, seg_bytes);
+	if ((s32)(d->seq + d->bytes - d->acked) > 0) {
+		p->round_bytes += d->bytes;
+		cwnd_on_data(&p->cwnd, d->tsecr, d->bytes);
+	}
+	if (piv_tick_on_data(&p->tick, d->now_us, d->tsval))
+		paper_new_tick(p, d->now_us);
+	if (paper_sees_loss(p, d))
+		paper_on_loss(p);
+
+	over = paper_round_over(p, d);
+	if (over && p->phase == VULTURE_PHASE_WAIT) {
+		paper_enter(p, VULTURE_PHASE_COLLECT);
+		over = false;
+	}
+	paper_count_variations(p, d);
+	if (!over)
+		return;
+	switch (p->phase) {
+	case VULTURE_PHASE_OBSERVE:
+		paper_enter(p, VULTURE_PHASE_OBSERVE);
+		break;
+	case VULTURE_PHASE_START:
+		paper_begin(p, p->rwnd.thresh_bytes == RWND_MAX_BYTES);
+		break;
+	default:
+		paper_decide(p, d->now_us);
+	}
+}
+
+/* May this segment begin a round trip? Its timestamp must tell it from those
+ * sent before, and its window must be the one that the policy wants.
+ */
+static bool paper_is_mark(const struct paper *p, const struct rwnd_ack *a)
+{
+	if (p->mark_us)
+		return false;
+	if (p->sent_any && (s32)(a->tsval - p->sent_tsval) <= 0)
+		return false;
+	return p->phase != VULTURE_PHASE_WAIT || a->edge_bytes <= 0 ||
+	       (u32)a->edge_bytes <= p->rwnd.bytes + p->mss_bytes;
+}
+
+static u32 paper_step_bytes(const struct paper *p)
+{
+	u32 segs = p->options.policy.increase_segs;
+
+	if (p->options.speedup)
+		segs += p->in_a_row / p->options.speedup;
+	return segs * p->mss_bytes;
+}
+
+static u32 paper_on_ack(void *priv, const struct rwnd_ack *a)
+{
+	struct paper *p = priv;
+
+	if (a->acked_bytes)
+		cwnd_on_ack(&p->cwnd, a->tsval, a->acked_bytes);
+	if (paper_controls(p))
+		rwnd_on_ack(&p->rwnd, a->acked_bytes, paper_step_bytes(p),
+			    paper_floor_bytes(p),
+			    rwnd_may_grow(p->last_round_bytes, p->rwnd.bytes,
+					  p->mss_bytes));
+	if (paper_is_mark(p, a)) {
+		p->mark_tsval = a->tsval;
+		p->mark_us = a->now_us;
+	}
+	if (!p->sent_any || (s32)(a->tsval - p->sent_tsval) > 0) {
+		p->sent_tsval = a->tsval;
+		p->sent_any = true;
+	}
+	return paper_controls(p) ? p->rwnd.bytes : RWND_UNLIMITED;
+}
+
+static void paper_init(void *priv, const struct vulture_options *options,
+		       const struct rwnd_start *start)
+{
+	struct paper *p = priv;
+
+	memset(p, 0, sizeof(*p));
+	p->options = *options;
+	p->piv = options->piv;
+	p->mss_bytes = max(start->mss_bytes, PAPER_MSS_MIN);
+	p->mode = PIV_CONSERVATIVE;
+	p->mode_since_us = start->now_us;
+	p->rwnd.thresh_bytes = start->fresh ? RWND_MAX_BYTES : 0;
+	p->round_queue_us = U32_MAX;
+	lbe_slots_init(&p->base, p->base_us, PAPER_BASE_SLOTS, (u32)start->now_us);
+	paper_enter(p, options->observe ? VULTURE_PHASE_OBSERVE : VULTURE_PHASE_START);
+}
+
+static void paper_change(void *priv, const struct vulture_options *options,
+			 u64 now_us)
+{
+	struct paper *p = priv;
+
+	p->options = *options;
+	p->piv = piv_scale(&options->piv, p->tick.tick_us);
+	if (options->observe)
+		paper_enter(p, VULTURE_PHASE_OBSERVE);
+	else if (p->rtt_us && cwnd_est_bytes(&p->cwnd))
+		paper_begin(p, false);
+	else
+		paper_enter(p, VULTURE_PHASE_START);
+	paper_set_mode(p, PIV_CONSERVATIVE, now_us);
+}
+
+static void paper_stats(const void *priv, u64 now_us, struct rwnd_stats *s)
+{
+	const struct paper *p = priv;
+	unsigned int i;
+
+	*s = (struct rwnd_stats){
+		.phase = p->phase,
+		.mode = p->mode,
+		.policy = p->rwnd.policy,
+		.rwnd_bytes = p->rwnd.bytes,
+		.thresh_bytes = p->rwnd.thresh_bytes,
+		.cwnd_bytes = cwnd_est_bytes(&p->cwnd),
+		.mss_bytes = p->mss_bytes,
+		.rtt_us = p->rtt_us,
+		.min_rtt_us = p->min_rtt_us,
+		.peer_tick_us = p->tick.tick_us,
+		.last = p->last,
+		.negative = p->negative,
+		.zero = p->zero,
+		.positive = p->positive,
+		.rounds = p->rounds,
+		.losses = p->losses,
+	};
+	for (i = 0; i < PIV_CLASSES; i++)
+		s->by[i] = p->by[i];
+	for (i = 0; i < RWND_POLICIES; i++)
+		s->by_policy[i] = p->by_policy[i];
+	for (i = 0; i < PIV_MODES; i++)
+		s->mode_us[i] = p->mode_us[i];
+	s->mode_us[p->mode] += now_us - p->mode_since_us;
+}
+
+const struct rwnd_controller vulture_controller = {
+	.name = "vulture",
+	.init = paper_init,
+	.change = paper_change,
+	.on_data = paper_on_data,
+	.on_ack = paper_on_ack,
+	.stats = paper_stats,
+};
+
+_Static_assert(sizeof(struct paper) <= RWND_PRIV_BYTES,
+	       "the controller's state exceeds its room in the flow");

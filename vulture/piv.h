@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packet interval variations: Algorithms 1, 2 and 3 of
+ *
+ *	Qian Li, Michael Welzl: Vulture - Variable Aggressiveness Ultra Low
+ *	Impact Transport Using Receiver-based Flow-control Mechanism. Research
+ *	Report 474, University of Oslo, 2017, sections 0.3.2 and 0.3.3.
+ *
+ * The law. Of two data packets sent at least PSI apart:
+ *
+ *	psi = sent - head.sent		(sender's clock, from TSval)
+ *	pai = arrived - head.arrived	(our clock)
+ *	piv = pai - psi			> 0: the path's queue grew in between
+ *
+ * Over the packets of one round trip:
+ *
+ *	conservative	if sum(piv) > 0 or more than half of them are > 0
+ *	aggressive	otherwise
+ *
+ *	            conservative               aggressive
+ *	high        |piv| >= cons_high         |piv| >= aggr_high
+ *	low         |piv| <  cons_low          |piv| <= aggr_low
+ *	middle      the rest                   the rest
+ *
+ * The paper counts in jiffies of 4 ms (PSI 5; thresholds 1, 2 and 3, 5). Here
+ * times are microseconds, rounded down to multiples of tick_us: 4000 gives the
+ * paper's integers, with which "equal to cons_low" and "from cons_low to below
+ * cons_high" are the same.
+ *
+ * Departs from the paper in:
+ *  - Which packets enter the queue is unsaid: its pseudo-code queues only those
+ *    that formed no pair (PIV_PAIR_LITERAL here), so half the packets are never
+ *    the earlier one of a pair and the queue runs dry in turns. PIV_PAIR_EACH,
+ *    the default, queues every packet and pairs it with the oldest packet of
+ *    the latest sending time that is PSI ago: one variation per packet, and the
+ *    n-th packet of a burst meets the n-th of the burst before. The paper's sum
+ *    of 41 jiffies in a round (Figure 7) needs about a pair per packet.
+ *  - A pair further apart than PIV_GAP_US is no pair: the flow was idle.
+ *  - The set is not kept as a list. Both classifications are counted as it
+ *    grows, and the mode picks one in the end: the same result in O(1) memory.
+ *
+ * Pure functions: no clock, no packet. The caller holds the flow's lock.
+ */
+#ifndef VULTURE_PIV_H
+#define VULTURE_PIV_H
+
+#include <lbe/arith.h>
+#include <lbe/owd.h>
+
+/* Packets that wait for a partner. PSI of 20 ms is 17 full packets at
+ * 10 Mbit/s; more arrive as entries that stand for several (PIV_MERGE_US).
+ */
+#define PIV_QUEUE	64
+/* Neighbours this close in both clocks share an entry once the queue is half
+ * full, us: an eighth of the smallest threshold, cons_low / 8.
+ */
+#define PIV_MERGE_US	500U
+/* Longest sending interval of a pair, us: above any round trip, so that a flow
+ * of one packet a round still has pairs; below an idle application's pauses.
+ */
+#define PIV_GAP_US	4000000
+/* The tick for which the thresholds were chosen: 1/HZ of the paper's kernel. */
+#define PIV_PAPER_TICK_US	4000U
+/* Peers with a tick above this give no usable sending times (PSI is 20 ms). */
+#define PIV_COARSE_US	10000U
+
+enum piv_pairing {
+	PIV_PAIR_EACH,		/* every packet enters, and pairs once */
+	PIV_PAIR_LITERAL,	/* the paper's pseudo-code as it stands */
+};
+
+enum piv_class { PIV_LOW, PIV_MIDDLE, PIV_HIGH, PIV_CLASSES };
+
+enum piv_mode { PIV_CONSERVATIVE, PIV_AGGRESSIVE, PIV_MODES };
+
+/* Set by the user (uapi/vulture.h gives ranges); never changed by the flow. */
+struct piv_params {
+	u32 tick_us;		/* both clocks are rounded down to this, us */
+	u32 psi_us;		/* least sending interval of a pair, us */
+	u32 cons_low_us;	/* conservative: low below this, us */
+	u32 cons_high_us;	/* conservative: high from this on, us */
+	u32 aggr_low_us;	/* aggressive: low up to this, us */
+	u32 aggr_high_us;	/* aggressive: high from this on, us */
+	enum piv_pairing pairing;
+};
+
+/* One entry: @n packets with the same times. */
+struct piv_packet {
+	u32 sent_us;	/* sender's clock, rounded to tick_us, modulo 2^32 */
+	u32 arrived_us;	/* our clock, the same way */
+	u32 n;		/* packets, above 0 */
+};
+
+struct piv_queue {
+	struct piv_packet at[PIV_QUEUE];
+	u8 head;	/* index of the oldest */
+	u8 len;		/* entries in use */
+};
+
+/* What Algorithms 2 and 3 need to know of the variations of one round. */
+struct piv_set {
+	u32 n;		/* variations */
+	u32 negative, positive, zero;	/* by sign; add up to n */
+	s64 sum_us;	/* of all, us */
+	u32 by[PIV_MODES][PIV_CLASSES];	/* by class, for either mode */
+};
+
+/* Round down to the tick; both clocks count from an arbitrary origin. */
+static inline u32 piv_round(s64 t_us, u32 tick_us)
+{
+	s64 ticks;
+
+	if (tick_us <= 1)
+		return (u32)t_us;
+	ticks = div_s64(t_us, tick_us);
+	if (t_us < 0 && ticks * tick_us != t_us)
+		ticks--;
+	return (u32)(ticks * tick_us);
+}
+
+/**
+ * piv_scale() - thresholds for a peer with a coarse clock
+ * @p: as chosen for a tick of at most 4 ms
+ * @peer_tick_us: tick of the peer's timestamps, us
+ *
+ * The paper's constants are multiples of its 4 ms tick. A coarser one adds
+ * noise of up to a tick to each variation, so all of them grow with it.
+ */
+static inline struct piv_params piv_scale(const struct piv_params *p,
+					  u32 peer_tick_us)
+{
+	struct piv_params s = *p;
+
+	if (peer_tick_us <= PIV_PAPER_TICK_US)
+		return s;
+	s.psi_us = (u32)div_u64((u64)p->psi_us * peer_tick_us, PIV_PAPER_TICK_US);
+	s.cons_low_us = (u32)div_u64((u64)p->cons_low_us * peer_tick_us, PIV_PAPER_TICK_US);
+	s.cons_high_us = (u32)div_u64((u64)p->cons_high_us * peer_tick_us, PIV_PAPER_TICK_US);
+	s.aggr_low_us = (u32)div_u64((u64)p->aggr_low_us * peer_tick_us, PIV_PAPER_TICK_US);
+	s.aggr_high_us = (u32)div_u64((u64)p->aggr_high_us * peer_tick_us, PIV_PAPER_TICK_US);
+	return s;
+}
+
+/**
+ * piv_params_ok() - do the thresholds make sense together?
+ * @p: each within its own range already
+ */
+static inline bool piv_params_ok(const struct piv_params *p)
+{
+	return p->cons_low_us <= p->cons_high_us &&
+	       p->aggr_low_us < p->aggr_high_us && p->tick_us <= p->psi_us;
+}
+
+static inline void piv_queue_clear(struct piv_queue *q)
+{
+	q->head = 0;
+	q->len = 0;
+}
+
+static inline struct piv_packet *piv_queue_at(struct piv_queue *q, u8 i)
+{
+	return &q->at[(q->head + i) % PIV_QUEUE];
+}
+
+static inline void piv_queue_pop(struct piv_queue *q)
+{
+	q->head = (q->head + 1) % PIV_QUEUE;
+	q->len--;
+}
+
+static inline void piv_queue_push(struct piv_queue *q,
+				  const struct piv_packet *pkt)
+{
+	struct piv_packet *tail = q->len ? piv_queue_at(q, q->len - 1) : NULL;
+
+	if (tail && (q->len == PIV_QUEUE ||
+		     (q->len >= PIV_QUEUE / 2 &&
+		      pkt->sent_us - tail->sent_us < PIV_MERGE_US &&
+		      pkt->arrived_us - tail->arrived_us < PIV_MERGE_US))) {
+		tail->n += pkt->n;
+		return;
+	}
+	*piv_queue_at(q, q->len++) = *pkt;
+}
+
+/* Algorithm 3's three classes, for one mode. */
+static inline enum piv_class piv_classify(const struct piv_params *p,
+					  enum piv_mode mode, s32 piv_us)
+{
+	u32 size_us = piv_us < 0 ? -(u32)piv_us : (u32)piv_us;
+
+	if (mode == PIV_CONSERVATIVE) {
+		if (size_us >= p->cons_high_us)
+			return PIV_HIGH;
+		return size_us >= p->cons_low_us ? PIV_MIDDLE : PIV_LOW;
+	}
+	if (size_us >= p->aggr_high_us)
+		return PIV_HIGH;
+	return size_us <= p->aggr_low_us ? PIV_LOW : PIV_MIDDLE;
+}
+
+/**
+ * piv_set_add() - Algorithm 2, one step: count @n equal variations
+ */
+static inline void piv_set_add(struct piv_set *set, const struct piv_params *p,
+			       s32 piv_us, u32 n)
+{
+	set->n += n;
+	if (piv_us < 0)
+		set->negative += n;
+	else if (piv_us > 0)
+		set->positive += n;
+	else
+		set->zero += n;
+	set->sum_us += (s64)piv_us * n;
+	set->by[PIV_CONSERVATIVE][piv_classify(p, PIV_CONSERVATIVE, piv_us)] += n;
+	set->by[PIV_AGGRESSIVE][piv_classify(p, PIV_AGGRESSIVE, piv_us)] += n;
+}
+
+/* Signed distance in time; the counters wrap. */
+static inline s32 piv_after_us(u32 later, u32 earlier)
+{
+	return (s32)(later - earlier);
+}
+
+/* Leave at the head the oldest packet of the latest sending time that lies at
+ * least PSI before @sent_us (if any does).
+ */
+static inline void piv_queue_advance(struct piv_queue *q, u32 sent_us,
+				     u32 psi_us)
+{
+	while (q->len >= 2) {
+		u32 first_us = piv_queue_at(q, 0)->sent_us;
+		u8 i = 1;
+
+		while (i < q->len && piv_queue_at(q, i)->sent_us == first_us)
+			i++;
+		if (i == q->len ||
+		    piv_after_us(sent_us, piv_queue_at(q, i)->sent_us) < (s32)psi_us)
+			return;
+		while (i--)
+			piv_queue_pop(q);
+	}
+}
+
+/**
+ * piv_on_data() - Algorithm 1: one arrival of @n packets sent at one time
+ * @q: packets that wait
+ * @set: of this round; takes the variations
+ * @p: parameters
+ * @sent_us: when they were sent, on the sender's clock, us
+ * @arrived_us: when they came, on ours, us
+ * @n: packets (a GRO aggregate is several that arrived at once), above 0
+ */
+static inline void piv_on_data(struct piv_queue *q, struct piv_set *set,
+			       const struct piv_params *p, s64 sent_us,
+			       s64 arrived_us, u32 n)
+{
+	struct piv_packet pkt = {
+		.sent_us = piv_round(sent_us, p->tick_us),
+		.arrived_us = piv_round(arrived_us, p->tick_us),
+		.n = n,
+	};
+	u32 left = n;
+
+	while (q->len && left) {
+		struct piv_packet *head;
+		s32 psi_us, pai_us;
+		u32 pairs;
+
+		if (p->pairing == PIV_PAIR_EACH)
+			piv_queue_advance(q, pkt.sent_us, p->psi_us);
+		head = piv_queue_at(q, 0);
+		psi_us = piv_after_us(pkt.sent_us, head->sent_us);
+		pai_us = piv_after_us(pkt.arrived_us, head->arrived_us);
+		if (psi_us > PIV_GAP_US || psi_us < -PIV_GAP_US) {
+			piv_queue_clear(q);
+			break;
+		}
+		if (psi_us < (s32)p->psi_us)
+			break;
+		pairs = min(left, head->n);
+		piv_set_add(set, p, pai_us - psi_us, pairs);
+		left -= pairs;
+		head->n -= pairs;
+		if (!head->n)
+			piv_queue_pop(q);
+	}
+	if (p->pairing == PIV_PAIR_LITERAL)
+		pkt.n = left;
+	if (pkt.n)
+		piv_queue_push(q, &pkt);
+}
+
+/**
+ * piv_mode() - Algorithm 3: which mode the variations of a round call for
+ * @set: of the round, not empty
+ * @positive_test: false judges as conservative always, as in the paper's
+ *	Figure 2 (before it used sign and sum)
+ */
+static inline enum piv_mode piv_mode(const struct piv_set *set,
+				     bool positive_test)
+{
+	if (!positive_test || set->sum_us > 0 || set->positive * 2ULL > set->n)
+		return PIV_CONSERVATIVE;
+	return PIV_AGGRESSIVE;
+}
+
+/* The tick of the peer's timestamps. A receiver cannot fall back to round-trip
+ * times for what it lacks, so a first answer comes after TICK_FIRST_US and is
+ * held against every longer baseline; owd.h has the known ticks.
+ */
+#define TICK_FIRST_US	250000U		/* a change of delay of 31 ms still snaps */
+#define TICK_CHECK_US	2000000U	/* as LBE_OWD_LEARN_US */
+#define TICK_RENEW_US	16000000U	/* then start over: skew, new offset */
+
+struct piv_tick {
+	u64 ref_us;	/* our clock at the reference, us; 0 = none yet */
+	u64 next_us;	/* baseline that is due for the next answer, us */
+	u32 ref_tsval;	/* peer's TSval there, peer ticks */
+	u32 tick_us;	/* answer, us; 0 = not known yet */
+	s64 sent_us;	/* sending time of last_tsval, us from any origin */
+	u32 last_tsval;	/* latest TSval turned into a time, peer ticks */
+};
+
+/**
+ * piv_tick_on_data() - learn from one arrival
+ * Return: true if tick_us changed (earlier sending times have lost their unit)
+ */
+static inline bool piv_tick_on_data(struct piv_tick *t, u64 now_us, u32 tsval)
+{
+	s32 ticks = (s32)(tsval - t->ref_tsval);
+	u64 span_us = now_us - t->ref_us;
+	u32 found;
+
+	if (!t->ref_us || ticks < 0) {
+		t->ref_us = now_us;
+		t->ref_tsval = tsval;
+		t->next_us = t->tick_us ? TICK_CHECK_US : TICK_FIRST_US;
+		return false;
+	}
+	if (span_us < t->next_us || ticks == 0)
+		return false;
+	found = lbe_owd_snap(span_us, ticks);
+	if (found && span_us < TICK_CHECK_US)
+		t->next_us = TICK_CHECK_US;
+	else if (found || span_us >= TICK_RENEW_US)
+		t->ref_us = 0;	/* the next packet starts a new baseline */
+	else
+		t->next_us += t->next_us / 4;
+	if (!found || found == t->tick_us)
+		return false;
+	t->tick_us = found;
+	t->sent_us = 0;
+	t->last_tsval = tsval;
+	return true;
+}
+
+/**
+ * piv_tick_sent_us() - a sending time from a TSval, on one unbroken scale
+ * The tick must be known.
+ */
+static inline s64 piv_tick_sent_us(struct piv_tick *t, u32 tsval)
+{
+	s32 ticks = (s32)(tsval - t->last_tsval);
+
+	t->sent_us += (s64)ticks * t->tick_us;
+	t->last_tsval = tsval;
+	return t->sent_us;
+}
+
+#endif /* VULTURE_PIV_H */

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From a round's variations to the receive window: Algorithms 4, 5 and 6 of
+ * the paper named in piv.h (sections 0.3.3 to 0.3.5), and the rules for the
+ * window that goes on the wire.
+ *
+ * The law. Of the n variations of one round trip:
+ *
+ *	high > alpha n				halve
+ *	low  > alpha n, rwnd <  threshold	double
+ *	low  > alpha n, rwnd >= threshold	increase
+ *	otherwise				fix
+ *	loss or reordering			halve, at once
+ *
+ *	double		rwnd += bytes acknowledged, until twice the window
+ *	increase	rwnd += MSS, once per round trip
+ *	halve		rwnd -= bytes acknowledged, until half of it (the right
+ *			edge stands still meanwhile), threshold = rwnd before
+ *
+ * On the wire (RFC 9293 section 3.8.6, RFC 9840 section 4.1), with own = the
+ * window that TCP itself would advertise and edge = the furthest right edge
+ * that was ever advertised:
+ *
+ *	window = min(own, ceil(max(rwnd, edge - ack))) in units of 2^scale
+ *
+ * Departs from the paper in:
+ *  - "rwnd +/- acknowledged bytes" has no end as printed: a window's worth of
+ *    ACKs would take a halved window to 0. Policies end at their goal.
+ *  - Double ends at the threshold if that is nearer: beyond it one goes "very
+ *    prudently" (section 0.3.3). thresh_cap = 0 takes that out.
+ *  - The window grows only while the sender uses at least half of it. Else an
+ *    idle application's window would run away (RFC 9840 section 4.1).
+ *  - Floor of two full segments: less lets delayed ACKs and silly-window
+ *    avoidance stall the sender.
+ *
+ * Pure functions; the caller holds the flow's lock.
+ */
+#ifndef VULTURE_POLICY_H
+#define VULTURE_POLICY_H
+
+#include "piv.h"
+
+/* Least window, in full segments. */
+#define RWND_FLOOR_SEGS		2
+/* Largest window that TCP can express: 65535 << 14. */
+#define RWND_MAX_BYTES		(65535U << 14)
+
+enum rwnd_policy { RWND_FIX, RWND_INCREASE, RWND_DOUBLE, RWND_HALVE, RWND_POLICIES };
+
+struct policy_params {
+	u32 alpha_permille;	/* share of a class that decides, 1/1000 */
+	u32 increase_segs;	/* step of RWND_INCREASE, segments */
+	bool positive_test;	/* see piv_mode() */
+	bool thresh_cap;	/* double does not pass the threshold */
+};
+
+struct rwnd {
+	u32 bytes;		/* the window wanted, bytes */
+	u32 thresh_bytes;	/* the window before the last reduction, bytes */
+	u32 goal_bytes;		/* where double and halve end, bytes */
+	enum rwnd_policy policy;
+	bool increased;		/* RWND_INCREASE was done in this round */
+};
+
+/**
+ * policy_make() - Algorithm 4
+ * @set: variations of the round, not empty
+ * @mode: from piv_mode()
+ * @alpha_permille: share that decides
+ * @rwnd_bytes: window
+ * @thresh_bytes: threshold between double and increase
+ */
+static inline enum rwnd_policy policy_make(const struct piv_set *set,
+					   enum piv_mode mode,
+					   u32 alpha_permille, u32 rwnd_bytes,
+					   u32 thresh_bytes)
+{
+	u64 needed = (u64)alpha_permille * set->n;
+
+	if (set->by[mode][PIV_HIGH] * 1000ULL > needed)
+		return RWND_HALVE;
+	if (set->by[mode][PIV_LOW] * 1000ULL > needed)
+		return rwnd_bytes < thresh_bytes ? RWND_DOUBLE : RWND_INCREASE;
+	return RWND_FIX;
+}
+
+/**
+ * rwnd_set_policy() - begin to carry out a policy
+ * @w: window
+ * @policy: from policy_make(), or RWND_HALVE on loss
+ * @floor_bytes: least window
+ * @thresh_cap: double ends at the threshold
+ */
+static inline void rwnd_set_policy(struct rwnd *w, enum rwnd_policy policy,
+				   u32 floor_bytes, bool thresh_cap)
+{
+	u64 twice = 2ULL * w->bytes;
+
+	w->policy = policy;
+	w->increased = false;
+	w->goal_bytes = w->bytes;
+	if (policy == RWND_HALVE) {
+		w->thresh_bytes = w->bytes;
+		w->goal_bytes = max(w->bytes / 2, floor_bytes);
+	} else if (policy == RWND_DOUBLE) {
+		if (thresh_cap)
+			twice = min_t(u64, twice, w->thresh_bytes);
+		w->goal_bytes = (u32)min_t(u64, twice, RWND_MAX_BYTES);
+	}
+}
+
+/**
+ * rwnd_on_ack() - Algorithm 5: before an ACK goes out
+ * @w: window
+ * @acked_bytes: bytes that this ACK acknowledges for the first time
+ * @step_bytes: what RWND_INCREASE adds in a round
+ * @floor_bytes: least window
+ * @may_grow: the sender uses what it has
+ *
+ * Return: the window wanted, bytes, never below the floor.
+ */
+static inline u32 rwnd_on_ack(struct rwnd *w, u32 acked_bytes, u32 step_bytes,
+			      u32 floor_bytes, bool may_grow)
+{
+	u64 next = w->bytes;
+
+	if (acked_bytes && w->policy == RWND_HALVE) {
+		u32 over = w->bytes > w->goal_bytes ? w->bytes - w->goal_bytes : 0;
+
+		next = w->bytes - min(over, acked_bytes);
+	} else if (acked_bytes && may_grow && w->policy == RWND_DOUBLE) {
+		next = max_t(u64, w->bytes,
+			     min_t(u64, next + acked_bytes, w->goal_bytes));
+	} else if (acked_bytes && may_grow && w->policy == RWND_INCREASE &&
+		   !w->increased) {
+		next += step_bytes;
+		w->increased = true;
+	}
+	w->bytes = (u32)min_t(u64, max_t(u64, next, floor_bytes), RWND_MAX_BYTES);
+	return w->bytes;
+}
+
+/**
+ * rwnd_may_grow() - does the sender use its window?
+ * @round_bytes: data of the latest full round
+ * @rwnd_bytes: window wanted
+ * @mss_bytes: full segment
+ */
+static inline bool rwnd_may_grow(u32 round_bytes, u32 rwnd_bytes, u32 mss_bytes)
+{
+	return (u64)round_bytes + mss_bytes >= rwnd_bytes / 2;
+}
+
+/**
+ * rwnd_field() - the 16 bits of the header
+ * @own_field: what TCP put there
+ * @scale: window scale of this side, 0 to 14
+ * @ack: acknowledgement number of the segment
+ * @edge: furthest right edge advertised before, sequence number
+ * @want_bytes: window wanted
+ *
+ * Return: at most @own_field; 0 only if that is 0; no right edge to the left
+ * of @edge unless TCP's own is.
+ */
+static inline u16 rwnd_field(u16 own_field, u8 scale, u32 ack, u32 edge,
+			     u32 want_bytes)
+{
+	s32 kept = (s32)(edge - ack);
+	u32 bytes = kept > 0 ? max_t(u32, want_bytes, kept) : want_bytes;
+	u64 units = ((u64)bytes + (1ULL << scale) - 1) >> scale;
+
+	return (u16)min_t(u64, max_t(u64, units, 1), own_field);
+}
+
+/* ACKs that wait for their data. 64 entries resolve a round trip to 1/32 or
+ * finer: a full queue joins its entries two by two.
+ */
+#define CWND_ACKS	64
+
+struct cwnd_ack {
+	u32 first_tsval, last_tsval;	/* our timestamps that it stands for */
+	u32 bytes;			/* acknowledged, not yet answered */
+};
+
+/* Algorithm 6's state: an estimate of the sender's window, by what arrives in
+ * one round trip.
+ */
+struct cwnd_est {
+	struct cwnd_ack at[CWND_ACKS];
+	s64 bytes;	/* the estimate, bytes */
+	u8 head;	/* index of the oldest */
+	u8 len;		/* entries in use */
+};
+
+static inline struct cwnd_ack *cwnd_ack_at(struct cwnd_est *e, u8 i)
+{
+	return &e->at[(e->head + i) % CWND_ACKS];
+}
+
+static inline void cwnd_ack_pop(struct cwnd_est *e)
+{
+	e->head = (e->head + 1) % CWND_ACKS;
+	e->len--;
+}
+
+/* The estimate as a window: never negative. */
+static inline u32 cwnd_est_bytes(const struct cwnd_est *e)
+{
+	return (u32)clamp_t(s64, e->bytes, 0, RWND_MAX_BYTES);
+}
+
+/**
+ * cwnd_on_data() - Algorithm 6, on data
+ * @e: estimate
+ * @tsecr: our timestamp that the data echoes
+ * @bytes: length of the data
+ *
+ * Data that answers an ACK answered before is growth; data that answers a later
+ * ACK than the oldest one shows that the sender let the rest of that one go.
+ * ACKs of one tick share an entry, so all their bytes are spent before it goes.
+ */
+static inline void cwnd_on_data(struct cwnd_est *e, u32 tsecr, u32 bytes)
+{
+	while (e->len) {
+		struct cwnd_ack *ack = cwnd_ack_at(e, 0);
+
+		if ((s32)(tsecr - ack->first_tsval) < 0)
+			break;
+		if ((s32)(tsecr - ack->last_tsval) <= 0) {
+			if (ack->bytes > bytes) {
+				ack->bytes -= bytes;
+				return;
+			}
+			/* Spent; what is over is growth. */
+			bytes -= ack->bytes;
+			cwnd_ack_pop(e);
+			break;
+		}
+		e->bytes -= ack->bytes;
+		cwnd_ack_pop(e);
+	}
+	e->bytes += bytes;
+}
+
+/**
+ * cwnd_on_ack() - Algorithm 6, when an ACK goes out
+ * @e: estimate
+ * @tsval: its timestamp
+ * @bytes: what it acknowledges for the first time, above 0
+ */
+static inline void cwnd_on_ack(struct cwnd_est *e, u32 tsval, u32 bytes)
+{
+	struct cwnd_ack *tail = e->len ? cwnd_ack_at(e, e->len - 1) : NULL;
+	u8 i;
+
+	if (tail && (s32)(tsval - tail->last_tsval) <= 0) {
+		tail->bytes += bytes;
+		return;
+	}
+	if (e->len == CWND_ACKS) {
+		for (i = 0; i < CWND_ACKS / 2; i++) {
+			struct cwnd_ack one = *cwnd_ack_at(e, 2 * i);
+			struct cwnd_ack two = *cwnd_ack_at(e, 2 * i + 1);
+
+			*cwnd_ack_at(e, i) = (struct cwnd_ack){
+				.first_tsval = one.first_tsval,
+				.last_tsval = two.last_tsval,
+				.bytes = one.bytes + two.bytes,
+			};
+		}
+		e->len = CWND_ACKS / 2;
+	}
+	*cwnd_ack_at(e, e->len++) = (struct cwnd_ack){
+		.first_tsval = tsval,
+		.last_tsval = tsval,
+		.bytes = bytes,
+	};
+}
+
+#endif /* VULTURE_POLICY_H */

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Generic netlink family "vulture": background downloads by receive window.
+ *
+ * The same contract in the kernel's own format: vulture/uapi/vulture.yaml.
+ * All integers are in host byte order; addresses are in network byte order, 4
+ * octets for IPv4 (also on a v6 socket with a mapped address) or 16 for IPv6.
+ * All requests act on the network namespace of the netlink socket, except that
+ * VULTURE_A_FD names a socket of any namespace.
+ *
+ * A "connection" is one TCP socket of this machine in ESTABLISHED, FIN_WAIT1
+ * or FIN_WAIT2 that uses timestamps (RFC 7323) and carries no TCP-MD5 or TCP-AO
+ * signature (which would cover the window).
+ *
+ * VULTURE_CMD_START	take connections under control
+ *	exactly one of
+ *	VULTURE_A_FD	u32	file descriptor of the caller; no privilege
+ *	VULTURE_A_ADDR	nest	both ends			(*)
+ *	VULTURE_A_PID	u32	all sockets of that process	(*)
+ *	VULTURE_A_CGROUP u64	all sockets of that v2 cgroup and those below;
+ *				its id is its directory's inode	(*)
+ *	and
+ *	VULTURE_A_OPTIONS nest	what differs from the defaults
+ *	(*) needs CAP_NET_ADMIN in the namespace.
+ *	Reply: VULTURE_A_COUNT (connections started); with FD or ADDR also
+ *	VULTURE_A_ID. With PID and CGROUP, sockets that cannot be started are
+ *	passed over; none at all is ENOENT.
+ *	A connection that is only observed (VULTURE_O_OBSERVE) may be started:
+ *	it then goes to background at once, at the window estimated so far.
+ *
+ * VULTURE_CMD_STOP	give connections their window back
+ *	one of FD, ADDR, PID, CGROUP as above, or VULTURE_A_ID u64 (*); a window
+ *	update goes out at once. Reply: VULTURE_A_COUNT. None at all is ENOENT.
+ *
+ * VULTURE_CMD_GET	one connection: FD, ADDR or ID; or a dump of all
+ *	Reply: VULTURE_A_FLOW. A dump is one message per connection; one that
+ *	starts or ends while it runs may or may not be in it.
+ *
+ * VULTURE_CMD_SET (*)	change the namespace's defaults
+ *	VULTURE_A_OPTIONS nest	options for connections started from now on
+ *	VULTURE_A_MAX_FLOWS u32	0 to 1000000; 0 lets none start
+ *
+ * VULTURE_CMD_GET_DEFAULTS
+ *	Reply: VULTURE_A_OPTIONS (all), VULTURE_A_MAX_FLOWS, VULTURE_A_COUNT
+ *	(connections now), VULTURE_A_FLOW_BYTES, VULTURE_A_VERSION.
+ *
+ * VULTURE_CMD_RULE_ADD (*)	every connection that matches starts when it is
+ *				established, until the rule is deleted
+ *	VULTURE_A_RULE nest	at least one of CGROUP, LOCAL_PORT, REMOTE_PORT,
+ *				REMOTE_PREFIX; all that are given must match.
+ *				OPTIONS as for START.
+ *	Reply: VULTURE_A_RULE with its ID. The rule added first wins.
+ * VULTURE_CMD_RULE_DEL (*)	VULTURE_A_RULE with its ID. Connections that it
+ *				started stay under control.
+ * VULTURE_CMD_RULE_GET		dump, one rule per message
+ *
+ * Events, to multicast group "events" of the connection's namespace:
+ * VULTURE_CMD_EVENT_START	VULTURE_A_FLOW
+ * VULTURE_CMD_EVENT_END	VULTURE_A_FLOW, VULTURE_A_REASON
+ *
+ * Errors, each with a text in the extended ACK that names the value and what
+ * would be right:
+ *	EBADF		no such file descriptor
+ *	ENOTSOCK	the file descriptor is no socket
+ *	EPROTONOSUPPORT	not TCP
+ *	ENOTCONN	not connected, or receiving has ended
+ *	EOPNOTSUPP	no timestamps, or signed
+ *	EALREADY	under control already
+ *	ENOSPC		the table or the list of rules is full
+ *	ENOENT		no such connection, cgroup or rule
+ *	ESRCH		no such process
+ *	ERANGE, EINVAL	a value out of its range, or options that clash
+ *	EPERM		CAP_NET_ADMIN is needed
+ */
+#ifndef _UAPI_VULTURE_H
+#define _UAPI_VULTURE_H
+
+#define VULTURE_GENL_NAME	"vulture"
+#define VULTURE_GENL_VERSION	1
+#define VULTURE_MCGRP_EVENTS	"events"
+
+enum vulture_cmd {
+	VULTURE_CMD_UNSPEC,
+	VULTURE_CMD_START,
+	VULTURE_CMD_STOP,
+	VULTURE_CMD_GET,
+	VULTURE_CMD_SET,
+	VULTURE_CMD_GET_DEFAULTS,
+	VULTURE_CMD_RULE_ADD,
+	VULTURE_CMD_RULE_DEL,
+	VULTURE_CMD_RULE_GET,
+	VULTURE_CMD_EVENT_START,
+	VULTURE_CMD_EVENT_END,
+	__VULTURE_CMD_MAX,
+};
+#define VULTURE_CMD_MAX (__VULTURE_CMD_MAX - 1)
+
+enum vulture_attr {
+	VULTURE_A_UNSPEC,
+	VULTURE_A_FD,		/* u32 */
+	VULTURE_A_ADDR,		/* nest of VULTURE_ADDR_* */
+	VULTURE_A_PID,		/* u32, in the caller's pid namespace */
+	VULTURE_A_CGROUP,	/* u64 */
+	VULTURE_A_ID,		/* u64, of a connection under control */
+	VULTURE_A_OPTIONS,	/* nest of VULTURE_O_* */
+	VULTURE_A_FLOW,		/* nest of VULTURE_F_* */
+	VULTURE_A_RULE,		/* nest of VULTURE_R_* */
+	VULTURE_A_COUNT,	/* u32, connections */
+	VULTURE_A_MAX_FLOWS,	/* u32, connections */
+	VULTURE_A_FLOW_BYTES,	/* u32, kernel memory per connection, bytes */
+	VULTURE_A_REASON,	/* u32, enum vulture_reason */
+	VULTURE_A_VERSION,	/* string, of the module */
+	VULTURE_A_PAD,
+	__VULTURE_A_MAX,
+};
+#define VULTURE_A_MAX (__VULTURE_A_MAX - 1)
+
+enum vulture_addr_attr {
+	VULTURE_ADDR_UNSPEC,
+	VULTURE_ADDR_LOCAL,		/* binary, 4 or 16 octets */
+	VULTURE_ADDR_LOCAL_PORT,	/* u16 */
+	VULTURE_ADDR_REMOTE,		/* binary, as long as LOCAL */
+	VULTURE_ADDR_REMOTE_PORT,	/* u16 */
+	__VULTURE_ADDR_MAX,
+};
+#define VULTURE_ADDR_MAX (__VULTURE_ADDR_MAX - 1)
+
+/* Options, all u32. Default and range; the source of each default is the
+ * paper (Research Report 474) unless Documentation/vulture.md says otherwise.
+ */
+enum vulture_option {
+	VULTURE_O_UNSPEC,
+	VULTURE_O_TICK_US,	/* resolution of both clocks; 1 to 10000 */
+	VULTURE_O_PSI_US,	/* least sending interval of a pair; 20000; 1000 to 1000000 */
+	VULTURE_O_CONS_LOW_US,	/* conservative: low below; 4000; 1 to 1000000 */
+	VULTURE_O_CONS_HIGH_US,	/* conservative: high from; 8000; 1 to 1000000 */
+	VULTURE_O_AGGR_LOW_US,	/* aggressive: low up to; 12000; 1 to 1000000 */
+	VULTURE_O_AGGR_HIGH_US,	/* aggressive: high from; 20000; 1 to 1000000 */
+	VULTURE_O_PAIRING,	/* enum vulture_pairing; 0 */
+	VULTURE_O_ALPHA_PERMILLE, /* deciding share of a class; 875; 500 to 999 */
+	VULTURE_O_INCREASE_SEGS, /* step of "increase", segments per round trip; 1; 1 to 64 */
+	VULTURE_O_POSITIVE_TEST, /* use sign and sum of the variations; 1; 0 or 1 */
+	VULTURE_O_THRESH_CAP,	/* "double" ends at the threshold; 1; 0 or 1 */
+	VULTURE_O_OBSERVE,	/* only estimate, leave the window; 0; 0 or 1 */
+	VULTURE_O_QUEUE_HIGH_US, /* beyond the paper: halve when the queue that
+				  * this path shows exceeds it; 0 = off; 0 to 1000000
+				  */
+	VULTURE_O_SPEEDUP,	/* beyond the paper: "increase" steps grow by one
+				 * segment per this many in a row; 0 = off; 0 to 64
+				 */
+	__VULTURE_O_MAX,
+};
+#define VULTURE_O_MAX (__VULTURE_O_MAX - 1)
+
+enum vulture_pairing {
+	VULTURE_PAIRING_EACH,		/* every packet enters and pairs once */
+	VULTURE_PAIRING_LITERAL,	/* the paper's pseudo-code as printed */
+	__VULTURE_PAIRING_MAX,
+};
+
+enum vulture_mode { VULTURE_MODE_CONSERVATIVE, VULTURE_MODE_AGGRESSIVE };
+
+enum vulture_policy {
+	VULTURE_POLICY_FIX,
+	VULTURE_POLICY_INCREASE,
+	VULTURE_POLICY_DOUBLE,
+	VULTURE_POLICY_HALVE,
+};
+
+enum vulture_phase {
+	VULTURE_PHASE_OBSERVE,	/* estimates the sender's window, limits nothing */
+	VULTURE_PHASE_START,	/* the same, for the one round trip before control */
+	VULTURE_PHASE_WAIT,	/* until data reflects the latest policy */
+	VULTURE_PHASE_COLLECT,	/* gathers the variations of a round trip */
+};
+
+enum vulture_reason {
+	VULTURE_REASON_STOPPED,	/* by request */
+	VULTURE_REASON_CLOSED,	/* the connection ended */
+	VULTURE_REASON_REMOVED,	/* module or namespace went away */
+};
+
+enum vulture_flow_attr {
+	VULTURE_F_UNSPEC,
+	VULTURE_F_ID,			/* u64 */
+	VULTURE_F_ADDR,			/* nest of VULTURE_ADDR_* */
+	VULTURE_F_RULE,			/* u32, rule that started it; 0 = none */
+	VULTURE_F_OPTIONS,		/* nest of VULTURE_O_*, all */
+	VULTURE_F_PHASE,		/* u32, enum vulture_phase */
+	VULTURE_F_MODE,			/* u32, enum vulture_mode */
+	VULTURE_F_POLICY,		/* u32, enum vulture_policy */
+	VULTURE_F_RWND_BYTES,		/* u32, window wanted */
+	VULTURE_F_THRESH_BYTES,		/* u32, rwndThresh */
+	VULTURE_F_ADVERTISED_BYTES,	/* u32, window of the latest segment out */
+	VULTURE_F_OWN_BYTES,		/* u32, what TCP itself wanted there */
+	VULTURE_F_CWND_BYTES,		/* u32, estimate of the sender's window */
+	VULTURE_F_RTT_US,		/* u32, latest round trip; 0 = none yet */
+	VULTURE_F_MIN_RTT_US,		/* u32, least one; 0 = none yet */
+	VULTURE_F_MSS_BYTES,		/* u32, largest segment seen */
+	VULTURE_F_PEER_TICK_US,		/* u32, peer's timestamp tick; 0 = not known yet */
+	VULTURE_F_LAST_PIVS,		/* u32, variations of the latest round */
+	VULTURE_F_LAST_POSITIVE,	/* u32, of them above 0 */
+	VULTURE_F_LAST_SUM_US,		/* s64, their sum */
+	VULTURE_F_AGE_US,		/* u64, since it was started */
+	VULTURE_F_PIV_NEGATIVE,		/* u64, counters from here on */
+	VULTURE_F_PIV_ZERO,		/* u64 */
+	VULTURE_F_PIV_POSITIVE,		/* u64 */
+	VULTURE_F_PIV_LOW,		/* u64, by the mode of their round */
+	VULTURE_F_PIV_MIDDLE,		/* u64 */
+	VULTURE_F_PIV_HIGH,		/* u64 */
+	VULTURE_F_ROUNDS,		/* u64, rounds analysed */
+	VULTURE_F_FIXES,		/* u64, rounds by their policy */
+	VULTURE_F_INCREASES,		/* u64 */
+	VULTURE_F_DOUBLINGS,		/* u64 */
+	VULTURE_F_HALVINGS,		/* u64, all causes */
+	VULTURE_F_LOSSES,		/* u64, halvings for loss, reordering, ECN */
+	VULTURE_F_CONSERVATIVE_US,	/* u64, time in that mode */
+	VULTURE_F_AGGRESSIVE_US,	/* u64, time in that mode */
+	VULTURE_F_SEGMENTS,		/* u64, data segments in */
+	VULTURE_F_BYTES,		/* u64, their payload */
+	VULTURE_F_ACKS,			/* u64, segments out */
+	VULTURE_F_REWRITTEN,		/* u64, of them with a smaller window */
+	VULTURE_F_UPDATES,		/* u64, window updates of our own */
+	VULTURE_F_PAD,
+	__VULTURE_F_MAX,
+};
+#define VULTURE_F_MAX (__VULTURE_F_MAX - 1)
+
+enum vulture_rule_attr {
+	VULTURE_R_UNSPEC,
+	VULTURE_R_ID,			/* u32 */
+	VULTURE_R_CGROUP,		/* u64, as VULTURE_A_CGROUP */
+	VULTURE_R_LOCAL_PORT,		/* u16, 1 to 65535 */
+	VULTURE_R_REMOTE_PORT,		/* u16, 1 to 65535 */
+	VULTURE_R_REMOTE_PREFIX,	/* binary, 4 or 16 octets */
+	VULTURE_R_REMOTE_PREFIX_LEN,	/* u8, bits; default all of them */
+	VULTURE_R_OPTIONS,		/* nest of VULTURE_O_*; all in replies */
+	VULTURE_R_STARTED,		/* u64, connections that it started */
+	VULTURE_R_PAD,
+	__VULTURE_R_MAX,
+};
+#define VULTURE_R_MAX (__VULTURE_R_MAX - 1)
+
+#endif /* _UAPI_VULTURE_H */
