@@ -1,0 +1,748 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Reads a plan, see plan.h.  The tables below are the grammar. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+#define WORDS_MAX	64	/* of a line */
+
+enum type {
+	T_U32,		/* integer */
+	T_U64,
+	T_REAL,		/* double */
+	T_SEC,		/* seconds, kept as u64 ns */
+	T_MSEC,		/* milliseconds, kept as u64 ns */
+	T_NAME,		/* string; max = room with the closing zero */
+	T_ENUM,		/* one of names[], kept as u32 index */
+	T_ADDR,		/* IPv4 or IPv6, kept as union address */
+	T_HANDLE,	/* qdisc handle "1:" or class "1:2" in hex */
+	T_SWITCH,	/* seconds:congestion control; may be repeated */
+};
+
+struct key {
+	const char *name;
+	enum type type;
+	size_t at;			/* offset in the directive's struct */
+	double min, max;		/* in the key's own unit */
+	const char *preset;		/* default; NULL = zero */
+	const char *const *names;	/* T_ENUM; ends with NULL */
+	const char *help;
+};
+
+static const char *const proto_names[] = { "tcp", "udp", NULL };
+static const char *const kind_names[] = {
+	"greedy", "bytes", "cbr", "square", "onoff", "trace", NULL
+};
+static const char *const mode_names[] = { "prompt", "every", "slow", NULL };
+static const char *const close_names[] = { "auto", "fin", "rst", NULL };
+
+#define MAX_S		1e6	/* eleven days: far below the 64-bit limit */
+#define MAX_BPS		1e12
+#define MAX_BYTES	1e15	/* exact in a double */
+#define MAX_BUF		1e9
+
+#define F(member)	offsetof(struct flow_plan, member)
+static const struct key flow_keys[] = {
+	{ "id", T_U32, F(id), 0, 1e9, .help = "flow id, once a plan" },
+	{ "kind", T_ENUM, F(kind), .names = kind_names,
+	  .help = "what the source does" },
+	{ "proto", T_ENUM, F(proto), .names = proto_names, .preset = "tcp",
+	  .help = "transport" },
+	{ "to", T_ADDR, F(to), .help = "IPv4 or IPv6 address of the sink" },
+	{ "port", T_U32, F(port), 1, 65535, .help = "port of the sink" },
+	{ "sport", T_U32, F(sport), 0, 65535,
+	  .help = "source port; 0 = the kernel picks; default 20000+id" },
+	{ "start_s", T_SEC, F(start_ns), 0, MAX_S, .help = "connect then" },
+	{ "stop_s", T_SEC, F(stop_ns), 0, MAX_S,
+	  .help = "stop then; default end_s" },
+	{ "cc", T_NAME, F(opts.cc), .max = CC_NAME_LEN,
+	  .help = "congestion control" },
+	{ "switch_s", T_SWITCH, F(switches), 0, MAX_S,
+	  .help = "T:CC, change the congestion control at T; repeatable" },
+	{ "rate_bps", T_U64, F(rate_bps), 1, MAX_BPS,
+	  .help = "payload bit/s while on" },
+	{ "tick_ms", T_MSEC, F(tick_ns), 0.01, 1e4, .preset = "10",
+	  .help = "TCP: a rated source writes this often" },
+	{ "backlog_ms", T_MSEC, F(backlog_ns), 0, 1e9,
+	  .help = "TCP: most that a rated source owes; 0 = no bound" },
+	{ "period_s", T_SEC, F(period_ns), 1e-5, MAX_S,
+	  .help = "square: length of a period" },
+	{ "duty", T_REAL, F(duty), 0.001, 1, .preset = "0.5",
+	  .help = "square: share of the period that is on" },
+	{ "on_s", T_SEC, F(on_ns), 1e-6, MAX_S, .help = "onoff: time on" },
+	{ "off_s", T_SEC, F(off_ns), 1e-6, MAX_S, .help = "onoff: time off" },
+	{ "exp", T_U32, F(exponential), 0, 1,
+	  .help = "onoff: 1 = exponential with means on_s and off_s" },
+	{ "bytes", T_U64, F(bytes), 1, MAX_BYTES,
+	  .help = "bytes: size of a transfer" },
+	{ "repeat_s", T_SEC, F(repeat_ns), 1e-3, MAX_S,
+	  .help = "bytes: a new connection this often" },
+	{ "repeat_count", T_U64, F(repeat_count), 1, 1e9,
+	  .help = "bytes: connections in all; default until stop_s" },
+	{ "file", T_NAME, F(file), .max = PATH_MAX, .help = "trace: its file" },
+	{ "time_scale", T_REAL, F(time_scale), 1e-6, 1e6, .preset = "1",
+	  .help = "trace: factor on its times" },
+	{ "overhead_bytes", T_U32, F(overhead_bytes), 0, 1000,
+	  .help = "trace: its sizes hold this much more than the payload" },
+	{ "loop", T_U32, F(loop_trace), 0, 1,
+	  .help = "trace: 1 = begin again at its end" },
+	{ "pkt_bytes", T_U32, F(pkt_bytes), 1, 65507,
+	  .help = "UDP payload; default 1472, 1452 to an IPv6 address" },
+	{ "seed", T_U64, F(seed), 0, MAX_BYTES,
+	  .help = "of exp=1 and verify=1; default the flow id" },
+	{ "dscp", T_U32, F(opts.dscp), 0, 63, .help = "code point" },
+	{ "mark", T_U32, F(opts.mark), 0, 4294967295.0, .help = "SO_MARK" },
+	{ "priority", T_U32, F(opts.priority), 0, 4294967295.0,
+	  .help = "SO_PRIORITY; above 6 needs a capability" },
+	{ "nodelay", T_U32, F(opts.nodelay), 0, 1, .help = "TCP_NODELAY" },
+	{ "sndbuf", T_U32, F(opts.sndbuf_bytes), 4096, MAX_BUF,
+	  .help = "bytes; default 16 MiB where allowed: never the limit" },
+	{ "rcvbuf", T_U32, F(opts.rcvbuf_bytes), 2048, MAX_BUF,
+	  .help = "bytes" },
+	{ "maxseg", T_U32, F(opts.maxseg_bytes), 88, 32767,
+	  .help = "TCP_MAXSEG" },
+	{ "lowat", T_U32, F(lowat_bytes), 4096, MAX_BUF, .preset = "262144",
+	  .help = "TCP_NOTSENT_LOWAT: unsent bytes kept in the socket" },
+	{ "timestamps", T_U32, F(timestamps), 0, 2,
+	  .help = "tcp_timestamps while it connects; default as it is" },
+	{ "close", T_ENUM, F(close_mode), .names = close_names,
+	  .preset = "auto",
+	  .help = "at stop_s: fin sends what is buffered, rst drops it; auto = rst" },
+	{ "verify", T_U32, F(verify), 0, 1,
+	  .help = "TCP: seeded bytes; the sink needs verify=1 and the seed" },
+	{ "corrupt_at", T_U64, F(corrupt_at), 0, MAX_BYTES,
+	  .help = "verify: send this byte wrong (a test of the test)" },
+	{ "may_fail", T_U32, F(may_fail), 0, 1,
+	  .help = "1 = its errors leave the exit status 0" },
+	{ NULL }
+};
+#undef F
+
+#define F(member)	offsetof(struct sink_plan, member)
+static const struct key sink_keys[] = {
+	{ "port", T_U32, F(port), 1, 65535, .help = "listen there" },
+	{ "flow", T_U32, F(flow), 0, 1e9, .help = "flow id of what arrives" },
+	{ "proto", T_ENUM, F(proto), .names = proto_names, .preset = "tcp",
+	  .help = "transport" },
+	{ "mode", T_ENUM, F(mode), .names = mode_names, .preset = "prompt",
+	  .help = "when it reads" },
+	{ "read_ms", T_MSEC, F(read_ns), 0.1, 1e5,
+	  .help = "prompt, slow: reads this often; default sample_ms" },
+	{ "rate_bps", T_U64, F(rate_bps), 1, MAX_BPS,
+	  .help = "slow: payload bit/s it reads" },
+	{ "lowat", T_U32, F(lowat_bytes), 1, MAX_BUF, .preset = "4194304",
+	  .help = "prompt: SO_RCVLOWAT, above what arrives between two reads" },
+	{ "window", T_U32, F(opts.window_bytes), 2048, 5e8,
+	  .help = "bytes; most that the receive window may be" },
+	{ "rcvbuf", T_U32, F(opts.rcvbuf_bytes), 2048, MAX_BUF,
+	  .help = "bytes; fixes the buffer" },
+	{ "maxseg", T_U32, F(opts.maxseg_bytes), 88, 32767,
+	  .help = "TCP_MAXSEG" },
+	{ "cc", T_NAME, F(opts.cc), .max = CC_NAME_LEN,
+	  .help = "congestion control" },
+	{ "dscp", T_U32, F(opts.dscp), 0, 63, .help = "code point of ACKs" },
+	{ "mark", T_U32, F(opts.mark), 0, 4294967295.0,
+	  .help = "SO_MARK of ACKs" },
+	{ "priority", T_U32, F(opts.priority), 0, 4294967295.0,
+	  .help = "SO_PRIORITY of ACKs" },
+	{ "seed", T_U64, F(seed), 0, MAX_BYTES,
+	  .help = "of verify=1; default the flow id" },
+	{ "verify", T_U32, F(verify), 0, 1,
+	  .help = "TCP: compare with the seeded bytes" },
+	{ NULL }
+};
+#undef F
+
+#define F(member)	offsetof(struct queue_plan, member)
+static const struct key queue_keys[] = {
+	{ "id", T_U32, F(id), 0, 1e9, .help = "queue id, once a plan" },
+	{ "dev", T_NAME, F(dev), .max = IFNAMSIZ, .help = "device" },
+	{ "handle", T_HANDLE, F(handle), .help = "as tc prints it, 1:" },
+	{ "parent", T_HANDLE, F(parent),
+	  .help = "class it hangs on, 1:1; neither = root" },
+	{ NULL }
+};
+#undef F
+
+#define F(member)	offsetof(struct plan, member)
+static const struct key global_keys[] = {
+	{ "node", T_NAME, F(node), .max = NAME_LEN,
+	  .help = "names the record files" },
+	{ "zero_ns", T_U64, F(zero_ns), 0, 9e18,
+	  .help = "CLOCK_MONOTONIC at experiment time 0; 0 = now" },
+	{ "end_s", T_SEC, F(end_ns), 1e-3, MAX_S, .help = "end of the run" },
+	{ "sample_ms", T_MSEC, F(sample_ns), 0.1, 1e6, .preset = "100",
+	  .help = "step of all series" },
+	{ "out", T_NAME, F(out), .max = PATH_MAX,
+	  .help = "folder of the record files" },
+	{ NULL }
+};
+#undef F
+
+/* Where the parser is: for messages */
+struct place {
+	const char *path;
+	u32 line;
+};
+
+__attribute__((format(printf, 2, 3)))
+static int complain(const struct place *at, const char *format, ...)
+{
+	va_list args;
+
+	if (at->line)
+		fprintf(stderr, "%s:%u: ", at->path, at->line);
+	else
+		fprintf(stderr, "%s: ", at->path);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return -1;
+}
+
+/* ---- values ---- */
+
+static int parse_number(const struct place *at, const struct key *k,
+			const char *text, double *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtod(text, &end);
+	if (!*text || *end || errno || !isfinite(*value) ||
+	    strpbrk(text, "xXpP"))
+		return complain(at, "%s=%s: not a number", k->name, text);
+	if (*value < k->min || *value > k->max)
+		return complain(at, "%s=%s: out of range %.10g to %.10g",
+				k->name, text, k->min, k->max);
+	return 0;
+}
+
+static int parse_integer(const struct place *at, const struct key *k,
+			 const char *text, u64 *value)
+{
+	double real;
+
+	if (parse_number(at, k, text, &real))
+		return -1;
+	if (real != floor(real))
+		return complain(at, "%s=%s: not an integer, range %.10g to %.10g",
+				k->name, text, k->min, k->max);
+	/* Digits alone keep all their 64 bits; 6e6 goes through the double. */
+	if (text[strspn(text, "0123456789")])
+		*value = real;
+	else
+		*value = strtoull(text, NULL, 10);
+	return 0;
+}
+
+static int parse_enum(const struct place *at, const struct key *k,
+		      const char *text, u32 *value)
+{
+	char all[256] = "";
+
+	for (u32 i = 0; k->names[i]; i++) {
+		if (!strcmp(k->names[i], text)) {
+			*value = i;
+			return 0;
+		}
+		strcat(all, i ? ", " : "");
+		strcat(all, k->names[i]);
+	}
+	return complain(at, "%s=%s: must be one of %s", k->name, text, all);
+}
+
+static int parse_address(const struct place *at, const struct key *k,
+			 const char *text, union address *a)
+{
+	if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
+		a->v4.sin_family = AF_INET;
+		return 0;
+	}
+	if (inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1) {
+		a->v6.sin6_family = AF_INET6;
+		return 0;
+	}
+	return complain(at, "%s=%s: not an IPv4 or IPv6 address", k->name,
+			text);
+}
+
+static int parse_handle(const struct place *at, const struct key *k,
+			const char *text, u32 *value)
+{
+	unsigned int major, minor = 0;
+	char tail;
+	int n;
+
+	n = sscanf(text, "%4x:%4x%c", &major, &minor, &tail);
+	if (!strcmp(text, "root")) {
+		*value = 0xffffffff;	/* TC_H_ROOT */
+		return 0;
+	}
+	if (n < 1 || n > 2 || !major || !strchr(text, ':') ||
+	    (n == 1 && text[strlen(text) - 1] != ':'))
+		return complain(at, "%s=%s: not a handle such as 1: or 1:2 (hexadecimal, 1 to ffff)",
+				k->name, text);
+	*value = major << 16 | minor;
+	return 0;
+}
+
+static int parse_name(const struct place *at, const struct key *k,
+		      const char *text, char *to)
+{
+	if (!*text || strlen(text) >= (size_t)k->max)
+		return complain(at, "%s=%s: must have 1 to %zu characters",
+				k->name, text, (size_t)k->max - 1);
+	strcpy(to, text);
+	return 0;
+}
+
+static int parse_switch(const struct place *at, const struct key *k,
+			char *text, struct flow_plan *f)
+{
+	static const struct key cc = { .name = "switch_s",
+				       .max = CC_NAME_LEN };
+	struct cc_switch *s = &f->switches[f->nswitches];
+	char *colon = strchr(text, ':');
+	double seconds;
+
+	if (!colon)
+		return complain(at, "%s=%s: must be SECONDS:NAME", k->name,
+				text);
+	if (f->nswitches == SWITCHES_MAX)
+		return complain(at, "%s: more than %d a flow", k->name,
+				SWITCHES_MAX);
+	*colon = '\0';
+	if (parse_number(at, k, text, &seconds) ||
+	    parse_name(at, &cc, colon + 1, s->cc))
+		return -1;
+	s->at_ns = llround(seconds * NSEC_PER_SEC);
+	f->nswitches++;
+	return 0;
+}
+
+static int parse_value(const struct place *at, const struct key *k,
+		       char *text, void *base)
+{
+	void *to = (char *)base + k->at;
+	double real;
+	u64 integer;
+
+	switch (k->type) {
+	case T_U32:
+		if (parse_integer(at, k, text, &integer))
+			return -1;
+		*(u32 *)to = integer;
+		return 0;
+	case T_U64:
+		return parse_integer(at, k, text, to);
+	case T_REAL:
+		return parse_number(at, k, text, to);
+	case T_SEC:
+	case T_MSEC:
+		if (parse_number(at, k, text, &real))
+			return -1;
+		*(u64 *)to = llround(real * (k->type == T_SEC ?
+					     NSEC_PER_SEC : NSEC_PER_MSEC));
+		return 0;
+	case T_NAME:
+		return parse_name(at, k, text, to);
+	case T_ENUM:
+		return parse_enum(at, k, text, to);
+	case T_ADDR:
+		return parse_address(at, k, text, to);
+	case T_HANDLE:
+		return parse_handle(at, k, text, to);
+	case T_SWITCH:
+		return parse_switch(at, k, text, base);
+	}
+	return -1;
+}
+
+/* ---- lines ---- */
+
+static int find_key(const struct key *keys, const char *name)
+{
+	for (int i = 0; keys[i].name; i++)
+		if (!strcmp(keys[i].name, name))
+			return i;
+	return -1;
+}
+
+static void preset(const struct key *keys, void *base)
+{
+	static const struct place nowhere = { "preset", 0 };
+	char text[32];
+
+	for (const struct key *k = keys; k->name; k++) {
+		if (!k->preset)
+			continue;
+		snprintf(text, sizeof(text), "%s", k->preset);
+		parse_value(&nowhere, k, text, base);
+	}
+}
+
+/* key=value words into base; *seen gets a bit for each key of the table. */
+static int parse_words(const struct place *at, const struct key *keys,
+		       char **words, void *base, u64 *seen)
+{
+	*seen = 0;
+	preset(keys, base);
+	for (; *words; words++) {
+		char *value = strchr(*words, '=');
+		int i;
+
+		if (!value)
+			return complain(at, "%s: must be key=value", *words);
+		*value++ = '\0';
+		i = find_key(keys, *words);
+		if (i < 0)
+			return complain(at, "unknown key %s", *words);
+		if (*seen >> i & 1 && keys[i].type != T_SWITCH)
+			return complain(at, "%s is given twice", *words);
+		*seen |= 1ull << i;
+		if (parse_value(at, &keys[i], value, base))
+			return -1;
+	}
+	return 0;
+}
+
+static bool has(const struct key *keys, u64 seen, const char *name)
+{
+	return seen >> find_key(keys, name) & 1;
+}
+
+static int require(const struct place *at, const struct key *keys, u64 seen,
+		   const char *what, const char *const *names)
+{
+	for (; *names; names++)
+		if (!has(keys, seen, *names))
+			return complain(at, "%s needs %s", what, *names);
+	return 0;
+}
+
+static int refuse(const struct place *at, const struct key *keys, u64 seen,
+		  const char *what, const char *const *names)
+{
+	for (; *names; names++)
+		if (has(keys, seen, *names))
+			return complain(at, "%s has no use for %s", what,
+					*names);
+	return 0;
+}
+
+#define LIST(...)	((const char *const[]){ __VA_ARGS__, NULL })
+
+static int check_kind(const struct place *at, struct flow_plan *f, u64 seen)
+{
+	const char *name = kind_names[f->kind];
+	const char *const *only_of[] = {
+		[KIND_BYTES] = LIST("bytes", "repeat_s", "repeat_count"),
+		[KIND_SQUARE] = LIST("period_s", "duty"),
+		[KIND_ONOFF] = LIST("on_s", "off_s", "exp"),
+		[KIND_TRACE] = LIST("file", "time_scale", "overhead_bytes",
+				    "loop"),
+	};
+	const char *const *needs[] = {
+		[KIND_GREEDY] = LIST("id"),
+		[KIND_BYTES] = LIST("bytes"),
+		[KIND_CBR] = LIST("rate_bps"),
+		[KIND_SQUARE] = LIST("period_s"),
+		[KIND_ONOFF] = LIST("on_s", "off_s"),
+		[KIND_TRACE] = LIST("file"),
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(only_of); i++)
+		if (i != f->kind && only_of[i] &&
+		    refuse(at, flow_keys, seen, name, only_of[i]))
+			return -1;
+	if (f->kind == KIND_GREEDY || f->kind == KIND_BYTES ||
+	    f->kind == KIND_TRACE)
+		if (refuse(at, flow_keys, seen, name, LIST("rate_bps")))
+			return -1;
+	return require(at, flow_keys, seen, name, needs[f->kind]);
+}
+
+static int check_transport(const struct place *at, struct flow_plan *f,
+			   u64 seen)
+{
+	bool udp_only = f->kind == KIND_TRACE;
+	bool tcp_only = f->kind == KIND_GREEDY || f->kind == KIND_BYTES;
+
+	if (f->proto == PROTO_UDP && tcp_only)
+		return complain(at, "%s needs proto=tcp", kind_names[f->kind]);
+	if (f->proto == PROTO_TCP && udp_only)
+		return complain(at, "%s needs proto=udp", kind_names[f->kind]);
+	if (f->proto == PROTO_TCP)
+		return refuse(at, flow_keys, seen, "tcp", LIST("pkt_bytes"));
+	if (f->kind != KIND_TRACE && !f->rate_bps)
+		return complain(at, "udp needs rate_bps");
+	return refuse(at, flow_keys, seen, "udp",
+		      LIST("cc", "switch_s", "tick_ms", "backlog_ms",
+			   "nodelay", "maxseg", "lowat", "timestamps", "close",
+			   "verify", "corrupt_at"));
+}
+
+static int parse_flow(const struct place *at, struct plan *p, char **words)
+{
+	struct flow_plan *f = &p->flows[p->nflows];
+	u64 seen;
+
+	memset(f, 0, sizeof(*f));
+	f->line = at->line;
+	f->stop_ns = NEVER_NS;
+	f->corrupt_at = NEVER_NS;
+	f->timestamps = 3;
+	if (parse_words(at, flow_keys, words, f, &seen) ||
+	    require(at, flow_keys, seen, "flow",
+		    LIST("id", "kind", "to", "port")) ||
+	    check_kind(at, f, seen) || check_transport(at, f, seen))
+		return -1;
+	for (u32 i = 0; i < p->nflows; i++)
+		if (p->flows[i].id == f->id)
+			return complain(at, "flow id=%u: already in line %u",
+					f->id, p->flows[i].line);
+	if (f->stop_ns <= f->start_ns)
+		return complain(at, "stop_s must be greater than start_s");
+	if (f->repeat_count && !f->repeat_ns)
+		return complain(at, "repeat_count needs repeat_s");
+	if (f->corrupt_at != NEVER_NS && !f->verify)
+		return complain(at, "corrupt_at needs verify=1");
+	if (!has(flow_keys, seen, "sport")) {
+		if (f->id > 65535 - 20000)
+			return complain(at, "id=%u: above 45535 a flow needs sport",
+					f->id);
+		f->sport = 20000 + f->id;
+	}
+	if (!has(flow_keys, seen, "seed"))
+		f->seed = f->id;
+	if (!f->pkt_bytes)
+		f->pkt_bytes = f->to.any.sa_family == AF_INET6 ? 1452 : 1472;
+	/* sin_port and sin6_port lie at the same place */
+	f->to.v4.sin_port = htons(f->port);
+	p->nflows++;
+	return 0;
+}
+
+static int parse_sink(const struct place *at, struct plan *p, char **words)
+{
+	struct sink_plan *s = &p->sinks[p->nsinks];
+	u64 seen;
+
+	memset(s, 0, sizeof(*s));
+	s->line = at->line;
+	if (parse_words(at, sink_keys, words, s, &seen) ||
+	    require(at, sink_keys, seen, "sink", LIST("port", "flow")))
+		return -1;
+	for (u32 i = 0; i < p->nsinks; i++)
+		if (p->sinks[i].port == s->port &&
+		    p->sinks[i].proto == s->proto)
+			return complain(at, "sink port=%u: already in line %u",
+					s->port, p->sinks[i].line);
+	if (s->mode == MODE_SLOW && !s->rate_bps)
+		return complain(at, "mode=slow needs rate_bps");
+	if (s->mode != MODE_SLOW && s->rate_bps)
+		return complain(at, "rate_bps needs mode=slow");
+	if (s->proto == PROTO_UDP) {
+		if (s->mode == MODE_SLOW)
+			return complain(at, "mode=slow needs proto=tcp");
+		if (refuse(at, sink_keys, seen, "udp",
+			   LIST("lowat", "window", "maxseg", "cc", "verify")))
+			return -1;
+	}
+	if (s->opts.window_bytes && s->opts.rcvbuf_bytes)
+		return complain(at, "window and rcvbuf exclude each other");
+	if (!has(sink_keys, seen, "seed"))
+		s->seed = s->flow;
+	p->nsinks++;
+	return 0;
+}
+
+static int parse_queue(const struct place *at, struct plan *p, char **words)
+{
+	struct queue_plan *q = &p->queues[p->nqueues];
+	u64 seen;
+
+	memset(q, 0, sizeof(*q));
+	q->line = at->line;
+	if (parse_words(at, queue_keys, words, q, &seen) ||
+	    require(at, queue_keys, seen, "queue", LIST("id", "dev")))
+		return -1;
+	for (u32 i = 0; i < p->nqueues; i++)
+		if (p->queues[i].id == q->id)
+			return complain(at, "queue id=%u: already in line %u",
+					q->id, p->queues[i].line);
+	p->nqueues++;
+	return 0;
+}
+
+/* `name value` lines; *seen as in parse_words() but over the whole plan */
+static int parse_global(const struct place *at, struct plan *p, char **words,
+			u64 *seen)
+{
+	int i = find_key(global_keys, words[0]);
+
+	if (i < 0)
+		return complain(at, "unknown directive %s", words[0]);
+	if (!words[1] || words[2])
+		return complain(at, "%s takes one value", words[0]);
+	if (*seen >> i & 1)
+		return complain(at, "%s is given twice", words[0]);
+	*seen |= 1ull << i;
+	return parse_value(at, &global_keys[i], words[1], p);
+}
+
+static int split(const struct place *at, char *line, char **words)
+{
+	char *save, *word;
+	int n = 0;
+
+	line[strcspn(line, "#\n")] = '\0';
+	for (word = strtok_r(line, " \t\r", &save); word;
+	     word = strtok_r(NULL, " \t\r", &save)) {
+		if (n == WORDS_MAX - 1)
+			return complain(at, "more than %d words",
+					WORDS_MAX - 1);
+		words[n++] = word;
+	}
+	words[n] = NULL;
+	return n;
+}
+
+/* Room for one more item; growing by doubling from what n says. */
+static int room(void *array, u32 n, size_t size)
+{
+	void **at = array;
+	void *grown;
+
+	if (n & (n - 1) || (n && n < 8))
+		return 0;
+	grown = realloc(*at, (n ? 2 * (size_t)n : 8) * size);
+	if (!grown)
+		return -1;
+	*at = grown;
+	return 0;
+}
+
+static int parse_line(const struct place *at, struct plan *p, char *line,
+		      u64 *seen)
+{
+	char *words[WORDS_MAX];
+	int n = split(at, line, words);
+
+	if (n <= 0)
+		return n;
+	if (room(&p->flows, p->nflows, sizeof(*p->flows)) ||
+	    room(&p->sinks, p->nsinks, sizeof(*p->sinks)) ||
+	    room(&p->queues, p->nqueues, sizeof(*p->queues)))
+		return complain(at, "out of memory");
+	if (!strcmp(words[0], "flow"))
+		return parse_flow(at, p, words + 1);
+	if (!strcmp(words[0], "sink"))
+		return parse_sink(at, p, words + 1);
+	if (!strcmp(words[0], "queue"))
+		return parse_queue(at, p, words + 1);
+	return parse_global(at, p, words, seen);
+}
+
+static int check_whole(const struct place *at, struct plan *p, u64 seen)
+{
+	if (require(at, global_keys, seen, "a plan",
+		    LIST("node", "end_s", "out")))
+		return -1;
+	if (strchr(p->node, '/'))
+		return complain(at, "node %s: must not contain /", p->node);
+	for (u32 i = 0; i < p->nflows; i++) {
+		struct flow_plan *f = &p->flows[i];
+		struct place there = { at->path, f->line };
+
+		if (f->start_ns >= p->end_ns)
+			return complain(&there, "start_s is not before end_s");
+	}
+	for (u32 i = 0; i < p->nsinks; i++)
+		if (!p->sinks[i].read_ns)
+			p->sinks[i].read_ns = p->sample_ns;
+	return 0;
+}
+
+int plan_read(struct plan *p, const char *path)
+{
+	struct place at = { path, 0 };
+	size_t size = 0;
+	char *line = NULL;
+	u64 seen = 0;
+	int err = 0;
+	FILE *file;
+
+	memset(p, 0, sizeof(*p));
+	p->path = path;
+	preset(global_keys, p);
+	file = fopen(path, "re");
+	if (!file)
+		return complain(&at, "%s", strerror(errno));
+	while (!err && getline(&line, &size, file) >= 0) {
+		at.line++;
+		err = parse_line(&at, p, line, &seen);
+	}
+	if (!err && ferror(file))
+		err = complain(&at, "read error: %s", strerror(errno));
+	fclose(file);
+	free(line);
+	at.line = 0;
+	if (!err)
+		err = check_whole(&at, p, seen);
+	if (err)
+		plan_free(p);
+	return err;
+}
+
+void plan_free(struct plan *p)
+{
+	free(p->flows);
+	free(p->sinks);
+	free(p->queues);
+	p->flows = NULL;
+	p->sinks = NULL;
+	p->queues = NULL;
+	p->nflows = p->nsinks = p->nqueues = 0;
+}
+
+/* ---- help ---- */
+
+static void help_keys(const char *title, const struct key *keys)
+{
+	printf("\n%s\n", title);
+	for (const struct key *k = keys; k->name; k++) {
+		printf("  %-15s %s", k->name, k->help);
+		if (k->names) {
+			printf(" [");
+			for (u32 i = 0; k->names[i]; i++)
+				printf("%s%s", i ? " " : "", k->names[i]);
+			printf("]");
+		} else if (k->max && k->type != T_NAME) {
+			printf(" [%.10g..%.10g]", k->min, k->max);
+		}
+		if (k->preset)
+			printf(" (%s)", k->preset);
+		putchar('\n');
+	}
+}
+
+void plan_help(void)
+{
+	printf("A plan has one directive a line, # starts a comment.\n"
+	       "Below: [range or choice] (default).\n");
+	help_keys("NAME VALUE (node, end_s and out are required):",
+		  global_keys);
+	help_keys("flow id= kind= to= port= [key=value...]:", flow_keys);
+	help_keys("sink port= flow= [key=value...]:", sink_keys);
+	help_keys("queue id= dev= [key=value...]:", queue_keys);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The agent's plan: what one node sends, receives and measures.
+ *
+ * A plan is text, one directive a line; '#' starts a comment.  Values are
+ * plain numbers in the unit that the key's name ends in (1e6 is a number,
+ * 1M is not).  An unknown word, a key given twice, a value out of range or
+ * one that the flow's kind has no use for is an error with file and line.
+ * `lbe-agent --help` prints every key with its range and default; the tables
+ * in plan.c are the one place that holds them.
+ *
+ *   node NAME            names the record files: <out>/<node>.send and so on
+ *   zero_ns N            CLOCK_MONOTONIC at experiment time 0; 0 or absent: now
+ *   end_s S              the agent ends then (required)
+ *   sample_ms N          step of all series
+ *   out DIR              folder of the records (required)
+ *   sink port=P flow=ID [key=value...]       receive and count
+ *   flow id=ID kind=KIND to=ADDR port=P [key=value...]    send
+ *   queue id=ID dev=DEV [handle=M:] [parent=M:N]   qdisc to sample
+ *
+ * Every time is relative to experiment time 0.  Rates and sizes are those of
+ * the payload: what TCP calls goodput, what a UDP datagram carries.
+ *
+ * Kinds of flow:
+ *   greedy   as much as TCP takes, from start_s to stop_s
+ *   bytes    bytes=N, then close; with repeat_s=T a new connection each T
+ *   cbr      rate_bps; TCP in ticks of tick_ms, UDP packet by packet
+ *   square   on for duty * period_s of each period_s, then off
+ *   onoff    on_s on, off_s off; exp=1: exponential with these means
+ *   trace    UDP, sizes and times from a file, see below
+ * square and onoff send at rate_bps while on; TCP without rate_bps is greedy
+ * while on.  A rated TCP source does not wait: what TCP could not take yet is
+ * owed (at most backlog_ms of it) and sent as soon as it can.
+ *
+ * A trace file is text, "seconds bytes" a line with '#' comments, or binary:
+ * the 8 bytes "LBETRACE", then records of u64 nanoseconds, u32 bytes, packed,
+ * little-endian.  Times start at start_s and do not decrease.
+ *
+ * A sink reads on a timer and keeps its ACKs prompt by SO_RCVLOWAT:
+ *   prompt   all there is, every read_ms and before each sample
+ *   every    all there is, at each arrival (many wake-ups; to compare with)
+ *   slow     rate_bps at most, every read_ms: a receiver that is the limit
+ */
+#ifndef LBE_AGENT_PLAN_H
+#define LBE_AGENT_PLAN_H
+
+#include <limits.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include "types.h"
+
+#define CC_NAME_LEN	16	/* TCP_CA_NAME_MAX */
+#define NAME_LEN	64
+#define SWITCHES_MAX	16	/* changes of congestion control a flow */
+
+enum proto { PROTO_TCP, PROTO_UDP };
+enum kind { KIND_GREEDY, KIND_BYTES, KIND_CBR, KIND_SQUARE, KIND_ONOFF,
+	    KIND_TRACE };
+enum sink_mode { MODE_PROMPT, MODE_EVERY, MODE_SLOW };
+enum close_mode { CLOSE_AUTO, CLOSE_FIN, CLOSE_RST };
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* Socket options that both ends know; 0 = leave the kernel's own. */
+struct sock_opts {
+	char cc[CC_NAME_LEN];
+	u32 sndbuf_bytes;
+	u32 rcvbuf_bytes;
+	u32 maxseg_bytes;
+	u32 window_bytes;	/* upper bound of the receive window */
+	u32 mark;
+	u32 priority;
+	u32 dscp;
+	u32 nodelay;
+};
+
+struct cc_switch {
+	u64 at_ns;		/* experiment time */
+	char cc[CC_NAME_LEN];
+};
+
+struct flow_plan {
+	u32 line;		/* of the plan, for messages */
+	u32 id;
+	u32 kind;		/* enum kind */
+	u32 proto;		/* enum proto */
+	union address to;
+	u32 port;
+	u32 sport;		/* source port; 0 = the kernel picks */
+	struct sock_opts opts;
+	u64 start_ns;
+	u64 stop_ns;		/* NEVER_NS = at the end of the run */
+	u64 rate_bps;		/* payload; 0 = greedy */
+	u64 tick_ns;		/* TCP: how often a rated source writes */
+	u64 backlog_ns;		/* TCP: most that is owed; 0 = no bound */
+	u64 period_ns;
+	double duty;
+	u64 on_ns;
+	u64 off_ns;
+	u32 exponential;
+	u64 bytes;
+	u64 repeat_ns;		/* 0 = one connection */
+	u64 repeat_count;	/* 0 = until stop */
+	char file[PATH_MAX];
+	double time_scale;	/* trace times are multiplied by this */
+	u32 overhead_bytes;	/* trace sizes count this beyond the payload */
+	u32 loop_trace;
+	u32 pkt_bytes;		/* UDP payload of a packet */
+	u64 seed;
+	u32 verify;
+	u64 corrupt_at;		/* test hook: this byte is sent wrong */
+	u32 close_mode;		/* enum close_mode, at stop_s */
+	u32 lowat_bytes;	/* unsent bytes kept in the socket */
+	u32 timestamps;		/* 0 off, 1 on, 2 on without offset, 3 as is */
+	u32 may_fail;		/* errors do not fail the agent */
+	struct cc_switch switches[SWITCHES_MAX];
+	u32 nswitches;
+};
+
+struct sink_plan {
+	u32 line;
+	u32 flow;
+	u32 port;
+	u32 proto;
+	u32 mode;		/* enum sink_mode */
+	u64 read_ns;
+	u64 rate_bps;
+	struct sock_opts opts;
+	u32 lowat_bytes;	/* SO_RCVLOWAT */
+	u32 verify;
+	u64 seed;
+};
+
+struct queue_plan {
+	u32 line;
+	u32 id;
+	char dev[IFNAMSIZ];
+	u32 handle;		/* 0 = not given */
+	u32 parent;		/* 0 = not given */
+};
+
+struct plan {
+	const char *path;
+	char node[NAME_LEN];
+	char out[PATH_MAX];
+	u64 zero_ns;		/* CLOCK_MONOTONIC; 0 = now */
+	u64 end_ns;		/* experiment time */
+	u64 sample_ns;
+	struct flow_plan *flows;
+	struct sink_plan *sinks;
+	struct queue_plan *queues;
+	u32 nflows, nsinks, nqueues;
+};
+
+/* 0, or -1 after a message on standard error that names file and line. */
+int plan_read(struct plan *p, const char *path);
+void plan_free(struct plan *p);
+void plan_help(void);		/* every directive and key, to standard output */
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Samples queueing disciplines: RTM_GETQDISC for one of them, answer parsed
+ * for TCA_STATS2.  Two system calls a queue and step.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/gen_stats.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "queue.h"
+#include "records.h"
+
+struct queue {
+	const struct queue_plan *plan;
+	int ifindex;
+};
+
+/* Where a kind's TCA_STATS_APP counts ECN marks */
+static const struct {
+	const char *kind;
+	size_t offset;
+} mark_counters[] = {
+	{ "red", offsetof(struct tc_red_xstats, marked) },
+	{ "codel", offsetof(struct tc_codel_xstats, ecn_mark) },
+	{ "fq_codel", offsetof(struct tc_fq_codel_xstats, qdisc_stats.ecn_mark) },
+};
+
+static struct queue *queues;
+static u32 nqueues;
+static int netlink_fd = -1;
+static u32 sequence;
+
+static const char *attr_kind(const struct rtattr *a)
+{
+	const char *text = RTA_DATA(a);
+
+	return memchr(text, '\0', RTA_PAYLOAD(a)) ? text : "";
+}
+
+/* Copies what is there; an older kernel's shorter struct leaves zeros. */
+static void attr_copy(void *to, size_t size, const struct rtattr *a)
+{
+	memcpy(to, RTA_DATA(a), min_u64(size, RTA_PAYLOAD(a)));
+}
+
+static void parse_marks(struct rec_queue *r, const struct rtattr *app,
+			const char *kind)
+{
+	for (u32 i = 0; i < ARRAY_SIZE(mark_counters); i++) {
+		size_t at = mark_counters[i].offset;
+
+		if (!strcmp(kind, mark_counters[i].kind) &&
+		    RTA_PAYLOAD(app) >= at + sizeof(r->marks))
+			memcpy(&r->marks, (char *)RTA_DATA(app) + at,
+			       sizeof(r->marks));
+	}
+}
+
+static void parse_stats(struct rec_queue *r, const struct rtattr *stats,
+			const char *kind)
+{
+	int len = RTA_PAYLOAD(stats);
+	struct gnet_stats_basic basic = { 0 };
+	struct gnet_stats_queue queue = { 0 };
+
+	for (struct rtattr *a = RTA_DATA(stats); RTA_OK(a, len);
+	     a = RTA_NEXT(a, len)) {
+		switch (a->rta_type) {
+		case TCA_STATS_BASIC:
+			attr_copy(&basic, sizeof(basic), a);
+			break;
+		case TCA_STATS_QUEUE:
+			attr_copy(&queue, sizeof(queue), a);
+			break;
+		case TCA_STATS_APP:
+			parse_marks(r, a, kind);
+			break;
+		}
+	}
+	r->sent_bytes = basic.bytes;
+	r->sent_pkts = basic.packets;
+	r->qlen_pkts = queue.qlen;
+	r->backlog_bytes = queue.backlog;
+	r->drops = queue.drops;
+	r->overlimits = queue.overlimits;
+	r->requeues = queue.requeues;
+}
+
+static int parse_answer(struct rec_queue *r, struct nlmsghdr *h)
+{
+	struct rtattr *a, *stats = NULL;
+	const char *kind = "";
+	int len;
+
+	if (h->nlmsg_type == NLMSG_ERROR)
+		return ((struct nlmsgerr *)NLMSG_DATA(h))->error;
+	if (h->nlmsg_type != RTM_NEWQDISC)
+		return -EPROTO;
+	len = h->nlmsg_len - NLMSG_LENGTH(sizeof(struct tcmsg));
+	a = (void *)((char *)NLMSG_DATA(h) +
+		     NLMSG_ALIGN(sizeof(struct tcmsg)));
+	for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+		if (a->rta_type == TCA_KIND)
+			kind = attr_kind(a);
+		else if (a->rta_type == TCA_STATS2)
+			stats = a;
+	}
+	if (!stats)
+		return -ENODATA;
+	parse_stats(r, stats, kind);
+	return 0;
+}
+
+static int queue_read(const struct queue *q, struct rec_queue *r)
+{
+	struct {
+		struct nlmsghdr h;
+		struct tcmsg tc;
+	} request = {
+		.h.nlmsg_len = sizeof(request),
+		.h.nlmsg_type = RTM_GETQDISC,
+		.h.nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO,
+		.h.nlmsg_seq = ++sequence,
+		.tc.tcm_ifindex = q->ifindex,
+		.tc.tcm_handle = q->plan->handle,
+		.tc.tcm_parent = q->plan->parent,
+	};
+	static union {
+		struct nlmsghdr h;
+		char bytes[32768];
+	} answer;
+	ssize_t n;
+
+	if (!request.tc.tcm_handle && !request.tc.tcm_parent)
+		request.tc.tcm_parent = TC_H_ROOT;
+	if (send(netlink_fd, &request, sizeof(request), 0) < 0)
+		return -errno;
+	/*
+	 * The kernel answers within send(), and says nothing for a noqueue or
+	 * another built-in qdisc.  An old answer is passed over.
+	 */
+	do {
+		n = recv(netlink_fd, &answer, sizeof(answer), MSG_DONTWAIT);
+		if (n < 0)
+			return errno == EAGAIN ? -ENOENT : -errno;
+		if (!NLMSG_OK(&answer.h, n))
+			return -EPROTO;
+	} while (answer.h.nlmsg_seq != sequence);
+	return parse_answer(r, &answer.h);
+}
+
+void queues_sample(u64 t_ns)
+{
+	for (u32 i = 0; i < nqueues; i++) {
+		const struct queue *q = &queues[i];
+		struct rec_queue r = { .t_ns = t_ns, .queue = q->plan->id };
+		int err = queue_read(q, &r);
+
+		if (err)
+			event_error(q->plan->id, "queue dev=%s: %s",
+				    q->plan->dev, strerror(-err));
+		else
+			record(REC_QUEUE, &r, sizeof(r));
+	}
+}
+
+static int queue_open(struct queue *q, const struct queue_plan *p)
+{
+	struct rec_queue r = { 0 };
+	int err;
+
+	q->plan = p;
+	q->ifindex = if_nametoindex(p->dev);
+	if (!q->ifindex) {
+		event_error(p->id, "queue dev=%s: no such device", p->dev);
+		return -1;
+	}
+	err = queue_read(q, &r);
+	if (err)
+		event_error(p->id, "queue dev=%s handle=%x:%x parent=%x:%x: %s",
+			    p->dev, p->handle >> 16, p->handle & 0xffff,
+			    p->parent >> 16, p->parent & 0xffff,
+			    strerror(-err));
+	return err;
+}
+
+int queues_open(const struct plan *p)
+{
+	int err = 0;
+
+	if (!p->nqueues)
+		return 0;
+	queues = calloc(p->nqueues, sizeof(*queues));
+	netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+			    NETLINK_ROUTE);
+	if (!queues || netlink_fd < 0) {
+		fprintf(stderr, "lbe-agent: netlink socket: %s\n",
+			strerror(errno));
+		return -1;
+	}
+	for (u32 i = 0; i < p->nqueues; i++)
+		if (queue_open(&queues[i], &p->queues[i]))
+			err = -1;
+	nqueues = err ? 0 : p->nqueues;
+	return err;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the agent writes: one file a kind, little-endian, packed, no header;
+ * numpy.fromfile() with the matching dtype reads it whole.
+ *
+ *   <out>/<node>.send     struct rec_send    each TCP flow, each step
+ *   <out>/<node>.recv     struct rec_recv    each sink, each step
+ *   <out>/<node>.queue    struct rec_queue   each queue, each step
+ *   <out>/<node>.events   text: "t_ns flow event detail"
+ *
+ * t_ns is experiment time.  It is the step's nominal time, unless the agent
+ * ran more than a millisecond late (a real host under load): then it is the
+ * time at which it really looked.
+ *
+ * Events (detail is key=value words; conn counts a flow's connections):
+ *   listen port             a sink is ready
+ *   start conn              connect() was called
+ *   connected conn us       the handshake's duration, sender
+ *   accept conn peer        the same, receiver
+ *   switch conn cc          the congestion control was changed
+ *   written conn bytes      the last byte went into the socket
+ *   finished conn bytes us  sender: the peer has read all and closed;
+ *                           receiver: the end of the stream arrived
+ *   stop conn bytes         stop_s came
+ *   verified conn bytes     the stream was as it should be
+ *   corrupt conn at         its first wrong byte
+ *   sent packets bytes refused   UDP, at its end: refused by the local stack
+ *   received packets bytes stamped delay_ns max_delay_ns
+ *                           UDP, at the end of the run; delays are one way,
+ *                           delay_ns the sum over the stamped packets
+ *   close conn              the socket is gone
+ *   error what text         the agent's exit status will be 1
+ */
+#ifndef LBE_AGENT_RECORDS_H
+#define LBE_AGENT_RECORDS_H
+
+#include "types.h"
+
+#define PACKED	__attribute__((packed))
+
+struct rec_send {
+	u64 t_ns;
+	u32 flow;
+	u32 cwnd_pkts;
+	u32 ssthresh_pkts;
+	u32 srtt_us;
+	u32 rttvar_us;
+	u32 minrtt_us;
+	u32 mss_bytes;
+	u32 delivered_pkts;
+	u32 retrans_pkts;	/* all so far */
+	u32 lost_pkts;		/* now */
+	u32 unacked_pkts;
+	u32 ca_state;		/* enum tcp_ca_state */
+	u64 bytes_acked;
+	u64 bytes_sent;		/* with retransmissions */
+	u32 cc[5];		/* union tcp_cc_info, raw; 0 without one */
+} PACKED;
+
+struct rec_recv {
+	u64 t_ns;
+	u32 flow;
+	u32 reserved;		/* 0 */
+	u64 bytes;		/* since the start, all connections */
+} PACKED;
+
+struct rec_queue {
+	u64 t_ns;
+	u32 queue;
+	u32 qlen_pkts;
+	u32 backlog_bytes;
+	u32 drops;
+	u32 overlimits;
+	u32 requeues;
+	u64 sent_bytes;
+	u32 sent_pkts;
+	u32 marks;		/* red, codel, fq_codel; 0 for others */
+} PACKED;
+
+_Static_assert(sizeof(struct rec_send) == 92, "layout is an interface");
+_Static_assert(sizeof(struct rec_recv) == 24, "layout is an interface");
+_Static_assert(sizeof(struct rec_queue) == 48, "layout is an interface");
+
+enum rec_kind { REC_SEND, REC_RECV, REC_QUEUE, REC_KINDS };
+
+int records_open(const char *dir, const char *node, u64 zero_ns);
+void record(enum rec_kind kind, const void *rec, size_t size);
+u64 record_time(u64 nominal_ns, u64 now_ns);	/* both CLOCK_MONOTONIC */
+
+/* A line in the events file, stamped with loop_now(). */
+__attribute__((format(printf, 3, 4)))
+void event(u32 flow, const char *name, const char *format, ...);
+
+/* The same as "error", also on standard error; the run will fail. */
+__attribute__((format(printf, 2, 3)))
+void event_error(u32 flow, const char *format, ...);
+
+bool records_failed(void);	/* an event_error() or a write that failed */
+int records_close(void);
+
+#endif

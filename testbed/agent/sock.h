@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Socket options; every failure is a message that names option and value. */
+#ifndef LBE_AGENT_SOCK_H
+#define LBE_AGENT_SOCK_H
+
+#include "plan.h"
+
+#define SOCK_ERROR_LEN	256
+
+/* All of these: 0, or -1 with the reason in why. */
+int sock_apply(int fd, int family, const struct sock_opts *o, char *why);
+int sock_set_cc(int fd, const char *cc, char *why);
+int sock_bind_port(int fd, int family, u32 port, char *why);
+
+int sock_set(int fd, int level, int name, int value);	/* 0 or -errno */
+int sock_set_buffer(int fd, bool send, u32 bytes);	/* forced if allowed */
+int sock_error(int fd);			/* pending error, positive errno or 0 */
+socklen_t address_len(const union address *a);
+
+/* Writes and returns the namespace's tcp_timestamps; negative = error. */
+int timestamps_swap(int value);
+
+#endif
