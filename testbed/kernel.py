@@ -157,8 +157,8 @@ class Edit:
     text: str
 
 
-def edits() -> list[Edit]:
-    """The changes that every source gets.
+def edits(series: str) -> list[Edit]:
+    """The changes that the source of a series gets.
 
     HZ 1000 instead of user mode's 100: the in-tree congestion controls, the delayed-ACK
     timer, RTO and tail-loss probe count jiffies. At 10 ms a jiffy is 15 % of a queue
@@ -166,9 +166,12 @@ def edits() -> list[Edit]:
     of a round trip; 1 ms is the finest that the kernel's configurations offer.
 
     os_getrandom(): see kernel/os_getrandom.c.
+
+    KUNIT_LOG_SIZE: before 6.6 debugfs keeps 512 bytes of a test case's log and cuts off the
+    rest, so that a table of rows cannot be read back; its line buffer stays on the stack.
     """
     function = (FRAGMENTS / "os_getrandom.c").read_text(encoding="utf-8")
-    return [
+    always = [
         Edit("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+\n", r"\g<1>1000\n"),
         Edit(
             "arch/um/os-Linux/util.c",
@@ -176,11 +179,21 @@ def edits() -> list[Edit]:
             function.replace("\\", r"\\"),
         ),
     ]
+    small_log = [
+        Edit("include/kunit/test.h", r"(#define KUNIT_LOG_SIZE\t)512\n", r"\g<1>(64 * 1024)\n"),
+        Edit("lib/kunit/test.c", r"char line\[KUNIT_LOG_SIZE\]", "char line[512]"),
+    ]
+    return always + (small_log if series_number(series) < (6, 6) else [])
 
 
-def apply_edits(tree: Path) -> None:
+def series_number(series: str) -> tuple[int, ...]:
+    """"6.12" as (6, 12), to compare by."""
+    return tuple(int(number) for number in series.split("."))
+
+
+def apply_edits(tree: Path, series: str) -> None:
     """Edit a tree that is ours alone; raises BuildFailed where the source looks otherwise."""
-    for edit in edits():
+    for edit in edits(series):
         path = tree / edit.path
         try:
             old = path.read_text(encoding="utf-8")
@@ -199,9 +212,9 @@ def apply_edits(tree: Path) -> None:
         fresh.replace(path)
 
 
-def edits_key() -> str:
+def edits_key(series: str) -> str:
     """Hash of the edits and of what is unpacked."""
-    return digest([asdict(e) for e in edits()], UNPACK_WITHOUT)
+    return digest([asdict(e) for e in edits(series)], UNPACK_WITHOUT)
 
 
 def digest(*parts: object) -> str:
@@ -622,17 +635,17 @@ def ensure_source(
     if source_dir is not None:
         tree = Path(source_dir).resolve()
         series, version = tree_version(tree)
-        if not OLDEST <= tuple(map(int, series.split("."))) <= NEWEST:
+        if not OLDEST <= series_number(series) <= NEWEST:
             raise UnsupportedSeries(
                 f"{tree} is kernel {version}; the project's modules span "
                 f"{'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
             )
         report(f"looking at {tree}", 0, None)
-        key = digest(version, fingerprint(tree), edits_key())
+        key = digest(version, fingerprint(tree), edits_key(series))
         final = cache_root() / "sources" / f"{version}-own-{key}"
     else:
         check_spec(KernelSpec(series))
-        key = edits_key()
+        key = edits_key(series)
         final = newest_source(series, key)
     with lock(f"source-{series}", report):
         final = final or newest_source(series, key)
@@ -651,7 +664,7 @@ def ensure_source(
                     unpack(deb, work)
                 else:
                     copy_tree(tree, work)
-                apply_edits(work)
+                apply_edits(work, series)
     series, version = tree_version(final)
     return KernelSource(final, series, version, final.name)
 

@@ -44,7 +44,7 @@ from .errors import (
     VirtualHang,
     WallHang,
 )
-from .kernel import KernelBuild
+from .kernel import KernelBuild, series_number
 
 INIT = Path(__file__).resolve().parent / "guest" / "init.sh"
 SHM = Path("/dev/shm")
@@ -198,7 +198,7 @@ class Machine:
 
     def command(self) -> list[str]:
         """The kernel's command line."""
-        series = tuple(int(n) for n in self.build.series.split("."))
+        series = series_number(self.build.series)
         return [
             # No core file of a panic; and the kernel dies with the process that started it.
             "prlimit", "--core=0:0", "setpriv", "--pdeathsig", "KILL", "--",

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""KUnit: every suite that the sources declare, run in the user-mode kernel; and its reader."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from testbed import kunit
+from testbed.kernel import KernelSpec, ensure_kernel
+from testbed.kunit import State
+from testbed.modules import ensure_modules
+
+SUITES = kunit.expected_suites()
+
+
+@functools.cache
+def results() -> dict[str, kunit.SuiteResult]:
+    """Suite name -> result of every KUnit module; a module that got to no suite by its name."""
+    build = ensure_kernel(KernelSpec())
+    modules = ensure_modules(build)
+    return {
+        result.suite or name: result
+        for name in modules.kunit
+        for result in kunit.run_module(build, modules, name)
+    }
+
+
+@pytest.mark.kunit
+@pytest.mark.parametrize(("folder", "suite"), SUITES, ids=[f"{f}-{s}" for f, s in SUITES])
+def test_suite(folder: str, suite: str) -> None:
+    assert suite in results(), f"{folder}: the suite {suite} did not run; there ran: {sorted(results())}"
+    result = results()[suite]
+    assert result.state is State.SUCCESS, result.explain()
+
+
+@pytest.mark.kunit
+def test_every_suite_that_ran_is_declared() -> None:
+    """Else the list above lost one, and its failure would not be seen."""
+    assert SUITES, "the sources declare no KUnit suite"
+    assert sorted(results()) == sorted(suite for _, suite in SUITES)
+
+
+GOOD = """\
+KTAP version 1
+1..1
+    KTAP version 1
+    # Subtest: shred
+    1..2
+        KTAP version 1
+        # Subtest: rows
+        ok 1 ratio 1 is RED (paper: remains at min_th)
+        ok 2 ratio 1/2: half way, # is no directive
+    # rows: pass:2 fail:0 skip:0 total:2
+    ok 1 rows
+    ok 2 alone
+# shred: pass:2 fail:0 skip:0 total:2
+ok 1 shred
+"""
+FAILS = GOOD.replace("        ok 2 ratio", "        # rows: EXPECTATION FAILED at x.c:7\n        not ok 2 ratio")
+CASES = {
+    "good": (GOOD, State.SUCCESS),
+    "a row fails, whatever the lines above it say": (FAILS, State.FAILURE),
+    "a case fails": (GOOD.replace("    ok 2 alone", "    not ok 2 alone"), State.FAILURE),
+    "the suite fails": (GOOD.replace("\nok 1 shred", "\nnot ok 1 shred"), State.FAILURE),
+    "all skipped": (
+        "KTAP version 1\n1..1\n    KTAP version 1\n    1..1\n    ok 1 a # SKIP no such thing\nok 1 s # SKIP\n",
+        State.SKIPPED,
+    ),
+    "one skipped, one good": (GOOD.replace("ok 2 alone", "ok 2 alone # SKIP why"), State.SUCCESS),
+    "ends in a row": (GOOD[: GOOD.index("        ok 2")], State.CRASHED),
+    "ends in a case": (GOOD[: GOOD.index("    ok 2 alone")], State.CRASHED),
+    "ends before the suite's line": (GOOD[: GOOD.index("ok 1 shred")], State.CRASHED),
+    "fewer cases than planned": (GOOD.replace("    ok 2 alone\n", ""), State.CRASHED),
+    "ends after its header": ("KTAP version 1\n1..1\n    KTAP version 1\n    1..3\n", State.CRASHED),
+    "no case": ("KTAP version 1\n1..1\n    KTAP version 1\n    1..0\nok 1 empty\n", State.NO_TESTS),
+    "no suite": ("KTAP version 1\n1..0\n", State.NO_TESTS),
+    "empty": ("", State.FAILURE_TO_PARSE),
+    "noise": ("Segmentation fault\n", State.FAILURE_TO_PARSE),
+    "a result is lost": (GOOD.replace("    ok 1 rows\n", ""), State.FAILURE_TO_PARSE),
+}
+
+
+@pytest.mark.parametrize(("text", "state"), CASES.values(), ids=CASES)
+def test_states(text: str, state: State) -> None:
+    assert kunit.judge_suite("m", "s", text).state is state
+
+
+def test_green_is_success_and_skip_only() -> None:
+    assert {state for state in State if state.green} == {State.SUCCESS, State.SKIPPED}
+
+
+def test_explain_names_the_row_and_its_complaint() -> None:
+    text = kunit.judge_suite("m", "s", FAILS).explain()
+    assert "ratio 1/2: half way" in text
+    assert "EXPECTATION FAILED at x.c:7" in text
+
+
+def test_rows_are_counted() -> None:
+    result = kunit.judge_suite("m", "s", GOOD)
+    assert [leaf.name for node in result.tests for leaf in node.leaves()] == [
+        "ratio 1 is RED (paper: remains at min_th)",
+        "ratio 1/2: half way, # is no directive",
+        "alone",
+    ]
