@@ -185,13 +185,17 @@ static inline void lp_loss_undone(struct lp *lp)
 	lp->peak_us = 0;
 }
 
-/* Repair is over: learn from it. A loss at or above dmax sets it; lower ones
- * replace it when there were max_age_losses of them and none as high.
+/* Repair is over: learn from it. A loss at about dmax or above sets it, but
+ * widens the range by half at most: one stall is no buffer. Lower ones replace
+ * it when there were max_age_losses of them and none as high.
  */
 static inline void lp_loss_over(struct lp *lp)
 {
 	u32 dmin_us = lp_dmin_us(lp), peak_us = lp->peak_us;
-	u32 full_us = lp->dmax_us - lp_range_us(lp) / 4;
+	u32 range_us = lp_range_us(lp);
+	u32 full_us = lp->dmax_us - range_us / 4;
+	u32 most_us = lp->dmax_us +
+		      max_t(u32, range_us / 2, LP_QUEUE_FLOORS * lp->p.floor_us);
 
 	lp->peak_us = 0;
 	if (!peak_us || dmin_us == LBE_SLOT_EMPTY)
@@ -207,7 +211,7 @@ static inline void lp_loss_over(struct lp *lp)
 		lp->dmax_us = empty ? peak_us : max(lp->dmax_us, peak_us);
 		lp->learnt = 1;
 	} else if (peak_us >= full_us) {
-		lp->dmax_us = max(lp->dmax_us, peak_us);
+		lp->dmax_us = clamp(peak_us, lp->dmax_us, most_us);
 	} else {
 		lp->dmax_next_us = max(lp->dmax_next_us, peak_us);
 		if (lp->losses < lp->p.max_age_losses)
@@ -287,7 +291,8 @@ static inline void lp_mark(struct lp *lp, u32 snd_nxt)
  * @lp: state
  * @d_us: forward delay, us
  * @pkts: packets that the ACK covers
- * @lone: the receiver may have sat on this ACK: one packet, nothing behind it
+ * @lone: the receiver may have sat on this ACK: one packet, and none was
+ *	delivered while it was under way
  * @fresh: it covers data sent after the mark
  * @cwnd_pkts: window
  * @now_ms: now
@@ -320,7 +325,7 @@ static inline enum lp_kind lp_sample(struct lp *lp, u32 d_us, u32 pkts,
 		return LP_NONE;
 
 	lp->fresh_pkts = min_t(u32, lp->fresh_pkts + pkts, 255);
-	need = min_t(u32, 1U << lp->p.gamma_shift, max_t(u32, cwnd_pkts, 1));
+	need = lp->floor ? 1 : min_t(u32, 1U << lp->p.gamma_shift, cwnd_pkts);
 	if (lp->fresh_pkts < need)
 		return LP_NONE;
 	if (lp->floor && lp->above && lp_flat(lp, d_us, now_ms))
@@ -335,6 +340,24 @@ static inline enum lp_kind lp_sample(struct lp *lp, u32 d_us, u32 pkts,
 static inline bool lp_own_queue(const struct lp *lp)
 {
 	return (u64)lp_sd_us(lp) * 8 <= (u64)lp->cut_us * LP_OWN_EIGHTHS;
+}
+
+static inline void __lp_rest_longer(struct lp *lp)
+{
+	lp->rest_rtts = clamp_t(u32, lp->rest_rtts * 2, 1, lp->p.rest_max_rtts);
+}
+
+/* Begin the inference phase, or begin it again. It is latched here: neither
+ * later round trips nor later ACKs move its end.
+ */
+static inline void __lp_inference(struct lp *lp, u32 snd_nxt, u32 srtt_us,
+				  u32 now_us)
+{
+	u32 rtts = lp->p.itt_rtts + lp->rest_rtts;
+
+	lp->itt_end_us = now_us + rtts * min(srtt_us, LP_RTT_MAX_US);
+	lp->inference = 1;
+	lp_mark(lp, snd_nxt);
 }
 
 /**
@@ -355,7 +378,6 @@ static inline u32 lp_react(struct lp *lp, enum lp_kind kind, u32 window_pkts,
 			   u32 snd_nxt, u32 srtt_us, u32 now_us)
 {
 	u32 new_pkts = max_t(u32, window_pkts / 2, 1);
-	u32 wait_rtts = lp->p.itt_rtts;
 
 	if (lp->inference && !(kind == LP_DELAY && lp_own_queue(lp)))
 		new_pkts = 1;
@@ -368,17 +390,26 @@ static inline u32 lp_react(struct lp *lp, enum lp_kind kind, u32 window_pkts,
 		lp->rest_rtts = 1;
 		lp->flat_samples = 0;
 	} else {
-		lp->rest_rtts = clamp_t(u32, lp->rest_rtts * 2, 1,
-					lp->p.rest_max_rtts);
+		__lp_rest_longer(lp);
 	}
-	wait_rtts += lp->rest_rtts;
-
 	lp->cut_us = lp_sd_us(lp);
-	lp->itt_end_us = now_us + wait_rtts * min(srtt_us, LP_RTT_MAX_US);
-	lp->inference = 1;
 	lp->indications++;
-	lp_mark(lp, snd_nxt);
+	__lp_inference(lp, snd_nxt, srtt_us, now_us);
 	return new_pkts;
+}
+
+/* A loss was repaired: what was in flight is no news (the paper ignores
+ * indications for a round trip). A loss at the floor is one itself.
+ */
+static inline void lp_repaired(struct lp *lp, u32 snd_nxt, u32 srtt_us,
+			       u32 now_us)
+{
+	lp_loss_over(lp);
+	lp_mark(lp, snd_nxt);
+	if (!lp->floor)
+		return;
+	__lp_rest_longer(lp);
+	__lp_inference(lp, snd_nxt, srtt_us, now_us);
 }
 
 /* Does the inference phase end now? */

@@ -204,8 +204,9 @@ static void tcp_lp_set_window(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd_cnt = 0;
 }
 
-/* At the floor: let two packets go together after a rest. The departure time
- * of the next packet is what pacing (our own or sch_fq's) waits for.
+/* At the floor: when nothing is in flight, let two packets go together after a
+ * rest. The departure time of the next packet is what pacing (our own or
+ * sch_fq's) waits for.
  */
 static void tcp_lp_schedule_pair(struct sock *sk)
 {
@@ -213,8 +214,10 @@ static void tcp_lp_schedule_pair(struct sock *sk)
 	struct lp *lp = inet_csk_ca(sk);
 	u64 rest_ns = (u64)lp_rest_rtts(lp) * tcp_lp_srtt_us(tp) * NSEC_PER_USEC;
 
-	if (tcp_packets_in_flight(tp))
+	if (tcp_packets_in_flight(tp)) {
+		tcp_lp_set_window(tp, 1);
 		return;
+	}
 	tcp_lp_set_window(tp, 2);
 	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns,
 				tp->tcp_clock_cache +
@@ -240,8 +243,7 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 		return;
 
 	d_us = tcp_lp_delay_us(lp, tp, sample->rtt_us);
-	lone = sample->pkts_acked <= 1 && !tp->packets_out &&
-	       sample->in_flight <= tp->mss_cache;
+	lone = sample->pkts_acked <= 1 && sample->in_flight <= tp->mss_cache;
 	fresh = after(tp->snd_una, lp->mark_seq);
 	if (lp_sample(lp, d_us, sample->pkts_acked, lone, fresh,
 		      tcp_snd_cwnd(tp), tcp_lp_now_ms()) == LP_NONE)
@@ -291,36 +293,30 @@ static u32 tcp_lp_undo_cwnd(struct sock *sk)
 static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 {
 	u8 old_state = inet_csk(sk)->icsk_ca_state;
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct lp *lp = inet_csk_ca(sk);
 
 	if (!lp->on)
 		return;
 	if (new_state >= TCP_CA_Recovery && old_state < TCP_CA_Recovery)
 		lp_loss_seen(lp);
-	if (new_state < TCP_CA_Recovery && old_state >= TCP_CA_Recovery) {
-		lp_loss_over(lp);
-		lp_mark(lp, tcp_sk(sk)->snd_nxt);
-	}
+	if (new_state < TCP_CA_Recovery && old_state >= TCP_CA_Recovery)
+		lp_repaired(lp, tp->snd_nxt, tcp_lp_srtt_us(tp), tp->tcp_mstamp);
 }
 
 static void tcp_lp_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
 {
 }
 
-/* The first packet after a pause, or of a pair at the floor, goes out. */
+/* The first packet after a pause goes out: what came before it is old. */
 static void tcp_lp_tx_start(struct sock *sk)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct lp *lp = inet_csk_ca(sk);
 
-	if (!lp->on)
-		return;
-	if (lp->floor) {
-		if (inet_csk(sk)->icsk_ca_state == TCP_CA_Open)
-			tcp_snd_cwnd_set(tp, 1);
-	} else if (tcp_jiffies32 - tp->lsndtime > inet_csk(sk)->icsk_rto) {
+	if (lp->on && !lp->floor &&
+	    tcp_jiffies32 - tp->lsndtime > inet_csk(sk)->icsk_rto)
 		lp_mark(lp, tp->snd_nxt);
-	}
 }
 
 /* ---- control -------------------------------------------------------------- */
