@@ -19,7 +19,7 @@
 static struct {
 	int epoll_fd;
 	int timer_fd;
-	u64 now_ns;		/* clock at the last wake-up */
+	u64 now_ns;		/* clock at or after the last wake-up; 0 = unread */
 	u64 armed_ns;		/* what timer_fd is set to */
 	u64 sequence;		/* timers armed so far */
 	struct timer **heap;
@@ -56,6 +56,8 @@ u64 loop_clock(void)
 
 u64 loop_now(void)
 {
+	if (!loop.now_ns)
+		loop.now_ns = loop_clock();
 	return loop.now_ns;
 }
 
@@ -195,7 +197,6 @@ int loop_init(void)
 	if (epoll_ctl(loop.epoll_fd, EPOLL_CTL_ADD, loop.timer_fd, &ev))
 		return -errno;
 	loop.armed_ns = NEVER_NS;
-	loop.now_ns = loop_clock();
 	return 0;
 }
 
@@ -206,42 +207,52 @@ void loop_stop(void)
 
 static void fire_due(void)
 {
-	while (!loop.stop && loop.timers &&
-	       loop.heap[0]->at_ns <= loop.now_ns) {
+	u64 now_ns = loop_now();
+
+	while (!loop.stop && loop.timers && loop.heap[0]->at_ns <= now_ns) {
 		struct timer *t = loop.heap[0];
 
 		timer_cancel(t);
-		t->fire(t, loop.now_ns);
+		t->fire(t, now_ns);
 	}
 }
 
+/* Sets the timerfd to the first timer; one that is past fires at once. */
+static int arm_first(void)
+{
+	u64 next = loop.timers ? loop.heap[0]->at_ns : NEVER_NS;
+	struct itimerspec its = {
+		.it_value.tv_sec = next / NSEC_PER_SEC,
+		.it_value.tv_nsec = next % NSEC_PER_SEC,
+	};
+
+	if (next == loop.armed_ns || next == NEVER_NS)
+		return 0;
+	if (timerfd_settime(loop.timer_fd, TFD_TIMER_ABSTIME, &its, NULL))
+		return -errno;
+	loop.armed_ns = next;
+	return 0;
+}
+
+/* Handles one batch of events, or one time-out. */
 static int wait_ready(void)
 {
 	struct epoll_event events[EVENTS_AT_ONCE];
-	u64 next = loop.timers ? loop.heap[0]->at_ns : NEVER_NS;
-	int n, timeout_ms = -1;
+	int n, err = arm_first();
 
-	if (next <= loop.now_ns) {
-		timeout_ms = 0;
-	} else if (next != loop.armed_ns && next != NEVER_NS) {
-		struct itimerspec its = {
-			.it_value.tv_sec = next / NSEC_PER_SEC,
-			.it_value.tv_nsec = next % NSEC_PER_SEC,
-		};
-
-		if (timerfd_settime(loop.timer_fd, TFD_TIMER_ABSTIME, &its,
-				    NULL))
-			return -errno;
-		loop.armed_ns = next;
-	}
-	n = epoll_wait(loop.epoll_fd, events, EVENTS_AT_ONCE, timeout_ms);
-	loop.now_ns = loop_clock();
-	if (loop.armed_ns <= loop.now_ns)
-		loop.armed_ns = NEVER_NS;
+	if (err)
+		return err;
+	n = epoll_wait(loop.epoll_fd, events, EVENTS_AT_ONCE, -1);
+	loop.now_ns = 0;
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	/* Timers due by now come first: a sample counts what came before. */
-	fire_due();
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.ptr)
+			continue;
+		loop.armed_ns = NEVER_NS;
+		fire_due();
+	}
 	for (int i = 0; i < n; i++) {
 		struct watch *w = events[i].data.ptr;
 
@@ -257,11 +268,7 @@ int loop_run(void)
 {
 	int err = 0;
 
-	loop.now_ns = loop_clock();
-	while (!loop.stop && !err) {
-		fire_due();
-		if (!loop.stop)
-			err = wait_ready();
-	}
+	while (!loop.stop && !err)
+		err = wait_ready();
 	return err;
 }

@@ -37,7 +37,7 @@ struct watch {
 
 int loop_init(void);
 u64 loop_clock(void);		/* reads CLOCK_MONOTONIC */
-u64 loop_now(void);		/* its value when the loop last woke */
+u64 loop_now(void);		/* its value since the loop last woke, read once */
 void loop_stop(void);		/* return from loop_run() soon; signal safe */
 int loop_run(void);
 

@@ -22,6 +22,7 @@
 #include "records.h"
 #include "sample.h"
 #include "sink.h"
+#include "web.h"
 
 static void usage(FILE *to)
 {
@@ -49,9 +50,11 @@ static void help(void)
 	       "  <out>/<node>.queue   %zu bytes: t_ns u64; queue qlen_pkts backlog_bytes drops\n"
 	       "                       overlimits requeues u32; sent_bytes u64; sent_pkts\n"
 	       "                       marks u32\n"
+	       "  <out>/<node>.web     %zu bytes: t_ns u64; dur_us bytes page objects flow flags u32\n"
+	       "                       (1 SYN again, 2 failed, 4 a page, 8 unfinished)\n"
 	       "  <out>/<node>.events  text: t_ns flow event detail\n",
 	       sizeof(struct rec_send), sizeof(struct rec_recv),
-	       sizeof(struct rec_queue));
+	       sizeof(struct rec_queue), sizeof(struct rec_web));
 }
 
 static void on_signal(int number)
@@ -105,14 +108,16 @@ static int run(const char *path)
 	}
 	if (records_open(p.out, p.node, zero_ns))
 		return 1;
-	err = sinks_open(&p, zero_ns);
-	if (flows_open(&p, zero_ns) || queues_open(&p))
-		err = -1;
+	err = sinks_open(&p, zero_ns) | servers_open(&p) |
+	      flows_open(&p, zero_ns) | webs_open(&p, zero_ns) |
+	      queues_open(&p);
 	if (!err) {
 		sampling_start(&p, zero_ns);
 		err = loop_run();
 		flows_close();
+		webs_close();
 		sinks_close();
+		servers_close();
 	}
 	if (records_close())
 		err = -1;
@@ -126,8 +131,8 @@ static int check(const char *path)
 
 	if (plan_read(&p, path))
 		return 2;
-	printf("%s: %u flows, %u sinks, %u queues\n", path, p.nflows, p.nsinks,
-	       p.nqueues);
+	printf("%s: %u flows, %u sinks, %u web clients, %u servers, %u queues\n",
+	       path, p.nflows, p.nsinks, p.nwebs, p.nservers, p.nqueues);
 	plan_free(&p);
 	return 0;
 }

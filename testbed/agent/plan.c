@@ -41,6 +41,8 @@ static const char *const kind_names[] = {
 	"greedy", "bytes", "cbr", "square", "onoff", "trace", NULL
 };
 static const char *const mode_names[] = { "prompt", "every", "slow", NULL };
+static const char *const web_names[] = { "open", "session", NULL };
+static const char *const pace_names[] = { "size", "poisson", NULL };
 static const char *const close_names[] = { "auto", "fin", "rst", NULL };
 
 #define MAX_S		1e6	/* eleven days: far below the 64-bit limit */
@@ -156,6 +158,75 @@ static const struct key sink_keys[] = {
 	  .help = "of verify=1; default the flow id" },
 	{ "verify", T_U32, F(verify), 0, 1,
 	  .help = "TCP: compare with the seeded bytes" },
+	{ NULL }
+};
+#undef F
+
+#define F(member)	offsetof(struct server_plan, member)
+static const struct key server_keys[] = {
+	{ "port", T_U32, F(port), 1, 65535, .help = "listen there" },
+	{ "flow", T_U32, F(flow), 0, 1e9, .help = "flow id of its events" },
+	{ "cc", T_NAME, F(opts.cc), .max = CC_NAME_LEN,
+	  .help = "congestion control" },
+	{ "sndbuf", T_U32, F(opts.sndbuf_bytes), 4096, MAX_BUF,
+	  .help = "bytes; default 4 MiB where allowed" },
+	{ "maxseg", T_U32, F(opts.maxseg_bytes), 88, 32767,
+	  .help = "TCP_MAXSEG" },
+	{ "lowat", T_U32, F(lowat_bytes), 4096, MAX_BUF, .preset = "262144",
+	  .help = "TCP_NOTSENT_LOWAT: unsent bytes kept in a socket" },
+	{ "dscp", T_U32, F(opts.dscp), 0, 63, .help = "code point" },
+	{ "mark", T_U32, F(opts.mark), 0, 4294967295.0, .help = "SO_MARK" },
+	{ "priority", T_U32, F(opts.priority), 0, 4294967295.0,
+	  .help = "SO_PRIORITY" },
+	{ NULL }
+};
+#undef F
+
+#define F(member)	offsetof(struct web_plan, member)
+static const struct key web_keys[] = {
+	{ "id", T_U32, F(id), 0, 1e9, .help = "flow id, once a plan" },
+	{ "kind", T_ENUM, F(kind), .names = web_names,
+	  .help = "offered load, or users who wait" },
+	{ "to", T_ADDR, F(to), .help = "IPv4 or IPv6 address of the server" },
+	{ "port", T_U32, F(port), 1, 65535, .help = "port of the server" },
+	{ "start_s", T_SEC, F(start_ns), 0, MAX_S, .help = "begin then" },
+	{ "stop_s", T_SEC, F(stop_ns), 0, MAX_S,
+	  .help = "begin no page later; default end_s" },
+	{ "rate_bps", T_U64, F(rate_bps), 1, MAX_BPS,
+	  .help = "open: offered load, bytes of objects in bit/s" },
+	{ "pace", T_ENUM, F(pace), .names = pace_names, .preset = "size",
+	  .help = "open: a page's wait follows its size, or Poisson" },
+	{ "sessions", T_U32, F(sessions), 1, 10000, .preset = "1",
+	  .help = "session: users side by side" },
+	{ "page_s", T_SEC, F(page_ns), 1e-3, 1e4, .preset = "1",
+	  .help = "session: mean pause between pages, exponential" },
+	{ "object_ms", T_MSEC, F(object_ns), 1e-3, 1e6, .preset = "1",
+	  .help = "session: mean time between requests, exponential" },
+	{ "objects", T_U32, F(objects), 1, 1000,
+	  .help = "of a page; open: 1 to so many (1), session: so many (10)" },
+	{ "shape", T_REAL, F(shape), 1.001, 100, .preset = "1.2",
+	  .help = "of the sizes' Pareto II distribution" },
+	{ "mean_bytes", T_REAL, F(mean_bytes), 1, 1e9, .preset = "10000",
+	  .help = "mean size, after the cut" },
+	{ "min_bytes", T_U64, F(min_bytes), 1, 1e9, .preset = "12",
+	  .help = "smaller ones become so large" },
+	{ "max_bytes", T_U64, F(max_bytes), 1, 1e9, .preset = "2000000",
+	  .help = "larger ones become so small" },
+	{ "conns_max", T_U32, F(conns_max), 1, 100000, .preset = "20000",
+	  .help = "open connections; an object beyond them fails" },
+	{ "seed", T_U64, F(seed), 0, MAX_BYTES,
+	  .help = "of sizes and times; default the id" },
+	{ "window", T_U32, F(opts.window_bytes), 2048, 5e8,
+	  .help = "bytes; most that the receive window may be" },
+	{ "rcvbuf", T_U32, F(opts.rcvbuf_bytes), 2048, MAX_BUF,
+	  .help = "bytes; fixes the buffer" },
+	{ "maxseg", T_U32, F(opts.maxseg_bytes), 88, 32767,
+	  .help = "TCP_MAXSEG" },
+	{ "dscp", T_U32, F(opts.dscp), 0, 63,
+	  .help = "code point of requests and ACKs" },
+	{ "mark", T_U32, F(opts.mark), 0, 4294967295.0, .help = "SO_MARK" },
+	{ "priority", T_U32, F(opts.priority), 0, 4294967295.0,
+	  .help = "SO_PRIORITY" },
 	{ NULL }
 };
 #undef F
@@ -491,6 +562,44 @@ static int check_transport(const struct place *at, struct flow_plan *f,
 			   "verify", "corrupt_at"));
 }
 
+/* TCP ports of sinks and servers are one space. */
+static int check_port(const struct place *at, const struct plan *p, u32 port)
+{
+	for (u32 i = 0; i < p->nsinks; i++)
+		if (p->sinks[i].port == port && p->sinks[i].proto == PROTO_TCP)
+			return complain(at, "port=%u: already in line %u",
+					port, p->sinks[i].line);
+	for (u32 i = 0; i < p->nservers; i++)
+		if (p->servers[i].port == port)
+			return complain(at, "port=%u: already in line %u",
+					port, p->servers[i].line);
+	return 0;
+}
+
+static int check_udp_port(const struct place *at, const struct plan *p,
+			  u32 port)
+{
+	for (u32 i = 0; i < p->nsinks; i++)
+		if (p->sinks[i].port == port && p->sinks[i].proto == PROTO_UDP)
+			return complain(at, "port=%u: already in line %u",
+					port, p->sinks[i].line);
+	return 0;
+}
+
+/* So are the ids of flows and web clients. */
+static int check_id(const struct place *at, const struct plan *p, u32 id)
+{
+	for (u32 i = 0; i < p->nflows; i++)
+		if (p->flows[i].id == id)
+			return complain(at, "id=%u: already in line %u", id,
+					p->flows[i].line);
+	for (u32 i = 0; i < p->nwebs; i++)
+		if (p->webs[i].id == id)
+			return complain(at, "id=%u: already in line %u", id,
+					p->webs[i].line);
+	return 0;
+}
+
 static int parse_flow(const struct place *at, struct plan *p, char **words)
 {
 	struct flow_plan *f = &p->flows[p->nflows];
@@ -506,10 +615,8 @@ static int parse_flow(const struct place *at, struct plan *p, char **words)
 		    LIST("id", "kind", "to", "port")) ||
 	    check_kind(at, f, seen) || check_transport(at, f, seen))
 		return -1;
-	for (u32 i = 0; i < p->nflows; i++)
-		if (p->flows[i].id == f->id)
-			return complain(at, "flow id=%u: already in line %u",
-					f->id, p->flows[i].line);
+	if (check_id(at, p, f->id))
+		return -1;
 	if (f->stop_ns <= f->start_ns)
 		return complain(at, "stop_s must be greater than start_s");
 	if (f->repeat_count && !f->repeat_ns)
@@ -542,11 +649,9 @@ static int parse_sink(const struct place *at, struct plan *p, char **words)
 	if (parse_words(at, sink_keys, words, s, &seen) ||
 	    require(at, sink_keys, seen, "sink", LIST("port", "flow")))
 		return -1;
-	for (u32 i = 0; i < p->nsinks; i++)
-		if (p->sinks[i].port == s->port &&
-		    p->sinks[i].proto == s->proto)
-			return complain(at, "sink port=%u: already in line %u",
-					s->port, p->sinks[i].line);
+	if (s->proto == PROTO_TCP ? check_port(at, p, s->port) :
+				    check_udp_port(at, p, s->port))
+		return -1;
 	if (s->mode == MODE_SLOW && !s->rate_bps)
 		return complain(at, "mode=slow needs rate_bps");
 	if (s->mode != MODE_SLOW && s->rate_bps)
@@ -563,6 +668,65 @@ static int parse_sink(const struct place *at, struct plan *p, char **words)
 	if (!has(sink_keys, seen, "seed"))
 		s->seed = s->flow;
 	p->nsinks++;
+	return 0;
+}
+
+static int parse_server(const struct place *at, struct plan *p, char **words)
+{
+	struct server_plan *s = &p->servers[p->nservers];
+	u64 seen;
+
+	memset(s, 0, sizeof(*s));
+	s->line = at->line;
+	if (parse_words(at, server_keys, words, s, &seen) ||
+	    require(at, server_keys, seen, "server", LIST("port", "flow")) ||
+	    check_port(at, p, s->port))
+		return -1;
+	p->nservers++;
+	return 0;
+}
+
+static int check_web(const struct place *at, struct web_plan *w, u64 seen)
+{
+	if (w->kind == WEB_OPEN) {
+		if (require(at, web_keys, seen, "open", LIST("rate_bps")) ||
+		    refuse(at, web_keys, seen, "open",
+			   LIST("sessions", "page_s", "object_ms")))
+			return -1;
+	} else if (refuse(at, web_keys, seen, "session",
+			  LIST("rate_bps", "pace"))) {
+		return -1;
+	}
+	if (w->stop_ns <= w->start_ns)
+		return complain(at, "stop_s must be greater than start_s");
+	if (w->min_bytes >= w->mean_bytes || w->mean_bytes >= w->max_bytes)
+		return complain(at, "mean_bytes=%.10g: must lie between min_bytes=%" PRIu64
+				" and max_bytes=%" PRIu64, w->mean_bytes,
+				w->min_bytes, w->max_bytes);
+	if (w->opts.window_bytes && w->opts.rcvbuf_bytes)
+		return complain(at, "window and rcvbuf exclude each other");
+	return 0;
+}
+
+static int parse_web(const struct place *at, struct plan *p, char **words)
+{
+	struct web_plan *w = &p->webs[p->nwebs];
+	u64 seen;
+
+	memset(w, 0, sizeof(*w));
+	w->line = at->line;
+	w->stop_ns = NEVER_NS;
+	if (parse_words(at, web_keys, words, w, &seen) ||
+	    require(at, web_keys, seen, "web",
+		    LIST("id", "kind", "to", "port")) ||
+	    check_web(at, w, seen) || check_id(at, p, w->id))
+		return -1;
+	if (!w->objects)
+		w->objects = w->kind == WEB_OPEN ? 1 : 10;
+	if (!has(web_keys, seen, "seed"))
+		w->seed = w->id;
+	w->to.v4.sin_port = htons(w->port);
+	p->nwebs++;
 	return 0;
 }
 
@@ -642,12 +806,18 @@ static int parse_line(const struct place *at, struct plan *p, char *line,
 		return n;
 	if (room(&p->flows, p->nflows, sizeof(*p->flows)) ||
 	    room(&p->sinks, p->nsinks, sizeof(*p->sinks)) ||
+	    room(&p->servers, p->nservers, sizeof(*p->servers)) ||
+	    room(&p->webs, p->nwebs, sizeof(*p->webs)) ||
 	    room(&p->queues, p->nqueues, sizeof(*p->queues)))
 		return complain(at, "out of memory");
 	if (!strcmp(words[0], "flow"))
 		return parse_flow(at, p, words + 1);
 	if (!strcmp(words[0], "sink"))
 		return parse_sink(at, p, words + 1);
+	if (!strcmp(words[0], "server"))
+		return parse_server(at, p, words + 1);
+	if (!strcmp(words[0], "web"))
+		return parse_web(at, p, words + 1);
 	if (!strcmp(words[0], "queue"))
 		return parse_queue(at, p, words + 1);
 	return parse_global(at, p, words, seen);
@@ -665,6 +835,12 @@ static int check_whole(const struct place *at, struct plan *p, u64 seen)
 		struct place there = { at->path, f->line };
 
 		if (f->start_ns >= p->end_ns)
+			return complain(&there, "start_s is not before end_s");
+	}
+	for (u32 i = 0; i < p->nwebs; i++) {
+		struct place there = { at->path, p->webs[i].line };
+
+		if (p->webs[i].start_ns >= p->end_ns)
 			return complain(&there, "start_s is not before end_s");
 	}
 	for (u32 i = 0; i < p->nsinks; i++)
@@ -708,11 +884,10 @@ void plan_free(struct plan *p)
 {
 	free(p->flows);
 	free(p->sinks);
+	free(p->servers);
+	free(p->webs);
 	free(p->queues);
-	p->flows = NULL;
-	p->sinks = NULL;
-	p->queues = NULL;
-	p->nflows = p->nsinks = p->nqueues = 0;
+	memset(p, 0, sizeof(*p));
 }
 
 /* ---- help ---- */
@@ -744,5 +919,9 @@ void plan_help(void)
 		  global_keys);
 	help_keys("flow id= kind= to= port= [key=value...]:", flow_keys);
 	help_keys("sink port= flow= [key=value...]:", sink_keys);
+	help_keys("server port= flow= [key=value...]: a web server",
+		  server_keys);
+	help_keys("web id= kind= to= port= [key=value...]: web clients",
+		  web_keys);
 	help_keys("queue id= dev= [key=value...]:", queue_keys);
 }

@@ -16,6 +16,8 @@
  *   out DIR              folder of the records (required)
  *   sink port=P flow=ID [key=value...]       receive and count
  *   flow id=ID kind=KIND to=ADDR port=P [key=value...]    send
+ *   server port=P flow=ID [key=value...]     web server, see web.h
+ *   web id=ID kind=open|session to=ADDR port=P [key=value...]   its clients
  *   queue id=ID dev=DEV [handle=M:] [parent=M:N]   qdisc to sample
  *
  * Every time is relative to experiment time 0.  Rates and sizes are those of
@@ -58,6 +60,8 @@ enum proto { PROTO_TCP, PROTO_UDP };
 enum kind { KIND_GREEDY, KIND_BYTES, KIND_CBR, KIND_SQUARE, KIND_ONOFF,
 	    KIND_TRACE };
 enum sink_mode { MODE_PROMPT, MODE_EVERY, MODE_SLOW };
+enum web_kind { WEB_OPEN, WEB_SESSION };
+enum web_pace { PACE_SIZE, PACE_POISSON };
 enum close_mode { CLOSE_AUTO, CLOSE_FIN, CLOSE_RST };
 
 union address {
@@ -136,6 +140,37 @@ struct sink_plan {
 	u64 seed;
 };
 
+struct server_plan {
+	u32 line;
+	u32 flow;		/* for its events */
+	u32 port;
+	struct sock_opts opts;
+	u32 lowat_bytes;	/* unsent bytes kept in the socket */
+};
+
+struct web_plan {
+	u32 line;
+	u32 id;
+	u32 kind;		/* enum web_kind */
+	union address to;
+	u32 port;
+	struct sock_opts opts;
+	u64 start_ns;
+	u64 stop_ns;		/* begins no page later; NEVER_NS = end */
+	u64 rate_bps;		/* open: offered load, payload of objects */
+	u32 pace;		/* open: enum web_pace */
+	u32 sessions;		/* session: users side by side */
+	u64 page_ns;		/* session: mean pause between pages */
+	u64 object_ns;		/* session: mean time between requests */
+	u32 objects;		/* of a page; open: at most so many */
+	double shape;		/* of the object sizes, Pareto II */
+	double mean_bytes;
+	u64 min_bytes;
+	u64 max_bytes;
+	u32 conns_max;		/* an object beyond it fails */
+	u64 seed;
+};
+
 struct queue_plan {
 	u32 line;
 	u32 id;
@@ -153,8 +188,10 @@ struct plan {
 	u64 sample_ns;
 	struct flow_plan *flows;
 	struct sink_plan *sinks;
+	struct server_plan *servers;
+	struct web_plan *webs;
 	struct queue_plan *queues;
-	u32 nflows, nsinks, nqueues;
+	u32 nflows, nsinks, nservers, nwebs, nqueues;
 };
 
 /* 0, or -1 after a message on standard error that names file and line. */

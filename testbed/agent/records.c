@@ -18,6 +18,7 @@
 
 static const char *const suffix[REC_KINDS] = {
 	[REC_SEND] = "send", [REC_RECV] = "recv", [REC_QUEUE] = "queue",
+	[REC_WEB] = "web",
 };
 
 static struct {
@@ -64,6 +65,11 @@ u64 record_time(u64 nominal_ns, u64 now_ns)
 	if (now_ns - nominal_ns > LATE_NS)
 		return now_ns - records.zero_ns;
 	return nominal_ns - records.zero_ns;
+}
+
+u64 record_since_zero(u64 at_ns)
+{
+	return at_ns - records.zero_ns;
 }
 
 static void event_args(u32 flow, const char *name, const char *format,

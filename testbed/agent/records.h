@@ -6,6 +6,7 @@
  *   <out>/<node>.send     struct rec_send    each TCP flow, each step
  *   <out>/<node>.recv     struct rec_recv    each sink, each step
  *   <out>/<node>.queue    struct rec_queue   each queue, each step
+ *   <out>/<node>.web      struct rec_web     each object and page, at its end
  *   <out>/<node>.events   text: "t_ns flow event detail"
  *
  * t_ns is experiment time.  It is the step's nominal time, unless the agent
@@ -28,6 +29,8 @@
  *   received packets bytes stamped delay_ns max_delay_ns
  *                           UDP, at the end of the run; delays are one way,
  *                           delay_ns the sum over the stamped packets
+ *   web pages objects failed unfinished bytes     a client, at the end
+ *   served objects bytes broken open              a server, at the end
  *   close conn              the socket is gone
  *   error what text         the agent's exit status will be 1
  */
@@ -77,15 +80,34 @@ struct rec_queue {
 	u32 marks;		/* red, codel, fq_codel; 0 for others */
 } PACKED;
 
+/* Bits of rec_web.flags */
+#define WEB_SYN_RETRANS	1	/* the SYN was sent more than once */
+#define WEB_FAILED	2	/* refused, reset or cut short */
+#define WEB_PAGE	4	/* this is a page; the other bits: any object's */
+#define WEB_UNFINISHED	8	/* the run's end came first */
+
+struct rec_web {
+	u64 t_ns;		/* connect() of the object or page's first one */
+	u32 dur_us;		/* to the end of the stream, or of the last one */
+	u32 bytes;		/* received */
+	u32 page;		/* counts the client's pages from 0 */
+	u32 objects;		/* of the page */
+	u32 flow;
+	u32 flags;
+} PACKED;
+
 _Static_assert(sizeof(struct rec_send) == 92, "layout is an interface");
 _Static_assert(sizeof(struct rec_recv) == 24, "layout is an interface");
 _Static_assert(sizeof(struct rec_queue) == 48, "layout is an interface");
+_Static_assert(sizeof(struct rec_web) == 32, "layout is an interface");
 
-enum rec_kind { REC_SEND, REC_RECV, REC_QUEUE, REC_KINDS };
+enum rec_kind { REC_SEND, REC_RECV, REC_QUEUE, REC_WEB, REC_KINDS };
 
 int records_open(const char *dir, const char *node, u64 zero_ns);
 void record(enum rec_kind kind, const void *rec, size_t size);
 u64 record_time(u64 nominal_ns, u64 now_ns);	/* both CLOCK_MONOTONIC */
+
+u64 record_since_zero(u64 at_ns);		/* exact, for a beginning or end */
 
 /* A line in the events file, stamped with loop_now(). */
 __attribute__((format(printf, 3, 4)))

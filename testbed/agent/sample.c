@@ -6,6 +6,7 @@
 #include "records.h"
 #include "sample.h"
 #include "sink.h"
+#include "web.h"
 
 static struct timer step, end;
 static u64 step_ns;
@@ -15,6 +16,7 @@ static void take_samples(struct timer *t, u64 now_ns)
 	u64 t_ns = record_time(t->at_ns, now_ns);
 
 	sinks_sample(t_ns);
+	webs_sample(t_ns);
 	flows_sample(t_ns);
 	queues_sample(t_ns);
 	timer_arm(t, t->at_ns + step_ns);
