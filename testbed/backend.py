@@ -27,6 +27,8 @@ AGENT_SOURCE = Path(__file__).resolve().parent / "agent"
 GUEST_MODULES = Path(__file__).resolve().parent / "guest-modules"
 #: tc's plugin for the shred queue: what it is made of
 PLUGIN_SOURCES = ("tools/tc/Makefile", "tools/tc/q_shred.c", "tools/tc/tc_abi.h", "sch_shred/uapi/shred.h")
+CONTROL_SOURCES = ("tools/vulturectl/vulturectl.c", "tools/vulturectl/Makefile", "tools/libvulture/libvulture.c",
+                   "tools/libvulture/vulture.h", "vulture/uapi/vulture.h")
 #: where the guest sees the host's root (guest/init.sh)
 HOST_ROOT = "/tmp/host"
 #: folders that are not named like their module
@@ -122,6 +124,13 @@ def build_tc_plugin(report: Report = silent) -> Path:
                   lambda work: ["make", "-s", "-C", str(REPO / "tools" / "tc"), f"O={work}"], report)
 
 
+def build_vulturectl(report: Report = silent) -> Path:
+    """vulturectl, built once per content of its source."""
+    sources = [REPO / name for name in CONTROL_SOURCES]
+    return _built("vulturectl", "vulturectl", sources,
+                  lambda work: ["make", "-s", "-C", str(REPO / "tools" / "vulturectl"), f"O={work}"], report)
+
+
 def build_guest_modules(build: KernelBuild, report: Report = silent) -> dict[str, Path]:
     """Modules that only guests load (guest-modules/), built once per content and kernel."""
     from .kernel import run_make
@@ -210,6 +219,10 @@ class Uml:
             environment += "export TC_LIB_DIR=/tmp/job/tc\n"
             plugin = {"tc/q_shred.so": build_tc_plugin()}
             (job / "tc").mkdir(exist_ok=True)
+        if (job / "events.sh").is_file() and "vulturectl " in (job / "events.sh").read_text(encoding="ascii"):
+            environment += "export PATH=/tmp/job/bin:$PATH\n"
+            plugin["bin/vulturectl"] = build_vulturectl()
+            (job / "bin").mkdir(exist_ok=True)
         (job / "env.sh").write_text(environment, encoding="ascii")
         (job / "modules").mkdir(exist_ok=True)
         links = {f"modules/{name}.ko": path for name, path in tools.modules.items()}
