@@ -1,0 +1,808 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
+/*
+ * libvulture on libmnl: one request, its answer, its error text.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vulture.h"
+
+/* Command and attribute numbers; users of the library need none of them. */
+#include "../../vulture/uapi/vulture.h"
+
+_Static_assert(VULTURE_OPTIONS == VULTURE_O_MAX, "libvulture does not know every option");
+
+/* Requests are small; answers fit a page of the kernel's. */
+#define BUFFER_BYTES	32768
+
+struct vulture {
+	struct mnl_socket *nl;
+	uint16_t family;
+	uint32_t events;		/* multicast group */
+	uint32_t seq;
+	char error[256];
+	char buffer[BUFFER_BYTES];	/* the message under way */
+	size_t event_len;		/* events left in buffer, bytes */
+	const struct nlmsghdr *event;	/* the next of them */
+};
+
+static __thread char open_error[256];
+
+/* What an answer is turned into. */
+struct sink {
+	void (*message)(const struct nlmsghdr *nlh, struct sink *sink);
+	int (*each_flow)(const struct vulture_flow *flow, void *arg);
+	int (*each_rule)(const struct vulture_rule *rule, void *arg);
+	void *arg;		/* of either */
+	int ended;		/* what it returned, if not 0 */
+	void *result;		/* of other messages */
+};
+
+static const char *const option_names[] = {
+	[VULTURE_O_TICK_US] = "tick-us",
+	[VULTURE_O_PSI_US] = "psi-us",
+	[VULTURE_O_CONS_LOW_US] = "cons-low-us",
+	[VULTURE_O_CONS_HIGH_US] = "cons-high-us",
+	[VULTURE_O_AGGR_LOW_US] = "aggr-low-us",
+	[VULTURE_O_AGGR_HIGH_US] = "aggr-high-us",
+	[VULTURE_O_PAIRING] = "pairing",
+	[VULTURE_O_ALPHA_PERMILLE] = "alpha-permille",
+	[VULTURE_O_INCREASE_SEGS] = "increase-segs",
+	[VULTURE_O_POSITIVE_TEST] = "positive-test",
+	[VULTURE_O_THRESH_CAP] = "thresh-cap",
+	[VULTURE_O_OBSERVE] = "observe",
+	[VULTURE_O_QUEUE_HIGH_US] = "queue-high-us",
+	[VULTURE_O_SPEEDUP] = "speedup",
+};
+
+static const char *name_of(const char *const *names, size_t n, uint32_t i)
+{
+	return i < n ? names[i] : "unknown";
+}
+
+#define NAME_OF(names, i) name_of(names, sizeof(names) / sizeof((names)[0]), i)
+
+const char *vulture_option_name(unsigned int option)
+{
+	return option >= 1 && option <= VULTURE_OPTIONS ? option_names[option] : NULL;
+}
+
+const char *vulture_phase_name(uint32_t phase)
+{
+	static const char *const names[] = { "observe", "start", "wait", "collect" };
+
+	return NAME_OF(names, phase);
+}
+
+const char *vulture_mode_name(uint32_t mode)
+{
+	static const char *const names[] = { "conservative", "aggressive" };
+
+	return NAME_OF(names, mode);
+}
+
+const char *vulture_policy_name(uint32_t policy)
+{
+	static const char *const names[] = { "fix", "increase", "double", "halve" };
+
+	return NAME_OF(names, policy);
+}
+
+const char *vulture_reason_name(uint32_t reason)
+{
+	static const char *const names[] = { "stopped", "closed", "removed" };
+
+	return NAME_OF(names, reason);
+}
+
+int vulture_option(struct vulture_options *options, const char *name, uint32_t value)
+{
+	unsigned int i;
+
+	for (i = 1; i <= VULTURE_OPTIONS; i++) {
+		if (!strcmp(option_names[i], name)) {
+			options->set |= 1U << i;
+			options->value[i] = value;
+			return 0;
+		}
+	}
+	errno = EINVAL;
+	return -1;
+}
+
+__attribute__((format(printf, 3, 4)))
+static int fail(struct vulture *v, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(v->error, sizeof(v->error), format, args);
+	va_end(args);
+	errno = err;
+	return -1;
+}
+
+const char *vulture_error(const struct vulture *v)
+{
+	return v ? v->error : open_error;
+}
+
+/* Attributes of one nest, by type; unknown ones are passed over, so that a
+ * newer kernel may say more.
+ */
+struct table {
+	const struct nlattr **attrs;
+	unsigned int max;
+};
+
+static int collect(const struct nlattr *attr, void *data)
+{
+	struct table *table = data;
+
+	if (mnl_attr_get_type(attr) <= table->max)
+		table->attrs[mnl_attr_get_type(attr)] = attr;
+	return MNL_CB_OK;
+}
+
+static void parse_nest(const struct nlattr *nest, const struct nlattr **attrs, unsigned int max)
+{
+	struct table table = { attrs, max };
+
+	memset(attrs, 0, (max + 1) * sizeof(*attrs));
+	if (nest)
+		mnl_attr_parse_nested(nest, collect, &table);
+}
+
+static void parse_message(const struct nlmsghdr *nlh, const struct nlattr **attrs,
+			  unsigned int max)
+{
+	struct table table = { attrs, max };
+
+	memset(attrs, 0, (max + 1) * sizeof(*attrs));
+	mnl_attr_parse(nlh, sizeof(struct genlmsghdr), collect, &table);
+}
+
+static uint32_t get_u32(const struct nlattr *attr)
+{
+	return attr ? mnl_attr_get_u32(attr) : 0;
+}
+
+static uint16_t get_u16(const struct nlattr *attr)
+{
+	return attr ? mnl_attr_get_u16(attr) : 0;
+}
+
+static uint64_t get_u64(const struct nlattr *attr)
+{
+	return attr ? mnl_attr_get_u64(attr) : 0;
+}
+
+static void read_options(const struct nlattr *nest, struct vulture_options *options)
+{
+	const struct nlattr *attrs[VULTURE_O_MAX + 1];
+	unsigned int i;
+
+	memset(options, 0, sizeof(*options));
+	parse_nest(nest, attrs, VULTURE_O_MAX);
+	for (i = 1; i <= VULTURE_O_MAX; i++) {
+		if (!attrs[i])
+			continue;
+		options->set |= 1U << i;
+		options->value[i] = mnl_attr_get_u32(attrs[i]);
+	}
+}
+
+static void read_end(const struct nlattr *address, const struct nlattr *port,
+		     struct sockaddr_in6 *to)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+
+	memset(to, 0, sizeof(*to));
+	if (!address || !port)
+		return;
+	if (mnl_attr_get_payload_len(address) == sizeof(in->sin_addr)) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(mnl_attr_get_u16(port));
+		memcpy(&in->sin_addr, mnl_attr_get_payload(address), sizeof(in->sin_addr));
+	} else if (mnl_attr_get_payload_len(address) == sizeof(to->sin6_addr)) {
+		to->sin6_family = AF_INET6;
+		to->sin6_port = htons(mnl_attr_get_u16(port));
+		memcpy(&to->sin6_addr, mnl_attr_get_payload(address), sizeof(to->sin6_addr));
+	}
+}
+
+static void read_address(const struct nlattr *nest, struct vulture_address *address)
+{
+	const struct nlattr *attrs[VULTURE_ADDR_MAX + 1];
+
+	parse_nest(nest, attrs, VULTURE_ADDR_MAX);
+	read_end(attrs[VULTURE_ADDR_LOCAL], attrs[VULTURE_ADDR_LOCAL_PORT], &address->local.in6);
+	read_end(attrs[VULTURE_ADDR_REMOTE], attrs[VULTURE_ADDR_REMOTE_PORT],
+		 &address->remote.in6);
+}
+
+static void read_flow(const struct nlattr *nest, struct vulture_flow *flow)
+{
+	const struct nlattr *a[VULTURE_F_MAX + 1];
+
+	parse_nest(nest, a, VULTURE_F_MAX);
+	memset(flow, 0, sizeof(*flow));
+	flow->id = get_u64(a[VULTURE_F_ID]);
+	read_address(a[VULTURE_F_ADDR], &flow->address);
+	flow->rule = get_u32(a[VULTURE_F_RULE]);
+	read_options(a[VULTURE_F_OPTIONS], &flow->options);
+	flow->phase = get_u32(a[VULTURE_F_PHASE]);
+	flow->mode = get_u32(a[VULTURE_F_MODE]);
+	flow->policy = get_u32(a[VULTURE_F_POLICY]);
+	flow->rwnd_bytes = get_u32(a[VULTURE_F_RWND_BYTES]);
+	flow->thresh_bytes = get_u32(a[VULTURE_F_THRESH_BYTES]);
+	flow->advertised_bytes = get_u32(a[VULTURE_F_ADVERTISED_BYTES]);
+	flow->own_bytes = get_u32(a[VULTURE_F_OWN_BYTES]);
+	flow->cwnd_bytes = get_u32(a[VULTURE_F_CWND_BYTES]);
+	flow->rtt_us = get_u32(a[VULTURE_F_RTT_US]);
+	flow->min_rtt_us = get_u32(a[VULTURE_F_MIN_RTT_US]);
+	flow->mss_bytes = get_u32(a[VULTURE_F_MSS_BYTES]);
+	flow->peer_tick_us = get_u32(a[VULTURE_F_PEER_TICK_US]);
+	flow->last_pivs = get_u32(a[VULTURE_F_LAST_PIVS]);
+	flow->last_positive = get_u32(a[VULTURE_F_LAST_POSITIVE]);
+	flow->last_sum_us = (int64_t)get_u64(a[VULTURE_F_LAST_SUM_US]);
+	flow->age_us = get_u64(a[VULTURE_F_AGE_US]);
+	flow->piv_negative = get_u64(a[VULTURE_F_PIV_NEGATIVE]);
+	flow->piv_zero = get_u64(a[VULTURE_F_PIV_ZERO]);
+	flow->piv_positive = get_u64(a[VULTURE_F_PIV_POSITIVE]);
+	flow->piv_low = get_u64(a[VULTURE_F_PIV_LOW]);
+	flow->piv_middle = get_u64(a[VULTURE_F_PIV_MIDDLE]);
+	flow->piv_high = get_u64(a[VULTURE_F_PIV_HIGH]);
+	flow->rounds = get_u64(a[VULTURE_F_ROUNDS]);
+	flow->fixes = get_u64(a[VULTURE_F_FIXES]);
+	flow->increases = get_u64(a[VULTURE_F_INCREASES]);
+	flow->doublings = get_u64(a[VULTURE_F_DOUBLINGS]);
+	flow->halvings = get_u64(a[VULTURE_F_HALVINGS]);
+	flow->losses = get_u64(a[VULTURE_F_LOSSES]);
+	flow->conservative_us = get_u64(a[VULTURE_F_CONSERVATIVE_US]);
+	flow->aggressive_us = get_u64(a[VULTURE_F_AGGRESSIVE_US]);
+	flow->segments = get_u64(a[VULTURE_F_SEGMENTS]);
+	flow->bytes = get_u64(a[VULTURE_F_BYTES]);
+	flow->acks = get_u64(a[VULTURE_F_ACKS]);
+	flow->rewritten = get_u64(a[VULTURE_F_REWRITTEN]);
+	flow->updates = get_u64(a[VULTURE_F_UPDATES]);
+}
+
+static void read_rule(const struct nlattr *nest, struct vulture_rule *rule)
+{
+	const struct nlattr *a[VULTURE_R_MAX + 1];
+	const struct nlattr *prefix;
+	uint16_t length;
+
+	parse_nest(nest, a, VULTURE_R_MAX);
+	memset(rule, 0, sizeof(*rule));
+	rule->id = get_u32(a[VULTURE_R_ID]);
+	rule->cgroup = get_u64(a[VULTURE_R_CGROUP]);
+	rule->local_port = get_u16(a[VULTURE_R_LOCAL_PORT]);
+	rule->remote_port = get_u16(a[VULTURE_R_REMOTE_PORT]);
+	read_options(a[VULTURE_R_OPTIONS], &rule->options);
+	rule->started = get_u64(a[VULTURE_R_STARTED]);
+	prefix = a[VULTURE_R_REMOTE_PREFIX];
+	if (!prefix)
+		return;
+	length = mnl_attr_get_payload_len(prefix);
+	if (length != 4 && length != 16)
+		return;
+	rule->family = length == 4 ? AF_INET : AF_INET6;
+	memcpy(rule->prefix, mnl_attr_get_payload(prefix), length);
+	if (a[VULTURE_R_REMOTE_PREFIX_LEN])
+		rule->prefix_len = mnl_attr_get_u8(a[VULTURE_R_REMOTE_PREFIX_LEN]);
+}
+
+/* Requests */
+
+static struct nlmsghdr *request(struct vulture *v, uint16_t type, uint16_t flags, uint8_t cmd,
+				uint8_t version)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(v->buffer);
+	struct genlmsghdr *genl;
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	nlh->nlmsg_seq = ++v->seq;
+	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+	genl->cmd = cmd;
+	genl->version = version;
+	return nlh;
+}
+
+static struct nlmsghdr *command(struct vulture *v, uint8_t cmd, uint16_t flags)
+{
+	return request(v, v->family, flags, cmd, VULTURE_GENL_VERSION);
+}
+
+/* The kernel's own words on a failure, if it gave any. */
+static int kernel_error(struct vulture *v, const struct nlmsghdr *nlh, int err, size_t skip)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, nlh, skip) {
+		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG) {
+			const char *text = mnl_attr_get_str(attr);
+
+			/* The module's name, which it puts before them. */
+			if (!strncmp(text, "vulture: ", 9))
+				text += 9;
+			return fail(v, err, "%s", text);
+		}
+	}
+	return fail(v, err, "%s", strerror(err));
+}
+
+/* Return: 1 the answer is complete, 0 go on, -1 failed. */
+static int answer(struct vulture *v, const struct nlmsghdr *nlh, struct sink *sink)
+{
+	if (nlh->nlmsg_type == NLMSG_ERROR) {
+		const struct nlmsgerr *e = mnl_nlmsg_get_payload(nlh);
+
+		if (!e->error)
+			return 1;
+		return kernel_error(v, nlh, -e->error, sizeof(*e));
+	}
+	if (nlh->nlmsg_type == NLMSG_DONE) {
+		const int *err = mnl_nlmsg_get_payload(nlh);
+
+		return *err < 0 ? kernel_error(v, nlh, -*err, sizeof(*err)) : 1;
+	}
+	if (sink && !sink->ended)
+		sink->message(nlh, sink);
+	return 0;
+}
+
+/* Send what is in the buffer and read the answer to its end. */
+static int talk(struct vulture *v, struct nlmsghdr *nlh, struct sink *sink)
+{
+	uint32_t portid = mnl_socket_get_portid(v->nl), seq = nlh->nlmsg_seq;
+
+	v->error[0] = '\0';
+	if (!(nlh->nlmsg_flags & NLM_F_DUMP))
+		nlh->nlmsg_flags |= NLM_F_ACK;
+	if (mnl_socket_sendto(v->nl, nlh, nlh->nlmsg_len) < 0)
+		return fail(v, errno, "cannot send to the kernel: %s", strerror(errno));
+	for (;;) {
+		ssize_t got = mnl_socket_recvfrom(v->nl, v->buffer, sizeof(v->buffer));
+		int left = (int)got;
+
+		if (got < 0)
+			return fail(v, errno, "no answer from the kernel: %s", strerror(errno));
+		for (nlh = (struct nlmsghdr *)v->buffer; mnl_nlmsg_ok(nlh, left);
+		     nlh = mnl_nlmsg_next(nlh, &left)) {
+			int state;
+
+			/* The rest of an earlier answer that was given up. */
+			if (!mnl_nlmsg_seq_ok(nlh, seq) || !mnl_nlmsg_portid_ok(nlh, portid))
+				continue;
+			state = answer(v, nlh, sink);
+			if (state)
+				return state < 0 ? -1 : 0;
+		}
+	}
+}
+
+static void put_options(struct nlmsghdr *nlh, uint16_t type, const struct vulture_options *options)
+{
+	struct nlattr *nest;
+	unsigned int i;
+
+	if (!options || !options->set)
+		return;
+	nest = mnl_attr_nest_start(nlh, type);
+	for (i = 1; i <= VULTURE_O_MAX; i++)
+		if (options->set & (1U << i))
+			mnl_attr_put_u32(nlh, i, options->value[i]);
+	mnl_attr_nest_end(nlh, nest);
+}
+
+static void put_end(struct nlmsghdr *nlh, uint16_t address, uint16_t port,
+		    const struct sockaddr *sa)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+
+	if (sa->sa_family == AF_INET) {
+		mnl_attr_put(nlh, address, sizeof(in->sin_addr), &in->sin_addr);
+		mnl_attr_put_u16(nlh, port, ntohs(in->sin_port));
+	} else {
+		mnl_attr_put(nlh, address, sizeof(in6->sin6_addr), &in6->sin6_addr);
+		mnl_attr_put_u16(nlh, port, ntohs(in6->sin6_port));
+	}
+}
+
+static void put_address(struct nlmsghdr *nlh, const struct vulture_address *address)
+{
+	struct nlattr *nest = mnl_attr_nest_start(nlh, VULTURE_A_ADDR);
+
+	put_end(nlh, VULTURE_ADDR_LOCAL, VULTURE_ADDR_LOCAL_PORT, &address->local.sa);
+	put_end(nlh, VULTURE_ADDR_REMOTE, VULTURE_ADDR_REMOTE_PORT, &address->remote.sa);
+	mnl_attr_nest_end(nlh, nest);
+}
+
+static void on_count(const struct nlmsghdr *nlh, struct sink *sink)
+{
+	const struct nlattr *attrs[VULTURE_A_MAX + 1];
+
+	parse_message(nlh, attrs, VULTURE_A_MAX);
+	*(int *)sink->result = (int)get_u32(attrs[VULTURE_A_COUNT]);
+}
+
+static void on_flow(const struct nlmsghdr *nlh, struct sink *sink)
+{
+	const struct nlattr *attrs[VULTURE_A_MAX + 1];
+	struct vulture_flow flow;
+
+	parse_message(nlh, attrs, VULTURE_A_MAX);
+	read_flow(attrs[VULTURE_A_FLOW], &flow);
+	if (sink->each_flow)
+		sink->ended = sink->each_flow(&flow, sink->arg);
+	else
+		*(struct vulture_flow *)sink->result = flow;
+}
+
+static void on_rule(const struct nlmsghdr *nlh, struct sink *sink)
+{
+	const struct nlattr *attrs[VULTURE_A_MAX + 1];
+	struct vulture_rule rule;
+
+	parse_message(nlh, attrs, VULTURE_A_MAX);
+	read_rule(attrs[VULTURE_A_RULE], &rule);
+	if (sink->each_rule)
+		sink->ended = sink->each_rule(&rule, sink->arg);
+	else
+		*(struct vulture_rule *)sink->result = rule;
+}
+
+static void on_defaults(const struct nlmsghdr *nlh, struct sink *sink)
+{
+	const struct nlattr *attrs[VULTURE_A_MAX + 1];
+	struct vulture_defaults *defaults = sink->result;
+
+	parse_message(nlh, attrs, VULTURE_A_MAX);
+	memset(defaults, 0, sizeof(*defaults));
+	read_options(attrs[VULTURE_A_OPTIONS], &defaults->options);
+	defaults->max_flows = get_u32(attrs[VULTURE_A_MAX_FLOWS]);
+	defaults->flows = get_u32(attrs[VULTURE_A_COUNT]);
+	defaults->flow_bytes = get_u32(attrs[VULTURE_A_FLOW_BYTES]);
+	if (attrs[VULTURE_A_VERSION])
+		snprintf(defaults->version, sizeof(defaults->version), "%s",
+			 mnl_attr_get_str(attrs[VULTURE_A_VERSION]));
+}
+
+static int talk_count(struct vulture *v, struct nlmsghdr *nlh)
+{
+	int count = 0;
+	struct sink sink = { .message = on_count, .result = &count };
+
+	return talk(v, nlh, &sink) < 0 ? -1 : count;
+}
+
+static int talk_flow(struct vulture *v, struct nlmsghdr *nlh, struct vulture_flow *flow)
+{
+	struct sink sink = { .message = on_flow, .result = flow };
+
+	return talk(v, nlh, &sink);
+}
+
+/* Opening */
+
+static int find_group(const struct nlattr *nest, uint32_t *id)
+{
+	const struct nlattr *group;
+
+	mnl_attr_for_each_nested(group, nest) {
+		const struct nlattr *attrs[CTRL_ATTR_MCAST_GRP_MAX + 1];
+
+		parse_nest(group, attrs, CTRL_ATTR_MCAST_GRP_MAX);
+		if (attrs[CTRL_ATTR_MCAST_GRP_NAME] && attrs[CTRL_ATTR_MCAST_GRP_ID] &&
+		    !strcmp(mnl_attr_get_str(attrs[CTRL_ATTR_MCAST_GRP_NAME]),
+			    VULTURE_MCGRP_EVENTS)) {
+			*id = mnl_attr_get_u32(attrs[CTRL_ATTR_MCAST_GRP_ID]);
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static void on_family(const struct nlmsghdr *nlh, struct sink *sink)
+{
+	const struct nlattr *attrs[CTRL_ATTR_MAX + 1];
+	struct vulture *v = sink->result;
+
+	parse_message(nlh, attrs, CTRL_ATTR_MAX);
+	v->family = get_u16(attrs[CTRL_ATTR_FAMILY_ID]);
+	if (attrs[CTRL_ATTR_MCAST_GROUPS])
+		find_group(attrs[CTRL_ATTR_MCAST_GROUPS], &v->events);
+}
+
+static int find_family(struct vulture *v)
+{
+	struct nlmsghdr *nlh = request(v, GENL_ID_CTRL, 0, CTRL_CMD_GETFAMILY, 1);
+	struct sink sink = { .message = on_family, .result = v };
+
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, VULTURE_GENL_NAME);
+	if (talk(v, nlh, &sink) < 0)
+		return errno != ENOENT ? -1 :
+		       fail(v, ENOENT, "the kernel module vulture is not loaded (modprobe vulture)");
+	return v->family ? 0 : fail(v, EPROTO, "the kernel named no netlink family");
+}
+
+struct vulture *vulture_open(void)
+{
+	struct vulture *v = calloc(1, sizeof(*v));
+	int on = 1;
+
+	if (!v) {
+		snprintf(open_error, sizeof(open_error), "out of memory");
+		return NULL;
+	}
+	v->nl = mnl_socket_open2(NETLINK_GENERIC, SOCK_CLOEXEC);
+	if (!v->nl || mnl_socket_bind(v->nl, 0, MNL_SOCKET_AUTOPID) < 0) {
+		fail(v, errno, "cannot open generic netlink: %s", strerror(errno));
+		goto err;
+	}
+	/* Texts with errors; short ones, without our request in them. */
+	mnl_socket_setsockopt(v->nl, NETLINK_EXT_ACK, &on, sizeof(on));
+	mnl_socket_setsockopt(v->nl, NETLINK_CAP_ACK, &on, sizeof(on));
+	if (!find_family(v))
+		return v;
+err:
+	on = errno;
+	snprintf(open_error, sizeof(open_error), "%s", v->error);
+	vulture_close(v);
+	errno = on;
+	return NULL;
+}
+
+void vulture_close(struct vulture *v)
+{
+	if (!v)
+		return;
+	if (v->nl)
+		mnl_socket_close(v->nl);
+	free(v);
+}
+
+/* One connection, or all of a process or cgroup */
+
+static int nothing_or_error(int count)
+{
+	return count < 0 ? -1 : 0;
+}
+
+int vulture_start(struct vulture *v, int fd, const struct vulture_options *options)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_START, 0);
+
+	mnl_attr_put_u32(nlh, VULTURE_A_FD, fd);
+	put_options(nlh, VULTURE_A_OPTIONS, options);
+	return nothing_or_error(talk_count(v, nlh));
+}
+
+int vulture_stop(struct vulture *v, int fd)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_STOP, 0);
+
+	mnl_attr_put_u32(nlh, VULTURE_A_FD, fd);
+	return nothing_or_error(talk_count(v, nlh));
+}
+
+int vulture_get(struct vulture *v, int fd, struct vulture_flow *flow)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_GET, 0);
+
+	mnl_attr_put_u32(nlh, VULTURE_A_FD, fd);
+	return talk_flow(v, nlh, flow);
+}
+
+int vulture_start_address(struct vulture *v, const struct vulture_address *address,
+			  const struct vulture_options *options)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_START, 0);
+
+	put_address(nlh, address);
+	put_options(nlh, VULTURE_A_OPTIONS, options);
+	return nothing_or_error(talk_count(v, nlh));
+}
+
+int vulture_stop_address(struct vulture *v, const struct vulture_address *address)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_STOP, 0);
+
+	put_address(nlh, address);
+	return nothing_or_error(talk_count(v, nlh));
+}
+
+int vulture_get_address(struct vulture *v, const struct vulture_address *address,
+			struct vulture_flow *flow)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_GET, 0);
+
+	put_address(nlh, address);
+	return talk_flow(v, nlh, flow);
+}
+
+int vulture_start_pid(struct vulture *v, uint32_t pid, const struct vulture_options *options)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_START, 0);
+
+	mnl_attr_put_u32(nlh, VULTURE_A_PID, pid);
+	put_options(nlh, VULTURE_A_OPTIONS, options);
+	return talk_count(v, nlh);
+}
+
+int vulture_stop_pid(struct vulture *v, uint32_t pid)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_STOP, 0);
+
+	mnl_attr_put_u32(nlh, VULTURE_A_PID, pid);
+	return talk_count(v, nlh);
+}
+
+int vulture_start_cgroup(struct vulture *v, uint64_t cgroup,
+			 const struct vulture_options *options)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_START, 0);
+
+	mnl_attr_put_u64(nlh, VULTURE_A_CGROUP, cgroup);
+	put_options(nlh, VULTURE_A_OPTIONS, options);
+	return talk_count(v, nlh);
+}
+
+int vulture_stop_cgroup(struct vulture *v, uint64_t cgroup)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_STOP, 0);
+
+	mnl_attr_put_u64(nlh, VULTURE_A_CGROUP, cgroup);
+	return talk_count(v, nlh);
+}
+
+int vulture_get_id(struct vulture *v, uint64_t id, struct vulture_flow *flow)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_GET, 0);
+
+	mnl_attr_put_u64(nlh, VULTURE_A_ID, id);
+	return talk_flow(v, nlh, flow);
+}
+
+int vulture_stop_id(struct vulture *v, uint64_t id)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_STOP, 0);
+
+	mnl_attr_put_u64(nlh, VULTURE_A_ID, id);
+	return nothing_or_error(talk_count(v, nlh));
+}
+
+int vulture_list(struct vulture *v, int (*each)(const struct vulture_flow *flow, void *arg),
+		 void *arg)
+{
+	struct sink sink = { .message = on_flow, .each_flow = each, .arg = arg };
+
+	if (talk(v, command(v, VULTURE_CMD_GET, NLM_F_DUMP), &sink) < 0)
+		return -1;
+	return sink.ended;
+}
+
+/* Rules and defaults */
+
+int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_RULE_ADD, 0);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, VULTURE_A_RULE);
+	struct sink sink = { .message = on_rule, .result = rule };
+
+	if (rule->cgroup)
+		mnl_attr_put_u64(nlh, VULTURE_R_CGROUP, rule->cgroup);
+	if (rule->local_port)
+		mnl_attr_put_u16(nlh, VULTURE_R_LOCAL_PORT, rule->local_port);
+	if (rule->remote_port)
+		mnl_attr_put_u16(nlh, VULTURE_R_REMOTE_PORT, rule->remote_port);
+	if (rule->family) {
+		mnl_attr_put(nlh, VULTURE_R_REMOTE_PREFIX, rule->family == AF_INET ? 4 : 16,
+			     rule->prefix);
+		mnl_attr_put_u8(nlh, VULTURE_R_REMOTE_PREFIX_LEN, rule->prefix_len);
+	}
+	put_options(nlh, VULTURE_R_OPTIONS, &rule->options);
+	mnl_attr_nest_end(nlh, nest);
+	return talk(v, nlh, &sink);
+}
+
+int vulture_rule_del(struct vulture *v, uint32_t id)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_RULE_DEL, 0);
+	struct nlattr *nest = mnl_attr_nest_start(nlh, VULTURE_A_RULE);
+
+	mnl_attr_put_u32(nlh, VULTURE_R_ID, id);
+	mnl_attr_nest_end(nlh, nest);
+	return talk(v, nlh, NULL);
+}
+
+int vulture_rule_list(struct vulture *v, int (*each)(const struct vulture_rule *rule, void *arg),
+		      void *arg)
+{
+	struct sink sink = { .message = on_rule, .each_rule = each, .arg = arg };
+
+	if (talk(v, command(v, VULTURE_CMD_RULE_GET, NLM_F_DUMP), &sink) < 0)
+		return -1;
+	return sink.ended;
+}
+
+int vulture_get_defaults(struct vulture *v, struct vulture_defaults *defaults)
+{
+	struct sink sink = { .message = on_defaults, .result = defaults };
+
+	return talk(v, command(v, VULTURE_CMD_GET_DEFAULTS, 0), &sink);
+}
+
+int vulture_set_defaults(struct vulture *v, const struct vulture_options *options,
+			 const uint32_t *max_flows)
+{
+	struct nlmsghdr *nlh = command(v, VULTURE_CMD_SET, 0);
+
+	put_options(nlh, VULTURE_A_OPTIONS, options);
+	if (max_flows)
+		mnl_attr_put_u32(nlh, VULTURE_A_MAX_FLOWS, *max_flows);
+	return talk(v, nlh, NULL);
+}
+
+/* Events */
+
+int vulture_listen(struct vulture *v)
+{
+	if (mnl_socket_setsockopt(v->nl, NETLINK_ADD_MEMBERSHIP, &v->events,
+				  sizeof(v->events)) < 0)
+		return fail(v, errno, "cannot listen to events: %s", strerror(errno));
+	return mnl_socket_get_fd(v->nl);
+}
+
+/* The next message: of those read before, or from the kernel. */
+static const struct nlmsghdr *next_event(struct vulture *v)
+{
+	const struct nlmsghdr *nlh;
+	int left;
+
+	while (!v->event || !mnl_nlmsg_ok(v->event, (int)v->event_len)) {
+		ssize_t got = mnl_socket_recvfrom(v->nl, v->buffer, sizeof(v->buffer));
+
+		if (got < 0)
+			return NULL;
+		v->event = (const struct nlmsghdr *)v->buffer;
+		v->event_len = got;
+	}
+	nlh = v->event;
+	left = (int)v->event_len;
+	v->event = mnl_nlmsg_next(nlh, &left);
+	v->event_len = left;
+	return nlh;
+}
+
+int vulture_event(struct vulture *v, struct vulture_flow *flow, uint32_t *reason)
+{
+	for (;;) {
+		const struct nlattr *attrs[VULTURE_A_MAX + 1];
+		const struct nlmsghdr *nlh = next_event(v);
+		const struct genlmsghdr *genl;
+
+		if (!nlh)
+			return fail(v, errno, "cannot read an event: %s", strerror(errno));
+		if (nlh->nlmsg_type != v->family)
+			continue;
+		genl = mnl_nlmsg_get_payload(nlh);
+		if (genl->cmd != VULTURE_CMD_EVENT_START && genl->cmd != VULTURE_CMD_EVENT_END)
+			continue;
+		parse_message(nlh, attrs, VULTURE_A_MAX);
+		read_flow(attrs[VULTURE_A_FLOW], flow);
+		*reason = get_u32(attrs[VULTURE_A_REASON]);
+		return genl->cmd == VULTURE_CMD_EVENT_START ? 1 : 2;
+	}
+}

@@ -1,0 +1,1058 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vulturectl: background downloads from the command line.
+ *
+ * Exit status: 0 done, 1 refused or failed (a line on standard error says
+ * why), 2 the command line is wrong; run: that of the command, or 126 and 127
+ * as a shell has them.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../libvulture/vulture.h"
+
+/* Fields of the table on a terminal of 80 columns. */
+#define ADDRESS_CHARS	(INET6_ADDRSTRLEN + 8)
+
+static const char usage_text[] =
+	"usage: vulturectl [--json] COMMAND ...\n"
+	"\n"
+	"  start TARGET [-o NAME=VALUE]...   connections go to the background\n"
+	"  stop TARGET                       they get their window back, at once\n"
+	"  show TARGET                       all about one connection\n"
+	"  show                              defaults, limits, version\n"
+	"  list                              connections under control, a line each\n"
+	"  monitor [-n SECONDS]              the same, live, with rates\n"
+	"  monitor --events                  a line for each start and end\n"
+	"  run [-u USER] [-o NAME=VALUE]... -- COMMAND...\n"
+	"                                    all its TCP connections, and its children's\n"
+	"  rule add MATCH... [-o NAME=VALUE]...   new connections that match\n"
+	"  rule del ID\n"
+	"  rule list\n"
+	"  set [-m MAX] [-o NAME=VALUE]...   defaults of this network namespace\n"
+	"\n"
+	"  TARGET: LOCAL REMOTE   addresses with ports, 10.0.0.1:80 or [fd00::1]:80\n"
+	"          --pid PID      all TCP sockets of a process (start, stop)\n"
+	"          --cgroup DIR   all of a v2 cgroup, and those below (start, stop)\n"
+	"          --id ID        as list shows it (stop, show)\n"
+	"  MATCH:  --cgroup DIR  --local-port N  --remote-port N  --remote PREFIX[/BITS]\n"
+	"\n"
+	"vulturectl --help-options lists the names for -o. vulturectl(8) tells more.\n";
+
+static bool json;	/* --json: machine-readable output */
+static struct vulture *v;
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void wrong(const char *format, ...)
+{
+	va_list args;
+
+	fputs("vulturectl: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("\n\n", stderr);
+	fputs(usage_text, stderr);
+	exit(2);
+}
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void refused(const char *format, ...)
+{
+	va_list args;
+
+	fputs("vulturectl: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+/* Reading arguments */
+
+static uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || *end || end == text || *text == '-' || value < min || value > max)
+		wrong("%s '%s' is not a number within %" PRIu64 " to %" PRIu64, what, text,
+		      min, max);
+	return value;
+}
+
+static void read_option(struct vulture_options *options, char *text)
+{
+	char *equals = strchr(text, '=');
+	uint32_t value;
+
+	if (!equals)
+		wrong("option '%s' has no value: -o NAME=VALUE", text);
+	*equals = '\0';
+	value = (uint32_t)read_number(equals + 1, text, 0, UINT32_MAX);
+	if (vulture_option(options, text, value))
+		wrong("there is no option '%s'; vulturectl --help-options lists them", text);
+}
+
+/* "10.0.0.1:80", "[fd00::1]:80" */
+static void read_endpoint(const char *text, struct sockaddr_in6 *to)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+	char host[ADDRESS_CHARS];
+	const char *colon = strrchr(text, ':');
+	const char *from = text;
+	size_t length;
+	uint16_t port;
+
+	if (!colon || (size_t)(colon - text) >= sizeof(host))
+		wrong("'%s' is no address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
+	port = (uint16_t)read_number(colon + 1, "port", 1, 65535);
+	length = colon - text;
+	if (length >= 2 && *text == '[' && text[length - 1] == ']') {
+		from++;
+		length -= 2;
+	}
+	memcpy(host, from, length);
+	host[length] = '\0';
+	memset(to, 0, sizeof(*to));
+	if (from == text && inet_pton(AF_INET, host, &in->sin_addr) == 1) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+	} else if (from != text && inet_pton(AF_INET6, host, &to->sin6_addr) == 1) {
+		to->sin6_family = AF_INET6;
+		to->sin6_port = htons(port);
+	} else {
+		wrong("'%s' is no address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
+	}
+}
+
+static uint64_t read_cgroup(const char *dir)
+{
+	struct stat st;
+
+	if (stat(dir, &st))
+		refused("%s: %s", dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		refused("%s: not the directory of a cgroup", dir);
+	return st.st_ino;
+}
+
+static void read_prefix(char *text, struct vulture_rule *rule)
+{
+	char *slash = strchr(text, '/');
+	unsigned int bits;
+
+	if (slash)
+		*slash = '\0';
+	if (inet_pton(AF_INET, text, rule->prefix) == 1)
+		rule->family = AF_INET;
+	else if (inet_pton(AF_INET6, text, rule->prefix) == 1)
+		rule->family = AF_INET6;
+	else
+		wrong("'%s' is no IPv4 or IPv6 address", text);
+	bits = rule->family == AF_INET ? 32 : 128;
+	rule->prefix_len = slash ? (uint8_t)read_number(slash + 1, "prefix length", 0, bits) :
+				   (uint8_t)bits;
+}
+
+/* What start, stop and show act on, with options. */
+struct target {
+	enum { BY_NOTHING, BY_ADDRESS, BY_PID, BY_CGROUP, BY_ID } by;
+	struct vulture_address address;
+	uint64_t number;
+	struct vulture_options options;
+};
+
+static void set_target(struct target *t, int by)
+{
+	if (t->by)
+		wrong("one target at a time: LOCAL REMOTE, --pid, --cgroup or --id");
+	t->by = by;
+}
+
+static void read_target(int argc, char **argv, struct target *t, bool options)
+{
+	static const struct option longs[] = {
+		{ "pid", required_argument, NULL, 'p' },
+		{ "cgroup", required_argument, NULL, 'c' },
+		{ "id", required_argument, NULL, 'i' },
+		{ "option", required_argument, NULL, 'o' },
+		{}
+	};
+	int c;
+
+	memset(t, 0, sizeof(*t));
+	while ((c = getopt_long(argc, argv, options ? "p:c:i:o:" : "p:c:i:", longs, NULL)) != -1) {
+		switch (c) {
+		case 'p':
+			set_target(t, BY_PID);
+			t->number = read_number(optarg, "pid", 1, INT32_MAX);
+			break;
+		case 'c':
+			set_target(t, BY_CGROUP);
+			t->number = read_cgroup(optarg);
+			break;
+		case 'i':
+			set_target(t, BY_ID);
+			t->number = read_number(optarg, "id", 1, UINT64_MAX);
+			break;
+		case 'o':
+			read_option(&t->options, optarg);
+			break;
+		default:
+			wrong("%s: see above", argv[0]);
+		}
+	}
+	if (optind == argc)
+		return;
+	if (argc - optind != 2)
+		wrong("%s takes LOCAL and REMOTE, or --pid, --cgroup, --id", argv[0]);
+	set_target(t, BY_ADDRESS);
+	read_endpoint(argv[optind], &t->address.local.in6);
+	read_endpoint(argv[optind + 1], &t->address.remote.in6);
+	if (t->address.local.sa.sa_family != t->address.remote.sa.sa_family)
+		wrong("%s and %s are of different families", argv[optind], argv[optind + 1]);
+}
+
+/* Writing */
+
+static const char *endpoint(const struct sockaddr *sa, char text[ADDRESS_CHARS])
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (sa->sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		snprintf(text, ADDRESS_CHARS, "[%s]:%u", host, ntohs(in6->sin6_port));
+	} else {
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(text, ADDRESS_CHARS, "%s:%u", host, ntohs(in->sin_port));
+	}
+	return text;
+}
+
+static void json_options(const struct vulture_options *options)
+{
+	const char *comma = "";
+	unsigned int i;
+
+	printf("\"options\":{");
+	for (i = 1; i <= VULTURE_OPTIONS; i++) {
+		if (!(options->set & (1U << i)))
+			continue;
+		printf("%s\"%s\":%u", comma, vulture_option_name(i), options->value[i]);
+		comma = ",";
+	}
+	printf("}");
+}
+
+/* The fields of a connection, once, for text and JSON alike. */
+struct field {
+	const char *name, *text;	/* text: a name, else value */
+	int64_t value;
+};
+
+static unsigned int flow_fields(const struct vulture_flow *f, struct field *to)
+{
+	const struct field fields[] = {
+		{ "rule", NULL, f->rule },
+		{ "phase", vulture_phase_name(f->phase), 0 },
+		{ "mode", vulture_mode_name(f->mode), 0 },
+		{ "policy", vulture_policy_name(f->policy), 0 },
+		{ "rwnd_bytes", NULL, f->rwnd_bytes },
+		{ "thresh_bytes", NULL, f->thresh_bytes },
+		{ "advertised_bytes", NULL, f->advertised_bytes },
+		{ "own_bytes", NULL, f->own_bytes },
+		{ "cwnd_bytes", NULL, f->cwnd_bytes },
+		{ "rtt_us", NULL, f->rtt_us },
+		{ "min_rtt_us", NULL, f->min_rtt_us },
+		{ "mss_bytes", NULL, f->mss_bytes },
+		{ "peer_tick_us", NULL, f->peer_tick_us },
+		{ "last_pivs", NULL, f->last_pivs },
+		{ "last_positive", NULL, f->last_positive },
+		{ "last_sum_us", NULL, f->last_sum_us },
+		{ "age_us", NULL, f->age_us },
+		{ "piv_negative", NULL, f->piv_negative },
+		{ "piv_zero", NULL, f->piv_zero },
+		{ "piv_positive", NULL, f->piv_positive },
+		{ "piv_low", NULL, f->piv_low },
+		{ "piv_middle", NULL, f->piv_middle },
+		{ "piv_high", NULL, f->piv_high },
+		{ "rounds", NULL, f->rounds },
+		{ "fixes", NULL, f->fixes },
+		{ "increases", NULL, f->increases },
+		{ "doublings", NULL, f->doublings },
+		{ "halvings", NULL, f->halvings },
+		{ "losses", NULL, f->losses },
+		{ "conservative_us", NULL, f->conservative_us },
+		{ "aggressive_us", NULL, f->aggressive_us },
+		{ "segments", NULL, f->segments },
+		{ "bytes", NULL, f->bytes },
+		{ "acks", NULL, f->acks },
+		{ "rewritten", NULL, f->rewritten },
+		{ "updates", NULL, f->updates },
+	};
+
+	memcpy(to, fields, sizeof(fields));
+	return sizeof(fields) / sizeof(fields[0]);
+}
+
+static void json_flow(const struct vulture_flow *flow)
+{
+	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
+	struct field fields[64];
+	unsigned int i, n = flow_fields(flow, fields);
+
+	printf("{\"id\":%" PRIu64 ",\"local\":\"%s\",\"remote\":\"%s\"", flow->id,
+	       endpoint(&flow->address.local.sa, local),
+	       endpoint(&flow->address.remote.sa, remote));
+	for (i = 0; i < n; i++) {
+		if (fields[i].text)
+			printf(",\"%s\":\"%s\"", fields[i].name, fields[i].text);
+		else
+			printf(",\"%s\":%" PRId64, fields[i].name, fields[i].value);
+	}
+	putchar(',');
+	json_options(&flow->options);
+	putchar('}');
+}
+
+static void text_flow(const struct vulture_flow *flow)
+{
+	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
+	struct field fields[64];
+	unsigned int i, n = flow_fields(flow, fields);
+
+	printf("id %" PRIu64 "  %s <- %s\n", flow->id, endpoint(&flow->address.local.sa, local),
+	       endpoint(&flow->address.remote.sa, remote));
+	for (i = 0; i < n; i++) {
+		if (fields[i].text)
+			printf("  %-18s %s\n", fields[i].name, fields[i].text);
+		else
+			printf("  %-18s %" PRId64 "\n", fields[i].name, fields[i].value);
+	}
+	for (i = 1; i <= VULTURE_OPTIONS; i++)
+		printf("  %-18s %u\n", vulture_option_name(i), flow->options.value[i]);
+}
+
+static void list_header(const char *last)
+{
+	printf("%-6s %-23s %-23s %-8s %-12s %-8s %8s %8s %8s\n", "ID", "LOCAL", "REMOTE",
+	       "PHASE", "MODE", "POLICY", "RWND-kB", "RTT-ms", last);
+}
+
+static void list_line(const struct vulture_flow *flow, double last)
+{
+	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
+
+	printf("%-6" PRIu64 " %-23s %-23s %-8s %-12s %-8s %8.1f %8.1f %8.2f\n", flow->id,
+	       endpoint(&flow->address.local.sa, local),
+	       endpoint(&flow->address.remote.sa, remote), vulture_phase_name(flow->phase),
+	       vulture_mode_name(flow->mode), vulture_policy_name(flow->policy),
+	       flow->rwnd_bytes / 1e3, flow->rtt_us / 1e3, last);
+}
+
+static void say_count(const char *verb, int count)
+{
+	if (json)
+		printf("{\"%s\":%d}\n", verb, count);
+	else
+		printf("%s %d connection%s\n", verb, count, count == 1 ? "" : "s");
+}
+
+static void check(int result)
+{
+	if (result < 0)
+		refused("%s", vulture_error(v));
+}
+
+/* Commands */
+
+static int do_start(int argc, char **argv)
+{
+	struct target t;
+	int count = 1;
+
+	read_target(argc, argv, &t, true);
+	switch (t.by) {
+	case BY_ADDRESS:
+		check(vulture_start_address(v, &t.address, &t.options));
+		break;
+	case BY_PID:
+		count = vulture_start_pid(v, (uint32_t)t.number, &t.options);
+		break;
+	case BY_CGROUP:
+		count = vulture_start_cgroup(v, t.number, &t.options);
+		break;
+	default:
+		wrong("start needs LOCAL REMOTE, --pid or --cgroup");
+	}
+	check(count);
+	say_count("started", count);
+	return 0;
+}
+
+static int do_stop(int argc, char **argv)
+{
+	struct target t;
+	int count = 1;
+
+	read_target(argc, argv, &t, false);
+	switch (t.by) {
+	case BY_ADDRESS:
+		check(vulture_stop_address(v, &t.address));
+		break;
+	case BY_PID:
+		count = vulture_stop_pid(v, (uint32_t)t.number);
+		break;
+	case BY_CGROUP:
+		count = vulture_stop_cgroup(v, t.number);
+		break;
+	case BY_ID:
+		check(vulture_stop_id(v, t.number));
+		break;
+	default:
+		wrong("stop needs LOCAL REMOTE, --pid, --cgroup or --id");
+	}
+	check(count);
+	say_count("stopped", count);
+	return 0;
+}
+
+static int show_defaults(void)
+{
+	struct vulture_defaults d;
+	unsigned int i;
+
+	check(vulture_get_defaults(v, &d));
+	if (json) {
+		printf("{\"version\":\"%s\",\"flows\":%u,\"max_flows\":%u,\"flow_bytes\":%u,",
+		       d.version, d.flows, d.max_flows, d.flow_bytes);
+		json_options(&d.options);
+		printf("}\n");
+		return 0;
+	}
+	printf("%-18s %s\n%-18s %u\n%-18s %u\n%-18s %u\n", "version", d.version, "flows",
+	       d.flows, "max-flows", d.max_flows, "flow-bytes", d.flow_bytes);
+	for (i = 1; i <= VULTURE_OPTIONS; i++)
+		printf("%-18s %u\n", vulture_option_name(i), d.options.value[i]);
+	return 0;
+}
+
+static int do_show(int argc, char **argv)
+{
+	struct vulture_flow flow;
+	struct target t;
+
+	read_target(argc, argv, &t, false);
+	if (t.by == BY_NOTHING)
+		return show_defaults();
+	if (t.by == BY_ADDRESS)
+		check(vulture_get_address(v, &t.address, &flow));
+	else if (t.by == BY_ID)
+		check(vulture_get_id(v, t.number, &flow));
+	else
+		wrong("show takes LOCAL REMOTE or --id");
+	if (json) {
+		json_flow(&flow);
+		putchar('\n');
+	} else {
+		text_flow(&flow);
+	}
+	return 0;
+}
+
+static int list_one(const struct vulture_flow *flow, void *arg)
+{
+	unsigned int *n = arg;
+
+	if (json) {
+		printf("%s\n", *n ? "," : "");
+		json_flow(flow);
+	} else {
+		list_line(flow, flow->bytes / 1e6);
+	}
+	(*n)++;
+	return 0;
+}
+
+static void no_arguments(int argc, char **argv)
+{
+	if (argc > 1)
+		wrong("%s takes no argument '%s'", argv[0], argv[1]);
+}
+
+static int do_list(int argc, char **argv)
+{
+	unsigned int n = 0;
+
+	no_arguments(argc, argv);
+	if (json)
+		putchar('[');
+	else
+		list_header("MB");
+	check(vulture_list(v, list_one, &n));
+	if (json)
+		printf("\n]\n");
+	return 0;
+}
+
+/* monitor: rates are differences of two lists */
+
+struct seen {
+	uint64_t id, bytes, age_us;
+};
+
+struct monitor {
+	struct seen *old, *new;
+	size_t n_old, n_new, room;
+};
+
+static int monitor_one(const struct vulture_flow *flow, void *arg)
+{
+	struct monitor *m = arg;
+	double mbit_s = 0;
+	size_t i;
+
+	/* Lists come in the same order mostly: look from where we stand. */
+	for (i = 0; i < m->n_old; i++) {
+		const struct seen *s = &m->old[(i + m->n_new) % m->n_old];
+
+		if (s->id != flow->id)
+			continue;
+		if (flow->age_us > s->age_us)
+			mbit_s = 8.0 * (double)(flow->bytes - s->bytes) /
+				 (double)(flow->age_us - s->age_us);
+		break;
+	}
+	if (m->n_new == m->room) {
+		m->room = m->room ? 2 * m->room : 64;
+		m->new = realloc(m->new, m->room * sizeof(*m->new));
+		if (!m->new)
+			refused("out of memory");
+	}
+	m->new[m->n_new++] = (struct seen){ flow->id, flow->bytes, flow->age_us };
+	if (json) {
+		printf("%s{\"mbit_s\":%.3f,\"flow\":", m->n_new > 1 ? "," : "", mbit_s);
+		json_flow(flow);
+		putchar('}');
+	} else {
+		list_line(flow, mbit_s);
+	}
+	return 0;
+}
+
+static int monitor_table(unsigned int seconds)
+{
+	struct monitor m = {};
+
+	for (;;) {
+		if (json)
+			putchar('[');
+		else
+			printf("%s", isatty(STDOUT_FILENO) ? "\033[H\033[J" : "");
+		if (!json)
+			list_header("Mbit/s");
+		m.n_new = 0;
+		check(vulture_list(v, monitor_one, &m));
+		if (json)
+			printf("]\n");
+		else if (!isatty(STDOUT_FILENO))
+			putchar('\n');
+		if (fflush(stdout))
+			return 1;
+		free(m.old);
+		m.old = m.new;
+		m.n_old = m.n_new;
+		m.new = NULL;
+		m.room = 0;
+		sleep(seconds);
+	}
+}
+
+static int monitor_events(void)
+{
+	check(vulture_listen(v));
+	for (;;) {
+		char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
+		struct vulture_flow flow;
+		uint32_t reason;
+		int event = vulture_event(v, &flow, &reason);
+
+		if (event < 0 && errno == ENOBUFS) {
+			fputs("vulturectl: events were lost\n", stderr);
+			continue;
+		}
+		check(event);
+		if (json) {
+			printf("{\"event\":\"%s\"", event == 1 ? "start" : "end");
+			if (event == 2)
+				printf(",\"reason\":\"%s\"", vulture_reason_name(reason));
+			printf(",\"flow\":");
+			json_flow(&flow);
+			printf("}\n");
+		} else {
+			printf("%s %" PRIu64 " %s <- %s", event == 1 ? "start" : "end  ", flow.id,
+			       endpoint(&flow.address.local.sa, local),
+			       endpoint(&flow.address.remote.sa, remote));
+			if (event == 2)
+				printf(" %s after %.1f s, %.3f MB", vulture_reason_name(reason),
+				       flow.age_us / 1e6, flow.bytes / 1e6);
+			putchar('\n');
+		}
+		if (fflush(stdout))
+			return 1;
+	}
+}
+
+static int do_monitor(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "events", no_argument, NULL, 'e' },
+		{ "interval", required_argument, NULL, 'n' },
+		{}
+	};
+	unsigned int seconds = 1;
+	bool events = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "en:", longs, NULL)) != -1) {
+		if (c == 'e')
+			events = true;
+		else if (c == 'n')
+			seconds = (unsigned int)read_number(optarg, "interval", 1, 86400);
+		else
+			wrong("monitor: see above");
+	}
+	if (optind != argc)
+		wrong("monitor takes no argument '%s'", argv[optind]);
+	return events ? monitor_events() : monitor_table(seconds);
+}
+
+/* Rules */
+
+static void text_rule(const struct vulture_rule *rule)
+{
+	char prefix[INET6_ADDRSTRLEN];
+
+	printf("%-4u", rule->id);
+	if (rule->cgroup)
+		printf(" cgroup %" PRIu64, rule->cgroup);
+	if (rule->local_port)
+		printf(" local-port %u", rule->local_port);
+	if (rule->remote_port)
+		printf(" remote-port %u", rule->remote_port);
+	if (rule->family)
+		printf(" remote %s/%u",
+		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
+		       rule->prefix_len);
+	printf(" started %" PRIu64 "\n", rule->started);
+}
+
+static void json_rule(const struct vulture_rule *rule)
+{
+	char prefix[INET6_ADDRSTRLEN];
+
+	printf("{\"id\":%u,", rule->id);
+	if (rule->cgroup)
+		printf("\"cgroup\":%" PRIu64 ",", rule->cgroup);
+	if (rule->local_port)
+		printf("\"local_port\":%u,", rule->local_port);
+	if (rule->remote_port)
+		printf("\"remote_port\":%u,", rule->remote_port);
+	if (rule->family)
+		printf("\"remote\":\"%s/%u\",",
+		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
+		       rule->prefix_len);
+	printf("\"started\":%" PRIu64 ",", rule->started);
+	json_options(&rule->options);
+	putchar('}');
+}
+
+static int list_rule(const struct vulture_rule *rule, void *arg)
+{
+	unsigned int *n = arg;
+
+	if (json) {
+		printf("%s\n", *n ? "," : "");
+		json_rule(rule);
+	} else {
+		text_rule(rule);
+	}
+	(*n)++;
+	return 0;
+}
+
+static int rule_add(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "cgroup", required_argument, NULL, 'c' },
+		{ "local-port", required_argument, NULL, 'l' },
+		{ "remote-port", required_argument, NULL, 'r' },
+		{ "remote", required_argument, NULL, 'a' },
+		{ "option", required_argument, NULL, 'o' },
+		{}
+	};
+	struct vulture_rule rule = {};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:l:r:a:o:", longs, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			rule.cgroup = read_cgroup(optarg);
+			break;
+		case 'l':
+			rule.local_port = (uint16_t)read_number(optarg, "port", 1, 65535);
+			break;
+		case 'r':
+			rule.remote_port = (uint16_t)read_number(optarg, "port", 1, 65535);
+			break;
+		case 'a':
+			read_prefix(optarg, &rule);
+			break;
+		case 'o':
+			read_option(&rule.options, optarg);
+			break;
+		default:
+			wrong("rule add: see above");
+		}
+	}
+	if (optind != argc)
+		wrong("rule add takes no argument '%s'", argv[optind]);
+	if (!rule.cgroup && !rule.local_port && !rule.remote_port && !rule.family)
+		wrong("rule add needs at least one of --cgroup, --local-port, --remote-port, --remote");
+	check(vulture_rule_add(v, &rule));
+	if (json) {
+		json_rule(&rule);
+		putchar('\n');
+	} else {
+		printf("rule %u\n", rule.id);
+	}
+	return 0;
+}
+
+static int do_rule(int argc, char **argv)
+{
+	unsigned int n = 0;
+
+	if (argc < 2)
+		wrong("rule needs add, del or list");
+	if (!strcmp(argv[1], "add"))
+		return rule_add(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "del")) {
+		if (argc != 3)
+			wrong("rule del takes one ID");
+		check(vulture_rule_del(v, (uint32_t)read_number(argv[2], "id", 1, UINT32_MAX)));
+		return 0;
+	}
+	if (strcmp(argv[1], "list") || argc != 2)
+		wrong("rule takes add, del or list, not '%s'", argv[argc - 1]);
+	if (json)
+		putchar('[');
+	check(vulture_rule_list(v, list_rule, &n));
+	if (json)
+		printf("\n]\n");
+	return 0;
+}
+
+static int do_set(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "max-flows", required_argument, NULL, 'm' },
+		{ "option", required_argument, NULL, 'o' },
+		{}
+	};
+	struct vulture_options options = {};
+	uint32_t max_flows = 0;
+	bool has_max = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "m:o:", longs, NULL)) != -1) {
+		if (c == 'm') {
+			max_flows = (uint32_t)read_number(optarg, "max-flows", 0, UINT32_MAX);
+			has_max = true;
+		} else if (c == 'o') {
+			read_option(&options, optarg);
+		} else {
+			wrong("set: see above");
+		}
+	}
+	if (optind != argc)
+		wrong("set takes no argument '%s'", argv[optind]);
+	if (!has_max && !options.set)
+		wrong("set needs -m or -o");
+	check(vulture_set_defaults(v, &options, has_max ? &max_flows : NULL));
+	return 0;
+}
+
+/* run: a cgroup of its own, a rule for it, the command inside */
+
+/* Where the v2 hierarchy is; "" if nowhere. */
+static void find_cgroup_root(char *path, size_t room)
+{
+	char line[1024], type[64], dir[512];
+	FILE *mounts = fopen("/proc/self/mounts", "re");
+
+	*path = '\0';
+	if (!mounts)
+		return;
+	while (fgets(line, sizeof(line), mounts)) {
+		if (sscanf(line, "%*s %511s %63s", dir, type) == 2 && !strcmp(type, "cgroup2")) {
+			snprintf(path, room, "%s", dir);
+			break;
+		}
+	}
+	fclose(mounts);
+}
+
+/* The caller's own cgroup below the root: "/" or "/user.slice/...". */
+static void find_own_cgroup(char *path, size_t room)
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[1024];
+
+	snprintf(path, room, "/");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "0::", 3))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(path, room, "%s", line + 3);
+	}
+	fclose(file);
+}
+
+static void make_cgroup(char *dir, size_t room)
+{
+	char root[512], own[1024];
+	int length;
+
+	find_cgroup_root(root, sizeof(root));
+	if (!*root)
+		refused("run: no cgroup v2 hierarchy is mounted (mount -t cgroup2 none /sys/fs/cgroup)");
+	find_own_cgroup(own, sizeof(own));
+	length = snprintf(dir, room, "%s%s%svulture-%d", root, own,
+			  own[strlen(own) - 1] == '/' ? "" : "/", (int)getpid());
+	if (length < 0 || (size_t)length >= room)
+		refused("run: the path of the cgroup is too long");
+	if (mkdir(dir, 0755))
+		refused("run: cannot make the cgroup %s: %s", dir, strerror(errno));
+}
+
+static int enter_cgroup(const char *dir)
+{
+	char path[2048];
+	int fd, ok;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ok = write(fd, "0", 1) == 1;
+	close(fd);
+	return ok ? 0 : -1;
+}
+
+/* Root only for what needs it; the command has the user's rights. */
+static int become(const struct passwd *user)
+{
+	if (!user)
+		return 0;
+	if (initgroups(user->pw_name, user->pw_gid) || setgid(user->pw_gid) ||
+	    setuid(user->pw_uid))
+		return -1;
+	setenv("HOME", user->pw_dir, 1);
+	setenv("USER", user->pw_name, 1);
+	setenv("LOGNAME", user->pw_name, 1);
+	return 0;
+}
+
+__attribute__((noreturn))
+static void run_child(const char *dir, const struct passwd *user, char **command)
+{
+	if (enter_cgroup(dir)) {
+		fprintf(stderr, "vulturectl: run: cannot enter %s: %s\n", dir, strerror(errno));
+		_exit(126);
+	}
+	if (become(user)) {
+		fprintf(stderr, "vulturectl: run: cannot become %s: %s\n", user->pw_name,
+			strerror(errno));
+		_exit(126);
+	}
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	execvp(command[0], command);
+	fprintf(stderr, "vulturectl: run: %s: %s\n", command[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static pid_t run_pid;	/* of the command, for the signal handler */
+
+static void pass_on(int sig)
+{
+	if (run_pid > 0)
+		kill(run_pid, sig);
+}
+
+static int run_wait(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 126;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Children that outlive the command keep their cgroup, and so the rule. */
+static void run_clean(const char *dir, uint32_t rule)
+{
+	if (rmdir(dir)) {
+		if (errno == EBUSY)
+			fprintf(stderr, "vulturectl: run: processes remain in %s: rule %u stays\n",
+				dir, rule);
+		return;
+	}
+	vulture_rule_del(v, rule);
+}
+
+static int do_run(int argc, char **argv)
+{
+	const struct passwd *user = NULL;
+	struct vulture_rule rule = {};
+	char dir[1792];
+	int c, status;
+
+	while ((c = getopt(argc, argv, "+u:o:")) != -1) {
+		if (c == 'u') {
+			user = getpwnam(optarg);
+			if (!user)
+				wrong("run: there is no user '%s'", optarg);
+		} else if (c == 'o') {
+			read_option(&rule.options, optarg);
+		} else {
+			wrong("run: see above");
+		}
+	}
+	if (optind == argc)
+		wrong("run needs a command");
+	make_cgroup(dir, sizeof(dir));
+	rule.cgroup = read_cgroup(dir);
+	if (vulture_rule_add(v, &rule) < 0) {
+		rmdir(dir);
+		refused("%s", vulture_error(v));
+	}
+	/* The terminal signals the command itself; others are passed on. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	run_pid = fork();
+	if (run_pid == 0)
+		run_child(dir, user, argv + optind);
+	if (run_pid < 0) {
+		run_clean(dir, rule.id);
+		refused("run: cannot fork: %s", strerror(errno));
+	}
+	signal(SIGTERM, pass_on);
+	signal(SIGHUP, pass_on);
+	status = run_wait(run_pid);
+	run_clean(dir, rule.id);
+	return status;
+}
+
+static const struct command {
+	const char *name;
+	int (*function)(int argc, char **argv);
+} commands[] = {
+	{ "start", do_start }, { "stop", do_stop }, { "show", do_show },
+	{ "list", do_list }, { "monitor", do_monitor }, { "run", do_run },
+	{ "rule", do_rule }, { "set", do_set },
+};
+
+static const struct command *find_command(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	wrong("there is no command '%s'", name);
+}
+
+static int help_options(void)
+{
+	unsigned int i;
+
+	for (i = 1; i <= VULTURE_OPTIONS; i++)
+		puts(vulture_option_name(i));
+	return 0;
+}
+
+/* Options before the command. Return: index of the command. */
+static int read_globals(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+		if (!strcmp(argv[i], "--json") || !strcmp(argv[i], "-j")) {
+			json = true;
+		} else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			fputs(usage_text, stdout);
+			exit(0);
+		} else if (!strcmp(argv[i], "--help-options")) {
+			exit(help_options());
+		} else if (!strcmp(argv[i], "--version")) {
+			puts("vulturectl " LBE_VERSION);
+			exit(0);
+		} else {
+			wrong("there is no option '%s'", argv[i]);
+		}
+	}
+	if (i == argc)
+		wrong("a command is needed");
+	return i;
+}
+
+int main(int argc, char **argv)
+{
+	int first = read_globals(argc, argv), i, end = argc, status;
+	const struct command *command = find_command(argv[first]);
+
+	/* --json may stand anywhere, except in the command of run. */
+	for (i = first + 1; i < end && strcmp(command->name, "run"); i++) {
+		if (strcmp(argv[i], "--json") && strcmp(argv[i], "-j"))
+			continue;
+		json = true;
+		memmove(&argv[i], &argv[i + 1], (end - i) * sizeof(*argv));
+		end--;
+		i--;
+	}
+	opterr = 1;
+	v = vulture_open();
+	if (!v)
+		refused("%s", vulture_error(NULL));
+	status = command->function(end - first, argv + first);
+	vulture_close(v);
+	if (fflush(stdout) || ferror(stdout))
+		return 1;
+	return status;
+}
