@@ -23,6 +23,7 @@ from .topology import Topology
 from .traffic import FlowGroup
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
+PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread")
 MODES = ("short", "default", "full")
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
@@ -109,9 +110,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens at ``at_s``: parameters that change, a command, a module's removal."""
+    """Something that happens at ``at_s`` (in ``case`` only): parameters that change, a command, a module's removal."""
 
     at_s: float
+    case: dict[str, typing.Any] = field(default_factory=dict)
     set: dict[str, typing.Any] = field(default_factory=dict)
     node: str = ""
     run: str = ""
@@ -130,7 +132,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture. time: series of one case; sweep: a metric over a [sweep]; bars: a metric per case."""
+    """A picture. time: series of one case; panels: goodput of several; sweep: a metric over a [sweep]; bars, spread: per case."""
 
     name: str
     kind: str = "time"
@@ -183,7 +185,8 @@ def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
         for option in options:
             if option is type(None):
                 continue
-            if dataclasses.is_dataclass(option) == isinstance(value, dict):
+            takes_table = dataclasses.is_dataclass(option) or typing.get_origin(option) is dict
+            if takes_table == isinstance(value, dict):
                 return _convert(option, value, where)
         raise ExperimentError(f"{where} = {value!r}: expected {' or '.join(map(_type_name, options))}")
     if origin is tuple:
@@ -297,6 +300,8 @@ class Experiment:
                 override(tables, key, value, f"{file}:vary.{dimension}.{variant}")
         for key, value in (sets or {}).items():
             override(tables, key, value, "--set")
+        tables["event"] = [table for table in tables.get("event", [])
+                           if not isinstance(table, dict) or matches(case, table.get("case", {}))]
         return _setting(tables, file)
 
 
@@ -406,6 +411,8 @@ def _check_references(experiment: Experiment) -> None:
             raise ExperimentError(f"{file}:{where}: no metric {name!r}; there are {', '.join(metrics) or 'none'}")
 
     check_case(experiment.head.reference, "experiment.reference")
+    for index, table in enumerate(experiment.tables.get("event", [])):
+        check_case(load_table(Event, table, f"{file}:event[{index}]").case, f"event[{index}].case")
     for index, rule in enumerate(experiment.exclude):
         check_case(rule, f"exclude[{index}]")
     for index, check in enumerate(experiment.checks):
@@ -423,8 +430,8 @@ def _check_references(experiment: Experiment) -> None:
         if bounded and not check.why:
             raise ExperimentError(f"{file}:{where}: a bound needs its reason in why")
     for index, plot in enumerate(experiment.plots):
-        if plot.kind not in ("time", "sweep", "bars", "spread"):
-            raise ExperimentError(f"{file}:plot[{index}].kind = {plot.kind!r}: allowed are time, sweep, bars, spread")
+        if plot.kind not in PLOT_KINDS:
+            raise ExperimentError(f"{file}:plot[{index}].kind = {plot.kind!r}: allowed are {', '.join(PLOT_KINDS)}")
         for name in plot.metric:
             check_metric(name, f"plot[{index}].metric")
         if plot.kind == "sweep" and plot.x not in experiment.sweeps:

@@ -108,6 +108,35 @@ def time_plot(result: Result, setting: Setting, title: str, folder: Path, name: 
     return paths
 
 
+def panels_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Path) -> list[Path]:
+    """Goodput over time, a panel for each case, one above the other."""
+    pyplot = _pyplot()
+    cases = [case for case in _cases(results) if matches(case, plot.case)]
+    figure, axes = pyplot.subplots(len(cases), 1, sharex=True, sharey=True, squeeze=False, figsize=(8, 0.8 + 1.8 * len(cases)))
+    for panel, case in zip(axes[:, 0], cases):
+        result = _first(results, case)
+        setting = experiment.setting(case, results.mode, results.sets)
+        flows = traffic.expand(setting.flows, result.seed)
+        run = Run(result.series, setting, flows)
+        step = max(RATE_STEP_S, setting.head.sample_ms / 1e3)
+        for index, group in enumerate(name for name, spec in setting.flows.items() if spec.count):
+            t, total = None, 0.0
+            for flow in run.ids(group):
+                t, mbit = rates(result.series, flow, step, setting.head.duration_s)
+                total = total + mbit
+            panel.plot(t, total, label=f"{group}: {setting.flows[group].cc}", **_style(index))
+        panel.set_title(case_name(case), fontsize=9)
+        panel.set_ylabel("Mbit/s")
+        panel.set_ylim(0, setting.topology.tcp_capacity_mbit() * 1.15)
+        panel.set_xlim(0, setting.head.duration_s)
+        panel.legend(loc="upper right", ncols=3, fontsize=8)
+    axes[-1, 0].set_xlabel("time [s]")
+    figure.suptitle(plot.title or experiment.head.title, x=0.01, ha="left", fontsize=10)
+    paths = _save(figure, folder, f"{experiment.name}-{plot.name}")
+    pyplot.close(figure)
+    return paths
+
+
 def sweep_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Path) -> list[Path]:
     """A metric over a sweep, a line for each combination of the other dimensions; the paper's points beside."""
     pyplot = _pyplot()
@@ -188,6 +217,8 @@ def draw(experiment: Experiment, results: ResultSet, folder: Path) -> list[Path]
             continue
         if plot.kind == "sweep":
             paths += sweep_plot(experiment, results, plot, folder)
+        elif plot.kind == "panels":
+            paths += panels_plot(experiment, results, plot, folder)
         elif plot.kind in ("bars", "spread"):
             paths += bars_plot(experiment, results, plot, folder, plot.kind == "spread")
         else:

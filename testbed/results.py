@@ -26,6 +26,8 @@ from .job import Job
 from .metrics import QUEUE, RECV, SEND, Run, Series
 
 FORMAT = 1
+#: the kernel's own modules carry no version
+IN_TREE = ("tcp_vegas", "tcp_bbr", "tcp_lp_intree")
 SERIES = {"send": SEND, "recv": RECV, "queue": QUEUE}
 
 
@@ -135,6 +137,8 @@ def collect(job: Job, out: Path) -> Record:
     for module in job.modules:
         if module not in modules:
             raise IncompleteRun(f"module {module} was not read back")
+        if module not in IN_TREE and not modules[module].get("version"):
+            raise IncompleteRun(f"module {module} has no version")
     series = Series(_rows(out, agents, "send"), _rows(out, agents, "recv"), _rows(out, agents, "queue"),
                     _events(out, agents))
     for what in ("recv", "queue"):

@@ -36,6 +36,7 @@ QUEUE_KINDS = ("pfifo", "bfifo", "red", "prio", "skbprio", "tc")
 NETEM_LIMIT_PKTS = 200000
 #: cap of the default random processing time at senders, microseconds
 PROCESSING_CAP_US = 1000.0
+IPV6_MTU_MIN = 1280            # RFC 8200; below, a network is IPv4 alone
 PRIO_BANDS_MAX = 16            # TCQ_PRIO_BANDS of the kernel
 LE_TOS = 0x04                  # DSCP 1 (RFC 8622) in the TOS byte
 
@@ -53,7 +54,7 @@ class Queue:
     packets: depth in packets of one MTU; bytes: depth in bytes as the qdisc counts them;
     bdp: depth as a multiple of rate times base round-trip time.
     low: (prio, skbprio) what is served last: "le" (DSCP LE) or "flows" (flows marked low).
-    shared_bytes, red_*: see Documentation/testbed.md.
+    red_*: thresholds (packets, or fraction of the depth), see Documentation/testbed.md.
     tc: (kind tc) the qdisc line, with {limit}, {limit_bytes}, {rate_bit} to be filled in.
     """
 
@@ -64,6 +65,8 @@ class Queue:
     low: str = "flows"
     red_min_packets: float | None = None
     red_max_packets: float | None = None
+    red_min_fraction: float | None = None
+    red_max_fraction: float | None = None
     red_probability: float = 0.1
     red_burst_packets: int | None = None
     red_flags: str = ""
@@ -263,6 +266,15 @@ def _low_filters(parent: str, low: str, low_ports: list[int], action: str) -> li
     return lines
 
 
+def _red_threshold(packets: float | None, fraction: float | None, depth: int, otherwise: float) -> float:
+    """A RED threshold in packets, given as such or as a fraction of the queue's depth."""
+    if packets is not None and fraction is not None:
+        raise TopologyError("queue: give a red threshold in packets or as a fraction, not both")
+    if packets is not None:
+        return packets
+    return fraction * depth if fraction is not None else otherwise
+
+
 def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: list[int]) -> list[str]:
     """tc lines of the queue under test below ``parent 1:1``, with {dev} left open."""
     packets, size = queue_depth(topology, queue, rate_mbit)
@@ -273,8 +285,8 @@ def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: 
         return [f"{head} bfifo limit {size}"]
     if queue.kind == "red":
         frame = topology.frame_bytes
-        low = queue.red_min_packets if queue.red_min_packets is not None else packets / 12
-        high = queue.red_max_packets if queue.red_max_packets is not None else 3 * low
+        low = _red_threshold(queue.red_min_packets, queue.red_min_fraction, packets, packets / 12)
+        high = _red_threshold(queue.red_max_packets, queue.red_max_fraction, packets, 3 * low)
         burst = queue.red_burst_packets or max(1, math.ceil((2 * low + high) / 3))
         flags = f" {queue.red_flags}" if queue.red_flags else ""
         return [f"{head} red limit {size} min {round(low * frame)} max {round(high * frame)} avpkt {frame}"
@@ -380,16 +392,18 @@ class _Builder:
                 lines.append(f"link set dev {dev} gso_max_segs 1")
             lines += [f"link set dev {dev} up",
                       f"addr add 10.0.{subnet}.{me}/24 dev {dev}",
-                      f"addr add fd00:{subnet}::{me}/64 dev {dev} nodad",
-                      f"neigh add 10.0.{subnet}.{peer} lladdr {_mac(subnet, peer)} dev {dev} nud permanent",
-                      f"neigh add fd00:{subnet}::{peer} lladdr {_mac(subnet, peer)} dev {dev} nud permanent"]
+                      f"neigh add 10.0.{subnet}.{peer} lladdr {_mac(subnet, peer)} dev {dev} nud permanent"]
+            if self.topology.mtu >= IPV6_MTU_MIN:
+                lines += [f"addr add fd00:{subnet}::{me}/64 dev {dev} nodad",
+                          f"neigh add fd00:{subnet}::{peer} lladdr {_mac(subnet, peer)} dev {dev} nud permanent"]
 
     def route(self, node: str, subnet: int | None, via_subnet: int, via_host: int, dev: str) -> None:
         """A static route for both families; subnet None is the default route."""
         four = "default" if subnet is None else f"10.0.{subnet}.0/24"
         six = "::/0" if subnet is None else f"fd00:{subnet}::/64"
-        self.nodes[node].ip += [f"route add {four} via 10.0.{via_subnet}.{via_host} dev {dev}",
-                                f"route add {six} via fd00:{via_subnet}::{via_host} dev {dev}"]
+        self.nodes[node].ip.append(f"route add {four} via 10.0.{via_subnet}.{via_host} dev {dev}")
+        if self.topology.mtu >= IPV6_MTU_MIN:
+            self.nodes[node].ip.append(f"route add {six} via fd00:{via_subnet}::{via_host} dev {dev}")
 
 
 def _tick_sysctls(tick: Tick, zero_s: float) -> dict[str, str]:
