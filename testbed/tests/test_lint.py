@@ -98,7 +98,7 @@ BUILD_SAMPLES = [
 @pytest.mark.kunit
 @pytest.mark.parametrize(("step", "good", "bad"), BUILD_SAMPLES, ids=["w1-warning", "w1-error", "sparse"])
 def test_build_step_tells_good_from_bad(step, good, bad, tmp_path, monkeypatch):
-    monkeypatch.setattr(lint, "is_cached", lambda series: False)  # one series is enough here
+    monkeypatch.setattr(lint, "cached_build", lambda series: None)  # one series is enough here
     good_tree = tree_of(tmp_path / "good", {**MODULE_FILES, "tcp_lp/sample.c": MODULE % good})
     assert lint.STEPS[step](good_tree) == []
     bad_tree = tree_of(tmp_path / "bad", {**MODULE_FILES, "tcp_lp/sample.c": MODULE % bad})
