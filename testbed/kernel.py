@@ -592,6 +592,29 @@ def unpack(deb: Path, into: Path) -> None:
         raise
 
 
+def ensure_part(series: str, part: str, progress: Report | None = None) -> Path:
+    """A folder of the series' source that builds do without, unedited, such as its selftests.
+
+    `part` is relative to the source's top. Raises as ensure_source() does.
+    """
+    report = progress or silent
+    with lock(f"part-{series}", report):
+        deb = ensure_package(series, report)
+        name = deb.name.split("_")[0]
+        final = cache_root() / "parts" / f"{deb.stem}-{digest(part)}"
+        if not final.is_dir():
+            report(f"unpacking {part} of kernel {series}", 0, None)
+            with whole_entry(final) as work:
+                run_pipeline(
+                    f"unpacking {deb.name}",
+                    ["dpkg-deb", "--fsys-tarfile", str(deb)],
+                    ["tar", "-xO", "-f", "-", f"./usr/src/{name}.tar.xz"],
+                    ["xz", "-dc", "-T0"],
+                    ["tar", "-x", "-C", str(work), "--no-same-owner", "-f", "-", f"{name}/{part}"],
+                )
+        return final / name / part
+
+
 def copy_tree(tree: Path, into: Path) -> None:
     """Copy what we need of a source folder of the user's."""
     run_pipeline(

@@ -235,7 +235,7 @@ static int put_red(struct nlmsghdr *n, struct shred_args *a)
 {
 	__u8 stab[SHRED_STAB_SIZE];
 	int wlog, plog, scell_log;
-	double max_p = rint(a->probability * Q32);
+	double max_p = a->probability * Q32;	/* cut, as tc's red does */
 
 	wlog = tc_red_eval_ewma(a->min, a->burst, a->avpkt);
 	if (wlog < 0) {
