@@ -131,6 +131,30 @@ def build_vulturectl(report: Report = silent) -> Path:
                   lambda work: ["make", "-s", "-C", str(REPO / "tools" / "vulturectl"), f"O={work}"], report)
 
 
+@dataclass(frozen=True)
+class Extra:
+    """A tool of ours that a job calls. link: its name in the job folder; line: what env.sh says of it."""
+
+    link: str
+    line: str
+    build: Callable[[], Path]
+    wanted: Callable[[dict[str, str]], bool]
+
+
+EXTRAS = (
+    # only where it is asked for: tc looks for its own tables (netem's) in the same folder
+    Extra("tc/q_shred.so", "export TC_LIB_DIR=/tmp/job/tc", build_tc_plugin,
+          lambda files: any(" shred " in text for name, text in files.items() if name.endswith(".tc"))),
+    Extra("bin/vulturectl", "export PATH=/tmp/job/bin:$PATH", build_vulturectl,
+          lambda files: "vulturectl " in files.get("events.sh", "")),
+)
+
+
+def extras_of(files: dict[str, str]) -> dict[Extra, Path]:
+    """The tools that a job's files call, built."""
+    return {extra: extra.build() for extra in EXTRAS if extra.wanted(files)}
+
+
 def build_guest_modules(build: KernelBuild, report: Report = silent) -> dict[str, Path]:
     """Modules that only guests load (guest-modules/), built once per content and kernel."""
     from .kernel import run_make
@@ -213,20 +237,17 @@ class Uml:
         tools = self.tools()
         # the guest sees one text whatever this machine's paths are: links lead to the host's root
         environment = "AGENT=/tmp/job/lbe-agent\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n"
-        plugin = {}
-        # only where it is asked for: tc looks for its own tables (netem's) in the same folder
-        if any(" shred " in path.read_text(encoding="ascii") for path in job.glob("*.tc")):
-            environment += "export TC_LIB_DIR=/tmp/job/tc\n"
-            plugin = {"tc/q_shred.so": build_tc_plugin()}
-            (job / "tc").mkdir(exist_ok=True)
-        if (job / "events.sh").is_file() and "vulturectl " in (job / "events.sh").read_text(encoding="ascii"):
-            environment += "export PATH=/tmp/job/bin:$PATH\n"
-            plugin["bin/vulturectl"] = build_vulturectl()
-            (job / "bin").mkdir(exist_ok=True)
+        files = {path.name: path.read_text(encoding="ascii") for path in job.iterdir()
+                 if path.is_file() and path.suffix in (".tc", ".sh")}
+        called = {}
+        for extra, path in extras_of(files).items():
+            environment += extra.line + "\n"
+            called[extra.link] = path
+            (job / extra.link).parent.mkdir(exist_ok=True)
         (job / "env.sh").write_text(environment, encoding="ascii")
         (job / "modules").mkdir(exist_ok=True)
         links = {f"modules/{name}.ko": path for name, path in tools.modules.items()}
-        for name, path in {"lbe-agent": tools.agent, **links, **plugin}.items():
+        for name, path in {"lbe-agent": tools.agent, **links, **called}.items():
             (job / name).unlink(missing_ok=True)
             (job / name).symlink_to(f"{HOST_ROOT}{path}")
         done = Machine(self.build, mem_mb=mem_mb).run(job=job, out=out, seed=seed, modules=[],
