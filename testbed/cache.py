@@ -37,8 +37,7 @@ def cache_root() -> Path:
             raise PermissionError(13, "not writable")
     except OSError as error:
         raise KernelError(
-            f"cannot use the cache folder {root} ({error.strerror}); "
-            "set LBE_CACHE to a folder that you can write"
+            f"cannot use the cache folder {root} ({error.strerror}); set LBE_CACHE to a folder that you can write"
         ) from error
     return root
 
@@ -85,8 +84,7 @@ def whole_entry(final: Path) -> Iterator[Path]:
     except OSError as error:
         if error.errno == 28:  # ENOSPC
             raise NoSpace(
-                f"no space left in {final.parent}; free some, or set LBE_CACHE to a folder "
-                "on a larger disk"
+                f"no space left in {final.parent}; free some, or set LBE_CACHE to a folder on a larger disk"
             ) from error
         raise
     finally:

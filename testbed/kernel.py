@@ -192,7 +192,7 @@ def edits(series: str) -> list[Edit]:
 
 
 def series_number(series: str) -> tuple[int, ...]:
-    """"6.12" as (6, 12), to compare by."""
+    """ "6.12" as (6, 12), to compare by."""
     return tuple(int(number) for number in series.split("."))
 
 
@@ -234,27 +234,19 @@ def digest(*parts: object) -> str:
 def check_spec(spec: KernelSpec) -> None:
     """Raises UnsupportedSeries for a series or flavour that is not known."""
     if spec.flavour not in FLAVOURS:
-        raise UnsupportedSeries(
-            f"kernel flavour {spec.flavour!r} is not known; use one of: {', '.join(FLAVOURS)}"
-        )
+        raise UnsupportedSeries(f"kernel flavour {spec.flavour!r} is not known; use one of: {', '.join(FLAVOURS)}")
     if spec.series not in SUITES and spec.source_dir is None:
-        raise UnsupportedSeries(
-            f"kernel series {spec.series!r} is not supported; use one of: {', '.join(SUITES)}"
-        )
+        raise UnsupportedSeries(f"kernel series {spec.series!r} is not supported; use one of: {', '.join(SUITES)}")
 
 
 def check_tools(tools: dict[str, str]) -> None:
     """Raises MissingTools naming the packages; the machine must be x86-64."""
     if platform.machine() != "x86_64":
-        raise KernelError(
-            f"user-mode kernels run on x86_64 only, this machine is {platform.machine()}"
-        )
+        raise KernelError(f"user-mode kernels run on x86_64 only, this machine is {platform.machine()}")
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         packages = " ".join(sorted({tools[tool] for tool in missing}))
-        raise MissingTools(
-            f"not installed: {', '.join(missing)}. Install with: apt-get install {packages}"
-        )
+        raise MissingTools(f"not installed: {', '.join(missing)}. Install with: apt-get install {packages}")
 
 
 # --- the mirror -----------------------------------------------------------------------------
@@ -363,8 +355,7 @@ def debian_mirror(etc_apt: Path = Path("/etc/apt")) -> tuple[str, Path]:
         if keyring.is_file():
             return mirror, keyring
     raise FetchFailed(
-        f"no Debian archive keyring ({DEBIAN_KEYRINGS[-1]}). "
-        "Install with: apt-get install debian-archive-keyring"
+        f"no Debian archive keyring ({DEBIAN_KEYRINGS[-1]}). Install with: apt-get install debian-archive-keyring"
     )
 
 
@@ -417,13 +408,9 @@ class PrivateApt:
         """apt-get's standard output; raises FetchFailed, NoSpace."""
         command = ["apt-get", "-q", "-c", str(self.folder / "apt.conf"), *words]
         env = {**os.environ, "LC_ALL": "C.UTF-8"}
-        done = subprocess.run(
-            command, cwd=cwd, env=env, capture_output=True, text=True, errors="replace", check=False
-        )
+        done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, errors="replace", check=False)
         complaints = [
-            line
-            for line in (done.stderr + done.stdout).splitlines()
-            if line.startswith(("E:", "W:", "Err:"))
+            line for line in (done.stderr + done.stdout).splitlines() if line.startswith(("E:", "W:", "Err:"))
         ]
         # `update` returns 0 when a mirror cannot be reached, and warns.
         failed = done.returncode != 0 or any("Failed to fetch" in c for c in complaints)
@@ -454,8 +441,11 @@ class PrivateApt:
                 "the mirror's index is out of its dates: is this machine's clock right? If so, "
                 f"wait for the mirror or set LBE_DEBIAN_MIRROR to another\n{short}"
             )
-        if re.search(r"Temporary failure|Could not (connect|resolve)|Unable to connect|timed out"
-                     r"|Network is unreachable|Connection refused", said):
+        if re.search(
+            r"Temporary failure|Could not (connect|resolve)|Unable to connect|timed out"
+            r"|Network is unreachable|Connection refused",
+            said,
+        ):
             return FetchFailed(
                 f"cannot reach the mirror for {self.package}: is this machine online (and is "
                 "apt's proxy set)? Offline, give an unpacked kernel source with "
@@ -545,9 +535,7 @@ def run_pipeline(what: str, *commands: list[str]) -> None:
         try:
             for command in commands:
                 source = running[-1].stdout if running else subprocess.DEVNULL
-                running.append(
-                    subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=errors)
-                )
+                running.append(subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=errors))
                 if len(running) > 1:
                     source.close()  # so that a reader's end reaches the writer
             running[-1].stdout.read()
@@ -562,10 +550,7 @@ def run_pipeline(what: str, *commands: list[str]) -> None:
             errors.seek(0)
             said = errors.read().strip()
             if "No space left" in said:
-                raise NoSpace(
-                    f"no space left for {what}; free some, or set LBE_CACHE to a folder on a "
-                    "larger disk"
-                )
+                raise NoSpace(f"no space left for {what}; free some, or set LBE_CACHE to a folder on a larger disk")
             first = said.splitlines()[0] if said else f"exit status {codes}"
             raise FetchFailed(f"{what} failed: {first}; try again")
 
@@ -584,8 +569,7 @@ def unpack(deb: Path, into: Path) -> None:
             ["dpkg-deb", "--fsys-tarfile", str(deb)],
             ["tar", "-xO", "-f", "-", f"./usr/src/{name}.tar.xz"],
             ["xz", "-dc", "-T0"],
-            ["tar", "-x", "-C", str(into), "--strip-components=1", "--no-same-owner",
-             *tar_without(name), "-f", "-"],
+            ["tar", "-x", "-C", str(into), "--strip-components=1", "--no-same-owner", *tar_without(name), "-f", "-"],
         )
     except FetchFailed:
         deb.unlink(missing_ok=True)  # it would not unpack the next time either
@@ -699,11 +683,7 @@ def ensure_source(
 
 def newest_source(series: str, key: str) -> Path | None:
     """The cached source of a series with today's edits, or None."""
-    found = [
-        path
-        for path in (cache_root() / "sources").glob(f"{series}.*-{key}")
-        if "-own-" not in path.name
-    ]
+    found = [path for path in (cache_root() / "sources").glob(f"{series}.*-{key}") if "-own-" not in path.name]
     return max(found, key=lambda p: p.stat().st_mtime, default=None)
 
 
@@ -733,18 +713,13 @@ def wanted_config(series: str, flavour: str) -> dict[str, str]:
 
 def config_text(values: dict[str, str]) -> str:
     """{name: value} as the lines of a .config."""
-    return "".join(
-        f"# {name} is not set\n" if value == "n" else f"{name}={value}\n"
-        for name, value in values.items()
-    )
+    return "".join(f"# {name} is not set\n" if value == "n" else f"{name}={value}\n" for name, value in values.items())
 
 
 def missing_options(wanted: dict[str, str], built: dict[str, str]) -> list[str]:
     """What of `wanted` is not in `built`, as "CONFIG_X=y (is n)"."""
     return [
-        f"{name}={value} (is {built.get(name, 'n')})"
-        for name, value in wanted.items()
-        if built.get(name, "n") != value
+        f"{name}={value} (is {built.get(name, 'n')})" for name, value in wanted.items() if built.get(name, "n") != value
     ]
 
 
@@ -803,8 +778,7 @@ def run_make(words: list[str], log: Path, step: str, expected: int, report: Repo
         text = log.read_text(encoding="utf-8", errors="replace")
         if "No space left" in text:
             raise NoSpace(
-                f"no space left in {log.parent} for the build; free some, or set LBE_CACHE to a "
-                "folder on a larger disk"
+                f"no space left in {log.parent} for the build; free some, or set LBE_CACHE to a folder on a larger disk"
             )
         telling = [t for t in text.splitlines() if re.search(r"error|Error|\*\*\*|undefined", t)]
         last = "\n".join("    " + t for t in (telling or text.splitlines())[-12:])

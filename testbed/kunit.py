@@ -85,7 +85,7 @@ class SuiteResult:
         return "\n".join(lines if bad else [*lines, self.text])
 
 
-RESULT = re.compile(r"(not )?ok (\d+)(?: -)?(?: (.*?))?(?: # (SKIP|TODO)\b.*)?$", re.IGNORECASE)
+RESULT = re.compile(r"(not )?ok (\d+)(?: -)?(?: (.*?))?(?: # (SKIP)\b.*)?$", re.IGNORECASE)
 PLAN = re.compile(r"1\.\.(\d+)$")
 INDENT = 4
 # Where the compiler saw the sources; a person looks for them in the repository.
@@ -220,8 +220,7 @@ def run_module(build: KernelBuild, modules: ModuleSet, name: str, seed: int = 1)
         except MachineFailure as failure:
             crash = failure
         results = [
-            judge_suite(name, path.stem, SNAPSHOT.sub("", read_text(path) or ""))
-            for path in sorted(out.glob("*.ktap"))
+            judge_suite(name, path.stem, SNAPSHOT.sub("", read_text(path) or "")) for path in sorted(out.glob("*.ktap"))
         ]
         if crash:
             console = SNAPSHOT.sub("", read_text(out / "console") or "")

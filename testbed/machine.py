@@ -209,19 +209,15 @@ class Machine:
             # from another: the host's /proc, read through hostfs, leads to the private folder.
             "init=/proc/self/cwd/init",
             "time-travel=inf-cpu", f"time-travel-start={EPOCH_NS}",
-            "con0=null,fd:1", "con=null",
+            "con0=null,fd:1", "con=null", "ssl=null",
             *(["seccomp=auto"] if series >= SECCOMP_SINCE else []),
         ]  # fmt: skip
 
-    def prepare(
-        self, run: Path, job: Path, out: Path, seed: int, modules: Sequence[Path], limit_s: float
-    ) -> None:
+    def prepare(self, run: Path, job: Path, out: Path, seed: int, modules: Sequence[Path], limit_s: float) -> None:
         """Fill the private folder that guest/init.sh reads."""
         (run / "job").symlink_to(job.resolve(strict=True))
         (run / "out").symlink_to(out.resolve(strict=True))
-        (run / "modules").write_text(
-            "".join(f"{Path(m).resolve(strict=True)}\n" for m in modules), encoding="utf-8"
-        )
+        (run / "modules").write_text("".join(f"{Path(m).resolve(strict=True)}\n" for m in modules), encoding="utf-8")
         init = run / "init"
         init.write_text(
             "#!/bin/sh\n"

@@ -29,6 +29,7 @@ from .cache import cache_root, lock, need_space, remove, whole_entry
 from .errors import BuildFailed, KernelError, LbeError
 from .kernel import (
     DEFAULT_SERIES,
+    TOOLS,
     KernelBuild,
     KernelSpec,
     check_tools,
@@ -36,7 +37,6 @@ from .kernel import (
     ensure_kernel,
     jobs,
     run_make,
-    TOOLS,
 )
 from .progress import Report, make_progress, silent
 
@@ -75,9 +75,7 @@ class ModuleSet:
             if name in done:
                 return
             if name not in self.paths:
-                raise KernelError(
-                    f"no module {name!r}{asked_by}; there are: {', '.join(sorted(self.paths))}"
-                )
+                raise KernelError(f"no module {name!r}{asked_by}; there are: {', '.join(sorted(self.paths))}")
             for other in depends(self.paths[name]):
                 visit(other, f" (needed by {name})")
             done[name] = self.paths[name]
@@ -123,9 +121,11 @@ def content_key(repo: Path, files: Sequence[Path]) -> str:
 
 def version_of(repo: Path, content: str) -> str:
     """What scripts/version says; without history and VERSION file, the content's hash."""
-    done = subprocess.run(
-        [str(repo / "scripts" / "version")], capture_output=True, text=True, check=False
-    ) if (repo / "scripts" / "version").exists() else None
+    done = (
+        subprocess.run([str(repo / "scripts" / "version")], capture_output=True, text=True, check=False)
+        if (repo / "scripts" / "version").exists()
+        else None
+    )
     if done and done.returncode == 0 and done.stdout.strip():
         return done.stdout.strip()
     return f"content-{content[:12]}"
@@ -133,9 +133,7 @@ def version_of(repo: Path, content: str) -> str:
 
 def collect(build: KernelBuild, tree: Path, version: str) -> ModuleSet:
     """The modules of a built snapshot and the kernel's own."""
-    paths = {
-        ("tcp_lp_intree" if name == "tcp_lp" else name): path for name, path in build.intree.items()
-    }
+    paths = {("tcp_lp_intree" if name == "tcp_lp" else name): path for name, path in build.intree.items()}
     for path in sorted(tree.rglob("*.ko")):
         paths[path.stem] = path
     return ModuleSet(paths, version)
@@ -161,8 +159,10 @@ def ensure_modules(
     files = source_files(repo, folders)
     content = content_key(repo, files)
     version = version_of(repo, content)
-    final = cache_root() / "modules" / f"{build.release}-{build.flavour}-" \
+    final = (
+        cache_root() / "modules" / f"{build.release}-{build.flavour}-"
         f"{digest(build.key, content, version, sorted(folders))}"
+    )
     if final.is_dir():
         os.utime(final)
         return collect(build, final, version)
@@ -220,9 +220,7 @@ def main(argv: list[str] | None = None) -> int:
     progress = make_progress()
     try:
         spec = KernelSpec(args.series, args.flavour, args.kernel_source)
-        modules = ensure_modules(
-            ensure_kernel(spec, progress), folders=args.folders or None, progress=progress
-        )
+        modules = ensure_modules(ensure_kernel(spec, progress), folders=args.folders or None, progress=progress)
     except LbeError as error:
         print(f"{top.prog}: {error}", file=sys.stderr)
         return error.exit_status

@@ -20,11 +20,7 @@ def results() -> dict[str, kunit.SuiteResult]:
     """Suite name -> result of every KUnit module; a module that got to no suite by its name."""
     build = ensure_kernel(KernelSpec())
     modules = ensure_modules(build)
-    return {
-        result.suite or name: result
-        for name in modules.kunit
-        for result in kunit.run_module(build, modules, name)
-    }
+    return {result.suite or name: result for name in modules.kunit for result in kunit.run_module(build, modules, name)}
 
 
 @pytest.mark.kunit
