@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of tcp_lp: one-way delay (include/lbe/owd.h) and the law (lp.h),
+ * row by row. The host tests run the same headers against floating-point
+ * oracles and longer traces; here they run as the kernel compiles them.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+#include <net/inet_connection_sock.h>
+
+#include "lp.h"
+
+#define MS	1000U		/* us */
+#define S	1000000ULL	/* us */
+
+/* ---- the peer's tick ------------------------------------------------------ */
+
+struct tick_row {
+	const char *name;
+	u64 span_us;
+	u32 ticks;
+	u32 tick_us;
+};
+
+/* Expected: span / ticks, if within 1/8 of a tick that systems use. */
+static const struct tick_row tick_rows[] = {
+	{ "1 us: Linux TCP_USEC_TS",		2 * S, 2000000, 1 },
+	{ "1 ms: Linux, BSD, Windows",		2 * S, 2000, 1 * MS },
+	{ "2 ms: BSD at 500 Hz",		2 * S, 1000, 2 * MS },
+	{ "4 ms: Linux 2.6 at 250 Hz",		2 * S, 500, 4 * MS },
+	{ "10 ms: Linux 2.4",			2 * S, 200, 10 * MS },
+	{ "100 ms",				2 * S, 20, 100 * MS },
+	{ "500 ms: BSD slow timer",		2 * S, 4, 500 * MS },
+	{ "1 s: the slowest of RFC 7323, 4.1",	2 * S, 2, 1000 * MS },
+	{ "250 ms more queue at the end",	2250 * MS, 2000, 1 * MS },
+	{ "250 ms less queue at the end",	1750 * MS, 2000, 1 * MS },
+	{ "just outside 1/8 of 1 ms",		2260 * MS, 2000, 0 },
+	{ "between 4 and 10 ms",		2 * S, 300, 0 },
+	{ "slower than 1 s",			16 * S, 8, 0 },
+	{ "faster than 1 us",			2 * S, 4000000, 0 },
+	{ "200 ppm slow over 64 s",		64012800, 64000, 1 * MS },
+	{ "longest span",			1ULL << 43, 8796093, 1000 * MS },
+};
+
+static void tick_desc(const struct tick_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(tick, tick_rows, tick_desc);
+
+static void owd_snaps_tick(struct kunit *test)
+{
+	const struct tick_row *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, lbe_owd_snap(row->span_us, row->ticks),
+			row->tick_us);
+}
+
+/* ---- one-way delay over a path -------------------------------------------- */
+
+struct path_row {
+	const char *name;
+	u32 tick_us;		/* the peer's */
+	u32 tsval;		/* the peer's clock at time 0 */
+	s32 ppm;		/* its speed error */
+	u32 forward_us;		/* queue on the way there, from 20 s on */
+	u32 reverse_us;		/* queue on the way back, from 20 s on */
+	u32 least_us;		/* delay beyond the base must be within these */
+	u32 most_us;
+	bool owd;		/* source expected at the end */
+};
+
+/* Base round trip 50 ms. Expected: the forward queue, and at most one tick of
+ * the reverse one (TSval is rounded down).
+ */
+static const struct path_row path_rows[] = {
+	{ "idle, 1 ms",			1 * MS, 12345, 0, 0, 0,
+	  0, 0, true },
+	{ "forward queue counts",	1 * MS, 12345, 0, 30 * MS, 0,
+	  30 * MS, 30 * MS, true },
+	{ "reverse queue does not",	1 * MS, 12345, 0, 0, 30 * MS,
+	  0, 2 * MS, true },
+	{ "both, 1 ms",			1 * MS, 12345, 0, 20 * MS, 30 * MS,
+	  20 * MS, 22 * MS, true },
+	{ "both, 1 us",			1, 99, 0, 20 * MS, 30 * MS,
+	  20 * MS, 20 * MS + 2, true },
+	{ "both, 4 ms",			4 * MS, 5, 0, 20 * MS, 30 * MS,
+	  20 * MS, 28 * MS, true },
+	{ "both, 10 ms",		10 * MS, 5, 0, 20 * MS, 30 * MS,
+	  20 * MS, 40 * MS, true },
+	{ "100 ms is too coarse: RTT",	100 * MS, 5, 0, 20 * MS, 30 * MS,
+	  50 * MS, 50 * MS, false },
+	{ "TSval wraps, 1 ms",		1 * MS, U32_MAX - 20500, 0, 20 * MS,
+	  30 * MS, 20 * MS, 22 * MS, true },
+	{ "TSval wraps, 1 us",		1, U32_MAX - 20500000, 0, 20 * MS,
+	  30 * MS, 20 * MS, 20 * MS + 2, true },
+	{ "offset in the upper half",	1 * MS, 1U << 31, 0, 20 * MS, 30 * MS,
+	  20 * MS, 22 * MS, true },
+	{ "offset 0",			1 * MS, 0, 0, 20 * MS, 30 * MS,
+	  20 * MS, 22 * MS, true },
+	{ "clock 200 ppm fast",		1 * MS, 7, 200, 20 * MS, 30 * MS,
+	  20 * MS, 24 * MS, true },
+	{ "clock 200 ppm slow",		1 * MS, 7, -200, 20 * MS, 30 * MS,
+	  18 * MS, 22 * MS, true },
+};
+
+static void path_desc(const struct path_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(path, path_rows, path_desc);
+
+/* One ACK at t: the peer stamped it half a round trip and a queue ago. */
+static struct lbe_owd_ack path_ack(const struct path_row *row, u64 t_us,
+				   u32 forward_us, u32 reverse_us)
+{
+	s64 stamped_us = t_us - 25 * MS - reverse_us;
+
+	stamped_us += div_s64(stamped_us * row->ppm, 1000000);
+	return (struct lbe_owd_ack) {
+		.now_us = t_us,
+		.tsval = row->tsval + (u32)div_s64(stamped_us, row->tick_us),
+		.rtt_us = 50 * MS + forward_us + reverse_us,
+		.min_rtt_us = 50 * MS,
+		.has_tsval = true,
+	};
+}
+
+static void owd_over_path(struct kunit *test)
+{
+	const struct path_row *row = test->param_value;
+	struct lbe_owd owd;
+	u64 t_us;
+
+	lbe_owd_init(&owd);
+	for (t_us = 1 * S; t_us < 30 * S; t_us += 9973) {
+		bool late = t_us >= 20 * S;
+		struct lbe_owd_ack ack;
+		u32 delay_us;
+
+		ack = path_ack(row, t_us, late ? row->forward_us : 0,
+			       late ? row->reverse_us : 0);
+		delay_us = lbe_owd_update(&owd, &ack) - 50 * MS;
+		if (!late)
+			continue;
+		KUNIT_ASSERT_GE(test, delay_us, row->least_us);
+		KUNIT_ASSERT_LE(test, delay_us, row->most_us);
+		KUNIT_ASSERT_EQ(test, lbe_owd_source(&owd), row->owd);
+	}
+}
+
+/* A lone wild TSval changes its own sample alone, and that one is the RTT. */
+static void owd_wild_sample(struct kunit *test)
+{
+	static const u32 wild[] = { 1, 1U << 31, U32_MAX, 4000000, 123456789 };
+	struct lbe_owd_ack ack;
+	struct lbe_owd owd;
+	unsigned int i;
+	u64 t_us;
+
+	lbe_owd_init(&owd);
+	for (t_us = 1 * S; t_us < 10 * S; t_us += 10 * MS) {
+		ack = path_ack(&path_rows[0], t_us, 0, 0);
+		lbe_owd_update(&owd, &ack);
+	}
+	for (i = 0; i < ARRAY_SIZE(wild); i++, t_us += 10 * MS) {
+		ack = path_ack(&path_rows[0], t_us, 20 * MS, 30 * MS);
+		ack.tsval += wild[i];
+		KUNIT_EXPECT_GE(test, lbe_owd_update(&owd, &ack), 50 * MS);
+		ack = path_ack(&path_rows[0], t_us, 20 * MS, 30 * MS);
+		KUNIT_EXPECT_LE(test, lbe_owd_update(&owd, &ack), 72 * MS);
+		KUNIT_EXPECT_GE(test, lbe_owd_update(&owd, &ack), 70 * MS);
+	}
+}
+
+/* A peer that starts over with another offset is followed after three ACKs. */
+static void owd_peer_starts_over(struct kunit *test)
+{
+	struct lbe_owd_ack ack;
+	struct lbe_owd owd;
+	u64 t_us;
+	int i;
+
+	lbe_owd_init(&owd);
+	for (t_us = 1 * S; t_us < 10 * S; t_us += 10 * MS) {
+		ack = path_ack(&path_rows[0], t_us, 0, 0);
+		lbe_owd_update(&owd, &ack);
+	}
+	for (i = 0; i < 8; i++, t_us += 10 * MS) {
+		ack = path_ack(&path_rows[0], t_us, 0, 0);
+		ack.tsval += 500000;
+		lbe_owd_update(&owd, &ack);
+	}
+	ack = path_ack(&path_rows[0], t_us, 20 * MS, 30 * MS);
+	ack.tsval += 500000;
+	KUNIT_EXPECT_LE(test, lbe_owd_update(&owd, &ack), 72 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_owd_source(&owd), LBE_OWD_SOURCE_TS);
+}
+
+static void owd_without_timestamps(struct kunit *test)
+{
+	struct lbe_owd_ack ack = { .rtt_us = 70 * MS, .min_rtt_us = 50 * MS };
+	struct lbe_owd owd;
+
+	lbe_owd_init(&owd);
+	for (ack.now_us = S; ack.now_us < 10 * S; ack.now_us += S) {
+		KUNIT_EXPECT_EQ(test, lbe_owd_update(&owd, &ack), 70 * MS);
+		KUNIT_EXPECT_EQ(test, lbe_owd_source(&owd),
+				LBE_OWD_SOURCE_RTT);
+	}
+}
+
+/* ---- minimum over slots of time ------------------------------------------- */
+
+static void slots_age_by_time(struct kunit *test)
+{
+	struct lbe_slots s;
+	u32 slot[3];
+
+	lbe_slots_init(&s, slot, 3, U32_MAX - 50);	/* time wraps below */
+	KUNIT_EXPECT_EQ(test, lbe_slots_min(&s, slot), LBE_SLOT_EMPTY);
+	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, U32_MAX - 50, 7),
+			7);
+	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 40, 9), 7);
+	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 140, 9), 7);
+	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 240, 9), 7);
+	/* third slot after that of the 7: it is gone */
+	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 260, 9), 9);
+	/* an idle hour empties all slots at once */
+	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 3600000, 30),
+			30);
+	/* a clock that steps back is ignored */
+	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 3599000, 40),
+			30);
+}
+
+/* ---- the threshold --------------------------------------------------------- */
+
+struct margin_row {
+	const char *name;
+	u32 dmin_us, dmax_us;
+	u16 delta_permille, floor_us;
+	u32 margin_us;
+};
+
+/* Expected: the paper's delta (dmax - dmin), equation (2), else the floor. */
+static const struct margin_row margin_rows[] = {
+	{ "the paper's 15 %",		50000, 150000, 150, 1000, 15000 },
+	{ "delta 0.4 of Figure 6",	50000, 150000, 400, 1000, 40000 },
+	{ "floor",			50000, 54000, 150, 1000, 1000 },
+	{ "floor above half the range",	5000, 6000, 150, 1000, 500 },
+	{ "no range",			5000, 5000, 150, 1000, 0 },
+	{ "dmax below dmin (route up)",	5000, 4000, 150, 1000, 0 },
+	{ "15 x range beyond 32 bits",	0, 4000000000U, 150, 1000, 600000000 },
+	{ "delta 0.9, whole range",	0, U32_MAX, 900, 1000, 3865470565U },
+};
+
+static void margin_desc(const struct margin_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(margin, margin_rows, margin_desc);
+
+static void lp_margin(struct kunit *test)
+{
+	const struct margin_row *row = test->param_value;
+	struct lp_params p = LP_PARAMS_DEFAULT;
+	struct lp lp;
+
+	p.delta_permille = row->delta_permille;
+	p.floor_us = row->floor_us;
+	lp_init(&lp, &p, false, 0);
+	lp.dmin_slot[0] = row->dmin_us;
+	lp.dmax_us = row->dmax_us;
+	KUNIT_EXPECT_EQ(test, lp_margin_us(&lp), row->margin_us);
+}
+
+/* ---- samples, indications, reactions --------------------------------------- */
+
+/* A flow that has learnt 50 to 150 ms: its threshold is 65 ms. */
+static struct lp learnt(void)
+{
+	struct lp_params p = LP_PARAMS_DEFAULT;
+	struct lp lp;
+
+	lp_init(&lp, &p, false, 0);
+	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
+	lp.sd_q = 150 * MS << p.gamma_shift;
+	lp_loss_seen(&lp);
+	lp_loss_over(&lp);
+	lp.sd_q = 0;
+	lp.fresh_pkts = 0;
+	return lp;
+}
+
+/* Return: samples of d_us until an indication, 0 if none in 100. */
+static u32 samples_until(struct lp *lp, u32 d_us, u32 cwnd)
+{
+	u32 n;
+
+	for (n = 1; n <= 100; n++)
+		if (lp_sample(lp, d_us, 1, false, true, cwnd, 0) == LP_DELAY)
+			return n;
+	return 0;
+}
+
+static void lp_nothing_before_a_loss(struct kunit *test)
+{
+	struct lp_params p = LP_PARAMS_DEFAULT;
+	struct lp lp;
+
+	lp_init(&lp, &p, false, 0);
+	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
+	KUNIT_EXPECT_EQ(test, samples_until(&lp, 500 * MS, 10), 0);
+}
+
+static void lp_learns_at_a_loss(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	KUNIT_EXPECT_TRUE(test, lp.learnt);
+	KUNIT_EXPECT_EQ(test, lp_threshold_us(&lp), 65 * MS);
+	KUNIT_EXPECT_EQ(test, samples_until(&lp, 65 * MS, 10), 0);
+	/* sd from 65 ms: 65 + 15 (1 - (7/8)^n) > 65 at once, 8 packets needed */
+	lp = learnt();
+	KUNIT_EXPECT_EQ(test, samples_until(&lp, 80 * MS, 10), 8);
+	lp = learnt();
+	KUNIT_EXPECT_EQ(test, samples_until(&lp, 80 * MS, 3), 3);
+}
+
+static void lp_empty_losses(struct kunit *test)
+{
+	struct lp_params p = LP_PARAMS_DEFAULT;
+	struct lp lp;
+	int i;
+
+	lp_init(&lp, &p, false, 0);
+	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
+	for (i = 1; i <= LP_EMPTY_LOSSES; i++) {
+		KUNIT_EXPECT_FALSE(test, lp.learnt);
+		lp_loss_seen(&lp);
+		lp_loss_over(&lp);
+	}
+	KUNIT_EXPECT_TRUE(test, lp.learnt);
+	/* and a loss that was none teaches nothing */
+	lp_init(&lp, &p, false, 0);
+	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
+	lp.sd_q = 150 * MS << p.gamma_shift;
+	lp_loss_seen(&lp);
+	lp_loss_undone(&lp);
+	lp_loss_over(&lp);
+	KUNIT_EXPECT_FALSE(test, lp.learnt);
+}
+
+/* Losses at the given delay, one after the other. */
+static void losses_at(struct lp *lp, u32 d_us, u32 n)
+{
+	while (n--) {
+		lp->sd_q = d_us << lp->p.gamma_shift;
+		lp_loss_seen(lp);
+		lp_loss_over(lp);
+	}
+}
+
+static void lp_dmax_follows_losses(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	losses_at(&lp, 140 * MS, 20);		/* within a quarter: confirmed */
+	KUNIT_EXPECT_EQ(test, lp.dmax_us, 150 * MS);
+	losses_at(&lp, 90 * MS, 7);
+	KUNIT_EXPECT_EQ(test, lp.dmax_us, 150 * MS);
+	losses_at(&lp, 140 * MS, 1);		/* confirmed: count again */
+	losses_at(&lp, 90 * MS, 7);
+	KUNIT_EXPECT_EQ(test, lp.dmax_us, 150 * MS);
+	losses_at(&lp, 80 * MS, 1);		/* the eighth: their largest */
+	KUNIT_EXPECT_EQ(test, lp.dmax_us, 90 * MS);
+	losses_at(&lp, 5000 * MS, 1);		/* a stall: half the range more */
+	KUNIT_EXPECT_EQ(test, lp.dmax_us, 110 * MS);
+}
+
+struct react_row {
+	const char *name;
+	u32 window_pkts;
+	bool inference;
+	enum lp_kind kind;
+	u32 cut_us, sd_us;	/* at the last indication, and now */
+	u32 new_pkts;
+};
+
+/* Expected: Figure 3 of the paper, and P6 (at least 1 packet). */
+static const struct react_row react_rows[] = {
+	{ "first: half",		40, false, LP_DELAY, 0, 90000, 20 },
+	{ "first, odd: rounded down",	41, false, LP_DELAY, 0, 90000, 20 },
+	{ "first, from 1: 1",		1, false, LP_DELAY, 0, 90000, 1 },
+	{ "again: 1",			20, true, LP_DELAY, 90000, 90000, 1 },
+	{ "again, queue fell a little",	20, true, LP_DELAY, 90000, 60000, 1 },
+	{ "again, our own queue: half",	20, true, LP_DELAY, 150000, 90000, 10 },
+	{ "mark: half",			40, false, LP_ECE, 0, 90000, 20 },
+	{ "mark again: 1",		20, true, LP_ECE, 150000, 90000, 1 },
+	{ "largest window",		U32_MAX, false, LP_DELAY, 0, 1, S32_MAX },
+};
+
+static void react_desc(const struct react_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(react, react_rows, react_desc);
+
+static void lp_reaction(struct kunit *test)
+{
+	const struct react_row *row = test->param_value;
+	struct lp lp = learnt();
+
+	lp.inference = row->inference;
+	lp.cut_us = row->cut_us;
+	lp.sd_q = row->sd_us << lp.p.gamma_shift;
+	KUNIT_EXPECT_EQ(test, lp_react(&lp, row->kind, row->window_pkts, 1, 1, 1),
+			row->new_pkts);
+	KUNIT_EXPECT_TRUE(test, lp.inference);
+	KUNIT_EXPECT_FALSE(test, lp_may_grow(&lp));
+	KUNIT_EXPECT_EQ(test, (bool)lp.floor, row->new_pkts == 1);
+}
+
+/* Data sent before the reaction is no evidence, and sd begins anew after it. */
+static void lp_once_a_round_trip(struct kunit *test)
+{
+	struct lp lp = learnt();
+	int i;
+
+	KUNIT_ASSERT_EQ(test, samples_until(&lp, 90 * MS, 10), 8);
+	lp_react(&lp, LP_DELAY, 10, 1000, 100 * MS, 0);
+	for (i = 0; i < 100; i++)
+		KUNIT_ASSERT_EQ(test, lp_sample(&lp, 90 * MS, 1, false, false,
+						5, 0), LP_NONE);
+	lp_sample(&lp, 51 * MS, 1, false, true, 5, 0);
+	KUNIT_EXPECT_EQ(test, lp_sd_us(&lp), 51 * MS);
+}
+
+/* The inference phase ends 3 round trips after the indication that began it,
+ * whatever round trips follow, across a wrap of the clock.
+ */
+static void lp_inference_is_latched(struct kunit *test)
+{
+	struct lp lp = learnt();
+	u32 t0 = U32_MAX - 100 * MS;
+
+	lp_react(&lp, LP_DELAY, 40, 1, 100 * MS, t0);
+	KUNIT_EXPECT_FALSE(test, lp_inference_over(&lp, t0));
+	KUNIT_EXPECT_FALSE(test, lp_inference_over(&lp, t0 + 299999));
+	KUNIT_EXPECT_FALSE(test, lp_may_grow(&lp));
+	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, t0 + 300000));
+	KUNIT_EXPECT_TRUE(test, lp_may_grow(&lp));
+}
+
+static void lp_rests_at_the_floor(struct kunit *test)
+{
+	static const u8 rests[] = { 1, 2, 4, 8, 8 };
+	struct lp lp = learnt();
+	unsigned int i;
+
+	lp_react(&lp, LP_DELAY, 40, 1, 100 * MS, 0);
+	for (i = 0; i < ARRAY_SIZE(rests); i++) {
+		lp_react(&lp, LP_DELAY, 2, 1, 100 * MS, 0);
+		KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), rests[i]);
+		KUNIT_EXPECT_EQ(test, lp.itt_end_us,
+				(3 + rests[i]) * 100 * MS);
+	}
+	/* a pair that came back without an indication: shortest rest */
+	lp_sample(&lp, 51 * MS, 2, false, true, 2, 0);
+	KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), 1);
+	/* a loss at the floor: the floor stays, the rest is the long one */
+	lp_repaired(&lp, 1, 100 * MS, 0);
+	KUNIT_EXPECT_TRUE(test, lp.floor);
+	KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), 8);
+}
+
+/* The ACK of a single packet may have been held: it can only acquit. */
+static void lp_held_ack(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	lp_react(&lp, LP_DELAY, 1, 1, 100 * MS, 0);
+	KUNIT_EXPECT_EQ(test, lp_sample(&lp, 90 * MS, 1, true, true, 2, 0),
+			LP_NONE);
+	KUNIT_EXPECT_TRUE(test, lp.stale);
+	KUNIT_EXPECT_EQ(test, lp_sample(&lp, 90 * MS, 2, false, true, 2, 0),
+			LP_DELAY);
+}
+
+/* A longer path is told from a queue by being flat. */
+static void lp_longer_path(struct kunit *test)
+{
+	struct lp lp = learnt();
+	u32 t_ms, adopted_ms = 0;
+
+	lp_react(&lp, LP_DELAY, 1, 1, 100 * MS, 0);
+	for (t_ms = 0; t_ms < 60000; t_ms += 500) {
+		u32 d_us = 100 * MS + t_ms % 1000;
+
+		if (lp_sample(&lp, d_us, 2, false, true, 2, t_ms) == LP_NONE) {
+			adopted_ms = t_ms;
+			break;
+		}
+	}
+	KUNIT_EXPECT_EQ(test, adopted_ms, 30000);
+	KUNIT_EXPECT_EQ(test, lp_dmin_us(&lp), 100 * MS);
+	KUNIT_EXPECT_EQ(test, lp_range_us(&lp), 100 * MS);
+
+	/* a sawtooth of 20 ms is a queue, however long it lasts */
+	lp = learnt();
+	lp_react(&lp, LP_DELAY, 1, 1, 100 * MS, 0);
+	for (t_ms = 0; t_ms < 500000; t_ms += 500)
+		KUNIT_ASSERT_EQ(test, lp_sample(&lp, 90 * MS + t_ms * 4 % 20000,
+						2, false, true, 2, t_ms),
+				LP_DELAY);
+}
+
+/* A shorter path is adopted at once. */
+static void lp_shorter_path(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	lp_sample(&lp, 20 * MS, 2, false, true, 2, 0);
+	KUNIT_EXPECT_EQ(test, lp_dmin_us(&lp), 20 * MS);
+}
+
+/* A flow that never loses since it does not grow learns from what it sees. */
+static void lp_receive_window_limited(struct kunit *test)
+{
+	struct lp_params p = LP_PARAMS_DEFAULT;
+	struct lp lp;
+
+	lp_init(&lp, &p, false, 0);
+	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
+	samples_until(&lp, 150 * MS, 10);
+	lp_growing(&lp, 5000);
+	lp_not_growing(&lp, 14999);
+	KUNIT_EXPECT_FALSE(test, lp.learnt);
+	lp_not_growing(&lp, 15000);
+	KUNIT_EXPECT_TRUE(test, lp.learnt);
+	KUNIT_EXPECT_EQ(test, samples_until(&lp, 150 * MS, 10), 1);
+}
+
+/* lp_ecn: delay is measured and shown, and not acted upon. */
+static void lp_marks_alone(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	lp.marks = 1;
+	KUNIT_EXPECT_EQ(test, samples_until(&lp, 150 * MS, 10), 0);
+	KUNIT_EXPECT_TRUE(test, lp_may_grow(&lp));
+}
+
+static void lp_fits_the_socket(struct kunit *test)
+{
+	KUNIT_EXPECT_LE(test, sizeof(struct lp), ICSK_CA_PRIV_SIZE);
+	KUNIT_EXPECT_EQ(test, sizeof(struct lbe_owd), 24);
+}
+
+static struct kunit_case owd_cases[] = {
+	KUNIT_CASE_PARAM(owd_snaps_tick, tick_gen_params),
+	KUNIT_CASE_PARAM(owd_over_path, path_gen_params),
+	KUNIT_CASE(owd_wild_sample),
+	KUNIT_CASE(owd_peer_starts_over),
+	KUNIT_CASE(owd_without_timestamps),
+	KUNIT_CASE(slots_age_by_time),
+	{}
+};
+
+static struct kunit_suite owd_suite = {
+	.name = "lbe_owd",
+	.test_cases = owd_cases,
+};
+
+static struct kunit_case lp_cases[] = {
+	KUNIT_CASE_PARAM(lp_margin, margin_gen_params),
+	KUNIT_CASE_PARAM(lp_reaction, react_gen_params),
+	KUNIT_CASE(lp_nothing_before_a_loss),
+	KUNIT_CASE(lp_learns_at_a_loss),
+	KUNIT_CASE(lp_empty_losses),
+	KUNIT_CASE(lp_dmax_follows_losses),
+	KUNIT_CASE(lp_once_a_round_trip),
+	KUNIT_CASE(lp_inference_is_latched),
+	KUNIT_CASE(lp_rests_at_the_floor),
+	KUNIT_CASE(lp_held_ack),
+	KUNIT_CASE(lp_longer_path),
+	KUNIT_CASE(lp_shorter_path),
+	KUNIT_CASE(lp_receive_window_limited),
+	KUNIT_CASE(lp_marks_alone),
+	KUNIT_CASE(lp_fits_the_socket),
+	{}
+};
+
+static struct kunit_suite lp_suite = {
+	.name = "tcp_lp",
+	.test_cases = lp_cases,
+};
+
+kunit_test_suites(&owd_suite, &lp_suite);
+
+MODULE_DESCRIPTION("KUnit tests of one-way delay and the TCP-LP law");
+MODULE_LICENSE("GPL");
