@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from . import environment  # noqa: F401  first: a Python without our packages goes on in the one that has them
+if __name__ == "__main__":  # first: a Python without our packages goes on in the one that has them
+    from . import environment  # noqa: F401
 
 # isort: split
 import argparse

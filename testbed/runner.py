@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import traceback
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ import numpy as np
 
 from . import job as jobs
 from . import results
-from .backend import REPO, Backend
+from .backend import REPO, Backend, extras_of
 from .cache import cache_root
 from .errors import LbeError
 from .experiment import Experiment, case_name
@@ -109,6 +110,8 @@ def run_key(job: Job, backend: Backend) -> str:
     tools = backend.tools()
     content = {"results": results.FORMAT, "job": job.digest(), "backend": backend.key(),
                "agent": hashlib.sha256(tools.agent.read_bytes()).hexdigest(),
+               "extras": {extra.link: hashlib.sha256(path.read_bytes()).hexdigest()
+                          for extra, path in extras_of(job.files).items()},
                "modules": {name: tools.module_hash(name) for name in job.modules}}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -124,7 +127,7 @@ def load_cached(key: str) -> Record | None:
         facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
         arrays = np.load(io.BytesIO((folder / "series.npz").read_bytes()))
         return Record(facts, results.unpack({name: arrays[name] for name in arrays.files}))
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None
 
 
@@ -215,6 +218,8 @@ def _run_parallel(tasks: list[Task], backend: Backend, count: int, progress: OnP
             store(task.key, record)
             progress(already + finished, total, _label(task.job))
     finally:
+        # tasks that nobody will read any more must not hold up this process's exit
+        todo.cancel_join_thread()
         for worker in workers:
             if worker.is_alive():
                 worker.terminate()

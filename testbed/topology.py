@@ -568,7 +568,7 @@ def difference(before: Network, after: Network) -> list[tuple[str, str]]:
     commands = []
     for name, node in after.nodes.items():
         old = before.nodes.get(name)
-        if old is None or old.ip != node.ip or len(old.tc) != len(node.tc):
+        if old is None or before.links != after.links or old.ip != node.ip or len(old.tc) != len(node.tc):
             raise TopologyError(f"node {name}: an event can change rates, delays, losses, queue limits and sysctls only")
         for was, now in zip(old.tc, node.tc):
             if was != now:
