@@ -40,6 +40,7 @@ static const char *const proto_names[] = { "tcp", "udp", NULL };
 static const char *const kind_names[] = {
 	"greedy", "bytes", "cbr", "square", "onoff", "trace", NULL
 };
+
 static const char *const mode_names[] = { "prompt", "every", "slow", NULL };
 static const char *const web_names[] = { "open", "session", NULL };
 static const char *const pace_names[] = { "size", "poisson", NULL };
@@ -51,6 +52,7 @@ static const char *const close_names[] = { "auto", "fin", "rst", NULL };
 #define MAX_BUF		1e9
 
 #define F(member)	offsetof(struct flow_plan, member)
+
 static const struct key flow_keys[] = {
 	{ "id", T_U32, F(id), 0, 1e9, .help = "flow id, once a plan" },
 	{ "kind", T_ENUM, F(kind), .names = kind_names,
@@ -74,22 +76,22 @@ static const struct key flow_keys[] = {
 	  .help = "TCP: a rated source writes this often" },
 	{ "backlog_ms", T_MSEC, F(backlog_ns), 0, 1e9,
 	  .help = "TCP: most that a rated source owes; 0 = no bound" },
-	{ "period_s", T_SEC, F(period_ns), 1e-5, MAX_S,
+	{ "period_s", T_SEC, F(period_ns), 0.00001, MAX_S,
 	  .help = "square: length of a period" },
 	{ "duty", T_REAL, F(duty), 0.001, 1, .preset = "0.5",
 	  .help = "square: share of the period that is on" },
-	{ "on_s", T_SEC, F(on_ns), 1e-6, MAX_S, .help = "onoff: time on" },
-	{ "off_s", T_SEC, F(off_ns), 1e-6, MAX_S, .help = "onoff: time off" },
+	{ "on_s", T_SEC, F(on_ns), 0.000001, MAX_S, .help = "onoff: time on" },
+	{ "off_s", T_SEC, F(off_ns), 0.000001, MAX_S, .help = "onoff: time off" },
 	{ "exp", T_U32, F(exponential), 0, 1,
 	  .help = "onoff: 1 = exponential with means on_s and off_s" },
 	{ "bytes", T_U64, F(bytes), 1, MAX_BYTES,
 	  .help = "bytes: size of a transfer" },
-	{ "repeat_s", T_SEC, F(repeat_ns), 1e-3, MAX_S,
+	{ "repeat_s", T_SEC, F(repeat_ns), 0.001, MAX_S,
 	  .help = "bytes: a new connection this often" },
 	{ "repeat_count", T_U64, F(repeat_count), 1, 1e9,
 	  .help = "bytes: connections in all; default until stop_s" },
 	{ "file", T_NAME, F(file), .max = PATH_MAX, .help = "trace: its file" },
-	{ "time_scale", T_REAL, F(time_scale), 1e-6, 1e6, .preset = "1",
+	{ "time_scale", T_REAL, F(time_scale), 0.000001, 1e6, .preset = "1",
 	  .help = "trace: factor on its times" },
 	{ "overhead_bytes", T_U32, F(overhead_bytes), 0, 1000,
 	  .help = "trace: its sizes hold this much more than the payload" },
@@ -125,9 +127,11 @@ static const struct key flow_keys[] = {
 	  .help = "1 = its errors leave the exit status 0" },
 	{ NULL }
 };
+
 #undef F
 
 #define F(member)	offsetof(struct sink_plan, member)
+
 static const struct key sink_keys[] = {
 	{ "port", T_U32, F(port), 1, 65535, .help = "listen there" },
 	{ "flow", T_U32, F(flow), 0, 1e9, .help = "flow id of what arrives" },
@@ -160,9 +164,11 @@ static const struct key sink_keys[] = {
 	  .help = "TCP: compare with the seeded bytes" },
 	{ NULL }
 };
+
 #undef F
 
 #define F(member)	offsetof(struct server_plan, member)
+
 static const struct key server_keys[] = {
 	{ "port", T_U32, F(port), 1, 65535, .help = "listen there" },
 	{ "flow", T_U32, F(flow), 0, 1e9, .help = "flow id of its events" },
@@ -180,9 +186,11 @@ static const struct key server_keys[] = {
 	  .help = "SO_PRIORITY" },
 	{ NULL }
 };
+
 #undef F
 
 #define F(member)	offsetof(struct web_plan, member)
+
 static const struct key web_keys[] = {
 	{ "id", T_U32, F(id), 0, 1e9, .help = "flow id, once a plan" },
 	{ "kind", T_ENUM, F(kind), .names = web_names,
@@ -198,9 +206,9 @@ static const struct key web_keys[] = {
 	  .help = "open: a page's wait follows its size, or Poisson" },
 	{ "sessions", T_U32, F(sessions), 1, 10000, .preset = "1",
 	  .help = "session: users side by side" },
-	{ "page_s", T_SEC, F(page_ns), 1e-3, 1e4, .preset = "1",
+	{ "page_s", T_SEC, F(page_ns), 0.001, 1e4, .preset = "1",
 	  .help = "session: mean pause between pages, exponential" },
-	{ "object_ms", T_MSEC, F(object_ns), 1e-3, 1e6, .preset = "1",
+	{ "object_ms", T_MSEC, F(object_ns), 0.001, 1e6, .preset = "1",
 	  .help = "session: mean time between requests, exponential" },
 	{ "objects", T_U32, F(objects), 1, 1000,
 	  .help = "of a page; open: 1 to so many (1), session: so many (10)" },
@@ -229,9 +237,11 @@ static const struct key web_keys[] = {
 	  .help = "SO_PRIORITY" },
 	{ NULL }
 };
+
 #undef F
 
 #define F(member)	offsetof(struct queue_plan, member)
+
 static const struct key queue_keys[] = {
 	{ "id", T_U32, F(id), 0, 1e9, .help = "queue id, once a plan" },
 	{ "dev", T_NAME, F(dev), .max = IFNAMSIZ, .help = "device" },
@@ -240,21 +250,24 @@ static const struct key queue_keys[] = {
 	  .help = "class it hangs on, 1:1; neither = root" },
 	{ NULL }
 };
+
 #undef F
 
 #define F(member)	offsetof(struct plan, member)
+
 static const struct key global_keys[] = {
 	{ "node", T_NAME, F(node), .max = NAME_LEN,
 	  .help = "names the record files" },
 	{ "zero_ns", T_U64, F(zero_ns), 0, 9e18,
 	  .help = "CLOCK_MONOTONIC at experiment time 0; 0 = now" },
-	{ "end_s", T_SEC, F(end_ns), 1e-3, MAX_S, .help = "end of the run" },
+	{ "end_s", T_SEC, F(end_ns), 0.001, MAX_S, .help = "end of the run" },
 	{ "sample_ms", T_MSEC, F(sample_ns), 0.1, 1e6, .preset = "100",
 	  .help = "step of all series" },
 	{ "out", T_NAME, F(out), .max = PATH_MAX,
 	  .help = "folder of the record files" },
 	{ NULL }
 };
+
 #undef F
 
 /* Where the parser is: for messages */
@@ -349,18 +362,15 @@ static int parse_address(const struct place *at, const struct key *k,
 static int parse_handle(const struct place *at, const struct key *k,
 			const char *text, u32 *value)
 {
-	unsigned int major, minor = 0;
-	char tail;
-	int n;
+	size_t digits = strspn(text, "0123456789abcdefABCDEF");
+	const char *colon = text + digits;
+	size_t more = *colon ? strspn(colon + 1, "0123456789abcdefABCDEF") : 0;
+	unsigned long major = strtoul(text, NULL, 16);
+	unsigned long minor = more ? strtoul(colon + 1, NULL, 16) : 0;
 
-	n = sscanf(text, "%4x:%4x%c", &major, &minor, &tail);
-	if (!strcmp(text, "root")) {
-		*value = 0xffffffff;	/* TC_H_ROOT */
-		return 0;
-	}
-	if (n < 1 || n > 2 || !major || !strchr(text, ':') ||
-	    (n == 1 && text[strlen(text) - 1] != ':'))
-		return complain(at, "%s=%s: not a handle such as 1: or 1:2 (hexadecimal, 1 to ffff)",
+	if (*colon != ':' || colon[1 + more] || digits > 4 || more > 4 ||
+	    !major)
+		return complain(at, "%s=%s: not a handle, such as 1: or 1:2 (hexadecimal)",
 				k->name, text);
 	*value = major << 16 | minor;
 	return 0;

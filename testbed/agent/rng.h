@@ -45,7 +45,7 @@ static inline u64 rng_u64(struct rng *r)
 /* Uniform in (0, 1]: never 0, so that its logarithm is finite. */
 static inline double rng_uniform(struct rng *r)
 {
-	return ((rng_u64(r) >> 11) + 1) * 0x1p-53;
+	return ldexp((rng_u64(r) >> 11) + 1, -53);
 }
 
 /* Uniform integer in [low, high], both included */
@@ -78,13 +78,13 @@ static inline double pareto2_cut_mean(double shape, double scale, double low,
 				  pow(1.0 + low / scale, k));
 }
 
-/* The scale that gives the cut variable this mean; bisection to 1e-9. */
+/* The scale that gives the cut variable this mean; bisection to a billionth. */
 static inline double pareto2_cut_scale(double shape, double mean, double low,
 				       double high)
 {
-	double a = 1e-3, b = high * 1e3;
+	double a = 0.001, b = high * 1e3;
 
-	for (int i = 0; i < 200 && b / a > 1.0 + 1e-9; i++) {
+	for (int i = 0; i < 200 && b / a > 1.000000001; i++) {
 		double mid = sqrt(a * b);
 
 		if (pareto2_cut_mean(shape, mid, low, high) < mean)

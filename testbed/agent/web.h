@@ -9,11 +9,11 @@
  *
  * Two clients (struct web_plan):
  *   open    offered load (Claypool et al., section on the traffic generator):
- *           a page of 1 to objects objects at once; the next page comes
+ *           a page at once, of 1 to `objects` objects; the next page comes
  *           8 * bytes / rate_bps after it (pace=size), or in a Poisson process
  *           of the same load (pace=poisson); congestion does not slow it
  *   session closed loop (Feldmann et al., as TCP-LP's authors use it): a page
- *           of exactly objects objects, asked for at exponential distances of
+ *           of exactly `objects`, asked for at exponential distances of
  *           mean object_ms; when all are there, an exponential pause of mean
  *           page_s, then the next page; sessions of them side by side
  * Sizes: Pareto II, cut to [min_bytes, max_bytes], with the scale at which the
