@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0
+"""lp.h and owd.h compiled for this machine, and a path to send ACKs over."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import hostc
+
+FOLDER = Path(__file__).resolve().parent.parent
+
+WRAPPER = """
+#include <stdlib.h>
+#include "lp.h"
+
+struct flow { struct lp lp; u32 cwnd, indications; u32 delay_us; };
+
+struct flow *flow_new(u32 delta, u32 floor_us, u32 learnt_dmin_us, u32 learnt_dmax_us)
+{
+	struct lp_params p = LP_PARAMS_DEFAULT;
+	struct flow *f = calloc(1, sizeof(*f));
+
+	p.delta_permille = delta;
+	p.floor_us = floor_us;
+	lp_init(&f->lp, &p, false, 0);
+	f->cwnd = 10;
+	if (learnt_dmax_us) {
+		f->lp.dmin_slot[0] = learnt_dmin_us;
+		f->lp.dmax_us = learnt_dmax_us;
+		f->lp.learnt = 1;
+	}
+	return f;
+}
+
+void flow_free(struct flow *f) { free(f); }
+
+/* The steps of tcp_lp_pkts_acked() in Open. */
+u32 flow_ack(struct flow *f, u64 now_us, u32 tsval, bool has_ts, u32 rtt_us, u32 min_rtt_us,
+	     u32 pkts, bool lone, u32 acked_seq, u32 snd_nxt)
+{
+	struct lbe_owd_ack ack = { .now_us = now_us, .tsval = tsval, .rtt_us = rtt_us,
+				   .min_rtt_us = min_rtt_us, .has_tsval = has_ts };
+	bool fresh = (s32)(acked_seq - f->lp.mark_seq) > 0;
+
+	lp_inference_over(&f->lp, now_us);
+	f->delay_us = lbe_owd_update(&f->lp.owd, &ack);
+	if (lp_sample(&f->lp, f->delay_us, pkts, lone, fresh, f->cwnd, now_us / 1000) == LP_DELAY) {
+		f->cwnd = lp_react(&f->lp, LP_DELAY, f->cwnd, snd_nxt, rtt_us, now_us);
+		f->indications++;
+	}
+	return f->cwnd;
+}
+
+u32 flow_delay(struct flow *f) { return f->delay_us; }
+u32 flow_indications(struct flow *f) { return f->indications; }
+u32 flow_tick(struct flow *f) { return f->lp.owd.tick_us; }
+u32 flow_source(struct flow *f) { return lbe_owd_source(&f->lp.owd); }
+u32 flow_margin(struct flow *f) { return lp_margin_us(&f->lp); }
+u32 flow_dmin(struct flow *f) { return lp_dmin_us(&f->lp); }
+u32 flow_dmax(struct flow *f) { return f->lp.dmax_us; }
+u32 flow_sd(struct flow *f) { return lp_sd_us(&f->lp); }
+u32 flow_sd_q(struct flow *f) { return f->lp.sd_q; }
+bool flow_grows(struct flow *f) { return lp_may_grow(&f->lp); }
+u32 flow_itt_end(struct flow *f) { return f->lp.itt_end_us; }
+void flow_smooth(struct flow *f, u32 d_us) { lp_smooth(&f->lp, d_us); }
+void flow_loss(struct flow *f) { lp_loss_seen(&f->lp); lp_loss_over(&f->lp); }
+u32 snap(u64 span_us, u32 ticks) { return lbe_owd_snap(span_us, ticks); }
+"""
+
+_types = {"flow_new": ctypes.c_void_p, "flow_grows": ctypes.c_bool}
+
+
+def library(folder: Path) -> ctypes.CDLL:
+    """The headers as a shared library, compiled into ``folder``."""
+    lib = hostc.load(WRAPPER, folder, FOLDER, "lp")
+    for name in ("flow_new", "flow_free", "flow_ack", "flow_delay", "flow_indications", "flow_tick",
+                 "flow_source", "flow_margin", "flow_dmin", "flow_dmax", "flow_sd", "flow_sd_q",
+                 "flow_grows", "flow_itt_end", "flow_smooth", "flow_loss", "snap"):
+        getattr(lib, name).restype = _types.get(name, ctypes.c_uint32)
+    lib.flow_ack.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_bool,
+                             ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_bool,
+                             ctypes.c_uint32, ctypes.c_uint32]
+    lib.snap.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
+    return lib
+
+
+@dataclass
+class Ack:
+    """One ACK as the sender sees it. Ticks of TSecr and now_ms are 1 ms."""
+
+    now_us: int
+    tsval: int
+    tsecr: int
+    now_ms: int
+    rtt_us: int
+    forward_us: int
+    seq: int
+
+
+@dataclass
+class Path:
+    """A path with queues that are functions of time in seconds, in us.
+
+    tick_us, offset, ppm: the receiver's clock; ours counts ms from start_ms. hold_us: how long the
+    receiver sits on an ACK (delayed ACK). gap_us: time between packets.
+    """
+
+    forward: Callable[[float], float] = lambda t: 0.0
+    reverse: Callable[[float], float] = lambda t: 0.0
+    base_us: int = 50000
+    tick_us: int = 1000
+    offset: int = 0
+    ppm: float = 0.0
+    hold_us: int = 0
+    gap_us: int = 10007
+    start_ms: int = 100000
+
+    def acks(self, seconds: float) -> Iterator[Ack]:
+        """ACKs in the order of sending (queues that shrink slower than time never reorder)."""
+        for number in range(int(seconds * 1e6 / self.gap_us)):
+            sent = number * self.gap_us
+            forward = int(self.forward(sent / 1e6))
+            stamped = sent + self.base_us // 2 + forward + self.hold_us
+            now = stamped + self.base_us // 2 + int(self.reverse(stamped / 1e6))
+            peer = math.floor((stamped * (1 + self.ppm / 1e6) + self.start_ms * 1000) / self.tick_us)
+            yield Ack(now_us=now + self.start_ms * 1000, tsval=(peer + self.offset) & 0xFFFFFFFF,
+                      tsecr=(self.start_ms + sent // 1000) & 0xFFFFFFFF,
+                      now_ms=(self.start_ms + now // 1000) & 0xFFFFFFFF,
+                      rtt_us=now - sent, forward_us=forward, seq=number + 1)
+
+
+class Ours:
+    """One flow on the headers. learnt: (dmin, dmax) in us, as after a first loss; None: none yet."""
+
+    def __init__(self, lib: ctypes.CDLL, learnt: tuple[int, int] | None = (50000, 150000),
+                 delta: int = 150, floor_us: int = 1000):
+        self.lib = lib
+        self.flow = ctypes.c_void_p(lib.flow_new(delta, floor_us, *(learnt or (0, 0))))
+        self.min_rtt, self.cwnd = 0xFFFFFFFF, 10
+
+    def __del__(self):
+        self.lib.flow_free(self.flow)
+
+    def ack(self, ack: Ack, timestamps: bool = True, pkts: int = 1, lone: bool = False,
+            in_flight: int = 10) -> int:
+        """One ACK; in_flight packets are sent but not ACKed. Returns the window after it."""
+        self.min_rtt = min(self.min_rtt, ack.rtt_us)
+        self.cwnd = self.lib.flow_ack(self.flow, ack.now_us, ack.tsval, timestamps, ack.rtt_us, self.min_rtt,
+                                      pkts, lone, ack.seq, ack.seq + in_flight)
+        return self.cwnd
+
+    def cwnd_is(self, packets: int) -> bool:
+        return self.cwnd == packets
+
+    def __getattr__(self, name: str):
+        return getattr(self.lib, f"flow_{name}")(self.flow)

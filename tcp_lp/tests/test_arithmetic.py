@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0
+"""owd.h and lp.h against double precision, over whole traces and ranges."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from tcp_lp.tests.lp_host import Ours, Path, library
+
+KNOWN_TICKS_US = (1, 1000, 2000, 4000, 10000, 100000, 500000, 1000000)
+
+
+@pytest.fixture(scope="module")
+def lib(tmp_path_factory):
+    return library(tmp_path_factory.mktemp("lp"))
+
+
+def burst(start: float, length: float, height_us: float):
+    """A queue that fills over ``length`` seconds and drains as slowly, else empty."""
+    def queue(t: float) -> float:
+        x = (t - start) / length
+        return height_us * max(0.0, 1 - abs(x - 1)) if x > 0 else 0.0
+    return queue
+
+
+@pytest.mark.parametrize("gamma_samples", [5000])
+def test_smoothed_delay_stays_within_1_us_of_the_average(lib, gamma_samples):
+    rng, ours, oracle = random.Random(1), Ours(lib), None
+    for _ in range(gamma_samples):
+        delay = rng.randint(1, 2_000_000)
+        oracle = delay if oracle is None else oracle * 7 / 8 + delay / 8
+        lib.flow_smooth(ours.flow, delay)
+        # sd_q >> 3 drops less than 1 us a sample, and each later sample an eighth of what is left
+        assert abs(ours.sd_q / 8 - oracle) <= 1.0
+
+
+def test_margin_is_delta_of_the_range(lib):
+    rng = random.Random(2)
+    for _ in range(3000):
+        dmin, dmax, delta = rng.randint(1, 10**6), rng.randint(0, 2**32 - 1), rng.randint(10, 900)
+        span = max(dmax - dmin, 0)
+        expect = max(span * delta / 1000, min(1000, span // 2))
+        assert abs(Ours(lib, (dmin, dmax), delta).margin - expect) < 1 if dmax else True
+
+
+def test_snap_agrees_with_nearest_known_tick(lib):
+    rng = random.Random(3)
+    for _ in range(5000):
+        span, ticks = rng.randint(2_000_000, 64_000_000), rng.randint(1, 64_000_000)
+        tick = span / ticks
+        near = [known for known in KNOWN_TICKS_US if abs(tick - known) <= known / 8]
+        edge = any(abs(abs(tick - known) - known / 8) <= known / 500 for known in KNOWN_TICKS_US)
+        assert edge or lib.snap(span, ticks) == (near[0] if near else 0), (span, ticks)
+
+
+@pytest.mark.parametrize("tick_us", [1, 1000, 2000, 4000, 10000])
+@pytest.mark.parametrize("offset", [0, 5, 0x1FFFFFFF, 0x20000000, 0x80000000, 0xFFFFFFFF - 15000])
+@pytest.mark.parametrize("ppm", [0, 50, -50])
+def test_delay_is_forward_queue_whatever_the_clock(lib, tick_us, offset, ppm):
+    """Queues of 0 to 80 ms both ways, apart and together, after the tick is learnt."""
+    path = Path(forward=lambda t: burst(12, 3, 80000)(t) + burst(27, 3, 80000)(t),
+                reverse=lambda t: burst(20, 3, 80000)(t) + burst(28, 3, 60000)(t),
+                tick_us=tick_us, offset=offset, ppm=ppm)
+    ours = Ours(lib, None)
+    skew_us = abs(ppm) * 10          # 50 ppm between two empty moments less than 10 s apart
+    for ack in path.acks(40):
+        ours.ack(ack)
+        if ack.now_us < (path.start_ms + 5000) * 1000:
+            continue
+        assert ours.source == 1
+        error = ours.delay - path.base_us - ack.forward_us
+        assert -skew_us - 2 <= error <= 2 * tick_us + skew_us + 2
+
+
+@pytest.mark.parametrize("tick_us", [100000, 500000, 1000000])
+def test_coarse_peers_and_missing_timestamps_fall_back_to_round_trip(lib, tick_us):
+    path = Path(reverse=burst(12, 3, 80000), tick_us=tick_us)
+    coarse, without = Ours(lib, None), Ours(lib, None)
+    for ack in path.acks(40):
+        coarse.ack(ack)
+        without.ack(ack, timestamps=False)
+        assert coarse.delay == without.delay == ack.rtt_us
+        assert coarse.source == without.source == 0
+    assert coarse.tick == tick_us
+
+
+@pytest.mark.parametrize("reverse_ms", [0, 100, 240])
+def test_tick_is_learnt_under_reverse_queues_that_move(lib, reverse_ms):
+    """A queue that grows all through the first baseline costs at most a second, longer one."""
+    path = Path(reverse=lambda t: min(t / 2, 1) * reverse_ms * 1000)
+    ours = Ours(lib, None)
+    for ack in path.acks(6):
+        ours.ack(ack)
+    assert ours.tick == 1000
+
+
+@pytest.mark.parametrize("ppm", [200, -200])
+def test_skew_of_200_ppm_hides_no_more_than_the_smallest_queue(lib, ppm):
+    """Ten minutes of a sawtooth of 10 to 60 ms: base is off by 10 ms at most, and right when idle."""
+    path = Path(forward=lambda t: 10000 + 50000 * (t % 5) / 5 if 10 < t < 610 else 0, ppm=ppm, gap_us=50021)
+    ours = Ours(lib, None)
+    worst = 0
+    for ack in path.acks(640):
+        ours.ack(ack)
+        if ack.now_us > (path.start_ms + 5000) * 1000:
+            worst = max(worst, abs(ours.delay - path.base_us - ack.forward_us))
+    assert worst <= 10000 + 3000
+    assert abs(ours.delay - path.base_us) <= 2000
+
+
+def test_one_hour_of_microsecond_ticks_wraps_and_goes_on(lib):
+    """A 1 us TSval wraps after 71.6 min; idle for half an hour, then reverse queue again."""
+    path = Path(reverse=lambda t: 30000 if t % 60 > 50 else 0, tick_us=1, gap_us=997003)
+    ours = Ours(lib, None)
+    for ack in path.acks(3 * 3600):
+        minute = ack.now_us / 60e6 - path.start_ms / 60e3
+        if 60 < minute < 90:
+            continue
+        ours.ack(ack)
+        if minute > 1 and not 90 <= minute < 91:
+            assert ours.delay <= path.base_us + 5, minute
+
+
+def test_window_never_leaves_its_range(lib):
+    """Random delays, losses and gaps: 1 <= window, margin within the range, no trap (UBSan)."""
+    rng, ours = random.Random(4), Ours(lib, None)
+    now, seq = 10**6, 0
+    for _ in range(200_000):
+        now += rng.choice((100, 5000, 100_000, 30_000_000 if rng.random() < 0.01 else 1))
+        seq += rng.randint(0, 3)
+        rtt = rng.choice((1, 50_000, 60_000, 100_000, 150_000, 4_000_000_000 if rng.random() < 0.001 else 70_000))
+        cwnd = lib.flow_ack(ours.flow, now, rng.getrandbits(32) if rng.random() < 0.3 else now // 1000,
+                            rng.random() < 0.9, rtt, min(rtt, 50_000), rng.randint(0, 64), rng.random() < 0.2,
+                            seq & 0xFFFFFFFF, (seq + 10) & 0xFFFFFFFF)
+        if rng.random() < 0.001:
+            lib.flow_loss(ours.flow)
+        assert 1 <= cwnd <= 10
+        assert math.isfinite(ours.margin)
