@@ -22,9 +22,10 @@ from .progress import Report, silent
 if TYPE_CHECKING:
     from .kernel import KernelBuild
 
-REPO = Path(__file__).resolve().parent.parent
-AGENT_SOURCE = Path(__file__).resolve().parent / "agent"
-GUEST_MODULES = Path(__file__).resolve().parent / "guest-modules"
+HERE = Path(__file__).resolve().parent
+REPO = HERE.parent
+AGENT_SOURCE = HERE / "agent"
+GUEST_MODULES = HERE / "guest-modules"
 #: tc's plugin for the shred queue: what it is made of
 PLUGIN_SOURCES = ("tools/tc/Makefile", "tools/tc/q_shred.c", "tools/tc/tc_abi.h", "sch_shred/uapi/shred.h")
 CONTROL_SOURCES = ("tools/vulturectl/vulturectl.c", "tools/vulturectl/Makefile", "tools/libvulture/libvulture.c",
@@ -226,8 +227,9 @@ class Uml:
         return self._tools
 
     def key(self) -> str:
-        """The kernel build's key."""
-        return f"uml-{self.build.key}"
+        """The kernel's build, and what boots it and sets it up."""
+        around = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in ("guest/init.sh", "machine.py")))
+        return f"uml-{self.build.key}-{around.hexdigest()[:16]}"
 
     def run(self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float,
             wall_limit_s: float) -> RunReport:
