@@ -11,7 +11,7 @@ Command line:
     python3 -m testbed.kernel build  [--series S] [--flavour F] [--kernel-source DIR]
     python3 -m testbed.kernel source [S] [--kernel-source DIR]    prints the source's path
     python3 -m testbed.kernel path   [--series S] [--flavour F]   prints the KDIR
-    python3 -m testbed.kernel list                                what the cache holds
+    python3 -m testbed.kernel list | prune                        what the cache holds; drop what is stale
 """
 
 from __future__ import annotations
@@ -659,26 +659,33 @@ def ensure_source(
         check_spec(KernelSpec(series))
         key = edits_key(series)
         final = newest_source(series, key)
-    with lock(f"source-{series}", report):
-        final = final or newest_source(series, key)
-        if final is None or not final.is_dir():
-            check_tools({**TOOLS, **({} if source_dir else FETCH_TOOLS)})
-            folder = cache_root() / "sources"
-            folder.mkdir(exist_ok=True)
-            deb = None if source_dir else ensure_package(series, report)
-            if deb:
-                # linux-source-6.12_6.12.107-1_all.deb -> 6.12.107-1
-                final = folder / f"{deb.name.split('_')[1].replace('~', '.')}-{key}"
-            need_space(folder, SOURCE_MIB, f"the source of kernel {series}")
-            with whole_entry(final) as work:
-                report(f"unpacking kernel {series}", 0, None)
-                if deb:
-                    unpack(deb, work)
-                else:
-                    copy_tree(tree, work)
-                apply_edits(work, series)
+    if final is None or not final.is_dir():
+        check_tools({**TOOLS, **({} if source_dir else FETCH_TOOLS)})
+        with lock(f"source-{series}", report):
+            final = final or newest_source(series, key)
+            if final is None or not final.is_dir():
+                final = unpack_source(series, key, final, source_dir, report)
     series, version = tree_version(final)
     return KernelSource(final, series, version, final.name)
+
+
+def unpack_source(series: str, key: str, final: Path | None, own: Path | None, report: Report) -> Path:
+    """Fill the cache entry of a source: from the package, or `final` from the user's own."""
+    folder = cache_root() / "sources"
+    folder.mkdir(exist_ok=True)
+    deb = None if own else ensure_package(series, report)
+    if deb:
+        # linux-source-6.12_6.12.107-1_all.deb -> 6.12.107-1
+        final = folder / f"{deb.name.split('_')[1].replace('~', '.')}-{key}"
+    need_space(folder, SOURCE_MIB, f"the source of kernel {series}")
+    with whole_entry(final) as work:
+        report(f"unpacking kernel {series}", 0, None)
+        if deb:
+            unpack(deb, work)
+        else:
+            copy_tree(own, work)
+        apply_edits(work, series)
+    return final
 
 
 def newest_source(series: str, key: str) -> Path | None:
@@ -831,6 +838,11 @@ def relocate(out: Path, final: Path) -> None:
     makefile.write_text(text.replace(str(out), str(final)), encoding="utf-8")
 
 
+def build_key(source: KernelSource, wanted: dict[str, str]) -> str:
+    """What a kernel hangs on: source with its edits, configuration, compiler, C library."""
+    return digest(FORMAT, source.key, wanted, compiler_version(), platform.libc_ver())
+
+
 def load_build(folder: Path) -> KernelBuild:
     """The cache entry in `folder`."""
     facts = json.loads((folder / "build.json").read_text(encoding="utf-8"))
@@ -853,15 +865,16 @@ def ensure_kernel(spec: KernelSpec = KernelSpec(), progress: Report | None = Non
     """
     report = progress or silent
     check_spec(spec)
-    check_tools(TOOLS)
+    check_tools({"gcc": TOOLS["gcc"]})
     source = ensure_source(spec.series, spec.source_dir, report)
     wanted = wanted_config(source.series, spec.flavour)
-    key = digest(FORMAT, source.key, wanted, compiler_version(), platform.libc_ver())
+    key = build_key(source, wanted)
     final = cache_root() / "kernels" / f"{source.version}-{spec.flavour}-{key}"
     if (final / "build.json").exists():
         return load_build(final)
     with lock(f"kernel-{final.name}", report):
         if not (final / "build.json").exists():
+            check_tools(TOOLS)
             build(source, spec.flavour, wanted, key, final, report)
     return load_build(final)
 
@@ -930,6 +943,7 @@ def parser() -> argparse.ArgumentParser:
             sub.add_argument("--flavour", default="plain", help=", ".join(FLAVOURS))
         sub.add_argument("--kernel-source", type=Path, metavar="DIR", help="unpacked kernel source")
     verbs.add_parser("list", help="what the cache holds, with sizes")
+    verbs.add_parser("prune", help="remove sources and kernels that are out of date, and copies of own sources")
     return top
 
 
@@ -942,13 +956,33 @@ def list_cache() -> None:
             print(f"{mib:6d} MiB  {path}")
 
 
+def prune_cache() -> None:
+    """Remove sources and kernels that today's edits, fragments and compiler do not lead to."""
+    root = cache_root()
+    keep = set()
+    for series in SUITES:
+        path = newest_source(series, edits_key(series))
+        if path:
+            source = KernelSource(path, *tree_version(path), path.name)
+            keep.add(path)
+            for flavour in FLAVOURS:
+                key = build_key(source, wanted_config(series, flavour))
+                keep.add(root / "kernels" / f"{source.version}-{flavour}-{key}")
+    for path in [*(root / "sources").glob("[!.]*"), *(root / "kernels").glob("[!.]*")]:
+        if path not in keep:
+            print(f"removing {size_mib(path)} MiB: {path}")
+            remove(path)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Exit status: 0 done, 1 failed, 2 asked wrongly, 130 interrupted."""
     args = parser().parse_args(argv)
-    progress = silent if args.verb in ("path", "list") else make_progress()
+    progress = silent if args.verb in ("path", "list", "prune") else make_progress()
     try:
         if args.verb == "list":
             list_cache()
+        elif args.verb == "prune":
+            prune_cache()
         elif args.verb == "source":
             print(ensure_source(args.series, args.kernel_source, progress).path)
         else:

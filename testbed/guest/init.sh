@@ -32,7 +32,13 @@ power_off() {
 }
 
 mount -t proc proc /proc
+# Device nodes of this kernel: the host's may be a container's few.
+mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts pts /dev/pts
+ln -s /proc/self/fd /dev/fd
 mount -t sysfs sys /sys
+mount -t cgroup2 cgroup /sys/fs/cgroup
 mount -t debugfs debug /sys/kernel/debug
 mount -t tracefs trace /sys/kernel/tracing
 mount -t tmpfs tmp /tmp

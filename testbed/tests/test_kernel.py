@@ -186,6 +186,14 @@ def test_parallel_calls_build_once(calls: Path, tree: Path) -> None:
     assert calls.read_text().split().count("modules") == 1
 
 
+def test_prune_drops_what_nothing_leads_to(calls: Path, tree: Path, capsys: pytest.CaptureFixture) -> None:
+    build = kernel.ensure_kernel(KernelSpec(source_dir=tree))
+    assert kernel.main(["prune"]) == 0
+    assert not build.kdir.exists()
+    assert not build.source.exists()
+    assert str(build.kdir) in capsys.readouterr().out
+
+
 # --- what is asked wrongly -----------------------------------------------------------------
 
 

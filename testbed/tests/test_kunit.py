@@ -11,6 +11,7 @@ from testbed import kunit
 from testbed.kernel import KernelSpec, ensure_kernel
 from testbed.kunit import State
 from testbed.modules import ensure_modules
+from testbed.tests.misbehaving import misbehaving
 
 SUITES = kunit.expected_suites()
 
@@ -36,6 +37,33 @@ def test_every_suite_that_ran_is_declared() -> None:
     """Else the list above lost one, and its failure would not be seen."""
     assert SUITES, "the sources declare no KUnit suite"
     assert sorted(results()) == sorted(suite for _, suite in SUITES)
+
+
+LIVE = {"pass": State.SUCCESS, "fail": State.FAILURE, "skip": State.SUCCESS, "oops": State.CRASHED}
+
+
+@pytest.mark.kunit
+@pytest.mark.parametrize(("kind", "state"), LIVE.items(), ids=LIVE)
+def test_live_states(kind: str, state: State) -> None:
+    """One test passes, the other does as told: a skip beside a pass is a success."""
+    build = ensure_kernel(KernelSpec())
+    results = kunit.run_module(build, misbehaving(), "ending_kunit", parameters=f"kind={kind}")
+    assert [(result.suite, result.state) for result in results] == [("ending", state)]
+
+
+@pytest.mark.kunit
+def test_live_module_without_suites() -> None:
+    build = ensure_kernel(KernelSpec())
+    modules = ensure_modules(build)
+    results = kunit.run_module(build, modules, "tcp_vegas")
+    assert [result.state for result in results] == [State.NO_TESTS]
+
+
+@pytest.mark.kunit
+def test_live_module_that_does_not_load() -> None:
+    results = kunit.run_module(ensure_kernel(KernelSpec()), misbehaving(), "misbehave")
+    assert [result.state for result in results] == [State.CRASHED]
+    assert "misbehave.ko" in results[0].explain()
 
 
 GOOD = """\

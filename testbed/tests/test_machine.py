@@ -16,7 +16,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,9 +39,9 @@ from testbed.errors import (
     VirtualHang,
     WallHang,
 )
-from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel, run_make
+from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel
 from testbed.machine import Machine, judge
-from testbed.progress import silent
+from testbed.tests.misbehaving import misbehaving
 
 HERE = Path(__file__).resolve().parent
 LOGS = HERE / "logs"
@@ -249,17 +248,9 @@ def ended(pid: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def misbehave() -> Iterator[Path]:
+def misbehave() -> Path:
     """A module for the plain kernel that does what it must not."""
-    parent = machine.cache_root() / "run"
-    parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=parent) as work:
-        for path in (HERE / "misbehave").iterdir():
-            shutil.copy(path, work)
-        build = ensure_kernel(KernelSpec())
-        words = ["-C", str(build.kdir), "ARCH=um", f"M={work}", "modules"]
-        run_make(words, Path(work) / "log", "building misbehave", 10, silent)
-        yield Path(work) / "misbehave.ko"
+    return misbehaving().paths["misbehave"]
 
 
 def boot(tmp_path: Path, script: str, mem_mb: int = 128, **limits) -> machine.MachineReport:
