@@ -304,10 +304,6 @@ static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 		lp_repaired(lp, tp->snd_nxt, tcp_lp_srtt_us(tp), tp->tcp_mstamp);
 }
 
-static void tcp_lp_cwnd_event(struct sock *sk, enum tcp_ca_event ev)
-{
-}
-
 /* The first packet after a pause goes out: what came before it is old. */
 static void tcp_lp_tx_start(struct sock *sk)
 {
@@ -323,10 +319,8 @@ static void tcp_lp_tx_start(struct sock *sk)
 
 static void __tcp_lp_init(struct sock *sk, bool marks)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-
 	lp_init(inet_csk_ca(sk), &lp_params,
-		marks && (tp->ecn_flags & TCP_ECN_OK), tcp_lp_now_ms());
+		marks && tcp_ecn_mode_any(tcp_sk(sk)), tcp_lp_now_ms());
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
@@ -366,7 +360,7 @@ static size_t tcp_lp_get_info(struct sock *sk, u32 ext, int *attr,
 	return sizeof(struct tcpvegas_info);
 }
 
-LBE_DEFINE_CWND_EVENT(tcp_lp_any_event, tcp_lp_cwnd_event, tcp_lp_tx_start)
+LBE_DEFINE_TX_START(tcp_lp_cwnd_event, tcp_lp_tx_start)
 
 #define TCP_LP_OPS							\
 	.ssthresh	= tcp_lp_ssthresh,				\
@@ -377,7 +371,7 @@ LBE_DEFINE_CWND_EVENT(tcp_lp_any_event, tcp_lp_cwnd_event, tcp_lp_tx_start)
 	.set_state	= tcp_lp_set_state,				\
 	.get_info	= tcp_lp_get_info,				\
 	.owner		= THIS_MODULE,					\
-	LBE_CWND_EVENT(tcp_lp_any_event, tcp_lp_cwnd_event, tcp_lp_tx_start)
+	LBE_TX_START(tcp_lp_cwnd_event, tcp_lp_tx_start)
 
 static struct tcp_congestion_ops tcp_lp __read_mostly = {
 	TCP_LP_OPS,

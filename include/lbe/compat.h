@@ -31,15 +31,24 @@
 
 /*
  * tcp_congestion_ops: 7.1 took CA_EVENT_TX_START out of cwnd_event into a call
- * of its own. Until 7.1 is the floor: a module gives both functions to
- * LBE_DEFINE_CWND_EVENT(name, event, tx_start) at file scope and writes
- * LBE_CWND_EVENT(name, event, tx_start) into its table.
+ * of its own. Until 7.1 is the floor: a module that has no cwnd_event says
+ * LBE_DEFINE_TX_START(name, tx_start) at file scope and LBE_TX_START(name,
+ * tx_start) in its table; one that has both, the same with CWND_EVENT.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define LBE_DEFINE_TX_START(name, tx_start)
+#define LBE_TX_START(name, tx_start)	.cwnd_event_tx_start = tx_start
 #define LBE_DEFINE_CWND_EVENT(name, event, tx_start)
 #define LBE_CWND_EVENT(name, event, tx_start)				\
 	.cwnd_event = event, .cwnd_event_tx_start = tx_start
 #else
+#define LBE_DEFINE_TX_START(name, tx_start)				\
+static void name(struct sock *sk, enum tcp_ca_event ev)			\
+{									\
+	if (ev == CA_EVENT_TX_START)					\
+		tx_start(sk);						\
+}
+#define LBE_TX_START(name, tx_start)	.cwnd_event = name
 #define LBE_DEFINE_CWND_EVENT(name, event, tx_start)			\
 static void name(struct sock *sk, enum tcp_ca_event ev)			\
 {									\
@@ -49,6 +58,13 @@ static void name(struct sock *sk, enum tcp_ca_event ev)			\
 		event(sk, ev);						\
 }
 #define LBE_CWND_EVENT(name, event, tx_start)	.cwnd_event = name
+#endif
+
+/* tcp_ecn_mode_any(): ECN was negotiated, of whatever kind. Until 6.15 is the
+ * floor there was one kind, and a flag for it.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define tcp_ecn_mode_any(tp)		((tp)->ecn_flags & TCP_ECN_OK)
 #endif
 
 /*
