@@ -165,7 +165,7 @@ def edits(series: str) -> list[Edit]:
     of 67 ms, all that TCP-LP's threshold is about, and every timer is late by up to 10 %
     of a round trip; 1 ms is the finest that the kernel's configurations offer.
 
-    os_getrandom(): see kernel/os_getrandom.c.
+    os_getrandom(): see kernel/os_getrandom.inc.
 
     _mix_pool_bytes(): nothing else goes into the random numbers. Interrupts mix in the
     clock, so that two runs that differ in one tc line, hence by a microsecond, would part
@@ -174,7 +174,7 @@ def edits(series: str) -> list[Edit]:
     KUNIT_LOG_SIZE: before 6.6 debugfs keeps 512 bytes of a test case's log and cuts off the
     rest, so that a table of rows cannot be read back; its line buffer stays on the stack.
     """
-    function = (FRAGMENTS / "os_getrandom.c").read_text(encoding="utf-8")
+    function = (FRAGMENTS / "os_getrandom.inc").read_text(encoding="utf-8")
     always = [
         Edit("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+\n", r"\g<1>1000\n"),
         Edit(
@@ -410,7 +410,7 @@ class PrivateApt:
         env = {**os.environ, "LC_ALL": "C.UTF-8"}
         done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, errors="replace", check=False)
         complaints = [
-            line for line in (done.stderr + done.stdout).splitlines() if line.startswith(("E:", "W:", "Err:"))
+            line for line in (done.stderr + done.stdout).splitlines() if line.startswith(("E:", "W:", "Err:", "Error:", "Warning:"))
         ]
         # `update` returns 0 when a mirror cannot be reached, and warns.
         failed = done.returncode != 0 or any("Failed to fetch" in c for c in complaints)

@@ -37,6 +37,7 @@ static struct kunit_suite ending_suite = {
 	.name = "ending",
 	.test_cases = ending_cases,
 };
+
 kunit_test_suite(ending_suite);
 
 MODULE_LICENSE("GPL");
