@@ -231,11 +231,8 @@ class Uml:
         around = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in ("guest/init.sh", "machine.py")))
         return f"uml-{self.build.key}-{around.hexdigest()[:16]}"
 
-    def run(self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float,
-            wall_limit_s: float) -> RunReport:
-        """Boot, run, power off."""
-        from .machine import Machine
-
+    def lay_out(self, job: Path) -> None:
+        """Put env.sh and links to the tools beside a written job."""
         tools = self.tools()
         # the guest sees one text whatever this machine's paths are: links lead to the host's root
         environment = "AGENT=/tmp/job/lbe-agent\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n"
@@ -252,6 +249,13 @@ class Uml:
         for name, path in {"lbe-agent": tools.agent, **links, **called}.items():
             (job / name).unlink(missing_ok=True)
             (job / name).symlink_to(f"{HOST_ROOT}{path}")
+
+    def run(self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float,
+            wall_limit_s: float) -> RunReport:
+        """Boot, run, power off."""
+        from .machine import Machine
+
+        self.lay_out(job)
         done = Machine(self.build, mem_mb=mem_mb).run(job=job, out=out, seed=seed, modules=[],
                                                       virtual_limit_s=virtual_limit_s, wall_limit_s=wall_limit_s)
         return RunReport(done.wall_s, done.virtual_s)

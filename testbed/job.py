@@ -115,46 +115,65 @@ def _parameters(values: dict[str, typing.Any]) -> str:
     return " ".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in values.items())
 
 
-def _script(job: Job, nodes: list[str], agents: list[str], offloads: bool) -> str:
-    """job.sh: what an administrator would type, in this order."""
-    lines = ["#!/bin/sh", "# SPDX-License-Identifier: GPL-2.0",
-             f"# {job.experiment}, {' '.join(f'{k}={v}' for k, v in job.case.items()) or 'base'}, seed {job.seed}",
-             "set -eu", ". ./env.sh   # AGENT, MODULES, OUT", ""]
+def _set_up_lines(job: Job) -> list[str]:
+    """Modules, nodes, links, queues: what an administrator would type, in this order."""
+    nodes = list(job.network.nodes)
+    lines = ["set -eu", ". ./env.sh   # AGENT, MODULES, OUT", ""]
     for module in job.modules:
         parameters = _parameters(job.setting.modules.get(module, {}))
         lines.append(f"insmod \"$MODULES/{module}.ko\" {parameters}".rstrip())
     lines += ["sysctl -q -p host.sysctl", ""]
-    for node in nodes:
-        lines.append(f"ip netns add {node}")
-    for node in nodes:
-        lines.append(f"ip netns exec {node} sysctl -q -p {node}.sysctl")
+    lines += [f"ip netns add {node}" for node in nodes]
+    lines += [f"ip netns exec {node} sysctl -q -p {node}.sysctl" for node in nodes]
     lines.append("ip -batch links.ip")
     for node in nodes:
         lines.append(f"ip -n {node} -batch {node}.ip")
         lines.append(f"tc -n {node} -batch {node}.tc")
-        if not offloads:
+        if not job.setting.topology.offloads:
             lines += [f"ip netns exec {node} \"$AGENT\" offload {dev} off" for dev in job.network.nodes[node].devices]
-    lines += ["", "pids="]
+    return lines
+
+
+def _run_lines(job: Job) -> list[str]:
+    """Agents and timed events, all at once; the first that fails fails the run."""
+    lines = ["pids="]
     if job.events:
         lines.append("sh events.sh & pids=\"$pids $!\"")
-    for node in agents:
-        lines.append(f"ip netns exec {node} \"$AGENT\" run {node}.plan & pids=\"$pids $!\"")
-    lines += ["for pid in $pids; do wait \"$pid\"; done", "",
-              "# what the kernel says that it had"]
-    for node in nodes:
+    for plan in job.plans:
+        lines.append(f"ip netns exec {plan.node} \"$AGENT\" run {plan.node}.plan & pids=\"$pids $!\"")
+    return [*lines, "for pid in $pids; do wait \"$pid\"; done"]
+
+
+def _read_back_lines(job: Job) -> list[str]:
+    """What the kernel says that it had."""
+    lines = []
+    for node in job.network.nodes:
         lines.append(f"tc -s -j -n {node} qdisc show > \"$OUT/{node}.qdisc\"")
         lines.append(f"ip netns exec {node} sysctl $(cut -d= -f1 {node}.sysctl) > \"$OUT/{node}.sysctl\"")
         lines.append(f"ip netns exec {node} cat /proc/net/snmp /proc/net/netstat > \"$OUT/{node}.counters\"")
-    lines.append("uname -srvm > \"$OUT/uname\"")
-    lines.append(": > \"$OUT/modules\"")
+    lines += ["uname -srvm > \"$OUT/uname\"", ": > \"$OUT/modules\""]
     for module in job.modules:
         name = "tcp_lp" if module == "tcp_lp_intree" else module
         lines += [f"echo \"module {module}\" >> \"$OUT/modules\"",
                   f"for f in /sys/module/{name}/version /sys/module/{name}/srcversion /sys/module/{name}/parameters/*; do",
                   "    [ -r \"$f\" ] && printf '%s %s\\n' \"${f##*/}\" \"$(cat \"$f\")\" >> \"$OUT/modules\"",
                   "done"]
-    lines.append("true")
-    return "\n".join(lines) + "\n"
+    return [*lines, "true"]
+
+
+def _head_lines(job: Job) -> list[str]:
+    case = " ".join(f"{key}={value}" for key, value in job.case.items()) or "base"
+    return ["#!/bin/sh", "# SPDX-License-Identifier: GPL-2.0", f"# {job.experiment}, {case}, seed {job.seed}"]
+
+
+def _script(job: Job) -> str:
+    """job.sh."""
+    return "\n".join([*_head_lines(job), *_set_up_lines(job), "", *_run_lines(job), "", *_read_back_lines(job)]) + "\n"
+
+
+def shell_script(job: Job, last: list[str]) -> str:
+    """A job that sets the nodes up and then does ``last`` instead of running traffic."""
+    return "\n".join([*_head_lines(job), *_set_up_lines(job), *last]) + "\n"
 
 
 def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
@@ -173,7 +192,6 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
     events = _event_commands(setting, flows, network, file)
     job = Job(name, case, seed, setting, network, flows, made, modules, events)
 
-    nodes = list(network.nodes)
     files = {"host.sysctl": "".join(f"{key} = {value}\n" for key, value in HOST_SYSCTLS.items()),
              "links.ip": "\n".join(network.links) + "\n"}
     for node in network.nodes.values():
@@ -188,7 +206,7 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
             files[f"{name}.id"] = generators.identity(*job.traces[name]) + "\n"
     if events:
         files["events.sh"] = _events_script(events)
-    files["job.sh"] = _script(job, nodes, [plan.node for plan in made], setting.topology.offloads)
+    files["job.sh"] = _script(job)
     job.files = files
     return job
 
