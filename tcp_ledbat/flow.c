@@ -54,40 +54,155 @@ static void ledbat_add_sample(const struct sock *sk, struct ledbat *f, s32 rtt_u
 	f->base_us = lbe_slots_update(&f->base_slots, f->base_slot, LEDBAT_SLOT_S,
 				      div_u64(f->now_us, USEC_PER_SEC), delay_us);
 	ledbat_filter_add(&f->filter, f->now_us, delay_us);
+	f->least_us = min(f->least_us, ledbat_queue_us(delay_us, f->base_us));
 }
 
-static void ledbat_begin_round(const struct sock *sk, struct ledbat *f)
+/* Window */
+
+void ledbat_store_window(struct sock *sk, struct ledbat *f,
+			 const struct ledbat_window *w)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	f->part_q32 = w->part_q32;
+	tcp_snd_cwnd_set(tp, min(w->cwnd, tp->snd_cwnd_clamp));
+}
+
+/* The same from avoidance. A reduction lowers ssthresh with it, else the way back
+ * would be slow start.
+ */
+void ledbat_steer_window(struct sock *sk, struct ledbat *f,
+			 const struct ledbat_window *w)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	ledbat_store_window(sk, f, w);
+	if (tcp_snd_cwnd(tp) < tp->snd_ssthresh)
+		WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
+}
+
+static void ledbat_leave_slow_start(const struct sock *sk, struct ledbat *f)
+{
+	f->slowdown.mode = LEDBAT_AVOID;
+	/* Slow start that went on had a slowdown planned before. */
+	if (ledbat_slowdown_is_periodic(f) &&
+	    f->slowdown.next_us == LEDBAT_NEVER_US)
+		f->slowdown.next_us = f->now_us + (u64)LEDBAT_SLOWDOWN_RTTS *
+						  ledbat_srtt_us(sk);
+	trace_ledbat_mode(sk, f);
+}
+
+static void ledbat_end_slowdown(const struct sock *sk, struct ledbat *f)
+{
+	ledbat_slowdown_end(&f->slowdown, f->now_us, ledbat_srtt_us(sk),
+			    ledbat_slowdown_is_periodic(f));
+	f->base_seen_us = f->now_us;
+	trace_ledbat_mode(sk, f);
+}
+
+/* Slow start, or a ramp, is over: go on by the law, once the delays are those of
+ * the window it left.
+ */
+static void ledbat_begin_avoiding(const struct sock *sk, struct ledbat *f)
+{
+	if (f->slowdown.mode != LEDBAT_AVOID)
+		f->hold_end = tcp_sk(sk)->snd_nxt;
+	if (ledbat_slowdown_on(&f->slowdown))
+		ledbat_end_slowdown(sk, f);
+	else if (f->slowdown.mode == LEDBAT_SLOW_START)
+		ledbat_leave_slow_start(sk, f);
+}
+
+/* The same from a window that is to be kept. */
+static void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd)
+{
+	const struct ledbat_window w = { .cwnd = cwnd };
+
+	ledbat_store_window(sk, f, &w);
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, cwnd);
+	f->hold_end = tcp_sk(sk)->snd_nxt;
+	ledbat_begin_avoiding(sk, f);
+}
+
+/* Round trips */
+
+/* Do the delays of late belong to the present window? */
+bool ledbat_feels_window(const struct sock *sk, const struct ledbat *f)
+{
+	return !before(tcp_sk(sk)->snd_una, f->hold_end);
+}
+
+/* The queue that ended slow start is gone: it was a burst's, or noise. */
+static void ledbat_resume_slow_start(struct sock *sk, struct ledbat *f)
+{
+	if (!f->resume_rounds || f->slowdown.mode != LEDBAT_AVOID ||
+	    !ledbat_feels_window(sk, f))
+		return;
+	f->resume_rounds--;
+	if (!ledbat_queue_empty(f->peak_us[0], f->params.target_us))
+		return;
+	f->resume_rounds = 0;
+	f->slowdown.mode = LEDBAT_SLOW_START;
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	trace_ledbat_mode(sk, f);
+}
+
+/* A ramp comes back to a window that was good, so it goes on above 3/4 of the
+ * target. It ends where every packet of a round trip met more than the target;
+ * of its own bursts the first packets meet none.
+ */
+static void ledbat_stop_ramp(struct sock *sk, struct ledbat *f)
+{
+	if (f->slowdown.mode == LEDBAT_RAMP && f->least_us != U32_MAX &&
+	    f->least_us > f->aim_us)
+		ledbat_avoid_from(sk, f, tcp_snd_cwnd(tcp_sk(sk)));
+}
+
+static void ledbat_begin_round(struct sock *sk, struct ledbat *f)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	if (before(tp->snd_una, f->round_end))
 		return;
 	f->round_end = tp->snd_nxt;
+	ledbat_resume_slow_start(sk, f);
+	ledbat_stop_ramp(sk, f);
+	f->least_us = U32_MAX;
 	f->good_pkts -= DIV_ROUND_UP(f->good_pkts, 1 << LEDBAT_GOOD_SHIFT);
 	if (f->peak_us[0] <= f->aim_us)
 		f->good_pkts = max(f->good_pkts, f->flight_pkts[0]);
 	f->peak_us[1] = f->peak_us[0];
 	f->flight_pkts[1] = f->flight_pkts[0];
+	f->full_us[1] = f->full_us[0];
 	f->peak_us[0] = 0;
+	f->full_us[0] = 0;
 	f->flight_pkts[0] = 0;
 }
+
+/* Each ACK */
 
 /* What the filter says now; false: nothing young enough, so no verdict. */
 static bool ledbat_read_queue(const struct sock *sk, struct ledbat *f)
 {
-	u32 delay_us;
+	u32 delay_us, young;
 
-	if (!ledbat_filter_min(&f->filter, f->now_us,
-			       max(ledbat_srtt_us(sk), f->rtt_us), &delay_us))
+	young = ledbat_filter_min(&f->filter, f->now_us,
+				  max(ledbat_srtt_us(sk), f->rtt_us), &delay_us);
+	if (!young)
 		return false;
 	f->queue_us = ledbat_queue_us(delay_us, f->base_us);
 	f->aim_us = ledbat_depth_target_us(&f->depth, f->now_us,
 					   f->params.target_us,
 					   f->params.depth_percent);
 	f->peak_us[0] = max(f->peak_us[0], f->queue_us);
-	/* An eighth of the target is within what jitter adds to an empty queue. */
-	if (f->queue_us <= f->params.target_us / 8)
+	if (young >= LEDBAT_FILTER_MIN)
+		f->full_us[0] = max(f->full_us[0], f->queue_us);
+	if (ledbat_queue_empty(f->queue_us, f->params.target_us))
 		f->base_seen_us = f->now_us;
+	if (f->queue_us <= f->aim_us / 4) {
+		f->short_us = f->now_us;
+		f->short_delivered = tcp_sk(sk)->delivered;
+	}
 	return true;
 }
 
@@ -123,52 +238,7 @@ void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	trace_ledbat_ack(sk, f);
 }
 
-/* Window */
-
-void ledbat_store_window(struct sock *sk, struct ledbat *f,
-			 const struct ledbat_window *w)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	f->part_q32 = w->part_q32;
-	tcp_snd_cwnd_set(tp, min(w->cwnd, tp->snd_cwnd_clamp));
-}
-
-static void ledbat_leave_slow_start(const struct sock *sk, struct ledbat *f)
-{
-	f->slowdown.mode = LEDBAT_AVOID;
-	if (ledbat_slowdown_is_periodic(f))
-		f->slowdown.next_us = f->now_us + (u64)LEDBAT_SLOWDOWN_RTTS *
-						  ledbat_srtt_us(sk);
-	trace_ledbat_mode(sk, f);
-}
-
-static void ledbat_end_slowdown(const struct sock *sk, struct ledbat *f)
-{
-	ledbat_slowdown_end(&f->slowdown, f->now_us, ledbat_srtt_us(sk),
-			    ledbat_slowdown_is_periodic(f));
-	f->base_seen_us = f->now_us;
-	trace_ledbat_mode(sk, f);
-}
-
-/* Slow start, or a ramp, is over: go on by the law. */
-static void ledbat_begin_avoiding(const struct sock *sk, struct ledbat *f)
-{
-	if (ledbat_slowdown_on(&f->slowdown))
-		ledbat_end_slowdown(sk, f);
-	else if (f->slowdown.mode == LEDBAT_SLOW_START)
-		ledbat_leave_slow_start(sk, f);
-}
-
-/* The same from a window that is to be kept. */
-void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd)
-{
-	const struct ledbat_window w = { .cwnd = cwnd };
-
-	ledbat_store_window(sk, f, &w);
-	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, cwnd);
-	ledbat_begin_avoiding(sk, f);
-}
+/* Slowdowns and slow start */
 
 /* Begin or go on with a slowdown. Return: is the window frozen? */
 bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
@@ -176,7 +246,7 @@ bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
 	const struct ledbat_window frozen = { .cwnd = LEDBAT_SLOWDOWN_PKTS };
 	struct ledbat_slowdown *s = &f->slowdown;
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 rtt_us = ledbat_srtt_us(sk);
+	u32 rtt_us = max(ledbat_srtt_us(sk), f->rtt_us);
 	u32 cwnd = tcp_snd_cwnd(tp);
 
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Open &&
@@ -195,25 +265,25 @@ bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
 	return false;
 }
 
-/* Has the queue grown too long for slow start to go on? A ramp ends at the
- * target only: it comes back to a window that was good, and ending it earlier
- * would lose that window with each slowdown.
- */
+/* Has the queue grown too long for slow start to go on? */
 static bool ledbat_stop_slow_start(struct sock *sk, struct ledbat *f)
 {
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct ledbat_probe probe = {
+		.sent_pkts = f->sent_flight_pkts,
+		.served_pkts = tp->delivered - f->short_delivered,
+		.span_us = f->short_us ? f->now_us - f->short_us : 0,
+	};
+	u32 cwnd = tcp_snd_cwnd(tp);
 
-	if (f->slowdown.mode == LEDBAT_RAMP) {
-		if (f->queue_us <= f->aim_us)
-			return false;
-	} else {
-		if (!ledbat_leaves_slow_start(f->queue_us, f->aim_us))
-			return false;
-		cwnd = ledbat_exit_pkts(cwnd, f->sent_flight_pkts, f->base_us,
-					f->queue_us, f->aim_us,
-					min(cwnd, LEDBAT_INIT_PKTS));
-	}
-	ledbat_avoid_from(sk, f, cwnd);
+	if (f->slowdown.mode == LEDBAT_RAMP ||
+	    !ledbat_leaves_slow_start(f->queue_us, f->aim_us))
+		return false;
+	f->resume_rounds = LEDBAT_RESUME_ROUNDS;
+	ledbat_avoid_from(sk, f,
+			  ledbat_exit_pkts(cwnd, &probe, f->base_us, f->queue_us,
+					   f->aim_us,
+					   min(cwnd, LEDBAT_INIT_PKTS)));
 	return true;
 }
 
@@ -283,9 +353,10 @@ void ledbat_set_state(struct sock *sk, u8 new_state)
 		return;
 	f->now_us = ledbat_now_us(sk);
 	f->part_q32 = 0;
+	f->resume_rounds = 0;
 	if (new_state == TCP_CA_Recovery &&
 	    ledbat_depth_on_loss(&f->depth, f->now_us,
-				 max(f->peak_us[0], f->peak_us[1]),
+				 max(f->full_us[0], f->full_us[1]),
 				 f->params.target_us, LEDBAT_DEPTH_MEMORY_US))
 		trace_ledbat_depth(sk, f);
 	ledbat_begin_avoiding(sk, f);
@@ -308,6 +379,7 @@ static void ledbat_restart(struct sock *sk, struct ledbat *f)
 	ledbat_slowdown_init(&f->slowdown);
 	ledbat_filter_init(&f->filter, f->params.filter_samples);
 	f->part_q32 = 0;
+	f->resume_rounds = 0;
 	f->base_seen_us = ledbat_now_us(sk);
 	trace_ledbat_mode(sk, f);
 }
@@ -336,6 +408,8 @@ static void ledbat_setup(struct sock *sk, struct ledbat *f,
 	f->base_seen_us = f->now_us;
 	f->aim_us = params->target_us;
 	f->round_end = tp->snd_nxt;
+	f->least_us = U32_MAX;
+	f->hold_end = tp->snd_una;
 	lbe_owd_init(&f->owd);
 	lbe_slots_init(&f->base_slots, f->base_slot, params->history_min,
 		       div_u64(f->now_us, USEC_PER_SEC));

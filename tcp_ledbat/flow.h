@@ -96,11 +96,17 @@ struct ledbat_params {
  * @part_q32: part of a packet that the window is larger than snd_cwnd
  * @round_end: the present round trip ends when this is acknowledged (sequence)
  * @peak_us: largest @queue_us of this and the previous round trip, us
+ * @full_us: the same where the filter was full, so that no delayed ACK shows, us
+ * @least_us: smallest queue of any packet of this round trip, us
  * @flight_pkts: most packets in flight in them, before an ACK took its own off
  * @sent_flight_pkts: packets in flight when the packet just ACKed was sent
+ * @short_us: when the queue was last short of a quarter of the target, us
+ * @short_delivered: packets delivered up to then
+ * @hold_end: until this is acknowledged, delays are of packets sent before the
+ *	window was last set anew (sequence)
+ * @resume_rounds: round trips for which slow start may yet go on
  * @good_pkts: largest window of late that kept the queue below the target
  * @has_sample: @queue_us is that of the latest ACK
- * @switched: the flow lived under another congestion control before
  * @mark: what of the LE mark is ours (LBE_MARK_*)
  */
 struct ledbat {
@@ -121,11 +127,16 @@ struct ledbat {
 	u32 part_q32;
 	u32 round_end;
 	u32 peak_us[2];
+	u32 full_us[2];
+	u32 least_us;
 	u32 flight_pkts[2];
 	u32 sent_flight_pkts;
+	u64 short_us;
+	u32 short_delivered;
+	u32 hold_end;
+	u8 resume_rounds;
 	u32 good_pkts;
 	bool has_sample;
-	bool switched;
 	u8 mark;
 };
 
@@ -177,10 +188,12 @@ bool ledbat_reopen(struct sock *sk, const struct ledbat_params *params);
 void ledbat_release(struct sock *sk);
 
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample);
+bool ledbat_feels_window(const struct sock *sk, const struct ledbat *f);
 bool ledbat_slow_down(struct sock *sk, struct ledbat *f);
-void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd);
 u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor);
 void ledbat_store_window(struct sock *sk, struct ledbat *f,
+			 const struct ledbat_window *w);
+void ledbat_steer_window(struct sock *sk, struct ledbat *f,
 			 const struct ledbat_window *w);
 void ledbat_starved(struct sock *sk, u32 min_pkts);
 

@@ -106,6 +106,8 @@ static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 	u32 floor = ledbat_floor(sk, f);
 	s64 rate_q32 = ledbat_change_q32(sk, f, &w, floor);
 
+	if (!ledbat_feels_window(sk, f))
+		return;
 	if (rate_q32 < 0 || limited)
 		ledbat_window_add(&w, ledbat_per_ack_q32(rate_q32, acked, &w),
 				  floor);
@@ -113,7 +115,7 @@ static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 		ledbat_clamp(&w, max(f->flight_pkts[0], f->flight_pkts[1]),
 			     f->params.allowed_increase_pkts,
 			     f->params.min_pkts);
-	ledbat_store_window(sk, f, &w);
+	ledbat_steer_window(sk, f, &w);
 }
 
 static void ledbat_cong_avoid(struct sock *sk, u32 ack, u32 acked)

@@ -238,29 +238,66 @@ static inline bool ledbat_leaves_slow_start(u32 queue_us, u32 target_us)
 	return (u64)queue_us * LEDBAT_EXIT_DEN > (u64)target_us * LEDBAT_EXIT_NUM;
 }
 
+/* HyStart++ (RFC 9406 section 4.2): if the queue that ended slow start is gone
+ * within so many round trips, it was a burst or noise, and slow start goes on.
+ */
+#define LEDBAT_RESUME_ROUNDS	5U
+/* "Gone", and "empty" elsewhere: at most this part of the target. */
+#define LEDBAT_EMPTY_SHIFT	3
+
+/* Is the queue as good as empty? Jitter adds some delay to an empty one. */
+static inline bool ledbat_queue_empty(u32 queue_us, u32 target_us)
+{
+	return queue_us <= target_us >> LEDBAT_EMPTY_SHIFT;
+}
+
+/**
+ * struct ledbat_probe - what slow start learns of the link
+ * @sent_pkts: in flight when the packet just ACKed was sent; 0 = not known
+ * @served_pkts: delivered since the queue began to build
+ * @span_us: in that time, us; 0 = not known
+ */
+struct ledbat_probe {
+	u32 sent_pkts;
+	u32 served_pkts;
+	u32 span_us;
+};
+
+/* Fewer packets than this tell no rate. */
+#define LEDBAT_PROBE_LEAST_PKTS	4U
+
 /**
  * ledbat_exit_pkts() - window with which slow start ends on delay
  * @cwnd: window now, packets
- * @sent_flight: packets in flight when the packet just ACKed was sent; 0 = not known
+ * @probe: what is known of the link
  * @base_us: base delay, us
- * @queue_us: queue that this packet met, us
+ * @queue_us: queue, us
  * @target_us: target, us
  * @floor: least window, packets
  *
- * That packet tells what @sent_flight did: they made a queue of q, so
- * the link passes sent_flight / (base + q), and the target needs (base + T)
- * of that. What slow start added since is yet to be felt; it goes at once.
+ * While there is a queue the link serves at its rate C, so C (base + T) is the
+ * window that the target allows. What slow start added beyond that since the
+ * packet now ACKed was sent is yet to be felt; it goes at once. C is measured
+ * over the time since the queue began to build, and is at least what the
+ * packets in flight at that packet's departure achieved: flight / (base + q).
  *
  * Return: packets, at most @cwnd.
  */
-static inline u32 ledbat_exit_pkts(u32 cwnd, u32 sent_flight, u32 base_us,
-				   u32 queue_us, u32 target_us, u32 floor)
+static inline u32 ledbat_exit_pkts(u32 cwnd, const struct ledbat_probe *probe,
+				   u32 base_us, u32 queue_us, u32 target_us,
+				   u32 floor)
 {
-	u64 fits = cwnd;
+	u64 allowed_us = (u64)base_us + target_us;
+	u64 fits = 0, served = 0;
 
-	if (sent_flight)
-		fits = div64_u64((u64)sent_flight * ((u64)base_us + target_us),
+	if (probe->sent_pkts)
+		fits = div64_u64(probe->sent_pkts * allowed_us,
 				 max_t(u64, (u64)base_us + queue_us, 1));
+	if (probe->span_us && probe->served_pkts >= LEDBAT_PROBE_LEAST_PKTS)
+		served = div_u64(probe->served_pkts * allowed_us, probe->span_us);
+	if (!probe->sent_pkts && !served)
+		return cwnd;
+	fits = max(fits, served);
 	return min_t(u64, cwnd, max_t(u64, fits, floor));
 }
 
@@ -329,24 +366,24 @@ static inline void ledbat_filter_add(struct ledbat_filter *f, u64 now_us,
  * @age_us: oldest sample to be heard, us: the round-trip time
  * @delay_us: out, us
  *
- * Return: false if there is none; @delay_us is not written then.
+ * Return: how many these are; @delay_us is not written if there are none.
  */
-static inline bool ledbat_filter_min(const struct ledbat_filter *f, u64 now_us,
+static inline u32 ledbat_filter_min(const struct ledbat_filter *f, u64 now_us,
 				     u32 age_us, u32 *delay_us)
 {
 	u32 least = U32_MAX;
-	bool any = false;
+	u32 young = 0;
 	u32 i;
 
 	for (i = 0; i < f->nr; i++) {
 		if (now_us - f->at_us[i] > age_us)
 			continue;
-		any = true;
+		young++;
 		least = min(least, f->delay_us[i]);
 	}
-	if (any)
+	if (young)
 		*delay_us = least;
-	return any;
+	return young;
 }
 
 /*
@@ -362,7 +399,7 @@ static inline bool ledbat_filter_min(const struct ledbat_filter *f, u64 now_us,
 /* Losses at less than this part of the target are not taken for a full buffer
  * (random loss, AQM): they halve the window as any other.
  */
-#define LEDBAT_DEPTH_MIN_SHIFT	2
+#define LEDBAT_DEPTH_MIN_SHIFT	4
 
 /**
  * struct ledbat_depth - what is known of the buffer
@@ -378,7 +415,8 @@ struct ledbat_depth {
  * ledbat_depth_on_loss() - learn from a loss
  * @d: state
  * @now_us: time, us
- * @peak_us: largest filtered queueing delay of the last two round trips, us
+ * @peak_us: largest filtered queueing delay of the last two round trips, us, of
+ *	at least LEDBAT_FILTER_MIN samples each (fewer do not hide a delayed ACK)
  * @target_us: target as set, us
  * @memory_us: for how long to remember, us
  *
@@ -406,7 +444,7 @@ static inline bool ledbat_depth_on_loss(struct ledbat_depth *d, u64 now_us,
  * @target_us: target as set, us
  * @percent: part of the depth to aim at; 0 = leave the target alone
  *
- * Return: us, 1 to @target_us.
+ * Return: us, from a sixteenth of @target_us to @target_us.
  */
 static inline u32 ledbat_depth_target_us(const struct ledbat_depth *d, u64 now_us,
 					 u32 target_us, u32 percent)
@@ -416,7 +454,7 @@ static inline u32 ledbat_depth_target_us(const struct ledbat_depth *d, u64 now_u
 	if (!percent || !d->full_us || now_us >= d->until_us)
 		return target_us;
 	part_us = div_u64((u64)d->full_us * percent, 100);
-	return clamp(part_us, 1U, target_us);
+	return clamp(part_us, (target_us >> LEDBAT_DEPTH_MIN_SHIFT) + 1, target_us);
 }
 
 /*

@@ -52,10 +52,11 @@ static void ledbatpp_control(struct sock *sk, struct ledbat *f, u32 divisor,
 		       ledbatpp_rate_q32(&w, f->queue_us, f->aim_us, divisor,
 					 f->params.gain_q16);
 
-	if (rate_q32 > 0 && !tcp_is_cwnd_limited(sk))
+	if (!ledbat_feels_window(sk, f) ||
+	    (rate_q32 > 0 && !tcp_is_cwnd_limited(sk)))
 		return;
 	ledbat_window_add(&w, ledbat_per_ack_q32(rate_q32, acked, &w), floor);
-	ledbat_store_window(sk, f, &w);
+	ledbat_steer_window(sk, f, &w);
 }
 
 static void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)

@@ -110,9 +110,9 @@ static bool pp_slowdowns = true;
 module_param(pp_slowdowns, bool, 0644);
 MODULE_PARM_DESC(pp_slowdowns, "ledbatpp: initial and periodic slowdowns (default Y)");
 
-static bool pace = true;
+static bool pace;
 module_param(pace, bool, 0644);
-MODULE_PARM_DESC(pace, "both: spread the packets of a window over its round trip (default Y)");
+MODULE_PARM_DESC(pace, "both: spread the packets of a window over its round trip (default N: paced packets meet fewer full queues than those of an unpaced TCP flow, so take more of a shallow buffer)");
 
 static bool mark;
 module_param(mark, bool, 0644);

@@ -253,19 +253,29 @@ static void ledbat_test_slow_start_exit(struct kunit *test)
 
 struct exit_row {
 	const char *name;
-	u32 cwnd, sent, base_us, queue_us, target_us, after;
+	u32 cwnd, sent, served, span_us, base_us, queue_us, target_us, after;
 };
 
-/* Expected: sent * (base + T) / (base + q), at most cwnd. */
+/* Expected: the larger of sent * (base + T) / (base + q) and served * (base + T)
+ * / span, at most cwnd.
+ */
 static const struct exit_row exit_rows[] = {
 	{ "what the link carries, and the target's queue",
-	  200, 100, 100 * MS, 25 * MS, 25 * MS, 100 },
-	{ "a queue of three quarters leaves room", 250, 119, 100 * MS, 19 * MS, 25 * MS, 125 },
-	{ "a long queue asks for less", 250, 125, 100 * MS, 150 * MS, 25 * MS, 62 },
-	{ "never above the window", 100, 100, 100 * MS, 19 * MS, 100 * MS, 100 },
-	{ "flight not known: the window stays", 100, 0, 100 * MS, 50 * MS, 25 * MS, 100 },
-	{ "floor", 10, 1, 1 * MS, 500 * MS, 25 * MS, 2 },
-	{ "no base: no division by zero", 10, 10, 0, 0, 25 * MS, 10 },
+	  200, 100, 0, 0, 100 * MS, 25 * MS, 25 * MS, 100 },
+	{ "a queue of three quarters leaves room",
+	  250, 119, 0, 0, 100 * MS, 19 * MS, 25 * MS, 125 },
+	{ "a long queue asks for less",
+	  250, 125, 0, 0, 100 * MS, 150 * MS, 25 * MS, 62 },
+	{ "never above the window",
+	  100, 100, 0, 0, 100 * MS, 19 * MS, 100 * MS, 100 },
+	{ "50 Mbit/s, 284 ms: the pipe was not full when the packet left",
+	  1600, 750, 80, 19200, 284 * MS, 19 * MS, 25 * MS, 1287 },
+	{ "three packets tell no rate",
+	  200, 100, 3, 1000, 100 * MS, 25 * MS, 25 * MS, 100 },
+	{ "nothing known: the window stays",
+	  100, 0, 0, 0, 100 * MS, 50 * MS, 25 * MS, 100 },
+	{ "floor", 10, 1, 0, 0, 1 * MS, 500 * MS, 25 * MS, 2 },
+	{ "no base: no division by zero", 10, 10, 4, 1, 0, 0, 25 * MS, 10 },
 };
 
 LEDBAT_ROWS(exit, exit_rows);
@@ -273,8 +283,13 @@ LEDBAT_ROWS(exit, exit_rows);
 static void ledbat_test_exit(struct kunit *test)
 {
 	const struct exit_row *row = test->param_value;
+	const struct ledbat_probe probe = {
+		.sent_pkts = row->sent,
+		.served_pkts = row->served,
+		.span_us = row->span_us,
+	};
 
-	KUNIT_EXPECT_EQ(test, ledbat_exit_pkts(row->cwnd, row->sent, row->base_us,
+	KUNIT_EXPECT_EQ(test, ledbat_exit_pkts(row->cwnd, &probe, row->base_us,
 					       row->queue_us, row->target_us, 2),
 			row->after);
 }
@@ -305,26 +320,26 @@ static void ledbat_test_filter(struct kunit *test)
 
 	ledbat_filter_init(&f, 4);
 	/* no sample: no estimate */
-	KUNIT_EXPECT_FALSE(test, ledbat_filter_min(&f, 1000, 1000, &delay_us));
+	KUNIT_EXPECT_EQ(test, ledbat_filter_min(&f, 1000, 1000, &delay_us), 0U);
 	KUNIT_EXPECT_EQ(test, delay_us, 7U);
 	/* a delayed ACK of 200 ms does not show */
 	ledbat_filter_add(&f, 1000, 30 * MS);
 	ledbat_filter_add(&f, 2000, 230 * MS);
-	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, 2000, 100 * MS, &delay_us));
+	KUNIT_EXPECT_NE(test, ledbat_filter_min(&f, 2000, 100 * MS, &delay_us), 0U);
 	KUNIT_EXPECT_EQ(test, delay_us, 30 * MS);
 	/* a sample older than a round trip does not count */
-	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, 101001, 100 * MS, &delay_us));
+	KUNIT_EXPECT_NE(test, ledbat_filter_min(&f, 101001, 100 * MS, &delay_us), 0U);
 	KUNIT_EXPECT_EQ(test, delay_us, 230 * MS);
-	KUNIT_EXPECT_FALSE(test, ledbat_filter_min(&f, 10000000, 100 * MS, &delay_us));
+	KUNIT_EXPECT_EQ(test, ledbat_filter_min(&f, 10000000, 100 * MS, &delay_us), 0U);
 	/* the ring holds the last four */
 	ledbat_filter_add(&f, 10000000, 1 * MS);
 	ledbat_filter_add(&f, 10000001, 50 * MS);
 	ledbat_filter_add(&f, 10000002, 50 * MS);
 	ledbat_filter_add(&f, 10000003, 50 * MS);
-	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, 10000003, 100 * MS, &delay_us));
+	KUNIT_EXPECT_NE(test, ledbat_filter_min(&f, 10000003, 100 * MS, &delay_us), 0U);
 	KUNIT_EXPECT_EQ(test, delay_us, 1 * MS);
 	ledbat_filter_add(&f, 10000004, 50 * MS);
-	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, 10000004, 100 * MS, &delay_us));
+	KUNIT_EXPECT_NE(test, ledbat_filter_min(&f, 10000004, 100 * MS, &delay_us), 0U);
 	KUNIT_EXPECT_EQ(test, delay_us, 50 * MS);
 }
 
@@ -340,7 +355,7 @@ static void ledbat_test_filter_size(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.size, LEDBAT_FILTER_MAX);
 	for (i = 0; i < 3 * LEDBAT_FILTER_MAX; i++)
 		ledbat_filter_add(&f, i, 1000 + i);
-	KUNIT_EXPECT_TRUE(test, ledbat_filter_min(&f, i, U32_MAX, &delay_us));
+	KUNIT_EXPECT_NE(test, ledbat_filter_min(&f, i, U32_MAX, &delay_us), 0U);
 	KUNIT_EXPECT_EQ(test, delay_us, 1000 + 2 * LEDBAT_FILTER_MAX);
 }
 
@@ -353,10 +368,14 @@ static void ledbat_test_depth(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 0, 100 * MS, 67), 100 * MS);
 	/* a loss without a queue is not a full buffer */
-	KUNIT_EXPECT_FALSE(test, ledbat_depth_on_loss(&d, 0, 24 * MS, 100 * MS, minute));
+	KUNIT_EXPECT_FALSE(test, ledbat_depth_on_loss(&d, 0, 6 * MS, 100 * MS, minute));
 	KUNIT_EXPECT_TRUE(test, ledbat_depth_on_loss(&d, 0, 104 * MS, 100 * MS, minute));
 	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 67), 69680U);
 	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 0), 100 * MS);
+	/* a shallow buffer leaves a sixteenth of the target */
+	d.full_us = 7 * MS;
+	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 67), 6251U);
+	d.full_us = 104 * MS;
 	/* nor is one far below the depth that is known */
 	KUNIT_EXPECT_FALSE(test, ledbat_depth_on_loss(&d, 1, 70 * MS, 100 * MS, minute));
 	KUNIT_EXPECT_EQ(test, d.full_us, 104 * MS);

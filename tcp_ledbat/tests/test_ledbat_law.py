@@ -56,8 +56,12 @@ u64 add(u32 cwnd, u32 part, s64 delta, u32 floor_pkts)
 
 u32 divisor(u32 t, u32 base) { return ledbatpp_divisor(t, base); }
 
-u32 exit_pkts(u32 cwnd, u32 sent, u32 base, u32 q, u32 t)
-{ return ledbat_exit_pkts(cwnd, sent, base, q, t, 2); }
+u32 exit_pkts(u32 cwnd, u32 sent, u32 served, u32 span, u32 base, u32 q, u32 t)
+{
+	struct ledbat_probe probe = { sent, served, span };
+
+	return ledbat_exit_pkts(cwnd, &probe, base, q, t, 2);
+}
 
 u32 floor_of(u64 capacity, u32 share, u32 flows, u32 rtt, u32 packet)
 { return ledbat_floor_pkts(2, WINDOW, capacity, share, flows, rtt, packet); }
@@ -74,7 +78,7 @@ def law(tmp_path_factory):
         ("per_ack", s64, [s64, u32, u32, u32]),
         ("add", u64, [u32, u32, s64, u32]),
         ("divisor", u32, [u32] * 2),
-        ("exit_pkts", u32, [u32] * 5),
+        ("exit_pkts", u32, [u32] * 7),
         ("floor_of", u32, [u64] + [u32] * 4),
     ):
         function = getattr(library, name)
@@ -191,9 +195,12 @@ def test_exit_window(law, random):
     for sent in spread(random, 1, WINDOW_MAX, 30):
         for base in spread(random, 1, 10_000_000, 20):
             for queue in (0, 19000, 75001, 400_000):
-                got = law.exit_pkts(2 * sent, sent, base, queue, 25000)
-                want = min(2 * sent, max(2, sent * (base + 25000) // (base + queue)))
-                assert got == want
+                for served, span in ((0, 0), (sent, base), (3, 1)):
+                    got = law.exit_pkts(2 * sent, sent, served, span, base, queue, 25000)
+                    fits = sent * (base + 25000) // (base + queue)
+                    if served > 3:
+                        fits = max(fits, served * (base + 25000) // span)
+                    assert got == min(2 * sent, max(2, fits))
 
 
 def test_dynamic_minimum(law, random):
