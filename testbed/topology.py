@@ -3,13 +3,16 @@
 
 One router (what nearly every experiment uses):
 
-    snd eth0 ---- west rtr east ==== eth0 rcv          ==== bottleneck link
+    snd eth0 ---- west rtr east ---- eth0 rcv
     10.0.1.2      10.0.1.1 10.0.2.1      10.0.2.2
 
     snd:eth0  netem   processing time, access rate, all one-way delay of the forward path
     rtr:east  tbf     the bottleneck's rate, and below it the queue under test
-    rcv:eth0  tbf     the same link backward: same rate, same queue
-    rtr:west  netem   all one-way delay of the backward path
+    rcv:eth0  netem   processing time, access rate, all one-way delay of the backward path
+    rtr:west  tbf     the bottleneck backward: same rate, same queue
+
+No host has the bottleneck on a device of its own: a TCP whose own qdisc drops a packet is told at
+once, sends it again unseen, and keeps its queue short (small queues), none of which a router does.
 
 A chain (``hops`` given) puts a wire between each pair of routers, a namespace whose two devices
 carry that link's delay and nothing else, so that the tbf at each end stays the only queue:
@@ -213,6 +216,9 @@ PINNED_SYSCTLS: dict[str, tuple[str, str]] = {
     "net.ipv4.tcp_moderate_rcvbuf": ("1", "default: receive buffer grows with the flow"),
     "net.ipv4.tcp_mtu_probing": ("0", "packet size is the experiment's"),
     "net.ipv4.tcp_autocorking": ("0", "what a paced source writes leaves when it is written"),
+    "net.ipv4.tcp_syn_retries": ("12", "a path full of packets delays a connection, it does not end it"),
+    "net.ipv4.tcp_synack_retries": ("12", "the same"),
+    "net.ipv4.tcp_retries2": ("30", "the same"),
     "net.ipv4.tcp_max_syn_backlog": ("16384", "many connections may start at once"),
     "net.ipv4.tcp_fin_timeout": ("10", "ports of short connections come back soon"),
     "net.ipv4.tcp_max_tw_buckets": ("65536", "the same"),
@@ -487,20 +493,16 @@ def _single(topology: Topology, low_ports: list[int], extra: dict[str, dict[int,
     jitter_us = _processing_us(topology)
     rate, back_rate = topology.rate_mbit, topology.reverse_rate_mbit or topology.rate_mbit
     back_queue = topology.reverse_queue or topology.queue
-    make.nodes["snd"].tc += _sender_lines("eth0", one_way_ms, jitter_us, topology.access_rate_mbit,
-                                          topology.loss_pct, extra.get("snd", {}))
+    for host, loss_pct in (("snd", topology.loss_pct), ("rcv", topology.reverse_loss_pct)):
+        make.nodes[host].tc += _sender_lines("eth0", one_way_ms, jitter_us, topology.access_rate_mbit, loss_pct,
+                                             extra.get(host, {}))
     make.nodes["rtr"].tc += _bottleneck_lines(topology, "east", rate, topology.queue, low_ports)
-    make.nodes["rcv"].tc += _bottleneck_lines(topology, "eth0", back_rate, back_queue, low_ports)
-    make.nodes["rtr"].tc += [
-        "qdisc add dev west root handle 1: "
-        + _netem(one_way_ms, 0.0, topology.access_rate_mbit, topology.reverse_loss_pct)]
-    if extra.get("rcv"):
-        raise TopologyError("extra_delay_ms: only flows from snd can have it (rcv's device is the link itself)")
+    make.nodes["rtr"].tc += _bottleneck_lines(topology, "west", back_rate, back_queue, low_ports)
 
     packets, size = queue_depth(topology, topology.queue, rate)
     return Network(make.links, make.nodes,
                    [QueueHandle(1, "rtr", "east", "10:", "bottleneck"),
-                    QueueHandle(2, "rcv", "eth0", "10:", "reverse bottleneck")],
+                    QueueHandle(2, "rtr", "west", "10:", "reverse bottleneck")],
                    {"snd": {4: "10.0.1.2", 6: "fd00:1::2"}, "rcv": {4: "10.0.2.2", 6: "fd00:2::2"}},
                    packets, size)
 

@@ -28,7 +28,8 @@ def test_delays_of_both_directions_make_the_base_round_trip() -> None:
     network = build(topology)
     assert topology.base_rtt_s == pytest.approx(0.048)
     assert "delay 24000.0us" in tc(network, "snd", "netem")[0]
-    assert "delay 24000.0us" in tc(network, "rtr", "netem")[0]
+    assert "delay 24000.0us" in tc(network, "rcv", "netem")[0]
+    assert not tc(network, "rtr", "netem"), "each direction's delay is on one device"
 
 
 def test_processing_time_is_a_packet_s_and_never_reorders() -> None:
@@ -66,13 +67,15 @@ def test_depth_is_given_exactly_once(queue: Queue) -> None:
 def test_queue_lines(queue: Queue, expected: str) -> None:
     network = build(Topology(queue=queue))
     assert any(line.endswith("parent 1:1 handle 10: " + expected) for line in network.nodes["rtr"].tc)
-    assert any(expected in line for line in network.nodes["rcv"].tc), "the link is symmetric"
+    assert [line for line in tc(network, "rtr", expected) if "dev west" in line], "the link is symmetric"
+    for host in ("snd", "rcv"):
+        assert not [line for line in network.nodes[host].tc if "netem" not in line], "no bottleneck on a host"
 
 
 def test_strict_priority_by_flow_serves_both_directions_of_it_last() -> None:
     network = build(Topology(queue=Queue(kind="prio", packets=10)), low_ports=[5002])
-    for node in ("rtr", "rcv"):
-        filters = tc(network, node, "flower")
+    for dev in ("east", "west"):
+        filters = [line for line in tc(network, "rtr", "flower") if f"dev {dev}" in line]
         assert {("dst_port 5002" in line) for line in filters} == {True, False}
         assert all("classid 10:2" in line for line in filters)
 
@@ -154,7 +157,7 @@ def test_refusals_name_the_value_and_the_range(change: dict, message: str) -> No
 def test_a_change_in_mid_run_is_the_difference_of_two_networks() -> None:
     before, after = build(Topology()), build(Topology(delay_ms=98))
     commands = difference(before, after)
-    assert [node for node, _ in commands] == ["snd", "rtr"]
+    assert [node for node, _ in commands] == ["snd", "rcv"]
     assert all(line.startswith("tc qdisc change dev") and "netem" in line for _, line in commands)
     assert difference(before, before) == []
     with pytest.raises(TopologyError, match="can change rates, delays"):
