@@ -204,24 +204,31 @@ static void tcp_lp_set_window(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd_cnt = 0;
 }
 
-/* At the floor: when nothing is in flight, let two packets go together after a
- * rest. The departure time of the next packet is what pacing (our own or
- * sch_fq's) waits for.
+/* Let nothing go before a rest. The departure time of the next packet is what
+ * pacing (our own or sch_fq's) waits for.
  */
+static void tcp_lp_rest(struct sock *sk)
+{
+	const struct lp *lp = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 rest_ns = (u64)lp_rest_rtts(lp) * tcp_lp_srtt_us(tp) * NSEC_PER_USEC;
+
+	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns,
+				tp->tcp_clock_cache +
+				min(rest_ns, LP_REST_MAX_NS));
+}
+
+/* At the floor: when nothing is in flight, two packets go after a rest. */
 static void tcp_lp_schedule_pair(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct lp *lp = inet_csk_ca(sk);
-	u64 rest_ns = (u64)lp_rest_rtts(lp) * tcp_lp_srtt_us(tp) * NSEC_PER_USEC;
 
 	if (tcp_packets_in_flight(tp)) {
 		tcp_lp_set_window(tp, 1);
 		return;
 	}
 	tcp_lp_set_window(tp, 2);
-	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns,
-				tp->tcp_clock_cache +
-				min(rest_ns, LP_REST_MAX_NS));
+	tcp_lp_rest(sk);
 }
 
 static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
@@ -277,11 +284,16 @@ static void tcp_lp_in_ack_event(struct sock *sk, u32 flags)
 /* The window for the reduction that begins: by a mark or by a loss. */
 static u32 tcp_lp_ssthresh(struct sock *sk)
 {
-	struct lp *lp = inet_csk_ca(sk);
+	const struct lp *lp = inet_csk_ca(sk);
+	u32 cwnd;
 
-	if (lp->on && lp->ece && inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
-		return tcp_lp_indication(sk, LP_ECE);
-	return tcp_reno_ssthresh(sk);
+	if (!lp->on || !lp->ece || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR)
+		return tcp_reno_ssthresh(sk);
+	cwnd = tcp_lp_indication(sk, LP_ECE);
+	/* A packet has to go to end the reduction; it rests like a pair. */
+	if (lp->floor)
+		tcp_lp_rest(sk);
+	return cwnd;
 }
 
 static u32 tcp_lp_undo_cwnd(struct sock *sk)
