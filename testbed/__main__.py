@@ -38,8 +38,11 @@ examples:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python3 -m testbed", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Less-than-best-effort transport on real kernels in virtual time: experiments and their results.")
+        prog="python3 -m testbed",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Less-than-best-effort transport on real kernels in virtual time: experiments and their results.",
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     listing = commands.add_parser("list", help="the experiments, a line each")
@@ -47,25 +50,43 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("tag", nargs="?", help="only those with this tag (tcp_lp, demo, ...)")
 
     def running(name: str, text: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=text, epilog=EXAMPLES,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub = commands.add_parser(
+            name, help=text, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
         sub.add_argument("--runs", type=int, metavar="N", help="seeds per case (default: the experiment's)")
         sub.add_argument("--jobs", type=int, metavar="N", help="machines at once (default: one per CPU)")
         sub.add_argument("--seed", type=int, metavar="N", help="first seed (default: the experiment's, 1)")
-        sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
-                         help="override a parameter, such as flow.bg.cc=vegas; may be repeated")
-        sub.add_argument("--case", action="append", default=[], metavar="DIM=VARIANT",
-                         help="only these cases; may be repeated")
+        sub.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="override a parameter, such as flow.bg.cc=vegas; may be repeated",
+        )
+        sub.add_argument(
+            "--case", action="append", default=[], metavar="DIM=VARIANT", help="only these cases; may be repeated"
+        )
         sub.add_argument("--kernel", default="6.12", metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
         sub.add_argument("--flavour", default="plain", metavar="F", help="plain (default) or sanitizer")
         sub.add_argument("--kernel-source", type=Path, metavar="DIR", help="a kernel source of your own")
-        sub.add_argument("--out", type=Path, default=DEFAULT_OUT, metavar="DIR",
-                         help=f"where results and pictures go (default: {DEFAULT_OUT}/)")
+        sub.add_argument(
+            "--out",
+            type=Path,
+            default=DEFAULT_OUT,
+            metavar="DIR",
+            help=f"where results and pictures go (default: {DEFAULT_OUT}/)",
+        )
         length = sub.add_mutually_exclusive_group()
-        length.add_argument("--full", action="store_const", dest="mode", const="full",
-                            help="the paper's own lengths and numbers of runs")
-        length.add_argument("--short", action="store_const", dest="mode", const="short",
-                            help="the short form that the tests use")
+        length.add_argument(
+            "--full",
+            action="store_const",
+            dest="mode",
+            const="full",
+            help="the paper's own lengths and numbers of runs",
+        )
+        length.add_argument(
+            "--short", action="store_const", dest="mode", const="short", help="the short form that the tests use"
+        )
         sub.set_defaults(mode="default")
         sub.add_argument("--fresh", action="store_true", help="run again what has been run before")
         sub.add_argument("--dry-run", action="store_true", help="print commands and plans, run nothing")
@@ -80,7 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("tag", nargs="?", help="only those with this tag")
 
     report = commands.add_parser("report", help="table and pictures from result files")
-    report.add_argument("names", nargs="*", metavar="NAME", help="experiment, or path of a .json file (default: all in --out)")
+    report.add_argument(
+        "names", nargs="*", metavar="NAME", help="experiment, or path of a .json file (default: all in --out)"
+    )
     report.add_argument("--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help="where the results are")
     report.add_argument("--no-plots", action="store_true", help="draw nothing")
     report.add_argument("--json", action="store_true", help="as JSON")
@@ -93,6 +116,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 # ------------------------------------------------------------------------------------- progress
+
 
 class Bar:
     """Progress of runs on standard error: a bar with the time left, or a line now and then."""
@@ -109,17 +133,29 @@ class Bar:
         if done == total or now - self.said_s > 10:
             self.said_s = now
             left = (now - self.began_s) / done * (total - done) if done else math_nan
-            print(f"{done} of {total} runs" + (f", about {left:.0f} s left" if done < total and done else "")
-                  + (f" ({text})" if text else ""), file=sys.stderr, flush=True)
+            print(
+                f"{done} of {total} runs"
+                + (f", about {left:.0f} s left" if done < total and done else "")
+                + (f" ({text})" if text else ""),
+                file=sys.stderr,
+                flush=True,
+            )
 
     def _rich(self, done: int, total: int, text: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         if self.bar is None:
-            self.bar = Progress(TextColumn("{task.description:<44.44}"), BarColumn(), MofNCompleteColumn(),
-                                TextColumn("runs,"), TimeRemainingColumn(), TextColumn("left"),
-                                console=Console(stderr=True), transient=True)
+            self.bar = Progress(
+                TextColumn("{task.description:<44.44}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("runs,"),
+                TimeRemainingColumn(),
+                TextColumn("left"),
+                console=Console(stderr=True),
+                transient=True,
+            )
             self.bar.start()
             self.task = self.bar.add_task("runs", total=total)
         self.bar.update(self.task, completed=done, total=total, description=text)
@@ -135,6 +171,7 @@ math_nan = float("nan")
 
 # ------------------------------------------------------------------------------------- commands
 
+
 def _sets(words: list[str]) -> dict[str, Any]:
     return dict(experiments.parse_set(word) for word in words)
 
@@ -144,10 +181,13 @@ def _case_filter(experiment: Experiment, words: list[str]) -> dict[str, Any]:
     for word in words:
         dimension, equals, variant = word.partition("=")
         if not equals or dimension not in experiment.vary:
-            raise ExperimentError(f"--case {word!r}: expected DIM=VARIANT; dimensions are "
-                                  + (", ".join(experiment.vary) or "none"))
+            raise ExperimentError(
+                f"--case {word!r}: expected DIM=VARIANT; dimensions are " + (", ".join(experiment.vary) or "none")
+            )
         if variant not in experiment.vary[dimension]:
-            raise ExperimentError(f"--case {word!r}: variants of {dimension} are " + ", ".join(experiment.vary[dimension]))
+            raise ExperimentError(
+                f"--case {word!r}: variants of {dimension} are " + ", ".join(experiment.vary[dimension])
+            )
         wanted.setdefault(dimension, []).append(variant)
     return wanted
 
@@ -159,8 +199,23 @@ def command_list(args: argparse.Namespace) -> int:
     if not rows:
         raise ExperimentError(f"no experiment has the tag {args.tag!r}" if args.tag else "there are no experiments")
     if args.json:
-        print(json.dumps([{"name": one.name, "title": one.head.title, "claim": one.head.claim, "source": one.head.source,
-                           "tags": one.head.tags, "cases": len(one.cases()), "runs": one.runs()} for one in rows], indent=1))
+        print(
+            json.dumps(
+                [
+                    {
+                        "name": one.name,
+                        "title": one.head.title,
+                        "claim": one.head.claim,
+                        "source": one.head.source,
+                        "tags": one.head.tags,
+                        "cases": len(one.cases()),
+                        "runs": one.runs(),
+                    }
+                    for one in rows
+                ],
+                indent=1,
+            )
+        )
         return 0
     width = max(len(one.name) for one in rows)
     for one in rows:
@@ -183,10 +238,11 @@ def _run_all(names: list[str], args: argparse.Namespace) -> int:
         raise ExperimentError(f"--jobs {args.jobs}: at least 1")
 
     def options(one: Experiment) -> Options:
-        return Options(args.mode, args.runs, args.jobs, args.seed, sets, not args.fresh, command,
-                       _case_filter(one, args.case))
+        return Options(
+            args.mode, args.runs, args.jobs, args.seed, sets, not args.fresh, command, _case_filter(one, args.case)
+        )
 
-    plans = [plan(one, options(one)) for one in loaded]   # refuses what is wrong before anything is built
+    plans = [plan(one, options(one)) for one in loaded]  # refuses what is wrong before anything is built
     if args.dry_run:
         for jobs in plans:
             for job in jobs:
@@ -215,7 +271,11 @@ def _run_all(names: list[str], args: argparse.Namespace) -> int:
             documents.append(result_files.plain(reports.as_json(one, results)))
         else:
             print(text)
-            print(f"results: {path}", *[f"picture: {picture}" for picture in pictures if picture.suffix == ".png"], sep="\n")
+            print(
+                f"results: {path}",
+                *[f"picture: {picture}" for picture in pictures if picture.suffix == ".png"],
+                sep="\n",
+            )
         if reports.failures(reports.judge(one, results)):
             status = 1
     if args.json:
@@ -227,8 +287,9 @@ def command_report(args: argparse.Namespace) -> int:
     """Tables and pictures of result files."""
     from .plots import draw
 
-    paths = [Path(name) if name.endswith(".json") else args.out / f"{name}.json" for name in args.names] \
-        or sorted(args.out.glob("*.json"))
+    paths = [Path(name) if name.endswith(".json") else args.out / f"{name}.json" for name in args.names] or sorted(
+        args.out.glob("*.json")
+    )
     if not paths:
         raise ExperimentError(f"no results in {args.out}/; python3 -m testbed run NAME makes some")
     documents = []
@@ -264,7 +325,9 @@ def main(argv: list[str] | None = None) -> int:
         if args.command == "demo":
             return _run_all(["demo"], args)
         if args.command == "bench":
-            chosen = [name for name in experiments.names() if not args.tag or args.tag in experiments.load(name).head.tags]
+            chosen = [
+                name for name in experiments.names() if not args.tag or args.tag in experiments.load(name).head.tags
+            ]
             if not chosen:
                 raise ExperimentError(f"no experiment has the tag {args.tag!r}")
             return _run_all(chosen, args)

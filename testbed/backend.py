@@ -28,8 +28,13 @@ AGENT_SOURCE = HERE / "agent"
 GUEST_MODULES = HERE / "guest-modules"
 #: tc's plugin for the shred queue: what it is made of
 PLUGIN_SOURCES = ("tools/tc/Makefile", "tools/tc/q_shred.c", "tools/tc/tc_abi.h", "sch_shred/uapi/shred.h")
-CONTROL_SOURCES = ("tools/vulturectl/vulturectl.c", "tools/vulturectl/Makefile", "tools/libvulture/libvulture.c",
-                   "tools/libvulture/vulture.h", "vulture/uapi/vulture.h")
+CONTROL_SOURCES = (
+    "tools/vulturectl/vulturectl.c",
+    "tools/vulturectl/Makefile",
+    "tools/libvulture/libvulture.c",
+    "tools/libvulture/vulture.h",
+    "vulture/uapi/vulture.h",
+)
 #: where the guest sees the host's root (guest/init.sh)
 HOST_ROOT = "/tmp/host"
 #: folders that are not named like their module
@@ -62,8 +67,9 @@ class Tools:
     def module_hash(self, name: str) -> str:
         """Content of a module (its source, where it is ours); BackendError if it is not built."""
         if name not in self.modules:
-            raise BackendError(f"module {name}: not built for this kernel; there are "
-                               + (", ".join(sorted(self.modules)) or "none"))
+            raise BackendError(
+                f"module {name}: not built for this kernel; there are " + (", ".join(sorted(self.modules)) or "none")
+            )
         return self.hashes[name]
 
 
@@ -84,13 +90,13 @@ class Backend(Protocol):
     def key(self) -> str:
         """What of the backend decides a result."""
 
-    def run(self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float,
-            wall_limit_s: float) -> RunReport:
+    def run(
+        self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
+    ) -> RunReport:
         """Run a job folder; an error (errors.MachineFailure) if it did not end well."""
 
 
-def _built(kind: str, result: str, sources: Iterable[Path], make: Callable[[Path], list[str]],
-           report: Report) -> Path:
+def _built(kind: str, result: str, sources: Iterable[Path], make: Callable[[Path], list[str]], report: Report) -> Path:
     """``result``, made once per content of its sources; ``make`` gives the command for a work folder."""
     digest = hashlib.sha256()
     for path in sources:
@@ -114,22 +120,29 @@ def build_agent(report: Report = silent) -> Path:
     sources = sorted(path for path in AGENT_SOURCE.iterdir() if path.suffix in (".c", ".h") or path.name == "Makefile")
     if not any(path.suffix == ".c" for path in sources):
         raise BuildFailed(f"the traffic agent has no source under {AGENT_SOURCE.name}/")
-    return _built("agent", "lbe-agent", sources, lambda work: ["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"],
-                  report)
+    return _built(
+        "agent", "lbe-agent", sources, lambda work: ["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"], report
+    )
 
 
 def build_tc_plugin(report: Report = silent) -> Path:
     """q_shred.so, built once per content of its source."""
     sources = [REPO / name for name in PLUGIN_SOURCES]
-    return _built("tc", "q_shred.so", sources,
-                  lambda work: ["make", "-s", "-C", str(REPO / "tools" / "tc"), f"O={work}"], report)
+    return _built(
+        "tc", "q_shred.so", sources, lambda work: ["make", "-s", "-C", str(REPO / "tools" / "tc"), f"O={work}"], report
+    )
 
 
 def build_vulturectl(report: Report = silent) -> Path:
     """vulturectl, built once per content of its source."""
     sources = [REPO / name for name in CONTROL_SOURCES]
-    return _built("vulturectl", "vulturectl", sources,
-                  lambda work: ["make", "-s", "-C", str(REPO / "tools" / "vulturectl"), f"O={work}"], report)
+    return _built(
+        "vulturectl",
+        "vulturectl",
+        sources,
+        lambda work: ["make", "-s", "-C", str(REPO / "tools" / "vulturectl"), f"O={work}"],
+        report,
+    )
 
 
 @dataclass(frozen=True)
@@ -144,10 +157,18 @@ class Extra:
 
 EXTRAS = (
     # only where it is asked for: tc looks for its own tables (netem's) in the same folder
-    Extra("tc/q_shred.so", "export TC_LIB_DIR=/tmp/job/tc", build_tc_plugin,
-          lambda files: any(" shred " in text for name, text in files.items() if name.endswith(".tc"))),
-    Extra("bin/vulturectl", "export PATH=/tmp/job/bin:$PATH", build_vulturectl,
-          lambda files: "vulturectl " in files.get("events.sh", "")),
+    Extra(
+        "tc/q_shred.so",
+        "export TC_LIB_DIR=/tmp/job/tc",
+        build_tc_plugin,
+        lambda files: any(" shred " in text for name, text in files.items() if name.endswith(".tc")),
+    ),
+    Extra(
+        "bin/vulturectl",
+        "export PATH=/tmp/job/bin:$PATH",
+        build_vulturectl,
+        lambda files: "vulturectl " in files.get("events.sh", ""),
+    ),
 )
 
 
@@ -160,7 +181,11 @@ def build_guest_modules(build: KernelBuild, report: Report = silent) -> dict[str
     """Modules that only guests load (guest-modules/), built once per content and kernel."""
     from .kernel import run_make
 
-    files = {path.name: path for path in sorted(GUEST_MODULES.iterdir()) if path.suffix in (".c", ".h") or path.name == "Kbuild"}
+    files = {
+        path.name: path
+        for path in sorted(GUEST_MODULES.iterdir())
+        if path.suffix in (".c", ".h") or path.name == "Kbuild"
+    }
     files["include/lbe/compat.h"] = REPO / "include" / "lbe" / "compat.h"
     digest = hashlib.sha256(build.key.encode())
     for name, path in files.items():
@@ -219,8 +244,13 @@ class Uml:
 
     def facts(self) -> dict[str, str]:
         """Which kernel this is."""
-        return {"series": self.spec.series, "flavour": self.spec.flavour, "release": str(self.build.release),
-                "source": str(self.build.source), "key": self.build.key}
+        return {
+            "series": self.spec.series,
+            "flavour": self.spec.flavour,
+            "release": str(self.build.release),
+            "source": str(self.build.source),
+            "key": self.build.key,
+        }
 
     def tools(self) -> Tools:
         """Agent and modules."""
@@ -236,8 +266,11 @@ class Uml:
         tools = self.tools()
         # the guest sees one text whatever this machine's paths are: links lead to the host's root
         environment = "AGENT=/tmp/job/lbe-agent\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n"
-        files = {path.name: path.read_text(encoding="ascii") for path in job.iterdir()
-                 if path.is_file() and path.suffix in (".tc", ".sh")}
+        files = {
+            path.name: path.read_text(encoding="ascii")
+            for path in job.iterdir()
+            if path.is_file() and path.suffix in (".tc", ".sh")
+        }
         called = {}
         for extra, path in extras_of(files).items():
             environment += extra.line + "\n"
@@ -250,14 +283,16 @@ class Uml:
             (job / name).unlink(missing_ok=True)
             (job / name).symlink_to(f"{HOST_ROOT}{path}")
 
-    def run(self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float,
-            wall_limit_s: float) -> RunReport:
+    def run(
+        self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
+    ) -> RunReport:
         """Boot, run, power off."""
         from .machine import Machine
 
         self.lay_out(job)
-        done = Machine(self.build, mem_mb=mem_mb).run(job=job, out=out, seed=seed, modules=[],
-                                                      virtual_limit_s=virtual_limit_s, wall_limit_s=wall_limit_s)
+        done = Machine(self.build, mem_mb=mem_mb).run(
+            job=job, out=out, seed=seed, modules=[], virtual_limit_s=virtual_limit_s, wall_limit_s=wall_limit_s
+        )
         return RunReport(done.wall_s, done.virtual_s)
 
 

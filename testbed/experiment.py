@@ -27,10 +27,34 @@ PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread")
 MODES = ("short", "default", "full")
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
-METRIC_KINDS = ("goodput", "kbytes_s", "sharing", "share", "spare_use", "jain", "min_flow", "max_flow", "rtt_mean", "rtt_p95",
-                "queue_mean", "queue_p95", "drops", "marks", "retransmits", "cwnd_mean", "cwnd_max",
-                "yield_s", "reap_s", "longest_stall", "completion_s", "event_count", "link_use", "udp_lost",
-                "udp_delay_mean", "udp_delay_max")
+METRIC_KINDS = (
+    "goodput",
+    "kbytes_s",
+    "sharing",
+    "share",
+    "spare_use",
+    "jain",
+    "min_flow",
+    "max_flow",
+    "rtt_mean",
+    "rtt_p95",
+    "queue_mean",
+    "queue_p95",
+    "drops",
+    "marks",
+    "retransmits",
+    "cwnd_mean",
+    "cwnd_max",
+    "yield_s",
+    "reap_s",
+    "longest_stall",
+    "completion_s",
+    "event_count",
+    "link_use",
+    "udp_lost",
+    "udp_delay_mean",
+    "udp_delay_max",
+)
 
 
 class ExperimentError(LbeError):
@@ -40,6 +64,7 @@ class ExperimentError(LbeError):
 
 
 # --------------------------------------------------------------------------------------- schema
+
 
 @dataclass(frozen=True)
 class Head:
@@ -132,7 +157,8 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture. time: series of one case; panels: goodput of several; sweep: a metric over a [sweep]; bars, spread: per case."""
+    """A picture. time: series of one case; panels: goodput of several; sweep: a metric over a [sweep];
+    bars, spread: a metric per case."""
 
     name: str
     kind: str = "time"
@@ -168,6 +194,7 @@ class Setting:
 
 # --------------------------------------------------------------------------------------- loader
 
+
 def _type_name(kind: typing.Any) -> str:
     return getattr(kind, "__name__", str(kind)).replace("typing.", "")
 
@@ -196,8 +223,7 @@ def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
         if args[-1] is not Ellipsis and len(value) != len(args):
             raise ExperimentError(f"{where}: expected {len(args)} values, got {len(value)}")
         inner = itertools.repeat(args[0]) if args[-1] is Ellipsis else args
-        return tuple(_convert(one, item, f"{where}[{index}]")
-                     for index, (one, item) in enumerate(zip(inner, value)))
+        return tuple(_convert(one, item, f"{where}[{index}]") for index, (one, item) in enumerate(zip(inner, value)))
     if origin in (dict, list):
         if origin is list:
             return [_convert(typing.get_args(kind)[0], item, f"{where}[{i}]") for i, item in enumerate(value)]
@@ -241,8 +267,7 @@ def override(tables: dict[str, typing.Any], key: str, value: typing.Any, where: 
     if parts[0] not in OVERRIDABLE or len(parts) < 2:
         raise ExperimentError(f"{where}: {key!r} cannot be set; keys begin with {', '.join(OVERRIDABLE)}")
     if parts[0] in ("flow", "metric") and parts[1] not in tables.get(parts[0], {}):
-        raise ExperimentError(f"{where}: no {parts[0]} {parts[1]!r}; there are "
-                              + ", ".join(tables.get(parts[0], {})))
+        raise ExperimentError(f"{where}: no {parts[0]} {parts[1]!r}; there are " + ", ".join(tables.get(parts[0], {})))
     table = tables
     for part in parts[:-1]:
         table = table.setdefault(part, {})
@@ -252,6 +277,7 @@ def override(tables: dict[str, typing.Any], key: str, value: typing.Any, where: 
 
 
 # ----------------------------------------------------------------------------------- experiment
+
 
 @dataclass
 class Experiment:
@@ -276,8 +302,10 @@ class Experiment:
             picked = list(chosen.get(dimension, variants))
             for variant in picked:
                 if variant not in variants:
-                    raise ExperimentError(f"{self.path.name}:{mode}.vary.{dimension}: no variant {variant!r}; there are "
-                                          + ", ".join(variants))
+                    raise ExperimentError(
+                        f"{self.path.name}:{mode}.vary.{dimension}: no variant {variant!r}; there are "
+                        + ", ".join(variants)
+                    )
             names.append([(dimension, variant) for variant in picked])
         all_cases = [dict(combination) for combination in itertools.product(*names)]
         return [case for case in all_cases if not any(matches(case, rule) for rule in self.exclude)]
@@ -287,8 +315,9 @@ class Experiment:
         special = self.modes[mode].runs if mode in self.modes else None
         return special if special is not None else self.head.runs
 
-    def setting(self, case: dict[str, str], mode: str = "default",
-                sets: dict[str, typing.Any] | None = None) -> Setting:
+    def setting(
+        self, case: dict[str, str], mode: str = "default", sets: dict[str, typing.Any] | None = None
+    ) -> Setting:
         """The parameters of one case: file, then mode, then case, then --set."""
         tables = copy.deepcopy(self.tables)
         file = self.path.name
@@ -300,50 +329,73 @@ class Experiment:
                 override(tables, key, value, f"{file}:vary.{dimension}.{variant}")
         for key, value in (sets or {}).items():
             override(tables, key, value, "--set")
-        tables["event"] = [table for table in tables.get("event", [])
-                           if not isinstance(table, dict) or matches(case, table.get("case", {}))]
+        tables["event"] = [
+            table
+            for table in tables.get("event", [])
+            if not isinstance(table, dict) or matches(case, table.get("case", {}))
+        ]
         return _setting(tables, file)
 
 
 def _setting(tables: dict[str, typing.Any], file: str) -> Setting:
     head = load_table(Head, tables["experiment"], f"{file}:experiment")
     if not 0 <= head.measure_s[0] < head.measure_s[1] <= head.duration_s:
-        raise ExperimentError(f"{file}:experiment.measure_s = {list(head.measure_s)}: must lie within 0 to "
-                              f"duration_s = {head.duration_s:g}")
+        raise ExperimentError(
+            f"{file}:experiment.measure_s = {list(head.measure_s)}: must lie within 0 to "
+            f"duration_s = {head.duration_s:g}"
+        )
     if not 1 <= head.sample_ms <= 10000:
         raise ExperimentError(f"{file}:experiment.sample_ms = {head.sample_ms}: allowed are 1 to 10000")
     topology = load_table(Topology, tables.get("topology", {}), f"{file}:topology")
-    flows = {name: load_table(FlowGroup, table, f"{file}:flow.{name}")
-             for name, table in tables.get("flow", {}).items()}
+    flows = {
+        name: load_table(FlowGroup, table, f"{file}:flow.{name}") for name, table in tables.get("flow", {}).items()
+    }
     if not flows:
         raise ExperimentError(f"{file}: no [flow.NAME]")
-    metrics = {name: load_table(Metric, table, f"{file}:metric.{name}")
-               for name, table in tables.get("metric", {}).items()}
+    metrics = {
+        name: load_table(Metric, table, f"{file}:metric.{name}") for name, table in tables.get("metric", {}).items()
+    }
     for name, metric in metrics.items():
         if metric.kind not in METRIC_KINDS:
             raise ExperimentError(f"{file}:metric.{name}.kind = {metric.kind!r}: allowed are {', '.join(METRIC_KINDS)}")
         for group in filter(None, metric.flow.split("+")):
             if group not in flows:
                 raise ExperimentError(f"{file}:metric.{name}.flow: no flow {group!r}; there are {', '.join(flows)}")
-    events = tuple(load_table(Event, table, f"{file}:event[{index}]")
-                   for index, table in enumerate(tables.get("event", [])))
+    events = tuple(
+        load_table(Event, table, f"{file}:event[{index}]") for index, table in enumerate(tables.get("event", []))
+    )
     for index, event in enumerate(events):
         if sum(map(bool, (event.set, event.run, event.remove_module))) != 1:
             raise ExperimentError(f"{file}:event[{index}]: give exactly one of set, run, remove_module")
         if event.run and not event.node:
             raise ExperimentError(f"{file}:event[{index}]: run needs node")
-    return Setting(head, topology, flows, metrics, tables.get("modules", {}), tables.get("sysctl", {}),
-                   events, tables)
+    return Setting(head, topology, flows, metrics, tables.get("modules", {}), tables.get("sysctl", {}), events, tables)
 
 
-TOP_LEVEL = ("experiment", "topology", "flow", "modules", "sysctl", "event", "vary", "sweep", "exclude",
-             "metric", "check", "plot", "short", "full")
+TOP_LEVEL = (
+    "experiment",
+    "topology",
+    "flow",
+    "modules",
+    "sysctl",
+    "event",
+    "vary",
+    "sweep",
+    "exclude",
+    "metric",
+    "check",
+    "plot",
+    "short",
+    "full",
+)
 
 
 def matches(case: dict[str, str], pattern: dict[str, typing.Any]) -> bool:
     """Whether a case has the variants that the pattern names (a list means any of them)."""
-    return all(case.get(dimension) in (wanted if isinstance(wanted, list | tuple) else [wanted])
-               for dimension, wanted in pattern.items())
+    return all(
+        case.get(dimension) in (wanted if isinstance(wanted, list | tuple) else [wanted])
+        for dimension, wanted in pattern.items()
+    )
 
 
 def case_name(case: dict[str, str]) -> str:
@@ -379,8 +431,7 @@ def parse(text: str, path: Path) -> Experiment:
             raise ExperimentError(f"{file}:vary.{dimension}: expected a table of variants, each a table of keys to set")
 
     def many(key: str, kind: type) -> list:
-        return [load_table(kind, table, f"{file}:{key}[{index}]")
-                for index, table in enumerate(tables.pop(key, []))]
+        return [load_table(kind, table, f"{file}:{key}[{index}]") for index, table in enumerate(tables.pop(key, []))]
 
     checks, plots = many("check", Check), many("plot", Plot)
     exclude = tables.pop("exclude", [])
@@ -399,12 +450,15 @@ def _check_references(experiment: Experiment) -> None:
     def check_case(case: dict[str, typing.Any], where: str) -> None:
         for dimension, wanted in case.items():
             if dimension not in experiment.vary:
-                raise ExperimentError(f"{file}:{where}: no dimension {dimension!r}; there are "
-                                      + (", ".join(experiment.vary) or "none"))
+                raise ExperimentError(
+                    f"{file}:{where}: no dimension {dimension!r}; there are " + (", ".join(experiment.vary) or "none")
+                )
             for variant in wanted if isinstance(wanted, list) else [wanted]:
                 if variant not in experiment.vary[dimension]:
-                    raise ExperimentError(f"{file}:{where}.{dimension}: no variant {variant!r}; there are "
-                                          + ", ".join(experiment.vary[dimension]))
+                    raise ExperimentError(
+                        f"{file}:{where}.{dimension}: no variant {variant!r}; there are "
+                        + ", ".join(experiment.vary[dimension])
+                    )
 
     def check_metric(name: str, where: str) -> None:
         if name not in metrics:
@@ -435,8 +489,9 @@ def _check_references(experiment: Experiment) -> None:
         for name in plot.metric:
             check_metric(name, f"plot[{index}].metric")
         if plot.kind == "sweep" and plot.x not in experiment.sweeps:
-            raise ExperimentError(f"{file}:plot[{index}].x = {plot.x!r}: no such sweep; there are "
-                                  + ", ".join(experiment.sweeps))
+            raise ExperimentError(
+                f"{file}:plot[{index}].x = {plot.x!r}: no such sweep; there are " + ", ".join(experiment.sweeps)
+            )
         check_case(plot.case, f"plot[{index}].case")
 
 

@@ -57,8 +57,10 @@ class Job:
 
     def digest(self) -> str:
         """Hash of all that the guest reads and of the seed."""
-        content = json.dumps({"format": JOB_FORMAT, "seed": self.seed, "mem_mb": self.setting.head.mem_mb,
-                              "files": self.files}, sort_keys=True)
+        content = json.dumps(
+            {"format": JOB_FORMAT, "seed": self.seed, "mem_mb": self.setting.head.mem_mb, "files": self.files},
+            sort_keys=True,
+        )
         return hashlib.sha256(content.encode()).hexdigest()
 
     def write(self, folder: Path) -> None:
@@ -98,16 +100,24 @@ def _event_commands(setting: Setting, flows: list[Flow], network: Network, file:
 
 def _events_script(events: list[tuple[float, str, str]]) -> str:
     """Sleeps to each event's time (steps of 10 ms, what /proc/uptime shows) and runs it."""
-    lines = ["# SPDX-License-Identifier: GPL-2.0", "set -eu",
-             "until_cs() {",
-             "    read -r up _ < /proc/uptime",
-             "    left=$(($1 - ${up%.*} * 100 - 1${up#*.} + 100))",
-             "    if [ \"$left\" -gt 0 ]; then sleep \"$((left / 100)).$(printf %02d $((left % 100)))\"; fi",
-             "}"]
+    lines = [
+        "# SPDX-License-Identifier: GPL-2.0",
+        "set -eu",
+        "until_cs() {",
+        "    read -r up _ < /proc/uptime",
+        "    left=$(($1 - ${up%.*} * 100 - 1${up#*.} + 100))",
+        '    if [ "$left" -gt 0 ]; then sleep "$((left / 100)).$(printf %02d $((left % 100)))"; fi',
+        "}",
+    ]
     for at_s, node, command in events:
         lines.append(f"until_cs {round((ZERO_S + at_s) * 100)}")
-        lines.append(f"ip netns exec {node} sh -c '{command}'" if node and "'" not in command
-                     else f"ip netns exec {node} {command}" if node else command)
+        lines.append(
+            f"ip netns exec {node} sh -c '{command}'"
+            if node and "'" not in command
+            else f"ip netns exec {node} {command}"
+            if node
+            else command
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -121,7 +131,7 @@ def _set_up_lines(job: Job) -> list[str]:
     lines = ["set -eu", ". ./env.sh   # AGENT, MODULES, OUT", ""]
     for module in job.modules:
         parameters = _parameters(job.setting.modules.get(module, {}))
-        lines.append(f"insmod \"$MODULES/{module}.ko\" {parameters}".rstrip())
+        lines.append(f'insmod "$MODULES/{module}.ko" {parameters}'.rstrip())
     lines += ["sysctl -q -p host.sysctl", ""]
     lines += [f"ip netns add {node}" for node in nodes]
     lines += [f"ip netns exec {node} sysctl -q -p {node}.sysctl" for node in nodes]
@@ -130,7 +140,7 @@ def _set_up_lines(job: Job) -> list[str]:
         lines.append(f"ip -n {node} -batch {node}.ip")
         lines.append(f"tc -n {node} -batch {node}.tc")
         if not job.setting.topology.offloads:
-            lines += [f"ip netns exec {node} \"$AGENT\" offload {dev} off" for dev in job.network.nodes[node].devices]
+            lines += [f'ip netns exec {node} "$AGENT" offload {dev} off' for dev in job.network.nodes[node].devices]
     return lines
 
 
@@ -138,26 +148,28 @@ def _run_lines(job: Job) -> list[str]:
     """Agents and timed events, all at once; the first that fails fails the run."""
     lines = ["pids="]
     if job.events:
-        lines.append("sh events.sh & pids=\"$pids $!\"")
+        lines.append('sh events.sh & pids="$pids $!"')
     for plan in job.plans:
-        lines.append(f"ip netns exec {plan.node} \"$AGENT\" run {plan.node}.plan & pids=\"$pids $!\"")
-    return [*lines, "for pid in $pids; do wait \"$pid\"; done"]
+        lines.append(f'ip netns exec {plan.node} "$AGENT" run {plan.node}.plan & pids="$pids $!"')
+    return [*lines, 'for pid in $pids; do wait "$pid"; done']
 
 
 def _read_back_lines(job: Job) -> list[str]:
     """What the kernel says that it had."""
     lines = []
     for node in job.network.nodes:
-        lines.append(f"tc -s -j -n {node} qdisc show > \"$OUT/{node}.qdisc\"")
-        lines.append(f"ip netns exec {node} sysctl $(cut -d= -f1 {node}.sysctl) > \"$OUT/{node}.sysctl\"")
-        lines.append(f"ip netns exec {node} cat /proc/net/snmp /proc/net/netstat > \"$OUT/{node}.counters\"")
-    lines += ["uname -srvm > \"$OUT/uname\"", ": > \"$OUT/modules\""]
+        lines.append(f'tc -s -j -n {node} qdisc show > "$OUT/{node}.qdisc"')
+        lines.append(f'ip netns exec {node} sysctl $(cut -d= -f1 {node}.sysctl) > "$OUT/{node}.sysctl"')
+        lines.append(f'ip netns exec {node} cat /proc/net/snmp /proc/net/netstat > "$OUT/{node}.counters"')
+    lines += ['uname -srvm > "$OUT/uname"', ': > "$OUT/modules"']
     for module in job.modules:
         name = "tcp_lp" if module == "tcp_lp_intree" else module
-        lines += [f"echo \"module {module}\" >> \"$OUT/modules\"",
-                  f"for f in /sys/module/{name}/version /sys/module/{name}/srcversion /sys/module/{name}/parameters/*; do",
-                  "    [ -r \"$f\" ] && printf '%s %s\\n' \"${f##*/}\" \"$(cat \"$f\")\" >> \"$OUT/modules\"",
-                  "done"]
+        lines += [
+            f'echo "module {module}" >> "$OUT/modules"',
+            f"for f in /sys/module/{name}/version /sys/module/{name}/srcversion /sys/module/{name}/parameters/*; do",
+            '    [ -r "$f" ] && printf \'%s %s\\n\' "${f##*/}" "$(cat "$f")" >> "$OUT/modules"',
+            "done",
+        ]
     return [*lines, "true"]
 
 
@@ -181,8 +193,15 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
     file = f"{name}.toml"
     flows = traffic.expand(setting.flows, seed)
     network = _network(setting, flows)
-    made = traffic.plans(flows, network.addresses, network.queues, zero_ns=round(ZERO_S * 1e9),
-                         end_s=setting.head.duration_s, sample_ms=setting.head.sample_ms, out="/tmp/out")
+    made = traffic.plans(
+        flows,
+        network.addresses,
+        network.queues,
+        zero_ns=round(ZERO_S * 1e9),
+        end_s=setting.head.duration_s,
+        sample_ms=setting.head.sample_ms,
+        out="/tmp/out",
+    )
     modules = sorted({*traffic.modules_of(setting.flows), *setting.head.modules})
     if setting.topology.tick:
         modules.append("lbe_tick")
@@ -192,8 +211,10 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
     events = _event_commands(setting, flows, network, file)
     job = Job(name, case, seed, setting, network, flows, made, modules, events)
 
-    files = {"host.sysctl": "".join(f"{key} = {value}\n" for key, value in HOST_SYSCTLS.items()),
-             "links.ip": "\n".join(network.links) + "\n"}
+    files = {
+        "host.sysctl": "".join(f"{key} = {value}\n" for key, value in HOST_SYSCTLS.items()),
+        "links.ip": "\n".join(network.links) + "\n",
+    }
     for node in network.nodes.values():
         files[f"{node.name}.sysctl"] = "".join(f"{key}={value}\n" for key, value in node.sysctl.items())
         files[f"{node.name}.ip"] = "\n".join(node.ip) + "\n"
@@ -213,13 +234,14 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
 
 def dry_run(job: Job) -> str:
     """Everything that a run would do, for a person to read."""
-    parts = [f"# {job.experiment}: " + (" ".join(f"{k}={v}" for k, v in job.case.items()) or "base")
-             + f", seed {job.seed}"]
-    parts += [f"insmod {module}.ko {_parameters(job.setting.modules.get(module, {}))}".rstrip() for module in job.modules]
+    parts = [
+        f"# {job.experiment}: " + (" ".join(f"{k}={v}" for k, v in job.case.items()) or "base") + f", seed {job.seed}"
+    ]
+    parts += [
+        f"insmod {module}.ko {_parameters(job.setting.modules.get(module, {}))}".rstrip() for module in job.modules
+    ]
     parts += job.network.lines()
     parts += [f"# at {at_s:g} s on {node or 'the machine'}: {line}" for at_s, node, line in job.events]
     for plan in job.plans:
         parts += ["", f"# plan of {plan.node}", *plan.lines]
     return "\n".join(parts)
-
-

@@ -16,19 +16,74 @@ import numpy as np
 from .experiment import Metric, Setting
 from .traffic import Flow
 
-SEND = np.dtype([("t_ns", "<u8"), ("flow", "<u4"), ("cwnd_pkts", "<u4"), ("ssthresh_pkts", "<u4"),
-                 ("srtt_us", "<u4"), ("rttvar_us", "<u4"), ("minrtt_us", "<u4"), ("mss_bytes", "<u4"),
-                 ("delivered_pkts", "<u4"), ("retrans_pkts", "<u4"), ("lost_pkts", "<u4"),
-                 ("unacked_pkts", "<u4"), ("ca_state", "<u4"), ("bytes_acked", "<u8"),
-                 ("bytes_sent", "<u8"), ("cc", "<u4", (5,))])
+SEND = np.dtype(
+    [
+        ("t_ns", "<u8"),
+        ("flow", "<u4"),
+        ("cwnd_pkts", "<u4"),
+        ("ssthresh_pkts", "<u4"),
+        ("srtt_us", "<u4"),
+        ("rttvar_us", "<u4"),
+        ("minrtt_us", "<u4"),
+        ("mss_bytes", "<u4"),
+        ("delivered_pkts", "<u4"),
+        ("retrans_pkts", "<u4"),
+        ("lost_pkts", "<u4"),
+        ("unacked_pkts", "<u4"),
+        ("ca_state", "<u4"),
+        ("bytes_acked", "<u8"),
+        ("bytes_sent", "<u8"),
+        ("cc", "<u4", (5,)),
+    ]
+)
 RECV = np.dtype([("t_ns", "<u8"), ("flow", "<u4"), ("reserved", "<u4"), ("bytes", "<u8")])
-QUEUE = np.dtype([("t_ns", "<u8"), ("queue", "<u4"), ("qlen_pkts", "<u4"), ("backlog_bytes", "<u4"),
-                  ("drops", "<u4"), ("overlimits", "<u4"), ("requeues", "<u4"), ("sent_bytes", "<u8"),
-                  ("sent_pkts", "<u4"), ("marks", "<u4")])
+QUEUE = np.dtype(
+    [
+        ("t_ns", "<u8"),
+        ("queue", "<u4"),
+        ("qlen_pkts", "<u4"),
+        ("backlog_bytes", "<u4"),
+        ("drops", "<u4"),
+        ("overlimits", "<u4"),
+        ("requeues", "<u4"),
+        ("sent_bytes", "<u8"),
+        ("sent_pkts", "<u4"),
+        ("marks", "<u4"),
+    ]
+)
 #: two-sided 95 % quantile of Student's t for 1 to 30 degrees of freedom; beyond: the normal's
-T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
-        2.045, 2.042)
+T_95 = (
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+    2.120,
+    2.110,
+    2.101,
+    2.093,
+    2.086,
+    2.080,
+    2.074,
+    2.069,
+    2.064,
+    2.060,
+    2.056,
+    2.052,
+    2.048,
+    2.045,
+    2.042,
+)
 
 
 @dataclass
@@ -179,8 +234,13 @@ class Run:
         if kind == "retransmits":
             return self._growth(self.series.send, "retrans_pkts", "flow", ids, from_s, to_s)
         if kind == "link_use":
-            return 100 * self._growth(self.series.queue, "sent_bytes", "queue", [metric.queue], from_s, to_s) * 8 \
-                / (to_s - from_s) / (topology.rate_mbit * 1e6)
+            return (
+                100
+                * self._growth(self.series.queue, "sent_bytes", "queue", [metric.queue], from_s, to_s)
+                * 8
+                / (to_s - from_s)
+                / (topology.rate_mbit * 1e6)
+            )
         if kind == "longest_stall":
             return max((longest_stall_s(self.series, flow, from_s, to_s) for flow in ids), default=math.nan)
         if kind in ("yield_s", "reap_s"):
@@ -194,20 +254,29 @@ class Run:
             return self._udp(ids, "received", "max_delay_ns") / 1e6
         if kind == "completion_s":
             starts = {flow.id: flow.start_s for flow in self.flows}
-            times = [t - starts[flow] for t, flow, event, _ in self.series.events
-                     if event == "finished" and flow in ids]
+            times = [
+                t - starts[flow] for t, flow, event, _ in self.series.events if event == "finished" and flow in ids
+            ]
             return float(np.mean(times)) if times else math.nan
         # the last of METRIC_KINDS
-        return float(sum(1 for _, flow, event, _ in self.series.events
-                         if event == metric.event and (flow in ids or not metric.flow)))
+        return float(
+            sum(
+                1
+                for _, flow, event, _ in self.series.events
+                if event == metric.event and (flow in ids or not metric.flow)
+            )
+        )
 
     def _target(self, ids: list[int]) -> str:
         return next(flow.spec.to for flow in self.flows if flow.id == ids[0])
 
     def _udp(self, ids: list[int], event: str, key: str) -> float:
         """A number of the events that end UDP flows, summed over flows; NaN if there is none."""
-        found = [re.search(rf"\b{key}=(\d+)", detail) for _, flow, name, detail in self.series.events
-                 if name == event and flow in ids]
+        found = [
+            re.search(rf"\b{key}=(\d+)", detail)
+            for _, flow, name, detail in self.series.events
+            if name == event and flow in ids
+        ]
         return float(sum(int(one[1]) for one in found if one)) if any(found) else math.nan
 
     def _queue_delay(self, metric: Metric, from_s: float, to_s: float, kind: str) -> float:
@@ -231,7 +300,7 @@ class Run:
             total = total + mbit
         if t is None:
             return math.nan
-        smooth = np.convolve(total, np.ones(width) / width)[:len(t)]
+        smooth = np.convolve(total, np.ones(width) / width)[: len(t)]
         threshold = metric.threshold or 0.0
         return first_time(t, smooth, metric.at_s or 0.0, smooth < threshold if falling else smooth >= threshold)
 

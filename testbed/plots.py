@@ -30,10 +30,21 @@ def _pyplot() -> Any:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    pyplot.rcParams.update({
-        "font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False,
-        "legend.frameon": False, "figure.constrained_layout.use": True, "svg.hashsalt": "lbe",
-        "lines.linewidth": 1.3, "axes.titlelocation": "left", "axes.titlesize": 10})
+    pyplot.rcParams.update(
+        {
+            "font.size": 9,
+            "axes.grid": True,
+            "grid.alpha": 0.3,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "legend.frameon": False,
+            "figure.constrained_layout.use": True,
+            "svg.hashsalt": "lbe",
+            "lines.linewidth": 1.3,
+            "axes.titlelocation": "left",
+            "axes.titlesize": 10,
+        }
+    )
     return pyplot
 
 
@@ -89,8 +100,14 @@ def time_plot(result: Result, setting: Setting, title: str, folder: Path, name: 
                 middle.plot(rows["t_ns"] / 1e9, rows["cwnd_pkts"], alpha=1.0 if order == 0 else 0.4, **_style(index))
     capacity = setting.topology.tcp_capacity_mbit()
     top.axhline(capacity, color="#777777", linewidth=0.8)
-    top.annotate(f"TCP's limit {capacity:.2f}", (0, capacity), xytext=(2, 2), textcoords="offset points", fontsize=7,
-                 color="#555555")
+    top.annotate(
+        f"TCP's limit {capacity:.2f}",
+        (0, capacity),
+        xytext=(2, 2),
+        textcoords="offset points",
+        fontsize=7,
+        color="#555555",
+    )
     top.set_ylabel("goodput [Mbit/s]")
     top.set_ylim(0, capacity * 1.25)
     top.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=3)
@@ -112,7 +129,9 @@ def panels_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: 
     """Goodput over time, a panel for each case, one above the other."""
     pyplot = _pyplot()
     cases = [case for case in _cases(results) if matches(case, plot.case)]
-    figure, axes = pyplot.subplots(len(cases), 1, sharex=True, sharey=True, squeeze=False, figsize=(8, 0.8 + 1.8 * len(cases)))
+    figure, axes = pyplot.subplots(
+        len(cases), 1, sharex=True, sharey=True, squeeze=False, figsize=(8, 0.8 + 1.8 * len(cases))
+    )
     for panel, case in zip(axes[:, 0], cases):
         result = _first(results, case)
         setting = experiment.setting(case, results.mode, results.sets)
@@ -143,7 +162,9 @@ def sweep_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: P
     sweep = experiment.sweeps[plot.x]
     cases = [case for case in _cases(results) if matches(case, plot.case)]
     metrics = experiment.setting(cases[0], results.mode).metrics
-    figure, axes = pyplot.subplots(len(plot.metric), 1, sharex=True, squeeze=False, figsize=(8, 3.2 * len(plot.metric) + 1))
+    figure, axes = pyplot.subplots(
+        len(plot.metric), 1, sharex=True, squeeze=False, figsize=(8, 3.2 * len(plot.metric) + 1)
+    )
     for panel, name in zip(axes[:, 0], plot.metric):
         lines: dict[str, list[tuple[float, float, float]]] = {}
         for case in cases:
@@ -153,10 +174,20 @@ def sweep_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: P
         for index, (label, points) in enumerate(lines.items()):
             points.sort()
             x, y, half = (np.array(column) for column in zip(*points))
-            panel.errorbar(x, y, yerr=np.nan_to_num(half), label=label, capsize=2, marker="o", markersize=3.5, **_style(index))
+            panel.errorbar(
+                x, y, yerr=np.nan_to_num(half), label=label, capsize=2, marker="o", markersize=3.5, **_style(index)
+            )
         for index, (label, points) in enumerate(plot.paper.items()):
             x, y = zip(*points)
-            panel.plot(x, y, linestyle="none", marker="x^sdv"[index % 5], color="#555555", label=f"paper: {label}", markersize=5)
+            panel.plot(
+                x,
+                y,
+                linestyle="none",
+                marker="x^sdv"[index % 5],
+                color="#555555",
+                label=f"paper: {label}",
+                markersize=5,
+            )
         panel.set_ylabel(metric_title(name, metrics[name]))
         panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
         if sweep.log:
@@ -174,8 +205,9 @@ def bars_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pa
     pyplot = _pyplot()
     cases = [case for case in _cases(results) if matches(case, plot.case)]
     metrics = experiment.setting(cases[0], results.mode).metrics
-    figure, axes = pyplot.subplots(1, len(plot.metric), squeeze=False, sharey=True,
-                                   figsize=(2.2 + 3.4 * len(plot.metric), 1.3 + 0.42 * len(cases)))
+    figure, axes = pyplot.subplots(
+        1, len(plot.metric), squeeze=False, sharey=True, figsize=(2.2 + 3.4 * len(plot.metric), 1.3 + 0.42 * len(cases))
+    )
     rows = np.arange(len(cases))
     for index, (panel, name) in enumerate(zip(axes[0], plot.metric)):
         values = [[run.metrics.get(name, math.nan) for run in results.results if run.case == case] for case in cases]
@@ -183,15 +215,29 @@ def bars_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pa
         if spread:
             for row, one in zip(rows, values):
                 offsets = np.linspace(-0.25, 0.25, len(one)) if len(one) > 1 else [0.0]
-                panel.plot(one, row + np.array(offsets), linestyle="none", marker="o", markersize=3, color=COLOURS[index])
+                panel.plot(
+                    one, row + np.array(offsets), linestyle="none", marker="o", markersize=3, color=COLOURS[index]
+                )
         else:
-            panel.barh(rows, [one.mean for one in sums], xerr=[np.nan_to_num(one.half) for one in sums], height=0.6,
-                       color=COLOURS[index % len(COLOURS)], capsize=3)
+            panel.barh(
+                rows,
+                [one.mean for one in sums],
+                xerr=[np.nan_to_num(one.half) for one in sums],
+                height=0.6,
+                color=COLOURS[index % len(COLOURS)],
+                capsize=3,
+            )
             room = max((one.mean for one in sums if not math.isnan(one.mean)), default=1.0)
             for row, one in zip(rows, sums):
                 if not math.isnan(one.mean):
-                    panel.annotate(f"{one.mean:.2f}", (one.mean + np.nan_to_num(one.half), row), xytext=(4, 0),
-                                   textcoords="offset points", va="center", fontsize=8)
+                    panel.annotate(
+                        f"{one.mean:.2f}",
+                        (one.mean + np.nan_to_num(one.half), row),
+                        xytext=(4, 0),
+                        textcoords="offset points",
+                        va="center",
+                        fontsize=8,
+                    )
             panel.set_xlim(0, room * 1.25 if room > 0 else 1)
         panel.set_xlabel(metric_title(name, metrics[name]))
         panel.set_yticks(rows, [case_name(case) for case in cases])
@@ -225,7 +271,9 @@ def draw(experiment: Experiment, results: ResultSet, folder: Path) -> list[Path]
             for case in cases:
                 result = _first(results, case)
                 setting = experiment.setting(case, results.mode, results.sets)
-                title = f"{plot.title or experiment.head.title or experiment.name}: {case_name(case)}, seed {result.seed}"
+                title = (
+                    f"{plot.title or experiment.head.title or experiment.name}: {case_name(case)}, seed {result.seed}"
+                )
                 suffix = f"-{_file_name(case)}" if case else ""
                 paths += time_plot(result, setting, title, folder, f"{experiment.name}-{plot.name}{suffix}")
     return paths

@@ -12,12 +12,34 @@ from .experiment import Bound, Check, Experiment, Metric, case_name, matches
 from .metrics import Summary, summarise
 from .results import Result, ResultSet
 
-UNITS = {"goodput": "Mbit/s", "share": "%", "spare_use": "%", "jain": "", "min_flow": "Mbit/s",
-         "max_flow": "Mbit/s", "rtt_mean": "ms", "rtt_p95": "ms", "queue_mean": "ms", "queue_p95": "ms",
-         "drops": "packets", "marks": "packets", "retransmits": "packets", "cwnd_mean": "packets",
-         "cwnd_max": "packets", "yield_s": "s", "reap_s": "s", "longest_stall": "s", "completion_s": "s",
-         "event_count": "", "link_use": "%", "kbytes_s": "kB/s", "sharing": "", "udp_lost": "packets",
-         "udp_delay_mean": "ms", "udp_delay_max": "ms"}
+UNITS = {
+    "goodput": "Mbit/s",
+    "share": "%",
+    "spare_use": "%",
+    "jain": "",
+    "min_flow": "Mbit/s",
+    "max_flow": "Mbit/s",
+    "rtt_mean": "ms",
+    "rtt_p95": "ms",
+    "queue_mean": "ms",
+    "queue_p95": "ms",
+    "drops": "packets",
+    "marks": "packets",
+    "retransmits": "packets",
+    "cwnd_mean": "packets",
+    "cwnd_max": "packets",
+    "yield_s": "s",
+    "reap_s": "s",
+    "longest_stall": "s",
+    "completion_s": "s",
+    "event_count": "",
+    "link_use": "%",
+    "kbytes_s": "kB/s",
+    "sharing": "",
+    "udp_lost": "packets",
+    "udp_delay_mean": "ms",
+    "udp_delay_max": "ms",
+}
 
 
 @dataclass(frozen=True)
@@ -99,13 +121,21 @@ def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
 
 # ----------------------------------------------------------------------------------------- text
 
+
 def number(value: float | None) -> str:
     """Four digits of what matters."""
     if value is None or math.isnan(value):
         return "-"
     size = abs(value)
-    return f"{value:.0f}" if size >= 1000 else f"{value:.1f}" if size >= 100 else f"{value:.2f}" if size >= 0.1 or value == 0 \
+    return (
+        f"{value:.0f}"
+        if size >= 1000
+        else f"{value:.1f}"
+        if size >= 100
+        else f"{value:.2f}"
+        if size >= 0.1 or value == 0
         else f"{value:.4f}"
+    )
 
 
 def interval(summary: Summary | None) -> str:
@@ -159,9 +189,13 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
     console.print(f"source: {head.source}", markup=False, highlight=False)
     kernel = results.provenance["kernel"]
     seeds = sorted({one.seed for one in results.results})
-    console.print(f"kernel {kernel.get('release', '?')}, modules {results.provenance['modules_version']}, "
-                  f"{len(seeds)} run{'s' if len(seeds) != 1 else ''} a case, {results.mode} form"
-                  + (f", set {results.sets}" if results.sets else ""), markup=False, highlight=False)
+    console.print(
+        f"kernel {kernel.get('release', '?')}, modules {results.provenance['modules_version']}, "
+        f"{len(seeds)} run{'s' if len(seeds) != 1 else ''} a case, {results.mode} form"
+        + (f", set {results.sets}" if results.sets else ""),
+        markup=False,
+        highlight=False,
+    )
 
     dimensions = list(experiment.vary) or ["case"]
     table = Table(box=box.SIMPLE_HEAD, title="mean ± half of the 95 % interval", title_justify="left", pad_edge=False)
@@ -182,21 +216,36 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
 
     verdicts = judge(experiment, results)
     if verdicts:
-        table = Table(box=box.SIMPLE_HEAD, title="against the paper and the bounds", title_justify="left", pad_edge=False)
+        table = Table(
+            box=box.SIMPLE_HEAD, title="against the paper and the bounds", title_justify="left", pad_edge=False
+        )
         columns = ("what", "case", "paper", "ours", "reference", "bound", "verdict")
         for column in columns:
-            table.add_column(column, justify="right" if column in ("paper", "ours", "reference", "bound") else "left",
-                             overflow="fold")
+            table.add_column(
+                column,
+                justify="right" if column in ("paper", "ours", "reference", "bound") else "left",
+                overflow="fold",
+            )
         for one in verdicts:
-            table.add_row(escape(check_title(experiment, one.check, metrics)), case_name(one.case) if one.case else "not in this form",
-                          number(one.check.paper), interval(one.ours), interval(one.reference), bound_text(one.bound),
-                          {"fail": "FAIL", "absent": "-"}.get(one.status, one.status))
+            table.add_row(
+                escape(check_title(experiment, one.check, metrics)),
+                case_name(one.case) if one.case else "not in this form",
+                number(one.check.paper),
+                interval(one.ours),
+                interval(one.reference),
+                bound_text(one.bound),
+                {"fail": "FAIL", "absent": "-"}.get(one.status, one.status),
+            )
         console.print(table)
     failed = [one for one in verdicts if one.status == "fail"]
     for one in failed:
-        console.print(f"FAIL: {check_title(experiment, one.check, metrics)}, {case_name(one.case)}: {number(one.ours.mean)}"
-                      f" (runs from {number(one.ours.low)} to {number(one.ours.high)}), bound {bound_text(one.bound)}:"
-                      f" {one.why}", markup=False, highlight=False)
+        console.print(
+            f"FAIL: {check_title(experiment, one.check, metrics)}, {case_name(one.case)}: {number(one.ours.mean)}"
+            f" (runs from {number(one.ours.low)} to {number(one.ours.high)}), bound {bound_text(one.bound)}:"
+            f" {one.why}",
+            markup=False,
+            highlight=False,
+        )
     passed = sum(one.status == "pass" for one in verdicts)
     console.print(f"{passed} of {passed + len(failed)} bounds met", markup=False, highlight=False)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
@@ -204,22 +253,58 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
 
 def as_json(experiment: Experiment, results: ResultSet) -> dict[str, Any]:
     """The report for programs."""
+
     def summary(one: Summary | None) -> dict[str, Any] | None:
-        return None if one is None else {"n": one.n, "mean": one.mean, "half95": one.half, "min": one.low,
-                                         "median": one.median, "max": one.high}
+        return (
+            None
+            if one is None
+            else {
+                "n": one.n,
+                "mean": one.mean,
+                "half95": one.half,
+                "min": one.low,
+                "median": one.median,
+                "max": one.high,
+            }
+        )
 
     metrics = experiment.setting(experiment.cases(results.mode)[0], results.mode).metrics
     seen: list[dict[str, str]] = []
     for result in results.results:
         if result.case not in seen:
             seen.append(result.case)
-    return {"experiment": experiment.name, "mode": results.mode, "provenance": results.provenance,
-            "cases": [{"case": case, "metrics": {
-                name: {**summary(summarise(list(_values(results.results, case, name).values()))),
-                       "unit": UNITS[metrics[name].kind]} for name in metrics}} for case in seen],
-            "checks": [{"metric": one.check.metric, "case": one.case, "status": one.status, "paper": one.check.paper,
-                        "ours": summary(one.ours), "reference": summary(one.reference), "min": one.bound[0],
-                        "max": one.bound[1], "why": one.why} for one in judge(experiment, results)]}
+    return {
+        "experiment": experiment.name,
+        "mode": results.mode,
+        "provenance": results.provenance,
+        "cases": [
+            {
+                "case": case,
+                "metrics": {
+                    name: {
+                        **summary(summarise(list(_values(results.results, case, name).values()))),
+                        "unit": UNITS[metrics[name].kind],
+                    }
+                    for name in metrics
+                },
+            }
+            for case in seen
+        ],
+        "checks": [
+            {
+                "metric": one.check.metric,
+                "case": one.case,
+                "status": one.status,
+                "paper": one.check.paper,
+                "ours": summary(one.ours),
+                "reference": summary(one.reference),
+                "min": one.bound[0],
+                "max": one.bound[1],
+                "why": one.why,
+            }
+            for one in judge(experiment, results)
+        ],
+    }
 
 
 def failures(verdicts: list[Verdict]) -> list[Verdict]:

@@ -49,6 +49,7 @@ class Record:
 
 # -------------------------------------------------------------------------------------- collect
 
+
 def _read(out: Path, name: str, allow_empty: bool = False) -> str:
     path = out / name
     if not path.is_file():
@@ -80,8 +81,14 @@ def _events(out: Path, nodes: list[str]) -> list[tuple[float, int, str, str]]:
             words = line.split(" ", 3)
             if len(words) < 3 or not re.fullmatch(r"-?\d+", words[0]):
                 raise IncompleteRun(f"{node}.events: unreadable line {line!r}")
-            events.append((int(words[0]) / 1e9, int(words[1]) if words[1].isdigit() else 0, words[2],
-                           words[3] if len(words) > 3 else ""))
+            events.append(
+                (
+                    int(words[0]) / 1e9,
+                    int(words[1]) if words[1].isdigit() else 0,
+                    words[2],
+                    words[3] if len(words) > 3 else "",
+                )
+            )
     return sorted(events)
 
 
@@ -139,8 +146,9 @@ def collect(job: Job, out: Path) -> Record:
             raise IncompleteRun(f"module {module} was not read back")
         if module not in IN_TREE and not modules[module].get("version"):
             raise IncompleteRun(f"module {module} has no version")
-    series = Series(_rows(out, agents, "send"), _rows(out, agents, "recv"), _rows(out, agents, "queue"),
-                    _events(out, agents))
+    series = Series(
+        _rows(out, agents, "send"), _rows(out, agents, "recv"), _rows(out, agents, "queue"), _events(out, agents)
+    )
     for what in ("recv", "queue"):
         if len(getattr(series, what)) == 0:
             raise IncompleteRun(f"the run recorded no {what} series")
@@ -148,12 +156,18 @@ def collect(job: Job, out: Path) -> Record:
         starts_inside = flow.start_s < job.setting.head.duration_s
         if starts_inside and not (series.recv["flow"] == flow.id).any():
             raise IncompleteRun(f"flow {flow.group} (number {flow.id}) has no received series")
-    facts = {"uname": _read(out, "uname").strip(), "sysctls": sysctls, "qdiscs": qdiscs, "counters": counters,
-             "modules": modules}
+    facts = {
+        "uname": _read(out, "uname").strip(),
+        "sysctls": sysctls,
+        "qdiscs": qdiscs,
+        "counters": counters,
+        "modules": modules,
+    }
     return Record(facts, series)
 
 
 # ---------------------------------------------------------------------------------------- files
+
 
 def plain(value: Any) -> Any:
     """As JSON has it: NaN becomes null."""
@@ -169,8 +183,12 @@ def plain(value: Any) -> Any:
 def pack(series: Series) -> dict[str, np.ndarray]:
     """Series as named arrays; events as one array of text."""
     text = "\n".join(f"{t!r} {flow} {event} {detail}".rstrip() for t, flow, event, detail in series.events)
-    return {"send": series.send, "recv": series.recv, "queue": series.queue,
-            "events": np.frombuffer(text.encode(), dtype=np.uint8)}
+    return {
+        "send": series.send,
+        "recv": series.recv,
+        "queue": series.queue,
+        "events": np.frombuffer(text.encode(), dtype=np.uint8),
+    }
 
 
 def unpack(arrays: dict[str, np.ndarray]) -> Series:
@@ -228,11 +246,17 @@ class ResultSet:
         series_name = f"{self.experiment}.npz"
         (folder / series_name).write_bytes(data)
         document = {
-            "format": FORMAT, "experiment": self.experiment, "mode": self.mode, "sets": self.sets,
-            "provenance": self.provenance, "file": self.text,
+            "format": FORMAT,
+            "experiment": self.experiment,
+            "mode": self.mode,
+            "sets": self.sets,
+            "provenance": self.provenance,
+            "file": self.text,
             "series": {"file": series_name, "sha256": hashlib.sha256(data).hexdigest()},
-            "runs": [{"case": one.case, "seed": one.seed, "metrics": one.metrics, "facts": one.facts}
-                     for one in self.results]}
+            "runs": [
+                {"case": one.case, "seed": one.seed, "metrics": one.metrics, "facts": one.facts} for one in self.results
+            ],
+        }
         path = folder / f"{self.experiment}.json"
         path.write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
         return path
@@ -250,7 +274,9 @@ def load(path: Path) -> ResultSet:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         got = document.get("format") if isinstance(document, dict) else "none"
         raise BadResults(f"{path}: format {got!r}, this testbed reads {FORMAT}")
-    missing = [key for key in ("experiment", "mode", "sets", "provenance", "file", "series", "runs") if key not in document]
+    missing = [
+        key for key in ("experiment", "mode", "sets", "provenance", "file", "series", "runs") if key not in document
+    ]
     missing += [f"provenance.{key}" for key in PROVENANCE_KEYS if key not in document.get("provenance", {})]
     if missing:
         raise BadResults(f"{path}: {', '.join(missing)} missing")
@@ -267,8 +293,9 @@ def load(path: Path) -> ResultSet:
         series = unpack({key: arrays[f"{index}/{key}"] for key in ("send", "recv", "queue", "events")})
         metrics = {name: math.nan if value is None else value for name, value in run["metrics"].items()}
         results.append(Result(run["case"], run["seed"], metrics, run["facts"], series))
-    return ResultSet(document["experiment"], document["mode"], document["file"], document["sets"],
-                     document["provenance"], results)
+    return ResultSet(
+        document["experiment"], document["mode"], document["file"], document["sets"], document["provenance"], results
+    )
 
 
 def compute(job: Job, record: Record) -> dict[str, float]:
@@ -279,5 +306,10 @@ def compute(job: Job, record: Record) -> dict[str, float]:
 
 def host_facts() -> dict[str, str]:
     """What this machine adds to the provenance: versions, no names."""
-    return {"python": platform.python_version(), "numpy": np.__version__, "system": platform.system(),
-            "machine": platform.machine(), "byteorder": sys.byteorder}
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "byteorder": sys.byteorder,
+    }

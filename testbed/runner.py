@@ -105,14 +105,20 @@ def plan(experiment: Experiment, options: Options) -> list[Job]:
 
 # ---------------------------------------------------------------------------------------- cache
 
+
 def run_key(job: Job, backend: Backend) -> str:
     """What decides a run's result, as a hash."""
     tools = backend.tools()
-    content = {"results": results.FORMAT, "job": job.digest(), "backend": backend.key(),
-               "agent": hashlib.sha256(tools.agent.read_bytes()).hexdigest(),
-               "extras": {extra.link: hashlib.sha256(path.read_bytes()).hexdigest()
-                          for extra, path in extras_of(job.files).items()},
-               "modules": {name: tools.module_hash(name) for name in job.modules}}
+    content = {
+        "results": results.FORMAT,
+        "job": job.digest(),
+        "backend": backend.key(),
+        "agent": hashlib.sha256(tools.agent.read_bytes()).hexdigest(),
+        "extras": {
+            extra.link: hashlib.sha256(path.read_bytes()).hexdigest() for extra, path in extras_of(job.files).items()
+        },
+        "modules": {name: tools.module_hash(name) for name in job.modules},
+    }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -150,6 +156,7 @@ def store(key: str, record: Record) -> None:
 
 # -------------------------------------------------------------------------------------- workers
 
+
 def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
     """Run one job now. keep: folder that receives the raw job and records; a failure keeps them always."""
     duration = job.setting.head.duration_s
@@ -158,13 +165,18 @@ def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
         (folder / "job").mkdir(parents=True, exist_ok=True)
         (folder / "out").mkdir(exist_ok=True)
         job.write(folder / "job")
-        report = backend.run(folder / "job", folder / "out", seed=job.seed, mem_mb=job.setting.head.mem_mb,
-                             virtual_limit_s=jobs.ZERO_S + duration + 60.0,
-                             wall_limit_s=WALL_LIMIT_FLOOR_S + 2 * duration + 5 * len(job.flows))
+        report = backend.run(
+            folder / "job",
+            folder / "out",
+            seed=job.seed,
+            mem_mb=job.setting.head.mem_mb,
+            virtual_limit_s=jobs.ZERO_S + duration + 60.0,
+            wall_limit_s=WALL_LIMIT_FLOOR_S + 2 * duration + 5 * len(job.flows),
+        )
         record = results.collect(job, folder / "out")
         record.facts["wall_s"], record.facts["virtual_s"] = report.wall_s, report.virtual_s
     except LbeError:
-        raise   # its text names the console, which must stay
+        raise  # its text names the console, which must stay
     except BaseException:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -198,8 +210,9 @@ def _run_parallel(tasks: list[Task], backend: Backend, count: int, progress: OnP
     """Fill in the records of ``tasks``."""
     context = multiprocessing.get_context("fork")
     todo, done = context.Queue(), context.Queue()
-    workers = [context.Process(target=_worker, args=(backend, todo, done), daemon=True)
-               for _ in range(min(count, len(tasks)))]
+    workers = [
+        context.Process(target=_worker, args=(backend, todo, done), daemon=True) for _ in range(min(count, len(tasks)))
+    ]
     by_index = {task.index: task for task in tasks}
     total = already + len(tasks)
     for worker in workers:
@@ -260,12 +273,24 @@ def run(experiment: Experiment, backend: Backend, options: Options, progress: On
     made = []
     for task in tasks:
         job, record = task.job, task.record
-        facts = {**record.facts, "key": task.key, "topology": job.network.lines(),
-                 "plans": {plan.node: plan.lines for plan in job.plans},
-                 "events": [list(event) for event in job.events]}
+        facts = {
+            **record.facts,
+            "key": task.key,
+            "topology": job.network.lines(),
+            "plans": {plan.node: plan.lines for plan in job.plans},
+            "events": [list(event) for event in job.events],
+        }
         made.append(Result(job.case, job.seed, results.compute(job, record), facts, record.series))
-    provenance = {"command": options.command, "kernel": backend.facts(), "backend": backend.name,
-                  "modules_version": backend.tools().modules_version, "testbed": version(),
-                  "host": results.host_facts(), "runs_reused": reused, "wall_s": round(time.time() - began, 1)}
-    return ResultSet(experiment.name, options.mode, experiment.path.read_text(encoding="utf-8"), options.sets,
-                     provenance, made)
+    provenance = {
+        "command": options.command,
+        "kernel": backend.facts(),
+        "backend": backend.name,
+        "modules_version": backend.tools().modules_version,
+        "testbed": version(),
+        "host": results.host_facts(),
+        "runs_reused": reused,
+        "wall_s": round(time.time() - began, 1),
+    }
+    return ResultSet(
+        experiment.name, options.mode, experiment.path.read_text(encoding="utf-8"), options.sets, provenance, made
+    )

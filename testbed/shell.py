@@ -47,9 +47,13 @@ def _job(experiment: Experiment, sets: dict[str, Any]) -> jobs.Job:
     ours = [name for name in MODULES if (REPO / name / "Kbuild").is_file()]
     job.modules = [*ours, *[name for name in job.modules if name not in ours and name != "tcp_lp_intree"]]
     nodes = " ".join(job.network.nodes)
-    job.files["job.sh"] = jobs.shell_script(job, [
-        f"export AGENT NODES='{nodes}' RCV={job.network.addresses['rcv'][4]} TERM=${{LBE_TERM:-linux}}",
-        "setsid -c -w bash --noprofile --rcfile shell.rc -i < /dev/tty0 > /dev/tty0 2>&1 || true"])
+    job.files["job.sh"] = jobs.shell_script(
+        job,
+        [
+            f"export AGENT NODES='{nodes}' RCV={job.network.addresses['rcv'][4]} TERM=${{LBE_TERM:-linux}}",
+            "setsid -c -w bash --noprofile --rcfile shell.rc -i < /dev/tty0 > /dev/tty0 2>&1 || true",
+        ],
+    )
     job.files["shell.rc"] = RC.read_text(encoding="ascii")
     return job
 
@@ -77,8 +81,12 @@ def run_shell(experiment: Experiment, series: str, sets: dict[str, Any]) -> int:
         job.write(folder / "job")
         backend.lay_out(folder / "job")
         machine.prepare(run, folder / "job", folder / "out", job.seed, [], LIMIT_S)
-        environment = {"PATH": os.defpath + ":/usr/sbin:/sbin", "HOME": str(run), "LBE_SEED": str(job.seed),
-                       "TMPDIR": str(memory_folder(machine.mem_mb, run))}
+        environment = {
+            "PATH": os.defpath + ":/usr/sbin:/sbin",
+            "HOME": str(run),
+            "LBE_SEED": str(job.seed),
+            "TMPDIR": str(memory_folder(machine.mem_mb, run)),
+        }
         # a process group of its own would not own the terminal: it stays in ours, and Ctrl-C goes to the guest
         process = subprocess.Popen(command(machine), env=environment, cwd=run)
         try:

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 from .errors import LbeError
 
-ETHERNET_HEADER_BYTES = 14     # counted in the packet length that qdiscs see
+ETHERNET_HEADER_BYTES = 14  # counted in the packet length that qdiscs see
 #: octets on the wire beside the IP packet and the Ethernet header: preamble 8, FCS 4, gap 12
 ETHERNET_EXTRA_BYTES = 24
 #: what ``stab overhead`` adds to the qdisc's packet length for each way to count a link's bits
@@ -39,9 +39,9 @@ QUEUE_KINDS = ("pfifo", "bfifo", "red", "prio", "skbprio", "tc")
 NETEM_LIMIT_PKTS = 200000
 #: cap of the default random processing time at senders, microseconds
 PROCESSING_CAP_US = 1000.0
-IPV6_MTU_MIN = 1280            # RFC 8200; below, a network is IPv4 alone
-PRIO_BANDS_MAX = 16            # TCQ_PRIO_BANDS of the kernel
-LE_TOS = 0x04                  # DSCP 1 (RFC 8622) in the TOS byte
+IPV6_MTU_MIN = 1280  # RFC 8200; below, a network is IPv4 alone
+PRIO_BANDS_MAX = 16  # TCQ_PRIO_BANDS of the kernel
+LE_TOS = 0x04  # DSCP 1 (RFC 8622) in the TOS byte
 
 
 class TopologyError(LbeError):
@@ -189,8 +189,7 @@ class Network:
         out = [f"ip netns add {name}" for name in self.nodes]
         out += [f"ip {line}" for line in self.links]
         for node in self.nodes.values():
-            out += [f"ip netns exec {node.name} sysctl -w '{key}={value}'"
-                    for key, value in node.sysctl.items()]
+            out += [f"ip netns exec {node.name} sysctl -w '{key}={value}'" for key, value in node.sysctl.items()]
             out += [f"ip -n {node.name} {line}" for line in node.ip]
             out += [f"tc -n {node.name} {line}" for line in node.tc]
         return out
@@ -237,6 +236,7 @@ ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1
 
 
 # --------------------------------------------------------------------------------------- queues
+
 
 def queue_depth(topology: Topology, queue: Queue, rate_mbit: float) -> tuple[int, int]:
     """Depth of ``queue`` as (packets, bytes), at least one packet."""
@@ -295,20 +295,28 @@ def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: 
         high = _red_threshold(queue.red_max_packets, queue.red_max_fraction, packets, 3 * low)
         burst = queue.red_burst_packets or max(1, math.ceil((2 * low + high) / 3))
         flags = f" {queue.red_flags}" if queue.red_flags else ""
-        return [f"{head} red limit {size} min {round(low * frame)} max {round(high * frame)} avpkt {frame}"
-                f" burst {burst} bandwidth {round(rate_mbit * 1e6)}bit probability {queue.red_probability}{flags}"]
+        return [
+            f"{head} red limit {size} min {round(low * frame)} max {round(high * frame)} avpkt {frame}"
+            f" burst {burst} bandwidth {round(rate_mbit * 1e6)}bit probability {queue.red_probability}{flags}"
+        ]
     if queue.kind == "prio":
-        return [f"{head} prio bands 2 priomap" + " 0" * 16,
-                f"qdisc add dev {{dev}} parent 10:1 handle 11: pfifo limit {packets}",
-                f"qdisc add dev {{dev}} parent 10:2 handle 12: pfifo limit {packets}",
-                *_low_filters("10:", queue.low, low_ports, "classid 10:2")]
+        return [
+            f"{head} prio bands 2 priomap" + " 0" * 16,
+            f"qdisc add dev {{dev}} parent 10:1 handle 11: pfifo limit {packets}",
+            f"qdisc add dev {{dev}} parent 10:2 handle 12: pfifo limit {packets}",
+            *_low_filters("10:", queue.low, low_ports, "classid 10:2"),
+        ]
     if queue.kind == "skbprio":
         # forwarding sets skb->priority from the TOS byte, where LE is best effort: set it after that
         lift = "action skbedit priority {}"
-        rest = [f"filter add dev {{dev}} egress protocol {proto} prio {pref} matchall {lift.format(1)}"
-                for pref, proto in ((8, "ip"), (9, "ipv6"))]
-        low = [line.replace("parent egress", "egress")
-               for line in _low_filters("egress", queue.low, low_ports, lift.format(0))]
+        rest = [
+            f"filter add dev {{dev}} egress protocol {proto} prio {pref} matchall {lift.format(1)}"
+            for pref, proto in ((8, "ip"), (9, "ipv6"))
+        ]
+        low = [
+            line.replace("parent egress", "egress")
+            for line in _low_filters("egress", queue.low, low_ports, lift.format(0))
+        ]
         return [f"{head} skbprio limit {packets}", "qdisc add dev {dev} clsact", *low, *rest]
     if queue.kind == "tc":
         line = queue.tc.format(limit=packets, limit_bytes=size, rate_bit=round(rate_mbit * 1e6))
@@ -316,14 +324,15 @@ def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: 
     raise TopologyError(f"queue.kind {queue.kind!r}: allowed are {', '.join(QUEUE_KINDS)}")
 
 
-def _bottleneck_lines(topology: Topology, dev: str, rate_mbit: float, queue: Queue,
-                      low_ports: list[int]) -> list[str]:
+def _bottleneck_lines(topology: Topology, dev: str, rate_mbit: float, queue: Queue, low_ports: list[int]) -> list[str]:
     """A link's rate and queue at one of its ends."""
     stab = FRAMINGS[topology.framing]
     size_table = f" stab overhead {stab} linklayer ethernet" if stab else ""
     # one packet of burst: the shaper sends packet by packet, as a line does
-    lines = [f"qdisc add dev {{dev}} root handle 1:{size_table} tbf rate {round(rate_mbit * 1e6)}bit"
-             f" burst {topology.frame_bytes + 16} limit 100000000"]
+    lines = [
+        f"qdisc add dev {{dev}} root handle 1:{size_table} tbf rate {round(rate_mbit * 1e6)}bit"
+        f" burst {topology.frame_bytes + 16} limit 100000000"
+    ]
     lines += _queue_lines(topology, queue, rate_mbit, low_ports)
     return [line.replace("{dev}", dev) for line in lines]
 
@@ -341,8 +350,9 @@ def _netem(delay_ms: float, jitter_us: float = 0.0, rate_mbit: float = 0.0, loss
     return " ".join(words)
 
 
-def _sender_lines(dev: str, delay_ms: float, jitter_us: float, rate_mbit: float, loss_pct: float,
-                  extra_ms: dict[int, float]) -> list[str]:
+def _sender_lines(
+    dev: str, delay_ms: float, jitter_us: float, rate_mbit: float, loss_pct: float, extra_ms: dict[int, float]
+) -> list[str]:
     """A host's own egress: processing, access rate and delay; marked flows have ``extra_ms`` more."""
     if not extra_ms:
         return [f"qdisc add dev {dev} root handle 1: {_netem(delay_ms, jitter_us, rate_mbit, loss_pct)}"]
@@ -351,8 +361,10 @@ def _sender_lines(dev: str, delay_ms: float, jitter_us: float, rate_mbit: float,
         raise TopologyError(f"extra_delay_ms: {len(delays)} different values at one host, at most {PRIO_BANDS_MAX - 1}")
     lines = [f"qdisc add dev {dev} root handle 1: prio bands {len(delays) + 1} priomap" + " 0" * 16]
     for band, extra in enumerate([0.0, *delays], start=1):
-        lines.append(f"qdisc add dev {dev} parent 1:{band} handle {100 + band}: "
-                     + _netem(delay_ms + extra, jitter_us, rate_mbit, loss_pct))
+        lines.append(
+            f"qdisc add dev {dev} parent 1:{band} handle {100 + band}: "
+            + _netem(delay_ms + extra, jitter_us, rate_mbit, loss_pct)
+        )
     for mark, extra in sorted(extra_ms.items()):
         band = delays.index(extra) + 2
         lines.append(f"filter add dev {dev} parent 1: protocol all handle {mark} fw classid 1:{band}")
@@ -360,6 +372,7 @@ def _sender_lines(dev: str, delay_ms: float, jitter_us: float, rate_mbit: float,
 
 
 # ---------------------------------------------------------------------------------------- build
+
 
 def _mac(subnet: int, host: int) -> str:
     return f"02:00:00:00:{subnet:02x}:{host:02x}"
@@ -387,21 +400,27 @@ class _Builder:
         """A veth pair with static addresses and neighbours; left is .1's side unless it is a host."""
         ends = [(left, 2 if left[0] not in self.routers else 1), (right, 2 if left[0] in self.routers else 1)]
         (lnode, ldev), (rnode, rdev) = left, right
-        self.links.append(f"link add name {ldev} netns {lnode} mtu {self.topology.mtu} address {_mac(subnet, ends[0][1])}"
-                          f" type veth peer name {rdev} netns {rnode} mtu {self.topology.mtu}"
-                          f" address {_mac(subnet, ends[1][1])}")
+        self.links.append(
+            f"link add name {ldev} netns {lnode} mtu {self.topology.mtu} address {_mac(subnet, ends[0][1])}"
+            f" type veth peer name {rdev} netns {rnode} mtu {self.topology.mtu}"
+            f" address {_mac(subnet, ends[1][1])}"
+        )
         for ((node, dev), me), (_, peer) in zip(ends, reversed(ends)):
             lines = self.nodes[node].ip
             self.nodes[node].devices.append(dev)
             # a GSO train would cross the queue as one packet; offloads are the experiment's choice
             if not self.topology.offloads:
                 lines.append(f"link set dev {dev} gso_max_segs 1")
-            lines += [f"link set dev {dev} up",
-                      f"addr add 10.0.{subnet}.{me}/24 dev {dev}",
-                      f"neigh add 10.0.{subnet}.{peer} lladdr {_mac(subnet, peer)} dev {dev} nud permanent"]
+            lines += [
+                f"link set dev {dev} up",
+                f"addr add 10.0.{subnet}.{me}/24 dev {dev}",
+                f"neigh add 10.0.{subnet}.{peer} lladdr {_mac(subnet, peer)} dev {dev} nud permanent",
+            ]
             if self.topology.mtu >= IPV6_MTU_MIN:
-                lines += [f"addr add fd00:{subnet}::{me}/64 dev {dev} nodad",
-                          f"neigh add fd00:{subnet}::{peer} lladdr {_mac(subnet, peer)} dev {dev} nud permanent"]
+                lines += [
+                    f"addr add fd00:{subnet}::{me}/64 dev {dev} nodad",
+                    f"neigh add fd00:{subnet}::{peer} lladdr {_mac(subnet, peer)} dev {dev} nud permanent",
+                ]
 
     def route(self, node: str, subnet: int | None, via_subnet: int, via_host: int, dev: str) -> None:
         """A static route for both families; subnet None is the default route."""
@@ -418,15 +437,18 @@ def _tick_sysctls(tick: Tick, zero_s: float) -> dict[str, str]:
     if tick.wrap_at_s is not None:
         ticks_then = round((zero_s + tick.wrap_at_s) * 1e6 / tick.tick_us * (1 + tick.drift_ppm / 1e6))
         offset = -ticks_then
-    return {"net.lbe_tick.drift_ppm": str(tick.drift_ppm),
-            "net.lbe_tick.offset_ticks": str(offset % 2**32),
-            "net.lbe_tick.per_flow": str(int(tick.per_flow)),
-            # the last one switches it on
-            "net.lbe_tick.tick_us": str(tick.tick_us)}
+    return {
+        "net.lbe_tick.drift_ppm": str(tick.drift_ppm),
+        "net.lbe_tick.offset_ticks": str(offset % 2**32),
+        "net.lbe_tick.per_flow": str(int(tick.per_flow)),
+        # the last one switches it on
+        "net.lbe_tick.tick_us": str(tick.tick_us),
+    }
 
 
 def _check(topology: Topology) -> None:
     """Refuse what no link can be."""
+
     def within(name: str, value: float, low: float, high: float) -> None:
         if not low <= value <= high:
             raise TopologyError(f"{name} = {value:g}: allowed are {low:g} to {high:g}")
@@ -445,9 +467,13 @@ def _check(topology: Topology) -> None:
         within(f"tick.{node}.drift_ppm", tick.drift_ppm, -1000, 1000)
 
 
-def build(topology: Topology, low_ports: list[int] | None = None,
-          extra_delay_ms: dict[str, dict[int, float]] | None = None,
-          sysctl: dict[str, dict[str, str]] | None = None, zero_s: float = 10.0) -> Network:
+def build(
+    topology: Topology,
+    low_ports: list[int] | None = None,
+    extra_delay_ms: dict[str, dict[int, float]] | None = None,
+    sysctl: dict[str, dict[str, str]] | None = None,
+    zero_s: float = 10.0,
+) -> Network:
     """Make the network's commands.
 
     low_ports: ports of flows that a strict-priority queue serves last; extra_delay_ms: per host, per
@@ -494,17 +520,24 @@ def _single(topology: Topology, low_ports: list[int], extra: dict[str, dict[int,
     rate, back_rate = topology.rate_mbit, topology.reverse_rate_mbit or topology.rate_mbit
     back_queue = topology.reverse_queue or topology.queue
     for host, loss_pct in (("snd", topology.loss_pct), ("rcv", topology.reverse_loss_pct)):
-        make.nodes[host].tc += _sender_lines("eth0", one_way_ms, jitter_us, topology.access_rate_mbit, loss_pct,
-                                             extra.get(host, {}))
+        make.nodes[host].tc += _sender_lines(
+            "eth0", one_way_ms, jitter_us, topology.access_rate_mbit, loss_pct, extra.get(host, {})
+        )
     make.nodes["rtr"].tc += _bottleneck_lines(topology, "east", rate, topology.queue, low_ports)
     make.nodes["rtr"].tc += _bottleneck_lines(topology, "west", back_rate, back_queue, low_ports)
 
     packets, size = queue_depth(topology, topology.queue, rate)
-    return Network(make.links, make.nodes,
-                   [QueueHandle(1, "rtr", "east", "10:", "bottleneck"),
-                    QueueHandle(2, "rtr", "west", "10:", "reverse bottleneck")],
-                   {"snd": {4: "10.0.1.2", 6: "fd00:1::2"}, "rcv": {4: "10.0.2.2", 6: "fd00:2::2"}},
-                   packets, size)
+    return Network(
+        make.links,
+        make.nodes,
+        [
+            QueueHandle(1, "rtr", "east", "10:", "bottleneck"),
+            QueueHandle(2, "rtr", "west", "10:", "reverse bottleneck"),
+        ],
+        {"snd": {4: "10.0.1.2", 6: "fd00:1::2"}, "rcv": {4: "10.0.2.2", 6: "fd00:2::2"}},
+        packets,
+        size,
+    )
 
 
 def _chain(topology: Topology, low_ports: list[int], extra: dict[str, dict[int, float]]) -> Network:
@@ -531,8 +564,10 @@ def _chain(topology: Topology, low_ports: list[int], extra: dict[str, dict[int, 
         make.nodes[right].tc += _bottleneck_lines(topology, "west", hop.rate_mbit, hop.queue, low_ports)
         for dev in ("west", "east"):
             make.nodes[wire].tc.append(f"qdisc add dev {dev} root handle 1: {_netem(hop.delay_ms)}")
-        queues += [QueueHandle(2 * index + 1, left, "east", "10:", f"hop {index + 1}"),
-                   QueueHandle(2 * index + 2, right, "west", "10:", f"hop {index + 1} reverse")]
+        queues += [
+            QueueHandle(2 * index + 1, left, "east", "10:", f"hop {index + 1}"),
+            QueueHandle(2 * index + 2, right, "west", "10:", f"hop {index + 1} reverse"),
+        ]
 
     subnets = {}
     for number, (host, router) in enumerate(hosts.items(), start=1):
@@ -540,10 +575,17 @@ def _chain(topology: Topology, low_ports: list[int], extra: dict[str, dict[int, 
         port = f"h{number}"
         make.link(number, (host, "eth0"), (router, port))
         make.route(host, None, number, 1, "eth0")
-        make.nodes[host].tc += _sender_lines("eth0", topology.access_delay_ms, jitter_us, topology.access_rate_mbit,
-                                             topology.loss_pct if host == "snd" else 0.0, extra.get(host, {}))
-        make.nodes[router].tc.append(f"qdisc add dev {port} root handle 1: "
-                                     + _netem(topology.access_delay_ms, 0.0, topology.access_rate_mbit))
+        make.nodes[host].tc += _sender_lines(
+            "eth0",
+            topology.access_delay_ms,
+            jitter_us,
+            topology.access_rate_mbit,
+            topology.loss_pct if host == "snd" else 0.0,
+            extra.get(host, {}),
+        )
+        make.nodes[router].tc.append(
+            f"qdisc add dev {port} root handle 1: " + _netem(topology.access_delay_ms, 0.0, topology.access_rate_mbit)
+        )
 
     for host, subnet in subnets.items():
         at = routers.index(hosts[host])
@@ -562,6 +604,7 @@ def _chain(topology: Topology, low_ports: list[int], extra: dict[str, dict[int, 
 
 # --------------------------------------------------------------------------------------- change
 
+
 def difference(before: Network, after: Network) -> list[tuple[str, str]]:
     """Commands (node, shell line) that turn a running ``before`` into ``after``.
 
@@ -571,12 +614,17 @@ def difference(before: Network, after: Network) -> list[tuple[str, str]]:
     for name, node in after.nodes.items():
         old = before.nodes.get(name)
         if old is None or before.links != after.links or old.ip != node.ip or len(old.tc) != len(node.tc):
-            raise TopologyError(f"node {name}: an event can change rates, delays, losses, queue limits and sysctls only")
+            raise TopologyError(
+                f"node {name}: an event can change rates, delays, losses, queue limits and sysctls only"
+            )
         for was, now in zip(old.tc, node.tc):
             if was != now:
                 if not now.startswith("qdisc add"):
                     raise TopologyError(f"an event cannot change {was!r} into {now!r}")
                 commands.append((name, "tc " + now.replace("qdisc add", "qdisc change", 1)))
-        commands += [(name, f"sysctl -q -w '{key}={value}'")
-                     for key, value in node.sysctl.items() if old.sysctl.get(key) != value]
+        commands += [
+            (name, f"sysctl -q -w '{key}={value}'")
+            for key, value in node.sysctl.items()
+            if old.sysctl.get(key) != value
+        ]
     return commands

@@ -14,7 +14,7 @@ from typing import Any
 from . import generators
 from .errors import LbeError
 
-SINK_PORT = 5000       # + flow id: where it is received
+SINK_PORT = 5000  # + flow id: where it is received
 KINDS = ("greedy", "cbr", "square", "onoff", "trace", "bytes")
 SINK_MODES = ("prompt", "every", "slow")
 #: congestion control -> (name for setsockopt, module or None when built in)
@@ -130,7 +130,7 @@ def modules_of(groups: dict[str, FlowGroup]) -> list[str]:
     used = {group.cc for group in groups.values() if group.count and group.proto == "tcp"}
     modules = sorted({module for cc in used if (module := module_of(cc))})
     if {"tcp_lp", "tcp_lp_intree"} <= set(modules):
-        raise TrafficError("lp and lp_intree in one run: both are named \"lp\" in the kernel; use two cases")
+        raise TrafficError('lp and lp_intree in one run: both are named "lp" in the kernel; use two cases')
     return modules
 
 
@@ -142,8 +142,9 @@ def _check(name: str, group: FlowGroup) -> None:
 
     def one_of(key: str, allowed: tuple) -> None:
         if getattr(group, key) not in allowed:
-            raise TrafficError(f"flow.{name}.{key} = {getattr(group, key)!r}: allowed are "
-                               + ", ".join(map(str, allowed)))
+            raise TrafficError(
+                f"flow.{name}.{key} = {getattr(group, key)!r}: allowed are " + ", ".join(map(str, allowed))
+            )
 
     one_of("kind", KINDS)
     one_of("proto", ("tcp", "udp"))
@@ -189,8 +190,18 @@ def expand(groups: dict[str, FlowGroup], seed: int) -> list[Flow]:
             draw = random.Random(f"{seed}/{name}/{index}")
             shift = draw.uniform(0, group.start_spread_s) + index * group.stagger_s
             stop = None if group.stop_s is None else group.stop_s
-            flows.append(Flow(number + index, name, index, group, round(group.start_s + shift, 6), stop,
-                              draw.getrandbits(31), mark))
+            flows.append(
+                Flow(
+                    number + index,
+                    name,
+                    index,
+                    group,
+                    round(group.start_s + shift, 6),
+                    stop,
+                    draw.getrandbits(31),
+                    mark,
+                )
+            )
         number += max(1, group.count)
     return flows
 
@@ -263,15 +274,31 @@ def _sink_line(flow: Flow) -> str:
     return "sink " + " ".join(f"{key}={value}" for key, value in words.items())
 
 
-def plans(flows: list[Flow], addresses: dict[str, dict[int, str]], queues: list, *, zero_ns: int,
-          end_s: float, sample_ms: int, out: str) -> list[Plan]:
+def plans(
+    flows: list[Flow],
+    addresses: dict[str, dict[int, str]],
+    queues: list,
+    *,
+    zero_ns: int,
+    end_s: float,
+    sample_ms: int,
+    out: str,
+) -> list[Plan]:
     """One plan for each node that sends, receives or has a queue to be sampled."""
     made: dict[str, Plan] = {}
 
     def plan(node: str) -> Plan:
         if node not in made:
-            made[node] = Plan(node, [f"node {node}", f"zero_ns {zero_ns}", f"end_s {_number(end_s)}",
-                                     f"sample_ms {sample_ms}", f"out {out}"])
+            made[node] = Plan(
+                node,
+                [
+                    f"node {node}",
+                    f"zero_ns {zero_ns}",
+                    f"end_s {_number(end_s)}",
+                    f"sample_ms {sample_ms}",
+                    f"out {out}",
+                ],
+            )
         return made[node]
 
     for queue in queues:
@@ -279,8 +306,9 @@ def plans(flows: list[Flow], addresses: dict[str, dict[int, str]], queues: list,
     for flow in flows:
         for key in ("source", "to"):
             if getattr(flow.spec, key) not in addresses:
-                raise TrafficError(f"flow.{flow.group}.{key} = {getattr(flow.spec, key)!r}: hosts are "
-                                   + ", ".join(addresses))
+                raise TrafficError(
+                    f"flow.{flow.group}.{key} = {getattr(flow.spec, key)!r}: hosts are " + ", ".join(addresses)
+                )
         plan(flow.spec.to).lines.append(_sink_line(flow))
         plan(flow.spec.source).lines.append(_flow_line(flow, addresses[flow.spec.to][flow.spec.family]))
     return [made[node] for node in sorted(made)]

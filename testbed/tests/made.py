@@ -61,8 +61,13 @@ def experiment(text: str = TWO_FLOWS, name: str = "made") -> Experiment:
     return parse(text, Path(f"{name}.toml"))
 
 
-def series(rates_mbit: dict[int, float], duration_s: float = 20.0, step_s: float = 0.1, cwnd: int = 10,
-           backlog_bytes: int = 1250) -> Series:
+def series(
+    rates_mbit: dict[int, float],
+    duration_s: float = 20.0,
+    step_s: float = 0.1,
+    cwnd: int = 10,
+    backlog_bytes: int = 1250,
+) -> Series:
     """Flows that each get exactly their rate; a queue of constant length that drops one packet a second."""
     steps = np.round(np.arange(0, duration_s + step_s / 2, step_s), 6)
     recv, send = [], []
@@ -83,10 +88,18 @@ def series(rates_mbit: dict[int, float], duration_s: float = 20.0, step_s: float
 def result_set(one: Experiment, values: dict[str, list[dict[str, float]]], mode: str = "default") -> ResultSet:
     """Results with given metrics: variant of the only dimension -> one table of metrics per seed."""
     dimension = next(iter(one.vary))
-    made = [Result({dimension: variant}, seed, metrics, {}, series({1: 9.0, 2: 0.4}))
-            for variant, runs in values.items() for seed, metrics in enumerate(runs, start=1)]
-    provenance = {"command": "test", "kernel": {"release": "6.12.0"}, "modules_version": "v0", "testbed": "v0",
-                  "backend": "none"}
+    made = [
+        Result({dimension: variant}, seed, metrics, {}, series({1: 9.0, 2: 0.4}))
+        for variant, runs in values.items()
+        for seed, metrics in enumerate(runs, start=1)
+    ]
+    provenance = {
+        "command": "test",
+        "kernel": {"release": "6.12.0"},
+        "modules_version": "v0",
+        "testbed": "v0",
+        "backend": "none",
+    }
     return ResultSet(one.name, mode, TWO_FLOWS, {}, provenance, made)
 
 
@@ -113,17 +126,26 @@ class PretendBackend:
         """Always the same."""
         return "pretend"
 
-    def run(self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float,
-            wall_limit_s: float) -> RunReport:
+    def run(
+        self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
+    ) -> RunReport:
         """Leave the results of a good run, then let the test spoil them."""
         self.ran += 1
         plans = {path.stem: path.read_text() for path in job.glob("*.plan")}
-        made = series({int(line.split("flow=")[1].split()[0]): self.rates.get(int(line.split("flow=")[1].split()[0]), 1.0)
-                       for text in plans.values() for line in text.splitlines() if line.startswith("sink")})
+        made = series(
+            {
+                int(line.split("flow=")[1].split()[0]): self.rates.get(int(line.split("flow=")[1].split()[0]), 1.0)
+                for text in plans.values()
+                for line in text.splitlines()
+                if line.startswith("sink")
+            }
+        )
         for node, text in plans.items():
-            for kind, rows in (("send", made.send if node == "snd" else made.send[:0]),
-                               ("recv", made.recv if node == "rcv" else made.recv[:0]),
-                               ("queue", made.queue if node == "rtr" else made.queue[:0])):
+            for kind, rows in (
+                ("send", made.send if node == "snd" else made.send[:0]),
+                ("recv", made.recv if node == "rcv" else made.recv[:0]),
+                ("queue", made.queue if node == "rtr" else made.queue[:0]),
+            ):
                 rows.tofile(out / f"{node}.{kind}")
             (out / f"{node}.events").write_text("5000000 1 start conn=0\n" if "flow " in text else "")
         for path in job.glob("*.sysctl"):

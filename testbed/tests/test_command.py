@@ -20,19 +20,22 @@ def test_list(capsys: pytest.CaptureFixture) -> None:
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["demo"]
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (["list", "no_such_tag"], "no experiment has the tag 'no_such_tag'"),
-    (["run", "lp_besides_cubic"], "near: lp_beside"),
-    (["run", "demo", "--set", "x"], "expected key=value"),
-    (["run", "demo", "--set", "topology.rate=5"], "unknown key"),
-    (["run", "demo", "--set", "topology.rate_mbit=-5"], "allowed are 0.01 to 10000"),
-    (["run", "demo", "--case", "background=blue"], "variants of background are cubic"),
-    (["run", "demo", "--case", "blue"], "expected DIM=VARIANT"),
-    (["run", "demo", "--jobs", "0"], "at least 1"),
-    (["run", "demo", "--runs", "0", "--dry-run"], "allowed are 1 to"),
-    (["report", "--out", "/nonexistent"], "no results in"),
-    (["report", "demo", "--out", "/nonexistent"], "run demo makes them"),
-])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["list", "no_such_tag"], "no experiment has the tag 'no_such_tag'"),
+        (["run", "lp_besides_cubic"], "near: lp_beside"),
+        (["run", "demo", "--set", "x"], "expected key=value"),
+        (["run", "demo", "--set", "topology.rate=5"], "unknown key"),
+        (["run", "demo", "--set", "topology.rate_mbit=-5"], "allowed are 0.01 to 10000"),
+        (["run", "demo", "--case", "background=blue"], "variants of background are cubic"),
+        (["run", "demo", "--case", "blue"], "expected DIM=VARIANT"),
+        (["run", "demo", "--jobs", "0"], "at least 1"),
+        (["run", "demo", "--runs", "0", "--dry-run"], "allowed are 1 to"),
+        (["report", "--out", "/nonexistent"], "no results in"),
+        (["report", "demo", "--out", "/nonexistent"], "run demo makes them"),
+    ],
+)
 def test_refusals(capsys: pytest.CaptureFixture, words: list[str], message: str) -> None:
     assert main(words) in (1, 2)
     out, err = capsys.readouterr()
@@ -51,13 +54,20 @@ def test_unknown_words_are_usage(capsys: pytest.CaptureFixture) -> None:
 def test_dry_run_prints_commands_and_plans(capsys: pytest.CaptureFixture) -> None:
     assert main(["run", "demo", "--short", "--case", "background=lp", "--dry-run"]) == 0
     out = capsys.readouterr().out
-    for words in ("insmod tcp_lp.ko", "ip netns add snd", "tc -n rtr qdisc add dev east", "flow id=2 kind=greedy",
-                  "sink port=5001"):
+    for words in (
+        "insmod tcp_lp.ko",
+        "ip netns add snd",
+        "tc -n rtr qdisc add dev east",
+        "flow id=2 kind=greedy",
+        "sink port=5001",
+    ):
         assert words in out
 
 
 def test_report_from_files(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    result_set(experiment(), {"alone": [{"be": 9.0, "bg": math.nan}], "polite": [{"be": 8.9, "bg": 0.1}]}).save(tmp_path)
+    result_set(experiment(), {"alone": [{"be": 9.0, "bg": math.nan}], "polite": [{"be": 8.9, "bg": 0.1}]}).save(
+        tmp_path
+    )
     assert main(["report", "--out", str(tmp_path), "--no-plots"]) == 0
     assert "1 of 1 bounds met" in capsys.readouterr().out
     assert main(["report", "made", "--out", str(tmp_path), "--json"]) == 0

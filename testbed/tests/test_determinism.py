@@ -60,8 +60,11 @@ def run(backend: Uml, seed: int, folder: Path) -> dict[str, bytes]:
     one = parse(EXPERIMENT, Path("determinism.toml"))
     folder.mkdir()
     run_one(jobs.make("determinism", {}, seed, one.setting({})), backend, keep=folder)
-    names = [path.name for path in sorted((folder / "out").iterdir())
-             if path.suffix in (".send", ".recv", ".queue", ".events", ".qdisc", ".counters")]
+    names = [
+        path.name
+        for path in sorted((folder / "out").iterdir())
+        if path.suffix in (".send", ".recv", ".queue", ".events", ".qdisc", ".counters")
+    ]
     assert len(names) > 12
     return {name: (folder / "out" / name).read_bytes() for name in names}
 

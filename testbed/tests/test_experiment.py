@@ -43,7 +43,9 @@ def test_every_experiment_says_what_it_claims_and_checks_it(name: str) -> None:
 
 
 def test_cases_are_all_combinations_but_the_excluded() -> None:
-    text = HEAD + """
+    text = (
+        HEAD
+        + """
     [flow.a]
     [vary.x]
     p = {}
@@ -55,6 +57,7 @@ def test_cases_are_all_combinations_but_the_excluded() -> None:
     x = "q"
     cc = "reno"
     """
+    )
     one = experiment(text)
     assert [case_name(case) for case in one.cases()] == ["x=p cc=reno", "x=p cc=cubic", "x=q cc=cubic"]
     setting = one.setting({"x": "q", "cc": "cubic"})
@@ -62,7 +65,9 @@ def test_cases_are_all_combinations_but_the_excluded() -> None:
 
 
 def test_overrides_come_in_order_file_mode_case_command() -> None:
-    text = HEAD + """
+    text = (
+        HEAD
+        + """
     [topology]
     rate_mbit = 1
     [flow.a]
@@ -72,6 +77,7 @@ def test_overrides_come_in_order_file_mode_case_command() -> None:
     [short]
     set = { "topology.rate_mbit" = 2 }
     """
+    )
     one = experiment(text)
     assert one.setting({"x": "p"}).topology.rate_mbit == 1
     assert one.setting({"x": "p"}, "short").topology.rate_mbit == 2
@@ -80,7 +86,9 @@ def test_overrides_come_in_order_file_mode_case_command() -> None:
 
 
 def test_events_become_timed_commands_in_their_cases_alone() -> None:
-    text = HEAD + """
+    text = (
+        HEAD
+        + """
     [flow.a]
     cc = "lp"
     [vary.x]
@@ -95,6 +103,7 @@ def test_events_become_timed_commands_in_their_cases_alone() -> None:
     node = "rcv"
     run = "echo it's time"
     """
+    )
     one = experiment(text)
     plain, changed = (job.make("e", {"x": x}, 1, one.setting({"x": x})) for x in "pq")
     assert len(plain.events) == 1
@@ -103,25 +112,34 @@ def test_events_become_timed_commands_in_their_cases_alone() -> None:
     assert "until_cs 1400" in changed.files["events.sh"]
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    (("[flow.be]", "[flow.be]\ncongestion = 1"), r"made.toml:flow.be.congestion: unknown key.*allowed are kind"),
-    (("rate_mbit = 10", "rate_mbitt = 10"), r"topology.rate_mbitt: unknown key \(did you mean 'rate_mbit'\?\)"),
-    (('claim = "one yields"', ""), "claim is missing"),
-    (("rate_mbit = 10", 'rate_mbit = "ten"'), "topology.rate_mbit = 'ten': expected float"),
-    (("duration_s = 20", "duration_s = 15"), "must lie within 0 to duration_s = 15"),
-    (("runs = 2", "runs = 2.5"), "runs = 2.5: expected int"),
-    (('kind = "goodput"\nflow = "be"', 'kind = "speed"\nflow = "be"'), "kind = 'speed': allowed are goodput"),
-    (('flow = "bg"', 'flow = "bgg"'), "no flow 'bgg'; there are be, bg"),
-    (('case = { background = "polite" }\nof', 'case = { back = "polite" }\nof'), "no dimension 'back'; there are background"),
-    (('case = { background = "polite" }\nof', 'case = { background = "rude" }\nof'), "no variant 'rude'; there are alone"),
-    (('metric = "be"', 'metric = "bee"'), "no metric 'bee'; there are be, bg"),
-    (('why = "made up"', ""), "a bound needs its reason"),
-    (('paper = 2.7', ""), "needs min, max or paper"),
-    (("[vary.background]", "[wary]\n[vary.background]"), "wary: unknown table"),
-    (('{ "flow.bg.count" = 0 }', '{ "flow.xx.count" = 0 }'), "no flow 'xx'"),
-    (('{ "flow.bg.count" = 0 }', '{ "vary.bg" = 0 }'), "cannot be set; keys begin with"),
-    (("[topology]", "[topology"), "made.toml: "),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("[flow.be]", "[flow.be]\ncongestion = 1"), r"made.toml:flow.be.congestion: unknown key.*allowed are kind"),
+        (("rate_mbit = 10", "rate_mbitt = 10"), r"topology.rate_mbitt: unknown key \(did you mean 'rate_mbit'\?\)"),
+        (('claim = "one yields"', ""), "claim is missing"),
+        (("rate_mbit = 10", 'rate_mbit = "ten"'), "topology.rate_mbit = 'ten': expected float"),
+        (("duration_s = 20", "duration_s = 15"), "must lie within 0 to duration_s = 15"),
+        (("runs = 2", "runs = 2.5"), "runs = 2.5: expected int"),
+        (('kind = "goodput"\nflow = "be"', 'kind = "speed"\nflow = "be"'), "kind = 'speed': allowed are goodput"),
+        (('flow = "bg"', 'flow = "bgg"'), "no flow 'bgg'; there are be, bg"),
+        (
+            ('case = { background = "polite" }\nof', 'case = { back = "polite" }\nof'),
+            "no dimension 'back'; there are background",
+        ),
+        (
+            ('case = { background = "polite" }\nof', 'case = { background = "rude" }\nof'),
+            "no variant 'rude'; there are alone",
+        ),
+        (('metric = "be"', 'metric = "bee"'), "no metric 'bee'; there are be, bg"),
+        (('why = "made up"', ""), "a bound needs its reason"),
+        (("paper = 2.7", ""), "needs min, max or paper"),
+        (("[vary.background]", "[wary]\n[vary.background]"), "wary: unknown table"),
+        (('{ "flow.bg.count" = 0 }', '{ "flow.xx.count" = 0 }'), "no flow 'xx'"),
+        (('{ "flow.bg.count" = 0 }', '{ "vary.bg" = 0 }'), "cannot be set; keys begin with"),
+        (("[topology]", "[topology"), "made.toml: "),
+    ],
+)
 def test_refusals(change: tuple[str, str], message: str) -> None:
     assert change[0] in TWO_FLOWS
     with pytest.raises(ExperimentError, match=message):
@@ -131,15 +149,18 @@ def test_refusals(change: tuple[str, str], message: str) -> None:
 
 
 def test_a_wrong_name_tells_the_near_ones() -> None:
-    with pytest.raises(ExperimentError, match="near: .*lp_beside_cubic"):
+    with pytest.raises(ExperimentError, match=r"near: .*lp_beside_cubic"):
         load("lp_beside_cubik")
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("topology.rate_mbit=5", ("topology.rate_mbit", 5)),
-    ("flow.bg.cc=vegas", ("flow.bg.cc", "vegas")),
-    ("topology.ecn=true", ("topology.ecn", True)),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("topology.rate_mbit=5", ("topology.rate_mbit", 5)),
+        ("flow.bg.cc=vegas", ("flow.bg.cc", "vegas")),
+        ("topology.ecn=true", ("topology.ecn", True)),
+    ],
+)
 def test_set(text: str, expected: tuple) -> None:
     assert parse_set(text) == expected
 

@@ -25,36 +25,45 @@ def value(kind: str, made: Series | None = None, **keys) -> float:
 CAPACITY = 10 * 1448 / 1538
 
 
-@pytest.mark.parametrize(("kind", "keys", "expected"), [
-    ("goodput", {"flow": "be"}, 6.0),
-    ("goodput", {"flow": "be+bg"}, 9.0),
-    ("goodput", {}, 9.0),
-    ("kbytes_s", {"flow": "be"}, 750.0),
-    ("share", {"flow": "be"}, 100 * 6 / CAPACITY),
-    ("spare_use", {"flow": "bg"}, 100 * 3 / (CAPACITY - 6)),
-    ("jain", {}, 81 / (2 * 45)),
-    ("min_flow", {}, 3.0),
-    ("max_flow", {}, 6.0),
-    ("rtt_mean", {"flow": "be"}, 50.0),
-    ("rtt_p95", {"flow": "be"}, 50.0),
-    ("cwnd_mean", {"flow": "be"}, 10.0),
-    ("cwnd_max", {"flow": "be"}, 10.0),
-    ("queue_mean", {}, 1.0),
-    ("queue_p95", {}, 1.0),
-    ("drops", {}, 10.0),
-    ("retransmits", {"flow": "be"}, 20.0),
-    ("link_use", {}, 80.0),
-    ("longest_stall", {"flow": "be"}, 0.1),
-    ("event_count", {"event": "start"}, 1.0),
-    ("event_count", {"event": "error"}, 0.0),
-])
+@pytest.mark.parametrize(
+    ("kind", "keys", "expected"),
+    [
+        ("goodput", {"flow": "be"}, 6.0),
+        ("goodput", {"flow": "be+bg"}, 9.0),
+        ("goodput", {}, 9.0),
+        ("kbytes_s", {"flow": "be"}, 750.0),
+        ("share", {"flow": "be"}, 100 * 6 / CAPACITY),
+        ("spare_use", {"flow": "bg"}, 100 * 3 / (CAPACITY - 6)),
+        ("jain", {}, 81 / (2 * 45)),
+        ("min_flow", {}, 3.0),
+        ("max_flow", {}, 6.0),
+        ("rtt_mean", {"flow": "be"}, 50.0),
+        ("rtt_p95", {"flow": "be"}, 50.0),
+        ("cwnd_mean", {"flow": "be"}, 10.0),
+        ("cwnd_max", {"flow": "be"}, 10.0),
+        ("queue_mean", {}, 1.0),
+        ("queue_p95", {}, 1.0),
+        ("drops", {}, 10.0),
+        ("retransmits", {"flow": "be"}, 20.0),
+        ("link_use", {}, 80.0),
+        ("longest_stall", {"flow": "be"}, 0.1),
+        ("event_count", {"event": "start"}, 1.0),
+        ("event_count", {"event": "error"}, 0.0),
+    ],
+)
 def test_value(kind: str, keys: dict, expected: float) -> None:
     assert value(kind, **keys) == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize(("kind", "keys"), [
-    ("rtt_mean", {"flow": "be"}), ("queue_mean", {"queue": 7}), ("completion_s", {}), ("reap_s", {"flow": "be", "threshold": 100.0}),
-])
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("rtt_mean", {"flow": "be"}),
+        ("queue_mean", {"queue": 7}),
+        ("completion_s", {}),
+        ("reap_s", {"flow": "be", "threshold": 100.0}),
+    ],
+)
 def test_what_was_not_seen_is_not_zero(kind: str, keys: dict) -> None:
     empty = series(RATES)
     empty.send = empty.send[:0]
@@ -94,13 +103,16 @@ def test_jain() -> None:
     assert math.isnan(jain([0, 0]))
 
 
-@pytest.mark.parametrize(("values", "mean", "half"), [
-    # t(0.975) of 1, 2, 4 and 40 degrees of freedom: 12.706, 4.303, 2.776 and (normal) 1.96
-    ([1, 3], 2, 12.706 * math.sqrt(2) / math.sqrt(2)),
-    ([1, 2, 3], 2, 4.303 / math.sqrt(3)),
-    ([1, 2, 3, 4, 5], 3, 2.776 * math.sqrt(2.5) / math.sqrt(5)),
-    ([0, 1] * 20 + [0.5], 0.5, 1.96 * float(np.std([0, 1] * 20 + [0.5], ddof=1)) / math.sqrt(41)),
-])
+@pytest.mark.parametrize(
+    ("values", "mean", "half"),
+    [
+        # t(0.975) of 1, 2, 4 and 40 degrees of freedom: 12.706, 4.303, 2.776 and (normal) 1.96
+        ([1, 3], 2, 12.706 * math.sqrt(2) / math.sqrt(2)),
+        ([1, 2, 3], 2, 4.303 / math.sqrt(3)),
+        ([1, 2, 3, 4, 5], 3, 2.776 * math.sqrt(2.5) / math.sqrt(5)),
+        ([0, 1] * 20 + [0.5], 0.5, 1.96 * float(np.std([0, 1] * 20 + [0.5], ddof=1)) / math.sqrt(41)),
+    ],
+)
 def test_interval(values: list[float], mean: float, half: float) -> None:
     got = summarise(values)
     assert got.mean == pytest.approx(mean) and got.half == pytest.approx(half, rel=1e-3)

@@ -13,31 +13,39 @@ from testbed import plots, report, results
 from testbed.tests.made import TWO_FLOWS, experiment, result_set
 
 GOLDEN = Path(__file__).parent / "logs" / "report.txt"
-CHECK = TWO_FLOWS[: TWO_FLOWS.index("[[check]]")] + "[[check]]\nmetric = \"be\"\nwhy = \"w\"\ncase = { background = \"polite\" }\n"
+CHECK = (
+    TWO_FLOWS[: TWO_FLOWS.index("[[check]]")]
+    + '[[check]]\nmetric = "be"\nwhy = "w"\ncase = { background = "polite" }\n'
+)
 
 
 def status(keys: str, polite: list[float], alone: list[float] | None = None, mode: str = "default") -> list[str]:
     one = experiment(CHECK + keys)
-    values = {"alone": [{"be": value} for value in alone or [9.0] * len(polite)],
-              "polite": [{"be": value, "bg": 2 * value} for value in polite]}
+    values = {
+        "alone": [{"be": value} for value in alone or [9.0] * len(polite)],
+        "polite": [{"be": value, "bg": 2 * value} for value in polite],
+    }
     return [verdict.status for verdict in report.judge(one, result_set(one, values, mode))]
 
 
-@pytest.mark.parametrize(("keys", "good", "bad"), [
-    ("min = 8", [8.5, 8.5], [7.5, 7.5]),
-    ("max = 8", [7.5, 7.5], [8.5, 8.5]),
-    ("min = 7\nmax = 8", [7.5], [8.5]),
-    # the mean may hide what each must not
-    ("min = 8\neach = true", [8.1, 8.9], [7.9, 9.9]),
-    ("min = 95\nof = { background = \"alone\" }", [8.8, 8.8], [8.4, 8.4]),
-    ("min = -0.5\nhow = \"difference\"\nof = { background = \"alone\" }", [8.6], [8.4]),
-    ("max = 60\nmetric_of = \"bg\"", [8.0], []),
-    ("min = 60\nmetric_of = \"bg\"", [], [8.0]),
-    # a number that is missing
-    ("min = 8", [8.5], [8.5, math.nan]),
-    ("min = 8\neach = true", [8.5], [8.5, math.nan]),
-    ("min = 0", [8.5], [math.nan]),
-])
+@pytest.mark.parametrize(
+    ("keys", "good", "bad"),
+    [
+        ("min = 8", [8.5, 8.5], [7.5, 7.5]),
+        ("max = 8", [7.5, 7.5], [8.5, 8.5]),
+        ("min = 7\nmax = 8", [7.5], [8.5]),
+        # the mean may hide what each must not
+        ("min = 8\neach = true", [8.1, 8.9], [7.9, 9.9]),
+        ('min = 95\nof = { background = "alone" }', [8.8, 8.8], [8.4, 8.4]),
+        ('min = -0.5\nhow = "difference"\nof = { background = "alone" }', [8.6], [8.4]),
+        ('max = 60\nmetric_of = "bg"', [8.0], []),
+        ('min = 60\nmetric_of = "bg"', [], [8.0]),
+        # a number that is missing
+        ("min = 8", [8.5], [8.5, math.nan]),
+        ("min = 8\neach = true", [8.5], [8.5, math.nan]),
+        ("min = 0", [8.5], [math.nan]),
+    ],
+)
 def test_each_kind_of_check_passes_and_fails(keys: str, good: list[float], bad: list[float]) -> None:
     assert not good or status(keys, good) == ["pass"]
     assert not bad or status(keys, bad) == ["fail"]
@@ -45,12 +53,12 @@ def test_each_kind_of_check_passes_and_fails(keys: str, good: list[float], bad: 
 
 def test_comparisons_are_made_seed_by_seed() -> None:
     # means are equal, seeds are not: each run is 20 % off
-    assert status("min = 95\neach = true\nof = { background = \"alone\" }", [8.0, 10.0], [10.0, 8.0]) == ["fail"]
-    assert status("min = 95\nof = { background = \"alone\" }", [8.0], [0.0]) == ["fail"], "nothing to compare with"
+    assert status('min = 95\neach = true\nof = { background = "alone" }', [8.0, 10.0], [10.0, 8.0]) == ["fail"]
+    assert status('min = 95\nof = { background = "alone" }', [8.0], [0.0]) == ["fail"], "nothing to compare with"
 
 
 def test_short_form_has_bounds_of_its_own() -> None:
-    keys = "min = 9\nshort = { min = 8, why = \"shorter\" }"
+    keys = 'min = 9\nshort = { min = 8, why = "shorter" }'
     assert status(keys, [8.5]) == ["fail"]
     assert status(keys, [8.5], mode="short") == ["pass"]
     assert status(keys, [7.5], mode="short") == ["fail"]
@@ -70,9 +78,14 @@ def test_a_comparison_whose_other_case_was_not_run_fails() -> None:
 
 
 def full_set(one):
-    return result_set(one, {"alone": [{"be": 9.41, "bg": math.nan}, {"be": 9.40, "bg": math.nan}],
-                            "polite": [{"be": 9.1, "bg": 0.25}, {"be": 8.5, "bg": 0.75}],
-                            "strict": [{"be": 9.41, "bg": 0.0}, {"be": 9.40, "bg": 0.0}]})
+    return result_set(
+        one,
+        {
+            "alone": [{"be": 9.41, "bg": math.nan}, {"be": 9.40, "bg": math.nan}],
+            "polite": [{"be": 9.1, "bg": 0.25}, {"be": 8.5, "bg": 0.75}],
+            "strict": [{"be": 9.41, "bg": 0.0}, {"be": 9.40, "bg": 0.0}],
+        },
+    )
 
 
 def test_text_is_the_stored_one() -> None:
@@ -126,7 +139,8 @@ def test_pictures_of_every_kind_are_drawn_twice_alike(tmp_path: Path) -> None:
         result.case = {**result.case, "rate": "10"}
     paths = plots.draw(one, made, tmp_path / "a")
     assert sorted(path.name for path in paths) == sorted(
-        f"made-{name}.{kind}" for name in ("a-polite-10", "b", "c", "d", "e") for kind in ("png", "svg"))
+        f"made-{name}.{kind}" for name in ("a-polite-10", "b", "c", "d", "e") for kind in ("png", "svg")
+    )
     assert all(path.stat().st_size > 5000 for path in paths)
     for path in plots.draw(one, made, tmp_path / "b"):
         assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes(), path.name

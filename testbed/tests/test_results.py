@@ -41,6 +41,7 @@ def edit(name: str, change) -> object:
     def spoil(out: Path) -> None:
         path = out / name
         change(path)
+
     return spoil
 
 
@@ -57,21 +58,24 @@ def drop_flow_2(path: Path) -> None:
     rows[rows["flow"] == 1].tofile(path)
 
 
-@pytest.mark.parametrize(("name", "change", "message"), [
-    ("uname", Path.unlink, "left no uname"),
-    ("uname", lambda path: path.write_text(" "), "uname is empty"),
-    ("rtr.qdisc", Path.unlink, "left no rtr.qdisc"),
-    ("rtr.qdisc", lambda path: path.write_text("[{"), "no JSON"),
-    ("snd.sysctl", drop_sysctl, "sysctl net.ipv4.tcp_sack was not read back"),
-    ("snd.sysctl", other_sysctl, "tcp_sack is '0', asked for '1'"),
-    ("rcv.counters", Path.unlink, "left no rcv.counters"),
-    ("rcv.recv", Path.unlink, "no recv series"),
-    ("rcv.recv", drop_flow_2, "flow bg .* has no received series"),
-    ("rcv.recv", lambda path: path.write_bytes(path.read_bytes()[:-5]), "no multiple of a record's 24"),
-    ("rtr.queue", lambda path: path.write_bytes(b""), "no queue series"),
-    ("snd.events", lambda path: path.write_text("soon 1 start\n"), "unreadable line"),
-    ("snd.events", Path.unlink, "left no snd.events"),
-])
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("uname", Path.unlink, "left no uname"),
+        ("uname", lambda path: path.write_text(" "), "uname is empty"),
+        ("rtr.qdisc", Path.unlink, "left no rtr.qdisc"),
+        ("rtr.qdisc", lambda path: path.write_text("[{"), "no JSON"),
+        ("snd.sysctl", drop_sysctl, "sysctl net.ipv4.tcp_sack was not read back"),
+        ("snd.sysctl", other_sysctl, "tcp_sack is '0', asked for '1'"),
+        ("rcv.counters", Path.unlink, "left no rcv.counters"),
+        ("rcv.recv", Path.unlink, "no recv series"),
+        ("rcv.recv", drop_flow_2, "flow bg .* has no received series"),
+        ("rcv.recv", lambda path: path.write_bytes(path.read_bytes()[:-5]), "no multiple of a record's 24"),
+        ("rtr.queue", lambda path: path.write_bytes(b""), "no queue series"),
+        ("snd.events", lambda path: path.write_text("soon 1 start\n"), "unreadable line"),
+        ("snd.events", Path.unlink, "left no snd.events"),
+    ],
+)
 def test_a_run_that_lacks_something_fails(job: jobs.Job, tmp_path: Path, name: str, change, message: str) -> None:
     with pytest.raises(IncompleteRun, match=message):
         run(job, tmp_path, edit(name, change))
@@ -79,7 +83,9 @@ def test_a_run_that_lacks_something_fails(job: jobs.Job, tmp_path: Path, name: s
 
 def test_a_module_must_be_read_back_with_its_version(tmp_path: Path) -> None:
     one = experiment()
-    job = jobs.make("made", {"background": "polite"}, 1, one.setting({"background": "polite"}, sets={"flow.bg.cc": "lp"}))
+    job = jobs.make(
+        "made", {"background": "polite"}, 1, one.setting({"background": "polite"}, sets={"flow.bg.cc": "lp"})
+    )
     with pytest.raises(IncompleteRun, match="module tcp_lp was not read back"):
         run(job, tmp_path)
     with pytest.raises(IncompleteRun, match="module tcp_lp has no version"):
@@ -89,7 +95,9 @@ def test_a_module_must_be_read_back_with_its_version(tmp_path: Path) -> None:
 
 
 def saved(tmp_path: Path) -> Path:
-    return result_set(experiment(), {"alone": [{"be": 9.0, "bg": math.nan}], "polite": [{"be": 8.9, "bg": 0.1}]}).save(tmp_path)
+    return result_set(experiment(), {"alone": [{"be": 9.0, "bg": math.nan}], "polite": [{"be": 8.9, "bg": 0.1}]}).save(
+        tmp_path
+    )
 
 
 def test_files_come_back_as_they_went(tmp_path: Path) -> None:
@@ -112,8 +120,15 @@ def change_json(path: Path, key: str) -> None:
     path.write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize(("key", "message"), [("format", "format 99, this testbed reads 1"), ("runs", "runs missing"),
-                                              ("kernel", "provenance.kernel missing"), ("modules_version", "modules_version missing")])
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("format", "format 99, this testbed reads 1"),
+        ("runs", "runs missing"),
+        ("kernel", "provenance.kernel missing"),
+        ("modules_version", "modules_version missing"),
+    ],
+)
 def test_files_that_lack_something_are_refused(tmp_path: Path, key: str, message: str) -> None:
     path = saved(tmp_path)
     change_json(path, key)
@@ -132,5 +147,5 @@ def test_files_whose_series_were_changed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadResults, match="No such file"):
         results.load(path)
     path.write_text("")
-    with pytest.raises(BadResults, match="made.json"):
+    with pytest.raises(BadResults, match=r"made\.json"):
         results.load(path)

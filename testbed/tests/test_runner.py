@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from testbed import runner
 from testbed.errors import LbeError
 from testbed.runner import Options, RunFailed
-from testbed.tests.made import PretendBackend, experiment
+from testbed.tests.made import PretendBackend
 
 
 @pytest.fixture
@@ -45,21 +46,25 @@ def test_every_case_and_seed_once_in_order(backend: PretendBackend, one) -> None
     seen, progress = progress_list()
     made = runner.run(one, backend, Options(jobs=3), progress)
     assert [(result.case["background"], result.seed) for result in made.results] == [
-        (variant, seed) for variant in ("alone", "polite", "strict") for seed in (1, 2)]
+        (variant, seed) for variant in ("alone", "polite", "strict") for seed in (1, 2)
+    ]
     assert seen[0] == (0, 6) and seen[-1] == (6, 6)
     assert made.provenance["kernel"] and made.provenance["testbed"]
     assert made.results[0].facts["topology"] and made.results[0].facts["plans"]["snd"]
 
 
 def test_runs_are_reused_by_content(backend: PretendBackend, one) -> None:
-    seen, progress = progress_list()
+    _, progress = progress_list()
     first = runner.run(one, backend, Options(jobs=1), progress)
     again = runner.run(one, backend, Options(jobs=1), progress)
     assert first.provenance["runs_reused"] == 0 and again.provenance["runs_reused"] == 6
-    assert [result.metrics for result in first.results][0].keys() == again.results[0].metrics.keys()
+    assert first.results[0].metrics.keys() == again.results[0].metrics.keys()
     assert runner.run(one, backend, Options(jobs=1, reuse=False), progress).provenance["runs_reused"] == 0
     assert runner.run(one, backend, Options(jobs=1, seed=2), progress).provenance["runs_reused"] == 3
-    assert runner.run(one, backend, Options(jobs=1, sets={"topology.rate_mbit": 5}), progress).provenance["runs_reused"] == 0
+    assert (
+        runner.run(one, backend, Options(jobs=1, sets={"topology.rate_mbit": 5}), progress).provenance["runs_reused"]
+        == 0
+    )
     backend.agent.write_bytes(b"another agent")
     assert runner.run(one, backend, Options(jobs=1), progress).provenance["runs_reused"] == 0
 
@@ -82,6 +87,7 @@ def test_a_cut_cache_entry_is_run_again(backend: PretendBackend, one, tmp_path: 
 def test_a_failed_run_fails_the_experiment_and_says_which(backend: PretendBackend, one) -> None:
     def spoil(out: Path) -> None:
         (out / "uname").unlink()
+
     backend.spoil = spoil
     _, progress = progress_list()
     with pytest.raises(RunFailed, match=r"made background=alone seed 1:\nthe run left no uname"):
@@ -135,9 +141,14 @@ def children(group: int) -> list[str]:
 
 
 def test_interrupt_leaves_nothing_running(tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tmp_path)], stdout=subprocess.PIPE, text=True,
-                               start_new_session=True, env={**os.environ, "LBE_CACHE": str(tmp_path / "cache")},
-                               cwd=Path(__file__).resolve().parents[2])
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "LBE_CACHE": str(tmp_path / "cache")},
+        cwd=Path(__file__).resolve().parents[2],
+    )
     try:
         assert [process.stdout.readline() for _ in range(2)] == ["running\n"] * 2
         os.kill(process.pid, signal.SIGINT)
@@ -147,9 +158,7 @@ def test_interrupt_leaves_nothing_running(tmp_path: Path) -> None:
             time.sleep(0.05)
         assert children(process.pid) == []
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.stdout.close()
         process.wait()

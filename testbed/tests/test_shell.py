@@ -17,8 +17,14 @@ LIMIT_S = 300
 
 
 def test_shell_answers_and_powers_off() -> None:
-    process = subprocess.Popen([sys.executable, "-m", "testbed", "shell"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               text=True, errors="replace", cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "testbed", "shell"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        cwd=ROOT,
+    )
     clock = threading.Timer(LIMIT_S, process.kill)
     clock.start()
     seen: list[str] = []

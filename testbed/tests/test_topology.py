@@ -39,13 +39,16 @@ def test_processing_time_is_a_packet_s_and_never_reorders() -> None:
     assert "500.0us" in tc(build(Topology(rate_mbit=1)), "snd", "netem")[0], "at most 1 ms"
 
 
-@pytest.mark.parametrize(("queue", "packets", "size"), [
-    (Queue(packets=86), 86, 86 * 1538),
-    (Queue(bytes=10000), 6, 10000),
-    # 10 Mbit/s * 100 ms = 125000 octets
-    (Queue(bdp=2.5), 203, 312500),
-    (Queue(bdp=0.001), 1, 1538),
-])
+@pytest.mark.parametrize(
+    ("queue", "packets", "size"),
+    [
+        (Queue(packets=86), 86, 86 * 1538),
+        (Queue(bytes=10000), 6, 10000),
+        # 10 Mbit/s * 100 ms = 125000 octets
+        (Queue(bdp=2.5), 203, 312500),
+        (Queue(bdp=0.001), 1, 1538),
+    ],
+)
 def test_depth(queue: Queue, packets: int, size: int) -> None:
     assert queue_depth(Topology(delay_ms=48, access_delay_ms=1), queue, 10) == (packets, size)
 
@@ -56,14 +59,26 @@ def test_depth_is_given_exactly_once(queue: Queue) -> None:
         build(Topology(queue=queue))
 
 
-@pytest.mark.parametrize(("queue", "expected"), [
-    (Queue(kind="pfifo", packets=86), "pfifo limit 86"),
-    (Queue(kind="bfifo", bytes=9000), "bfifo limit 9000"),
-    (Queue(kind="red", packets=100, red_min_fraction=0.15, red_max_packets=20, red_probability=1.0, red_flags="ecn nodrop"),
-     "red limit 153800 min 23070 max 30760 avpkt 1538 burst 17 bandwidth 10000000bit probability 1.0 ecn nodrop"),
-    (Queue(kind="skbprio", packets=64), "skbprio limit 64"),
-    (Queue(kind="tc", packets=200, tc="fq_codel limit {limit}"), "fq_codel limit 200"),
-])
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        (Queue(kind="pfifo", packets=86), "pfifo limit 86"),
+        (Queue(kind="bfifo", bytes=9000), "bfifo limit 9000"),
+        (
+            Queue(
+                kind="red",
+                packets=100,
+                red_min_fraction=0.15,
+                red_max_packets=20,
+                red_probability=1.0,
+                red_flags="ecn nodrop",
+            ),
+            "red limit 153800 min 23070 max 30760 avpkt 1538 burst 17 bandwidth 10000000bit probability 1.0 ecn nodrop",
+        ),
+        (Queue(kind="skbprio", packets=64), "skbprio limit 64"),
+        (Queue(kind="tc", packets=200, tc="fq_codel limit {limit}"), "fq_codel limit 200"),
+    ],
+)
 def test_queue_lines(queue: Queue, expected: str) -> None:
     network = build(Topology(queue=queue))
     assert any(line.endswith("parent 1:1 handle 10: " + expected) for line in network.nodes["rtr"].tc)
@@ -138,17 +153,20 @@ def test_chain_has_a_queue_and_a_wire_for_each_link() -> None:
         assert known == 3, name
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"rate_mbit": 0}, "rate_mbit = 0: allowed are 0.01 to 10000"),
-    ({"delay_ms": -1}, "delay_ms = -1"),
-    ({"loss_pct": 101}, "loss_pct = 101: allowed are 0 to 100"),
-    ({"mtu": 100}, "mtu = 100"),
-    ({"framing": "atm"}, "framing 'atm': allowed are ip, link, ethernet"),
-    ({"queue": Queue(kind="fifo", packets=1)}, "queue.kind 'fifo': allowed are pfifo"),
-    ({"tick": {"rcv": Tick(tick_us=0)}}, "tick.rcv.tick_us = 0: allowed are 1 to"),
-    ({"tick": {"you": Tick()}}, "tick.you: no such node; there are snd, rtr, rcv"),
-    ({"hops": (Hop(),), "hosts": {"x": "rtr9"}}, "hosts.x = 'rtr9': allowed are rtr, rtr2"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rate_mbit": 0}, "rate_mbit = 0: allowed are 0.01 to 10000"),
+        ({"delay_ms": -1}, "delay_ms = -1"),
+        ({"loss_pct": 101}, "loss_pct = 101: allowed are 0 to 100"),
+        ({"mtu": 100}, "mtu = 100"),
+        ({"framing": "atm"}, "framing 'atm': allowed are ip, link, ethernet"),
+        ({"queue": Queue(kind="fifo", packets=1)}, "queue.kind 'fifo': allowed are pfifo"),
+        ({"tick": {"rcv": Tick(tick_us=0)}}, "tick.rcv.tick_us = 0: allowed are 1 to"),
+        ({"tick": {"you": Tick()}}, "tick.you: no such node; there are snd, rtr, rcv"),
+        ({"hops": (Hop(),), "hosts": {"x": "rtr9"}}, "hosts.x = 'rtr9': allowed are rtr, rtr2"),
+    ],
+)
 def test_refusals_name_the_value_and_the_range(change: dict, message: str) -> None:
     with pytest.raises(TopologyError, match=message):
         build(dataclasses.replace(Topology(), **change))
