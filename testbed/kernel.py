@@ -410,7 +410,9 @@ class PrivateApt:
         env = {**os.environ, "LC_ALL": "C.UTF-8"}
         done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, errors="replace", check=False)
         complaints = [
-            line for line in (done.stderr + done.stdout).splitlines() if line.startswith(("E:", "W:", "Err:", "Error:", "Warning:"))
+            line
+            for line in (done.stderr + done.stdout).splitlines()
+            if line.startswith(("E:", "W:", "Err:", "Error:", "Warning:"))
         ]
         # `update` returns 0 when a mirror cannot be reached, and warns.
         failed = done.returncode != 0 or any("Failed to fetch" in c for c in complaints)
