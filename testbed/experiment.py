@@ -32,7 +32,7 @@ METRIC_KINDS = (
     "kbytes_s",
     "sharing",
     "share",
-    "spare_use",
+    "spare_use", "idle_use",
     "jain",
     "min_flow",
     "max_flow",

@@ -195,7 +195,7 @@ class Run:
         goodput = sum(each)
         capacity = topology.tcp_capacity_mbit()
         kind = metric.kind
-        if kind in ("goodput", "kbytes_s", "sharing", "share", "spare_use", "jain", "min_flow", "max_flow") and not ids:
+        if kind in ("goodput", "kbytes_s", "sharing", "share", "spare_use", "idle_use", "jain", "min_flow", "max_flow") and not ids:
             return math.nan
         if kind == "goodput":
             return goodput
@@ -210,6 +210,11 @@ class Run:
             others = [flow.id for flow in self.flows if flow.id not in ids and flow.spec.to == self._target(ids)]
             spare = capacity - goodput_mbit(self.series, others, from_s, to_s)
             return 100 * goodput / spare if spare > 0 else math.nan
+        if kind == "idle_use":
+            # of what the link would not have carried without the group: ACKs of reverse flows count as used
+            used = self._growth(self.series.queue, "sent_bytes", "queue", [metric.queue], from_s, to_s)
+            idle = max(0.0, 1 - used * 8 / (to_s - from_s) / (topology.rate_mbit * 1e6)) * capacity
+            return 100 * goodput / (goodput + idle) if goodput + idle else math.nan
         if kind == "jain":
             return jain(each)
         if kind == "min_flow":

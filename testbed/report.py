@@ -16,6 +16,7 @@ UNITS = {
     "goodput": "Mbit/s",
     "share": "%",
     "spare_use": "%",
+    "idle_use": "%",
     "jain": "",
     "min_flow": "Mbit/s",
     "max_flow": "Mbit/s",

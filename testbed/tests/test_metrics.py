@@ -34,6 +34,8 @@ CAPACITY = 10 * 1448 / 1538
         ("kbytes_s", {"flow": "be"}, 750.0),
         ("share", {"flow": "be"}, 100 * 6 / CAPACITY),
         ("spare_use", {"flow": "bg"}, 100 * 3 / (CAPACITY - 6)),
+        # the queue sent 8 of 10 Mbit/s: 20 % of the capacity is idle
+        ("idle_use", {"flow": "bg"}, 100 * 3 / (3 + 0.2 * CAPACITY)),
         ("jain", {}, 81 / (2 * 45)),
         ("min_flow", {}, 3.0),
         ("max_flow", {}, 6.0),
