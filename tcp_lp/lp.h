@@ -18,13 +18,9 @@
 #define LP_DMIN_SLOTS		3
 /* A loss that finds less queue than this many floors was not caused by it (a
  * random loss), and says nothing about the buffer. Double it: buffers twice as
- * deep are taken for lossy links at first.
+ * deep are taken for lossy links.
  */
-#define LP_QUEUE_FLOORS		4
-/* After so many such losses the path is taken for what it looks like: lossy or
- * with next to no buffer. The range is then small and the floor rules.
- */
-#define LP_EMPTY_LOSSES		4
+#define LP_QUEUE_FLOORS		2
 /* Without a loss, and without growth of our own for so long, the largest delay
  * seen was the work of others and serves as dmax, ms.
  */
@@ -34,7 +30,7 @@
  */
 #define LP_FLAT_NEAR_MAX	10
 /* Samples that a flat stretch must hold at least. */
-#define LP_FLAT_SAMPLES		8
+#define LP_FLAT_SAMPLES		6
 /* A delay of up to this part of what it was at the cut (5/8, in eighths) is
  * what halving our own window explains: 1/2 and some noise.
  */
@@ -50,7 +46,9 @@
 /* Settings, copied to the socket when it starts to use lp. */
 struct lp_params {
 	u16 delta_permille;	/* threshold's place between dmin and dmax */
-	u16 floor_us;		/* smallest queueing delay acted upon, us */
+	u16 floor_us;		/* smallest queueing delay acted upon, us; to it
+				 * comes a packet's time at the bottleneck
+				 */
 	u16 min_age_s;		/* dmin is forgotten after so long, s */
 	u16 route_s;		/* a flat delay is a new path after so long, s */
 	u8  gamma_shift;	/* sd moves by 1/2^this of the error a sample */
@@ -63,7 +61,7 @@ struct lp_params {
 	.delta_permille = 150,		\
 	.floor_us = 1000,		\
 	.min_age_s = 600,		\
-	.route_s = 30,			\
+	.route_s = 10,			\
 	.gamma_shift = 3,		\
 	.itt_rtts = 3,			\
 	.rest_max_rtts = 8,		\
@@ -85,14 +83,20 @@ struct lp {
 	u32 itt_end_us;	/* inference ends then, us; valid if inference */
 	u32 cut_us;	/* sd when the latest indication came, us */
 	u32 flat_lo_us;	/* smallest delay of the flat stretch, us */
-	u32 flat_hi_us;	/* and largest */
 	u32 flat_ms;	/* it began then; before learnt: last growth, ms */
+	u16 flat_span_us; /* its largest delay less its smallest, us */
+	u16 pkt_us;	/* least time between packets at the receiver, us;
+			 * 0 = none yet, saturates
+			 */
 	struct lp_params p;
+	u16 before_pkts; /* window before the first of the latest indications,
+			  * saturates
+			  */
 	u16 indications; /* early congestion indications acted upon, wraps */
 	u8  rest_rtts;	/* rest before the next pair, RTT */
-	u8  fresh_pkts;	/* packets judged since the mark, saturates */
 	u8  losses;	/* since dmax was last confirmed, saturates */
-	u8  flat_samples; /* in the flat stretch, saturates */
+	u8  fresh_pkts:5, /* packets judged since the mark, saturates */
+	    flat_samples:3; /* in the flat stretch, saturates */
 	u8  on:1,	/* init has run (the handshake's ACK comes before) */
 	    learnt:1,	/* dmax is known, delay may be acted upon */
 	    inference:1, /* within itt of an indication */
@@ -101,11 +105,11 @@ struct lp {
 	    ece:1,	/* the ACK in hand carries ECN-Echo */
 	    marks:1,	/* router marks are the signal, delay is not (lp_ecn) */
 	    above:1;	/* sd is above the threshold */
-	u8  pad;
 };
 
 enum lp_kind {
 	LP_NONE,
+	LP_LONGER_PATH,	/* no indication: dmin moved up, so far they were false */
 	LP_DELAY,	/* smoothed delay above the threshold */
 	LP_ECE,		/* ECN-Echo */
 };
@@ -142,16 +146,37 @@ static inline u32 lp_range_us(const struct lp *lp)
 	return lp->dmax_us > dmin_us ? lp->dmax_us - dmin_us : 0;
 }
 
+/* Least queueing delay that means anything, us: jitter, and the packet of our
+ * own before ours (they go in pairs).
+ */
+static inline u32 lp_floor_us(const struct lp *lp)
+{
+	return (u32)lp->p.floor_us + lp->pkt_us;
+}
+
 /* Queueing delay that is an indication when exceeded, us: delta of the range,
- * but no less than the floor, unless that is more than half of the range.
+ * but no less than the floor.
  */
 static inline u32 lp_margin_us(const struct lp *lp)
 {
-	u32 range_us = lp_range_us(lp);
-	u32 margin_us = div_u64((u64)range_us * lp->p.delta_permille, 1000);
-	u32 floor_us = min_t(u32, lp->p.floor_us, range_us / 2);
+	u32 margin_us = div_u64((u64)lp_range_us(lp) * lp->p.delta_permille,
+				1000);
 
-	return max(margin_us, floor_us);
+	return max(margin_us, lp_floor_us(lp));
+}
+
+/* A delivery of pkts packets took interval_us. The least time a packet took so
+ * far is that of the bottleneck, once the flow has filled it.
+ */
+static inline void lp_delivered(struct lp *lp, u32 pkts, u32 interval_us)
+{
+	u32 pkt_us;
+
+	if (pkts < 2 || !interval_us)
+		return;
+	pkt_us = clamp_t(u32, interval_us / pkts, 1, U16_MAX);
+	if (!lp->pkt_us || pkt_us < lp->pkt_us)
+		lp->pkt_us = pkt_us;
 }
 
 static inline u32 lp_threshold_us(const struct lp *lp)
@@ -185,30 +210,26 @@ static inline void lp_loss_undone(struct lp *lp)
 	lp->peak_us = 0;
 }
 
-/* Repair is over: learn from it. A loss at about dmax or above sets it, but
- * widens the range by half at most: one stall is no buffer. Lower ones replace
- * it when there were max_age_losses of them and none as high.
+/* Repair is over: learn from it. A loss without queue says nothing. One at about
+ * dmax or above sets it, but widens the range by half at most: one stall is no
+ * buffer. Lower ones replace it when there were max_age_losses of them and none
+ * as high.
  */
 static inline void lp_loss_over(struct lp *lp)
 {
 	u32 dmin_us = lp_dmin_us(lp), peak_us = lp->peak_us;
+	u32 queue_us = LP_QUEUE_FLOORS * lp_floor_us(lp);
 	u32 range_us = lp_range_us(lp);
 	u32 full_us = lp->dmax_us - range_us / 4;
-	u32 most_us = lp->dmax_us +
-		      max_t(u32, range_us / 2, LP_QUEUE_FLOORS * lp->p.floor_us);
+	u32 most_us = lp->dmax_us + max(range_us / 2, queue_us);
 
 	lp->peak_us = 0;
-	if (!peak_us || dmin_us == LBE_SLOT_EMPTY)
+	if (!peak_us || dmin_us == LBE_SLOT_EMPTY || peak_us < dmin_us + queue_us)
 		return;
 	lp->losses = min(lp->losses + 1, 255);
 
 	if (!lp->learnt) {
-		bool empty = peak_us < dmin_us +
-				       LP_QUEUE_FLOORS * lp->p.floor_us;
-
-		if (empty && lp->losses < LP_EMPTY_LOSSES)
-			return;
-		lp->dmax_us = empty ? peak_us : max(lp->dmax_us, peak_us);
+		lp->dmax_us = max(lp->dmax_us, peak_us);
 		lp->learnt = 1;
 	} else if (peak_us >= full_us) {
 		lp->dmax_us = clamp(peak_us, lp->dmax_us, most_us);
@@ -224,28 +245,29 @@ static inline void lp_loss_over(struct lp *lp)
 
 /* ---- a path that became longer ------------------------------------------- */
 
-/* At the floor our own window moves no queue. A delay that then stays within
- * two floors of itself for route_s is the path's, not a queue's: TCP's queues
- * saw. Near dmax it may be a full one: wait longer. Return: dmin was moved up.
+/* At the floor our own window moves no queue. A delay that then stays within a
+ * floor of itself for route_s is the path's, not a queue's: TCP's queues saw.
+ * Near dmax it may be a full one: wait longer. Return: dmin was moved up.
  */
 static inline bool lp_flat(struct lp *lp, u32 d_us, u32 now_ms)
 {
 	u32 dmin_us = lp_dmin_us(lp), range_us = lp_range_us(lp);
 	u32 lo_us = min(lp->flat_lo_us, d_us);
-	u32 hi_us = max(lp->flat_hi_us, d_us);
+	u32 span_us = max(lp->flat_lo_us + lp->flat_span_us, d_us) - lo_us;
 	u32 wait_ms = lp->p.route_s * 1000;
 	unsigned int i;
 
-	if (!lp->flat_samples || hi_us - lo_us > 2 * lp->p.floor_us) {
+	if (!lp->flat_samples || span_us > lp_floor_us(lp) ||
+	    span_us > U16_MAX) {
 		lp->flat_lo_us = d_us;
-		lp->flat_hi_us = d_us;
+		lp->flat_span_us = 0;
 		lp->flat_ms = now_ms;
 		lp->flat_samples = 1;
 		return false;
 	}
 	lp->flat_lo_us = lo_us;
-	lp->flat_hi_us = hi_us;
-	lp->flat_samples = min(lp->flat_samples + 1, 255);
+	lp->flat_span_us = span_us;
+	lp->flat_samples = min(lp->flat_samples + 1, 7);
 
 	if (lo_us + range_us / 4 > lp->dmax_us &&
 	    lo_us < lp->dmax_us + range_us / 8)
@@ -268,7 +290,7 @@ static inline bool lp_flat(struct lp *lp, u32 d_us, u32 now_ms)
 static inline void lp_not_growing(struct lp *lp, u32 now_ms)
 {
 	if (lp->learnt || now_ms - lp->flat_ms < LP_QUIET_MS ||
-	    lp_range_us(lp) < LP_QUEUE_FLOORS * lp->p.floor_us)
+	    lp_range_us(lp) < LP_QUEUE_FLOORS * lp_floor_us(lp))
 		return;
 	lp->learnt = 1;
 }
@@ -286,6 +308,13 @@ static inline void lp_mark(struct lp *lp, u32 snd_nxt)
 	lp->stale = 1;
 }
 
+static inline void __lp_inference_end(struct lp *lp)
+{
+	lp->inference = 0;
+	lp->floor = 0;
+	lp->rest_rtts = 0;
+}
+
 /**
  * lp_sample() - take in one delay
  * @lp: state
@@ -297,7 +326,8 @@ static inline void lp_mark(struct lp *lp, u32 snd_nxt)
  * @cwnd_pkts: window
  * @now_ms: now
  *
- * Return: LP_DELAY if this is an early congestion indication, else LP_NONE.
+ * Return: LP_DELAY if this is an early congestion indication, LP_LONGER_PATH if
+ * the latest ones were none, else LP_NONE.
  */
 static inline enum lp_kind lp_sample(struct lp *lp, u32 d_us, u32 pkts,
 				     bool lone, bool fresh, u32 cwnd_pkts,
@@ -324,13 +354,18 @@ static inline enum lp_kind lp_sample(struct lp *lp, u32 d_us, u32 pkts,
 	if (lp->stale)
 		return LP_NONE;
 
-	lp->fresh_pkts = min_t(u32, lp->fresh_pkts + pkts, 255);
+	lp->fresh_pkts = min_t(u32, lp->fresh_pkts + pkts, 31);
 	need = lp->floor ? 1 : min_t(u32, 1U << lp->p.gamma_shift, cwnd_pkts);
 	if (lp->fresh_pkts < need)
 		return LP_NONE;
-	if (lp->floor && lp->above && lp_flat(lp, d_us, now_ms))
+	if (!lp->above)
+		return LP_NONE;
+	if (lp->floor && lp_flat(lp, d_us, now_ms)) {
 		lp->above = 0;
-	return lp->above ? LP_DELAY : LP_NONE;
+		__lp_inference_end(lp);
+		return LP_LONGER_PATH;
+	}
+	return LP_DELAY;
 }
 
 /* Is the delay that is left what halving our own window explains? Round-trip
@@ -379,6 +414,8 @@ static inline u32 lp_react(struct lp *lp, enum lp_kind kind, u32 window_pkts,
 {
 	u32 new_pkts = max_t(u32, window_pkts / 2, 1);
 
+	if (!lp->inference)
+		lp->before_pkts = min_t(u32, window_pkts, U16_MAX);
 	if (lp->inference && !(kind == LP_DELAY && lp_own_queue(lp)))
 		new_pkts = 1;
 
@@ -417,9 +454,7 @@ static inline bool lp_inference_over(struct lp *lp, u32 now_us)
 {
 	if (!lp->inference || (s32)(now_us - lp->itt_end_us) < 0)
 		return false;
-	lp->inference = 0;
-	lp->floor = 0;
-	lp->rest_rtts = 0;
+	__lp_inference_end(lp);
 	return true;
 }
 

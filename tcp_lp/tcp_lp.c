@@ -32,8 +32,9 @@
  *    falls when max_age_losses losses in a row were lower. It does not fall
  *    with time: a flow that leaves at 15 % of the buffer never sees more than
  *    15 %, and would talk itself down to nothing.
- *  - The threshold is at least floor_us above dmin (at most half of the range):
- *    less is noise.
+ *  - The threshold is at least floor_us and a packet's time above dmin: less is
+ *    noise. A loss that finds less than twice that of queue is taken for a
+ *    random one, which says nothing about the buffer.
  *  - Samples count once data sent after the latest reaction is ACKed, and sd
  *    then begins anew. What was in flight, and the average over it, still show
  *    the queue that the reaction was about.
@@ -45,7 +46,7 @@
  *    further indication, up to rest_max_rtts: one packet a round trip is 6 % of
  *    a 1.5 Mbit/s link.
  *  - At W = 1, a delay that stays flat for route_s is a longer path and not a
- *    queue; dmin moves up to it.
+ *    queue; dmin moves up to it, and the window returns.
  *  - A reduction sets ssthresh too, or Reno would slow-start back.
  *  - Recovery owns the window: indications act in Open and Disorder only.
  *
@@ -127,18 +128,18 @@ static const struct kernel_param_ops lp_param_ops = {
 
 LP_PARAM(delta_permille, 10, 900, "per mille",
 	 "threshold's place between dmin and dmax, default 150");
-LP_PARAM(gamma_shift, 0, 5, "power of two",
+LP_PARAM(gamma_shift, 0, 4, "power of two",
 	 "the smoothed delay moves by 1/2^this of the error, default 3");
 LP_PARAM(itt_rtts, 1, 20, "round trips",
 	 "inference time-out, default 3");
 LP_PARAM(floor_us, 50, 50000, "us",
-	 "smallest queueing delay acted upon, default 1000");
+	 "smallest queueing delay acted upon, plus one packet's time, default 1000");
 LP_PARAM(min_age_s, 10, 36000, "s",
 	 "dmin is forgotten after so long, default 600");
 LP_PARAM(max_age_losses, 1, 255, "losses",
 	 "dmax is replaced after so many lower losses, default 8");
 LP_PARAM(route_s, 5, 3600, "s",
-	 "a delay flat for so long is a longer path, default 30");
+	 "a delay flat for so long is a longer path, default 10");
 LP_PARAM(rest_max_rtts, 1, 64, "round trips",
 	 "longest rest between pairs of packets at the floor, default 8");
 
@@ -204,6 +205,15 @@ static void tcp_lp_set_window(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd_cnt = 0;
 }
 
+/* The indications that led to the floor were false: as after a loss, slow start
+ * to half of what the window was.
+ */
+static void tcp_lp_resume(struct tcp_sock *tp, const struct lp *lp)
+{
+	tcp_lp_set_window(tp, 2);
+	tp->snd_ssthresh = max(lp->before_pkts / 2, 2);
+}
+
 /* Let nothing go before a rest. The departure time of the next packet is what
  * pacing (our own or sch_fq's) waits for.
  */
@@ -235,6 +245,7 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct lp *lp = inet_csk_ca(sk);
+	enum lp_kind kind;
 	bool lone, fresh;
 	u32 d_us;
 
@@ -249,15 +260,18 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	if (sample->rtt_us <= 0)
 		return;
 
+	lp_delivered(lp, tp->rate_delivered, tp->rate_interval_us);
 	d_us = tcp_lp_delay_us(lp, tp, sample->rtt_us);
 	lone = sample->pkts_acked <= 1 && sample->in_flight <= tp->mss_cache;
 	fresh = after(tp->snd_una, lp->mark_seq);
-	if (lp_sample(lp, d_us, sample->pkts_acked, lone, fresh,
-		      tcp_snd_cwnd(tp), tcp_lp_now_ms()) == LP_NONE)
-		goto out;
-	if (inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder)
-		tcp_lp_set_window(tp, tcp_lp_indication(sk, LP_DELAY));
-out:
+	kind = lp_sample(lp, d_us, sample->pkts_acked, lone, fresh,
+			 tcp_snd_cwnd(tp), tcp_lp_now_ms());
+	if (inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder) {
+		if (kind == LP_DELAY)
+			tcp_lp_set_window(tp, tcp_lp_indication(sk, kind));
+		else if (kind == LP_LONGER_PATH)
+			tcp_lp_resume(tp, lp);
+	}
 	if (lp->peak_us)
 		lp_loss_seen(lp);
 }

@@ -250,9 +250,9 @@ static const struct margin_row margin_rows[] = {
 	{ "the paper's 15 %",		50000, 150000, 150, 1000, 15000 },
 	{ "delta 0.4 of Figure 6",	50000, 150000, 400, 1000, 40000 },
 	{ "floor",			50000, 54000, 150, 1000, 1000 },
-	{ "floor above half the range",	5000, 6000, 150, 1000, 500 },
-	{ "no range",			5000, 5000, 150, 1000, 0 },
-	{ "dmax below dmin (route up)",	5000, 4000, 150, 1000, 0 },
+	{ "floor above the range",	5000, 5500, 150, 1000, 1000 },
+	{ "no range",			5000, 5000, 150, 1000, 1000 },
+	{ "dmax below dmin (route up)",	5000, 4000, 150, 1000, 1000 },
 	{ "15 x range beyond 32 bits",	0, 4000000000U, 150, 1000, 600000000 },
 	{ "delta 0.9, whole range",	0, U32_MAX, 900, 1000, 3865470565U },
 };
@@ -321,7 +321,7 @@ static void lp_learns_at_a_loss(struct kunit *test)
 {
 	struct lp lp = learnt();
 
-	KUNIT_EXPECT_TRUE(test, lp.learnt);
+	KUNIT_EXPECT_TRUE(test, (bool)lp.learnt);
 	KUNIT_EXPECT_EQ(test, lp_threshold_us(&lp), 65 * MS);
 	KUNIT_EXPECT_EQ(test, samples_until(&lp, 65 * MS, 10), 0);
 	/* sd from 65 ms: 65 + 15 (1 - (7/8)^n) > 65 at once, 8 packets needed */
@@ -331,7 +331,10 @@ static void lp_learns_at_a_loss(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, samples_until(&lp, 80 * MS, 3), 3);
 }
 
-static void lp_empty_losses(struct kunit *test)
+/* Random losses, without queue, teach nothing, however many; one that was none
+ * after all neither.
+ */
+static void lp_losses_without_queue(struct kunit *test)
 {
 	struct lp_params p = LP_PARAMS_DEFAULT;
 	struct lp lp;
@@ -339,20 +342,49 @@ static void lp_empty_losses(struct kunit *test)
 
 	lp_init(&lp, &p, false, 0);
 	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
-	for (i = 1; i <= LP_EMPTY_LOSSES; i++) {
-		KUNIT_EXPECT_FALSE(test, lp.learnt);
+	for (i = 0; i < 100; i++) {
+		lp.sd_q = (52 * MS - 1) << p.gamma_shift;
 		lp_loss_seen(&lp);
 		lp_loss_over(&lp);
 	}
-	KUNIT_EXPECT_TRUE(test, lp.learnt);
-	/* and a loss that was none teaches nothing */
-	lp_init(&lp, &p, false, 0);
-	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
+	KUNIT_EXPECT_FALSE(test, lp.learnt);
 	lp.sd_q = 150 * MS << p.gamma_shift;
 	lp_loss_seen(&lp);
 	lp_loss_undone(&lp);
 	lp_loss_over(&lp);
 	KUNIT_EXPECT_FALSE(test, lp.learnt);
+	lp.sd_q = 52 * MS << p.gamma_shift;
+	lp_loss_seen(&lp);
+	lp_loss_over(&lp);
+	KUNIT_EXPECT_TRUE(test, lp.learnt);
+
+	lp = learnt();
+	for (i = 0; i < 100; i++) {
+		lp.sd_q = 51 * MS << p.gamma_shift;
+		lp_loss_seen(&lp);
+		lp_loss_over(&lp);
+	}
+	KUNIT_EXPECT_EQ(test, lp.dmax_us, 150 * MS);
+}
+
+/* The packet's time: the least of all deliveries, and part of the floor. */
+static void lp_packet_time(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	lp_delivered(&lp, 1, 5000);		/* one packet is no rate */
+	lp_delivered(&lp, 10, 0);
+	KUNIT_EXPECT_EQ(test, lp_floor_us(&lp), 1000);
+	lp_delivered(&lp, 2, 100 * MS);		/* a pair in a round trip */
+	KUNIT_EXPECT_EQ(test, lp.pkt_us, 50 * MS);
+	lp_delivered(&lp, 80, 98400);		/* 10 Mbit/s */
+	lp_delivered(&lp, 10, 98400);
+	KUNIT_EXPECT_EQ(test, lp_floor_us(&lp), 2230);
+	lp_delivered(&lp, U32_MAX, 1);
+	KUNIT_EXPECT_EQ(test, lp.pkt_us, 1);
+	lp.pkt_us = 0;
+	lp_delivered(&lp, 2, U32_MAX);
+	KUNIT_EXPECT_EQ(test, lp.pkt_us, U16_MAX);
 }
 
 /* Losses at the given delay, one after the other. */
@@ -421,7 +453,7 @@ static void lp_reaction(struct kunit *test)
 	lp.sd_q = row->sd_us << lp.p.gamma_shift;
 	KUNIT_EXPECT_EQ(test, lp_react(&lp, row->kind, row->window_pkts, 1, 1, 1),
 			row->new_pkts);
-	KUNIT_EXPECT_TRUE(test, lp.inference);
+	KUNIT_EXPECT_TRUE(test, (bool)lp.inference);
 	KUNIT_EXPECT_FALSE(test, lp_may_grow(&lp));
 	KUNIT_EXPECT_EQ(test, (bool)lp.floor, row->new_pkts == 1);
 }
@@ -475,7 +507,7 @@ static void lp_rests_at_the_floor(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), 1);
 	/* a loss at the floor: the floor stays, the rest is the long one */
 	lp_repaired(&lp, 1, 100 * MS, 0);
-	KUNIT_EXPECT_TRUE(test, lp.floor);
+	KUNIT_EXPECT_TRUE(test, (bool)lp.floor);
 	KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), 8);
 }
 
@@ -487,7 +519,7 @@ static void lp_held_ack(struct kunit *test)
 	lp_react(&lp, LP_DELAY, 1, 1, 100 * MS, 0);
 	KUNIT_EXPECT_EQ(test, lp_sample(&lp, 90 * MS, 1, true, true, 2, 0),
 			LP_NONE);
-	KUNIT_EXPECT_TRUE(test, lp.stale);
+	KUNIT_EXPECT_TRUE(test, (bool)lp.stale);
 	KUNIT_EXPECT_EQ(test, lp_sample(&lp, 90 * MS, 2, false, true, 2, 0),
 			LP_DELAY);
 }
@@ -502,12 +534,14 @@ static void lp_longer_path(struct kunit *test)
 	for (t_ms = 0; t_ms < 60000; t_ms += 500) {
 		u32 d_us = 100 * MS + t_ms % 1000;
 
-		if (lp_sample(&lp, d_us, 2, false, true, 2, t_ms) == LP_NONE) {
+		if (lp_sample(&lp, d_us, 2, false, true, 2, t_ms) ==
+		    LP_LONGER_PATH) {
 			adopted_ms = t_ms;
 			break;
 		}
 	}
-	KUNIT_EXPECT_EQ(test, adopted_ms, 30000);
+	KUNIT_EXPECT_EQ(test, adopted_ms, 10000);
+	KUNIT_EXPECT_FALSE(test, lp.floor);
 	KUNIT_EXPECT_EQ(test, lp_dmin_us(&lp), 100 * MS);
 	KUNIT_EXPECT_EQ(test, lp_range_us(&lp), 100 * MS);
 
@@ -540,9 +574,9 @@ static void lp_receive_window_limited(struct kunit *test)
 	samples_until(&lp, 150 * MS, 10);
 	lp_growing(&lp, 5000);
 	lp_not_growing(&lp, 14999);
-	KUNIT_EXPECT_FALSE(test, lp.learnt);
+	KUNIT_EXPECT_FALSE(test, (bool)lp.learnt);
 	lp_not_growing(&lp, 15000);
-	KUNIT_EXPECT_TRUE(test, lp.learnt);
+	KUNIT_EXPECT_TRUE(test, (bool)lp.learnt);
 	KUNIT_EXPECT_EQ(test, samples_until(&lp, 150 * MS, 10), 1);
 }
 
@@ -582,7 +616,8 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE_PARAM(lp_reaction, react_gen_params),
 	KUNIT_CASE(lp_nothing_before_a_loss),
 	KUNIT_CASE(lp_learns_at_a_loss),
-	KUNIT_CASE(lp_empty_losses),
+	KUNIT_CASE(lp_losses_without_queue),
+	KUNIT_CASE(lp_packet_time),
 	KUNIT_CASE(lp_dmax_follows_losses),
 	KUNIT_CASE(lp_once_a_round_trip),
 	KUNIT_CASE(lp_inference_is_latched),
