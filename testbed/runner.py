@@ -40,6 +40,7 @@ from .results import Record, Result, ResultSet
 
 #: what a run may take on the wall beyond its own length: boots under sanitizers are slow
 WALL_LIMIT_FLOOR_S = 180.0
+KEEP_DAYS = 30
 
 
 class RunFailed(LbeError):
@@ -130,6 +131,7 @@ def load_cached(key: str) -> Record | None:
     """An earlier run's record, or None."""
     folder = _entry(key)
     try:
+        os.utime(folder)  # forget_old() goes by the last use
         facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
         arrays = np.load(io.BytesIO((folder / "series.npz").read_bytes()))
         return Record(facts, results.unpack({name: arrays[name] for name in arrays.files}))
@@ -152,6 +154,18 @@ def store(key: str, record: Record) -> None:
     except OSError:
         # another process stored the same run first, or the disk is full: the run itself is good
         shutil.rmtree(work, ignore_errors=True)
+
+
+def forget_old() -> None:
+    """Remove runs that nobody asked for in KEEP_DAYS; looks once a day."""
+    runs, now = cache_root() / "runs", time.time()
+    stamp = runs / "looked"
+    if not runs.is_dir() or (stamp.exists() and now - stamp.stat().st_mtime < 86400):
+        return
+    stamp.touch()
+    for folder in runs.glob("??/*"):
+        if now - folder.stat().st_mtime > KEEP_DAYS * 86400:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 # -------------------------------------------------------------------------------------- workers
@@ -260,6 +274,7 @@ def default_jobs() -> int:
 def run(experiment: Experiment, backend: Backend, options: Options, progress: OnProgress) -> ResultSet:
     """Run (or reuse) everything and compute the metrics."""
     began = time.time()
+    forget_old()
     tasks = [Task(index, job, run_key(job, backend)) for index, job in enumerate(plan(experiment, options))]
     if options.reuse:
         for task in tasks:

@@ -30,7 +30,6 @@ prio = { "topology.queue" = { kind = "prio", packets = 86 } }
 skbprio = { "topology.queue" = { kind = "skbprio", packets = 64 } }
 skbprio_le = { "topology.queue" = { kind = "skbprio", packets = 64, low = "le" }, "flow.b.dscp" = 1 }
 fq_codel = { "topology.queue" = { kind = "tc", packets = 200, tc = "fq_codel limit {limit}" } }
-far = { "flow.b.extra_delay_ms" = 100, "flow.a.rate_mbit" = 2, "flow.a.kind" = "cbr", "flow.b.rate_mbit" = 2, "flow.b.kind" = "cbr" }
 lossy = { "topology.loss_pct" = 5.0, "flow.b.count" = 0 }
 offloads = { "topology.offloads" = true }
 [vary.network.red]
@@ -52,6 +51,12 @@ offloads = { "topology.offloads" = true }
 ]
 "topology.hosts" = { mid = "rtr2" }
 "flow.b.source" = "mid"
+[vary.network.far]
+"flow.b.extra_delay_ms" = 100
+"flow.a.kind" = "cbr"
+"flow.a.rate_mbit" = 2
+"flow.b.kind" = "cbr"
+"flow.b.rate_mbit" = 2
 [[event]]
 at_s = 5
 case = { network = "pfifo" }

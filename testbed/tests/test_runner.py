@@ -84,6 +84,17 @@ def test_a_cut_cache_entry_is_run_again(backend: PretendBackend, one, tmp_path: 
     assert runner.run(one, backend, Options(jobs=1), progress).provenance["runs_reused"] == 0
 
 
+def test_runs_that_nobody_asked_for_are_forgotten(backend: PretendBackend, one, tmp_path: Path) -> None:
+    _, progress = progress_list()
+    runner.run(one, backend, Options(jobs=1), progress)
+    runs = tmp_path / "cache" / "runs"
+    old, *young = runs.glob("??/*")
+    os.utime(old, (0, 0))
+    (runs / "looked").unlink(missing_ok=True)
+    runner.forget_old()
+    assert not old.exists() and all(folder.exists() for folder in young)
+
+
 def test_a_failed_run_fails_the_experiment_and_says_which(backend: PretendBackend, one) -> None:
     def spoil(out: Path) -> None:
         (out / "uname").unlink()
