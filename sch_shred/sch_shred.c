@@ -247,9 +247,9 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (verdict != SHRED_PASS) {
 		qdisc_qstats_overlimit(sch);
 		if (shred_punish(q, skb, verdict, hint_pkts)) {
-			qdisc_drop_reason(skb, sch, to_free,
-					  verdict == SHRED_EARLY ?
-					  QDISC_DROP_CONGESTED : QDISC_DROP_OVERLIMIT);
+			lbe_qdisc_drop_reason(skb, sch, to_free,
+					      verdict == SHRED_EARLY ?
+					      QDISC_DROP_CONGESTED : QDISC_DROP_OVERLIMIT);
 			return NET_XMIT_CN;
 		}
 	}

@@ -134,15 +134,24 @@ do {									\
 #define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("sch_" id)
 #endif
 
-/* Accessors of a queue's length, and reasons for its drops, came in 7.1. They
- * are macros here, so that this file need not include the queue's headers.
+/* Accessors of a queue's length came in 7.1. They are macros here, so that this
+ * file need not include the queue's headers.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define qdisc_qlen_inc(sch)		((void)(sch)->q.qlen++)
 #define qdisc_qlen_dec(sch)		((void)(sch)->q.qlen--)
 #define qstats_backlog_add(sch, len)	((void)((sch)->qstats.backlog += (len)))
-#define qdisc_drop_reason(skb, sch, to_free, reason)			\
+#endif
+
+/*
+ * Reasons for a queue's drops came in 7.1, and in stable releases of older
+ * series too (6.12.117), as a function that a macro of its name would break.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define lbe_qdisc_drop_reason(skb, sch, to_free, reason)		\
 	qdisc_drop(skb, sch, to_free)
+#else
+#define lbe_qdisc_drop_reason	qdisc_drop_reason
 #endif
 
 /* Sysctl handlers take a const table from 6.11 on; tables come with their size
