@@ -32,6 +32,7 @@
 #define SNDBUF_BYTES	(16u << 20)	/* far above any window in use here */
 #define UDP_BUF_BYTES	(8u << 20)	/* what a delaying qdisc may hold */
 #define UDP_BURST	1024		/* packets without looking at the loop */
+#define UDP_TRIES	4		/* errors of earlier packets that are passed over */
 
 static struct flow *flows;
 static u32 nflows;
@@ -350,15 +351,17 @@ static ssize_t udp_send_once(struct flow *f, u32 bytes)
 
 static void udp_send(struct flow *f, u32 bytes)
 {
-	if (udp_send_once(f, bytes) < 0) {
-		/* An ICMP error of an earlier packet is not this one's. */
-		if (errno != ECONNREFUSED || udp_send_once(f, bytes) < 0) {
-			f->packets_refused++;
+	/* An ICMP error of an earlier packet is not this one's: each call takes one. */
+	for (int i = 0; i < UDP_TRIES; i++) {
+		if (udp_send_once(f, bytes) >= 0) {
+			f->packets_sent++;
+			f->bytes_sent += bytes;
 			return;
 		}
+		if (errno == EAGAIN || errno == ENOBUFS)
+			break;
 	}
-	f->packets_sent++;
-	f->bytes_sent += bytes;
+	f->packets_refused++;
 }
 
 /* When the next packet leaves, and its size; NEVER_NS = no more. */

@@ -146,7 +146,7 @@ static const struct key sink_keys[] = {
 	{ "lowat", T_U32, F(lowat_bytes), 1, MAX_BUF, .preset = "4194304",
 	  .help = "prompt: SO_RCVLOWAT, above what arrives between two reads" },
 	{ "window", T_U32, F(opts.window_bytes), 2048, 5e8,
-	  .help = "bytes; most that the receive window may be" },
+	  .help = "bytes; most that the receive window may be, from the first read on" },
 	{ "rcvbuf", T_U32, F(opts.rcvbuf_bytes), 2048, MAX_BUF,
 	  .help = "bytes; fixes the buffer" },
 	{ "maxseg", T_U32, F(opts.maxseg_bytes), 88, 32767,
@@ -224,8 +224,6 @@ static const struct key web_keys[] = {
 	  .help = "open connections; an object beyond them fails" },
 	{ "seed", T_U64, F(seed), 0, MAX_BYTES,
 	  .help = "of sizes and times; default the id" },
-	{ "window", T_U32, F(opts.window_bytes), 2048, 5e8,
-	  .help = "bytes; most that the receive window may be" },
 	{ "rcvbuf", T_U32, F(opts.rcvbuf_bytes), 2048, MAX_BUF,
 	  .help = "bytes; fixes the buffer" },
 	{ "maxseg", T_U32, F(opts.maxseg_bytes), 88, 32767,
@@ -713,8 +711,6 @@ static int check_web(const struct place *at, struct web_plan *w, u64 seen)
 		return complain(at, "mean_bytes=%.10g: must lie between min_bytes=%" PRIu64
 				" and max_bytes=%" PRIu64, w->mean_bytes,
 				w->min_bytes, w->max_bytes);
-	if (w->opts.window_bytes && w->opts.rcvbuf_bytes)
-		return complain(at, "window and rcvbuf exclude each other");
 	return 0;
 }
 

@@ -89,6 +89,7 @@ static ssize_t conn_recv(struct sink_conn *c, size_t len)
 	if (n > 0) {
 		if (verify)
 			conn_compare(c, n);
+		sock_clamp_again(c->watch.fd, &c->sink->plan->opts);
 		c->bytes += n;
 		c->sink->bytes += n;
 	}

@@ -98,6 +98,12 @@ static int set_window(int fd, u32 bytes, char *why)
 			    "window", why);
 }
 
+void sock_clamp_again(int fd, const struct sock_opts *o)
+{
+	if (o->window_bytes)
+		sock_set(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, o->window_bytes);
+}
+
 int sock_apply(int fd, int family, const struct sock_opts *o, char *why)
 {
 	if (o->cc[0] && sock_set_cc(fd, o->cc, why))

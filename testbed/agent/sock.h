@@ -15,6 +15,12 @@ int sock_bind_port(int fd, int family, u32 port, char *why);
 int sock_set(int fd, int level, int name, int value);	/* 0 or -errno */
 int sock_set_buffer(int fd, bool send, u32 bytes);	/* forced if allowed */
 int sock_error(int fd);			/* pending error, positive errno or 0 */
+/*
+ * The clamp of sock_apply() again: the first full segment makes TCP reckon the
+ * window anew from the buffer (tcp_measure_rcv_mss(), since 6.6).
+ */
+void sock_clamp_again(int fd, const struct sock_opts *o);
+
 socklen_t address_len(const union address *a);
 
 /* Writes and returns the namespace's tcp_timestamps; negative = error. */

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,8 +80,10 @@ u64 packet_ns(u64 rate_bps, u32 pkt_bytes, u64 k)
 /* on and off times of a source's first n intervals */
 void intervals(u32 kind, u64 period, double duty, u64 on, u64 off, u32 exponential, u64 seed, int n, u64 *out)
 {
-	struct flow_plan p = { .kind = kind, .period_ns = period, .duty = duty, .on_ns = on, .off_ns = off,
-			       .exponential = exponential, .seed = seed };
+	struct flow_plan p = {
+		.kind = kind, .period_ns = period, .duty = duty, .on_ns = on, .off_ns = off,
+		.exponential = exponential, .seed = seed,
+	};
 	struct source s;
 
 	source_init(&s, &p);

@@ -59,7 +59,7 @@ def transfers(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_verified_transfer(transfers: Run) -> None:
-    (finished,) = [e for e in transfers.events("lo", "verified", 1)]
+    (finished,) = transfers.events("lo", "verified", 1)
     assert finished[2]["bytes"] == "3000000"
     ends = transfers.events("lo", "finished", 1)
     assert [end[2]["bytes"] for end in ends] == ["3000000", "3000000"], "receiver, sender"
