@@ -12,10 +12,10 @@
 #include <lbe/arith.h>
 #include <lbe/owd.h>
 
-/* dmin is kept in so many slots, so it is forgotten after 2/3 to 3/3 of
- * min_age_s. More slots sharpen that; the private area has room for three.
+/* dmin is kept in so many slots, so it is forgotten after half to all of
+ * min_age_s. More slots sharpen that; the private area has room for two.
  */
-#define LP_DMIN_SLOTS		3
+#define LP_DMIN_SLOTS		2
 /* A loss that finds less queue than this many floors was not caused by it (a
  * random loss), and says nothing about the buffer. Double it: buffers twice as
  * deep are taken for lossy links.
@@ -79,6 +79,7 @@ struct lp {
 	u32 dmax_next_us; /* largest of the lower ones since, us */
 	u32 peak_us;	/* largest sd of the loss going on, us; 0 = no loss */
 	u32 sd_q;	/* smoothed delay, us << gamma_shift; 0 = none yet */
+	u32 last_us;	/* the sample before this one, us */
 	u32 mark_seq;	/* snd_nxt at the last reaction: older data is stale */
 	u32 itt_end_us;	/* inference ends then, us; valid if inference */
 	u32 cut_us;	/* sd when the latest indication came, us */
@@ -320,8 +321,7 @@ static inline void __lp_inference_end(struct lp *lp)
  * @lp: state
  * @d_us: forward delay, us
  * @pkts: packets that the ACK covers
- * @lone: the receiver may have sat on this ACK: one packet, and none was
- *	delivered while it was under way
+ * @lone: one packet, and none was delivered while it was under way
  * @fresh: it covers data sent after the mark
  * @cwnd_pkts: window
  * @now_ms: now
@@ -337,11 +337,18 @@ static inline enum lp_kind lp_sample(struct lp *lp, u32 d_us, u32 pkts,
 				       lp->p.min_age_s * 1000 / LP_DMIN_SLOTS,
 				       now_ms, d_us);
 	u32 threshold_us = dmin_us + lp_margin_us(lp);
+	u32 last_us = lp->last_us;
 	u32 need;
 
-	/* Held by the receiver or by the queue, who can tell. */
+	/* Receivers hold the ACK of a single packet, for a second one to come. Of
+	 * two samples in a row at most one was held, and the lesser one counts;
+	 * if packets go one at a time, both may be, and none does.
+	 */
+	lp->last_us = d_us;
 	if (lone && d_us > threshold_us)
 		return LP_NONE;
+	if (pkts <= 1 && last_us)
+		d_us = min(d_us, last_us);
 	if (lp->stale && fresh) {
 		lp->stale = 0;
 		lp->fresh_pkts = 0;

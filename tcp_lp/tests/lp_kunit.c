@@ -293,6 +293,7 @@ static struct lp learnt(void)
 	lp_loss_over(&lp);
 	lp.sd_q = 0;
 	lp.fresh_pkts = 0;
+	lp.last_us = 0;
 	return lp;
 }
 

@@ -228,7 +228,7 @@ def test_17_without_timestamps_round_trip_time_is_the_signal(lib):
 def test_19_a_minimum_learnt_on_a_standing_queue_is_corrected(lib):
     """Latecomer: the queue holds 60 ms at its start, then drains, then fills again."""
     def queue(t: float) -> float:
-        return 60000 if t < 5 or t > 8 else 0
+        return 60000 + 10000 * (t % 3) if t < 5 or t > 8 else 0
     ours = run_ours(lib, Path(queue), 20, learnt=(110000, 160000))
     assert ours.dmin == 50000
     assert ours.indications > 0
