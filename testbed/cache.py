@@ -26,10 +26,10 @@ def cache_root() -> Path:
     else:
         root = Path.home() / ".cache" / "lbe"
     root = root.absolute()
-    if any(c.isspace() or c == ":" for c in str(root)):
+    if any(c.isspace() or c in ":," for c in str(root)):
         raise KernelError(
-            f"the cache folder {root} has a blank or a colon in its path, which the kernel's "
-            "make cannot take; set LBE_CACHE to another folder"
+            f"the cache folder {root} has a blank, a colon or a comma in its path, which the "
+            "kernel's make and mount cannot take; set LBE_CACHE to another folder"
         )
     try:
         root.mkdir(parents=True, exist_ok=True)

@@ -867,7 +867,7 @@ def ensure_kernel(spec: KernelSpec = KernelSpec(), progress: Report | None = Non
     """
     report = progress or silent
     check_spec(spec)
-    check_tools({"gcc": TOOLS["gcc"]})
+    check_tools({"gcc": "gcc"})
     source = ensure_source(spec.series, spec.source_dir, report)
     wanted = wanted_config(source.series, spec.flavour)
     key = build_key(source, wanted)

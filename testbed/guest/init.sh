@@ -16,10 +16,11 @@
 
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8
 
-# Kernels from 6.12 on name the option, older ones take the bare path.
+# mount(2) takes the bare path on every kernel; mount(8) from 2.39 on would use
+# the newer calls, with which kernels from 6.12 on know it as hostfs= only.
+export LIBMOUNT_FORCE_MOUNT2=always
 hostfs() { # hostfs HOSTPATH MOUNTPOINT ro|rw
-	mount -t hostfs -o "$3,hostfs=$1" lbe "$2" 2>/dev/null ||
-		mount -t hostfs -o "$3,$1" lbe "$2"
+	mount -t hostfs -o "$3,$1" lbe "$2"
 }
 
 power_off() {

@@ -236,8 +236,15 @@ def test_command_line(calls: Path, tree: Path, capsys: pytest.CaptureFixture) ->
 
 
 def test_no_compiler(calls: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "TOOLS", {"make": "make", "gcc-lbe": "gcc", "bison-lbe": "bison"})
-    with pytest.raises(MissingTools, match="apt-get install bison gcc"):
+    monkeypatch.setenv("PATH", str(calls.parent / "bin"))
+    with pytest.raises(MissingTools, match=r"not installed: gcc.*apt-get install gcc"):
+        kernel.ensure_kernel(KernelSpec(source_dir=tree))
+    assert not half_built()
+
+
+def test_missing_tools_are_named_at_once(calls: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "TOOLS", {"make": "make", "flex-lbe": "flex", "bison-lbe": "bison"})
+    with pytest.raises(MissingTools, match="apt-get install bison flex"):
         kernel.ensure_kernel(KernelSpec(source_dir=tree))
     assert not half_built()
 
@@ -463,7 +470,7 @@ def test_disk_full_while_writing(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("name", ["with blank", "with:colon"])
+@pytest.mark.parametrize("name", ["with blank", "with:colon", "with,comma"])
 def test_cache_folder_that_make_cannot_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("LBE_CACHE", str(tmp_path / name))
     with pytest.raises(KernelError, match="LBE_CACHE"):
