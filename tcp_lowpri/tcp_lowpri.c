@@ -100,11 +100,12 @@ struct lowpri {
 
 static char *variants = LOWPRI_DEFAULT_VARIANTS;
 module_param(variants, charp, 0444);
-MODULE_PARM_DESC(variants, "congestion controls to register: \"all\", or a list of names with commas (default: " LOWPRI_DEFAULT_VARIANTS ")");
+MODULE_PARM_DESC(variants,
+		 "controls to register: all, or names with commas (" LOWPRI_DEFAULT_VARIANTS ")");
 
 static bool mark = true;
 module_param(mark, bool, 0644);
-MODULE_PARM_DESC(mark, "mark new flows as filler: DSCP LE and priority TC_PRIO_FILLER, unless the application chose its own (default: Y)");
+MODULE_PARM_DESC(mark, "DSCP LE and TC_PRIO_FILLER for new flows, unless they chose their own (Y)");
 
 static int lowpri_set_percent(const char *val, const struct kernel_param *kp)
 {
@@ -124,7 +125,9 @@ static const struct kernel_param_ops lowpri_percent_ops = {
 static unsigned int timeout_keep_percent = LOWPRI_DEFAULT_KEEP_PERCENT;
 module_param_cb(timeout_keep_percent, &lowpri_percent_ops,
 		&timeout_keep_percent, 0644);
-MODULE_PARM_DESC(timeout_keep_percent, "part of the window that lowpri3.7 keeps over a time-out, percent, 0 to 100, for new flows (default: " __stringify(LOWPRI_DEFAULT_KEEP_PERCENT) ")");
+MODULE_PARM_DESC(timeout_keep_percent,
+		 "window that lowpri3.7 keeps over a time-out, 0 to 100 % ("
+		 __stringify(LOWPRI_DEFAULT_KEEP_PERCENT) "); new flows");
 
 /* The congestion control of each row of lowpri_laws, at the same index. */
 static struct tcp_congestion_ops lowpri_ops[ARRAY_SIZE(lowpri_laws)];

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from testbed.kernel import KernelSpec, ensure_kernel
+from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel
 from testbed.machine import Machine
 from testbed.modules import ensure_modules
 
@@ -23,15 +24,21 @@ KNOWN = (
 )
 
 
+@functools.cache
+def built() -> tuple[KernelBuild, Path]:
+    """The kernel and the module's file."""
+    build = ensure_kernel(KernelSpec())
+    return build, ensure_modules(build).paths["tcp_lowpri"].resolve()
+
+
 def guest(folder: Path, script: str, files: dict[str, str] | None = None) -> str:
     """Run a shell script as root of a fresh guest; $KO is the module. Returns what it printed."""
-    build = ensure_kernel(KernelSpec())
-    module = ensure_modules(build).paths["tcp_lowpri"]
+    build, module = built()
     job = folder / "job"
     job.mkdir()
     for name, text in (files or {}).items():
         (job / name).write_text(text)
-    (job / "job.sh").write_text(f'KO="$LBE_HOST{module.resolve()}"\n{script}\ntrue\n')
+    (job / "job.sh").write_text(f'KO="$LBE_HOST{module}"\n{script}\ntrue\n')
     Machine(build).run(job, folder / "out", 1, (), virtual_limit_s=120)
     return (folder / "out" / "job.log").read_text()
 
