@@ -198,8 +198,9 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
         highlight=False,
     )
 
+    console.print("\nmean ± half of the 95 % interval", markup=False, highlight=False)
     dimensions = list(experiment.vary) or ["case"]
-    table = Table(box=box.SIMPLE_HEAD, title="mean ± half of the 95 % interval", title_justify="left", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for dimension in dimensions:
         table.add_column(dimension, overflow="fold")
     for name, metric in metrics.items():
@@ -217,9 +218,8 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
 
     verdicts = judge(experiment, results)
     if verdicts:
-        table = Table(
-            box=box.SIMPLE_HEAD, title="against the paper and the bounds", title_justify="left", pad_edge=False
-        )
+        console.print("against the paper and the bounds", markup=False, highlight=False)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         columns = ("what", "case", "paper", "ours", "reference", "bound", "verdict")
         for column in columns:
             table.add_column(
@@ -230,7 +230,7 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
         for one in verdicts:
             table.add_row(
                 escape(check_title(experiment, one.check, metrics)),
-                case_name(one.case) if one.case else "not in this form",
+                "not in this form" if one.case is None else case_name(one.case),
                 number(one.check.paper),
                 interval(one.ours),
                 interval(one.reference),
