@@ -195,7 +195,10 @@ class Run:
         goodput = sum(each)
         capacity = topology.tcp_capacity_mbit()
         kind = metric.kind
-        if kind in ("goodput", "kbytes_s", "sharing", "share", "spare_use", "idle_use", "jain", "min_flow", "max_flow") and not ids:
+        if (
+            kind in ("goodput", "kbytes_s", "sharing", "share", "spare_use", "idle_use", "jain", "min_flow", "max_flow")
+            and not ids
+        ):
             return math.nan
         if kind == "goodput":
             return goodput
