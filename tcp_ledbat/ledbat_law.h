@@ -399,7 +399,7 @@ static inline u32 ledbat_filter_min(const struct ledbat_filter *f, u64 now_us,
 /* Losses at less than this part of the target are not taken for a full buffer
  * (random loss, AQM): they halve the window as any other.
  */
-#define LEDBAT_DEPTH_MIN_SHIFT	4
+#define LEDBAT_DEPTH_MIN_SHIFT	5
 
 /**
  * struct ledbat_depth - what is known of the buffer
@@ -444,7 +444,7 @@ static inline bool ledbat_depth_on_loss(struct ledbat_depth *d, u64 now_us,
  * @target_us: target as set, us
  * @percent: part of the depth to aim at; 0 = leave the target alone
  *
- * Return: us, from a sixteenth of @target_us to @target_us.
+ * Return: us, from 1/32 of @target_us to @target_us.
  */
 static inline u32 ledbat_depth_target_us(const struct ledbat_depth *d, u64 now_us,
 					 u32 target_us, u32 percent)

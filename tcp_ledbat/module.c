@@ -86,10 +86,11 @@ LEDBAT_PARAM(history_min, 10, 1, 10,
 	     "both: minutes for which a base delay holds");
 LEDBAT_PARAM(filter_samples, 4, 4, 32,
 	     "both: delay samples in the filter, none older than a round trip");
-/* Two thirds: the TCP flow raises the delay to one and a half of the target.
- * Nearer to 100: it reaches less; lower: less of the buffer for ledbat alone.
+/* 60: a full buffer is 1.7 times the target, so TCP reaches delays at which the
+ * flow gives way, and one 1.5 times as deep as the target set costs 10 % of it.
+ * Twice as much: see Documentation/tcp_ledbat.md, "The buffer's depth".
  */
-LEDBAT_PARAM(depth_percent, 67, 0, 100,
+LEDBAT_PARAM(depth_percent, 60, 0, 100,
 	     "ledbat: target as part of the delay at which losses occur, percent; 0: leave the target alone");
 LEDBAT_PARAM(share_permille, 50, 1, 500,
 	     "ledbat: part of the capacity that a dynamic minimum window keeps for all flows of the host, permille");
@@ -99,7 +100,7 @@ LEDBAT_PARAM(pp_target_us, 60000, 1000, 100000,
 	     "ledbatpp: queueing delay to settle at, us");
 LEDBAT_PARAM(pp_constant_percent, 100, 1, 100,
 	     "ledbatpp: Constant of the multiplicative decrease, percent");
-LEDBAT_PARAM(pp_depth_percent, 67, 0, 100,
+LEDBAT_PARAM(pp_depth_percent, 60, 0, 100,
 	     "ledbatpp: target as part of the delay at which losses occur, percent; 0: leave the target alone");
 
 static bool base_refresh = true;
@@ -110,9 +111,9 @@ static bool pp_slowdowns = true;
 module_param(pp_slowdowns, bool, 0644);
 MODULE_PARM_DESC(pp_slowdowns, "ledbatpp: initial and periodic slowdowns (default Y)");
 
-static bool pace;
+static bool pace = true;
 module_param(pace, bool, 0644);
-MODULE_PARM_DESC(pace, "both: spread the packets of a window over its round trip (default N: paced packets meet fewer full queues than those of an unpaced TCP flow, so take more of a shallow buffer)");
+MODULE_PARM_DESC(pace, "both: spread the packets of a window over its round trip (default Y)");
 
 static bool mark;
 module_param(mark, bool, 0644);

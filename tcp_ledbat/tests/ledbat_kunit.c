@@ -368,13 +368,13 @@ static void ledbat_test_depth(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 0, 100 * MS, 67), 100 * MS);
 	/* a loss without a queue is not a full buffer */
-	KUNIT_EXPECT_FALSE(test, ledbat_depth_on_loss(&d, 0, 6 * MS, 100 * MS, minute));
+	KUNIT_EXPECT_FALSE(test, ledbat_depth_on_loss(&d, 0, 3 * MS, 100 * MS, minute));
 	KUNIT_EXPECT_TRUE(test, ledbat_depth_on_loss(&d, 0, 104 * MS, 100 * MS, minute));
 	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 67), 69680U);
 	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 0), 100 * MS);
-	/* a shallow buffer leaves a sixteenth of the target */
-	d.full_us = 7 * MS;
-	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 67), 6251U);
+	/* a shallow buffer leaves 1/32 of the target */
+	d.full_us = 4 * MS;
+	KUNIT_EXPECT_EQ(test, ledbat_depth_target_us(&d, 1, 100 * MS, 67), 3126U);
 	d.full_us = 104 * MS;
 	/* nor is one far below the depth that is known */
 	KUNIT_EXPECT_FALSE(test, ledbat_depth_on_loss(&d, 1, 70 * MS, 100 * MS, minute));
@@ -762,7 +762,7 @@ static void ledbat_test_depth_flow(struct kunit *test)
 	flow_round(&f);
 	flow_recover(&f);
 	flow_round(&f);
-	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ab_tot, 20100U);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ab_tot, 18000U);
 }
 
 static void ledbat_test_idle_restart(struct kunit *test)
