@@ -18,8 +18,10 @@ struct vulture_options {
 	struct piv_params piv;
 	struct policy_params policy;
 	u32 observe;		/* 1: only estimate */
-	u32 queue_high_us;	/* halve above this queue, us; 0 = off */
-	u32 speedup;		/* see vulture.yaml; 0 = off */
+	u32 settle;		/* 1: variations of a growing window do not count */
+	u32 loss_permille;	/* what loss leaves of the window, 1/1000 */
+	u32 queue_high_us;	/* drain above this queue, us; 0 = off */
+	u32 speedup;		/* increases in a row per further segment; 0 = off */
 };
 
 /* Room for a controller's state in each flow, bytes. */
@@ -31,7 +33,9 @@ struct vulture_options {
 struct rwnd_start {
 	u64 now_us;
 	u32 mss_bytes;		/* of the peer's segments as TCP knows it */
-	bool fresh;		/* no data has come yet */
+	u32 fresh_bytes;	/* no data has come yet, and so much of a window
+				 * was advertised; 0 = the connection is under way
+				 */
 };
 
 /* One arrival: a segment with data, or a GRO aggregate of several. */

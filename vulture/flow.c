@@ -140,14 +140,16 @@ struct sock *vulture_flow_hold_sock(struct vulture_flow *flow)
 	return sk;
 }
 
-/* Hooks: in place while there is a flow */
+/* Hooks: in place while there is a flow, or a rule that can start one (the
+ * first ACK of a connection must not advertise all that TCP would).
+ */
 
 void vulture_hooks_settle(struct vulture_net *vn)
 {
 	bool wanted;
 
 	mutex_lock(&vn->hooks_lock);
-	wanted = atomic_read(&vn->flows) > 0;
+	wanted = atomic_read(&vn->flows) > 0 || !list_empty(&vn->rules);
 	if (wanted && !vn->hooked)
 		vn->hooked = !vulture_hooks_add(vn->net);
 	else if (!wanted && vn->hooked) {
@@ -299,9 +301,15 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 	struct rwnd_start start = {
 		.now_us = vulture_now_us(),
 		.mss_bytes = inet_csk(sk)->icsk_ack.rcv_mss,
-		.fresh = !tp->bytes_received,
 	};
+	u32 rcv_wnd = tp->rcv_wnd;
 	struct vulture_flow *flow;
+
+	/* No data yet: only the SYN, which knows no scale, has said a window. */
+	if (!tp->bytes_received) {
+		rcv_wnd = min(rcv_wnd, 65535U);
+		start.fresh_bytes = rcv_wnd;
+	}
 
 	flow = kmem_cache_zalloc(vulture_flow_cache, gfp);
 	if (!flow)
@@ -317,7 +325,7 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 	INIT_LIST_HEAD(&flow->kick);
 	spin_lock_init(&flow->lock);
 	/* Whatever TCP has advertised so far stays valid. */
-	flow->edge_seq = tp->rcv_wup + tp->rcv_wnd;
+	flow->edge_seq = tp->rcv_wup + rcv_wnd;
 	flow->options = *options;
 	flow->controller = &vulture_controller;
 	flow->controller->init(flow->priv, options, &start);
@@ -750,16 +758,16 @@ static void __net_exit vulture_net_exit(struct net *net)
 
 	WRITE_ONCE(vn->closing, true);
 	vulture_flush(vn);
-	cancel_delayed_work_sync(&vn->hooks_work);
-	vulture_hooks_settle(vn);
-	cancel_delayed_work_sync(&vn->kick_work);
-	vulture_drop_kicks(vn);
 	list_for_each_entry_safe(rule, next, &vn->rules, node) {
 		list_del_rcu(&rule->node);
 		if (rule->cgroup)
 			cgroup_put(rule->cgroup);
 		kfree_rcu(rule, rcu);
 	}
+	cancel_delayed_work_sync(&vn->hooks_work);
+	vulture_hooks_settle(vn);
+	cancel_delayed_work_sync(&vn->kick_work);
+	vulture_drop_kicks(vn);
 	rhashtable_destroy(&vn->table);
 }
 

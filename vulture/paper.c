@@ -21,8 +21,9 @@
  *    or a window of two segments would have no pair at all.
  *  - Control begins one round trip after the start, with rwnd = rwndThresh =
  *    the estimate of the sender's window (at once if the connection was
- *    observed before). A connection that began under control has no threshold
- *    yet: it doubles until its first reduction.
+ *    observed before). A connection that begins under control starts with what
+ *    the handshake advertised and has no threshold yet: it doubles until its
+ *    first reduction, and the sender's own slow start is the slower of the two.
  *  - TCP may have advertised far more before. That edge stays (it must not
  *    move to the left), so the first decision waits until it is used up.
  *  - "Increase" adds its step in every round trip, waiting or collecting.
@@ -66,6 +67,7 @@ struct paper {
 	u32 mss_bytes;		/* largest segment seen */
 	u32 round_bytes;	/* data of this round so far */
 	u32 last_round_bytes;	/* of the round before */
+	bool may_grow;		/* the sender used its window in the round before */
 	u32 rtt_us, min_rtt_us;	/* 0 = none yet */
 
 	u32 high_seq;		/* end of the furthest data seen */
@@ -99,11 +101,37 @@ static u32 paper_floor_bytes(const struct paper *p)
 	return RWND_FLOOR_SEGS * p->mss_bytes;
 }
 
+/* What the sender uses of its window, generously: the estimate of Algorithm 6
+ * falls short while there is loss, a round's count while the round is young.
+ */
+static u32 paper_used_bytes(const struct paper *p)
+{
+	u32 used = max3(cwnd_est_bytes(&p->cwnd), p->round_bytes, p->last_round_bytes);
+
+	return used + 2 * p->mss_bytes;
+}
+
+/* What a reduction leaves of the window, 1/1000: half (after loss, as set), or
+ * what does not stand in the queue, but half at least.
+ */
+static u32 paper_keep_permille(const struct paper *p, enum rwnd_policy policy, bool loss)
+{
+	u32 queued;
+
+	if (policy != RWND_DRAIN)
+		return loss ? p->options.loss_permille : 500;
+	if (!p->rtt_us)
+		return 500;
+	queued = (u32)div_u64(1000ULL * p->round_queue_us, p->rtt_us);
+	return 1000 - min(queued, 500U);
+}
+
 /* Begin a phase; its round trip runs from the next timestamp that goes out. */
 static void paper_enter(struct paper *p, enum vulture_phase phase)
 {
 	p->phase = phase;
 	p->mark_us = 0;
+	p->may_grow = rwnd_may_grow(p->round_bytes, p->rwnd.bytes, p->mss_bytes);
 	p->last_round_bytes = p->round_bytes;
 	p->round_bytes = 0;
 	p->rwnd.increased = false;
@@ -125,8 +153,9 @@ static void paper_set_policy(struct paper *p, enum rwnd_policy policy, bool loss
 {
 	struct rwnd_round round;
 
-	rwnd_set_policy(&p->rwnd, policy, paper_floor_bytes(p),
-			p->options.policy.thresh_cap);
+	rwnd_set_policy(&p->rwnd, policy, paper_keep_permille(p, policy, loss),
+			paper_used_bytes(p), paper_floor_bytes(p),
+			&p->options.policy);
 	p->by_policy[policy]++;
 	p->in_a_row = policy == RWND_INCREASE ? p->in_a_row + 1 : 0;
 	paper_enter(p, VULTURE_PHASE_WAIT);
@@ -145,13 +174,18 @@ static void paper_set_policy(struct paper *p, enum rwnd_policy policy, bool loss
 }
 
 /* From observing to controlling. */
-static void paper_begin(struct paper *p, bool fresh)
+static void paper_begin(struct paper *p, u32 rwnd_bytes, u32 thresh_bytes)
 {
-	p->rwnd.bytes = max(cwnd_est_bytes(&p->cwnd), paper_floor_bytes(p));
-	p->rwnd.thresh_bytes = fresh ? RWND_MAX_BYTES : p->rwnd.bytes;
+	p->rwnd.bytes = max(rwnd_bytes, paper_floor_bytes(p));
+	p->rwnd.thresh_bytes = max(thresh_bytes, p->rwnd.bytes);
 	p->rwnd.goal_bytes = p->rwnd.bytes;
 	p->rwnd.policy = RWND_FIX;
 	paper_enter(p, VULTURE_PHASE_WAIT);
+}
+
+static void paper_begin_at_estimate(struct paper *p)
+{
+	paper_begin(p, cwnd_est_bytes(&p->cwnd), 0);
 }
 
 /* Algorithms 2 to 4 at the end of a round. */
@@ -173,7 +207,7 @@ static void paper_decide(struct paper *p, u64 now_us)
 			     p->rwnd.bytes, p->rwnd.thresh_bytes);
 	if (p->options.queue_high_us && p->round_queue_us != U32_MAX &&
 	    p->round_queue_us > p->options.queue_high_us)
-		policy = RWND_HALVE;
+		policy = RWND_DRAIN;
 
 	p->rounds++;
 	p->negative += set->negative;
@@ -288,7 +322,7 @@ static void paper_on_data(void *priv, const struct rwnd_data *d)
 		paper_enter(p, VULTURE_PHASE_OBSERVE);
 		break;
 	case VULTURE_PHASE_START:
-		paper_begin(p, p->rwnd.thresh_bytes == RWND_MAX_BYTES);
+		paper_begin_at_estimate(p);
 		break;
 	default:
 		paper_decide(p, d->now_us);
@@ -304,7 +338,12 @@ static bool paper_is_mark(const struct paper *p, const struct rwnd_ack *a)
 		return false;
 	if (p->sent_any && (s32)(a->tsval - p->sent_tsval) <= 0)
 		return false;
-	return p->phase != VULTURE_PHASE_WAIT || a->edge_bytes <= 0 ||
+	if (p->phase != VULTURE_PHASE_WAIT)
+		return true;
+	if (p->options.settle && p->rwnd.policy == RWND_DOUBLE &&
+	    p->may_grow && p->rwnd.bytes < p->rwnd.goal_bytes)
+		return false;
+	return a->edge_bytes <= 0 ||
 	       (u32)a->edge_bytes <= p->rwnd.bytes + p->mss_bytes;
 }
 
@@ -325,9 +364,7 @@ static u32 paper_on_ack(void *priv, const struct rwnd_ack *a)
 		cwnd_on_ack(&p->cwnd, a->tsval, a->acked_bytes);
 	if (paper_controls(p))
 		rwnd_on_ack(&p->rwnd, a->acked_bytes, paper_step_bytes(p),
-			    paper_floor_bytes(p),
-			    rwnd_may_grow(p->last_round_bytes, p->rwnd.bytes,
-					  p->mss_bytes));
+			    paper_floor_bytes(p), p->may_grow);
 	if (paper_is_mark(p, a)) {
 		p->mark_tsval = a->tsval;
 		p->mark_us = a->now_us;
@@ -350,10 +387,14 @@ static void paper_init(void *priv, const struct vulture_options *options,
 	p->mss_bytes = max(start->mss_bytes, PAPER_MSS_MIN);
 	p->mode = PIV_CONSERVATIVE;
 	p->mode_since_us = start->now_us;
-	p->rwnd.thresh_bytes = start->fresh ? RWND_MAX_BYTES : 0;
 	p->round_queue_us = U32_MAX;
 	lbe_slots_init(&p->base, p->base_us, PAPER_BASE_SLOTS, (u32)start->now_us);
-	paper_enter(p, options->observe ? VULTURE_PHASE_OBSERVE : VULTURE_PHASE_START);
+	if (options->observe)
+		paper_enter(p, VULTURE_PHASE_OBSERVE);
+	else if (start->fresh_bytes)
+		paper_begin(p, start->fresh_bytes, RWND_MAX_BYTES);
+	else
+		paper_enter(p, VULTURE_PHASE_START);
 }
 
 static void paper_change(void *priv, const struct vulture_options *options,
@@ -366,7 +407,7 @@ static void paper_change(void *priv, const struct vulture_options *options,
 	if (options->observe)
 		paper_enter(p, VULTURE_PHASE_OBSERVE);
 	else if (p->rtt_us && cwnd_est_bytes(&p->cwnd))
-		paper_begin(p, false);
+		paper_begin_at_estimate(p);
 	else
 		paper_enter(p, VULTURE_PHASE_START);
 	paper_set_mode(p, PIV_CONSERVATIVE, now_us);

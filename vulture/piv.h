@@ -76,6 +76,7 @@ enum piv_mode { PIV_CONSERVATIVE, PIV_AGGRESSIVE, PIV_MODES };
 /* Set by the user (uapi/vulture.h gives ranges); never changed by the flow. */
 struct piv_params {
 	u32 tick_us;		/* both clocks are rounded down to this, us */
+	u32 zero_us;		/* variations up to this have no sign, us */
 	u32 psi_us;		/* least sending interval of a pair, us */
 	u32 cons_low_us;	/* conservative: low below this, us */
 	u32 cons_high_us;	/* conservative: high from this on, us */
@@ -206,9 +207,9 @@ static inline void piv_set_add(struct piv_set *set, const struct piv_params *p,
 			       s32 piv_us, u32 n)
 {
 	set->n += n;
-	if (piv_us < 0)
+	if (piv_us < -(s32)p->zero_us)
 		set->negative += n;
-	else if (piv_us > 0)
+	else if (piv_us > (s32)p->zero_us)
 		set->positive += n;
 	else
 		set->zero += n;
@@ -332,6 +333,7 @@ static inline bool piv_tick_on_data(struct piv_tick *t, u64 now_us, u32 tsval)
 	s32 ticks = (s32)(tsval - t->ref_tsval);
 	u64 span_us = now_us - t->ref_us;
 	u32 found;
+	u8 known;
 
 	if (!t->ref_us || ticks < 0) {
 		t->ref_us = now_us;
@@ -341,7 +343,8 @@ static inline bool piv_tick_on_data(struct piv_tick *t, u64 now_us, u32 tsval)
 	}
 	if (span_us < t->next_us || ticks == 0)
 		return false;
-	found = lbe_owd_snap(span_us, ticks);
+	known = lbe_owd_snap(span_us, ticks);
+	found = known ? lbe_owd_ticks_us[known - 1] : 0;
 	if (found && span_us < TICK_CHECK_US)
 		t->next_us = TICK_CHECK_US;
 	else if (found || span_us >= TICK_RENEW_US)

@@ -28,8 +28,10 @@
  *    ACKs would take a halved window to 0. Policies end at their goal.
  *  - Double ends at the threshold if that is nearer: beyond it one goes "very
  *    prudently" (section 0.3.3). thresh_cap = 0 takes that out.
- *  - The window grows only while the sender uses at least half of it. Else an
- *    idle application's window would run away (RFC 9840 section 4.1).
+ *  - The window grows only while the sender uses it, give or take an eighth, and
+ *    a reduction starts from what the sender uses. Else the window runs away from
+ *    a sender that its own congestion window or its application limits, and says
+ *    nothing (RFC 9840 section 4.1).
  *  - Floor of two full segments: less lets delayed ACKs and silly-window
  *    avoidance stall the sender.
  *
@@ -45,13 +47,21 @@
 /* Largest window that TCP can express: 65535 << 14. */
 #define RWND_MAX_BYTES		(65535U << 14)
 
-enum rwnd_policy { RWND_FIX, RWND_INCREASE, RWND_DOUBLE, RWND_HALVE, RWND_POLICIES };
+enum rwnd_policy {
+	RWND_FIX, RWND_INCREASE, RWND_DOUBLE, RWND_HALVE,
+	RWND_DRAIN,	/* ours: give back what stands in the queue */
+	RWND_POLICIES
+};
 
 struct policy_params {
 	u32 alpha_permille;	/* share of a class that decides, 1/1000 */
 	u32 increase_segs;	/* step of RWND_INCREASE, segments */
 	bool positive_test;	/* see piv_mode() */
 	bool thresh_cap;	/* double does not pass the threshold */
+	bool goals;		/* policies end at twice, or half, the window */
+	u32 thresh_permille;	/* threshold after a reduction, 1/1000 of the
+				 * window before it
+				 */
 };
 
 struct rwnd {
@@ -84,15 +94,23 @@ static inline enum rwnd_policy policy_make(const struct piv_set *set,
 	return RWND_FIX;
 }
 
+static inline u32 rwnd_part(u32 bytes, u32 permille, u32 floor_bytes)
+{
+	return max((u32)div_u64((u64)bytes * permille, 1000), floor_bytes);
+}
+
 /**
  * rwnd_set_policy() - begin to carry out a policy
  * @w: window
  * @policy: from policy_make(), or RWND_HALVE on loss
+ * @keep_permille: what a reduction leaves of the window, 1/1000
+ * @used_bytes: what of it the sender uses in a round trip, at most
  * @floor_bytes: least window
- * @thresh_cap: double ends at the threshold
+ * @p: parameters
  */
 static inline void rwnd_set_policy(struct rwnd *w, enum rwnd_policy policy,
-				   u32 floor_bytes, bool thresh_cap)
+				   u32 keep_permille, u32 used_bytes,
+				   u32 floor_bytes, const struct policy_params *p)
 {
 	u64 twice = 2ULL * w->bytes;
 
@@ -100,10 +118,18 @@ static inline void rwnd_set_policy(struct rwnd *w, enum rwnd_policy policy,
 	w->increased = false;
 	w->goal_bytes = w->bytes;
 	if (policy == RWND_HALVE) {
-		w->thresh_bytes = w->bytes;
-		w->goal_bytes = max(w->bytes / 2, floor_bytes);
+		w->bytes = max(min(w->bytes, used_bytes), floor_bytes);
+		w->thresh_bytes = (u32)div_u64((u64)w->bytes * p->thresh_permille, 1000);
+		w->goal_bytes = p->goals ? rwnd_part(w->bytes, keep_permille, floor_bytes) :
+					   floor_bytes;
+	} else if (policy == RWND_DRAIN) {
+		w->bytes = max(min(w->bytes, used_bytes), floor_bytes);
+		w->goal_bytes = rwnd_part(w->bytes, keep_permille, floor_bytes);
+		w->thresh_bytes = w->goal_bytes;
 	} else if (policy == RWND_DOUBLE) {
-		if (thresh_cap)
+		if (!p->goals)
+			twice = RWND_MAX_BYTES;
+		if (p->thresh_cap)
 			twice = min_t(u64, twice, w->thresh_bytes);
 		w->goal_bytes = (u32)min_t(u64, twice, RWND_MAX_BYTES);
 	}
@@ -124,7 +150,7 @@ static inline u32 rwnd_on_ack(struct rwnd *w, u32 acked_bytes, u32 step_bytes,
 {
 	u64 next = w->bytes;
 
-	if (acked_bytes && w->policy == RWND_HALVE) {
+	if (acked_bytes && (w->policy == RWND_HALVE || w->policy == RWND_DRAIN)) {
 		u32 over = w->bytes > w->goal_bytes ? w->bytes - w->goal_bytes : 0;
 
 		next = w->bytes - min(over, acked_bytes);
@@ -148,7 +174,7 @@ static inline u32 rwnd_on_ack(struct rwnd *w, u32 acked_bytes, u32 step_bytes,
  */
 static inline bool rwnd_may_grow(u32 round_bytes, u32 rwnd_bytes, u32 mss_bytes)
 {
-	return (u64)round_bytes + mss_bytes >= rwnd_bytes / 2;
+	return (u64)round_bytes + rwnd_bytes / 8 + 2 * mss_bytes >= rwnd_bytes;
 }
 
 /**

@@ -47,6 +47,7 @@ struct sink {
 
 static const char *const option_names[] = {
 	[VULTURE_O_TICK_US] = "tick-us",
+	[VULTURE_O_ZERO_US] = "zero-us",
 	[VULTURE_O_PSI_US] = "psi-us",
 	[VULTURE_O_CONS_LOW_US] = "cons-low-us",
 	[VULTURE_O_CONS_HIGH_US] = "cons-high-us",
@@ -57,6 +58,10 @@ static const char *const option_names[] = {
 	[VULTURE_O_INCREASE_SEGS] = "increase-segs",
 	[VULTURE_O_POSITIVE_TEST] = "positive-test",
 	[VULTURE_O_THRESH_CAP] = "thresh-cap",
+	[VULTURE_O_THRESH_PERMILLE] = "thresh-permille",
+	[VULTURE_O_GOALS] = "goals",
+	[VULTURE_O_SETTLE] = "settle",
+	[VULTURE_O_LOSS_PERMILLE] = "loss-permille",
 	[VULTURE_O_OBSERVE] = "observe",
 	[VULTURE_O_QUEUE_HIGH_US] = "queue-high-us",
 	[VULTURE_O_SPEEDUP] = "speedup",
@@ -90,7 +95,7 @@ const char *vulture_mode_name(uint32_t mode)
 
 const char *vulture_policy_name(uint32_t policy)
 {
-	static const char *const names[] = { "fix", "increase", "double", "halve" };
+	static const char *const names[] = { "fix", "increase", "double", "halve", "drain" };
 
 	return NAME_OF(names, policy);
 }
@@ -265,6 +270,7 @@ static void read_flow(const struct nlattr *nest, struct vulture_flow *flow)
 	flow->increases = get_u64(a[VULTURE_F_INCREASES]);
 	flow->doublings = get_u64(a[VULTURE_F_DOUBLINGS]);
 	flow->halvings = get_u64(a[VULTURE_F_HALVINGS]);
+	flow->drains = get_u64(a[VULTURE_F_DRAINS]);
 	flow->losses = get_u64(a[VULTURE_F_LOSSES]);
 	flow->conservative_us = get_u64(a[VULTURE_F_CONSERVATIVE_US]);
 	flow->aggressive_us = get_u64(a[VULTURE_F_AGGRESSIVE_US]);

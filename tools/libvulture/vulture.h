@@ -44,7 +44,7 @@ struct vulture;
 /* Number of options; they are named and numbered as in uapi/vulture.h
  * (VULTURE_O_TICK_US = 1 and so on).
  */
-#define VULTURE_OPTIONS		14
+#define VULTURE_OPTIONS		19
 
 /**
  * struct vulture_options - what differs from the kernel's defaults
@@ -98,7 +98,7 @@ struct vulture_flow {
 	uint64_t age_us;
 	uint64_t piv_negative, piv_zero, piv_positive;
 	uint64_t piv_low, piv_middle, piv_high;
-	uint64_t rounds, fixes, increases, doublings, halvings, losses;
+	uint64_t rounds, fixes, increases, doublings, halvings, drains, losses;
 	uint64_t conservative_us, aggressive_us;
 	uint64_t segments, bytes;	/* received */
 	uint64_t acks, rewritten, updates;	/* sent */

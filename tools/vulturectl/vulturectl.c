@@ -302,6 +302,7 @@ static unsigned int flow_fields(const struct vulture_flow *f, struct field *to)
 		{ "increases", NULL, f->increases },
 		{ "doublings", NULL, f->doublings },
 		{ "halvings", NULL, f->halvings },
+		{ "drains", NULL, f->drains },
 		{ "losses", NULL, f->losses },
 		{ "conservative_us", NULL, f->conservative_us },
 		{ "aggressive_us", NULL, f->aggressive_us },

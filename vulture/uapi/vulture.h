@@ -2,7 +2,7 @@
 /*
  * Generic netlink family "vulture": background downloads by receive window.
  *
- * The same contract in the kernel's own format: vulture/uapi/vulture.yaml.
+ * The same contract in the kernel's own format: Documentation/vulture.yaml.
  * All integers are in host byte order; addresses are in network byte order, 4
  * octets for IPv4 (also on a v6 socket with a mapped address) or 16 for IPv6.
  * All requests act on the network namespace of the netlink socket, except that
@@ -125,28 +125,37 @@ enum vulture_addr_attr {
 };
 #define VULTURE_ADDR_MAX (__VULTURE_ADDR_MAX - 1)
 
-/* Options, all u32. Default and range; the source of each default is the
- * paper (Research Report 474) unless Documentation/vulture.md says otherwise.
+/* Options, all u32: default; range. Documentation/vulture.md says where each
+ * default comes from. The settings of the paper are tick-us=4000 and 0 for
+ * queue-high-us and speedup, 500 for loss-permille, 1000 for thresh-permille.
  */
 enum vulture_option {
 	VULTURE_O_UNSPEC,
-	VULTURE_O_TICK_US,	/* resolution of both clocks; 1 to 10000 */
+	VULTURE_O_TICK_US,	/* resolution of both clocks; 4000; 1 to 10000 */
+	VULTURE_O_ZERO_US,	/* variations up to this have no sign; 0; 0 to 10000 */
 	VULTURE_O_PSI_US,	/* least sending interval of a pair; 20000; 1000 to 1000000 */
 	VULTURE_O_CONS_LOW_US,	/* conservative: low below; 4000; 1 to 1000000 */
 	VULTURE_O_CONS_HIGH_US,	/* conservative: high from; 8000; 1 to 1000000 */
 	VULTURE_O_AGGR_LOW_US,	/* aggressive: low up to; 12000; 1 to 1000000 */
 	VULTURE_O_AGGR_HIGH_US,	/* aggressive: high from; 20000; 1 to 1000000 */
-	VULTURE_O_PAIRING,	/* enum vulture_pairing; 0 */
+	VULTURE_O_PAIRING,	/* enum vulture_pairing; 0; 0 or 1 */
 	VULTURE_O_ALPHA_PERMILLE, /* deciding share of a class; 875; 500 to 999 */
-	VULTURE_O_INCREASE_SEGS, /* step of "increase", segments per round trip; 1; 1 to 64 */
+	VULTURE_O_INCREASE_SEGS, /* step of "increase", segments a round trip; 1; 1 to 64 */
 	VULTURE_O_POSITIVE_TEST, /* use sign and sum of the variations; 1; 0 or 1 */
 	VULTURE_O_THRESH_CAP,	/* "double" ends at the threshold; 1; 0 or 1 */
+	VULTURE_O_THRESH_PERMILLE, /* threshold after a reduction, of the window
+				    * before it; 500; 250 to 1000
+				    */
+	VULTURE_O_GOALS,	/* policies end at twice, or half, the window; 1; 0 or 1 */
+	VULTURE_O_SETTLE,	/* "double" is judged when it is done; 1; 0 or 1 */
+	VULTURE_O_LOSS_PERMILLE, /* what loss leaves of the window; 125; 0 to 1000 */
 	VULTURE_O_OBSERVE,	/* only estimate, leave the window; 0; 0 or 1 */
-	VULTURE_O_QUEUE_HIGH_US, /* beyond the paper: halve when the queue that
-				  * this path shows exceeds it; 0 = off; 0 to 1000000
+	VULTURE_O_QUEUE_HIGH_US, /* "drain", which takes out of the window what stands
+				  * in the queue, when that was longer all round;
+				  * 10000; 0 (off) to 1000000
 				  */
-	VULTURE_O_SPEEDUP,	/* beyond the paper: "increase" steps grow by one
-				 * segment per this many in a row; 0 = off; 0 to 64
+	VULTURE_O_SPEEDUP,	/* the step of "increase" grows by one segment per
+				 * so many in a row; 2; 0 (off) to 64
 				 */
 	__VULTURE_O_MAX,
 };
@@ -165,6 +174,7 @@ enum vulture_policy {
 	VULTURE_POLICY_INCREASE,
 	VULTURE_POLICY_DOUBLE,
 	VULTURE_POLICY_HALVE,
+	VULTURE_POLICY_DRAIN,	/* beyond the paper, see VULTURE_O_QUEUE_HIGH_US */
 };
 
 enum vulture_phase {
@@ -213,6 +223,7 @@ enum vulture_flow_attr {
 	VULTURE_F_INCREASES,		/* u64 */
 	VULTURE_F_DOUBLINGS,		/* u64 */
 	VULTURE_F_HALVINGS,		/* u64, all causes */
+	VULTURE_F_DRAINS,		/* u64 */
 	VULTURE_F_LOSSES,		/* u64, halvings for loss, reordering, ECN */
 	VULTURE_F_CONSERVATIVE_US,	/* u64, time in that mode */
 	VULTURE_F_AGGRESSIVE_US,	/* u64, time in that mode */
