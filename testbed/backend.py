@@ -120,6 +120,7 @@ def build_agent(report: Report = silent) -> Path:
     sources = sorted(path for path in AGENT_SOURCE.iterdir() if path.suffix in (".c", ".h") or path.name == "Makefile")
     if not any(path.suffix == ".c" for path in sources):
         raise BuildFailed(f"the traffic agent has no source under {AGENT_SOURCE.name}/")
+    sources.append(REPO / "sch_shred" / "uapi" / "shred.h")
     return _built(
         "agent", "lbe-agent", sources, lambda work: ["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"], report
     )

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from . import web
 from .errors import LbeError
 from .topology import Topology
 from .traffic import FlowGroup
@@ -55,6 +56,8 @@ METRIC_KINDS = (
     "udp_lost",
     "udp_delay_mean",
     "udp_delay_max",
+    *web.METRIC_KINDS,
+    *web.COUNTER_KINDS,
 )
 
 
@@ -99,6 +102,7 @@ class Metric:
     to_s: float | None = None
     at_s: float | None = None
     threshold: float | None = None
+    hint: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import generators, traffic
+from . import generators, traffic, web
 from .experiment import ExperimentError, Setting, _setting, override
 from .topology import Network, build, difference
 from .traffic import Flow, Plan
@@ -211,8 +211,9 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
     events = _event_commands(setting, flows, network, file)
     job = Job(name, case, seed, setting, network, flows, made, modules, events)
 
+    host = HOST_SYSCTLS | (web.HOST_SYSCTLS if any(flow.spec.kind in web.KINDS for flow in flows) else {})
     files = {
-        "host.sysctl": "".join(f"{key} = {value}\n" for key, value in HOST_SYSCTLS.items()),
+        "host.sysctl": "".join(f"{key} = {value}\n" for key, value in host.items()),
         "links.ip": "\n".join(network.links) + "\n",
     }
     for node in network.nodes.values():

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from . import web
 from .experiment import Metric, Setting
 from .traffic import Flow
 
@@ -94,6 +96,7 @@ class Series:
     recv: np.ndarray
     queue: np.ndarray
     events: list[tuple[float, int, str, str]] = field(default_factory=list)
+    web: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=web.RECORD))
 
     def received(self, flow: int) -> tuple[np.ndarray, np.ndarray]:
         """(seconds, bytes so far) of a flow at its receiver."""
@@ -160,8 +163,8 @@ def first_time(t: np.ndarray, values: np.ndarray, at_s: float, reached: np.ndarr
 class Run:
     """Computes the metrics of one run."""
 
-    def __init__(self, series: Series, setting: Setting, flows: list[Flow]):
-        self.series, self.setting, self.flows = series, setting, flows
+    def __init__(self, series: Series, setting: Setting, flows: list[Flow], facts: dict[str, Any] | None = None):
+        self.series, self.setting, self.flows, self.facts = series, setting, flows, facts or {}
 
     def ids(self, groups: str) -> list[int]:
         """Flow numbers of groups joined by +; empty string: all flows."""
@@ -260,6 +263,13 @@ class Run:
             return self._udp(ids, "received", "delay_ns") / packets / 1e6 if packets else math.nan
         if kind == "udp_delay_max":
             return self._udp(ids, "received", "max_delay_ns") / 1e6
+        if kind in web.METRIC_KINDS:
+            return web.value(self.series.web, kind, ids, from_s, to_s, metric.threshold or 0.0)
+        if kind == "family_lost":
+            spec = self.setting.flows[metric.flow or next(iter(self.setting.flows))]
+            return web.family_lost_pct(self.facts.get("counters", {}), spec.source, spec.to)
+        if kind in web.COUNTER_KINDS:
+            return web.hint_class(self.facts.get("qdiscs", {}), metric.hint, kind.removeprefix("hint_"))
         if kind == "completion_s":
             starts = {flow.id: flow.start_s for flow in self.flows}
             times = [

@@ -40,6 +40,19 @@ UNITS = {
     "udp_lost": "packets",
     "udp_delay_mean": "ms",
     "udp_delay_max": "ms",
+    "object_s": "s",
+    "object_p95_s": "s",
+    "object_within": "%",
+    "page_s": "s",
+    "page_p95_s": "s",
+    "objects": "",
+    "pages": "",
+    "web_failed": "objects",
+    "web_unfinished": "objects",
+    "syn_lost": "objects",
+    "family_lost": "%",
+    "hint_packets": "packets",
+    "hint_drops": "packets",
 }
 
 

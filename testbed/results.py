@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from . import web
 from .errors import LbeError
 from .job import Job
 from .metrics import QUEUE, RECV, SEND, Run, Series
@@ -28,7 +29,7 @@ from .metrics import QUEUE, RECV, SEND, Run, Series
 FORMAT = 1
 #: the kernel's own modules carry no version
 IN_TREE = ("tcp_vegas", "tcp_bbr", "tcp_lp_intree")
-SERIES = {"send": SEND, "recv": RECV, "queue": QUEUE}
+SERIES = {"send": SEND, "recv": RECV, "queue": QUEUE, "web": web.RECORD}
 
 
 class IncompleteRun(LbeError):
@@ -147,7 +148,11 @@ def collect(job: Job, out: Path) -> Record:
         if module not in IN_TREE and not modules[module].get("version"):
             raise IncompleteRun(f"module {module} has no version")
     series = Series(
-        _rows(out, agents, "send"), _rows(out, agents, "recv"), _rows(out, agents, "queue"), _events(out, agents)
+        _rows(out, agents, "send"),
+        _rows(out, agents, "recv"),
+        _rows(out, agents, "queue"),
+        _events(out, agents),
+        _rows(out, agents, "web"),
     )
     for what in ("recv", "queue"):
         if len(getattr(series, what)) == 0:
@@ -183,12 +188,14 @@ def plain(value: Any) -> Any:
 def pack(series: Series) -> dict[str, np.ndarray]:
     """Series as named arrays; events as one array of text."""
     text = "\n".join(f"{t!r} {flow} {event} {detail}".rstrip() for t, flow, event, detail in series.events)
-    return {
+    arrays = {
         "send": series.send,
         "recv": series.recv,
         "queue": series.queue,
         "events": np.frombuffer(text.encode(), dtype=np.uint8),
     }
+    # only runs with web traffic have them
+    return arrays | ({"web": series.web} if len(series.web) else {})
 
 
 def unpack(arrays: dict[str, np.ndarray]) -> Series:
@@ -197,7 +204,9 @@ def unpack(arrays: dict[str, np.ndarray]) -> Series:
     for line in arrays["events"].tobytes().decode().splitlines():
         words = line.split(" ", 3)
         events.append((float(words[0]), int(words[1]), words[2], words[3] if len(words) > 3 else ""))
-    return Series(arrays["send"], arrays["recv"], arrays["queue"], events)
+    made = Series(arrays["send"], arrays["recv"], arrays["queue"], events)
+    made.web = arrays.get("web", made.web)
+    return made
 
 
 def series_bytes(series: Series) -> bytes:
@@ -290,7 +299,8 @@ def load(path: Path) -> ResultSet:
     arrays = np.load(io.BytesIO(data))
     results = []
     for index, run in enumerate(document["runs"]):
-        series = unpack({key: arrays[f"{index}/{key}"] for key in ("send", "recv", "queue", "events")})
+        have = [key for key in (*SERIES, "events") if f"{index}/{key}" in arrays.files]
+        series = unpack({key: arrays[f"{index}/{key}"] for key in have})
         metrics = {name: math.nan if value is None else value for name, value in run["metrics"].items()}
         results.append(Result(run["case"], run["seed"], metrics, run["facts"], series))
     return ResultSet(
@@ -300,7 +310,7 @@ def load(path: Path) -> ResultSet:
 
 def compute(job: Job, record: Record) -> dict[str, float]:
     """All metrics of one run."""
-    run = Run(record.series, job.setting, job.flows)
+    run = Run(record.series, job.setting, job.flows, record.facts)
     return {name: run.value(metric) for name, metric in job.setting.metrics.items()}
 
 

@@ -11,11 +11,11 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import generators
+from . import generators, web
 from .errors import LbeError
 
 SINK_PORT = 5000  # + flow id: where it is received
-KINDS = ("greedy", "cbr", "square", "onoff", "trace", "bytes")
+KINDS = ("greedy", "cbr", "square", "onoff", "trace", "bytes", *web.KINDS)
 SINK_MODES = ("prompt", "every", "slow")
 #: congestion control -> (name for setsockopt, module or None when built in)
 CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
@@ -46,6 +46,7 @@ class FlowGroup:
     start_spread_s: the seed adds up to so much to each start; stagger_s: between the starts of a
     group; low: what a strict-priority queue serves last; extra_delay_ms: one way, at the sender;
     count 0: the group is absent; options, sink_options: further keys of the agent's plan, as they are.
+    web, session: objects of a page, sessions side by side; options are of the clients' line.
     """
 
     kind: str = "greedy"
@@ -77,6 +78,9 @@ class FlowGroup:
     verify: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     sink_options: dict[str, Any] = field(default_factory=dict)
+    server_options: dict[str, Any] = field(default_factory=dict)
+    objects: int | None = None
+    sessions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -154,12 +158,16 @@ def _check(name: str, group: FlowGroup) -> None:
         raise TrafficError(f"flow.{name}.count = {group.count}: allowed are 0 to 20000")
     if group.proto == "tcp":
         module_of(group.cc)
-    if group.kind in ("cbr", "square", "onoff"):
+    if group.kind in ("cbr", "square", "onoff", "web"):
         need("rate_mbit")
     if group.kind == "square":
         need("period_s")
     if group.kind == "onoff":
         need("on_s", "off_s")
+    if group.kind == "session":
+        need("sessions")
+    if group.kind in web.KINDS and group.proto != "tcp":
+        raise TrafficError(f"flow.{name}.proto = {group.proto!r}: a {group.kind} flow is over tcp")
     if group.kind == "bytes":
         need("bytes")
     if group.kind == "trace":
@@ -260,6 +268,24 @@ def _flow_line(flow: Flow, address: str) -> str:
     return "flow " + " ".join(f"{key}={value}" for key, value in words.items())
 
 
+def _web_lines(flow: Flow, server: str) -> tuple[str, str]:
+    """The server's line and the clients' line."""
+    spec = flow.spec
+    times = {"start_s": _number(flow.start_s)}
+    if flow.stop_s is not None:
+        times["stop_s"] = _number(flow.stop_s)
+    if spec.kind == "web":
+        times["rate_bps"] = round(spec.rate_mbit * 1e6)
+    words = (
+        {"cc": setsockopt_name(spec.cc)} | web.server_words(flow),
+        times | web.client_words(flow, server),
+    )
+    return tuple(
+        f"{name} " + " ".join(f"{key}={value}" for key, value in one.items())
+        for name, one in zip(("server", "web"), words)
+    )
+
+
 def _sink_line(flow: Flow) -> str:
     spec = flow.spec
     words = {"port": flow.port, "flow": flow.id, "proto": spec.proto, "mode": spec.sink_mode}
@@ -309,6 +335,11 @@ def plans(
                 raise TrafficError(
                     f"flow.{flow.group}.{key} = {getattr(flow.spec, key)!r}: hosts are " + ", ".join(addresses)
                 )
+        if flow.spec.kind in web.KINDS:
+            server, clients = _web_lines(flow, addresses[flow.spec.source][flow.spec.family])
+            plan(flow.spec.source).lines.append(server)
+            plan(flow.spec.to).lines.append(clients)
+            continue
         plan(flow.spec.to).lines.append(_sink_line(flow))
         plan(flow.spec.source).lines.append(_flow_line(flow, addresses[flow.spec.to][flow.spec.family]))
     return [made[node] for node in sorted(made)]

@@ -75,8 +75,9 @@ def record(backend: Uml, queue: str, other: str, seed: int, ecn: str = "false", 
 
 
 def flows(run) -> list[bytes]:
-    """All samples of all flows, and the packets dropped so far at each step."""
-    return [run.series.send.tobytes(), run.series.recv.tobytes(), run.series.queue["drops"].tobytes()]
+    """All samples of all flows, and the packets dropped and marked so far at each step."""
+    queue = run.series.queue
+    return [run.series.send.tobytes(), run.series.recv.tobytes(), queue["drops"].tobytes(), queue["marks"].tobytes()]
 
 
 def compare(backend: Uml, red: str, shred: str, seed: int, ecn: str = "false", dscp: int = 0) -> bool:

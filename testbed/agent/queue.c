@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../sch_shred/uapi/shred.h"
 #include "queue.h"
 #include "records.h"
 
@@ -22,7 +23,7 @@ struct queue {
 	int ifindex;
 };
 
-/* Where a kind's TCA_STATS_APP counts ECN marks */
+/* Where a kind's TCA_STATS_APP, a struct of u32, counts ECN marks */
 static const struct {
 	const char *kind;
 	size_t offset;
@@ -30,6 +31,15 @@ static const struct {
 	{ "red", offsetof(struct tc_red_xstats, marked) },
 	{ "codel", offsetof(struct tc_codel_xstats, ecn_mark) },
 	{ "fq_codel", offsetof(struct tc_fq_codel_xstats, qdisc_stats.ecn_mark) },
+};
+
+/* The same where it is a nest of attributes: u64 counters first to last */
+static const struct {
+	const char *kind;
+	u16 first, last;
+} mark_attributes[] = {
+	{ "shred", TCA_SHRED_STATS_EARLY_MARK_HINTED,
+	  TCA_SHRED_STATS_FORCED_MARK_UNHINTED },
 };
 
 static struct queue *queues;
@@ -50,6 +60,23 @@ static void attr_copy(void *to, size_t size, const struct rtattr *a)
 	memcpy(to, RTA_DATA(a), min_u64(size, RTA_PAYLOAD(a)));
 }
 
+static void parse_mark_attributes(struct rec_queue *r, const struct rtattr *app,
+				  u16 first, u16 last)
+{
+	int len = RTA_PAYLOAD(app);
+
+	for (struct rtattr *a = RTA_DATA(app); RTA_OK(a, len);
+	     a = RTA_NEXT(a, len)) {
+		u16 type = a->rta_type & NLA_TYPE_MASK;
+		u64 count = 0;
+
+		if (type < first || type > last)
+			continue;
+		attr_copy(&count, sizeof(count), a);
+		r->marks += count;
+	}
+}
+
 static void parse_marks(struct rec_queue *r, const struct rtattr *app,
 			const char *kind)
 {
@@ -61,6 +88,10 @@ static void parse_marks(struct rec_queue *r, const struct rtattr *app,
 			memcpy(&r->marks, (char *)RTA_DATA(app) + at,
 			       sizeof(r->marks));
 	}
+	for (u32 i = 0; i < ARRAY_SIZE(mark_attributes); i++)
+		if (!strcmp(kind, mark_attributes[i].kind))
+			parse_mark_attributes(r, app, mark_attributes[i].first,
+					      mark_attributes[i].last);
 }
 
 static void parse_stats(struct rec_queue *r, const struct rtattr *stats,
