@@ -10,6 +10,7 @@ if __name__ == "__main__":  # first: a Python without our packages goes on in th
 import argparse
 import json
 import shlex
+import signal
 import sys
 import time
 from pathlib import Path
@@ -313,6 +314,8 @@ def command_report(args: argparse.Namespace) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Entry point."""
     args = _parser().parse_args(argv)
+    # a plain kill unwinds like Ctrl-C
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if args.command == "list":
             return command_list(args)

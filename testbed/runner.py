@@ -8,6 +8,7 @@ agent are those of an earlier one is read from the cache instead.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import io
 import json
@@ -41,6 +42,7 @@ from .results import Record, Result, ResultSet
 #: what a run may take on the wall beyond its own length: boots under sanitizers are slow
 WALL_LIMIT_FLOOR_S = 180.0
 KEEP_DAYS = 30
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class RunFailed(LbeError):
@@ -200,10 +202,16 @@ def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
     return record
 
 
+def _end_with_parent() -> None:
+    """However the parent ends, this process gets SIGTERM (and with it, the machine that it runs)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
 def _worker(backend: Backend, tasks: Any, done: Any) -> None:
     """Take tasks until None comes. SIGTERM unwinds through the machine's own clean-up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    _end_with_parent()
     while True:
         task = tasks.get()
         if task is None:

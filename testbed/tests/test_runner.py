@@ -151,7 +151,8 @@ def children(group: int) -> list[str]:
     return [line for line in done.stdout.splitlines() if line.split()[0] == str(group)]
 
 
-def test_interrupt_leaves_nothing_running(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_an_end_from_outside_leaves_nothing_running(tmp_path: Path, sent: int, status: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -162,8 +163,8 @@ def test_interrupt_leaves_nothing_running(tmp_path: Path) -> None:
     )
     try:
         assert [process.stdout.readline() for _ in range(2)] == ["running\n"] * 2
-        os.kill(process.pid, signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        os.kill(process.pid, sent)
+        assert process.wait(timeout=30) == status
         deadline = time.monotonic() + 10
         while children(process.pid) and time.monotonic() < deadline:
             time.sleep(0.05)
