@@ -228,8 +228,10 @@ def _label(job: Job) -> str:
     return f"{job.experiment} {case_name(job.case)} seed {job.seed}"
 
 
-def _run_parallel(tasks: list[Task], backend: Backend, count: int, progress: OnProgress, already: int) -> None:
-    """Fill in the records of ``tasks``."""
+def _run_parallel(
+    tasks: list[Task], backend: Backend, count: int, progress: OnProgress, already: int, go_on: bool = False
+) -> None:
+    """Fill in the records of ``tasks``; go_on: a task that fails stays without one, and the others run."""
     context = multiprocessing.get_context("fork")
     todo, done = context.Queue(), context.Queue()
     workers = [
@@ -247,10 +249,11 @@ def _run_parallel(tasks: list[Task], backend: Backend, count: int, progress: OnP
         for finished in range(1, len(tasks) + 1):
             index, record, error = _next(done, workers)
             task = by_index[index]
-            if error:
+            if error and not go_on:
                 raise RunFailed(f"{_label(task.job)}:\n{error}")
-            task.record = record
-            store(task.key, record)
+            if record:
+                task.record = record
+                store(task.key, record)
             progress(already + finished, total, _label(task.job))
     finally:
         # tasks that nobody will read any more must not hold up this process's exit
@@ -277,6 +280,17 @@ def _next(done: Any, workers: list) -> tuple[int, Record | None, str | None]:
 def default_jobs() -> int:
     """One machine per CPU that this process may use."""
     return max(1, len(os.sched_getaffinity(0)))
+
+
+def warm(made: list[Job], backend: Backend, count: int | None = None) -> None:
+    """Put runs of several experiments into the cache, all CPUs busy; what fails is left to who asks for it."""
+    tasks = {}
+    for job in made:
+        key = run_key(job, backend)
+        if key not in tasks and load_cached(key) is None:
+            tasks[key] = Task(len(tasks), job, key)
+    if tasks:
+        _run_parallel(list(tasks.values()), backend, count or default_jobs(), lambda *_: None, 0, go_on=True)
 
 
 def run(experiment: Experiment, backend: Backend, options: Options, progress: OnProgress) -> ResultSet:

@@ -105,6 +105,19 @@ def test_a_failed_run_fails_the_experiment_and_says_which(backend: PretendBacken
         runner.run(one, backend, Options(jobs=1), progress)
 
 
+def test_warming_runs_what_it_can_and_leaves_the_rest(backend: PretendBackend, one) -> None:
+    made = runner.plan(one, Options())
+
+    runner.warm(made + made, backend)
+    _, progress = progress_list()
+    assert runner.run(one, backend, Options(), progress).provenance["runs_reused"] == len(made)
+    backend.agent.write_bytes(b"one that fails")
+    backend.spoil = lambda out: (out / "uname").unlink()
+    runner.warm(made, backend)
+    with pytest.raises(RunFailed):
+        runner.run(one, backend, Options(), progress)
+
+
 def test_a_worker_that_dies_is_a_failure(backend: PretendBackend, one) -> None:
     backend.spoil = lambda out: os._exit(3)
     _, progress = progress_list()
@@ -120,7 +133,7 @@ def test_zero_runs_are_refused(one) -> None:
 
 
 INTERRUPTED = """
-import subprocess, sys, time
+import os, subprocess, sys
 from pathlib import Path
 from testbed import runner
 from testbed.experiment import parse
@@ -130,7 +143,7 @@ class Slow(PretendBackend):
     def run(self, job, out, **keys):
         child = subprocess.Popen(["sleep", "600.125"])
         try:
-            print("running", flush=True)
+            os.write(1, b"running\\n")
             child.wait()
         finally:
             child.kill()

@@ -9,9 +9,10 @@ import pytest
 
 from testbed import report
 from testbed.backend import Uml
+from testbed.errors import LbeError
 from testbed.experiment import Experiment, load, names
 from testbed.results import ResultSet
-from testbed.runner import Options, plan, run
+from testbed.runner import Options, plan, run, warm
 
 pytestmark = pytest.mark.scenario
 
@@ -22,6 +23,25 @@ def run_short(one: Experiment, **keys) -> ResultSet:
     backend = Uml()
     backend.prepare({module for job in plan(one, options) for module in job.modules})
     return run(one, backend, options, lambda done, total, text: None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_cpus(request: pytest.FixtureRequest) -> None:
+    """Run the short forms of all selected experiments at once, not one experiment after the other."""
+    chosen = [
+        item.callspec.params["name"]
+        for item in request.session.items
+        if item.path == request.path and "name" in getattr(getattr(item, "callspec", None), "params", {})
+    ]
+    made = []
+    for name in chosen:
+        made += plan(load(name), Options("short"))
+    backend = Uml()
+    try:
+        backend.prepare({module for job in made for module in job.modules})
+        warm(made, backend)
+    except LbeError:
+        pass  # each test meets it again, and fails with it
 
 
 @pytest.mark.parametrize("name", names())
