@@ -80,7 +80,9 @@ struct lp {
 	u32 peak_us;	/* largest sd of the loss going on, us; 0 = no loss */
 	u32 sd_q;	/* smoothed delay, us << gamma_shift; 0 = none yet */
 	u32 last_us;	/* the sample before this one, us */
-	u32 mark_seq;	/* snd_nxt at the last reaction: older data is stale */
+	u32 mark_seq;	/* snd_nxt at the last reaction while stale; after that,
+			 * when the delay rose above the threshold
+			 */
 	u32 itt_end_us;	/* inference ends then, us; valid if inference */
 	u32 cut_us;	/* sd when the latest indication came, us */
 	u32 flat_lo_us;	/* smallest delay of the flat stretch, us */
@@ -96,8 +98,7 @@ struct lp {
 	u16 indications; /* early congestion indications acted upon, wraps */
 	u8  rest_rtts;	/* rest before the next pair, RTT */
 	u8  losses;	/* since dmax was last confirmed, saturates */
-	u8  fresh_pkts:5, /* packets judged since the mark, saturates */
-	    flat_samples:3; /* in the flat stretch, saturates */
+	u8  flat_samples; /* in the flat stretch, saturates */
 	u8  on:1,	/* init has run (the handshake's ACK comes before) */
 	    learnt:1,	/* dmax is known, delay may be acted upon */
 	    inference:1, /* within itt of an indication */
@@ -105,7 +106,7 @@ struct lp {
 	    floor:1,	/* window is one packet a round trip, or less */
 	    ece:1,	/* the ACK in hand carries ECN-Echo */
 	    marks:1,	/* router marks are the signal, delay is not (lp_ecn) */
-	    above:1;	/* sd is above the threshold */
+	    above:1;	/* the latest delay was above the threshold */
 };
 
 enum lp_kind {
@@ -156,14 +157,16 @@ static inline u32 lp_floor_us(const struct lp *lp)
 }
 
 /* Queueing delay that is an indication when exceeded, us: delta of the range,
- * but no less than the floor.
+ * but no less than the floor. A flow that never had the link to itself takes a
+ * packet's time for longer than it is; an eighth of the range bounds that.
  */
 static inline u32 lp_margin_us(const struct lp *lp)
 {
-	u32 margin_us = div_u64((u64)lp_range_us(lp) * lp->p.delta_permille,
-				1000);
+	u32 range_us = lp_range_us(lp);
+	u32 margin_us = div_u64((u64)range_us * lp->p.delta_permille, 1000);
+	u32 floor_us = lp->p.floor_us + min_t(u32, lp->pkt_us, range_us / 8);
 
-	return max(margin_us, lp_floor_us(lp));
+	return max(margin_us, floor_us);
 }
 
 /* A delivery of pkts packets took interval_us. The least time a packet took so
@@ -268,7 +271,7 @@ static inline bool lp_flat(struct lp *lp, u32 d_us, u32 now_ms)
 	}
 	lp->flat_lo_us = lo_us;
 	lp->flat_span_us = span_us;
-	lp->flat_samples = min(lp->flat_samples + 1, 7);
+	lp->flat_samples = min(lp->flat_samples + 1, 255);
 
 	if (lo_us + range_us / 4 > lp->dmax_us &&
 	    lo_us < lp->dmax_us + range_us / 8)
@@ -302,6 +305,11 @@ static inline void lp_growing(struct lp *lp, u32 now_ms)
 		lp->flat_ms = now_ms;
 }
 
+static inline bool __lp_after(u32 seq, u32 mark)
+{
+	return (s32)(seq - mark) > 0;
+}
+
 /* Data up to snd_nxt says nothing about what comes next. */
 static inline void lp_mark(struct lp *lp, u32 snd_nxt)
 {
@@ -316,58 +324,67 @@ static inline void __lp_inference_end(struct lp *lp)
 	lp->rest_rtts = 0;
 }
 
+/* One ACK with a delay. */
+struct lp_ack {
+	u32 d_us;	/* forward delay, us */
+	u32 pkts;	/* packets that it covers */
+	u32 snd_una;	/* next sequence number to be ACKed, after it */
+	u32 snd_nxt;	/* next sequence number to be sent */
+	u32 now_ms;	/* now, ms */
+	bool lone;	/* one packet, and none was delivered since it was sent */
+};
+
+/* Has the delay been above the threshold for a whole round trip? What comes and
+ * goes within one is a burst, and leaves the link idle the rest of the time. At
+ * the floor a pair is all that a round trip has: two pairs in a row.
+ */
+static inline bool __lp_persists(struct lp *lp, const struct lp_ack *ack,
+				 bool was_above)
+{
+	if (!was_above)
+		lp->mark_seq = ack->snd_nxt;
+	return was_above &&
+	       (lp->floor || __lp_after(ack->snd_una, lp->mark_seq));
+}
+
 /**
  * lp_sample() - take in one delay
  * @lp: state
- * @d_us: forward delay, us
- * @pkts: packets that the ACK covers
- * @lone: one packet, and none was delivered while it was under way
- * @fresh: it covers data sent after the mark
- * @cwnd_pkts: window
- * @now_ms: now
+ * @ack: the ACK that brought it
  *
  * Return: LP_DELAY if this is an early congestion indication, LP_LONGER_PATH if
  * the latest ones were none, else LP_NONE.
  */
-static inline enum lp_kind lp_sample(struct lp *lp, u32 d_us, u32 pkts,
-				     bool lone, bool fresh, u32 cwnd_pkts,
-				     u32 now_ms)
+static inline enum lp_kind lp_sample(struct lp *lp, const struct lp_ack *ack)
 {
 	u32 dmin_us = lbe_slots_update(&lp->dmin_age, lp->dmin_slot,
 				       lp->p.min_age_s * 1000 / LP_DMIN_SLOTS,
-				       now_ms, d_us);
+				       ack->now_ms, ack->d_us);
 	u32 threshold_us = dmin_us + lp_margin_us(lp);
-	u32 last_us = lp->last_us;
-	u32 need;
+	u32 last_us = lp->last_us, d_us = ack->d_us;
+	bool was_above = lp->above;
 
 	/* Receivers hold the ACK of a single packet, for a second one to come. Of
 	 * two samples in a row at most one was held, and the lesser one counts;
 	 * if packets go one at a time, both may be, and none does.
 	 */
 	lp->last_us = d_us;
-	if (lone && d_us > threshold_us)
+	if (ack->lone && d_us > threshold_us)
 		return LP_NONE;
-	if (pkts <= 1 && last_us)
+	if (ack->pkts <= 1 && last_us)
 		d_us = min(d_us, last_us);
-	if (lp->stale && fresh) {
+	if (lp->stale && __lp_after(ack->snd_una, lp->mark_seq)) {
 		lp->stale = 0;
-		lp->fresh_pkts = 0;
 		lp->sd_q = 0;
+		was_above = was_above && lp->floor;
 	}
 	lp_smooth(lp, d_us);
 	if (!lp->learnt)
 		lp->dmax_us = max(lp->dmax_us, lp_sd_us(lp));
-	lp->above = lp->learnt && !lp->marks && lp_sd_us(lp) > threshold_us;
-	if (lp->stale)
+	lp->above = lp->learnt && !lp->marks && d_us > threshold_us;
+	if (lp->stale || !lp->above || !__lp_persists(lp, ack, was_above))
 		return LP_NONE;
-
-	lp->fresh_pkts = min_t(u32, lp->fresh_pkts + pkts, 31);
-	need = lp->floor ? 1 : min_t(u32, 1U << lp->p.gamma_shift, cwnd_pkts);
-	if (lp->fresh_pkts < need)
-		return LP_NONE;
-	if (!lp->above)
-		return LP_NONE;
-	if (lp->floor && lp_flat(lp, d_us, now_ms)) {
+	if (lp->floor && lp_flat(lp, d_us, ack->now_ms)) {
 		lp->above = 0;
 		__lp_inference_end(lp);
 		return LP_LONGER_PATH;
@@ -456,10 +473,11 @@ static inline void lp_repaired(struct lp *lp, u32 snd_nxt, u32 srtt_us,
 	__lp_inference(lp, snd_nxt, srtt_us, now_us);
 }
 
-/* Does the inference phase end now? */
+/* Does the inference phase end now? Not while an indication is under way. */
 static inline bool lp_inference_over(struct lp *lp, u32 now_us)
 {
-	if (!lp->inference || (s32)(now_us - lp->itt_end_us) < 0)
+	if (!lp->inference || (s32)(now_us - lp->itt_end_us) < 0 ||
+	    (lp->above && !lp->stale))
 		return false;
 	__lp_inference_end(lp);
 	return true;

@@ -5,7 +5,8 @@
  * The law, per ACK with a delay sample d (one way, relative; include/lbe/owd.h):
  *
  *	sd	 = (1 - gamma) sd + gamma d			gamma = 1/8
- *	indication if sd > dmin + delta (dmax - dmin)		delta = 0.15
+ *	indication if d > dmin + delta (dmax - dmin) for a round trip
+ *								delta = 0.15
  *
  *	first indication:		W = W/2, inference phase for 3 RTT
  *	again in the inference phase:	W = 1, and the phase starts over
@@ -24,6 +25,11 @@
  * way delay where ECN was not negotiated); lp takes marks as well as delay.
  *
  * Departs from the paper in:
+ *  - An indication is a delay above the threshold in every sample of a round
+ *    trip, instead of a smoothed delay above it once. A smoothed delay over 8
+ *    samples takes a burst for a queue: ACKs of a TCP flow that are held up on
+ *    their way back come in clumps and leave such bursts, between which the link
+ *    idles. A queue of TCP stands. sd serves as the delay found at losses.
  *  - Delay is the round-trip time less the reverse path's queueing (from TSval
  *    alone), not TSval - TSecr: that difference has the coarseness of two
  *    clocks in it and the time the receiver sat on its ACK. See owd.h.
@@ -205,13 +211,13 @@ static void tcp_lp_set_window(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd_cnt = 0;
 }
 
-/* The indications that led to the floor were false: as after a loss, slow start
- * to half of what the window was.
+/* The indications that led to the floor were false, and are undone; but by slow
+ * start, since the window is of another path.
  */
 static void tcp_lp_resume(struct tcp_sock *tp, const struct lp *lp)
 {
 	tcp_lp_set_window(tp, 2);
-	tp->snd_ssthresh = max(lp->before_pkts / 2, 2);
+	tp->snd_ssthresh = max_t(u32, lp->before_pkts, 2);
 }
 
 /* Let nothing go before a rest. The departure time of the next packet is what
@@ -245,27 +251,30 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct lp *lp = inet_csk_ca(sk);
+	struct lp_ack ack = {
+		.pkts = sample->pkts_acked,
+		.snd_una = tp->snd_una,
+		.snd_nxt = tp->snd_nxt,
+		.now_ms = tcp_lp_now_ms(),
+		.lone = sample->pkts_acked <= 1 &&
+			sample->in_flight <= tp->mss_cache,
+	};
 	enum lp_kind kind;
-	bool lone, fresh;
-	u32 d_us;
 
 	if (!lp->on)
 		return;
 	if (lp_inference_over(lp, tp->tcp_mstamp) && tcp_snd_cwnd(tp) < 2)
 		tcp_lp_set_window(tp, 2);
 	if (tcp_is_cwnd_limited(sk))
-		lp_growing(lp, tcp_lp_now_ms());
+		lp_growing(lp, ack.now_ms);
 	else
-		lp_not_growing(lp, tcp_lp_now_ms());
+		lp_not_growing(lp, ack.now_ms);
 	if (sample->rtt_us <= 0)
 		return;
 
 	lp_delivered(lp, tp->rate_delivered, tp->rate_interval_us);
-	d_us = tcp_lp_delay_us(lp, tp, sample->rtt_us);
-	lone = sample->pkts_acked <= 1 && sample->in_flight <= tp->mss_cache;
-	fresh = after(tp->snd_una, lp->mark_seq);
-	kind = lp_sample(lp, d_us, sample->pkts_acked, lone, fresh,
-			 tcp_snd_cwnd(tp), tcp_lp_now_ms());
+	ack.d_us = tcp_lp_delay_us(lp, tp, sample->rtt_us);
+	kind = lp_sample(lp, &ack);
 	if (inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder) {
 		if (kind == LP_DELAY)
 			tcp_lp_set_window(tp, tcp_lp_indication(sk, kind));

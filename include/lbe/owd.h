@@ -11,7 +11,7 @@
  * The law. With now = arrival of the ACK on our clock, T = tick of the peer:
  *
  *	rev	= (now - ref_now) - T * (TSval - ref_TSval)	(signed, modular)
- *	reverse	= rev - base - T	clamped to [0, rtt - min_rtt]
+ *	reverse	= rev - base - T	at least 0
  *	delay	= rtt - reverse
  *
  * rev is the delay of the ACK plus a constant: it needs no TSecr, hence knows
@@ -25,21 +25,23 @@
  * LBE_OWD_COARSE_US, reverse is 0: the fallback to round-trip time needs no new
  * minimum, since both sources share one scale.
  *
- * How base is kept. Two facts bound it, and each sample states both:
+ * How base is kept. It is the least rev, at once: nothing is faster than empty.
+ * Upwards there is one bound, from the reverse path not having queued more than
+ * the whole round trip did:
  *
- *	base <= rev				nothing is faster than empty
- *	base >= rev - T - (rtt - min_rtt)	the reverse path cannot have queued
- *						more than the whole round trip did
+ *	base >= rev - T - (rtt - min_rtt)
  *
- * base moves as little as needed to obey. That follows clock skew either way
- * (a slow peer clock pushes rev up; the second bound follows whenever a round
- * trip is near its minimum), a peer that starts over with another offset, and a
- * route that changes, with no window of its own to tune. A move of more than
- * LBE_OWD_STEP_US has to be asked for by LBE_OWD_AGREE samples in a row, so
- * one wild TSval or one reordered ACK changes nothing but its own sample.
- * What is left of skew: while the round trip never comes near its minimum the
- * error grows at the clocks' relative rate (200 ppm: 12 ms a minute), at most
- * to the smallest forward queue of that time.
+ * which each sample near the least round trip states, and which a peer's clock
+ * that runs slow makes base fall behind. It is good only as far as the least
+ * round trip knew both paths empty at once, and two that take turns never are;
+ * so base rises by no more than clocks can differ, LBE_OWD_SKEW_PPM of the time
+ * since it last moved. Samples that break the bound by more than a least round
+ * trip are no delays: a wild TSval, alone, costs its own sample; LBE_OWD_AGREE
+ * in a row are a peer that started over, and so does this. A base that falls by
+ * more than LBE_OWD_STEP_US is likewise asked for by as many. What is left of
+ * skew: while the round trip never comes near its least, the error grows at the
+ * clocks' relative rate (200 ppm: 12 ms a minute), at most to the least forward
+ * queue of that time.
  *
  * How T is learnt. From one long baseline (2 s, then 4, 8, 16 s), never from
  * one ACK: T = elapsed / ticks, snapped to a rate that systems are known to
@@ -69,10 +71,14 @@
 #define LBE_OWD_SNAP_SHIFT	3
 /* Ticks above this say less than the round-trip time does, us. */
 #define LBE_OWD_COARSE_US	10000U
-/* Moves of base up to this (or two ticks) are made at once, us. */
+/* base falls by up to this (or two ticks) at once, us. */
 #define LBE_OWD_STEP_US		2000U
-/* Larger ones need so many samples in a row. */
+/* Larger moves need so many samples in a row. */
 #define LBE_OWD_AGREE		3
+/* Clocks differ by less than this. Double it: a reverse queue that never comes
+ * empty together with the forward one is forgotten twice as fast, 36 ms a minute.
+ */
+#define LBE_OWD_SKEW_PPM	300
 /* Pull the reference along after so long, us: products stay far below 2^31. */
 #define LBE_OWD_REBASE_US	(64 * 1000000LL)
 /* A gap above this leaves a 1 us TSval ambiguous (it wraps in 71.6 min and is
@@ -97,12 +103,13 @@ struct lbe_owd {
 	u64 ref_us;	/* our clock at the reference, us; 0 = none yet */
 	u32 ref_tsval;	/* peer's TSval there, peer ticks */
 	s32 base_us;	/* level of rev with an empty reverse path, us */
-	u32 tick_us;	/* the peer's tick, us; 0 = not known yet */
+	u32 moved_ms;	/* base may have risen for skew since then, our clock, ms */
 	u8  doublings;	/* of the learning baseline so far */
-	u8  disagree;	/* samples in a row that ask for a large move of base */
-	u8  has_base:1,	/* base_us holds a value */
+	u8  disagree;	/* samples in a row that fit no base or a far lower one */
+	u8  tick:4,	/* index of the peer's tick, plus 1; 0 = not known yet */
+	    has_base:1,	/* base_us holds a value */
 	    source:1,	/* enum lbe_owd_source of the latest sample */
-	    unused:6;
+	    unused:2;
 	u8  pad;
 };
 
@@ -126,14 +133,20 @@ static inline enum lbe_owd_source lbe_owd_source(const struct lbe_owd *o)
 	return o->source;
 }
 
+/* The peer's tick, us; 0 = not known yet. */
+static inline u32 lbe_owd_tick_us(const struct lbe_owd *o)
+{
+	return o->tick ? lbe_owd_ticks_us[o->tick - 1] : 0;
+}
+
 /**
  * lbe_owd_snap() - the known tick nearest to a measured one
  * @span_us: baseline on our clock, us, below 2^44
  * @ticks: peer ticks in it, above 0
  *
- * Return: the tick in us, or 0 if none is within 1/8.
+ * Return: its index in lbe_owd_ticks_us plus 1, or 0 if none is within 1/8.
  */
-static inline u32 lbe_owd_snap(u64 span_us, u32 ticks)
+static inline u8 lbe_owd_snap(u64 span_us, u32 ticks)
 {
 	u64 tick_ns = div_u64(span_us * 1000, ticks);
 	unsigned int i;
@@ -144,7 +157,7 @@ static inline u32 lbe_owd_snap(u64 span_us, u32 ticks)
 
 		if (tick_ns + slack_ns >= known_ns &&
 		    tick_ns <= known_ns + slack_ns)
-			return lbe_owd_ticks_us[i];
+			return i + 1;
 	}
 	return 0;
 }
@@ -168,8 +181,8 @@ static inline void __lbe_owd_learn(struct lbe_owd *o,
 	if (span_us < (u64)LBE_OWD_LEARN_US << o->doublings)
 		return;
 	if (ticks > 0)
-		o->tick_us = lbe_owd_snap(span_us, ticks);
-	if (o->tick_us) {
+		o->tick = lbe_owd_snap(span_us, ticks);
+	if (o->tick) {
 		__lbe_owd_reference(o, ack);
 	} else if (o->doublings < LBE_OWD_LEARN_DOUBLINGS) {
 		o->doublings++;
@@ -179,30 +192,44 @@ static inline void __lbe_owd_learn(struct lbe_owd *o,
 	}
 }
 
-/* Bring base within [lo, hi] (at once if near, else when samples agree).
+/* Keep base at the least rev, and above lo as far as skew explains.
  * Return: is base good for this sample?
  */
-static inline bool __lbe_owd_bound_base(struct lbe_owd *o, s64 lo, s64 hi)
+static inline bool __lbe_owd_move_base(struct lbe_owd *o, s64 rev, s64 lo,
+				       u32 min_rtt_us, u32 now_ms)
 {
-	s64 step_us = max_t(s64, LBE_OWD_STEP_US, 2 * o->tick_us);
+	s64 step_us = max_t(s64, LBE_OWD_STEP_US, 2 * lbe_owd_tick_us(o));
 	s64 base = o->base_us;
 
 	if (!o->has_base) {
-		base = hi;
-	} else if (base >= lo && base <= hi) {
-		o->disagree = 0;
-		return true;
-	} else {
-		s64 want = base < lo ? lo : hi;
-
-		if ((want > base + step_us || want < base - step_us) &&
-		    ++o->disagree < LBE_OWD_AGREE)
+		base = rev;
+	} else if (rev < base) {
+		if (rev < base - step_us && ++o->disagree < LBE_OWD_AGREE)
 			return false;
-		base = want;
+		base = rev;
+	} else if (base < lo) {
+		s64 skew_us = div_u64((u64)(u32)(now_ms - o->moved_ms) *
+				      LBE_OWD_SKEW_PPM, 1000);
+
+		if (lo - base > min_rtt_us) {
+			if (++o->disagree < LBE_OWD_AGREE)
+				return false;
+			base = rev;
+		} else {
+			/* By as much as the clocks had time for, and that time
+			 * is used up then.
+			 */
+			base = min(lo, base + skew_us);
+			o->moved_ms += div_u64((u64)(base - o->base_us) * 1000,
+					       LBE_OWD_SKEW_PPM);
+			now_ms = o->moved_ms;
+		}
 	}
+	o->disagree = 0;
+	if (base != o->base_us || !o->has_base)
+		o->moved_ms = now_ms;
 	o->base_us = (s32)base;
 	o->has_base = 1;
-	o->disagree = 0;
 	return true;
 }
 
@@ -211,7 +238,7 @@ static inline bool __lbe_owd_bound_base(struct lbe_owd *o, s64 lo, s64 hi)
  * @o: state of the flow
  * @ack: the ACK
  *
- * Return: delay in us, between min_rtt_us and rtt_us: the one-way delay plus a
+ * Return: delay in us, above 0 and at most rtt_us: the one-way delay plus a
  * constant. lbe_owd_source() tells which source this sample had.
  */
 static inline u32 lbe_owd_update(struct lbe_owd *o,
@@ -220,6 +247,7 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 	u32 queued_us = ack->rtt_us > ack->min_rtt_us ?
 			ack->rtt_us - ack->min_rtt_us : 0;
 	s64 span_us = (s64)(ack->now_us - o->ref_us);
+	u32 tick_us = lbe_owd_tick_us(o);
 	s64 rev, reverse_us;
 	s32 ticks;
 
@@ -230,33 +258,36 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 		__lbe_owd_reference(o, ack);
 		return ack->rtt_us;
 	}
-	if (!o->tick_us) {
+	if (!tick_us) {
 		__lbe_owd_learn(o, ack);
 		return ack->rtt_us;
 	}
-	if (o->tick_us > LBE_OWD_COARSE_US)
+	if (tick_us > LBE_OWD_COARSE_US)
 		return ack->rtt_us;
 
 	ticks = (s32)(ack->tsval - o->ref_tsval);
-	rev = span_us - (s64)ticks * o->tick_us;
+	rev = span_us - (s64)ticks * tick_us;
 	if (rev > S32_MAX / 2 || rev < -(S32_MAX / 2)) {
 		/* Not a delay: a wild TSval, or a peer that started over. */
 		if (++o->disagree >= LBE_OWD_AGREE)
 			__lbe_owd_reference(o, ack);
 		return ack->rtt_us;
 	}
-	if (!__lbe_owd_bound_base(o, rev - o->tick_us - queued_us, rev))
+	if (!__lbe_owd_move_base(o, rev, rev - tick_us - queued_us,
+				 ack->min_rtt_us, div_u64(ack->now_us, 1000)))
 		return ack->rtt_us;
 
 	if (span_us > LBE_OWD_REBASE_US && ticks > 0) {
 		/* Along the ideal line: rev and base keep their meaning. */
-		o->ref_us += (u64)ticks * o->tick_us;
+		o->ref_us += (u64)ticks * tick_us;
 		o->ref_tsval += ticks;
 	}
 
 	o->source = LBE_OWD_SOURCE_TS;
-	reverse_us = rev - o->base_us - o->tick_us;
-	return ack->rtt_us - (u32)clamp_t(s64, reverse_us, 0, queued_us);
+	reverse_us = rev - o->base_us - tick_us;
+	if (reverse_us <= 0)
+		return ack->rtt_us;
+	return reverse_us < ack->rtt_us ? ack->rtt_us - (u32)reverse_us : 1;
 }
 
 /*

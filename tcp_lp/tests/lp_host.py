@@ -44,11 +44,12 @@ u32 flow_ack(struct flow *f, u64 now_us, u32 tsval, bool has_ts, u32 rtt_us, u32
 {
 	struct lbe_owd_ack ack = { .now_us = now_us, .tsval = tsval, .rtt_us = rtt_us,
 				   .min_rtt_us = min_rtt_us, .has_tsval = has_ts };
-	bool fresh = (s32)(acked_seq - f->lp.mark_seq) > 0;
+	struct lp_ack sample = { .pkts = pkts, .snd_una = acked_seq, .snd_nxt = snd_nxt,
+				 .now_ms = now_us / 1000, .lone = lone };
 
 	lp_inference_over(&f->lp, now_us);
-	f->delay_us = lbe_owd_update(&f->lp.owd, &ack);
-	if (lp_sample(&f->lp, f->delay_us, pkts, lone, fresh, f->cwnd, now_us / 1000) == LP_DELAY) {
+	f->delay_us = sample.d_us = lbe_owd_update(&f->lp.owd, &ack);
+	if (lp_sample(&f->lp, &sample) == LP_DELAY) {
 		f->cwnd = lp_react(&f->lp, LP_DELAY, f->cwnd, snd_nxt, rtt_us, now_us);
 		f->indications++;
 	}
@@ -57,7 +58,7 @@ u32 flow_ack(struct flow *f, u64 now_us, u32 tsval, bool has_ts, u32 rtt_us, u32
 
 u32 flow_delay(struct flow *f) { return f->delay_us; }
 u32 flow_indications(struct flow *f) { return f->indications; }
-u32 flow_tick(struct flow *f) { return f->lp.owd.tick_us; }
+u32 flow_tick(struct flow *f) { return lbe_owd_tick_us(&f->lp.owd); }
 u32 flow_source(struct flow *f) { return lbe_owd_source(&f->lp.owd); }
 u32 flow_margin(struct flow *f) { return lp_margin_us(&f->lp); }
 u32 flow_dmin(struct flow *f) { return lp_dmin_us(&f->lp); }
@@ -68,7 +69,12 @@ bool flow_grows(struct flow *f) { return lp_may_grow(&f->lp); }
 u32 flow_itt_end(struct flow *f) { return f->lp.itt_end_us; }
 void flow_smooth(struct flow *f, u32 d_us) { lp_smooth(&f->lp, d_us); }
 void flow_loss(struct flow *f) { lp_loss_seen(&f->lp); lp_loss_over(&f->lp); }
-u32 snap(u64 span_us, u32 ticks) { return lbe_owd_snap(span_us, ticks); }
+u32 snap(u64 span_us, u32 ticks)
+{
+	struct lbe_owd owd = { .tick = lbe_owd_snap(span_us, ticks) };
+
+	return lbe_owd_tick_us(&owd);
+}
 """
 
 _types = {"flow_new": ctypes.c_void_p, "flow_grows": ctypes.c_bool}

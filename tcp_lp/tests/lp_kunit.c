@@ -53,8 +53,11 @@ static void owd_snaps_tick(struct kunit *test)
 {
 	const struct tick_row *row = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, lbe_owd_snap(row->span_us, row->ticks),
-			row->tick_us);
+	struct lbe_owd owd = {
+		.tick = lbe_owd_snap(row->span_us, row->ticks),
+	};
+
+	KUNIT_EXPECT_EQ(test, lbe_owd_tick_us(&owd), row->tick_us);
 }
 
 /* ---- one-way delay over a path -------------------------------------------- */
@@ -280,6 +283,29 @@ static void lp_margin(struct kunit *test)
 
 /* ---- samples, indications, reactions --------------------------------------- */
 
+#define SEQ	1000U	/* sequence numbers start here, one for a packet */
+
+/* One ACK of two packets at time 0. */
+static enum lp_kind sample(struct lp *lp, u32 d_us, u32 snd_una, u32 snd_nxt)
+{
+	struct lp_ack ack = {
+		.d_us = d_us, .pkts = 2, .snd_una = snd_una, .snd_nxt = snd_nxt,
+	};
+
+	return lp_sample(lp, &ack);
+}
+
+/* The same with nothing left in flight: a pair. */
+static enum lp_kind pair(struct lp *lp, u32 d_us, u32 now_ms)
+{
+	struct lp_ack ack = {
+		.d_us = d_us, .pkts = 2, .now_ms = now_ms,
+		.snd_una = lp->mark_seq + 2, .snd_nxt = lp->mark_seq + 2,
+	};
+
+	return lp_sample(lp, &ack);
+}
+
 /* A flow that has learnt 50 to 150 ms: its threshold is 65 ms. */
 static struct lp learnt(void)
 {
@@ -287,25 +313,36 @@ static struct lp learnt(void)
 	struct lp lp;
 
 	lp_init(&lp, &p, false, 0);
-	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
+	sample(&lp, 50 * MS, SEQ, SEQ);
 	lp.sd_q = 150 * MS << p.gamma_shift;
 	lp_loss_seen(&lp);
 	lp_loss_over(&lp);
 	lp.sd_q = 0;
-	lp.fresh_pkts = 0;
 	lp.last_us = 0;
 	return lp;
 }
 
-/* Return: samples of d_us until an indication, 0 if none in 100. */
-static u32 samples_until(struct lp *lp, u32 d_us, u32 cwnd)
+/* Packets ACKed at d_us, with window packets in flight, until an indication;
+ * 0 if none in 1000.
+ */
+static u32 packets_until(struct lp *lp, u32 d_us, u32 window)
 {
 	u32 n;
 
-	for (n = 1; n <= 100; n++)
-		if (lp_sample(lp, d_us, 1, false, true, cwnd, 0) == LP_DELAY)
+	for (n = 2; n <= 1000; n += 2)
+		if (sample(lp, d_us, SEQ + n, SEQ + n + window) == LP_DELAY)
 			return n;
 	return 0;
+}
+
+/* A flow at the floor whose latest pair was above the threshold. */
+static struct lp at_floor(void)
+{
+	struct lp lp = learnt();
+
+	sample(&lp, 90 * MS, SEQ, SEQ + 10);
+	lp_react(&lp, LP_DELAY, 1, SEQ + 10, 100 * MS, 0);
+	return lp;
 }
 
 static void lp_nothing_before_a_loss(struct kunit *test)
@@ -314,8 +351,8 @@ static void lp_nothing_before_a_loss(struct kunit *test)
 	struct lp lp;
 
 	lp_init(&lp, &p, false, 0);
-	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
-	KUNIT_EXPECT_EQ(test, samples_until(&lp, 500 * MS, 10), 0);
+	sample(&lp, 50 * MS, SEQ, SEQ);
+	KUNIT_EXPECT_EQ(test, packets_until(&lp, 500 * MS, 10), 0);
 }
 
 static void lp_learns_at_a_loss(struct kunit *test)
@@ -324,12 +361,26 @@ static void lp_learns_at_a_loss(struct kunit *test)
 
 	KUNIT_EXPECT_TRUE(test, (bool)lp.learnt);
 	KUNIT_EXPECT_EQ(test, lp_threshold_us(&lp), 65 * MS);
-	KUNIT_EXPECT_EQ(test, samples_until(&lp, 65 * MS, 10), 0);
-	/* sd from 65 ms: 65 + 15 (1 - (7/8)^n) > 65 at once, 8 packets needed */
+	KUNIT_EXPECT_EQ(test, packets_until(&lp, 65 * MS, 10), 0);
 	lp = learnt();
-	KUNIT_EXPECT_EQ(test, samples_until(&lp, 80 * MS, 10), 8);
+	KUNIT_EXPECT_NE(test, packets_until(&lp, 65 * MS + 1, 10), 0);
+}
+
+/* A delay is an indication once all that was sent in a round trip had it. */
+static void lp_takes_a_round_trip(struct kunit *test)
+{
+	struct lp lp = learnt();
+	u32 n;
+
+	/* the first of 10 packets sets the mark; the 11th after it tells */
+	KUNIT_EXPECT_EQ(test, packets_until(&lp, 80 * MS, 10), 2 + 10 + 2);
 	lp = learnt();
-	KUNIT_EXPECT_EQ(test, samples_until(&lp, 80 * MS, 3), 3);
+	KUNIT_EXPECT_EQ(test, packets_until(&lp, 80 * MS, 100), 2 + 100 + 2);
+	/* a burst that leaves one packet below the threshold is none */
+	lp = learnt();
+	for (n = 2; n < 1000; n += 2)
+		KUNIT_ASSERT_EQ(test, sample(&lp, n % 10 ? 120 * MS : 60 * MS,
+					     SEQ + n, SEQ + n + 10), LP_NONE);
 }
 
 /* Random losses, without queue, teach nothing, however many; one that was none
@@ -342,7 +393,7 @@ static void lp_losses_without_queue(struct kunit *test)
 	int i;
 
 	lp_init(&lp, &p, false, 0);
-	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
+	sample(&lp, 50 * MS, SEQ, SEQ);
 	for (i = 0; i < 100; i++) {
 		lp.sd_q = (52 * MS - 1) << p.gamma_shift;
 		lp_loss_seen(&lp);
@@ -463,14 +514,14 @@ static void lp_reaction(struct kunit *test)
 static void lp_once_a_round_trip(struct kunit *test)
 {
 	struct lp lp = learnt();
-	int i;
+	u32 n;
 
-	KUNIT_ASSERT_EQ(test, samples_until(&lp, 90 * MS, 10), 8);
-	lp_react(&lp, LP_DELAY, 10, 1000, 100 * MS, 0);
-	for (i = 0; i < 100; i++)
-		KUNIT_ASSERT_EQ(test, lp_sample(&lp, 90 * MS, 1, false, false,
-						5, 0), LP_NONE);
-	lp_sample(&lp, 51 * MS, 1, false, true, 5, 0);
+	KUNIT_ASSERT_EQ(test, packets_until(&lp, 90 * MS, 10), 14);
+	lp_react(&lp, LP_DELAY, 10, SEQ + 24, 100 * MS, 0);
+	for (n = 14; n <= 24; n++)
+		KUNIT_ASSERT_EQ(test, sample(&lp, 90 * MS, SEQ + n, SEQ + 30),
+				LP_NONE);
+	sample(&lp, 51 * MS, SEQ + 25, SEQ + 30);
 	KUNIT_EXPECT_EQ(test, lp_sd_us(&lp), 51 * MS);
 }
 
@@ -488,6 +539,14 @@ static void lp_inference_is_latched(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, lp_may_grow(&lp));
 	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, t0 + 300000));
 	KUNIT_EXPECT_TRUE(test, lp_may_grow(&lp));
+
+	/* not while a second indication is under way */
+	lp = learnt();
+	lp_react(&lp, LP_DELAY, 40, SEQ, 100 * MS, 0);
+	sample(&lp, 90 * MS, SEQ + 2, SEQ + 20);
+	KUNIT_EXPECT_FALSE(test, lp_inference_over(&lp, 300000));
+	sample(&lp, 60 * MS, SEQ + 4, SEQ + 20);
+	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, 300000));
 }
 
 static void lp_rests_at_the_floor(struct kunit *test)
@@ -504,7 +563,7 @@ static void lp_rests_at_the_floor(struct kunit *test)
 				(3 + rests[i]) * 100 * MS);
 	}
 	/* a pair that came back without an indication: shortest rest */
-	lp_sample(&lp, 51 * MS, 2, false, true, 2, 0);
+	pair(&lp, 51 * MS, 0);
 	KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), 1);
 	/* a loss at the floor: the floor stays, the rest is the long one */
 	lp_repaired(&lp, 1, 100 * MS, 0);
@@ -515,44 +574,60 @@ static void lp_rests_at_the_floor(struct kunit *test)
 /* The ACK of a single packet may have been held: it can only acquit. */
 static void lp_held_ack(struct kunit *test)
 {
+	struct lp lp = at_floor();
+	struct lp_ack ack = {
+		.d_us = 90 * MS, .pkts = 1, .snd_una = SEQ + 11,
+		.snd_nxt = SEQ + 11, .lone = true,
+	};
+
+	KUNIT_EXPECT_EQ(test, lp_sample(&lp, &ack), LP_NONE);
+	KUNIT_EXPECT_TRUE(test, lp.stale);
+	/* one of several: the lesser of two in a row counts */
+	lp = learnt();
+	sample(&lp, 60 * MS, SEQ + 10, SEQ + 13);
+	ack.lone = false;
+	lp_sample(&lp, &ack);
+	KUNIT_EXPECT_FALSE(test, lp.above);
+	ack.snd_una++;
+	lp_sample(&lp, &ack);
+	KUNIT_EXPECT_TRUE(test, lp.above);
+}
+
+/* At the floor two pairs in a row are an indication, and each one after. */
+static void lp_pairs(struct kunit *test)
+{
 	struct lp lp = learnt();
 
-	lp_react(&lp, LP_DELAY, 1, 1, 100 * MS, 0);
-	KUNIT_EXPECT_EQ(test, lp_sample(&lp, 90 * MS, 1, true, true, 2, 0),
-			LP_NONE);
-	KUNIT_EXPECT_TRUE(test, (bool)lp.stale);
-	KUNIT_EXPECT_EQ(test, lp_sample(&lp, 90 * MS, 2, false, true, 2, 0),
-			LP_DELAY);
+	lp_react(&lp, LP_DELAY, 1, SEQ, 100 * MS, 0);
+	KUNIT_EXPECT_EQ(test, pair(&lp, 90 * MS, 0), LP_NONE);
+	KUNIT_EXPECT_EQ(test, pair(&lp, 60 * MS, 0), LP_NONE);
+	KUNIT_EXPECT_EQ(test, pair(&lp, 90 * MS, 0), LP_NONE);
+	KUNIT_EXPECT_EQ(test, pair(&lp, 90 * MS, 0), LP_DELAY);
+	lp_react(&lp, LP_DELAY, 2, lp.mark_seq + 2, 100 * MS, 0);
+	KUNIT_EXPECT_EQ(test, pair(&lp, 90 * MS, 0), LP_DELAY);
 }
 
 /* A longer path is told from a queue by being flat. */
 static void lp_longer_path(struct kunit *test)
 {
-	struct lp lp = learnt();
+	struct lp lp = at_floor();
 	u32 t_ms, adopted_ms = 0;
 
-	lp_react(&lp, LP_DELAY, 1, 1, 100 * MS, 0);
-	for (t_ms = 0; t_ms < 60000; t_ms += 500) {
-		u32 d_us = 100 * MS + t_ms % 1000;
-
-		if (lp_sample(&lp, d_us, 2, false, true, 2, t_ms) ==
-		    LP_LONGER_PATH) {
+	for (t_ms = 0; t_ms < 60000; t_ms += 500)
+		if (pair(&lp, 100 * MS + t_ms % 1000, t_ms) == LP_LONGER_PATH) {
 			adopted_ms = t_ms;
 			break;
 		}
-	}
 	KUNIT_EXPECT_EQ(test, adopted_ms, 10000);
 	KUNIT_EXPECT_FALSE(test, lp.floor);
 	KUNIT_EXPECT_EQ(test, lp_dmin_us(&lp), 100 * MS);
 	KUNIT_EXPECT_EQ(test, lp_range_us(&lp), 100 * MS);
 
 	/* a sawtooth of 20 ms is a queue, however long it lasts */
-	lp = learnt();
-	lp_react(&lp, LP_DELAY, 1, 1, 100 * MS, 0);
+	lp = at_floor();
 	for (t_ms = 0; t_ms < 500000; t_ms += 500)
-		KUNIT_ASSERT_EQ(test, lp_sample(&lp, 90 * MS + t_ms * 4 % 20000,
-						2, false, true, 2, t_ms),
-				LP_DELAY);
+		KUNIT_ASSERT_EQ(test, pair(&lp, 90 * MS + t_ms * 4 % 20000,
+					   t_ms), LP_DELAY);
 }
 
 /* A shorter path is adopted at once. */
@@ -560,7 +635,7 @@ static void lp_shorter_path(struct kunit *test)
 {
 	struct lp lp = learnt();
 
-	lp_sample(&lp, 20 * MS, 2, false, true, 2, 0);
+	sample(&lp, 20 * MS, SEQ, SEQ);
 	KUNIT_EXPECT_EQ(test, lp_dmin_us(&lp), 20 * MS);
 }
 
@@ -571,14 +646,14 @@ static void lp_receive_window_limited(struct kunit *test)
 	struct lp lp;
 
 	lp_init(&lp, &p, false, 0);
-	lp_sample(&lp, 50 * MS, 1, false, true, 10, 0);
-	samples_until(&lp, 150 * MS, 10);
+	sample(&lp, 50 * MS, SEQ, SEQ);
+	packets_until(&lp, 150 * MS, 10);
 	lp_growing(&lp, 5000);
 	lp_not_growing(&lp, 14999);
 	KUNIT_EXPECT_FALSE(test, (bool)lp.learnt);
 	lp_not_growing(&lp, 15000);
 	KUNIT_EXPECT_TRUE(test, (bool)lp.learnt);
-	KUNIT_EXPECT_EQ(test, samples_until(&lp, 150 * MS, 10), 1);
+	KUNIT_EXPECT_NE(test, packets_until(&lp, 150 * MS, 10), 0);
 }
 
 /* lp_ecn: delay is measured and shown, and not acted upon. */
@@ -587,7 +662,7 @@ static void lp_marks_alone(struct kunit *test)
 	struct lp lp = learnt();
 
 	lp.marks = 1;
-	KUNIT_EXPECT_EQ(test, samples_until(&lp, 150 * MS, 10), 0);
+	KUNIT_EXPECT_EQ(test, packets_until(&lp, 150 * MS, 10), 0);
 	KUNIT_EXPECT_TRUE(test, lp_may_grow(&lp));
 }
 
@@ -617,6 +692,7 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE_PARAM(lp_reaction, react_gen_params),
 	KUNIT_CASE(lp_nothing_before_a_loss),
 	KUNIT_CASE(lp_learns_at_a_loss),
+	KUNIT_CASE(lp_takes_a_round_trip),
 	KUNIT_CASE(lp_losses_without_queue),
 	KUNIT_CASE(lp_packet_time),
 	KUNIT_CASE(lp_dmax_follows_losses),
@@ -624,6 +700,7 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_inference_is_latched),
 	KUNIT_CASE(lp_rests_at_the_floor),
 	KUNIT_CASE(lp_held_ack),
+	KUNIT_CASE(lp_pairs),
 	KUNIT_CASE(lp_longer_path),
 	KUNIT_CASE(lp_shorter_path),
 	KUNIT_CASE(lp_receive_window_limited),
