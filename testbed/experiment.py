@@ -24,7 +24,7 @@ from .topology import Topology
 from .traffic import FlowGroup
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
-PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread")
+PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf")
 MODES = ("short", "default", "full")
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
@@ -163,7 +163,7 @@ class Sweep:
 @dataclass(frozen=True)
 class Plot:
     """A picture. time: series of one case; panels: goodput of several; sweep: a metric over a [sweep];
-    bars, spread: a metric per case."""
+    bars, spread: a metric per case; cdf: times of all objects of the metric's flows, a line per case."""
 
     name: str
     kind: str = "time"

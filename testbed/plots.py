@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import traffic
+from . import traffic, web
 from .experiment import Experiment, Plot, Setting, case_name, matches
 from .metrics import Run, rates, summarise
 from .report import metric_title
@@ -248,6 +248,33 @@ def bars_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pa
     return paths
 
 
+def cdf_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Path) -> list[Path]:
+    """Share of objects that took at most so long, a line for each case, all its runs together."""
+    pyplot = _pyplot()
+    figure, (body, tail) = pyplot.subplots(1, 2, figsize=(9.5, 4.2))
+    for index, case in enumerate(case for case in _cases(results) if matches(case, plot.case)):
+        setting = experiment.setting(case, results.mode, results.sets)
+        metric = setting.metrics[plot.metric[0]]
+        took = []
+        for result in (one for one in results.results if one.case == case):
+            ids = Run(result.series, setting, traffic.expand(setting.flows, result.seed)).ids(metric.flow)
+            took.append(web.complete(result.series.web, ids, *setting.head.measure_s)["dur_us"] / 1e6)
+        seconds = np.sort(np.concatenate(took))
+        share = np.arange(1, len(seconds) + 1) / max(1, len(seconds))
+        for panel in (body, tail):
+            panel.plot(seconds, share, label=case_name(case), **_style(index))
+    for panel, (low, high), (bottom, top) in ((body, (0, 2), (0, 1)), (tail, (0, 8), (0.8, 1))):
+        panel.set_xlim(low, high)
+        panel.set_ylim(bottom, top)
+        panel.set_xlabel("transmission time [s]")
+    body.set_ylabel("share of objects")
+    tail.legend(loc="lower right", fontsize=8)
+    figure.suptitle(plot.title or experiment.head.title, x=0.01, ha="left", fontsize=10)
+    paths = _save(figure, folder, f"{experiment.name}-{plot.name}")
+    pyplot.close(figure)
+    return paths
+
+
 def _file_name(case: dict[str, str]) -> str:
     return "-".join("".join(c if c.isalnum() or c in "._" else "_" for c in value) for value in case.values())
 
@@ -265,6 +292,8 @@ def draw(experiment: Experiment, results: ResultSet, folder: Path) -> list[Path]
             paths += sweep_plot(experiment, results, plot, folder)
         elif plot.kind == "panels":
             paths += panels_plot(experiment, results, plot, folder)
+        elif plot.kind == "cdf":
+            paths += cdf_plot(experiment, results, plot, folder)
         elif plot.kind in ("bars", "spread"):
             paths += bars_plot(experiment, results, plot, folder, plot.kind == "spread")
         else:

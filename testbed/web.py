@@ -78,14 +78,24 @@ def client_words(flow: Flow, server: str) -> dict[str, Any]:
     return words | {"seed": flow.seed} | spec.options
 
 
+def _began(rows: np.ndarray, ids: list[int], from_s: float, to_s: float) -> np.ndarray:
+    t = rows["t_ns"] / 1e9
+    return rows[np.isin(rows["flow"], ids) & (t >= from_s) & (t < to_s)]
+
+
+def complete(rows: np.ndarray, ids: list[int], from_s: float, to_s: float) -> np.ndarray:
+    """Objects that began in the window and came through whole."""
+    rows = _began(rows, ids, from_s, to_s)
+    return rows[rows["flags"] & (PAGE | FAILED | UNFINISHED) == 0]
+
+
 def value(rows: np.ndarray, kind: str, ids: list[int], from_s: float, to_s: float, threshold_s: float) -> float:
     """One of METRIC_KINDS over objects or pages that began in the window; NaN if there is none.
 
     Times are of what is complete; what failed or was cut off by the run's end is counted apart.
     object_within: percent of all objects, also those, that took at most ``threshold_s``.
     """
-    began = rows["t_ns"] / 1e9
-    rows = rows[np.isin(rows["flow"], ids) & (began >= from_s) & (began < to_s)]
+    rows = _began(rows, ids, from_s, to_s)
     page = (rows["flags"] & PAGE) != 0
     rows = rows[page] if kind.startswith("page") else rows[~page]
     good = rows[rows["flags"] & (FAILED | UNFINISHED) == 0]
