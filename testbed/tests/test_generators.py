@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import generators
+from testbed import experiment, generators, job
 from testbed.generators import Ethernet, TraceError
 
 DURATION_S = 3000.0
@@ -182,3 +182,35 @@ def test_capture_that_is_none(tmp_path: Path) -> None:
         generators.make(f"pcap:{path}", 9.0, 1)
     with pytest.raises(TraceError, match="no IP packet"):
         generators.make(pcap(path, []), 9.0, 1)
+
+
+# ----------------------------------------------------------------------------------------- jobs
+
+REPLAY = """
+[experiment]
+claim = "replay"
+source = "-"
+duration_s = 5
+measure_s = [0, 5]
+[flow.pre]
+kind = "trace"
+proto = "udp"
+file = "generate:ethernet"
+"""
+
+
+def test_a_job_brings_its_trace(tmp_path: Path) -> None:
+    setting = experiment.parse(REPLAY, Path("replay.toml")).setting({})
+    made = job.make("replay", {}, 1, setting)
+    flow = next(line for plan in made.plans for line in plan.lines if line.startswith("flow "))
+    assert "kind=trace" in flow and "file=flow1.trace" in flow and "overhead_bytes=28" in flow
+    made.write(tmp_path)
+    data = (tmp_path / "flow1.trace").read_bytes()
+    assert data == generators.make(FILE, 5.0, made.flows[0].seed).tobytes()
+    assert made.digest() != job.make("replay", {}, 2, setting).digest()
+
+
+def test_a_job_refuses_a_trace_that_cannot_be(tmp_path: Path) -> None:
+    setting = experiment.parse(REPLAY.replace("ethernet", "fddi"), Path("replay.toml")).setting({})
+    with pytest.raises(TraceError, match="known generators"):
+        job.make("replay", {}, 1, setting)
