@@ -94,7 +94,7 @@ static inline void lbe_mark_write(struct sock *sk, u8 parts, u8 dscp, u32 priori
 
 /**
  * lbe_mark_set - mark a socket's packets as filler
- * @sk: connected or listening socket, locked
+ * @sk: connected socket, locked
  *
  * Return: what lbe_mark_clear() is to be given.
  */
