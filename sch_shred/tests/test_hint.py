@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: GPL-2.0
+"""shred_hint.ko between real hosts: what is on the wire, packet by packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from testbed import runner
+from testbed.backend import HOST_ROOT, Uml
+from testbed.experiment import parse
+from testbed.job import ZERO_S
+from testbed.results import Record
+
+pytestmark = pytest.mark.scenario
+
+CAPTURE = HOST_ROOT + str(Path(__file__).resolve().parent / "capture.py")
+SYN = 2  # flag of the TCP header
+INITIAL_WINDOW = 10  # TCP_INIT_CWND of the kernel
+#: packets need so long from the sending host's hook to the router (netem: 21 ms, processing 0 to 1 ms)
+TO_ROUTER_S = (0.020, 0.0235)
+
+#: a greedy flow into a queue of 30 packets: slow start, losses, retransmissions, congestion avoidance
+EXPERIMENT = """
+[experiment]
+claim = "one run whose packets are looked at"
+source = "issue 6"
+duration_s = {seconds}
+measure_s = [0, {seconds}]
+sample_ms = 1
+modules = ["shred_hint"]
+[topology]
+rate_mbit = 5
+delay_ms = 20
+queue = {{ kind = "pfifo", packets = 30 }}
+[flow.data]
+cc = "reno"
+start_s = 0.1
+[sysctl.all]
+"net.ipv4.tcp_ecn" = "0"
+[metric.data]
+kind = "goodput"
+flow = "data"
+[[event]]
+at_s = 0.05
+node = "rtr"
+run = "/usr/bin/python3 {capture} /tmp/out/packets {seconds} &"
+[[event]]
+at_s = {last}
+node = "rtr"
+run = "cat /proc/net/shred_hint > /tmp/out/hint"
+"""
+
+PACKET = np.dtype(
+    [
+        ("t_s", "f8"),
+        ("dev", "U8"),
+        ("out", "i4"),
+        ("family", "i4"),
+        ("byte", "i4"),
+        ("good", "i4"),
+        ("sport", "i4"),
+        ("dport", "i4"),
+        ("seq", "i8"),
+        ("ack", "i8"),
+        ("flags", "i4"),
+        ("payload", "i4"),
+    ]
+)
+
+
+@dataclass
+class Seen:
+    """A run: its record, all packets at the router, the module's counters there."""
+
+    record: Record
+    packets: np.ndarray
+    counters: dict[str, int]
+    facts: dict[str, dict[str, int]]
+
+    def of_sender(self, dev: str = "west") -> np.ndarray:
+        """The sender's packets: as they come in, or ("east") as they leave."""
+        rows = self.packets[(self.packets["dev"] == dev) & (self.packets["out"] == (dev == "east"))]
+        return rows[rows["dport"] < 6000]
+
+    def of_receiver(self) -> np.ndarray:
+        """The receiver's packets as they come in."""
+        rows = self.packets[(self.packets["dev"] == "east") & (self.packets["out"] == 0)]
+        return rows[rows["sport"] < 6000]
+
+
+@pytest.fixture(scope="module")
+def backend() -> Uml:
+    made = Uml()
+    made.prepare(["shred_hint"])
+    return made
+
+
+@pytest.fixture(scope="module")
+def run(backend: Uml, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Seen]:
+    """Runs the experiment with further tables of TOML and returns what was seen; equal runs run once."""
+    have: dict[tuple, Seen] = {}
+
+    def go(more: str = "", seconds: float = 4, **sets: object) -> Seen:
+        key = (more, seconds, repr(sorted(sets.items())))
+        if key in have:
+            return have[key]
+        text = EXPERIMENT.format(seconds=seconds, last=seconds - 0.5, capture=CAPTURE) + more
+        experiment = parse(text, Path("hint.toml"))
+        dotted = {name.replace("__", "."): value for name, value in sets.items()}
+        (job,) = runner.plan(experiment, runner.Options(runs=1, sets=dotted))
+        folder = tmp_path_factory.mktemp("hint")
+        record = runner.run_one(job, backend, keep=folder)
+        lines = [line.split() for line in (folder / "out" / "packets").read_text().splitlines()]
+        packets = np.array([(int(one[0]) / 1e9 - ZERO_S, *one[1:]) for one in lines], dtype=PACKET)
+        counters = dict(line.split() for line in (folder / "out" / "hint").read_text().splitlines())
+        have[key] = Seen(
+            record, packets, {name: int(number) for name, number in counters.items()}, record.facts["counters"]
+        )
+        return have[key]
+
+    return go
+
+
+def host(mode: str, node: str = "snd", **more: object) -> str:
+    lines = [f"[sysctl.{node}]", f'"net.shred_hint.mode" = "{mode}"', '"net.shred_hint.host" = "1"']
+    return "\n".join([*lines, *(f'"net.shred_hint.{key}" = "{value}"' for key, value in more.items()), ""])
+
+
+def edge(mode: str = "dscp", **more: object) -> str:
+    return host(mode, "rtr", edge=1, **more).replace('"net.shred_hint.host" = "1"\n', "")
+
+
+#: code -> packets, the rule of hint.h
+DSCP_PKTS = np.array([0, *(max(code, round(255 ** ((code - 1) / 62))) for code in range(1, 64))])
+#: half of the widest step between two codes
+DSCP_ERROR = 0.05
+
+
+def hints(rows: np.ndarray, mode: str) -> np.ndarray:
+    """Windows that the bytes stand for."""
+    return rows["byte"] if mode == "tos" else DSCP_PKTS[rows["byte"] >> 2]
+
+
+def windows_then(seen: Seen, t_s: float) -> tuple[int, int]:
+    """Least and greatest window that the sender had when a packet seen at the router at t_s left it."""
+    send = seen.record.series.send
+    t = send["t_ns"] / 1e9
+    around = send["cwnd_pkts"][(t >= t_s - TO_ROUTER_S[1] - 0.002) & (t <= t_s - TO_ROUTER_S[0] + 0.002)]
+    return (int(around.min()), int(around.max())) if len(around) else (0, 1 << 30)
+
+
+def assert_unharmed(seen: Seen) -> None:
+    """No packet was lost to a wrong checksum, and data came through."""
+    assert (seen.packets["good"] == 1).all()
+    for node in ("snd", "rtr", "rcv"):
+        errors = {key for key in seen.facts[node] if key.endswith(("InCsumErrors", "InHdrErrors"))}
+        assert not errors, (node, errors)
+    assert seen.record.series.recv["bytes"].max() > 500_000
+
+
+@pytest.mark.parametrize("family", [4, 6])
+@pytest.mark.parametrize("mode", ["tos", "dscp"])
+def test_host_writes_its_window_into_every_packet(run, mode: str, family: int) -> None:
+    """SYN: the initial window; all others: what TCP_INFO said when they left, retransmissions too."""
+    seen = run(host(mode), flow__data__family=family)
+    rows = seen.of_sender()
+    rows = rows[rows["t_s"] < 3.9]
+    assert (rows["family"] == family).all() and len(rows) > 1000
+    written = hints(rows, mode)
+    assert (written > 0).all()
+    assert written[(rows["flags"] & SYN) != 0].tolist() == [INITIAL_WINDOW]
+    data = rows["payload"] > 0
+    error = DSCP_ERROR if mode == "dscp" else 0
+    wrong = []
+    for row, hint in zip(rows[data], written[data]):
+        low, high = windows_then(seen, row["t_s"])
+        if not low * (1 - error) <= hint <= high * (1 + error):
+            wrong.append((float(row["t_s"]), int(hint), low, high))
+    # TCP_INFO is looked at each millisecond; a window that changed and changed back in between is not seen
+    assert len(wrong) <= len(rows) // 200, wrong[:10]
+    assert_unharmed(seen)
+
+
+def test_retransmissions_carry_the_window_too(run) -> None:
+    rows = run(host("tos"), flow__data__family=4).of_sender()
+    rows = rows[rows["payload"] > 0]
+    _, first = np.unique(rows["seq"], return_index=True)
+    again = np.delete(rows, first)
+    assert len(again) >= 5 and (again["byte"] > 0).all()
+    # they left in recovery, with a window of at most what slow start had reached
+    assert again["byte"].max() <= rows["byte"].max()
+
+
+def test_initial_windows_of_routes(run) -> None:
+    """SYN and SYN/ACK of either side: the route's initcwnd."""
+    routes = """
+[[event]]
+at_s = 0
+node = "snd"
+run = "ip route replace default via 10.0.1.1 initcwnd 4"
+[[event]]
+at_s = 0
+node = "rcv"
+run = "ip route replace default via 10.0.2.1 initcwnd 7"
+"""
+    seen = run(host("dscp") + host("dscp", "rcv") + routes)
+    syn, answer = (rows[(rows["flags"] & SYN) != 0] for rows in (seen.of_sender(), seen.of_receiver()))
+    assert hints(syn, "dscp").tolist() == [4] and hints(answer, "dscp").tolist() == [7]
+    # the receiver's ACKs carry its own window, which never moved
+    assert set(hints(seen.of_receiver(), "dscp").tolist()) == {7}
+
+
+#: (from second, setting, does it write then?)
+PHASES = [
+    (0, "", False),
+    (1, "mode=tos", False),
+    (2, "mode=off host=1", False),
+    (3, "mode=tos", True),
+    (4, 'devices="lo eth00"', False),
+    (5, 'devices="lo eth0"', True),
+    (6, "host=0", False),
+]
+
+
+def test_nothing_is_written_until_asked_for(run) -> None:
+    """Loaded: nothing; a mode alone, the switch alone: nothing; both: everything, on the devices named."""
+    events = ""
+    for at_s, settings, _ in PHASES[1:]:
+        words = "net.shred_hint." + settings.replace(" host", " net.shred_hint.host")
+        events += f"[[event]]\nat_s = {at_s}\nnode = \"snd\"\nrun = 'sysctl -q -w {words}'\n"
+    rows = run(events, seconds=7.5).of_sender()
+    for at_s, settings, writes in PHASES:
+        part = rows[(rows["t_s"] > at_s + 0.1) & (rows["t_s"] < at_s + 0.9)]
+        assert len(part) > 200 and ((part["byte"] > 0) == writes).all(), settings
+
+
+def test_each_namespace_for_itself(run) -> None:
+    seen = run(host("tos"), flow__data__family=4)
+    assert (seen.of_sender()["byte"] > 0).all() and (seen.of_receiver()["byte"] == 0).all()
+
+
+def test_dscp_leaves_ecn(run) -> None:
+    """ECT(0) comes in beside the hint, CE leaves the queue, and the sender hears of it: no loss."""
+    seen = run(
+        host("dscp"),
+        topology__ecn=True,
+        sysctl__all__net__ipv4__tcp_ecn="1",
+        topology__queue={"kind": "red", "packets": 100, "red_min_packets": 5, "red_max_packets": 15,
+                         "red_probability": 0.1, "red_flags": "ecn"},
+    )  # fmt: skip
+    data = seen.of_sender()
+    data = data[data["payload"] > 0]
+    assert (hints(data, "dscp") > 0).all() and set((data["byte"] & 3).tolist()) == {2}
+    left = seen.of_sender("east")
+    marked = left[(left["byte"] & 3) == 3]
+    assert len(marked) > 3 and (hints(marked, "dscp") > 0).all()
+    # the window fell for it: slow start alone would have reached far more than this path holds
+    assert seen.record.series.send["cwnd_pkts"][-1] < 40
+    assert_unharmed(seen)
+
+
+def test_edge_estimates_the_senders_window(run) -> None:
+    """The estimate in packets that leave the router, beside the sender's own window when they left it."""
+    seen = run(edge())
+    incoming, rows = seen.of_sender(), seen.of_sender("east")
+    assert (incoming["byte"] == 0).all()
+    assert (hints(rows[rows["payload"] > 0], "dscp") > 0).all()
+    # the queue's delay: a packet is known by its number; the first copy of each
+    _, first_in = np.unique(incoming["seq"], return_index=True)
+    came = dict(zip(incoming["seq"][first_in].tolist(), incoming["t_s"][first_in].tolist()))
+    _, first_out = np.unique(rows["seq"], return_index=True)
+    ratios = []
+    for row in rows[first_out]:
+        if row["payload"] and 1.5 < row["t_s"] < 3.8:
+            low, high = windows_then(seen, came[int(row["seq"])])
+            hint = DSCP_PKTS[row["byte"] >> 2]
+            ratios.append(hint / np.clip(hint, low, high))
+    assert len(ratios) > 500
+    # within a quarter for nine of ten: during recovery the flight is not the window (flight.h)
+    assert np.mean(np.abs(np.array(ratios) - 1) < 0.25) > 0.9, np.percentile(ratios, [5, 25, 50, 75, 95])
+    assert seen.counters["written_edge"] > 1000 and seen.counters["overwritten"] == 0
+    assert_unharmed(seen)
+
+
+def test_honest_hints_are_kept(run) -> None:
+    """A host that writes its window through losses and recovery is never taken for a cheat."""
+    seen = run(host("dscp") + edge(police=1, devices="east"), seconds=8)
+    assert seen.record.series.send["retrans_pkts"].max() > 5
+    assert seen.counters["overwritten"] == 0 and seen.counters["kept"] > 2000
+    assert seen.counters["written_edge"] == 0
+
+
+CHEAT = {"flow__data__dscp": 1}
+
+
+def test_a_cheat_is_believed_unless_policed(run) -> None:
+    rows = run(edge(police=0), **CHEAT).of_sender("east")
+    assert set(hints(rows, "dscp").tolist()) == {1}
+
+
+def test_police_overwrites_a_cheat(run) -> None:
+    seen = run(edge(police=1), **CHEAT)
+    assert set(hints(seen.of_sender(), "dscp").tolist()) == {1}
+    rows = seen.of_sender("east")
+    data = rows[(rows["payload"] > 0) & (rows["t_s"] > 0.8)]
+    written = hints(data, "dscp")
+    # seldom is its window so small that one packet is no lie
+    assert np.mean(written > 1) > 0.95 and np.median(written) > 10
+    assert seen.counters["overwritten"] > 1000
+
+
+FIVE = {"flow__data__count": 5, "flow__data__stagger_s": 0.1}
+
+
+def test_table_is_capped(run) -> None:
+    """Two flows have room; the packets of the others pass as they are."""
+    seen = run(edge(max_flows=2, devices="east"), seconds=2, **FIVE)
+    assert seen.counters["flows"] == 2 and seen.counters["table_full"] > 50
+    rows = seen.of_sender("east")
+    hinted = {int(port) for port in np.unique(rows["dport"]) if (rows["byte"][rows["dport"] == port] > 0).any()}
+    assert len(hinted) == 2
+
+
+def test_idle_flows_are_forgotten(run) -> None:
+    """Five flows end at 2 s; 12 s later, two sweeps, nothing is left of them."""
+    seen = run(edge(flow_timeout_s=1), seconds=14, flow__data__stop_s=2, **FIVE)
+    assert seen.counters["flows"] == 0 and seen.counters["written_edge"] > 500
+
+
+def test_module_goes_under_traffic(run) -> None:
+    """Removed with hooks in place and flows in the table, loaded again: in between packets go on without hints."""
+    there = "sysctl -q -w net.shred_hint.mode=dscp net.shred_hint.{}=1"
+    change = f"""
+[[event]]
+at_s = 0
+node = "snd"
+run = "{there.format("host")}"
+[[event]]
+at_s = 0
+node = "rtr"
+run = "{there.format("edge")}"
+[[event]]
+at_s = 2
+remove_module = "shred_hint"
+[[event]]
+at_s = 4
+node = "snd"
+run = "insmod /tmp/job/modules/shred_hint.ko"
+"""
+    seen = run(change, seconds=6)
+    rows = seen.of_sender("east")
+    before, after = rows[rows["t_s"] < 1.9], rows[rows["t_s"] > 2.2]
+    # gone with its settings: what is loaded again writes nothing
+    assert (before["byte"] > 0).all() and len(after) > 1000 and (after["byte"] == 0).all()
+    assert seen.counters["flows"] == 0 and seen.counters["written_edge"] == 0
