@@ -83,13 +83,38 @@ _types = {"flow_new": ctypes.c_void_p, "flow_grows": ctypes.c_bool}
 def library(folder: Path) -> ctypes.CDLL:
     """The headers as a shared library, compiled into ``folder``."""
     lib = hostc.load(WRAPPER, folder, FOLDER, "lp")
-    for name in ("flow_new", "flow_free", "flow_ack", "flow_delay", "flow_indications", "flow_tick",
-                 "flow_source", "flow_margin", "flow_dmin", "flow_dmax", "flow_sd", "flow_sd_q",
-                 "flow_grows", "flow_itt_end", "flow_smooth", "flow_loss", "snap"):
+    for name in (
+        "flow_new",
+        "flow_free",
+        "flow_ack",
+        "flow_delay",
+        "flow_indications",
+        "flow_tick",
+        "flow_source",
+        "flow_margin",
+        "flow_dmin",
+        "flow_dmax",
+        "flow_sd",
+        "flow_sd_q",
+        "flow_grows",
+        "flow_itt_end",
+        "flow_smooth",
+        "flow_loss",
+        "snap",
+    ):
         getattr(lib, name).restype = _types.get(name, ctypes.c_uint32)
-    lib.flow_ack.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_bool,
-                             ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_bool,
-                             ctypes.c_uint32, ctypes.c_uint32]
+    lib.flow_ack.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_uint64,
+        ctypes.c_uint32,
+        ctypes.c_bool,
+        ctypes.c_uint32,
+        ctypes.c_uint32,
+        ctypes.c_uint32,
+        ctypes.c_bool,
+        ctypes.c_uint32,
+        ctypes.c_uint32,
+    ]
     lib.snap.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
     return lib
 
@@ -133,17 +158,23 @@ class Path:
             stamped = sent + self.base_us // 2 + forward + self.hold_us
             now = stamped + self.base_us // 2 + int(self.reverse(stamped / 1e6))
             peer = math.floor((stamped * (1 + self.ppm / 1e6) + self.start_ms * 1000) / self.tick_us)
-            yield Ack(now_us=now + self.start_ms * 1000, tsval=(peer + self.offset) & 0xFFFFFFFF,
-                      tsecr=(self.start_ms + sent // 1000) & 0xFFFFFFFF,
-                      now_ms=(self.start_ms + now // 1000) & 0xFFFFFFFF,
-                      rtt_us=now - sent, forward_us=forward, seq=number + 1)
+            yield Ack(
+                now_us=now + self.start_ms * 1000,
+                tsval=(peer + self.offset) & 0xFFFFFFFF,
+                tsecr=(self.start_ms + sent // 1000) & 0xFFFFFFFF,
+                now_ms=(self.start_ms + now // 1000) & 0xFFFFFFFF,
+                rtt_us=now - sent,
+                forward_us=forward,
+                seq=number + 1,
+            )
 
 
 class Ours:
     """One flow on the headers. learnt: (dmin, dmax) in us, as after a first loss; None: none yet."""
 
-    def __init__(self, lib: ctypes.CDLL, learnt: tuple[int, int] | None = (50000, 150000),
-                 delta: int = 150, floor_us: int = 1000):
+    def __init__(
+        self, lib: ctypes.CDLL, learnt: tuple[int, int] | None = (50000, 150000), delta: int = 150, floor_us: int = 1000
+    ):
         self.lib = lib
         self.flow = ctypes.c_void_p(lib.flow_new(delta, floor_us, *(learnt or (0, 0))))
         self.min_rtt, self.cwnd = 0xFFFFFFFF, 10
@@ -151,12 +182,21 @@ class Ours:
     def __del__(self):
         self.lib.flow_free(self.flow)
 
-    def ack(self, ack: Ack, timestamps: bool = True, pkts: int = 1, lone: bool = False,
-            in_flight: int = 10) -> int:
+    def ack(self, ack: Ack, timestamps: bool = True, pkts: int = 1, lone: bool = False, in_flight: int = 10) -> int:
         """One ACK; in_flight packets are sent but not ACKed. Returns the window after it."""
         self.min_rtt = min(self.min_rtt, ack.rtt_us)
-        self.cwnd = self.lib.flow_ack(self.flow, ack.now_us, ack.tsval, timestamps, ack.rtt_us, self.min_rtt,
-                                      pkts, lone, ack.seq, ack.seq + in_flight)
+        self.cwnd = self.lib.flow_ack(
+            self.flow,
+            ack.now_us,
+            ack.tsval,
+            timestamps,
+            ack.rtt_us,
+            self.min_rtt,
+            pkts,
+            lone,
+            ack.seq,
+            ack.seq + in_flight,
+        )
         return self.cwnd
 
     def cwnd_is(self, packets: int) -> bool:

@@ -40,14 +40,13 @@ class InTree:
         self.indications = 0
 
     def _hz(self, tsval: int, tsecr: int) -> int:
-        rhz = u32(self.hz << 6)                                     # 8: overflows
-        if (self.remote_ref and self.local_ref
-                and tsval != self.remote_ref and tsecr != self.local_ref):
+        rhz = u32(self.hz << 6)  # 8: overflows
+        if self.remote_ref and self.local_ref and tsval != self.remote_ref and tsecr != self.local_ref:
             # 6: one ACK's differences; 8: unsigned, a reordered ACK is a huge one
             m = u32(TS_HZ * u32(tsval - self.remote_ref)) // u32(tsecr - self.local_ref)
             rhz = rhz + m - (rhz >> 6) if rhz > 0 else m << 6
         self.valid_hz = (rhz >> 6) > 0
-        self.remote_ref, self.local_ref = tsval, tsecr              # 9: moves with every ACK
+        self.remote_ref, self.local_ref = tsval, tsecr  # 9: moves with every ACK
         return u32(rhz >> 6)
 
     def _owd(self, tsval: int, tsecr: int) -> int:
@@ -63,20 +62,20 @@ class InTree:
         owd = self.owd = self._owd(tsval, tsecr)
         if not (self.valid_hz and self.valid_owd):
             return
-        self.least = min(self.least, owd)                           # 10: from the first sample on
-        if owd > self.most:                                         # 11: forgets one sample only
+        self.least = min(self.least, owd)  # 10: from the first sample on
+        if owd > self.most:  # 11: forgets one sample only
             if owd > self.reserve:
                 self.most = owd if self.reserve == 0 else self.reserve
                 self.reserve = owd
             else:
                 self.most = owd
         if self.sowd:
-            self.sowd = u32(self.sowd + owd - (self.sowd >> 3))     # 2: 29 bits are left for it
+            self.sowd = u32(self.sowd + owd - (self.sowd >> 3))  # 2: 29 bits are left for it
         else:
             self.sowd = u32(owd << 3)
 
     def threshold(self) -> int:
-        return u32(self.least + u32(15 * u32(self.most - self.least)) // 100)   # 4: overflows
+        return u32(self.least + u32(15 * u32(self.most - self.least)) // 100)  # 4: overflows
 
     def ack(self, now: int, tsval: int, tsecr: int, rtt_us: int = 1) -> int:
         """One ACK; times in ms ticks. Returns the window after it."""
@@ -84,14 +83,14 @@ class InTree:
             self._sample(tsval, tsecr)
         delta = u32(now - tsecr)
         if s32(delta) > 0:
-            self.inference = u32(3 * delta)                         # 14: moves with every ACK
+            self.inference = u32(3 * delta)  # 14: moves with every ACK
         self.within_inference = bool(self.last_drop) and u32(now - self.last_drop) < self.inference
         self.within_threshold = self.sowd >> 3 < self.threshold()
         if self.within_threshold:
             return self.cwnd
-        self.least = self.sowd >> 3                                 # 3: the congested delay
+        self.least = self.sowd >> 3  # 3: the congested delay
         self.most = self.reserve = u32(self.sowd) >> 2
-        self.cwnd = 1 if self.within_inference else max(self.cwnd >> 1, 1)      # 13: no guard
+        self.cwnd = 1 if self.within_inference else max(self.cwnd >> 1, 1)  # 13: no guard
         self.last_drop = now
         self.indications += 1
         return self.cwnd

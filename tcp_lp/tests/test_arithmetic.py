@@ -20,9 +20,11 @@ def lib(tmp_path_factory):
 
 def burst(start: float, length: float, height_us: float):
     """A queue that fills over ``length`` seconds and drains as slowly, else empty."""
+
     def queue(t: float) -> float:
         x = (t - start) / length
         return height_us * max(0.0, 1 - abs(x - 1)) if x > 0 else 0.0
+
     return queue
 
 
@@ -61,11 +63,15 @@ def test_snap_agrees_with_nearest_known_tick(lib):
 @pytest.mark.parametrize("ppm", [0, 50, -50])
 def test_delay_is_forward_queue_whatever_the_clock(lib, tick_us, offset, ppm):
     """Queues of 0 to 80 ms both ways, apart and together, after the tick is learnt."""
-    path = Path(forward=lambda t: burst(12, 3, 80000)(t) + burst(27, 3, 80000)(t),
-                reverse=lambda t: burst(20, 3, 80000)(t) + burst(28, 3, 60000)(t),
-                tick_us=tick_us, offset=offset, ppm=ppm)
+    path = Path(
+        forward=lambda t: burst(12, 3, 80000)(t) + burst(27, 3, 80000)(t),
+        reverse=lambda t: burst(20, 3, 80000)(t) + burst(28, 3, 60000)(t),
+        tick_us=tick_us,
+        offset=offset,
+        ppm=ppm,
+    )
     ours = Ours(lib, None)
-    skew_us = abs(ppm) * 10          # 50 ppm between two empty moments less than 10 s apart
+    skew_us = abs(ppm) * 10  # 50 ppm between two empty moments less than 10 s apart
     for ack in path.acks(40):
         ours.ack(ack)
         if ack.now_us < (path.start_ms + 5000) * 1000:
@@ -132,9 +138,18 @@ def test_window_never_leaves_its_range(lib):
         now += rng.choice((100, 5000, 100_000, 30_000_000 if rng.random() < 0.01 else 1))
         seq += rng.randint(0, 3)
         rtt = rng.choice((1, 50_000, 60_000, 100_000, 150_000, 4_000_000_000 if rng.random() < 0.001 else 70_000))
-        cwnd = lib.flow_ack(ours.flow, now, rng.getrandbits(32) if rng.random() < 0.3 else now // 1000,
-                            rng.random() < 0.9, rtt, min(rtt, 50_000), rng.randint(0, 64), rng.random() < 0.2,
-                            seq & 0xFFFFFFFF, (seq + 10) & 0xFFFFFFFF)
+        cwnd = lib.flow_ack(
+            ours.flow,
+            now,
+            rng.getrandbits(32) if rng.random() < 0.3 else now // 1000,
+            rng.random() < 0.9,
+            rtt,
+            min(rtt, 50_000),
+            rng.randint(0, 64),
+            rng.random() < 0.2,
+            seq & 0xFFFFFFFF,
+            (seq + 10) & 0xFFFFFFFF,
+        )
         if rng.random() < 0.001:
             lib.flow_loss(ours.flow)
         assert 1 <= cwnd <= 10

@@ -66,8 +66,8 @@ def test_03_the_threshold_stays_reachable_after_an_indication(lib):
     """Regular ACKs on whole milliseconds keep its rate estimate at 1000: fault 7 is out of the way."""
     path = Path(crossing, offset=50_000_000, gap_us=10000)
     old = run_old(path, 60)
-    assert old.indications <= 3                      # in 12 crossings
-    assert old.threshold() - old.least > 3_600_000   # ms: an hour above
+    assert old.indications <= 3  # in 12 crossings
+    assert old.threshold() - old.least > 3_600_000  # ms: an hour above
     ours = run_ours(lib, path, 60)
     assert ours.indications >= 12
     assert ours.margin == 15000
@@ -81,7 +81,7 @@ def test_04_the_margin_does_not_overflow(lib):
 
 
 def test_05_the_first_sample_is_no_indication(lib):
-    path = Path(offset=1000)                         # nothing queues
+    path = Path(offset=1000)  # nothing queues
     old = InTree()
     hits = [old.ack(ack.now_ms, ack.tsval, ack.tsecr) for ack in path.acks(0.2)]
     assert min(hits) < 10
@@ -90,8 +90,10 @@ def test_05_the_first_sample_is_no_indication(lib):
 
 def test_06_the_peers_rate_is_not_taken_from_one_ack(lib):
     """Slow start: packets leave at twice the rate at which they arrive."""
+
     def doubling(t: float) -> float:
         return t * 1e6 if t < 0.05 else 50000
+
     old, ours = InTree(), Ours(lib, None)
     path = Path(doubling, gap_us=2003, offset=77)
     rates = []
@@ -126,7 +128,7 @@ def test_08_a_reordered_ack_poisons_nothing(lib):
         ours.ack(ack)
         if number == 300:
             assert old.hz > 10000
-        if number == 400:                            # a second later
+        if number == 400:  # a second later
             assert old.hz > 2000
     assert ours.tick == 1000
     assert ours.delay <= 51000
@@ -148,7 +150,7 @@ def test_09_the_reference_does_not_move_with_every_ack(lib):
 
 
 def test_10_nothing_is_acted_upon_before_the_first_loss(lib):
-    path = Path(lambda t: t * 40000, offset=1000)    # slow start fills the queue
+    path = Path(lambda t: t * 40000, offset=1000)  # slow start fills the queue
     assert run_old(path, 2).indications > 0
     assert run_ours(lib, path, 2, learnt=None).indications == 0
 
@@ -166,7 +168,7 @@ def test_11_the_largest_delay_is_forgotten_on_evidence(lib):
     ours = Ours(lib)
     lib.flow_smooth(ours.flow, 5050000)
     lib.flow_loss(ours.flow)
-    assert ours.dmax <= 200000                       # half of the range more, not 5 s
+    assert ours.dmax <= 200000  # half of the range more, not 5 s
     for _ in range(100):
         lib.flow_smooth(ours.flow, 150000)
     for _ in range(9):
@@ -183,7 +185,7 @@ def test_13_one_reaction_a_round_trip(lib):
         old.ack(now, 0, now - 100, rtt_us=0)
     assert old.cwnd == 1
     ours, least = Ours(lib), 10
-    for ack in Path(lambda t: 90000).acks(0.42):     # a round trip is 140 ms, 14 packets: three of them
+    for ack in Path(lambda t: 90000).acks(0.42):  # a round trip is 140 ms, 14 packets: three of them
         least = min(least, ours.ack(ack, in_flight=14))
     assert ours.indications == 1 and least == 5
 
@@ -220,7 +222,7 @@ def test_17_without_timestamps_round_trip_time_is_the_signal(lib):
     path = Path(crossing)
     old, ours = InTree(), Ours(lib)
     for ack in path.acks(60):
-        old.ack(ack.now_ms, 0, 0)                    # rx_opt of a connection without the option
+        old.ack(ack.now_ms, 0, 0)  # rx_opt of a connection without the option
         ours.ack(ack, timestamps=False)
     assert old.indications == 0
     assert ours.indications >= 12
@@ -228,14 +230,16 @@ def test_17_without_timestamps_round_trip_time_is_the_signal(lib):
 
 def test_19_a_minimum_learnt_on_a_standing_queue_is_corrected(lib):
     """Latecomer: the queue holds 60 ms at its start, then drains, then fills again."""
+
     def queue(t: float) -> float:
         return 60000 + 10000 * (t % 3) if t < 5 or t > 8 else 0
+
     ours = run_ours(lib, Path(queue), 20, learnt=(110000, 160000))
     assert ours.dmin == 50000
     assert ours.indications > 0
     # its own: after an indication the congested delay is the new minimum
     old = run_old(Path(lambda t: 60000 if t > 8 else 0, offset=1000, gap_us=10000), 20)
-    assert old.least - (1000 + 25) > 40              # ms above the empty path
+    assert old.least - (1000 + 25) > 40  # ms above the empty path
 
 
 @pytest.mark.parametrize("hold_ms", [40, 200])
@@ -250,10 +254,10 @@ def test_20_a_delayed_ack_is_no_queue(lib, hold_ms):
     assert ours.indications == 0
     old, delays = InTree(), []
     for number, (held, prompt) in enumerate(zip(path.acks(8), free.acks(8))):
-        ack = prompt if number % 2 else held         # as with an odd number of packets
+        ack = prompt if number % 2 else held  # as with an odd number of packets
         old.ack(ack.now_ms, ack.tsval + (1000 if number % 2 else 0), ack.tsecr)
         delays.append(ack.tsval + (1000 if number % 2 else 0) - ack.tsecr)
-    assert max(delays) - min(delays) >= hold_ms      # the hold is in what it measures
+    assert max(delays) - min(delays) >= hold_ms  # the hold is in what it measures
 
 
 def test_21_microsecond_peers_are_measured_in_microseconds(lib):
@@ -263,5 +267,5 @@ def test_21_microsecond_peers_are_measured_in_microseconds(lib):
     for ack in path.acks(30):
         old.ack(ack.now_ms, ack.tsval, ack.tsecr)
         ours.ack(ack)
-    assert old.owd == (-ack.tsecr) & U32             # minus our own clock
+    assert old.owd == (-ack.tsecr) & U32  # minus our own clock
     assert ours.tick == 1 and ours.source == 1

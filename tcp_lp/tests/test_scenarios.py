@@ -54,11 +54,17 @@ def backend() -> Uml:
     return made
 
 
-def sent(backend: Uml, cc: str, seconds: int = 30, sample_ms: int = 100, topology: str = "", more: str = "",
-         packets: int = 86) -> np.ndarray:
+def sent(
+    backend: Uml,
+    cc: str,
+    seconds: int = 30,
+    sample_ms: int = 100,
+    topology: str = "",
+    more: str = "",
+    packets: int = 86,
+) -> np.ndarray:
     """The senders' samples; without more: one greedy flow alone on 10 Mbit/s, 100 ms."""
-    text = EXPERIMENT.format(cc=cc, seconds=seconds, sample_ms=sample_ms, topology=topology, more=more,
-                             packets=packets)
+    text = EXPERIMENT.format(cc=cc, seconds=seconds, sample_ms=sample_ms, topology=topology, more=more, packets=packets)
     (job,) = runner.plan(parse(text, Path("tcp_lp_scenario.toml")), runner.Options(runs=1, seed=1))
     return runner.run_one(job, backend).series.send
 
@@ -83,15 +89,14 @@ def test_fault_12_growth_after_an_indication_is_additive(backend: Uml) -> None:
     assert growth_after_first_cut(intree) > 4
     settled = ours[ours["t_ns"] > 5e9]
     steps = np.diff(settled["cwnd_pkts"].astype(int))
-    assert steps.max() <= 2          # +1 a round trip of 100 ms and more, two ACKs may fall into a sample
+    assert steps.max() <= 2  # +1 a round trip of 100 ms and more, two ACKs may fall into a sample
     assert (steps < -20).sum() >= 2  # and it did cut
 
 
 def test_fault_16_indications_leave_recovery_alone(backend: Uml) -> None:
     """2 % loss under a queue that others fill: no indication is counted while a loss is repaired."""
-    rows = sent(backend, "lp", 30, 5, topology="loss_pct = 2.0",
-                more='[flow.be]\ncc = "cubic"\ncount = 2\n')
-    rows = rows[rows["cc"][:, 0] > 0]                 # lp's own; cubic shows nothing here
+    rows = sent(backend, "lp", 30, 5, topology="loss_pct = 2.0", more='[flow.be]\ncc = "cubic"\ncount = 2\n')
+    rows = rows[rows["cc"][:, 0] > 0]  # lp's own; cubic shows nothing here
     count = rows["cc"][:, 0] >> 8
     state = rows["ca_state"]
     both = (state[1:] == RECOVERY) & (state[:-1] == RECOVERY)
@@ -153,10 +158,19 @@ rmmod tcp_lp || exit 1
 
 def test_parameters_are_checked_and_a_refusal_changes_nothing(backend: Uml, tmp_path: Path) -> None:
     said = guest(backend, tmp_path, PARAMETERS)
-    for line in ("delta_permille=300", "gamma_shift=3", "itt_rtts=5", "floor_us=1000", "min_age_s=600",
-                 "max_age_losses=8", "route_s=10", "rest_max_rtts=8", "rest_max_rtts=2"):
+    for line in (
+        "delta_permille=300",
+        "gamma_shift=3",
+        "itt_rtts=5",
+        "floor_us=1000",
+        "min_age_s=600",
+        "max_age_losses=8",
+        "route_s=10",
+        "rest_max_rtts=8",
+        "rest_max_rtts=2",
+    ):
         assert f"\n{line}\n" in said, said
-    assert said.rstrip().endswith("13"), said         # each refusal said why
+    assert said.rstrip().endswith("13"), said  # each refusal said why
 
 
 BOTH = """
@@ -199,7 +213,8 @@ def test_each_indication_has_a_trace_event(backend: Uml, tmp_path: Path) -> None
 
 
 def test_two_modules_of_one_name_in_one_run_are_refused() -> None:
-    text = EXPERIMENT.format(cc="lp", seconds=5, sample_ms=100, topology="",
-                             more='[flow.be]\ncc = "lp_intree"\n', packets=86)
+    text = EXPERIMENT.format(
+        cc="lp", seconds=5, sample_ms=100, topology="", more='[flow.be]\ncc = "lp_intree"\n', packets=86
+    )
     with pytest.raises(LbeError, match="both are named"):
         runner.plan(parse(text, Path("tcp_lp_scenario.toml")), runner.Options(runs=1))
