@@ -9,6 +9,7 @@ if __name__ == "__main__":  # first: a Python without our packages goes on in th
 # isort: split
 import argparse
 import json
+import math
 import shlex
 import signal
 import sys
@@ -133,7 +134,7 @@ class Bar:
         now = time.monotonic()
         if done == total or now - self.said_s > 10:
             self.said_s = now
-            left = (now - self.began_s) / done * (total - done) if done else math_nan
+            left = (now - self.began_s) / done * (total - done) if done else math.nan
             print(
                 f"{done} of {total} runs"
                 + (f", about {left:.0f} s left" if done < total and done else "")
@@ -165,9 +166,6 @@ class Bar:
         """Give the terminal back."""
         if self.bar is not None:
             self.bar.stop()
-
-
-math_nan = float("nan")
 
 
 # ------------------------------------------------------------------------------------- commands

@@ -249,7 +249,7 @@ class Uml:
             "series": self.spec.series,
             "flavour": self.spec.flavour,
             "release": str(self.build.release),
-            "source": str(self.build.source),
+            "source": Path(self.build.source).name,
             "key": self.build.key,
         }
 
