@@ -24,8 +24,6 @@
 #define VULTURE_HOOKS_LINGER	HZ
 /* TCP gets this long to send the ACK itself, before we send a window update. */
 #define VULTURE_KICK_DELAY	1	/* jiffy */
-/* Sockets taken out of a table in one go. */
-#define VULTURE_FLUSH_BATCH	64
 
 static unsigned int vulture_net_id __read_mostly;
 static struct kmem_cache *vulture_flow_cache;
@@ -103,26 +101,17 @@ void vulture_flow_put(struct vulture_flow *flow)
 		call_rcu(&flow->rcu, vulture_flow_free_rcu);
 }
 
-/* A reference to the flow with this id, or NULL. Reads the whole table: for
- * requests of administrators, not for packets.
- */
+/* A reference to the flow with this id, or NULL. */
 struct vulture_flow *vulture_flow_get_by_id(struct vulture_net *vn, u64 id)
 {
-	struct vulture_flow *flow, *found = NULL;
-	struct rhashtable_iter iter;
+	struct vulture_flow *flow;
 
-	rhashtable_walk_enter(&vn->table, &iter);
-	rhashtable_walk_start(&iter);
-	while ((flow = rhashtable_walk_next(&iter))) {
-		if (!IS_ERR(flow) && flow->id == id &&
-		    refcount_inc_not_zero(&flow->refs)) {
-			found = flow;
-			break;
-		}
-	}
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
-	return found;
+	rcu_read_lock();
+	flow = xa_load(&vn->ids, (unsigned long)id);
+	if (flow && (flow->id != id || !refcount_inc_not_zero(&flow->refs)))
+		flow = NULL;
+	rcu_read_unlock();
+	return flow;
 }
 
 /* A reference to the socket, or NULL if it has closed. Until its lock is taken
@@ -150,9 +139,9 @@ void vulture_hooks_settle(struct vulture_net *vn)
 
 	mutex_lock(&vn->hooks_lock);
 	wanted = atomic_read(&vn->flows) > 0 || !list_empty(&vn->rules);
-	if (wanted && !vn->hooked)
+	if (wanted && !vn->hooked) {
 		vn->hooked = !vulture_hooks_add(vn->net);
-	else if (!wanted && vn->hooked) {
+	} else if (!wanted && vn->hooked) {
 		vulture_hooks_remove(vn->net);
 		vn->hooked = false;
 	}
@@ -269,6 +258,7 @@ static bool vulture_flow_end(struct vulture_flow *flow, u32 reason)
 	spin_unlock_bh(&flow->lock);
 
 	rhashtable_remove_fast(&vn->table, &flow->node, vulture_table_params);
+	xa_erase_bh(&vn->ids, (unsigned long)flow->id);
 	trace_vulture_flow(flow, false, reason);
 	vulture_netlink_event(flow, VULTURE_CMD_EVENT_END, reason);
 	if (atomic_dec_and_test(&vn->flows) && !READ_ONCE(vn->closing))
@@ -410,6 +400,14 @@ static int __vulture_flow_start(struct sock *sk, const struct vulture_options *o
 		if (err == -EEXIST)
 			NL_SET_ERR_MSG_MOD(extack, "another connection with the same addresses and ports is under control");
 		kmem_cache_free(vulture_flow_cache, flow);
+		goto err_count;
+	}
+	err = xa_err(xa_store_bh(&vn->ids, (unsigned long)flow->id, flow, gfp));
+	if (err) {
+		WRITE_ONCE(flow->dead, true);
+		rhashtable_remove_fast(&vn->table, &flow->node, vulture_table_params);
+		vulture_flow_put(flow);
+		vulture_flow_put(flow);
 		goto err_count;
 	}
 	trace_vulture_flow(flow, true, 0);
@@ -697,6 +695,7 @@ static int __net_init vulture_net_init(struct net *net)
 	INIT_LIST_HEAD(&vn->rules);
 	vn->next_rule = 1;
 	vn->options = vulture_default_options;
+	xa_init_flags(&vn->ids, XA_FLAGS_LOCK_BH);
 	return rhashtable_init(&vn->table, &vulture_table_params);
 }
 
@@ -720,25 +719,17 @@ static void vulture_flow_remove(struct vulture_flow *flow)
 /* End all flows of a namespace in which none can start any more. */
 static void vulture_flush(struct vulture_net *vn)
 {
-	struct vulture_flow *batch[VULTURE_FLUSH_BATCH], *flow;
-	struct rhashtable_iter iter;
-	unsigned int n;
+	struct vulture_flow *flow;
+	unsigned long id;
 
-	do {
-		n = 0;
-		rhashtable_walk_enter(&vn->table, &iter);
-		rhashtable_walk_start(&iter);
-		while (n < ARRAY_SIZE(batch) && (flow = rhashtable_walk_next(&iter)))
-			if (!IS_ERR(flow) && refcount_inc_not_zero(&flow->refs))
-				batch[n++] = flow;
-		rhashtable_walk_stop(&iter);
-		rhashtable_walk_exit(&iter);
-		while (n) {
-			vulture_flow_remove(batch[--n]);
-			vulture_flow_put(batch[n]);
-		}
+	xa_for_each(&vn->ids, id, flow) {
+		flow = vulture_flow_get_by_id(vn, id);
+		if (!flow)
+			continue;
+		vulture_flow_remove(flow);
+		vulture_flow_put(flow);
 		cond_resched();
-	} while (atomic_read(&vn->flows));
+	}
 }
 
 static void vulture_drop_kicks(struct vulture_net *vn)
@@ -768,6 +759,7 @@ static void __net_exit vulture_net_exit(struct net *net)
 	vulture_hooks_settle(vn);
 	cancel_delayed_work_sync(&vn->kick_work);
 	vulture_drop_kicks(vn);
+	xa_destroy(&vn->ids);
 	rhashtable_destroy(&vn->table);
 }
 

@@ -46,7 +46,7 @@ const struct vulture_options vulture_default_options = {
 	.settle = 1,
 	.loss_permille = 125,
 	.queue_high_us = 10000,
-	.speedup = 2,
+	.speedup = 3,
 };
 
 static const struct {
@@ -102,25 +102,63 @@ static u32 vulture_option_get(const struct vulture_options *o, unsigned int opti
 static void vulture_option_set(struct vulture_options *o, unsigned int option, u32 value)
 {
 	switch (option) {
-	case VULTURE_O_TICK_US:		o->piv.tick_us = value; break;
-	case VULTURE_O_ZERO_US:		o->piv.zero_us = value; break;
-	case VULTURE_O_PSI_US:		o->piv.psi_us = value; break;
-	case VULTURE_O_CONS_LOW_US:	o->piv.cons_low_us = value; break;
-	case VULTURE_O_CONS_HIGH_US:	o->piv.cons_high_us = value; break;
-	case VULTURE_O_AGGR_LOW_US:	o->piv.aggr_low_us = value; break;
-	case VULTURE_O_AGGR_HIGH_US:	o->piv.aggr_high_us = value; break;
-	case VULTURE_O_PAIRING:		o->piv.pairing = value; break;
-	case VULTURE_O_ALPHA_PERMILLE:	o->policy.alpha_permille = value; break;
-	case VULTURE_O_INCREASE_SEGS:	o->policy.increase_segs = value; break;
-	case VULTURE_O_POSITIVE_TEST:	o->policy.positive_test = value; break;
-	case VULTURE_O_THRESH_CAP:	o->policy.thresh_cap = value; break;
-	case VULTURE_O_THRESH_PERMILLE:	o->policy.thresh_permille = value; break;
-	case VULTURE_O_GOALS:		o->policy.goals = value; break;
-	case VULTURE_O_SETTLE:		o->settle = value; break;
-	case VULTURE_O_LOSS_PERMILLE:	o->loss_permille = value; break;
-	case VULTURE_O_OBSERVE:		o->observe = value; break;
-	case VULTURE_O_QUEUE_HIGH_US:	o->queue_high_us = value; break;
-	default:			o->speedup = value; break;
+	case VULTURE_O_TICK_US:
+		o->piv.tick_us = value;
+		break;
+	case VULTURE_O_ZERO_US:
+		o->piv.zero_us = value;
+		break;
+	case VULTURE_O_PSI_US:
+		o->piv.psi_us = value;
+		break;
+	case VULTURE_O_CONS_LOW_US:
+		o->piv.cons_low_us = value;
+		break;
+	case VULTURE_O_CONS_HIGH_US:
+		o->piv.cons_high_us = value;
+		break;
+	case VULTURE_O_AGGR_LOW_US:
+		o->piv.aggr_low_us = value;
+		break;
+	case VULTURE_O_AGGR_HIGH_US:
+		o->piv.aggr_high_us = value;
+		break;
+	case VULTURE_O_PAIRING:
+		o->piv.pairing = value;
+		break;
+	case VULTURE_O_ALPHA_PERMILLE:
+		o->policy.alpha_permille = value;
+		break;
+	case VULTURE_O_INCREASE_SEGS:
+		o->policy.increase_segs = value;
+		break;
+	case VULTURE_O_POSITIVE_TEST:
+		o->policy.positive_test = value;
+		break;
+	case VULTURE_O_THRESH_CAP:
+		o->policy.thresh_cap = value;
+		break;
+	case VULTURE_O_THRESH_PERMILLE:
+		o->policy.thresh_permille = value;
+		break;
+	case VULTURE_O_GOALS:
+		o->policy.goals = value;
+		break;
+	case VULTURE_O_SETTLE:
+		o->settle = value;
+		break;
+	case VULTURE_O_LOSS_PERMILLE:
+		o->loss_permille = value;
+		break;
+	case VULTURE_O_OBSERVE:
+		o->observe = value;
+		break;
+	case VULTURE_O_QUEUE_HIGH_US:
+		o->queue_high_us = value;
+		break;
+	default:
+		o->speedup = value;
+		break;
 	}
 }
 
@@ -808,32 +846,17 @@ static int vulture_cmd_get(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(msg, info);
 }
 
-static int vulture_dump_start(struct netlink_callback *cb)
-{
-	struct vulture_net *vn = vulture_net(sock_net(cb->skb->sk));
-	struct rhashtable_iter *iter = kmalloc(sizeof(*iter), GFP_KERNEL);
-
-	if (!iter)
-		return -ENOMEM;
-	rhashtable_walk_enter(&vn->table, iter);
-	cb->args[0] = (long)iter;
-	return 0;
-}
-
 static int vulture_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct rhashtable_iter *iter = (struct rhashtable_iter *)cb->args[0];
+	struct vulture_net *vn = vulture_net(sock_net(cb->skb->sk));
 	struct vulture_flow *flow;
+	unsigned long id;
 
-	rhashtable_walk_start(iter);
-	/* The one that did not fit the message before comes first. */
-	for (flow = rhashtable_walk_peek(iter); flow; flow = rhashtable_walk_next(iter)) {
-		void *header;
+	rcu_read_lock();
+	xa_for_each_start(&vn->ids, id, flow, cb->args[0]) {
+		void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+					   &vulture_family, NLM_F_MULTI, VULTURE_CMD_GET);
 
-		if (IS_ERR(flow))	/* the table was resized: some come twice */
-			continue;
-		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-				     &vulture_family, NLM_F_MULTI, VULTURE_CMD_GET);
 		if (!header)
 			break;
 		if (vulture_put_flow(skb, flow)) {
@@ -841,18 +864,10 @@ static int vulture_dump(struct sk_buff *skb, struct netlink_callback *cb)
 			break;
 		}
 		genlmsg_end(skb, header);
+		cb->args[0] = id + 1;
 	}
-	rhashtable_walk_stop(iter);
+	rcu_read_unlock();
 	return skb->len;
-}
-
-static int vulture_dump_done(struct netlink_callback *cb)
-{
-	struct rhashtable_iter *iter = (struct rhashtable_iter *)cb->args[0];
-
-	rhashtable_walk_exit(iter);
-	kfree(iter);
-	return 0;
 }
 
 static int vulture_cmd_set(struct sk_buff *skb, struct genl_info *info)
@@ -1117,9 +1132,7 @@ static const struct genl_ops vulture_ops[] = {
 	}, {
 		.cmd = VULTURE_CMD_GET,
 		.doit = vulture_cmd_get,
-		.start = vulture_dump_start,
 		.dumpit = vulture_dump,
-		.done = vulture_dump_done,
 		.policy = vulture_target_policy,
 		.maxattr = VULTURE_A_ID,
 	}, {

@@ -224,7 +224,7 @@ static bool paper_round_over(struct paper *p, const struct rwnd_data *d)
 {
 	if (!p->mark_us || (s32)(d->tsecr - p->mark_tsval) < 0)
 		return false;
-	p->rtt_us = (u32)min_t(u64, d->now_us - p->mark_us, U32_MAX);
+	p->rtt_us = (u32)clamp_t(u64, d->now_us - p->mark_us, 1, U32_MAX);
 	if (!p->min_rtt_us || p->rtt_us < p->min_rtt_us)
 		p->min_rtt_us = p->rtt_us;
 	return true;

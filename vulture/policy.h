@@ -96,7 +96,7 @@ static inline enum rwnd_policy policy_make(const struct piv_set *set,
 
 static inline u32 rwnd_part(u32 bytes, u32 permille, u32 floor_bytes)
 {
-	return max((u32)div_u64((u64)bytes * permille, 1000), floor_bytes);
+	return max_t(u32, div_u64((u64)bytes * permille, 1000), floor_bytes);
 }
 
 /**

@@ -24,6 +24,7 @@
 #include <linux/rhashtable.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
@@ -89,7 +90,8 @@ struct vulture_rule {
 
 struct vulture_net {
 	struct net *net;
-	struct rhashtable table;	/* of struct vulture_flow */
+	struct rhashtable table;	/* of struct vulture_flow, by key */
+	struct xarray ids;		/* the same by id: dumps in a fixed order */
 	atomic_t flows;			/* in the table */
 	u32 max_flows;			/* WRITE_ONCE under rules_lock */
 	bool closing;			/* no new flows: namespace or module goes */

@@ -155,7 +155,7 @@ enum vulture_option {
 				  * 10000; 0 (off) to 1000000
 				  */
 	VULTURE_O_SPEEDUP,	/* the step of "increase" grows by one segment per
-				 * so many in a row; 2; 0 (off) to 64
+				 * so many in a row; 3; 0 (off) to 64
 				 */
 	__VULTURE_O_MAX,
 };

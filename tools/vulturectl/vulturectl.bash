@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+# bash completion for vulturectl
+
+_vulturectl_options() {
+	vulturectl --help-options 2>/dev/null | sed 's/$/=/'
+}
+
+_vulturectl() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local command= i
+
+	COMPREPLY=()
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		-*) ;;
+		*) command=${COMP_WORDS[i]}; break ;;
+		esac
+	done
+	case $prev in
+	-o | --option)
+		compopt -o nospace
+		mapfile -t COMPREPLY < <(compgen -W "$(_vulturectl_options)" -- "$cur")
+		return ;;
+	--cgroup)
+		compopt -o dirnames
+		[ -n "$cur" ] || cur=/sys/fs/cgroup/
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return ;;
+	--pid)
+		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
+		return ;;
+	-u)
+		mapfile -t COMPREPLY < <(compgen -u -- "$cur")
+		return ;;
+	esac
+	local words=
+	case $command in
+	'') words="--json --help --help-options --version start stop show list monitor run rule set" ;;
+	start) words="--pid --cgroup -o" ;;
+	stop) words="--pid --cgroup --id" ;;
+	show) words="--id" ;;
+	monitor) words="--events --interval" ;;
+	set) words="-m -o" ;;
+	rule)
+		case ${COMP_WORDS[i + 1]} in
+		add) words="--cgroup --local-port --remote-port --remote -o" ;;
+		del) words=$(vulturectl rule list 2>/dev/null | cut -d' ' -f1) ;;
+		*) words="add del list" ;;
+		esac ;;
+	run)
+		if [[ $prev == run || $cur == -* ]]; then
+			words="-u -o --"
+		else
+			mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+			return
+		fi ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+complete -F _vulturectl vulturectl

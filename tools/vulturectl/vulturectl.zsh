@@ -1,0 +1,56 @@
+#compdef vulturectl
+# SPDX-License-Identifier: GPL-2.0
+# zsh completion for vulturectl
+
+_vulturectl_option() {
+	local -a names
+	names=(${(f)"$(_call_program options vulturectl --help-options 2>/dev/null)"})
+	compadd -S '=' -a names
+}
+
+_vulturectl_rule() {
+	_arguments -C '1:what:(add del list)' '*::arg:->rest'
+	case $line[1] in
+	add)
+		_arguments '--cgroup[a v2 cgroup]:directory:_files -/' '--local-port[of this machine]:port:' \
+			'--remote-port[of the peer]:port:' '--remote[of the peer]:prefix:' \
+			'*-o[option]:option:_vulturectl_option' ;;
+	del)
+		local -a ids
+		ids=(${(f)"$(_call_program ids 'vulturectl rule list 2>/dev/null | cut -d" " -f1')"})
+		compadd -a ids ;;
+	esac
+}
+
+_vulturectl() {
+	local -a commands
+	commands=(
+		'start:connections go to the background'
+		'stop:they get their window back'
+		'show:one connection, or the defaults'
+		'list:connections under control'
+		'monitor:the same, live'
+		'run:a command whose connections are background ones'
+		'rule:for new connections'
+		'set:defaults of this network namespace'
+	)
+	_arguments -C '--json[machine-readable]' '--help[usage]' '--help-options[names for -o]' \
+		'--version[version]' '1:command:->command' '*::arg:->rest'
+	case $state in
+	command) _describe command commands ;;
+	rest)
+		case $line[1] in
+		start) _arguments '--pid[a process]:pid:_pids' '--cgroup[a v2 cgroup]:directory:_files -/' \
+			'*-o[option]:option:_vulturectl_option' '1:local:' '2:remote:' ;;
+		stop) _arguments '--pid[a process]:pid:_pids' '--cgroup[a v2 cgroup]:directory:_files -/' \
+			'--id[from list]:id:' '1:local:' '2:remote:' ;;
+		show) _arguments '--id[from list]:id:' '1:local:' '2:remote:' ;;
+		monitor) _arguments '--events[a line each]' '-n[interval]:seconds:' ;;
+		set) _arguments '-m[limit on connections]:connections:' '*-o[option]:option:_vulturectl_option' ;;
+		run) _arguments '-u[user]:user:_users' '*-o[option]:option:_vulturectl_option' '*::command:_normal' ;;
+		rule) _vulturectl_rule ;;
+		esac ;;
+	esac
+}
+
+_vulturectl "$@"

@@ -1,0 +1,518 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What runs inside the guest for test_control.py: the tools against the kernel, as a user meets them.
+
+    guest_control.py BIN        BIN: folder of vulturectl, libvulture.so and vulture.py
+
+Every function named test_* is a test; prints "ok NAME" or "not ok NAME" with the reason. It runs as
+root in a namespace with lo alone, which has timestamps, large segments and GSO.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+BIN = sys.argv[1]
+sys.path.insert(0, BIN)
+os.environ["LIBVULTURE"] = f"{BIN}/libvulture.so"
+os.environ["PATH"] = f"{BIN}:{os.environ['PATH']}"
+
+import errno  # noqa: E402
+
+import vulture  # noqa: E402
+
+
+def ctl(*words: str, status: int = 0) -> str:
+    """Run vulturectl; its standard output, or its standard error where it is to fail."""
+    done = subprocess.run(["vulturectl", *words], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, f"vulturectl {' '.join(words)}: {done.returncode}, {done.stderr}"
+    return done.stderr if status else done.stdout
+
+
+def js(*words: str):
+    """The same, as JSON."""
+    return json.loads(ctl("--json", *words))
+
+
+@contextlib.contextmanager
+def pair(address: str = "127.0.0.1"):
+    """A connected pair: (receiver, sender)."""
+    with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+        sender = socket.create_connection(server.getsockname()[:2])
+        receiver, _ = server.accept()
+    with receiver, sender:
+        yield receiver, sender
+
+
+def name(sockaddr) -> str:
+    """As vulturectl takes it."""
+    return f"[{sockaddr[0]}]:{sockaddr[1]}" if ":" in sockaddr[0] else f"{sockaddr[0]}:{sockaddr[1]}"
+
+
+def ends(receiver: socket.socket) -> tuple[str, str]:
+    """Local and remote of a connection."""
+    return name(receiver.getsockname()), name(receiver.getpeername())
+
+
+def refused(number: int, words: str, call, *args, **kwargs) -> None:
+    """The call fails with this errno, and the text says so."""
+    try:
+        call(*args, **kwargs)
+    except OSError as error:
+        assert error.errno == number, f"{error!r}, expected {errno.errorcode[number]}"
+        assert words in str(error), f"{error}: does not say {words!r}"
+    else:
+        raise AssertionError(f"was not refused, expected {errno.errorcode[number]}")
+
+
+def pump(sender: socket.socket, receiver: socket.socket, size: int, pause_s: float = 0.0) -> None:
+    """Send seeded bytes through, and compare."""
+    wanted, got = hashlib.sha256(), hashlib.sha256()
+
+    def send() -> None:
+        stream = random.Random(size)
+        left = size
+        while left:
+            block = stream.randbytes(min(left, 65536))
+            wanted.update(block)
+            sender.sendall(block)
+            left -= len(block)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    left = size
+    while left:
+        block = receiver.recv(min(left, 65536))
+        assert block, f"the stream ended {left} bytes early"
+        got.update(block)
+        left -= len(block)
+        if pause_s:
+            time.sleep(pause_s)
+    thread.join()
+    assert wanted.digest() == got.digest(), "the bytes differ"
+
+
+def test_start_get_stop_by_descriptor():
+    for address in ("127.0.0.1", "::1"):
+        with pair(address) as (receiver, sender), vulture.Vulture() as v:
+            v.start(receiver, psi_us=21000)
+            pump(sender, receiver, 3 << 20)
+            flow = v.get(receiver)
+            assert flow.local == receiver.getsockname()[:2], flow.local
+            assert flow.remote == receiver.getpeername()[:2], flow.remote
+            assert flow.bytes == 3 << 20, flow.bytes
+            assert flow.acks and flow.rewritten and flow.advertised_bytes <= flow.own_bytes
+            assert flow.mss_bytes > 536 and flow.segments * flow.mss_bytes >= flow.bytes
+            v.stop(receiver)
+            refused(errno.ENOENT, "not under control", v.get, receiver)
+            refused(errno.ENOENT, "not under control", v.stop, receiver)
+            pump(sender, receiver, 1 << 20)
+
+
+def test_mapped_address():
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as server:
+        sender = socket.create_connection(("127.0.0.1", server.getsockname()[1]))
+        receiver, _ = server.accept()
+    with receiver, sender, vulture.Vulture() as v:
+        v.start(receiver)
+        pump(sender, receiver, 1 << 20)
+        assert v.get(receiver).bytes == 1 << 20
+        assert v.get(receiver).local[0] == "127.0.0.1"
+
+
+def test_refusals_by_descriptor():
+    with pair() as (receiver, sender), vulture.Vulture() as v:
+        class Closed:
+            def fileno(self):
+                return 999
+
+        refused(errno.EBADF, "999 is not open", v.start, Closed())
+        with open("/dev/null", "rb") as file:
+            refused(errno.ENOTSOCK, "is not a socket", v.start, file)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            refused(errno.EPROTONOSUPPORT, "not a TCP socket", v.start, udp)
+        with socket.socket() as alone:
+            refused(errno.ENOTCONN, "not connected", v.start, alone)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            refused(errno.ENOTCONN, "not connected", v.start, listener)
+        for option, value, words in (("psi_us", 999, "psi-us 999 is not within 1000 to 1000000"),
+                                     ("tick_us", 0, "tick-us 0 is not within 1 to 10000"),
+                                     ("alpha_permille", 1000, "alpha-permille 1000 is not within 500 to 999"),
+                                     ("observe", 2, "observe 2 is not within 0 to 1")):
+            refused(errno.ERANGE, words, v.start, receiver, **{option: value})
+        refused(errno.EINVAL, "options clash", v.start, receiver, cons_low_us=9000, cons_high_us=8000)
+        assert v.list() == []
+        v.start(receiver)
+        refused(errno.EALREADY, "under control already", v.start, receiver)
+        sender.close()
+        receiver.recv(1)
+    with pair() as (receiver, sender), vulture.Vulture() as v:
+        sender.close()
+        assert receiver.recv(1) == b""
+        refused(errno.ENOTCONN, "finished sending", v.start, receiver)
+
+
+def test_without_timestamps():
+    with open("/proc/sys/net/ipv4/tcp_timestamps", "w") as file:
+        file.write("0")
+    try:
+        with pair() as (receiver, _), vulture.Vulture() as v:
+            refused(errno.EOPNOTSUPP, "no timestamps", v.start, receiver)
+    finally:
+        with open("/proc/sys/net/ipv4/tcp_timestamps", "w") as file:
+            file.write("1")
+
+
+def test_unprivileged():
+    """Its own socket by descriptor: yes. Anything else, or anybody's by address: no."""
+    with pair() as (receiver, sender):
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+                with vulture.Vulture() as v:
+                    v.start(receiver)
+                    assert len(v.list()) == 1
+                    v.stop(receiver)
+                local, remote = ends(receiver)
+                for words in (("start", local, remote), ("stop", local, remote), ("stop", "--id", "1"),
+                              ("start", "--pid", str(os.getpid())), ("rule", "add", "--local-port", "80"),
+                              ("rule", "del", "1"), ("set", "-m", "5")):
+                    said = ctl(*words, status=1)
+                    assert "CAP_NET_ADMIN" in said, f"{words}: {said}"
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0, "see above"
+
+
+def test_by_address():
+    for address in ("127.0.0.1", "::1"):
+        with pair(address) as (receiver, sender):
+            local, remote = ends(receiver)
+            assert ctl("start", local, remote) == "started 1 connection\n"
+            pump(sender, receiver, 1 << 20)
+            flow = js("show", local, remote)
+            assert flow["local"] == local and flow["remote"] == remote, flow
+            assert flow["bytes"] == 1 << 20
+            assert [f["id"] for f in js("list")] == [flow["id"]]
+            assert local in ctl("list")
+            assert js("show", "--id", str(flow["id"]))["id"] == flow["id"]
+            assert js("stop", "--id", str(flow["id"])) == {"stopped": 1}
+            said = ctl("stop", local, remote, status=1)
+            assert "not under control" in said, said
+    said = ctl("start", "127.0.0.1:1", "127.0.0.1:2", status=1)
+    assert "no such connection" in said, said
+
+
+def test_by_pid():
+    with pair() as (receiver, sender), pair() as (other, _):
+        assert js("start", "--pid", str(os.getpid())) == {"started": 4}     # both ends of both
+        assert js("stop", "--pid", str(os.getpid())) == {"stopped": 4}
+        assert "none of" in ctl("stop", "--pid", str(os.getpid()), status=1)
+    assert "no process" in ctl("start", "--pid", "99999", status=1)
+
+
+def test_by_cgroup_and_rule():
+    os.makedirs("/sys/fs/cgroup/a/b", exist_ok=True)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        child = subprocess.Popen(
+            [sys.executable, "-c", "import socket, sys, time; open('/sys/fs/cgroup/a/b/cgroup.procs', 'w').write('0');"
+             f"s = socket.create_connection(('127.0.0.1', {server.getsockname()[1]})); print('up', flush=True);"
+             "sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        sender, _ = server.accept()
+        assert child.stdout.readline() == b"up\n"
+        with sender:
+            assert js("start", "--cgroup", "/sys/fs/cgroup/a") == {"started": 1}
+            assert js("stop", "--cgroup", "/sys/fs/cgroup/a/b") == {"stopped": 1}
+        child.stdin.close()
+        child.wait()
+    assert "not the directory" in ctl("start", "--cgroup", "/dev/null", status=1)
+    os.makedirs("/tmp/nocgroup", exist_ok=True)
+    assert "no v2 cgroup" in ctl("start", "--cgroup", "/tmp/nocgroup", status=1)
+    os.rmdir("/sys/fs/cgroup/a/b")
+    os.rmdir("/sys/fs/cgroup/a")
+
+
+def test_rules():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        rule = js("rule", "add", "--local-port", str(port), "--remote", "127.0.0.0/8", "-o", "psi-us=22000")
+        assert rule["remote"] == "127.0.0.0/8" and rule["local_port"] == port
+        sender = socket.create_connection(server.getsockname())
+        receiver, _ = server.accept()
+        with receiver, sender:
+            flow, = js("list")
+            assert flow["rule"] == rule["id"] and flow["options"]["psi-us"] == 22000, flow
+            pump(sender, receiver, 1 << 20)
+        assert js("rule", "list")[0]["started"] == 1
+        assert f"local-port {port} remote 127.0.0.0/8 started 1" in ctl("rule", "list")
+        ctl("rule", "del", str(rule["id"]))
+        assert "no rule with id" in ctl("rule", "del", str(rule["id"]), status=1)
+        sender = socket.create_connection(server.getsockname())
+        receiver, _ = server.accept()
+        with receiver, sender:
+            assert js("list") == []
+    rule = js("rule", "add", "--remote", "::1/128", "--remote-port", "7")
+    assert rule["remote"] == "::1/128"
+    ctl("rule", "del", str(rule["id"]))
+    for prefix, port in (("10.0.0.0/7", None), (None, None)):
+        words = ["rule", "add"] + (["--remote", prefix] if prefix else [])
+        if prefix is None:
+            assert "needs at least one" in ctl(*words, status=2)
+        else:
+            ctl("rule", "del", str(js(*words)["id"]))
+    assert "is not a number within 0 to 32" in ctl("rule", "add", "--remote", "10.0.0.0/33", status=2)
+
+
+def test_rules_are_capped():
+    ids = [js("rule", "add", "--local-port", "9")["id"] for _ in range(256)]
+    assert "256 rules already" in ctl("rule", "add", "--local-port", "9", status=1)
+    assert [rule["id"] for rule in js("rule", "list")] == ids      # a dump of many messages, each once
+    for one in ids:
+        ctl("rule", "del", str(one))
+    assert js("rule", "list") == []
+
+
+def test_table_is_capped():
+    ctl("set", "-m", "1")
+    with pair() as (receiver, sender), vulture.Vulture() as v:
+        v.start(receiver)
+        refused(errno.ENOSPC, "the limit is 1", v.start, sender)
+        v.stop(receiver)
+        v.start(sender)
+    assert "is not within 0 to 1000000" in ctl("set", "-m", "1000001", status=1)
+    ctl("set", "-m", "16384")
+    assert js("show")["max_flows"] == 16384
+
+
+def test_defaults():
+    before = js("show")
+    ctl("set", "-o", "psi-us=23000", "-o", "speedup=5")
+    now = js("show")["options"]
+    assert now["psi-us"] == 23000 and now["speedup"] == 5
+    with pair() as (receiver, _), vulture.Vulture() as v:
+        v.start(receiver)
+        assert js("list")[0]["options"] == now
+    assert "psi-us 1 is not within" in ctl("set", "-o", "psi-us=1", "-o", "speedup=6", status=1)
+    assert js("show")["options"] == now, "a refused request changed something"
+    ctl("set", "-o", f"psi-us={before['options']['psi-us']}", "-o", f"speedup={before['options']['speedup']}")
+    assert js("show")["options"] == before["options"]
+    assert sorted(before["options"]) == sorted(ctl("--help-options").split())
+
+
+def test_usage_errors_have_status_2():
+    for words in ((), ("fly",), ("start",), ("start", "10.0.0.1:80"), ("start", "10.0.0.1", "10.0.0.2:1"),
+                  ("start", "10.0.0.1:80", "[fd00::1]:80"), ("start", "1.2.3.4:70000", "1.2.3.4:1"),
+                  ("start", "--pid", "x"), ("start", "--pid", "1", "--id", "2"), ("set",), ("rule",), ("rule", "add"),
+                  ("run",), ("set", "-o", "psi-us"), ("set", "-o", "altitude=1"), ("--loud", "list"), ("list", "x"),
+                  ("monitor", "-n", "0")):
+        said = ctl(*words, status=2)
+        assert said.startswith("vulturectl: ") and "usage:" in said, f"{words}: {said}"
+    assert ctl("--help").startswith("usage:")
+
+
+def test_run():
+    """Children too, with the command's own exit status; nothing is left behind."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        child = subprocess.Popen(
+            ["vulturectl", "run", "-u", "nobody", "--", "/bin/sh", "-c",
+             f"{sys.executable} -c \"import os, socket; s = socket.create_connection(('127.0.0.1', {port}));"
+             " s.recv(1); exit(os.getuid() == 65534 and 7)\"; exit $?"])
+        sender, _ = server.accept()
+        with sender:
+            deadline = time.monotonic() + 5
+            while not js("list") and time.monotonic() < deadline:
+                time.sleep(0.05)
+            flow, = js("list")
+            assert flow["remote"] == name(sender.getsockname()), flow
+            sender.send(b"x")
+        assert child.wait(10) == 7
+    assert js("rule", "list") == []
+    assert not [one for one in os.listdir("/sys/fs/cgroup") if one.startswith("vulture-")]
+    done = subprocess.run(["vulturectl", "run", "--", "/nonexistent"], check=False, capture_output=True, text=True)
+    assert done.returncode == 127 and "/nonexistent" in done.stderr
+    assert subprocess.run(["vulturectl", "run", "--", "sh", "-c", "kill -9 $$"], check=False).returncode == 137
+
+
+def test_events_and_monitor():
+    watcher = subprocess.Popen(["vulturectl", "--json", "monitor", "--events"], stdout=subprocess.PIPE, text=True)
+    table = subprocess.Popen(["vulturectl", "monitor"], stdout=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    with pair() as (receiver, _), vulture.Vulture() as v:
+        v.start(receiver)
+        v.stop(receiver)
+        v.start(receiver)
+        time.sleep(1.2)
+    said = [json.loads(watcher.stdout.readline()) for _ in range(4)]
+    watcher.kill()
+    table.kill()
+    assert [(one["event"], one.get("reason")) for one in said] == [
+        ("start", None), ("end", "stopped"), ("start", None), ("end", "closed")], said
+    text = table.stdout.read()
+    assert "Mbit/s" in text and "127.0.0.1:" in text
+    watcher.wait()
+    table.wait()
+
+
+def test_flows_end_with_their_sockets():
+    """Close, reset, time-wait on either side, shutdown: the table is empty after each."""
+    with vulture.Vulture() as v:
+        for how in ("close", "reset", "peer closes", "peer resets", "shutdown"):
+            with pair() as (receiver, sender):
+                v.start(receiver)
+                v.start(sender)
+                pump(sender, receiver, 100000)
+                first, then = (sender, receiver) if how.startswith("peer") else (receiver, sender)
+                if "reset" in how:
+                    first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                if how == "shutdown":
+                    receiver.shutdown(socket.SHUT_RDWR)
+                first.close()
+                then.close()
+            time.sleep(0.2)
+            assert v.list() == [], how
+
+
+def test_observe_then_background_then_back():
+    with pair() as (receiver, sender), vulture.Vulture() as v:
+        v.start(receiver, observe=1)
+        pump(sender, receiver, 2 << 20)
+        flow = v.get(receiver)
+        assert flow.phase == 0 and not flow.rewritten and flow.cwnd_bytes, "it limits while it observes"
+        v.start(receiver)
+        assert v.get(receiver).phase == 2, "not in control at once"
+        pump(sender, receiver, 2 << 20)
+        assert v.get(receiver).rewritten
+        v.start(receiver, observe=1)
+        flow = v.get(receiver)
+        pump(sender, receiver, 2 << 20)
+        assert v.get(receiver).rewritten == flow.rewritten
+
+
+def test_slow_reader_and_zero_window():
+    """TCP's own window rules: to zero and back, under control."""
+    with pair() as (receiver, sender), vulture.Vulture() as v:
+        v.start(receiver)
+        sender.setblocking(False)
+        sent = 0
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                sent += sender.send(b"z" * 65536)
+            except BlockingIOError:
+                flow = v.get(receiver)
+                if flow.own_bytes == 0:
+                    break
+                time.sleep(0.05)
+        assert v.get(receiver).advertised_bytes == 0, "TCP says zero, we do not"
+        sender.setblocking(True)
+        got = 0
+        while got < sent:
+            got += len(receiver.recv(65536))
+        pump(sender, receiver, 1 << 20)
+
+
+def test_idle_and_on():
+    with pair() as (receiver, sender), vulture.Vulture() as v:
+        v.start(receiver)
+        for _ in range(3):
+            pump(sender, receiver, 1 << 20)
+            time.sleep(40)
+        assert v.get(receiver).bytes == 3 << 20
+
+
+def test_thousands_of_starts_and_stops_under_traffic():
+    with pair() as (receiver, sender):
+        stop = threading.Event()
+
+        def toggle() -> None:
+            with vulture.Vulture() as v:
+                while not stop.is_set():
+                    for _ in range(50):
+                        v.start(receiver)
+                        v.stop(receiver)
+                    time.sleep(0.01)
+
+        thread = threading.Thread(target=toggle)
+        thread.start()
+        pump(sender, receiver, 48 << 20, pause_s=0.001)
+        stop.set()
+        thread.join()
+        with vulture.Vulture() as v:
+            for _ in range(2000):
+                v.start(receiver)
+                v.stop(receiver)
+            assert v.list() == []
+        pump(sender, receiver, 1 << 20)
+
+
+def test_many_flows_in_a_dump():
+    with contextlib.ExitStack() as stack, vulture.Vulture() as v:
+        pairs = [stack.enter_context(pair()) for _ in range(150)]
+        for one in pairs:
+            for end in one:
+                v.start(end)
+        found = [flow.id for flow in v.list()]
+        assert len(found) == 300 and len(set(found)) == 300
+    time.sleep(0.2)
+    assert js("list") == []
+
+
+def test_namespaces_are_apart():
+    subprocess.run(["ip", "netns", "add", "other"], check=True)
+    try:
+        with pair() as (receiver, _), vulture.Vulture() as v:
+            v.start(receiver)
+            there = subprocess.run(["ip", "netns", "exec", "other", f"{BIN}/vulturectl", "--json", "list"],
+                                   check=True, capture_output=True, text=True)
+            assert json.loads(there.stdout) == []
+    finally:
+        subprocess.run(["ip", "netns", "del", "other"], check=True)
+
+
+def test_removal_under_traffic():
+    """Last, since the module is gone then: the transfer goes on, byte for byte."""
+    with pair() as (receiver, sender), pair() as (idle, _), vulture.Vulture() as v:
+        v.start(receiver)
+        v.start(idle)
+        rule = js("rule", "add", "--local-port", "9")
+        assert rule["id"]
+        timer = threading.Timer(0.2, lambda: subprocess.run(["rmmod", "vulture"], check=True))
+        timer.start()
+        pump(sender, receiver, 32 << 20, pause_s=0.001)
+        timer.join()
+        refused(errno.ENOENT, "", v.list)
+    assert not os.path.exists("/sys/module/vulture")
+    assert "not loaded" in ctl("list", status=1)
+
+
+def main() -> None:
+    """Run them in the order of this file."""
+    for title, test in list(globals().items()):
+        if not title.startswith("test_"):
+            continue
+        try:
+            test()
+            print(f"ok {title}", flush=True)
+        except BaseException:
+            print(f"not ok {title}: " + traceback.format_exc().replace("\n", "\n    "), flush=True)
+            if os.path.exists("/sys/module/vulture"):
+                subprocess.run(["vulturectl", "set", "-m", "16384"], check=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Module, library, command line and binding together, inside the user-mode kernel.
+
+guest_control.py has the tests; this boots a kernel for them, once, and reads what they said.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from testbed.backend import HOST_ROOT
+from testbed.errors import LbeError
+from testbed.kernel import KernelSpec, ensure_kernel
+from testbed.machine import Machine
+from testbed.modules import REPO, ensure_modules
+
+pytestmark = pytest.mark.scenario
+
+FOLDER = Path(__file__).resolve().parent
+GUEST = FOLDER / "guest_control.py"
+TESTS = re.findall(r"^def (test_\w+)", GUEST.read_text(encoding="utf-8"), re.MULTILINE)
+
+JOB = """
+cp -r bin /tmp/bin
+insmod {module} || exit 1
+/usr/bin/python3 bin/guest_control.py /tmp/bin > "$LBE_OUT/said" 2>&1
+dmesg > "$LBE_OUT/dmesg"
+"""
+
+
+def build_tools(folder: Path) -> None:
+    """vulturectl, the library and the binding, into a folder."""
+    folder.mkdir(parents=True)
+    for name in ("libvulture", "vulturectl"):
+        subprocess.run(["make", "-s", "-C", REPO / "tools" / name, f"O={folder}", "all"], check=True)
+    shutil.copy(REPO / "tools" / "python" / "vulture.py", folder)
+    shutil.copy(GUEST, folder)
+
+
+@functools.cache
+def said(flavour: str = "plain", series: str = "6.12") -> dict[str, str]:
+    """Test -> "ok" or the reason of its failure."""
+    build = ensure_kernel(KernelSpec(series=series, flavour=flavour))
+    module = ensure_modules(build, REPO, ["vulture"]).paths["vulture"]
+    with tempfile.TemporaryDirectory(prefix="lbe-vulture.") as work:
+        job, out = Path(work) / "job", Path(work) / "out"
+        build_tools(job / "bin")
+        (job / "job.sh").write_text(JOB.format(module=f"{HOST_ROOT}{module}"))
+        try:
+            Machine(build, mem_mb=768).run(job, out, wall_limit_s=900, virtual_limit_s=3600)
+        except LbeError as error:
+            text = (out / "said").read_text(errors="replace") if (out / "said").exists() else ""
+            raise AssertionError(f"{error}\nbefore that the tests said:\n{text[-3000:]}") from error
+        text = (out / "said").read_text(errors="replace")
+    results = {}
+    for match in re.finditer(r"^(ok|not ok) (test_\w+)(.*?)(?=^ok |^not ok |\Z)", text, re.MULTILINE | re.DOTALL):
+        results[match[2]] = "ok" if match[1] == "ok" else match[3]
+    return results
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_control(test: str) -> None:
+    assert said().get(test, "it did not run") == "ok", said().get(test)
