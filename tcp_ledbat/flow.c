@@ -51,6 +51,8 @@ static void ledbat_add_sample(const struct sock *sk, struct ledbat *f, s32 rtt_u
 
 	f->rtt_us = max(rtt_us, 1);
 	delay_us = max(ledbat_delay_us(sk, f, f->rtt_us), 1U);
+	f->reverse_q3 += f->rtt_us - min(delay_us, f->rtt_us) -
+			 (f->reverse_q3 >> LEDBAT_REVERSE_SHIFT);
 	f->base_us = lbe_slots_update(&f->base_slots, f->base_slot, LEDBAT_SLOT_S,
 				      div_u64(f->now_us, USEC_PER_SEC), delay_us);
 	ledbat_filter_add(&f->filter, f->now_us, delay_us);

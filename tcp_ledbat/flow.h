@@ -25,6 +25,11 @@
 /* How long a learnt buffer depth is believed: as long as a base delay, us. */
 #define LEDBAT_DEPTH_MEMORY_US	(10ULL * 60 * USEC_PER_SEC)
 
+/* Weight of a sample in the smoothed reverse delay: 1/8, as for srtt. Half of
+ * that: less of a coarse tick's noise, and twice as late.
+ */
+#define LEDBAT_REVERSE_SHIFT	3
+
 /* RFC 6817 section 2.5, LEDBAT++ 4.1: a new flow's window, packets. */
 #define LEDBAT_INIT_PKTS	2U
 
@@ -100,6 +105,8 @@ struct ledbat_params {
  * @least_us: smallest queue of any packet of this round trip, us
  * @flight_pkts: most packets in flight in them, before an ACK took its own off
  * @sent_flight_pkts: packets in flight when the packet just ACKed was sent
+ * @reverse_q3: smoothed delay of the reverse path above its least, us << 3
+ * @reverse_felt_us: what of it the window has followed, us
  * @short_us: when the queue was last short of a quarter of the target, us
  * @short_delivered: packets delivered up to then
  * @hold_end: until this is acknowledged, delays are of packets sent before the
@@ -131,6 +138,8 @@ struct ledbat {
 	u32 least_us;
 	u32 flight_pkts[2];
 	u32 sent_flight_pkts;
+	u32 reverse_q3;
+	u32 reverse_felt_us;
 	u64 short_us;
 	u32 short_delivered;
 	u32 hold_end;

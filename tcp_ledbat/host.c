@@ -89,8 +89,9 @@ void ledbat_host_delivered(struct ledbat_host *host, u32 bytes)
 	u64 now_us = tcp_clock_us();
 
 	atomic64_add(bytes, &host->bytes);
-	if (now_us - READ_ONCE(host->since_us) < LEDBAT_HOST_INTERVAL_US ||
-	    !spin_trylock(&host->lock))
+	if (now_us - READ_ONCE(host->since_us) < LEDBAT_HOST_INTERVAL_US)
+		return;
+	if (!spin_trylock(&host->lock))
 		return;
 	ledbat_host_measure(host, now_us);
 	spin_unlock(&host->lock);

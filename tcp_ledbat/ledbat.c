@@ -18,6 +18,8 @@
  *    window. Taken at each ACK by itself it strangles long paths.
  *  - The target gives way to the depth of the buffer (depth_percent): where the
  *    two are about the same, TCP would starve.
+ *  - As the delay of the reverse path changes, the window follows, so that the
+ *    rate does not.
  *  - A base delay that was not met again for the length of its history is read
  *    again by a slowdown of two round trips, else the flow's own queue becomes
  *    its base delay (base_refresh). So is one that the round trip contradicts
@@ -96,6 +98,17 @@ static s64 ledbat_change_q32(const struct sock *sk, const struct ledbat *f,
 			       f->params.gain_q16, f->params.decrease_q16);
 }
 
+/* What the reverse path's delay has done to the rate since the last ACK. */
+static s64 ledbat_follow_reverse_q32(const struct sock *sk, struct ledbat *f,
+				     const struct ledbat_window *w, u32 acked)
+{
+	u32 reverse_us = f->reverse_q3 >> LEDBAT_REVERSE_SHIFT;
+	s32 change_us = reverse_us - f->reverse_felt_us;
+
+	f->reverse_felt_us = reverse_us;
+	return ledbat_reverse_q32(w, change_us, ledbat_srtt_us(sk), acked);
+}
+
 static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 {
 	struct ledbat_window w = {
@@ -105,12 +118,15 @@ static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 	bool limited = tcp_is_cwnd_limited(sk);
 	u32 floor = ledbat_floor(sk, f);
 	s64 rate_q32 = ledbat_change_q32(sk, f, &w, floor);
+	s64 follow_q32 = ledbat_follow_reverse_q32(sk, f, &w, acked);
 
 	if (!ledbat_feels_window(sk, f))
 		return;
 	if (rate_q32 < 0 || limited)
 		ledbat_window_add(&w, ledbat_per_ack_q32(rate_q32, acked, &w),
 				  floor);
+	if (follow_q32 < 0 || limited)
+		ledbat_window_add(&w, follow_q32, floor);
 	if (!limited)
 		ledbat_clamp(&w, max(f->flight_pkts[0], f->flight_pkts[1]),
 			     f->params.allowed_increase_pkts,

@@ -185,6 +185,35 @@ static inline s64 ledbat_per_ack_q32(s64 rate_q32, u32 acked,
 }
 
 /**
+ * ledbat_reverse_q32() - change of the window that keeps the rate as the reverse path's delay changes
+ * @w: window
+ * @change_us: how much longer ACKs take than at the last call, us
+ * @rtt_us: round-trip time, us; 0 is taken for 1
+ * @acked: packets newly acknowledged
+ *
+ * A queue on the way back makes the round trip longer, hence the same window a
+ * lower rate; as it goes, the window's packets move into the forward queue at
+ * once. One packet a round trip is slower than other people's queues. With
+ * dW / W = d(reverse) / RTT the rate, and so the forward queue, stays.
+ *
+ * Return: packets in Q32, up at most one for each packet acknowledged (slow
+ * start's pace), down at most half the window.
+ */
+static inline s64 ledbat_reverse_q32(const struct ledbat_window *w, s32 change_us,
+				     u32 rtt_us, u32 acked)
+{
+	u64 w_q16 = ledbat_window_q16(w);
+	u64 size_us = change_us < 0 ? -(s64)change_us : change_us;
+	u64 share_q16 = div_u64(min_t(u64, size_us, LEDBAT_DELAY_MAX_US) << 16,
+				max(rtt_us, 1U));
+	u64 size_q32 = w_q16 * min_t(u64, share_q16, LEDBAT_ONE_Q16 / 2);
+
+	if (change_us < 0)
+		return -(s64)size_q32;
+	return min_t(u64, size_q32, (u64)acked << 32);
+}
+
+/**
  * ledbat_window_add() - change the window, keeping the part below a packet
  * @w: window
  * @delta_q32: packets in Q32, less than 2^31 packets
@@ -369,7 +398,7 @@ static inline void ledbat_filter_add(struct ledbat_filter *f, u64 now_us,
  * Return: how many these are; @delay_us is not written if there are none.
  */
 static inline u32 ledbat_filter_min(const struct ledbat_filter *f, u64 now_us,
-				     u32 age_us, u32 *delay_us)
+				    u32 age_us, u32 *delay_us)
 {
 	u32 least = U32_MAX;
 	u32 young = 0;
@@ -465,7 +494,7 @@ static inline u32 ledbat_depth_target_us(const struct ledbat_depth *d, u64 now_u
 #define LEDBAT_SLOWDOWN_PKTS	2U	/* window meanwhile */
 #define LEDBAT_SLOWDOWN_RTTS	2U	/* how long */
 #define LEDBAT_SLOWDOWN_SKIP	4U	/* at or below so many packets it would change nothing */
-#define LEDBAT_SLOWDOWN_PAUSE	9U	/* next one after so many times its duration: 10 % of time */
+#define LEDBAT_SLOWDOWN_PAUSE	9U	/* next after so many times its duration: 10 % of time */
 /* Two slowdowns are at least so far apart, us. Nine times a duration of a LAN
  * is milliseconds, and base delays do not change that fast.
  */

@@ -186,6 +186,36 @@ static void ledbat_test_aggregate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ledbat_per_ack_q32(ONE_Q32, 0, &w), 0);
 }
 
+struct reverse_row {
+	const char *name;
+	u32 cwnd;
+	s32 change_us;
+	u32 rtt_us, acked;
+	s64 milli;
+};
+
+/* Expected: W * change / RTT. */
+static const struct reverse_row reverse_rows[] = {
+	{ "no change", 100, 0, 100 * MS, 1, 0 },
+	{ "1 ms longer of 100: 1 % more", 100, 1 * MS, 100 * MS, 1, 1000 },
+	{ "1 ms shorter: 1 % less", 100, -1000, 100 * MS, 1, -1000 },
+	{ "no faster than slow start", 100, 50 * MS, 100 * MS, 2, 2000 },
+	{ "at most half down", 100, -90000, 100 * MS, 1, -50000 },
+	{ "no round-trip time: no division by zero", 10, 5, 0, 1, 1000 },
+	{ "the least of all numbers", 10, S32_MIN, 100 * MS, 1, -5000 },
+};
+
+LEDBAT_ROWS(reverse, reverse_rows);
+
+static void ledbat_test_reverse(struct kunit *test)
+{
+	const struct reverse_row *row = test->param_value;
+	const struct ledbat_window w = { .cwnd = row->cwnd };
+
+	expect_milli(test, ledbat_reverse_q32(&w, row->change_us, row->rtt_us,
+					      row->acked), row->milli);
+}
+
 static void ledbat_test_window_add(struct kunit *test)
 {
 	struct ledbat_window w = { .cwnd = 3, .part_q32 = 0x80000000 };
@@ -502,7 +532,7 @@ struct flow {
 	u32 queue_us;
 };
 
-static void flow_open(struct kunit *test, struct flow *flow, char *name)
+static void flow_open(struct kunit *test, struct flow *flow, const char *name)
 {
 	int err;
 
@@ -514,7 +544,8 @@ static void flow_open(struct kunit *test, struct flow *flow, char *name)
 	KUNIT_ASSERT_EQ(test, err, 0);
 	test->priv = flow->sock;
 	err = flow->sock->ops->setsockopt(flow->sock, SOL_TCP, TCP_CONGESTION,
-					  KERNEL_SOCKPTR(name), strlen(name));
+					  KERNEL_SOCKPTR((char *)name),
+					  strlen(name));
 	KUNIT_ASSERT_EQ_MSG(test, err, 0, "%s: is tcp_ledbat loaded?", name);
 	flow->sk = flow->sock->sk;
 	flow->tp = tcp_sk(flow->sk);
@@ -601,7 +632,8 @@ static struct tcp_dctcp_info flow_info(struct flow *flow)
 }
 
 /* A flow in avoidance at @cwnd packets. */
-static void flow_open_at(struct kunit *test, struct flow *flow, char *name, u32 cwnd)
+static void flow_open_at(struct kunit *test, struct flow *flow, const char *name,
+			 u32 cwnd)
 {
 	flow_open(test, flow, name);
 	flow_ack(flow, 1, 1000);
@@ -659,7 +691,7 @@ static void ledbat_test_control(struct kunit *test)
 /* A base below a microsecond, and one of a LAN: no division by zero. */
 static void ledbat_test_short_path(struct kunit *test)
 {
-	static char *names[] = { "ledbat", "ledbatpp" };
+	static const char * const names[] = { "ledbat", "ledbatpp" };
 	struct flow f;
 	int i, j;
 
@@ -904,6 +936,7 @@ static struct kunit_case ledbat_law_cases[] = {
 	KUNIT_CASE_PARAM(ledbat_test_pp_rate, pp_rate_gen_params),
 	KUNIT_CASE(ledbat_test_remainder),
 	KUNIT_CASE(ledbat_test_aggregate),
+	KUNIT_CASE_PARAM(ledbat_test_reverse, reverse_gen_params),
 	KUNIT_CASE(ledbat_test_window_add),
 	KUNIT_CASE_PARAM(ledbat_test_clamp, clamp_gen_params),
 	KUNIT_CASE(ledbat_test_loss),

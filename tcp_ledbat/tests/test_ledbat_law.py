@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,13 @@ u64 add(u32 cwnd, u32 part, s64 delta, u32 floor_pkts)
 	return (u64)w.cwnd << 32 | w.part_q32;
 }
 
+s64 reverse(u32 cwnd, s32 change, u32 rtt, u32 acked)
+{
+	struct ledbat_window w = { cwnd, 0 };
+
+	return ledbat_reverse_q32(&w, change, rtt, acked);
+}
+
 u32 divisor(u32 t, u32 base) { return ledbatpp_divisor(t, base); }
 
 u32 exit_pkts(u32 cwnd, u32 sent, u32 served, u32 span, u32 base, u32 q, u32 t)
@@ -77,6 +85,7 @@ def law(tmp_path_factory):
         ("pp_rate", s64, [u32] * 6),
         ("per_ack", s64, [s64, u32, u32, u32]),
         ("add", u64, [u32, u32, s64, u32]),
+        ("reverse", s64, [u32, ctypes.c_int32, u32, u32]),
         ("divisor", u32, [u32] * 2),
         ("exit_pkts", u32, [u32] * 7),
         ("floor_of", u32, [u64] + [u32] * 4),
@@ -141,9 +150,9 @@ def test_rates_fall_with_the_queue(law):
     """A longer queue never asks for more."""
     for cwnd in (2, 17, 300):
         rates = [law.rate(cwnd, 0, q, 25000, 100000 + q, 65536, 65536) for q in range(0, 200000, 97)]
-        assert all(later <= earlier for earlier, later in zip(rates, rates[1:], strict=False))
+        assert all(later <= earlier for earlier, later in pairwise(rates))
         rates = [law.pp_rate(cwnd, 0, q, 60000, 4, 65536) for q in range(0, 200000, 97)]
-        assert all(later <= earlier for earlier, later in zip(rates, rates[1:], strict=False))
+        assert all(later <= earlier for earlier, later in pairwise(rates))
 
 
 def test_rfc_bounds(law, random):
@@ -182,6 +191,15 @@ def test_window_addition(law, random):
         delta = int(random.integers(-(2**40), 2**40))
         want = max((cwnd << 32 | part) + delta, min(floor, cwnd) << 32)
         assert law.add(cwnd, part, delta, floor) == want
+
+
+def test_reverse_delay_that_comes_and_goes_leaves_the_window(law, random):
+    """The window is a function of the reverse delay, whatever way that took."""
+    window, reverse = 200.0, 0
+    for change in [*random.integers(0, 900, 200), *(-random.integers(0, 900, 200))]:
+        reverse += int(change)
+        window += law.reverse(int(window), int(change), 100_000 + reverse, 10**6) / ONE_Q32
+    assert window == pytest.approx(200 * (100_000 + reverse) / 100_000, rel=0.1)
 
 
 def test_gain_divisor(law, random):
