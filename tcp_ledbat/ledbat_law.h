@@ -185,7 +185,7 @@ static inline s64 ledbat_per_ack_q32(s64 rate_q32, u32 acked,
 }
 
 /**
- * ledbat_reverse_q32() - change of the window that keeps the rate as the reverse path's delay changes
+ * ledbat_reverse_q32() - change of the window that keeps the rate as the reverse delay changes
  * @w: window
  * @change_us: how much longer ACKs take than at the last call, us
  * @rtt_us: round-trip time, us; 0 is taken for 1

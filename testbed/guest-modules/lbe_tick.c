@@ -129,7 +129,8 @@ static struct tcphdr *tcp_of(struct sk_buff *skb, u8 family)
 
 static void replace(struct sk_buff *skb, struct tcphdr *th, unsigned int at, u32 value)
 {
-	__be32 *field = (__be32 *)((u8 *)th + at), from = get_unaligned(field), to = cpu_to_be32(value);
+	__be32 *field = (__be32 *)((u8 *)th + at);
+	__be32 from = get_unaligned(field), to = cpu_to_be32(value);
 
 	put_unaligned(to, field);
 	inet_proto_csum_replace4(&th->check, skb, from, to, false);
@@ -163,7 +164,8 @@ static unsigned int tick_hook(void *priv, struct sk_buff *skb, const struct nf_h
 		u32 now_ms = div_u64(now_us, USEC_PER_MSEC);
 
 		if (echoed)
-			replace(skb, th, at + 4, now_ms - elapsed_ms(tn, tick_us, now_ticks, echoed));
+			replace(skb, th, at + 4,
+				now_ms - elapsed_ms(tn, tick_us, now_ticks, echoed));
 	}
 	return NF_ACCEPT;
 }

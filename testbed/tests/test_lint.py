@@ -106,6 +106,15 @@ def test_build_step_tells_good_from_bad(step, good, bad, tmp_path, monkeypatch):
     assert any("tcp_lp/sample.c:" in line for line in failures), failures
 
 
+def test_only_a_trylock_excuses_an_imbalance(tmp_path):
+    body = "void a(void)\n{\n\tif (!spin_%s(&lock))\n\t\treturn;\n\tspin_unlock(&lock);\n}\n"
+    tree = tree_of(tmp_path, {"m/try.c": body % "trylock", "m/other.c": body % "lock"})
+    text = "6.12: m/{}.c:1:6: warning: context imbalance in 'a' - different lock contexts for basic block"
+    assert lint.false_imbalance(tree, text.format("try"))
+    assert not lint.false_imbalance(tree, text.format("other"))
+    assert not lint.false_imbalance(tree, "6.12: m/try.c:1:6: warning: incorrect type in argument 3")
+
+
 @pytest.mark.parametrize("step", [name for name in lint.STEPS if name not in ("checkpatch", "w1", "sparse")])
 def test_empty_tree_is_no_pass(step, tmp_path):
     with pytest.raises(lint.Refused, match="no file to look at"):

@@ -59,6 +59,7 @@ static void class_describe(const struct class_row *row, char *text)
 {
 	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(class, class_rows, class_describe);
 
 static void classes(struct kunit *test)
@@ -110,6 +111,7 @@ static void train_describe(const struct train_row *row, char *text)
 {
 	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(train, train_rows, train_describe);
 
 static void trains(struct kunit *test)
@@ -191,6 +193,7 @@ static void round_describe(const struct round_row *row, char *text)
 {
 	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(round, round_rows, round_describe);
 
 static void rounds(struct kunit *test)
@@ -242,6 +245,7 @@ static void carry_describe(const struct carry_row *row, char *text)
 {
 	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(carry, carry_rows, carry_describe);
 
 static void policies_carried_out(struct kunit *test)
@@ -296,6 +300,7 @@ static void field_describe(const struct field_row *row, char *text)
 {
 	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(field, field_rows, field_describe);
 
 static void fields(struct kunit *test)
@@ -428,6 +433,7 @@ static void tick_describe(const struct tick_row *row, char *text)
 {
 	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(tick, tick_rows, tick_describe);
 
 static void ticks_are_learnt(struct kunit *test)
@@ -473,6 +479,7 @@ static struct kunit_suite vulture_suite = {
 	.name = "vulture",
 	.test_cases = vulture_cases,
 };
+
 kunit_test_suite(vulture_suite);
 
 MODULE_DESCRIPTION("KUnit tests of vulture's arithmetic");

@@ -93,6 +93,7 @@ enum vulture_cmd {
 	VULTURE_CMD_EVENT_END,
 	__VULTURE_CMD_MAX,
 };
+
 #define VULTURE_CMD_MAX (__VULTURE_CMD_MAX - 1)
 
 enum vulture_attr {
@@ -113,6 +114,7 @@ enum vulture_attr {
 	VULTURE_A_PAD,
 	__VULTURE_A_MAX,
 };
+
 #define VULTURE_A_MAX (__VULTURE_A_MAX - 1)
 
 enum vulture_addr_attr {
@@ -123,6 +125,7 @@ enum vulture_addr_attr {
 	VULTURE_ADDR_REMOTE_PORT,	/* u16 */
 	__VULTURE_ADDR_MAX,
 };
+
 #define VULTURE_ADDR_MAX (__VULTURE_ADDR_MAX - 1)
 
 /* Options, all u32: default; range. Documentation/vulture.md says where each
@@ -159,6 +162,7 @@ enum vulture_option {
 				 */
 	__VULTURE_O_MAX,
 };
+
 #define VULTURE_O_MAX (__VULTURE_O_MAX - 1)
 
 enum vulture_pairing {
@@ -235,6 +239,7 @@ enum vulture_flow_attr {
 	VULTURE_F_PAD,
 	__VULTURE_F_MAX,
 };
+
 #define VULTURE_F_MAX (__VULTURE_F_MAX - 1)
 
 enum vulture_rule_attr {
@@ -250,6 +255,7 @@ enum vulture_rule_attr {
 	VULTURE_R_PAD,
 	__VULTURE_R_MAX,
 };
+
 #define VULTURE_R_MAX (__VULTURE_R_MAX - 1)
 
 #endif /* _UAPI_VULTURE_H */
