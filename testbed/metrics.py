@@ -212,9 +212,10 @@ class Run:
         if kind == "share":
             return 100 * goodput / capacity
         if kind == "spare_use":
-            # what the others left: of the capacity, not counting the group itself and what goes backward
-            others = [flow.id for flow in self.flows if flow.id not in ids and flow.spec.to == self._target(ids)]
-            spare = capacity - goodput_mbit(self.series, others, from_s, to_s)
+            # what the others of its direction left, in TCP's payload; the group itself does not count
+            others = [flow for flow in self.flows if flow.id not in ids and flow.spec.to == self._target(ids)]
+            taken = sum(self._on_link(flow, from_s, to_s) for flow in others)
+            spare = capacity * (1 - taken / topology.rate_mbit)
             return 100 * goodput / spare if spare > 0 else math.nan
         if kind == "idle_use":
             # of what the link would not have carried without the group: ACKs of reverse flows count as used
@@ -284,6 +285,14 @@ class Run:
                 if event == metric.event and (flow in ids or not metric.flow)
             )
         )
+
+    def _on_link(self, flow: Flow, from_s: float, to_s: float) -> float:
+        """What a flow takes of the bottleneck, Mbit/s with its headers as the link counts them."""
+        topology, payload = self.setting.topology, goodput_mbit(self.series, [flow.id], from_s, to_s)
+        if flow.spec.proto == "udp" and flow.spec.pkt_bytes:
+            around = topology.frame_bytes - topology.mtu + (28 if flow.spec.family == 4 else 48)
+            return payload * (flow.spec.pkt_bytes + around) / flow.spec.pkt_bytes
+        return payload / topology.tcp_capacity_mbit() * topology.rate_mbit
 
     def _target(self, ids: list[int]) -> str:
         return next(flow.spec.to for flow in self.flows if flow.id == ids[0])

@@ -129,3 +129,18 @@ def test_receiver_layout_is_the_agent_s() -> None:
     # agent/records.h: 24, 92 and 48 octets
     assert RECV.itemsize == 24
     assert series({1: 1.0}).send.dtype.itemsize == 92 and series({1: 1.0}).queue.dtype.itemsize == 48
+
+
+def test_what_a_udp_flow_leaves_counts_its_own_headers() -> None:
+    # 6 Mbit/s in packets of 972 octets and 28 of headers, on a link that counts IP packets: 3.827 are left
+    sets = {
+        "topology.framing": "ip",
+        "flow.be.proto": "udp",
+        "flow.be.kind": "cbr",
+        "flow.be.rate_mbit": 6,
+        "flow.be.pkt_bytes": 972,
+    }
+    setting = experiment().setting({"background": "polite"}, sets=sets)
+    run = Run(series(RATES), setting, traffic.expand(setting.flows, 1))
+    left = (10 - 6 * 1000 / 972) * 1448 / 1500
+    assert run.value(Metric("spare_use", flow="bg")) == pytest.approx(100 * 3 / left, rel=1e-3)
