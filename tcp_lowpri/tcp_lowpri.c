@@ -54,11 +54,12 @@
 
 #define LOWPRI_DEFAULT_VARIANTS "background,lowpri3.7"
 
-/* What LowPri3.7 keeps of its window over a time-out, percent. Measured:
- * Documentation/tcp_lowpri.md, "The time-out law". More of it sends a longer
- * burst into a queue that may still be closed; less regrows longer.
+/* What LowPri3.7 keeps of its window over a time-out, percent: as much as a
+ * drop would. Measured: Documentation/tcp_lowpri.md, "The time-out law". More
+ * sends a longer burst into a queue that may still be closed; less regrows
+ * longer.
  */
-#define LOWPRI_DEFAULT_KEEP_PERCENT 50
+#define LOWPRI_DEFAULT_KEEP_PERCENT 75
 
 /**
  * struct lowpri - state of a flow; written under the socket lock

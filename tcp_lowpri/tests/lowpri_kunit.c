@@ -457,23 +457,24 @@ static void lowpri_test_timeout_kept(struct kunit *test)
 
 	flow_open_at_84(test, &f, "lowpri3.7");
 	flow_timeout(&f, true);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 42U);
+	/* timeout_keep_percent is 75 */
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 63U);
 	/* The same packet times out again: TCP asks for no new threshold. */
 	flow_timeout(&f, false);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 42U);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	/* Some progress, then another: it does, and gets the same. */
 	flow_ack(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	flow_timeout(&f, true);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 42U);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 63U);
 	/* All arrived: the next time-out is a new one. */
 	flow_state(&f, TCP_CA_Open);
-	tcp_snd_cwnd_set(f.tp, 42);
+	tcp_snd_cwnd_set(f.tp, 40);
 	flow_timeout(&f, true);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 21U);
-	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 31U);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 30U);
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 30U);
 }
 
 /* A retransmission lost in recovery: the window before the drop counts. */
@@ -484,9 +485,9 @@ static void lowpri_test_timeout_in_recovery(struct kunit *test)
 	flow_open_at_84(test, &f, "lowpri3.7");
 	f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
 	flow_state(&f, TCP_CA_Recovery);
-	tcp_snd_cwnd_set(f.tp, 63);
+	tcp_snd_cwnd_set(f.tp, 50);
 	flow_timeout(&f, false);
-	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 42U);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	flow_ack(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 }

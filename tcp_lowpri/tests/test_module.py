@@ -96,7 +96,7 @@ echo 25 > timeout_keep_percent
 cat timeout_keep_percent variants mark
 """
     said = guest(tmp_path, script)
-    assert said.splitlines()[-5:] == ["refused", "50", "25", "background,lowpri3.7", "Y"]
+    assert said.splitlines()[-5:] == ["refused", "75", "25", "background,lowpri3.7", "Y"]
 
 
 # One connection over lo. What is on the wire is read from a packet socket, not from the sockets.
