@@ -10,11 +10,15 @@ root in a namespace with lo alone, which has timestamps, large segments and GSO.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import fcntl
 import hashlib
 import json
 import os
 import random
+import re
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -435,6 +439,164 @@ def test_idle_and_on():
         assert v.get(receiver).bytes == 3 << 20
 
 
+ETH_P_ALL, STXCSUM, SIOCETHTOOL = 3, 0x17, 0x8946
+
+
+class Wire:
+    """All TCP segments that a device of this namespace carries, as (source port, header, addresses)."""
+
+    def __init__(self, device: str):
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
+        self.socket.bind((device, ETH_P_ALL))
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)    # SO_RCVBUFFORCE
+        self.socket.settimeout(0.3)
+
+    def segments(self):
+        """What was caught so far: (packet from its IP header on, offset of TCP)."""
+        with contextlib.suppress(TimeoutError):
+            while True:
+                packet, sender = self.socket.recvfrom(1 << 16)
+                if sender[2] != socket.PACKET_OUTGOING:    # lo shows each packet again as it comes in
+                    continue
+                offset = (packet[0] & 15) * 4 if packet[0] >> 4 == 4 else 40
+                if packet[9 if packet[0] >> 4 == 4 else 6] == 6:
+                    yield packet, offset
+        self.socket.close()
+
+
+def number(packet: bytes, at: int, size: int) -> int:
+    """Big-endian."""
+    return int.from_bytes(packet[at : at + size], "big")
+
+
+def scale_of(packet: bytes, offset: int) -> int | None:
+    """The window scale option."""
+    at, end = offset + 20, offset + (packet[offset + 12] >> 4) * 4
+    while at < end and packet[at]:
+        if packet[at] == 3:
+            return packet[at + 2]
+        at += 1 if packet[at] == 1 else packet[at + 1]
+    return None
+
+
+def checksum_good(packet: bytes, offset: int) -> bool:
+    """TCP's, over pseudo header and segment."""
+    addresses = packet[12:20] if packet[0] >> 4 == 4 else packet[8:40]
+    segment = packet[offset:]
+    data = addresses + (6).to_bytes(2, "big") + len(segment).to_bytes(2, "big") + segment + b"\0" * (len(segment) % 2)
+    total = sum(number(data, at, 2) for at in range(0, len(data), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total == 0xFFFF
+
+
+def watch_windows(wire: Wire, port: int, check_sums: bool) -> dict[str, int]:
+    """Rules of the wire for what the receiver's port sends; counts of what was seen."""
+    scale, edge, seen = 0, None, {"syn": 0, "windows": 0, "smaller": 0}
+    sizes = set()
+    for packet, offset in wire.segments():
+        if number(packet, offset, 2) != port:
+            continue
+        flags, window, ack = packet[offset + 13], number(packet, offset + 14, 2), number(packet, offset + 8, 4)
+        if check_sums:
+            assert checksum_good(packet, offset), f"wrong checksum: {packet.hex()}"
+        if flags & 2:
+            seen["syn"] += 1
+            scale = scale_of(packet, offset)
+            assert window >= 32768, f"the window of a SYN was touched: {window}"
+            continue
+        if flags & 4:
+            continue
+        here = ack + (window << scale)
+        assert edge is None or here >= edge or edge - here > 1 << 31, f"the right edge went left by {edge - here}"
+        edge = here
+        seen["windows"] += 1
+        sizes.add(window)
+    seen["smaller"] = len(sizes)
+    return seen
+
+
+@contextlib.contextmanager
+def window_events():
+    """Every rewrite, from the tracepoint: a list of (TCP's own window, ours), filled when the block ends."""
+    tracing, found = "/sys/kernel/tracing", []
+    with open(f"{tracing}/trace", "w") as file:
+        file.write("")
+    with open(f"{tracing}/events/vulture/vulture_window/enable", "w") as file:
+        file.write("1")
+    yield found
+    with open(f"{tracing}/events/vulture/vulture_window/enable", "w") as file:
+        file.write("0")
+    with open(f"{tracing}/trace") as file:
+        found += [(int(own), int(ours)) for own, ours in
+                  re.findall(r"own_bytes=(\d+) advertised_bytes=(\d+)", file.read())]
+
+
+def test_wire_rules():
+    """Loopback: large segments, checksums left to hardware that is not there."""
+    with window_events() as rewrites:
+        wire_rules()
+    assert len(rewrites) > 20
+    assert all(0 < ours < own for own, ours in rewrites), "not smaller than TCP's own, or zero by ourselves"
+
+
+def wire_rules() -> None:
+    """The right edge as the wire has it; SYNs as TCP made them; both families."""
+    for address in ("127.0.0.1", "::1"):
+        wire = Wire("lo")
+        with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+            port = server.getsockname()[1]
+            rule = js("rule", "add", "--local-port", str(port))
+            sender = socket.create_connection(server.getsockname()[:2])
+            receiver, _ = server.accept()
+        with receiver, sender, vulture.Vulture() as v:
+            pump(sender, receiver, 4 << 20)
+            assert v.get(receiver).rewritten > 10
+            v.stop(receiver)
+            pump(sender, receiver, 1 << 20)
+            v.start(receiver)
+            pump(sender, receiver, 4 << 20)
+            receiver.sendall(b"an answer of our own" * 1000)
+            sender.recv(20000, socket.MSG_WAITALL)
+        ctl("rule", "del", str(rule["id"]))
+        seen = watch_windows(wire, port, False)
+        assert seen["syn"] == 1 and seen["windows"] > 20 and seen["smaller"] > 3, seen
+
+
+def test_wire_checksums():
+    """A device that does no checksums: the kernel finishes them after our hook, over our window."""
+    subprocess.run(["ip", "netns", "add", "peer"], check=True)
+    subprocess.run("ip link add v0 type veth peer name v1 netns peer && ip addr add 10.9.0.1/24 dev v0 &&"
+                   " ip addr add fd09::1/64 dev v0 nodad && ip link set v0 up && ip -n peer link set v1 up &&"
+                   " ip -n peer addr add 10.9.0.2/24 dev v1 && ip -n peer addr add fd09::2/64 dev v1 nodad",
+                   shell=True, check=True)
+    try:
+        with socket.socket() as control:    # ETHTOOL_STXCSUM 0 also ends segmentation offload
+            value = ctypes.create_string_buffer(struct.pack("II", STXCSUM, 0))
+            fcntl.ioctl(control, SIOCETHTOOL, struct.pack("16sP", b"v0", ctypes.addressof(value)))
+        for address, there in (("10.9.0.1", "10.9.0.2"), ("fd09::1", "fd09::2")):
+            wire = Wire("v0")
+            with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+                port = server.getsockname()[1]
+                child = subprocess.Popen(
+                    ["ip", "netns", "exec", "peer", sys.executable, "-c",
+                     f"import socket; s = socket.create_connection(('{address}', {port}));"
+                     "s.sendall(b'0123456789abcdef' * 65536); s.recv(1)"])
+                receiver, _ = server.accept()
+            with receiver, vulture.Vulture() as v:
+                v.start(receiver)
+                assert receiver.getpeername()[0] == there
+                assert receiver.recv(1 << 20, socket.MSG_WAITALL) == b"0123456789abcdef" * 65536
+                assert v.get(receiver).rewritten > 10
+                receiver.sendall(b"x")
+            assert child.wait(10) == 0
+            seen = watch_windows(wire, port, True)
+            assert seen["windows"] > 20, seen
+    finally:
+        subprocess.run(["ip", "link", "del", "v0"], check=False)
+        subprocess.run(["ip", "netns", "del", "peer"], check=True)
+
+
 def test_thousands_of_starts_and_stops_under_traffic():
     with pair() as (receiver, sender):
         stop = threading.Event()
@@ -449,7 +611,7 @@ def test_thousands_of_starts_and_stops_under_traffic():
 
         thread = threading.Thread(target=toggle)
         thread.start()
-        pump(sender, receiver, 48 << 20, pause_s=0.001)
+        pump(sender, receiver, 16 << 20, pause_s=0.001)
         stop.set()
         thread.join()
         with vulture.Vulture() as v:
