@@ -113,6 +113,21 @@ static inline void __shred_learn_una(struct shred_flight *f, u32 tsecr)
 }
 
 /**
+ * shred_flight_syn() - a SYN passed on its way to the receiver
+ * @f: the flow
+ * @seq: its sequence number
+ *
+ * A client that uses its port again soon begins another flow under the same key: what was
+ * known is of the old one, and its sequence numbers may be anywhere. A SYN sent again begins
+ * nothing. To be called before shred_flight_sent().
+ */
+static inline void shred_flight_syn(struct shred_flight *f, u32 seq)
+{
+	if (f->started && f->snd_una != seq && f->snd_una != seq + 1)
+		*f = (struct shred_flight){ 0 };
+}
+
+/**
  * shred_flight_sent() - a packet passed on its way to the receiver
  * @f: the flow
  * @seq: its first sequence number

@@ -421,6 +421,8 @@ static u32 shred_edge_verdict(struct shred_hint_net *hn, struct shred_flow *flow
 	u32 pkts;
 
 	spin_lock_bh(&flow->lock);
+	if (p->syn)
+		shred_flight_syn(&flow->flight, p->seq);
 	new_data = shred_flight_sent(&flow->flight, p->seq, p->len, p->segment_bytes,
 				     p->tsecr);
 	pkts = shred_flight_pkts(&flow->flight);

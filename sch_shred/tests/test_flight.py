@@ -27,6 +27,7 @@ WRAPPER = """
 void *flight_new(void) { return calloc(1, sizeof(struct shred_flight)); }
 void flight_free(void *f) { free(f); }
 void sent(void *f, u32 seq, u32 tsecr) { shred_flight_sent(f, seq, 1448, 1448, tsecr); }
+void syn(void *f, u32 seq) { shred_flight_syn(f, seq); shred_flight_sent(f, seq, 1, 0, 0); }
 void acked(void *f, u32 ack, u32 tsval) { shred_flight_acked(f, ack, tsval); }
 u32 pkts(void *f) { return shred_flight_pkts(f); }
 """
@@ -36,9 +37,9 @@ u32 pkts(void *f) { return shred_flight_pkts(f); }
 def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = hostc.load(WRAPPER, tmp_path_factory.mktemp("flight"), FOLDER)
     library.flight_new.restype = ctypes.c_void_p
-    for name in ("flight_free", "sent", "acked", "pkts"):
+    for name in ("flight_free", "sent", "syn", "acked", "pkts"):
         getattr(library, name).argtypes = [ctypes.c_void_p, *[ctypes.c_uint32] * 2][
-            : 1 if name in ("flight_free", "pkts") else 3
+            : {"flight_free": 1, "pkts": 1, "syn": 2}.get(name, 3)
         ]
     library.pkts.restype = ctypes.c_uint32
     return library
@@ -93,3 +94,20 @@ def test_estimate_is_the_senders_window(c, window, upstream_ms, downstream_ms, t
     slack = 1 + window * max(2 * tick_ms, upstream_ms / 4) / rtt
     assert abs(np.median(found) - window) <= slack
     assert found.max() <= window + slack + 1
+
+
+@pytest.mark.parametrize("seq", [1, 1 << 20, (1 << 31) + 5, 0xFFFFFF00])
+def test_a_port_used_again_begins_a_new_flow(c: ctypes.CDLL, seq: int) -> None:
+    """The old connection stood at 14480 of its own numbers; the new SYN/ACK is one packet in flight."""
+    flow = c.flight_new()
+    c.syn(flow, 0)
+    for packet in range(10):
+        c.sent(flow, 1 + packet * MSS, 0)
+    assert c.pkts(flow) == 11  # the SYN's number, too
+    c.acked(flow, 14481, 7)
+    c.syn(flow, seq)
+    assert c.pkts(flow) == 1
+    c.syn(flow, seq)  # sent again
+    c.sent(flow, seq + 1, 0)
+    assert c.pkts(flow) == 2
+    c.flight_free(flow)
