@@ -91,7 +91,7 @@ static inline u32 shred_hint_read(enum shred_hint_mode mode, u8 tos)
  * Return: the new byte; @tos itself when @mode is off.
  */
 static inline u8 shred_hint_write(enum shred_hint_mode mode, u8 tos,
-				    u32 cwnd_pkts)
+				  u32 cwnd_pkts)
 {
 	switch (mode) {
 	case SHRED_HINT_TOS:
@@ -111,11 +111,7 @@ static inline u8 shred_hint_write(enum shred_hint_mode mode, u8 tos,
  */
 static inline u32 shred_hint_class(u32 hint_pkts)
 {
-	u32 class = 0;
-
-	while (hint_pkts >>= 1)
-		class++;
-	return class;
+	return 31 - __builtin_clz(hint_pkts);
 }
 
 #endif

@@ -166,12 +166,38 @@ static enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 min_mod)
 	return SHRED_EARLY;
 }
 
+static void shred_leave_gentle(struct shred_sched_data *q)
+{
+	if (!q->gentle_region)
+		return;
+	q->gentle_region = false;
+	q->vars.qcount = -1;
+}
+
+/* Below its own threshold, but not below every packet's: the count goes on. */
+static enum shred_verdict shred_spared(struct shred_sched_data *q)
+{
+	shred_leave_gentle(q);
+	return SHRED_PASS;
+}
+
 /* RED's decision on a line that starts at this packet's own threshold. */
 static enum shred_verdict shred_verdict(struct shred_sched_data *q, u32 hint_pkts)
 {
 	struct red_parms *parms = &q->parms;
 
+	/* below every threshold, as red_action() would have it */
+	if (q->vars.qavg < shred_quiet_th(q)) {
+		q->gentle_region = false;
+		q->vars.qcount = -1;
+		return SHRED_PASS;
+	}
+
 	if (hint_pkts) {
+		if (q->vars.qavg < q->parms.qth_max &&
+		    shred_below_min_th(q->parms.qth_min, q->parms.qth_max, q->vars.qavg,
+				       hint_pkts, q->cwnd_avg_q22))
+			return shred_spared(q);
 		parms = &q->hinted;
 		parms->qth_min = shred_min_th(q->parms.qth_min, q->parms.qth_max,
 					      q->shred.floor, hint_pkts,
@@ -180,13 +206,9 @@ static enum shred_verdict shred_verdict(struct shred_sched_data *q, u32 hint_pkt
 
 	if (q->vars.qavg >= parms->qth_max && q->shred.flags & SHRED_F_GENTLE)
 		return shred_gentle(q, parms->qth_min);
-	if (q->gentle_region) {
-		q->gentle_region = false;
-		q->vars.qcount = -1;
-	}
-
-	if (q->vars.qavg < parms->qth_min && q->vars.qavg >= shred_quiet_th(q))
-		return SHRED_PASS;
+	if (q->vars.qavg < parms->qth_min)
+		return shred_spared(q);
+	shred_leave_gentle(q);
 
 	switch (red_action(parms, &q->vars, q->vars.qavg)) {
 	case RED_PROB_MARK:

@@ -72,6 +72,26 @@ static inline u32 shred_min_th(u32 qth_min, u32 qth_max, u32 floor,
 }
 
 /**
+ * shred_below_min_th() - is the average queue below this packet's threshold?
+ * @qth_min: RED's lower threshold, bytes << Wlog
+ * @qth_max: RED's upper threshold, bytes << Wlog, above @qth_min
+ * @qavg: average queue, bytes << Wlog, at least the floor and below @qth_max
+ * @sample_pkts: hint of this packet, 1 to 255
+ * @avg_q22: average hint, packets << 22, not 0
+ *
+ * What most packets ask, without a division: floor(x / a) < d if and only if x < d a.
+ *
+ * Return: whether @qavg < shred_min_th().
+ */
+static inline bool shred_below_min_th(u32 qth_min, u32 qth_max, u32 qavg,
+				      u32 sample_pkts, u32 avg_q22)
+{
+	u64 scaled = (u64)(qth_max - qth_min) * sample_pkts << SHRED_CWND_SHIFT;
+
+	return scaled + avg_q22 / 2 < (u64)(qth_max - qavg) * avg_q22;
+}
+
+/**
  * shred_max_p() - Equation (3)
  * @max_p_q32: RED's probability at @qth_max, 0.32
  * @qth_min: RED's lower threshold, bytes << Wlog

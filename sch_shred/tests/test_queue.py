@@ -35,6 +35,7 @@ rate_mbit = 10
 delay_ms = 20
 ecn = {ecn}
 queue = {{ kind = "tc", packets = 200, tc = "{queue}" }}
+reverse_queue = {{ packets = 200 }}
 [flow.one]
 cc = "reno"
 [flow.two]

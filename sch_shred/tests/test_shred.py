@@ -27,6 +27,8 @@ WRAPPER = """
 u32 cwnd_avg(u32 avg, u32 sample, u32 weight) { return shred_cwnd_avg(avg, sample, weight); }
 u32 min_th(u32 lo, u32 hi, u32 floor, u32 sample, u32 avg)
 { return shred_min_th(lo, hi, floor, sample, avg); }
+u32 below(u32 lo, u32 hi, u32 qavg, u32 sample, u32 avg)
+{ return shred_below_min_th(lo, hi, qavg, sample, avg); }
 u32 max_p(u32 p, u32 lo, u32 hi, u32 mod) { return shred_max_p(p, lo, hi, mod); }
 u32 gentle_p(u32 p, u32 hi, unsigned long qavg) { return shred_gentle_p(p, hi, qavg); }
 u32 gentle_hit(u32 p, u32 count, u32 random) { return shred_gentle_hit(p, count, random); }
@@ -44,6 +46,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     for name in (
         "cwnd_avg",
         "min_th",
+        "below",
         "max_p",
         "gentle_p",
         "gentle_hit",
@@ -64,6 +67,20 @@ def thresholds(rng: np.random.Generator, n: int) -> list[tuple[int, int]]:
         if lo < hi:
             pairs.append((lo, hi))
     return pairs
+
+
+def test_the_question_without_a_division_has_the_same_answer(c: ctypes.CDLL) -> None:
+    """Around the threshold itself, where one unit decides, and anywhere between floor and maximum."""
+    rng = np.random.default_rng(7)
+    for lo, hi in thresholds(rng, 300):
+        floor = int(rng.integers(0, lo + 1))
+        for _ in range(20):
+            sample, avg = int(rng.integers(1, 256)), int(rng.integers(1 << 22, 255 << 22))
+            threshold = c.min_th(lo, hi, floor, sample, avg)
+            near = [threshold + step for step in (-1, 0, 1)]
+            for qavg in [*near, floor, hi - 1, int(rng.integers(floor, hi))]:
+                if floor <= qavg < hi:
+                    assert c.below(lo, hi, qavg, sample, avg) == (qavg < threshold), (lo, hi, floor, sample, avg, qavg)
 
 
 def test_average_follows_equation_1(c: ctypes.CDLL) -> None:

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a packet costs: enqueue and dequeue of queues side by side, and the
+ * writer's hooks. For measuring, not for use; sch_shred/tests/bench.py loads it.
+ *
+ *   devices=a,b,c   root queues of these devices are measured in turn
+ *   rounds=N        each is measured so often, by turns, each time PACKETS packets
+ *   fill=N          packets that stay in the queue meanwhile
+ *
+ * The time of one packet, in ticks of the CPU's counter, of each round is in the
+ * parameters ticks (queues: device after device within a round) and hook_ticks
+ * (FORWARD and POST_ROUTING within a round). Rounds by turns, because the machine
+ * beneath is not idle: the median of ratios within rounds is what counts.
+ * The counter is read directly: in virtual time the kernel's own clocks stand still.
+ */
+
+#include <linux/etherdevice.h>
+#include <linux/inet.h>
+#include <linux/ip.h>
+#include <linux/module.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+#include <net/tcp.h>
+
+#define PACKETS		20000
+#define PAYLOAD		960
+#define DEVICES_MAX	4
+#define ROUNDS_MAX	64
+
+static char *devices[DEVICES_MAX];
+static int n_devices;
+module_param_array(devices, charp, &n_devices, 0444);
+MODULE_PARM_DESC(devices, "whose root queues are measured");
+
+static unsigned int rounds = 20;
+module_param(rounds, uint, 0444);
+MODULE_PARM_DESC(rounds, "measurements of each, 1 to 64");
+
+static unsigned int fill = 30;
+module_param(fill, uint, 0444);
+MODULE_PARM_DESC(fill, "packets that stay in the queue, 1 to 1000");
+
+static unsigned int ticks[DEVICES_MAX * ROUNDS_MAX];
+static int n_ticks;
+module_param_array(ticks, uint, &n_ticks, 0444);
+MODULE_PARM_DESC(ticks, "result: CPU ticks a packet");
+
+static unsigned int hook_ticks[2 * ROUNDS_MAX];
+static int n_hook_ticks;
+module_param_array(hook_ticks, uint, &n_hook_ticks, 0444);
+MODULE_PARM_DESC(hook_ticks, "result: CPU ticks a packet in the hooks");
+
+static u64 bench_ticks(void)
+{
+	u32 low, high;
+
+	asm volatile("lfence; rdtsc" : "=a" (low), "=d" (high));
+	return (u64)high << 32 | low;
+}
+
+/* A TCP packet with a window of ten in its TOS byte, Ethernet header in front. */
+static struct sk_buff *bench_packet(void)
+{
+	const int len = sizeof(struct iphdr) + sizeof(struct tcphdr) + PAYLOAD;
+	struct sk_buff *skb = alloc_skb(ETH_HLEN + NET_IP_ALIGN + len, GFP_ATOMIC);
+	struct iphdr *iph;
+	struct tcphdr *th;
+
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, NET_IP_ALIGN);
+	skb_put_zero(skb, ETH_HLEN + len);
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb_set_transport_header(skb, ETH_HLEN + sizeof(*iph));
+	skb->protocol = htons(ETH_P_IP);
+
+	iph = ip_hdr(skb);
+	iph->version = 4;
+	iph->ihl = sizeof(*iph) / 4;
+	iph->tos = 10 << 2;
+	iph->ttl = 64;
+	iph->protocol = IPPROTO_TCP;
+	iph->tot_len = htons(len);
+	iph->saddr = in_aton("192.0.2.1");
+	iph->daddr = in_aton("192.0.2.2");
+	ip_send_check(iph);
+
+	th = tcp_hdr(skb);
+	th->source = htons(80);
+	th->dest = htons(1024);
+	th->doff = sizeof(*th) / 4;
+	th->ack = 1;
+	return skb;
+}
+
+/* ---- queues ---- */
+
+static int bench_put(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct sk_buff *to_free = NULL;
+	int ret;
+
+	qdisc_skb_cb(skb)->pkt_len = skb->len;
+	ret = sch->enqueue(skb, sch, &to_free);
+	kfree_skb_list(to_free);
+	return ret;
+}
+
+static int bench_fill(struct Qdisc *sch)
+{
+	unsigned int i;
+
+	for (i = 0; i < fill; i++) {
+		struct sk_buff *skb = bench_packet();
+
+		if (!skb)
+			return -ENOMEM;
+		/* what red drops is replaced by the next one */
+		bench_put(sch, skb);
+	}
+	return sch->q.qlen ? 0 : -ENOBUFS;
+}
+
+/* Ticks a packet that goes in after another came out; a dropped one is made anew. */
+static int bench_queue(struct Qdisc *sch, unsigned int *result)
+{
+	struct sk_buff *skb;
+	unsigned int i;
+	u64 begin;
+
+	spin_lock_bh(qdisc_lock(sch));
+	begin = bench_ticks();
+	for (i = 0; i < PACKETS; i++) {
+		skb = sch->dequeue(sch);
+		while (skb && bench_put(sch, skb) != NET_XMIT_SUCCESS)
+			skb = bench_packet();
+		if (!skb)
+			break;
+	}
+	*result = div_u64(bench_ticks() - begin, PACKETS);
+	spin_unlock_bh(qdisc_lock(sch));
+	return i == PACKETS ? 0 : -ENOMEM;
+}
+
+static struct Qdisc *bench_root(const char *name)
+{
+	struct net_device *dev = __dev_get_by_name(&init_net, name);
+
+	return dev ? rtnl_dereference(dev->qdisc) : NULL;
+}
+
+static int bench_queues(void)
+{
+	struct Qdisc *sch[DEVICES_MAX];
+	unsigned int round;
+	int i, err = 0;
+
+	rtnl_lock();
+	for (i = 0; i < n_devices && !err; i++) {
+		sch[i] = bench_root(devices[i]);
+		err = !sch[i] ? -ENODEV : sch[i]->flags & TCQ_F_NOLOCK ? -EINVAL : 0;
+		if (!err) {
+			spin_lock_bh(qdisc_lock(sch[i]));
+			err = bench_fill(sch[i]);
+			spin_unlock_bh(qdisc_lock(sch[i]));
+		}
+	}
+	for (round = 0; round < rounds && !err; round++)
+		for (i = 0; i < n_devices && !err; i++)
+			err = bench_queue(sch[i], &ticks[n_ticks++]);
+	rtnl_unlock();
+	return err;
+}
+
+/* ---- hooks ---- */
+
+static int bench_accept(struct net *net, struct sock *sk, struct sk_buff *skb)
+{
+	return 0;
+}
+
+static int bench_hook(unsigned int hook, struct sk_buff *skb, struct net_device *dev,
+		      unsigned int *result)
+{
+	struct tcphdr *th = tcp_hdr(skb);
+	unsigned int i;
+	u64 begin;
+
+	begin = bench_ticks();
+	for (i = 0; i < PACKETS; i++) {
+		th->seq = htonl(i * PAYLOAD);
+		if (nf_hook(NFPROTO_IPV4, hook, &init_net, skb->sk, skb, dev, dev,
+			    bench_accept) != 1)
+			return -EPERM;		/* something else filters here */
+	}
+	*result = div_u64(bench_ticks() - begin, PACKETS);
+	return 0;
+}
+
+static int bench_hooks(void)
+{
+	struct net_device *dev = init_net.loopback_dev;
+	struct sk_buff *skb = bench_packet();
+	struct socket *sock;
+	unsigned int round;
+	int err;
+
+	if (!skb)
+		return -ENOMEM;
+	err = sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock);
+	if (err)
+		goto free_packet;
+	skb_pull(skb, ETH_HLEN);
+	for (round = 0; round < rounds && !err; round++) {
+		local_bh_disable();
+		err = bench_hook(NF_INET_FORWARD, skb, dev, &hook_ticks[n_hook_ticks++]);
+		skb->sk = sock->sk;
+		if (!err)
+			err = bench_hook(NF_INET_POST_ROUTING, skb, dev,
+					 &hook_ticks[n_hook_ticks++]);
+		skb->sk = NULL;
+		local_bh_enable();
+	}
+	sock_release(sock);
+free_packet:
+	kfree_skb(skb);
+	return err;
+}
+
+static int __init bench_init(void)
+{
+	if (!rounds || rounds > ROUNDS_MAX || !fill || fill > 1000)
+		return -ERANGE;
+	n_ticks = 0;
+	n_hook_ticks = 0;
+	return n_devices ? bench_queues() : bench_hooks();
+}
+
+/* The packets left in the queues go with the queues. */
+static void __exit bench_exit(void)
+{
+}
+
+module_init(bench_init);
+module_exit(bench_exit);
+
+MODULE_DESCRIPTION("Cost of a packet in shred and in the hint's hooks");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(LBE_VERSION);
