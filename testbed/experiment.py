@@ -35,6 +35,8 @@ METRIC_KINDS = (
     "share",
     "spare_use",
     "idle_use",
+    "active_share",
+    "gap_use",
     "jain",
     "min_flow",
     "max_flow",

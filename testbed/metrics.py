@@ -7,6 +7,7 @@ A metric that cannot be computed (no sample, no such event) is NaN, never zero.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import dataclass, field
@@ -88,6 +89,11 @@ T_95 = (
 )
 
 
+#: a flow pauses when nothing of it arrives for this many steps (0.3 s: above any round trip here)
+PAUSE_STEP_S = 0.1
+PAUSE_STEPS = 3
+
+
 @dataclass
 class Series:
     """What one run recorded; events are (t_s, flow, event, detail)."""
@@ -160,6 +166,15 @@ def first_time(t: np.ndarray, values: np.ndarray, at_s: float, reached: np.ndarr
     return float(t[after][0] - at_s) if after.any() else math.nan
 
 
+def bridged(active: np.ndarray, steps: int) -> np.ndarray:
+    """The same, with gaps of fewer than ``steps`` counted as active."""
+    out = active.copy()
+    for first, then in itertools.pairwise(np.flatnonzero(active)):
+        if then - first <= steps:
+            out[first:then] = True
+    return out
+
+
 class Run:
     """Computes the metrics of one run."""
 
@@ -222,6 +237,8 @@ class Run:
             used = self._growth(self.series.queue, "sent_bytes", "queue", [metric.queue], from_s, to_s)
             idle = max(0.0, 1 - used * 8 / (to_s - from_s) / (topology.rate_mbit * 1e6)) * capacity
             return 100 * goodput / (goodput + idle) if goodput + idle else math.nan
+        if kind in ("active_share", "gap_use"):
+            return self._pauses(ids, kind, from_s, to_s)
         if kind == "jain":
             return jain(each)
         if kind == "min_flow":
@@ -286,13 +303,27 @@ class Run:
             )
         )
 
-    def _on_link(self, flow: Flow, from_s: float, to_s: float) -> float:
-        """What a flow takes of the bottleneck, Mbit/s with its headers as the link counts them."""
-        topology, payload = self.setting.topology, goodput_mbit(self.series, [flow.id], from_s, to_s)
-        if flow.spec.proto == "udp" and flow.spec.pkt_bytes:
-            around = topology.frame_bytes - topology.mtu + (28 if flow.spec.family == 4 else 48)
-            return payload * (flow.spec.pkt_bytes + around) / flow.spec.pkt_bytes
-        return payload / topology.tcp_capacity_mbit() * topology.rate_mbit
+    def _pauses(self, ids: list[int], kind: str, from_s: float, to_s: float) -> float:
+        """Shares while the group sends and while it pauses, %; NaN if it does only one of them."""
+        others = [flow.id for flow in self.flows if flow.id not in ids and flow.spec.to == self._target(ids)]
+        t = np.arange(from_s, to_s, PAUSE_STEP_S)
+        mine, theirs = self._arrived(ids, t), self._arrived(others, t)
+        active = bridged(mine > 0, PAUSE_STEPS)
+        if active.all() or not active.any():
+            return math.nan
+        if kind == "active_share":
+            return 100 * float(mine[active].sum() / (mine + theirs)[active].sum())
+        mbit_s = float(theirs[~active].mean()) * 8 / PAUSE_STEP_S / 1e6
+        return 100 * mbit_s / self.setting.topology.tcp_capacity_mbit()
+
+    def _arrived(self, ids: list[int], t: np.ndarray) -> np.ndarray:
+        """Payload of flows together in each step of ``t``, bytes."""
+        total = np.zeros(len(t))
+        for flow in ids:
+            seconds, received = self.series.received(flow)
+            if len(seconds):
+                total += np.interp(t, seconds, received, left=0.0)
+        return np.diff(total)
 
     def _target(self, ids: list[int]) -> str:
         return next(flow.spec.to for flow in self.flows if flow.id == ids[0])

@@ -17,6 +17,8 @@ UNITS = {
     "share": "%",
     "spare_use": "%",
     "idle_use": "%",
+    "active_share": "%",
+    "gap_use": "%",
     "jain": "",
     "min_flow": "Mbit/s",
     "max_flow": "Mbit/s",
