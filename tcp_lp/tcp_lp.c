@@ -375,14 +375,14 @@ static void tcp_lp_ecn_init(struct sock *sk)
  *		early congestion indications so far (wraps)
  *	rttcnt	queueing delay that is an indication when exceeded, us
  *	rtt	smoothed delay, us
- *	minrtt	dmin, us
+ *	minrtt	dmin, us; 0x7fffffff = none yet, as vegas has it
  */
 static size_t tcp_lp_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
 	const struct lp *lp = inet_csk_ca(sk);
 
-	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+	if (!lp->on || !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
 	info->vegas.tcpv_enabled = BIT(0) | lp->learnt << 1 |
 				   lp->inference << 2 | lp->floor << 3 |
@@ -390,7 +390,7 @@ static size_t tcp_lp_get_info(struct sock *sk, u32 ext, int *attr,
 				   lp->marks << 5 | lp->indications << 8;
 	info->vegas.tcpv_rttcnt = lp_margin_us(lp);
 	info->vegas.tcpv_rtt = lp_sd_us(lp);
-	info->vegas.tcpv_minrtt = lp_dmin_us(lp);
+	info->vegas.tcpv_minrtt = min_t(u32, lp_dmin_us(lp), 0x7fffffff);
 	*attr = INET_DIAG_VEGASINFO;
 	return sizeof(struct tcpvegas_info);
 }
