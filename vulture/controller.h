@@ -2,7 +2,7 @@
 /*
  * What the hook tells a controller of receive windows, and what it wants back.
  *
- * A controller sees data as it comes in and acknowledgements as they go out,
+ * A controller sees data as it comes in and acknowledgments as they go out,
  * and says how large a window it wants. It knows no socket, no packet and no
  * clock; the hook sees to what may go on the wire (policy.h, rwnd_field()).
  * A second algorithm is a second file with one of these.
@@ -54,7 +54,7 @@ struct rwnd_ack {
 	u64 now_us;		/* our clock */
 	u32 tsval;		/* its timestamp */
 	u32 acked_bytes;	/* what it acknowledges for the first time */
-	s32 edge_bytes;		/* from its acknowledgement number to the
+	s32 edge_bytes;		/* from its acknowledgment number to the
 				 * furthest right edge advertised so far
 				 */
 };

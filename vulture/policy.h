@@ -181,7 +181,7 @@ static inline bool rwnd_may_grow(u32 round_bytes, u32 rwnd_bytes, u32 mss_bytes)
  * rwnd_field() - the 16 bits of the header
  * @own_field: what TCP put there
  * @scale: window scale of this side, 0 to 14
- * @ack: acknowledgement number of the segment
+ * @ack: acknowledgment number of the segment
  * @edge: furthest right edge advertised before, sequence number
  * @want_bytes: window wanted
  *

@@ -62,7 +62,7 @@ struct vulture_flow {
 	spinlock_t lock;		/* all that follows; taken with BH off */
 	bool dead;			/* out of the table; also read without lock */
 	bool seen_out;			/* ack_seq, edge_seq and own_* are valid */
-	u32 ack_seq;			/* latest acknowledgement number sent */
+	u32 ack_seq;			/* latest acknowledgment number sent */
 	u32 edge_seq;			/* furthest right edge advertised */
 	u32 own_bytes;			/* TCP's own window in the latest segment */
 	u32 advertised_bytes;		/* what went out instead */

@@ -47,10 +47,15 @@ def js(*words: str):
     return json.loads(ctl("--json", *words))
 
 
+def listen(address: str) -> socket.socket:
+    """A listening socket of the address's family, on any port."""
+    return socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
+
+
 @contextlib.contextmanager
 def pair(address: str = "127.0.0.1"):
     """A connected pair: (receiver, sender)."""
-    with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+    with listen(address) as server:
         sender = socket.create_connection(server.getsockname()[:2])
         receiver, _ = server.accept()
     with receiver, sender:
@@ -178,7 +183,7 @@ def test_without_timestamps():
 
 def test_unprivileged():
     """Its own socket by descriptor: yes. Anything else, or anybody's by address: no."""
-    with pair() as (receiver, sender):
+    with pair() as (receiver, _):
         child = os.fork()
         if child == 0:
             try:
@@ -196,7 +201,7 @@ def test_unprivileged():
                     said = ctl(*words, status=1)
                     assert "CAP_NET_ADMIN" in said, f"{words}: {said}"
                 os._exit(0)
-            except BaseException:
+            except BaseException:  # noqa: BLE001 - a forked child ends here, whatever it was
                 traceback.print_exc()
                 os._exit(1)
         assert os.waitpid(child, 0)[1] == 0, "see above"
@@ -222,7 +227,7 @@ def test_by_address():
 
 
 def test_by_pid():
-    with pair() as (receiver, sender), pair() as (other, _):
+    with pair(), pair():
         assert js("start", "--pid", str(os.getpid())) == {"started": 4}     # both ends of both
         assert js("stop", "--pid", str(os.getpid())) == {"stopped": 4}
         assert "none of" in ctl("stop", "--pid", str(os.getpid()), status=1)
@@ -272,12 +277,8 @@ def test_rules():
     rule = js("rule", "add", "--remote", "::1/128", "--remote-port", "7")
     assert rule["remote"] == "::1/128"
     ctl("rule", "del", str(rule["id"]))
-    for prefix, port in (("10.0.0.0/7", None), (None, None)):
-        words = ["rule", "add"] + (["--remote", prefix] if prefix else [])
-        if prefix is None:
-            assert "needs at least one" in ctl(*words, status=2)
-        else:
-            ctl("rule", "del", str(js(*words)["id"]))
+    ctl("rule", "del", str(js("rule", "add", "--remote", "10.0.0.0/7")["id"]))
+    assert "needs at least one" in ctl("rule", "add", status=2)
     assert "is not a number within 0 to 32" in ctl("rule", "add", "--remote", "10.0.0.0/33", status=2)
 
 
@@ -544,7 +545,7 @@ def wire_rules() -> None:
     """The right edge as the wire has it; SYNs as TCP made them; both families."""
     for address in ("127.0.0.1", "::1"):
         wire = Wire("lo")
-        with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+        with listen(address) as server:
             port = server.getsockname()[1]
             rule = js("rule", "add", "--local-port", str(port))
             sender = socket.create_connection(server.getsockname()[:2])
@@ -576,7 +577,7 @@ def test_wire_checksums():
             fcntl.ioctl(control, SIOCETHTOOL, struct.pack("16sP", b"v0", ctypes.addressof(value)))
         for address, there in (("10.9.0.1", "10.9.0.2"), ("fd09::1", "fd09::2")):
             wire = Wire("v0")
-            with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+            with listen(address) as server:
                 port = server.getsockname()[1]
                 child = subprocess.Popen(
                     ["ip", "netns", "exec", "peer", sys.executable, "-c",
@@ -670,7 +671,7 @@ def main() -> None:
         try:
             test()
             print(f"ok {title}", flush=True)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - the next test is to run
             print(f"not ok {title}: " + traceback.format_exc().replace("\n", "\n    "), flush=True)
             if os.path.exists("/sys/module/vulture"):
                 subprocess.run(["vulturectl", "set", "-m", "16384"], check=False)
