@@ -86,7 +86,8 @@ lint:
 
 bench:
 	@scripts/deps python kernel testbed
-	@$(python) -m testbed bench $(ARGS)
+	@status=0; ($(python) -m testbed bench $(ARGS)) || status=$$?; \
+		($(python) -m sch_shred.tests.bench) || status=$$?; exit $$status
 
 report:
 	@scripts/deps python
