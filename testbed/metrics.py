@@ -325,6 +325,14 @@ class Run:
                 total += np.interp(t, seconds, received, left=0.0)
         return np.diff(total)
 
+    def _on_link(self, flow: Flow, from_s: float, to_s: float) -> float:
+        """What a flow takes of the bottleneck, Mbit/s with its headers as the link counts them."""
+        topology, payload = self.setting.topology, goodput_mbit(self.series, [flow.id], from_s, to_s)
+        if flow.spec.proto == "udp" and flow.spec.pkt_bytes:
+            around = topology.frame_bytes - topology.mtu + (28 if flow.spec.family == 4 else 48)
+            return payload * (flow.spec.pkt_bytes + around) / flow.spec.pkt_bytes
+        return payload / topology.tcp_capacity_mbit() * topology.rate_mbit
+
     def _target(self, ids: list[int]) -> str:
         return next(flow.spec.to for flow in self.flows if flow.id == ids[0])
 
