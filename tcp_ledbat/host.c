@@ -37,7 +37,7 @@
  * @rate: largest of them, bytes a second; 0 = none yet; read without the lock
  */
 struct ledbat_host {
-	spinlock_t lock;
+	spinlock_t lock;	/* one flow at a time ends the interval */
 	atomic_t flows;
 	atomic64_t bytes;
 	u64 since_us;
@@ -91,10 +91,10 @@ void ledbat_host_delivered(struct ledbat_host *host, u32 bytes)
 	atomic64_add(bytes, &host->bytes);
 	if (now_us - READ_ONCE(host->since_us) < LEDBAT_HOST_INTERVAL_US)
 		return;
-	if (!spin_trylock(&host->lock))
-		return;
+	/* ACKs come in softirq and, from a socket's backlog, in process context. */
+	spin_lock_bh(&host->lock);
 	ledbat_host_measure(host, now_us);
-	spin_unlock(&host->lock);
+	spin_unlock_bh(&host->lock);
 }
 
 /**
