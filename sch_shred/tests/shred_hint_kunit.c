@@ -84,7 +84,8 @@ static void flight_judges_persistent_lies_only_test(struct kunit *test)
 	/* one honest packet in between and the count starts over */
 	for (i = 0; i < 3 * SHRED_STRIKES; i++)
 		KUNIT_EXPECT_FALSE(test, shred_flight_judge(&f, i % 8 ? 1 : 20, true));
-	/* 32 lies in a row */
+	/* 32 lies in a row, counted from the last truth */
+	KUNIT_EXPECT_FALSE(test, shred_flight_judge(&f, 20, true));
 	for (i = 0; i < SHRED_STRIKES; i++)
 		KUNIT_EXPECT_EQ(test, i == SHRED_STRIKES - 1, shred_flight_judge(&f, 9, true));
 	/* a cheat's honest packet is believed, its lies are not, and 32 truths clear it */
