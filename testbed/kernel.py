@@ -172,7 +172,7 @@ def edits(series: str) -> list[Edit]:
     with the first reseed, and nobody could compare two queues under the same numbers.
 
     KUNIT_LOG_SIZE: before 6.6 debugfs keeps 512 bytes of a test case's log and cuts off the
-    rest, so that a table of rows cannot be read back; its line buffer stays on the stack.
+    rest, so that a failure cannot be read back whole; the line buffer, on the stack, stays.
     """
     function = (FRAGMENTS / "os_getrandom.inc").read_text(encoding="utf-8")
     always = [

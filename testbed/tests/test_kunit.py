@@ -111,6 +111,19 @@ def test_states(text: str, state: State) -> None:
     assert kunit.judge_suite("m", "s", text).state is state
 
 
+OLD = GOOD.replace("        ok 1 ratio 1 is RED (paper: remains at min_th)\n", "")
+
+
+def test_rows_that_an_old_kernel_lost() -> None:
+    """6.1 keeps a table's last row only: the case's line speaks for the rest, both ways."""
+    assert kunit.judge_suite("m", "s", OLD).state is State.FAILURE_TO_PARSE
+    assert kunit.judge_suite("m", "s", OLD, rows_lost=True).state is State.SUCCESS
+    failing = OLD.replace("    ok 1 rows", "    not ok 1 rows")
+    assert kunit.judge_suite("m", "s", failing, rows_lost=True).state is State.FAILURE
+    lost_case = OLD.replace("    ok 1 rows\n", "").replace("1..2", "1..1")
+    assert kunit.judge_suite("m", "s", lost_case, rows_lost=True).state is State.FAILURE_TO_PARSE
+
+
 def test_green_is_success_and_skip_only() -> None:
     assert {state for state in State if state.green} == {State.SUCCESS, State.SKIPPED}
 
