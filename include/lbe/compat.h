@@ -31,16 +31,12 @@
 
 /*
  * tcp_congestion_ops: 7.1 took CA_EVENT_TX_START out of cwnd_event into a call
- * of its own. Until 7.1 is the floor: a module that has no cwnd_event says
- * LBE_DEFINE_TX_START(name, tx_start) at file scope and LBE_TX_START(name,
- * tx_start) in its table; one that has both, the same with CWND_EVENT.
+ * of its own. Until 7.1 is the floor: a module says LBE_DEFINE_TX_START(name,
+ * tx_start) at file scope and LBE_TX_START(name, tx_start) in its table.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define LBE_DEFINE_TX_START(name, tx_start)
 #define LBE_TX_START(name, tx_start)	.cwnd_event_tx_start = tx_start
-#define LBE_DEFINE_CWND_EVENT(name, event, tx_start)
-#define LBE_CWND_EVENT(name, event, tx_start)				\
-	.cwnd_event = event, .cwnd_event_tx_start = tx_start
 #else
 #define LBE_DEFINE_TX_START(name, tx_start)				\
 static void name(struct sock *sk, enum tcp_ca_event ev)			\
@@ -49,15 +45,6 @@ static void name(struct sock *sk, enum tcp_ca_event ev)			\
 		tx_start(sk);						\
 }
 #define LBE_TX_START(name, tx_start)	.cwnd_event = name
-#define LBE_DEFINE_CWND_EVENT(name, event, tx_start)			\
-static void name(struct sock *sk, enum tcp_ca_event ev)			\
-{									\
-	if (ev == CA_EVENT_TX_START)					\
-		tx_start(sk);						\
-	else								\
-		event(sk, ev);						\
-}
-#define LBE_CWND_EVENT(name, event, tx_start)	.cwnd_event = name
 #endif
 
 /* tcp_ecn_mode_any(): ECN was negotiated, of whatever kind. Until 6.15 is the
@@ -67,48 +54,10 @@ static void name(struct sock *sk, enum tcp_ca_event ev)			\
 #define tcp_ecn_mode_any(tp)		((tp)->ecn_flags & TCP_ECN_OK)
 #endif
 
-/*
- * tcp_congestion_ops.cong_control: 6.10 added ack and flag. A module that uses
- * neither writes fn(sk, rs), LBE_DEFINE_CONG_CONTROL(name, fn) at file scope
- * and .cong_control = name. Until 6.10 is the floor.
- */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-#define LBE_DEFINE_CONG_CONTROL(name, fn)				\
-static void name(struct sock *sk, u32 ack, int flag,			\
-		 const struct rate_sample *rs)				\
-{									\
-	fn(sk, rs);							\
-}
-#else
-#define LBE_DEFINE_CONG_CONTROL(name, fn)				\
-static void name(struct sock *sk, const struct rate_sample *rs)	\
-{									\
-	fn(sk, rs);							\
-}
-#endif
-
-/* Trace events: __assign_str() lost its second argument in 6.10. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-#define lbe_assign_str(field, src)	__assign_str(field)
-#else
-#define lbe_assign_str(field, src)	__assign_str(field, src)
-#endif
-
 /* Timers: timer_container_of() was from_timer() before 6.16. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
 #define timer_container_of(var, callback_timer, timer_fieldname)	\
 	container_of(callback_timer, typeof(*(var)), timer_fieldname)
-#endif
-
-/* hrtimer_setup() joined hrtimer_init() and the function in 6.13. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-#define hrtimer_setup(timer, fn, clock, mode)				\
-do {									\
-	struct hrtimer *__t = (timer);					\
-									\
-	hrtimer_init(__t, clock, mode);					\
-	__t->function = (fn);						\
-} while (0)
 #endif
 
 /* Formatted extack texts came in 6.2. Before that the text must outlive the
