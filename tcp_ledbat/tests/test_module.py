@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The module in a guest kernel: what it refuses, who may use it, what a socket of it does and shows."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel
+from testbed.machine import Machine
+from testbed.modules import ensure_modules
+
+pytestmark = pytest.mark.kunit
+
+CONTROLS = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+
+
+@functools.cache
+def built() -> tuple[KernelBuild, Path]:
+    """The kernel and the module's file."""
+    build = ensure_kernel(KernelSpec())
+    return build, ensure_modules(build).paths["tcp_ledbat"].resolve()
+
+
+def guest(folder: Path, script: str, files: dict[str, str] | None = None) -> str:
+    """Run a shell script as root of a fresh guest; $KO is the module. Returns what it printed."""
+    build, module = built()
+    job = folder / "job"
+    job.mkdir()
+    for name, text in (files or {}).items():
+        (job / name).write_text(text)
+    (job / "job.sh").write_text(f'KO="$LBE_HOST{module}"\n{script}\ntrue\n')
+    Machine(build).run(job, folder / "out", 1, (), virtual_limit_s=120)
+    return (folder / "out" / "job.log").read_text()
+
+
+REFUSED = {
+    "target_us=100001": "target_us=100001 refused: a number from 1000 to 100000 is wanted",
+    "target_us=0": "target_us=0 refused: a number from 1000 to 100000 is wanted",
+    "gain_percent=101": "gain_percent=101 refused: a number from 1 to 100 is wanted",
+    "allowed_increase_pkts=0": "allowed_increase_pkts=0 refused: a number from 1 to 1000 is wanted",
+    "history_min=11": "history_min=11 refused: a number from 1 to 10 is wanted",
+    "filter_samples=3": "filter_samples=3 refused: a number from 4 to 32 is wanted",
+    "decrease_percent=-1": "decrease_percent=-1 refused: a number from 0 to 100 is wanted",
+    "min_window=0": "min_window=0 refused: packets from 1 to 64, or dynamic, are wanted",
+    "min_window=dynamite": "min_window=dynamite refused: packets from 1 to 64, or dynamic, are wanted",
+    "signal=both": "signal=both refused: owd or rtt is wanted",
+    "pp_target_us=999": "pp_target_us=999 refused: a number from 1000 to 100000 is wanted",
+}
+
+
+def test_refusals_change_nothing(tmp_path: Path) -> None:
+    loads = "\n".join(f'insmod "$KO" {parameter} && echo loaded' for parameter in REFUSED)
+    said = guest(tmp_path, f"{loads}\ndmesg\ncat {CONTROLS}\nls /sys/module")
+    for words in REFUSED.values():
+        assert words in said
+    assert "reno cubic\n" in said, "a control was registered"
+    assert "loaded" not in said
+    assert "tcp_ledbat\n" not in said
+
+
+def test_a_parameter_out_of_range_leaves_the_old_one(tmp_path: Path) -> None:
+    script = """
+insmod "$KO"
+cd /sys/module/tcp_ledbat/parameters
+echo 100001 > target_us || echo refused
+echo both > signal || echo refused
+echo 65 > min_window || echo refused
+cat target_us signal min_window
+echo 60000 > target_us
+echo rtt > signal
+echo dynamic > min_window
+cat target_us signal min_window
+"""
+    said = guest(tmp_path, script).splitlines()
+    assert said.count("refused") == 3
+    assert said[-6:] == ["25000", "owd", "2", "60000", "rtt", "dynamic"]
+
+
+# One connection over lo, by a user without any capability, through all the controls.
+FLOW = """
+import json, os, socket, struct, sys
+family = socket.AF_INET6 if sys.argv[1] == "ipv6" else socket.AF_INET
+address = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+os.setgid(65534)
+os.setuid(65534)
+listener = socket.create_server((address, 5001), family=family)
+sender = socket.socket(family)
+sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"ledbat")
+sender.connect((address, 5001))
+peer, _ = listener.accept()
+TCP_CC_INFO = 26
+facts = {}
+
+def transfer():
+    data, got = os.urandom(200000), b""
+    sender.sendall(data)
+    while len(got) < len(data):
+        got += peer.recv(65536)
+    return got == data
+
+for step, control in enumerate(["ledbat", "cubic", "ledbatpp", "reno", "ledbat", "ledbatpp", "ledbat"]):
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+    whole = transfer()
+    info = sender.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+    tcp = sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    facts[step] = {"control": control, "whole": whole, "cwnd": struct.unpack_from("<I", tcp, 80)[0],
+                   "tos": sender.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) if family == socket.AF_INET
+                   else sender.getsockopt(socket.IPPROTO_IPV6, 67)}
+    if control.startswith("ledbat"):
+        enabled, mode, base, queue, target = struct.unpack_from("<HHIII", info)
+        facts[step] |= {"enabled": enabled, "mode": mode, "base": base, "queue": queue, "target": target}
+print("facts " + json.dumps(facts), flush=True)
+sender.close()
+peer.close()
+"""
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("mark", [0, 1])
+def test_a_live_socket_from_control_to_control(tmp_path: Path, family: str, mark: int) -> None:
+    """Unprivileged, the window stays sensible, ss's fields are filled, the mark comes and goes."""
+    script = f"""
+ip link set lo up
+insmod "$KO" mark={mark}
+python3 flow.py {family}
+"""
+    said = guest(tmp_path, script, {"flow.py": FLOW})
+    line = next(line for line in said.splitlines() if line.startswith("facts "))
+    facts = json.loads(line.removeprefix("facts "))
+    for step in facts.values():
+        ours = step["control"].startswith("ledbat")
+        assert step["whole"], step
+        assert step["cwnd"] >= 2, step
+        assert step["tos"] & 0xFC == (4 if ours and mark else 0), step
+        if ours:
+            assert step["enabled"] == 1, step
+            assert step["base"] >= 1, step
+            assert step["target"] <= (60000 if step["control"] == "ledbatpp" else 25000), step
+            assert step["mode"] in (0, 1, 2, 3), step
+
+
+def test_unload_waits_for_sockets(tmp_path: Path) -> None:
+    script = """
+ip link set lo up
+insmod "$KO"
+python3 - <<'END'
+import socket, subprocess
+listener = socket.create_server(("127.0.0.1", 5001))
+sender = socket.socket()
+sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"ledbat")
+sender.connect(("127.0.0.1", 5001))
+busy = subprocess.run(["rmmod", "tcp_ledbat"], stderr=subprocess.DEVNULL).returncode
+sender.close()
+listener.close()
+print("busy" if busy else "gone", flush=True)
+END
+sleep 1
+rmmod tcp_ledbat && echo unloaded
+"""
+    said = guest(tmp_path, script).splitlines()
+    assert "busy" in said
+    assert "unloaded" in said
