@@ -7,7 +7,7 @@ _vulturectl_options() {
 
 _vulturectl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local command= i
+	local command='' i
 
 	COMPREPLY=()
 	for ((i = 1; i < COMP_CWORD; i++)); do

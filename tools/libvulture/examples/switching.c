@@ -8,7 +8,7 @@
  * background, and the rest as best effort again: the client of the paper's
  * experiments. A line a second tells the rate and the window.
  *
- *	cc -o switching switching.c $(pkg-config --cflags --libs libvulture) -lmnl
+ *	cc switching.c $(pkg-config --cflags --libs libvulture) -lmnl -o switching
  */
 #include <err.h>
 #include <errno.h>
@@ -81,7 +81,8 @@ int main(int argc, char **argv)
 	if (!v)
 		errx(1, "%s", vulture_error(NULL));
 	fd = connect_to(argv[1], argv[2]);
-	begin_s = told_s = now_s();
+	begin_s = now_s();
+	told_s = begin_s;
 	while ((got = read(fd, buffer, sizeof(buffer))) > 0) {
 		double at_s = now_s();
 
@@ -96,7 +97,8 @@ int main(int argc, char **argv)
 			mode = AFTER;
 		}
 		if (at_s - told_s >= 1) {
-			tell(v, fd, at_s - begin_s, (bytes - told_bytes) * 8 / (at_s - told_s) / 1e6);
+			tell(v, fd, at_s - begin_s,
+			     (bytes - told_bytes) * 8 / (at_s - told_s) / 1e6);
 			told_s = at_s;
 			told_bytes = bytes;
 		}
