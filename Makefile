@@ -74,7 +74,7 @@ demo:
 
 check:
 	@scripts/deps python kernel testbed tools lint
-	@$(python) -m pytest --tiers=host,harness,kunit,scenario $(PYTEST_ARGS)
+	@$(python) -m pytest --tiers=host,harness,kunit,scenario -n auto --dist loadfile $(PYTEST_ARGS)
 
 check-fast:
 	@scripts/deps python compiler testbed lint
