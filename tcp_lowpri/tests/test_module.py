@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel
-from testbed.machine import Machine
-from testbed.modules import ensure_modules
+from testbed import guests
 
 pytestmark = pytest.mark.kunit
 
@@ -24,23 +22,7 @@ KNOWN = (
 )
 
 
-@functools.cache
-def built() -> tuple[KernelBuild, Path]:
-    """The kernel and the module's file."""
-    build = ensure_kernel(KernelSpec())
-    return build, ensure_modules(build).paths["tcp_lowpri"].resolve()
-
-
-def guest(folder: Path, script: str, files: dict[str, str] | None = None) -> str:
-    """Run a shell script as root of a fresh guest; $KO is the module. Returns what it printed."""
-    build, module = built()
-    job = folder / "job"
-    job.mkdir()
-    for name, text in (files or {}).items():
-        (job / name).write_text(text)
-    (job / "job.sh").write_text(f'KO="$LBE_HOST{module}"\n{script}\ntrue\n')
-    Machine(build).run(job, folder / "out", 1, (), virtual_limit_s=120)
-    return (folder / "out" / "job.log").read_text()
+guest = functools.partial(guests.run, "tcp_lowpri")
 
 
 @pytest.mark.parametrize(
