@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Send the lines of ../fuzz.py (file "lines") beside checked connections, and look at the answers.
+
+What is refused must change nothing: the family's defaults, a queue's configuration, a setting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import struct
+
+import common
+from common import (
+    F_REQUEST,
+    LO,
+    NETLINK_GENERIC,
+    NETLINK_ROUTE,
+    RTM_DELQDISC,
+    RTM_GETQDISC,
+    RTM_NEWQDISC,
+    SETTINGS,
+    V_GET_DEFAULTS,
+    V_RULE_DEL,
+    V_RULE_GET,
+    V_SET,
+    Netlink,
+    Stream,
+    attribute,
+    attributes,
+    count,
+    expect,
+    family,
+    finish,
+    load,
+    message,
+    must,
+    progress,
+    qdisc,
+    unload,
+    vulture,
+    write,
+)  # fmt: skip
+
+FAMILY_MARK = struct.pack("=H", SETTINGS["family_mark"])
+PID_MARK = struct.pack("=I", SETTINGS["pid_mark"])
+CGROUP_MARK = struct.pack("=Q", SETTINGS["cgroup_mark"])
+MODULES = ("tcp_lp", "tcp_lowpri", "tcp_ledbat", "vulture", "sch_shred", "shred_hint")
+IDLE = 2  # ifindex of the device that carries nothing
+
+signatures: dict[str, str] = {}
+
+
+def note(answer: str, line: str) -> None:
+    """Keep the shortest line of each answer."""
+    old = signatures.get(answer)
+    if old is None or len(line) < len(old):
+        signatures[answer] = line
+
+
+def said(code: int, text: str) -> str:
+    """An answer without its numbers, so that one refusal is one answer."""
+    return f"{errno.errorcode.get(code, code)} {''.join(c for c in text if not c.isdigit())}"[:90]
+
+
+def open_descriptors() -> list[Stream]:
+    """What the fuzzer's descriptors name: see DESCRIPTORS."""
+    streams = [Stream(ports=(5001, 6001)), Stream("::1", ports=(5002, 6002))]
+    write("/proc/sys/net/ipv4/tcp_timestamps", "0")
+    plain = Stream()
+    write("/proc/sys/net/ipv4/tcp_timestamps", "1")
+    closed = Stream()
+    closed.sender.close()
+    fresh = socket.socket()
+    listening = socket.create_server(("127.0.0.1", 0))
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    local = socket.socket(socket.AF_UNIX)
+    null = os.open("/dev/null", os.O_RDWR)
+    keep = [
+        streams[0].receiver, streams[0].sender, streams[1].receiver, streams[1].sender, listening, datagrams,
+        closed.receiver, null, plain.receiver, local, fresh,
+    ]  # fmt: skip
+    for number, one in enumerate(keep, 100):
+        os.dup2(one if isinstance(one, int) else one.fileno(), number)
+    open_descriptors.kept = keep
+    return [*streams, plain]
+
+
+class Kernel:
+    """The two netlink sockets, and what must not change by what was refused."""
+
+    def __init__(self) -> None:
+        self.number = family()
+        self.generic, self.route = Netlink(NETLINK_GENERIC), Netlink(NETLINK_ROUTE)
+        self.cgroup = struct.pack("=Q", os.stat("/sys/fs/cgroup").st_ino)
+        self.pid = struct.pack("=I", os.getpid())
+        self.defaults = self.read_defaults()
+
+    def read_defaults(self) -> bytes:
+        """Options and limit of the namespace."""
+        code, text, bodies = self.generic.ask(vulture(V_GET_DEFAULTS, b"", self.number))
+        must(code, f"get-defaults ({text})")
+        found = attributes(bodies[0][4:])
+        return found[6] + found[10]
+
+    def queues(self) -> list[bytes]:
+        """Kind and options of every queue, in the dump's order."""
+        self.route.socket.send(message(RTM_GETQDISC, bytes(20), F_REQUEST | 0x300))
+        shown = []
+        for kind, body in self.drain(self.route):
+            if kind & 0xFFFF == RTM_NEWQDISC and len(body) > 20:
+                found = attributes(body[20:])
+                shown.append(body[4:16] + found.get(1, b"") + found.get(2, b""))
+        return shown
+
+    @staticmethod
+    def drain(link: Netlink) -> list[tuple[int, bytes]]:
+        """All answers, also those of a dump that comes in pieces."""
+        found = []
+        while more := link.answers():
+            found += more
+        return found
+
+    def send_vulture(self, line: str, data: bytes) -> None:
+        """One message to the family."""
+        data = data.replace(FAMILY_MARK, struct.pack("=H", self.number), 1)
+        data = data.replace(PID_MARK, self.pid).replace(CGROUP_MARK, self.cgroup)
+        code, text, bodies = self.generic.ask(data)
+        command = data[16] if len(data) > 16 else 0
+        note(f"{command} {said(code, text)}", line)
+        count("vulture refused" if code else "vulture accepted")
+        if bodies:
+            count("vulture answers", len(bodies))
+        if code and command == V_SET:
+            now = self.read_defaults()
+            expect(now == self.defaults, f"refused, yet it changed the defaults: {line}")
+            self.defaults = now
+        elif command == V_SET:
+            self.defaults = self.read_defaults()
+
+    def send_queue(self, line: str, data: bytes) -> None:
+        """One message about queues."""
+        before = self.queues() if len(data) > 4 and data[4] == RTM_NEWQDISC else None
+        code, text, _ = self.route.ask(data)
+        self.drain(self.route)
+        note(f"{data[4:5].hex()} {said(code, text)}", line)
+        count("tc refused" if code else "tc accepted")
+        # a graft that fails half way is the kernel's own affair: ours is the change of what is there
+        if code and before is not None:
+            expect(self.queues() == before, f"refused ({text}), yet it changed a queue: {line}")
+
+    def reset(self) -> None:
+        """Back to where all is possible: no rules, no queue, the limit as it was."""
+        code, _, _ = self.generic.ask(vulture(V_SET, attribute(10, struct.pack("=I", 16384)), self.number))
+        must(code, "set")
+        self.defaults = self.read_defaults()
+        with contextlib.closing(Netlink(NETLINK_GENERIC)) as dump:
+            dump.socket.send(message(self.number, struct.pack("=BBH", V_RULE_GET, 1, 0), F_REQUEST | 0x300))
+            for kind, body in self.drain(dump):
+                if kind & 0xFFFF == self.number:
+                    rule = attributes(attributes(body[4:])[8])[1]
+                    nest = attribute(8 | 0x8000, attribute(1, rule))
+                    must(self.generic.ask(vulture(V_RULE_DEL, nest, self.number))[0], "rule-del")
+        for device in (LO, IDLE):
+            self.route.ask(qdisc(RTM_DELQDISC, 0, None, device))
+        # a dump that was begun and not read would block the next
+        self.generic.close()
+        self.route.close()
+        self.generic, self.route = Netlink(NETLINK_GENERIC), Netlink(NETLINK_ROUTE)
+
+
+def send_text(line: str) -> None:
+    """A write to a setting: refused means unchanged; accepted means it reads back as something it takes."""
+    _, path, offset, digits = line.split()
+    data = b"" if digits == "-" else bytes.fromhex(digits)
+    before = common.read(path)
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(descriptor, data, int(offset))
+        code = 0
+    except OSError as error:
+        code = error.errno
+    finally:
+        os.close(descriptor)
+    now = common.read(path)
+    note(f"{path.rsplit('/', 1)[1]} {errno.errorcode.get(code, code)}", line)
+    count("settings refused" if code else "settings accepted")
+    if code:
+        expect(now == before, f"refused, yet it changed {path}: {line}")
+    elif now.strip() or "devices" not in path:
+        again = write(path, now)
+        expect(again == 0 and common.read(path) == now, f"{path} shows {now!r}, which it does not take: {line}")
+
+
+def send_load(line: str) -> None:
+    """A module with parameters: it loads, or it does not and leaves nothing."""
+    _, name, digits = line.split()
+    must(unload(name), f"unload {name}")
+    code = load(name, b"" if digits == "-" else bytes.fromhex(digits))
+    note(f"{name} {errno.errorcode.get(code, code)}", line)
+    count("loads refused" if code else "loads accepted")
+    if code:
+        must(load(name), f"load {name} after a refused one")
+    else:
+        must(unload(name), f"unload {name}")
+        must(load(name), f"load {name}")
+
+
+def main() -> None:
+    for name in MODULES:
+        must(load(name), f"load {name}")
+    os.system("ip link add idle type dummy && ip link set idle up")
+    streams = open_descriptors()
+    kernel = Kernel()
+    lines = common.read("lines").splitlines()
+    send = {"v": kernel.send_vulture, "t": kernel.send_queue}
+    for done, line in enumerate(lines, 1):
+        kind = line[0]
+        try:
+            if kind in send:
+                send[kind](line, bytes.fromhex(line[2:]))
+            elif kind == "s":
+                send_text(line)
+            else:
+                send_load(line)
+        except Exception as error:
+            raise SystemExit(f"line {done}: {line}: {error!r}") from error
+        if not done % 10:
+            for one in streams:
+                one.step(30000)
+        if not done % 200 or done == len(lines):
+            kernel.reset()
+            for one in streams:
+                missing = one.settle()
+                expect(not missing and not one.broken, f"line {done}: {missing} missing {one.broken}")
+            progress(done, len(lines))
+    for one in streams:
+        one.close("beside the messages")
+    finish(len(lines), signatures=signatures)
+
+
+main()
