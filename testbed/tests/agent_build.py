@@ -67,10 +67,23 @@ class Run:
         return found
 
 
+@functools.cache
+def become_root() -> tuple[list[str], list[str]]:
+    """(words before unshare, options of unshare) that make one root of new namespaces on this machine.
+
+    A user namespace asks nobody. Where the machine refuses those (a chroot, a container, a sysctl), root does it.
+    """
+    own = ["--user", "--map-root-user"]
+    if subprocess.run(["unshare", *own, "true"], capture_output=True, check=False).returncode == 0:
+        return [], own
+    return ([] if os.geteuid() == 0 else ["sudo", "-n", "--preserve-env=AGENT"]), []
+
+
 def namespace(script: str, folder: Path, timeout_s: float = 60) -> subprocess.CompletedProcess:
     """A shell script as root of a network namespace of its own, which is gone after it."""
+    before, own = become_root()
     return subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child",
+        [*before, "unshare", *own, "--net", "--mount", "--pid", "--fork", "--kill-child",
          "/bin/sh", "-eu", "-c", script],
         cwd=folder, timeout=timeout_s, capture_output=True, text=True, check=False,
         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "AGENT": str(agent()), "HOME": os.devnull},

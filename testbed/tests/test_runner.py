@@ -133,7 +133,7 @@ def test_zero_runs_are_refused(one) -> None:
 
 
 INTERRUPTED = """
-import os, subprocess, sys
+import os, signal, subprocess, sys
 from pathlib import Path
 from testbed import runner
 from testbed.experiment import parse
@@ -149,6 +149,8 @@ class Slow(PretendBackend):
             child.kill()
             child.wait()
 
+# who runs the tests in the background has SIGINT ignored, and a child inherits that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 folder = Path(sys.argv[1])
 (folder / "made.toml").write_text(TWO_FLOWS)
 (folder / "agent").write_bytes(b"")
