@@ -11,10 +11,13 @@ Tiers, in the order in which they run (the cheap ones first):
 A test without a tier marker is `harness` under testbed/ and scripts/, else
 `host`. With --tiers=a,b only those run, and each must hold at least one test:
 a tier that lost its tests is a failure, not a pass. So is a skipped test.
+
+With --series=7.2 all that boots or builds for a kernel takes that one (`make check SERIES=7.2`).
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -31,6 +34,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="A,B",
         help=f"run these tiers only, and fail if one of them has no test ({', '.join(TIERS)})",
     )
+    parser.addoption("--series", metavar="S", help="the kernel series of tests that need one (6.1, 6.12, 7.2)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Pass --series on, before any test module is imported, to all that names no series of its own."""
+    series = config.getoption("--series")
+    if series is None:
+        return
+    os.environ["LBE_SERIES"] = series
+    from testbed.kernel import SUITES
+
+    if series not in SUITES:
+        raise pytest.UsageError(f"--series={series}: '{series}' is none of {', '.join(SUITES)}")
 
 
 def wanted_tiers(config: pytest.Config) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--case", action="append", default=[], metavar="DIM=VARIANT", help="only these cases; may be repeated"
         )
-        sub.add_argument("--kernel", default="6.12", metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
+        sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 (default; else $LBE_SERIES) or 7.2")
         sub.add_argument("--flavour", default="plain", metavar="F", help="plain (default) or sanitizer")
         sub.add_argument("--kernel-source", type=Path, metavar="DIR", help="a kernel source of your own")
         sub.add_argument(
@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
     shell = commands.add_parser("shell", help="the nodes in real time, modules loaded, a prompt")
     shell.add_argument("name", nargs="?", default="lp_beside_cubic", help="whose topology (default: lp_beside_cubic)")
-    shell.add_argument("--kernel", default="6.12", metavar="SERIES")
+    shell.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 (default; else $LBE_SERIES) or 7.2")
     shell.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     return parser
 

@@ -211,10 +211,11 @@ class Uml:
 
     name = "uml"
 
-    def __init__(self, series: str = "6.12", flavour: str = "plain", source_dir: Path | None = None):
-        from .kernel import KernelSpec
+    def __init__(self, series: str | None = None, flavour: str = "plain", source_dir: Path | None = None):
+        """series: None is the default one."""
+        from .kernel import DEFAULT_SERIES, KernelSpec
 
-        self.spec = KernelSpec(series=series, flavour=flavour, source_dir=source_dir)
+        self.spec = KernelSpec(series=series or DEFAULT_SERIES, flavour=flavour, source_dir=source_dir)
         self.build = None
         self._tools: Tools | None = None
 
@@ -234,7 +235,8 @@ class Uml:
         hashes = {}
         for name, path in built.paths.items():
             folder = FOLDERS.get(name, name)
-            ours = [one for one in source_files(REPO, [folder]) if one.parts[0] == folder] if folder in folders else []
+            sources = source_files(REPO, [folder]) if folder in folders else []
+            ours = [one for one in sources if one.parts[0] == folder and "tests" not in one.parts]
             hashes[name] = content_key(REPO, shared + ours) if ours else hashlib.sha256(path.read_bytes()).hexdigest()
         paths = dict(built.paths)
         if any((GUEST_MODULES / f"{name}.c").is_file() for name in modules):

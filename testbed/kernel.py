@@ -46,7 +46,8 @@ from .progress import Report, make_progress, silent
 HERE = Path(__file__).resolve().parent
 FRAGMENTS = HERE / "kernel"
 
-DEFAULT_SERIES = "6.12"
+#: where none is named; `make check SERIES=7.2` and any command by the variable
+DEFAULT_SERIES = os.environ.get("LBE_SERIES") or "6.12"
 # series -> the Debian suite that carries linux-source-<series>
 SUITES = {"6.1": "bookworm", "6.12": "trixie", "7.2": "trixie-backports"}
 FLAVOURS = ("plain", "sanitizer")

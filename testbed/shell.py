@@ -64,7 +64,7 @@ def command(machine: Machine) -> list[str]:
     return [*words, "con0=fd:0,fd:1", "quiet", "loglevel=1"]
 
 
-def run_shell(experiment: Experiment, series: str, sets: dict[str, Any]) -> int:
+def run_shell(experiment: Experiment, series: str | None, sets: dict[str, Any]) -> int:
     """Boot, prompt, power off. Returns the exit status; JobFailed if the nodes could not be set up."""
     job = _job(experiment, sets)
     backend = Uml(series)

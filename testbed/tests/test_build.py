@@ -100,13 +100,11 @@ def test_install_then_uninstall_leaves_nothing(tmp_path, kdir):
 
 @pytest.fixture
 def kdir() -> Path:
-    """The build folder of the main series: LBE_KDIR_6_12, else the testbed's."""
-    given = os.environ.get("LBE_KDIR_6_12")
-    if given:
-        return Path(given)
-    from testbed.kernel import KernelSpec, ensure_kernel
+    """The build folder of the series: LBE_KDIR_6_12 and its like, else the testbed's."""
+    from testbed.kernel import DEFAULT_SERIES, KernelSpec, ensure_kernel
 
-    return ensure_kernel(KernelSpec("6.12")).kdir
+    given = os.environ.get(f"LBE_KDIR_{DEFAULT_SERIES.replace('.', '_')}")
+    return Path(given) if given else ensure_kernel(KernelSpec()).kdir
 
 
 def test_dkms_lists_what_kbuild_builds():
@@ -290,6 +288,14 @@ def test_check_with_an_unknown_tier_is_refused(tmp_path):
     result = check(tmp_path, {"testbed/tests/test_a.py": PASS}, "--tiers=all")
     assert result.returncode == 4
     assert "--tiers=all: 'all' is none of host, harness, kunit, scenario" in result.stdout
+
+
+def test_check_on_an_unknown_series_is_refused():
+    import sys
+
+    result = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--series=5.10", "--collect-only")
+    assert result.returncode == 4
+    assert "--series=5.10: '5.10' is none of 6.1, 6.12, 7.2" in result.stdout
 
 
 # -- the testbed's command by any Python ----------------------------------------------------------

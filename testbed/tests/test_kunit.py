@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import functools
+import os
 
 import pytest
 
 from testbed import kunit
+from testbed.backend import Uml
 from testbed.kernel import KernelSpec, ensure_kernel
 from testbed.kunit import State
 from testbed.modules import ensure_modules
@@ -30,6 +32,13 @@ def test_suite(folder: str, suite: str) -> None:
     assert suite in results(), f"{folder}: the suite {suite} did not run; there ran: {sorted(results())}"
     result = results()[suite]
     assert result.state is State.SUCCESS, result.explain()
+
+
+@pytest.mark.kunit
+def test_the_kernel_is_the_one_asked_for(request: pytest.FixtureRequest) -> None:
+    """--series reached the place where kernels are chosen, in this process."""
+    asked = request.config.getoption("--series") or os.environ.get("LBE_SERIES") or "6.12"
+    assert ensure_kernel(KernelSpec()).series == Uml().spec.series == asked
 
 
 @pytest.mark.kunit

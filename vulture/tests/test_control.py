@@ -17,7 +17,7 @@ import pytest
 
 from testbed.backend import HOST_ROOT
 from testbed.errors import LbeError
-from testbed.kernel import KernelSpec, ensure_kernel
+from testbed.kernel import DEFAULT_SERIES, KernelSpec, ensure_kernel
 from testbed.machine import Machine
 from testbed.modules import REPO, ensure_modules
 
@@ -45,7 +45,7 @@ def build_tools(folder: Path) -> None:
 
 
 @functools.cache
-def said(flavour: str = "plain", series: str = "6.12") -> dict[str, str]:
+def said(flavour: str = "plain", series: str = DEFAULT_SERIES) -> dict[str, str]:
     """Test -> "ok" or the reason of its failure."""
     build = ensure_kernel(KernelSpec(series=series, flavour=flavour))
     module = ensure_modules(build, REPO, ["vulture"]).paths["vulture"]
