@@ -61,8 +61,8 @@ static void ledbat_add_sample(const struct sock *sk, struct ledbat *f, s32 rtt_u
 
 /* Window */
 
-void ledbat_store_window(struct sock *sk, struct ledbat *f,
-			 const struct ledbat_window *w)
+static void ledbat_store_window(struct sock *sk, struct ledbat *f,
+				const struct ledbat_window *w)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -107,8 +107,10 @@ static void ledbat_end_slowdown(const struct sock *sk, struct ledbat *f)
  */
 static void ledbat_begin_avoiding(const struct sock *sk, struct ledbat *f)
 {
-	if (f->slowdown.mode != LEDBAT_AVOID)
+	if (f->slowdown.mode != LEDBAT_AVOID) {
 		f->hold_end = tcp_sk(sk)->snd_nxt;
+		f->rest_rtts = 0;
+	}
 	if (ledbat_slowdown_on(&f->slowdown))
 		ledbat_end_slowdown(sk, f);
 	else if (f->slowdown.mode == LEDBAT_SLOW_START)
@@ -243,7 +245,7 @@ void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 /* Slowdowns and slow start */
 
 /* Begin or go on with a slowdown. Return: is the window frozen? */
-bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
+static bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
 {
 	const struct ledbat_window frozen = { .cwnd = LEDBAT_SLOWDOWN_PKTS };
 	struct ledbat_slowdown *s = &f->slowdown;
@@ -289,16 +291,11 @@ static bool ledbat_stop_slow_start(struct sock *sk, struct ledbat *f)
 	return true;
 }
 
-/**
- * ledbat_slow_start() - one ACK in slow start or in a ramp
- * @sk: socket
- * @f: flow
- * @acked: packets newly acknowledged
- * @divisor: grow by one packet for so many acknowledged
- *
+/* One ACK in slow start or in a ramp: a packet more for @divisor acknowledged.
  * Return: acknowledged packets that slow start has no use for.
  */
-u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor)
+static u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked,
+			     u32 divisor)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat_window w = {
@@ -323,13 +320,121 @@ u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor)
 	return acked;
 }
 
-/* A flow without memory for its state: the least window, whatever happens. */
-void ledbat_starved(struct sock *sk, u32 min_pkts)
+/**
+ * ledbat_before_law() - what comes before the law on each ACK
+ * @sk: socket
+ * @f: flow
+ * @acked: packets newly acknowledged
+ * @divisor: 1 / GAIN of the first slow start; a ramp has 1
+ *
+ * Return: packets for the law; 0 = a slowdown or slow start has the window.
+ */
+u32 ledbat_before_law(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor)
+{
+	if (ledbat_slow_down(sk, f))
+		return 0;
+	if (!tcp_in_slow_start(tcp_sk(sk)))
+		return acked;
+	if (f->slowdown.mode != LEDBAT_SLOW_START)
+		divisor = 1;
+	return ledbat_slow_start(sk, f, acked, divisor);
+}
+
+/* At the least window */
+
+/* A path that became longer: what stood still is its delay. */
+static void ledbat_watch_path(struct ledbat *f)
+{
+	u32 now_s = div_u64(f->now_us, USEC_PER_SEC);
+
+	if (!f->params.slowdowns ||
+	    !ledbat_steady_add(&f->steady, f->now_us, f->queue_us,
+			       f->params.target_us))
+		return;
+	f->base_us += f->steady.least_us;
+	lbe_slots_init(&f->base_slots, f->base_slot, f->params.history_min, now_s);
+	lbe_slots_update(&f->base_slots, f->base_slot, LEDBAT_SLOT_S, now_s,
+			 f->base_us);
+	ledbat_filter_init(&f->filter, f->params.filter_samples);
+	f->base_seen_us = f->now_us;
+	f->steady.since_us = 0;
+}
+
+/* May TCP be told when to send next? */
+static bool ledbat_is_paced(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_pacing_status) != SK_PACING_NONE;
+}
+
+/**
+ * ledbat_rest() - rest at the least window, longer or shorter than last time
+ * @sk: socket
+ * @f: flow
+ * @w: window
+ * @floor: least window, packets
+ * @rate_q32: change that the law asks for
+ *
+ * The next packet is told its time of departure, as pacing does it.
+ *
+ * Return: is the flow at rest, so that the window stays?
+ */
+bool ledbat_rest(struct sock *sk, struct ledbat *f,
+		 const struct ledbat_window *w, u32 floor, s64 rate_q32)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool least = w->cwnd <= floor && !w->part_q32;
+	u32 rest_us;
 
-	tcp_snd_cwnd_set(tp, min_pkts);
-	WRITE_ONCE(tp->snd_ssthresh, min_pkts);
+	if (least && rate_q32 < 0)
+		ledbat_watch_path(f);
+	else
+		f->steady.since_us = 0;
+	if (!least || !ledbat_is_paced(sk)) {
+		f->rest_rtts = 0;
+		return false;
+	}
+	if (after(tp->snd_una, f->rest_end)) {
+		f->rest_end = tp->snd_nxt;
+		f->rest_rtts = ledbat_rest_rtts(f->rest_rtts, rate_q32 < 0,
+						f->params.rest_max_rtts);
+	}
+	rest_us = ledbat_rest_us(f->rest_rtts, ledbat_srtt_us(sk));
+	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, tp->tcp_clock_cache +
+				(u64)rest_us * NSEC_PER_USEC);
+	return f->rest_rtts;
+}
+
+/* Is TCP's idle time our rest? */
+static bool ledbat_rests(const struct sock *sk, const struct ledbat *f)
+{
+	u64 rtt_ns = (u64)ledbat_srtt_us(sk) * NSEC_PER_USEC;
+
+	return f->rest_rtts &&
+	       tcp_clock_ns() < tcp_sk(sk)->tcp_wstamp_ns + rtt_ns;
+}
+
+/**
+ * ledbat_min_tso_segs() - TCP is about to send
+ * @sk: socket
+ *
+ * The last moment to correct what TCP did on its own: the window after an idle
+ * time, and the pacing of packets that are far apart.
+ *
+ * Return: the least size of an aggregate, packets, as it is without us.
+ */
+u32 ledbat_min_tso_segs(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *f = ledbat_of(sk);
+
+	if (f && f->restarted) {
+		f->restarted = false;
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_INIT_PKTS));
+	}
+	if (f && f->params.pace &&
+	    !ledbat_paces(tcp_snd_cwnd(tp), ledbat_srtt_us(sk)))
+		WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }
 
 /* Loss */
@@ -381,7 +486,9 @@ static void ledbat_restart(struct sock *sk, struct ledbat *f)
 	ledbat_slowdown_init(&f->slowdown);
 	ledbat_filter_init(&f->filter, f->params.filter_samples);
 	f->part_q32 = 0;
+	f->rest_rtts = 0;
 	f->resume_rounds = 0;
+	f->restarted = true;
 	f->base_seen_us = ledbat_now_us(sk);
 	trace_ledbat_mode(sk, f);
 }
@@ -394,7 +501,7 @@ void ledbat_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		return;
 	if (event == CA_EVENT_LOSS)
 		ledbat_on_timeout(sk, f);
-	else if (event == CA_EVENT_CWND_RESTART)
+	else if (event == CA_EVENT_CWND_RESTART && !ledbat_rests(sk, f))
 		ledbat_restart(sk, f);
 }
 
@@ -412,6 +519,7 @@ static void ledbat_setup(struct sock *sk, struct ledbat *f,
 	f->round_end = tp->snd_nxt;
 	f->least_us = U32_MAX;
 	f->hold_end = tp->snd_una;
+	f->rest_end = tp->snd_nxt;
 	lbe_owd_init(&f->owd);
 	lbe_slots_init(&f->base_slots, f->base_slot, params->history_min,
 		       div_u64(f->now_us, USEC_PER_SEC));
@@ -445,35 +553,49 @@ static bool ledbat_alloc(struct sock *sk, const struct ledbat_params *params)
 	return true;
 }
 
-/**
- * ledbat_open() - a flow begins, or comes from another congestion control
- * @sk: socket
- * @params: its parameters
- */
-void ledbat_open(struct sock *sk, const struct ledbat_params *params)
+/* A flow begins, or comes from another congestion control. */
+void ledbat_init(struct sock *sk)
 {
+	const struct ledbat_params params = ledbat_params_of(sk);
 	struct ledbat_ca *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	BUILD_BUG_ON(sizeof(*ca) > ICSK_CA_PRIV_SIZE);
 	if (!tp->data_segs_out)
 		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_INIT_PKTS));
-	if (!ledbat_alloc(sk, params))
+	if (!ledbat_alloc(sk, &params))
 		return;
-	if (params->mark)
+	if (params.mark)
 		ca->flow->mark = lbe_mark_set(sk);
-	if (params->pace)
+	if (params.pace)
 		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
-/* Try again to get the memory that was not there. */
-bool ledbat_reopen(struct sock *sk, const struct ledbat_params *params)
+/* Ask again for the memory that was not there: until it is, the least window,
+ * whatever happens.
+ */
+static void ledbat_reinit(struct sock *sk)
 {
-	if (!ledbat_alloc(sk, params))
-		return false;
-	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	const struct ledbat_params params = ledbat_params_of(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!ledbat_alloc(sk, &params)) {
+		tcp_snd_cwnd_set(tp, params.min_pkts);
+		WRITE_ONCE(tp->snd_ssthresh, params.min_pkts);
+		return;
+	}
+	WRITE_ONCE(tp->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 	ledbat_slowdown_init(&ledbat_of(sk)->slowdown);
-	return true;
+}
+
+/* The flow that an ACK is for; NULL: it gave no delay to go by. */
+struct ledbat *ledbat_heard(struct sock *sk)
+{
+	struct ledbat *f = ledbat_of(sk);
+
+	if (!f)
+		ledbat_reinit(sk);
+	return f && f->has_sample ? f : NULL;
 }
 
 /* May come twice, and without an open before. The window stays as it is; after

@@ -54,6 +54,7 @@ enum ledbat_signal {
  * @allowed_increase_pkts: ALLOWED_INCREASE, packets; ledbat only
  * @history_min: BASE_HISTORY, minutes, 1 to LEDBAT_HISTORY_MAX
  * @filter_samples: CURRENT_FILTER, samples
+ * @rest_max_rtts: longest rest at the least window, round trips; 0 = none
  * @signal: enum ledbat_signal
  * @dynamic: the minimum window follows the capacity
  * @slowdowns: slow down now and then to read the base delay
@@ -71,6 +72,7 @@ struct ledbat_params {
 	u32 allowed_increase_pkts;
 	u8 history_min;
 	u8 filter_samples;
+	u8 rest_max_rtts;
 	u8 signal;
 	bool dynamic;
 	bool slowdowns;
@@ -91,6 +93,7 @@ struct ledbat_params {
  * @filter: latest delay samples
  * @depth: what losses told of the buffer
  * @slowdown: slowdowns, and the mode
+ * @steady: is a long delay the path's?
  * @host: capacity of the network namespace; NULL = minimum window not dynamic
  * @now_us: arrival of the latest ACK with a sample, us
  * @base_seen_us: when the queue was last (near) empty, us
@@ -111,7 +114,11 @@ struct ledbat_params {
  * @short_delivered: packets delivered up to then
  * @hold_end: until this is acknowledged, delays are of packets sent before the
  *	window was last set anew (sequence)
+ * @rest_end: @rest_rtts changes again when more than this is acknowledged
+ *	(sequence)
+ * @rest_rtts: R, rest before the next window, round trips
  * @resume_rounds: round trips for which slow start may yet go on
+ * @restarted: after an idle time: TCP's window for it is yet to be lowered
  * @good_pkts: largest window of late that kept the queue below the target
  * @has_sample: @queue_us is that of the latest ACK
  * @mark: what of the LE mark is ours (LBE_MARK_*)
@@ -124,6 +131,7 @@ struct ledbat {
 	struct ledbat_filter filter;
 	struct ledbat_depth depth;
 	struct ledbat_slowdown slowdown;
+	struct ledbat_steady steady;
 	struct ledbat_host *host;
 	u64 now_us;
 	u64 base_seen_us;
@@ -143,7 +151,10 @@ struct ledbat {
 	u64 short_us;
 	u32 short_delivered;
 	u32 hold_end;
+	u32 rest_end;
+	u8 rest_rtts;
 	u8 resume_rounds;
+	bool restarted;
 	u32 good_pkts;
 	bool has_sample;
 	u8 mark;
@@ -192,25 +203,25 @@ static inline u32 ledbat_srtt_us(const struct sock *sk)
 	return tcp_sk(sk)->srtt_us >> 3;
 }
 
-void ledbat_open(struct sock *sk, const struct ledbat_params *params);
-bool ledbat_reopen(struct sock *sk, const struct ledbat_params *params);
+/* Callbacks of both. */
+void ledbat_init(struct sock *sk);
 void ledbat_release(struct sock *sk);
-
 void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample);
-bool ledbat_feels_window(const struct sock *sk, const struct ledbat *f);
-bool ledbat_slow_down(struct sock *sk, struct ledbat *f);
-u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor);
-void ledbat_store_window(struct sock *sk, struct ledbat *f,
-			 const struct ledbat_window *w);
-void ledbat_steer_window(struct sock *sk, struct ledbat *f,
-			 const struct ledbat_window *w);
-void ledbat_starved(struct sock *sk, u32 min_pkts);
-
+u32 ledbat_min_tso_segs(struct sock *sk);
 u32 ledbat_ssthresh(struct sock *sk);
 void ledbat_set_state(struct sock *sk, u8 new_state);
 void ledbat_cwnd_event(struct sock *sk, enum tcp_ca_event event);
 size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
 		       union tcp_cc_info *info);
+
+/* Steps of an ACK, before and after the law. */
+struct ledbat *ledbat_heard(struct sock *sk);
+u32 ledbat_before_law(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor);
+bool ledbat_feels_window(const struct sock *sk, const struct ledbat *f);
+bool ledbat_rest(struct sock *sk, struct ledbat *f,
+		 const struct ledbat_window *w, u32 floor, s64 rate_q32);
+void ledbat_steer_window(struct sock *sk, struct ledbat *f,
+			 const struct ledbat_window *w);
 
 struct ledbat_host *ledbat_host_join(const struct sock *sk);
 void ledbat_host_leave(struct ledbat_host *host);
@@ -220,8 +231,25 @@ u32 ledbat_host_floor_pkts(struct ledbat_host *host, const struct sock *sk,
 int ledbat_host_register(void);
 void ledbat_host_unregister(void);
 
-struct ledbat_params ledbat_get_params(void);
-struct ledbat_params ledbatpp_get_params(void);
+struct ledbat_params ledbat_params_of(const struct sock *sk);
+
+/* The two differ in their law alone. */
+#define LEDBAT_OPS(_name)						\
+struct tcp_congestion_ops _name##_ops __read_mostly = {			\
+	.flags		= TCP_CONG_NON_RESTRICTED,			\
+	.init		= ledbat_init,					\
+	.release	= ledbat_release,				\
+	.ssthresh	= ledbat_ssthresh,				\
+	.cong_avoid	= _name##_cong_avoid,				\
+	.set_state	= ledbat_set_state,				\
+	.cwnd_event	= ledbat_cwnd_event,				\
+	.pkts_acked	= ledbat_pkts_acked,				\
+	.min_tso_segs	= ledbat_min_tso_segs,				\
+	.undo_cwnd	= tcp_reno_undo_cwnd,				\
+	.get_info	= ledbat_get_info,				\
+	.owner		= THIS_MODULE,					\
+	.name		= #_name,					\
+}
 
 extern struct tcp_congestion_ops ledbat_ops;
 extern struct tcp_congestion_ops ledbatpp_ops;

@@ -26,6 +26,8 @@
  *    for a minute: the peer's clock runs slow.
  *  - After a time-out with an empty queue ssthresh is half of what the path
  *    carried of late.
+ *  - At the least window the flow rests between round trips (rest_max_rtts).
+ *  - A long delay that stood still for a minute is taken for the path's.
  *  - min_window=dynamic.
  *
  * Does not: cure the latecomer's advantage (ledbatpp does), nor stay behind a
@@ -39,23 +41,6 @@
  * drift 12 ms in that time.
  */
 #define LEDBAT_DRIFT_US		(60ULL * USEC_PER_SEC)
-
-static void ledbat_init(struct sock *sk)
-{
-	const struct ledbat_params params = ledbat_get_params();
-
-	ledbat_open(sk, &params);
-}
-
-static bool ledbat_reinit(struct sock *sk)
-{
-	const struct ledbat_params params = ledbat_get_params();
-
-	if (ledbat_reopen(sk, &params))
-		return true;
-	ledbat_starved(sk, params.min_pkts);
-	return false;
-}
 
 /* Does the round trip know of a queue that the one-way delay does not? It is
  * the reverse path's, or the peer's clock drifts.
@@ -120,7 +105,8 @@ static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 	s64 rate_q32 = ledbat_change_q32(sk, f, &w, floor);
 	s64 follow_q32 = ledbat_follow_reverse_q32(sk, f, &w, acked);
 
-	if (!ledbat_feels_window(sk, f))
+	if (!ledbat_feels_window(sk, f) ||
+	    ledbat_rest(sk, f, &w, floor, rate_q32))
 		return;
 	if (rate_q32 < 0 || limited)
 		ledbat_window_add(&w, ledbat_per_ack_q32(rate_q32, acked, &w),
@@ -136,36 +122,14 @@ static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 
 static void ledbat_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
-	struct ledbat *f = ledbat_of(sk);
+	struct ledbat *f = ledbat_heard(sk);
 
-	if (!f) {
-		ledbat_reinit(sk);
-		return;
-	}
-	if (!f->has_sample)
+	if (!f)
 		return;
 	ledbat_plan_refresh(f);
-	if (ledbat_slow_down(sk, f))
-		return;
-	if (tcp_in_slow_start(tcp_sk(sk))) {
-		acked = ledbat_slow_start(sk, f, acked, 1);
-		if (!acked)
-			return;
-	}
-	ledbat_control(sk, f, acked);
+	acked = ledbat_before_law(sk, f, acked, 1);
+	if (acked)
+		ledbat_control(sk, f, acked);
 }
 
-struct tcp_congestion_ops ledbat_ops __read_mostly = {
-	.flags		= TCP_CONG_NON_RESTRICTED,
-	.init		= ledbat_init,
-	.release	= ledbat_release,
-	.ssthresh	= ledbat_ssthresh,
-	.cong_avoid	= ledbat_cong_avoid,
-	.set_state	= ledbat_set_state,
-	.cwnd_event	= ledbat_cwnd_event,
-	.pkts_acked	= ledbat_pkts_acked,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.get_info	= ledbat_get_info,
-	.owner		= THIS_MODULE,
-	.name		= "ledbat",
-};
+LEDBAT_OPS(ledbat);

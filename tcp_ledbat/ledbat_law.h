@@ -350,6 +350,85 @@ static inline u32 ledbat_rto_ssthresh_pkts(u32 plain, u32 good, u32 queue_us,
 }
 
 /*
+ * Rest (a departure): the least window over more than one round trip.
+ *
+ * Two packets a round trip are a rate of their own, and on a narrow path a large
+ * one: 5 % where pipe and buffer hold 40 packets. While the law asks for less
+ * than the least window, each window rests twice as long as the one before it,
+ * and a delay with which the law asks for more halves that again:
+ *
+ *	R = 0, 1, 2, 4 ... most		rate = W_min / ((1 + R) RTT)
+ *
+ * So the window itself stays RFC 6817's, 2 packets, which an ACK answers at
+ * once; and a short queue between two of TCP's halvings, which is gone before
+ * R is 0, does not make the flow grow.
+ */
+static inline u32 ledbat_rest_rtts(u32 rest, bool less, u32 most)
+{
+	return less ? min(max(2 * rest, 1U), most) : rest / 2;
+}
+
+/* A rest is no longer than this, us: sch_fq drops what is due in 10 s. */
+#define LEDBAT_REST_MAX_US	4000000U
+
+/* How long the next window waits, us. */
+static inline u32 ledbat_rest_us(u32 rest, u32 rtt_us)
+{
+	return min_t(u64, (u64)rest * rtt_us, LEDBAT_REST_MAX_US);
+}
+
+/* A packet on its own is acknowledged late: receivers wait 40 ms and more for a
+ * second one, which looks like a queue. So packets that pacing would send further
+ * apart than half of that leave together, us.
+ */
+#define LEDBAT_PACE_GAP_US	20000U
+
+/* Are the packets of a window close enough for pacing? */
+static inline bool ledbat_paces(u32 cwnd, u32 rtt_us)
+{
+	return (u64)cwnd * LEDBAT_PACE_GAP_US >= rtt_us;
+}
+
+/*
+ * A path that became longer (a departure) looks like a queue for as long as the
+ * base delay holds. Queues of others move, TCP's at least as it halves; one that
+ * stood still for a minute in which this flow sent its least belongs to the path.
+ */
+#define LEDBAT_STEADY_US	(60ULL * 1000000)
+/* "Stood still": within this part of the target. */
+#define LEDBAT_STEADY_SHIFT	2
+
+/**
+ * struct ledbat_steady - for how long a delay stood still
+ * @since_us: from then on, us; 0 = not watched
+ * @least_us: least of the delays since, us
+ * @most_us: largest of them, us
+ */
+struct ledbat_steady {
+	u64 since_us;
+	u32 least_us;
+	u32 most_us;
+};
+
+/* Add a delay. Return: has it stood still for LEDBAT_STEADY_US? */
+static inline bool ledbat_steady_add(struct ledbat_steady *s, u64 now_us,
+				     u32 delay_us, u32 target_us)
+{
+	u32 least_us = min(s->least_us, delay_us);
+	u32 most_us = max(s->most_us, delay_us);
+
+	if (!s->since_us || most_us - least_us > target_us >> LEDBAT_STEADY_SHIFT) {
+		s->since_us = now_us;
+		s->least_us = delay_us;
+		s->most_us = delay_us;
+		return false;
+	}
+	s->least_us = least_us;
+	s->most_us = most_us;
+	return now_us - s->since_us >= LEDBAT_STEADY_US;
+}
+
+/*
  * Current delay: the last samples, none older than a round trip.
  */
 #define LEDBAT_FILTER_MIN	4U	/* RFC 6817 section 2.5: at least 4 */

@@ -37,6 +37,7 @@ DECLARE_EVENT_CLASS(ledbat_state,
 		__field(u32, full_us)
 		__field(u32, cwnd_pkts)
 		__field(u32, ssthresh_pkts)
+		__field(u8, rest_rtts)
 		__field(u8, mode)
 		__field(u8, owd)
 	),
@@ -50,13 +51,15 @@ DECLARE_EVENT_CLASS(ledbat_state,
 		__entry->full_us = f->depth.full_us;
 		__entry->cwnd_pkts = tcp_snd_cwnd(tcp_sk(sk));
 		__entry->ssthresh_pkts = tcp_sk(sk)->snd_ssthresh;
+		__entry->rest_rtts = f->rest_rtts;
 		__entry->mode = f->slowdown.mode;
 		__entry->owd = lbe_owd_source(&f->owd) == LBE_OWD_SOURCE_TS;
 	),
-	TP_printk("sk=%p sport=%u dport=%u base_us=%u queue_us=%u target_us=%u full_us=%u cwnd_pkts=%u ssthresh_pkts=%u mode=%s signal=%s",
+	TP_printk("sk=%p sport=%u dport=%u base_us=%u queue_us=%u target_us=%u full_us=%u cwnd_pkts=%u ssthresh_pkts=%u rest_rtts=%u mode=%s signal=%s",
 		  __entry->sk, __entry->sport, __entry->dport,
 		  __entry->base_us, __entry->queue_us, __entry->target_us,
 		  __entry->full_us, __entry->cwnd_pkts, __entry->ssthresh_pkts,
+		  __entry->rest_rtts,
 		  __print_symbolic(__entry->mode, ledbat_mode_names),
 		  __entry->owd ? "owd" : "rtt")
 );

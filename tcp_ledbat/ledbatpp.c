@@ -15,6 +15,8 @@
  *  - Slow start leaves with the window that the target allows, not with all
  *    that was added before the delay came back.
  *  - Two slowdowns are at least a second apart.
+ *  - At the least window the flow rests between round trips (rest_max_rtts).
+ *  - A long delay that stood still for a minute is taken for the path's.
  *  - The target gives way to the depth of the buffer (pp_depth_percent).
  *  - After a time-out with an empty queue ssthresh is half of what the path
  *    carried of late.
@@ -22,23 +24,6 @@
 #include <linux/module.h>
 
 #include "flow.h"
-
-static void ledbatpp_init(struct sock *sk)
-{
-	const struct ledbat_params params = ledbatpp_get_params();
-
-	ledbat_open(sk, &params);
-}
-
-static bool ledbatpp_reinit(struct sock *sk)
-{
-	const struct ledbat_params params = ledbatpp_get_params();
-
-	if (ledbat_reopen(sk, &params))
-		return true;
-	ledbat_starved(sk, params.min_pkts);
-	return false;
-}
 
 static void ledbatpp_control(struct sock *sk, struct ledbat *f, u32 divisor,
 			     u32 acked)
@@ -53,6 +38,7 @@ static void ledbatpp_control(struct sock *sk, struct ledbat *f, u32 divisor,
 					 f->params.gain_q16);
 
 	if (!ledbat_feels_window(sk, f) ||
+	    ledbat_rest(sk, f, &w, floor, rate_q32) ||
 	    (rate_q32 > 0 && !tcp_is_cwnd_limited(sk)))
 		return;
 	ledbat_window_add(&w, ledbat_per_ack_q32(rate_q32, acked, &w), floor);
@@ -61,39 +47,15 @@ static void ledbatpp_control(struct sock *sk, struct ledbat *f, u32 divisor,
 
 static void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
-	struct ledbat *f = ledbat_of(sk);
+	struct ledbat *f = ledbat_heard(sk);
 	u32 divisor;
 
-	if (!f) {
-		ledbatpp_reinit(sk);
-		return;
-	}
-	if (!f->has_sample)
-		return;
-	if (ledbat_slow_down(sk, f))
+	if (!f)
 		return;
 	divisor = ledbatpp_divisor(f->params.target_us, f->base_us);
-	if (tcp_in_slow_start(tcp_sk(sk))) {
-		bool first = f->slowdown.mode == LEDBAT_SLOW_START;
-
-		acked = ledbat_slow_start(sk, f, acked, first ? divisor : 1);
-		if (!acked)
-			return;
-	}
-	ledbatpp_control(sk, f, divisor, acked);
+	acked = ledbat_before_law(sk, f, acked, divisor);
+	if (acked)
+		ledbatpp_control(sk, f, divisor, acked);
 }
 
-struct tcp_congestion_ops ledbatpp_ops __read_mostly = {
-	.flags		= TCP_CONG_NON_RESTRICTED,
-	.init		= ledbatpp_init,
-	.release	= ledbat_release,
-	.ssthresh	= ledbat_ssthresh,
-	.cong_avoid	= ledbatpp_cong_avoid,
-	.set_state	= ledbat_set_state,
-	.cwnd_event	= ledbat_cwnd_event,
-	.pkts_acked	= ledbat_pkts_acked,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-	.get_info	= ledbat_get_info,
-	.owner		= THIS_MODULE,
-	.name		= "ledbatpp",
-};
+LEDBAT_OPS(ledbatpp);

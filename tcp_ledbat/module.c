@@ -92,6 +92,11 @@ LEDBAT_PARAM(filter_samples, 4, 4, 32,
  */
 LEDBAT_PARAM(depth_percent, 60, 0, 100,
 	     "ledbat: target as part of the delay at which losses occur, percent; 0: leave the target alone");
+/* 8, as tcp_lp's: 2 packets are then 2 % of a pipe and buffer that hold 11. Twice
+ * as much: half of that, and twice as late to notice that TCP has left.
+ */
+LEDBAT_PARAM(rest_max_rtts, 8, 0, 64,
+	     "both: longest rest between windows at the least window, round trips; needs pace");
 LEDBAT_PARAM(share_permille, 50, 1, 500,
 	     "ledbat: part of the capacity that a dynamic minimum window keeps for all flows of the host, permille");
 
@@ -201,7 +206,7 @@ static u32 ledbat_percent_q16(const struct ledbat_range *percent)
 	return READ_ONCE(percent->value) * LEDBAT_ONE_Q16 / 100;
 }
 
-struct ledbat_params ledbat_get_params(void)
+static struct ledbat_params ledbat_get_params(void)
 {
 	unsigned int min_pkts = READ_ONCE(min_window);
 	bool dynamic = min_pkts == LEDBAT_DYNAMIC;
@@ -216,6 +221,7 @@ struct ledbat_params ledbat_get_params(void)
 		.allowed_increase_pkts = READ_ONCE(allowed_increase_pkts.value),
 		.history_min = READ_ONCE(history_min.value),
 		.filter_samples = READ_ONCE(filter_samples.value),
+		.rest_max_rtts = dynamic ? 0 : READ_ONCE(rest_max_rtts.value),
 		.signal = READ_ONCE(signal),
 		.dynamic = dynamic,
 		.slowdowns = READ_ONCE(base_refresh),
@@ -224,7 +230,7 @@ struct ledbat_params ledbat_get_params(void)
 	};
 }
 
-struct ledbat_params ledbatpp_get_params(void)
+static struct ledbat_params ledbatpp_get_params(void)
 {
 	return (struct ledbat_params) {
 		.target_us = READ_ONCE(pp_target_us.value),
@@ -233,12 +239,21 @@ struct ledbat_params ledbatpp_get_params(void)
 		.min_pkts = LEDBAT_INIT_PKTS,
 		.history_min = READ_ONCE(history_min.value),
 		.filter_samples = READ_ONCE(filter_samples.value),
+		.rest_max_rtts = READ_ONCE(rest_max_rtts.value),
 		.signal = LEDBAT_SIGNAL_RTT,
 		.slowdowns = READ_ONCE(pp_slowdowns),
 		.periodic = true,
 		.mark = READ_ONCE(mark),
 		.pace = READ_ONCE(pace),
 	};
+}
+
+/* Parameters for a socket of either congestion control, as they are now. */
+struct ledbat_params ledbat_params_of(const struct sock *sk)
+{
+	if (inet_csk(sk)->icsk_ca_ops == &ledbatpp_ops)
+		return ledbatpp_get_params();
+	return ledbat_get_params();
 }
 
 /* Registration */

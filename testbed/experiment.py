@@ -44,6 +44,7 @@ METRIC_KINDS = (
     "rtt_p95",
     "queue_mean",
     "queue_p95",
+    "queue_min",
     "drops",
     "marks",
     "retransmits",

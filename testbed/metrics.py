@@ -256,7 +256,7 @@ class Run:
             if kind == "cwnd_max":
                 return float(values.max())
             return float(values.mean()) / (1e3 if kind == "rtt_mean" else 1)
-        if kind in ("queue_mean", "queue_p95"):
+        if kind in ("queue_mean", "queue_p95", "queue_min"):
             return self._queue_delay(metric, from_s, to_s, kind)
         if kind in ("drops", "marks"):
             return self._growth(self.series.queue, kind, "queue", [metric.queue], from_s, to_s)
@@ -353,6 +353,8 @@ class Run:
         if len(rows) == 0:
             return math.nan
         delay_ms = rows["backlog_bytes"] * 8 / (self.setting.topology.rate_mbit * 1e6) * 1e3
+        if kind == "queue_min":
+            return float(delay_ms.min())
         return float(np.percentile(delay_ms, 95) if kind == "queue_p95" else delay_ms.mean())
 
     def _crossing(self, metric: Metric, ids: list[int], falling: bool) -> float:

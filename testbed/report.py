@@ -26,6 +26,7 @@ UNITS = {
     "rtt_p95": "ms",
     "queue_mean": "ms",
     "queue_p95": "ms",
+    "queue_min": "ms",
     "drops": "packets",
     "marks": "packets",
     "retransmits": "packets",

@@ -478,6 +478,71 @@ static void ledbat_test_slowdown_skip(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ledbat_slowdown_due(&s, 6800000, 5, 100 * MS));
 }
 
+/* Rest */
+
+struct rest_row {
+	const char *name;
+	u32 rest;
+	bool less;
+	u32 most, after;
+};
+
+/* Expected: twice or half, from 0 to the most. */
+static const struct rest_row rest_rows[] = {
+	{ "the law asks for less: a round trip", 0, true, 8, 1 },
+	{ "and again: twice", 1, true, 8, 2 },
+	{ "no longer than the most", 8, true, 8, 8 },
+	{ "a most that is no power of two", 4, true, 6, 6 },
+	{ "none, as RFC 6817", 0, true, 0, 0 },
+	{ "the law asks for more: half", 8, false, 8, 4 },
+	{ "half of one", 1, false, 8, 0 },
+	{ "half of none", 0, false, 8, 0 },
+};
+
+LEDBAT_ROWS(rest, rest_rows);
+
+static void ledbat_test_rest_rtts(struct kunit *test)
+{
+	const struct rest_row *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, ledbat_rest_rtts(row->rest, row->less, row->most),
+			row->after);
+}
+
+static void ledbat_test_rest_time(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ledbat_rest_us(0, 100 * MS), 0U);
+	KUNIT_EXPECT_EQ(test, ledbat_rest_us(8, 100 * MS), 800 * MS);
+	/* sch_fq's horizon is 10 s */
+	KUNIT_EXPECT_EQ(test, ledbat_rest_us(64, 1000 * MS), LEDBAT_REST_MAX_US);
+	KUNIT_EXPECT_EQ(test, ledbat_rest_us(64, U32_MAX), LEDBAT_REST_MAX_US);
+	/* 5 packets of 100 ms are 20 ms apart */
+	KUNIT_EXPECT_TRUE(test, ledbat_paces(5, 100 * MS));
+	KUNIT_EXPECT_FALSE(test, ledbat_paces(4, 100 * MS));
+	KUNIT_EXPECT_TRUE(test, ledbat_paces(1, 0));
+	KUNIT_EXPECT_FALSE(test, ledbat_paces(2, U32_MAX));
+}
+
+/* A delay that stands still for a minute, and two that do not. */
+static void ledbat_test_steady(struct kunit *test)
+{
+	struct ledbat_steady s = {};
+	u64 t = USEC_PER_SEC;
+
+	KUNIT_EXPECT_FALSE(test, ledbat_steady_add(&s, t, 50 * MS, 24 * MS));
+	KUNIT_EXPECT_FALSE(test, ledbat_steady_add(&s, t + LEDBAT_STEADY_US - 1,
+						   56 * MS, 24 * MS));
+	KUNIT_EXPECT_TRUE(test, ledbat_steady_add(&s, t + LEDBAT_STEADY_US,
+						  50 * MS, 24 * MS));
+	KUNIT_EXPECT_EQ(test, s.least_us, 50 * MS);
+	/* more than a quarter of the target up, or down: anew */
+	KUNIT_EXPECT_FALSE(test, ledbat_steady_add(&s, t + LEDBAT_STEADY_US + 1,
+						   56 * MS + 1, 24 * MS));
+	KUNIT_EXPECT_FALSE(test, ledbat_steady_add(&s, t + 2 * LEDBAT_STEADY_US,
+						   50 * MS, 24 * MS));
+	KUNIT_EXPECT_EQ(test, s.since_us, t + 2 * LEDBAT_STEADY_US);
+}
+
 /* Dynamic minimum window */
 
 struct floor_row {
@@ -566,8 +631,8 @@ static void ledbat_test_exit_flow(struct kunit *test)
 		sock_release(test->priv);
 }
 
-/* One ACK of @pkts packets, @gap_us after the last one. */
-static void flow_ack(struct flow *flow, u32 pkts, u32 gap_us)
+/* One ACK of @pkts packets, @gap_us after the last one, @flight packets behind it. */
+static void flow_ack_of(struct flow *flow, u32 pkts, u32 gap_us, u32 flight)
 {
 	u32 rtt_us = flow->base_us + flow->queue_us;
 	struct ack_sample sample = {
@@ -579,12 +644,16 @@ static void flow_ack(struct flow *flow, u32 pkts, u32 gap_us)
 	flow->now_us += gap_us;
 	flow->tp->tcp_mstamp = flow->now_us;
 	flow->tp->srtt_us = rtt_us << 3;
-	flow->tp->packets_out = tcp_snd_cwnd(flow->tp);
+	flow->tp->packets_out = flight;
 	flow->tp->snd_una += pkts * flow->tp->mss_cache;
-	flow->tp->snd_nxt = flow->tp->snd_una +
-			    tcp_snd_cwnd(flow->tp) * flow->tp->mss_cache;
+	flow->tp->snd_nxt = flow->tp->snd_una + flight * flow->tp->mss_cache;
 	flow->ops->pkts_acked(flow->sk, &sample);
 	flow->ops->cong_avoid(flow->sk, flow->tp->snd_una, pkts);
+}
+
+static void flow_ack(struct flow *flow, u32 pkts, u32 gap_us)
+{
+	flow_ack_of(flow, pkts, gap_us, tcp_snd_cwnd(flow->tp));
 }
 
 /* A round trip: the window's packets, each with an ACK of its own. */
@@ -797,22 +866,165 @@ static void ledbat_test_depth_flow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ab_tot, 18000U);
 }
 
-static void ledbat_test_idle_restart(struct kunit *test)
-{
-	struct flow f;
-
-	flow_open_at(test, &f, "ledbatpp", 50);
-	f.ops->cwnd_event(f.sk, CA_EVENT_CWND_RESTART);
-	flow_ack(&f, 1, 1000);
-	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_SLOW_START);
-}
-
 /* Until a mode comes, at most @rounds round trips. */
 static bool flow_reaches(struct flow *flow, u8 mode, int rounds)
 {
 	while (rounds-- && flow_info(flow).dctcp_ce_state != mode)
 		flow_round(flow);
 	return flow_info(flow).dctcp_ce_state == mode;
+}
+
+/* Idle, even in a freeze: nothing of a slowdown holds, and what TCP leaves of the
+ * window (its initial window, 10) goes down to 2 before the next packet.
+ */
+static void ledbat_test_idle_restart(struct kunit *test)
+{
+	static const char * const names[] = { "ledbat", "ledbatpp" };
+	struct flow f;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open_at(test, &f, names[i], 50);
+		f.ops->cwnd_event(f.sk, CA_EVENT_CWND_RESTART);
+		tcp_snd_cwnd_set(f.tp, 10);
+		KUNIT_EXPECT_GE(test, f.ops->min_tso_segs(f.sk), 1U);
+		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+		flow_ack(&f, 1, 1000);
+		KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_SLOW_START);
+		/* once */
+		tcp_snd_cwnd_set(f.tp, 10);
+		f.ops->min_tso_segs(f.sk);
+		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 10U);
+		ledbat_test_exit_flow(test);
+		test->priv = NULL;
+	}
+	flow_open_at(test, &f, "ledbatpp", 64);
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 5));
+	f.ops->cwnd_event(f.sk, CA_EVENT_CWND_RESTART);
+	flow_ack(&f, 1, 1000);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_SLOW_START);
+}
+
+/* How long the next packet has to wait, us. */
+static u32 flow_rest_us(const struct flow *flow)
+{
+	if (flow->tp->tcp_wstamp_ns <= flow->tp->tcp_clock_cache)
+		return 0;
+	return div_u64(flow->tp->tcp_wstamp_ns - flow->tp->tcp_clock_cache,
+		       NSEC_PER_USEC);
+}
+
+/* A pair of packets after its rest, acknowledged together. */
+static void flow_pair(struct flow *flow)
+{
+	flow_ack_of(flow, 2, flow->base_us + flow->queue_us + flow_rest_us(flow), 0);
+}
+
+/* Beside TCP two packets rest for 1, 2, 4, 8 round trips; TCP gone, it
+ * comes back as fast, and grows then.
+ */
+static void ledbat_test_rest(struct kunit *test)
+{
+	static const char * const names[] = { "ledbat", "ledbatpp" };
+	static const u32 longer[] = { 1, 2, 4, 8, 8 };
+	static const u32 shorter[] = { 4, 2, 1, 0 };
+	struct flow f;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open_at(test, &f, names[i], 2);
+		f.queue_us = 100 * MS;
+		/* the filter forgets the short queue before */
+		for (j = 0; j < 5 && !flow_rest_us(&f); j++)
+			flow_pair(&f);
+		for (j = 0; j < ARRAY_SIZE(longer); j++) {
+			KUNIT_EXPECT_EQ(test, flow_rest_us(&f),
+					longer[j] * 200 * MS);
+			KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+			flow_pair(&f);
+		}
+		/* a rest is not an idle time: no slow start after it */
+		f.tp->tcp_wstamp_ns = tcp_clock_ns() + NSEC_PER_SEC;
+		f.ops->cwnd_event(f.sk, CA_EVENT_CWND_RESTART);
+		KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
+		f.tp->tcp_wstamp_ns = 0;
+		f.queue_us = 0;
+		for (j = 0; j < ARRAY_SIZE(shorter); j++) {
+			flow_pair(&f);
+			KUNIT_EXPECT_EQ(test, flow_rest_us(&f),
+					shorter[j] * 100 * MS);
+			f.tp->tcp_wstamp_ns = 0;
+		}
+		for (j = 0; j < 10 && tcp_snd_cwnd(f.tp) < 5; j++)
+			flow_round(&f);
+		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 5U);
+		ledbat_test_exit_flow(test);
+		test->priv = NULL;
+	}
+}
+
+/* A path longer by 80 ms: after a minute its delay is the base. */
+static void ledbat_test_longer_path(struct kunit *test)
+{
+	static const char * const names[] = { "ledbat", "ledbatpp" };
+	struct flow f;
+	u64 begun_us;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open_at(test, &f, names[i], 20);
+		flow_round(&f);
+		f.base_us = 180 * MS;
+		begun_us = f.now_us;
+		while (flow_info(&f).dctcp_alpha < 180 * MS &&
+		       f.now_us - begun_us < 120 * USEC_PER_SEC)
+			flow_pair(&f);
+		KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 180 * MS);
+		KUNIT_EXPECT_GE(test, f.now_us - begun_us, LEDBAT_STEADY_US);
+		KUNIT_EXPECT_LE(test, f.now_us - begun_us,
+				LEDBAT_STEADY_US + 20 * USEC_PER_SEC);
+		/* shorter again: at once */
+		f.tp->tcp_wstamp_ns = 0;
+		f.base_us = 60 * MS;
+		flow_round(&f);
+		KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 60 * MS);
+		ledbat_test_exit_flow(test);
+		test->priv = NULL;
+	}
+}
+
+/* A queue that moves is not the path's, however long it stands. */
+static void ledbat_test_standing_queue(struct kunit *test)
+{
+	struct flow f;
+	u64 begun_us;
+
+	flow_open_at(test, &f, "ledbat", 2);
+	begun_us = f.now_us;
+	while (f.now_us - begun_us < 5 * 60 * USEC_PER_SEC) {
+		f.queue_us = 80 * MS + f.now_us / 1000 % 10000;
+		flow_pair(&f);
+	}
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 100 * MS);
+}
+
+/* A flow that lost its state (memory was short) gets one with the next ACK, and
+ * does not burst.
+ */
+static void ledbat_test_no_state(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 50);
+	f.ops->release(f.sk);
+	flow_state(&f, TCP_CA_Loss);
+	f.ops->cwnd_event(f.sk, CA_EVENT_LOSS);
+	KUNIT_EXPECT_EQ(test, f.ops->ssthresh(f.sk), 25U);
+	KUNIT_EXPECT_GE(test, f.ops->min_tso_segs(f.sk), 1U);
+	flow_ack(&f, 1, 1000);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 50U);
+	flow_ack(&f, 1, 1000);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 100 * MS);
 }
 
 /* LEDBAT++: two round trips after slow start the window freezes at two packets
@@ -884,6 +1096,104 @@ static void ledbat_test_loss_in_freeze(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
 }
 
+/* The same of a time-out; and a loss on the ramp: half of where it is, and the next
+ * slowdown planned.
+ */
+static void ledbat_test_loss_in_slowdown(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbatpp", 64);
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 5));
+	flow_timeout(&f);
+	KUNIT_EXPECT_GE(test, f.tp->snd_ssthresh, 32U);
+	flow_state(&f, TCP_CA_Open);
+	flow_ack(&f, 1, 1000);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 200));
+	KUNIT_ASSERT_TRUE(test, flow_reaches(&f, LEDBAT_RAMP, 5));
+	flow_round(&f);
+	tcp_snd_cwnd_set(f.tp, 16);
+	flow_recover(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 8U);
+	flow_ack(&f, 1, 1000);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
+	KUNIT_EXPECT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 200));
+}
+
+/* Recovery ends with cwnd = ssthresh, which would undo a freeze: none begins then. */
+static void ledbat_test_no_slowdown_in_recovery(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	flow_open_at(test, &f, "ledbatpp", 64);
+	flow_state(&f, TCP_CA_Disorder);
+	for (i = 0; i < 200; i++)
+		flow_round(&f);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
+	flow_state(&f, TCP_CA_Open);
+	KUNIT_EXPECT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 2));
+}
+
+/* ECN: as a loss, and no word on the buffer's depth. */
+static void ledbat_test_ecn(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 100);
+	f.queue_us = 24 * MS;
+	flow_round(&f);
+	flow_round(&f);
+	tcp_snd_cwnd_set(f.tp, 100);
+	f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+	flow_state(&f, TCP_CA_CWR);
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 50U);
+	tcp_snd_cwnd_set(f.tp, f.tp->snd_ssthresh);
+	flow_state(&f, TCP_CA_Open);
+	flow_round(&f);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ab_tot, 25 * MS);
+}
+
+/* A false alarm gives the window back. */
+static void ledbat_test_undo(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbatpp", 64);
+	flow_recover(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 32U);
+	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), 64U);
+}
+
+/* ACKs without a delay (of a retransmission, without timestamps): what is known
+ * holds for a round trip, then there is no verdict.
+ */
+static void ledbat_test_no_sample(struct kunit *test)
+{
+	static const char * const names[] = { "ledbat", "ledbatpp" };
+	struct ack_sample none = { .pkts_acked = 1, .rtt_us = -1 };
+	struct flow f;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open_at(test, &f, names[i], 20);
+		flow_round(&f);
+		f.now_us += 101 * MS;
+		f.tp->tcp_mstamp = f.now_us;
+		tcp_snd_cwnd_set(f.tp, 20);
+		for (j = 0; j < 100; j++) {
+			f.ops->pkts_acked(f.sk, &none);
+			f.ops->cong_avoid(f.sk, f.tp->snd_una, 1);
+		}
+		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 20U);
+		ledbat_test_exit_flow(test);
+		test->priv = NULL;
+	}
+}
+
 /* At four packets a slowdown is skipped, and avoidance goes on. */
 static void ledbat_test_skip(struct kunit *test)
 {
@@ -950,6 +1260,9 @@ static struct kunit_case ledbat_law_cases[] = {
 	KUNIT_CASE(ledbat_test_slowdown),
 	KUNIT_CASE(ledbat_test_slowdown_pause),
 	KUNIT_CASE(ledbat_test_slowdown_skip),
+	KUNIT_CASE_PARAM(ledbat_test_rest_rtts, rest_gen_params),
+	KUNIT_CASE(ledbat_test_rest_time),
+	KUNIT_CASE(ledbat_test_steady),
 	KUNIT_CASE_PARAM(ledbat_test_floor, floor_gen_params),
 	{}
 };
@@ -971,10 +1284,19 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_loss_halves),
 	KUNIT_CASE(ledbat_test_depth_flow),
 	KUNIT_CASE(ledbat_test_idle_restart),
+	KUNIT_CASE(ledbat_test_rest),
+	KUNIT_CASE(ledbat_test_longer_path),
+	KUNIT_CASE(ledbat_test_standing_queue),
+	KUNIT_CASE(ledbat_test_no_state),
 	KUNIT_CASE(ledbat_test_initial_slowdown),
 	KUNIT_CASE(ledbat_test_periodic_slowdown),
 	KUNIT_CASE(ledbat_test_ramp_delay),
 	KUNIT_CASE(ledbat_test_loss_in_freeze),
+	KUNIT_CASE(ledbat_test_loss_in_slowdown),
+	KUNIT_CASE(ledbat_test_no_slowdown_in_recovery),
+	KUNIT_CASE(ledbat_test_ecn),
+	KUNIT_CASE(ledbat_test_undo),
+	KUNIT_CASE(ledbat_test_no_sample),
 	KUNIT_CASE(ledbat_test_skip),
 	KUNIT_CASE(ledbat_test_switch),
 	KUNIT_CASE(ledbat_test_unprivileged),

@@ -27,6 +27,7 @@ REFUSED = {
     "history_min=11": "history_min=11 refused: a number from 1 to 10 is wanted",
     "filter_samples=3": "filter_samples=3 refused: a number from 4 to 32 is wanted",
     "decrease_percent=-1": "decrease_percent=-1 refused: a number from 0 to 100 is wanted",
+    "rest_max_rtts=65": "rest_max_rtts=65 refused: a number from 0 to 64 is wanted",
     "min_window=0": "min_window=0 refused: packets from 1 to 64, or dynamic, are wanted",
     "min_window=dynamite": "min_window=dynamite refused: packets from 1 to 64, or dynamic, are wanted",
     "signal=both": "signal=both refused: owd or rtt is wanted",

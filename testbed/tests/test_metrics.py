@@ -45,6 +45,7 @@ CAPACITY = 10 * 1448 / 1538
         ("cwnd_max", {"flow": "be"}, 10.0),
         ("queue_mean", {}, 1.0),
         ("queue_p95", {}, 1.0),
+        ("queue_min", {}, 1.0),
         ("drops", {}, 10.0),
         ("retransmits", {"flow": "be"}, 20.0),
         ("link_use", {}, 80.0),
