@@ -24,8 +24,9 @@ from .topology import Topology
 from .traffic import FlowGroup
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
-PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf")
-MODES = ("short", "default", "full")
+PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")
+#: short: what the tests run; brief: all cases in the short form's lengths, once; full: the paper's own lengths
+MODES = ("short", "brief", "default", "full")
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
 METRIC_KINDS = (
@@ -94,7 +95,8 @@ class Head:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number per run. ``flow``: groups it looks at (joined by +); times: its own window."""
+    """One number per run. ``flow``: groups it looks at (joined by +); times: its own window; bytes: web objects'
+    sizes, from and below."""
 
     kind: str
     flow: str = ""
@@ -106,6 +108,8 @@ class Metric:
     at_s: float | None = None
     threshold: float | None = None
     hint: str = ""
+    bytes_from: int = 0
+    bytes_to: int | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,8 @@ class Sweep:
 @dataclass(frozen=True)
 class Plot:
     """A picture. time: series of one case; panels: goodput of several; sweep: a metric over a [sweep];
-    bars, spread: a metric per case; cdf: times of all objects of the metric's flows, a line per case."""
+    bars, spread: a metric per case; cdf: times of all objects of the metric's flows, a line per case; sizes: their
+    mean time by size."""
 
     name: str
     kind: str = "time"
@@ -444,6 +449,7 @@ def parse(text: str, path: Path) -> Experiment:
     checks, plots = many("check", Check), many("plot", Plot)
     exclude = tables.pop("exclude", [])
     modes = {name: load_table(Mode, tables.pop(name), f"{file}:{name}") for name in ("short", "full") if name in tables}
+    modes["brief"] = Mode(1, modes["short"].set if "short" in modes else {})
     head = load_table(Head, tables["experiment"], f"{file}:experiment")
     experiment = Experiment(path.stem, path, tables, head, vary, sweeps, exclude, checks, plots, modes)
     _check_references(experiment)

@@ -282,7 +282,8 @@ class Run:
         if kind == "udp_delay_max":
             return self._udp(ids, "received", "max_delay_ns") / 1e6
         if kind in web.METRIC_KINDS:
-            return web.value(self.series.web, kind, ids, from_s, to_s, metric.threshold or 0.0)
+            rows = web.sized(self.series.web, metric.bytes_from, metric.bytes_to)
+            return web.value(rows, kind, ids, from_s, to_s, metric.threshold or 0.0)
         if kind == "family_lost":
             spec = self.setting.flows[metric.flow or next(iter(self.setting.flows))]
             return web.family_lost_pct(self.facts.get("counters", {}), spec.source, spec.to)

@@ -93,9 +93,9 @@ def check_values(check: Check, results: list[Result], case: dict[str, str]) -> l
 
 
 def _bound(check: Check, mode: str) -> tuple[tuple[float | None, float | None], str]:
-    if mode == "short" and isinstance(check.short, Bound):
+    if mode in ("short", "brief") and isinstance(check.short, Bound):
         return (check.short.min, check.short.max), check.short.why
-    if mode == "short" and check.short is False:
+    if mode in ("short", "brief") and check.short is False:
         return (None, None), check.why
     return (check.min, check.max), check.why
 

@@ -23,7 +23,7 @@ import tempfile
 import time
 import traceback
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Task:
 
 @dataclass
 class Options:
-    """How to run. mode: "short", "default" or "full"; runs, seed None: the experiment's own."""
+    """How to run. mode: one of experiment.MODES; runs, seed None: the experiment's own."""
 
     mode: str = "default"
     runs: int | None = None
@@ -75,6 +75,8 @@ class Options:
 
 #: called with (done, total, text) as runs come in
 OnProgress = Callable[[int, int, str], None]
+#: what runs tasks, so many at once; gives each one's (index, record, error) as it comes in
+Execute = Callable[[list[Task], Backend, int], Iterator[tuple[int, "Record | None", "str | None"]]]
 
 
 def version() -> str:
@@ -139,6 +141,11 @@ def load_cached(key: str) -> Record | None:
         return Record(facts, results.unpack({name: arrays[name] for name in arrays.files}))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None
+
+
+def is_cached(key: str) -> bool:
+    """Whether an earlier run of this key is there, by name alone."""
+    return (_entry(key) / "facts.json").is_file()
 
 
 def store(key: str, record: Record) -> None:
@@ -224,21 +231,18 @@ def _worker(backend: Backend, tasks: Any, done: Any) -> None:
             done.put((task.index, None, traceback.format_exc()))
 
 
-def _label(job: Job) -> str:
+def label(job: Job) -> str:
+    """A run's name for people."""
     return f"{job.experiment} {case_name(job.case)} seed {job.seed}"
 
 
-def _run_parallel(
-    tasks: list[Task], backend: Backend, count: int, progress: OnProgress, already: int, go_on: bool = False
-) -> None:
-    """Fill in the records of ``tasks``; go_on: a task that fails stays without one, and the others run."""
+def locally(tasks: list[Task], backend: Backend, count: int) -> Iterator[tuple[int, Record | None, str | None]]:
+    """Execute on this machine: ``count`` worker processes, which end when the caller does."""
     context = multiprocessing.get_context("fork")
     todo, done = context.Queue(), context.Queue()
     workers = [
         context.Process(target=_worker, args=(backend, todo, done), daemon=True) for _ in range(min(count, len(tasks)))
     ]
-    by_index = {task.index: task for task in tasks}
-    total = already + len(tasks)
     for worker in workers:
         worker.start()
     try:
@@ -246,15 +250,8 @@ def _run_parallel(
             todo.put(task)
         for _ in workers:
             todo.put(None)
-        for finished in range(1, len(tasks) + 1):
-            index, record, error = _next(done, workers)
-            task = by_index[index]
-            if error and not go_on:
-                raise RunFailed(f"{_label(task.job)}:\n{error}")
-            if record:
-                task.record = record
-                store(task.key, record)
-            progress(already + finished, total, _label(task.job))
+        for _ in tasks:
+            yield _next(done, workers)
     finally:
         # tasks that nobody will read any more must not hold up this process's exit
         todo.cancel_join_thread()
@@ -265,6 +262,30 @@ def _run_parallel(
             worker.join(10)
             if worker.is_alive():
                 worker.kill()
+
+
+def _run_parallel(
+    tasks: list[Task],
+    backend: Backend,
+    count: int,
+    progress: OnProgress,
+    already: int,
+    execute: Execute = locally,
+) -> None:
+    """Fill in the records of ``tasks``; the first that fails ends all."""
+    by_index = {task.index: task for task in tasks}
+    total = already + len(tasks)
+    running = execute(tasks, backend, count)
+    try:
+        for finished, (index, record, error) in enumerate(running, 1):
+            task = by_index[index]
+            if error:
+                raise RunFailed(f"{label(task.job)}:\n{error}")
+            task.record = record
+            store(task.key, record)
+            progress(already + finished, total, label(task.job))
+    finally:
+        running.close()
 
 
 def _next(done: Any, workers: list) -> tuple[int, Record | None, str | None]:
@@ -282,18 +303,45 @@ def default_jobs() -> int:
     return max(1, len(os.sched_getaffinity(0)))
 
 
-def warm(made: list[Job], backend: Backend, count: int | None = None) -> None:
-    """Put runs of several experiments into the cache, all CPUs busy; what fails is left to who asks for it."""
+def missing(made: list[Job], backend: Backend) -> list[Task]:
+    """Those jobs, each once, that no earlier run answers."""
     tasks = {}
     for job in made:
         key = run_key(job, backend)
-        if key not in tasks and load_cached(key) is None:
+        if key not in tasks and not is_cached(key):
             tasks[key] = Task(len(tasks), job, key)
-    if tasks:
-        _run_parallel(list(tasks.values()), backend, count or default_jobs(), lambda *_: None, 0, go_on=True)
+    return list(tasks.values())
 
 
-def run(experiment: Experiment, backend: Backend, options: Options, progress: OnProgress) -> ResultSet:
+def warm(
+    made: list[Job],
+    backend: Backend,
+    count: int | None = None,
+    progress: OnProgress = lambda *_: None,
+    execute: Execute = locally,
+) -> list[tuple[Job, str]]:
+    """Put runs of several experiments into the cache, all CPUs busy. What fails is given back, and the others run."""
+    tasks = missing(made, backend)
+    if not tasks:
+        return []
+    failed = []
+    running = execute(tasks, backend, count or default_jobs())
+    try:
+        for finished, (index, record, error) in enumerate(running, 1):
+            task = tasks[index]
+            if error:
+                failed.append((task.job, error))
+            else:
+                store(task.key, record)
+            progress(finished, len(tasks), label(task.job))
+    finally:
+        running.close()
+    return failed
+
+
+def run(
+    experiment: Experiment, backend: Backend, options: Options, progress: OnProgress, execute: Execute = locally
+) -> ResultSet:
     """Run (or reuse) everything and compute the metrics."""
     began = time.time()
     forget_old()
@@ -301,11 +349,11 @@ def run(experiment: Experiment, backend: Backend, options: Options, progress: On
     if options.reuse:
         for task in tasks:
             task.record = load_cached(task.key)
-    missing = [task for task in tasks if task.record is None]
-    reused = len(tasks) - len(missing)
+    left = [task for task in tasks if task.record is None]
+    reused = len(tasks) - len(left)
     progress(reused, len(tasks), f"{reused} reused" if reused else "")
-    if missing:
-        _run_parallel(missing, backend, options.jobs or default_jobs(), progress, reused)
+    if left:
+        _run_parallel(left, backend, options.jobs or default_jobs(), progress, reused, execute)
 
     made = []
     for task in tasks:

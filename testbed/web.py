@@ -83,6 +83,13 @@ def _began(rows: np.ndarray, ids: list[int], from_s: float, to_s: float) -> np.n
     return rows[np.isin(rows["flow"], ids) & (t >= from_s) & (t < to_s)]
 
 
+def sized(rows: np.ndarray, bytes_from: int, bytes_to: int | None) -> np.ndarray:
+    """Records of at least ``bytes_from`` and fewer than ``bytes_to`` bytes."""
+    if bytes_to is not None:
+        rows = rows[rows["bytes"] < bytes_to]
+    return rows[rows["bytes"] >= bytes_from]
+
+
 def complete(rows: np.ndarray, ids: list[int], from_s: float, to_s: float) -> np.ndarray:
     """Objects that began in the window and came through whole."""
     rows = _began(rows, ids, from_s, to_s)
