@@ -46,8 +46,9 @@ help:
 	@echo '  make check       all tests: host arithmetic, harness, KUnit, scenarios;'
 	@echo '                   SERIES=6.1 or 7.2: those inside a kernel, on that one instead of 6.12'
 	@echo '  make check-fast  those that need no kernel'
-	@echo '  make bench       every experiment, with the papers'\'' figures beside ours'
-	@echo '  make report      the tables and plots of the last results again'
+	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
+	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
+	@echo '  make bench       how fast the testbed, the queue and the receiver'\''s controller are'
 	@echo
 	@echo 'Build it for a kernel:'
 	@echo '  make modules     all modules, in place; for the running kernel, or'
@@ -100,7 +101,7 @@ bench:
 
 report:
 	@scripts/deps python
-	@$(python) -m testbed report $(ARGS)
+	@$(python) -m testbed evaluate $(ARGS)
 
 release = $(or $(shell cat $(kdir)/include/config/kernel.release 2>/dev/null),$(KERNELRELEASE))
 

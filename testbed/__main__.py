@@ -24,6 +24,7 @@ from .errors import LbeError
 from .experiment import Experiment, ExperimentError
 
 DEFAULT_OUT = Path("results")
+RESULT_PAGES = Path("Documentation/results")
 
 EXAMPLES = """\
 examples:
@@ -35,6 +36,7 @@ examples:
   python3 -m testbed run my_own.toml                   an experiment of your own
   python3 -m testbed report lp_beside_cubic            table and pictures again, from the files
   python3 -m testbed shell                             the three nodes, in real time, to try things
+  python3 -m testbed evaluate --minutes 30             everything, as one page
 """
 
 
@@ -101,6 +103,30 @@ def _parser() -> argparse.ArgumentParser:
     running("demo", "a background transfer steps aside for a foreground one: table and picture")
     bench = running("bench", "every experiment (or those of a tag), with the papers' figures beside ours")
     bench.add_argument("tag", nargs="?", help="only those with this tag")
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="every table and figure of the papers, and the scoreboard: runs, reuses, writes pages",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    evaluate.add_argument("names", nargs="*", metavar="NAME", help="these experiments only (default: all)")
+    evaluate.add_argument(
+        "--minutes", type=float, metavar="N", help="how long it may take (default: 30); longer forms fill the time"
+    )
+    evaluate.add_argument("--full", action="store_true", help="the papers' own lengths and numbers of runs: days")
+    evaluate.add_argument("--jobs", type=int, metavar="N", help="machines at once (default: one per CPU)")
+    evaluate.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
+    evaluate.add_argument("--fresh", action="store_true", help="run again what has been run before")
+    evaluate.add_argument("--plan", action="store_true", help="print what would be run, and what it costs")
+    evaluate.add_argument("--pages", action="store_true", help="make the pages again from earlier results, run nothing")
+    evaluate.add_argument("--kernel", default="6.12", metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
+    evaluate.add_argument(
+        "--out", type=Path, default=DEFAULT_OUT / "report", metavar="DIR", help="results, pictures, index.html"
+    )
+    evaluate.add_argument(
+        "--docs", type=Path, default=RESULT_PAGES, metavar="DIR", help=f"Markdown and digests (default: {RESULT_PAGES})"
+    )
 
     report = commands.add_parser("report", help="table and pictures from result files")
     report.add_argument(
@@ -309,6 +335,13 @@ def command_report(args: argparse.Namespace) -> int:
     return 0
 
 
+def command_evaluate(args: argparse.Namespace) -> int:
+    """Run a campaign and write its pages. 1 if a run failed."""
+    from .evaluation import evaluate
+
+    return evaluate.carry_out(args, shlex.join(["python3", "-m", "testbed", *sys.argv[1:]]))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point."""
     args = _parser().parse_args(argv)
@@ -317,6 +350,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if args.command == "list":
             return command_list(args)
+        if args.command == "evaluate":
+            return command_evaluate(args)
         if args.command == "report":
             return command_report(args)
         if args.command == "shell":
@@ -334,7 +369,7 @@ def main(argv: list[str] | None = None) -> int:
             return _run_all(chosen, args)
         return _run_all(args.names, args)
     except KeyboardInterrupt:
-        print("interrupted; nothing is left running", file=sys.stderr)
+        print("interrupted; nothing is left running, and the same command goes on from here", file=sys.stderr)
         return 130
     except BrokenPipeError:
         return 1

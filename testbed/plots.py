@@ -6,6 +6,7 @@ Colours are Okabe and Ito's, told apart by every kind of colour vision; lines di
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ def _pyplot() -> Any:
             "legend.frameon": False,
             "figure.constrained_layout.use": True,
             "svg.hashsalt": "lbe",
+            # letters stay letters: a third of the size, and found by a search in the page
+            "svg.fonttype": "none",
             "lines.linewidth": 1.3,
             "axes.titlelocation": "left",
             "axes.titlesize": 10,
@@ -275,6 +278,40 @@ def cdf_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pat
     return paths
 
 
+#: bounds of the sizes plot's bins, bytes
+SIZE_BINS = (300, 1000, 3000, 10000, 30000, 100000, 300000, 1000000)
+
+
+def sizes_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Path) -> list[Path]:
+    """Mean time of web objects by their size, a line for each case, all its runs together."""
+    pyplot = _pyplot()
+    figure, panel = pyplot.subplots(figsize=(8, 4.2))
+    for index, case in enumerate(case for case in _cases(results) if matches(case, plot.case)):
+        setting = experiment.setting(case, results.mode, results.sets)
+        metric = setting.metrics[plot.metric[0]]
+        rows = []
+        for result in (one for one in results.results if one.case == case):
+            ids = Run(result.series, setting, traffic.expand(setting.flows, result.seed)).ids(metric.flow)
+            rows.append(web.complete(result.series.web, ids, *setting.head.measure_s))
+        every = np.concatenate(rows)
+        x, y = [], []
+        for low, high in itertools.pairwise(SIZE_BINS):
+            some = web.sized(every, low, high)
+            if len(some):
+                x.append(math.sqrt(low * high) / 1e3)
+                y.append(float(some["dur_us"].mean()) / 1e6)
+        panel.plot(x, y, label=case_name(case), marker="o", markersize=3.5, **_style(index))
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("size of the object [kB]")
+    panel.set_ylabel("mean response time [s]")
+    panel.legend(fontsize=8)
+    figure.suptitle(plot.title or experiment.head.title, x=0.01, ha="left", fontsize=10)
+    paths = _save(figure, folder, f"{experiment.name}-{plot.name}")
+    pyplot.close(figure)
+    return paths
+
+
 def _file_name(case: dict[str, str]) -> str:
     return "-".join("".join(c if c.isalnum() or c in "._" else "_" for c in value) for value in case.values())
 
@@ -292,6 +329,8 @@ def draw(experiment: Experiment, results: ResultSet, folder: Path) -> list[Path]
             paths += sweep_plot(experiment, results, plot, folder)
         elif plot.kind == "panels":
             paths += panels_plot(experiment, results, plot, folder)
+        elif plot.kind == "sizes":
+            paths += sizes_plot(experiment, results, plot, folder)
         elif plot.kind == "cdf":
             paths += cdf_plot(experiment, results, plot, folder)
         elif plot.kind in ("bars", "spread"):

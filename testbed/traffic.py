@@ -214,6 +214,14 @@ def expand(groups: dict[str, FlowGroup], seed: int) -> list[Flow]:
     return flows
 
 
+def numbers(groups: dict[str, FlowGroup]) -> dict[str, list[int]]:
+    """Flow numbers of each group that has flows."""
+    made: dict[str, list[int]] = {}
+    for flow in expand(groups, 0):
+        made.setdefault(flow.group, []).append(flow.id)
+    return made
+
+
 def low_ports(flows: list[Flow]) -> list[int]:
     """Ports of the flows that strict priority serves last."""
     return [flow.port for flow in flows if flow.spec.low]

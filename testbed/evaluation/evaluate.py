@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command `evaluate`: choose forms, run, write the pages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from ..backend import Uml
+from ..experiment import ExperimentError, load
+from ..progress import make_progress
+from ..runner import default_jobs, label, locally
+from . import campaign, dask_engine, digest, pages
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.minutes is not None and not 0 < args.minutes <= 100000:
+        raise ExperimentError(f"--minutes {args.minutes:g}: allowed are more than 0, up to 100000")
+    if args.jobs is not None and args.jobs < 1:
+        raise ExperimentError(f"--jobs {args.jobs}: at least 1")
+    if args.full and args.minutes is not None:
+        raise ExperimentError("--full and --minutes: give one of them")
+    for name in args.names:
+        load(name)
+
+
+def _plan_text(parts: list[campaign.Part]) -> str:
+    lines = [f"{'experiment':<24}{'form':<10}{'runs':>6}{'CPU seconds left':>18}"]
+    for part in parts:
+        lines.append(f"{part.experiment.name:<24}{part.mode:<10}{len(part.jobs):>6}{part.cost_s:>18.0f}")
+    total = sum(part.cost_s for part in parts)
+    return "\n".join([*lines, f"{'together':<24}{'':<10}{sum(len(part.jobs) for part in parts):>6}{total:>18.0f}"])
+
+
+def earlier(out: Path, docs: Path) -> dict[str, dict]:
+    """Digests of before: committed ones, and over them those of this folder."""
+    documents: dict[str, dict] = {}
+    for folder in (docs / "data", out / "digests"):
+        if folder.is_dir():
+            documents |= digest.load_all(folder)
+    return documents
+
+
+def write(documents: dict[str, dict], out: Path, docs: Path) -> None:
+    """All pages; pictures are those that lie beside the results."""
+    pictures: dict[str, list[Path]] = {}
+    for name in documents:
+        pictures[name] = sorted(out.glob(f"{name}-*.svg"))
+    page = pages.write_html(documents, pictures, out / "index.html")
+    pages.write_markdown(documents, docs)
+    print(f"page: {page}\nMarkdown: {docs}/README.md")
+
+
+def carry_out(args: argparse.Namespace, command: str) -> int:
+    """The whole of it; the exit status is 1 if a run failed."""
+    _check(args)
+    if args.pages:
+        documents = earlier(args.out, args.docs)
+        if not documents:
+            raise ExperimentError(
+                f"no results in {args.out} or {args.docs}; the same command without --pages makes some"
+            )
+        write(documents, args.out, args.docs)
+        return 0
+    began = time.monotonic()
+    names = args.names or campaign.wanted()
+    backend = Uml(args.kernel)
+    progress = make_progress()
+    try:
+        backend.prepare(campaign.modules_of(names), progress)
+    finally:
+        progress.close()
+    count = args.jobs or default_jobs()
+    minutes = campaign.MINUTES if args.minutes is None else args.minutes
+    parts = campaign.choose(
+        names,
+        backend,
+        minutes * 60 * count * campaign.PLANNED,
+        campaign.FULL if args.full else campaign.FORMS,
+        reuse=not args.fresh,
+    )
+    if args.plan:
+        print(_plan_text(parts))
+        return 0
+    execute = dask_engine.over(args.dask) if args.dask else locally
+    outcome = campaign.carry_out(parts, backend, args.out, command, count, execute, not args.fresh)
+    broken = {job.experiment for job, _ in outcome.failed}
+    documents = earlier(args.out, args.docs) | outcome.documents
+    write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
+    for job, error in outcome.failed:
+        print(f"failed: {label(job)}: {error}", file=sys.stderr)
+    print(f"{(time.monotonic() - began) / 60:.1f} min", file=sys.stderr)
+    return 1 if outcome.failed else 0

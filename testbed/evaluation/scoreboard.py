@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every contender in every scenario, as distances from strict priority in the same run (same seed)."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..experiment import ExperimentError, load_table
+from ..metrics import Summary, summarise
+from . import digest
+
+PATH = Path(__file__).parent / "scoreboard.toml"
+#: below it the reference itself found next to nothing to use, and a share of it says nothing, Mbit/s
+LEAST_SPARE_MBIT = 0.3
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A row of the table."""
+
+    title: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How a metric is compared with the reference."""
+
+    title: str
+    unit: str
+    how: str
+    good: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """A column of the table: scenarios of a kind."""
+
+    key: str
+    title: str
+    scenarios: dict[str, str]
+    metrics: tuple[str, ...]
+    experiment: str = "scoreboard"
+    short: str = ""
+
+    @property
+    def loses(self) -> str:
+        """The metric that says what the others lost; "" where there is nobody else."""
+        return next((name for name in self.metrics if name != "bg"), "")
+
+
+@dataclass(frozen=True)
+class Board:
+    """scoreboard.toml."""
+
+    reference: str
+    contender: dict[str, Contender]
+    distance: dict[str, Distance]
+    group: list[Group]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One contender in one scenario, one metric."""
+
+    ours: Summary
+    reference: Summary
+    distance: Summary
+
+
+def load_board() -> Board:
+    """The arrangement."""
+    board = load_table(Board, tomllib.loads(PATH.read_text(encoding="utf-8")), PATH.name)
+    for group in board.group:
+        for name in group.metrics:
+            if name not in board.distance:
+                raise ExperimentError(f"{PATH.name}: group {group.key}: no distance {name!r}")
+    return board
+
+
+def apart(how: str, ours: float, reference: float) -> float:
+    """A run's distance from the reference's."""
+    if how == "more":
+        return ours - reference
+    if how == "less":
+        return reference - ours
+    if not reference:
+        return math.nan
+    percent = 100 * ours / reference
+    return {"percent": percent, "percent_less": 100 - percent, "percent_more": percent - 100}[how]
+
+
+class Scores:
+    """The cells, from digests."""
+
+    def __init__(self, board: Board, documents: dict[str, dict[str, Any]]):
+        self.board = board
+        self.values: dict[tuple[str, str, str, str], dict[int, float]] = {}
+        for name in {group.experiment for group in board.group} & documents.keys():
+            for run in digest.result_set(documents[name]).results:
+                for metric, value in run.metrics.items():
+                    at = (name, run.case["scenario"], run.case["contender"], metric)
+                    self.values.setdefault(at, {})[run.seed] = value
+
+    def cell(self, group: Group, scenario: str, contender: str, metric: str) -> Cell:
+        """One cell; without a value on either side its summaries are empty."""
+        mine = self.values.get((group.experiment, scenario, contender, metric), {})
+        limit = self.values.get((group.experiment, scenario, self.board.reference, metric), {})
+        how = self.board.distance[metric].how
+        spare = metric != "bg" or summarise(list(limit.values())).mean > LEAST_SPARE_MBIT
+        apart_by = [apart(how, mine[seed], limit[seed]) for seed in mine if seed in limit and spare]
+        return Cell(summarise(list(mine.values())), summarise(list(limit.values())), summarise(apart_by))
+
+    def over(self, group: Group, contender: str, metric: str) -> float:
+        """A metric's mean distance over a group's scenarios, NaN where there is none."""
+        values = [self.cell(group, scenario, contender, metric).distance.mean for scenario in group.scenarios]
+        return summarise(values).mean
+
+    def lost(self, contender: str, groups: list[Group] | None = None) -> float:
+        """Percent that best effort lost, a mean over groups with a best-effort side (time and fairness are apart)."""
+        picked = [one for one in groups or self.board.group if one.loses in ("be", "active", "page")]
+        return summarise([self.over(group, contender, group.loses) for group in picked]).mean
+
+    def used(self, contender: str) -> float:
+        """Percent of the spare bandwidth used, a mean over groups that have some."""
+        picked = [one for one in self.board.group if "bg" in one.metrics]
+        return summarise([self.over(group, contender, "bg") for group in picked]).mean
+
+    def complete(self) -> bool:
+        """Whether there is any run at all."""
+        return bool(self.values)
