@@ -35,7 +35,7 @@ check-what	:= --tiers=host,harness,kunit,scenario
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tools demo check check-fast lint bench report install uninstall clean
+.PHONY: help modules tools demo check check-fast check-report lint bench report install uninstall clean
 
 help:
 	@echo 'Less-than-best-effort transport for Linux, version $(LBE_VERSION)'
@@ -46,6 +46,7 @@ help:
 	@echo '  make check       all tests: host arithmetic, harness, KUnit, scenarios;'
 	@echo '                   SERIES=6.1 or 7.2: those inside a kernel, on that one instead of 6.12'
 	@echo '  make check-fast  those that need no kernel'
+	@echo '  make check-report  those of the report'\''s page, in a real browser (Chromium)'
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
 	@echo '  make bench       how fast the testbed, the queue and the receiver'\''s controller are'
@@ -100,8 +101,12 @@ bench:
 		($(python) -m sch_shred.tests.bench) || status=$$?; exit $$status
 
 report:
-	@scripts/deps python
+	@scripts/deps python kernel testbed browser
 	@$(python) -m testbed evaluate $(ARGS)
+
+check-report:
+	@scripts/deps python testbed browser
+	@$(python) -m pytest testbed/evaluation/tests $(PYTEST_ARGS)
 
 release = $(or $(shell cat $(kdir)/include/config/kernel.release 2>/dev/null),$(KERNELRELEASE))
 

@@ -32,7 +32,8 @@ def _rounded(value: float) -> float | None:
     return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
 
 
-def _text_hash(text: str) -> str:
+def text_hash(text: str) -> str:
+    """What an experiment's file is known by."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -77,7 +78,7 @@ def make(results: ResultSet, traced: Experiment | None = None) -> dict[str, Any]
             "experiment": results.experiment,
             "mode": results.mode,
             "sets": results.sets,
-            "file_sha256": _text_hash(results.text),
+            "file_sha256": text_hash(results.text),
             "provenance": provenance,
             "modules": first.facts["modules"],
             "sysctls": first.facts["sysctls"].get("snd", {}),
@@ -114,7 +115,7 @@ def load_all(folder: Path) -> dict[str, dict[str, Any]]:
 
 def is_current(document: dict[str, Any], one: Experiment) -> bool:
     """Whether the experiment's file is still the one that was run."""
-    return document["file_sha256"] == _text_hash(one.path.read_text(encoding="utf-8"))
+    return document["file_sha256"] == text_hash(one.path.read_text(encoding="utf-8"))
 
 
 def result_set(document: dict[str, Any]) -> ResultSet:

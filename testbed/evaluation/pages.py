@@ -247,9 +247,9 @@ def _index_md(documents: Documents, verdicts: list[coverage.Verdict], scores: sc
         NOTE + "# Results",
         "What `make report` found. The same as one page, with every picture: `results/report/index.html` after it.",
         _md_table(["", ""], [[key, value] for key, value in provenance(documents)]),
-        f"Of {len(verdicts)} tables and figures with data in the five papers: {count} ([coverage.md](coverage.md)). "
+        f"Of {len(verdicts)} tables and figures with data in the papers: {count} ([coverage.md](coverage.md)). "
         "Twelve contenders in every scenario: [scoreboard.md](scoreboard.md). "
-        "What was run, with seeds, settings and queues: [experiments.md](experiments.md); every run's metrics: `data/`.",
+        "What was run, with seeds, settings, queues: [experiments.md](experiments.md); every run's metrics: `data/`.",
     ]
     if scores.complete():
         parts += [
@@ -455,15 +455,16 @@ def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
         details.append(f'<details id="{group.key}"><summary>{escape(group.title)}</summary>{"".join(inner)}</details>')
     what = "".join(f"<dt>{escape(one.title)}</dt><dd>{escape(one.what)}</dd>" for one in board.contender.values())
     lost = "; ".join(
-        f"{group.short or group.title}: {board.distance[group.loses].title} [{board.distance[group.loses].unit or 'index'}]"
+        f"{group.short or group.title}: {board.distance[group.loses].title} "
+        f"[{board.distance[group.loses].unit or 'index'}]"
         for group in board.group
         if group.loses
     )
     return (
         '<section id="scoreboard"><h2>Scoreboard</h2>'
-        "<p>Each cell is a distance from strict priority in the same scenario with the same seed: first what the others "
-        "lost (less is better), then the percent of the spare bandwidth used (more is better). Press a cell for the "
-        "numbers behind it, a head to sort.</p>"
+        "<p>Each cell is a distance from strict priority in the same scenario with the same seed: first what the "
+        "others lost (less is better), then the percent of the spare bandwidth used (more is better). Press a cell "
+        "for the numbers behind it, a head to sort.</p>"
         + _table(["contender", *[group.short or group.title for group in board.group]], rows, "Scoreboard", raw=True)
         + f"<p class=small>Lost is: {escape(lost)}.</p>"
         f"<figure>{trade_off(scores)}<figcaption>Upper left is best.</figcaption></figure>"
@@ -488,7 +489,8 @@ def _figure_html(one: coverage.Verdict, pictures: list[Path]) -> str:
     form = f" <span class=small>{escape(figure.experiment)}, {FORM[one.form]}</span>" if one.form else ""
     return (
         f'<details id="{figure.key}"><summary><b>{escape(figure.number)}</b> {escape(figure.shows)}: '
-        f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span></summary>{form}{"".join(parts)}</details>'
+        f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span></summary>'
+        f"{form}{''.join(parts)}</details>"
     )
 
 

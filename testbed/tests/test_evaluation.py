@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Coverage, verdicts, scoreboard, forms and pages, on made-up results."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed import experiment as experiments
+from testbed import runner
+from testbed.errors import LbeError
+from testbed.evaluation import campaign, coverage, digest, pages, scoreboard
+from testbed.tests.made import TWO_FLOWS, PretendBackend
+from testbed.tests.made_digests import all_digests, made
+
+ROOT = Path(__file__).parents[2]
+
+#: from the papers: every table and figure that shows measured or computed data. Left out are drawings (topologies,
+#: pseudo-code, schematics), parameter lists and what is another paper's.
+PAPERS = {
+    "lowpri": [*(f"Table {n}" for n in (1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)), "Figure 3"],
+    "vulture": [
+        *(f"Figure {n}" for n in (2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 19, 20)),
+        "Table 1",
+        "Table 2",
+    ],
+    "tcp_lp": ["Table I", *(f"Figure {n}" for n in (6, 8, 10, 11, 12, 13, 14, 15, 17, 18, 20, 21))],
+    "ledbat": [f"Figure {n}" for n in (3, 4, 5, 6)],
+    "shred": [*(f"Figure {n}" for n in (3, 4, 5, 6, 7, 8)), "Table 1", "Table 2"],
+}
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return all_digests()
+
+
+# ------------------------------------------------------------------------------------- coverage
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_table_or_figure_is_missing(paper: str) -> None:
+    have = [one.number for one in coverage.figures() if one.paper == paper]
+    assert sorted(have) == sorted(PAPERS[paper])
+
+
+def test_every_figure_leads_to_an_experiment_that_speaks_of_it() -> None:
+    for figure in coverage.figures():
+        if figure.cannot:
+            continue
+        checks = [
+            check
+            for name in filter(None, (figure.experiment, figure.also))
+            for check in coverage.chosen(figure, experiments.load(name))
+        ]
+        assert checks or figure.curve, f"{figure.paper} {figure.number}: {figure.experiment} has nothing to compare"
+
+
+def test_values_of_the_paper_are_of_variants_that_exist() -> None:
+    for figure in coverage.figures():
+        for curve in figure.curve:
+            one = experiments.load(figure.experiment)
+            assert curve.metric in one.tables["metric"]
+            assert set(curve.paper) <= set(one.vary[curve.over])
+            for dimension, variant in curve.case.items():
+                assert variant in one.vary[dimension]
+
+
+def figure_of(number: str, paper: str = "shred", **keys) -> coverage.Figure:
+    return replace(next(one for one in coverage.figures() if (one.paper, one.number) == (paper, number)), **keys)
+
+
+@pytest.mark.parametrize(("jain", "word"), [(0.995, "reproduced"), (0.9, "differs")])
+def test_a_verdict_follows_from_the_results(jain: float, word: str) -> None:
+    figure = figure_of("Table 2", case={"flows": []})
+    verdict = coverage.judge(figure, {"shred_tables": made("shred_tables", {"jain": jain})})
+    assert verdict.word == word
+    assert verdict.judged == 30
+
+
+def test_bounds_come_before_nearness() -> None:
+    # within its bounds (at least 96 %), though far from the paper's 2.7 %
+    documents = {"lp_table1": made("lp_table1", {"tcp": 50.0, "lp": 2.7})}
+    rows = coverage.judge(figure_of("Table I", "tcp_lp"), documents).rows
+    kept = next(row for row in rows if "in % of" in row.what and row.rule.startswith(">="))
+    assert kept.holds and kept.ours.mean == pytest.approx(100)
+
+
+def test_what_was_not_run_is_no_success() -> None:
+    assert coverage.judge(figure_of("Table 2"), {}).word == "not run"
+    short = made("lp_fig8_delta")
+    short["cases"] = [case for case in short["cases"] if case["case"]["delta"] == "300"]
+    assert coverage.judge(figure_of("Figure 8", "tcp_lp"), {"lp_fig8_delta": short}).word == "not run"
+
+
+def test_a_number_that_is_missing_does_not_hold() -> None:
+    figure = figure_of("Table 2")
+    verdict = coverage.judge(figure, {"shred_tables": made("shred_tables", {"jain": math.nan})})
+    assert verdict.word != "reproduced"
+
+
+def test_table_1_is_not_table_10() -> None:
+    one = experiments.load("lowpri_battery")
+    assert all("Table 1 " not in check.paper_at for check in coverage.chosen(figure_of("Table 10", "lowpri"), one))
+    assert not coverage.chosen(replace(figure_of("Table 10", "lowpri"), at="Table 1"), one)
+
+
+# ----------------------------------------------------------------------------------- scoreboard
+
+
+def test_every_scenario_and_contender_is_run_and_shown() -> None:
+    board = scoreboard.load_board()
+    for name in ("scoreboard", "scoreboard_aqm"):
+        one = experiments.load(name)
+        shown = {key for group in board.group if group.experiment == name for key in group.scenarios}
+        assert shown == set(one.vary["scenario"])
+        assert set(board.contender) == set(one.vary["contender"])
+        assert {metric for group in board.group if group.experiment == name for metric in group.metrics} <= set(
+            one.tables["metric"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("how", "ours", "reference", "distance"),
+    [
+        ("percent_less", 8.0, 10.0, 20.0),
+        ("percent_more", 1.5, 1.0, 50.0),
+        ("percent", 2.0, 4.0, 50.0),
+        ("less", 0.9, 1.0, 0.1),
+        ("more", 120.0, 100.0, 20.0),
+    ],
+)
+def test_distances(how: str, ours: float, reference: float, distance: float) -> None:
+    assert scoreboard.apart(how, ours, reference) == pytest.approx(distance)
+    assert how in ("less", "more") or math.isnan(scoreboard.apart(how, ours, 0.0))
+
+
+def test_distances_are_made_seed_by_seed() -> None:
+    document = made("scoreboard", {}, seeds=2)
+    for case in document["cases"]:
+        twice = 2.0 if case["case"]["contender"] == "strict" else 1.0
+        case["metrics"]["be"] = [4.0 * twice, 1.0 * twice]
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    group = next(one for one in scores.board.group if one.key == "greedy")
+    cell = scores.cell(group, "beside_cubic", "lp", "be")
+    assert cell.distance.mean == pytest.approx(50) and cell.distance.half == pytest.approx(0)
+    assert scores.cell(group, "beside_cubic", "strict", "be").distance.mean == 0
+
+
+def test_no_share_of_a_spare_that_is_not_there() -> None:
+    document = made("scoreboard", {"bg": 0.01})
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    group = next(one for one in scores.board.group if one.key == "alone")
+    assert scores.cell(group, "alone", "lp", "bg").distance.n == 0
+
+
+# --------------------------------------------------------------------------------------- digests
+
+
+def test_a_digest_comes_back_as_it_was(tmp_path: Path) -> None:
+    document = made("lp_table1", seeds=2)
+    assert digest.load(digest.save(document, tmp_path)) == document
+    assert len(digest.result_set(document).results) == 2 * len(document["cases"])
+    (tmp_path / "lp_table1.json").write_text('{"format": 9}')
+    with pytest.raises(digest.BadDigest, match="format 9"):
+        digest.load(tmp_path / "lp_table1.json")
+
+
+def test_a_digest_knows_that_its_experiment_has_changed() -> None:
+    document = made("lp_table1")
+    assert digest.is_current(document, experiments.load("lp_table1"))
+    assert not digest.is_current({**document, "file_sha256": "0"}, experiments.load("lp_table1"))
+
+
+# ----------------------------------------------------------------------------------------- texts
+
+
+def test_references_in_the_texts_lead_to_metrics_and_variants() -> None:
+    texts = tomllib.loads(pages.TEXTS.read_text(encoding="utf-8"))
+    assert set(texts) == set(coverage.PAPERS)
+    for paper in texts.values():
+        # numbers of ours are not typed: what is in the text is the paper's, in brackets or named so
+        found = re.findall(r"\[\[(.+?)\]\]", paper["text"])
+        assert found
+        for words in found:
+            name, metric, *pairs = words.split()
+            one = experiments.load(name)
+            assert metric in one.tables["metric"], words
+            for pair in pairs:
+                if pair != "of":
+                    dimension, variant = pair.split("=")
+                    assert variant in one.vary[dimension], words
+
+
+def test_quotes() -> None:
+    documents = {"lp_table1": made("lp_table1", {"tcp": 40.0})}
+    assert pages.quote("lp_table1 tcp link=10M background=lp", documents) == "40.00"
+    assert pages.quote("lp_table1 tcp link=10M background=lp of background=alone", documents) == "100.0"
+    assert pages.quote("lp_table1 tcp link=10M", {}) == "(not run)"
+    with pytest.raises(LbeError, match="no metric 'nothing'"):
+        pages.quote("lp_table1 nothing", documents)
+
+
+# ----------------------------------------------------------------------------------------- pages
+
+
+def test_the_page_needs_no_other_file(documents) -> None:
+    text = pages.html(documents, {})
+    assert not re.search(r'(src|href)="(?!#|data:)', text)
+    assert "<script src" not in text and "@import" not in text
+    # every cell of the table leads to its numbers
+    targets = set(re.findall(r' id="([^"]+)"', text))
+    assert set(re.findall(r'href="#([^"]+)"', text)) <= targets
+
+
+def test_markdown_is_made_of_the_same(documents, tmp_path: Path) -> None:
+    paths = pages.write_markdown(documents, tmp_path)
+    assert {path.name for path in paths if path.suffix == ".md"} == {
+        "README.md",
+        "coverage.md",
+        "scoreboard.md",
+        "experiments.md",
+    }
+    for figure in coverage.figures():
+        assert f"### {figure.number}: " in (tmp_path / "coverage.md").read_text()
+    again = {path: path.read_bytes() for path in paths}
+    pages.write_markdown(digest.load_all(tmp_path / "data"), tmp_path)
+    assert {path: path.read_bytes() for path in paths} == again
+
+
+# ----------------------------------------------------------------------------------------- forms
+
+
+@pytest.fixture
+def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendBackend:
+    monkeypatch.setenv("LBE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "agent").write_bytes(b"agent")
+    return PretendBackend(tmp_path / "agent")
+
+
+FORMS = """
+[short]
+runs = 1
+set = { "experiment.duration_s" = 12, "experiment.measure_s" = [10, 12] }
+vary = { background = ["polite"] }
+[full]
+runs = 4
+"""
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    """An experiment with all forms, which needs no module."""
+    path = tmp_path / "made.toml"
+    path.write_text(TWO_FLOWS + FORMS)
+    return str(path)
+
+
+def form(name: str, backend: PretendBackend, cpu_s: float, **keys) -> tuple[str, int]:
+    (part,) = campaign.choose([name], backend, cpu_s, **keys)
+    return part.mode, len(part.jobs)
+
+
+def test_no_time_is_the_cheapest_form_and_much_time_the_longest(name: str, backend: PretendBackend) -> None:
+    assert form(name, backend, 0) == ("short", 1)
+    assert form(name, backend, 1e9) == ("default", 6)
+    assert form(name, backend, 1e9, forms=campaign.FULL) == ("full", 12)
+
+
+def test_more_time_buys_longer_forms_and_what_is_planned_fits(name: str, backend: PretendBackend) -> None:
+    (least,) = campaign.choose([name], backend, 0)
+    seen = []
+    for seconds in (least.cost_s, 2 * least.cost_s, 3 * least.cost_s, 4 * least.cost_s, 8 * least.cost_s):
+        (part,) = campaign.choose([name], backend, seconds)
+        assert part.cost_s <= seconds
+        seen.append((len(part.jobs), part.jobs[0].setting.head.duration_s))
+    assert seen == sorted(seen) and len(set(seen)) > 2
+
+
+def test_what_the_cache_has_costs_nothing(name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "is_cached", lambda key: True)
+    assert form(name, backend, 0) == ("default", 6)
+    assert form(name, backend, 0, reuse=False) == ("short", 1)
+
+
+def test_a_campaign_runs_saves_and_goes_on_from_there(name: str, backend: PretendBackend, tmp_path: Path) -> None:
+    parts = campaign.choose([name], backend, 0)
+    done = campaign.carry_out(parts, backend, tmp_path / "out", "command", 2, draw=False)
+    assert not done.failed
+    assert set(campaign.load_saved(tmp_path / "out")) == {"made"}
+    assert campaign.choose([name], backend, 0)[0].cost_s == 0
+    assert campaign.choose([name], backend, 0, reuse=False)[0].cost_s > 0
+
+
+def test_a_failed_run_is_told_and_makes_no_page(name: str, backend: PretendBackend, tmp_path: Path) -> None:
+    def spoil(out: Path) -> None:
+        raise LbeError("broken")
+
+    backend.spoil = spoil
+    parts = campaign.choose([name], backend, 1e9)
+    outcome = campaign.carry_out(parts, backend, tmp_path / "out", "command", 2, draw=False)
+    assert len(outcome.failed) == 6 and "broken" in outcome.failed[0][1]
+    assert outcome.documents == {}
+
+
+def test_a_long_run_costs_more(backend: PretendBackend) -> None:
+    jobs = runner.plan(experiments.load("scoreboard"), runner.Options("default"))
+    cost = {job.case["scenario"]: campaign.cost_s(job) for job in jobs}
+    assert cost["rate_1000"] > cost["beside_cubic"] > cost["rate_1"] > 0.5
