@@ -61,7 +61,11 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """One check in one case. status: "pass", "fail", "shown" (no bound in this form) or "absent" (no such case)."""
+    """One check in one case.
+
+    status: "pass", "fail", "differs" (missed, as the file's ``differs`` explains), "shown" (no bound in this form)
+    or "absent" (no such case).
+    """
 
     check: Check
     case: dict[str, str] | None
@@ -105,6 +109,17 @@ def _meets(value: float, bound: tuple[float | None, float | None]) -> bool:
     return not math.isnan(value) and (low is None or value >= low) and (high is None or value <= high)
 
 
+def _status(check: Check, values: list[float], bound: tuple[float | None, float | None]) -> str:
+    if bound == (None, None):
+        return "shown"
+    if not values or any(math.isnan(value) for value in values):
+        return "fail"
+    judged = values if check.each else [summarise(values).mean]
+    if all(_meets(value, bound) for value in judged):
+        return "pass"
+    return "differs" if check.differs else "fail"
+
+
 def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
     """Every check in every case it speaks of. A number that is missing is a failure, never a pass."""
     cases = []
@@ -125,14 +140,7 @@ def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
             as_reference = {**case, **experiment.head.reference}
             if experiment.head.reference and as_reference in cases:
                 reference = summarise(check_values(check, results.results, as_reference))
-            if bound == (None, None):
-                status = "shown"
-            elif check.each:
-                status = "pass" if values and all(_meets(value, bound) for value in values) else "fail"
-            else:
-                complete = bool(values) and not any(math.isnan(value) for value in values)
-                status = "pass" if complete and _meets(summarise(values).mean, bound) else "fail"
-            verdicts.append(Verdict(check, case, summarise(values), reference, bound, why, status))
+            verdicts.append(Verdict(check, case, summarise(values), reference, bound, why, _status(check, values, bound)))
     return verdicts
 
 
@@ -251,20 +259,30 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
                 interval(one.ours),
                 interval(one.reference),
                 bound_text(one.bound),
-                {"fail": "FAIL", "absent": "-"}.get(one.status, one.status),
+                {"fail": "FAIL", "differs": "NOT REACHED", "absent": "-"}.get(one.status, one.status),
             )
         console.print(table)
-    failed = [one for one in verdicts if one.status == "fail"]
-    for one in failed:
-        console.print(
-            f"FAIL: {check_title(experiment, one.check, metrics)}, {case_name(one.case)}: {number(one.ours.mean)}"
-            f" (runs from {number(one.ours.low)} to {number(one.ours.high)}), bound {bound_text(one.bound)}:"
-            f" {one.why}",
-            markup=False,
-            highlight=False,
-        )
+    missed = {
+        "FAIL": [one for one in verdicts if one.status == "fail"],
+        "NOT REACHED": [one for one in verdicts if one.status == "differs"],
+    }
+    for word, those in missed.items():
+        for one in those:
+            console.print(
+                f"{word}: {check_title(experiment, one.check, metrics)}, {case_name(one.case)}: {number(one.ours.mean)}"
+                f" (runs from {number(one.ours.low)} to {number(one.ours.high)}), bound {bound_text(one.bound)}:"
+                f" {one.why}" + (f". Why not: {one.check.differs}" if one.status == "differs" else ""),
+                markup=False,
+                highlight=False,
+            )
     passed = sum(one.status == "pass" for one in verdicts)
-    console.print(f"{passed} of {passed + len(failed)} bounds met", markup=False, highlight=False)
+    count = passed + sum(map(len, missed.values()))
+    console.print(
+        f"{passed} of {count} bounds met"
+        + (f", {len(missed['NOT REACHED'])} not reached as explained" if missed["NOT REACHED"] else ""),
+        markup=False,
+        highlight=False,
+    )
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
@@ -318,6 +336,7 @@ def as_json(experiment: Experiment, results: ResultSet) -> dict[str, Any]:
                 "min": one.bound[0],
                 "max": one.bound[1],
                 "why": one.why,
+                "differs": one.check.differs,
             }
             for one in judge(experiment, results)
         ],

@@ -65,6 +65,21 @@ def test_short_form_has_bounds_of_its_own() -> None:
     assert status("min = 9\nshort = false", [1.0], mode="short") == ["shown"]
 
 
+def test_a_bound_that_is_known_not_to_be_reached_stays_what_it_is() -> None:
+    keys = 'min = 8\ndiffers = "today\'s kernel has less"'
+    assert status(keys, [7.5]) == ["differs"]
+    assert status(keys + "\neach = true", [7.5, 9.0]) == ["differs"]
+    assert status(keys, [8.5]) == ["pass"], "reached after all"
+    assert status(keys, [8.5, math.nan]) == status(keys, [math.nan]) == ["fail"], "a number that is missing"
+    one = experiment(CHECK + keys)
+    made = result_set(one, {"alone": [{"be": 9.0}], "polite": [{"be": 7.5, "bg": 1.0}]})
+    assert not report.failures(report.judge(one, made))
+    text = " ".join(report.text(one, made).split())  # long lines are folded
+    assert "0 of 1 bounds met, 1 not reached as explained" in text
+    assert "NOT REACHED: " in text and ", background=polite: 7.50 (runs" in text
+    assert "bound >= 8: w. Why not: today's kernel has less" in text
+
+
 def test_a_check_whose_case_was_not_run_is_not_green() -> None:
     one = experiment()
     verdicts = report.judge(one, result_set(one, {"alone": [{"be": 9.0}]}))
