@@ -7,7 +7,7 @@ One router (what nearly every experiment uses):
     10.0.1.2      10.0.1.1 10.0.2.1      10.0.2.2
 
     snd:eth0  netem   processing time, access rate, all one-way delay of the forward path
-    rtr:east  tbf     the bottleneck's rate, and below it the queue under test
+    rtr:east  tbf     the bottleneck's rate, and below it the queue under test (skbprio: htb)
     rcv:eth0  netem   processing time, access rate, all one-way delay of the backward path
     rtr:west  tbf     the bottleneck backward: same rate, same queue
 
@@ -328,11 +328,12 @@ def _bottleneck_lines(topology: Topology, dev: str, rate_mbit: float, queue: Que
     """A link's rate and queue at one of its ends."""
     stab = FRAMINGS[topology.framing]
     size_table = f" stab overhead {stab} linklayer ethernet" if stab else ""
-    # one packet of burst: the shaper sends packet by packet, as a line does
-    lines = [
-        f"qdisc add dev {{dev}} root handle 1:{size_table} tbf rate {round(rate_mbit * 1e6)}bit"
-        f" burst {topology.frame_bytes + 16} limit 100000000"
-    ]
+    root, rate = f"qdisc add dev {{dev}} root handle 1:{size_table}", f"rate {round(rate_mbit * 1e6)}bit"
+    # the shaper sends packet by packet, as a line does: one packet of burst for tbf, none for htb, which may overdraw
+    lines = [f"{root} tbf {rate} burst {topology.frame_bytes + 16} limit 100000000"]
+    if queue.kind == "skbprio":
+        # tbf looks at the next packet by taking it out, and a filler packet so taken goes before what arrives then
+        lines = [f"{root} htb default 1", f"class add dev {{dev}} parent 1: classid 1:1 htb {rate} burst 1 cburst 1"]
     lines += _queue_lines(topology, queue, rate_mbit, low_ports)
     return [line.replace("{dev}", dev) for line in lines]
 
@@ -619,9 +620,9 @@ def difference(before: Network, after: Network) -> list[tuple[str, str]]:
             )
         for was, now in zip(old.tc, node.tc):
             if was != now:
-                if not now.startswith("qdisc add"):
+                if not now.startswith(("qdisc add", "class add")):
                     raise TopologyError(f"an event cannot change {was!r} into {now!r}")
-                commands.append((name, "tc " + now.replace("qdisc add", "qdisc change", 1)))
+                commands.append((name, "tc " + now.replace(" add", " change", 1)))
         commands += [
             (name, f"sysctl -q -w '{key}={value}'")
             for key, value in node.sysctl.items()
