@@ -26,6 +26,13 @@ HERE = Path(__file__).resolve().parent
 REPO = HERE.parent
 AGENT_SOURCE = HERE / "agent"
 GUEST_MODULES = HERE / "guest-modules"
+#: the product's headers that they are built with
+GUEST_HEADERS = (
+    "include/lbe/compat.h",
+    "include/lbe/arith.h",
+    "include/lbe/fixed_point.h",
+    "tcp_lowpri/lowpri_law.h",
+)
 #: tc's plugin for the shred queue: what it is made of
 PLUGIN_SOURCES = ("tools/tc/Makefile", "tools/tc/q_shred.c", "tools/tc/tc_abi.h", "sch_shred/uapi/shred.h")
 CONTROL_SOURCES = (
@@ -187,7 +194,7 @@ def build_guest_modules(build: KernelBuild, report: Report = silent) -> dict[str
         for path in sorted(GUEST_MODULES.iterdir())
         if path.suffix in (".c", ".h") or path.name == "Kbuild"
     }
-    files["include/lbe/compat.h"] = REPO / "include" / "lbe" / "compat.h"
+    files |= {name: REPO / name for name in GUEST_HEADERS}
     digest = hashlib.sha256(build.key.encode())
     for name, path in files.items():
         digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")

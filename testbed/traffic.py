@@ -31,6 +31,8 @@ CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
 }
 #: the LowPri family: every name of it comes from one module
 LOWPRI_PREFIXES = ("background", "lowpri")
+#: the same laws with the loss recovery of ns-2, for comparison (testbed/guest-modules)
+NS2_PREFIX = "ns2_"
 
 
 class TrafficError(LbeError):
@@ -120,7 +122,9 @@ def module_of(cc: str) -> str | None:
         return CONGESTION_CONTROLS[cc][1]
     if cc.startswith(LOWPRI_PREFIXES):
         return "tcp_lowpri"
-    known = ", ".join([*CONGESTION_CONTROLS, "background", "lowpri..."])
+    if cc.startswith(NS2_PREFIX):
+        return "lbe_ns2"
+    known = ", ".join([*CONGESTION_CONTROLS, "background", "lowpri...", "ns2_sack", "ns2_..."])
     raise TrafficError(f"cc {cc!r}: known are {known}")
 
 
