@@ -81,6 +81,32 @@ cat timeout_keep_percent variants mark
     assert said.splitlines()[-5:] == ["refused", "75", "25", "background,lowpri3.7", "Y"]
 
 
+# Asks for a control as a user without privileges.
+CHOOSE = """
+import os, socket, sys
+os.setgid(65534)
+os.setuid(65534)
+asked = socket.socket()
+try:
+    asked.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())
+    print("chosen")
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+def test_restricted_until_the_administrator_allows_it(tmp_path: Path) -> None:
+    script = f"""
+insmod "$KO"
+for name in reno background lowpri3.7; do {sys.executable} choose.py $name; done
+sysctl -q -w net.ipv4.tcp_allowed_congestion_control="$(sysctl -n net.ipv4.tcp_allowed_congestion_control) background"
+for name in reno background lowpri3.7; do {sys.executable} choose.py $name; done
+"""
+    said = guest(tmp_path, script, {"choose.py": CHOOSE})
+    no = "Operation not permitted"
+    assert said.splitlines() == ["chosen", no, no, "chosen", "chosen", no]
+
+
 # One connection over lo. What is on the wire is read from a packet socket, not from the sockets.
 FLOW = """
 import json, os, socket, struct, subprocess, sys

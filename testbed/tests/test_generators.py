@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from testbed import experiment, generators, job
+from testbed.backend import Uml
 from testbed.generators import Ethernet, TraceError
+from testbed.runner import Options, run
 
 DURATION_S = 3000.0
 FILE = "generate:ethernet"
@@ -214,3 +216,52 @@ def test_a_job_refuses_a_trace_that_cannot_be(tmp_path: Path) -> None:
     setting = experiment.parse(REPLAY.replace("ethernet", "fddi"), Path("replay.toml")).setting({})
     with pytest.raises(TraceError, match="known generators"):
         job.make("replay", {}, 1, setting)
+
+
+WIRE = """
+[experiment]
+claim = "a capture goes over the link packet by packet"
+source = "-"
+duration_s = 4
+measure_s = [0, 4]
+[topology]
+framing = "ip"
+delay_ms = 5
+[flow.pre]
+kind = "trace"
+proto = "udp"
+file = "FILE"
+stop_s = 3
+[metric.rate]
+kind = "kbytes_s"
+flow = "pre"
+[metric.lost]
+kind = "udp_lost"
+flow = "pre"
+[metric.delay]
+kind = "udp_delay_mean"
+flow = "pre"
+"""
+
+
+@pytest.mark.scenario
+def test_a_capture_is_replayed_on_the_wire(tmp_path: Path) -> None:
+    """1000 and 100 bytes in turn every 10 ms, captured for 1 s and begun again; as --set flow.pre.file=pcap:... does."""
+    file = pcap(tmp_path / "w.pcap", [(7 + i / 100, ipv4(1000 if i % 2 == 0 else 100)) for i in range(100)])
+    path = tmp_path / "wire.toml"
+    path.write_text(WIRE)
+    options = Options(command="pytest", runs=1, sets={"flow.pre.file": file})
+    made = run(experiment.load(str(path)), ready(), options, lambda *_: None)
+    metrics = made.results[0].metrics
+    # payload of 300 packets in 4 s
+    assert metrics["rate"] == pytest.approx(150 * (972 + 72) / 4 / 1000, rel=0.01)
+    assert metrics["lost"] == 0
+    # 7 ms of path, up to 1 ms of the sender's processing
+    assert 7 < metrics["delay"] < 9
+
+
+def ready() -> Uml:
+    """The user-mode kernel; no module is needed."""
+    backend = Uml()
+    backend.prepare([])
+    return backend
