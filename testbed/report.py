@@ -140,7 +140,8 @@ def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
             as_reference = {**case, **experiment.head.reference}
             if experiment.head.reference and as_reference in cases:
                 reference = summarise(check_values(check, results.results, as_reference))
-            verdicts.append(Verdict(check, case, summarise(values), reference, bound, why, _status(check, values, bound)))
+            status = _status(check, values, bound)
+            verdicts.append(Verdict(check, case, summarise(values), reference, bound, why, status))
     return verdicts
 
 

@@ -246,7 +246,7 @@ flow = "pre"
 
 @pytest.mark.scenario
 def test_a_capture_is_replayed_on_the_wire(tmp_path: Path) -> None:
-    """1000 and 100 bytes in turn every 10 ms, captured for 1 s and begun again; as --set flow.pre.file=pcap:... does."""
+    """1000 and 100 bytes in turn every 10 ms, captured for 1 s and begun again; --set flow.pre.file=pcap:... too."""
     file = pcap(tmp_path / "w.pcap", [(7 + i / 100, ipv4(1000 if i % 2 == 0 else 100)) for i in range(100)])
     path = tmp_path / "wire.toml"
     path.write_text(WIRE)
