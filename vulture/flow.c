@@ -133,25 +133,32 @@ struct sock *vulture_flow_hold_sock(struct vulture_flow *flow)
  * first ACK of a connection must not advertise all that TCP would).
  */
 
-void vulture_hooks_settle(struct vulture_net *vn)
+/* Return: 0, or the error of putting them in place; the work tries again. */
+int vulture_hooks_settle(struct vulture_net *vn)
 {
 	bool wanted;
+	int err = 0;
 
 	mutex_lock(&vn->hooks_lock);
 	wanted = atomic_read(&vn->flows) > 0 || !list_empty(&vn->rules);
 	if (wanted && !vn->hooked) {
-		vn->hooked = !vulture_hooks_add(vn->net);
+		err = vulture_hooks_add(vn->net);
+		vn->hooked = !err;
 	} else if (!wanted && vn->hooked) {
 		vulture_hooks_remove(vn->net);
 		vn->hooked = false;
 	}
 	mutex_unlock(&vn->hooks_lock);
+	return err;
 }
 
 static void vulture_hooks_work(struct work_struct *work)
 {
-	vulture_hooks_settle(container_of(to_delayed_work(work), struct vulture_net,
-					  hooks_work));
+	struct vulture_net *vn = container_of(to_delayed_work(work), struct vulture_net,
+					      hooks_work);
+
+	if (vulture_hooks_settle(vn) && !READ_ONCE(vn->closing))
+		mod_delayed_work(system_wq, &vn->hooks_work, VULTURE_HOOKS_LINGER);
 }
 
 /* Window updates */

@@ -166,7 +166,8 @@ static unsigned int vulture_in(void *priv, struct sk_buff *skb,
 	flow = vulture_flow_lookup(vulture_net(state->net), &key);
 	if (!flow || h.th->syn || h.th->rst ||
 	    skb->len <= h.offset + h.th->doff * 4 ||
-	    !vulture_timestamps(h.th, &data.tsval, &data.tsecr))
+	    !vulture_timestamps(h.th, &data.tsval, &data.tsecr) ||
+	    nf_checksum(skb, state->hook, h.offset, IPPROTO_TCP, state->pf))
 		return NF_ACCEPT;
 
 	data.now_us = vulture_now_us();

@@ -700,14 +700,10 @@ static struct sk_buff *vulture_reply(struct genl_info *info, u8 cmd, void **head
 	return NULL;
 }
 
-static int vulture_reply_count(struct genl_info *info, u8 cmd, u32 count, u64 id)
+/* Begun before a request is acted upon: one that says "no memory" has done nothing. */
+static int vulture_send_count(struct genl_info *info, struct sk_buff *msg, void *header,
+			      u32 count, u64 id)
 {
-	struct sk_buff *msg;
-	void *header;
-
-	msg = vulture_reply(info, cmd, &header);
-	if (!msg)
-		return -ENOMEM;
 	if (nla_put_u32(msg, VULTURE_A_COUNT, count) ||
 	    (id && nla_put_u64_64bit(msg, VULTURE_A_ID, id, VULTURE_A_PAD))) {
 		nlmsg_free(msg);
@@ -742,15 +738,33 @@ void vulture_netlink_event(struct vulture_flow *flow, u8 cmd, u32 reason)
 
 /* Commands */
 
+/* A flow without the hooks would be under control in name only. */
+static int vulture_start_one(struct sock *sk, const struct vulture_options *options, u64 *id,
+			     struct netlink_ext_ack *extack)
+{
+	int err = vulture_flow_start(sk, options, 0, GFP_KERNEL_ACCOUNT, id, extack);
+
+	if (err)
+		return err;
+	err = vulture_hooks_settle(vulture_net(sock_net(sk)));
+	if (!err)
+		return 0;
+	vulture_flow_stop(sk, NULL);
+	NL_SET_ERR_MSG_MOD(extack, "the netfilter hooks could not be put in place");
+	return err;
+}
+
 static int vulture_cmd_start(struct sk_buff *skb, struct genl_info *info)
 {
 	struct vulture_net *vn = vulture_net(genl_info_net(info));
 	struct vulture_options options;
 	unsigned int i, n, started = 0;
 	struct sock **socks;
-	int err = -ENOENT;
+	struct sk_buff *msg;
+	void *header;
 	u64 id = 0;
 	bool many;
+	int err;
 
 	mutex_lock(&vn->rules_lock);
 	options = vn->options;
@@ -765,45 +779,50 @@ static int vulture_cmd_start(struct sk_buff *skb, struct genl_info *info)
 	socks = vulture_targets(skb, info, &n, &many);
 	if (IS_ERR(socks))
 		return PTR_ERR(socks);
-	for (i = 0; i < n; i++) {
-		err = vulture_flow_start(socks[i], &options, 0, GFP_KERNEL_ACCOUNT, &id,
-					 many ? NULL : info->extack);
+	msg = vulture_reply(info, VULTURE_CMD_START, &header);
+	err = msg ? -ENOENT : -ENOMEM;
+	for (i = 0; msg && i < n; i++) {
+		err = vulture_start_one(socks[i], &options, &id, many ? NULL : info->extack);
 		started += !err;
-		if (!err)
-			vulture_hooks_settle(vulture_net(sock_net(socks[i])));
 	}
 	vulture_sockets_put(socks, n);
-	if (many && !started) {
+	if (started)
+		return vulture_send_count(info, msg, header, started, many ? 0 : id);
+	nlmsg_free(msg);
+	if (many && err != -ENOMEM) {
 		NL_SET_ERR_MSG_FMT_MOD(info->extack, "none of %u TCP sockets can be started", n);
 		return -ENOENT;
 	}
-	if (!started)
-		return err;
-	return vulture_reply_count(info, VULTURE_CMD_START, started, many ? 0 : id);
+	return err;
 }
 
 static int vulture_cmd_stop(struct sk_buff *skb, struct genl_info *info)
 {
 	unsigned int i, n, stopped = 0;
 	struct sock **socks;
-	int err = -ENOENT;
+	struct sk_buff *msg;
+	void *header;
 	bool many;
+	int err;
 
 	socks = vulture_targets(skb, info, &n, &many);
 	if (IS_ERR(socks))
 		return PTR_ERR(socks);
-	for (i = 0; i < n; i++) {
+	msg = vulture_reply(info, VULTURE_CMD_STOP, &header);
+	err = msg ? -ENOENT : -ENOMEM;
+	for (i = 0; msg && i < n; i++) {
 		err = vulture_flow_stop(socks[i], many ? NULL : info->extack);
 		stopped += !err;
 	}
 	vulture_sockets_put(socks, n);
-	if (many && !stopped) {
+	if (stopped)
+		return vulture_send_count(info, msg, header, stopped, 0);
+	nlmsg_free(msg);
+	if (many && err != -ENOMEM) {
 		NL_SET_ERR_MSG_FMT_MOD(info->extack, "none of %u TCP sockets is under control", n);
 		return -ENOENT;
 	}
-	if (!stopped)
-		return err;
-	return vulture_reply_count(info, VULTURE_CMD_STOP, stopped, 0);
+	return err;
 }
 
 static int vulture_cmd_get(struct sk_buff *skb, struct genl_info *info)
@@ -1001,6 +1020,24 @@ static void vulture_rule_free(struct vulture_rule *rule)
 	kfree_rcu(rule, rcu);
 }
 
+/* Take a rule off the list. Connections being established may still look at it. */
+static struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id)
+{
+	struct vulture_rule *rule, *found = NULL;
+
+	mutex_lock(&vn->rules_lock);
+	list_for_each_entry(rule, &vn->rules, node) {
+		if (rule->id == id) {
+			found = rule;
+			list_del_rcu(&rule->node);
+			vn->n_rules--;
+			break;
+		}
+	}
+	mutex_unlock(&vn->rules_lock);
+	return found;
+}
+
 static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *attrs[VULTURE_R_MAX + 1];
@@ -1009,6 +1046,7 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 	struct vulture_rule *rule;
 	struct sk_buff *msg;
 	void *header;
+	u32 id;
 	int err;
 
 	if (!vulture_admin(skb, net, info->extack))
@@ -1032,7 +1070,8 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 				       vn->n_rules);
 		err = -ENOSPC;
 	}
-	rule->id = vn->next_rule;
+	id = vn->next_rule;
+	rule->id = id;
 	if (!err)
 		err = vulture_put_rule(msg, rule);
 	if (!err) {
@@ -1041,14 +1080,23 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 		list_add_tail_rcu(&rule->node, &vn->rules);
 	}
 	mutex_unlock(&vn->rules_lock);
-	vulture_hooks_settle(vn);
+	if (err)
+		goto err_free;
+	err = vulture_hooks_settle(vn);
 	if (err) {
-		vulture_rule_free(rule);
-		nlmsg_free(msg);
-		return err;
+		NL_SET_ERR_MSG_MOD(info->extack, "the netfilter hooks could not be put in place");
+		rule = vulture_rule_remove(vn, id);	/* NULL: another has deleted it */
+		synchronize_rcu();
+		goto err_free;
 	}
 	genlmsg_end(msg, header);
 	return genlmsg_reply(msg, info);
+
+err_free:
+	if (rule)
+		vulture_rule_free(rule);
+	nlmsg_free(msg);
+	return err;
 }
 
 static int vulture_cmd_rule_del(struct sk_buff *skb, struct genl_info *info)
@@ -1056,7 +1104,7 @@ static int vulture_cmd_rule_del(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *attrs[VULTURE_R_MAX + 1];
 	struct net *net = genl_info_net(info);
 	struct vulture_net *vn = vulture_net(net);
-	struct vulture_rule *rule, *found = NULL;
+	struct vulture_rule *rule;
 	u32 id;
 	int err;
 
@@ -1071,24 +1119,14 @@ static int vulture_cmd_rule_del(struct sk_buff *skb, struct genl_info *info)
 	}
 	id = nla_get_u32(attrs[VULTURE_R_ID]);
 
-	mutex_lock(&vn->rules_lock);
-	list_for_each_entry(rule, &vn->rules, node) {
-		if (rule->id == id) {
-			found = rule;
-			list_del_rcu(&rule->node);
-			vn->n_rules--;
-			break;
-		}
-	}
-	mutex_unlock(&vn->rules_lock);
-	if (!found) {
+	rule = vulture_rule_remove(vn, id);
+	if (!rule) {
 		NL_SET_ERR_MSG_FMT_MOD(info->extack, "no rule with id %u", id);
 		return -ENOENT;
 	}
 	vulture_hooks_settle(vn);
-	/* Connections being established may still look at its cgroup. */
 	synchronize_rcu();
-	vulture_rule_free(found);
+	vulture_rule_free(rule);
 	return 0;
 }
 

@@ -136,7 +136,7 @@ void vulture_flow_kick(struct vulture_flow *flow);
 struct sock **vulture_sockets_find(struct net *net, const struct vulture_match *match,
 				   unsigned int *n);
 void vulture_sockets_put(struct sock **socks, unsigned int n);
-void vulture_hooks_settle(struct vulture_net *vn);
+int vulture_hooks_settle(struct vulture_net *vn);
 bool vulture_sock_in_cgroup(const struct sock *sk, struct cgroup *cgroup);
 
 /* hook.c */
