@@ -327,9 +327,12 @@ static void shred_adapt(struct timer_list *t)
 	rcu_read_lock();
 	root_lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(root_lock);
-	red_adaptative_algo(&q->parms, &q->vars);
-	q->hinted.max_P_reciprocal = q->parms.max_P_reciprocal;
-	mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
+	/* Switched off while this waited for the lock? */
+	if (q->shred.flags & SHRED_F_ADAPTIVE) {
+		red_adaptative_algo(&q->parms, &q->vars);
+		q->hinted.max_P_reciprocal = q->parms.max_P_reciprocal;
+		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
+	}
 	spin_unlock(root_lock);
 	rcu_read_unlock();
 }

@@ -23,7 +23,8 @@
  *   mode		off, tos, dscp: coding of hint.h; off writes nothing
  *   host, edge, police	0 or 1
  *   devices		names of the interfaces on which hints leave; empty: all
- *   max_flows		1 to 1048576, flows that the edge remembers
+ *   max_flows		1 to 1048576, flows that the edge remembers (at most 65536
+ *			where the namespace is not the first user namespace's)
  *   flow_timeout_s	1 to 86400, idle time after which a flow is forgotten
  * /proc/net/shred_hint shows the counters.
  *
@@ -63,6 +64,7 @@
 #define SHRED_HINT_CLOSED_S	5
 
 #define SHRED_HINT_MAX_FLOWS	1048576
+#define SHRED_HINT_DEFAULT_FLOWS 65536
 #define SHRED_HINT_DEVICES_LEN	128
 
 enum shred_hint_count {
@@ -591,6 +593,25 @@ static int shred_sysctl_switch(LBE_CTL_CONST struct ctl_table *ctl, int write, v
 	return shred_set_u8(ctl->extra1, ctl->data, value);
 }
 
+/* Could each of these be the name of an interface? Between blanks. */
+static bool shred_names_ok(const char *names)
+{
+	char name[IFNAMSIZ];
+	size_t len;
+
+	for (names += strspn(names, " "); *names; names += strspn(names, " ")) {
+		len = strcspn(names, " ");
+		if (len >= sizeof(name))
+			return false;
+		memcpy(name, names, len);
+		name[len] = '\0';
+		if (!dev_valid_name(name))
+			return false;
+		names += len;
+	}
+	return true;
+}
+
 static int shred_sysctl_devices(LBE_CTL_CONST struct ctl_table *ctl, int write,
 				void *buffer, size_t *lenp, loff_t *ppos)
 {
@@ -607,6 +628,8 @@ static int shred_sysctl_devices(LBE_CTL_CONST struct ctl_table *ctl, int write,
 	err = proc_dostring(&text, write, buffer, lenp, ppos);
 	if (err || !write)
 		return err;
+	if (!shred_names_ok(names))
+		return -EINVAL;
 	spin_lock_bh(&hn->devices_lock);
 	strscpy(hn->devices, strim(names), sizeof(hn->devices));
 	spin_unlock_bh(&hn->devices_lock);
@@ -614,6 +637,8 @@ static int shred_sysctl_devices(LBE_CTL_CONST struct ctl_table *ctl, int write,
 }
 
 static int shred_hint_max_flows_limit = SHRED_HINT_MAX_FLOWS;
+/* Packets charge a flow's memory to nobody: a container's root may not have more of it. */
+static int shred_hint_max_flows_user_limit = SHRED_HINT_DEFAULT_FLOWS;
 static int shred_hint_timeout_limit_s = 86400;
 
 static const struct ctl_table shred_hint_sysctls[] = {
@@ -650,6 +675,9 @@ static int shred_sysctl_init(struct shred_hint_net *hn)
 		table[i].data = data[i];
 		if (!table[i].extra1)
 			table[i].extra1 = hn;
+		if (table[i].extra2 == &shred_hint_max_flows_limit &&
+		    hn->net->user_ns != &init_user_ns)
+			table[i].extra2 = &shred_hint_max_flows_user_limit;
 	}
 	hn->sysctls = register_net_sysctl_sz(hn->net, "net/shred_hint", table,
 					     SHRED_HINT_SYSCTLS);
@@ -696,7 +724,7 @@ static int __net_init shred_hint_net_init(struct net *net)
 	hn->net = net;
 	mutex_init(&hn->mutex);
 	spin_lock_init(&hn->devices_lock);
-	hn->max_flows = 65536;
+	hn->max_flows = SHRED_HINT_DEFAULT_FLOWS;
 	hn->flow_timeout_s = 60;
 	INIT_DELAYED_WORK(&hn->sweep, shred_sweep);
 
