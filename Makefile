@@ -35,7 +35,7 @@ check-what	:= --tiers=host,harness,kunit,scenario
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tools demo check check-fast check-report lint bench report install uninstall clean
+.PHONY: help modules tools demo check check-fast check-report lint bench abuse report install uninstall clean
 
 help:
 	@echo 'Less-than-best-effort transport for Linux, version $(LBE_VERSION)'
@@ -50,6 +50,7 @@ help:
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
 	@echo '  make bench       how fast the testbed, the queue and the receiver'\''s controller are'
+	@echo '  make abuse       what the modules must survive: fuzz, hostile packets, failing memory; 1 h'
 	@echo
 	@echo 'Build it for a kernel:'
 	@echo '  make modules     all modules, in place; for the running kernel, or'
@@ -99,6 +100,10 @@ bench:
 	@scripts/deps python kernel testbed
 	@status=0; ($(python) -m testbed bench $(ARGS)) || status=$$?; \
 		($(python) -m sch_shred.tests.bench) || status=$$?; exit $$status
+
+abuse:
+	@scripts/deps python kernel testbed
+	@$(python) -m testbed abuse $(ARGS)
 
 report:
 	@scripts/deps python kernel testbed browser

@@ -20,6 +20,7 @@ from typing import Any
 from . import experiment as experiments
 from . import report as reports
 from . import results as result_files
+from .abuse import command as abuse_command
 from .errors import LbeError
 from .experiment import Experiment, ExperimentError
 
@@ -135,6 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help="where the results are")
     report.add_argument("--no-plots", action="store_true", help="draw nothing")
     report.add_argument("--json", action="store_true", help="as JSON")
+
+    abuse_command.add_parser(commands)
 
     shell = commands.add_parser("shell", help="the nodes in real time, modules loaded, a prompt")
     shell.add_argument("name", nargs="?", default="lp_beside_cubic", help="whose topology (default: lp_beside_cubic)")
@@ -354,6 +357,8 @@ def main(argv: list[str] | None = None) -> int:
             return command_evaluate(args)
         if args.command == "report":
             return command_report(args)
+        if args.command == "abuse":
+            return abuse_command.run(args)
         if args.command == "shell":
             from .shell import run_shell
 

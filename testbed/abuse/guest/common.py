@@ -26,9 +26,12 @@ SYS_INIT_MODULE, SYS_DELETE_MODULE = 175, 176  # x86-64
 #: congestion controls that each module brings
 CONTROLS = {
     "tcp_lp": ("lp", "lp_ecn"),
-    "tcp_lowpri": ("background",),
+    "tcp_lowpri": ("background", "lowpri1", "lowpri3.7"),
     "tcp_ledbat": ("ledbat", "ledbatpp"),
 }
+
+#: what each must be loaded with to bring all of them
+PARAMETERS = {"tcp_lowpri": b"variants=all"}
 
 # ---- the report ---------------------------------------------------------------------------
 
@@ -78,9 +81,11 @@ def image(name: str) -> bytes:
     return _images[name]
 
 
-def load(name: str, parameters: bytes = b"") -> int:
+def load(name: str, parameters: bytes | None = None) -> int:
     """init_module(2): 0 or the errno."""
     text = image(name)
+    if parameters is None:
+        parameters = PARAMETERS.get(name, b"")
     return _syscall(SYS_INIT_MODULE, text, ctypes.c_ulong(len(text)), parameters)
 
 
@@ -93,6 +98,10 @@ def must(code: int, what: str) -> None:
     """A step without which nothing that follows means anything."""
     if code:
         raise SystemExit(f"{what}: {errno.errorcode.get(code, code)}")
+
+
+if "lbe_shadow" in SETTINGS["modules"]:
+    must(load("lbe_shadow"), "load lbe_shadow")
 
 
 def loaded(name: str) -> bool:

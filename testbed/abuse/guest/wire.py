@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The other end of a wire: a TUN device, IP and TCP by hand, and packetdrill's notation for them.
+
+Only the standard library: the guest's Python is the system's. packetdrill itself is in no Debian suite
+and in no package registry (looked for in Debian, PyPI, npm); of its notation this reads
+
+    +0.1 < S. 0:0(0) ack 1 win 65535 tos 0x03 <mss 1000,sackOK,TS val 100 ecr 0,wscale 7>
+         > P. 1:1001(1000) ack 1 win 229
+
+"<" goes into the kernel, ">" is what must come out next. Times are relative; numbers count from each
+side's first sequence number; TS of the kernel from its first one ("ecr last": its latest). What an
+expectation does not name is not looked at, except flags, sequence numbers and ack.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import select
+import socket
+import struct
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+TUNSETIFF, IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x400454CA, 1, 0x1000, 0x4000
+FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "U": 32, "E": 64, "W": 128}
+TCP = 6
+NO_VNET = bytes(10)
+WORD = 1 << 32
+
+
+def checksum(data: bytes) -> int:
+    """Of the Internet: 16-bit words modulo 65535, inverted."""
+    rest = int.from_bytes(data + b"\0" * (len(data) & 1), "big") % 65535
+    return 65535 - rest
+
+
+def tcp_checksum(source: bytes, target: bytes, segment: bytes) -> int:
+    """With the pseudo header of either family."""
+    return checksum(source + target + struct.pack("!II", len(segment), TCP) + segment)
+
+
+def ip_packet(source: bytes, target: bytes, payload: bytes, tos: int = 0, protocol: int = TCP) -> bytes:
+    """A whole IPv4 or IPv6 packet."""
+    if len(source) == 16:
+        return struct.pack("!IHBB", 6 << 28 | tos << 20, len(payload), protocol, 64) + source + target + payload
+    head = struct.pack("!BBHHHBBH", 0x45, tos, 20 + len(payload), 0, 0, 64, protocol, 0) + source + target
+    return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + payload
+
+
+@dataclass
+class Segment:
+    """A TCP segment as it went over the wire."""
+
+    sport: int
+    dport: int
+    seq: int
+    ack: int
+    flags: int
+    window: int  # the field, unscaled
+    payload: bytes = b""
+    options: bytes = b""
+    tos: int = 0
+    good_sum: bool = True
+    size: int = 0  # of the IP packet
+
+    def raw(self, source: bytes, target: bytes) -> bytes:
+        """The IP packet, checksums right."""
+        options = self.options + b"\1" * (-len(self.options) % 4)
+        head = struct.pack(
+            "!HHIIBBHHH", self.sport, self.dport, self.seq % WORD, self.ack % WORD, (5 + len(options) // 4) << 4,
+            self.flags, self.window, 0, 0,
+        )  # fmt: skip
+        text = head + options + self.payload
+        text = text[:16] + struct.pack("!H", tcp_checksum(source, target, text)) + text[18:]
+        return ip_packet(source, target, text, self.tos)
+
+    def option(self, kind: int) -> bytes | None:
+        """The payload of an option."""
+        at = 0
+        while at < len(self.options) and self.options[at]:
+            if self.options[at] == 1:
+                at += 1
+                continue
+            length = self.options[at + 1]
+            if self.options[at] == kind:
+                return self.options[at + 2 : at + length]
+            at += length
+        return None
+
+    @property
+    def timestamps(self) -> tuple[int, int]:
+        """(value, echo), zeros where there is no option."""
+        found = self.option(8)
+        return struct.unpack("!II", found) if found else (0, 0)
+
+
+def parse(packet: bytes) -> Segment | None:
+    """The segment in an IP packet; None if there is none."""
+    if packet[0] >> 4 == 4:
+        at, tos, end = (packet[0] & 15) * 4, packet[1], int.from_bytes(packet[2:4], "big")
+        source, target, protocol = packet[12:16], packet[16:20], packet[9]
+    else:
+        at, tos, end = 40, int.from_bytes(packet[:2], "big") >> 4 & 0xFF, 40 + int.from_bytes(packet[4:6], "big")
+        source, target, protocol = packet[8:24], packet[24:40], packet[6]
+    if protocol != TCP:
+        return None
+    text = packet[at:end]
+    sport, dport, seq, ack, offset, flags, window = struct.unpack_from("!HHIIBBH", text)
+    start = (offset >> 4) * 4
+    good = int.from_bytes(source + target + struct.pack("!II", len(text), TCP) + text + b"\0" * (len(text) & 1), "big")
+    return Segment(
+        sport, dport, seq, ack, flags, window, text[start:], text[20:start], tos, good % 65535 == 0, len(packet)
+    )
+
+
+class Wire:
+    """A TUN device; what the kernel sends is read here, what is written here the kernel receives."""
+
+    def __init__(self, name: str, number: int):
+        self.name = name
+        self.here4, self.there4 = f"10.{number}.0.1", f"10.{number}.0.2"
+        self.here6, self.there6 = f"fd{number:02x}::1", f"fd{number:02x}::2"
+        self.device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+        fcntl.ioctl(self.device, TUNSETIFF, struct.pack("16sH14x", name.encode(), IFF_TUN | IFF_NO_PI | IFF_VNET_HDR))
+        commands = (
+            f"sysctl -qw net.ipv6.conf.{name}.accept_dad=0 net.ipv6.conf.{name}.router_solicitations=0",
+            f"ip addr add {self.here4}/24 dev {name}",
+            f"ip link set {name} up",
+            f"ip addr add {self.here6}/64 dev {name} nodad",
+        )
+        subprocess.run(" && ".join(commands), shell=True, check=True)
+        self.poll = select.poll()
+        self.poll.register(self.device, select.POLLIN)
+
+    def addresses(self, six: bool) -> tuple[bytes, bytes]:
+        """(the kernel's, ours)."""
+        family = socket.AF_INET6 if six else socket.AF_INET
+        names = (self.here6, self.there6) if six else (self.here4, self.there4)
+        return socket.inet_pton(family, names[0]), socket.inet_pton(family, names[1])
+
+    def send(self, packet: bytes, vnet: bytes = NO_VNET) -> bool:
+        """Into the kernel; False if its device refused it."""
+        try:
+            os.write(self.device, vnet + packet)
+        except OSError:
+            return False
+        return True
+
+    def take(self, limit_s: float = 0.0) -> bytes | None:
+        """The next packet out of the kernel."""
+        while True:
+            try:
+                return os.read(self.device, 1 << 17)[10:]
+            except BlockingIOError:
+                if not limit_s or not self.poll.poll(limit_s * 1000):
+                    return None
+
+    def segment(self, limit_s: float = 0.0) -> Segment | None:
+        """The next TCP segment."""
+        while True:
+            packet = self.take(limit_s)
+            if packet is None:
+                return None
+            found = parse(packet)
+            if found:
+                return found
+
+
+class DrillError(AssertionError):
+    """A script's expectation that was not met; the text has the line."""
+
+
+PACKET = re.compile(
+    r"([<>]) ([SFRPEWU.]+) (\d+):(\d+)\((\d+)\)(?: ack (\d+))?(?: win (\d+))?(?: tos (\w+))?(?: <(.*)>)?$"
+)
+
+
+def timestamps_option(text: str, echo: int) -> bytes:
+    """"TS val N ecr N|last"."""
+    value, wanted = re.fullmatch(r"TS val (\d+) ecr (\w+)", text).groups()
+    return struct.pack("!BBII", 8, 10, int(value) % WORD, echo if wanted == "last" else int(wanted) % WORD)
+
+
+@dataclass
+class Drill:
+    """One connection between a socket of ours and a script on the wire."""
+
+    wire: Wire
+    port: int
+    six: bool = False
+    isn: int | None = None  # the kernel's first sequence number
+    ts_first: int | None = None
+    ts_last: int = 0
+    scale: int = 0  # of the kernel's window field
+    last: Segment | None = None  # latest one out
+    socket: socket.socket | None = None
+    listener: socket.socket | None = None
+
+    OUR_ISN = 1_000_000
+    OUR_PORT = 40000
+    opened: ClassVar[list[Drill]] = []
+
+    @classmethod
+    def forget(cls) -> None:
+        """Close what a script left open when it failed."""
+        while cls.opened:
+            cls.opened.pop().close()
+
+    def __post_init__(self) -> None:
+        self.opened.append(self)
+        self.here, self.there = self.wire.addresses(self.six)
+
+    # ---- the application ---------------------------------------------------------------
+
+    def listen(self, control: str = "", **options: int) -> None:
+        """Wait for the script's SYN."""
+        family = socket.AF_INET6 if self.six else socket.AF_INET
+        address = self.wire.here6 if self.six else self.wire.here4
+        self.listener = socket.create_server((address, self.port), family=family)
+        if control:
+            self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        if "receive_bytes" in options:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["receive_bytes"])
+
+    def accept(self) -> socket.socket:
+        """Take the connection."""
+        self.listener.settimeout(5)
+        self.socket, _ = self.listener.accept()
+        self.socket.setblocking(False)
+        return self.socket
+
+    def write(self, size: int) -> None:
+        """The application sends so many zeros."""
+        done = self.socket.send(bytes(size))
+        if done != size:
+            raise DrillError(f"the socket took {done} of {size} bytes")
+
+    def read(self) -> bytes:
+        """What the application gets."""
+        got = b""
+        while True:
+            try:
+                block = self.socket.recv(1 << 18)
+            except BlockingIOError:
+                return got
+            if not block:
+                return got
+            got += block
+
+    def info(self, name: str) -> int:
+        """A field of tcp_info, of those that scripts ask for."""
+        raw = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        at = {"rtt": 68, "snd_ssthresh": 76, "snd_cwnd": 80, "total_retrans": 100}[name]
+        return struct.unpack_from("=I", raw, at)[0]
+
+    @property
+    def cwnd(self) -> int:
+        """The sender's window, packets."""
+        return self.info("snd_cwnd")
+
+    # ---- the wire ----------------------------------------------------------------------
+
+    def __call__(self, text: str) -> None:
+        """Lines of the notation."""
+        for line in text.strip().splitlines():
+            words = line.split("#")[0].strip()
+            if words:
+                self._line(words)
+
+    def _line(self, line: str) -> None:
+        wait = re.match(r"\+([\d.]+) ", line)
+        match = PACKET.match(line[wait.end() :] if wait else line)
+        if not match:
+            raise DrillError(f"cannot be read: {line}")
+        if match[1] == "<":
+            if wait:
+                time.sleep(float(wait[1]))
+            self._inject(match)
+        else:
+            self._expect(line, match, float(wait[1]) if wait else None)
+
+    def _options(self, text: str) -> bytes:
+        made = b""
+        for one in filter(None, (part.strip() for part in (text or "").split(","))):
+            if one.startswith("TS"):
+                made += timestamps_option(one, self.ts_last)
+            elif one.startswith("mss"):
+                made += struct.pack("!BBH", 2, 4, int(one.split()[1]))
+            elif one.startswith("wscale"):
+                made += struct.pack("!BBB", 3, 3, int(one.split()[1]))
+            elif one.startswith("sack "):
+                edges = [int(edge) for edge in re.findall(r"\d+", one)]
+                made += struct.pack(f"!BB{len(edges)}I", 5, 2 + 4 * len(edges), *[(self.isn + e) % WORD for e in edges])
+            else:
+                made += {"nop": b"\1", "eol": b"\0", "sackOK": b"\4\2"}[one]
+        return made
+
+    def segment(self, flags: str, seq: int, payload: bytes = b"", ack: int = 0, win: int = 65535, tos: int = 0,
+                options: bytes = b"") -> Segment:  # fmt: skip
+        """Ours, numbers as in a script."""
+        bits = sum(FLAGS[letter] for letter in flags)
+        number = (self.isn or 0) + ack if "." in flags else 0
+        return Segment(self.OUR_PORT, self.port, self.OUR_ISN + seq, number, bits, win, payload, options, tos)
+
+    def send(self, segment: Segment) -> None:
+        """Into the kernel."""
+        self.wire.send(segment.raw(self.there, self.here))
+
+    def _inject(self, match: re.Match) -> None:
+        _, flags, first, end, size, ack, win, tos, options = match.groups()
+        if int(end) - int(first) != int(size):
+            raise DrillError(f"{first}:{end} is not {size} bytes")
+        self.send(
+            self.segment(
+                flags, int(first), bytes(int(size)), int(ack or 0), int(win or 65535), int(tos or "0", 0),
+                self._options(options),
+            )
+        )  # fmt: skip
+
+    def take(self, limit_s: float = 0.0) -> Segment | None:
+        """The next segment of this connection."""
+        while True:
+            found = self.wire.segment(limit_s)
+            if found is None:
+                return None
+            if found.sport != self.port:
+                continue
+            if self.isn is None and found.flags & FLAGS["S"]:
+                self.isn = found.seq
+                scale = found.option(3)
+                self.scale = scale[0] if scale else 0
+            if found.timestamps[0]:
+                self.ts_last = found.timestamps[0]
+                self.ts_first = self.ts_first or self.ts_last
+            if not found.good_sum:
+                raise DrillError(f"a wrong checksum: {self.shown(found)}")
+            self.last = found
+            return found
+
+    def drain(self, quiet_s: float = 0.02) -> list[Segment]:
+        """All that comes until nothing has come for so long."""
+        found = []
+        while one := self.take(quiet_s):
+            found.append(one)
+        return found
+
+    def shown(self, one: Segment) -> str:
+        """As a script would write it."""
+        letters = "".join(letter for letter, bit in FLAGS.items() if one.flags & bit)
+        seq = (one.seq - (self.isn or 0)) % WORD
+        ack = f" ack {(one.ack - self.OUR_ISN) % WORD}" if "." in letters else ""
+        return f"> {letters} {seq}:{seq + len(one.payload)}({len(one.payload)}){ack} win {one.window} tos {one.tos:#x}"
+
+    @property
+    def window_bytes(self) -> int:
+        """What the latest segment out advertises."""
+        return self.last.window << self.scale
+
+    def _expect(self, line: str, match: re.Match, after_s: float | None) -> None:
+        _, flags, first, _, size, ack, win, tos, _ = match.groups()
+        began = time.monotonic()
+        one = self.take(2.0 if after_s is None else after_s + 1.0)
+        if one is None:
+            raise DrillError(f"nothing came: {line}")
+        spent = time.monotonic() - began
+        seq = (one.seq - self.isn) % WORD
+        good = (
+            one.flags == sum(FLAGS[letter] for letter in flags)
+            and (seq, len(one.payload)) == (int(first), int(size))
+            and (ack is None or (one.ack - self.OUR_ISN) % WORD == int(ack))
+            and (win is None or one.window == int(win))
+            and (tos is None or one.tos == int(tos, 0))
+            # the kernel's timers tick in milliseconds and fire on the tick after
+            and (after_s is None or abs(spent - after_s) <= 0.002)
+        )
+        if not good:
+            raise DrillError(f"wanted {line}\n  got {self.shown(one)} after {spent:.4f} s")
+
+    def close(self) -> None:
+        """End both sockets at once (a reset, no time-wait), and forget what comes of it."""
+        for one in (self.socket, self.listener):
+            if one and one.fileno() >= 0:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                one.close()
+        while self.wire.take():
+            pass
