@@ -28,6 +28,21 @@
 
 /* Delay samples */
 
+/* A reverse path that is shorter than it ever was, by more than clocks drift, is
+ * another one; so may the forward path be. Its own delays would not tell: a
+ * window that filled the longer path keeps the round trip as it was, the rest of
+ * it as queue. So the base delay is read again.
+ */
+static void ledbat_watch_reverse(struct ledbat *f, const struct lbe_owd *before)
+{
+	s32 step_us = f->params.target_us >> LEDBAT_STEADY_SHIFT;
+
+	if (f->params.slowdowns && f->slowdown.mode == LEDBAT_AVOID &&
+	    before->has_base && f->owd.has_base &&
+	    before->base_us - f->owd.base_us > step_us)
+		f->slowdown.next_us = f->now_us;
+}
+
 static u32 ledbat_delay_us(const struct sock *sk, struct ledbat *f, u32 rtt_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -39,9 +54,14 @@ static u32 ledbat_delay_us(const struct sock *sk, struct ledbat *f, u32 rtt_us)
 		.has_tsval = tp->rx_opt.saw_tstamp,
 	};
 
+	const struct lbe_owd before = f->owd;
+	u32 delay_us;
+
 	if (f->params.signal == LEDBAT_SIGNAL_RTT)
 		return rtt_us;
-	return lbe_owd_update(&f->owd, &ack);
+	delay_us = lbe_owd_update(&f->owd, &ack);
+	ledbat_watch_reverse(f, &before);
+	return delay_us;
 }
 
 /* Base, filter and queue from one sample; a path of less than 1 us has 1 us. */

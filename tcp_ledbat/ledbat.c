@@ -23,7 +23,8 @@
  *  - A base delay that was not met again for the length of its history is read
  *    again by a slowdown of two round trips, else the flow's own queue becomes
  *    its base delay (base_refresh). So is one that the round trip contradicts
- *    for a minute: the peer's clock runs slow.
+ *    for a minute (the peer's clock runs slow), and one beside which the reverse
+ *    path became shorter at once (the route changed).
  *  - After a time-out with an empty queue ssthresh is half of what the path
  *    carried of late.
  *  - At the least window the flow rests between round trips (rest_max_rtts).

@@ -395,7 +395,9 @@ static inline bool ledbat_paces(u32 cwnd, u32 rtt_us)
  * stood still for a minute in which this flow sent its least belongs to the path.
  */
 #define LEDBAT_STEADY_US	(60ULL * 1000000)
-/* "Stood still": within this part of the target. */
+/* "Stood still": within this part of the target. A base that falls by more is
+ * another path's.
+ */
 #define LEDBAT_STEADY_SHIFT	2
 
 /**

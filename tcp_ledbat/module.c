@@ -92,10 +92,10 @@ LEDBAT_PARAM(filter_samples, 4, 4, 32,
  */
 LEDBAT_PARAM(depth_percent, 60, 0, 100,
 	     "ledbat: target as part of the delay at which losses occur, percent; 0: leave the target alone");
-/* 8, as tcp_lp's: 2 packets are then 2 % of a pipe and buffer that hold 11. Twice
- * as much: half of that, and twice as late to notice that TCP has left.
+/* 16: 2 packets are then 1 % of a pipe and buffer that hold 11. Twice as much:
+ * half of that, and twice as late to notice that TCP has left.
  */
-LEDBAT_PARAM(rest_max_rtts, 8, 0, 64,
+LEDBAT_PARAM(rest_max_rtts, 16, 0, 64,
 	     "both: longest rest between windows at the least window, round trips; needs pace");
 LEDBAT_PARAM(share_permille, 50, 1, 500,
 	     "ledbat: part of the capacity that a dynamic minimum window keeps for all flows of the host, permille");

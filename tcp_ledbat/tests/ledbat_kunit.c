@@ -586,6 +586,8 @@ static void ledbat_test_floor(struct kunit *test)
  * @now_us: clock
  * @base_us: round-trip time with an empty queue
  * @queue_us: queue
+ * @reverse_us: part of @base_us that the ACKs take, if the peer stamps them
+ * @stamps: it does, in ticks of 1 ms
  */
 struct flow {
 	struct socket *sock;
@@ -595,6 +597,8 @@ struct flow {
 	u64 now_us;
 	u32 base_us;
 	u32 queue_us;
+	u32 reverse_us;
+	bool stamps;
 };
 
 static void flow_open(struct kunit *test, struct flow *flow, const char *name)
@@ -644,6 +648,8 @@ static void flow_ack_of(struct flow *flow, u32 pkts, u32 gap_us, u32 flight)
 	flow->now_us += gap_us;
 	flow->tp->tcp_mstamp = flow->now_us;
 	flow->tp->srtt_us = rtt_us << 3;
+	flow->tp->rx_opt.saw_tstamp = flow->stamps;
+	flow->tp->rx_opt.rcv_tsval = div_u64(flow->now_us - flow->reverse_us, MS);
 	flow->tp->packets_out = flight;
 	flow->tp->snd_una += pkts * flow->tp->mss_cache;
 	flow->tp->snd_nxt = flow->tp->snd_una + flight * flow->tp->mss_cache;
@@ -920,14 +926,14 @@ static void flow_pair(struct flow *flow)
 	flow_ack_of(flow, 2, flow->base_us + flow->queue_us + flow_rest_us(flow), 0);
 }
 
-/* Beside TCP two packets rest for 1, 2, 4, 8 round trips; TCP gone, it
+/* Beside TCP two packets rest for 1, 2, 4, 8, 16 round trips; TCP gone, it
  * comes back as fast, and grows then.
  */
 static void ledbat_test_rest(struct kunit *test)
 {
 	static const char * const names[] = { "ledbat", "ledbatpp" };
-	static const u32 longer[] = { 1, 2, 4, 8, 8 };
-	static const u32 shorter[] = { 4, 2, 1, 0 };
+	static const u32 longer[] = { 1, 2, 4, 8, 16, 16 };
+	static const u32 shorter[] = { 8, 4, 2, 1, 0 };
 	struct flow f;
 	int i, j;
 
@@ -991,6 +997,30 @@ static void ledbat_test_longer_path(struct kunit *test)
 		ledbat_test_exit_flow(test);
 		test->priv = NULL;
 	}
+}
+
+/* The route becomes shorter both ways while the window fills it: the round trip
+ * stays, as queue, but the ACKs are early. The base delay is read again.
+ */
+static void ledbat_test_shorter_path(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	flow_open_at(test, &f, "ledbat", 40);
+	f.stamps = true;
+	f.reverse_us = 50 * MS;
+	f.queue_us = 25 * MS;
+	for (i = 0; i < 30; i++)
+		flow_round(&f);
+	KUNIT_ASSERT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_AVOID);
+	f.base_us = 40 * MS;
+	f.reverse_us = 15 * MS;
+	f.queue_us = 85 * MS;
+	KUNIT_EXPECT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 2));
+	f.queue_us = 0;
+	flow_round(&f);
+	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 40 * MS);
 }
 
 /* A queue that moves is not the path's, however long it stands. */
@@ -1286,6 +1316,7 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_idle_restart),
 	KUNIT_CASE(ledbat_test_rest),
 	KUNIT_CASE(ledbat_test_longer_path),
+	KUNIT_CASE(ledbat_test_shorter_path),
 	KUNIT_CASE(ledbat_test_standing_queue),
 	KUNIT_CASE(ledbat_test_no_state),
 	KUNIT_CASE(ledbat_test_initial_slowdown),
