@@ -93,7 +93,7 @@ struct lp {
 			 */
 	struct lp_params p;
 	u16 before_pkts; /* window before the first of the latest indications,
-			  * saturates
+			  * or that rate's on a longer path; saturates
 			  */
 	u16 indications; /* early congestion indications acted upon, wraps */
 	u8  rest_rtts;	/* rest before the next pair, RTT */
@@ -249,6 +249,17 @@ static inline void lp_loss_over(struct lp *lp)
 
 /* ---- a path that became longer ------------------------------------------- */
 
+/* What outlives a change of the path is the rate, not the window: on a path twice
+ * as long it takes twice the packets. No more than that, in case it was a queue.
+ */
+static inline void __lp_scale_before(struct lp *lp, u32 old_us, u32 new_us)
+{
+	u64 pkts = div_u64((u64)lp->before_pkts * new_us, max_t(u32, old_us, 1));
+
+	pkts = min_t(u64, pkts, lp->before_pkts * 2);
+	lp->before_pkts = min_t(u64, pkts, U16_MAX);
+}
+
 /* At the floor our own window moves no queue. A delay that then stays within a
  * floor of itself for route_s is the path's, not a queue's: TCP's queues saw.
  * Near dmax it may be a full one: wait longer. Return: dmin was moved up.
@@ -279,6 +290,7 @@ static inline bool lp_flat(struct lp *lp, u32 d_us, u32 now_ms)
 	if (now_ms - lp->flat_ms < wait_ms || lp->flat_samples < LP_FLAT_SAMPLES)
 		return false;
 
+	__lp_scale_before(lp, dmin_us, lo_us);
 	for (i = 0; i < LP_DMIN_SLOTS; i++)
 		lp->dmin_slot[i] = lo_us;
 	lp->dmax_us += lo_us - dmin_us;

@@ -52,7 +52,8 @@
  *    further indication, up to rest_max_rtts: one packet a round trip is 6 % of
  *    a 1.5 Mbit/s link.
  *  - At W = 1, a delay that stays flat for route_s is a longer path and not a
- *    queue; dmin moves up to it, and the window returns.
+ *    queue; dmin moves up to it, and the window returns by slow start to
+ *    the same rate (at most twice the packets).
  *  - A reduction sets ssthresh too, or Reno would slow-start back.
  *  - Recovery owns the window: indications act in Open and Disorder only.
  *
@@ -212,7 +213,7 @@ static void tcp_lp_set_window(struct tcp_sock *tp, u32 cwnd)
 }
 
 /* The indications that led to the floor were false, and are undone; but by slow
- * start, since the window is of another path.
+ * start, since the window was another path's.
  */
 static void tcp_lp_resume(struct tcp_sock *tp, const struct lp *lp)
 {

@@ -613,6 +613,7 @@ static void lp_longer_path(struct kunit *test)
 	struct lp lp = at_floor();
 	u32 t_ms, adopted_ms = 0;
 
+	lp.before_pkts = 60;
 	for (t_ms = 0; t_ms < 60000; t_ms += 500)
 		if (pair(&lp, 100 * MS + t_ms % 1000, t_ms) == LP_LONGER_PATH) {
 			adopted_ms = t_ms;
@@ -622,12 +623,32 @@ static void lp_longer_path(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, lp.floor);
 	KUNIT_EXPECT_EQ(test, lp_dmin_us(&lp), 100 * MS);
 	KUNIT_EXPECT_EQ(test, lp_range_us(&lp), 100 * MS);
+	/* dmin was 50 ms: the rate of 60 packets there is that of 120 here */
+	KUNIT_EXPECT_EQ(test, lp.before_pkts, 120);
 
 	/* a sawtooth of 20 ms is a queue, however long it lasts */
 	lp = at_floor();
 	for (t_ms = 0; t_ms < 500000; t_ms += 500)
 		KUNIT_ASSERT_EQ(test, pair(&lp, 90 * MS + t_ms * 4 % 20000,
 					   t_ms), LP_DELAY);
+}
+
+/* The window that a rate needs on a longer path: in proportion, twice at most. */
+static void lp_longer_path_window(struct kunit *test)
+{
+	struct lp lp = at_floor();
+
+	lp.before_pkts = 60;
+	__lp_scale_before(&lp, 50 * MS, 70 * MS);
+	KUNIT_EXPECT_EQ(test, lp.before_pkts, 84);
+	__lp_scale_before(&lp, 50 * MS, 500 * MS);
+	KUNIT_EXPECT_EQ(test, lp.before_pkts, 168);
+	lp.before_pkts = U16_MAX;
+	__lp_scale_before(&lp, 50 * MS, 51 * MS);
+	KUNIT_EXPECT_EQ(test, lp.before_pkts, U16_MAX);
+	lp.before_pkts = 1;
+	__lp_scale_before(&lp, 0, U32_MAX);
+	KUNIT_EXPECT_EQ(test, lp.before_pkts, 2);
 }
 
 /* A shorter path is adopted at once. */
@@ -702,6 +723,7 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_held_ack),
 	KUNIT_CASE(lp_pairs),
 	KUNIT_CASE(lp_longer_path),
+	KUNIT_CASE(lp_longer_path_window),
 	KUNIT_CASE(lp_shorter_path),
 	KUNIT_CASE(lp_receive_window_limited),
 	KUNIT_CASE(lp_marks_alone),
