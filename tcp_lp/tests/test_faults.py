@@ -2,7 +2,8 @@
 """The 21 faults of the kernel's own tcp_lp: a row each that its arithmetic fails and ours passes.
 
 lp_intree.py restates that arithmetic; lp_host.py runs lp.h and owd.h. Faults 12, 16 and 18 are in what
-the module does with the socket, not in arithmetic: test_scenarios.py runs both modules for them.
+the module does with the socket, not in arithmetic: test_intree.py runs both modules in the kernel for
+them, and for the others that can be seen from outside.
 Each test first shows the fault (the assertion about ``old``), then that ours is free of it.
 """
 

@@ -9,7 +9,8 @@ The peer shows a clock of a fixed offset (lbe_tick): the in-tree module takes th
 what it does hangs on it, and each fault has an offset at which it is seen best. Two scenes:
 
     greedy   beside a greedy cubic flow: what it takes of the link, %
-    little   1 Mbit/s alone on 10 Mbit/s: no queue ever, so no reason for any cut
+    little   1 Mbit/s alone on 10 Mbit/s: no queue ever, so no reason for any cut beyond what TCP itself
+             does to a window that is not used (Reno beside it)
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from testbed.backend import Uml
 
 pytestmark = pytest.mark.scenario
 
-#: of the link beside cubic, %: Reno takes 34 to 43; the issue allows lp 4, and five times that is no LBE
-TAKES, YIELDS = 20.0, 4.0
+#: of the link beside cubic, %: Reno takes 34 to 43; the issue allows lp 4, and three times that is no LBE
+TAKES, YIELDS = 12.0, 4.0
 #: ticks of 1 ms; raw delays from 2^29 on are beyond what its smoothed delay can hold
 SHARED, HOURS, DAYS, BEYOND = 0, 50_000_000, 300_000_000, 0xA0000000
 
@@ -88,41 +89,44 @@ def test_fault_03_it_did_indicate_at_first(backend: Uml) -> None:
     assert theirs.cwnd.min() == 1 and theirs.cwnd[-1] > 20
 
 
+def indications(one: Seen) -> np.ndarray:
+    """Ours counts them."""
+    return (one.rows["cc"][:, 0] >> 8).astype(int)
+
+
 def test_fault_05_and_10_the_first_samples_are_indications(backend: Uml) -> None:
-    """Before any loss, on an empty path, the first window is cut."""
-    theirs, ours = (little(backend, cc, offset(DAYS)) for cc in ("lp_intree", "lp"))
-    for one in (theirs, ours):
-        assert one.rows["retrans_pkts"].max() == 0
-    assert theirs.cwnd.min() < 10
-    assert (np.diff(ours.cwnd) >= 0).all() and ours.cwnd.min() == 10
+    """Before any loss, on an empty path, the first window is cut within the first second."""
+    theirs, ours, reno = (little(backend, cc, offset(DAYS)) for cc in ("lp_intree", "lp", "reno"))
+    early = theirs.rows["t_ns"] < 1e9
+    assert theirs.rows["retrans_pkts"][early].max() == 0
+    assert theirs.cwnd[early].min() < 10 == reno.cwnd[early].min() == ours.cwnd[early].min()
+    assert indications(ours)[early].max() == 0
 
 
 def test_fault_06_07_09_and_13_noise_starves_it(backend: Uml) -> None:
     """Its guess of the peer's rate wanders about 1000 and flips the delay; each ACK then cuts, to 1 packet."""
-    theirs, ours = (little(backend, cc, offset(SHARED)) for cc in ("lp_intree", "lp"))
-    assert theirs.cwnd.min() == 1 and theirs.metrics["bg"] < 5
-    assert (np.diff(ours.cwnd) >= 0).all()
+    theirs, ours, reno = (little(backend, cc, offset(SHARED)) for cc in ("lp_intree", "lp", "reno"))
+    assert theirs.cwnd.min() == 1 < reno.cwnd.min()
+    assert theirs.metrics["bg"] < 6 < reno.metrics["bg"]
+    assert indications(ours)[-1] == 0
     assert ours.metrics["bg"] == pytest.approx(10.6, abs=0.1)  # 1 of 9.41 Mbit/s: all that it wants
 
 
-def growth_after_first_cut(one: Seen) -> int:
-    """Largest growth of the window in a round trip (one sample), until the next cut or loss."""
-    cut = int(np.argmax(np.diff(one.cwnd) < -2))
-    after = one.cwnd[cut + 1 :]
-    ends = np.flatnonzero(np.diff(after) < 0)
-    return int(np.max(np.diff(after[: ends[-1] + 1 if len(ends) else None])))
-
-
 def test_fault_12_growth_after_an_indication_is_additive(backend: Uml) -> None:
-    """The kernel's own lp leaves ssthresh where it was: back to slow start, and past the buffer.
+    """The kernel's own lp leaves ssthresh where it was, infinite before a loss: back to slow start.
 
     Its first sample is an indication if the peer's clock reads low enough; a fixed one does.
     """
-    assert growth_after_first_cut(seen(backend, "lp_intree", 10, topology=offset(SHARED))) > 4
+    theirs = little(backend, "lp_intree", offset(SHARED))
+    cut = int(np.argmax(np.diff(theirs.cwnd) < -2)) + 1
+    assert theirs.rows["retrans_pkts"][cut] == 0
+    assert theirs.rows["ssthresh_pkts"][cut] >= 2**31 - 1 and theirs.cwnd[cut] < 10
     ours = seen(backend, "lp", 30, topology=offset(SHARED))
-    steps = np.diff(ours.cwnd[ours.rows["t_ns"] > 5e9])
+    settled = ours.rows["t_ns"] > 5e9
+    steps = np.diff(ours.cwnd[settled])
     assert steps.max() <= 2  # +1 a round trip of 100 ms and more, two ACKs may fall into a sample
     assert (steps < -20).sum() >= 2  # and it did cut
+    assert (ours.rows["ssthresh_pkts"][settled] <= ours.cwnd[settled]).all()
 
 
 def test_fault_16_indications_leave_recovery_alone(backend: Uml) -> None:
@@ -133,13 +137,12 @@ def test_fault_16_indications_leave_recovery_alone(backend: Uml) -> None:
     """
     crowd = '[flow.be]\ncc = "cubic"\ncount = 2\n'
     path = f"loss_pct = 2.0\n{offset(SHARED)}"
-    theirs, ours = (seen(backend, cc, 30, sample_ms=5, topology=path, more=crowd) for cc in ("lp_intree", "lp"))
+    theirs, ours = (seen(backend, cc, 20, sample_ms=5, topology=path, more=crowd) for cc in ("lp_intree", "lp"))
     assert ((theirs.rows["ca_state"] == RECOVERY) & (theirs.cwnd == 1)).sum() > 10
     assert not ((ours.rows["ca_state"] == RECOVERY) & (ours.cwnd == 1)).any()
-    count = (ours.rows["cc"][:, 0] >> 8).astype(int)
     state = ours.rows["ca_state"]
     both = (state[1:] == RECOVERY) & (state[:-1] == RECOVERY)
-    assert both.sum() > 20 and (np.diff(count)[both] == 0).all()
+    assert both.sum() > 20 and (np.diff(indications(ours))[both] == 0).all()
 
 
 def test_fault_18_state_is_visible_and_means_what_is_written(backend: Uml) -> None:
@@ -165,6 +168,6 @@ def test_fault_19_a_latecomer_yields_too(backend: Uml) -> None:
 def test_fault_20_a_held_ack_is_no_queue(backend: Uml) -> None:
     """A reader that wakes up every 100 ms holds ACKs; the path is empty."""
     held = "read_ms = 100\nsink_options = { lowat = 1 }"
-    theirs, ours = (little(backend, cc, offset(SHARED), held) for cc in ("lp_intree", "lp"))
-    assert (np.diff(theirs.cwnd) < 0).any()
-    assert (np.diff(ours.cwnd) >= 0).all()
+    theirs, ours, reno = (little(backend, cc, offset(SHARED), held) for cc in ("lp_intree", "lp", "reno"))
+    assert theirs.cwnd.min() < reno.cwnd.min()
+    assert indications(ours)[-1] == 0
