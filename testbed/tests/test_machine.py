@@ -40,7 +40,7 @@ from testbed.errors import (
     WallHang,
 )
 from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel
-from testbed.machine import Machine, judge
+from testbed.machine import Machine, judge, one_cpu
 from testbed.tests.misbehaving import misbehaving
 
 HERE = Path(__file__).resolve().parent
@@ -421,3 +421,14 @@ def children_of(pid: int) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
+
+
+def test_machines_spread_over_the_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LBE_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {4, 2})
+    with one_cpu() as first, one_cpu() as second, one_cpu() as third:
+        assert (first, second, third) == (2, 4, 2)
+    with one_cpu() as first, pytest.raises(BlockingIOError), one_cpu():
+        raise BlockingIOError  # a machine's own error is not taken for a busy CPU
+    with one_cpu() as again:
+        assert again == first == 2
