@@ -56,13 +56,12 @@ struct shred_parms {
 
 /* Counters, packets; first index 0 = unhinted, 1 = hinted. */
 struct shred_stats {
-	u64 pkts[2];
+	u64 class_pkts[1 + SHRED_CLASSES];	/* arrivals; 0 = unhinted, then by class */
 	u64 early_drop[2];
 	u64 forced_drop[2];
 	u64 limit_drop[2];
 	u64 early_mark[2];
 	u64 forced_mark[2];
-	u64 class_pkts[SHRED_CLASSES];
 	u64 class_drops[SHRED_CLASSES];
 };
 
@@ -73,7 +72,6 @@ struct shred_sched_data {
 	bool gentle_region;		/* the last decision was made above qth_max */
 
 	struct red_parms parms;		/* RED's, as set and adapted */
-	struct red_parms hinted;	/* same, but qth_min is rewritten for each hinted packet */
 	struct red_vars vars;		/* RED's moving state, shared by all packets */
 	struct shred_stats stats;
 
@@ -90,39 +88,46 @@ enum shred_verdict {
 
 /* ---- one packet ---- */
 
+/* TOS byte and traffic class lie within the IP header's first two bytes. Returns these, or 0
+ * if they are not there: out of line, because seldom is a header not in the linear part.
+ */
+static noinline u16 shred_first_bytes(const struct sk_buff *skb)
+{
+	__be16 buf;
+	const __be16 *first = skb_header_pointer(skb, skb_network_offset(skb), sizeof(buf), &buf);
+
+	return first ? ntohs(*first) : 0;
+}
+
 /* Window in packets from @skb's IP header; 0 = no hint. */
 static u32 shred_skb_hint(const struct sk_buff *skb, u8 mode)
 {
-	int offset = skb_network_offset(skb);
+	const unsigned char *header = skb_network_header(skb);
+	__be16 proto = skb->protocol;
+	u16 first;
 
 	if (mode == SHRED_HINT_OFF)
 		return 0;
+	if (unlikely(proto != htons(ETH_P_IP) && proto != htons(ETH_P_IPV6)))
+		proto = skb_protocol(skb, true);	/* behind VLAN tags */
 
-	switch (skb_protocol(skb, true)) {
-	case htons(ETH_P_IP): {
-		const struct iphdr *iph;
-		struct iphdr buf;
-
-		iph = skb_header_pointer(skb, offset, sizeof(buf), &buf);
-		return iph ? shred_hint_read(mode, iph->tos) : 0;
-	}
-	case htons(ETH_P_IPV6): {
-		const struct ipv6hdr *ip6h;
-		struct ipv6hdr buf;
-
-		ip6h = skb_header_pointer(skb, offset, sizeof(buf), &buf);
-		return ip6h ? shred_hint_read(mode, ipv6_get_dsfield(ip6h)) : 0;
-	}
-	}
+	if (likely(header + sizeof(first) <= skb_tail_pointer(skb)))
+		first = ntohs(*(const __be16 *)header);
+	else
+		first = shred_first_bytes(skb);
+	if (likely(proto == htons(ETH_P_IP)))
+		return shred_hint_read(mode, (u8)first);	/* version, length; TOS */
+	if (proto == htons(ETH_P_IPV6))
+		return shred_hint_read(mode, (u8)(first >> 4));	/* version; class; label */
 	return 0;
 }
 
 static void shred_note_arrival(struct shred_sched_data *q, u32 hint_pkts)
 {
-	q->stats.pkts[!!hint_pkts]++;
+	/* fls(): 0 without a hint, else the class of hint.h from 1 on */
+	q->stats.class_pkts[fls(hint_pkts)]++;
 	if (!hint_pkts)
 		return;
-	q->stats.class_pkts[shred_hint_class(hint_pkts)]++;
 	q->cwnd_avg_q22 = shred_cwnd_avg(q->cwnd_avg_q22, hint_pkts,
 					 q->shred.weight_q32);
 }
@@ -140,8 +145,10 @@ static u32 shred_quiet_th(const struct shred_sched_data *q)
 	return q->cwnd_avg_q22 ? q->shred.floor : q->parms.qth_min;
 }
 
-static enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 min_mod)
+/* The average is at least qth_max. Out of line, as all that a packet seldom meets. */
+static noinline enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 hint_pkts)
 {
+	u32 min_mod = q->parms.qth_min;
 	u32 p_q32;
 
 	if (q->vars.qavg >= 2UL * q->parms.qth_max) {
@@ -157,6 +164,9 @@ static enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 min_mod)
 		q->gentle_random = get_random_u32();
 		return SHRED_PASS;
 	}
+	if (hint_pkts)
+		min_mod = shred_min_th(q->parms.qth_min, q->parms.qth_max, q->shred.floor,
+				       hint_pkts, q->cwnd_avg_q22);
 	p_q32 = shred_max_p(q->parms.max_P, q->parms.qth_min, q->parms.qth_max, min_mod);
 	p_q32 = shred_gentle_p(p_q32, q->parms.qth_max, q->vars.qavg);
 	if (!shred_gentle_hit(p_q32, q->vars.qcount, q->gentle_random))
@@ -168,23 +178,36 @@ static enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 min_mod)
 
 static void shred_leave_gentle(struct shred_sched_data *q)
 {
-	if (!q->gentle_region)
+	if (likely(!q->gentle_region))
 		return;
 	q->gentle_region = false;
 	q->vars.qcount = -1;
 }
 
-/* Below its own threshold, but not below every packet's: the count goes on. */
-static enum shred_verdict shred_spared(struct shred_sched_data *q)
+/* red_action() between the thresholds, on a line that starts at the packet's own. */
+static enum shred_verdict shred_between(struct shred_sched_data *q, u32 hint_pkts)
 {
-	shred_leave_gentle(q);
-	return SHRED_PASS;
+	s64 excess = shred_excess(q->parms.qth_min, q->parms.qth_max, q->shred.floor,
+				  q->vars.qavg, hint_pkts, q->cwnd_avg_q22);
+
+	/* below its own threshold, but not below every packet's: the count goes on */
+	if (excess < 0)
+		return SHRED_PASS;
+	if (!++q->vars.qcount) {
+		q->vars.qR = red_random(&q->parms);
+		return SHRED_PASS;
+	}
+	if (likely(!shred_hit(excess, q->cwnd_avg_q22, q->parms.Wlog, q->vars.qcount,
+			      q->vars.qR)))
+		return SHRED_PASS;
+	q->vars.qcount = 0;
+	q->vars.qR = red_random(&q->parms);
+	return SHRED_EARLY;
 }
 
-/* RED's decision on a line that starts at this packet's own threshold. */
 static enum shred_verdict shred_verdict(struct shred_sched_data *q, u32 hint_pkts)
 {
-	struct red_parms *parms = &q->parms;
+	bool above = q->vars.qavg >= q->parms.qth_max;
 
 	/* below every threshold, as red_action() would have it */
 	if (q->vars.qavg < shred_quiet_th(q)) {
@@ -192,25 +215,16 @@ static enum shred_verdict shred_verdict(struct shred_sched_data *q, u32 hint_pkt
 		q->vars.qcount = -1;
 		return SHRED_PASS;
 	}
-
-	if (hint_pkts) {
-		if (q->vars.qavg < q->parms.qth_max &&
-		    shred_below_min_th(q->parms.qth_min, q->parms.qth_max, q->vars.qavg,
-				       hint_pkts, q->cwnd_avg_q22))
-			return shred_spared(q);
-		parms = &q->hinted;
-		parms->qth_min = shred_min_th(q->parms.qth_min, q->parms.qth_max,
-					      q->shred.floor, hint_pkts,
-					      q->cwnd_avg_q22);
-	}
-
-	if (q->vars.qavg >= parms->qth_max && q->shred.flags & SHRED_F_GENTLE)
-		return shred_gentle(q, parms->qth_min);
-	if (q->vars.qavg < parms->qth_min)
-		return shred_spared(q);
+	if (unlikely(above) && q->shred.flags & SHRED_F_GENTLE)
+		return shred_gentle(q, hint_pkts);
 	shred_leave_gentle(q);
+	if (hint_pkts && likely(!above))
+		return shred_between(q, hint_pkts);
+	/* below its own threshold, but not below every packet's: the count goes on */
+	if (q->vars.qavg < q->parms.qth_min)
+		return SHRED_PASS;
 
-	switch (red_action(parms, &q->vars, q->vars.qavg)) {
+	switch (red_action(&q->parms, &q->vars, q->vars.qavg)) {
 	case RED_PROB_MARK:
 		return SHRED_EARLY;
 	case RED_HARD_MARK:
@@ -227,7 +241,7 @@ static bool shred_may_mark(const struct shred_sched_data *q, enum shred_verdict 
 	return verdict == SHRED_EARLY || !(q->shred.flags & SHRED_F_HARDDROP);
 }
 
-/* Acts on a verdict: true when the packet is to be dropped. */
+/* Marks the packet, or says that it is to be dropped. */
 static bool shred_punish(struct shred_sched_data *q, struct sk_buff *skb,
 			 enum shred_verdict verdict, u32 hint_pkts)
 {
@@ -249,6 +263,54 @@ static bool shred_punish(struct shred_sched_data *q, struct sk_buff *skb,
 	return true;
 }
 
+/* Acts on a verdict that is not "pass": true when the packet is gone. Not in the common path. */
+static noinline bool shred_refuse(struct Qdisc *sch, struct sk_buff *skb,
+				  enum shred_verdict verdict, u32 hint_pkts,
+				  struct sk_buff **to_free)
+{
+	qdisc_qstats_overlimit(sch);
+	if (!shred_punish(qdisc_priv(sch), skb, verdict, hint_pkts))
+		return false;
+	lbe_qdisc_drop_reason(skb, sch, to_free,
+			      verdict == SHRED_EARLY ? QDISC_DROP_CONGESTED :
+						       QDISC_DROP_OVERLIMIT);
+	return true;
+}
+
+/* ---- the child; its usual kind, bfifo, without indirect calls ---- */
+
+static bool shred_child_is_bfifo(const struct Qdisc *child)
+{
+	return likely(child->ops == &bfifo_qdisc_ops);
+}
+
+static int shred_child_enqueue(struct Qdisc *child, struct sk_buff *skb,
+			       struct sk_buff **to_free)
+{
+	/* bfifo's own steps while it has room; what has none it drops itself */
+	if (shred_child_is_bfifo(child) &&
+	    likely((u64)child->qstats.backlog + qdisc_pkt_len(skb) <= READ_ONCE(child->limit)))
+		return qdisc_enqueue_tail(skb, child);
+	return qdisc_enqueue(skb, child, to_free);
+}
+
+static noinline struct sk_buff *shred_child_dequeue_any(struct Qdisc *child)
+{
+	return qdisc_dequeue_peeked(child);
+}
+
+/* bfifo's own steps (its peek takes nothing out, so nothing waits in gso_skb), less its count of
+ * what left: the caller takes it from its own.
+ */
+static struct sk_buff *shred_child_dequeue_bfifo(struct Qdisc *child)
+{
+	struct sk_buff *skb = __qdisc_dequeue_head(&child->q);
+
+	if (likely(skb))
+		qdisc_qstats_backlog_dec(child, skb);
+	return skb;
+}
+
 /* ---- queue operations ---- */
 
 static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -266,17 +328,11 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	shred_note_arrival(q, hint_pkts);
 
 	verdict = shred_verdict(q, hint_pkts);
-	if (verdict != SHRED_PASS) {
-		qdisc_qstats_overlimit(sch);
-		if (shred_punish(q, skb, verdict, hint_pkts)) {
-			lbe_qdisc_drop_reason(skb, sch, to_free,
-					      verdict == SHRED_EARLY ?
-					      QDISC_DROP_CONGESTED : QDISC_DROP_OVERLIMIT);
-			return NET_XMIT_CN;
-		}
-	}
+	if (unlikely(verdict != SHRED_PASS) &&
+	    shred_refuse(sch, skb, verdict, hint_pkts, to_free))
+		return NET_XMIT_CN;
 
-	ret = qdisc_enqueue(skb, q->child, to_free);
+	ret = shred_child_enqueue(q->child, skb, to_free);
 	if (likely(ret == NET_XMIT_SUCCESS)) {
 		qstats_backlog_add(sch, len);
 		qdisc_qlen_inc(sch);
@@ -290,15 +346,24 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 static struct sk_buff *shred_dequeue(struct Qdisc *sch)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb = qdisc_dequeue_peeked(q->child);
+	struct Qdisc *child = q->child;
+	bool bfifo = shred_child_is_bfifo(child);
+	struct sk_buff *skb;
+	u64 pkts;
 
-	if (skb) {
-		qdisc_bstats_update(sch, skb);
-		qdisc_qstats_backlog_dec(sch, skb);
-		qdisc_qlen_dec(sch);
-	} else if (!red_is_idling(&q->vars)) {
-		red_start_of_idle_period(&q->vars);
+	skb = bfifo ? shred_child_dequeue_bfifo(child) : shred_child_dequeue_any(child);
+	if (unlikely(!skb)) {
+		if (!red_is_idling(&q->vars))
+			red_start_of_idle_period(&q->vars);
+		return NULL;
 	}
+	pkts = u64_stats_read(&sch->bstats.packets);
+	qdisc_bstats_update(sch, skb);
+	if (bfifo)
+		_bstats_update(&child->bstats, qdisc_pkt_len(skb),
+			       u64_stats_read(&sch->bstats.packets) - pkts);
+	qdisc_qstats_backlog_dec(sch, skb);
+	qdisc_qlen_dec(sch);
 	return skb;
 }
 
@@ -330,7 +395,6 @@ static void shred_adapt(struct timer_list *t)
 	/* Switched off while this waited for the lock? */
 	if (q->shred.flags & SHRED_F_ADAPTIVE) {
 		red_adaptative_algo(&q->parms, &q->vars);
-		q->hinted.max_P_reciprocal = q->parms.max_P_reciprocal;
 		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
 	}
 	spin_unlock(root_lock);
@@ -486,7 +550,6 @@ static void shred_config_apply(struct shred_sched_data *q, const struct shred_co
 		return;
 	red_set_parms(&q->parms, c->min_bytes, c->max_bytes, c->wlog, c->plog,
 		      c->scell_log, (u8 *)c->stab, c->max_p_q32);
-	q->hinted = q->parms;
 	red_set_vars(&q->vars);
 	q->gentle_region = false;
 	if (!q->child->q.qlen)
@@ -659,8 +722,10 @@ static int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct shred_sched_data *q = qdisc_priv(sch);
 	struct shred_stats st;
 	struct nlattr *nest;
+	u64 pkts[2] = {};
 	u32 cwnd_avg_q22;
 	u32 qavg_bytes;
+	int i;
 
 	/* one picture: the shares must add up */
 	sch_tree_lock(sch);
@@ -668,6 +733,10 @@ static int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	cwnd_avg_q22 = q->cwnd_avg_q22;
 	qavg_bytes = q->vars.qavg >> q->parms.Wlog;
 	sch_tree_unlock(sch);
+
+	pkts[0] = st.class_pkts[0];
+	for (i = 1; i <= SHRED_CLASSES; i++)
+		pkts[1] += st.class_pkts[i];
 
 	nest = nla_nest_start_noflag(d->skb, TCA_STATS_APP);
 	if (!nest)
@@ -677,11 +746,11 @@ static int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	    shred_put_split(d->skb, TCA_SHRED_STATS_LIMIT_HINTED, st.limit_drop) ||
 	    shred_put_split(d->skb, TCA_SHRED_STATS_EARLY_MARK_HINTED, st.early_mark) ||
 	    shred_put_split(d->skb, TCA_SHRED_STATS_FORCED_MARK_HINTED, st.forced_mark) ||
-	    shred_put_split(d->skb, TCA_SHRED_STATS_PKTS_HINTED, st.pkts) ||
+	    shred_put_split(d->skb, TCA_SHRED_STATS_PKTS_HINTED, pkts) ||
 	    nla_put_u32(d->skb, TCA_SHRED_STATS_CWND_AVG, cwnd_avg_q22) ||
 	    nla_put_u32(d->skb, TCA_SHRED_STATS_QAVG, qavg_bytes) ||
-	    nla_put(d->skb, TCA_SHRED_STATS_HINT_PKTS, sizeof(st.class_pkts),
-		    st.class_pkts) ||
+	    nla_put(d->skb, TCA_SHRED_STATS_HINT_PKTS,
+		    SHRED_CLASSES * sizeof(*st.class_pkts), st.class_pkts + 1) ||
 	    nla_put(d->skb, TCA_SHRED_STATS_HINT_DROPS, sizeof(st.class_drops),
 		    st.class_drops)) {
 		nla_nest_cancel(d->skb, nest);

@@ -11,7 +11,7 @@
  *   (4) p_b = max_p_mod (q_avg - min_mod) / (max - min_mod)
  *           = max_p (q_avg - min_mod) / (max - min)
  *
- * The second form of (4) is why RED's code can be used as it is: the slope
+ * The second form of (4) is why RED's own decision remains: the slope
  * max_p / (max - min) is a constant of the queue, only the point where the
  * line starts moves with the packet. At cwnd_sample = cwnd_avg it is RED's.
  *
@@ -72,23 +72,49 @@ static inline u32 shred_min_th(u32 qth_min, u32 qth_max, u32 floor,
 }
 
 /**
- * shred_below_min_th() - is the average queue below this packet's threshold?
+ * shred_excess() - how far the average queue is above a packet's own threshold
  * @qth_min: RED's lower threshold, bytes << Wlog
  * @qth_max: RED's upper threshold, bytes << Wlog, above @qth_min
- * @qavg: average queue, bytes << Wlog, at least the floor and below @qth_max
+ * @floor: lowest threshold of any packet, bytes << Wlog, at most @qth_min
+ * @qavg: average queue, bytes << Wlog, @floor to @qth_max
  * @sample_pkts: hint of this packet, 1 to 255
  * @avg_q22: average hint, packets << 22, not 0
  *
- * What most packets ask, without a division: floor(x / a) < d if and only if x < d a.
+ * Equation (2) times cwnd_avg, so that no packet costs a division.
  *
- * Return: whether @qavg < shred_min_th().
+ * Return: (@qavg - min_mod) * @avg_q22, below 2^62; negative when @qavg < shred_min_th().
  */
-static inline bool shred_below_min_th(u32 qth_min, u32 qth_max, u32 qavg,
-				      u32 sample_pkts, u32 avg_q22)
+static inline s64 shred_excess(u32 qth_min, u32 qth_max, u32 floor, u32 qavg,
+			       u32 sample_pkts, u32 avg_q22)
 {
-	u64 scaled = (u64)(qth_max - qth_min) * sample_pkts << SHRED_CWND_SHIFT;
+	/* each below 2^32 * 2^8 * 2^22 */
+	s64 below_max = (s64)(qth_max - qth_min) * sample_pkts << SHRED_CWND_SHIFT;
+	s64 excess = below_max + avg_q22 / 2 - (s64)(qth_max - qavg) * avg_q22;
+	s64 most = (s64)(qavg - floor) * avg_q22;
 
-	return scaled + avg_q22 / 2 < (u64)(qth_max - qavg) * avg_q22;
+	return excess < most ? excess : most;
+}
+
+/**
+ * shred_hit() - Equation (4) and RED's spacing of drops, for one packet
+ * @excess: shred_excess(), not negative
+ * @avg_q22: average hint, packets << 22, not 0
+ * @wlog: RED's averaging weight is 2^-wlog
+ * @count: packets since the last random number, at least 1
+ * @random: RED's random number, uniform on 0 to (qth_max - qth_min) / max_p, bytes
+ *
+ * As red_mark_probability(): (qavg - min_mod) / 2^wlog * count >= random, times cwnd_avg.
+ * The excess is cut to bytes times packets: less than a byte is lost, as by RED's own shift.
+ *
+ * Return: true when this packet is the one.
+ */
+static inline bool shred_hit(s64 excess, u32 avg_q22, u8 wlog, u32 count, u32 random)
+{
+	/* below 2^40; more than 2^23 packets without a drop count as so many */
+	u64 bytes_pkts = (u64)excess >> SHRED_CWND_SHIFT >> wlog;
+
+	return bytes_pkts * min_t(u32, count, 1U << 23) >=
+	       ((u64)random * avg_q22) >> SHRED_CWND_SHIFT;
 }
 
 /**

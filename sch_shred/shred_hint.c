@@ -4,7 +4,8 @@
  *
  * On the sending host (net.shred_hint.host): every TCP packet that leaves
  * carries min(max(snd_cwnd, 1), 255), a SYN or SYN/ACK the initial window, a
- * packet of no connection (reset, TIME-WAIT) 1.
+ * packet of no connection (reset, TIME-WAIT) 1. With host 2 it carries the part
+ * of the window in use: packets in flight, itself included, a SYN or SYN/ACK 1.
  *
  * At an edge router (net.shred_hint.edge): a packet that is forwarded without
  * a hint gets the bytes its flow has in flight, in packets (flight.h); with
@@ -21,7 +22,8 @@
  *
  * net.shred_hint.*, per network namespace, all off at first:
  *   mode		off, tos, dscp: coding of hint.h; off writes nothing
- *   host, edge, police	0 or 1
+ *   host		0 off, 1 window, 2 packets in flight
+ *   edge, police	0 or 1
  *   devices		names of the interfaces on which hints leave; empty: all
  *   max_flows		1 to 1048576, flows that the edge remembers (at most 65536
  *			where the namespace is not the first user namespace's)
@@ -67,6 +69,16 @@
 #define SHRED_HINT_DEFAULT_FLOWS 65536
 #define SHRED_HINT_DEVICES_LEN	128
 
+/* What the sending host writes. */
+enum shred_hint_host {
+	SHRED_HOST_OFF,
+	SHRED_HOST_WINDOW,	/* snd_cwnd: the paper's hint */
+	/* What duplicate ACKs could come from when this packet is lost. Where TCP begins with
+	 * ten packets its window no longer tells a short flow from a long one; this does.
+	 */
+	SHRED_HOST_FLIGHT,
+};
+
 enum shred_hint_count {
 	SHRED_HINT_WRITTEN_HOST,	/* packets written on the sending host */
 	SHRED_HINT_WRITTEN_EDGE,	/* packets that came without a hint */
@@ -106,7 +118,7 @@ struct shred_hint_net {
 	struct net *net;
 	struct mutex mutex;		/* settings, hooks */
 	u8 mode;			/* enum shred_hint_mode */
-	u8 host;
+	u8 host;			/* enum shred_hint_host */
 	u8 edge;
 	u8 police;
 	bool hooked_host;
@@ -297,29 +309,36 @@ static u32 shred_initial_cwnd(const struct sk_buff *skb)
 	return cwnd ?: TCP_INIT_CWND;
 }
 
-static u32 shred_host_cwnd(const struct sk_buff *skb, const struct sock *sk,
-			   const struct shred_packet *p)
+/* The packet itself is counted by TCP only after it left. */
+static u32 shred_host_flight(const struct sk_buff *skb, const struct tcp_sock *tp)
+{
+	return tcp_packets_in_flight(tp) + max_t(u32, skb_shinfo(skb)->gso_segs, 1);
+}
+
+static u32 shred_host_pkts(const struct sk_buff *skb, const struct sock *sk,
+			   const struct shred_packet *p, u8 host)
 {
 	if (p->syn)
-		return shred_initial_cwnd(skb);
-	if (sk && sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP &&
-	    sk->sk_type == SOCK_STREAM && sk->sk_state != TCP_LISTEN)
-		return tcp_snd_cwnd(tcp_sk(sk));
-	return 1;
+		return host == SHRED_HOST_FLIGHT ? 1 : shred_initial_cwnd(skb);
+	if (!sk_fullsock(sk) || sk->sk_protocol != IPPROTO_TCP ||
+	    sk->sk_type != SOCK_STREAM || sk->sk_state == TCP_LISTEN)
+		return 1;
+	return host == SHRED_HOST_FLIGHT ? shred_host_flight(skb, tcp_sk(sk)) :
+					   tcp_snd_cwnd(tcp_sk(sk));
 }
 
 static unsigned int shred_host_hook(void *priv, struct sk_buff *skb,
 				    const struct nf_hook_state *state)
 {
 	struct shred_hint_net *hn = shred_hint_pernet(state->net);
-	u8 mode = READ_ONCE(hn->mode);
+	u8 mode = READ_ONCE(hn->mode), host = READ_ONCE(hn->host);
 	struct shred_packet p;
 
 	/* a forwarded packet has no socket and is the edge's */
 	if (!skb->sk || mode == SHRED_HINT_OFF || !shred_device_wanted(hn, state->out))
 		return NF_ACCEPT;
 	if (shred_parse(skb, state->pf, &p) &&
-	    shred_write(skb, state->pf, mode, shred_host_cwnd(skb, skb->sk, &p)))
+	    shred_write(skb, state->pf, mode, shred_host_pkts(skb, skb->sk, &p, host)))
 		shred_hint_count(hn, SHRED_HINT_WRITTEN_HOST);
 	return NF_ACCEPT;
 }
@@ -581,16 +600,18 @@ static int shred_sysctl_mode(LBE_CTL_CONST struct ctl_table *ctl, int write, voi
 static int shred_sysctl_switch(LBE_CTL_CONST struct ctl_table *ctl, int write, void *buffer,
 			       size_t *lenp, loff_t *ppos)
 {
+	struct shred_hint_net *hn = ctl->extra1;
 	u8 value = READ_ONCE(*(u8 *)ctl->data);
 	struct ctl_table number = {
 		.data = &value, .maxlen = sizeof(value),
-		.extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = ctl->data == &hn->host ? SYSCTL_TWO : SYSCTL_ONE,
 	};
 	int err = proc_dou8vec_minmax(&number, write, buffer, lenp, ppos);
 
 	if (err || !write)
 		return err;
-	return shred_set_u8(ctl->extra1, ctl->data, value);
+	return shred_set_u8(hn, ctl->data, value);
 }
 
 /* Could each of these be the name of an interface? Between blanks. */

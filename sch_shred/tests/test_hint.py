@@ -196,6 +196,23 @@ def test_retransmissions_carry_the_window_too(run) -> None:
     assert again["byte"].max() <= rows["byte"].max()
 
 
+def test_host_writes_what_is_in_flight(run) -> None:
+    """host=2: a SYN is one packet, the first ten are one to ten, none says more than the window allows."""
+    seen = run(host("tos").replace('host" = "1"', 'host" = "2"'), flow__data__family=4)
+    rows = seen.of_sender()
+    rows = rows[rows["t_s"] < 3.9]
+    assert rows["byte"][(rows["flags"] & SYN) != 0].tolist() == [1]
+    data = rows[rows["payload"] > 0]
+    assert data["byte"][:INITIAL_WINDOW].tolist() == [*range(1, INITIAL_WINDOW + 1)]
+    highest = np.array([windows_then(seen, row["t_s"])[1] for row in data])
+    # a window that changed and changed back within TCP_INFO's millisecond is not seen
+    assert np.mean((data["byte"] >= 1) & (data["byte"] <= highest)) > 0.995
+    # a greedy flow fills its window: the last packet that an ACK lets out finds the flight full
+    steady = data["t_s"] > 1
+    assert np.median(data["byte"][steady] / highest[steady]) > 0.9
+    assert_unharmed(seen)
+
+
 def test_initial_windows_of_routes(run) -> None:
     """SYN and SYN/ACK of either side: the route's initcwnd."""
     routes = """

@@ -27,8 +27,10 @@ WRAPPER = """
 u32 cwnd_avg(u32 avg, u32 sample, u32 weight) { return shred_cwnd_avg(avg, sample, weight); }
 u32 min_th(u32 lo, u32 hi, u32 floor, u32 sample, u32 avg)
 { return shred_min_th(lo, hi, floor, sample, avg); }
-u32 below(u32 lo, u32 hi, u32 qavg, u32 sample, u32 avg)
-{ return shred_below_min_th(lo, hi, qavg, sample, avg); }
+s64 excess(u32 lo, u32 hi, u32 floor, u32 qavg, u32 sample, u32 avg)
+{ return shred_excess(lo, hi, floor, qavg, sample, avg); }
+u32 hit(s64 excess, u32 avg, u32 wlog, u32 count, u32 random)
+{ return shred_hit(excess, avg, wlog, count, random); }
 u32 max_p(u32 p, u32 lo, u32 hi, u32 mod) { return shred_max_p(p, lo, hi, mod); }
 u32 gentle_p(u32 p, u32 hi, unsigned long qavg) { return shred_gentle_p(p, hi, qavg); }
 u32 gentle_hit(u32 p, u32 count, u32 random) { return shred_gentle_hit(p, count, random); }
@@ -46,7 +48,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     for name in (
         "cwnd_avg",
         "min_th",
-        "below",
+        "hit",
         "max_p",
         "gentle_p",
         "gentle_hit",
@@ -55,6 +57,8 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "hint_class",
     ):
         getattr(library, name).restype = ctypes.c_uint32
+    library.excess.restype = ctypes.c_int64
+    library.hit.argtypes = [ctypes.c_int64, *[ctypes.c_uint32] * 4]
     library.gentle_p.argtypes = [ctypes.c_uint32, ctypes.c_uint32, ctypes.c_ulong]
     return library
 
@@ -80,7 +84,43 @@ def test_the_question_without_a_division_has_the_same_answer(c: ctypes.CDLL) -> 
             near = [threshold + step for step in (-1, 0, 1)]
             for qavg in [*near, floor, hi - 1, int(rng.integers(floor, hi))]:
                 if floor <= qavg < hi:
-                    assert c.below(lo, hi, qavg, sample, avg) == (qavg < threshold), (lo, hi, floor, sample, avg, qavg)
+                    excess = c.excess(lo, hi, floor, qavg, sample, avg)
+                    assert (excess < 0) == (qavg < threshold), (lo, hi, floor, sample, avg, qavg)
+                    assert abs(excess / avg - (qavg - threshold)) <= 1
+
+
+def test_the_decision_without_a_division_is_equation_4(c: ctypes.CDLL) -> None:
+    """A packet is hit when the paper's p_b, spaced as RED does, says so; one per cent, or a byte, around it is left open."""
+    rng = np.random.default_rng(8)
+    hits = 0
+    for lo, hi in thresholds(rng, 6000):
+        # qth = bytes << Wlog: any number of bytes from one on
+        wlog = int(rng.integers(1, min(hi.bit_length(), 32)))
+        floor = int(rng.integers(0, lo + 1))
+        sample, avg = int(rng.integers(1, 256)), int(rng.integers(1 << 22, 255 << 22))
+        qavg, count = int(rng.integers(floor, hi)), int(2.0 ** rng.uniform(0, 22))
+        excess = c.excess(lo, hi, floor, qavg, sample, avg)
+        if excess < 0:
+            continue
+        # Equation (2) with its floor; RED's random number is uniform on (max - min) / max_p bytes
+        threshold = max(lo + (hi - lo) * (1 - sample / (avg / CWND_ONE)), floor)
+        reach = max(qavg - threshold, 0) / (1 << wlog) * count
+        slack = 0.01 * reach + count + 2  # one per cent; RED itself cuts the queue to whole bytes
+        for random in (reach - slack, reach + slack, 2.0 ** rng.uniform(0, 31.9)):
+            number = int(random)
+            if 0 <= number <= U32_MAX and abs(number - reach) >= slack - 1:
+                hit = bool(c.hit(excess, avg, wlog, count, number))
+                assert hit == (reach >= number), (lo, hi, wlog, floor, sample, avg, qavg, count, number)
+                hits += hit
+    assert hits > 1000
+
+
+def test_a_count_without_end_does_not_overflow(c: ctypes.CDLL) -> None:
+    largest = c.excess(1, U32_MAX, 0, U32_MAX, 255, 255 * CWND_ONE)
+    assert largest > 1 << 61
+    for count in (1, 1 << 23, U32_MAX):
+        assert c.hit(largest, 255 * CWND_ONE, 0, count, U32_MAX - 1)
+    assert not c.hit(0, 255 * CWND_ONE, 0, U32_MAX, 1)
 
 
 def test_average_follows_equation_1(c: ctypes.CDLL) -> None:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0
+"""q_shred.so under the tc of each Debian release, and the newest that Debian has for a stable one.
+
+The releases' tc comes from the mirror by the testbed's private apt, with its own libraries beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from testbed.backend import HOST_ROOT, Uml, build_tc_plugin
+from testbed.cache import cache_root, lock, whole_entry
+from testbed.kernel import PrivateApt, debian_mirror, ensure_part
+from testbed.machine import Machine
+
+REPO = Path(__file__).resolve().parents[3]
+CASES = REPO / "sch_shred" / "tests" / "shred.json"
+#: tc's release -> (kernel series of the suite that has it, series of the suite that its libraries are from)
+RELEASES = {"bookworm": ("6.1", "6.1"), "trixie": ("6.12", "6.12"), "trixie-backports": ("7.2", "6.12")}
+LIBRARY_FOLDERS = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
+#: what tc_abi.h declares: functions and variables that tc must export
+DECLARED = re.compile(r"^(?!static)[a-z][\w\s*]*?\b(\w+)\(", re.MULTILINE)
+
+TDC = """
+set -eu
+cp -r {host}{tdc} /tmp/tdc
+cp shred.json /tmp/tdc
+cd /tmp/tdc
+cat > tdc_config_local.py <<END
+EXTRA_NAMES = {{'TC': '{tc}', 'IP': '$(command -v ip)'}}
+ENVIR = {{'PATH': '$PATH', 'TC_LIB_DIR': '/tmp/job/tc'}}
+END
+{tc} -V > "$LBE_OUT/version"
+insmod {host}{module}
+/usr/bin/python3 tdc.py -f shred.json > "$LBE_OUT/tap" 2>&1
+rmmod sch_shred
+"""
+
+
+def fetch(folder: Path, series: str, keep: re.Pattern) -> list[Path]:
+    """Packages of iproute2's dependencies whose names match, from the series' suite."""
+    with tempfile.TemporaryDirectory(prefix=".apt.", dir=folder) as work:
+        apt = PrivateApt(Path(work), series, *debian_mirror())
+        apt.run("update")
+        wanted = apt.run("install", "--print-uris", "-y", "--no-install-recommends", "iproute2")
+        names = [name for name in re.findall(r"^'[^']*' ([^_\s]+)_\S+\.deb", wanted, re.MULTILINE) if keep.match(name)]
+        into = folder / "debs"
+        into.mkdir(exist_ok=True)
+        apt.run("download", *names, cwd=into)
+        return [deb for name in names for deb in into.glob(f"{name}_*.deb")]
+
+
+def ensure_tc(release: str) -> Path:
+    """A folder with the release's tc as `tc`, made once."""
+    final = cache_root() / "tc-releases" / release
+    with lock(f"tc-release-{release}"):
+        if final.is_dir():
+            return final
+        series, libraries = RELEASES[release]
+        with whole_entry(final) as work:
+            debs = fetch(work, libraries, re.compile("iproute2$|lib|zlib"))
+            if series != libraries:
+                debs = [deb for deb in debs if not deb.name.startswith("iproute2_")]
+                debs += fetch_one(work, series)
+            for deb in debs:
+                subprocess.run(["dpkg-deb", "-x", str(deb), str(work / "root")], check=True)
+            make_wrapper(work, final)
+    return final
+
+
+def fetch_one(folder: Path, series: str) -> list[Path]:
+    """iproute2 alone: its libraries are another suite's."""
+    with tempfile.TemporaryDirectory(prefix=".apt.", dir=folder) as work:
+        apt = PrivateApt(Path(work), series, *debian_mirror())
+        apt.run("update")
+        into = folder / "newest"
+        into.mkdir()
+        apt.run("download", "iproute2", cwd=into)
+        return list(into.glob("iproute2_*.deb"))
+
+
+def tc_binary(folder: Path) -> Path:
+    """The release's own tc, in whichever folder the package puts it."""
+    return next(path for path in (folder / "root/sbin/tc", folder / "root/usr/sbin/tc") if path.is_file())
+
+
+def make_wrapper(work: Path, final: Path) -> None:
+    """`tc`, which runs the release's tc with the release's loader and libraries."""
+    root = final / "root"
+    have = [name for name in LIBRARY_FOLDERS if (work / "root" / name).is_dir()]
+    loader = next(root / name for name in have if (work / "root" / name / "ld-linux-x86-64.so.2").exists())
+    tc = root / tc_binary(work).relative_to(work / "root")
+    libraries = ":".join(str(root / name) for name in have)
+    wrapper = work / "tc"
+    wrapper.write_text(f'#!/bin/sh\nexec {loader}/ld-linux-x86-64.so.2 --library-path {libraries} {tc} "$@"\n')
+    wrapper.chmod(0o755)
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def tc(request: pytest.FixtureRequest) -> Path:
+    return ensure_tc(request.param)
+
+
+@pytest.mark.kunit
+def test_tc_exports_what_the_plugin_calls(tc: Path) -> None:
+    header = (REPO / "tools/tc/tc_abi.h").read_text()
+    header = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    declared = {name for name in DECLARED.findall(header)} | {"show_details"}
+    assert len(declared) == 24
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", str(tc_binary(tc))], check=True, capture_output=True, text=True
+    ).stdout
+    assert not declared - set(re.findall(r"^\S+ [A-Z] (\w+)", symbols, re.MULTILINE))
+
+
+@pytest.mark.kunit
+def test_tc_looks_where_the_plugin_is_installed(tc: Path) -> None:
+    (folder,) = re.findall(
+        r"^TC_PLUGIN_DIR \?= (\S+)\$\(shell.*\)(\S+)$", (REPO / "tools/tc/Makefile").read_text(), re.MULTILINE
+    )
+    assert f"{folder[0]}x86_64-linux-gnu{folder[1]}".encode() in tc_binary(tc).read_bytes()
+
+
+@pytest.mark.scenario
+def test_plugin_under_each_tc(tc: Path, tmp_path: Path) -> None:
+    """Every case of shred.json: parse, refuse, print, statistics, JSON, help."""
+    backend = Uml()
+    backend.prepare(["sch_shred"])
+    job = tmp_path / "job"
+    (job / "tc").mkdir(parents=True)
+    (job / "shred.json").write_bytes(CASES.read_bytes())
+    (job / "tc" / "q_shred.so").write_bytes(build_tc_plugin().read_bytes())
+    words = {
+        "host": HOST_ROOT,
+        "tdc": ensure_part(backend.build.series, "tools/testing/selftests/tc-testing"),
+        "tc": tc / "tc",
+        "module": backend.tools().modules["sch_shred"],
+    }
+    (job / "job.sh").write_text(TDC.format(**words))
+    Machine(backend.build).run(job, tmp_path / "out", wall_limit_s=120)
+    tap = (tmp_path / "out" / "tap").read_text()
+    assert not re.findall(r"^not ok.*", tap, re.MULTILINE)
+    passed = re.findall(r"^ok \d+ (\w{4}) - (?!.*# skip)", tap, re.MULTILINE)
+    assert len(passed) == CASES.read_text().count('"id"'), (tmp_path / "out" / "version").read_text()
