@@ -54,7 +54,7 @@ static void explain(void)
 		"    weight   of one hint in their average, 0.0001 to 1 (default 0.002)\n"
 		"  Example, 10 Mbit/s, a queue of up to 175 ms:\n"
 		"    tc qdisc add dev eth0 root shred limit 219000 min 30000 max 90000 \\\n"
-		"       avpkt 1000 burst 55 probability 0.1 bandwidth 10mbit gentle hint dscp\n");
+		"       avpkt 1000 burst 150 probability 0.1 bandwidth 10mbit gentle hint dscp\n");
 }
 
 /* What the command line said; RED's part as a whole is sent when any of it was said. */

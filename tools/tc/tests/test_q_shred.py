@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""q_shred.so under the tc of each Debian release, and the newest that Debian has for a stable one.
+"""q_shred.so under the tc of each Debian release: stable ones, and the next one with the newest tc.
 
-The releases' tc comes from the mirror by the testbed's private apt, with its own libraries beside it.
+A release's tc comes from the mirror by the testbed's private apt, with its own libraries beside it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from testbed.backend import HOST_ROOT, Uml, build_tc_plugin
-from testbed.cache import cache_root, lock, whole_entry
-from testbed.kernel import PrivateApt, debian_mirror, ensure_part
+from testbed.cache import cache_root, lock, remove, whole_entry
+from testbed.kernel import DEFAULT_SERIES, PrivateApt, debian_mirror, ensure_part
 from testbed.machine import Machine
 
 REPO = Path(__file__).resolve().parents[3]
 CASES = REPO / "sch_shred" / "tests" / "shred.json"
-#: tc's release -> (kernel series of the suite that has it, series of the suite that its libraries are from)
-RELEASES = {"bookworm": ("6.1", "6.1"), "trixie": ("6.12", "6.12"), "trixie-backports": ("7.2", "6.12")}
+#: iproute2 6.1, 6.15, and the newest (7.2 when this was written; backports for trixie has none)
+RELEASES = ("bookworm", "trixie", "forky")
 LIBRARY_FOLDERS = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
 #: what tc_abi.h declares: functions and variables that tc must export
 DECLARED = re.compile(r"^(?!static)[a-z][\w\s*]*?\b(\w+)\(", re.MULTILINE)
@@ -42,17 +42,20 @@ rmmod sch_shred
 """
 
 
-def fetch(folder: Path, series: str, keep: re.Pattern) -> list[Path]:
-    """Packages of iproute2's dependencies whose names match, from the series' suite."""
+def fetch(folder: Path, release: str) -> list[Path]:
+    """The release's iproute2 and the libraries that it needs."""
     with tempfile.TemporaryDirectory(prefix=".apt.", dir=folder) as work:
-        apt = PrivateApt(Path(work), series, *debian_mirror())
+        apt = PrivateApt(Path(work), DEFAULT_SERIES, *debian_mirror())
+        sources = Path(work) / "sources.list"
+        sources.write_text(sources.read_text().replace(f" {apt.suite} ", f" {release} "))
+        apt.suite, apt.package = release, "iproute2"
         apt.run("update")
         wanted = apt.run("install", "--print-uris", "-y", "--no-install-recommends", "iproute2")
-        names = [name for name in re.findall(r"^'[^']*' ([^_\s]+)_\S+\.deb", wanted, re.MULTILINE) if keep.match(name)]
+        names = re.findall(r"^'[^']*' ((?:iproute2|lib|zlib)[^_\s]*)_\S+\.deb", wanted, re.MULTILINE)
         into = folder / "debs"
-        into.mkdir(exist_ok=True)
+        into.mkdir()
         apt.run("download", *names, cwd=into)
-        return [deb for name in names for deb in into.glob(f"{name}_*.deb")]
+        return list(into.glob("*.deb"))
 
 
 def ensure_tc(release: str) -> Path:
@@ -61,27 +64,12 @@ def ensure_tc(release: str) -> Path:
     with lock(f"tc-release-{release}"):
         if final.is_dir():
             return final
-        series, libraries = RELEASES[release]
         with whole_entry(final) as work:
-            debs = fetch(work, libraries, re.compile("iproute2$|lib|zlib"))
-            if series != libraries:
-                debs = [deb for deb in debs if not deb.name.startswith("iproute2_")]
-                debs += fetch_one(work, series)
-            for deb in debs:
+            for deb in fetch(work, release):
                 subprocess.run(["dpkg-deb", "-x", str(deb), str(work / "root")], check=True)
+            remove(work / "debs")
             make_wrapper(work, final)
     return final
-
-
-def fetch_one(folder: Path, series: str) -> list[Path]:
-    """iproute2 alone: its libraries are another suite's."""
-    with tempfile.TemporaryDirectory(prefix=".apt.", dir=folder) as work:
-        apt = PrivateApt(Path(work), series, *debian_mirror())
-        apt.run("update")
-        into = folder / "newest"
-        into.mkdir()
-        apt.run("download", "iproute2", cwd=into)
-        return list(into.glob("iproute2_*.deb"))
 
 
 def tc_binary(folder: Path) -> Path:
