@@ -122,6 +122,18 @@ static u32 shred_skb_hint(const struct sk_buff *skb, u8 mode)
 	return 0;
 }
 
+/* RED's average queue, as red_enqueue() moves it. */
+static void shred_note_queue(struct shred_sched_data *q)
+{
+	if (likely(!red_is_idling(&q->vars))) {
+		q->vars.qavg = red_calc_qavg_no_idle_time(&q->parms, &q->vars,
+							  q->child->qstats.backlog);
+		return;
+	}
+	q->vars.qavg = red_calc_qavg_from_idle_time(&q->parms, &q->vars);
+	red_end_of_idle_period(&q->vars);
+}
+
 static void shred_note_arrival(struct shred_sched_data *q, u32 hint_pkts)
 {
 	/* fls(): 0 without a hint, else the class of hint.h from 1 on */
@@ -322,9 +334,7 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	enum shred_verdict verdict;
 	int ret;
 
-	q->vars.qavg = red_calc_qavg(&q->parms, &q->vars, q->child->qstats.backlog);
-	if (red_is_idling(&q->vars))
-		red_end_of_idle_period(&q->vars);
+	shred_note_queue(q);
 	shred_note_arrival(q, hint_pkts);
 
 	verdict = shred_verdict(q, hint_pkts);
