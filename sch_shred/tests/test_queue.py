@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The shred queue inside the kernel: equal to sch_red without hints, and configured as tc users expect."""
+"""The shred queue inside the kernel: equal to sch_red without hints. Its configuration: tools/tc/tests."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -13,12 +12,10 @@ import pytest
 from testbed import runner
 from testbed.backend import HOST_ROOT, Uml, build_tc_plugin
 from testbed.experiment import parse
-from testbed.kernel import ensure_part
 from testbed.machine import Machine
 
 pytestmark = pytest.mark.scenario
 
-HERE = Path(__file__).resolve().parent
 RED = "limit 300000 min 15000 max 45000 avpkt 1514 burst 20 bandwidth 10mbit probability 0.1"
 
 # Two greedy flows and one of small packets, so that both of RED's regions and the limit are met.
@@ -125,7 +122,6 @@ def guest(backend: Uml, tmp_path: Path, script: str, **words: object) -> Path:
     """Run a script in a fresh guest with the queue's module and tc's plugin at hand."""
     job = tmp_path / "job"
     (job / "tc").mkdir(parents=True)
-    shutil.copy(HERE / "shred.json", job)
     shutil.copy(build_tc_plugin(), job / "tc")
     module = backend.tools().modules["sch_shred"]
     (job / "job.sh").write_text(script.format(host=HOST_ROOT, module=module, **words))
@@ -138,29 +134,3 @@ def test_adaptive_adapts(backend: Uml, tmp_path: Path) -> None:
     (shown,) = json.loads((guest(backend, tmp_path, ADAPTIVE, red=RED) / "idle").read_text())
     # ten steps in 5 s, at most one more or less
     assert 0.1 * 0.9**11 <= shown["options"]["probability"] <= 0.1 * 0.9**9
-
-
-TDC = """
-set -eu
-cp -r {host}{tdc} /tmp/tdc
-cp shred.json /tmp/tdc
-cd /tmp/tdc
-cat > tdc_config_local.py <<END
-EXTRA_NAMES = {{'TC': '$(command -v tc)', 'IP': '$(command -v ip)'}}
-ENVIR = {{'PATH': '$PATH', 'TC_LIB_DIR': '/tmp/job/tc'}}
-END
-insmod {host}{module}
-/usr/bin/python3 tdc.py -f shred.json > "$LBE_OUT/tap" 2>&1
-rmmod sch_shred
-"""
-
-
-def test_configuration_by_the_kernels_own_tdc(backend: Uml, tmp_path: Path) -> None:
-    """Every case of shred.json, by tools/testing/selftests/tc-testing of the kernel under test."""
-    tdc = ensure_part(backend.build.series, "tools/testing/selftests/tc-testing")
-    out = guest(backend, tmp_path, TDC, tdc=tdc)
-    tap = (out / "tap").read_text()
-    (planned,) = re.findall(r"^1\.\.(\d+)$", tap, re.MULTILINE)
-    passed = re.findall(r"^ok \d+ (\w{4}) - (?!.*# skip)", tap, re.MULTILINE)
-    assert not re.findall(r"^not ok.*", tap, re.MULTILINE)
-    assert len(passed) == int(planned) == (HERE / "shred.json").read_text().count('"id"')

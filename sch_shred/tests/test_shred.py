@@ -90,7 +90,7 @@ def test_the_question_without_a_division_has_the_same_answer(c: ctypes.CDLL) -> 
 
 
 def test_the_decision_without_a_division_is_equation_4(c: ctypes.CDLL) -> None:
-    """A packet is hit when the paper's p_b, spaced as RED does, says so; one per cent, or a byte, around it is left open."""
+    """A packet is hit when the paper's p_b, spaced as RED does, says so, but for one per cent or a byte."""
     rng = np.random.default_rng(8)
     hits = 0
     for lo, hi in thresholds(rng, 6000):

@@ -5,7 +5,7 @@
  * tc looks for <folder>/q_<name>.so, opens it, and takes the symbol
  * <name>_qdisc_util; what the plugin calls is resolved from tc itself, which
  * exports its own functions. No distribution ships headers for this, so what
- * this plugin uses is declared here; tests/test_q_shred.py asks the installed
+ * this plugin uses is declared here; tests/test_q_shred.py asks each release's
  * tc whether it still exports each of them.
  *
  * struct qdisc_util is the same from iproute2 5.12 on (has_block was appended

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""q_shred.so under the tc of each Debian release: stable ones, and the next one with the newest tc.
+"""q_shred.so under this machine's tc and that of each Debian release: stable ones, and the next one with the newest.
 
 A release's tc comes from the mirror by the testbed's private apt, with its own libraries beside it.
 """
@@ -7,6 +7,7 @@ A release's tc comes from the mirror by the testbed's private apt, with its own 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -94,11 +95,18 @@ def tc(request: pytest.FixtureRequest) -> Path:
     return ensure_tc(request.param)
 
 
+@pytest.fixture(scope="module")
+def backend() -> Uml:
+    made = Uml()
+    made.prepare(["sch_shred"])
+    return made
+
+
 @pytest.mark.kunit
 def test_tc_exports_what_the_plugin_calls(tc: Path) -> None:
     header = (REPO / "tools/tc/tc_abi.h").read_text()
     header = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
-    declared = {name for name in DECLARED.findall(header)} | {"show_details"}
+    declared = set(DECLARED.findall(header)) | {"show_details"}
     assert len(declared) == 24
     symbols = subprocess.run(
         ["nm", "-D", "--defined-only", str(tc_binary(tc))], check=True, capture_output=True, text=True
@@ -115,10 +123,10 @@ def test_tc_looks_where_the_plugin_is_installed(tc: Path) -> None:
 
 
 @pytest.mark.scenario
-def test_plugin_under_each_tc(tc: Path, tmp_path: Path) -> None:
-    """Every case of shred.json: parse, refuse, print, statistics, JSON, help."""
-    backend = Uml()
-    backend.prepare(["sch_shred"])
+@pytest.mark.parametrize("release", ["installed", *RELEASES])
+def test_plugin_under_each_tc(backend: Uml, release: str, tmp_path: Path) -> None:
+    """Every case of shred.json, by the kernel's own tdc: parse, refuse, print, statistics, JSON."""
+    tc = shutil.which("tc") if release == "installed" else ensure_tc(release) / "tc"
     job = tmp_path / "job"
     (job / "tc").mkdir(parents=True)
     (job / "shred.json").write_bytes(CASES.read_bytes())
@@ -126,12 +134,13 @@ def test_plugin_under_each_tc(tc: Path, tmp_path: Path) -> None:
     words = {
         "host": HOST_ROOT,
         "tdc": ensure_part(backend.build.series, "tools/testing/selftests/tc-testing"),
-        "tc": tc / "tc",
+        "tc": tc,
         "module": backend.tools().modules["sch_shred"],
     }
     (job / "job.sh").write_text(TDC.format(**words))
     Machine(backend.build).run(job, tmp_path / "out", wall_limit_s=120)
     tap = (tmp_path / "out" / "tap").read_text()
+    (planned,) = re.findall(r"^1\.\.(\d+)$", tap, re.MULTILINE)
     assert not re.findall(r"^not ok.*", tap, re.MULTILINE)
     passed = re.findall(r"^ok \d+ (\w{4}) - (?!.*# skip)", tap, re.MULTILINE)
-    assert len(passed) == CASES.read_text().count('"id"'), (tmp_path / "out" / "version").read_text()
+    assert len(passed) == int(planned) == CASES.read_text().count('"id"'), (tmp_path / "out" / "version").read_text()
