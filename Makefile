@@ -31,11 +31,12 @@ python		= python=$$(scripts/venv) && exec "$$python"
 ifdef SERIES
 check-what	:= --series=$(SERIES) --tiers=kunit,scenario
 else
-check-what	:= --tiers=host,harness,kunit,scenario
+check-what	:= --tiers=host,harness,kunit,scenario,qemu
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tools demo check check-fast check-report lint bench abuse report install uninstall clean
+.PHONY: help modules tools demo check check-fast check-report check-kernels lint bench abuse report install \
+	uninstall dkms-source dkms dkms-remove deb clean
 
 help:
 	@echo 'Less-than-best-effort transport for Linux, version $(LBE_VERSION)'
@@ -46,6 +47,7 @@ help:
 	@echo '  make check       all tests: host arithmetic, harness, KUnit, scenarios;'
 	@echo '                   SERIES=6.1 or 7.2: those inside a kernel, on that one instead of 6.12'
 	@echo '  make check-fast  those that need no kernel'
+	@echo '  make check-kernels  the distributions'\'' kernels 6.1, 6.12 and 7.2 in QEMU, packages, races'
 	@echo '  make check-report  those of the report'\''s page, in a real browser (Chromium)'
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
@@ -58,6 +60,8 @@ help:
 	@echo '  make tools       library, command line, tc plugin'
 	@echo '  make install     modules into updates/lbe, tools under PREFIX ($(PREFIX)); loads nothing'
 	@echo '  make uninstall   takes away what install put there; same KDIR, PREFIX, DESTDIR'
+	@echo '  make dkms        the modules by DKMS, which builds them again for each new kernel; make dkms-remove'
+	@echo '  make deb         Debian packages, in build/: lbe-dkms, lbe-tools, libvulture0, libvulture-dev, python3-vulture'
 	@echo '  make clean       what was built here; the cache (kernels, Python) stays'
 	@echo
 	@echo 'Work on it:'
@@ -85,8 +89,12 @@ demo:
 	@$(python) -m testbed demo $(ARGS)
 
 check:
-	@scripts/deps python kernel testbed tools lint
+	@scripts/deps python kernel testbed tools lint distro
 	@$(python) -m pytest $(check-what) -n auto --dist loadfile $(PYTEST_ARGS)
+
+check-kernels:
+	@scripts/deps python compiler testbed tools distro package
+	@$(python) -m pytest --tiers=kernels $(PYTEST_ARGS)
 
 check-fast:
 	@scripts/deps python compiler testbed lint
@@ -128,6 +136,34 @@ uninstall:
 	rm -rf $(DESTDIR)/lib/modules/$(release)/updates/lbe
 	$(call in-tools,uninstall)
 	$(if $(DESTDIR),,depmod -a $(release) && ldconfig)
+
+# What the modules are built from, where DKMS looks for it.
+dkms-version	= $(shell cat VERSION)
+dkms-folder	= $(DESTDIR)/usr/src/lbe-$(dkms-version)
+module-dirs	:= $(patsubst %/Kbuild,%,$(wildcard */Kbuild))
+
+dkms-source:
+	rm -rf $(dkms-folder)
+	install -D -m 0755 -t $(dkms-folder)/scripts scripts/version
+	install -m 0644 -t $(dkms-folder) Kbuild Makefile VERSION dkms.conf
+	find include $(module-dirs) -name tests -prune -o \( -name '*.[ch]' ! -name '*.mod.c' -o -name Kbuild \) -type f \
+		-exec install -D -m 0644 '{}' '$(dkms-folder)/{}' ';'
+
+dkms:
+	@command -v dkms >/dev/null || { echo 'dkms: not installed: apt-get install dkms' >&2; exit 1; }
+	-dkms remove lbe/$(dkms-version) --all >/dev/null 2>&1
+	$(MAKE) dkms-source
+	dkms add lbe/$(dkms-version)
+	dkms install lbe/$(dkms-version) -k $(KERNELRELEASE)
+
+dkms-remove:
+	dkms remove lbe/$(dkms-version) --all
+	rm -rf $(dkms-folder)
+
+# The packages, built from what git would ship, in a folder of their own.
+deb:
+	@scripts/deps package
+	@scripts/deb build
 
 # kbuild's clean wants a kernel; this one does not.
 clean:

@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = (
-    "modules", "tools", "demo", "check", "lint", "bench", "report", "install", "uninstall", "clean", "help",
+    "modules", "tools", "demo", "check", "check-fast", "check-kernels", "lint", "bench", "report", "install",
+    "uninstall", "dkms", "dkms-remove", "deb", "clean", "help",
 )  # fmt: skip
 
 
@@ -287,7 +288,7 @@ def test_check_with_a_skip_is_red(tmp_path):
 def test_check_with_an_unknown_tier_is_refused(tmp_path):
     result = check(tmp_path, {"testbed/tests/test_a.py": PASS}, "--tiers=all")
     assert result.returncode == 4
-    assert "--tiers=all: 'all' is none of host, harness, kunit, scenario" in result.stdout
+    assert "--tiers=all: 'all' is none of host, harness, kunit, scenario, qemu, kernels" in result.stdout
 
 
 def test_check_on_an_unknown_series_is_refused():
