@@ -7,6 +7,8 @@ Tiers, in the order in which they run (the cheap ones first):
     harness   the testbed and the build themselves
     kunit     what needs a built kernel: KUnit inside it, modules built against it
     scenario  flows between nodes inside the user-mode kernel
+    qemu      a user's steps on a distribution's own kernel, several CPUs, real time
+    kernels   the same at length, on each series; packages: only where --tiers asks for it (make check-kernels)
 
 A test without a tier marker is `harness` under testbed/ and scripts/, else
 `host`. With --tiers=a,b only those run, and each must hold at least one test:
@@ -24,7 +26,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-TIERS = ("host", "harness", "kunit", "scenario")
+TIERS = ("host", "harness", "kunit", "scenario", "qemu", "kernels")
+ON_REQUEST = {"kernels"}
 OWN_TESTS = ("testbed", "scripts")
 
 
@@ -77,10 +80,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     wanted = wanted_tiers(config)
     tiers = {item: tier_of(item) for item in items}
     items.sort(key=lambda item: TIERS.index(tiers[item]))  # stable: keeps the order within a tier
-    if not wanted:
-        return
-    dropped = [item for item in items if tiers[item] not in wanted]
-    items[:] = [item for item in items if tiers[item] in wanted]
+    taken = set(wanted) or set(TIERS) - ON_REQUEST
+    dropped = [item for item in items if tiers[item] not in taken]
+    items[:] = [item for item in items if tiers[item] in taken]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
     # A choice by -k, -m or path is the caller's own; the promise is about the whole.

@@ -72,6 +72,14 @@ def _parser() -> argparse.ArgumentParser:
             "--case", action="append", default=[], metavar="DIM=VARIANT", help="only these cases; may be repeated"
         )
         sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 (default; else $LBE_SERIES) or 7.2")
+        sub.add_argument(
+            "--backend",
+            default="uml",
+            metavar="B",
+            help="uml (default), qemu: a distribution's kernel in real time, host: the running kernel, as root, "
+            "ssh: three machines",
+        )
+        sub.add_argument("--machines", type=Path, metavar="FILE", help="the machines of --backend ssh, a TOML file")
         sub.add_argument("--flavour", default="plain", metavar="F", help="plain (default) or sanitizer")
         sub.add_argument("--kernel-source", type=Path, metavar="DIR", help="a kernel source of your own")
         sub.add_argument(
@@ -253,7 +261,7 @@ def command_list(args: argparse.Namespace) -> int:
 
 def _run_all(names: list[str], args: argparse.Namespace) -> int:
     """Run experiments one after the other; the exit status is 1 if a bound is missed."""
-    from .backend import Uml
+    from .backend import make_backend
     from .job import dry_run
     from .plots import draw
     from .progress import make_progress
@@ -276,7 +284,7 @@ def _run_all(names: list[str], args: argparse.Namespace) -> int:
             for job in jobs:
                 print(dry_run(job), end="\n\n")
         return 0
-    backend = Uml(args.kernel, args.flavour, args.kernel_source)
+    backend = make_backend(args.backend, args.kernel, args.flavour, args.kernel_source, args.machines)
     progress = make_progress()
     try:
         backend.prepare({module for jobs in plans for job in jobs for module in job.modules}, progress)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where a job runs. A backend takes a job folder and leaves the guest's results in another.
 
-uml is the default: a user-mode kernel in virtual time. Other backends (a distribution's kernel in
-QEMU, the running kernel's namespaces) take the same job: they set AGENT, MODULES and OUT in env.sh.
+uml is the default: a user-mode kernel in virtual time. Other backends (a distribution's kernel in QEMU,
+the running kernel's namespaces, three machines) take the same job: they set AGENT, MODULES and OUT in env.sh.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ class Backend(Protocol):
     """What the runner asks of a backend."""
 
     name: str
+    #: how many machines at once where nobody said; None: one for each CPU
+    at_once: int | None
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
         """Build or fetch what all runs share; ``modules``: those that some run loads."""
@@ -217,6 +219,7 @@ class Uml:
     """User-mode kernel in virtual time; needs neither root nor KVM."""
 
     name = "uml"
+    at_once = None
 
     def __init__(self, series: str | None = None, flavour: str = "plain", source_dir: Path | None = None):
         """series: None is the default one."""
@@ -306,4 +309,34 @@ class Uml:
         return RunReport(done.wall_s, done.virtual_s)
 
 
-BACKENDS = {"uml": Uml}
+BACKENDS = ("uml", "qemu", "host", "ssh")
+
+
+def make_backend(
+    name: str,
+    series: str | None = None,
+    flavour: str = "plain",
+    source_dir: Path | None = None,
+    machines: Path | None = None,
+) -> Backend:
+    """The backend of this name; BackendError where it has no such kernel. machines: the file that ssh needs."""
+    if name not in BACKENDS:
+        raise BackendError(f"no backend {name!r}: there are {', '.join(BACKENDS)}")
+    if (name == "ssh") != (machines is not None):
+        raise BackendError("--backend ssh and --machines FILE belong together")
+    if name == "uml":
+        return Uml(series, flavour, source_dir)
+    if flavour != "plain" or source_dir:
+        raise BackendError(f"--backend {name} takes the kernel as it is: no --flavour, no --kernel-source")
+    if name == "qemu":
+        from .kernel import DEFAULT_SERIES
+        from .qemu import Qemu
+
+        return Qemu(series or DEFAULT_SERIES)
+    if name == "host":
+        from .host import Host
+
+        return Host()
+    from .machines import Ssh
+
+    return Ssh(machines)

@@ -325,7 +325,7 @@ def warm(
     if not tasks:
         return []
     failed = []
-    running = execute(tasks, backend, count or default_jobs())
+    running = execute(tasks, backend, count or backend.at_once or default_jobs())
     try:
         for finished, (index, record, error) in enumerate(running, 1):
             task = tasks[index]
@@ -353,7 +353,7 @@ def run(
     reused = len(tasks) - len(left)
     progress(reused, len(tasks), f"{reused} reused" if reused else "")
     if left:
-        _run_parallel(left, backend, options.jobs or default_jobs(), progress, reused, execute)
+        _run_parallel(left, backend, options.jobs or backend.at_once or default_jobs(), progress, reused, execute)
 
     made = []
     for task in tasks:

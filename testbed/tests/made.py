@@ -107,6 +107,7 @@ class PretendBackend:
     """Writes what a good guest would, without one. fail: a callable that may spoil the folder."""
 
     name = "pretend"
+    at_once = None
 
     def __init__(self, agent: Path, spoil=None, rates=None):
         self.agent, self.spoil, self.rates, self.ran = agent, spoil, rates or {1: 9.0, 2: 0.4}, 0
