@@ -48,7 +48,7 @@ help:
 	@echo '                   SERIES=6.1 or 7.2: those inside a kernel, on that one instead of 6.12'
 	@echo '  make check-fast  those that need no kernel'
 	@echo '  make check-kernels  the distributions'\'' kernels 6.1, 6.12 and 7.2 in QEMU, packages, races'
-	@echo '  make check-report  those of the report'\''s page, in a real browser (Chromium)'
+	@echo '  make check-report  those of the report: its page in Chromium, runs on two Dask workers'
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
 	@echo '  make bench       how fast the testbed, the queue and the receiver'\''s controller are'
@@ -106,7 +106,7 @@ lint:
 
 bench:
 	@scripts/deps python kernel testbed
-	@status=0; ($(python) -m testbed bench $(ARGS)) || status=$$?; \
+	@status=0; ($(python) -m testbed speed $(ARGS)) || status=$$?; \
 		($(python) -m sch_shred.tests.bench) || status=$$?; exit $$status
 
 abuse:
@@ -117,8 +117,10 @@ report:
 	@scripts/deps python kernel testbed browser
 	@$(python) -m testbed evaluate $(ARGS)
 
+# Dask and a browser are for the report alone: they and their tests are no part of check.
 check-report:
-	@scripts/deps python testbed browser
+	@scripts/deps python kernel testbed browser
+	@($(python) -m pip install -q --disable-pip-version-check --no-input -r requirements-dask.txt)
 	@$(python) -m pytest testbed/evaluation/tests $(PYTEST_ARGS)
 
 release = $(or $(shell cat $(kdir)/include/config/kernel.release 2>/dev/null),$(KERNELRELEASE))

@@ -113,6 +113,10 @@ def _parser() -> argparse.ArgumentParser:
     bench = running("bench", "every experiment (or those of a tag), with the papers' figures beside ours")
     bench.add_argument("tag", nargs="?", help="only those with this tag")
 
+    speed = commands.add_parser("speed", help="how fast the testbed is: simulated seconds a second")
+    speed.add_argument("--kernel", action="append", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: all three)")
+    speed.add_argument("--rounds", type=int, default=3, metavar="N", help="the fastest of so many (default: 3)")
+
     evaluate = commands.add_parser(
         "evaluate",
         help="every table and figure of the papers, and the scoreboard: runs, reuses, writes pages",
@@ -346,6 +350,24 @@ def command_report(args: argparse.Namespace) -> int:
     return 0
 
 
+def command_speed(args: argparse.Namespace) -> int:
+    """A line a case and kernel. 1 if a case let nothing through."""
+    from . import speed
+    from .progress import make_progress
+
+    if not 1 <= args.rounds <= 100:
+        raise ExperimentError(f"--rounds {args.rounds}: allowed are 1 to 100")
+    progress = make_progress()
+    try:
+        made = speed.run_all(tuple(args.kernel or speed.SERIES), args.rounds, progress)
+        speed.beside_ns3(args.rounds, progress)
+    finally:
+        progress.close()
+    for one in speed.idle(made):
+        print(f"testbed: {one.case.name} on {one.series}: next to nothing came through", file=sys.stderr)
+    return 1 if speed.idle(made) else 0
+
+
 def command_evaluate(args: argparse.Namespace) -> int:
     """Run a campaign and write its pages. 1 if a run failed."""
     from .evaluation import evaluate
@@ -361,6 +383,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if args.command == "list":
             return command_list(args)
+        if args.command == "speed":
+            return command_speed(args)
         if args.command == "evaluate":
             return command_evaluate(args)
         if args.command == "report":

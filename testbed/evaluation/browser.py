@@ -36,17 +36,22 @@ FAULTS = Path(__file__).with_name("browser_faults.js")
 USE = Path(__file__).with_name("browser_use.js")
 
 
+def program() -> str | None:
+    """Where the browser is."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
 class Browser:
     """A headless Chromium with one page; a context manager."""
 
     def __init__(self) -> None:
-        program = next(filter(None, map(shutil.which, NAMES)), None)
-        if program is None:
+        path = program()
+        if path is None:
             raise LbeError(f"no browser: none of {', '.join(NAMES)} is here; scripts/deps browser installs one")
         self.profile = tempfile.TemporaryDirectory(prefix="lbe-browser.")
         ours_read, theirs_write = os.pipe()
         theirs_read, ours_write = os.pipe()
-        words = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        words = [path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         words += [
             "--no-first-run",
             "--hide-scrollbars",

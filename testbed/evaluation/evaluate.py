@@ -12,7 +12,7 @@ from ..backend import Uml
 from ..experiment import ExperimentError, load
 from ..progress import make_progress
 from ..runner import default_jobs, label, locally
-from . import campaign, dask_engine, digest, pages
+from . import browser, campaign, dask_engine, digest, pages
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -43,14 +43,21 @@ def earlier(out: Path, docs: Path) -> dict[str, dict]:
     return documents
 
 
-def write(documents: dict[str, dict], out: Path, docs: Path) -> None:
-    """All pages; pictures are those that lie beside the results."""
+def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
+    """All pages; pictures are those that lie beside the results. Gives what a browser finds wrong with the page."""
     pictures: dict[str, list[Path]] = {}
     for name in documents:
         pictures[name] = sorted(out.glob(f"{name}-*.svg"))
     page = pages.write_html(documents, pictures, out / "index.html")
     pages.write_markdown(documents, docs)
     print(f"page: {page}\nMarkdown: {docs}/README.md")
+    if not browser.program():
+        print("the page was not looked at: no Chromium here (scripts/deps browser)", file=sys.stderr)
+        return []
+    found = browser.faults(page)
+    for one in found:
+        print(f"{page}: {one}", file=sys.stderr)
+    return found
 
 
 def carry_out(args: argparse.Namespace, command: str) -> int:
@@ -62,8 +69,7 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
             raise ExperimentError(
                 f"no results in {args.out} or {args.docs}; the same command without --pages makes some"
             )
-        write(documents, args.out, args.docs)
-        return 0
+        return 1 if write(documents, args.out, args.docs) else 0
     began = time.monotonic()
     names = args.names or campaign.wanted()
     backend = Uml(args.kernel)
@@ -88,8 +94,8 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
     outcome = campaign.carry_out(parts, backend, args.out, command, count, execute, not args.fresh)
     broken = {job.experiment for job, _ in outcome.failed}
     documents = earlier(args.out, args.docs) | outcome.documents
-    write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
+    found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
     for job, error in outcome.failed:
         print(f"failed: {label(job)}: {error}", file=sys.stderr)
     print(f"{(time.monotonic() - began) / 60:.1f} min", file=sys.stderr)
-    return 1 if outcome.failed else 0
+    return 1 if outcome.failed or found else 0
