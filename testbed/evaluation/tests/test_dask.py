@@ -55,7 +55,7 @@ def test_two_workers_give_the_same_bytes_as_this_process(address: str, backend: 
 def test_a_worker_with_another_tree_is_refused(address: str, backend: Uml) -> None:
     todo = tasks(backend)[:1]
     todo[0].key = "0" * 64
-    ((index, record, error),) = dask_engine.over(address)(todo, backend, 1)
+    ((_, record, error),) = dask_engine.over(address)(todo, backend, 1)
     assert record is None and "tree or kernel is not that of the campaign" in error
 
 
