@@ -133,6 +133,9 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--fresh", action="store_true", help="run again what has been run before")
     evaluate.add_argument("--plan", action="store_true", help="print what would be run, and what it costs")
     evaluate.add_argument("--pages", action="store_true", help="make the pages again from earlier results, run nothing")
+    evaluate.add_argument(
+        "--cached", action="store_true", help="of each experiment the longest form that was run already; run nothing"
+    )
     evaluate.add_argument("--kernel", default="6.12", metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
     evaluate.add_argument(
         "--out", type=Path, default=DEFAULT_OUT / "report", metavar="DIR", help="results, pictures, index.html"

@@ -71,6 +71,8 @@ class Options:
     reuse: bool = True
     command: str = ""
     cases: dict[str, Any] = field(default_factory=dict)
+    #: take what the cache has, run nothing
+    cached: bool = False
 
 
 #: called with (done, total, text) as runs come in
@@ -349,6 +351,8 @@ def run(
     if options.reuse:
         for task in tasks:
             task.record = load_cached(task.key)
+    if options.cached:
+        tasks = [task for task in tasks if task.record is not None]
     left = [task for task in tasks if task.record is None]
     reused = len(tasks) - len(left)
     progress(reused, len(tasks), f"{reused} reused" if reused else "")

@@ -10,12 +10,13 @@ table and follows a link into folded text. Prints what is wrong, a line each; ex
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
 import select
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -58,16 +59,13 @@ class Browser:
             "--remote-debugging-pipe",
             f"--user-data-dir={self.profile.name}",
         ]
-        # the pipe's ends are descriptors 3 and 4
-        shell = f'exec 3<&{theirs_read} 4>&{theirs_write}; exec "$@"'
-        self.process = subprocess.Popen(
-            ["sh", "-c", shell, "sh", *words, "about:blank"],
-            pass_fds=(theirs_read, theirs_write),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(theirs_read)
-        os.close(theirs_write)
+        # the pipe's ends are descriptors 3 and 4 there; from far above, so that neither covers the other
+        high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 100) for end in (theirs_read, theirs_write)]
+        quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+        ends = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(high, 3)]
+        self.pid = os.posix_spawn(path, [*words, "about:blank"], os.environ, file_actions=[*quiet, *ends])
+        for end in (theirs_read, theirs_write, *high):
+            os.close(end)
         self.read, self.write = ours_read, ours_write
         self.numbers, self.rest, self.session = itertools.count(1), b"", ""
         self.events: list[dict[str, Any]] = []
@@ -81,8 +79,8 @@ class Browser:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
         os.close(self.read)
         os.close(self.write)
         # what it still holds open is gone in a moment

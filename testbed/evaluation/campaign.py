@@ -44,6 +44,8 @@ class Part:
     runs: int | None
     jobs: list[Job]
     cost_s: float
+    #: runs that the form asks for, where only some of them are there
+    wanted: int = 0
 
 
 @dataclass
@@ -125,6 +127,21 @@ def choose(
         left -= price
         level[index] += 1
     return [ladder[level[index]] for index, ladder in enumerate(ladders)]
+
+
+def from_cache(chosen: Iterable[str], backend: Backend) -> list[Part]:
+    """Of each experiment the longest form that the cache answers whole, else the one of which it has most, in part."""
+    have: dict[str, bool] = {}
+    parts = []
+    for name in chosen:
+        ladder = [_part(load(name), form, have, backend, True) for form in (*FORMS, *FULL)]
+        for part in ladder:
+            part.wanted = len(part.jobs)
+            part.jobs = [job for job in part.jobs if have[run_key(job, backend)]]
+        there = [part for part in ladder if part.jobs]
+        if there:
+            parts.append(max(there, key=lambda part: (part.cost_s == 0, _length(part))))
+    return parts
 
 
 def _length(part: Part) -> float:
@@ -217,20 +234,23 @@ def carry_out(
     execute: Execute = locally,
     reuse: bool = True,
     draw: bool = True,
+    cached: bool = False,
 ) -> Outcome:
-    """Run all parts, then write result files, pictures and digests, experiment by experiment."""
+    """Run all parts (cached: nothing), then write result files, pictures and digests, experiment by experiment."""
     outcome = Outcome()
-    outcome.failed = fill(parts, backend, jobs or default_jobs(), execute, reuse)
+    if not cached:
+        outcome.failed = fill(parts, backend, jobs or default_jobs(), execute, reuse)
     broken = {job.experiment for job, _ in outcome.failed}
     for part in parts:
         name = part.experiment.name
         if name in broken:
             continue
-        options = Options(part.mode, part.runs, jobs, command=command)
+        options = Options(part.mode, part.runs, jobs, command=command, cached=cached)
         results = run(part.experiment, backend, options, lambda *_: None, execute)
         results.save(out)
         (out / f"{name}.txt").write_text(report.text(part.experiment, results), encoding="utf-8")
         document = digest.make(results, part.experiment if TRACED in part.experiment.head.tags else None)
+        document["runs_wanted"] = part.wanted or len(part.jobs)
         digest.save(document, out / "digests")
         outcome.documents[name] = document
         if draw:

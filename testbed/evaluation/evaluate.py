@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from ..backend import Uml
-from ..experiment import ExperimentError, load
+from ..experiment import ExperimentError, load, names
 from ..progress import make_progress
 from ..runner import default_jobs, label, locally
 from . import browser, campaign, dask_engine, digest, pages
@@ -20,6 +20,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ExperimentError(f"--minutes {args.minutes:g}: allowed are more than 0, up to 100000")
     if args.jobs is not None and args.jobs < 1:
         raise ExperimentError(f"--jobs {args.jobs}: at least 1")
+    if args.cached and (args.fresh or args.full):
+        raise ExperimentError("--cached runs nothing: not with --fresh or --full")
     if args.full and args.minutes is not None:
         raise ExperimentError("--full and --minutes: give one of them")
     for name in args.names:
@@ -35,12 +37,12 @@ def _plan_text(parts: list[campaign.Part]) -> str:
 
 
 def earlier(out: Path, docs: Path) -> dict[str, dict]:
-    """Digests of before: committed ones, and over them those of this folder."""
+    """Digests of before: committed ones, and over them those of this folder; of experiments that are as they were."""
     documents: dict[str, dict] = {}
     for folder in (docs / "data", out / "digests"):
         if folder.is_dir():
             documents |= digest.load_all(folder)
-    return documents
+    return {name: one for name, one in documents.items() if name in names() and digest.is_current(one, load(name))}
 
 
 def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
@@ -71,27 +73,30 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
             )
         return 1 if write(documents, args.out, args.docs) else 0
     began = time.monotonic()
-    names = args.names or campaign.wanted()
+    chosen = args.names or campaign.wanted()
     backend = Uml(args.kernel)
     progress = make_progress()
     try:
-        backend.prepare(campaign.modules_of(names), progress)
+        backend.prepare(campaign.modules_of(chosen), progress)
     finally:
         progress.close()
     count = args.jobs or default_jobs()
     minutes = campaign.MINUTES if args.minutes is None else args.minutes
-    parts = campaign.choose(
-        names,
-        backend,
-        minutes * 60 * count * campaign.PLANNED,
-        campaign.FULL if args.full else campaign.FORMS,
-        reuse=not args.fresh,
-    )
+    if args.cached:
+        parts = campaign.from_cache(chosen, backend)
+    else:
+        parts = campaign.choose(
+            chosen,
+            backend,
+            minutes * 60 * count * campaign.PLANNED,
+            campaign.FULL if args.full else campaign.FORMS,
+            reuse=not args.fresh,
+        )
     if args.plan:
         print(_plan_text(parts))
         return 0
     execute = dask_engine.over(args.dask) if args.dask else locally
-    outcome = campaign.carry_out(parts, backend, args.out, command, count, execute, not args.fresh)
+    outcome = campaign.carry_out(parts, backend, args.out, command, count, execute, not args.fresh, cached=args.cached)
     broken = {job.experiment for job, _ in outcome.failed}
     documents = earlier(args.out, args.docs) | outcome.documents
     found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)

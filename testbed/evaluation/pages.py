@@ -160,6 +160,13 @@ def trade_off(scores: scoreboard.Scores) -> str:
     )
 
 
+def _in_part(document: dict[str, Any]) -> str:
+    """Says so where only some of a form's runs are there."""
+    have = sum(len(case["seeds"]) for case in document["cases"])
+    wanted = document.get("runs_wanted", have)
+    return f" (in part: {have} of {wanted} runs)" if have < wanted else ""
+
+
 def experiment_rows(documents: Documents) -> list[list[str]]:
     """A row of provenance an experiment."""
     rows = []
@@ -176,7 +183,7 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
             [
                 name,
                 FORM[document["mode"]] + stale,
-                str(len(document["cases"])),
+                str(len(document["cases"])) + _in_part(document),
                 span,
                 document["provenance"]["kernel"]["release"],
                 document["provenance"]["modules_version"],
@@ -242,7 +249,7 @@ NOTE = "<!-- SPDX-License-Identifier: GPL-2.0 -->\n<!-- Made by `make report`; d
 
 def _index_md(documents: Documents, verdicts: list[coverage.Verdict], scores: scoreboard.Scores) -> str:
     words = [verdict.word for verdict in verdicts]
-    count = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    count = ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
     parts = [
         NOTE + "# Results",
         "What `make report` found. The same as one page, with every picture: `results/report/index.html` after it.",
@@ -525,7 +532,7 @@ def html(documents: Documents, pictures: dict[str, list[Path]]) -> str:
     verdicts = coverage.judge_all(documents)
     scores = scoreboard.Scores(scoreboard.load_board(), documents)
     words = [verdict.word for verdict in verdicts]
-    count = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    count = ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
     facts = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in provenance(documents))
     settings = next(iter(documents.values()))["sysctls"]
     return "\n".join(

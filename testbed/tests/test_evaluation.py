@@ -297,6 +297,12 @@ def test_a_campaign_runs_saves_and_goes_on_from_there(name: str, backend: Preten
     assert campaign.choose([name], backend, 0, reuse=False)[0].cost_s > 0
 
 
+def test_what_was_run_is_found_without_running(name: str, backend: PretendBackend, tmp_path: Path) -> None:
+    assert campaign.from_cache([name], backend) == []
+    campaign.carry_out(campaign.choose([name], backend, 0), backend, tmp_path / "out", "command", 2, draw=False)
+    assert [part.mode for part in campaign.from_cache([name], backend)] == ["short"]
+
+
 def test_a_failed_run_is_told_and_makes_no_page(name: str, backend: PretendBackend, tmp_path: Path) -> None:
     def spoil(out: Path) -> None:
         raise LbeError("broken")
