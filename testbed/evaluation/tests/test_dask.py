@@ -42,8 +42,9 @@ def test_two_workers_give_the_same_bytes_as_this_process(address: str, backend: 
     from distributed import Client, get_task_stream
 
     todo = tasks(backend)
-    with Client(address) as client, get_task_stream(client) as stream:
-        there = {index: (record, error) for index, record, error in dask_engine.over(address)(todo, backend, 1)}
+    with Client(address) as client:
+        with get_task_stream(client) as stream:
+            there = {index: (record, error) for index, record, error in dask_engine.over(address)(todo, backend, 1)}
         used = {task["worker"] for task in stream.data}
     assert len(there) == 6 and not any(error for _, error in there.values())
     assert len(used) == 2, "both workers took part"
