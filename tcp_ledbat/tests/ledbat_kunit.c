@@ -872,6 +872,39 @@ static void ledbat_test_depth_flow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ab_tot, 18000U);
 }
 
+#ifdef CONFIG_FAILSLAB
+/* Memory stays short: the least window, and the state with the first ACK after. */
+static void ledbat_test_no_memory(struct kunit *test)
+{
+	static const char * const names[] = { "ledbat", "ledbatpp" };
+	struct flow f;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open_at(test, &f, names[i], 50);
+		f.ops->release(f.sk);
+		current->fail_nth = 1;
+		f.ops->init(f.sk);
+		KUNIT_EXPECT_EQ(test, current->fail_nth, 0);
+		for (j = 0; j < 3; j++) {
+			current->fail_nth = 1;
+			flow_ack(&f, 1, 1000);
+			KUNIT_EXPECT_EQ(test, current->fail_nth, 0);
+			KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+		}
+		current->fail_nth = 0;
+		flow_ack(&f, 1, 1000);
+		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+		for (j = 0; j < 16; j++)
+			flow_ack(&f, 1, 1000);
+		KUNIT_EXPECT_GT(test, tcp_snd_cwnd(f.tp), 2U);
+		KUNIT_EXPECT_LE(test, tcp_snd_cwnd(f.tp), 18U);
+		ledbat_test_exit_flow(test);
+		test->priv = NULL;
+	}
+}
+#endif
+
 /* Until a mode comes, at most @rounds round trips. */
 static bool flow_reaches(struct flow *flow, u8 mode, int rounds)
 {
@@ -1319,6 +1352,9 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_shorter_path),
 	KUNIT_CASE(ledbat_test_standing_queue),
 	KUNIT_CASE(ledbat_test_no_state),
+#ifdef CONFIG_FAILSLAB
+	KUNIT_CASE(ledbat_test_no_memory),
+#endif
 	KUNIT_CASE(ledbat_test_initial_slowdown),
 	KUNIT_CASE(ledbat_test_periodic_slowdown),
 	KUNIT_CASE(ledbat_test_ramp_delay),
