@@ -16,6 +16,7 @@
  *
  * Recovery owns the window while it lasts; nothing here writes it then.
  */
+#include <linux/hash.h>
 #include <linux/inet_diag.h>
 #include <linux/slab.h>
 
@@ -418,7 +419,9 @@ bool ledbat_rest(struct sock *sk, struct ledbat *f,
 		f->rest_rtts = ledbat_rest_rtts(f->rest_rtts, rate_q32 < 0,
 						f->params.rest_max_rtts);
 	}
-	rest_us = ledbat_rest_us(f->rest_rtts, ledbat_srtt_us(sk));
+	rest_us = ledbat_rest_us(ledbat_steady_looks(&f->steady, f->now_us) ?
+				 min_t(u32, f->rest_rtts, 1) : f->rest_rtts,
+				 ledbat_srtt_us(sk), hash_32(tp->snd_una, 32));
 	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, tp->tcp_clock_cache +
 				(u64)rest_us * NSEC_PER_USEC);
 	return f->rest_rtts;
@@ -481,6 +484,7 @@ void ledbat_set_state(struct sock *sk, u8 new_state)
 	f->now_us = ledbat_now_us(sk);
 	f->part_q32 = 0;
 	f->resume_rounds = 0;
+	f->steady.since_us = 0;
 	if (new_state == TCP_CA_Recovery &&
 	    ledbat_depth_on_loss(&f->depth, f->now_us,
 				 max(f->full_us[0], f->full_us[1]),

@@ -371,10 +371,22 @@ static inline u32 ledbat_rest_rtts(u32 rest, bool less, u32 most)
 /* A rest is no longer than this, us: sch_fq drops what is due in 10 s. */
 #define LEDBAT_REST_MAX_US	4000000U
 
-/* How long the next window waits, us. */
-static inline u32 ledbat_rest_us(u32 rest, u32 rtt_us)
+/**
+ * ledbat_rest_us() - how long the next window waits
+ * @rest: R
+ * @rtt_us: round-trip time, us
+ * @noise: any number
+ *
+ * Up to a half is taken off at random: at a fixed interval a flow can fall into
+ * step with TCP's halvings and find the same queue each time.
+ *
+ * Return: us, from half of R round trips to all of them.
+ */
+static inline u32 ledbat_rest_us(u32 rest, u32 rtt_us, u32 noise)
 {
-	return min_t(u64, (u64)rest * rtt_us, LEDBAT_REST_MAX_US);
+	u32 most_us = min_t(u64, (u64)rest * rtt_us, LEDBAT_REST_MAX_US);
+
+	return most_us - ((u64)(most_us / 2) * noise >> 32);
 }
 
 /* A packet on its own is acknowledged late: receivers wait 40 ms and more for a
@@ -392,9 +404,11 @@ static inline bool ledbat_paces(u32 cwnd, u32 rtt_us)
 /*
  * A path that became longer (a departure) looks like a queue for as long as the
  * base delay holds. Queues of others move, TCP's at least as it halves; one that
- * stood still for a minute in which this flow sent its least belongs to the path.
+ * stood still for a minute, in which this flow sent its least and lost nothing,
+ * belongs to the path. In the last quarter of that minute the flow looks often.
  */
 #define LEDBAT_STEADY_US	(60ULL * 1000000)
+#define LEDBAT_STEADY_LOOK_US	(45ULL * 1000000)
 /* "Stood still": within this part of the target. A base that falls by more is
  * another path's.
  */
@@ -411,6 +425,12 @@ struct ledbat_steady {
 	u32 least_us;
 	u32 most_us;
 };
+
+/* Is it time to look often? */
+static inline bool ledbat_steady_looks(const struct ledbat_steady *s, u64 now_us)
+{
+	return s->since_us && now_us - s->since_us >= LEDBAT_STEADY_LOOK_US;
+}
 
 /* Add a delay. Return: has it stood still for LEDBAT_STEADY_US? */
 static inline bool ledbat_steady_add(struct ledbat_steady *s, u64 now_us,
