@@ -14,6 +14,7 @@
  *                  late by less than two ticks
  *
  * Late, because a connect() whose echoed time is before its start is reset.
+ * What echoes a SYN/ACK is mapped exactly, since 6.14 takes nothing else.
  * The host must run with net.ipv4.tcp_timestamps=2, that is, count its own
  * milliseconds without an offset.
  *
@@ -41,6 +42,14 @@
 #define TICK_MAX_US	1000000
 #define DRIFT_MAX_PPM	1000
 #define PPM		1000000
+#define SHAKES		1024	/* connections whose SYN/ACK is remembered */
+
+/* The TSval of a connection's latest SYN/ACK: as TCP wrote it, as it was shown. */
+struct tick_shake {
+	u32 key;		/* of the ports; 0 = free */
+	u32 shown;
+	u32 written;
+};
 
 /* Settings of a namespace: written by sysctl, read by the hooks without a lock. */
 struct tick_net {
@@ -49,6 +58,8 @@ struct tick_net {
 	int drift_ppm;
 	int per_flow;
 	struct ctl_table_header *sysctls;
+	/* Written and read by the hooks without a lock: what is torn is not found. */
+	struct tick_shake shakes[SHAKES];
 };
 
 static unsigned int tick_net_id __read_mostly;
@@ -80,6 +91,35 @@ static u32 flow_offset(const struct tick_net *tn, __be16 local, __be16 remote)
 	if (!READ_ONCE(tn->per_flow))
 		return 0;
 	return jhash_2words((__force u16)local, (__force u16)remote, READ_ONCE(tn->offset_ticks));
+}
+
+/* The place of a connection's SYN/ACK; *key is set. A collision loses the older one. */
+static struct tick_shake *shake_of(struct tick_net *tn, __be16 local, __be16 remote, u32 *key)
+{
+	*key = jhash_2words((__force u16)local, (__force u16)remote, 0) | 1;
+	return &tn->shakes[(*key >> 1) % SHAKES];
+}
+
+static void remember(struct tick_net *tn, const struct tcphdr *th, u32 shown, u32 written)
+{
+	struct tick_shake *shake;
+	u32 key;
+
+	shake = shake_of(tn, th->source, th->dest, &key);
+	*shake = (struct tick_shake){ key, shown, written };
+}
+
+/* Does this value echo the connection's SYN/ACK? Then *written is what TCP knows of it. */
+static bool recall(struct tick_net *tn, const struct tcphdr *th, u32 echoed, u32 *written)
+{
+	struct tick_shake *shake;
+	u32 key;
+
+	shake = shake_of(tn, th->dest, th->source, &key);
+	if (shake->key != key || shake->shown != echoed)
+		return false;
+	*written = shake->written;
+	return true;
 }
 
 /* Offset of the timestamp's two values from the TCP header, 0 = no such option. */
@@ -138,7 +178,7 @@ static void replace(struct sk_buff *skb, struct tcphdr *th, unsigned int at, u32
 
 static unsigned int tick_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
-	const struct tick_net *tn = net_generic(state->net, tick_net_id);
+	struct tick_net *tn = net_generic(state->net, tick_net_id);
 	u32 tick_us = READ_ONCE(tn->tick_us);
 	u64 now_us = div_u64(ktime_get_ns(), NSEC_PER_USEC);
 	bool out = state->hook == NF_INET_LOCAL_OUT;
@@ -158,14 +198,17 @@ static unsigned int tick_hook(void *priv, struct sk_buff *skb, const struct nf_h
 			    out ? flow_offset(tn, th->source, th->dest) :
 				  flow_offset(tn, th->dest, th->source));
 	if (out) {
+		if (th->syn && th->ack)
+			remember(tn, th, now_ticks, get_unaligned_be32((u8 *)th + at));
 		replace(skb, th, at, now_ticks);
 	} else if (th->ack) {
 		u32 echoed = get_unaligned_be32((u8 *)th + at + 4);
-		u32 now_ms = div_u64(now_us, USEC_PER_MSEC);
+		u32 own = (u32)div_u64(now_us, USEC_PER_MSEC) -
+			  elapsed_ms(tn, tick_us, now_ticks, echoed);
 
+		recall(tn, th, echoed, &own);
 		if (echoed)
-			replace(skb, th, at + 4,
-				now_ms - elapsed_ms(tn, tick_us, now_ticks, echoed));
+			replace(skb, th, at + 4, own);
 	}
 	return NF_ACCEPT;
 }
