@@ -333,10 +333,12 @@ def build(tree: Tree, series: str, kdir: Path, *words: str) -> list[str]:
     copy = copy_of(tree, series)
     some([str(path) for path in copy.glob("*/Kbuild")], "folders with a Kbuild")
     failures = []
-    # The guest's own modules are built apart, with include/ beside them (testbed/backend.py).
+    # The guest's own modules are built apart, with the product's headers beside them (testbed/backend.py).
+    shared = ["include", *(path.parent.name for path in copy.glob("*/Kbuild"))]
     for folder in [copy, *(path.parent for path in sorted(copy.glob("testbed/*/Kbuild")))]:
-        if folder != copy and not (folder / "include").exists():
-            (folder / "include").symlink_to(copy / "include")
+        for name in shared:
+            if folder != copy and not (folder / name).exists():
+                (folder / name).symlink_to(copy / name)
         failures += build_folder(kdir, folder, copy, *words)
     return [f"{series}: {line}" for line in failures]
 
