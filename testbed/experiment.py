@@ -33,6 +33,7 @@ METRIC_KINDS = (
     "goodput",
     "kbytes_s",
     "sharing",
+    "variation",
     "share",
     "spare_use",
     "idle_use",

@@ -94,6 +94,7 @@ OF_FLOWS = (
     "goodput",
     "kbytes_s",
     "sharing",
+    "variation",
     "share",
     "spare_use",
     "idle_use",
@@ -153,6 +154,11 @@ def sharing(values: list[float]) -> float:
     """Equation (1) of the paper on filler traffic: deviation of the flows over their sum, 0 = equal shares."""
     total = sum(values)
     return float(np.std(values, ddof=1)) / total if len(values) > 1 and total else math.nan
+
+
+def variation(values: list[float]) -> float:
+    """Coefficient of variation, deviation over mean; what that paper's tables hold (Documentation/tcp_lowpri.md)."""
+    return sharing(values) * len(values)
 
 
 def rates(series: Series, flow: int, step_s: float, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
@@ -236,6 +242,8 @@ class Run:
             return goodput * 125
         if kind == "sharing":
             return sharing(each)
+        if kind == "variation":
+            return variation(each)
         if kind == "share":
             return 100 * goodput / capacity
         if kind == "spare_use":

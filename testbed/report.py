@@ -40,6 +40,7 @@ UNITS = {
     "link_use": "%",
     "kbytes_s": "kB/s",
     "sharing": "",
+    "variation": "",
     "udp_lost": "packets",
     "udp_delay_mean": "ms",
     "udp_delay_max": "ms",

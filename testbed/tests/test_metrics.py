@@ -10,7 +10,7 @@ import pytest
 
 from testbed import traffic
 from testbed.experiment import Metric
-from testbed.metrics import RECV, Run, Series, jain, longest_stall_s, rates, summarise
+from testbed.metrics import RECV, Run, Series, jain, longest_stall_s, rates, sharing, summarise, variation
 from testbed.tests.made import experiment, series
 
 RATES = {1: 6.0, 2: 3.0}
@@ -98,6 +98,16 @@ def test_rates_are_steps_of_the_counter() -> None:
     t, mbit = rates(series(RATES), 1, 1.0, 20.0)
     assert len(t) == 20 and t[0] == 0.5
     assert mbit == pytest.approx(np.full(20, 6.0), rel=1e-3)
+
+
+def test_sharing_is_the_deviation_over_the_sum_and_variation_over_the_mean() -> None:
+    # 1 and 3: deviation sqrt(2), sum 4, mean 2
+    assert sharing([1, 3]) == pytest.approx(math.sqrt(2) / 4)
+    assert variation([1, 3]) == pytest.approx(math.sqrt(2) / 2)
+    # one of five has all: the most that either can be
+    assert sharing([1, 0, 0, 0, 0]) == pytest.approx(1 / math.sqrt(5))
+    assert variation([1, 0, 0, 0, 0]) == pytest.approx(math.sqrt(5))
+    assert math.isnan(variation([1])) and math.isnan(variation([0, 0]))
 
 
 def test_jain() -> None:
