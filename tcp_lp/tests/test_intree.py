@@ -83,12 +83,6 @@ def test_it_does_not_yield(backend: Uml, fault: str, clock: str) -> None:
     assert greedy(backend, "lp", clock).metrics["bg"] < YIELDS, fault
 
 
-def test_fault_03_it_did_indicate_at_first(backend: Uml) -> None:
-    """Else the row above would be fault 2 again."""
-    theirs = greedy(backend, "lp_intree", offset(HOURS))
-    assert theirs.cwnd.min() == 1 and theirs.cwnd[-1] > 20
-
-
 def indications(one: Seen) -> np.ndarray:
     """Ours counts them."""
     return (one.rows["cc"][:, 0] >> 8).astype(int)
@@ -103,11 +97,10 @@ def test_fault_05_and_10_the_first_samples_are_indications(backend: Uml) -> None
     assert indications(ours)[early].max() == 0
 
 
-def test_fault_06_07_09_and_13_noise_starves_it(backend: Uml) -> None:
-    """Its guess of the peer's rate wanders about 1000 and flips the delay; each ACK then cuts, to 1 packet."""
+def test_fault_06_07_09_and_13_noise_cuts_it_to_one_packet(backend: Uml) -> None:
+    """Its guess of the peer's rate wanders about 1000 and flips the delay; each ACK then cuts, on an empty path."""
     theirs, ours, reno = (little(backend, cc, offset(SHARED)) for cc in ("lp_intree", "lp", "reno"))
     assert theirs.cwnd.min() == 1 < reno.cwnd.min()
-    assert theirs.metrics["bg"] < 6 < reno.metrics["bg"]
     assert indications(ours)[-1] == 0
     assert ours.metrics["bg"] == pytest.approx(10.6, abs=0.1)  # 1 of 9.41 Mbit/s: all that it wants
 
