@@ -168,7 +168,7 @@ def test_the_tutorials_own_experiment(tmp_path: Path, monkeypatch: pytest.Monkey
     found = {language: "\n".join(line for _, line in lines) for language, lines in blocks(page.read_text())}
     (tmp_path / "mine.toml").write_text(found["toml"])
     monkeypatch.chdir(tmp_path)
-    assert main(["run", "mine.toml", "--no-plots"]) == 0
+    assert main(["run", "mine.toml", "--no-plots", "--runs", "1"]) == 0
     assert main(["report", "mine", "--no-plots"]) == 0
     one = load("mine.toml")
     made = results.load(Path("results/mine.json"))
