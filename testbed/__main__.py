@@ -131,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--jobs", type=int, metavar="N", help="machines at once (default: one per CPU)")
     evaluate.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
     evaluate.add_argument("--fresh", action="store_true", help="run again what has been run before")
+    evaluate.add_argument("--no-plots", action="store_true", help="draw nothing")
     evaluate.add_argument("--plan", action="store_true", help="print what would be run, and what it costs")
     evaluate.add_argument("--pages", action="store_true", help="make the pages again from earlier results, run nothing")
     evaluate.add_argument(
