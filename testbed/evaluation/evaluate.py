@@ -96,7 +96,9 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
         print(_plan_text(parts))
         return 0
     execute = dask_engine.over(args.dask) if args.dask else locally
-    outcome = campaign.carry_out(parts, backend, args.out, command, count, execute, not args.fresh, cached=args.cached)
+    outcome = campaign.carry_out(
+        parts, backend, args.out, command, count, execute, not args.fresh, not args.no_plots, args.cached
+    )
     broken = {job.experiment for job, _ in outcome.failed}
     documents = earlier(args.out, args.docs) | outcome.documents
     found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
