@@ -27,8 +27,8 @@ FLOW_KEYS = {"id", "kind", "to", "port", "proto", "cc", "start_s", "stop_s", "ra
 SINK_KEYS = {"port", "flow", "proto", "mode"}
 #: what makes the agent worth running on a node
 AGENT_WORDS = ("flow", "sink", "server", "web", "queue")
-#: ss, a process for each sample, is not asked more often
-LEAST_SAMPLE_S = 0.1
+#: ss, a process for each sample, is not asked more often: an emulated CPU has other work
+LEAST_SAMPLE_S = 0.5
 
 
 class BadSamples(LbeError):

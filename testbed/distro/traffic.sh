@@ -37,7 +37,14 @@ send() { # send PORT ADDRESS CC RATE_BPS TOS START_S STOP_S
 		seconds=$(awk -v start="$6" -v stop="$7" 'BEGIN { print stop - start }')
 		# Whole seconds are all that iperf3 knows: it is stopped when its time is over.
 		timeout --signal=INT "$seconds" iperf3 --client "$2" --port "$1" --congestion "$3" --bitrate "$4" \
-			--tos "$5" --time 86400 >"$LBE_OUT/$node.$1.log" 2>&1 || [ $? -eq 124 ]
+			--tos "$5" --time 86400 >"$LBE_OUT/$node.$1.log" 2>&1 || true
+		# Stopped, it has no status of its own; what ended before its time went wrong.
+		read -r up _ </proc/uptime
+		awk -v zero="$zero_cs" -v stop="$7" -v up="$up" 'BEGIN { exit up < zero / 100 + stop - 0.5 }' || {
+			echo "traffic.sh: iperf3 to port $1 ended early, at $up s" >&2
+			tail -n 3 "$LBE_OUT/$node.$1.log" >&2
+			exit 1
+		}
 	) &
 	clients="$clients $!"
 }
@@ -69,8 +76,9 @@ status=0
 for client in $clients; do
 	wait "$client" || status=$?
 done
-# the receiving side ends with the experiment, not with its first flow
+# the receiving side ends after the sending ones, which would see a server that goes
 until_s "$end_s"
+sleep 2
 # shellcheck disable=SC2086  # a list of words
 kill $sampler $servers 2>/dev/null || true
 exit "$status"

@@ -87,7 +87,7 @@ def test_iperf_takes_what_it_can_express(job: Path) -> None:
     assert sorted(re.findall(r"^flow id=(\d)", plan, re.MULTILINE)) == ["4", "5", "6"], "sizes, UDP, marks: the agent"
     fragment = (job / "snd.iperf").read_text().splitlines()
     assert fragment == [
-        "zero_cs=1000 end_s=20 sample_s=0.1",
+        "zero_cs=1000 end_s=20 sample_s=0.5",
         "agent=1",
         "send 5001 10.0.2.2 cubic 0 0 1 20",
         "send 5002 10.0.2.2 lp 0 4 0 15",
