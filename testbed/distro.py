@@ -308,7 +308,6 @@ class Guest:
         out: Path,
         *,
         seed: int = 1,
-        zero: bool = False,
         limit_s: float = 120,
         wall_limit_s: float = 300,
     ) -> BootReport:
@@ -319,7 +318,7 @@ class Guest:
         check_tools((QEMU, "setpriv"))
         acceleration = self.acceleration or accelerator(self.image)
         out.mkdir(parents=True, exist_ok=True)
-        settings = f"LBE_LIMIT_S={limit_s:g}\nLBE_SEED={seed}\nLBE_ZERO={int(zero)}\n"
+        settings = f"LBE_LIMIT_S={limit_s:g}\nLBE_SEED={seed}\n"
 
         def everything(archive: tarfile.TarFile) -> None:
             add_text(archive, "lbe/settings", settings)

@@ -30,6 +30,7 @@ ENVIRONMENT = "export LBE_AGENT=/tmp/job/lbe-agent\nAGENT=/tmp/job/traffic.sh\nM
 def lay_out(job: Path, agent: Path) -> iperf.Taken:
     """Make a written job one that host.sh can run, wherever it is copied."""
     taken = iperf.divide(job)
+    iperf.start_when_ready(job)
     (job / "env.sh").write_text(ENVIRONMENT, encoding="ascii")
     (job / "bin").mkdir(exist_ok=True)
     shutil.copy(agent, job / "lbe-agent")
@@ -113,7 +114,7 @@ class Host:
     def key(self) -> str:
         """The kernel, this boot of it, and what runs a job."""
         around = hashlib.sha256()
-        for name in ("iperf.py", "host.py", "distro/host.sh", "distro/undo.sh", "distro/traffic.sh"):
+        for name in ("iperf.py", "host.py", *(f"distro/{name}.sh" for name in ("host", "undo", "traffic", "now"))):
             around.update((HERE / name).read_bytes())
         return f"host-{platform.release()}-{platform.version()}-{around.hexdigest()[:16]}"
 
@@ -129,6 +130,6 @@ class Host:
             env={**os.environ, "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin", "LBE_SEED": str(seed)},
         )  # fmt: skip
         judge(out)
-        iperf.collect(taken, job, out)
+        iperf.collect(taken, out)
         wall_s = time.monotonic() - began
         return RunReport(wall_s, wall_s)

@@ -12,6 +12,7 @@ which also samples the queues. iperf3 needs four to five round trips before its 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,10 @@ LEAST_SAMPLE_S = 0.5
 
 class BadSamples(LbeError):
     """What ss said cannot be read."""
+
+
+class BadJob(LbeError):
+    """A job folder is not what job.py writes."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,15 @@ def divide(job: Path) -> Taken:
     return taken
 
 
+def start_when_ready(job: Path) -> None:
+    """Let a laid-out job begin its traffic when its set-up is done, instead of at a fixed time."""
+    text = (job / "job.sh").read_text(encoding="ascii")
+    if text.count("\npids=\n") != 1:
+        raise BadJob("job.sh has no place where its set-up ends")
+    (job / "job.sh").write_text(text.replace("\npids=\n", "\n. ./now.sh\npids=\n"), encoding="ascii")
+    shutil.copy(Path(__file__).resolve().parent / "distro" / "now.sh", job / "now.sh")
+
+
 # --------------------------------------------------------------------------------------- samples
 
 
@@ -149,17 +163,16 @@ def number(fields: dict[str, str], key: str, scale: float = 1) -> int:
     return round(float(match[0]) * scale) if match else 0
 
 
-def collect(taken: Taken, job: Path, out: Path, zeros: dict[str, float] | None = None) -> None:
+def collect(taken: Taken, out: Path, zeros: dict[str, float] | None = None) -> None:
     """Append records of iperf3's flows to those that the agents wrote.
 
-    zeros: each node's experiment time 0 on its own clock, where that is not what the job says.
+    zeros: each node's experiment time 0 on its own clock, where they have no clock in common.
     """
     for one, (sender, receiver, port) in sorted(taken.flows.items()):
         for node, side, kind in ((sender, "peer", "send"), (receiver, "local", "recv")):
             path = out / f"{node}.ss"
             text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-            said = re.search(r"zero_cs=(\d+)", (job / f"{node}.iperf").read_text(encoding="ascii"))[1]
-            zero_s = zeros[node] if zeros else int(said) / 100
+            zero_s = zeros[node] if zeros else int((out / "zero_cs").read_text(encoding="ascii")) / 100
             rows = of_flow(text, side, port)
             made = send_rows(one, rows, zero_s) if kind == "send" else recv_rows(one, rows, zero_s, text)
             with open(out / f"{node}.{kind}", "ab") as file:

@@ -302,7 +302,7 @@ class Ssh:
         began = time.monotonic()
         taken = iperf.divide(job)
         zeros = run_job(self.machines, job, out, self._tools.agent, virtual_limit_s)
-        iperf.collect(taken, job, out, zeros)
+        iperf.collect(taken, out, zeros)
         wall_s = time.monotonic() - began
         return RunReport(wall_s, wall_s)
 

@@ -80,7 +80,7 @@ class Qemu:
     def key(self) -> str:
         """The image, the installation, and what runs a job in them."""
         around = hashlib.sha256()
-        for name in ("iperf.py", "qemu.py", "distro.py", "distro/init.sh", "distro/traffic.sh"):
+        for name in ("iperf.py", "qemu.py", "distro.py", "distro/init.sh", "distro/traffic.sh", "distro/now.sh"):
             around.update((HERE / name).read_bytes())
         return f"qemu-{self.image.key}-{self.installed.key}-{around.hexdigest()[:16]}"
 
@@ -100,13 +100,13 @@ class Qemu:
     ) -> RunReport:
         """Boot, run in real time, power off."""
         taken = iperf.divide(job)
+        iperf.start_when_ready(job)
         report = Guest(self.image, self.installed, mem_mb=max(mem_mb, 1024)).run(
             lambda archive: self.fill(archive, job),
             out,
             seed=seed,
-            zero=True,
             limit_s=virtual_limit_s + REAL_EXTRA_S,
             wall_limit_s=max(wall_limit_s, virtual_limit_s + 2 * REAL_EXTRA_S),
         )
-        iperf.collect(taken, job, out)
+        iperf.collect(taken, out)
         return RunReport(report.wall_s, report.guest_s)

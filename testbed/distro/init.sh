@@ -7,7 +7,6 @@
 #
 # /lbe/settings sets  LBE_LIMIT_S  real seconds that the job may take
 #                     LBE_SEED     passed on to the job
-#                     LBE_ZERO     1: the job's CLOCK_MONOTONIC and /proc/uptime begin at 0
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8
 
 end() { # end STATUS
@@ -44,14 +43,7 @@ mkdir -p /tmp/job /tmp/out
 chmod 1777 /tmp
 cd /tmp/job || end "fail: cannot enter the job folder"
 
-clock=
-if [ "${LBE_ZERO:-}" = 1 ]; then
-	# A plan's times are on CLOCK_MONOTONIC, with the set-up at 0: the boot's own time goes away.
-	seconds=$(cut -d. -f1 /proc/uptime)
-	clock="unshare --time --monotonic -$seconds --boottime -$seconds --fork --kill-child"
-fi
-# shellcheck disable=SC2086  # a list of words
-timeout --signal=KILL "$LBE_LIMIT_S" $clock /bin/sh ./job.sh >/tmp/out/job.log 2>&1
+timeout --signal=KILL "$LBE_LIMIT_S" /bin/sh ./job.sh >/tmp/out/job.log 2>&1
 code=$?
 case $code in
 0) end ok ;;

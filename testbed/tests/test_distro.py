@@ -208,7 +208,7 @@ def test_host_backend_inside_a_guest(tmp_path: Path) -> None:
     in_guest(tmp_path / "out", HOST, {"lbe/job": folder, "lbe/distro": DISTRO})
     out = tmp_path / "out" / "host"
     host.judge(out)
-    iperf.collect(taken, folder, out)
+    iperf.collect(taken, out)
     steps_aside(compute(job, collect(job, out)))
 
 
@@ -232,7 +232,7 @@ diff /tmp/cards.before /tmp/cards.after
 """
 MACHINES = """
 ssh = "ssh -o BatchMode=yes -o StrictHostKeyChecking=no"
-set_up_s = 60
+set_up_s = 45
 [snd]
 host = "root@127.0.0.1"
 eth0 = "a0"
@@ -260,7 +260,7 @@ def test_three_machines_inside_a_guest(tmp_path: Path) -> None:
     in_guest(tmp_path / "out", SSH, {"lbe/job": folder, "lbe/python": python})
     out = tmp_path / "out" / "three"
     zeros = json.loads((out / "zeros.json").read_text())
-    iperf.collect(taken, folder, out, zeros)
+    iperf.collect(taken, out, zeros)
     steps_aside(compute(job, collect(job, out)))
 
 

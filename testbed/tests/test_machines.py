@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,25 @@ def test_iperf_takes_what_it_can_express(job: Path) -> None:
     assert "queue id=1" in (job / "rtr.plan").read_text()
 
 
+def test_traffic_begins_when_the_set_up_is_done(job: Path) -> None:
+    """now.sh moves every time to the machine's clock: plans, iperf3, events."""
+    iperf.divide(job)
+    iperf.start_when_ready(job)
+    assert "\n. ./now.sh\npids=\n" in (job / "job.sh").read_text()
+    subprocess.run(["sh", "-euc", "OUT=.; . ./now.sh"], cwd=job, check=True)
+    zero_cs = int((job / "zero_cs").read_text())
+    uptime_s = float(Path("/proc/uptime").read_text().split()[0])
+    assert zero_cs / 100 == pytest.approx(uptime_s + 2, abs=1)
+    zero_ns = int(re.search(r"^zero_ns (\d+)$", (job / "rtr.plan").read_text(), re.MULTILINE)[1])
+    assert zero_ns / 1e9 == pytest.approx(time.monotonic() + 2, abs=1)
+    assert (job / "snd.iperf").read_text().startswith(f"zero_cs={zero_cs} end_s=20")
+    events = (job / "events.sh").read_text()
+    assert f"until_cs $((1500 + {zero_cs - 1000}))" in events and f"until_cs $((1600 + {zero_cs - 1000}))" in events
+    (job / "job.sh").write_text("true\n")
+    with pytest.raises(iperf.BadJob):
+        iperf.start_when_ready(job)
+
+
 SS_SND = """\
 t 10.00
 t 11.00
@@ -117,10 +137,10 @@ t 12.50
 
 
 def test_samples_of_ss_become_records(tmp_path: Path) -> None:
+    (tmp_path / "zero_cs").write_text("1000\n")
     for node, text in (("snd", SS_SND), ("rcv", SS_RCV)):
-        (tmp_path / f"{node}.iperf").write_text("zero_cs=1000 end_s=20 sample_s=0.1\n")
         (tmp_path / f"{node}.ss").write_text(text)
-    iperf.collect(iperf.Taken({7: ("snd", "rcv", 5001)}), tmp_path, tmp_path)
+    iperf.collect(iperf.Taken({7: ("snd", "rcv", 5001)}), tmp_path)
     sent = np.fromfile(tmp_path / "snd.send", dtype=iperf.SEND)
     assert sent["t_ns"].tolist() == [1_000_000_000, 2_500_000_000], "the control connection is not the flow"
     assert set(sent["flow"].tolist()) == {7}
@@ -207,8 +227,6 @@ def test_clocks_are_set_from_what_ssh_says(tmp_path: Path) -> None:
     found_s = machines.clock_offset_s(machines.read_machines(file), "snd")
     # 10 ms is the step of /proc/uptime, some more is a busy machine's
     uptime_s = float(Path("/proc/uptime").read_text().split()[0])
-    import time
-
     assert found_s == pytest.approx(1000 + uptime_s - time.monotonic(), abs=0.2)
 
 
