@@ -13,11 +13,12 @@ keep_state() { # keep_state JOB OUT
 
 put_back() { # put_back OUT
 	sysctl -q -p "$1/host.before" || true
-	# the namespaces are gone when the last of their sockets is; a module is free then
+	# An orphaned socket whose peer is gone gives up after a number of tries; its module is free then.
 	while read -r module; do
-		for _ in 1 2 3 4 5 6 7 8 9 10; do
-			rmmod "$module" 2>/dev/null && break
-			sleep 0.5
+		waited_s=0
+		until rmmod "$module" 2>/dev/null || [ "$waited_s" -ge 60 ]; do
+			sleep 1
+			waited_s=$((waited_s + 1))
 		done
 		[ ! -e "/sys/module/$module" ] || echo "$module stays loaded: something else uses it" >&2
 	done <"$1/loaded"
