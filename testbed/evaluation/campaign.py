@@ -134,7 +134,7 @@ def from_cache(chosen: Iterable[str], backend: Backend) -> list[Part]:
     have: dict[str, bool] = {}
     parts = []
     for name in chosen:
-        ladder = [_part(load(name), form, have, backend, True) for form in (*FORMS, *FULL)]
+        ladder = [_part(load(name), form, have, backend, True) for form in FORMS]
         for part in ladder:
             part.wanted = len(part.jobs)
             part.jobs = [job for job in part.jobs if have[run_key(job, backend)]]
