@@ -140,7 +140,7 @@ def guest_script(page: str, paths: dict[str, Path]) -> str:
             lines.append("tc qdisc del dev east root 2> /dev/null || :; tc qdisc del dev east clsact 2> /dev/null || :")
             if not any("insmod" in text for text in mine):
                 lines.append(f'insmod "$LBE_HOST{paths[module]}" 2> /dev/null || :')
-            if not any("root handle 1:" in text for text in mine):
+            if not any(re.search(r"dev DEV root", text) for text in mine):
                 lines.append("tc qdisc add dev east root handle 1: tbf rate 10mbit burst 1600 latency 1s")
         text = one.text
         for old, new in RULES["guest"].items():
