@@ -107,7 +107,8 @@ lint:
 bench:
 	@scripts/deps python kernel testbed
 	@status=0; ($(python) -m testbed speed $(ARGS)) || status=$$?; \
-		($(python) -m sch_shred.tests.bench) || status=$$?; exit $$status
+		($(python) -m sch_shred.tests.bench) || status=$$?; \
+		($(python) -m vulture.tests.bench) || status=$$?; exit $$status
 
 abuse:
 	@scripts/deps python kernel testbed

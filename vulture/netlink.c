@@ -26,7 +26,7 @@ static bool vulture_listening;	/* the family is registered: events may go out */
  */
 const struct vulture_options vulture_default_options = {
 	.piv = {
-		.tick_us = 4000,
+		.tick_us = 1000,
 		.zero_us = 0,
 		.psi_us = 20000,
 		.cons_low_us = 4000,
@@ -34,6 +34,7 @@ const struct vulture_options vulture_default_options = {
 		.aggr_low_us = 12000,
 		.aggr_high_us = 20000,
 		.pairing = PIV_PAIR_EACH,
+		.rising = true,
 	},
 	.policy = {
 		.alpha_permille = 875,
@@ -47,119 +48,52 @@ const struct vulture_options vulture_default_options = {
 	.loss_permille = 125,
 	.queue_high_us = 10000,
 	.speedup = 3,
+	.watch_segs = 3,
+	.outgrown_pct = 125,
 };
 
+/* As vulturectl and the YAML spec write it, its range, and where it is kept. */
+#define VULTURE_OPTION(name, field, min, max)					\
+	{ name, min, max, offsetof(struct vulture_options, field) +		\
+	  BUILD_BUG_ON_ZERO(sizeof_field(struct vulture_options, field) != sizeof(u32)) }
+
 static const struct {
-	const char *name;	/* as vulturectl and the YAML spec write it */
+	const char *name;
 	u32 min, max;
-} vulture_option_range[] = {
-	[VULTURE_O_TICK_US] = { "tick-us", 1, 10000 },
-	[VULTURE_O_ZERO_US] = { "zero-us", 0, 10000 },
-	[VULTURE_O_PSI_US] = { "psi-us", 1000, 1000000 },
-	[VULTURE_O_CONS_LOW_US] = { "cons-low-us", 1, 1000000 },
-	[VULTURE_O_CONS_HIGH_US] = { "cons-high-us", 1, 1000000 },
-	[VULTURE_O_AGGR_LOW_US] = { "aggr-low-us", 1, 1000000 },
-	[VULTURE_O_AGGR_HIGH_US] = { "aggr-high-us", 1, 1000000 },
-	[VULTURE_O_PAIRING] = { "pairing", 0, __VULTURE_PAIRING_MAX - 1 },
-	[VULTURE_O_ALPHA_PERMILLE] = { "alpha-permille", 500, 999 },
-	[VULTURE_O_INCREASE_SEGS] = { "increase-segs", 1, 64 },
-	[VULTURE_O_POSITIVE_TEST] = { "positive-test", 0, 1 },
-	[VULTURE_O_THRESH_CAP] = { "thresh-cap", 0, 1 },
-	[VULTURE_O_THRESH_PERMILLE] = { "thresh-permille", 250, 1000 },
-	[VULTURE_O_GOALS] = { "goals", 0, 1 },
-	[VULTURE_O_SETTLE] = { "settle", 0, 1 },
-	[VULTURE_O_LOSS_PERMILLE] = { "loss-permille", 0, 1000 },
-	[VULTURE_O_OBSERVE] = { "observe", 0, 1 },
-	[VULTURE_O_QUEUE_HIGH_US] = { "queue-high-us", 0, 1000000 },
-	[VULTURE_O_SPEEDUP] = { "speedup", 0, 64 },
+	size_t offset;
+} vulture_option[] = {
+	[VULTURE_O_TICK_US] = VULTURE_OPTION("tick-us", piv.tick_us, 1, 10000),
+	[VULTURE_O_ZERO_US] = VULTURE_OPTION("zero-us", piv.zero_us, 0, 10000),
+	[VULTURE_O_PSI_US] = VULTURE_OPTION("psi-us", piv.psi_us, 1000, 1000000),
+	[VULTURE_O_CONS_LOW_US] = VULTURE_OPTION("cons-low-us", piv.cons_low_us, 1, 1000000),
+	[VULTURE_O_CONS_HIGH_US] = VULTURE_OPTION("cons-high-us", piv.cons_high_us, 1, 1000000),
+	[VULTURE_O_AGGR_LOW_US] = VULTURE_OPTION("aggr-low-us", piv.aggr_low_us, 1, 1000000),
+	[VULTURE_O_AGGR_HIGH_US] = VULTURE_OPTION("aggr-high-us", piv.aggr_high_us, 1, 1000000),
+	[VULTURE_O_PAIRING] = VULTURE_OPTION("pairing", piv.pairing, 0, __VULTURE_PAIRING_MAX - 1),
+	[VULTURE_O_ALPHA_PERMILLE] = VULTURE_OPTION("alpha-permille", policy.alpha_permille, 500, 999),
+	[VULTURE_O_INCREASE_SEGS] = VULTURE_OPTION("increase-segs", policy.increase_segs, 1, 64),
+	[VULTURE_O_POSITIVE_TEST] = VULTURE_OPTION("positive-test", policy.positive_test, 0, 1),
+	[VULTURE_O_THRESH_CAP] = VULTURE_OPTION("thresh-cap", policy.thresh_cap, 0, 1),
+	[VULTURE_O_THRESH_PERMILLE] = VULTURE_OPTION("thresh-permille", policy.thresh_permille, 250, 1000),
+	[VULTURE_O_GOALS] = VULTURE_OPTION("goals", policy.goals, 0, 1),
+	[VULTURE_O_SETTLE] = VULTURE_OPTION("settle", settle, 0, 1),
+	[VULTURE_O_LOSS_PERMILLE] = VULTURE_OPTION("loss-permille", loss_permille, 0, 1000),
+	[VULTURE_O_OBSERVE] = VULTURE_OPTION("observe", observe, 0, 1),
+	[VULTURE_O_QUEUE_HIGH_US] = VULTURE_OPTION("queue-high-us", queue_high_us, 0, 1000000),
+	[VULTURE_O_SPEEDUP] = VULTURE_OPTION("speedup", speedup, 0, 64),
+	[VULTURE_O_WATCH_SEGS] = VULTURE_OPTION("watch-segs", watch_segs, 0, 64),
+	[VULTURE_O_OUTGROWN_PCT] = VULTURE_OPTION("outgrown-pct", outgrown_pct, 0, 1000),
+	[VULTURE_O_RISING] = VULTURE_OPTION("rising", piv.rising, 0, 1),
 };
 
 static u32 vulture_option_get(const struct vulture_options *o, unsigned int option)
 {
-	switch (option) {
-	case VULTURE_O_TICK_US:		return o->piv.tick_us;
-	case VULTURE_O_ZERO_US:		return o->piv.zero_us;
-	case VULTURE_O_PSI_US:		return o->piv.psi_us;
-	case VULTURE_O_CONS_LOW_US:	return o->piv.cons_low_us;
-	case VULTURE_O_CONS_HIGH_US:	return o->piv.cons_high_us;
-	case VULTURE_O_AGGR_LOW_US:	return o->piv.aggr_low_us;
-	case VULTURE_O_AGGR_HIGH_US:	return o->piv.aggr_high_us;
-	case VULTURE_O_PAIRING:		return o->piv.pairing;
-	case VULTURE_O_ALPHA_PERMILLE:	return o->policy.alpha_permille;
-	case VULTURE_O_INCREASE_SEGS:	return o->policy.increase_segs;
-	case VULTURE_O_POSITIVE_TEST:	return o->policy.positive_test;
-	case VULTURE_O_THRESH_CAP:	return o->policy.thresh_cap;
-	case VULTURE_O_THRESH_PERMILLE:	return o->policy.thresh_permille;
-	case VULTURE_O_GOALS:		return o->policy.goals;
-	case VULTURE_O_SETTLE:		return o->settle;
-	case VULTURE_O_LOSS_PERMILLE:	return o->loss_permille;
-	case VULTURE_O_OBSERVE:		return o->observe;
-	case VULTURE_O_QUEUE_HIGH_US:	return o->queue_high_us;
-	default:			return o->speedup;
-	}
+	return *(const u32 *)((const u8 *)o + vulture_option[option].offset);
 }
 
 static void vulture_option_set(struct vulture_options *o, unsigned int option, u32 value)
 {
-	switch (option) {
-	case VULTURE_O_TICK_US:
-		o->piv.tick_us = value;
-		break;
-	case VULTURE_O_ZERO_US:
-		o->piv.zero_us = value;
-		break;
-	case VULTURE_O_PSI_US:
-		o->piv.psi_us = value;
-		break;
-	case VULTURE_O_CONS_LOW_US:
-		o->piv.cons_low_us = value;
-		break;
-	case VULTURE_O_CONS_HIGH_US:
-		o->piv.cons_high_us = value;
-		break;
-	case VULTURE_O_AGGR_LOW_US:
-		o->piv.aggr_low_us = value;
-		break;
-	case VULTURE_O_AGGR_HIGH_US:
-		o->piv.aggr_high_us = value;
-		break;
-	case VULTURE_O_PAIRING:
-		o->piv.pairing = value;
-		break;
-	case VULTURE_O_ALPHA_PERMILLE:
-		o->policy.alpha_permille = value;
-		break;
-	case VULTURE_O_INCREASE_SEGS:
-		o->policy.increase_segs = value;
-		break;
-	case VULTURE_O_POSITIVE_TEST:
-		o->policy.positive_test = value;
-		break;
-	case VULTURE_O_THRESH_CAP:
-		o->policy.thresh_cap = value;
-		break;
-	case VULTURE_O_THRESH_PERMILLE:
-		o->policy.thresh_permille = value;
-		break;
-	case VULTURE_O_GOALS:
-		o->policy.goals = value;
-		break;
-	case VULTURE_O_SETTLE:
-		o->settle = value;
-		break;
-	case VULTURE_O_LOSS_PERMILLE:
-		o->loss_permille = value;
-		break;
-	case VULTURE_O_OBSERVE:
-		o->observe = value;
-		break;
-	case VULTURE_O_QUEUE_HIGH_US:
-		o->queue_high_us = value;
-		break;
-	default:
-		o->speedup = value;
-		break;
-	}
+	*(u32 *)((u8 *)o + vulture_option[option].offset) = value;
 }
 
 /* Policies */
@@ -184,6 +118,9 @@ static const struct nla_policy vulture_options_policy[VULTURE_O_MAX + 1] = {
 	[VULTURE_O_OBSERVE] = { .type = NLA_U32 },
 	[VULTURE_O_QUEUE_HIGH_US] = { .type = NLA_U32 },
 	[VULTURE_O_SPEEDUP] = { .type = NLA_U32 },
+	[VULTURE_O_WATCH_SEGS] = { .type = NLA_U32 },
+	[VULTURE_O_OUTGROWN_PCT] = { .type = NLA_U32 },
+	[VULTURE_O_RISING] = { .type = NLA_U32 },
 };
 
 static const struct nla_policy vulture_addr_policy[VULTURE_ADDR_MAX + 1] = {
@@ -246,7 +183,7 @@ static int vulture_parse_options(const struct nlattr *nest, struct vulture_optio
 	if (err)
 		return err;
 	for (i = 1; i <= VULTURE_O_MAX; i++) {
-		u32 min = vulture_option_range[i].min, max = vulture_option_range[i].max;
+		u32 min = vulture_option[i].min, max = vulture_option[i].max;
 		u32 value;
 
 		if (!attrs[i])
@@ -255,7 +192,7 @@ static int vulture_parse_options(const struct nlattr *nest, struct vulture_optio
 		if (value < min || value > max) {
 			NL_SET_BAD_ATTR(extack, attrs[i]);
 			NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u is not within %u to %u",
-					       vulture_option_range[i].name, value, min, max);
+					       vulture_option[i].name, value, min, max);
 			return -ERANGE;
 		}
 		vulture_option_set(options, i, value);
@@ -700,6 +637,28 @@ static struct sk_buff *vulture_reply(struct genl_info *info, u8 cmd, void **head
 	return NULL;
 }
 
+/* A dump's messages: one for each thing, as many as fit; the next call goes on
+ * from cb->args[0], an id.
+ */
+static void *vulture_dump_begin(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
+{
+	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			   &vulture_family, NLM_F_MULTI, cmd);
+}
+
+/* @err: of writing it. Return: there may be room for another. */
+static bool vulture_dump_end(struct sk_buff *skb, struct netlink_callback *cb,
+			     void *header, int err, unsigned long id)
+{
+	if (err) {
+		genlmsg_cancel(skb, header);
+		return false;
+	}
+	genlmsg_end(skb, header);
+	cb->args[0] = id + 1;
+	return true;
+}
+
 /* Begun before a request is acted upon: one that says "no memory" has done nothing. */
 static int vulture_send_count(struct genl_info *info, struct sk_buff *msg, void *header,
 			      u32 count, u64 id)
@@ -873,17 +832,11 @@ static int vulture_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 	rcu_read_lock();
 	xa_for_each_start(&vn->ids, id, flow, cb->args[0]) {
-		void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-					   &vulture_family, NLM_F_MULTI, VULTURE_CMD_GET);
+		void *header = vulture_dump_begin(skb, cb, VULTURE_CMD_GET);
 
-		if (!header)
+		if (!header ||
+		    !vulture_dump_end(skb, cb, header, vulture_put_flow(skb, flow), id))
 			break;
-		if (vulture_put_flow(skb, flow)) {
-			genlmsg_cancel(skb, header);
-			break;
-		}
-		genlmsg_end(skb, header);
-		cb->args[0] = id + 1;
 	}
 	rcu_read_unlock();
 	return skb->len;
@@ -1141,16 +1094,10 @@ static int vulture_rule_dump(struct sk_buff *skb, struct netlink_callback *cb)
 
 		if (rule->id < (u32)cb->args[0])	/* was in a message before */
 			continue;
-		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-				     &vulture_family, NLM_F_MULTI, VULTURE_CMD_RULE_GET);
-		if (!header)
+		header = vulture_dump_begin(skb, cb, VULTURE_CMD_RULE_GET);
+		if (!header ||
+		    !vulture_dump_end(skb, cb, header, vulture_put_rule(skb, rule), rule->id))
 			break;
-		if (vulture_put_rule(skb, rule)) {
-			genlmsg_cancel(skb, header);
-			break;
-		}
-		genlmsg_end(skb, header);
-		cb->args[0] = rule->id + 1;
 	}
 	mutex_unlock(&vn->rules_lock);
 	return skb->len;

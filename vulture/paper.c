@@ -29,6 +29,7 @@
  *  - "Increase" adds its step in every round trip, waiting or collecting.
  *  - Loss and reordering halve at once, but once per round trip: one
  *    reduction covers all that was in flight when it was seen. So does ECN.
+ *  - From the request to its first own window nothing further is advertised.
  *  - No peer tick (not learnt yet, or coarser than 10 ms): no variations, the
  *    window is kept and loss alone acts on it.
  */
@@ -77,6 +78,10 @@ struct paper {
 	struct lbe_slots base;	/* of base_us[], in us */
 	u32 base_us[PAPER_BASE_SLOTS];	/* least arrival - sending, plus bias */
 	u32 round_queue_us;	/* least queue in this round; U32_MAX = none */
+	u32 high_segs;		/* packets in a row that met a queue above the limit */
+	u32 high_queue_us;	/* the least that they met */
+	u32 drained_us;		/* queue at the latest drain of these reductions; 0 = none */
+	u32 from_bytes;		/* window when this round trip began, which its data answers */
 	u32 in_a_row;		/* increases without another policy between */
 
 	enum piv_mode mode;
@@ -96,6 +101,11 @@ static bool paper_has_clock(const struct paper *p)
 	return p->tick.tick_us && p->tick.tick_us <= PIV_COARSE_US;
 }
 
+static bool paper_reduces(const struct paper *p)
+{
+	return p->rwnd.policy == RWND_HALVE || p->rwnd.policy == RWND_DRAIN;
+}
+
 static u32 paper_floor_bytes(const struct paper *p)
 {
 	return RWND_FLOOR_SEGS * p->mss_bytes;
@@ -112,18 +122,14 @@ static u32 paper_used_bytes(const struct paper *p)
 }
 
 /* What a reduction leaves of the window, 1/1000: half (after loss, as set), or
- * what does not stand in the queue, but half at least.
+ * what does not stand in the queue.
  */
 static u32 paper_keep_permille(const struct paper *p, enum rwnd_policy policy, bool loss)
 {
-	u32 queued;
-
 	if (policy != RWND_DRAIN)
 		return loss ? p->options.loss_permille : 500;
-	if (!p->rtt_us)
-		return 500;
-	queued = (u32)div_u64(1000ULL * p->round_queue_us, p->rtt_us);
-	return 1000 - min(queued, 500U);
+	return rwnd_drain_permille(p->round_queue_us, p->rtt_us, paper_reduces(p),
+				   p->drained_us, p->options.outgrown_pct);
 }
 
 /* Begin a phase; its round trip runs from the next timestamp that goes out. */
@@ -131,14 +137,17 @@ static void paper_enter(struct paper *p, enum vulture_phase phase)
 {
 	p->phase = phase;
 	p->mark_us = 0;
-	p->may_grow = rwnd_may_grow(p->round_bytes, p->rwnd.bytes, p->mss_bytes);
+	p->may_grow = rwnd_may_grow(p->round_bytes, p->from_bytes, p->mss_bytes);
+	p->from_bytes = p->rwnd.bytes;
 	p->last_round_bytes = p->round_bytes;
 	p->round_bytes = 0;
 	p->rwnd.increased = false;
+	p->round_queue_us = U32_MAX;
+	p->high_queue_us = U32_MAX;
+	p->high_segs = 0;
 	if (phase == VULTURE_PHASE_COLLECT) {
 		piv_queue_clear(&p->queue);
 		memset(&p->set, 0, sizeof(p->set));
-		p->round_queue_us = U32_MAX;
 	}
 }
 
@@ -156,6 +165,10 @@ static void paper_set_policy(struct paper *p, enum rwnd_policy policy, bool loss
 	rwnd_set_policy(&p->rwnd, policy, paper_keep_permille(p, policy, loss),
 			paper_used_bytes(p), paper_floor_bytes(p),
 			&p->options.policy);
+	if (policy == RWND_DRAIN)
+		p->drained_us = p->round_queue_us;
+	else if (policy != RWND_HALVE)
+		p->drained_us = 0;	/* the next reduction is a first one */
 	p->by_policy[policy]++;
 	p->in_a_row = policy == RWND_INCREASE ? p->in_a_row + 1 : 0;
 	paper_enter(p, VULTURE_PHASE_WAIT);
@@ -261,13 +274,31 @@ static void paper_on_loss(struct paper *p)
 }
 
 /* Least queue of the round: arrival - sending against its least value. */
-static void paper_watch_queue(struct paper *p, s64 sent_us, u64 now_us)
+static void paper_watch_queue(struct paper *p, s64 sent_us, u64 now_us, u32 segs)
 {
 	u32 trip_us = (u32)((s64)now_us - sent_us);
 	u32 base_us = lbe_slots_update(&p->base, p->base_us, PAPER_BASE_SLOT_US,
 				       (u32)now_us, trip_us);
+	u32 queue_us = trip_us - base_us;
 
-	p->round_queue_us = min(p->round_queue_us, trip_us - base_us);
+	p->round_queue_us = min(p->round_queue_us, queue_us);
+	if (queue_us <= p->options.queue_high_us) {
+		p->high_segs = 0;
+		p->high_queue_us = U32_MAX;
+	} else {
+		p->high_segs += segs;
+		p->high_queue_us = min(p->high_queue_us, queue_us);
+	}
+}
+
+/* A queue stands that need not be watched to the round's end. */
+static bool paper_must_drain(const struct paper *p)
+{
+	if (!p->options.queue_high_us || !p->options.watch_segs ||
+	    p->high_segs < p->options.watch_segs)
+		return false;
+	return p->phase == VULTURE_PHASE_COLLECT ||
+	       (p->phase == VULTURE_PHASE_WAIT && !paper_reduces(p));
 }
 
 static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
@@ -278,7 +309,7 @@ static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
 		return;
 	sent_us = piv_tick_sent_us(&p->tick, d->tsval);
 	if (p->options.queue_high_us)
-		paper_watch_queue(p, sent_us, d->now_us);
+		paper_watch_queue(p, sent_us, d->now_us, d->segs);
 	if (p->phase == VULTURE_PHASE_COLLECT)
 		piv_on_data(&p->queue, &p->set, &p->piv, sent_us, d->now_us, d->segs);
 }
@@ -291,6 +322,20 @@ static void paper_new_tick(struct paper *p, u64 now_us)
 	lbe_slots_init(&p->base, p->base_us, PAPER_BASE_SLOTS, (u32)now_us);
 	if (p->phase == VULTURE_PHASE_COLLECT)
 		paper_enter(p, VULTURE_PHASE_COLLECT);
+}
+
+static void paper_round_ends(struct paper *p, u64 now_us)
+{
+	switch (p->phase) {
+	case VULTURE_PHASE_OBSERVE:
+		paper_enter(p, VULTURE_PHASE_OBSERVE);
+		break;
+	case VULTURE_PHASE_START:
+		paper_begin_at_estimate(p);
+		break;
+	default:
+		paper_decide(p, now_us);
+	}
 }
 
 static void paper_on_data(void *priv, const struct rwnd_data *d)
@@ -315,17 +360,11 @@ static void paper_on_data(void *priv, const struct rwnd_data *d)
 		over = false;
 	}
 	paper_count_variations(p, d);
-	if (!over)
-		return;
-	switch (p->phase) {
-	case VULTURE_PHASE_OBSERVE:
-		paper_enter(p, VULTURE_PHASE_OBSERVE);
-		break;
-	case VULTURE_PHASE_START:
-		paper_begin_at_estimate(p);
-		break;
-	default:
-		paper_decide(p, d->now_us);
+	if (paper_must_drain(p)) {
+		p->round_queue_us = p->high_queue_us;
+		paper_set_policy(p, RWND_DRAIN, false);
+	} else if (over) {
+		paper_round_ends(p, d->now_us);
 	}
 }
 
@@ -373,6 +412,8 @@ static u32 paper_on_ack(void *priv, const struct rwnd_ack *a)
 		p->sent_tsval = a->tsval;
 		p->sent_any = true;
 	}
+	if (p->phase == VULTURE_PHASE_START)
+		return paper_floor_bytes(p);	/* the edge is not to go further meanwhile */
 	return paper_controls(p) ? p->rwnd.bytes : RWND_UNLIMITED;
 }
 

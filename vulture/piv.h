@@ -82,7 +82,8 @@ struct piv_params {
 	u32 cons_high_us;	/* conservative: high from this on, us */
 	u32 aggr_low_us;	/* aggressive: low up to this, us */
 	u32 aggr_high_us;	/* aggressive: high from this on, us */
-	enum piv_pairing pairing;
+	u32 pairing;		/* enum piv_pairing */
+	u32 rising;		/* a queue that shrinks is no congestion: PIV_LOW */
 };
 
 /* One entry: @n packets with the same times. */
@@ -190,6 +191,8 @@ static inline enum piv_class piv_classify(const struct piv_params *p,
 {
 	u32 size_us = piv_us < 0 ? -(u32)piv_us : (u32)piv_us;
 
+	if (p->rising && piv_us < 0)
+		return PIV_LOW;
 	if (mode == PIV_CONSERVATIVE) {
 		if (size_us >= p->cons_high_us)
 			return PIV_HIGH;

@@ -56,9 +56,9 @@ enum rwnd_policy {
 struct policy_params {
 	u32 alpha_permille;	/* share of a class that decides, 1/1000 */
 	u32 increase_segs;	/* step of RWND_INCREASE, segments */
-	bool positive_test;	/* see piv_mode() */
-	bool thresh_cap;	/* double does not pass the threshold */
-	bool goals;		/* policies end at twice, or half, the window */
+	u32 positive_test;	/* see piv_mode() */
+	u32 thresh_cap;	/* double does not pass the threshold */
+	u32 goals;		/* policies end at twice, or half, the window */
 	u32 thresh_permille;	/* threshold after a reduction, 1/1000 of the
 				 * window before it
 				 */
@@ -100,6 +100,27 @@ static inline u32 rwnd_part(u32 bytes, u32 permille, u32 floor_bytes)
 }
 
 /**
+ * rwnd_drain_permille() - what RWND_DRAIN leaves of the window, 1/1000
+ * @queue_us: what stands in the queue
+ * @rtt_us: round trip, with that queue; 0 = not known
+ * @again: the policy before was a reduction
+ * @before_us: queue that it met; 0 if it was for loss
+ * @outgrown_pct: a queue of so much of @before_us grew although the window did
+ *	not, so others fill it; 0 = off
+ *
+ * Return: the share of the round trip that is not queue, or half, if that is
+ * more, if @rtt_us is not known, or if the queue is outgrown.
+ */
+static inline u32 rwnd_drain_permille(u32 queue_us, u32 rtt_us, bool again,
+				      u32 before_us, u32 outgrown_pct)
+{
+	if (!rtt_us ||
+	    (again && outgrown_pct && queue_us * 100ULL >= (u64)before_us * outgrown_pct))
+		return 500;
+	return 1000 - min_t(u32, div_u64(1000ULL * queue_us, rtt_us), 500);
+}
+
+/**
  * rwnd_set_policy() - begin to carry out a policy
  * @w: window
  * @policy: from policy_make(), or RWND_HALVE on loss
@@ -119,7 +140,7 @@ static inline void rwnd_set_policy(struct rwnd *w, enum rwnd_policy policy,
 	w->goal_bytes = w->bytes;
 	if (policy == RWND_HALVE) {
 		w->bytes = max(min(w->bytes, used_bytes), floor_bytes);
-		w->thresh_bytes = (u32)div_u64((u64)w->bytes * p->thresh_permille, 1000);
+		w->thresh_bytes = rwnd_part(w->bytes, p->thresh_permille, 0);
 		w->goal_bytes = p->goals ? rwnd_part(w->bytes, keep_permille, floor_bytes) :
 					   floor_bytes;
 	} else if (policy == RWND_DRAIN) {

@@ -65,6 +65,9 @@ static const char *const option_names[] = {
 	[VULTURE_O_OBSERVE] = "observe",
 	[VULTURE_O_QUEUE_HIGH_US] = "queue-high-us",
 	[VULTURE_O_SPEEDUP] = "speedup",
+	[VULTURE_O_WATCH_SEGS] = "watch-segs",
+	[VULTURE_O_OUTGROWN_PCT] = "outgrown-pct",
+	[VULTURE_O_RISING] = "rising",
 };
 
 static const char *name_of(const char *const *names, size_t n, uint32_t i)

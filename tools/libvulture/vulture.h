@@ -44,7 +44,7 @@ struct vulture;
 /* Number of options; they are named and numbered as in uapi/vulture.h
  * (VULTURE_O_TICK_US = 1 and so on).
  */
-#define VULTURE_OPTIONS		19
+#define VULTURE_OPTIONS		22
 
 /**
  * struct vulture_options - what differs from the kernel's defaults

@@ -26,7 +26,7 @@ import sys
 from collections.abc import Iterator
 from typing import Protocol
 
-OPTIONS = 19    # VULTURE_OPTIONS of the header
+OPTIONS = 22    # VULTURE_OPTIONS of the header
 
 
 class HasFileno(Protocol):

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import fcntl
 import hashlib
+import http.server
 import json
 import os
 import random
@@ -647,6 +648,100 @@ def test_namespaces_are_apart():
         subprocess.run(["ip", "netns", "del", "other"], check=True)
 
 
+LEFT_BEHIND = """
+import socket, subprocess, sys
+import vulture
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+subprocess.run(["vulturectl", "rule", "add", "--local-port", "9"], check=True, capture_output=True)
+server = socket.create_server(("127.0.0.1", 0))
+pairs = []
+for _ in range(20):
+    sender = socket.create_connection(server.getsockname())
+    receiver, _ = server.accept()
+    pairs.append((sender, receiver))
+    with vulture.Vulture() as v:
+        v.start(receiver)
+        v.start(sender)
+    sender.setblocking(False)
+    try:
+        while True:
+            sender.send(bytes(65536))
+    except BlockingIOError:
+        pass
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_namespace_exit_with_flows():
+    """Its application is killed in mid-transfer, then it goes, with flows, rules and hooks. What stayed behind of it
+    would keep the module from going at the end, or the memory of its flows."""
+    for _ in range(3):
+        subprocess.run(["ip", "netns", "add", "gone"], check=True)
+        inode = os.stat("/run/netns/gone").st_ino
+        child = subprocess.Popen(["ip", "netns", "exec", "gone", sys.executable, "-c", LEFT_BEHIND],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": BIN})
+        assert child.stdout.readline() == b"up\n"
+        with open("/run/netns/gone") as inside:
+            assert os.fstat(inside.fileno()).st_ino == inode
+        subprocess.run(["ip", "netns", "del", "gone"], check=True)
+        child.kill()
+        child.wait()
+    time.sleep(2)
+
+
+def feed(server: socket.socket, seconds: float) -> None:
+    """Accept one connection and send for so long, 1 MB/s."""
+    sender, _ = server.accept()
+    with sender:
+        for _ in range(round(seconds * 20)):
+            sender.sendall(bytes(50000))
+            time.sleep(0.05)
+
+
+def test_example_in_c():
+    """Best effort, background, best effort: the client of the paper's experiments."""
+    with listen("127.0.0.1") as server:
+        thread = threading.Thread(target=feed, args=(server, 9.5))
+        thread.start()
+        done = subprocess.run([f"{BIN}/switching", "127.0.0.1", str(server.getsockname()[1]), "3", "3"], check=True,
+                              capture_output=True, text=True, timeout=60, env={"LD_LIBRARY_PATH": BIN})
+        thread.join()
+    seen = ["window" in line for line in done.stdout.splitlines()]
+    assert len(seen) == 9 and seen[:2] == [False] * 2 and seen[3:5] == [True] * 2 and seen[7:] == [False] * 2, done.stdout
+
+
+def test_example_in_python():
+    """A file over HTTP, the second half of the time as an ordinary download."""
+    body = random.Random(5).randbytes(6 << 20)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            for at in range(0, len(body), 65536):
+                self.wfile.write(body[at : at + 65536])
+                time.sleep(0.02)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.handle_request).start()
+        watcher = subprocess.Popen(["vulturectl", "--json", "monitor", "--events"], stdout=subprocess.PIPE, text=True)
+        time.sleep(0.3)
+        url = f"http://127.0.0.1:{server.server_address[1]}/file"
+        subprocess.run([sys.executable, f"{BIN}/download.py", url, "/tmp/got", "1"], check=True, timeout=60,
+                       env=os.environ | {"PYTHONPATH": BIN})
+        said = [json.loads(watcher.stdout.readline()) for _ in range(2)]
+        watcher.kill()
+        watcher.wait()
+    with open("/tmp/got", "rb") as file:
+        assert file.read() == body
+    os.unlink("/tmp/got")
+    assert [(one["event"], one.get("reason")) for one in said] == [("start", None), ("end", "stopped")], said
+
+
 def test_removal_under_traffic():
     """Last, since the module is gone then: the transfer goes on, byte for byte."""
     with pair() as (receiver, sender), pair() as (idle, _), vulture.Vulture() as v:
@@ -663,9 +758,9 @@ def test_removal_under_traffic():
     assert "not loaded" in ctl("list", status=1)
 
 
-def main() -> None:
-    """Run them in the order of this file."""
-    for title, test in list(globals().items()):
+def run_tests(module: dict) -> None:
+    """Run a module's tests in the order of its file."""
+    for title, test in list(module.items()):
         if not title.startswith("test_"):
             continue
         try:
@@ -678,4 +773,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_tests(globals())

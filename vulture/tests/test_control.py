@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Module, library, command line and binding together, inside the user-mode kernel.
 
-guest_control.py has the tests; this boots a kernel for them, once, and reads what they said.
+guest_control.py and guest_ynl.py have the tests; this boots a kernel for them, once, and reads what they said.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ import pytest
 
 from testbed.backend import HOST_ROOT
 from testbed.errors import LbeError
-from testbed.kernel import DEFAULT_SERIES, KernelSpec, ensure_kernel
+from testbed.kernel import DEFAULT_SERIES, KernelSpec, ensure_kernel, ensure_part
 from testbed.machine import Machine
 from testbed.modules import REPO, ensure_modules
 
 pytestmark = pytest.mark.scenario
 
 FOLDER = Path(__file__).resolve().parent
-GUEST = FOLDER / "guest_control.py"
-TESTS = re.findall(r"^def (test_\w+)", GUEST.read_text(encoding="utf-8"), re.MULTILINE)
+#: in this order: the tests of the last one end with the module's removal
+GUESTS = [FOLDER / "guest_ynl.py", FOLDER / "guest_control.py"]
+TESTS = [test for path in GUESTS for test in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)]
+#: the first series whose source has the kernel's own netlink client
+YNL_SERIES = "6.12"
 
 JOB = """
 cp -r bin /tmp/bin
 insmod {module} || exit 1
-/usr/bin/python3 bin/guest_control.py /tmp/bin > "$LBE_OUT/said" 2>&1
+/usr/bin/python3 bin/guest_ynl.py /tmp/bin {ynl} {schema} > "$LBE_OUT/said" 2>&1
+/usr/bin/python3 bin/guest_control.py /tmp/bin >> "$LBE_OUT/said" 2>&1
 dmesg > "$LBE_OUT/dmesg"
 """
 
@@ -41,7 +45,12 @@ def build_tools(folder: Path) -> None:
     for name in ("libvulture", "vulturectl"):
         subprocess.run(["make", "-s", "-C", REPO / "tools" / name, f"O={folder}", "all"], check=True)
     shutil.copy(REPO / "tools" / "python" / "vulture.py", folder)
-    shutil.copy(GUEST, folder)
+    (folder / "libvulture.so.0").symlink_to("libvulture.so")
+    example = REPO / "tools" / "libvulture" / "examples" / "switching.c"
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", example, "-o", folder / "switching", "-I", REPO / "tools/libvulture",
+                    "-L", folder, "-lvulture", "-lmnl"], check=True)
+    for path in (*GUESTS, REPO / "tools/python/examples/download.py", REPO / "Documentation/vulture.yaml"):
+        shutil.copy(path, folder)
 
 
 @functools.cache
@@ -52,7 +61,9 @@ def said(flavour: str = "plain", series: str = DEFAULT_SERIES) -> dict[str, str]
     with tempfile.TemporaryDirectory(prefix="lbe-vulture.") as work:
         job, out = Path(work) / "job", Path(work) / "out"
         build_tools(job / "bin")
-        (job / "job.sh").write_text(JOB.format(module=f"{HOST_ROOT}{module}"))
+        ynl = HOST_ROOT + str(ensure_part(YNL_SERIES, "tools/net/ynl"))
+        schema = HOST_ROOT + str(ensure_part(YNL_SERIES, "Documentation/netlink/genetlink.yaml"))
+        (job / "job.sh").write_text(JOB.format(module=f"{HOST_ROOT}{module}", ynl=ynl, schema=schema))
         try:
             Machine(build, mem_mb=768).run(job, out, wall_limit_s=900, virtual_limit_s=3600)
         except LbeError as error:

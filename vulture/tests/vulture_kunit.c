@@ -72,6 +72,20 @@ static void classes(struct kunit *test)
 			piv_classify(&paper_piv, PIV_AGGRESSIVE, row->piv_us));
 }
 
+/* Beyond the paper: a queue that shrinks is no congestion. */
+static void rising_alone_counts(struct kunit *test)
+{
+	struct piv_params p = paper_piv;
+	unsigned int mode;
+
+	p.rising = true;
+	for (mode = 0; mode < PIV_MODES; mode++) {
+		KUNIT_EXPECT_EQ(test, PIV_LOW, piv_classify(&p, mode, -5 * J));
+		KUNIT_EXPECT_EQ(test, PIV_LOW, piv_classify(&p, mode, S32_MIN));
+		KUNIT_EXPECT_EQ(test, PIV_HIGH, piv_classify(&p, mode, 5 * J));
+	}
+}
+
 /* Algorithm 1: a train of packets */
 
 struct train_row {
@@ -211,6 +225,45 @@ static void rounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, row->policy,
 			policy_make(&set, row->mode, paper_policy.alpha_permille, row->rwnd,
 				    row->thresh));
+}
+
+/* Beyond the paper: what a drain leaves */
+
+struct drain_row {
+	const char *name;
+	u32 queue_us, rtt_us;
+	bool again;
+	u32 before_us, outgrown_pct;
+	u32 permille;		/* expected */
+};
+
+/* Expected: 1 - queue / round trip, at least a half; a half if outgrown. */
+static const struct drain_row drain_rows[] = {
+	{ "a tenth of the round trip", 11000, 110000, false, 0, 125, 900 },
+	{ "a queue longer than the path", 300000, 400000, false, 0, 125, 500 },
+	{ "round trip not known", 11000, 0, false, 0, 125, 500 },
+	{ "again, and it shrank", 11000, 110000, true, 12000, 125, 900 },
+	{ "again, and it grew by less", 11000, 110000, true, 9000, 125, 900 },
+	{ "again, and it grew by a quarter", 11000, 110000, true, 8800, 125, 500 },
+	{ "after a halving for loss", 11000, 110000, true, 0, 125, 500 },
+	{ "switched off", 11000, 110000, true, 1000, 0, 900 },
+	{ "largest", U32_MAX, U32_MAX, true, U32_MAX, 1000, 500 },
+};
+
+static void drain_describe(const struct drain_row *row, char *text)
+{
+	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(drain, drain_rows, drain_describe);
+
+static void drains(struct kunit *test)
+{
+	const struct drain_row *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, row->permille,
+			rwnd_drain_permille(row->queue_us, row->rtt_us, row->again,
+					    row->before_us, row->outgrown_pct));
 }
 
 /* Algorithm 5: a policy carried out over a window's worth of ACKs */
@@ -461,9 +514,11 @@ static void ticks_are_learnt(struct kunit *test)
 
 static struct kunit_case vulture_cases[] = {
 	KUNIT_CASE_PARAM(classes, class_gen_params),
+	KUNIT_CASE(rising_alone_counts),
 	KUNIT_CASE_PARAM(trains, train_gen_params),
 	KUNIT_CASE(bursts_meet_in_order),
 	KUNIT_CASE_PARAM(rounds, round_gen_params),
+	KUNIT_CASE_PARAM(drains, drain_gen_params),
 	KUNIT_CASE_PARAM(policies_carried_out, carry_gen_params),
 	KUNIT_CASE_PARAM(fields, field_gen_params),
 	KUNIT_CASE(cwnd_counts_a_window),

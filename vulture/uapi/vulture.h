@@ -130,11 +130,12 @@ enum vulture_addr_attr {
 
 /* Options, all u32: default; range. Documentation/vulture.md says where each
  * default comes from. The settings of the paper are tick-us=4000 and 0 for
- * queue-high-us and speedup, 500 for loss-permille, 1000 for thresh-permille.
+ * queue-high-us, speedup and rising, 500 for loss-permille, 1000 for
+ * thresh-permille.
  */
 enum vulture_option {
 	VULTURE_O_UNSPEC,
-	VULTURE_O_TICK_US,	/* resolution of both clocks; 4000; 1 to 10000 */
+	VULTURE_O_TICK_US,	/* resolution of both clocks; 1000; 1 to 10000 */
 	VULTURE_O_ZERO_US,	/* variations up to this have no sign; 0; 0 to 10000 */
 	VULTURE_O_PSI_US,	/* least sending interval of a pair; 20000; 1000 to 1000000 */
 	VULTURE_O_CONS_LOW_US,	/* conservative: low below; 4000; 1 to 1000000 */
@@ -159,6 +160,17 @@ enum vulture_option {
 				  */
 	VULTURE_O_SPEEDUP,	/* the step of "increase" grows by one segment per
 				 * so many in a row; 3; 0 (off) to 64
+				 */
+	VULTURE_O_WATCH_SEGS,	/* so many packets in a row that met a queue above
+				 * queue-high drain at once, not at the round's end;
+				 * 3; 0 (off) to 64
+				 */
+	VULTURE_O_OUTGROWN_PCT,	/* a "drain" after another halves if the queue is this
+				 * percentage of what that one met, or more;
+				 * 125; 0 (off) to 1000
+				 */
+	VULTURE_O_RISING,	/* only variations above 0 can be middle or high: a queue
+				 * that shrinks is no congestion; 1; 0 or 1
 				 */
 	__VULTURE_O_MAX,
 };

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What control costs: the same traffic in a namespace with flows under control and in one without, by turns.
+
+    python3 -m vulture.tests.bench [SERIES]
+
+Prints a table of the cost of a packet and of opening and closing a connection, as ratios to the namespace
+without, at 1 to 100,000 connections under control, and the memory of each. Exit status 1 if the cost grows
+with their number by more than BOUND. Ratios are medians over rounds that took turns, so that what else the
+machine does falls on both; times are of the fastest round, at the rate of the CPU's counter.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from sch_shred.tests.bench import counter_mhz
+from testbed.backend import HOST_ROOT, Uml, build_vulturectl
+from testbed.errors import BuildFailed, LbeError
+from testbed.machine import Machine
+
+#: "flat": the ratio with most flows over the ratio with one; 10 % is the spread of a ratio from run to run
+BOUND = 1.10
+FLOWS = (1, 100, 10_000, 100_000)
+ROUNDS = 31
+#: 200,000 sockets and 100,000 flows take about 1.3 GiB
+MEM_MB = 4096
+SOURCE = Path(__file__).with_name("bench_traffic.c")
+
+SCRIPT = """
+set -eu
+mkdir /tmp/bin
+cp bench_traffic vulturectl /tmp/bin
+export PATH=/tmp/bin:$PATH
+insmod {host}{module}
+for ns in with plain; do
+    ip netns add $ns
+    ip -n $ns link set lo up mtu 1500
+    ip netns exec $ns sysctl -q -w net.core.somaxconn=65535 net.ipv4.tcp_max_syn_backlog=65535 \\
+        net.ipv4.ip_local_port_range='1024 65000'
+done
+ip netns exec with vulturectl set -m 200000
+for port in 7000 7001 7002 7003; do ip netns exec with vulturectl rule add --local-port $port; done
+for flows in {flows}; do
+    bench_traffic $flows {rounds} > "$LBE_OUT/$flows"
+    sleep 2
+done
+ip netns exec with vulturectl --json show > "$LBE_OUT/show"
+"""
+
+
+def measure(series: str) -> tuple[str, dict[int, dict[str, list[int]]]]:
+    """(the kernel, numbers by name for each of FLOWS)."""
+    backend = Uml(series)
+    backend.prepare(["vulture"])
+    with tempfile.TemporaryDirectory(prefix="lbe-bench.") as folder:
+        job, out = Path(folder) / "job", Path(folder) / "out"
+        job.mkdir()
+        command = ["cc", "-O2", "-Wall", "-Wextra", "-o", str(job / "bench_traffic"), str(SOURCE)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise BuildFailed(f"{SOURCE.name} does not build:\n{done.stderr}")
+        (job / "vulturectl").write_bytes(build_vulturectl().read_bytes())
+        (job / "vulturectl").chmod(0o755)
+        words = {"host": HOST_ROOT, "module": backend.tools().modules["vulture"], "rounds": ROUNDS}
+        (job / "job.sh").write_text(SCRIPT.format(flows=" ".join(map(str, FLOWS)), **words), encoding="ascii")
+        Machine(backend.build, mem_mb=MEM_MB).run(job, out, wall_limit_s=600)
+        numbers: dict[int, dict[str, list[int]]] = {}
+        for flows in FLOWS:
+            numbers[flows] = defaultdict(list)
+            for line in (out / str(flows)).read_text(encoding="ascii").splitlines():
+                name, number = line.split()
+                numbers[flows][name].append(int(number))
+    return backend.build.release, numbers
+
+
+def ratio(numbers: dict[str, list[int]], what: str) -> float:
+    """Median over rounds of with / without."""
+    return statistics.median(a / b for a, b in zip(numbers[f"{what}_with"], numbers[f"{what}_plain"], strict=True))
+
+
+def main(series: str = "6.12") -> int:
+    """Measure and print."""
+    kernel, numbers = measure(series)
+    mhz = counter_mhz()
+    print(f"kernel {kernel}, counter at {mhz:.0f} MHz, {ROUNDS} rounds of 2000 packets and of 200 connections\n")
+    print(f"{'under control':>14}{'packet, ns':>12}{'without':>9}{'ratio':>7}{'open+close, ns':>16}{'without':>9}{'ratio':>7}"
+          f"{'bytes each':>12}")
+    for flows, found in numbers.items():
+        if found["flows"] != [flows]:
+            print(f"bench: {found['flows']} connections were under control, not {flows}", file=sys.stderr)
+            return 1
+        cells = f"{flows:14}"
+        for what, wide in (("packet", 12), ("flow", 16)):
+            fastest = [min(found[f"{what}_{side}"]) / mhz * 1e3 for side in ("with", "plain")]
+            cells += f"{fastest[0]:{wide}.0f}{fastest[1]:9.0f}{ratio(found, what):7.3f}"
+        each = (found["filled_with"][0] - found["filled_plain"][0]) * 1024 / (flows - 1) if flows >= 10_000 else None
+        print(cells + (f"{each:12.0f}" if each else f"{'':>12}"))
+    worst = max(ratio(numbers[FLOWS[-1]], what) / ratio(numbers[FLOWS[0]], what) for what in ("packet", "flow"))
+    verdict = "met" if worst <= BOUND else "missed"
+    print(f"\n{FLOWS[-1]} connections cost {worst:.3f} of one, a packet or a connection; aim {BOUND}: {verdict}")
+    return 0 if worst <= BOUND else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except LbeError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The same traffic in two network namespaces, by turns: "with", where vulture
+ * has FLOWS connections under control (by a rule on local port 7000 and up), and
+ * "plain", which has none and therefore no hooks. vulture/tests/bench.py runs it
+ * in a guest.
+ *
+ *	bench_traffic FLOWS ROUNDS
+ *
+ * Prints lines "NAME NUMBER...": packet_with, packet_plain (CPU ticks a packet of
+ * a connection under control, and of the same in "plain"; one number a round),
+ * flow_with, flow_plain (ticks to open and close one), filled_with, filled_plain
+ * (KiB of memory that FLOWS connections took), flows (in the table).
+ *
+ * The CPU's counter is read directly: in virtual time clocks stand still while
+ * there is work.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <err.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#define PORT		7000
+#define LISTENERS	4	/* of 25000 connections each; the guest's rules know their ports */
+#define PAYLOAD		1000	/* bytes a packet: below any segment size */
+#define PACKETS		2000	/* in a round, half of them each way */
+#define OPENINGS	200	/* connections opened and closed in a round */
+
+struct place {
+	const char *name;
+	int listener[LISTENERS];
+	int client, server;	/* the pair that is measured; server's end is controlled */
+};
+
+static void enter(const struct place *place)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", place->name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		err(1, "%s", path);
+	close(fd);
+}
+
+static struct sockaddr_in address(int listener)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)(PORT + listener)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+}
+
+static int connected(int listener)
+{
+	struct sockaddr_in to = address(listener);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		err(1, "connect to port %d", PORT + listener);
+	return fd;
+}
+
+static void listen_all(struct place *place)
+{
+	int i, one = 1;
+
+	enter(place);
+	for (i = 0; i < LISTENERS; i++) {
+		struct sockaddr_in at = address(i);
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+		    bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 65535))
+			err(1, "listen on port %d", PORT + i);
+		place->listener[i] = fd;
+	}
+}
+
+static void open_pair(struct place *place)
+{
+	int one = 1;
+
+	place->client = connected(0);
+	place->server = accept(place->listener[0], NULL, NULL);
+	if (place->server < 0)
+		err(1, "accept");
+	setsockopt(place->client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(place->server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+static long free_kib(void)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	char line[128];
+	long kib = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemFree: %ld", &kib) == 1)
+			break;
+	if (kib < 0)
+		errx(1, "/proc/meminfo tells no MemFree");
+	fclose(file);
+	return kib;
+}
+
+/* Connections that nobody accepts need no file: this end closes at once. */
+static long fill(struct place *place, long flows)
+{
+	long before = free_kib(), i;
+
+	enter(place);
+	for (i = 0; i < flows; i++)
+		close(connected((int)(1 + i % (LISTENERS - 1))));
+	return before - free_kib();
+}
+
+static void pass(int from, int to)
+{
+	static char data[PAYLOAD];
+
+	if (send(from, data, sizeof(data), 0) != (ssize_t)sizeof(data) ||
+	    recv(to, data, sizeof(data), MSG_WAITALL) != (ssize_t)sizeof(data))
+		err(1, "a packet did not pass");
+}
+
+static unsigned long long packets(const struct place *place)
+{
+	unsigned long long begin = __rdtsc();
+	int i;
+
+	for (i = 0; i < PACKETS / 2; i++) {
+		pass(place->client, place->server);
+		pass(place->server, place->client);
+	}
+	return (__rdtsc() - begin) / PACKETS;
+}
+
+static unsigned long long openings(const struct place *place)
+{
+	unsigned long long begin;
+	int i;
+
+	enter(place);
+	begin = __rdtsc();
+	for (i = 0; i < OPENINGS; i++) {
+		int client = connected(0), server = accept(place->listener[0], NULL, NULL);
+
+		if (server < 0)
+			err(1, "accept");
+		close(client);
+		close(server);
+	}
+	return (__rdtsc() - begin) / OPENINGS;
+}
+
+int main(int argc, char **argv)
+{
+	struct place with = { .name = "with" }, plain = { .name = "plain" };
+	unsigned long long (*const measure[])(const struct place *) = { packets, openings };
+	const char *const title[] = { "packet", "flow" };
+	long flows, rounds, i;
+	unsigned int m;
+
+	if (argc != 3) {
+		fputs("usage: bench_traffic FLOWS ROUNDS\n", stderr);
+		return 2;
+	}
+	flows = atol(argv[1]);
+	rounds = atol(argv[2]);
+	listen_all(&with);
+	printf("filled_with %ld\n", fill(&with, flows - 1));
+	open_pair(&with);
+	listen_all(&plain);
+	printf("filled_plain %ld\n", fill(&plain, flows - 1));
+	open_pair(&plain);
+	for (m = 0; m < 2; m++) {
+		measure[m](&with);	/* warm */
+		measure[m](&plain);
+		for (i = 0; i < rounds; i++) {
+			printf("%s_with %llu\n", title[m], measure[m](&with));
+			printf("%s_plain %llu\n", title[m], measure[m](&plain));
+		}
+	}
+	fflush(stdout);
+	return system("printf 'flows '; ip netns exec with vulturectl --json list | grep -o '\"id\"' | wc -l") != 0;
+}
