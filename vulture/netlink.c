@@ -48,7 +48,7 @@ const struct vulture_options vulture_default_options = {
 	.loss_permille = 125,
 	.queue_high_us = 10000,
 	.speedup = 3,
-	.watch_segs = 3,
+	.watch_bursts = 2,
 	.outgrown_pct = 125,
 };
 
@@ -81,7 +81,7 @@ static const struct {
 	[VULTURE_O_OBSERVE] = VULTURE_OPTION("observe", observe, 0, 1),
 	[VULTURE_O_QUEUE_HIGH_US] = VULTURE_OPTION("queue-high-us", queue_high_us, 0, 1000000),
 	[VULTURE_O_SPEEDUP] = VULTURE_OPTION("speedup", speedup, 0, 64),
-	[VULTURE_O_WATCH_SEGS] = VULTURE_OPTION("watch-segs", watch_segs, 0, 64),
+	[VULTURE_O_WATCH_BURSTS] = VULTURE_OPTION("watch-bursts", watch_bursts, 0, 64),
 	[VULTURE_O_OUTGROWN_PCT] = VULTURE_OPTION("outgrown-pct", outgrown_pct, 0, 1000),
 	[VULTURE_O_RISING] = VULTURE_OPTION("rising", piv.rising, 0, 1),
 };
@@ -118,7 +118,7 @@ static const struct nla_policy vulture_options_policy[VULTURE_O_MAX + 1] = {
 	[VULTURE_O_OBSERVE] = { .type = NLA_U32 },
 	[VULTURE_O_QUEUE_HIGH_US] = { .type = NLA_U32 },
 	[VULTURE_O_SPEEDUP] = { .type = NLA_U32 },
-	[VULTURE_O_WATCH_SEGS] = { .type = NLA_U32 },
+	[VULTURE_O_WATCH_BURSTS] = { .type = NLA_U32 },
 	[VULTURE_O_OUTGROWN_PCT] = { .type = NLA_U32 },
 	[VULTURE_O_RISING] = { .type = NLA_U32 },
 };

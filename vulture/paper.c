@@ -39,6 +39,12 @@
 /* First and least estimate of a full segment, bytes: RFC 9293 section 3.7.1. */
 #define PAPER_MSS_MIN	536U
 
+/* A packet sent so long after the one before heads a burst, us: the queue that it
+ * meets is none of our own. Just above the time of a full packet at 10 Mbit/s;
+ * faster links part sooner. Twice as much sees competitors too late.
+ */
+#define PAPER_BURST_US		1500
+
 /* How old the least sending-to-arrival time may grow, us: a minute, two slots.
  * Longer lets clock skew (200 ppm: 12 ms a minute) pass for a queue.
  */
@@ -78,7 +84,8 @@ struct paper {
 	struct lbe_slots base;	/* of base_us[], in us */
 	u32 base_us[PAPER_BASE_SLOTS];	/* least arrival - sending, plus bias */
 	u32 round_queue_us;	/* least queue in this round; U32_MAX = none */
-	u32 high_segs;		/* packets in a row that met a queue above the limit */
+	s64 watched_us;		/* sending time of the packet before */
+	u32 high_bursts;	/* bursts in a row that met a queue above the limit */
 	u32 high_queue_us;	/* the least that they met */
 	u32 drained_us;		/* queue at the latest drain of these reductions; 0 = none */
 	u32 from_bytes;		/* window when this round trip began, which its data answers */
@@ -144,7 +151,7 @@ static void paper_enter(struct paper *p, enum vulture_phase phase)
 	p->rwnd.increased = false;
 	p->round_queue_us = U32_MAX;
 	p->high_queue_us = U32_MAX;
-	p->high_segs = 0;
+	p->high_bursts = 0;
 	if (phase == VULTURE_PHASE_COLLECT) {
 		piv_queue_clear(&p->queue);
 		memset(&p->set, 0, sizeof(p->set));
@@ -273,20 +280,25 @@ static void paper_on_loss(struct paper *p)
 	paper_set_policy(p, RWND_HALVE, true);
 }
 
-/* Least queue of the round: arrival - sending against its least value. */
-static void paper_watch_queue(struct paper *p, s64 sent_us, u64 now_us, u32 segs)
+/* The queue: arrival - sending against its least value. The least of the round
+ * decides at its end; the first packets of bursts can do so before.
+ */
+static void paper_watch_queue(struct paper *p, s64 sent_us, u64 now_us)
 {
 	u32 trip_us = (u32)((s64)now_us - sent_us);
 	u32 base_us = lbe_slots_update(&p->base, p->base_us, PAPER_BASE_SLOT_US,
 				       (u32)now_us, trip_us);
 	u32 queue_us = trip_us - base_us;
+	bool head = sent_us - p->watched_us >= PAPER_BURST_US;
+
+	p->watched_us = sent_us;
 
 	p->round_queue_us = min(p->round_queue_us, queue_us);
 	if (queue_us <= p->options.queue_high_us) {
-		p->high_segs = 0;
+		p->high_bursts = 0;
 		p->high_queue_us = U32_MAX;
-	} else {
-		p->high_segs += segs;
+	} else if (head) {
+		p->high_bursts++;
 		p->high_queue_us = min(p->high_queue_us, queue_us);
 	}
 }
@@ -294,8 +306,8 @@ static void paper_watch_queue(struct paper *p, s64 sent_us, u64 now_us, u32 segs
 /* A queue stands that need not be watched to the round's end. */
 static bool paper_must_drain(const struct paper *p)
 {
-	if (!p->options.queue_high_us || !p->options.watch_segs ||
-	    p->high_segs < p->options.watch_segs)
+	if (!p->options.queue_high_us || !p->options.watch_bursts ||
+	    p->high_bursts < p->options.watch_bursts)
 		return false;
 	return p->phase == VULTURE_PHASE_COLLECT ||
 	       (p->phase == VULTURE_PHASE_WAIT && !paper_reduces(p));
@@ -309,7 +321,7 @@ static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
 		return;
 	sent_us = piv_tick_sent_us(&p->tick, d->tsval);
 	if (p->options.queue_high_us)
-		paper_watch_queue(p, sent_us, d->now_us, d->segs);
+		paper_watch_queue(p, sent_us, d->now_us);
 	if (p->phase == VULTURE_PHASE_COLLECT)
 		piv_on_data(&p->queue, &p->set, &p->piv, sent_us, d->now_us, d->segs);
 }

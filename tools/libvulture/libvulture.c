@@ -65,7 +65,7 @@ static const char *const option_names[] = {
 	[VULTURE_O_OBSERVE] = "observe",
 	[VULTURE_O_QUEUE_HIGH_US] = "queue-high-us",
 	[VULTURE_O_SPEEDUP] = "speedup",
-	[VULTURE_O_WATCH_SEGS] = "watch-segs",
+	[VULTURE_O_WATCH_BURSTS] = "watch-bursts",
 	[VULTURE_O_OUTGROWN_PCT] = "outgrown-pct",
 	[VULTURE_O_RISING] = "rising",
 };

@@ -161,9 +161,9 @@ enum vulture_option {
 	VULTURE_O_SPEEDUP,	/* the step of "increase" grows by one segment per
 				 * so many in a row; 3; 0 (off) to 64
 				 */
-	VULTURE_O_WATCH_SEGS,	/* so many packets in a row that met a queue above
-				 * queue-high drain at once, not at the round's end;
-				 * 3; 0 (off) to 64
+	VULTURE_O_WATCH_BURSTS,	/* so many bursts in a row whose first packet met a queue
+				 * above queue-high drain at once, not at the round's
+				 * end; 2; 0 (off) to 64
 				 */
 	VULTURE_O_OUTGROWN_PCT,	/* a "drain" after another halves if the queue is this
 				 * percentage of what that one met, or more;
