@@ -89,7 +89,7 @@ demo:
 	@$(python) -m testbed demo $(ARGS)
 
 check:
-	@scripts/deps python kernel testbed tools lint distro
+	@scripts/deps python kernel testbed tools check lint distro
 	@$(python) -m pytest $(check-what) -n auto --dist loadfile $(PYTEST_ARGS)
 
 check-kernels:
@@ -97,7 +97,7 @@ check-kernels:
 	@$(python) -m pytest --tiers=kernels $(PYTEST_ARGS)
 
 check-fast:
-	@scripts/deps python compiler testbed lint
+	@scripts/deps python compiler testbed tools check lint
 	@$(python) -m pytest --tiers=host,harness $(PYTEST_ARGS)
 
 lint:

@@ -26,6 +26,8 @@
  *    first reduction, and the sender's own slow start is the slower of the two.
  *  - TCP may have advertised far more before. That edge stays (it must not
  *    move to the left), so the first decision waits until it is used up.
+ *  - A connection that is only observed is analysed in every round trip, since
+ *    there is no policy to wait for: what the paper's Figures 3 to 8 show.
  *  - "Increase" adds its step in every round trip, waiting or collecting.
  *  - Loss and reordering halve at once, but once per round trip: one
  *    reduction covers all that was in flight when it was seen. So does ECN.
@@ -152,7 +154,7 @@ static void paper_enter(struct paper *p, enum vulture_phase phase)
 	p->round_queue_us = U32_MAX;
 	p->high_queue_us = U32_MAX;
 	p->high_bursts = 0;
-	if (phase == VULTURE_PHASE_COLLECT) {
+	if (phase == VULTURE_PHASE_COLLECT || phase == VULTURE_PHASE_OBSERVE) {
 		piv_queue_clear(&p->queue);
 		memset(&p->set, 0, sizeof(p->set));
 	}
@@ -165,10 +167,24 @@ static void paper_set_mode(struct paper *p, enum piv_mode mode, u64 now_us)
 	p->mode = mode;
 }
 
+static void paper_trace(struct paper *p, enum rwnd_policy policy, bool loss)
+{
+	struct rwnd_round round = {
+		.set = &p->last,
+		.mode = p->mode,
+		.policy = policy,
+		.rwnd_bytes = p->rwnd.bytes,
+		.thresh_bytes = p->rwnd.thresh_bytes,
+		.cwnd_bytes = cwnd_est_bytes(&p->cwnd),
+		.rtt_us = p->rtt_us,
+		.loss = loss,
+	};
+
+	vulture_trace_round(p, &round);
+}
+
 static void paper_set_policy(struct paper *p, enum rwnd_policy policy, bool loss)
 {
-	struct rwnd_round round;
-
 	rwnd_set_policy(&p->rwnd, policy, paper_keep_permille(p, policy, loss),
 			paper_used_bytes(p), paper_floor_bytes(p),
 			&p->options.policy);
@@ -179,18 +195,7 @@ static void paper_set_policy(struct paper *p, enum rwnd_policy policy, bool loss
 	p->by_policy[policy]++;
 	p->in_a_row = policy == RWND_INCREASE ? p->in_a_row + 1 : 0;
 	paper_enter(p, VULTURE_PHASE_WAIT);
-
-	round = (struct rwnd_round){
-		.set = &p->last,
-		.mode = p->mode,
-		.policy = policy,
-		.rwnd_bytes = p->rwnd.bytes,
-		.thresh_bytes = p->rwnd.thresh_bytes,
-		.cwnd_bytes = cwnd_est_bytes(&p->cwnd),
-		.rtt_us = p->rtt_us,
-		.loss = loss,
-	};
-	vulture_trace_round(p, &round);
+	paper_trace(p, policy, loss);
 }
 
 /* From observing to controlling. */
@@ -208,12 +213,27 @@ static void paper_begin_at_estimate(struct paper *p)
 	paper_begin(p, cwnd_est_bytes(&p->cwnd), 0);
 }
 
+/* Algorithm 2 and the first half of 3 at the end of a round that has variations. */
+static void paper_analyse(struct paper *p, u64 now_us)
+{
+	const struct piv_set *set = &p->set;
+	unsigned int class;
+
+	paper_set_mode(p, piv_mode(set, p->options.policy.positive_test), now_us);
+	p->rounds++;
+	p->negative += set->negative;
+	p->zero += set->zero;
+	p->positive += set->positive;
+	for (class = 0; class < PIV_CLASSES; class++)
+		p->by[class] += set->by[p->mode][class];
+	p->last = *set;
+}
+
 /* Algorithms 2 to 4 at the end of a round. */
 static void paper_decide(struct paper *p, u64 now_us)
 {
 	const struct piv_set *set = &p->set;
 	enum rwnd_policy policy;
-	unsigned int class;
 
 	if (!set->n) {
 		u32 queue_us = p->round_queue_us;
@@ -222,20 +242,12 @@ static void paper_decide(struct paper *p, u64 now_us)
 		p->round_queue_us = queue_us;
 		return;
 	}
-	paper_set_mode(p, piv_mode(set, p->options.policy.positive_test), now_us);
+	paper_analyse(p, now_us);
 	policy = policy_make(set, p->mode, p->options.policy.alpha_permille,
 			     p->rwnd.bytes, p->rwnd.thresh_bytes);
 	if (p->options.queue_high_us && p->round_queue_us != U32_MAX &&
 	    p->round_queue_us > p->options.queue_high_us)
 		policy = RWND_DRAIN;
-
-	p->rounds++;
-	p->negative += set->negative;
-	p->zero += set->zero;
-	p->positive += set->positive;
-	for (class = 0; class < PIV_CLASSES; class++)
-		p->by[class] += set->by[p->mode][class];
-	p->last = *set;
 	paper_set_policy(p, policy, false);
 }
 
@@ -303,14 +315,18 @@ static void paper_watch_queue(struct paper *p, s64 sent_us, u64 now_us)
 	}
 }
 
-/* A queue stands that need not be watched to the round's end. */
+/* A queue stands that need not be watched to the round's end. After a reduction
+ * the queue that it met takes a while to go: twice as many bursts must agree.
+ */
 static bool paper_must_drain(const struct paper *p)
 {
-	if (!p->options.queue_high_us || !p->options.watch_bursts ||
-	    p->high_bursts < p->options.watch_bursts)
-		return false;
-	return p->phase == VULTURE_PHASE_COLLECT ||
-	       (p->phase == VULTURE_PHASE_WAIT && !paper_reduces(p));
+	u32 bursts = p->options.watch_bursts;
+
+	if (paper_reduces(p))
+		bursts *= 2;
+	return p->options.queue_high_us && p->options.watch_bursts &&
+	       p->high_bursts >= bursts && paper_controls(p) &&
+	       (p->phase == VULTURE_PHASE_COLLECT || !paper_reduces(p));
 }
 
 static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
@@ -322,7 +338,7 @@ static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
 	sent_us = piv_tick_sent_us(&p->tick, d->tsval);
 	if (p->options.queue_high_us)
 		paper_watch_queue(p, sent_us, d->now_us);
-	if (p->phase == VULTURE_PHASE_COLLECT)
+	if (p->phase == VULTURE_PHASE_COLLECT || p->phase == VULTURE_PHASE_OBSERVE)
 		piv_on_data(&p->queue, &p->set, &p->piv, sent_us, d->now_us, d->segs);
 }
 
@@ -340,6 +356,10 @@ static void paper_round_ends(struct paper *p, u64 now_us)
 {
 	switch (p->phase) {
 	case VULTURE_PHASE_OBSERVE:
+		if (p->set.n) {
+			paper_analyse(p, now_us);
+			paper_trace(p, RWND_FIX, false);
+		}
 		paper_enter(p, VULTURE_PHASE_OBSERVE);
 		break;
 	case VULTURE_PHASE_START:
