@@ -21,13 +21,13 @@ import matplotlib
 import numpy as np
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-from testbed import runner  # noqa: E402
-from testbed.backend import Uml  # noqa: E402
-from testbed.errors import LbeError  # noqa: E402
-from testbed.experiment import load  # noqa: E402
-from testbed.job import ZERO_S, Job  # noqa: E402
+from testbed import runner
+from testbed.backend import Uml
+from testbed.errors import LbeError
+from testbed.experiment import load
+from testbed.job import ZERO_S, Job
 
 JIFFY_US = 4000
 #: a round of fewer variations has shares like 0, 50 and 100 %, whatever the path does
@@ -131,7 +131,8 @@ def main(runs: str = "3", folder: str = "results") -> int:
     axes[-1].set_xlabel("s")
     figure.savefig(out / "vulture_cwnd.png", dpi=110)
     figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
-    for axis, name, unit in zip(axes, ("share", "sum"), ("largest share of positive, %", "largest sum, jiffies"), strict=True):
+    units = {"share": "largest share of positive, %", "sum": "largest sum, jiffies"}
+    for axis, (name, unit) in zip(axes, units.items(), strict=True):
         axis.plot([float(rate) for rate in piv], [one[name] for one in piv.values()], marker="o")
         axis.axvline(SPARE_MBIT, linestyle=":")
         axis.set_xlabel("sending rate, Mbit/s (7 are spare)")

@@ -43,7 +43,8 @@ zpty -b shell zsh -f -i
 feed() {{ zpty -w shell "$1" }}
 feed 'PS1=; PS2=; autoload -Uz compinit; compinit -u -d {folder}/dump; fpath=({folder} $fpath)'
 feed 'autoload -Uz _vulturectl; compdef _vulturectl vulturectl; zstyle ":completion:*" verbose no; LISTMAX=1000'
-feed 'compadd() {{ local -a fit plain; local i; for ((i = 1; i <= $#; i++)); do case ${{@[i]}} in (-[ODA]) builtin compadd "$@"; return;; esac; done;
+feed 'compadd() {{ local -a fit; local i
+ for ((i = 1; i <= $#; i++)); do case ${{@[i]}} in (-[ODA]) builtin compadd "$@"; return;; esac; done
  builtin compadd -O fit "$@"; print -rl -- ${{fit/%/"$suffix"}} >> {folder}/offered; builtin compadd "$@"; }}'
 feed 'print ready > {folder}/ready'
 for i in {{1..100}}; do [[ -e {folder}/ready ]] && break; sleep 0.05; done

@@ -26,7 +26,11 @@ pytestmark = pytest.mark.scenario
 FOLDER = Path(__file__).resolve().parent
 #: in this order: the tests of the last one end with the module's removal
 GUESTS = [FOLDER / "guest_ynl.py", FOLDER / "guest_control.py"]
-TESTS = [test for path in GUESTS for test in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)]
+TESTS = [
+    test
+    for path in GUESTS
+    for test in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
 #: the first series whose source has the kernel's own netlink client
 YNL_SERIES = "6.12"
 
@@ -47,8 +51,8 @@ def build_tools(folder: Path) -> None:
     shutil.copy(REPO / "tools" / "python" / "vulture.py", folder)
     (folder / "libvulture.so.0").symlink_to("libvulture.so")
     example = REPO / "tools" / "libvulture" / "examples" / "switching.c"
-    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", example, "-o", folder / "switching", "-I", REPO / "tools/libvulture",
-                    "-L", folder, "-lvulture", "-lmnl"], check=True)
+    words = ["-Wall", "-Wextra", "-Werror", "-I", REPO / "tools" / "libvulture", "-L", folder, "-lvulture", "-lmnl"]
+    subprocess.run(["cc", example, "-o", folder / "switching", *words], check=True)
     for path in (*GUESTS, REPO / "tools/python/examples/download.py", REPO / "Documentation/vulture.yaml"):
         shutil.copy(path, folder)
 
