@@ -31,6 +31,8 @@
  *  - "Increase" adds its step in every round trip, waiting or collecting.
  *  - Loss and reordering halve at once, but once per round trip: one
  *    reduction covers all that was in flight when it was seen. So does ECN.
+ *  - Beyond the paper: bursts whose first packets meet a long queue need not wait
+ *    for the round's end (watch_bursts).
  *  - From the request to its first own window nothing further is advertised.
  *  - No peer tick (not learnt yet, or coarser than 10 ms): no variations, the
  *    window is kept and loss alone acts on it.

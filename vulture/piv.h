@@ -35,6 +35,9 @@
  *    the latest sending time that is PSI ago: one variation per packet, and the
  *    n-th packet of a burst meets the n-th of the burst before. The paper's sum
  *    of 41 jiffies in a round (Figure 7) needs about a pair per packet.
+ *  - rising = 1, the default, counts a negative variation as low whatever its
+ *    size. As printed the end of somebody's queue is "high", and halves the
+ *    window at the moment when there is most to gain.
  *  - A pair further apart than PIV_GAP_US is no pair: the flow was idle.
  *  - The set is not kept as a list. Both classifications are counted as it
  *    grows, and the mode picks one in the end: the same result in O(1) memory.
@@ -83,7 +86,7 @@ struct piv_params {
 	u32 aggr_low_us;	/* aggressive: low up to this, us */
 	u32 aggr_high_us;	/* aggressive: high from this on, us */
 	u32 pairing;		/* enum piv_pairing */
-	u32 rising;		/* a queue that shrinks is no congestion: PIV_LOW */
+	u32 rising;		/* 1: a queue that shrinks is no congestion: PIV_LOW */
 };
 
 /* One entry: @n packets with the same times. */

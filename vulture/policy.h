@@ -32,6 +32,9 @@
  *    a reduction starts from what the sender uses. Else the window runs away from
  *    a sender that its own congestion window or its application limits, and says
  *    nothing (RFC 9840 section 4.1).
+ *  - Drain is ours: when a queue stood all round (least arrival - sending against
+ *    its own least value), take out of the window what stands in it; half, if it
+ *    outgrew what the drain before met. queue_high_us = 0 takes that out.
  *  - Floor of two full segments: less lets delayed ACKs and silly-window
  *    avoidance stall the sender.
  *
