@@ -35,6 +35,7 @@ struct vulture_options {
 struct rwnd_start {
 	u64 now_us;
 	u32 mss_bytes;		/* of the peer's segments as TCP knows it */
+	u32 min_rtt_us;		/* least round trip that TCP knows; 0 = none */
 	u32 fresh_bytes;	/* no data has come yet, and so much of a window
 				 * was advertised; 0 = the connection is under way
 				 */

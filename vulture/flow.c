@@ -299,9 +299,11 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 		.now_us = vulture_now_us(),
 		.mss_bytes = inet_csk(sk)->icsk_ack.rcv_mss,
 	};
-	u32 rcv_wnd = tp->rcv_wnd;
+	u32 rcv_wnd = tp->rcv_wnd, min_rtt_us = tcp_min_rtt(tp);
 	struct vulture_flow *flow;
 
+	if (min_rtt_us != U32_MAX)
+		start.min_rtt_us = min_rtt_us;
 	/* No data yet: only the SYN, which knows no scale, has said a window. */
 	if (!tp->bytes_received) {
 		rcv_wnd = min(rcv_wnd, 65535U);

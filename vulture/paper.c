@@ -210,9 +210,18 @@ static void paper_begin(struct paper *p, u32 rwnd_bytes, u32 thresh_bytes)
 	paper_enter(p, VULTURE_PHASE_WAIT);
 }
 
+/* What stands in the queue is taken out at once: our least trip is from a time
+ * when it stood already, but TCP's least round trip dates from the handshake.
+ */
 static void paper_begin_at_estimate(struct paper *p)
 {
-	paper_begin(p, cwnd_est_bytes(&p->cwnd), 0);
+	u32 bytes = cwnd_est_bytes(&p->cwnd);
+
+	if (p->options.queue_high_us && p->min_rtt_us &&
+	    p->rtt_us > p->min_rtt_us && p->rtt_us - p->min_rtt_us > p->options.queue_high_us)
+		bytes = rwnd_part(bytes, rwnd_drain_permille(p->rtt_us - p->min_rtt_us,
+							     p->rtt_us, false, 0, 0), 0);
+	paper_begin(p, bytes, 0);
 }
 
 /* Algorithm 2 and the first half of 3 at the end of a round that has variations. */
@@ -460,6 +469,7 @@ static void paper_init(void *priv, const struct vulture_options *options,
 	p->options = *options;
 	p->piv = options->piv;
 	p->mss_bytes = max(start->mss_bytes, PAPER_MSS_MIN);
+	p->min_rtt_us = start->min_rtt_us;
 	p->mode = PIV_CONSERVATIVE;
 	p->mode_since_us = start->now_us;
 	p->round_queue_us = U32_MAX;
