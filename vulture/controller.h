@@ -21,8 +21,8 @@ struct vulture_options {
 	u32 settle;		/* 1: variations of a growing window do not count */
 	u32 loss_permille;	/* what loss leaves of the window, 1/1000 */
 	u32 queue_high_us;	/* drain above this queue, us; 0 = off */
-	u32 watch_bursts;		/* bursts in a row that met more and drain at once; 0 = off */
-	u32 outgrown_pct;	/* a queue of so much of the latest drained one halves, %; 0 = off */
+	u32 watch_bursts;	/* bursts in a row that met more drain at once; 0 = off */
+	u32 outgrown_pct;	/* of the queue drained last: halve above; 0 = off */
 	u32 speedup;		/* increases in a row per further segment; 0 = off */
 };
 

@@ -70,11 +70,13 @@ static const struct {
 	[VULTURE_O_AGGR_LOW_US] = VULTURE_OPTION("aggr-low-us", piv.aggr_low_us, 1, 1000000),
 	[VULTURE_O_AGGR_HIGH_US] = VULTURE_OPTION("aggr-high-us", piv.aggr_high_us, 1, 1000000),
 	[VULTURE_O_PAIRING] = VULTURE_OPTION("pairing", piv.pairing, 0, __VULTURE_PAIRING_MAX - 1),
-	[VULTURE_O_ALPHA_PERMILLE] = VULTURE_OPTION("alpha-permille", policy.alpha_permille, 500, 999),
+	[VULTURE_O_ALPHA_PERMILLE] =
+		VULTURE_OPTION("alpha-permille", policy.alpha_permille, 500, 999),
 	[VULTURE_O_INCREASE_SEGS] = VULTURE_OPTION("increase-segs", policy.increase_segs, 1, 64),
 	[VULTURE_O_POSITIVE_TEST] = VULTURE_OPTION("positive-test", policy.positive_test, 0, 1),
 	[VULTURE_O_THRESH_CAP] = VULTURE_OPTION("thresh-cap", policy.thresh_cap, 0, 1),
-	[VULTURE_O_THRESH_PERMILLE] = VULTURE_OPTION("thresh-permille", policy.thresh_permille, 250, 1000),
+	[VULTURE_O_THRESH_PERMILLE] =
+		VULTURE_OPTION("thresh-permille", policy.thresh_permille, 250, 1000),
 	[VULTURE_O_GOALS] = VULTURE_OPTION("goals", policy.goals, 0, 1),
 	[VULTURE_O_SETTLE] = VULTURE_OPTION("settle", settle, 0, 1),
 	[VULTURE_O_LOSS_PERMILLE] = VULTURE_OPTION("loss-permille", loss_permille, 0, 1000),

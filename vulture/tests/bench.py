@@ -36,6 +36,11 @@ set -eu
 mkdir /tmp/bin
 cp bench_traffic vulturectl /tmp/bin
 export PATH=/tmp/bin:$PATH
+cat > /tmp/bin/count_flows <<'END'
+#!/bin/sh
+echo flows $(ip netns exec with vulturectl --json list | grep -o '"id"' | wc -l)
+END
+chmod +x /tmp/bin/count_flows
 insmod {host}{module}
 for ns in with plain; do
     ip netns add $ns
