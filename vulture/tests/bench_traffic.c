@@ -10,7 +10,8 @@
  * Prints lines "NAME NUMBER...": packet_with, packet_plain (CPU ticks a packet of
  * a connection under control, and of the same in "plain"; one number a round),
  * flow_with, flow_plain (ticks to open and close one), filled_with, filled_plain
- * (KiB of memory that FLOWS connections took; the latter for 10000 at most), flows (by the guest's count_flows).
+ * (KiB of memory that FLOWS connections took; the latter for 10000 at most),
+ * flows (in the table, by the guest's count_flows).
  *
  * The CPU's counter is read directly: in virtual time clocks stand still while
  * there is work.
