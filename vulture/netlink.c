@@ -46,7 +46,7 @@ const struct vulture_options vulture_default_options = {
 	},
 	.settle = 1,
 	.loss_permille = 125,
-	.queue_high_us = 8000,
+	.queue_high_us = 10000,
 	.speedup = 3,
 	.watch_bursts = 2,
 	.outgrown_pct = 125,

@@ -156,7 +156,7 @@ enum vulture_option {
 	VULTURE_O_OBSERVE,	/* only estimate, leave the window; 0; 0 or 1 */
 	VULTURE_O_QUEUE_HIGH_US, /* "drain", which takes out of the window what stands
 				  * in the queue, when that was longer all round;
-				  * 8000; 0 (off) to 1000000
+				  * 10000; 0 (off) to 1000000
 				  */
 	VULTURE_O_SPEEDUP,	/* the step of "increase" grows by one segment per
 				 * so many in a row; 3; 0 (off) to 64
