@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which experiments are run in which form, so that all are done within a time, and the running of them.
 
-Every experiment starts in its cheapest form. What is left of the time buys longer forms, the cheapest first;
-what the cache already has costs nothing, so that a second campaign, or one after Ctrl-C, goes further.
+Every experiment starts in its cheapest form. What is left of the time buys longer forms, the cheapest first: the
+scoreboard, then all cases of what stands for a paper's figure, then their own lengths, then the rest. What the cache
+already has costs nothing, so that a second campaign, or one after Ctrl-C, goes further.
 """
 
 from __future__ import annotations
@@ -67,11 +68,15 @@ def cost_s(job: Job) -> float:
     return BOOT_S + setting.head.duration_s * a_second
 
 
+def stand_for_something() -> list[str]:
+    """The experiments that stand for a table or figure of a paper."""
+    figures = coverage.figures()
+    return [name for figure in figures for name in (figure.experiment, figure.also) if name]
+
+
 def wanted() -> list[str]:
     """All experiments: those that stand for a figure first, then the rest."""
-    first = [figure.experiment for figure in coverage.figures() if figure.experiment]
-    first += [figure.also for figure in coverage.figures() if figure.also]
-    return list(dict.fromkeys(["scoreboard", "scoreboard_aqm", *first, *names()]))
+    return list(dict.fromkeys(["scoreboard", "scoreboard_aqm", *stand_for_something(), *names()]))
 
 
 def modules_of(chosen: Iterable[str]) -> set[str]:
@@ -113,19 +118,27 @@ def choose(
         ladders.append(ladder)
     level = [0] * len(ladders)
     left = cpu_s - sum(ladder[0].cost_s for ladder in ladders)
-    while True:
-        # the cheapest next step of all
-        steps = [
-            (ladder[level[index] + 1].cost_s - ladder[level[index]].cost_s, index)
-            for index, ladder in enumerate(ladders)
-            if level[index] + 1 < len(ladder)
-        ]
-        affordable = [step for step in steps if step[0] <= max(left, 0.0)]
-        if not affordable:
-            break
-        price, index = min(affordable)
-        left -= price
-        level[index] += 1
+    standing = stand_for_something()
+    # all cases of what the pages are about come first, and the scoreboard, which is compared as a whole, before them
+    for allowed in (
+        lambda part: TRACED in part.experiment.head.tags,
+        lambda part: part.experiment.name in standing and part.mode == "brief",
+        lambda part: part.experiment.name in standing,
+        lambda part: True,
+    ):
+        while True:
+            # the cheapest next step of all
+            steps = [
+                (ladder[level[index] + 1].cost_s - ladder[level[index]].cost_s, index)
+                for index, ladder in enumerate(ladders)
+                if level[index] + 1 < len(ladder) and allowed(ladder[level[index] + 1])
+            ]
+            affordable = [step for step in steps if step[0] <= max(left, 0.0)]
+            if not affordable:
+                break
+            price, index = min(affordable)
+            left -= price
+            level[index] += 1
     return [ladder[level[index]] for index, ladder in enumerate(ladders)]
 
 
