@@ -135,6 +135,14 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--plan", action="store_true", help="print what would be run, and what it costs")
     evaluate.add_argument("--pages", action="store_true", help="make the pages again from earlier results, run nothing")
     evaluate.add_argument(
+        "--results",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="make the pages, run nothing; take result files of `run` from this folder too; may be repeated",
+    )
+    evaluate.add_argument(
         "--cached", action="store_true", help="of each experiment the longest form that was run already; run nothing"
     )
     evaluate.add_argument("--kernel", default="6.12", metavar="SERIES", help="6.1, 6.12 (default) or 7.2")

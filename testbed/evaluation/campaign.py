@@ -27,8 +27,6 @@ from . import coverage, digest
 FORMS: tuple[tuple[str, int | None], ...] = (("short", None), ("brief", None), ("default", 1), ("default", None))
 FULL: tuple[tuple[str, int | None], ...] = (("full", None),)
 MINUTES = 30.0
-#: experiments with this tag show goodput over time behind each cell
-TRACED = "scoreboard"
 #: share of the time that is planned for; the rest is for pages, and for estimates that are too low
 PLANNED = 0.85
 # CPU seconds of a run on the machine of Documentation/testbed.md: boot, a simulated second, a flow's part of
@@ -121,7 +119,7 @@ def choose(
     standing = stand_for_something()
     # all cases of what the pages are about come first, and the scoreboard, which is compared as a whole, before them
     for allowed in (
-        lambda part: TRACED in part.experiment.head.tags,
+        lambda part: digest.TRACED in part.experiment.head.tags,
         lambda part: part.experiment.name in standing and part.mode == "brief",
         lambda part: part.experiment.name in standing,
         lambda part: True,
@@ -262,7 +260,7 @@ def carry_out(
         results = run(part.experiment, backend, options, lambda *_: None, execute)
         results.save(out)
         (out / f"{name}.txt").write_text(report.text(part.experiment, results), encoding="utf-8")
-        document = digest.make(results, part.experiment if TRACED in part.experiment.head.tags else None)
+        document = digest.make(results, part.experiment if digest.TRACED in part.experiment.head.tags else None)
         document["runs_wanted"] = part.wanted or len(part.jobs)
         digest.save(document, out / "digests")
         outcome.documents[name] = document

@@ -6,12 +6,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import experiment as experiments
+from .. import results as result_files
 from .. import traffic
 from ..errors import LbeError
 from ..experiment import Experiment
@@ -22,6 +24,8 @@ FORMAT = 1
 #: significant digits of a stored metric: far below what two seeds differ by
 DIGITS = 6
 TRACE_POINTS = 60
+#: experiments with this tag show goodput over time behind each cell
+TRACED = "scoreboard"
 
 
 class BadDigest(LbeError):
@@ -72,6 +76,8 @@ def make(results: ResultSet, traced: Experiment | None = None) -> dict[str, Any]
             known["metrics"].setdefault(name, []).append(_rounded(value))
     first = results.results[0]
     provenance = {key: value for key, value in results.provenance.items() if key not in ("runs_reused", "wall_s")}
+    # where results were put is nobody's business but that machine's
+    provenance["command"] = re.sub(r" --(out|docs|results)[ =]\S+", "", provenance["command"])
     return plain(
         {
             "format": FORMAT,
@@ -106,6 +112,15 @@ def load(path: Path) -> dict[str, Any]:
     except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise BadDigest(f"{path}: {error!r}") from error
     return document
+
+
+def from_results(path: Path) -> dict[str, Any]:
+    """The digest of a result file that `run` left, with its runs' traces if its experiment wants them."""
+    results = result_files.load(path)
+    one = experiments.load(results.experiment)
+    made = make(results, one if TRACED in one.head.tags else None)
+    made["runs_wanted"] = one.runs(results.mode) * len(one.cases(results.mode))
+    return made
 
 
 def load_all(folder: Path) -> dict[str, dict[str, Any]]:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from ..backend import Uml
+from ..errors import LbeError
 from ..experiment import ExperimentError, load, names
 from ..progress import make_progress
 from ..runner import default_jobs, label, locally
@@ -45,6 +46,28 @@ def earlier(out: Path, docs: Path) -> dict[str, dict]:
     return {name: one for name, one in documents.items() if name in names() and digest.is_current(one, load(name))}
 
 
+def found_in(folders: list[Path]) -> dict[str, dict]:
+    """Digests of the result files in these folders, of experiments that are as they were; of two, that of more runs."""
+    best: dict[str, dict] = {}
+    for path in (path for folder in folders for path in sorted(folder.glob("*.json"))):
+        if path.stem not in names() or not path.with_suffix(".npz").is_file():
+            continue
+        try:
+            made = digest.from_results(path)
+        except LbeError as error:
+            print(f"left out: {error}", file=sys.stderr)
+            continue
+        if not digest.is_current(made, load(path.stem)):
+            print(f"left out: {path}: its experiment has changed since", file=sys.stderr)
+        elif path.stem not in best or _runs(made) >= _runs(best[path.stem]):
+            best[path.stem] = made
+    return best
+
+
+def _runs(document: dict) -> int:
+    return sum(len(case["seeds"]) for case in document["cases"])
+
+
 def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
     """All pages; pictures are those that lie beside the results. Gives what a browser finds wrong with the page."""
     pictures: dict[str, list[Path]] = {}
@@ -65,8 +88,8 @@ def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
 def carry_out(args: argparse.Namespace, command: str) -> int:
     """The whole of it; the exit status is 1 if a run failed."""
     _check(args)
-    if args.pages:
-        documents = earlier(args.out, args.docs)
+    if args.pages or args.results:
+        documents = earlier(args.out, args.docs) | found_in(args.results)
         if not documents:
             raise ExperimentError(
                 f"no results in {args.out} or {args.docs}; the same command without --pages makes some"
