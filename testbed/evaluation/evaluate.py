@@ -57,7 +57,9 @@ def found_in(folders: list[Path]) -> dict[str, dict]:
         except LbeError as error:
             print(f"left out: {error}", file=sys.stderr)
             continue
-        if not digest.is_current(made, load(path.stem)):
+        if made["sets"]:
+            print(f"left out: {path}: run with --set", file=sys.stderr)
+        elif not digest.is_current(made, load(path.stem)):
             print(f"left out: {path}: its experiment has changed since", file=sys.stderr)
         elif path.stem not in best or _runs(made) >= _runs(best[path.stem]):
             best[path.stem] = made

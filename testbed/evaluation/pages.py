@@ -24,6 +24,8 @@ TEXTS = HERE / "papers.toml"
 STYLE = HERE / "page.css"
 SCRIPT = HERE / "page.js"
 BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
+#: stands for a number that is not there
+NOT_RUN = "(not run)"
 #: words of the forms, for people
 FORM = {
     "short": "the tests' form: few cases, short",
@@ -53,7 +55,7 @@ def quote(words: str, documents: Documents) -> str:
     here, other = (rest[: rest.index("of")], rest[rest.index("of") + 1 :]) if "of" in rest else (rest, [])
     case, limit = _pairs(here, words), _pairs(other, words)
     if name not in documents:
-        return "(not run)"
+        return NOT_RUN
     runs = digest.result_set(documents[name]).results
     if not any(metric in run.metrics for run in runs):
         raise LbeError(f"{TEXTS.name}: {words!r}: {name} has no metric {metric!r}")
@@ -67,7 +69,16 @@ def quote(words: str, documents: Documents) -> str:
             value = 100 * value / theirs[0] if theirs and theirs[0] else math.nan
         values.append(value)
     summary = summarise(values)
-    return report.interval(summary) if summary.n else "(not run)"
+    return report.interval(summary) if summary.n else NOT_RUN
+
+
+def _filled(paragraph: str, documents: Documents) -> str:
+    """A paragraph with its numbers; one whose numbers are not there says nothing but that."""
+    text = re.sub(r"\[\[(.+?)\]\]", lambda found: quote(found[1], documents), paragraph)
+    if NOT_RUN not in text:
+        return text
+    missing = [found.split()[0] for found in re.findall(r"\[\[(.+?)\]\]", paragraph)]
+    return f"Not run for this state of the pages: {', '.join(dict.fromkeys(missing))}."
 
 
 def texts(documents: Documents) -> dict[str, tuple[str, str]]:
@@ -76,7 +87,7 @@ def texts(documents: Documents) -> dict[str, tuple[str, str]]:
     return {
         paper: (
             tables[paper]["title"],
-            re.sub(r"\[\[(.+?)\]\]", lambda found: quote(found[1], documents), tables[paper]["text"]).strip(),
+            "\n\n".join(_filled(part, documents) for part in tables[paper]["text"].strip().split("\n\n")),
         )
         for paper in coverage.PAPERS
     }
@@ -147,6 +158,12 @@ def group_cells(scores: scoreboard.Scores, group: scoreboard.Group, contender: s
     return lost, used
 
 
+def in_part(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
+    """Says so where only some of a group's scenarios were run."""
+    have = scores.run(group, contender)
+    return f" ({have} of {len(group.scenarios)})" if 0 < have < len(group.scenarios) else ""
+
+
 def trade_off(scores: scoreboard.Scores) -> str:
     """The picture."""
     board = scores.board
@@ -154,7 +171,7 @@ def trade_off(scores: scoreboard.Scores) -> str:
     return drawing.trade_off(
         points,
         board.contender[board.reference].title,
-        "best effort lost, % (mean over scenarios; less is better)",
+        "best effort lost, % (mean over the scenarios run; less is better)",
         "of the spare bandwidth used, % (more is better)",
         "Trade-off: what best effort lost against the share of the spare bandwidth used",
     )
@@ -256,7 +273,9 @@ def _index_md(documents: Documents, verdicts: list[coverage.Verdict], scores: sc
         _md_table(["", ""], [[key, value] for key, value in provenance(documents)]),
         f"Of {len(verdicts)} tables and figures with data in the papers: {count} ([coverage.md](coverage.md)). "
         "Twelve contenders in every scenario: [scoreboard.md](scoreboard.md). "
-        "What was run, with seeds, settings, queues: [experiments.md](experiments.md); every run's metrics: `data/`.",
+        "What was run, with seeds, settings, queues: [experiments.md](experiments.md); every run's metrics: `data/`. "
+        "Experiments are run in several forms, from the tests' short one to the papers' lengths, and not all of them "
+        "for each state of these pages: each says its form, and what was not run is said to be not run.",
     ]
     if scores.complete():
         parts += [
@@ -299,7 +318,8 @@ def _scoreboard_md(scores: scoreboard.Scores) -> str:
         cells = [one.title]
         for group in board.group:
             lost, used = group_cells(scores, group, key)
-            cells.append(" / ".join(short_number(value) for value in (lost, used) if not math.isnan(value)) or "-")
+            numbers = " / ".join(short_number(value) for value in (lost, used) if not math.isnan(value))
+            cells.append((numbers or "not run") + in_part(scores, group, key))
         rows.append(cells)
     parts = [
         NOTE + "# Scoreboard",
@@ -419,7 +439,7 @@ def _score_cell(group: scoreboard.Group, key: str, lost: float, used: float) -> 
             f'<i style="width:{width:.0f}%"></i></span>'
         )
     if not parts:
-        return "-"
+        return "not run"
     return f'<a href="#{group.key}-{key}" data-sort="{0 if math.isnan(lost) else lost:.3f}">{"".join(parts)}</a>'
 
 
@@ -449,7 +469,7 @@ def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
     for key, one in board.contender.items():
         cells = [f"<b>{escape(one.title)}</b>"]
         for group in board.group:
-            cells.append(_score_cell(group, key, *group_cells(scores, group, key)))
+            cells.append(_score_cell(group, key, *group_cells(scores, group, key)) + in_part(scores, group, key))
         rows.append(cells)
     for group in board.group:
         inner = []

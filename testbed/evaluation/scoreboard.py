@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,10 @@ class Scores:
     def __init__(self, board: Board, documents: dict[str, dict[str, Any]]):
         self.board = board
         self.values: dict[tuple[str, str, str, str], dict[int, float]] = {}
+        listed = [(scenario, group.key) for group in board.group for scenario in group.scenarios]
+        self.shared = Counter(scenario for scenario, _ in listed)
+        #: the group that a scenario stands in first
+        self.home = dict(reversed(listed))
         for name in {group.experiment for group in board.group} & documents.keys():
             for run in digest.result_set(documents[name]).results:
                 for metric, value in run.metrics.items():
@@ -115,8 +120,20 @@ class Scores:
         apart_by = [apart(how, mine[seed], limit[seed]) for seed in mine if seed in limit and spare]
         return Cell(summarise(list(mine.values())), summarise(list(limit.values())), summarise(apart_by))
 
+    def run(self, group: Group, contender: str) -> int:
+        """How many of a group's scenarios were run. What a group shares with others is no run of its own."""
+        have = [
+            scenario
+            for scenario in group.scenarios
+            if any((group.experiment, scenario, contender, metric) in self.values for metric in group.metrics)
+        ]
+        own = [scenario for scenario in have if self.shared.get(scenario, 0) < 2 or group.key == self.home[scenario]]
+        return len(have) if own else 0
+
     def over(self, group: Group, contender: str, metric: str) -> float:
-        """A metric's mean distance over a group's scenarios, NaN where there is none."""
+        """A metric's mean distance over those of a group's scenarios that were run, NaN where there is none."""
+        if not self.run(group, contender):
+            return math.nan
         values = [self.cell(group, scenario, contender, metric).distance.mean for scenario in group.scenarios]
         return summarise(values).mean
 
