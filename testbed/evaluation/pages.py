@@ -272,7 +272,7 @@ def _index_md(documents: Documents, verdicts: list[coverage.Verdict], scores: sc
         "What `make report` found. The same as one page, with every picture: `results/report/index.html` after it.",
         _md_table(["", ""], [[key, value] for key, value in provenance(documents)]),
         f"Of {len(verdicts)} tables and figures with data in the papers: {count} ([coverage.md](coverage.md)). "
-        "Twelve contenders in every scenario: [scoreboard.md](scoreboard.md). "
+        "Twelve contenders, scenario by scenario: [scoreboard.md](scoreboard.md). "
         "What was run, with seeds, settings, queues: [experiments.md](experiments.md); every run's metrics: `data/`. "
         "Experiments are run in several forms, from the tests' short one to the papers' lengths, and not all of them "
         "for each state of these pages: each says its form, and what was not run is said to be not run.",

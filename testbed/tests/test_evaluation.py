@@ -14,7 +14,7 @@ import pytest
 from testbed import experiment as experiments
 from testbed import runner
 from testbed.errors import LbeError
-from testbed.evaluation import campaign, coverage, digest, pages, scoreboard
+from testbed.evaluation import campaign, coverage, digest, evaluate, pages, scoreboard
 from testbed.tests.made import TWO_FLOWS, PretendBackend
 from testbed.tests.made_digests import all_digests, made
 
@@ -159,6 +159,18 @@ def test_no_share_of_a_spare_that_is_not_there() -> None:
     assert scores.cell(group, "alone", "lp", "bg").distance.n == 0
 
 
+def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group() -> None:
+    document = made("scoreboard")
+    document["cases"] = [case for case in document["cases"] if case["case"]["scenario"] == "beside_cubic"]
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    groups = {one.key: one for one in scores.board.group}
+    assert scores.run(groups["greedy"], "lp") == 1
+    assert pages.in_part(scores, groups["greedy"], "lp") == " (1 of 3)"
+    # beside_cubic also stands in the sweep of buffers, of which nothing was run
+    assert scores.run(groups["buffer"], "lp") == 0
+    assert math.isnan(scores.over(groups["buffer"], "lp", "be"))
+
+
 # --------------------------------------------------------------------------------------- digests
 
 
@@ -204,6 +216,29 @@ def test_quotes() -> None:
     assert pages.quote("lp_table1 tcp link=10M", {}) == "(not run)"
     with pytest.raises(LbeError, match="no metric 'nothing'"):
         pages.quote("lp_table1 nothing", documents)
+
+
+def test_a_paragraph_without_its_numbers_claims_nothing() -> None:
+    text = dict(pages.texts({}))["tcp_lp"][1]
+    assert text.splitlines()[0] == "Not run for this state of the pages: lp_table1."
+    assert "as the paper has it" not in text
+
+
+def test_result_files_of_run_are_taken_if_their_experiment_is_as_it_was(name: str, backend, tmp_path: Path) -> None:
+    campaign.carry_out(campaign.choose([name], backend, 0), backend, tmp_path / "out", "run --out x", 2, draw=False)
+    # an experiment of this name is not in the tree: it is no result of the suite
+    assert evaluate.found_in([tmp_path / "out"]) == {}
+    document = digest.load(tmp_path / "out" / "digests" / "made.json")
+    assert document["provenance"]["command"] == "run"
+
+
+def test_the_committed_pages_are_made_of_the_committed_runs() -> None:
+    documents = digest.load_all(ROOT / "Documentation" / "results" / "data")
+    assert documents
+    listed = (ROOT / "Documentation" / "results" / "experiments.md").read_text(encoding="utf-8")
+    for name, document in documents.items():
+        assert f"| {name} | {pages.FORM[document['mode']]}" in listed
+        assert all(case["seeds"] and case["metrics"] for case in document["cases"])
 
 
 # ----------------------------------------------------------------------------------------- pages
