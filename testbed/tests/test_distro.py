@@ -153,7 +153,7 @@ def steps_aside(metrics: dict[str, float]) -> None:
 @pytest.mark.parametrize("series", SUITES)
 def test_experiment_in_real_time(series: str, tmp_path: Path) -> None:
     """An experiment file as it is, on a distribution's kernel: TCP by iperf3, UDP and the queue by the agent."""
-    experiment = experiment_of(tmp_path, 40, 12)
+    experiment = experiment_of(tmp_path, 28, 10)
     backend = make_backend("qemu", series)
     backend.prepare({"tcp_lp"})
     results = run(experiment, backend, Options(reuse=False, command="test"), lambda *_: None)
