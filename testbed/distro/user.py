@@ -254,11 +254,13 @@ def step_iperf_through_each() -> None:
     """Every congestion control side by side, by iperf3 -C; ss names them; their modules cannot go meanwhile."""
     clients = []
     for number, (control, module) in enumerate(CONTROLS.items()):
-        clients.append(iperf("-C", control, port=PORT + number, seconds=3))
+        clients.append(iperf("-C", control, port=PORT + number, seconds=5))
         shown = sockets(PORT + number)
         assert re.search(rf" {re.escape(control)} ", shown), f"ss does not show {control}: {shown}"
-        assert references(module) > 0
-        assert "in use" in run("rmmod", module, status=1)
+        with socket.socket() as one:  # a slow machine may be through with the transfer by now; this one is open
+            one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
+            assert references(module) > 0
+            assert "in use" in run("rmmod", module, status=1)
     for client in clients:
         ended(client)
 
