@@ -386,6 +386,7 @@ def _experiments_md(documents: Documents) -> str:
 def write_markdown(documents: Documents, folder: Path) -> list[Path]:
     """README.md, coverage.md, scoreboard.md, experiments.md, tradeoff.svg and the digests."""
     folder.mkdir(parents=True, exist_ok=True)
+    documents = dict(sorted(documents.items()))
     verdicts = coverage.judge_all(documents)
     scores = scoreboard.Scores(scoreboard.load_board(), documents)
     titles = {paper: title for paper, (title, _) in texts(documents).items()}
@@ -549,6 +550,7 @@ def _coverage_html(documents: Documents, verdicts: list[coverage.Verdict], pictu
 
 def html(documents: Documents, pictures: dict[str, list[Path]]) -> str:
     """The page."""
+    documents = dict(sorted(documents.items()))
     verdicts = coverage.judge_all(documents)
     scores = scoreboard.Scores(scoreboard.load_board(), documents)
     words = [verdict.word for verdict in verdicts]
