@@ -31,6 +31,10 @@
  *  - "Increase" adds its step in every round trip, waiting or collecting.
  *  - Loss and reordering halve at once, but once per round trip: one
  *    reduction covers all that was in flight when it was seen. So does ECN.
+ *  - Algorithm 6 takes for "acknowledged" what has arrived since the last ACK. The
+ *    two differ while there is a hole: duplicate ACKs release data too, and the
+ *    ACK that fills it releases little. Counted as printed, each loss would leave
+ *    a shortfall for ever.
  *  - Beyond the paper: bursts whose first packets meet a long queue need not wait
  *    for the round's end (watch_bursts).
  *  - From the request to its first own window nothing further is advertised.
@@ -67,6 +71,7 @@ struct paper {
 	struct piv_set last;	/* of the latest round that was analysed */
 	struct piv_tick tick;	/* peer's timestamp clock */
 	struct cwnd_est cwnd;	/* Algorithm 6 */
+	u32 arrived_bytes;	/* data since the latest segment that we sent */
 	struct rwnd rwnd;	/* Algorithms 4 and 5 */
 
 	enum vulture_phase phase;
@@ -390,6 +395,7 @@ static void paper_on_data(void *priv, const struct rwnd_data *d)
 	p->mss_bytes = max(p->mss_bytes, seg_bytes);
 	if ((s32)(d->seq + d->bytes - d->acked) > 0) {
 		p->round_bytes += d->bytes;
+		p->arrived_bytes += d->bytes;
 		cwnd_on_data(&p->cwnd, d->tsecr, d->bytes);
 	}
 	if (piv_tick_on_data(&p->tick, d->now_us, d->tsval))
@@ -442,8 +448,9 @@ static u32 paper_on_ack(void *priv, const struct rwnd_ack *a)
 {
 	struct paper *p = priv;
 
-	if (a->acked_bytes)
-		cwnd_on_ack(&p->cwnd, a->tsval, a->acked_bytes);
+	if (p->arrived_bytes)
+		cwnd_on_ack(&p->cwnd, a->tsval, p->arrived_bytes);
+	p->arrived_bytes = 0;
 	if (paper_controls(p))
 		rwnd_on_ack(&p->rwnd, a->acked_bytes, paper_step_bytes(p),
 			    paper_floor_bytes(p), p->may_grow);
