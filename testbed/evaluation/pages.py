@@ -402,6 +402,10 @@ def write_markdown(documents: Documents, folder: Path) -> list[Path]:
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf-8")
         paths.append(folder / name)
+    # runs of experiments that have changed since, or are gone, are not kept
+    for path in (folder / "data").glob("*.json"):
+        if path.stem not in documents:
+            path.unlink()
     return paths + [digest.save(document, folder / "data") for document in documents.values()]
 
 
