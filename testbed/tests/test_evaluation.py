@@ -221,7 +221,7 @@ def test_quotes() -> None:
 def test_a_paragraph_without_its_numbers_claims_nothing() -> None:
     text = dict(pages.texts({}))["tcp_lp"][1]
     assert text.splitlines()[0] == "Not run for this state of the pages: lp_table1."
-    assert "as the paper has it" not in text
+    assert "greedy Reno" not in text
 
 
 def test_result_files_of_run_are_taken_if_their_experiment_is_as_it_was(name: str, backend, tmp_path: Path) -> None:
