@@ -148,8 +148,14 @@ class Stream:
                 self.sender.bind((address, ports[1]))
             if control:
                 self.control(control)
-            self.sender.connect(server.getsockname()[:2])
-            self.receiver, _ = server.accept()
+            # longer than a handshake whose every packet is sent again as often as TCP does (127 s)
+            server.settimeout(300)
+            try:
+                self.sender.connect(server.getsockname()[:2])
+                self.receiver, _ = server.accept()
+            except OSError:
+                self.sender.close()
+                raise
         self.sent = self.got = 0
         self.broken = ""
         for one in (self.sender, self.receiver):
@@ -194,19 +200,22 @@ class Stream:
 
     def pump(self, size: int, limit_s: float = 600.0) -> None:
         """Send so much, and take what comes; waits for the network (in virtual time)."""
-        end = time.monotonic() + limit_s
+        end, idle = time.monotonic() + limit_s, 0
         while size > 0 and not self.broken:
             done = self.step(size)
             size -= done
-            if not done and size > 0:
+            idle = 0 if done else idle + 1
+            if idle:
                 if time.monotonic() > end:
                     self.broken = f"nothing could be sent for {limit_s:g} s after {self.sent} bytes"
-                self._wait(1.0)
+                self._wait(1.0, True)
+            if idle > 100:  # said to be ready, and not: virtual time would stand still
+                time.sleep(0.1)
 
-    def _wait(self, limit_s: float) -> None:
+    def _wait(self, limit_s: float, sending: bool) -> None:
         poll = select.poll()
         poll.register(self.receiver, select.POLLIN)
-        if self.sent - self.got < 4096:
+        if sending:
             poll.register(self.sender, select.POLLOUT)
         poll.poll(limit_s * 1000)
 
@@ -215,7 +224,7 @@ class Stream:
         end = time.monotonic() + limit_s
         while self.got < self.sent and not self.broken and time.monotonic() < end:
             if not self._receive():
-                self._wait(1.0)
+                self._wait(1.0, False)
         return self.sent - self.got
 
     def close(self, what: str = "") -> None:

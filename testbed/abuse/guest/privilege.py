@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Who may do what: an ordinary user, the root of a container (own user and network namespace), root.
+
+Each check is an attempt and the errno that it must give; their names are those of Documentation/threats.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import socket
+import struct
+from collections.abc import Callable
+
+import common
+from common import (
+    CONTROLS,
+    F_CREATE,
+    F_EXCL,
+    LIBC,
+    NETLINK_GENERIC,
+    NETLINK_ROUTE,
+    RTM_DELQDISC,
+    RTM_NEWQDISC,
+    V_GET,
+    V_GET_DEFAULTS,
+    V_RULE_ADD,
+    V_SET,
+    V_START,
+    V_STOP,
+    Netlink,
+    Stream,
+    attribute,
+    attributes,
+    by_fd,
+    count,
+    expect,
+    family,
+    finish,
+    load,
+    must,
+    qdisc,
+    rule_on,
+    shred_options,
+    unload,
+    vulture,
+    write,
+)
+
+NOBODY = 65534
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+HINT = "/proc/sys/net/shred_hint"
+LIMIT = attribute(10, struct.pack("=I", 5))
+REFUSED = (errno.EPERM, errno.EACCES)
+
+
+def ask(command: int, payload: bytes = b"") -> int:
+    """A request to the family: its errno."""
+    with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
+        return link.ask(vulture(command, payload, family()))[0]
+
+
+def queue(kind: int, options: bytes | None) -> int:
+    """A request about a queue on lo: its errno."""
+    with contextlib.closing(Netlink(NETLINK_ROUTE)) as link:
+        return link.ask(qdisc(kind, F_CREATE | F_EXCL if options else 0, options, handle=0x10000 if options else 0))[0]
+
+
+def choose(name: str) -> int:
+    """A congestion control: its errno."""
+    with socket.socket() as one:
+        try:
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+        except OSError as error:
+            return error.errno
+    return 0
+
+
+def own_connection(command: int) -> int:
+    """Start a connection of our own by its descriptor, then the command: its errno."""
+    one = Stream()
+    code = ask(V_START, by_fd(one.receiver))
+    if not code and command != V_START:
+        code = ask(command, by_fd(one.receiver))
+    one.pump(50000)
+    one.close("of one's own")
+    return code
+
+
+def limits() -> int:
+    """The limit of connections of this namespace."""
+    with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
+        code, _, bodies = link.ask(vulture(V_GET_DEFAULTS, b"", family()))
+    return struct.unpack("=I", attributes(bodies[0][4:])[10])[0] if not code else -code
+
+
+def pid() -> bytes:
+    """Ourselves, by number."""
+    return attribute(3, struct.pack("=I", os.getpid()))
+
+
+#: name -> (attempt, what it may give)
+Checks = dict[str, tuple[Callable[[], int], tuple[int, ...]]]
+
+USER: Checks = {
+    "user_starts_own_connection": (lambda: own_connection(V_START), (0,)),
+    "user_stops_own_connection": (lambda: own_connection(V_STOP), (0,)),
+    "user_sees_own_connection": (lambda: own_connection(V_GET), (0,)),
+    "user_starts_by_number": (lambda: ask(V_START, pid()), REFUSED),
+    "user_stops_by_number": (lambda: ask(V_STOP, pid()), REFUSED),
+    "user_adds_a_rule": (lambda: ask(V_RULE_ADD, rule_on(80)), REFUSED),
+    "user_sets_defaults": (lambda: ask(V_SET, LIMIT), REFUSED),
+    "user_adds_a_queue": (lambda: queue(RTM_NEWQDISC, shred_options()), REFUSED),
+    "user_writes_a_sysctl": (lambda: write(f"{HINT}/host", "1"), REFUSED),
+    "user_writes_a_parameter": (lambda: write("/sys/module/tcp_ledbat/parameters/target_us", "5000"), REFUSED),
+    "user_loads_a_module": (lambda: load("tcp_lp"), REFUSED),
+    "user_unloads_a_module": (lambda: unload("tcp_lp"), REFUSED),
+    "user_chooses_lp": (lambda: choose("lp"), (0,)),
+    "user_chooses_ledbat": (lambda: choose("ledbat"), (0,)),
+    "user_chooses_background": (lambda: choose("background"), REFUSED),
+}
+
+CONTAINER: Checks = {
+    "container_sets_its_own_defaults": (lambda: ask(V_SET, LIMIT), (0,)),
+    "container_adds_its_own_rule": (lambda: ask(V_RULE_ADD, rule_on(80)), (0,)),
+    "container_adds_its_own_queue": (lambda: queue(RTM_NEWQDISC, shred_options()), (0,)),
+    "container_deletes_its_own_queue": (lambda: queue(RTM_DELQDISC, None), (0,)),
+    "container_writes_its_own_hint": (lambda: write(f"{HINT}/mode", "tos"), (0,)),
+    "container_takes_the_default_of_flows": (lambda: write(f"{HINT}/max_flows", "65536"), (0,)),
+    "container_asks_for_more_flows": (lambda: write(f"{HINT}/max_flows", "65537"), (errno.EINVAL,)),
+    "container_writes_a_parameter": (lambda: write("/sys/module/tcp_ledbat/parameters/target_us", "5000"), REFUSED),
+    "container_loads_a_module": (lambda: load("tcp_lp"), REFUSED),
+    "container_unloads_a_module": (lambda: unload("tcp_lp"), REFUSED),
+    "container_stops_the_hosts_connection": (
+        lambda: ask(V_STOP, attribute(5, struct.pack("=Q", host["id"]))), (errno.ENOENT,),
+    ),
+}  # fmt: skip
+
+ROOT: Checks = {
+    "root_asks_for_more_flows": (lambda: write(f"{HINT}/max_flows", "1048576"), (0,)),
+    "root_asks_for_too_many_flows": (lambda: write(f"{HINT}/max_flows", "1048577"), (errno.EINVAL,)),
+    "root_asks_for_too_many_connections": (
+        lambda: ask(V_SET, attribute(10, struct.pack("=I", 1000001))), (errno.ERANGE,),
+    ),
+    "the_host_did_not_change": (lambda: limits() - 16384, (0,)),
+}  # fmt: skip
+
+host: dict[str, int] = {}
+
+
+def attempt(checks: Checks) -> dict[str, str]:
+    """name -> "ok" or what it gave."""
+    found = {}
+    for name, (act, allowed) in checks.items():
+        code = act()
+        names = " or ".join(errno.errorcode.get(one, str(one)) for one in allowed)
+        found[name] = "ok" if code in allowed else f"gave {errno.errorcode.get(code, code)}, not {names}"
+    return found
+
+
+def as_child(prepare: Callable[[], None], checks: Checks) -> dict[str, str]:
+    """The same in a process that has become someone else."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            prepare()
+            common.wrong.clear()
+            found = attempt(checks)
+            os.write(theirs, json.dumps([found, common.wrong, common.total]).encode())
+        os._exit(0)
+    os.close(theirs)
+    text = b""
+    while block := os.read(ours, 65536):
+        text += block
+    os.waitpid(child, 0)
+    if not text:
+        raise SystemExit(f"the process for {next(iter(checks))} and others ended early")
+    found, wrong, total = json.loads(text)
+    common.wrong.extend(wrong)
+    for name, number in total.items():
+        common.total[name] += number
+    return found
+
+
+def become_user() -> None:
+    """No privilege at all."""
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def become_container() -> None:
+    """An ordinary user's own user namespace, root in it, and a network namespace of it."""
+    become_user()
+    # a process that has changed its user is not its own to write maps for, until it may be looked at again
+    LIBC.prctl(4, 1)  # PR_SET_DUMPABLE
+    must(common.ctypes.get_errno() if LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNET) else 0, "unshare")
+    must(write("/proc/self/setgroups", "deny"), "setgroups")
+    must(write("/proc/self/gid_map", f"0 {NOBODY} 1"), "gid_map")
+    must(write("/proc/self/uid_map", f"0 {NOBODY} 1"), "uid_map")
+    LIBC.prctl(4, 1)
+
+
+def main() -> None:
+    for name in (*CONTROLS, "vulture", "sch_shred", "shred_hint"):
+        must(load(name), f"load {name}")
+    constant = Stream()
+    with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
+        code, text, bodies = link.ask(vulture(V_START, by_fd(constant.receiver), family()))
+    must(code, f"start {text}")
+    host["id"] = struct.unpack("=Q", attributes(bodies[0][4:])[5])[0]
+    results = as_child(become_user, USER) | as_child(become_container, CONTAINER) | attempt(ROOT)
+    for name, result in results.items():
+        expect(result == "ok", f"{name}: {result}")
+        count(name.split("_")[0])
+    constant.pump(100000)
+    constant.close("the host's")
+    finish(len(results), privilege=results)
+
+
+main()
