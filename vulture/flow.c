@@ -24,6 +24,10 @@
 #define VULTURE_HOOKS_LINGER	HZ
 /* TCP gets this long to send the ACK itself, before we send a window update. */
 #define VULTURE_KICK_DELAY	1	/* jiffy */
+/* system_wq warns of its age on 7.2, and 6.1 does not know the name that took
+ * its place. This one does the same work, and all kernels have it.
+ */
+#define VULTURE_WQ		system_power_efficient_wq
 
 static unsigned int vulture_net_id __read_mostly;
 static struct kmem_cache *vulture_flow_cache;
@@ -158,7 +162,7 @@ static void vulture_hooks_work(struct work_struct *work)
 					      hooks_work);
 
 	if (vulture_hooks_settle(vn) && !READ_ONCE(vn->closing))
-		mod_delayed_work(system_wq, &vn->hooks_work, VULTURE_HOOKS_LINGER);
+		mod_delayed_work(VULTURE_WQ, &vn->hooks_work, VULTURE_HOOKS_LINGER);
 }
 
 /* Window updates */
@@ -182,7 +186,7 @@ void vulture_flow_kick(struct vulture_flow *flow)
 	if (list_empty(&flow->kick)) {
 		refcount_inc(&flow->refs);
 		list_add_tail(&flow->kick, &vn->kicks);
-		queue_delayed_work(system_wq, &vn->kick_work, VULTURE_KICK_DELAY);
+		queue_delayed_work(VULTURE_WQ, &vn->kick_work, VULTURE_KICK_DELAY);
 	}
 	spin_unlock(&vn->kick_lock);
 }
@@ -269,7 +273,7 @@ static bool vulture_flow_end(struct vulture_flow *flow, u32 reason)
 	trace_vulture_flow(flow, false, reason);
 	vulture_netlink_event(flow, VULTURE_CMD_EVENT_END, reason);
 	if (atomic_dec_and_test(&vn->flows) && !READ_ONCE(vn->closing))
-		mod_delayed_work(system_wq, &vn->hooks_work, VULTURE_HOOKS_LINGER);
+		mod_delayed_work(VULTURE_WQ, &vn->hooks_work, VULTURE_HOOKS_LINGER);
 	vulture_flow_put(flow);
 	return true;
 }
@@ -426,7 +430,7 @@ static int __vulture_flow_start(struct sock *sk, const struct vulture_options *o
 
 err_count:
 	if (atomic_dec_and_test(&vn->flows))
-		mod_delayed_work(system_wq, &vn->hooks_work, VULTURE_HOOKS_LINGER);
+		mod_delayed_work(VULTURE_WQ, &vn->hooks_work, VULTURE_HOOKS_LINGER);
 	return err;
 }
 
@@ -561,7 +565,7 @@ static void vulture_on_established(struct vulture_net *vn, struct sock *sk)
 		if (!__vulture_flow_start(sk, &rule->options, rule->id, GFP_ATOMIC,
 					  &id, NULL)) {
 			atomic64_inc(&rule->started);
-			mod_delayed_work(system_wq, &vn->hooks_work, 0);
+			mod_delayed_work(VULTURE_WQ, &vn->hooks_work, 0);
 		}
 		break;
 	}
