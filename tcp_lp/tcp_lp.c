@@ -186,7 +186,8 @@ static u32 tcp_lp_delay_us(struct lp *lp, const struct tcp_sock *tp, u32 rtt_us)
 		.has_tsval = tp->rx_opt.saw_tstamp,
 	};
 
-	return lbe_owd_update(&lp->owd, &ack);
+
+	return lp_delay_us(lp, &ack);
 }
 
 /* ---- the steps of an ACK -------------------------------------------------- */
