@@ -140,26 +140,6 @@ static inline u32 lp_sd_us(const struct lp *lp)
 	return lp->sd_q >> lp->p.gamma_shift;
 }
 
-/* The scale of delays has moved up by so much, us: what is kept moves along. */
-static inline void lp_raise(struct lp *lp, u32 by_us)
-{
-	lbe_slots_raise(&lp->dmin_age, lp->dmin_slot, by_us);
-	if (lp->dmax_us)
-		lp->dmax_us += by_us;
-	if (lp->dmax_next_us)
-		lp->dmax_next_us += by_us;
-}
-
-/* The forward delay that an ACK tells of, us; dmin and dmax on the same scale. */
-static inline u32 lp_delay_us(struct lp *lp, const struct lbe_owd_ack *ack)
-{
-	s32 before_us = lp->owd.base_us;
-	u32 d_us = lbe_owd_update(&lp->owd, ack);
-
-	lp_raise(lp, lbe_owd_rise_us(&lp->owd, before_us));
-	return d_us;
-}
-
 /* Range between dmin and dmax, us; 0 if dmax is not above dmin. */
 static inline u32 lp_range_us(const struct lp *lp)
 {

@@ -186,8 +186,7 @@ static u32 tcp_lp_delay_us(struct lp *lp, const struct tcp_sock *tp, u32 rtt_us)
 		.has_tsval = tp->rx_opt.saw_tstamp,
 	};
 
-
-	return lp_delay_us(lp, &ack);
+	return lbe_owd_update(&lp->owd, &ack);
 }
 
 /* ---- the steps of an ACK -------------------------------------------------- */
