@@ -312,7 +312,7 @@ APT_SAYS = {
     "offline": ("E: Failed to fetch x  Temporary failure resolving 'mirror.invalid'", "online"),
     "refused": ("E: Failed to fetch x  Could not connect to mirror.invalid:80", "online"),
     "unsigned": ("E: GPG error: NO_PUBKEY 0123", "debian-archive-keyring"),
-    "expired": ("E: Release file for x is expired (invalid since 3d)", "clock"),
+    "early": ("E: Release file for x is not valid yet (invalid for another 3d)", "clock"),
     "no space": ("E: Write error - write (28: No space left on device)", "LBE_CACHE"),
     "gone": ("E: Unable to locate package linux-source-6.12", "--kernel-source"),
     "other": ("E: something new", "something new"),

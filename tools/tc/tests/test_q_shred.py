@@ -128,7 +128,8 @@ def test_tc_looks_where_the_plugin_is_installed(tc: Path) -> None:
 @pytest.mark.parametrize("release", ["installed", *RELEASES])
 def test_plugin_under_each_tc(backend: Uml, release: str, tmp_path: Path) -> None:
     """Every case of shred.json, by the kernel's tdc: parse, refuse, print, statistics, JSON."""
-    tc = shutil.which("tc") if release == "installed" else ensure_tc(release) / "tc"
+    # an ordinary user's path has no sbin
+    tc = shutil.which("tc", path="/usr/sbin:/sbin:/usr/bin") if release == "installed" else ensure_tc(release) / "tc"
     job = tmp_path / "job"
     (job / "tc").mkdir(parents=True)
     (job / "shred.json").write_bytes(CASES.read_bytes())
