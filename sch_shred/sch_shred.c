@@ -52,6 +52,7 @@ struct shred_parms {
 	u32 weight_q32;		/* of one hint in their average */
 	u32 flags;		/* SHRED_F_* */
 	u8 hint;		/* enum shred_hint_mode */
+	u8 hint_pkts[256];	/* shred_hint_read() of every byte, but with hint off */
 };
 
 /* Counters, packets; first index 0 = unhinted, 1 = hinted. */
@@ -69,7 +70,7 @@ struct shred_sched_data {
 	struct shred_parms shred;
 	u32 cwnd_avg_q22;		/* average hint, packets << 22; 0 = none seen */
 	u32 gentle_random;		/* random number in force above qth_max */
-	bool gentle_region;		/* the last decision was made above qth_max */
+	s32 gentle_count;		/* packets since it was drawn; -1 = draw with the next */
 
 	struct red_parms parms;		/* RED's, as set and adapted */
 	struct red_vars vars;		/* RED's moving state, shared by all packets */
@@ -82,64 +83,52 @@ struct shred_sched_data {
 
 enum shred_verdict {
 	SHRED_PASS,
+	SHRED_DRAW,	/* pass, and RED's next random number is due */
+	SHRED_ABOVE,	/* average queue at least qth_max: shred_above() decides */
 	SHRED_EARLY,	/* by probability */
 	SHRED_FORCED,	/* average queue above the last threshold */
 };
 
-/* ---- one packet ---- */
-
-/* TOS byte and traffic class lie within the IP header's first two bytes. Returns these, or 0
- * if they are not there: out of line, because seldom is a header not in the linear part.
+/*
+ * ---- one packet ----
+ *
+ * The usual packet's way calls nothing, whatever the compiler optimizes for: its steps are inline,
+ * and what it seldom meets lies in functions of its own at the end. So no register is saved.
  */
-static noinline u16 shred_first_bytes(const struct sk_buff *skb)
+
+/* TOS byte or traffic class of any packet; 0 of what is not IP. */
+static u8 shred_far_tos(const struct sk_buff *skb)
 {
+	__be16 proto = skb_protocol(skb, true);		/* behind VLAN tags */
 	__be16 buf;
 	const __be16 *first = skb_header_pointer(skb, skb_network_offset(skb), sizeof(buf), &buf);
 
-	return first ? ntohs(*first) : 0;
-}
-
-/* Window in packets from @skb's IP header; 0 = no hint. */
-static u32 shred_skb_hint(const struct sk_buff *skb, u8 mode)
-{
-	const unsigned char *header = skb_network_header(skb);
-	__be16 proto = skb->protocol;
-	u16 first;
-
-	if (mode == SHRED_HINT_OFF)
+	if (!first)
 		return 0;
-	if (unlikely(proto != htons(ETH_P_IP) && proto != htons(ETH_P_IPV6)))
-		proto = skb_protocol(skb, true);	/* behind VLAN tags */
-
-	if (likely(header + sizeof(first) <= skb_tail_pointer(skb)))
-		first = ntohs(*(const __be16 *)header);
-	else
-		first = shred_first_bytes(skb);
-	if (likely(proto == htons(ETH_P_IP)))
-		return shred_hint_read(mode, (u8)first);	/* version, length; TOS */
+	if (proto == htons(ETH_P_IP))
+		return (u8)ntohs(*first);		/* version, length; TOS */
 	if (proto == htons(ETH_P_IPV6))
-		return shred_hint_read(mode, (u8)(first >> 4));	/* version; class; label */
+		return (u8)(ntohs(*first) >> 4);	/* version; class; label */
 	return 0;
 }
 
-/* RED's average queue, as red_enqueue() moves it. */
-static void shred_note_queue(struct shred_sched_data *q)
+/* The same where the header is in the linear part and not behind a VLAN tag; else -1. */
+static __always_inline int shred_near_tos(const struct sk_buff *skb)
 {
-	if (likely(!red_is_idling(&q->vars))) {
-		q->vars.qavg = red_calc_qavg_no_idle_time(&q->parms, &q->vars,
-							  q->child->qstats.backlog);
-		return;
-	}
-	q->vars.qavg = red_calc_qavg_from_idle_time(&q->parms, &q->vars);
-	red_end_of_idle_period(&q->vars);
+	unsigned int second = skb->network_header + 1;
+
+	if (unlikely(second >= skb_tail_pointer(skb) - skb->head))
+		return -1;
+	if (likely(skb->protocol == htons(ETH_P_IP)))
+		return skb->head[second];
+	if (likely(skb->protocol == htons(ETH_P_IPV6)))
+		return (u8)(skb->head[second - 1] << 4 | skb->head[second] >> 4);
+	return -1;
 }
 
-static void shred_note_arrival(struct shred_sched_data *q, u32 hint_pkts)
+static __always_inline void shred_note_hint(struct shred_sched_data *q, u32 hint_pkts)
 {
-	/* fls(): 0 without a hint, else the class of hint.h from 1 on */
-	q->stats.class_pkts[fls(hint_pkts)]++;
-	if (!hint_pkts)
-		return;
+	q->stats.class_pkts[1UL + shred_hint_class(hint_pkts)]++;
 	q->cwnd_avg_q22 = shred_cwnd_avg(q->cwnd_avg_q22, hint_pkts,
 					 q->shred.weight_q32);
 }
@@ -152,27 +141,28 @@ static void shred_note_drop(struct shred_sched_data *q, u32 hint_pkts, u64 count
 }
 
 /* Lowest threshold that a packet could meet now: below it RED's count starts anew. */
-static u32 shred_quiet_th(const struct shred_sched_data *q)
+static __always_inline u32 shred_quiet_th(const struct shred_sched_data *q)
 {
 	return q->cwnd_avg_q22 ? q->shred.floor : q->parms.qth_min;
 }
 
-/* The average is at least qth_max. Out of line, as all that a packet seldom meets. */
-static noinline enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 hint_pkts)
+/* The average is at least qth_max, and drops become certain only at twice that. The count is one of
+ * its own, because the random number has another scale.
+ */
+static enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 hint_pkts)
 {
 	u32 min_mod = q->parms.qth_min;
 	u32 p_q32;
 
+	/* the last decision was made on the lower line */
+	if (q->vars.qcount >= 0)
+		q->gentle_count = -1;
+	q->vars.qcount = -1;
 	if (q->vars.qavg >= 2UL * q->parms.qth_max) {
-		q->vars.qcount = -1;
+		q->gentle_count = -1;
 		return SHRED_FORCED;
 	}
-	/* a random number drawn on the lower line has another scale */
-	if (!q->gentle_region)
-		q->vars.qcount = -1;
-	q->gentle_region = true;
-
-	if (!++q->vars.qcount) {
+	if (!++q->gentle_count) {
 		q->gentle_random = get_random_u32();
 		return SHRED_PASS;
 	}
@@ -181,69 +171,79 @@ static noinline enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 
 				       hint_pkts, q->cwnd_avg_q22);
 	p_q32 = shred_max_p(q->parms.max_P, q->parms.qth_min, q->parms.qth_max, min_mod);
 	p_q32 = shred_gentle_p(p_q32, q->parms.qth_max, q->vars.qavg);
-	if (!shred_gentle_hit(p_q32, q->vars.qcount, q->gentle_random))
+	if (!shred_gentle_hit(p_q32, q->gentle_count, q->gentle_random))
 		return SHRED_PASS;
-	q->vars.qcount = 0;
+	q->gentle_count = 0;
 	q->gentle_random = get_random_u32();
 	return SHRED_EARLY;
 }
 
-static void shred_leave_gentle(struct shred_sched_data *q)
+static enum shred_verdict shred_above(struct shred_sched_data *q, u32 hint_pkts)
 {
-	if (likely(!q->gentle_region))
-		return;
-	q->gentle_region = false;
+	if (q->shred.flags & SHRED_F_GENTLE)
+		return shred_gentle(q, hint_pkts);
 	q->vars.qcount = -1;
+	return SHRED_FORCED;
 }
 
-/* red_action() between the thresholds, on a line that starts at the packet's own. */
-static enum shred_verdict shred_between(struct shred_sched_data *q, u32 hint_pkts)
+/* Below every threshold: all counts begin anew. */
+static __always_inline enum shred_verdict shred_quiet(struct shred_sched_data *q)
 {
-	s64 excess = shred_excess(q->parms.qth_min, q->parms.qth_max, q->shred.floor,
-				  q->vars.qavg, hint_pkts, q->cwnd_avg_q22);
+	q->vars.qcount = -1;
+	q->gentle_count = -1;
+	return SHRED_PASS;
+}
 
+/* red_action(), on a line that starts at the packet's own threshold. */
+static __always_inline enum shred_verdict shred_hinted(struct shred_sched_data *q,
+						       unsigned long qavg, u32 hint_pkts)
+{
+	s64 excess;
+
+	if (qavg < q->shred.floor)
+		return shred_quiet(q);
+	if (unlikely(qavg >= q->parms.qth_max))
+		return SHRED_ABOVE;
+	excess = shred_excess(q->parms.qth_min, q->parms.qth_max, qavg, hint_pkts,
+			      q->cwnd_avg_q22);
 	/* below its own threshold, but not below every packet's: the count goes on */
 	if (excess < 0)
 		return SHRED_PASS;
-	if (!++q->vars.qcount) {
-		q->vars.qR = red_random(&q->parms);
-		return SHRED_PASS;
-	}
-	if (likely(!shred_hit(excess, q->cwnd_avg_q22, q->parms.Wlog, q->vars.qcount,
-			      q->vars.qR)))
+	if (unlikely(!++q->vars.qcount))
+		return SHRED_DRAW;
+	if (likely(!shred_hit(shred_excess_cap(excess, q->shred.floor, qavg, q->cwnd_avg_q22),
+			      q->cwnd_avg_q22, q->parms.Wlog, q->vars.qcount, q->vars.qR)))
 		return SHRED_PASS;
 	q->vars.qcount = 0;
-	q->vars.qR = red_random(&q->parms);
 	return SHRED_EARLY;
 }
 
-static enum shred_verdict shred_verdict(struct shred_sched_data *q, u32 hint_pkts)
+/* red_action() as it is, but for what other packets' hints make of its count. */
+static __always_inline enum shred_verdict shred_unhinted(struct shred_sched_data *q,
+							 unsigned long qavg)
 {
-	bool above = q->vars.qavg >= q->parms.qth_max;
+	if (qavg < q->parms.qth_min)
+		return qavg < shred_quiet_th(q) ? shred_quiet(q) : SHRED_PASS;
+	if (unlikely(qavg >= q->parms.qth_max))
+		return SHRED_ABOVE;
+	if (unlikely(!++q->vars.qcount))
+		return SHRED_DRAW;
+	if (likely(!red_mark_probability(&q->parms, &q->vars, qavg)))
+		return SHRED_PASS;
+	q->vars.qcount = 0;
+	return SHRED_EARLY;
+}
 
-	/* below every threshold, as red_action() would have it */
-	if (q->vars.qavg < shred_quiet_th(q)) {
-		q->gentle_region = false;
-		q->vars.qcount = -1;
-		return SHRED_PASS;
+static __always_inline enum shred_verdict shred_verdict(struct shred_sched_data *q,
+							unsigned long qavg, u32 hint_pkts)
+{
+	q->vars.qavg = qavg;
+	if (hint_pkts) {
+		shred_note_hint(q, hint_pkts);
+		return shred_hinted(q, qavg, hint_pkts);
 	}
-	if (unlikely(above) && q->shred.flags & SHRED_F_GENTLE)
-		return shred_gentle(q, hint_pkts);
-	shred_leave_gentle(q);
-	if (hint_pkts && likely(!above))
-		return shred_between(q, hint_pkts);
-	/* below its own threshold, but not below every packet's: the count goes on */
-	if (q->vars.qavg < q->parms.qth_min)
-		return SHRED_PASS;
-
-	switch (red_action(&q->parms, &q->vars, q->vars.qavg)) {
-	case RED_PROB_MARK:
-		return SHRED_EARLY;
-	case RED_HARD_MARK:
-		return SHRED_FORCED;
-	default:
-		return SHRED_PASS;
-	}
+	q->stats.class_pkts[0]++;
+	return shred_unhinted(q, qavg);
 }
 
 static bool shred_may_mark(const struct shred_sched_data *q, enum shred_verdict verdict)
@@ -275,10 +275,9 @@ static bool shred_punish(struct shred_sched_data *q, struct sk_buff *skb,
 	return true;
 }
 
-/* Acts on a verdict that is not "pass": true when the packet is gone. Not in the common path. */
-static noinline bool shred_refuse(struct Qdisc *sch, struct sk_buff *skb,
-				  enum shred_verdict verdict, u32 hint_pkts,
-				  struct sk_buff **to_free)
+/* Acts on a verdict that is not "pass": true when the packet is gone. */
+static bool shred_refuse(struct Qdisc *sch, struct sk_buff *skb, enum shred_verdict verdict,
+			 u32 hint_pkts, struct sk_buff **to_free)
 {
 	qdisc_qstats_overlimit(sch);
 	if (!shred_punish(qdisc_priv(sch), skb, verdict, hint_pkts))
@@ -296,53 +295,14 @@ static bool shred_child_is_bfifo(const struct Qdisc *child)
 	return likely(child->ops == &bfifo_qdisc_ops);
 }
 
-static int shred_child_enqueue(struct Qdisc *child, struct sk_buff *skb,
-			       struct sk_buff **to_free)
-{
-	/* bfifo's own steps while it has room; what has none it drops itself */
-	if (shred_child_is_bfifo(child) &&
-	    likely((u64)child->qstats.backlog + qdisc_pkt_len(skb) <= READ_ONCE(child->limit)))
-		return qdisc_enqueue_tail(skb, child);
-	return qdisc_enqueue(skb, child, to_free);
-}
-
-static noinline struct sk_buff *shred_child_dequeue_any(struct Qdisc *child)
-{
-	return qdisc_dequeue_peeked(child);
-}
-
-/* bfifo's own steps (its peek takes nothing out, so nothing waits in gso_skb), less its count of
- * what left: the caller takes it from its own.
- */
-static struct sk_buff *shred_child_dequeue_bfifo(struct Qdisc *child)
-{
-	struct sk_buff *skb = __qdisc_dequeue_head(&child->q);
-
-	if (likely(skb))
-		qdisc_qstats_backlog_dec(child, skb);
-	return skb;
-}
-
-/* ---- queue operations ---- */
-
-static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-			 struct sk_buff **to_free)
+/* Into any child, full or not. */
+static noinline int shred_queue_any(struct sk_buff *skb, struct Qdisc *sch,
+				    struct sk_buff **to_free, u32 hint_pkts)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
-	u32 hint_pkts = shred_skb_hint(skb, q->shred.hint);
 	unsigned int len = qdisc_pkt_len(skb);
-	enum shred_verdict verdict;
-	int ret;
+	int ret = qdisc_enqueue(skb, q->child, to_free);
 
-	shred_note_queue(q);
-	shred_note_arrival(q, hint_pkts);
-
-	verdict = shred_verdict(q, hint_pkts);
-	if (unlikely(verdict != SHRED_PASS) &&
-	    shred_refuse(sch, skb, verdict, hint_pkts, to_free))
-		return NET_XMIT_CN;
-
-	ret = shred_child_enqueue(q->child, skb, to_free);
 	if (likely(ret == NET_XMIT_SUCCESS)) {
 		qstats_backlog_add(sch, len);
 		qdisc_qlen_inc(sch);
@@ -353,27 +313,118 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	return ret;
 }
 
-static struct sk_buff *shred_dequeue(struct Qdisc *sch)
+/* bfifo's own steps while it has room; what has none it drops itself. */
+static int shred_queue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
+		       u32 hint_pkts)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb);
 	struct Qdisc *child = q->child;
-	bool bfifo = shred_child_is_bfifo(child);
-	struct sk_buff *skb;
-	u64 pkts;
 
-	skb = bfifo ? shred_child_dequeue_bfifo(child) : shred_child_dequeue_any(child);
-	if (unlikely(!skb)) {
+	if (unlikely(!shred_child_is_bfifo(child) ||
+		     child->qstats.backlog + len > READ_ONCE(child->limit)))
+		return shred_queue_any(skb, sch, to_free, hint_pkts);
+	__qdisc_enqueue_tail(skb, &child->q);
+	qstats_backlog_add(child, len);
+	qstats_backlog_add(sch, len);
+	qdisc_qlen_inc(sch);
+	return NET_XMIT_SUCCESS;
+}
+
+/* ---- queue operations ---- */
+
+/* A packet whose verdict is not "pass". */
+static noinline int shred_enqueue_marked(struct sk_buff *skb, struct Qdisc *sch,
+					 struct sk_buff **to_free, u32 hint_pkts,
+					 enum shred_verdict verdict)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+
+	if (verdict == SHRED_ABOVE)
+		verdict = shred_above(q, hint_pkts);
+	else
+		q->vars.qR = red_random(&q->parms);
+	if (verdict >= SHRED_EARLY && shred_refuse(sch, skb, verdict, hint_pkts, to_free))
+		return NET_XMIT_CN;
+	return shred_queue_any(skb, sch, to_free, hint_pkts);
+}
+
+/* A packet that finds the queue idle, or whose header is not where it mostly is. */
+static noinline int shred_enqueue_seldom(struct sk_buff *skb, struct Qdisc *sch,
+					 struct sk_buff **to_free)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	u32 hint_pkts = q->shred.hint_pkts[shred_far_tos(skb)];
+	unsigned long qavg = red_calc_qavg(&q->parms, &q->vars, q->child->qstats.backlog);
+	enum shred_verdict verdict;
+
+	if (red_is_idling(&q->vars))
+		red_end_of_idle_period(&q->vars);
+	verdict = shred_verdict(q, qavg, hint_pkts);
+	if (verdict != SHRED_PASS)
+		return shred_enqueue_marked(skb, sch, to_free, hint_pkts, verdict);
+	return shred_queue_any(skb, sch, to_free, hint_pkts);
+}
+
+static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			 struct sk_buff **to_free)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	enum shred_verdict verdict;
+	unsigned long qavg;
+	u32 hint_pkts = 0;
+	int tos;
+
+	if (unlikely(red_is_idling(&q->vars)))
+		return shred_enqueue_seldom(skb, sch, to_free);
+	if (q->shred.hint != SHRED_HINT_OFF) {
+		tos = shred_near_tos(skb);
+		if (unlikely(tos < 0))
+			return shred_enqueue_seldom(skb, sch, to_free);
+		hint_pkts = q->shred.hint_pkts[tos];
+	}
+	qavg = red_calc_qavg_no_idle_time(&q->parms, &q->vars, q->child->qstats.backlog);
+	verdict = shred_verdict(q, qavg, hint_pkts);
+	if (unlikely(verdict != SHRED_PASS))
+		return shred_enqueue_marked(skb, sch, to_free, hint_pkts, verdict);
+	return shred_queue(skb, sch, to_free, hint_pkts);
+}
+
+/* From any child, empty or not. */
+static noinline struct sk_buff *shred_dequeue_any(struct Qdisc *sch)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb = qdisc_dequeue_peeked(q->child);
+
+	if (!skb) {
 		if (!red_is_idling(&q->vars))
 			red_start_of_idle_period(&q->vars);
 		return NULL;
 	}
-	pkts = u64_stats_read(&sch->bstats.packets);
 	qdisc_bstats_update(sch, skb);
-	if (bfifo)
-		_bstats_update(&child->bstats, qdisc_pkt_len(skb),
-			       u64_stats_read(&sch->bstats.packets) - pkts);
 	qdisc_qstats_backlog_dec(sch, skb);
 	qdisc_qlen_dec(sch);
+	return skb;
+}
+
+/* bfifo's own steps: its peek takes nothing out, so nothing waits in gso_skb. */
+static struct sk_buff *shred_dequeue(struct Qdisc *sch)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	struct Qdisc *child = q->child;
+	struct sk_buff *skb;
+	u64 pkts;
+
+	if (unlikely(!shred_child_is_bfifo(child) || !child->q.head))
+		return shred_dequeue_any(sch);
+	skb = __qdisc_dequeue_head(&child->q);
+	qdisc_qstats_backlog_dec(child, skb);
+	qdisc_qstats_backlog_dec(sch, skb);
+	qdisc_qlen_dec(sch);
+	pkts = u64_stats_read(&sch->bstats.packets);
+	qdisc_bstats_update(sch, skb);
+	_bstats_update(&child->bstats, qdisc_pkt_len(skb),
+		       u64_stats_read(&sch->bstats.packets) - pkts);
 	return skb;
 }
 
@@ -391,7 +442,7 @@ static void shred_reset(struct Qdisc *sch)
 	qdisc_reset(q->child);
 	red_restart(&q->vars);
 	q->cwnd_avg_q22 = 0;
-	q->gentle_region = false;
+	q->gentle_count = -1;
 }
 
 static void shred_adapt(struct timer_list *t)
@@ -548,6 +599,7 @@ static int shred_config_check(struct shred_config *c, struct netlink_ext_ack *ex
 static void shred_config_apply(struct shred_sched_data *q, const struct shred_config *c)
 {
 	u64 floor_bytes = (u64)SHRED_FLOOR_PKTS * c->avpkt_bytes;
+	unsigned int tos;
 
 	q->shred.limit_bytes = c->limit_bytes;
 	q->shred.avpkt_bytes = c->avpkt_bytes;
@@ -555,13 +607,15 @@ static void shred_config_apply(struct shred_sched_data *q, const struct shred_co
 	q->shred.weight_q32 = c->weight_q32;
 	q->shred.flags = c->flags;
 	q->shred.hint = c->hint;
+	for (tos = 0; tos < ARRAY_SIZE(q->shred.hint_pkts); tos++)
+		q->shred.hint_pkts[tos] = shred_hint_read(c->hint, tos);
 
 	if (!c->red_changed)
 		return;
 	red_set_parms(&q->parms, c->min_bytes, c->max_bytes, c->wlog, c->plog,
 		      c->scell_log, (u8 *)c->stab, c->max_p_q32);
 	red_set_vars(&q->vars);
-	q->gentle_region = false;
+	q->gentle_count = -1;
 	if (!q->child->q.qlen)
 		red_start_of_idle_period(&q->vars);
 }

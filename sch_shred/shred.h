@@ -72,32 +72,44 @@ static inline u32 shred_min_th(u32 qth_min, u32 qth_max, u32 floor,
 }
 
 /**
- * shred_excess() - how far the average queue is above a packet's own threshold
+ * shred_excess() - how far the average queue is above a packet's threshold of Equation (2)
  * @qth_min: RED's lower threshold, bytes << Wlog
  * @qth_max: RED's upper threshold, bytes << Wlog, above @qth_min
- * @floor: lowest threshold of any packet, bytes << Wlog, at most @qth_min
- * @qavg: average queue, bytes << Wlog, @floor to @qth_max
+ * @qavg: average queue, bytes << Wlog, at most @qth_max
  * @sample_pkts: hint of this packet, 1 to 255
  * @avg_q22: average hint, packets << 22, not 0
  *
- * Equation (2) times cwnd_avg, so that no packet costs a division.
+ * Equation (2) times cwnd_avg, so that no packet costs a division, without its lower bound.
  *
  * Return: (@qavg - min_mod) * @avg_q22, below 2^62; negative when @qavg < shred_min_th().
  */
-static inline s64 shred_excess(u32 qth_min, u32 qth_max, u32 floor, u32 qavg,
-			       u32 sample_pkts, u32 avg_q22)
+static inline s64 shred_excess(u32 qth_min, u32 qth_max, u32 qavg, u32 sample_pkts, u32 avg_q22)
 {
 	/* each below 2^32 * 2^8 * 2^22 */
-	s64 below_max = (s64)(qth_max - qth_min) * sample_pkts << SHRED_CWND_SHIFT;
-	s64 excess = below_max + avg_q22 / 2 - (s64)(qth_max - qavg) * avg_q22;
-	s64 most = (s64)(qavg - floor) * avg_q22;
+	s64 below_max = (s64)(qth_max - qth_min) * ((u64)sample_pkts << SHRED_CWND_SHIFT);
+
+	return below_max + avg_q22 / 2 - (s64)(qth_max - qavg) * avg_q22;
+}
+
+/**
+ * shred_excess_cap() - the same above a threshold that has its lower bound
+ * @excess: shred_excess(), not negative
+ * @floor: lowest threshold of any packet, bytes << Wlog
+ * @qavg: average queue, bytes << Wlog, at least @floor
+ * @avg_q22: average hint, packets << 22, not 0
+ *
+ * Return: (@qavg - max(min_mod, @floor)) * @avg_q22, below 2^62.
+ */
+static inline u64 shred_excess_cap(u64 excess, u32 floor, u32 qavg, u32 avg_q22)
+{
+	u64 most = (u64)(qavg - floor) * avg_q22;
 
 	return excess < most ? excess : most;
 }
 
 /**
  * shred_hit() - Equation (4) and RED's spacing of drops, for one packet
- * @excess: shred_excess(), not negative
+ * @excess: shred_excess_cap()
  * @avg_q22: average hint, packets << 22, not 0
  * @wlog: RED's averaging weight is 2^-wlog
  * @count: packets since the last random number, at least 1
@@ -108,10 +120,10 @@ static inline s64 shred_excess(u32 qth_min, u32 qth_max, u32 floor, u32 qavg,
  *
  * Return: true when this packet is the one.
  */
-static inline bool shred_hit(s64 excess, u32 avg_q22, u8 wlog, u32 count, u32 random)
+static inline bool shred_hit(u64 excess, u32 avg_q22, u8 wlog, u32 count, u32 random)
 {
 	/* below 2^40; more than 2^23 packets without a drop count as so many */
-	u64 bytes_pkts = (u64)excess >> SHRED_CWND_SHIFT >> wlog;
+	u64 bytes_pkts = excess >> SHRED_CWND_SHIFT >> wlog;
 
 	return bytes_pkts * min_t(u32, count, 1U << 23) >=
 	       ((u64)random * avg_q22) >> SHRED_CWND_SHIFT;

@@ -45,7 +45,7 @@ CONTROL_SOURCES = (
 #: where the guest sees the host's root (guest/init.sh)
 HOST_ROOT = "/tmp/host"
 #: folders that are not named like their module
-FOLDERS = {"shred_hint": "sch_shred"}
+FOLDERS = {"shred_hint": "sch_shred", "shred_rto": "sch_shred"}
 
 
 class BackendError(LbeError):
@@ -246,7 +246,7 @@ class Uml:
         for name, path in built.paths.items():
             folder = FOLDERS.get(name, name)
             sources = source_files(REPO, [folder]) if folder in folders else []
-            ours = [one for one in sources if one.parts[0] == folder and "tests" not in one.parts]
+            ours = [p for p in sources if p.parts[0] == folder and ("tests" not in p.parts or p.stem == name)]
             hashes[name] = content_key(REPO, shared + ours) if ours else hashlib.sha256(path.read_bytes()).hexdigest()
         paths = dict(built.paths)
         if any((GUEST_MODULES / f"{name}.c").is_file() for name in modules):

@@ -96,13 +96,13 @@ def main(series: str = "6.12") -> int:
     print(f"{'enqueue and dequeue, ns a packet':34}{'red':>8}{'shred off':>12}{'dscp':>8}{'tos':>8}")
     worst = 0.0
     for state, rows in queues.items():
-        print(f"  {state:32}" + "".join(f"{min(row) / mhz * 1e3:{w}.0f}" for row, w in zip(rows, (8, 12, 8, 8))))
+        print(f"  {state:32}" + "".join(f"{min(row) / mhz * 10:{w}.1f}" for row, w in zip(rows, (8, 12, 8, 8))))
         ratios = [statistics.median(own / red for own, red in zip(row, rows[0])) for row in rows]
         print(f"  {'  of red':32}" + "".join(f"{one:{w}.3f}" for one, w in zip(ratios, (8, 12, 8, 8))))
         worst = max(worst, *ratios[1:])
     print(f"\n{'writing the hint, ns a packet':34}{'edge':>8}{'host':>12}")
     for name, rows in hooks.items():
-        print(f"  {name + ' the hook':32}" + "".join(f"{min(row) / mhz * 1e3:{w}.0f}" for row, w in zip(rows, (8, 12))))
+        print(f"  {name + ' the hook':32}" + "".join(f"{min(row) / mhz * 10:{w}.1f}" for row, w in zip(rows, (8, 12))))
     verdict = "met" if worst <= BOUND else "missed"
     print(f"\nshred costs at most {worst:.3f} of red; aim {BOUND}: {verdict}")
     return 0 if worst <= BOUND else 1

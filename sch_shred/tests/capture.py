@@ -3,10 +3,12 @@
 
     capture.py FILE SECONDS
 
+Returns once it listens; what writes the lines goes on in the background until SECONDS are over.
 FILE has "t_ns device out family byte header_ok sport dport seq ack flags payload": t_ns is
 CLOCK_MONOTONIC, out is 1 for a packet that leaves, byte the TOS byte or traffic class.
 """
 
+import os
 import socket
 import struct
 import sys
@@ -43,10 +45,13 @@ def line(packet: bytes) -> str:
 
 
 def main() -> None:
-    """Until the time is over."""
+    """Listens, and until the time is over writes down what it hears."""
     end = time.monotonic() + float(sys.argv[2])
     tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+    # from here on packets wait in the socket, whoever reads them
+    if os.fork():
+        return
     with open(sys.argv[1], "w", encoding="ascii") as file:
         while (left := end - time.monotonic()) > 0:
             tap.settimeout(left)

@@ -54,25 +54,28 @@ static void shred_min_th_test(struct kunit *test)
 /* The decision on a row's packet, worked by hand: threshold t, average queue q, Wlog 0. */
 static void shred_decision_test(struct kunit *test)
 {
-	s64 excess;
+	u64 excess;
 
 	/* ratio 1/2: t = 60000 */
-	KUNIT_EXPECT_LT(test, shred_excess(30000, 90000, 7500, 59999, 5, AVG(10)), 0LL);
-	KUNIT_EXPECT_EQ(test, AVG(10) / 2, shred_excess(30000, 90000, 7500, 60000, 5, AVG(10)));
-	excess = shred_excess(30000, 90000, 7500, 75000, 5, AVG(10));
-	KUNIT_EXPECT_EQ(test, 15000LL * AVG(10) + AVG(10) / 2, excess);
+	KUNIT_EXPECT_LT(test, shred_excess(30000, 90000, 59999, 5, AVG(10)), 0LL);
+	KUNIT_EXPECT_EQ(test, AVG(10) / 2, shred_excess(30000, 90000, 60000, 5, AVG(10)));
+	excess = shred_excess(30000, 90000, 75000, 5, AVG(10));
+	KUNIT_EXPECT_EQ(test, 15000ULL * AVG(10) + AVG(10) / 2, excess);
+	KUNIT_EXPECT_EQ(test, excess, shred_excess_cap(excess, 7500, 75000, AVG(10)));
 	/* q - t = 15000: with max_p 0.1 RED's random number is 0 to 600000; 40 packets reach its end */
 	KUNIT_EXPECT_FALSE(test, shred_hit(excess, AVG(10), 0, 39, 600000));
 	KUNIT_EXPECT_TRUE(test, shred_hit(excess, AVG(10), 0, 40, 600000));
 	/* the same queue with Wlog 4 */
-	excess = shred_excess(30000 << 4, 90000 << 4, 7500 << 4, 75000 << 4, 5, AVG(10));
+	excess = shred_excess(30000 << 4, 90000 << 4, 75000 << 4, 5, AVG(10));
 	KUNIT_EXPECT_FALSE(test, shred_hit(excess, AVG(10), 4, 39, 600000));
 	KUNIT_EXPECT_TRUE(test, shred_hit(excess, AVG(10), 4, 40, 600000));
 	/* ratio 2: the threshold is the floor, not below */
-	KUNIT_EXPECT_EQ(test, 0LL, shred_excess(30000, 90000, 7500, 7500, 20, AVG(10)));
+	excess = shred_excess(30000, 90000, 7500, 20, AVG(10));
+	KUNIT_EXPECT_EQ(test, 0ULL, shred_excess_cap(excess, 7500, 7500, AVG(10)));
 	/* largest numbers */
-	excess = shred_excess(1, U32_MAX, 0, U32_MAX, 255, AVG(255));
-	KUNIT_EXPECT_EQ(test, (s64)(U32_MAX - 1) * AVG(255) + AVG(255) / 2, excess);
+	excess = shred_excess(1, U32_MAX, U32_MAX, 255, AVG(255));
+	KUNIT_EXPECT_EQ(test, excess, shred_excess_cap(excess, 0, U32_MAX, AVG(255)));
+	KUNIT_EXPECT_EQ(test, (u64)(U32_MAX - 1) * AVG(255) + AVG(255) / 2, excess);
 	KUNIT_EXPECT_TRUE(test, shred_hit(excess, AVG(255), 0, U32_MAX, U32_MAX - 1));
 }
 

@@ -48,7 +48,7 @@ flow = "data"
 [[event]]
 at_s = 0.05
 node = "rtr"
-run = "/usr/bin/python3 {capture} /tmp/out/packets {seconds} &"
+run = "/usr/bin/python3 {capture} /tmp/out/packets {seconds}"
 [[event]]
 at_s = {last}
 node = "rtr"
@@ -96,7 +96,7 @@ class Seen:
 @pytest.fixture(scope="module")
 def backend() -> Uml:
     made = Uml()
-    made.prepare(["shred_hint"])
+    made.prepare(["shred_hint", "shred_rto"])
     return made
 
 
@@ -230,6 +230,30 @@ run = "ip route replace default via 10.0.2.1 initcwnd 7"
     assert hints(syn, "dscp").tolist() == [4] and hints(answer, "dscp").tolist() == [7]
     # the receiver's ACKs carry its own window, which never moved
     assert set(hints(seen.of_receiver(), "dscp").tolist()) == {7}
+
+
+@pytest.mark.parametrize("lost, sent_by", [("10.0.2.2", "sender"), ("10.0.1.2", "receiver")])
+@pytest.mark.parametrize("initial_s", [0, 3])
+def test_first_timeout_of_the_papers_tcp(run, initial_s: int, lost: str, sent_by: str) -> None:
+    """A lost SYN, a lost SYN/ACK: the next one comes after 1 s, or after the 3 s that shred_rto is told."""
+    more = f"""
+[modules.shred_rto]
+initial_ms = {initial_s * 1000}
+[[event]]
+at_s = 0
+node = "rtr"
+run = "ip route replace blackhole {lost}/32"
+[[event]]
+at_s = 0.6
+node = "rtr"
+run = "ip route del blackhole {lost}/32"
+"""
+    seen = run(more, seconds=8, experiment__modules=["shred_hint", "shred_rto"])
+    rows = seen.of_sender() if sent_by == "sender" else seen.of_receiver()
+    times = rows["t_s"][(rows["flags"] & SYN) != 0]
+    wait_s = initial_s or 1
+    assert len(times) >= 2 and wait_s <= times[1] - times[0] < wait_s + 0.1, times
+    assert seen.record.series.recv["bytes"].max() > 500_000
 
 
 #: (from second, setting, does it write then?)

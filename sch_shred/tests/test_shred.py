@@ -28,7 +28,11 @@ u32 cwnd_avg(u32 avg, u32 sample, u32 weight) { return shred_cwnd_avg(avg, sampl
 u32 min_th(u32 lo, u32 hi, u32 floor, u32 sample, u32 avg)
 { return shred_min_th(lo, hi, floor, sample, avg); }
 s64 excess(u32 lo, u32 hi, u32 floor, u32 qavg, u32 sample, u32 avg)
-{ return shred_excess(lo, hi, floor, qavg, sample, avg); }
+{
+	s64 excess = shred_excess(lo, hi, qavg, sample, avg);
+
+	return excess < 0 ? excess : (s64)shred_excess_cap(excess, floor, qavg, avg);
+}
 u32 hit(s64 excess, u32 avg, u32 wlog, u32 count, u32 random)
 { return shred_hit(excess, avg, wlog, count, random); }
 u32 max_p(u32 p, u32 lo, u32 hi, u32 mod) { return shred_max_p(p, lo, hi, mod); }
