@@ -24,6 +24,7 @@ INITIAL_WINDOW = 10  # TCP_INIT_CWND of the kernel
 #: packets need so long from the sending host's hook to the router (netem: 21 ms, processing 0 to 1 ms)
 TO_ROUTER_S = (0.020, 0.0235)
 
+EARLY_S = 4  # the capture listens so long before anything is sent
 #: a greedy flow into a queue of 30 packets: slow start, losses, retransmissions, congestion avoidance
 EXPERIMENT = """
 [experiment]
@@ -45,10 +46,11 @@ start_s = 0.1
 [metric.data]
 kind = "goodput"
 flow = "data"
+# a kernel of 6.1 takes 0.3 s of its own time to start a Python
 [[event]]
-at_s = 0.05
+at_s = -{early}
 node = "rtr"
-run = "/usr/bin/python3 {capture} /tmp/out/packets {seconds}"
+run = "/usr/bin/python3 {capture} /tmp/out/packets {listen}"
 [[event]]
 at_s = {last}
 node = "rtr"
@@ -109,7 +111,10 @@ def run(backend: Uml, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
         key = (more, seconds, repr(sorted(sets.items())))
         if key in have:
             return have[key]
-        text = EXPERIMENT.format(seconds=seconds, last=seconds - 0.5, capture=CAPTURE) + more
+        text = EXPERIMENT.format(
+            seconds=seconds, last=seconds - 0.5, capture=CAPTURE, early=EARLY_S, listen=EARLY_S + seconds
+        )
+        text += more
         experiment = parse(text, Path("hint.toml"))
         dotted = {name.replace("__", "."): value for name, value in sets.items()}
         (job,) = runner.plan(experiment, runner.Options(runs=1, sets=dotted))
@@ -361,10 +366,14 @@ FIVE = {"flow__data__count": 5, "flow__data__stagger_s": 0.1}
 def test_table_is_capped(run) -> None:
     """Two flows have room; the packets of the others pass as they are."""
     seen = run(edge(max_flows=2, devices="east"), seconds=2, **FIVE)
-    assert seen.counters["flows"] == 2 and seen.counters["table_full"] > 50
+    assert seen.counters["flows"] == 2
     rows = seen.of_sender("east")
-    hinted = {int(port) for port in np.unique(rows["dport"]) if (rows["byte"][rows["dport"] == port] > 0).any()}
+    hinted = [int(port) for port in np.unique(rows["dport"]) if (rows["byte"][rows["dport"] == port] > 0).any()]
     assert len(hinted) == 2
+    # each packet of the others was counted, until the counters were read at 1.5 s (steps of 10 ms)
+    incoming = seen.of_sender()
+    others = incoming["t_s"][~np.isin(incoming["dport"], hinted)]
+    assert 30 < (others < 1.49).sum() <= seen.counters["table_full"] <= (others < 1.53).sum()
 
 
 def test_idle_flows_are_forgotten(run) -> None:
