@@ -128,7 +128,7 @@ static int bench_fill(struct Qdisc *sch)
 	return sch->q.qlen ? 0 : -ENOBUFS;
 }
 
-/* Ticks of 100 packets, each of which goes in after another came out; a dropped one is made anew. */
+/* Ticks of 100 packets that go in after others came out; a dropped one is made anew. */
 static int bench_queue(struct Qdisc *sch, unsigned int *result)
 {
 	struct sk_buff *skb;
