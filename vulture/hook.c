@@ -25,11 +25,10 @@
 
 #include "vulture.h"
 #include "trace.h"
+#include "wire.h"
 
 /* Largest TCP header: data offset of 15 words. */
 #define VULTURE_HEADER_MAX	60
-/* Option kind of TCP-AO (RFC 5925); the kernel has a name for it from 6.7 on. */
-#define VULTURE_OPT_AO		29
 
 /* A TCP header in reach: its place in the packet, and a readable copy. */
 struct vulture_header {
@@ -102,32 +101,7 @@ static bool vulture_read(const struct sk_buff *skb, u8 pf, bool in,
 /* The timestamps of a header; false if it has none or is signed. */
 static bool vulture_timestamps(const struct tcphdr *th, u32 *tsval, u32 *tsecr)
 {
-	const u8 *opt = (const u8 *)(th + 1);
-	const u8 *end = (const u8 *)th + th->doff * 4;
-	bool found = false;
-
-	while (opt < end && *opt != TCPOPT_EOL) {
-		u8 length;
-
-		if (*opt == TCPOPT_NOP) {
-			opt++;
-			continue;
-		}
-		if (end - opt < 2)
-			break;
-		length = opt[1];
-		if (length < 2 || length > end - opt)
-			break;
-		if (*opt == TCPOPT_TIMESTAMP && length == TCPOLEN_TIMESTAMP) {
-			*tsval = get_unaligned_be32(opt + 2);
-			*tsecr = get_unaligned_be32(opt + 6);
-			found = true;
-		} else if (*opt == TCPOPT_MD5SIG || *opt == VULTURE_OPT_AO) {
-			return false;
-		}
-		opt += length;
-	}
-	return found;
+	return wire_timestamps((const u8 *)(th + 1), (const u8 *)th + th->doff * 4, tsval, tsecr);
 }
 
 static bool vulture_is_ce(const struct sk_buff *skb, u8 pf)

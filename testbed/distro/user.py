@@ -16,8 +16,10 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -39,6 +41,8 @@ SERVERS = 6  # iperf3 serves one client at a time on a port
 LINK = ("dev", "v0", "root", "netem", "delay", "10ms", "rate", "50mbit", "limit", "500")
 NOBODY = 65534
 TCP_CONGESTION = 13
+TCP_MD5SIG = 14  # linux/tcp.h
+TCP_AO_ADD_KEY = 38
 CLONE_NEWNET = 0x40000000  # linux/sched.h
 #: /proc/sys/kernel/tainted: a module from outside the tree (4096), not signed by a key that the kernel trusts (8192)
 TAINT_EXPECTED = 4096 | 8192
@@ -343,6 +347,104 @@ def step_vulture() -> None:
     ended(under_rule)
     ended(client)
     load("vulture")
+
+
+def both_ends(connection: socket.socket) -> tuple[str, str]:
+    """Both ends as vulturectl takes them."""
+    (local, port), (remote, remote_port) = connection.getsockname(), connection.getpeername()
+    return f"{local}:{port}", f"{remote}:{remote_port}"
+
+
+def md5_key(peer: str) -> bytes:
+    """struct tcp_md5sig: the key that segments from and to this address are signed with."""
+    key = b"secret"
+    return struct.pack("=HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton(peer), 0, 0, len(key), 0, key)
+
+
+def ao_key(peer: str) -> bytes:
+    """struct tcp_ao_add: the same for TCP-AO."""
+    key = b"secret"
+    address = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
+    return address + struct.pack("=64siIH6B80s", b"hmac(sha1)", 0, 0, 0, 32, 100, 100, 0, 0, len(key), key)
+
+
+@contextlib.contextmanager
+def download(option: int = 0, key=bytes) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """(receiver at the left, sender at the right), both with a key for the other from the start if there is one."""
+    with namespace("right"):
+        server = socket.create_server((ADDRESS["right"], 0))
+    with namespace("left"):
+        receiver = socket.socket()
+    with server, receiver:
+        if option:
+            server.setsockopt(socket.IPPROTO_TCP, option, key(ADDRESS["left"]))
+            receiver.setsockopt(socket.IPPROTO_TCP, option, key(ADDRESS["right"]))
+        receiver.settimeout(20)
+        receiver.connect(server.getsockname())
+        sender, _ = server.accept()
+        with sender:
+            sender.settimeout(20)
+            yield receiver, sender
+
+
+def carries(receiver: socket.socket, sender: socket.socket, size: int) -> None:
+    """So many bytes come through as they were sent."""
+    data = os.urandom(size)
+    sending = threading.Thread(target=sender.sendall, args=(data,))
+    sending.start()
+    got = bytearray()
+    while len(got) < size:
+        block = receiver.recv(65536)
+        assert block, f"the stream ended after {len(got)} bytes"
+        got += block
+    sending.join()
+    assert bytes(got) == data, "the bytes differ"
+
+
+def refused_signatures(node: str) -> int:
+    """Segments that this namespace's TCP dropped for their signature, or for having or lacking one."""
+    names, values = (line.split() for line in run("cat", "/proc/net/netstat", node=node).splitlines()[:2])
+    count = {name: int(value) for name, value in zip(names[1:], values[1:], strict=True)}
+    return sum(value for name, value in count.items() if re.match(r"TCP(MD5|AO)", name) and name != "TCPAOGood")
+
+
+def step_vulture_signed() -> None:
+    """Connections signed by TCP-MD5 or TCP-AO: refused; signed later on: left alone, and no signature breaks."""
+    with download() as (receiver, sender):
+        receiver.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["right"]))
+        sender.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["left"]))
+        said = run("vulturectl", "start", *both_ends(receiver), node="left", status=1)
+        assert "is signed (TCP-MD5 or TCP-AO)" in said, said
+        carries(receiver, sender, 1 << 20)
+    with download() as (receiver, sender):
+        run("vulturectl", "start", *both_ends(receiver), node="left")
+        carries(receiver, sender, 1 << 20)
+        time.sleep(0.3)  # no acknowledgment is on its way while only one end has the key
+        receiver.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["right"]))
+        sender.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["left"]))
+        (before,) = json.loads(run("vulturectl", "--json", "list", node="left"))
+        assert before["rewritten"], before
+        bad = refused_signatures("right")
+        carries(receiver, sender, 2 << 20)
+        (after,) = json.loads(run("vulturectl", "--json", "list", node="left"))
+        assert (after["rewritten"], after["bytes"]) == (before["rewritten"], before["bytes"]), (before, after)
+        assert refused_signatures("right") == bad
+    config = Path(f"/lib/modules/{os.uname().release}/build/.config").read_text()
+    if "CONFIG_TCP_AO=y" not in config:
+        return
+    # beside a signature the kernel offers timestamps or SACK, not both
+    for node in ADDRESS:
+        run("sysctl", "-q", "-w", "net.ipv4.tcp_sack=0", node=node)
+    run("vulturectl", "rule", "add", "--remote", f"{ADDRESS['right']}/32", node="left")
+    with download(TCP_AO_ADD_KEY, ao_key) as (receiver, sender):
+        said = run("vulturectl", "start", *both_ends(receiver), node="left", status=1)
+        assert "is signed (TCP-MD5 or TCP-AO)" in said, said
+        assert json.loads(run("vulturectl", "--json", "list", node="left")) == [], "a rule started it"
+        carries(receiver, sender, 1 << 20)
+    (rule,) = json.loads(run("vulturectl", "--json", "rule", "list", node="left"))
+    run("vulturectl", "rule", "del", str(rule["id"]), node="left")
+    for node in ADDRESS:
+        run("sysctl", "-q", "-w", "net.ipv4.tcp_sack=1", node=node)
 
 
 def step_races() -> None:

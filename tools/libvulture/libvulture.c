@@ -70,6 +70,32 @@ static const char *const option_names[] = {
 	[VULTURE_O_RISING] = "rising",
 };
 
+/* The option "paper": every value that the paper prints, and nothing beyond it.
+ * What the paper leaves open (pairing, goals, settle, thresh-cap) stays as it is.
+ */
+static const struct {
+	unsigned int option;
+	uint32_t value;
+} paper_values[] = {
+	{ VULTURE_O_TICK_US, 4000 },
+	{ VULTURE_O_ZERO_US, 0 },
+	{ VULTURE_O_PSI_US, 20000 },
+	{ VULTURE_O_CONS_LOW_US, 4000 },
+	{ VULTURE_O_CONS_HIGH_US, 8000 },
+	{ VULTURE_O_AGGR_LOW_US, 12000 },
+	{ VULTURE_O_AGGR_HIGH_US, 20000 },
+	{ VULTURE_O_ALPHA_PERMILLE, 875 },
+	{ VULTURE_O_INCREASE_SEGS, 1 },
+	{ VULTURE_O_POSITIVE_TEST, 1 },
+	{ VULTURE_O_THRESH_PERMILLE, 1000 },
+	{ VULTURE_O_LOSS_PERMILLE, 500 },
+	{ VULTURE_O_QUEUE_HIGH_US, 0 },
+	{ VULTURE_O_SPEEDUP, 0 },
+	{ VULTURE_O_WATCH_BURSTS, 0 },
+	{ VULTURE_O_OUTGROWN_PCT, 0 },
+	{ VULTURE_O_RISING, 0 },
+};
+
 static const char *name_of(const char *const *names, size_t n, uint32_t i)
 {
 	return i < n ? names[i] : "unknown";
@@ -110,14 +136,34 @@ const char *vulture_reason_name(uint32_t reason)
 	return NAME_OF(names, reason);
 }
 
+static void set_option(struct vulture_options *options, unsigned int option, uint32_t value)
+{
+	options->set |= 1U << option;
+	options->value[option] = value;
+}
+
+static int set_paper(struct vulture_options *options, uint32_t value)
+{
+	size_t i;
+
+	if (value > 1) {
+		errno = ERANGE;
+		return -1;
+	}
+	for (i = 0; value && i < sizeof(paper_values) / sizeof(paper_values[0]); i++)
+		set_option(options, paper_values[i].option, paper_values[i].value);
+	return 0;
+}
+
 int vulture_option(struct vulture_options *options, const char *name, uint32_t value)
 {
 	unsigned int i;
 
+	if (!strcmp(name, "paper"))
+		return set_paper(options, value);
 	for (i = 1; i <= VULTURE_OPTIONS; i++) {
 		if (!strcmp(option_names[i], name)) {
-			options->set |= 1U << i;
-			options->value[i] = value;
+			set_option(options, i, value);
 			return 0;
 		}
 	}

@@ -153,9 +153,11 @@ VULTURE_API const char *vulture_error(const struct vulture *v);
 /**
  * vulture_option() - set one option by name
  * @options: to change
- * @name: as in vulture_option_name(), "psi-us" for example
- * @value: the kernel checks the range
- * Return: 0, or -1 with EINVAL if there is no such option.
+ * @name: as in vulture_option_name(), "psi-us" for example; or "paper", which
+ *	with 1 sets all that the paper prints and switches off what goes beyond
+ *	it (later calls may change single ones again), with 0 nothing
+ * @value: the kernel checks the range; of "paper" 0 or 1
+ * Return: 0, or -1 with EINVAL if there is no such option, ERANGE for "paper".
  */
 VULTURE_API int vulture_option(struct vulture_options *options, const char *name, uint32_t value);
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import ctypes.util
+import errno
 import os
 import socket
 import sys
@@ -129,10 +130,14 @@ class Vulture:
         raise OSError(ctypes.get_errno(), text)
 
     def start(self, connection: HasFileno, **options: int) -> None:
-        """A connected TCP socket goes to the background. Options by name: ``psi_us=20000``, ``observe=1``."""
+        """A connected TCP socket goes to the background. Options by name: ``psi_us=20000``, ``observe=1``,
+        ``paper=1`` for the paper's settings (in that order if others are to differ from them).
+        """
         chosen = _Options()
         for name, value in options.items():
             if self._library.vulture_option(chosen, name.replace("_", "-").encode(), value):
+                if ctypes.get_errno() == errno.ERANGE:
+                    raise OSError(errno.ERANGE, f"{name} {value} is not within 0 to 1")
                 raise TypeError(f"vulture has no option {name!r}")
         if self._library.vulture_start(self._handle, connection.fileno(), chosen) < 0:
             self._fail()

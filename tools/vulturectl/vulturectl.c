@@ -108,8 +108,11 @@ static void read_option(struct vulture_options *options, char *text)
 		wrong("option '%s' has no value: -o NAME=VALUE", text);
 	*equals = '\0';
 	value = (uint32_t)read_number(equals + 1, text, 0, UINT32_MAX);
-	if (vulture_option(options, text, value))
-		wrong("there is no option '%s'; vulturectl --help-options lists them", text);
+	if (!vulture_option(options, text, value))
+		return;
+	if (errno == ERANGE)
+		wrong("%s '%s' is not a number within 0 to 1", text, equals + 1);
+	wrong("there is no option '%s'; vulturectl --help-options lists them", text);
 }
 
 /* "10.0.0.1:80", "[fd00::1]:80" */
@@ -1005,6 +1008,7 @@ static int help_options(void)
 
 	for (i = 1; i <= VULTURE_OPTIONS; i++)
 		puts(vulture_option_name(i));
+	puts("paper");
 	return 0;
 }
 

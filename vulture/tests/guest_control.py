@@ -316,7 +316,31 @@ def test_defaults():
     assert js("show")["options"] == now, "a refused request changed something"
     ctl("set", "-o", f"psi-us={before['options']['psi-us']}", "-o", f"speedup={before['options']['speedup']}")
     assert js("show")["options"] == before["options"]
-    assert sorted(before["options"]) == sorted(ctl("--help-options").split())
+    assert sorted([*before["options"], "paper"]) == sorted(ctl("--help-options").split())
+
+
+#: every constant that the paper prints, and what goes beyond it switched off
+PAPER = {
+    "tick-us": 4000, "zero-us": 0, "psi-us": 20000, "cons-low-us": 4000, "cons-high-us": 8000, "aggr-low-us": 12000,
+    "aggr-high-us": 20000, "alpha-permille": 875, "increase-segs": 1, "positive-test": 1, "thresh-permille": 1000,
+    "loss-permille": 500, "queue-high-us": 0, "speedup": 0, "watch-bursts": 0, "outgrown-pct": 0, "rising": 0,
+}
+
+
+def test_the_papers_settings_by_one_option():
+    before = js("show")["options"]
+    with pair() as (receiver, _), vulture.Vulture() as v:
+        v.start(receiver, paper=0)
+        assert js("list")[0]["options"] == before
+        v.stop(receiver)
+        v.start(receiver, paper=1)
+        assert js("list")[0]["options"] == before | PAPER
+        v.stop(receiver)
+        refused(errno.ERANGE, "paper 2 is not within 0 to 1", v.start, receiver, paper=2)
+        ctl("start", *ends(receiver), "-o", "paper=1", "-o", "speedup=7")
+        assert js("list")[0]["options"] == before | PAPER | {"speedup": 7}
+    assert "paper '2' is not a number within 0 to 1" in ctl("set", "-o", "paper=2", status=2)
+    assert js("show")["options"] == before
 
 
 def test_usage_errors_have_status_2():
