@@ -154,15 +154,10 @@ def _run_lines(job: Job) -> list[str]:
     return [*lines, 'for pid in $pids; do wait "$pid"; done']
 
 
-def _read_back_lines(job: Job) -> list[str]:
-    """What the kernel says that it had."""
+def _module_lines(modules: list[str]) -> list[str]:
+    """What the kernel says of modules that are loaded."""
     lines = []
-    for node in job.network.nodes:
-        lines.append(f'tc -s -j -n {node} qdisc show > "$OUT/{node}.qdisc"')
-        lines.append(f'ip netns exec {node} sysctl $(cut -d= -f1 {node}.sysctl) > "$OUT/{node}.sysctl"')
-        lines.append(f'ip netns exec {node} cat /proc/net/snmp /proc/net/netstat > "$OUT/{node}.counters"')
-    lines += ['uname -srvm > "$OUT/uname"', ': > "$OUT/modules"']
-    for module in job.modules:
+    for module in modules:
         name = "tcp_lp" if module == "tcp_lp_intree" else module
         lines += [
             f'echo "module {module}" >> "$OUT/modules"',
@@ -170,6 +165,26 @@ def _read_back_lines(job: Job) -> list[str]:
             '    [ -r "$f" ] && printf \'%s %s\\n\' "${f##*/}" "$(cat "$f")" >> "$OUT/modules"',
             "done",
         ]
+    return lines
+
+
+def _removed(job: Job) -> set[str]:
+    """Modules that an event takes away: read back while they are there."""
+    return {event.remove_module for event in job.setting.events if event.remove_module}
+
+
+def _read_back_lines(job: Job) -> list[str]:
+    """What the kernel says that it had."""
+    lines = []
+    for node in job.network.nodes:
+        lines.append(f'tc -s -j -n {node} qdisc show > "$OUT/{node}.qdisc"')
+        lines.append(f'ip netns exec {node} sysctl $(cut -d= -f1 {node}.sysctl) > "$OUT/{node}.sysctl"')
+        lines.append(f'ip netns exec {node} cat /proc/net/snmp /proc/net/netstat > "$OUT/{node}.counters"')
+    lines.append('uname -srvm > "$OUT/uname"')
+    removed = _removed(job)
+    if not removed:
+        lines.append(': > "$OUT/modules"')
+    lines += _module_lines([module for module in job.modules if module not in removed])
     return [*lines, "true"]
 
 
@@ -180,7 +195,9 @@ def _head_lines(job: Job) -> list[str]:
 
 def _script(job: Job) -> str:
     """job.sh."""
-    return "\n".join([*_head_lines(job), *_set_up_lines(job), "", *_run_lines(job), "", *_read_back_lines(job)]) + "\n"
+    first = _module_lines([module for module in job.modules if module in _removed(job)])
+    parts = [*_head_lines(job), *_set_up_lines(job), "", *first, *_run_lines(job), "", *_read_back_lines(job)]
+    return "\n".join(parts) + "\n"
 
 
 def shell_script(job: Job, last: list[str]) -> str:
