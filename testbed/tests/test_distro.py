@@ -45,7 +45,16 @@ DISTRO = HERE.parent / "distro"
 USER = DISTRO / "user.py"
 STEPS = re.findall(r"^def step_(\w+)", USER.read_text(encoding="utf-8"), re.MULTILINE)
 #: one kernel, no step that mostly waits: what fits into every check
-SMOKE = ("load", "choose_by_setsockopt", "iperf_through_each", "shred", "vulture", "vulture_signed", "remove_all", "log")
+SMOKE = (
+    "load",
+    "choose_by_setsockopt",
+    "iperf_through_each",
+    "shred",
+    "vulture",
+    "vulture_signed",
+    "remove_all",
+    "log",
+)
 RACES_S = 40
 
 

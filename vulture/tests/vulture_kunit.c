@@ -469,34 +469,34 @@ static void cwnd_queue_is_bounded(struct kunit *test)
 
 struct option_row {
 	const char *name;
-	u8 opt[40];
+	const char *opt;
 	u8 len;
 	bool expected;		/* with tsval 0x01020304, tsecr 0x05060708 */
 };
 
-#define TS		8, 10, 1, 2, 3, 4, 5, 6, 7, 8
-#define NOPS		1, 1
-#define MD5		19, 18, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-#define AO		29, 16, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+#define TS	"\010\012\001\002\003\004\005\006\007\010"
+#define NOPS	"\001\001"
+#define MD5	"\023\0220123456789abcdef"
+#define AO	"\035\020\001\0010123456789ab"
 
 /* Kinds and lengths: RFC 9293, RFC 7323, RFC 2385, RFC 5925. */
 static const struct option_row option_rows[] = {
-	{ "no options", { 0 }, 0, false },
-	{ "as Linux sends them", { NOPS, TS }, 12, true },
-	{ "timestamps last", { NOPS, 5, 10, 0, 0, 0, 0, 0, 0, 0, 1, TS }, 22, true },
-	{ "another kind alone", { 5, 10 }, 10, false },
-	{ "MD5, then timestamps", { NOPS, MD5, NOPS, TS }, 32, false },
-	{ "timestamps, then MD5", { NOPS, TS, NOPS, MD5 }, 32, false },
-	{ "AO, then timestamps", { AO, NOPS, TS }, 28, false },
-	{ "timestamps, then AO", { NOPS, TS, AO }, 28, false },
-	{ "MD5 alone", { NOPS, MD5 }, 20, false },
-	{ "what follows the end is none", { NOPS, TS, 0, MD5 }, 31, true },
-	{ "the end comes first", { 0, 1, TS }, 12, false },
-	{ "cut short", { NOPS, TS }, 11, false },
-	{ "a kind without a length", { NOPS, TS, 19 }, 13, true },
-	{ "length 0", { 5, 0, TS }, 12, false },
-	{ "length 1", { 5, 1, TS }, 12, false },
-	{ "timestamps of another length", { 8, 8, 1, 2, 3, 4, 5, 6 }, 8, false },
+	{ "no options", "", 0, false },
+	{ "as Linux sends them", NOPS TS, 12, true },
+	{ "timestamps last", NOPS "\005\01201234567\001" TS, 23, true },
+	{ "another kind alone", "\005\01201234567", 10, false },
+	{ "MD5, then timestamps", NOPS MD5 NOPS TS, 32, false },
+	{ "timestamps, then MD5", NOPS TS NOPS MD5, 32, false },
+	{ "AO, then timestamps", AO NOPS TS, 28, false },
+	{ "timestamps, then AO", NOPS TS AO, 28, false },
+	{ "MD5 alone", NOPS MD5, 20, false },
+	{ "what follows the end is none", NOPS TS "\000" MD5, 31, true },
+	{ "the end comes first", "\000\001" TS, 12, false },
+	{ "cut short", NOPS TS, 11, false },
+	{ "a kind without a length", NOPS TS "\023", 13, true },
+	{ "length 0", "\005\000" TS, 12, false },
+	{ "length 1", "\005\001" TS, 12, false },
+	{ "timestamps of another length", "\010\010123456", 8, false },
 };
 
 static void option_describe(const struct option_row *row, char *text)
@@ -510,7 +510,8 @@ static void signed_segments_are_left_alone(struct kunit *test)
 {
 	const struct option_row *row = test->param_value;
 	u32 tsval = 0, tsecr = 0;
-	bool found = wire_timestamps(row->opt, row->opt + row->len, &tsval, &tsecr);
+	const u8 *opt = (const u8 *)row->opt;
+	bool found = wire_timestamps(opt, opt + row->len, &tsval, &tsecr);
 
 	KUNIT_ASSERT_EQ(test, row->expected, found);
 	if (!found)
