@@ -64,6 +64,14 @@ METRIC_KINDS = (
     *web.METRIC_KINDS,
     *web.COUNTER_KINDS,
 )
+#: allowed values of [experiment]'s numbers, in the unit of their names
+RANGES = {
+    "duration_s": (0.001, 1e6),
+    "runs": (1, 10000),
+    "seed": (0, 2**63 - 1),
+    "sample_ms": (1, 10000),
+    "mem_mb": (64, 65536),
+}
 
 
 class ExperimentError(LbeError):
@@ -360,8 +368,9 @@ def _setting(tables: dict[str, typing.Any], file: str) -> Setting:
             f"{file}:experiment.measure_s = {list(head.measure_s)}: must lie within 0 to "
             f"duration_s = {head.duration_s:g}"
         )
-    if not 1 <= head.sample_ms <= 10000:
-        raise ExperimentError(f"{file}:experiment.sample_ms = {head.sample_ms}: allowed are 1 to 10000")
+    for key, (low, high) in RANGES.items():
+        if not low <= getattr(head, key) <= high:
+            raise ExperimentError(f"{file}:experiment.{key} = {getattr(head, key):g}: allowed are {low:g} to {high:g}")
     topology = load_table(Topology, tables.get("topology", {}), f"{file}:topology")
     flows = {
         name: load_table(FlowGroup, table, f"{file}:flow.{name}") for name, table in tables.get("flow", {}).items()

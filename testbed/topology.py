@@ -35,6 +35,31 @@ ETHERNET_EXTRA_BYTES = 24
 #: what ``stab overhead`` adds to the qdisc's packet length for each way to count a link's bits
 FRAMINGS = {"ip": -ETHERNET_HEADER_BYTES, "link": 0, "ethernet": ETHERNET_EXTRA_BYTES}
 QUEUE_KINDS = ("pfifo", "bfifo", "red", "prio", "skbprio", "tc")
+LOW_KINDS = ("flows", "le")
+#: allowed values of a network's, a queue's and a shown clock's numbers, in the unit of their names
+RANGES = {
+    "rate_mbit": (0.01, 10000),
+    "reverse_rate_mbit": (0.01, 10000),
+    "delay_ms": (0, 10000),
+    "access_delay_ms": (0, 10000),
+    "access_rate_mbit": (0.01, 100000),
+    "processing_us": (0, 1000000),
+    "mtu": (576, 9000),
+    "loss_pct": (0, 100),
+    "reverse_loss_pct": (0, 100),
+}
+QUEUE_RANGES = {
+    "packets": (1, 1000000),
+    "bytes": (1, 10**9),
+    "bdp": (0.001, 1000),
+    "red_min_packets": (0, 1000000),
+    "red_max_packets": (0, 1000000),
+    "red_min_fraction": (0, 1),
+    "red_max_fraction": (0, 1),
+    "red_probability": (0, 1),
+    "red_burst_packets": (1, 1000000),
+}
+TICK_RANGES = {"tick_us": (1, 1000000), "drift_ppm": (-1000, 1000)}
 #: an idle netem holds all of a path's packets in flight; its own limit must never be the bottleneck
 NETEM_LIMIT_PKTS = 200000
 #: cap of the default random processing time at senders, microseconds
@@ -447,25 +472,35 @@ def _tick_sysctls(tick: Tick, zero_s: float) -> dict[str, str]:
     }
 
 
+def _within(name: str, value: float | None, low: float, high: float) -> None:
+    if value is not None and not low <= value <= high:
+        raise TopologyError(f"{name} = {value:g}: allowed are {low:g} to {high:g}")
+
+
 def _check(topology: Topology) -> None:
     """Refuse what no link can be."""
-
-    def within(name: str, value: float, low: float, high: float) -> None:
-        if not low <= value <= high:
-            raise TopologyError(f"{name} = {value:g}: allowed are {low:g} to {high:g}")
-
-    within("rate_mbit", topology.rate_mbit, 0.01, 10000)
-    within("delay_ms", topology.delay_ms, 0, 10000)
-    within("access_delay_ms", topology.access_delay_ms, 0, 10000)
-    within("access_rate_mbit", topology.access_rate_mbit, 0.01, 100000)
-    within("mtu", topology.mtu, 576, 9000)
-    within("loss_pct", topology.loss_pct, 0, 100)
-    within("reverse_loss_pct", topology.reverse_loss_pct, 0, 100)
+    for name, (low, high) in RANGES.items():
+        _within(name, getattr(topology, name), low, high)
+    for name in ("queue", "reverse_queue"):
+        _check_queue(name, getattr(topology, name))
+    for index, hop in enumerate(topology.hops):
+        for name in ("rate_mbit", "delay_ms"):
+            _within(f"hops[{index}].{name}", getattr(hop, name), *RANGES[name])
+        _check_queue(f"hops[{index}].queue", hop.queue)
     if topology.framing not in FRAMINGS:
         raise TopologyError(f"framing {topology.framing!r}: allowed are {', '.join(FRAMINGS)}")
     for node, tick in topology.tick.items():
-        within(f"tick.{node}.tick_us", tick.tick_us, 1, 1000000)
-        within(f"tick.{node}.drift_ppm", tick.drift_ppm, -1000, 1000)
+        for name, (low, high) in TICK_RANGES.items():
+            _within(f"tick.{node}.{name}", getattr(tick, name), low, high)
+
+
+def _check_queue(place: str, queue: Queue | None) -> None:
+    if not queue:
+        return
+    for name, (low, high) in QUEUE_RANGES.items():
+        _within(f"{place}.{name}", getattr(queue, name), low, high)
+    if queue.low not in LOW_KINDS:
+        raise TopologyError(f"{place}.low {queue.low!r}: allowed are {', '.join(LOW_KINDS)}")
 
 
 def build(

@@ -33,6 +33,27 @@ CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
 LOWPRI_PREFIXES = ("background", "lowpri")
 #: the same laws with the loss recovery of ns-2, for comparison (testbed/guest-modules)
 NS2_PREFIX = "ns2_"
+#: allowed values of a group's numbers, in the unit of their names; those of the agent's keys are the agent's own
+RANGES = {
+    "count": (0, 20000),
+    "start_s": (0, 1e6),
+    "stop_s": (0, 1e6),
+    "start_spread_s": (0, 1e6),
+    "stagger_s": (0, 1e6),
+    "rate_mbit": (0.000001, 1e6),
+    "period_s": (0.00001, 1e6),
+    "duty": (0.001, 1),
+    "on_s": (0.000001, 1e6),
+    "off_s": (0.000001, 1e6),
+    "bytes": (1, 10**15),
+    "pkt_bytes": (1, 65507),
+    "dscp": (0, 63),
+    "extra_delay_ms": (0, 10000),
+    "sink_rate_mbit": (0.000001, 1e6),
+    "read_ms": (0.1, 100000),
+    "objects": (1, 1000),
+    "sessions": (1, 10000),
+}
 
 
 class TrafficError(LbeError):
@@ -158,8 +179,10 @@ def _check(name: str, group: FlowGroup) -> None:
     one_of("proto", ("tcp", "udp"))
     one_of("family", (4, 6))
     one_of("sink_mode", SINK_MODES)
-    if not 0 <= group.count <= 20000:
-        raise TrafficError(f"flow.{name}.count = {group.count}: allowed are 0 to 20000")
+    for key, (low, high) in RANGES.items():
+        value = getattr(group, key)
+        if value is not None and not low <= value <= high:
+            raise TrafficError(f"flow.{name}.{key} = {value:.10g}: allowed are {low:.10g} to {high:.10g}")
     if group.proto == "tcp":
         module_of(group.cc)
     if group.kind in ("cbr", "square", "onoff", "web"):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import results
+from testbed import experiment, results, topology, traffic
 from testbed.__main__ import main
 from testbed.experiment import load
 from testbed.kernel import KernelSpec, ensure_kernel
@@ -93,6 +93,21 @@ def those(how: str) -> list[Command]:
 def test_pages_have_commands() -> None:
     assert len(ALL) > 40
     assert {"README.md", "Documentation/tutorial.md"} <= {one.page for one in ALL}
+
+
+def test_the_testbeds_page_has_every_number_with_its_range() -> None:
+    page = (ROOT / "Documentation/testbed.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if "|" in line]
+    ranges = [
+        topology.RANGES,
+        topology.QUEUE_RANGES,
+        topology.TICK_RANGES,
+        traffic.RANGES,
+        {key: value for key, value in experiment.RANGES.items() if key != "seed"},  # its end is written as a power
+    ]
+    for key, (low, high) in (item for table in ranges for item in table.items()):
+        words = f"{low:.6f}".rstrip("0").rstrip(".") + f" to {high:.0f} |"
+        assert any(f"`{key}`" in row and words in row for row in rows), f"{key}: no row with {words}"
 
 
 def test_every_command_has_a_rule() -> None:

@@ -121,6 +121,8 @@ def test_events_become_timed_commands_in_their_cases_alone() -> None:
         (("rate_mbit = 10", 'rate_mbit = "ten"'), "topology.rate_mbit = 'ten': expected float"),
         (("duration_s = 20", "duration_s = 15"), "must lie within 0 to duration_s = 15"),
         (("runs = 2", "runs = 2.5"), "runs = 2.5: expected int"),
+        (("runs = 2", "runs = 0"), "experiment.runs = 0: allowed are 1 to 10000"),
+        (("runs = 2", "runs = 2\nmem_mb = 1"), "experiment.mem_mb = 1: allowed are 64 to 65536"),
         (('kind = "goodput"\nflow = "be"', 'kind = "speed"\nflow = "be"'), "kind = 'speed': allowed are goodput"),
         (('flow = "bg"', 'flow = "bgg"'), "no flow 'bgg'; there are be, bg"),
         (
