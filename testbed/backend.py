@@ -187,32 +187,48 @@ def extras_of(files: dict[str, str]) -> dict[Extra, Path]:
     return {extra: extra.build() for extra in EXTRAS if extra.wanted(files)}
 
 
-def build_guest_modules(build: KernelBuild, report: Report = silent) -> dict[str, Path]:
-    """Modules that only guests load (guest-modules/), built once per content and kernel."""
+def build_side_modules(
+    build: KernelBuild, name: str, content: str, files: dict[str, Path], words: Iterable[str], what: str, report: Report
+) -> dict[str, Path]:
+    """Modules of the testbed's own for a user-mode kernel, built once: name -> .ko.
+
+    name: their folder in the cache; content: hash of all that they are made of; files: place in the build -> source.
+    """
     from .kernel import run_make
 
+    final = cache_root() / "guest-modules" / name
+    with lock(f"guest-modules-{content}", report):
+        if not final.is_dir():
+            log = cache_root() / "logs" / f"guest-modules-{content}.log"
+            log.parent.mkdir(exist_ok=True)
+            with whole_entry(final) as work:
+                for place, path in files.items():
+                    (work / place).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(path, work / place)
+                run_make(["-C", str(build.kdir), f"M={work}", "ARCH=um", *words, "modules"], log, what, 5, report)
+    return {path.stem: path for path in sorted(final.glob("*.ko"))}
+
+
+def content_of(build: KernelBuild, files: dict[str, Path]) -> str:
+    """Hash of a kernel's build and of these files, by their places."""
+    digest = hashlib.sha256(build.key.encode())
+    for name, path in files.items():
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def build_guest_modules(build: KernelBuild, report: Report = silent) -> dict[str, Path]:
+    """Modules that only guests load (guest-modules/), built once per content and kernel."""
     files = {
         path.name: path
         for path in sorted(GUEST_MODULES.iterdir())
         if path.suffix in (".c", ".h") or path.name == "Kbuild"
     }
     files |= {name: REPO / name for name in GUEST_HEADERS}
-    digest = hashlib.sha256(build.key.encode())
-    for name, path in files.items():
-        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-    content = digest.hexdigest()[:16]
-    final = cache_root() / "guest-modules" / f"{build.release}-{build.flavour}-{content}"
-    with lock(f"guest-modules-{content}", report):
-        if not final.is_dir():
-            log = cache_root() / "logs" / f"guest-modules-{content}.log"
-            log.parent.mkdir(exist_ok=True)
-            with whole_entry(final) as work:
-                for name, path in files.items():
-                    (work / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(path, work / name)
-                words = ["-C", str(build.kdir), f"M={work}", "ARCH=um", f"LBE_VERSION=testbed-{content}", "modules"]
-                run_make(words, log, "building the testbed's own modules", 5, report)
-    return {path.stem: path for path in sorted(final.glob("*.ko"))}
+    content = content_of(build, files)
+    name = f"{build.release}-{build.flavour}-{content}"
+    words = [f"LBE_VERSION=testbed-{content}"]
+    return build_side_modules(build, name, content, files, words, "building the testbed's own modules", report)
 
 
 class Uml:

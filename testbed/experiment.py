@@ -29,7 +29,8 @@ PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")
 MODES = ("short", "brief", "default", "full")
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
-METRIC_KINDS = (
+#: kinds of metrics that are of a group's flows: without one there is no number
+FLOW_KINDS = (
     "goodput",
     "kbytes_s",
     "sharing",
@@ -42,6 +43,10 @@ METRIC_KINDS = (
     "jain",
     "min_flow",
     "max_flow",
+    "retransmits",
+)
+METRIC_KINDS = (
+    *FLOW_KINDS,
     "rtt_mean",
     "rtt_p95",
     "queue_mean",
@@ -49,7 +54,6 @@ METRIC_KINDS = (
     "queue_min",
     "drops",
     "marks",
-    "retransmits",
     "cwnd_mean",
     "cwnd_max",
     "yield_s",

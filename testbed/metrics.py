@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import web
-from .experiment import Metric, Setting
+from .experiment import FLOW_KINDS, Metric, Setting
 from .traffic import Flow
 
 SEND = np.dtype(
@@ -89,22 +89,6 @@ T_95 = (
 )
 
 
-#: kinds that are of a group's flows: without one there is no number
-OF_FLOWS = (
-    "goodput",
-    "kbytes_s",
-    "sharing",
-    "variation",
-    "share",
-    "spare_use",
-    "idle_use",
-    "active_share",
-    "gap_use",
-    "jain",
-    "min_flow",
-    "max_flow",
-    "retransmits",
-)
 #: a flow pauses when nothing of it arrives for this many steps (0.3 s: above any round trip here)
 PAUSE_STEP_S = 0.1
 PAUSE_STEPS = 3
@@ -234,7 +218,7 @@ class Run:
         goodput = sum(each)
         capacity = topology.tcp_capacity_mbit()
         kind = metric.kind
-        if kind in OF_FLOWS and not ids:
+        if kind in FLOW_KINDS and not ids:
             return math.nan
         if kind == "goodput":
             return goodput

@@ -113,7 +113,7 @@ SHRED = [
 #: net.shred_hint.* and the parameters that may be written while a module is loaded
 TEXTS = {
     "/proc/sys/net/shred_hint/mode": ("off", "tos", "dscp"),
-    "/proc/sys/net/shred_hint/host": ("0", "1"),
+    "/proc/sys/net/shred_hint/host": ("0", "1", "2"),
     "/proc/sys/net/shred_hint/edge": ("0", "1"),
     "/proc/sys/net/shred_hint/police": ("0", "1"),
     "/proc/sys/net/shred_hint/devices": ("", "lo", "lo idle", " lo", "lolo", "l"),

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..backend import HOST_ROOT, Uml
-from ..cache import cache_root, lock, whole_entry
+from ..backend import HOST_ROOT, Uml, build_side_modules, content_of
+from ..cache import cache_root
 from ..errors import Kmemleak, LbeError, MachineFailure
-from ..kernel import KernelBuild, run_make
+from ..kernel import KernelBuild
 from ..machine import Machine, read_text, signs_of
 from ..progress import Report, silent
 from . import fuzz, packets, scenarios
@@ -91,19 +91,10 @@ class Part:
 
 def shadow_module(build: KernelBuild, report: Report = silent) -> Path:
     """module/lbe_shadow.ko for a sanitizer kernel, built once per content; it says there why."""
-    sources = sorted((HERE / "module").glob("[Kl]*"))
-    digest = hashlib.sha256(build.key.encode() + b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    final = cache_root() / "guest-modules" / f"shadow-{digest}"
-    with lock(f"shadow-{digest}", report):
-        if not final.is_dir():
-            log = cache_root() / "logs" / f"shadow-{digest}.log"
-            log.parent.mkdir(exist_ok=True)
-            with whole_entry(final) as work:
-                for path in sources:
-                    shutil.copy(path, work)
-                words = ["-C", str(build.kdir), f"M={work}", "ARCH=um", "modules"]
-                run_make(words, log, "building lbe_shadow", 4, report)
-    return final / "lbe_shadow.ko"
+    files = {path.name: path for path in sorted((HERE / "module").glob("[Kl]*"))}
+    content = content_of(build, files)
+    built = build_side_modules(build, f"shadow-{content}", content, files, (), "building lbe_shadow", report)
+    return built["lbe_shadow"]
 
 
 #: What the kernel's own code does wrong when one of its own allocations fails, whoever's module is being

@@ -22,6 +22,8 @@ SETTINGS = json.loads(Path("settings.json").read_text(encoding="utf-8"))
 OUT = Path(os.environ["LBE_OUT"])
 LIBC = ctypes.CDLL(None, use_errno=True)
 SYS_INIT_MODULE, SYS_DELETE_MODULE = 175, 176  # x86-64
+CLONE_NEWNET = 0x40000000  # linux/sched.h
+HINT = "/proc/sys/net/shred_hint"  # its sysctls
 
 #: congestion controls that each module brings
 CONTROLS = {
@@ -29,6 +31,9 @@ CONTROLS = {
     "tcp_lowpri": ("background", "lowpri1", "lowpri3.7"),
     "tcp_ledbat": ("ledbat", "ledbatpp"),
 }
+
+#: all modules of the suite
+MODULES = (*CONTROLS, "vulture", "sch_shred", "shred_hint")
 
 #: what each must be loaded with to bring all of them
 PARAMETERS = {"tcp_lowpri": b"variants=all"}

@@ -15,6 +15,7 @@ from common import (
     CONTROLS,
     F_CREATE,
     F_EXCL,
+    HINT,
     NETLINK_GENERIC,
     NETLINK_ROUTE,
     RTM_DELQDISC,
@@ -127,7 +128,7 @@ def writer(name: str) -> None:
     """shred_hint on the sending host; removal in mid transfer."""
     must(load(name), f"load {name}")
     for setting, value in (("mode", "dscp"), ("host", "1"), ("edge", "1"), ("police", "1")):
-        code = write(f"/proc/sys/net/shred_hint/{setting}", value)
+        code = write(f"{HINT}/{setting}", value)
         expect(code == 0, f"{setting}={value}: errno {code}")
     pump()
     for one in streams.values():

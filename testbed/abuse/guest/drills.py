@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable
 
 from common import (
+    HINT,
     NETLINK_GENERIC,
     SETTINGS,
     V_GET,
@@ -40,7 +41,6 @@ from common import (
 from wire import FLAGS, WORD, Drill, DrillError, Wire
 
 SHAKE = "< S 0:0(0) win 65535 <mss 1012,TS val 1000 ecr 0,nop,wscale 7>"
-HINT = "/proc/sys/net/shred_hint"
 
 
 def same(got: object, wanted: object, what: str) -> None:

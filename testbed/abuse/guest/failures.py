@@ -4,7 +4,7 @@
 /proc/thread-self/fail-nth makes the N-th allocation of this task fail (Documentation/fault-injection of
 the kernel). A refused operation must say so (ENOMEM, ENOBUFS), leave things as they were, and work the
 next time; one that says it succeeded must be in force. What happens in softirq, where no task is
-charged, is in stress.py, at random.
+charged, is in shortage.py, at random.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from collections.abc import Callable
 
 import common
 from common import (
+    CLONE_NEWNET,
     CONTROLS,
     F_CREATE,
     F_EXCL,
+    HINT,
     LIBC,
+    MODULES,
     NESTED,
     NETLINK_GENERIC,
     NETLINK_ROUTE,
@@ -58,7 +61,6 @@ from common import (
 FAULTS = "/sys/kernel/debug"
 STRIDE = SETTINGS["stride"]
 CLEAN = (errno.ENOMEM, errno.ENOBUFS)
-CLONE_NEWNET = 0x40000000
 PORT = 5998
 A_COUNT, F_ACKS = 9, 38  # vulture/uapi/vulture.h
 
@@ -127,7 +129,7 @@ def step(
 
 def loads() -> None:
     """init_module(2), the kernel's own allocations for it among them."""
-    for name in (*CONTROLS, "vulture", "sch_shred", "shred_hint"):
+    for name in MODULES:
         common.image(name)
         step(
             f"load {name}",
@@ -323,19 +325,18 @@ def queueing() -> None:
 def settings() -> None:
     """shred_hint's switches, which put hooks in place."""
     must(load("shred_hint"), "load shred_hint")
-    folder = "/proc/sys/net/shred_hint"
-    write(f"{folder}/mode", "tos")
+    write(f"{HINT}/mode", "tos")
 
     def value(name: str) -> str:
-        return common.read(f"{folder}/{name}").strip()
+        return common.read(f"{HINT}/{name}").strip()
 
     for name, on, off in (("host", "1", "0"), ("edge", "1", "0"), ("mode", "dscp", "off"), ("devices", "lo", " ")):
         if name == "mode":
-            write(f"{folder}/host", "1")
-            write(f"{folder}/mode", "off")
+            write(f"{HINT}/host", "1")
+            write(f"{HINT}/mode", "off")
         step(
-            f"shred_hint {name}", lambda name=name, on=on: write(f"{folder}/{name}", on),
-            lambda name=name, off=off: write(f"{folder}/{name}", off),
+            f"shred_hint {name}", lambda name=name, on=on: write(f"{HINT}/{name}", on),
+            lambda name=name, off=off: write(f"{HINT}/{name}", off),
             lambda name=name, off=off: "" if value(name) == off.strip() else f"it is {value(name)!r}",
         )  # fmt: skip
     must(unload("shred_hint"), "unload shred_hint")
@@ -364,8 +365,7 @@ def sockets() -> None:
 
 def namespaces() -> None:
     """A new network namespace while all modules are loaded."""
-    names = ("vulture", "sch_shred", "shred_hint", *CONTROLS)
-    for name in names:
+    for name in MODULES:
         must(load(name), f"load {name}")
     home = os.open("/proc/self/ns/net", os.O_RDONLY)
 
@@ -374,7 +374,7 @@ def namespaces() -> None:
 
     # other subsystems give ENODEV, EAFNOSUPPORT or ENFILE for want of memory
     step("namespace", create, lambda: LIBC.setns(home, CLONE_NEWNET), stride=STRIDE, clean=())
-    for name in names:
+    for name in MODULES:
         must(unload(name), f"unload {name}")
 
 

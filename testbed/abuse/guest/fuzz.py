@@ -16,6 +16,7 @@ import common
 from common import (
     F_REQUEST,
     LO,
+    MODULES,
     NETLINK_GENERIC,
     NETLINK_ROUTE,
     RTM_DELQDISC,
@@ -47,7 +48,6 @@ from common import (
 FAMILY_MARK = struct.pack("=H", SETTINGS["family_mark"])
 PID_MARK = struct.pack("=I", SETTINGS["pid_mark"])
 CGROUP_MARK = struct.pack("=Q", SETTINGS["cgroup_mark"])
-MODULES = ("tcp_lp", "tcp_lowpri", "tcp_ledbat", "vulture", "sch_shred", "shred_hint")
 IDLE = 2  # ifindex of the device that carries nothing
 
 signatures: dict[str, str] = {}

@@ -20,6 +20,8 @@ from common import (
     CONTROLS,
     F_CREATE,
     F_EXCL,
+    HINT,
+    MODULES,
     NETLINK_GENERIC,
     NETLINK_ROUTE,
     PATTERN,
@@ -291,8 +293,7 @@ def forwarding(west: Wire, east: Wire, templates: list[dict]) -> None:
 
 
 def main() -> None:
-    names = (*CONTROLS, "vulture", "sch_shred", "shred_hint")
-    for name in names:
+    for name in MODULES:
         must(load(name), f"load {name}")
     wire, east = Wire("west", 7), Wire("east", 8)
     for name in ("ipv4/ip_forward", "ipv6/conf/all/forwarding", "ipv4/tcp_ecn"):
@@ -303,7 +304,7 @@ def main() -> None:
         add = qdisc(RTM_NEWQDISC, F_CREATE | F_EXCL, shred_options() + attribute(11, b"\1"), index, handle=0x10000)
         must(route.ask(add)[0], f"queue on {device}")
     for setting, value in (("mode", "tos"), ("host", "1"), ("edge", "1"), ("police", "1"), ("max_flows", "64")):
-        must(write(f"/proc/sys/net/shred_hint/{setting}", value), setting)
+        must(write(f"{HINT}/{setting}", value), setting)
     receiving.family = family()
     controls = [control for several in CONTROLS.values() for control in several]
     connections = SETTINGS["connections"]

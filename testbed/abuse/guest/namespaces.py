@@ -20,10 +20,13 @@ import time
 
 import common
 from common import (
+    CLONE_NEWNET,
     CONTROLS,
     F_CREATE,
     F_EXCL,
+    HINT,
     LIBC,
+    MODULES,
     NESTED,
     NETLINK_GENERIC,
     NETLINK_ROUTE,
@@ -52,8 +55,6 @@ from common import (
 )
 
 RANDOM = random.Random(SETTINGS["seed"])
-MODULES = (*CONTROLS, "vulture", "sch_shred", "shred_hint")
-CLONE_NEWNET = 0x40000000
 RTM_NEWLINK = 16
 IFLA_IFNAME, IFLA_LINKINFO, IFLA_NET_NS_PID = 3, 18, 19
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
@@ -82,7 +83,7 @@ def settle_in(controls: list[str]) -> list[Stream]:
     link = Netlink(NETLINK_ROUTE)
     must(link.ask(qdisc(RTM_NEWQDISC, F_CREATE | F_EXCL, shred_options(), handle=0x10000))[0], "queue")
     for name, value in (("mode", "dscp"), ("host", "1"), ("edge", "1"), ("police", "1")):
-        must(write(f"/proc/sys/net/shred_hint/{name}", value), f"shred_hint {name}")
+        must(write(f"{HINT}/{name}", value), f"shred_hint {name}")
     generic, number = Netlink(NETLINK_GENERIC), family()
     must(generic.ask(vulture(V_RULE_ADD, rule_on(5001), number))[0], "rule")
     streams = [Stream(ports=(5001, 0)), Stream("::1"), *[Stream(control=name) for name in controls]]

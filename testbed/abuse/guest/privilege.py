@@ -16,10 +16,12 @@ from collections.abc import Callable
 
 import common
 from common import (
-    CONTROLS,
+    CLONE_NEWNET,
     F_CREATE,
     F_EXCL,
+    HINT,
     LIBC,
+    MODULES,
     NETLINK_GENERIC,
     NETLINK_ROUTE,
     RTM_DELQDISC,
@@ -50,8 +52,7 @@ from common import (
 )
 
 NOBODY = 65534
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-HINT = "/proc/sys/net/shred_hint"
+CLONE_NEWUSER = 0x10000000
 LIMIT = attribute(10, struct.pack("=I", 5))
 REFUSED = (errno.EPERM, errno.EACCES)
 
@@ -205,7 +206,7 @@ def become_container() -> None:
 
 
 def main() -> None:
-    for name in (*CONTROLS, "vulture", "sch_shred", "shred_hint"):
+    for name in MODULES:
         must(load(name), f"load {name}")
     constant = Stream()
     with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:

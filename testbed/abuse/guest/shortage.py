@@ -15,6 +15,7 @@ from common import (
     CONTROLS,
     F_CREATE,
     F_EXCL,
+    MODULES,
     NETLINK_GENERIC,
     NETLINK_ROUTE,
     RTM_NEWQDISC,
@@ -63,8 +64,7 @@ def forward(west: Wire, east: Wire, number: int) -> None:
 
 
 def main() -> None:
-    names = (*CONTROLS, "vulture", "sch_shred", "shred_hint")
-    for name in names:
+    for name in MODULES:
         must(load(name), f"load {name}")
     west, east = Wire("west", 7), Wire("east", 8)
     for path, value in (("ipv4/ip_forward", "1"), ("shred_hint/mode", "dscp"), ("shred_hint/edge", "1"),
@@ -105,7 +105,7 @@ def main() -> None:
     ended, _, bodies = link.ask(vulture(5, b"", number))
     expect(not ended and struct.pack("=I", 0) in b"".join(bodies), "connections are left under control")
     must(write("/sys/kernel/debug/kmemleak", "scan"), "kmemleak went away, so its silence says nothing")
-    for name in names:
+    for name in MODULES:
         if name == "sch_shred":
             for device in ("lo", east.name):
                 Netlink(NETLINK_ROUTE).ask(qdisc(37, 0, None, socket.if_nametoindex(device)))
