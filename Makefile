@@ -93,7 +93,7 @@ check:
 	@$(python) -m pytest $(check-what) -n auto --dist loadfile $(PYTEST_ARGS)
 
 check-kernels:
-	@scripts/deps python compiler testbed tools distro package
+	@scripts/deps python kernel testbed tools distro package race
 	@$(python) -m pytest --tiers=kernels $(PYTEST_ARGS)
 
 check-fast:

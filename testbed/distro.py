@@ -49,10 +49,11 @@ OUT_BYTES = 1 << 30
 KVM_TRIAL_S = 12
 #: Emulated CPUs take turns in one thread. With a thread each, one may run the breakpoint of a static key that
 #: another has finished patching (an oops, "int3", in __ip_local_out as a netfilter hook went in): no such CPU exists.
-ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=single"}
+#: Threads are for a kernel that patches no code as it runs (flavour race): there CPUs must meet at every instruction.
+ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=single", "tcg-threads": "tcg,thread=multi"}
 #: The plain model: what it has works in every QEMU, emulated and (where the host hides registers) by KVM.
 #: Without cx16: emulating cmpxchg16b, QEMU 7.2 now and then returns flags that are none, and the kernel faults.
-CPU = {"kvm": "qemu64,+x2apic", "tcg": "qemu64,-cx16"}
+CPU = {"kvm": "qemu64,+x2apic", "tcg": "qemu64,-cx16", "tcg-threads": "qemu64,-cx16"}
 ALLOWED_ENVIRONMENT = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 

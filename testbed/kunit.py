@@ -264,7 +264,7 @@ def main(argv: list[str] | None = None) -> int:
     """Exit status: 0 all green, 1 not, 2 asked wrongly."""
     top = argparse.ArgumentParser(prog="python3 -m testbed.kunit", description=__doc__.split("\n")[0])
     top.add_argument("--series", default=DEFAULT_SERIES)
-    top.add_argument("--flavour", default="plain")
+    top.add_argument("--flavour", default="plain", choices=("plain", "sanitizer"))
     top.add_argument("--verbose", action="store_true", help="the whole KTAP of each suite")
     top.add_argument("folders", nargs="*", metavar="FOLDER", help="module folders; default: all")
     args = top.parse_args(argv)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The project's modules for one of the testbed's kernels, built once per content.
 
-    repository -> snapshot in the cache -> make modules KDIR=... ARCH=um -> ModuleSet
+    repository -> snapshot in the cache -> make modules KDIR=... ARCH=... -> ModuleSet
 
 A snapshot is keyed by the content of the module folders, the version string and the kernel,
 so that parallel runs, several kernels and an editor at work never fight over object files.
@@ -191,7 +191,7 @@ def build_modules(
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(repo / path, tree / path)
         words = [
-            "-C", str(tree), "modules", f"KDIR={build.kdir}", "ARCH=um",
+            "-C", str(tree), "modules", f"KDIR={build.kdir}", f"ARCH={build.arch}",
             f"LBE_VERSION={version}", f"-j{jobs()}",
         ]  # fmt: skip
         step = f"building the modules for {build.release} ({build.flavour})"

@@ -483,6 +483,13 @@ def step_races() -> None:
         for number in re.findall(r'"id": ?(\d+)', shown):
             run("vulturectl", "rule", "del", number, node="left", status=None)
 
+    def control(turn: int) -> None:
+        for line in sockets(PORT + 1).splitlines():
+            ends = line.split()[3:5]  # of a download to the left
+            run("vulturectl", "start", *ends, node="left", status=None)
+            if turn % 2:
+                run("vulturectl", "stop", *ends, node="left", status=None)
+
     def queue(turn: int) -> None:
         run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "7:", "shred", *SHRED, node="right", status=None)
         run("tc", "qdisc", "change", "dev", "v0", "root", "handle", "7:", "shred", "limit", str(219000 + turn), "avpkt",
@@ -500,6 +507,7 @@ def step_races() -> None:
         again("up", flows(PORT)),
         again("down", flows(PORT + 1, "-R")),
         again("rules", rules),
+        again("control", control),
         again("queue", queue),
         again("removal", removal),
     ]

@@ -28,6 +28,6 @@ def misbehaving(spec: KernelSpec | None = None) -> ModuleSet:
     for path in SOURCES.iterdir():
         if path.suffix in (".c", "") and path.is_file():
             shutil.copy(path, work)
-    words = ["-C", str(build.kdir), "ARCH=um", f"M={work}", "modules"]
+    words = ["-C", str(build.kdir), f"ARCH={build.arch}", f"M={work}", "modules"]
     run_make(words, work / "log", "building misbehave", 10, silent)
     return ModuleSet({path.stem: path for path in work.glob("*.ko")}, "test")

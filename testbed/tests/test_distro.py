@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import host, iperf
+from testbed import host, iperf, race
 from testbed import job as jobs
 from testbed.backend import build_agent, make_backend
 from testbed.distro import (
@@ -31,13 +31,14 @@ from testbed.distro import (
     run_script,
     source_names,
 )
-from testbed.errors import JobFailed, LbeError
+from testbed.errors import JobFailed, KernelWarning, LbeError, Lockdep
 from testbed.experiment import Experiment, load
 from testbed.job import Job
-from testbed.kernel import SUITES
+from testbed.kernel import SUITES, KernelSpec
 from testbed.machine import read_text
 from testbed.results import collect, compute
 from testbed.runner import Options, run
+from testbed.tests.misbehaving import misbehaving
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parents[1]
@@ -56,6 +57,13 @@ SMOKE = (
     "log",
 )
 RACES_S = 40
+OURS = ("tcp_lowpri", "tcp_lp", "tcp_ledbat", "vulture", "sch_shred", "shred_hint")
+
+
+def steps_of(text: str) -> dict[str, str]:
+    """Step -> "ok" or the reason of its failure, from what user.py printed."""
+    found = re.finditer(r"^(ok|not ok) step_(\w+)(.*?)(?=^ok |^not ok |\Z)", text, re.MULTILINE | re.DOTALL)
+    return {match[2]: "ok" if match[1] == "ok" else match[3] for match in found}
 
 
 @functools.cache
@@ -68,12 +76,7 @@ def said(series: str, steps: tuple[str, ...], folder: Path) -> dict[str, str]:
         guest.script(script, folder, {"user.py": USER.read_text(encoding="utf-8")}, limit_s=400, wall_limit_s=600)
     except LbeError as error:
         raise AssertionError(f"{error}\nbefore that the steps said:\n{read_text(folder / 'job.log')}") from error
-    results = {}
-    for match in re.finditer(
-        r"^(ok|not ok) step_(\w+)(.*?)(?=^ok |^not ok |\Z)", read_text(folder / "job.log"), re.MULTILINE | re.DOTALL
-    ):
-        results[match[2]] = "ok" if match[1] == "ok" else match[3]
-    return results
+    return steps_of(read_text(folder / "job.log"))
 
 
 def held(series: str, step: str, steps: tuple[str, ...], factory: pytest.TempPathFactory) -> None:
@@ -101,6 +104,69 @@ def test_a_job_that_fails_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(JobFailed, match="returned 3") as failure:
         Guest(ensure_image("6.12")).script("echo what went wrong\nexit 3\n", tmp_path)
     assert "what went wrong" in str(failure.value)
+
+
+# -- races under detectors ----------------------------------------------------------------------------
+
+RACE_STEPS = ("load", "races", "remove_all")
+#: last, the detectors themselves: a race and two locks in both orders, in a module of the tests
+RACES = f"""
+export LBE_RACE_S={2 * RACES_S}
+python3 user.py {shlex.join(RACE_STEPS)}
+modprobe misbehave kind=race
+rmmod misbehave
+modprobe misbehave kind=lock-order
+rmmod misbehave
+"""
+
+
+@pytest.mark.kernels
+def test_no_race_on_several_cpus(tmp_path: Path) -> None:
+    """The races of user.py under KCSAN and lockdep: nothing is said of our modules, and what is wrong is seen."""
+    kernel = race.ensure("6.12")
+    bad = misbehaving(KernelSpec("6.12", "race")).paths
+    files = {"user.py": USER.read_text(encoding="utf-8")}
+    log = race.boot(kernel, RACES, tmp_path, files, {name: kernel.modules[name] for name in OURS} | bad)
+    results = steps_of(read_text(tmp_path / "job.log"))
+    assert results == dict.fromkeys(RACE_STEPS, "ok"), results
+    trial, race_shown, after = re.split(r".*misbehave: (?:race|lock-order)\n", log)
+    races, others = race.races_in(trial)
+    print(f"# {len(races)} races of the kernel's own, as\n" + "\n".join(sorted({one.title for one in races})))
+    assert not [one.text for one in race.of_modules(races, OURS)]
+    assert race.complaint(others) is None
+    assert race.of_modules(race.races_in(race_shown)[0], bad), "KCSAN did not see a race"
+    assert isinstance(race.complaint(race.races_in(after)[1]), Lockdep), "lockdep was off"
+
+
+RACE_LOG = """\
+[   12.000001] ==================================================================
+[   12.000002] BUG: KCSAN: data-race in {first} / tcp_rate_skb_sent
+[   12.000003]
+[   12.000004] write to 0xffff9a9b00000000 of 4 bytes by task 12 on cpu 1:
+[   12.000005]  {first}
+[   12.000006]  {caller}
+[   12.000007] value changed: 0x00000001 -> 0x00000002
+[   12.000008] ==================================================================
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "caller", "ours"),
+    [
+        ("tcp_ack+0x1/0x2", "tcp_rcv_established+0x3/0x4", False),
+        ("lp_pkts_acked+0x1/0x2 [tcp_lp]", "tcp_ack+0x3/0x4", True),
+        ("skb_push+0x1/0x2", "vulture_out+0x3/0x4 [vulture]", True),
+        ("veth_xmit+0x1/0x2 [veth]", "dev_hard_start_xmit+0x3/0x4", False),
+    ],
+)
+def test_a_race_is_ours_if_a_module_of_ours_is_in_it(first: str, caller: str, ours: bool) -> None:
+    text = RACE_LOG.format(first=first, caller=caller)
+    log = f"[    1.000000] before\n{text}[   13.000000] WARNING: CPU: 1 PID: 1 at x\n"
+    found, others = race.races_in(log + text)
+    assert len(found) == 2 and found[0].title.startswith("data-race in")
+    assert bool(race.of_modules(found, OURS)) is ours
+    assert others == "before\nWARNING: CPU: 1 PID: 1 at x\n"
+    assert isinstance(race.complaint(others), KernelWarning)
 
 
 # -- experiments in real time --------------------------------------------------------------------------

@@ -265,6 +265,7 @@ def test_host_refuses_a_kernel_that_takes_no_modules(monkeypatch: pytest.MonkeyP
     ("words", "said"),
     [
         (["--backend", "host", "--flavour", "sanitizer"], "takes the kernel as it is"),
+        (["--flavour", "race"], "--flavour race: a kernel for QEMU alone; user mode has plain and sanitizer"),
         (["--backend", "moon"], "no backend 'moon': there are uml, qemu, host, ssh"),
         (["--backend", "ssh"], "--backend ssh and --machines FILE belong together"),
         (["--machines", "x.toml"], "--backend ssh and --machines FILE belong together"),

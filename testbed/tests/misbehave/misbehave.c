@@ -6,17 +6,20 @@
  */
 
 #include <linux/delay.h>
+#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/kmemleak.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
 static char *kind = "";
 module_param(kind, charp, 0444);
-MODULE_PARM_DESC(kind, "oops, bug, warn, use-after-free, leak, lock-order, atomic-sleep, shift or spin");
+MODULE_PARM_DESC(kind, "oops, bug, warn, use-after-free, leak, lock-order, atomic-sleep, shift, race or spin");
 
 static DEFINE_MUTEX(first);
 static DEFINE_MUTEX(second);
@@ -76,6 +79,35 @@ static int shift(void)
 	return 1 << by;
 }
 
+static int contended;
+
+static int racer(void *unused)
+{
+	while (!kthread_should_stop()) {
+		contended++;
+		barrier();
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Two threads and no lock, for three seconds. */
+static int race(void)
+{
+	struct task_struct *one, *two;
+
+	one = kthread_run(racer, NULL, "racer one");
+	if (IS_ERR(one))
+		return PTR_ERR(one);
+	two = kthread_run(racer, NULL, "racer two");
+	if (!IS_ERR(two)) {
+		msleep(3000);
+		kthread_stop(two);
+	}
+	kthread_stop(one);
+	return PTR_ERR_OR_ZERO(two);
+}
+
 static int __init misbehave_init(void)
 {
 	int *nowhere = NULL;
@@ -98,6 +130,8 @@ static int __init misbehave_init(void)
 		atomic_sleep();
 	} else if (!strcmp(kind, "shift")) {
 		pr_info("misbehave: %d\n", shift());
+	} else if (!strcmp(kind, "race")) {
+		return race();
 	} else if (!strcmp(kind, "spin")) {
 		for (;;)
 			cpu_relax();
