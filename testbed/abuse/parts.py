@@ -211,7 +211,7 @@ PARTS = (
     ),
     Part(
         "cycles", SANITIZER, "load and unload", "cycles",
-        {"idle": 200, "busy": 200, "bytes": 100000}, {"idle": 2, "busy": 2, "bytes": 50000},
+        {"idle": 200, "busy": 200, "bytes": 100000}, {"idle": 2, "busy": 2, "bytes": 50000}, boots=5,
     ),
     Part(
         "fuzz", SANITIZER, "netlink, tc and settings", "fuzz",
