@@ -52,7 +52,7 @@ help:
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
 	@echo '  make bench       how fast the testbed, the queue and the receiver'\''s controller are'
-	@echo '  make abuse       what the modules must survive: fuzz, hostile packets, failing memory; 1 h'
+	@echo '  make abuse       what the modules must survive: fuzz, hostile packets, failing memory; 15 min'
 	@echo
 	@echo 'Build it for a kernel:'
 	@echo '  make modules     all modules, in place; for the running kernel, or'

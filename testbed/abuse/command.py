@@ -13,7 +13,7 @@ from .parts import PARTS, AbuseError, Outcome, Part
 
 EXAMPLES = """\
 examples:
-  python3 -m testbed abuse                     every part in full: about an hour of one processor
+  python3 -m testbed abuse                     every part in full: a quarter of an hour
   python3 -m testbed abuse --short             the reduced form that the tests use
   python3 -m testbed abuse fuzz --seed 7       other messages; only this part
   python3 -m testbed abuse cycles/sanitizer packets --rounds 3

@@ -3,9 +3,8 @@
 
     Part -> job folder (guest/*.py, settings.json, files) -> Machine -> result.json -> Outcome
 
-Every part runs on the sanitizer kernel, which reports misuse of memory, locks and integers and is about
-15 times slower. What the issue asks for by number and what would take longer than a coffee there runs
-on the plain kernel in full, and a part of it on the sanitizer: the table says which.
+Every part runs on the sanitizer kernel, which reports misuse of memory, locks and integers; load cycles and
+scripts on the wire run on the plain kernel too, which is the one that users' kernels are like.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def run_all(
         title = f"scenarios ({flavour})"
         report(title, done, len(names))
         one = load(name)
-        options = runner.Options("short", runs=1, jobs=1, seed=seed, reuse=not fresh, command="abuse")
+        options = runner.Options("short", runs=1, seed=seed, reuse=not fresh, command="abuse")
         backend = Uml(series, flavour)
         backend.prepare({module for job in runner.plan(one, options) for module in job.modules}, report)
         kernel = f"{backend.build.release} {flavour}"
