@@ -82,14 +82,16 @@ def _values(results: list[Result], case: dict[str, str], metric: str) -> dict[in
 
 
 def check_values(check: Check, results: list[Result], case: dict[str, str]) -> list[float]:
-    """The check's number for each run of a case; comparisons are made seed by seed."""
+    """The check's number for each run of a case; comparisons are made seed by seed, with runs that are there."""
     ours = _values(results, case, check.metric)
     if check.of is None and not check.metric_of:
         return list(ours.values())
     theirs = _values(results, {**case, **(check.of or {})}, check.metric_of or check.metric)
     made = []
     for seed, value in ours.items():
-        other = theirs.get(seed, math.nan)
+        if seed not in theirs:
+            continue
+        other = theirs[seed]
         if check.how == "difference":
             made.append(value - other)
         else:

@@ -3,7 +3,8 @@
 
 Every experiment starts in its cheapest form. What is left of the time buys longer forms, the cheapest first: the
 scoreboard, then all cases of what stands for a paper's figure, then their own lengths, then the rest. What the cache
-already has costs nothing, so that a second campaign, or one after Ctrl-C, goes further.
+already has costs nothing, so that a second campaign, or one after Ctrl-C, goes further. How fast the machine is shows
+while it runs: forms are chosen again by that, and at the end of the time the best that is there is taken.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from ..backend import Backend
 from ..errors import LbeError
 from ..experiment import Experiment, load, names
 from ..job import Job
-from ..runner import Execute, Options, Task, default_jobs, is_cached, label, locally, plan, run, run_key, store
+from ..runner import Execute, Options, Task, is_cached, label, locally, plan, run, run_key, store
 from . import coverage, digest
 
 #: (mode, runs a case; None: the experiment's own), cheapest first
@@ -29,6 +30,10 @@ FULL: tuple[tuple[str, int | None], ...] = (("full", None),)
 MINUTES = 30.0
 #: share of the time that is planned for; the rest is for pages, and for estimates that are too low
 PLANNED = 0.85
+#: share of the time after which no run is begun or waited for: pages take the rest
+LAST_RUN = 0.93
+#: shares of the time at which forms are chosen again by the machine's pace so far
+AGAIN = (0.1, 0.4, 0.7)
 # CPU seconds of a run on the machine of Documentation/testbed.md: boot, a simulated second, a flow's part of
 # it, a megabit's part of it (about 80 packets there and back), a web object
 BOOT_S, SECOND_S, FLOW_S, MBIT_S, WEB_MBIT_S = 0.6, 0.003, 0.0003, 0.0011, 0.004
@@ -42,9 +47,19 @@ class Part:
     mode: str
     runs: int | None
     jobs: list[Job]
-    cost_s: float
+    keys: list[str]
+    #: CPU seconds that it still takes
+    cost_s: float = 0.0
     #: runs that the form asks for, where only some of them are there
     wanted: int = 0
+
+    def left(self, have: Collection[str]) -> dict[str, Job]:
+        """Its runs that are not among ``have``, by key."""
+        return {key: job for key, job in zip(self.keys, self.jobs, strict=True) if key not in have}
+
+    def length_s(self) -> float:
+        """Simulated time of all its runs."""
+        return sum(job.setting.head.duration_s for job in self.jobs)
 
 
 @dataclass
@@ -82,40 +97,42 @@ def modules_of(chosen: Iterable[str]) -> set[str]:
     return {module for name in chosen for job in plan(load(name), Options("brief", 1)) for module in job.modules}
 
 
-def _part(one: Experiment, form: tuple[str, int | None], have: dict[str, bool], backend: Backend, reuse: bool) -> Part:
-    mode, runs = form
-    jobs = plan(one, Options(mode, runs))
-    cost = 0.0
-    for job in jobs:
-        key = run_key(job, backend)
-        if key not in have:
-            have[key] = reuse and is_cached(key)
-        if not have[key]:
-            cost += cost_s(job)
-    return Part(one, mode, runs, jobs, cost)
-
-
-def choose(
-    chosen: Iterable[str],
-    backend: Backend,
-    cpu_s: float,
-    forms: tuple[tuple[str, int | None], ...] = FORMS,
-    reuse: bool = True,
-) -> list[Part]:
-    """A form for each experiment such that all together cost at most ``cpu_s`` (but at least the cheapest form)."""
-    have: dict[str, bool] = {}
-    ladders = []
+def ladders_of(
+    chosen: Iterable[str], backend: Backend, forms: tuple[tuple[str, int | None], ...] = FORMS
+) -> list[list[Part]]:
+    """All forms of each experiment, the cheapest first."""
+    made = []
     for name in chosen:
         one = load(name)
-        ladder: list[Part] = []
-        for form in forms:
-            part = _part(one, form, have, backend, reuse)
-            # only what is more than the form before; a longer one that is there already takes its place
-            if not ladder or len(part.jobs) > len(ladder[-1].jobs) or _length(part) > _length(ladder[-1]):
-                ladder.append(part)
-        ladders.append(ladder)
-    level = [0] * len(ladders)
-    left = cpu_s - sum(ladder[0].cost_s for ladder in ladders)
+        ladder = []
+        for mode, runs in forms:
+            jobs = plan(one, Options(mode, runs))
+            ladder.append(Part(one, mode, runs, jobs, [run_key(job, backend) for job in jobs], 0.0, len(jobs)))
+        made.append(ladder)
+    return made
+
+
+def in_cache(ladders: list[list[Part]]) -> set[str]:
+    """Keys of the runs that the cache has."""
+    return {key for key in {key for ladder in ladders for part in ladder for key in part.keys} if is_cached(key)}
+
+
+def pick(ladders: list[list[Part]], have: Collection[str], cpu_s: float) -> list[Part]:
+    """A form for each experiment such that all together cost at most ``cpu_s`` (but at least the cheapest form)."""
+    steps_of = []
+    for ladder in ladders:
+        rungs: list[Part] = []
+        for part in ladder:
+            part.cost_s = sum(cost_s(job) for job in part.left(have).values())
+            # only what is more than the form before; a longer one that costs no more takes the place of shorter ones
+            if rungs and len(part.jobs) <= len(rungs[-1].jobs) and part.length_s() <= rungs[-1].length_s():
+                continue
+            while rungs and part.cost_s <= rungs[-1].cost_s:
+                rungs.pop()
+            rungs.append(part)
+        steps_of.append(rungs)
+    level = [0] * len(steps_of)
+    left = cpu_s - sum(rungs[0].cost_s for rungs in steps_of)
     standing = stand_for_something()
     # all cases of what the pages are about come first, and the scoreboard, which is compared as a whole, before them
     for allowed in (
@@ -127,9 +144,9 @@ def choose(
         while True:
             # the cheapest next step of all
             steps = [
-                (ladder[level[index] + 1].cost_s - ladder[level[index]].cost_s, index)
-                for index, ladder in enumerate(ladders)
-                if level[index] + 1 < len(ladder) and allowed(ladder[level[index] + 1])
+                (rungs[level[index] + 1].cost_s - rungs[level[index]].cost_s, index)
+                for index, rungs in enumerate(steps_of)
+                if level[index] + 1 < len(rungs) and allowed(rungs[level[index] + 1])
             ]
             affordable = [step for step in steps if step[0] <= max(left, 0.0)]
             if not affordable:
@@ -137,33 +154,55 @@ def choose(
             price, index = min(affordable)
             left -= price
             level[index] += 1
-    return [ladder[level[index]] for index, ladder in enumerate(ladders)]
+    return [rungs[level[index]] for index, rungs in enumerate(steps_of)]
 
 
-def from_cache(chosen: Iterable[str], backend: Backend) -> list[Part]:
-    """Of each experiment the longest form that the cache answers whole, else the one of which it has most, in part."""
-    have: dict[str, bool] = {}
+def choose(
+    chosen: Iterable[str],
+    backend: Backend,
+    cpu_s: float,
+    forms: tuple[tuple[str, int | None], ...] = FORMS,
+    reuse: bool = True,
+) -> list[Part]:
+    """pick() from all forms of these experiments; ``reuse``: what the cache has costs nothing."""
+    ladders = ladders_of(chosen, backend, forms)
+    return pick(ladders, in_cache(ladders) if reuse else set(), cpu_s)
+
+
+def best_of(ladders: list[list[Part]], have: Collection[str]) -> list[Part]:
+    """Of each experiment the form of which most cases are there, rather whole than in part, rather long than short.
+
+    An experiment of which nothing is there is left out.
+    """
     parts = []
-    for name in chosen:
-        ladder = [_part(load(name), form, have, backend, True) for form in FORMS]
+    for ladder in ladders:
+        there = []
         for part in ladder:
-            part.wanted = len(part.jobs)
-            part.jobs = [job for job in part.jobs if have[run_key(job, backend)]]
-        there = [part for part in ladder if part.jobs]
+            jobs = [job for key, job in zip(part.keys, part.jobs, strict=True) if key in have]
+            if jobs:
+                keys = [key for key in part.keys if key in have]
+                there.append(Part(part.experiment, part.mode, part.runs, jobs, keys, 0.0, len(part.jobs)))
         if there:
-            parts.append(max(there, key=lambda part: (part.cost_s == 0, _length(part))))
+            parts.append(max(there, key=lambda one: (_cases(one), len(one.jobs) == one.wanted, one.length_s())))
     return parts
 
 
-def _length(part: Part) -> float:
-    return sum(job.setting.head.duration_s for job in part.jobs)
+def _cases(part: Part) -> int:
+    return len({tuple(job.case.items()) for job in part.jobs})
+
+
+def from_cache(chosen: Iterable[str], backend: Backend) -> list[Part]:
+    """best_of() what the cache has."""
+    ladders = ladders_of(chosen, backend)
+    return best_of(ladders, in_cache(ladders))
 
 
 class Clock:
     """Progress over all runs, by what they cost: a bar on a terminal, lines elsewhere."""
 
-    def __init__(self, total_s: float):
-        self.total_s, self.done_s, self.began, self.said = max(total_s, 1e-9), 0.0, time.monotonic(), 0.0
+    def __init__(self, limit_s: float = math.inf):
+        self.total_s, self.done_s, self.began, self.said = 1e-9, 0.0, time.monotonic(), 0.0
+        self.limit_s = limit_s
         self.bar = None
         if sys.stderr.isatty():
             from rich.console import Console
@@ -180,12 +219,26 @@ class Clock:
             self.bar.start()
             self.task = self.bar.add_task("", total=self.total_s, left="")
 
+    def spent_s(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self.began
+
+    def pace(self, count: int) -> float:
+        """CPU seconds that a planned one takes here, where ``count`` run at once; 1 before anything is known."""
+        return self.spent_s() * count / self.done_s if self.done_s else 1.0
+
+    def aim(self, cost: float) -> None:
+        """What is still to be done costs so much."""
+        self.total_s = max(self.done_s + cost, 1e-9)
+        if self.bar:
+            self.bar.update(self.task, total=self.total_s)
+
     def left(self) -> str:
         """Time left as a person says it."""
-        spent = time.monotonic() - self.began
-        seconds = spent / self.done_s * (self.total_s - self.done_s) if self.done_s else math.nan
-        if math.isnan(seconds):
+        if not self.done_s:
             return ""
+        seconds = self.spent_s() / self.done_s * (self.total_s - self.done_s)
+        seconds = max(0.0, min(seconds, self.limit_s - self.spent_s()))
         return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
 
     def step(self, cost: float, text: str, done: int, total: int) -> None:
@@ -206,34 +259,83 @@ class Clock:
             self.bar.stop()
 
 
-def fill(parts: list[Part], backend: Backend, count: int, execute: Execute, reuse: bool) -> list[tuple[Job, str]]:
-    """Run what the cache lacks of all parts, all CPUs busy; gives back what failed."""
-    tasks: dict[str, Task] = {}
-    for part in parts:
-        for job in part.jobs:
-            key = run_key(job, backend)
-            if key not in tasks and not (reuse and is_cached(key)):
-                tasks[key] = Task(len(tasks), job, key)
-    # the long ones first: none of them is left to run alone at the end
-    todo = sorted(tasks.values(), key=lambda task: -cost_s(task.job))
-    by_index = {task.index: task for task in todo}
-    if not todo:
-        return []
-    clock = Clock(sum(cost_s(task.job) for task in todo))
-    failed = []
-    running = execute(todo, backend, count)
+def _in_order(parts: list[Part], ladders: list[list[Part]], have: Collection[str]) -> dict[str, Job]:
+    """What is left of the parts, in the order in which it is wanted if time runs out.
+
+    First what any plan has (cheapest forms), then part by part; in each one seed of all cases before the next, and all
+    variants of the first dimension (contenders) together, so that what is there can be compared.
+    """
+    cheapest = {id(ladder[0]) for ladder in ladders}
+    todo: dict[str, Job] = {}
+    for part in sorted(parts, key=lambda one: id(one) not in cheapest):
+        places = {name: list(variants) for name, variants in part.experiment.vary.items()}
+
+        def rank(item: tuple[str, Job], places: dict[str, list[str]] = places) -> tuple:
+            job = item[1]
+            return job.seed, [places[name].index(job.case[name]) for name in reversed(places)]
+
+        todo |= dict(sorted(part.left(have).items(), key=rank))
+    return todo
+
+
+def fill(
+    todo: dict[str, Job], backend: Backend, count: int, execute: Execute, clock: Clock, until_s: float = math.inf
+) -> tuple[set[str], list[tuple[Job, str]]]:
+    """Run all of ``todo``, or what is done ``until_s`` on the clock; gives keys of what was run, and what failed."""
+    tasks = [Task(index, job, key) for index, (key, job) in enumerate(todo.items())]
+    ran: set[str] = set()
+    failed: list[tuple[Job, str]] = []
+    if not tasks:
+        return ran, failed
+    running = execute(tasks, backend, count)
     try:
-        for done, (index, record, error) in enumerate(running, 1):
-            task = by_index[index]
+        for index, record, error in running:
+            task = tasks[index]
+            ran.add(task.key)
             if error or record is None:
                 failed.append((task.job, error or "no record"))
             else:
                 store(task.key, record)
-            clock.step(cost_s(task.job), label(task.job), done, len(todo))
+            clock.step(cost_s(task.job), label(task.job), len(ran), len(tasks))
+            if clock.spent_s() >= until_s:
+                break
     finally:
         running.close()
+    return ran, failed
+
+
+def spend(
+    ladders: list[list[Part]],
+    backend: Backend,
+    limit_s: float,
+    count: int,
+    execute: Execute = locally,
+    reuse: bool = True,
+) -> tuple[list[Part], list[tuple[Job, str]]]:
+    """Run what fits ``limit_s`` of wall time; gives the forms that came of it, and runs that failed.
+
+    What a run costs is an estimate: forms are chosen again as the machine's pace shows, and what is still not done
+    when time is over is left out.
+    """
+    have = in_cache(ladders) if reuse else set()
+    failed: list[tuple[Job, str]] = []
+    clock = Clock(LAST_RUN * limit_s)
+    try:
+        for share in (*AGAIN, LAST_RUN):
+            if clock.spent_s() >= LAST_RUN * limit_s:
+                break
+            left_s = max(0.0, PLANNED * limit_s - clock.spent_s())
+            parts = pick(ladders, have, left_s * count / clock.pace(count))
+            todo = _in_order(parts, ladders, have)
+            clock.aim(sum(map(cost_s, todo.values())))
+            ran, broken = fill(todo, backend, count, execute, clock, share * limit_s)
+            have |= ran
+            failed += broken
+            if len(ran) == len(todo):
+                return parts, failed
+    finally:
         clock.close()
-    return failed
+    return best_of(ladders, have), failed
 
 
 def carry_out(
@@ -241,27 +343,25 @@ def carry_out(
     backend: Backend,
     out: Path,
     command: str,
-    jobs: int | None = None,
-    execute: Execute = locally,
-    reuse: bool = True,
+    failed: list[tuple[Job, str]],
     draw: bool = True,
-    cached: bool = False,
 ) -> Outcome:
-    """Run all parts (cached: nothing), then write result files, pictures and digests, experiment by experiment."""
-    outcome = Outcome()
-    if not cached:
-        outcome.failed = fill(parts, backend, jobs or default_jobs(), execute, reuse)
-    broken = {job.experiment for job, _ in outcome.failed}
+    """Write result files, pictures and digests of runs that the cache has, experiment by experiment."""
+    outcome = Outcome(failed=failed)
+    broken = {job.experiment for job, _ in failed}
     for part in parts:
         name = part.experiment.name
         if name in broken:
             continue
-        options = Options(part.mode, part.runs, jobs, command=command, cached=cached)
-        results = run(part.experiment, backend, options, lambda *_: None, execute)
+        options = Options(part.mode, part.runs, command=command, cached=True)
+        results = run(part.experiment, backend, options, lambda *_: None)
+        if not results.results:
+            print(f"{name}: what the cache has of it cannot be read", file=sys.stderr)
+            continue
         results.save(out)
         (out / f"{name}.txt").write_text(report.text(part.experiment, results), encoding="utf-8")
         document = digest.make(results, part.experiment if digest.TRACED in part.experiment.head.tags else None)
-        document["runs_wanted"] = part.wanted or len(part.jobs)
+        document["runs_wanted"] = part.wanted
         digest.save(document, out / "digests")
         outcome.documents[name] = document
         if draw:
@@ -279,4 +379,4 @@ def load_saved(out: Path) -> dict[str, dict]:
     return documents
 
 
-__all__ = ["FORMS", "FULL", "MINUTES", "Outcome", "Part", "carry_out", "choose", "cost_s", "load_saved"]
+__all__ = ["FORMS", "FULL", "MINUTES", "Outcome", "Part", "carry_out", "choose", "cost_s", "load_saved", "spend"]

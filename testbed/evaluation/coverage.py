@@ -17,6 +17,7 @@ from . import digest
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
+WORDS = ("reproduced", "differs", "cannot be compared", "not run")
 ABOUT_PERCENT = 10.0
 
 
@@ -69,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A figure's rows and what follows. word: reproduced, differs, cannot be compared, not run."""
+    """A figure's rows and what follows. word: one of WORDS."""
 
     figure: Figure
     rows: list[Row]
@@ -146,7 +147,9 @@ def check_rows(figure: Figure, one: Experiment, document: dict[str, Any]) -> lis
             continue
         check = verdict.check
         holds: bool | None
-        if verdict.status in ("pass", "fail"):
+        # the other side of a comparison may be missing where a form was run in part: that is no verdict
+        run = verdict.case is not None and report.check_values(check, results.results, verdict.case)
+        if verdict.status in ("pass", "fail", "differs"):
             holds, rule = verdict.status == "pass", report.bound_text(verdict.bound)
         else:
             holds, rule = near(figure, check.paper, verdict.ours)
@@ -158,7 +161,7 @@ def check_rows(figure: Figure, one: Experiment, document: dict[str, Any]) -> lis
                 verdict.ours,
                 verdict.reference,
                 rule,
-                None if verdict.status == "absent" else holds,
+                holds if run else None,
             )
         )
     return rows

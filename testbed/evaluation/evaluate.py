@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from ..backend import Uml
 from ..errors import LbeError
 from ..experiment import ExperimentError, load, names
+from ..job import Job
 from ..progress import make_progress
 from ..runner import default_jobs, label, locally
 from . import browser, campaign, dask_engine, digest, pages
@@ -107,23 +109,26 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
         progress.close()
     count = args.jobs or default_jobs()
     minutes = campaign.MINUTES if args.minutes is None else args.minutes
+    failed: list[tuple[Job, str]] = []
     if args.cached:
         parts = campaign.from_cache(chosen, backend)
     else:
-        parts = campaign.choose(
-            chosen,
-            backend,
-            minutes * 60 * count * campaign.PLANNED,
-            campaign.FULL if args.full else campaign.FORMS,
-            reuse=not args.fresh,
-        )
+        forms = campaign.FULL if args.full else campaign.FORMS
+        ladders = campaign.ladders_of(chosen, backend, forms)
+        limit_s = math.inf if args.full else minutes * 60
+        if args.plan:
+            have = set() if args.fresh else campaign.in_cache(ladders)
+            parts = campaign.pick(ladders, have, limit_s * count * campaign.PLANNED)
+        else:
+            execute = dask_engine.over(args.dask) if args.dask else locally
+            parts, failed = campaign.spend(ladders, backend, limit_s, count, execute, not args.fresh)
+            wanted = {ladder[0].experiment.name for ladder in ladders}
+            for name in sorted(wanted - {part.experiment.name for part in parts}):
+                print(f"{name}: no time was left for it", file=sys.stderr)
     if args.plan:
         print(_plan_text(parts))
         return 0
-    execute = dask_engine.over(args.dask) if args.dask else locally
-    outcome = campaign.carry_out(
-        parts, backend, args.out, command, count, execute, not args.fresh, not args.no_plots, args.cached
-    )
+    outcome = campaign.carry_out(parts, backend, args.out, command, failed, not args.no_plots)
     broken = {job.experiment for job, _ in outcome.failed}
     documents = earlier(args.out, args.docs) | outcome.documents
     found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)

@@ -26,6 +26,8 @@ SCRIPT = HERE / "page.js"
 BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
 #: stands for a number that is not there
 NOT_RUN = "(not run)"
+ON_WHITE = '<svg style="color:#333;background:#fff" '
+NO_PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><title>not run</title></svg>'
 #: words of the forms, for people
 FORM = {
     "short": "the tests' form: few cases, short",
@@ -136,6 +138,12 @@ def verdict_text(verdict: coverage.Verdict) -> str:
     return verdict.word
 
 
+def count_text(verdicts: list[coverage.Verdict]) -> str:
+    """How many figures have which verdict."""
+    words = [verdict.word for verdict in verdicts]
+    return ", ".join(f"{word} {words.count(word)}" for word in coverage.WORDS if word in words)
+
+
 def reason(verdict: coverage.Verdict) -> str:
     """Why it differs or cannot be compared; what is missing says so."""
     figure = verdict.figure
@@ -164,10 +172,17 @@ def in_part(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) 
     return f" ({have} of {len(group.scenarios)})" if 0 < have < len(group.scenarios) else ""
 
 
+def nothing(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
+    """Why a cell has no number."""
+    return "strict priority not run" if scores.run(group, contender) else "not run"
+
+
 def trade_off(scores: scoreboard.Scores) -> str:
-    """The picture."""
+    """The picture; "" where nobody has a place in it."""
     board = scores.board
     points = {one.title: (scores.lost(key), scores.used(key)) for key, one in board.contender.items()}
+    if not any(math.isfinite(lost) and math.isfinite(used) for lost, used in points.values()):
+        return ""
     return drawing.trade_off(
         points,
         board.contender[board.reference].title,
@@ -265,8 +280,7 @@ NOTE = "<!-- SPDX-License-Identifier: GPL-2.0 -->\n<!-- Made by `make report`; d
 
 
 def _index_md(documents: Documents, verdicts: list[coverage.Verdict], scores: scoreboard.Scores) -> str:
-    words = [verdict.word for verdict in verdicts]
-    count = ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
+    count = count_text(verdicts)
     parts = [
         NOTE + "# Results",
         "What `make report` found. The same as one page, with every picture: `results/report/index.html` after it.",
@@ -277,7 +291,7 @@ def _index_md(documents: Documents, verdicts: list[coverage.Verdict], scores: sc
         "Experiments are run in several forms, from the tests' short one to the papers' lengths, and not all of them "
         "for each state of these pages: each says its form, and what was not run is said to be not run.",
     ]
-    if scores.complete():
+    if trade_off(scores):
         parts += [
             "## At a glance",
             "![Trade-off: what best effort lost against the share of the spare bandwidth used](tradeoff.svg)",
@@ -319,7 +333,7 @@ def _scoreboard_md(scores: scoreboard.Scores) -> str:
         for group in board.group:
             lost, used = group_cells(scores, group, key)
             numbers = " / ".join(short_number(value) for value in (lost, used) if not math.isnan(value))
-            cells.append((numbers or "not run") + in_part(scores, group, key))
+            cells.append((numbers or nothing(scores, group, key)) + in_part(scores, group, key))
         rows.append(cells)
     parts = [
         NOTE + "# Scoreboard",
@@ -327,7 +341,7 @@ def _scoreboard_md(scores: scoreboard.Scores) -> str:
         "(see each group's first line for what is measured), then, where there is spare bandwidth, the percent of it "
         "that was used. Lost: less is better; used: more is better.",
         _md_table(["contender", *[group.short or group.title for group in board.group]], rows, tuple(range(1, 15))),
-        "![Trade-off](tradeoff.svg)",
+        "![Trade-off](tradeoff.svg)" if trade_off(scores) else "",
         "## Contenders",
         "\n".join(f"- **{one.title}**: {one.what}" for one in board.contender.values()),
         "## Behind each cell",
@@ -396,7 +410,7 @@ def write_markdown(documents: Documents, folder: Path) -> list[Path]:
         "scoreboard.md": _scoreboard_md(scores),
         "experiments.md": _experiments_md(documents),
         # a picture in a page of its own has no page's ink to follow
-        "tradeoff.svg": trade_off(scores).replace("<svg ", '<svg style="color:#333;background:#fff" ') + "\n",
+        "tradeoff.svg": (trade_off(scores) or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
     }
     paths = []
     for name, text in pages.items():
@@ -430,8 +444,9 @@ def _table(head: list[str], rows: list[list[str]], caption: str, sortable: bool 
     )
 
 
-def _score_cell(group: scoreboard.Group, key: str, lost: float, used: float) -> str:
+def _score_cell(scores: scoreboard.Scores, group: scoreboard.Group, key: str) -> str:
     """A cell of the main table: numbers, and a bar of each that repeats them."""
+    lost, used = group_cells(scores, group, key)
     parts = []
     for kind, value, word in (("lost", lost, "lost"), ("used", used, "used")):
         if math.isnan(value):
@@ -444,7 +459,7 @@ def _score_cell(group: scoreboard.Group, key: str, lost: float, used: float) -> 
             f'<i style="width:{width:.0f}%"></i></span>'
         )
     if not parts:
-        return "not run"
+        return nothing(scores, group, key)
     return f'<a href="#{group.key}-{key}" data-sort="{0 if math.isnan(lost) else lost:.3f}">{"".join(parts)}</a>'
 
 
@@ -474,7 +489,7 @@ def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
     for key, one in board.contender.items():
         cells = [f"<b>{escape(one.title)}</b>"]
         for group in board.group:
-            cells.append(_score_cell(group, key, *group_cells(scores, group, key)) + in_part(scores, group, key))
+            cells.append(_score_cell(scores, group, key) + in_part(scores, group, key))
         rows.append(cells)
     for group in board.group:
         inner = []
@@ -492,6 +507,7 @@ def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
         for group in board.group
         if group.loses
     )
+    picture = trade_off(scores)
     return (
         '<section id="scoreboard"><h2>Scoreboard</h2>'
         "<p>Each cell is a distance from strict priority in the same scenario with the same seed: first what the "
@@ -499,8 +515,8 @@ def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
         "for the numbers behind it, a head to sort.</p>"
         + _table(["contender", *[group.short or group.title for group in board.group]], rows, "Scoreboard", raw=True)
         + f"<p class=small>Lost is: {escape(lost)}.</p>"
-        f"<figure>{trade_off(scores)}<figcaption>Upper left is best.</figcaption></figure>"
-        f"<details><summary>Contenders</summary><dl>{what}</dl></details>"
+        + (f"<figure>{picture}<figcaption>Upper left is best.</figcaption></figure>" if picture else "")
+        + f"<details><summary>Contenders</summary><dl>{what}</dl></details>"
         f"<h3>Behind each cell</h3>{''.join(details)}</section>"
     )
 
@@ -557,8 +573,7 @@ def html(documents: Documents, pictures: dict[str, list[Path]]) -> str:
     documents = dict(sorted(documents.items()))
     verdicts = coverage.judge_all(documents)
     scores = scoreboard.Scores(scoreboard.load_board(), documents)
-    words = [verdict.word for verdict in verdicts]
-    count = ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))
+    count = count_text(verdicts)
     facts = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in provenance(documents))
     settings = next(iter(documents.values()))["sysctls"]
     return "\n".join(

@@ -104,6 +104,22 @@ def test_a_number_that_is_missing_does_not_hold() -> None:
     assert verdict.word != "reproduced"
 
 
+def test_half_a_comparison_is_no_verdict() -> None:
+    document = made("lp_table1", {"tcp": 50.0, "lp": 2.7})
+    document["cases"] = [case for case in document["cases"] if case["case"]["background"] != "alone"]
+    rows = coverage.judge(figure_of("Table I", "tcp_lp"), {"lp_table1": document}).rows
+    kept = next(row for row in rows if "in % of" in row.what and row.rule.startswith(">="))
+    assert kept.holds is None
+
+
+def test_a_bound_that_is_missed_for_a_known_reason_is_missed() -> None:
+    document = made("lowpri_bulk", {"filler": 500.0, "use": 99.0})
+    explained = [check for check in experiments.load("lowpri_bulk").checks if check.differs]
+    assert explained
+    rows = coverage.judge(figure_of("Table 17", "lowpri"), {"lowpri_bulk": document}).rows
+    assert any(row.rule.startswith(">=") and row.holds is False for row in rows)
+
+
 def test_table_1_is_not_table_10() -> None:
     one = experiments.load("lowpri_battery")
     assert all("Table 1 " not in check.paper_at for check in coverage.chosen(figure_of("Table 10", "lowpri"), one))
@@ -166,6 +182,7 @@ def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group
     groups = {one.key: one for one in scores.board.group}
     assert scores.run(groups["greedy"], "lp") == 1
     assert pages.in_part(scores, groups["greedy"], "lp") == " (1 of 3)"
+    assert "not run" in pages.nothing(scores, groups["buffer"], "lp")
     # beside_cubic also stands in the sweep of buffers, of which nothing was run
     assert scores.run(groups["buffer"], "lp") == 0
     assert math.isnan(scores.over(groups["buffer"], "lp", "be"))
@@ -225,7 +242,7 @@ def test_a_paragraph_without_its_numbers_claims_nothing() -> None:
 
 
 def test_result_files_of_run_are_taken_if_their_experiment_is_as_it_was(name: str, backend, tmp_path: Path) -> None:
-    campaign.carry_out(campaign.choose([name], backend, 0), backend, tmp_path / "out", "run --out x", 2, draw=False)
+    run_all(name, backend, tmp_path / "out")
     # an experiment of this name is not in the tree: it is no result of the suite
     assert evaluate.found_in([tmp_path / "out"]) == {}
     document = digest.load(tmp_path / "out" / "digests" / "made.json")
@@ -296,6 +313,12 @@ def name(tmp_path: Path) -> str:
     return str(path)
 
 
+def run_all(name: str, backend: PretendBackend, out: Path, forms=campaign.FORMS) -> campaign.Outcome:
+    """A campaign without end, then its files."""
+    parts, failed = campaign.spend(campaign.ladders_of([name], backend, forms), backend, math.inf, 2)
+    return campaign.carry_out(parts, backend, out, "run --out x", failed, draw=False)
+
+
 def form(name: str, backend: PretendBackend, cpu_s: float, **keys) -> tuple[str, int]:
     (part,) = campaign.choose([name], backend, cpu_s, **keys)
     return part.mode, len(part.jobs)
@@ -324,9 +347,7 @@ def test_what_the_cache_has_costs_nothing(name: str, backend: PretendBackend, mo
 
 
 def test_a_campaign_runs_saves_and_goes_on_from_there(name: str, backend: PretendBackend, tmp_path: Path) -> None:
-    parts = campaign.choose([name], backend, 0)
-    done = campaign.carry_out(parts, backend, tmp_path / "out", "command", 2, draw=False)
-    assert not done.failed
+    assert not run_all(name, backend, tmp_path / "out").failed
     assert set(campaign.load_saved(tmp_path / "out")) == {"made"}
     assert campaign.choose([name], backend, 0)[0].cost_s == 0
     assert campaign.choose([name], backend, 0, reuse=False)[0].cost_s > 0
@@ -334,8 +355,71 @@ def test_a_campaign_runs_saves_and_goes_on_from_there(name: str, backend: Preten
 
 def test_what_was_run_is_found_without_running(name: str, backend: PretendBackend, tmp_path: Path) -> None:
     assert campaign.from_cache([name], backend) == []
-    campaign.carry_out(campaign.choose([name], backend, 0), backend, tmp_path / "out", "command", 2, draw=False)
+    run_all(name, backend, tmp_path / "out", forms=campaign.FORMS[:1])
     assert [part.mode for part in campaign.from_cache([name], backend)] == ["short"]
+
+
+def test_of_what_is_there_most_cases_are_taken(name: str, backend: PretendBackend) -> None:
+    ladders = campaign.ladders_of([name], backend)
+    short, _, _, default = ladders[0]
+    (best,) = campaign.best_of(ladders, {*short.keys, *default.keys[:2]})
+    assert (best.mode, len(best.jobs), best.wanted) == ("short", 1, 1), "one case of three is no more than that"
+    (best,) = campaign.best_of(ladders, {*short.keys, *default.keys[:4]})
+    assert (best.mode, len(best.jobs), best.wanted) == ("default", 4, 6)
+
+
+class Slow:
+    """Runs one after the other; each takes ``seconds`` of a clock that it moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, stop_after: int | None = None):
+        self.now, self.seconds, self.stop_after, self.done = 0.0, seconds, stop_after, 0
+        monkeypatch.setattr(campaign.time, "monotonic", lambda: self.now)
+
+    def __call__(self, tasks: list[runner.Task], backend: PretendBackend, count: int):
+        for task in tasks:
+            if self.done == self.stop_after:
+                raise KeyboardInterrupt
+            self.now += self.seconds
+            self.done += 1
+            yield task.index, runner.run_one(task.job, backend), None
+
+
+def test_a_slow_machine_ends_in_time_with_shorter_forms(
+    name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a run of the short form is planned at 0.8 s: the default form would be done within 60 s, and takes 600
+    slow = Slow(monkeypatch, 100.0)
+    ladders = campaign.ladders_of([name], backend)
+    assert campaign.pick(ladders, set(), 60.0)[0].mode == "default"
+    (part,), failed = campaign.spend(ladders, backend, 60.0, 1, slow)
+    assert slow.done == 1 and not failed
+    assert part.mode == "brief" or len(part.jobs) < part.wanted
+
+
+def test_a_fast_machine_has_it_all(name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = Slow(monkeypatch, 0.01)
+    (part,), _ = campaign.spend(campaign.ladders_of([name], backend), backend, 60.0, 1, fast)
+    assert (part.mode, len(part.jobs), fast.done) == ("default", 6, 6)
+
+
+def test_after_ctrl_c_the_same_command_goes_on(
+    name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ladders = campaign.ladders_of([name], backend)
+    with pytest.raises(KeyboardInterrupt):
+        campaign.spend(ladders, backend, 60.0, 1, Slow(monkeypatch, 0.01, stop_after=4))
+    again = Slow(monkeypatch, 0.01)
+    (part,), _ = campaign.spend(ladders, backend, 60.0, 1, again)
+    assert again.done == 2 and len(part.jobs) == 6
+
+
+def test_what_is_run_first_can_be_compared() -> None:
+    one = experiments.load("scoreboard")
+    jobs = runner.plan(one, runner.Options("default", 2))
+    part = campaign.Part(one, "default", 2, jobs, [str(index) for index in range(len(jobs))])
+    todo = campaign._in_order([part], [[part]], set())
+    first = [job.case for job in list(todo.values())[:12]]
+    assert len({case["contender"] for case in first}) == 12 and len({case["scenario"] for case in first}) == 1
 
 
 def test_a_failed_run_is_told_and_makes_no_page(name: str, backend: PretendBackend, tmp_path: Path) -> None:
@@ -343,8 +427,7 @@ def test_a_failed_run_is_told_and_makes_no_page(name: str, backend: PretendBacke
         raise LbeError("broken")
 
     backend.spoil = spoil
-    parts = campaign.choose([name], backend, 1e9)
-    outcome = campaign.carry_out(parts, backend, tmp_path / "out", "command", 2, draw=False)
+    outcome = run_all(name, backend, tmp_path / "out")
     assert len(outcome.failed) == 6 and "broken" in outcome.failed[0][1]
     assert outcome.documents == {}
 
