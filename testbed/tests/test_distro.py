@@ -76,7 +76,9 @@ def said(series: str, steps: tuple[str, ...], folder: Path) -> dict[str, str]:
         guest.script(script, folder, {"user.py": USER.read_text(encoding="utf-8")}, limit_s=400, wall_limit_s=600)
     except LbeError as error:
         raise AssertionError(f"{error}\nbefore that the steps said:\n{read_text(folder / 'job.log')}") from error
-    return steps_of(read_text(folder / "job.log"))
+    text = read_text(folder / "job.log")
+    print(text)  # how often the races went round
+    return steps_of(text)
 
 
 def held(series: str, step: str, steps: tuple[str, ...], factory: pytest.TempPathFactory) -> None:
