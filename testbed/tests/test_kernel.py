@@ -61,7 +61,10 @@ modules)
 	mkdir -p "$out/include/config" "$out/net/ipv4"
 	echo "$FAKE_RELEASE" >"$out/include/config/kernel.release"
 	echo "include $out" >"$out/Makefile"
-	echo kernel >"$out/linux"
+	case $* in
+	*ARCH=um*linux*) echo kernel >"$out/linux" ;;
+	*ARCH=x86_64*bzImage*) mkdir -p "$out/arch/x86/boot" && echo machine >"$out/arch/x86/boot/bzImage" ;;
+	esac
 	echo object >"$out/net/ipv4/tcp.o"
 	echo module >"$out/net/ipv4/tcp_lp.ko"
 	;;
@@ -159,6 +162,12 @@ def test_entry_is_trimmed_relocated_and_found_again(calls: Path, tree: Path) -> 
     made = calls.read_text()
     assert kernel.ensure_kernel(KernelSpec(source_dir=tree)) == build
     assert calls.read_text() == made, "a built kernel was built again"
+
+
+def test_the_race_flavour_is_a_whole_machine(calls: Path, tree: Path) -> None:
+    build = kernel.ensure_kernel(KernelSpec(flavour="race", source_dir=tree))
+    assert build.arch == "x86_64" and build.linux.read_text() == "machine\n"
+    assert not (build.kdir / "arch/x86/boot").exists()
 
 
 def test_key_follows_source_and_compiler(calls: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
