@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from testbed import runner
@@ -103,6 +104,49 @@ def test_hint_off_is_red_whatever_the_packets_say(backend: Uml) -> None:
 def test_with_hints_the_queue_is_not_red(backend: Uml) -> None:
     """The comparison above can fail: DSCP 10 on one flow reads as a window of ten packets."""
     assert not compare(backend, f"red {RED}", f"shred {RED} hint dscp", seed=3, dscp=10)
+
+
+#: (at second, what happens to the queue, do packets with a DSCP count as hinted from then on?)
+CHANGES = [
+    (4, "change {queue} shred hint off", False),
+    (6, "change {queue} shred hint dscp weight 0.1", True),
+    (8, f"change {{queue}} shred {RED} ecn gentle", True),
+    (10, f"change {{queue}} shred {RED.replace('300000', '50000')}", True),
+    (12, "add dev east parent 10:1 handle 20: pfifo limit 30", True),
+    (14, "change {queue} shred hint tos", True),
+    (16, f"change {{queue}} shred {RED.replace('300000', '100000')}", True),
+    (18, "show dev lo", True),
+]
+
+
+def test_changes_under_traffic(backend: Uml, tmp_path: Path) -> None:
+    """Every option, the limit below what is queued, a child of another kind: packets go on, counters add up."""
+    text = EXPERIMENT.format(queue=f"shred {RED} hint dscp", ecn="false", dscp=10)
+    for at_s, words, _ in CHANGES:
+        tc = "tc qdisc " + words.format(queue="dev east parent 1:1 handle 10:")
+        run = f"tc -s -j qdisc show dev east > /tmp/out/at_{at_s}; {tc}"
+        text += f'[[event]]\nat_s = {at_s}\nnode = "rtr"\nrun = "{run}"\n'
+    (job,) = runner.plan(parse(text, Path("shred_changes.toml")), runner.Options(runs=1))
+    series = runner.run_one(job, backend, keep=tmp_path).series
+    shown = []
+    for at_s, _, _ in CHANGES:
+        queues = json.loads((tmp_path / "out" / f"at_{at_s}").read_text())
+        shown.append(next(one for one in queues if one["kind"] == "shred"))
+    for (_, words, counts), before, after in zip(CHANGES, shown, shown[1:]):
+        new = {word: after["arrived"][word] - before["arrived"][word] for word in ("hinted", "unhinted")}
+        assert new["unhinted"] > 100 and (new["hinted"] > 100) == counts, words
+        # of what arrived some was sent on, some dropped, and no more is left than the limit lets in
+        gone = after["packets"] + after["drops"] - before["packets"] - before["drops"]
+        assert abs(sum(new.values()) - gone) < 250, words
+    options = [one["options"] for one in shown]
+    assert [one["hint"] for one in options] == ["dscp", "off", *["dscp"] * 4, "tos", "tos"]
+    assert [one["limit"] for one in options] == [*[300000] * 4, *[50000] * 3, 100000]
+    assert [one["ecn"] and one["gentle"] for one in options] == [*[False] * 3, True, *[False] * 4]
+    assert options[1]["weight"] == pytest.approx(0.002, rel=0.01) and options[-1]["weight"] == pytest.approx(0.1)
+    for second in range(3, 20):
+        rows = series.recv[(series.recv["t_ns"] > second * 1e9) & (series.recv["t_ns"] <= (second + 1) * 1e9)]
+        ranges = [np.ptp(rows["bytes"][rows["flow"] == flow].astype(float)) for flow in np.unique(rows["flow"])]
+        assert sum(ranges) > 600_000, (second, ranges)
 
 
 ADAPTIVE = """
