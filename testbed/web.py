@@ -42,9 +42,11 @@ HOST_SYSCTLS = {
 
 METRIC_KINDS = (
     "object_s",
+    "object_p50_s",
     "object_p95_s",
     "object_within",
     "page_s",
+    "page_p50_s",
     "page_p95_s",
     "objects",
     "pages",
@@ -119,8 +121,8 @@ def value(rows: np.ndarray, kind: str, ids: list[int], from_s: float, to_s: floa
     seconds = good["dur_us"] / 1e6
     if kind == "object_within":
         return 100.0 * float(np.count_nonzero(seconds <= threshold_s)) / len(rows)
-    if kind.endswith("_p95_s"):
-        return float(np.percentile(seconds, 95))
+    if kind.endswith(("_p50_s", "_p95_s")):
+        return float(np.percentile(seconds, int(kind[-4:-2])))
     return float(seconds.mean())
 
 

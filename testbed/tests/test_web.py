@@ -97,10 +97,12 @@ def rows() -> np.ndarray:
     ("kind", "expected"),
     [
         ("object_s", 0.6),
+        ("object_p50_s", 0.4),
         ("object_p95_s", 1.12),
         ("object_within", 40.0),
         ("objects", 3),
         ("page_s", 3.0),
+        ("page_p50_s", 3.0),
         ("page_p95_s", 3.9),
         ("pages", 2),
         ("web_failed", 1),
