@@ -17,7 +17,8 @@ from . import digest
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
-WORDS = ("reproduced", "differs", "cannot be compared", "not run")
+#: not judged: its bounds are for longer runs than there are
+WORDS = ("reproduced", "differs", "cannot be compared", "not judged", "not run")
 ABOUT_PERCENT = 10.0
 
 
@@ -199,7 +200,10 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
             rows += curve_rows(figure, one, documents[name])
         forms.append(documents[name]["mode"])
     verdict = Verdict(figure, rows, "", forms[0] if forms else "")
-    word = "not run" if not verdict.judged else "reproduced" if verdict.held == verdict.judged else "differs"
+    if verdict.judged:
+        word = "reproduced" if verdict.held == verdict.judged else "differs"
+    else:
+        word = "not judged" if any(row.ours.n for row in rows) else "not run"
     return Verdict(figure, rows, word, verdict.form)
 
 

@@ -151,6 +151,8 @@ def reason(verdict: coverage.Verdict) -> str:
         return figure.cannot
     if verdict.word == "differs":
         return figure.why or "No reason is known yet."
+    if verdict.word == "not judged":
+        return "Run, but its bounds are for longer runs than these."
     return ""
 
 

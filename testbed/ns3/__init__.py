@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """ns-3 on the testbed's dumbbell, so that a reader knows what real kernel code costs against a simulator.
 
-Its package from PyPI brings libraries and headers, of which dumbbell.cc is compiled; its Python bindings are not
+Its Python package brings libraries and headers, of which dumbbell.cc is compiled; its Python bindings are not
 needed (they want cppyy, which has to be built). It is fetched once, into the cache.
 """
 

@@ -98,6 +98,12 @@ def test_what_was_not_run_is_no_success() -> None:
     assert coverage.judge(figure_of("Figure 8", "tcp_lp"), {"lp_fig8_delta": short}).word == "not run"
 
 
+def test_what_is_too_short_to_be_judged_is_not_called_not_run() -> None:
+    figure = figure_of("Figure 18", "tcp_lp")
+    verdict = coverage.judge(figure, {"lp_fig17_hops": made("lp_fig17_hops")})
+    assert verdict.word == "not judged" and "longer runs" in pages.reason(verdict)
+
+
 def test_a_number_that_is_missing_does_not_hold() -> None:
     figure = figure_of("Table 2")
     verdict = coverage.judge(figure, {"shred_tables": made("shred_tables", {"jain": math.nan})})
