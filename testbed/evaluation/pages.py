@@ -144,13 +144,19 @@ def count_text(verdicts: list[coverage.Verdict]) -> str:
     return ", ".join(f"{word} {words.count(word)}" for word in coverage.WORDS if word in words)
 
 
+def in_own_lengths(verdict: coverage.Verdict) -> bool:
+    """Whether its experiment was run as long as it is meant to be."""
+    return verdict.form in ("default", "full")
+
+
 def reason(verdict: coverage.Verdict) -> str:
     """Why it differs or cannot be compared; what is missing says so."""
     figure = verdict.figure
     if verdict.word == "cannot be compared":
         return figure.cannot
     if verdict.word == "differs":
-        return figure.why or "No reason is known yet."
+        form = "" if in_own_lengths(verdict) else "Run in a short form only. "
+        return figure.why or f"{form}No reason is known yet."
     if verdict.word == "not judged":
         return "Run, but its bounds are for longer runs than these."
     return ""
@@ -227,7 +233,7 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
 
 
 EXPERIMENT_HEAD = ["experiment", "form", "cases", "seeds", "kernel", "modules"]
-COVERAGE_HEAD = ["number", "what it shows", "experiment", "verdict"]
+COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "verdict"]
 ROW_HEAD = ["what", "case", "paper", "ours", "limit", "rule", "verdict"]
 CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 
@@ -309,12 +315,17 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
         NOTE + "# Coverage: every table and figure with data in the five papers",
         "Verdicts are computed from result files by the rules in `testbed/evaluation/coverage.toml`: a value holds "
         "within its experiment's bounds, or where it has none within the tolerance given. *limit* is the reference of "
-        "the experiment (strict priority, where it has one). ± is half of the 95 % interval.",
+        "the experiment (strict priority, where it has one). ± is half of the 95 % interval. *form*: "
+        + "; ".join(f"{form}: {words}" for form, words in FORM.items())
+        + ".",
     ]
     for paper in coverage.PAPERS:
         mine = [verdict for verdict in verdicts if verdict.figure.paper == paper]
         parts += [f"## {titles[paper]}"]
-        rows = [[one.figure.number, one.figure.shows, one.figure.experiment or "-", verdict_text(one)] for one in mine]
+        rows = [
+            [one.figure.number, one.figure.shows, one.figure.experiment or "-", one.form or "-", verdict_text(one)]
+            for one in mine
+        ]
         parts.append(_md_table(COVERAGE_HEAD, rows))
         for one in mine:
             parts.append(f"### {one.figure.number}: {verdict_text(one)}")
@@ -555,6 +566,7 @@ def _coverage_html(documents: Documents, verdicts: list[coverage.Verdict], pictu
                 f'<a href="#{one.figure.key}">{escape(one.figure.number)}</a>',
                 escape(one.figure.shows),
                 escape(one.figure.experiment or "-"),
+                escape(one.form or "-"),
                 f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span>',
             ]
             for one in mine
