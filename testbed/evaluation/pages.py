@@ -473,7 +473,7 @@ def _score_cell(scores: scoreboard.Scores, group: scoreboard.Group, key: str) ->
         )
     if not parts:
         return nothing(scores, group, key)
-    return f'<a href="#{group.key}-{key}" data-sort="{0 if math.isnan(lost) else lost:.3f}">{"".join(parts)}</a>'
+    return f'<a href="#{group.key}-{key}" data-sort="{used if math.isnan(lost) else lost:.3f}">{"".join(parts)}</a>'
 
 
 def _traces(documents: Documents, group: scoreboard.Group, contender: str) -> str:

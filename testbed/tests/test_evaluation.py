@@ -276,6 +276,11 @@ def test_the_page_needs_no_other_file(documents) -> None:
     assert set(re.findall(r'href="#([^"]+)"', text)) <= targets
 
 
+def test_a_column_without_loss_is_sorted_by_use(documents) -> None:
+    cells = re.findall(r'href="#alone-(\w+)" data-sort="([^"]+)"', pages.html(documents, {}))
+    assert len(cells) == 12 and dict(cells)["strict"] == "100.000" and len({value for _, value in cells}) > 6
+
+
 def test_markdown_is_made_of_the_same(documents, tmp_path: Path) -> None:
     paths = pages.write_markdown(documents, tmp_path)
     assert {path.name for path in paths if path.suffix == ".md"} == {
