@@ -35,6 +35,8 @@ FORM = {
     "default": "the experiment's own lengths",
     "full": "the paper's lengths and runs",
 }
+#: the forms in which an experiment is as long as it is meant to be
+OWN_LENGTHS = ("default", "full")
 Documents = dict[str, dict[str, Any]]
 
 
@@ -75,12 +77,16 @@ def quote(words: str, documents: Documents) -> str:
 
 
 def _filled(paragraph: str, documents: Documents) -> str:
-    """A paragraph with its numbers; one whose numbers are not there says nothing but that."""
+    """A paragraph with its numbers; one whose numbers are not there says nothing but that.
+
+    Numbers of short forms are said to be such.
+    """
     text = re.sub(r"\[\[(.+?)\]\]", lambda found: quote(found[1], documents), paragraph)
-    if NOT_RUN not in text:
-        return text
-    missing = [found.split()[0] for found in re.findall(r"\[\[(.+?)\]\]", paragraph)]
-    return f"Not run for this state of the pages: {', '.join(dict.fromkeys(missing))}."
+    named = list(dict.fromkeys(found.split()[0] for found in re.findall(r"\[\[(.+?)\]\]", paragraph)))
+    if NOT_RUN in text:
+        return f"Not run for this state of the pages: {', '.join(named)}."
+    short = [name for name in named if documents[name]["mode"] not in OWN_LENGTHS]
+    return f"{text} (From short runs only: {', '.join(short)}.)" if short else text
 
 
 def texts(documents: Documents) -> dict[str, tuple[str, str]]:
@@ -146,7 +152,7 @@ def count_text(verdicts: list[coverage.Verdict]) -> str:
 
 def in_own_lengths(verdict: coverage.Verdict) -> bool:
     """Whether its experiment was run as long as it is meant to be."""
-    return verdict.form in ("default", "full")
+    return verdict.form in OWN_LENGTHS
 
 
 def reason(verdict: coverage.Verdict) -> str:

@@ -247,6 +247,14 @@ def test_a_paragraph_without_its_numbers_claims_nothing() -> None:
     assert "greedy Reno" not in text
 
 
+def test_a_paragraph_of_short_runs_says_so() -> None:
+    document = made("lp_table1")
+    text = dict(pages.texts({"lp_table1": document}))["tcp_lp"][1]
+    assert "(From short runs only: lp_table1.)" in text.split("\n\n")[0]
+    text = dict(pages.texts({"lp_table1": {**document, "mode": "default"}}))["tcp_lp"][1]
+    assert "short runs" not in text
+
+
 def test_result_files_of_run_are_taken_if_their_experiment_is_as_it_was(name: str, backend, tmp_path: Path) -> None:
     run_all(name, backend, tmp_path / "out")
     # an experiment of this name is not in the tree: it is no result of the suite
