@@ -44,14 +44,17 @@ echo flows $(ip netns exec with vulturectl --json list | grep -o '"id"' | wc -l)
 END
 chmod +x /tmp/bin/count_flows
 insmod {host}{module}
+# A page for each of 100,000 sockets that hold no more than a FIN is over what TCP allows itself here. And the ends
+# that closed must stay (in time-wait), or their ports are taken again and the RST ends a connection of the 100,000.
+sysctl -q -w net.ipv4.tcp_mem='1000000 1000000 1000000'
 for ns in with plain; do
     ip netns add $ns
     ip -n $ns link set lo up mtu 1500
     ip netns exec $ns sysctl -q -w net.core.somaxconn=65535 net.ipv4.tcp_max_syn_backlog=65535 \\
-        net.ipv4.ip_local_port_range='1024 65000'
+        net.ipv4.ip_local_port_range='1024 65000' net.ipv4.tcp_max_tw_buckets=300000
 done
 ip netns exec with vulturectl set -m 200000
-for port in 7000 7001 7002 7003; do ip netns exec with vulturectl rule add --local-port $port; done
+for port in 7000 7001 7002 7003 7004 7005; do ip netns exec with vulturectl rule add --local-port $port; done
 for flows in {flows}; do
     bench_traffic $flows {rounds} > "$LBE_OUT/$flows"
     sleep 2
