@@ -150,7 +150,8 @@ def of_flow(text: str, side: str, port: int) -> list[tuple[float, dict[str, str]
     counter = "bytes_acked" if side == "peer" else "bytes_received"
     ends: dict[str, list[tuple[float, dict[str, str]]]] = {}
     for at_s, fields in samples(text):
-        if port_of(fields[side]) == port:
+        # of a connection that has said its last word ss shows the ends and nothing else
+        if port_of(fields[side]) == port and len(fields) > 2:
             ends.setdefault(fields["local"] + fields["peer"], []).append((at_s, fields))
     if not ends:
         return []

@@ -125,6 +125,8 @@ ESTAB 0 0 10.0.1.2:40000 10.0.2.2:5001 cubic wscale:7,7 rto:304 rtt:100.5/2.25 m
 ESTAB 0 90000 10.0.1.2:40002 10.0.2.2:5001 lp wscale:7,7 rto:304 rtt:104.125/1.5 mss:1448 cwnd:86 ssthresh:60 bytes_sent:1000000 bytes_retrans:1448 bytes_acked:900000 unacked:60 retrans:0/1 lost:2 delivered:621 minrtt:100.2
 t 12.50
 ESTAB 0 0 10.0.1.2:40002 10.0.2.2:5001 lp wscale:7,7 rto:304 rtt:105/1.5 mss:1448 cwnd:87 bytes_sent:2000000 bytes_acked:1900000 unacked:60 delivered:1300 minrtt:100.2
+t 13.00
+TIME-WAIT 0 0 10.0.1.2:40002 10.0.2.2:5001
 """  # noqa: E501 - as ss prints it
 SS_RCV = """\
 t 10.50
@@ -133,6 +135,7 @@ ESTAB 0 0 10.0.2.2:5001 10.0.1.2:40002 cubic rto:304 rtt:100/2 mss:1448 cwnd:10 
 t 11.50
 ESTAB 0 0 10.0.2.2:5001 10.0.1.2:40002 cubic rto:304 rtt:100/2 mss:1448 cwnd:10 bytes_received:1500000
 t 12.50
+FIN-WAIT-2 0 0 10.0.2.2:5001 10.0.1.2:40002
 """
 
 
