@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import itertools
 import re
 import tomllib
@@ -269,11 +270,15 @@ def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
     raise ExperimentError(f"{where} = {value!r}: expected {_type_name(kind)}")
 
 
+#: a class's hints are evaluated once: it was half of what planning a campaign took
+_hints = functools.cache(typing.get_type_hints)
+
+
 def load_table(kind: type, table: typing.Any, where: str) -> typing.Any:
     """A dataclass from a TOML table; unknown and missing keys are errors that name the keys that exist."""
     if not isinstance(table, dict):
         raise ExperimentError(f"{where} = {table!r}: expected a table")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     names = [one.name for one in dataclasses.fields(kind)]
     for key in table:
         if key not in names:

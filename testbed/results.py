@@ -15,6 +15,7 @@ import math
 import platform
 import re
 import sys
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,16 @@ def series_hash(series: Series) -> str:
     return hashlib.sha256(series_bytes(series)).hexdigest()
 
 
+def _packed(arrays: dict[str, np.ndarray]) -> bytes:
+    """An .npz as numpy's own, but at the fastest level: the default one took most of the time of making pages."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
 @dataclass
 class Result:
     """One run in a result set."""
@@ -249,9 +260,7 @@ class ResultSet:
         for index, result in enumerate(self.results):
             for key, array in pack(result.series).items():
                 arrays[f"{index}/{key}"] = array
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)
-        data = buffer.getvalue()
+        data = _packed(arrays)
         series_name = f"{self.experiment}.npz"
         (folder / series_name).write_bytes(data)
         document = {

@@ -9,6 +9,7 @@ agent are those of an earlier one is read from the cache instead.
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import io
 import json
@@ -113,6 +114,17 @@ def plan(experiment: Experiment, options: Options) -> list[Job]:
 # ---------------------------------------------------------------------------------------- cache
 
 
+@functools.lru_cache(maxsize=64)
+def _hash_of(path: Path, _size: int, _changed_ns: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    """A file's content as a hash; read once as long as it does not change."""
+    stat = path.stat()
+    return _hash_of(path, stat.st_size, stat.st_mtime_ns)
+
+
 def run_key(job: Job, backend: Backend) -> str:
     """What decides a run's result, as a hash."""
     tools = backend.tools()
@@ -120,10 +132,8 @@ def run_key(job: Job, backend: Backend) -> str:
         "results": results.FORMAT,
         "job": job.digest(),
         "backend": backend.key(),
-        "agent": hashlib.sha256(tools.agent.read_bytes()).hexdigest(),
-        "extras": {
-            extra.link: hashlib.sha256(path.read_bytes()).hexdigest() for extra, path in extras_of(job.files).items()
-        },
+        "agent": _file_hash(tools.agent),
+        "extras": {extra.link: _file_hash(path) for extra, path in extras_of(job.files).items()},
         "modules": {name: tools.module_hash(name) for name in job.modules},
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
