@@ -227,10 +227,17 @@ def experiment_of(folder: Path, duration_s: int, start_s: int) -> Experiment:
 
 
 def steps_aside(metrics: dict[str, float]) -> None:
-    """Bounds for an emulated machine in real time: far from both cubic's half and from nothing at all."""
-    assert metrics["alone"] > 60, metrics
-    assert metrics["be"] > 70, metrics
-    assert metrics["bg"] < 25, metrics
+    """Bounds far from both cubic's half and from nothing at all, as parts of what the link carries here.
+
+    Emulated, the shaper is woken late for each packet: its queue never empties beside cubic, and yet it sends 60 to
+    85 % of its rate, less on a busy machine. So the measure is the second phase, in which cubic keeps it at work.
+    """
+    carried = metrics["be"] + metrics["bg"]
+    print(f"# of the link's rate: lp alone {metrics['alone']:.1f} %, then {metrics['bg']:.1f} of {carried:.1f} %")
+    assert carried > 40, metrics
+    assert metrics["alone"] > 0.60 * carried, metrics
+    assert metrics["be"] > 0.70 * carried, metrics
+    assert metrics["bg"] < 0.25 * carried, metrics
 
 
 @pytest.mark.kernels
