@@ -124,7 +124,9 @@ check-report:
 	@($(python) -m pip install -q --disable-pip-version-check --no-input -r requirements-dask.txt)
 	@$(python) -m pytest testbed/evaluation/tests $(PYTEST_ARGS)
 
-release = $(or $(shell cat $(kdir)/include/config/kernel.release 2>/dev/null),$(KERNELRELEASE))
+# As uname -r says it. Debian's headers of 6.1 have something else in include/config/kernel.release.
+utsrelease = $(kdir)/include/generated/utsrelease.h
+release = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(utsrelease) 2>/dev/null),$(KERNELRELEASE))
 
 # An installed kernel has no use for the KUnit modules: they are left out.
 # A package's root (DESTDIR) gets its indexes from the maintainer scripts.
