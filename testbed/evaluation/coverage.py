@@ -67,6 +67,8 @@ class Row:
     reference: Summary | None
     rule: str
     holds: bool | None
+    #: why it misses its bound, where its experiment says so
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ def check_rows(figure: Figure, one: Experiment, document: dict[str, Any]) -> lis
                 verdict.reference,
                 rule,
                 holds if run else None,
+                check.differs if verdict.status == "differs" else "",
             )
         )
     return rows

@@ -162,7 +162,8 @@ def reason(verdict: coverage.Verdict) -> str:
         return figure.cannot
     if verdict.word == "differs":
         form = "" if in_own_lengths(verdict) else "Run in a short form only. "
-        return figure.why or f"{form}No reason is known yet."
+        known = ". ".join(dict.fromkeys(row.why for row in verdict.rows if row.why and row.holds is False))
+        return figure.why or known or f"{form}No reason is known yet."
     if verdict.word == "not judged":
         return "Run, but its bounds are for longer runs than these."
     return ""
