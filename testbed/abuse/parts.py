@@ -24,7 +24,7 @@ from ..backend import HOST_ROOT, Uml, build_side_modules, content_of
 from ..cache import cache_root
 from ..errors import Kmemleak, LbeError, MachineFailure
 from ..kernel import KernelBuild
-from ..machine import Machine, read_text, signs_of
+from ..machine import Machine, leaks_of, read_text, signs_of
 from ..progress import Report, silent
 from . import fuzz, packets, scenarios
 
@@ -107,12 +107,11 @@ KERNELS_OWN = {
 def sorted_out(console: str, leaks: str) -> tuple[list[str], list[str]]:
     """What a boot's kernel complained of: (of its own code, of ours)."""
     own, ours = [], []
-    objects = leaks.split("unreferenced object")[1:]
     for kind, line in signs_of(console):
         if kind is Kmemleak:
             continue
         (own if any(re.search(pattern, line) for pattern in KERNELS_OWN) else ours).append(line)
-    for text in objects:
+    for text in leaks_of(leaks):
         known = any(re.search(pattern, text) for pattern in KERNELS_OWN)
         (own if known else ours).append("kmemleak: unreferenced object" + text.rstrip())
     return own, ours

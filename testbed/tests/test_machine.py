@@ -78,6 +78,23 @@ def test_stored_console(name: str) -> None:
         assert failure.tail, "a failure shows the console's end"
 
 
+LEAK = """unreferenced object 0x62c93740 (size 8):
+  comm "{comm}", pid {pid}, jiffies 4294667296
+  backtrace (crc 58c51868):
+    kstrdup+0x41/0x73
+"""
+
+
+def test_what_the_booting_kernel_leaks_is_its_own(tmp_path: Path) -> None:
+    """A kernel built by another compiler reports 128 objects of its serial lines."""
+    console, report = (LOGS / "kmemleak.log").read_text(), tmp_path / "kmemleak"
+    report.write_text(LEAK.format(comm="swapper", pid=1) + LEAK.format(comm="swapper/0", pid=0))
+    assert judge(console, "ok", out=tmp_path) is None
+    report.write_text(LEAK.format(comm="swapper", pid=1) + LEAK.format(comm="insmod", pid=71))
+    assert isinstance(judge(console, "ok", out=tmp_path), Kmemleak)
+    assert isinstance(judge(console + "BUG: KASAN: x in f+0x1/0x2\n", "ok", out=tmp_path), Kmemleak)
+
+
 def test_every_stored_console_is_judged() -> None:
     assert sorted(p.stem for p in LOGS.glob("*.log")) == sorted(STORED)
 
