@@ -31,7 +31,7 @@
 #include <x86intrin.h>
 
 #define PORT		7000
-#define LISTENERS	6	/* of 20000 connections each, below half of the ports: beyond, each search is long */
+#define LISTENERS	6	/* of 20000 connections each: with more, finding a port is slow */
 #define PAYLOAD		1000	/* bytes a packet: below any segment size */
 #define PACKETS		2000	/* in a round, half of them each way */
 #define COMPARED	10000	/* up to so many the memory without control is told */
