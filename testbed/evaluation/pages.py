@@ -189,7 +189,13 @@ def in_part(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) 
 
 def nothing(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
     """Why a cell has no number."""
-    return "strict priority not run" if scores.run(group, contender) else "not run"
+    have = [scores.ran(group, scenario, contender) for scenario in group.scenarios]
+    if not scores.run(group, contender):
+        return "not run"
+    if not any(mine and scores.ran(group, name, scores.board.reference) for mine, name in zip(have, group.scenarios)):
+        return "strict priority not run"
+    # a time that did not come while the run lasted; else a share of nothing
+    return "never" if scores.board.distance[group.loses or "bg"].unit == "s" else "no value"
 
 
 def trade_off(scores: scoreboard.Scores) -> str:
@@ -352,7 +358,9 @@ def _scoreboard_md(scores: scoreboard.Scores) -> str:
         cells = [one.title]
         for group in board.group:
             lost, used = group_cells(scores, group, key)
-            numbers = " / ".join(short_number(value) for value in (lost, used) if not math.isnan(value))
+            # a loss that cannot be told leaves its place
+            wanted = [lost] * (bool(group.loses) and not (math.isnan(lost) and math.isnan(used)))
+            numbers = " / ".join(map(short_number, [*wanted, *([] if math.isnan(used) else [used])]))
             cells.append((numbers or nothing(scores, group, key)) + in_part(scores, group, key))
         rows.append(cells)
     parts = [
@@ -470,6 +478,9 @@ def _score_cell(scores: scoreboard.Scores, group: scoreboard.Group, key: str) ->
     parts = []
     for kind, value, word in (("lost", lost, "lost"), ("used", used, "used")):
         if math.isnan(value):
+            # a loss that cannot be told leaves its place
+            if kind == "lost" and group.loses and not math.isnan(used):
+                parts.append('<span class="lost"><span class="sr">lost </span>-</span>')
             continue
         full = 100 if group.loses != "jain" or kind == "used" else 1
         full = 30 if group.key == "swift" and kind == "lost" else full

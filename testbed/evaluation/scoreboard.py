@@ -120,13 +120,13 @@ class Scores:
         apart_by = [apart(how, mine[seed], limit[seed]) for seed in mine if seed in limit and spare]
         return Cell(summarise(list(mine.values())), summarise(list(limit.values())), summarise(apart_by))
 
+    def ran(self, group: Group, scenario: str, contender: str) -> bool:
+        """Whether a scenario was run."""
+        return any((group.experiment, scenario, contender, metric) in self.values for metric in group.metrics)
+
     def run(self, group: Group, contender: str) -> int:
         """How many of a group's scenarios were run. What a group shares with others is no run of its own."""
-        have = [
-            scenario
-            for scenario in group.scenarios
-            if any((group.experiment, scenario, contender, metric) in self.values for metric in group.metrics)
-        ]
+        have = [scenario for scenario in group.scenarios if self.ran(group, scenario, contender)]
         own = [scenario for scenario in have if self.shared.get(scenario, 0) < 2 or group.key == self.home[scenario]]
         return len(have) if own else 0
 

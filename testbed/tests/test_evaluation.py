@@ -182,6 +182,22 @@ def test_no_share_of_a_spare_that_is_not_there() -> None:
     assert scores.cell(group, "alone", "lp", "bg").distance.n == 0
 
 
+def test_a_cell_without_a_number_says_why() -> None:
+    document = made("scoreboard")
+    for case in document["cases"]:
+        if case["case"]["contender"] == "cubic":
+            case["metrics"]["yielding"] = case["metrics"]["active"] = [math.nan]
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    groups = {one.key: one for one in scores.board.group}
+    assert pages.nothing(scores, groups["swift"], "cubic") == "never"
+    row = next(line for line in pages._scoreboard_md(scores).splitlines() if line.startswith("| cubic |"))
+    assert "| - / " in row and "| never |" in row
+    document["cases"] = [case for case in document["cases"] if case["case"]["contender"] != "strict"]
+    scores = scoreboard.Scores(scores.board, {"scoreboard": document})
+    assert pages.nothing(scores, groups["swift"], "cubic") == "strict priority not run"
+    assert pages.nothing(scores, groups["swift"], "strict") == "not run"
+
+
 def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group() -> None:
     document = made("scoreboard")
     document["cases"] = [case for case in document["cases"] if case["case"]["scenario"] == "beside_cubic"]
