@@ -239,10 +239,11 @@ class Uml:
 
     def __init__(self, series: str | None = None, flavour: str = "plain", source_dir: Path | None = None):
         """series: None is the default one."""
-        from .kernel import ARCHES, DEFAULT_SERIES, KernelSpec
+        from .kernel import DEFAULT_SERIES, FLAVOURS, USER_MODE_FLAVOURS, KernelSpec
 
-        if ARCHES.get(flavour, "um") != "um":
-            raise BackendError(f"--flavour {flavour}: a kernel for QEMU alone; user mode has plain and sanitizer")
+        if flavour in FLAVOURS and flavour not in USER_MODE_FLAVOURS:
+            known = " and ".join(USER_MODE_FLAVOURS)
+            raise BackendError(f"--flavour {flavour}: a kernel for QEMU alone; user mode has {known}")
         self.spec = KernelSpec(series=series or DEFAULT_SERIES, flavour=flavour, source_dir=source_dir)
         self.build = None
         self._tools: Tools | None = None

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from . import web
+from . import ranges, web
 from .errors import LbeError
 from .topology import Topology
 from .traffic import FlowGroup
@@ -377,9 +377,8 @@ def _setting(tables: dict[str, typing.Any], file: str) -> Setting:
             f"{file}:experiment.measure_s = {list(head.measure_s)}: must lie within 0 to "
             f"duration_s = {head.duration_s:g}"
         )
-    for key, (low, high) in RANGES.items():
-        if not low <= getattr(head, key) <= high:
-            raise ExperimentError(f"{file}:experiment.{key} = {getattr(head, key):g}: allowed are {low:g} to {high:g}")
+    for key, bounds in RANGES.items():
+        ranges.check(ExperimentError, f"{file}:experiment.{key}", getattr(head, key), bounds)
     topology = load_table(Topology, tables.get("topology", {}), f"{file}:topology")
     flows = {
         name: load_table(FlowGroup, table, f"{file}:flow.{name}") for name, table in tables.get("flow", {}).items()

@@ -53,6 +53,7 @@ SUITES = {"6.1": "bookworm", "6.12": "trixie", "7.2": "trixie-backports"}
 # flavour -> architecture: user mode, or a whole machine in QEMU
 ARCHES = {"plain": "um", "sanitizer": "um", "race": "x86_64"}
 FLAVOURS = tuple(ARCHES)
+USER_MODE_FLAVOURS = tuple(flavour for flavour, arch in ARCHES.items() if arch == "um")
 # architecture -> make's target, and the file to boot that it leaves
 IMAGES = {"um": ("linux", "linux"), "x86_64": ("bzImage", "arch/x86/boot/bzImage")}
 # A source of one's own may be any series that include/lbe/compat.h spans.

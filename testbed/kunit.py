@@ -24,7 +24,7 @@ from pathlib import Path
 
 from .cache import cache_root
 from .errors import JobFailed, LbeError, MachineFailure
-from .kernel import DEFAULT_SERIES, KernelBuild, KernelSpec, ensure_kernel, series_number
+from .kernel import DEFAULT_SERIES, USER_MODE_FLAVOURS, KernelBuild, KernelSpec, ensure_kernel, series_number
 from .machine import Machine, read_text
 from .modules import REPO, ModuleSet, ensure_modules
 from .progress import make_progress
@@ -264,7 +264,7 @@ def main(argv: list[str] | None = None) -> int:
     """Exit status: 0 all green, 1 not, 2 asked wrongly."""
     top = argparse.ArgumentParser(prog="python3 -m testbed.kunit", description=__doc__.split("\n")[0])
     top.add_argument("--series", default=DEFAULT_SERIES)
-    top.add_argument("--flavour", default="plain", choices=("plain", "sanitizer"))
+    top.add_argument("--flavour", default="plain", choices=USER_MODE_FLAVOURS)
     top.add_argument("--verbose", action="store_true", help="the whole KTAP of each suite")
     top.add_argument("folders", nargs="*", metavar="FOLDER", help="module folders; default: all")
     args = top.parse_args(argv)

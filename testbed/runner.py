@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from . import job as jobs
-from . import results
+from . import ranges, results
 from .backend import REPO, Backend, extras_of
 from .cache import cache_root
 from .errors import LbeError
@@ -94,11 +94,10 @@ def version() -> str:
 
 def plan(experiment: Experiment, options: Options) -> list[Job]:
     """All jobs of an experiment, case by case."""
-    from .experiment import matches
+    from .experiment import RANGES, matches
 
     count = options.runs if options.runs is not None else experiment.runs(options.mode)
-    if not 1 <= count <= 10000:
-        raise LbeError(f"runs = {count}: allowed are 1 to 10000")
+    ranges.check(LbeError, "runs", count, RANGES["runs"], digits=10)
     first = options.seed if options.seed is not None else experiment.head.seed
     made = []
     for case in experiment.cases(options.mode):

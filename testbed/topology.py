@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from . import ranges
 from .errors import LbeError
 
 ETHERNET_HEADER_BYTES = 14  # counted in the packet length that qdiscs see
@@ -472,33 +473,28 @@ def _tick_sysctls(tick: Tick, zero_s: float) -> dict[str, str]:
     }
 
 
-def _within(name: str, value: float | None, low: float, high: float) -> None:
-    if value is not None and not low <= value <= high:
-        raise TopologyError(f"{name} = {value:g}: allowed are {low:g} to {high:g}")
-
-
 def _check(topology: Topology) -> None:
     """Refuse what no link can be."""
-    for name, (low, high) in RANGES.items():
-        _within(name, getattr(topology, name), low, high)
+    for name, bounds in RANGES.items():
+        ranges.check(TopologyError, name, getattr(topology, name), bounds)
     for name in ("queue", "reverse_queue"):
         _check_queue(name, getattr(topology, name))
     for index, hop in enumerate(topology.hops):
         for name in ("rate_mbit", "delay_ms"):
-            _within(f"hops[{index}].{name}", getattr(hop, name), *RANGES[name])
+            ranges.check(TopologyError, f"hops[{index}].{name}", getattr(hop, name), RANGES[name])
         _check_queue(f"hops[{index}].queue", hop.queue)
     if topology.framing not in FRAMINGS:
         raise TopologyError(f"framing {topology.framing!r}: allowed are {', '.join(FRAMINGS)}")
     for node, tick in topology.tick.items():
-        for name, (low, high) in TICK_RANGES.items():
-            _within(f"tick.{node}.{name}", getattr(tick, name), low, high)
+        for name, bounds in TICK_RANGES.items():
+            ranges.check(TopologyError, f"tick.{node}.{name}", getattr(tick, name), bounds)
 
 
 def _check_queue(place: str, queue: Queue | None) -> None:
     if not queue:
         return
-    for name, (low, high) in QUEUE_RANGES.items():
-        _within(f"{place}.{name}", getattr(queue, name), low, high)
+    for name, bounds in QUEUE_RANGES.items():
+        ranges.check(TopologyError, f"{place}.{name}", getattr(queue, name), bounds)
     if queue.low not in LOW_KINDS:
         raise TopologyError(f"{place}.low {queue.low!r}: allowed are {', '.join(LOW_KINDS)}")
 

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import generators, web
+from . import generators, ranges, web
 from .errors import LbeError
 
 SINK_PORT = 5000  # + flow id: where it is received
@@ -179,10 +179,8 @@ def _check(name: str, group: FlowGroup) -> None:
     one_of("proto", ("tcp", "udp"))
     one_of("family", (4, 6))
     one_of("sink_mode", SINK_MODES)
-    for key, (low, high) in RANGES.items():
-        value = getattr(group, key)
-        if value is not None and not low <= value <= high:
-            raise TrafficError(f"flow.{name}.{key} = {value:.10g}: allowed are {low:.10g} to {high:.10g}")
+    for key, bounds in RANGES.items():
+        ranges.check(TrafficError, f"flow.{name}.{key}", getattr(group, key), bounds, digits=10)
     if group.proto == "tcp":
         module_of(group.cc)
     if group.kind in ("cbr", "square", "onoff", "web"):

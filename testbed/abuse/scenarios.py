@@ -30,15 +30,13 @@ def run_all(
     warnings: list[str] = []
     wrong: list[str] = []
     counts: dict[str, int] = {}
-    kernel = ""
-    for done, name in enumerate(names):
-        title = f"scenarios ({flavour})"
-        report(title, done, len(names))
-        one = load(name)
-        options = runner.Options("short", runs=1, seed=seed, reuse=not fresh, command="abuse")
-        backend = Uml(series, flavour)
-        backend.prepare({module for job in runner.plan(one, options) for module in job.modules}, report)
-        kernel = f"{backend.build.release} {flavour}"
+    options = runner.Options("short", runs=1, seed=seed, reuse=not fresh, command="abuse")
+    experiments = [load(name) for name in names]
+    backend = Uml(series, flavour)
+    jobs = [job for one in experiments for job in runner.plan(one, options)]
+    backend.prepare({module for job in jobs for module in job.modules}, report)
+    for done, (name, one) in enumerate(zip(names, experiments, strict=True)):
+        report(f"scenarios ({flavour})", done, len(names))
         try:
             made = runner.run(one, backend, options, lambda done, total, text: None)
         except runner.RunFailed as failure:
@@ -46,4 +44,4 @@ def run_all(
             continue
         counts[name] = len(made.results)
         wrong += [f"{name}: {verdict}" for verdict in reports.failures(reports.judge(one, made))]
-    return sum(counts.values()), warnings, wrong, counts, kernel
+    return sum(counts.values()), warnings, wrong, counts, f"{backend.build.release} {flavour}"

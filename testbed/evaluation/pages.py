@@ -181,6 +181,14 @@ def group_cells(scores: scoreboard.Scores, group: scoreboard.Group, contender: s
     return lost, used
 
 
+def cell_parts(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> list[tuple[str, float]]:
+    """The same as ("lost" or "used", number); a loss that cannot be told leaves its place where the other is known."""
+    lost, used = group_cells(scores, group, contender)
+    if math.isnan(lost) and math.isnan(used):
+        return []
+    return [("lost", lost)] * bool(group.loses) + ([] if math.isnan(used) else [("used", used)])
+
+
 def in_part(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
     """Says so where only some of a group's scenarios were run."""
     have = scores.run(group, contender)
@@ -300,7 +308,7 @@ def _md_table(head: list[str], rows: list[list[str]], right: tuple[int, ...] = (
 NOTE = "<!-- SPDX-License-Identifier: GPL-2.0 -->\n<!-- Made by `make report`; do not edit. -->\n"
 
 
-def _index_md(documents: Documents, verdicts: list[coverage.Verdict], scores: scoreboard.Scores) -> str:
+def _index_md(documents: Documents, verdicts: list[coverage.Verdict], picture: str) -> str:
     count = count_text(verdicts)
     parts = [
         NOTE + "# Results",
@@ -312,7 +320,7 @@ def _index_md(documents: Documents, verdicts: list[coverage.Verdict], scores: sc
         "Experiments are run in several forms, from the tests' short one to the papers' lengths, and not all of them "
         "for each state of these pages: each says its form, and what was not run is said to be not run.",
     ]
-    if trade_off(scores):
+    if picture:
         parts += [
             "## At a glance",
             "![Trade-off: what best effort lost against the share of the spare bandwidth used](tradeoff.svg)",
@@ -351,16 +359,13 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
     return "\n\n".join(parts) + "\n"
 
 
-def _scoreboard_md(scores: scoreboard.Scores) -> str:
+def _scoreboard_md(scores: scoreboard.Scores, picture: str) -> str:
     board = scores.board
     rows = []
     for key, one in board.contender.items():
         cells = [one.title]
         for group in board.group:
-            lost, used = group_cells(scores, group, key)
-            # a loss that cannot be told leaves its place
-            wanted = [lost] * (bool(group.loses) and not (math.isnan(lost) and math.isnan(used)))
-            numbers = " / ".join(map(short_number, [*wanted, *([] if math.isnan(used) else [used])]))
+            numbers = " / ".join(short_number(value) for _, value in cell_parts(scores, group, key))
             cells.append((numbers or nothing(scores, group, key)) + in_part(scores, group, key))
         rows.append(cells)
     parts = [
@@ -369,7 +374,7 @@ def _scoreboard_md(scores: scoreboard.Scores) -> str:
         "(see each group's first line for what is measured), then, where there is spare bandwidth, the percent of it "
         "that was used. Lost: less is better; used: more is better.",
         _md_table(["contender", *[group.short or group.title for group in board.group]], rows, tuple(range(1, 15))),
-        "![Trade-off](tradeoff.svg)" if trade_off(scores) else "",
+        "![Trade-off](tradeoff.svg)" if picture else "",
         "## Contenders",
         "\n".join(f"- **{one.title}**: {one.what}" for one in board.contender.values()),
         "## Behind each cell",
@@ -432,13 +437,14 @@ def write_markdown(documents: Documents, folder: Path) -> list[Path]:
     verdicts = coverage.judge_all(documents)
     scores = scoreboard.Scores(scoreboard.load_board(), documents)
     titles = {paper: title for paper, (title, _) in texts(documents).items()}
+    picture = trade_off(scores)
     pages = {
-        "README.md": _index_md(documents, verdicts, scores),
+        "README.md": _index_md(documents, verdicts, picture),
         "coverage.md": _coverage_md(verdicts, titles),
-        "scoreboard.md": _scoreboard_md(scores),
+        "scoreboard.md": _scoreboard_md(scores, picture),
         "experiments.md": _experiments_md(documents),
         # a picture in a page of its own has no page's ink to follow
-        "tradeoff.svg": (trade_off(scores) or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
+        "tradeoff.svg": (picture or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
     }
     paths = []
     for name, text in pages.items():
@@ -474,24 +480,19 @@ def _table(head: list[str], rows: list[list[str]], caption: str, sortable: bool 
 
 def _score_cell(scores: scoreboard.Scores, group: scoreboard.Group, key: str) -> str:
     """A cell of the main table: numbers, and a bar of each that repeats them."""
-    lost, used = group_cells(scores, group, key)
-    parts = []
-    for kind, value, word in (("lost", lost, "lost"), ("used", used, "used")):
-        if math.isnan(value):
-            # a loss that cannot be told leaves its place
-            if kind == "lost" and group.loses and not math.isnan(used):
-                parts.append('<span class="lost"><span class="sr">lost </span>-</span>')
-            continue
-        full = 100 if group.loses != "jain" or kind == "used" else 1
-        full = 30 if group.key == "swift" and kind == "lost" else full
-        width = max(0.0, min(100.0, 100 * value / full))
-        parts.append(
-            f'<span class="{kind}"><span class="sr">{word} </span>{short_number(value)}'
-            f'<i style="width:{width:.0f}%"></i></span>'
-        )
+    parts = cell_parts(scores, group, key)
     if not parts:
         return nothing(scores, group, key)
-    return f'<a href="#{group.key}-{key}" data-sort="{used if math.isnan(lost) else lost:.3f}">{"".join(parts)}</a>'
+    spans = []
+    for kind, value in parts:
+        bar = ""
+        if not math.isnan(value):
+            full = 100 if group.loses != "jain" or kind == "used" else 1
+            full = 30 if group.key == "swift" and kind == "lost" else full
+            bar = f'<i style="width:{max(0.0, min(100.0, 100 * value / full)):.0f}%"></i>'
+        spans.append(f'<span class="{kind}"><span class="sr">{kind} </span>{short_number(value)}{bar}</span>')
+    sort = next(value for _, value in parts if not math.isnan(value))
+    return f'<a href="#{group.key}-{key}" data-sort="{sort:.3f}">{"".join(spans)}</a>'
 
 
 def _traces(documents: Documents, group: scoreboard.Group, contender: str) -> str:

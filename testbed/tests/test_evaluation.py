@@ -190,7 +190,7 @@ def test_a_cell_without_a_number_says_why() -> None:
     scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
     groups = {one.key: one for one in scores.board.group}
     assert pages.nothing(scores, groups["swift"], "cubic") == "never"
-    row = next(line for line in pages._scoreboard_md(scores).splitlines() if line.startswith("| cubic |"))
+    row = next(line for line in pages._scoreboard_md(scores, "").splitlines() if line.startswith("| cubic |"))
     assert "| - / " in row and "| never |" in row
     document["cases"] = [case for case in document["cases"] if case["case"]["contender"] != "strict"]
     scores = scoreboard.Scores(scores.board, {"scoreboard": document})
