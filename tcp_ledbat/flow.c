@@ -61,6 +61,8 @@ static u32 ledbat_delay_us(const struct sock *sk, struct ledbat *f, u32 rtt_us)
 	if (f->params.signal == LEDBAT_SIGNAL_RTT)
 		return rtt_us;
 	delay_us = lbe_owd_update(&f->owd, &ack);
+	lbe_slots_raise(&f->base_slots, f->base_slot,
+			lbe_owd_rise_us(&f->owd, before.base_us));
 	ledbat_watch_reverse(f, &before);
 	return delay_us;
 }

@@ -186,7 +186,7 @@ static u32 tcp_lp_delay_us(struct lp *lp, const struct tcp_sock *tp, u32 rtt_us)
 		.has_tsval = tp->rx_opt.saw_tstamp,
 	};
 
-	return lbe_owd_update(&lp->owd, &ack);
+	return lp_delay_us(lp, &ack);
 }
 
 /* ---- the steps of an ACK -------------------------------------------------- */
@@ -275,6 +275,9 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 
 	lp_delivered(lp, tp->rate_delivered, tp->rate_interval_us);
 	ack.d_us = tcp_lp_delay_us(lp, tp, sample->rtt_us);
+	if (!ack.d_us)
+		return;
+	ack.held_us = sample->rtt_us - min_t(u32, ack.d_us, sample->rtt_us);
 	kind = lp_sample(lp, &ack);
 	if (inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder) {
 		if (kind == LP_DELAY)

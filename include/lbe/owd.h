@@ -25,6 +25,12 @@
  * LBE_OWD_COARSE_US, reverse is 0: the fallback to round-trip time needs no new
  * minimum, since both sources share one scale.
  *
+ * How base begins. While T is learnt, the ACK with the least round trip is kept:
+ * its rev is the first base, so that what waited on the way back then, and is in
+ * the caller's least delay, is in base too. A base from a later ACK would have a
+ * reverse path that has filled meanwhile for an empty one, and what it holds more
+ * than that ACK's would read as forward queue for as long as it never empties.
+ *
  * How base is kept. It is the least rev, at once: nothing is faster than empty.
  * Upwards there is one bound, from the reverse path not having queued more than
  * the whole round trip did:
@@ -42,6 +48,11 @@
  * skew: while the round trip never comes near its least, the error grows at the
  * clocks' relative rate (200 ppm: 12 ms a minute), at most to the least forward
  * queue of that time.
+ *
+ * When base rises for skew, later delays read longer than earlier ones of the
+ * same path: callers move the least delay they keep along (lbe_owd_rise_us()).
+ * If the clocks did differ, it had been read too short, or the next empty path
+ * corrects it; if a busy reverse path was mistaken for them, the two cancel.
  *
  * How T is learnt. From one long baseline (2 s, then 4, 8, 16 s), never from
  * one ACK: T = elapsed / ticks, snapped to a rate that systems are known to
@@ -102,14 +113,18 @@ enum lbe_owd_source {
 struct lbe_owd {
 	u64 ref_us;	/* our clock at the reference, us; 0 = none yet */
 	u32 ref_tsval;	/* peer's TSval there, peer ticks */
+	/* While the tick is learnt these two hold the ACK of the least round trip:
+	 * our clock (us) and the peer's (ticks) since the reference.
+	 */
 	s32 base_us;	/* level of rev with an empty reverse path, us */
 	u32 moved_ms;	/* base may have risen for skew since then, our clock, ms */
 	u8  doublings;	/* of the learning baseline so far */
 	u8  disagree;	/* samples in a row that fit no base or a far lower one */
 	u8  tick:4,	/* index of the peer's tick, plus 1; 0 = not known yet */
-	    has_base:1,	/* base_us holds a value */
+	    has_base:1,	/* tick is known and base_us is base */
 	    source:1,	/* enum lbe_owd_source of the latest sample */
-	    unused:2;
+	    rose:1,	/* the latest sample raised base, for skew */
+	    stray:1;	/* the latest sample fits no base */
 	u8  pad;
 };
 
@@ -131,6 +146,14 @@ static inline void lbe_owd_init(struct lbe_owd *o)
 static inline enum lbe_owd_source lbe_owd_source(const struct lbe_owd *o)
 {
 	return o->source;
+}
+
+/* Does the latest sample fit no base? Then its delay may be of another scale: the
+ * ACK was faster than any before, or no ACK is like that. It is nobody's least.
+ */
+static inline bool lbe_owd_stray(const struct lbe_owd *o)
+{
+	return o->stray;
 }
 
 /* The peer's tick, us; 0 = not known yet. */
@@ -162,28 +185,41 @@ static inline u8 lbe_owd_snap(u64 span_us, u32 ticks)
 	return 0;
 }
 
+/* Measure from this ACK; while the tick is learnt, base may come from it. */
 static inline void __lbe_owd_reference(struct lbe_owd *o,
 				       const struct lbe_owd_ack *ack)
 {
 	o->ref_us = ack->now_us;
 	o->ref_tsval = ack->tsval;
 	o->has_base = 0;
+	o->base_us = 0;
+	o->moved_ms = 0;
 	o->disagree = 0;
 }
 
-/* Learn the tick from the baseline since the reference. */
+/* Learn the tick from the baseline since the reference, and base with it. */
 static inline void __lbe_owd_learn(struct lbe_owd *o,
 				   const struct lbe_owd_ack *ack)
 {
 	u64 span_us = ack->now_us - o->ref_us;
 	s32 ticks = (s32)(ack->tsval - o->ref_tsval);
 
+	if (ack->rtt_us <= ack->min_rtt_us) {
+		o->base_us = (s32)span_us;
+		o->moved_ms = (u32)ticks;
+	}
 	if (span_us < (u64)LBE_OWD_LEARN_US << o->doublings)
 		return;
 	if (ticks > 0)
 		o->tick = lbe_owd_snap(span_us, ticks);
 	if (o->tick) {
-		__lbe_owd_reference(o, ack);
+		s64 base_us = o->base_us -
+			      (s64)(s32)o->moved_ms * lbe_owd_tick_us(o);
+
+		/* A TSval gone wild at that ACK says nothing. */
+		o->has_base = base_us < S32_MAX / 2 && base_us > -(S32_MAX / 2);
+		o->base_us = (s32)base_us;
+		o->moved_ms = div_u64(ack->now_us, 1000);
 	} else if (o->doublings < LBE_OWD_LEARN_DOUBLINGS) {
 		o->doublings++;
 	} else {
@@ -220,6 +256,7 @@ static inline bool __lbe_owd_move_base(struct lbe_owd *o, s64 rev, s64 lo,
 			 * is used up then.
 			 */
 			base = min(lo, base + skew_us);
+			o->rose = base > o->base_us;
 			o->moved_ms += div_u64((u64)(base - o->base_us) * 1000,
 					       LBE_OWD_SKEW_PPM);
 			now_ms = o->moved_ms;
@@ -252,6 +289,8 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 	s32 ticks;
 
 	o->source = LBE_OWD_SOURCE_RTT;
+	o->rose = 0;
+	o->stray = 0;
 	if (!ack->has_tsval)
 		return ack->rtt_us;
 	if (!o->ref_us || span_us > LBE_OWD_GAP_US) {
@@ -269,13 +308,16 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 	rev = span_us - (s64)ticks * tick_us;
 	if (rev > S32_MAX / 2 || rev < -(S32_MAX / 2)) {
 		/* Not a delay: a wild TSval, or a peer that started over. */
+		o->stray = 1;
 		if (++o->disagree >= LBE_OWD_AGREE)
 			__lbe_owd_reference(o, ack);
 		return ack->rtt_us;
 	}
 	if (!__lbe_owd_move_base(o, rev, rev - tick_us - queued_us,
-				 ack->min_rtt_us, div_u64(ack->now_us, 1000)))
+				 ack->min_rtt_us, div_u64(ack->now_us, 1000))) {
+		o->stray = 1;
 		return ack->rtt_us;
+	}
 
 	if (span_us > LBE_OWD_REBASE_US && ticks > 0) {
 		/* Along the ideal line: rev and base keep their meaning. */
@@ -288,6 +330,18 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 	if (reverse_us <= 0)
 		return ack->rtt_us;
 	return reverse_us < ack->rtt_us ? ack->rtt_us - (u32)reverse_us : 1;
+}
+
+/**
+ * lbe_owd_rise_us() - by how much delays read longer since the latest sample
+ * @o: state of the flow
+ * @before_us: its base_us before that sample, us
+ *
+ * Return: what a least delay of earlier samples has to be raised by, us.
+ */
+static inline u32 lbe_owd_rise_us(const struct lbe_owd *o, s32 before_us)
+{
+	return o->rose ? (u32)(o->base_us - before_us) : 0;
 }
 
 /*
@@ -345,6 +399,16 @@ static inline u32 lbe_slots_min(const struct lbe_slots *s, const u32 *slot)
 	for (i = 0; i < s->nr; i++)
 		least = min(least, slot[i]);
 	return least;
+}
+
+/* Raise what is kept: its scale has moved (lbe_owd_rise_us()). */
+static inline void lbe_slots_raise(const struct lbe_slots *s, u32 *slot, u32 by)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr; i++)
+		if (slot[i] != LBE_SLOT_EMPTY)
+			slot[i] += min(by, LBE_SLOT_EMPTY - 1 - slot[i]);
 }
 
 /* Add one value and return the minimum over the window. */

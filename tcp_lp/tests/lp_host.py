@@ -48,7 +48,11 @@ u32 flow_ack(struct flow *f, u64 now_us, u32 tsval, bool has_ts, u32 rtt_us, u32
 				 .now_ms = now_us / 1000, .lone = lone };
 
 	lp_inference_over(&f->lp, now_us);
-	f->delay_us = sample.d_us = lbe_owd_update(&f->lp.owd, &ack);
+	sample.d_us = lp_delay_us(&f->lp, &ack);
+	if (!sample.d_us)
+		return f->cwnd;
+	f->delay_us = sample.d_us;
+	sample.held_us = rtt_us - min(sample.d_us, rtt_us);
 	if (lp_sample(&f->lp, &sample) == LP_DELAY) {
 		f->cwnd = lp_react(&f->lp, LP_DELAY, f->cwnd, snd_nxt, rtt_us, now_us);
 		f->indications++;

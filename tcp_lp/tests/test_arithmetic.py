@@ -117,6 +117,36 @@ def test_skew_of_200_ppm_hides_no_more_than_the_smallest_queue(lib, ppm):
     assert abs(ours.delay - path.base_us) <= 2000
 
 
+@pytest.mark.parametrize("tick_us", [1, 1000, 4000, 10000])
+@pytest.mark.parametrize("ppm", [0, -200])
+@pytest.mark.parametrize("least_ms", [60, 100])
+def test_a_reverse_path_that_is_never_empty_is_no_queue(lib, tick_us, ppm, least_ms):
+    """Ten minutes of reverse sawtooth that the first round trips were before; nothing in the forward queue."""
+    path = Path(
+        reverse=lambda t: min(30 + 100 * t, least_ms + 40 * (t % 3) / 3) * 1000, tick_us=tick_us, ppm=ppm, gap_us=50021
+    )
+    ours = Ours(lib, None)
+    for ack in path.acks(600):
+        ours.ack(ack)
+        if ack.now_us > (path.start_ms + 20000) * 1000:
+            # two ticks of rounding, and what a clock of 200 ppm makes of the 16 s in which a tick is learnt
+            assert ours.delay <= ours.dmin + 2 * tick_us + 4000, ack.now_us
+
+
+def test_one_ack_that_overtakes_the_reverse_queue_is_nobodys_least(lib):
+    """A single round trip 40 ms below all others sets no minimum; three in a row are the path."""
+    for count in (1, 2, 3):
+        path = Path(reverse=lambda t, end=30 + 0.05 * count: 10000 if 30 <= t < end else 50000, gap_us=50000)
+        ours = Ours(lib, None)
+        least = None
+        for ack in path.acks(40):
+            ours.ack(ack)
+            if ack.now_us < (path.start_ms + 29000) * 1000:
+                least = ours.dmin
+        assert (ours.dmin < least - 30000) == (count == 3), count
+        assert ours.delay <= ours.dmin + 2000
+
+
 def test_one_hour_of_microsecond_ticks_wraps_and_goes_on(lib):
     """A 1 us TSval wraps after 71.6 min; idle for half an hour, then reverse queue again."""
     path = Path(reverse=lambda t: 30000 if t % 60 > 50 else 0, tick_us=1, gap_us=997003)
