@@ -15,6 +15,7 @@
 #include <net/tcp.h>
 
 #include <lbe/owd.h>
+#include <lbe/slots.h>
 
 #include "ledbat_law.h"
 

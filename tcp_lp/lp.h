@@ -11,6 +11,7 @@
 
 #include <lbe/arith.h>
 #include <lbe/owd.h>
+#include <lbe/slots.h>
 
 /* dmin is kept in so many slots, so it is forgotten after half to all of
  * min_age_s. More slots sharpen that; the private area has room for two.

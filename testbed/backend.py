@@ -251,7 +251,7 @@ class Uml:
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
         """Kernel, modules, agent: from the cache, or built into it."""
         from .kernel import ensure_kernel
-        from .modules import content_key, ensure_modules, module_folders, source_files
+        from .modules import content_key, ensure_modules, included, module_folders, source_files
 
         modules = set(modules)
         agent = build_agent(report)
@@ -259,14 +259,14 @@ class Uml:
         have = module_folders(REPO)
         folders = sorted({folder for name in modules if (folder := FOLDERS.get(name, name)) in have})
         built = ensure_modules(self.build, REPO, folders, report)
-        # a commit changes the version inside every .ko; what decides a result is the source
-        shared = [path for path in source_files(REPO, []) if path.parts[0] in ("include", "Kbuild")]
+        # a commit changes the version inside every .ko; what decides a result is the source and what it includes
         hashes = {}
         for name, path in built.paths.items():
             folder = FOLDERS.get(name, name)
             sources = source_files(REPO, [folder]) if folder in folders else []
             ours = [p for p in sources if p.parts[0] == folder and ("tests" not in p.parts or p.stem == name)]
-            hashes[name] = content_key(REPO, shared + ours) if ours else hashlib.sha256(path.read_bytes()).hexdigest()
+            read = [Path("Kbuild"), *included(REPO, ours), *ours]
+            hashes[name] = content_key(REPO, read) if ours else hashlib.sha256(path.read_bytes()).hexdigest()
         paths = dict(built.paths)
         if any((GUEST_MODULES / f"{name}.c").is_file() for name in modules):
             guest = build_guest_modules(self.build, report)

@@ -45,6 +45,8 @@ REPO = Path(__file__).resolve().parent.parent
 SHARED = ("Kbuild", "Makefile", "VERSION", "scripts", "include")
 # By the suffix (or name) of what is source; object files and caches are none.
 SOURCE = re.compile(r"(\.(c|h|S|py|sh|config|kunitconfig)|/(Kbuild|Kconfig|Makefile|VERSION|version))$")
+COMPAT = Path("include/lbe/compat.h")
+LBE_INCLUDE = re.compile(r"^#\s*include\s*<(lbe/[\w.]+)>", re.MULTILINE)
 GENERATED = re.compile(r"\.mod\.c$")
 KEEP_DAYS = 14  # module builds that nobody asked for in this time are removed
 
@@ -108,6 +110,23 @@ def source_files(repo: Path, folders: Sequence[str]) -> list[Path]:
             if SOURCE.search(text) and not GENERATED.search(text) and path.is_file():
                 found.append(path.relative_to(repo))
     return found
+
+
+def included(repo: Path, files: Iterable[Path]) -> list[Path]:
+    """The shared headers that C files are compiled with, relative to the repository: what they include, what that
+    includes, and compat.h, which Kbuild puts before every source."""
+    found = {COMPAT}
+    ahead = [COMPAT, *files]
+    while ahead:
+        path = ahead.pop()
+        if path.suffix not in (".c", ".h"):
+            continue
+        for name in LBE_INCLUDE.findall((repo / path).read_text(encoding="utf-8")):
+            header = Path("include", name)
+            if header not in found and (repo / header).is_file():
+                found.add(header)
+                ahead.append(header)
+    return sorted(found)
 
 
 def content_key(repo: Path, files: Sequence[Path]) -> str:

@@ -41,6 +41,8 @@
  *  - No peer tick (not learnt yet, or coarser than 10 ms): no variations, the
  *    window is kept and loss alone acts on it.
  */
+#include <lbe/slots.h>
+
 #include "controller.h"
 #include "uapi/vulture.h"
 

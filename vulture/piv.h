@@ -48,7 +48,7 @@
 #define VULTURE_PIV_H
 
 #include <lbe/arith.h>
-#include <lbe/owd.h>
+#include <lbe/tick.h>
 
 /* Packets that wait for a partner. PSI of 20 ms is 17 full packets at
  * 10 Mbit/s; more arrive as entries that stand for several (PIV_MERGE_US).
@@ -315,7 +315,7 @@ static inline enum piv_mode piv_mode(const struct piv_set *set,
 
 /* The tick of the peer's timestamps. A receiver cannot fall back to round-trip
  * times for what it lacks, so a first answer comes after TICK_FIRST_US and is
- * held against every longer baseline; owd.h has the known ticks.
+ * held against every longer baseline; tick.h has the known ones.
  */
 #define TICK_FIRST_US	250000U		/* a change of delay of 31 ms still snaps */
 #define TICK_CHECK_US	2000000U	/* as LBE_OWD_LEARN_US */
@@ -349,8 +349,8 @@ static inline bool piv_tick_on_data(struct piv_tick *t, u64 now_us, u32 tsval)
 	}
 	if (span_us < t->next_us || ticks == 0)
 		return false;
-	known = lbe_owd_snap(span_us, ticks);
-	found = known ? lbe_owd_ticks_us[known - 1] : 0;
+	known = lbe_tick_snap(span_us, ticks);
+	found = known ? lbe_ticks_us[known - 1] : 0;
 	if (found && span_us < TICK_CHECK_US)
 		t->next_us = TICK_CHECK_US;
 	else if (found || span_us >= TICK_RENEW_US)

@@ -69,6 +69,7 @@
 #define LBE_OWD_H
 
 #include <lbe/arith.h>
+#include <lbe/tick.h>
 
 /* First baseline for the peer's tick, us. Double it: the same wait twice as
  * long on the round-trip time, for half the effect of reverse queueing.
@@ -76,10 +77,6 @@
 #define LBE_OWD_LEARN_US	2000000U
 /* Longest baseline is LBE_OWD_LEARN_US << this (16 s), then start over. */
 #define LBE_OWD_LEARN_DOUBLINGS	3
-/* A baseline matches a known tick if within 1/8 of it (neighbours are a factor
- * of 2 apart or more).
- */
-#define LBE_OWD_SNAP_SHIFT	3
 /* Ticks above this say less than the round-trip time does, us. */
 #define LBE_OWD_COARSE_US	10000U
 /* base falls by up to this (or two ticks) at once, us. */
@@ -96,13 +93,6 @@
  * compared as a signed number, so 35.8 min); start over with the tick kept, us.
  */
 #define LBE_OWD_GAP_US		(1024 * 1000000LL)
-
-/* Ticks in use, us: Linux TCP_USEC_TS; Linux, BSD, Windows 1 ms; BSD 2 ms;
- * Linux of old 4 and 10 ms; others 100 ms, 500 ms (BSD slow timer), 1 s.
- */
-static const u32 lbe_owd_ticks_us[] = {
-	1, 1000, 2000, 4000, 10000, 100000, 500000, 1000000
-};
 
 enum lbe_owd_source {
 	LBE_OWD_SOURCE_RTT,	/* delay is the round-trip time as given */
@@ -159,30 +149,7 @@ static inline bool lbe_owd_stray(const struct lbe_owd *o)
 /* The peer's tick, us; 0 = not known yet. */
 static inline u32 lbe_owd_tick_us(const struct lbe_owd *o)
 {
-	return o->tick ? lbe_owd_ticks_us[o->tick - 1] : 0;
-}
-
-/**
- * lbe_owd_snap() - the known tick nearest to a measured one
- * @span_us: baseline on our clock, us, below 2^44
- * @ticks: peer ticks in it, above 0
- *
- * Return: its index in lbe_owd_ticks_us plus 1, or 0 if none is within 1/8.
- */
-static inline u8 lbe_owd_snap(u64 span_us, u32 ticks)
-{
-	u64 tick_ns = div_u64(span_us * 1000, ticks);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(lbe_owd_ticks_us); i++) {
-		u64 known_ns = lbe_owd_ticks_us[i] * 1000ULL;
-		u64 slack_ns = known_ns >> LBE_OWD_SNAP_SHIFT;
-
-		if (tick_ns + slack_ns >= known_ns &&
-		    tick_ns <= known_ns + slack_ns)
-			return i + 1;
-	}
-	return 0;
+	return o->tick ? lbe_ticks_us[o->tick - 1] : 0;
 }
 
 /* Measure from this ACK; while the tick is learnt, base may come from it. */
@@ -211,7 +178,7 @@ static inline void __lbe_owd_learn(struct lbe_owd *o,
 	if (span_us < (u64)LBE_OWD_LEARN_US << o->doublings)
 		return;
 	if (ticks > 0)
-		o->tick = lbe_owd_snap(span_us, ticks);
+		o->tick = lbe_tick_snap(span_us, ticks);
 	if (o->tick) {
 		s64 base_us = o->base_us -
 			      (s64)(s32)o->moved_ms * lbe_owd_tick_us(o);
@@ -342,82 +309,6 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 static inline u32 lbe_owd_rise_us(const struct lbe_owd *o, s32 before_us)
 {
 	return o->rose ? (u32)(o->base_us - before_us) : 0;
-}
-
-/*
- * Minimum over the last nr slots of time, aged by time and not by samples: a
- * flow that was idle for an hour does not keep the path of an hour ago. The
- * caller gives the array (10 slots of a minute for RFC 6817's BASE_HISTORY; 4
- * slots of a quarter round trip for a current-delay filter) and the unit of
- * time, any that wraps as u32.
- */
-struct lbe_slots {
-	u32 start;	/* when the newest slot began, caller's unit */
-	u8  newest;	/* its index */
-	u8  nr;		/* slots in the caller's array */
-};
-
-#define LBE_SLOT_EMPTY	U32_MAX
-
-static inline void lbe_slots_init(struct lbe_slots *s, u32 *slot, u8 nr,
-				  u32 now)
-{
-	unsigned int i;
-
-	s->start = now;
-	s->newest = 0;
-	s->nr = nr;
-	for (i = 0; i < nr; i++)
-		slot[i] = LBE_SLOT_EMPTY;
-}
-
-/* Begin the slots that time has reached; those skipped are empty. */
-static inline void lbe_slots_age(struct lbe_slots *s, u32 *slot, u32 slot_len,
-				 u32 now)
-{
-	unsigned int n;
-
-	if ((s32)(now - s->start) < 0)
-		return;
-	for (n = 0; now - s->start >= slot_len; n++) {
-		if (n == s->nr) {	/* all are empty by now */
-			s->start = now;
-			break;
-		}
-		s->start += slot_len;
-		s->newest = s->newest + 1 < s->nr ? s->newest + 1 : 0;
-		slot[s->newest] = LBE_SLOT_EMPTY;
-	}
-}
-
-/* Return: the minimum, LBE_SLOT_EMPTY if no sample is that young. */
-static inline u32 lbe_slots_min(const struct lbe_slots *s, const u32 *slot)
-{
-	u32 least = LBE_SLOT_EMPTY;
-	unsigned int i;
-
-	for (i = 0; i < s->nr; i++)
-		least = min(least, slot[i]);
-	return least;
-}
-
-/* Raise what is kept: its scale has moved (lbe_owd_rise_us()). */
-static inline void lbe_slots_raise(const struct lbe_slots *s, u32 *slot, u32 by)
-{
-	unsigned int i;
-
-	for (i = 0; i < s->nr; i++)
-		if (slot[i] != LBE_SLOT_EMPTY)
-			slot[i] += min(by, LBE_SLOT_EMPTY - 1 - slot[i]);
-}
-
-/* Add one value and return the minimum over the window. */
-static inline u32 lbe_slots_update(struct lbe_slots *s, u32 *slot,
-				   u32 slot_len, u32 now, u32 value)
-{
-	lbe_slots_age(s, slot, slot_len, now);
-	slot[s->newest] = min(slot[s->newest], value);
-	return lbe_slots_min(s, slot);
 }
 
 #endif /* LBE_OWD_H */

@@ -75,7 +75,7 @@ void flow_smooth(struct flow *f, u32 d_us) { lp_smooth(&f->lp, d_us); }
 void flow_loss(struct flow *f) { lp_loss_seen(&f->lp); lp_loss_over(&f->lp); }
 u32 snap(u64 span_us, u32 ticks)
 {
-	struct lbe_owd owd = { .tick = lbe_owd_snap(span_us, ticks) };
+	struct lbe_owd owd = { .tick = lbe_tick_snap(span_us, ticks) };
 
 	return lbe_owd_tick_us(&owd);
 }

@@ -54,7 +54,7 @@ static void owd_snaps_tick(struct kunit *test)
 	const struct tick_row *row = test->param_value;
 
 	struct lbe_owd owd = {
-		.tick = lbe_owd_snap(row->span_us, row->ticks),
+		.tick = lbe_tick_snap(row->span_us, row->ticks),
 	};
 
 	KUNIT_EXPECT_EQ(test, lbe_owd_tick_us(&owd), row->tick_us);

@@ -12,7 +12,7 @@ import pytest
 from testbed import cache, modules
 from testbed.errors import BuildFailed, KernelError
 from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel
-from testbed.modules import ensure_modules
+from testbed.modules import ensure_modules, included
 
 FAKE_MAKE = """\
 #!/bin/sh
@@ -151,3 +151,20 @@ def test_real_modules_carry_the_version() -> None:
         own = [p for name, p in found.paths.items() if p.parent.name == folder and name not in found.kunit]
         assert own, f"{folder} built no module"
         assert all(marked in path.read_bytes() for path in own), folder
+
+
+def test_a_module_is_made_of_the_headers_that_it_includes(tmp_path: Path) -> None:
+    """A change of a header that nothing of it includes throws no run away; compat.h is before every source."""
+    files = {
+        "include/lbe/compat.h": "#include <linux/version.h>\n",
+        "include/lbe/arith.h": "",
+        "include/lbe/owd.h": "#include <lbe/arith.h>\n",
+        "include/lbe/mark.h": "",
+        "one/one.c": '#include <lbe/owd.h>\n#include "one.h"\n',
+        "one/one.h": "/* #include <lbe/mark.h> */\n# include <lbe/none.h>\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = included(tmp_path, [Path("one/one.c"), Path("one/one.h")])
+    assert [path.name for path in found] == ["arith.h", "compat.h", "owd.h"]
