@@ -160,6 +160,20 @@ def test_capture_of_ethernet(tmp_path: Path) -> None:
     assert listed(generators.make(file + " loop=0", 10.0, 1)) == [(0.0, 400), (0.2, 60)]
 
 
+def block(kind: int, body: bytes) -> bytes:
+    """A block of a pcapng file, whose body is a multiple of four bytes long."""
+    return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+
+def test_capture_in_the_newer_format(tmp_path: Path) -> None:
+    data = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)) + block(1, struct.pack("<HHI", RAW, 0, 65535))
+    for at_us, frame in ((5_000_000, ipv4(300)), (5_250_000, ipv6(80))):
+        data += block(6, struct.pack("<IIIII", 0, at_us >> 32, at_us & 0xFFFFFFFF, len(frame), 1000) + frame)
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(data)
+    assert listed(generators.make(f"pcap:{path} loop=0", 10.0, 1)) == [(0.0, 300), (0.25, 80)]
+
+
 def test_capture_with_segmentation_offload(tmp_path: Path) -> None:
     file = pcap(tmp_path / "o.pcap", [(0.0, ipv4(3100))])
     assert listed(generators.make(file + " loop=0", 10.0, 1)) == [(0.0, 1500), (0.0, 1500), (0.0, 100)]
