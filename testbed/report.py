@@ -170,10 +170,14 @@ def number(value: float | None) -> str:
 
 
 def interval(summary: Summary | None) -> str:
-    """Mean and half-width of the 95 % interval."""
+    """Mean and half-width of the 95 % interval, to as many decimals."""
     if summary is None or summary.n == 0:
         return "-"
-    return number(summary.mean) + (f" ±{number(summary.half)}" if not math.isnan(summary.half) else "")
+    mean = number(summary.mean)
+    if math.isnan(summary.half):
+        return mean
+    decimals = len(mean.partition(".")[2])
+    return f"{mean} ±{summary.half:.{decimals}f}"
 
 
 def bound_text(bound: tuple[float | None, float | None]) -> str:

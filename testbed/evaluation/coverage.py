@@ -33,6 +33,18 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """A number that no experiment's metric shows, beside the paper's; without bounds it holds if it is near."""
+
+    what: str
+    metric: str
+    case: dict[str, Any]
+    paper: float | None = None
+    min: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True)
 class Figure:
     """A table or figure of a paper; coverage.toml says what each key means."""
 
@@ -49,11 +61,18 @@ class Figure:
     why: str = ""
     cannot: str = ""
     curve: list[Curve] = field(default_factory=list)
+    traced: str = ""
+    finding: list[Finding] = field(default_factory=list)
 
     @property
     def key(self) -> str:
         """Its name in addresses."""
         return f"{self.paper}-{self.number.lower().replace(' ', '-')}"
+
+    @property
+    def source(self) -> str:
+        """What its numbers come from; "" if it cannot be compared."""
+        return self.experiment or self.traced
 
 
 @dataclass(frozen=True)
@@ -99,8 +118,8 @@ def figures() -> list[Figure]:
     for one in made:
         if one.paper not in PAPERS:
             raise ExperimentError(f"{path.name}: {one.number}: paper {one.paper!r}: allowed are {', '.join(PAPERS)}")
-        if bool(one.experiment) == bool(one.cannot):
-            raise ExperimentError(f"{path.name}: {one.paper} {one.number}: give either experiment or cannot")
+        if sum(map(bool, (one.experiment, one.traced, one.cannot))) != 1:
+            raise ExperimentError(f"{path.name}: {one.paper} {one.number}: give one of experiment, traced, cannot")
     return made
 
 
@@ -188,6 +207,23 @@ def curve_rows(figure: Figure, one: Experiment, document: dict[str, Any]) -> lis
     return rows
 
 
+def finding_rows(figure: Figure, document: dict[str, Any]) -> list[Row]:
+    """Rows of numbers that a tool reads from the module's own trace."""
+    runs = digest.result_set(document).results
+    rows = []
+    for one in figure.finding:
+        values = [run.metrics[one.metric] for run in runs if one.metric in run.metrics and matches(run.case, one.case)]
+        ours = summarise(values)
+        holds: bool | None
+        if one.min is None and one.max is None:
+            holds, rule = near(figure, one.paper, ours)
+        else:
+            low, high = -math.inf if one.min is None else one.min, math.inf if one.max is None else one.max
+            holds, rule = low <= ours.mean <= high if values else None, report.bound_text((one.min, one.max))
+        rows.append(Row(one.what, case_name(one.case), one.paper, ours, None, rule, holds))
+    return rows
+
+
 def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
     """A figure's verdict from the digests."""
     if figure.cannot:
@@ -202,6 +238,9 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
         if name == figure.experiment:
             rows += curve_rows(figure, one, documents[name])
         forms.append(documents[name]["mode"])
+    if figure.traced in documents:
+        rows += finding_rows(figure, documents[figure.traced])
+        forms.append(documents[figure.traced]["mode"])
     verdict = Verdict(figure, rows, "", forms[0] if forms else "")
     if verdict.judged:
         word = "reproduced" if verdict.held == verdict.judged else "differs"

@@ -15,6 +15,7 @@ import numpy as np
 from .. import experiment as experiments
 from .. import results as result_files
 from .. import traffic
+from ..backend import REPO
 from ..errors import LbeError
 from ..experiment import Experiment
 from ..metrics import QUEUE, RECV, SEND, Series, rates
@@ -39,6 +40,11 @@ def _rounded(value: float) -> float | None:
 def text_hash(text: str) -> str:
     """What an experiment's file is known by."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash_of_files(names: list[str]) -> str:
+    """The same of files of the tree, for numbers that no experiment's file decides alone."""
+    return text_hash("".join((REPO / name).read_text(encoding="utf-8") for name in names))
 
 
 def _queue_of(result: Result) -> list[str]:
@@ -128,8 +134,16 @@ def load_all(folder: Path) -> dict[str, dict[str, Any]]:
     return {document["experiment"]: document for document in map(load, sorted(folder.glob("*.json")))}
 
 
-def is_current(document: dict[str, Any], one: Experiment) -> bool:
-    """Whether the experiment's file is still the one that was run."""
+def is_current(document: dict[str, Any], one: Experiment | None = None) -> bool:
+    """Whether the experiment's file is still the one that was run; of numbers from files of their own, these."""
+    if "files" in document:
+        return all((REPO / name).is_file() for name in document["files"]) and document["file_sha256"] == hash_of_files(
+            document["files"]
+        )
+    if one is None:
+        if document["experiment"] not in experiments.names():
+            return False
+        one = experiment_of(document)
     return document["file_sha256"] == text_hash(one.path.read_text(encoding="utf-8"))
 
 

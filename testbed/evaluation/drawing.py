@@ -69,7 +69,8 @@ def trade_off(points: dict[str, tuple[float, float]], reference: str, x_title: s
             f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{width - right}" y2="{y:.1f}" stroke="currentColor" opacity="0.2"/>'
             f'<text x="{x - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">{step}</text>'
         )
-    for step in range(int(x_low), int(x_high) + 1, 5 if x_high <= 30 else 10 if x_high <= 100 else 50):
+    every = 5 if x_high <= 30 else 10 if x_high <= 100 else 50
+    for step in range(math.ceil(x_low / every) * every, int(x_high) + 1, every):
         x, y = at(step, 0)
         out.append(
             f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{y:.1f}" stroke="currentColor" opacity="0.2"/>'

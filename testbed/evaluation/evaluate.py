@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import sys
 import time
 from pathlib import Path
 
-from ..backend import Uml
+from ..backend import Backend, Uml
 from ..errors import LbeError
 from ..experiment import ExperimentError, load, names
 from ..job import Job
 from ..progress import make_progress
 from ..runner import default_jobs, label, locally
 from . import browser, campaign, dask_engine, digest, pages
+
+#: documents that a tool makes of a module's own trace, and the tool (a module with document(), PIV and CWND)
+TOOLS = {"vulture_figures": "vulture.tests.figures"}
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -45,7 +49,7 @@ def earlier(out: Path, docs: Path) -> dict[str, dict]:
     for folder in (docs / "data", out / "digests"):
         if folder.is_dir():
             documents |= digest.load_all(folder)
-    return {name: one for name, one in documents.items() if name in names() and digest.is_current(one, load(name))}
+    return {name: one for name, one in documents.items() if digest.is_current(one)}
 
 
 def found_in(folders: list[Path]) -> dict[str, dict]:
@@ -72,6 +76,30 @@ def _runs(document: dict) -> int:
     return sum(len(case["seeds"]) for case in document["cases"])
 
 
+def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tuple[dict[str, dict], list[str]]:
+    """Documents of the tools whose experiments are among those chosen, and what failed.
+
+    All seeds where they are there already, or for --full; else one, since their machines run one after the other.
+    """
+    made, failed = {}, []
+    for name, module in TOOLS.items():
+        tool = importlib.import_module(module)
+        if not {tool.PIV, tool.CWND} <= set(chosen):
+            continue
+        try:
+            document = None if args.fresh else tool.document(backend, run=False)
+            document = document or tool.document(
+                backend, tool.RUNS if args.full else 1, run=not args.cached, reuse=not args.fresh
+            )
+        except LbeError as error:
+            failed.append(f"{name}: {error}")
+            continue
+        if document:
+            digest.save(document, args.out / "digests")
+            made[name] = document
+    return made, failed
+
+
 def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
     """All pages; pictures are those that lie beside the results. Gives what a browser finds wrong with the page."""
     pictures: dict[str, list[Path]] = {}
@@ -92,7 +120,7 @@ def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
 def carry_out(args: argparse.Namespace, command: str) -> int:
     """The whole of it; the exit status is 1 if a run failed."""
     _check(args)
-    if args.pages or args.results:
+    if args.pages or (args.results and not args.cached):
         documents = earlier(args.out, args.docs) | found_in(args.results)
         if not documents:
             raise ExperimentError(
@@ -110,12 +138,13 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
     count = args.jobs or default_jobs()
     minutes = campaign.MINUTES if args.minutes is None else args.minutes
     failed: list[tuple[Job, str]] = []
+    others, faults = ({}, []) if args.plan else traced(chosen, backend, args)
     if args.cached:
         parts = campaign.from_cache(chosen, backend)
     else:
         forms = campaign.FULL if args.full else campaign.FORMS
         ladders = campaign.ladders_of(chosen, backend, forms)
-        limit_s = math.inf if args.full else minutes * 60
+        limit_s = math.inf if args.full else max(0.0, minutes * 60 - (time.monotonic() - began))
         if args.plan:
             have = set() if args.fresh else campaign.in_cache(ladders)
             parts = campaign.pick(ladders, have, limit_s * count * campaign.PLANNED)
@@ -130,9 +159,15 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
         return 0
     outcome = campaign.carry_out(parts, backend, args.out, command, failed, not args.no_plots)
     broken = {job.experiment for job, _ in outcome.failed}
-    documents = earlier(args.out, args.docs) | outcome.documents
+    documents = earlier(args.out, args.docs) | outcome.documents | others
+    # more runs than the form has, or such as another cache has
+    for name, one in found_in(args.results).items():
+        if name not in documents or _runs(one) > _runs(documents[name]):
+            documents[name] = one
     found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
     for job, error in outcome.failed:
         print(f"failed: {label(job)}: {error}", file=sys.stderr)
+    for fault in faults:
+        print(f"failed: {fault}", file=sys.stderr)
     print(f"{(time.monotonic() - began) / 60:.1f} min", file=sys.stderr)
-    return 1 if outcome.failed or found else 0
+    return 1 if outcome.failed or faults or found else 0

@@ -130,7 +130,7 @@ def provenance(documents: Documents) -> list[tuple[str, str]]:
         ("testbed", all_of("testbed")),
         ("backend", all_of("backend")),
         ("python, numpy", ", ".join(sorted({f"{one['python']}, {one['numpy']}" for one in hosts}))),
-        ("experiments, runs", f"{len(documents)} of {len(names())}, {runs}"),
+        ("experiments, runs", f"{len(documents.keys() & set(names()))} of {len(names())}, {runs}"),
     ]
 
 
@@ -215,7 +215,7 @@ def trade_off(scores: scoreboard.Scores) -> str:
     return drawing.trade_off(
         points,
         board.contender[board.reference].title,
-        "best effort lost, % (mean over the scenarios run; less is better)",
+        "best effort lost, % of its rate (mean over the scenarios run; less is better)",
         "of the spare bandwidth used, % (more is better)",
         "Trade-off: what best effort lost against the share of the spare bandwidth used",
     )
@@ -231,15 +231,14 @@ def _in_part(document: dict[str, Any]) -> str:
 def experiment_rows(documents: Documents) -> list[list[str]]:
     """A row of provenance an experiment."""
     rows = []
-    for name in names():
+    for name in sorted({*names(), *documents}):
         document = documents.get(name)
         if document is None:
             rows.append([name, "not run", "", "", "", ""])
             continue
         seeds = sorted({seed for case in document["cases"] for seed in case["seeds"]})
         span = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
-        one = digest.experiment_of(document)
-        stale = "" if digest.is_current(document, one) else " (its file has changed since)"
+        stale = "" if digest.is_current(document) else " (its file has changed since)"
         rows.append(
             [
                 name,
@@ -344,7 +343,7 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
         mine = [verdict for verdict in verdicts if verdict.figure.paper == paper]
         parts += [f"## {titles[paper]}"]
         rows = [
-            [one.figure.number, one.figure.shows, one.figure.experiment or "-", one.form or "-", verdict_text(one)]
+            [one.figure.number, one.figure.shows, one.figure.source or "-", one.form or "-", verdict_text(one)]
             for one in mine
         ]
         parts.append(_md_table(COVERAGE_HEAD, rows))
@@ -354,7 +353,7 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
                 parts.append(reason(one))
             if one.rows:
                 form = f" ({FORM[one.form]})" if one.form else ""
-                parts.append(f"`{one.figure.experiment}`{form}")
+                parts.append(f"`{one.figure.source}`{form}")
                 parts.append(_md_table(ROW_HEAD, [row_cells(row) for row in one.rows], (2, 3, 4, 5)))
     return "\n\n".join(parts) + "\n"
 
@@ -566,7 +565,7 @@ def _figure_html(one: coverage.Verdict, pictures: list[Path]) -> str:
         parts.append(
             f"<figure>{drawing.inline(svg, f'{figure.key}-{index}', f'{figure.number}: {path.stem}')}</figure>"
         )
-    form = f" <span class=small>{escape(figure.experiment)}, {FORM[one.form]}</span>" if one.form else ""
+    form = f" <span class=small>{escape(figure.source)}, {FORM[one.form]}</span>" if one.form else ""
     return (
         f'<details id="{figure.key}"><summary><b>{escape(figure.number)}</b> {escape(figure.shows)}: '
         f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span></summary>'
@@ -584,7 +583,7 @@ def _coverage_html(documents: Documents, verdicts: list[coverage.Verdict], pictu
             [
                 f'<a href="#{one.figure.key}">{escape(one.figure.number)}</a>',
                 escape(one.figure.shows),
-                escape(one.figure.experiment or "-"),
+                escape(one.figure.source or "-"),
                 escape(one.form or "-"),
                 f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span>',
             ]

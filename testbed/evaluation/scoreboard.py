@@ -137,10 +137,18 @@ class Scores:
         values = [self.cell(group, scenario, contender, metric).distance.mean for scenario in group.scenarios]
         return summarise(values).mean
 
-    def lost(self, contender: str, groups: list[Group] | None = None) -> float:
-        """Percent that best effort lost, a mean over groups with a best-effort side (time and fairness are apart)."""
-        picked = [one for one in groups or self.board.group if one.loses in ("be", "active", "page")]
-        return summarise([self.over(group, contender, group.loses) for group in picked]).mean
+    def lost(self, contender: str) -> float:
+        """Percent of its rate that best effort lost, a mean over groups with a best-effort side.
+
+        Time and fairness are apart; pages that take p percent longer come at a rate of 100 / (100 + p).
+        """
+        values = []
+        for group in self.board.group:
+            if group.loses in ("be", "active", "page"):
+                value = self.over(group, contender, group.loses)
+                slower = self.board.distance[group.loses].how == "percent_more"
+                values.append(100 * value / (100 + value) if slower else value)
+        return summarise(values).mean
 
     def used(self, contender: str) -> float:
         """Percent of the spare bandwidth used, a mean over groups that have some."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 import tomllib
@@ -52,6 +53,14 @@ def test_no_table_or_figure_is_missing(paper: str) -> None:
 def test_every_figure_leads_to_an_experiment_that_speaks_of_it() -> None:
     for figure in coverage.figures():
         if figure.cannot:
+            continue
+        if figure.traced:
+            tool = importlib.import_module(evaluate.TOOLS[figure.traced])
+            assert figure.finding
+            for one in figure.finding:
+                (dimension,) = one.case
+                variants = experiments.load(tool.PIV if dimension == "rate" else tool.CWND).vary[dimension]
+                assert one.case[dimension] in (*variants, "above less below")
             continue
         checks = [
             check
@@ -133,6 +142,35 @@ def test_table_1_is_not_table_10() -> None:
     assert not coverage.chosen(replace(figure_of("Table 10", "lowpri"), at="Table 1"), one)
 
 
+def traced(share: float) -> dict:
+    """Of Figures 3 to 5, as the tool that reads the module's trace writes them."""
+    cases = [
+        {"case": {"of": "vulture_piv", "rate": rate}, "seeds": [1, 2], "queue": [], "metrics": {"share": values}}
+        for rate, values in (("4", [share, share]), ("8", [73.0, None]))
+    ]
+    return made("vulture_piv") | {"experiment": "vulture_figures", "cases": cases}
+
+
+@pytest.mark.parametrize(("share", "word"), [(12.0, "reproduced"), (36.0, "differs"), (math.nan, "differs")])
+def test_what_a_trace_shows_is_judged_like_the_rest(share: float, word: str) -> None:
+    documents = {"vulture_figures": traced(share)}
+    verdict = coverage.judge(figure_of("Figure 3", "vulture"), documents)
+    assert (verdict.word, verdict.judged, verdict.form) == (word, 1, "brief")
+    # near the paper's where there is no bound; a seed without a value does not count
+    assert coverage.judge(figure_of("Figure 4", "vulture"), documents).word == "reproduced"
+    assert coverage.judge(figure_of("Figure 3", "vulture"), {}).word == "not run"
+
+
+def test_numbers_of_files_of_their_own_are_current_as_long_as_these_are() -> None:
+    files = ["testbed/experiments/vulture_piv.toml", "vulture/tests/figures.py"]
+    document = traced(12.0) | {"files": files, "file_sha256": digest.hash_of_files(files)}
+    assert digest.is_current(document)
+    assert not digest.is_current(document | {"files": files[:1]})
+    assert not digest.is_current(document | {"files": [*files, "not/there"]})
+    rows = pages.experiment_rows({"vulture_figures": document})
+    assert ["vulture_figures", pages.FORM["brief"]] in [row[:2] for row in rows]
+
+
 # ----------------------------------------------------------------------------------- scoreboard
 
 
@@ -173,6 +211,18 @@ def test_distances_are_made_seed_by_seed() -> None:
     cell = scores.cell(group, "beside_cubic", "lp", "be")
     assert cell.distance.mean == pytest.approx(50) and cell.distance.half == pytest.approx(0)
     assert scores.cell(group, "beside_cubic", "strict", "be").distance.mean == 0
+
+
+def test_slower_pages_are_a_lost_rate() -> None:
+    document = made("scoreboard", {"be": 5.0})
+    document["cases"] = [case for case in document["cases"] if case["case"]["scenario"] in ("web", "beside_6mbit")]
+    for case in document["cases"]:
+        case["metrics"]["page"] = [1.0 if case["case"]["contender"] == "strict" else 4.0]
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    web = next(group for group in scores.board.group if group.key == "web")
+    assert scores.over(web, "lp", "page") == pytest.approx(300)
+    # a quarter of the rate in one of two groups, nothing lost in the other
+    assert scores.lost("lp") == pytest.approx((75 + 0) / 2)
 
 
 def test_no_share_of_a_spare_that_is_not_there() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed import plots, report, results
+from testbed.metrics import summarise
 from testbed.tests.made import TWO_FLOWS, experiment, result_set
 
 GOLDEN = Path(__file__).parent / "logs" / "report.txt"
@@ -106,6 +107,14 @@ def full_set(one):
 def test_text_is_the_stored_one() -> None:
     one = experiment()
     assert report.text(one, full_set(one)) == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [([99.81, 99.87], "99.84 ±0.38"), ([0.05, 0.07], "0.0600 ±0.1271"), ([1234.0], "1234"), ([], "-")],
+)
+def test_an_interval_has_as_many_decimals_as_its_mean(values: list[float], text: str) -> None:
+    assert report.interval(summarise(values)) == text
 
 
 def test_json_has_verdicts_reference_and_intervals() -> None:
