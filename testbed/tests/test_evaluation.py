@@ -9,6 +9,7 @@ import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -159,6 +160,35 @@ def test_what_a_trace_shows_is_judged_like_the_rest(share: float, word: str) -> 
     # near the paper's where there is no bound; a seed without a value does not count
     assert coverage.judge(figure_of("Figure 4", "vulture"), documents).word == "reproduced"
     assert coverage.judge(figure_of("Figure 3", "vulture"), {}).word == "not run"
+
+
+def test_tools_of_traces_run_where_their_experiments_are_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, bool, bool]] = []
+
+    def document(_backend: object, runs: int = 5, run: bool = True, reuse: bool = True) -> dict | None:
+        asked.append((runs, run, reuse))
+        if runs == 5 and run:
+            raise LbeError("broken")
+        return traced(12.0) if run else None
+
+    tool = SimpleNamespace(PIV="vulture_piv", CWND="vulture_cwnd", RUNS=5, document=document)
+    monkeypatch.setattr(evaluate.importlib, "import_module", lambda _name: tool)
+    words = {"out": tmp_path, "fresh": False, "full": False, "cached": False}
+    both = ["vulture_piv", "vulture_cwnd"]
+
+    def done(chosen: list[str], **more: bool) -> tuple[list[str], list[str]]:
+        asked.clear()
+        made, failed = evaluate.traced(chosen, object(), SimpleNamespace(**words | more))
+        return list(made), failed
+
+    assert done(["vulture_piv"]) == ([], []) and not asked
+    assert done(both) == (["vulture_figures"], []) and asked == [(5, False, True), (1, True, True)]
+    assert (tmp_path / "digests" / "vulture_figures.json").is_file()
+    assert done(both, cached=True) == ([], []) and not any(run for _, run, _ in asked)
+    assert done(both, fresh=True)[0] and asked == [(1, True, False)]
+    assert done(both, full=True) == ([], ["vulture_figures: broken"])
 
 
 def test_numbers_of_files_of_their_own_are_current_as_long_as_these_are() -> None:
