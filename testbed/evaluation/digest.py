@@ -134,6 +134,33 @@ def load_all(folder: Path) -> dict[str, dict[str, Any]]:
     return {document["experiment"]: document for document in map(load, sorted(folder.glob("*.json")))}
 
 
+def runs(document: dict[str, Any]) -> int:
+    """How many runs it has."""
+    return sum(len(case["seeds"]) for case in document["cases"])
+
+
+def with_more(mine: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """``mine``, with the cases of which ``other`` has more runs; if they differ in kind, whichever has more runs."""
+
+    def kind(one: dict[str, Any]) -> tuple:
+        return one["mode"], one["file_sha256"], one["provenance"]["kernel"]
+
+    if kind(mine) != kind(other):
+        return other if runs(other) > runs(mine) else mine
+    better = {json.dumps(case["case"]): case for case in other["cases"]}
+    cases, taken = [], False
+    for case in mine["cases"]:
+        theirs = better.pop(json.dumps(case["case"]), case)
+        more = len(theirs["seeds"]) > len(case["seeds"])
+        cases.append(theirs if more else case)
+        taken |= more
+    if not taken and not better:
+        return mine
+    versions = {one["provenance"]["modules_version"] for one in (mine, other)}
+    provenance = mine["provenance"] | {"modules_version": ", ".join(sorted(versions))}
+    return mine | {"cases": [*cases, *better.values()], "provenance": provenance}
+
+
 def is_current(document: dict[str, Any], one: Experiment | None = None) -> bool:
     """Whether the experiment's file is still the one that was run; of numbers from files of their own, these."""
     if "files" in document:

@@ -53,7 +53,7 @@ def earlier(out: Path, docs: Path) -> dict[str, dict]:
 
 
 def found_in(folders: list[Path]) -> dict[str, dict]:
-    """Digests of the result files in these folders, of experiments that are as they were; of two, that of more runs."""
+    """Digests of the result files in these folders, of experiments that are as they were; of two, all their cases."""
     best: dict[str, dict] = {}
     for path in (path for folder in folders for path in sorted(folder.glob("*.json"))):
         if path.stem not in names() or not path.with_suffix(".npz").is_file():
@@ -67,13 +67,9 @@ def found_in(folders: list[Path]) -> dict[str, dict]:
             print(f"left out: {path}: run with --set", file=sys.stderr)
         elif not digest.is_current(made, load(path.stem)):
             print(f"left out: {path}: its experiment has changed since", file=sys.stderr)
-        elif path.stem not in best or _runs(made) >= _runs(best[path.stem]):
-            best[path.stem] = made
+        else:
+            best[path.stem] = digest.with_more(best.get(path.stem, made), made)
     return best
-
-
-def _runs(document: dict) -> int:
-    return sum(len(case["seeds"]) for case in document["cases"])
 
 
 def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tuple[dict[str, dict], list[str]]:
@@ -160,10 +156,9 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
     outcome = campaign.carry_out(parts, backend, args.out, command, failed, not args.no_plots)
     broken = {job.experiment for job, _ in outcome.failed}
     documents = earlier(args.out, args.docs) | outcome.documents | others
-    # more runs than the form has, or such as another cache has
+    # more runs than the form has
     for name, one in found_in(args.results).items():
-        if name not in documents or _runs(one) > _runs(documents[name]):
-            documents[name] = one
+        documents[name] = digest.with_more(documents.get(name, one), one)
     found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
     for job, error in outcome.failed:
         print(f"failed: {label(job)}: {error}", file=sys.stderr)

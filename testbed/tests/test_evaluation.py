@@ -303,6 +303,21 @@ def test_a_digest_comes_back_as_it_was(tmp_path: Path) -> None:
         digest.load(tmp_path / "lp_table1.json")
 
 
+def test_of_two_digests_each_case_is_taken_where_it_has_more_runs() -> None:
+    mine, other = made("lp_table1", seeds=2), made("lp_table1", {"tcp": 1.0}, seeds=3)
+    other["cases"], other["provenance"] = other["cases"][:1], other["provenance"] | {"modules_version": "v2"}
+    both = digest.with_more(mine, other)
+    assert [len(case["seeds"]) for case in both["cases"]] == [3] + [2] * (len(mine["cases"]) - 1)
+    assert both["cases"][0]["metrics"]["tcp"] == [1.0] * 3
+    assert both["provenance"]["modules_version"] == "v1, v2"
+    assert digest.with_more(mine, {**other, "cases": made("lp_table1", seeds=1)["cases"]}) is mine
+    part = {**mine, "cases": mine["cases"][1:]}
+    assert len(digest.with_more(part, other)["cases"]) == len(mine["cases"])
+    # of another form: one of them as it is
+    assert digest.with_more({**mine, "mode": "default"}, other)["mode"] == "default"
+    assert digest.with_more({**part, "cases": part["cases"][:1], "mode": "short"}, other) is other
+
+
 def test_a_digest_knows_that_its_experiment_has_changed() -> None:
     document = made("lp_table1")
     assert digest.is_current(document, experiments.load("lp_table1"))
