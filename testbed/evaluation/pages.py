@@ -37,6 +37,12 @@ FORM = {
 }
 #: the forms in which an experiment is as long as it is meant to be
 OWN_LENGTHS = ("default", "full")
+#: groups of the scoreboard's flows, for people
+GROUPS = {"be": "best effort", "bg": "background"}
+SIGNS = (
+    "Below 0: the others did better than beside the reference, whose background flow fills every gap that they leave. "
+    "More than 100 % used: more than strict priority leaves a background flow, so taken from the others."
+)
 Documents = dict[str, dict[str, Any]]
 
 
@@ -371,7 +377,7 @@ def _scoreboard_md(scores: scoreboard.Scores, picture: str) -> str:
         NOTE + "# Scoreboard",
         "Each cell is a distance from strict priority in the same scenario with the same seed: what best effort lost "
         "(see each group's first line for what is measured), then, where there is spare bandwidth, the percent of it "
-        "that was used. Lost: less is better; used: more is better.",
+        "that was used. Lost: less is better; used: more is better. " + SIGNS,
         _md_table(["contender", *[group.short or group.title for group in board.group]], rows, tuple(range(1, 15))),
         "![Trade-off](tradeoff.svg)" if picture else "",
         "## Contenders",
@@ -503,7 +509,8 @@ def _traces(documents: Documents, group: scoreboard.Group, contender: str) -> st
         if case.get("trace"):
             label = group.scenarios[case["case"]["scenario"]]
             keys = ", ".join(
-                f"{name} {'solid' if index == 0 else 'dashed'}" for index, name in enumerate(case["trace"])
+                f"{GROUPS.get(name, name)} {'solid' if index == 0 else 'dashed'}"
+                for index, name in enumerate(case["trace"])
             )
             out.append(
                 f"<figure>{drawing.trace(case['trace'], f'{label}: {keys}, percent of the link over time')}"
@@ -545,7 +552,7 @@ def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
         "others lost (less is better), then the percent of the spare bandwidth used (more is better). Press a cell "
         "for the numbers behind it, a head to sort.</p>"
         + _table(["contender", *[group.short or group.title for group in board.group]], rows, "Scoreboard", raw=True)
-        + f"<p class=small>Lost is: {escape(lost)}.</p>"
+        + f"<p class=small>Lost is: {escape(lost)}. {SIGNS}</p>"
         + (f"<figure>{picture}<figcaption>Upper left is best.</figcaption></figure>" if picture else "")
         + f"<details><summary>Contenders</summary><dl>{what}</dl></details>"
         f"<h3>Behind each cell</h3>{''.join(details)}</section>"
