@@ -35,6 +35,8 @@
  * Double it: an eighth less use of what TCP leaves, at the same cost (measured).
  */
 #define LP_FEW_PKTS		64
+/* At most so many times: a range of one packet is no rest for a minute. */
+#define LP_FEW_MAX		8
 /* Samples that a flat stretch must hold at least. */
 #define LP_FLAT_SAMPLES		6
 /* A delay of up to this part of what it was at the cut (5/8, in eighths) is
@@ -221,11 +223,12 @@ static inline void lp_delivered(struct lp *lp, u32 pkts, u32 interval_us)
 static inline u32 lp_few(const struct lp *lp)
 {
 	u32 range_us = lp_range_us(lp);
-	u32 pkt_us = min_t(u32, lp->pkt_us, range_us / 8);
+	u32 pkt_us = min_t(u32, lp->pkt_us, range_us / LP_FEW_MAX);
 
 	if (!lp->held || !lp->learnt || !range_us)
 		return 1;
-	return clamp_t(u32, (LP_FEW_PKTS * pkt_us + range_us / 2) / range_us, 1, 8);
+	return clamp_t(u32, (LP_FEW_PKTS * pkt_us + range_us / 2) / range_us, 1,
+		       LP_FEW_MAX);
 }
 
 static inline u32 lp_threshold_us(const struct lp *lp)
