@@ -30,6 +30,8 @@
  *    samples takes a burst for a queue: ACKs of a TCP flow that are held up on
  *    their way back come in clumps and leave such bursts, between which the link
  *    idles. A queue of TCP stands. sd serves as the delay found at losses.
+ *    One sample is enough where ACKs are held up on their way back and the
+ *    buffer holds few packets (lp_few()).
  *  - Delay is the round-trip time less the reverse path's queueing (from TSval
  *    alone), not TSval - TSecr: that difference has the coarseness of two
  *    clocks in it and the time the receiver sat on its ACK. See owd.h.

@@ -25,11 +25,12 @@
  * LBE_OWD_COARSE_US, reverse is 0: the fallback to round-trip time needs no new
  * minimum, since both sources share one scale.
  *
- * How base begins. While T is learnt, the ACK with the least round trip is kept:
- * its rev is the first base, so that what waited on the way back then, and is in
- * the caller's least delay, is in base too. A base from a later ACK would have a
- * reverse path that has filled meanwhile for an empty one, and what it holds more
- * than that ACK's would read as forward queue for as long as it never empties.
+ * How base begins. While T is learnt, the ACK with the least round trip is kept
+ * (the first, while none comes down to the caller's min_rtt_us): its rev is the
+ * first base, so that what waited on the way back then, and is in the caller's
+ * least delay, is in base too. A base from a later ACK would have a reverse path
+ * that has filled meanwhile for an empty one, and what it holds more than that
+ * ACK's would read as forward queue for as long as it never empties.
  *
  * How base is kept. It is the least rev, at once: nothing is faster than empty.
  * Upwards there is one bound, from the reverse path not having queued more than
