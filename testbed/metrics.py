@@ -309,12 +309,15 @@ class Run:
         )
 
     def _pauses(self, ids: list[int], kind: str, from_s: float, to_s: float) -> float:
-        """Shares while the group sends and while it pauses, %; NaN if it does only one of them."""
+        """Shares while the group sends and while it pauses, %; NaN if it never does.
+
+        One that is held up so much that it never comes to pause has a share while it sends.
+        """
         others = [flow.id for flow in self.flows if flow.id not in ids and flow.spec.to == self._target(ids)]
         t = np.arange(from_s, to_s, PAUSE_STEP_S)
         mine, theirs = self._arrived(ids, t), self._arrived(others, t)
         active = bridged(mine > 0, PAUSE_STEPS)
-        if active.all() or not active.any():
+        if not active.any() or (active.all() and kind == "gap_use"):
             return math.nan
         if kind == "active_share":
             return 100 * float(mine[active].sum() / (mine + theirs)[active].sum())

@@ -41,7 +41,7 @@ OWN_LENGTHS = ("default", "full")
 GROUPS = {"be": "best effort", "bg": "background"}
 SIGNS = (
     "Below 0: the others did better than beside the reference, whose background flow fills every gap that they leave. "
-    "More than 100 % used: more than strict priority leaves a background flow, so taken from the others."
+    "More than 100 % used: more than the reference's background flow did, taken from the others unless a note says why."
 )
 Documents = dict[str, dict[str, Any]]
 
@@ -385,7 +385,7 @@ def _scoreboard_md(scores: scoreboard.Scores, picture: str) -> str:
         "## Behind each cell",
     ]
     for group in board.group:
-        parts.append(f"### {group.title}")
+        parts += [f"### {group.title}", *([group.note] if group.note else [])]
         metrics = list(group.metrics)
         for scenario, label in group.scenarios.items():
             head = [
@@ -537,7 +537,10 @@ def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
                 f'<details id="{group.key}-{key}"><summary>{escape(one.title)}</summary>{table}'
                 f"{_traces(documents, group, key)}</details>"
             )
-        details.append(f'<details id="{group.key}"><summary>{escape(group.title)}</summary>{"".join(inner)}</details>')
+        note = f"<p>{escape(group.note)}</p>" if group.note else ""
+        details.append(
+            f'<details id="{group.key}"><summary>{escape(group.title)}</summary>{note}{"".join(inner)}</details>'
+        )
     what = "".join(f"<dt>{escape(one.title)}</dt><dd>{escape(one.what)}</dd>" for one in board.contender.values())
     lost = "; ".join(
         f"{group.short or group.title}: {board.distance[group.loses].title} "

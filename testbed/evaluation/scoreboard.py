@@ -47,6 +47,8 @@ class Group:
     metrics: tuple[str, ...]
     experiment: str = "scoreboard"
     short: str = ""
+    #: what a reader may stumble over
+    note: str = ""
 
     @property
     def loses(self) -> str:

@@ -267,6 +267,9 @@ def test_a_cell_without_a_number_says_why() -> None:
     for case in document["cases"]:
         if case["case"]["contender"] == "cubic":
             case["metrics"]["yielding"] = case["metrics"]["active"] = [math.nan]
+    assert "Strict priority is no limit here" in pages._scoreboard_md(
+        scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document}), ""
+    )
     scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
     groups = {one.key: one for one in scores.board.group}
     assert pages.nothing(scores, groups["swift"], "cubic") == "never"

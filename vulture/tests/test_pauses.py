@@ -51,8 +51,12 @@ def test_shares_are_those_put_in() -> None:
     assert found["off"] == pytest.approx(100 * 5 / 9.41, abs=2)
 
 
-def test_a_flow_that_never_pauses_has_neither() -> None:
-    assert all(np.isnan(value) for value in known(8, 1, 5, 100).values())
+def test_a_flow_that_never_pauses_has_a_share_and_no_pauses() -> None:
+    found = known(2, 6, 5, 100)
+    assert found["on"] == pytest.approx(25) and np.isnan(found["off"])
+
+
+def test_a_flow_that_never_sends_has_neither() -> None:
     assert all(np.isnan(value) for value in known(0, 1, 5, 5).values())
 
 
