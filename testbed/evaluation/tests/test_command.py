@@ -38,7 +38,9 @@ def kept(environment: dict[str, str]) -> dict[Path, int]:
 
 
 def test_report_goes_on_after_ctrl_c(environment: dict[str, str], tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "testbed", "evaluate", "demo", "--minutes", "2", "--jobs", "2", "--no-plots"]
+    # a job in the background ignores SIGINT, and so would its children
+    words = ["env", "--default-signal=INT"]
+    words += [sys.executable, "-m", "testbed", "evaluate", "demo", "--minutes", "2", "--jobs", "2", "--no-plots"]
     words += ["--out", str(tmp_path / "out"), "--docs", str(tmp_path / "docs")]
     with subprocess.Popen(
         words, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
