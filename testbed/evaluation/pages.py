@@ -120,7 +120,9 @@ def provenance(documents: Documents) -> list[tuple[str, str]]:
     """What is the same for all experiments, or the range of it."""
 
     def all_of(key: str) -> str:
-        return ", ".join(sorted({str(document["provenance"][key]) for document in documents.values()}))
+        # a document of runs from several commits names them all
+        said = (str(document["provenance"][key]).split(", ") for document in documents.values())
+        return ", ".join(sorted({one for parts in said for one in parts}))
 
     kernels = sorted(
         {
