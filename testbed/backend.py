@@ -265,8 +265,11 @@ class Uml:
             folder = FOLDERS.get(name, name)
             sources = source_files(REPO, [folder]) if folder in folders else []
             ours = [p for p in sources if p.parts[0] == folder and ("tests" not in p.parts or p.stem == name)]
-            read = [Path("Kbuild"), *included(REPO, ours), *ours]
-            hashes[name] = content_key(REPO, read) if ours else hashlib.sha256(path.read_bytes()).hexdigest()
+            hashes[name] = (
+                content_key(REPO, [Path("Kbuild"), *included(REPO, ours), *ours])
+                if ours
+                else hashlib.sha256(path.read_bytes()).hexdigest()
+            )
         paths = dict(built.paths)
         if any((GUEST_MODULES / f"{name}.c").is_file() for name in modules):
             guest = build_guest_modules(self.build, report)

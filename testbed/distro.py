@@ -30,7 +30,7 @@ from .cache import cache_root, lock, need_space, remove, whole_entry
 from .errors import BuildFailed, LbeError, MachineFailure, MissingTools
 from .kernel import SUITES, debian_mirror
 from .machine import judge, kill_group, memory_folder, read_text, run_folder, wait_for
-from .modules import module_folders
+from .modules import content_key, module_folders
 from .progress import Report, silent
 
 HERE = Path(__file__).resolve().parent
@@ -115,12 +115,8 @@ def check_tools(names: Sequence[str]) -> None:
 
 
 def digest_of(files: Sequence[Path]) -> str:
-    """Hash of names and contents."""
-    state = hashlib.sha256()
-    for path in files:
-        data = path.read_bytes()
-        state.update(f"{path.relative_to(REPO)}\0{len(data)}\0".encode() + data)
-    return state.hexdigest()
+    """Hash of names and contents of files of this tree."""
+    return content_key(REPO, [path.relative_to(REPO) for path in files])
 
 
 def run_script(script: Path, words: Sequence[str | Path], log: Path) -> None:

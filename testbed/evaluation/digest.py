@@ -19,6 +19,7 @@ from ..backend import REPO
 from ..errors import LbeError
 from ..experiment import Experiment
 from ..metrics import QUEUE, RECV, SEND, Series, rates
+from ..modules import content_key
 from ..results import Result, ResultSet, plain
 
 FORMAT = 1
@@ -43,8 +44,8 @@ def text_hash(text: str) -> str:
 
 
 def hash_of_files(names: list[str]) -> str:
-    """The same of files of the tree, for numbers that no experiment's file decides alone."""
-    return text_hash("".join((REPO / name).read_text(encoding="utf-8") for name in names))
+    """Hash of files of the tree, for numbers that no experiment's file decides alone."""
+    return content_key(REPO, [Path(name) for name in names])
 
 
 def _queue_of(result: Result) -> list[str]:

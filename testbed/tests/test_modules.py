@@ -28,6 +28,13 @@ done
 """
 
 
+def write_tree(top: Path, files: dict[str, str]) -> None:
+    """Files by their path below ``top``."""
+    for name, text in files.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(text)
+
+
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two module folders, things that do not matter to them, and a pretended make."""
@@ -46,9 +53,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "tools/tool.c": "int c;",
         "README.md": "words",
     }
-    for name, text in files.items():
-        (top / name).parent.mkdir(parents=True, exist_ok=True)
-        (top / name).write_text(text)
+    write_tree(top, files)
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "make").write_text(FAKE_MAKE)
@@ -163,8 +168,6 @@ def test_a_module_is_made_of_the_headers_that_it_includes(tmp_path: Path) -> Non
         "one/one.c": '#include <lbe/owd.h>\n#include "one.h"\n',
         "one/one.h": "/* #include <lbe/mark.h> */\n# include <lbe/none.h>\n",
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    write_tree(tmp_path, files)
     found = included(tmp_path, [Path("one/one.c"), Path("one/one.h")])
     assert [path.name for path in found] == ["arith.h", "compat.h", "owd.h"]
