@@ -283,8 +283,9 @@ class Run:
         if kind == "udp_delay_mean":
             packets = self._udp(ids, "received", "stamped")
             return self._udp(ids, "received", "delay_ns") / packets / 1e6 if packets else math.nan
-        if kind == "udp_delay_max":
-            return self._udp(ids, "received", "max_delay_ns") / 1e6
+        if kind in ("udp_delay_p50", "udp_delay_p95", "udp_delay_p99", "udp_delay_max"):
+            key = f"{kind.rpartition('_')[2]}_delay_ns"
+            return max((self._udp([flow], "received", key) for flow in ids), default=math.nan) / 1e6
         if kind in web.METRIC_KINDS:
             rows = web.sized(self.series.web, metric.bytes_from, metric.bytes_to)
             return web.value(rows, kind, ids, from_s, to_s, metric.threshold or 0.0)

@@ -201,11 +201,17 @@ static int flow_socket(const struct flow_plan *p, char *why)
 	return fd;
 }
 
-/* connect() with the plan's timestamps; only the SYN looks at the sysctl. */
+/*
+ * connect() with the plan's timestamps; only the SYN looks at the sysctl.
+ * With Fast Open connect() sends nothing where it may: the first write does.
+ */
 static int flow_connect(const struct flow_plan *p, int fd)
 {
 	int old = -1, err = 0;
 
+	if (p->fastopen && setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT,
+				      &p->fastopen, sizeof(p->fastopen)))
+		return errno;
 	if (p->timestamps < 3) {
 		old = timestamps_swap(p->timestamps);
 		if (old < 0)

@@ -116,6 +116,8 @@ static const struct key flow_keys[] = {
 	  .help = "TCP_NOTSENT_LOWAT: unsent bytes kept in the socket" },
 	{ "timestamps", T_U32, F(timestamps), 0, 2,
 	  .help = "tcp_timestamps while it connects; default as it is" },
+	{ "fastopen", T_U32, F(fastopen), 0, 1,
+	  .help = "TCP: 1 = the first bytes go with the SYN (RFC 7413)" },
 	{ "close", T_ENUM, F(close_mode), .names = close_names,
 	  .preset = "auto",
 	  .help = "at stop_s: fin sends what is buffered, rst drops it; auto = rst" },
@@ -566,8 +568,8 @@ static int check_transport(const struct place *at, struct flow_plan *f,
 		return complain(at, "udp needs rate_bps");
 	return refuse(at, flow_keys, seen, "udp",
 		      LIST("cc", "switch_s", "tick_ms", "backlog_ms",
-			   "nodelay", "maxseg", "lowat", "timestamps", "close",
-			   "verify", "corrupt_at"));
+			   "nodelay", "maxseg", "lowat", "timestamps",
+			   "fastopen", "close", "verify", "corrupt_at"));
 }
 
 /* TCP ports of sinks and servers are one space. */

@@ -121,6 +121,7 @@ struct flow_plan {
 	u32 close_mode;		/* enum close_mode, at stop_s */
 	u32 lowat_bytes;	/* unsent bytes kept in the socket */
 	u32 timestamps;		/* 0 off, 1 on, 2 on without offset, 3 as is */
+	u32 fastopen;		/* TCP: the first bytes go with the SYN */
 	u32 may_fail;		/* errors do not fail the agent */
 	struct cc_switch switches[SWITCHES_MAX];
 	u32 nswitches;

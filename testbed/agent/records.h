@@ -27,6 +27,7 @@
  *   corrupt conn at         its first wrong byte
  *   sent packets bytes refused   UDP, at its end: refused by the local stack
  *   received packets bytes stamped delay_ns max_delay_ns
+ *            p50_delay_ns p95_delay_ns p99_delay_ns
  *                           UDP, at the end of the run; delays are one way,
  *                           delay_ns the sum over the stamped packets
  *   web pages objects failed unfinished bytes     a client, at the end

@@ -224,6 +224,60 @@ static u64 udp_arrival_ns(struct msghdr *msg)
 	return 0;
 }
 
+/* Keeps a delay for the percentiles, in s->stamped's place. */
+static void udp_keep_delay(struct sink *s, u64 delay_ns)
+{
+	if (s->stamped == s->delays_room) {
+		u64 room = s->delays_room ? 2 * s->delays_room : 1024;
+		u64 *more = realloc(s->delays_ns, room * sizeof(*more));
+
+		if (!more) {
+			event_error(s->plan->flow, "out of memory");
+			return;
+		}
+		s->delays_ns = more;
+		s->delays_room = room;
+	}
+	s->delays_ns[s->stamped++] = delay_ns;
+	s->delay_ns += delay_ns;
+	s->max_delay_ns = max_u64(s->max_delay_ns, delay_ns);
+}
+
+static int udp_compare_delays(const void *a, const void *b)
+{
+	u64 left = *(const u64 *)a, right = *(const u64 *)b;
+
+	return (left > right) - (left < right);
+}
+
+/*
+ * The delay that pct percent of the packets did not exceed (nearest rank).
+ * The delays must be sorted; 0 if there is none.
+ */
+static u64 udp_percentile(const struct sink *s, u64 pct)
+{
+	if (!s->stamped)
+		return 0;
+	return s->delays_ns[max_u64((s->stamped * pct + 99) / 100, 1) - 1];
+}
+
+static void udp_report(struct sink *s)
+{
+	if (s->stamped)
+		qsort(s->delays_ns, s->stamped, sizeof(*s->delays_ns),
+		      udp_compare_delays);
+	event(s->plan->flow, "received",
+	      "packets=%" PRIu64 " bytes=%" PRIu64 " stamped=%" PRIu64
+	      " delay_ns=%" PRIu64 " max_delay_ns=%" PRIu64
+	      " p50_delay_ns=%" PRIu64 " p95_delay_ns=%" PRIu64
+	      " p99_delay_ns=%" PRIu64,
+	      s->packets, s->bytes, s->stamped, s->delay_ns, s->max_delay_ns,
+	      udp_percentile(s, 50), udp_percentile(s, 95),
+	      udp_percentile(s, 99));
+	free(s->delays_ns);
+	s->delays_ns = NULL;
+}
+
 static void udp_count(struct sink *s, struct mmsghdr *m, u64 stamp_ns)
 {
 	u64 arrival_ns = udp_arrival_ns(&m->msg_hdr);
@@ -233,9 +287,7 @@ static void udp_count(struct sink *s, struct mmsghdr *m, u64 stamp_ns)
 	/* Shorter ones have no stamp; a stamp ahead of us is none of ours. */
 	if (m->msg_len < sizeof(stamp_ns) || arrival_ns < stamp_ns)
 		return;
-	s->stamped++;
-	s->delay_ns += arrival_ns - stamp_ns;
-	s->max_delay_ns = max_u64(s->max_delay_ns, arrival_ns - stamp_ns);
+	udp_keep_delay(s, arrival_ns - stamp_ns);
 }
 
 static void udp_drain(struct sink *s, int fd)
@@ -416,11 +468,7 @@ void sinks_close(void)
 		struct sink *s = &sinks[i];
 
 		if (s->plan->proto == PROTO_UDP)
-			event(s->plan->flow, "received", "packets=%" PRIu64
-			      " bytes=%" PRIu64 " stamped=%" PRIu64
-			      " delay_ns=%" PRIu64 " max_delay_ns=%" PRIu64,
-			      s->packets, s->bytes, s->stamped, s->delay_ns,
-			      s->max_delay_ns);
+			udp_report(s);
 		while (s->conns)
 			conn_close(s->conns);
 	}

@@ -28,6 +28,8 @@ struct sink {
 	u64 stamped;		/* of them, with a time of departure */
 	u64 delay_ns;		/* sum over these, one way */
 	u64 max_delay_ns;
+	u64 *delays_ns;		/* each of the stamped ones, for percentiles */
+	u64 delays_room;	/* entries allocated */
 	u64 read_bytes;		/* mode=slow: allowance used up */
 	u64 slow_since_ns;	/* mode=slow: the allowance counts from here */
 };

@@ -68,6 +68,8 @@ BAD = [
     (HEAD + FLOW + "proto=udp\n", ":4: greedy needs proto=tcp"),
     (HEAD + FLOW + "pkt_bytes=5\n", ":4: tcp has no use for pkt_bytes"),
     (HEAD + FLOW + "corrupt_at=5\n", ":4: corrupt_at needs verify=1"),
+    (HEAD + CBR + "proto=udp fastopen=1\n", ":4: udp has no use for fastopen"),
+    (HEAD + FLOW + "fastopen=2\n", ":4: fastopen=2: out of range 0 to 1"),
     (HEAD + CBR + "proto=udp cc=reno\n", ":4: udp has no use for cc"),
     (HEAD + FLOW + "\n" + CBR + "\n", ":5: id=1: already in line 4"),
     (HEAD + FLOW.replace("id=1", "id=50000") + "\n", ":4: id=50000: above 45535 a flow needs sport"),

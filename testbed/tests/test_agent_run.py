@@ -280,6 +280,26 @@ def test_timestamps_of_one_flow(tmp_path: Path) -> None:
     assert set(sent[sent["flow"] == 2]["mss_bytes"]) == {988}
 
 
+def test_fast_open_sends_the_first_bytes_with_the_syn(tmp_path: Path) -> None:
+    """The first connection fetches the cookie, the second uses it; without the key nobody asks for one."""
+    (tmp_path / "out").mkdir()
+    flow = "flow id={id} kind=bytes bytes=3000 repeat_s=0.2 repeat_count=2 to=127.0.0.1 port={port} {key}"
+    plan = ["node lo", "end_s 0.6", "out out", "sink port=5001 flow=1", "sink port=5002 flow=2",
+            flow.format(id=1, port=5001, key="fastopen=1"), flow.format(id=2, port=5002, key="")]  # fmt: skip
+    (tmp_path / "a.plan").write_text("\n".join(plan) + "\n")
+    done = namespace(
+        # 0x403: client, server, and every listener serves it without an option of its own
+        'ip link set lo up; sysctl -q -w net.ipv4.tcp_fastopen=0x403; "$AGENT" run a.plan; cat /proc/net/netstat',
+        tmp_path,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    names, values = [line.split() for line in done.stdout.splitlines() if line.startswith("TcpExt:")]
+    counters = dict(zip(names, values))
+    assert (counters["TCPFastOpenActive"], counters["TCPFastOpenPassive"]) == ("1", "1")
+    run = Run(0, "", tmp_path / "out")
+    assert len(run.events("lo", "finished", 1)) == len(run.events("lo", "finished", 2)) == 4
+
+
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return ok(

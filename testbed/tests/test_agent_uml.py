@@ -165,6 +165,23 @@ def test_udp_packets_are_spaced_exactly(machine: Machine, tmp_path: Path) -> Non
     assert goodput_mbit(run, 1, 1, 8) == pytest.approx(9.6, rel=0.002)
 
 
+def test_percentiles_of_udp_delays(machine: Machine, tmp_path: Path) -> None:
+    """At twice the link's rate each packet waits longer than the last: the percentiles lie on a line."""
+    run = boot(
+        machine, tmp_path, 10,
+        {"snd": "flow id=1 kind=cbr proto=udp rate_bps=19.2e6 pkt_bytes=1472 to=10.0.2.2 port=5001 stop_s=0.1",
+         "rcv": "sink port=5001 flow=1 proto=udp", "rtr": "queue id=1 dev=east handle=2:"},
+    )  # fmt: skip
+    ((_, _, detail),) = run.events("rcv", "received")
+    ms = {key: int(value) / 1e6 for key, value in detail.items() if key.endswith("delay_ns")}
+    packets = int(detail["packets"])
+    growth_ms = 2 * (ms["max_delay_ns"] - ms["delay_ns"] / packets)
+    assert packets == 164 and growth_ms > 40
+    for pct in (50, 95, 99):
+        expected_ms = ms["max_delay_ns"] - (1 - pct / 100) * growth_ms
+        assert ms[f"p{pct}_delay_ns"] == pytest.approx(expected_ms, abs=1), f"percentile {pct}"
+
+
 def test_records_lie_on_the_grid(machine: Machine, tmp_path: Path) -> None:
     run = boot(
         machine, tmp_path, 5,
