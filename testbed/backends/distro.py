@@ -2,7 +2,7 @@
 """A distribution's own kernel in QEMU: its root file system, the suite installed in it, one boot.
 
     scripts/distro -> Image (root, kernel; one a series)
-                   -> scripts/in-root, distro/install.sh -> Installed (one a content of our sources)
+                   -> scripts/in-root, scripts/install.sh -> Installed (one a content of our sources)
                    -> Guest: disks in, disks out
 
 The disks are plain tar archives on virtio-blk: Debian's cloud kernels have no 9p, and virtiofs needs a daemon
@@ -26,22 +26,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import cache_root, lock, need_space, remove, whole_entry
-from .errors import BuildFailed, LbeError, MachineFailure, MissingTools
-from .kernel import SUITES, debian_mirror
+from ..base.cache import cache_root, lock, need_space, remove, whole_entry
+from ..base.errors import BuildFailed, LbeError, MachineFailure, MissingTools
+from ..base.places import REPO, SCRIPTS
+from ..base.progress import Report, silent
+from ..kernels.build import SUITES, debian_mirror
+from ..kernels.modules import content_key, module_folders
 from .machine import judge, kill_group, memory_folder, read_text, run_folder, wait_for
-from .modules import content_key, module_folders
-from .progress import Report, silent
 
-HERE = Path(__file__).resolve().parent
-REPO = HERE.parent
 MAKE_ROOT = REPO / "scripts" / "distro"
 IN_ROOT = REPO / "scripts" / "in-root"
 QEMU = "qemu-system-x86_64"
 #: beyond the module folders: what install.sh needs
 INSTALL_ALSO = (
     "Kbuild", "Makefile", "VERSION", "LICENSE", "dkms.conf", "scripts/version", "include", "tools",
-    "testbed/agent", "testbed/guest-modules", "testbed/distro/install.sh",
+    "testbed/agent", "testbed/kernels/guest-modules", "testbed/backends/scripts/install.sh",
 )  # fmt: skip
 #: what a root, its archive and its file system take
 IMAGE_MIB = 5000
@@ -138,7 +137,7 @@ def ensure_image(series: str, report: Report = silent) -> Image:
         raise NoDistro(f"no distribution kernel {series!r}: there are {', '.join(SUITES)}")
     if platform.machine() != "x86_64":
         raise NoDistro(f"the distribution kernels are those of x86_64; this machine is {platform.machine()}")
-    key = digest_of([MAKE_ROOT, HERE / "distro" / "first.sh"])[:16]
+    key = digest_of([MAKE_ROOT, SCRIPTS / "first.sh"])[:16]
     final = cache_root() / "distro" / f"{series}-{key}"
     if not final.is_dir():
         with lock(f"distro-{final.name}", report):
@@ -182,7 +181,7 @@ def ensure_installed(image: Image, report: Report = silent) -> Installed:
                         (work / "source" / name).parent.mkdir(parents=True, exist_ok=True)
                         shutil.copy(REPO / name, work / "source" / name)
                     log = cache_root() / "logs" / f"distro-install-{image.series}.log"
-                    words = ["bash", "/lbe/source/testbed/distro/install.sh"]
+                    words = ["bash", "/lbe/source/testbed/backends/scripts/install.sh"]
                     run_script(IN_ROOT, [image.folder / "root.tar", work, *words], log)
                     for name in ("source", "guest-modules"):
                         remove(work / name)
@@ -322,7 +321,7 @@ class Guest:
 
         def everything(archive: tarfile.TarFile) -> None:
             add_text(archive, "lbe/settings", settings)
-            add_text(archive, "lbe/init.sh", (HERE / "distro" / "init.sh").read_text(encoding="utf-8"), 0o755)
+            add_text(archive, "lbe/init.sh", (SCRIPTS / "distro-init.sh").read_text(encoding="utf-8"), 0o755)
             fill(archive)
 
         console = out / "console"
@@ -380,12 +379,12 @@ class Guest:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """python3 -m testbed.distro SERIES [COMMAND]: boot, run a shell command with the suite installed, print it."""
-    from .progress import make_progress
+    """python3 -m testbed.backends.distro SERIES [COMMAND]: boot, run a shell command beside the suite, print it."""
+    from ..base.progress import make_progress
 
     words = sys.argv[1:] if argv is None else argv
     if not words:
-        print(f"usage: python3 -m testbed.distro {'|'.join(SUITES)} [COMMAND]", file=sys.stderr)
+        print(f"usage: python3 -m testbed.backends.distro {'|'.join(SUITES)} [COMMAND]", file=sys.stderr)
         return 2
     progress = make_progress()
     try:
@@ -400,7 +399,7 @@ def main(argv: list[str] | None = None) -> int:
                 print(read_text(run / "job.log") or read_text(run / "console") or "", end="")
             print(f"# {report}", file=sys.stderr)
     except LbeError as error:
-        print(f"testbed.distro: {error}", file=sys.stderr)
+        print(f"testbed.backends.distro: {error}", file=sys.stderr)
         return error.exit_status
     finally:
         progress.close()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """iperf3 as the traffic source of real-time backends, beside the agent for what it cannot express.
 
-    plans of a job -> divide(): each plan without iperf3's flows + a shell fragment that distro/traffic.sh runs
+    plans of a job -> divide(): each plan without iperf3's flows + a shell fragment that scripts/traffic.sh runs
     samples of ss  -> collect(): the same records that the agent writes
 
 iperf3 can express a TCP flow that is greedy or of a constant rate, with a prompt reader and nothing else that is
@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import LbeError
-from .metrics import RECV, SEND
+from ..base.errors import LbeError
+from ..base.places import SCRIPTS
+from ..measure.metrics import RECV, SEND
 
 KINDS = ("greedy", "cbr")
 #: what a flow's or sink's line may say for iperf3 to take it over; the seed means nothing to these kinds
@@ -116,7 +117,7 @@ def start_when_ready(job: Path) -> None:
     if text.count("\npids=\n") != 1:
         raise BadJob("job.sh has no place where its set-up ends")
     (job / "job.sh").write_text(text.replace("\npids=\n", "\n. ./now.sh\npids=\n"), encoding="ascii")
-    shutil.copy(Path(__file__).resolve().parent / "distro" / "now.sh", job / "now.sh")
+    shutil.copy(SCRIPTS / "now.sh", job / "now.sh")
 
 
 # --------------------------------------------------------------------------------------- samples

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """One boot of a user-mode kernel in virtual time: a job goes in, facts come out.
 
-    job folder (read-only) -> guest/init.sh -> job.sh -> results folder, status last
+    job folder (read-only) -> scripts/uml-init.sh -> job.sh -> results folder, status last
                                  console (a file of its own) -> judge()
 
 Needs neither root nor KVM. The guest's memory is a sparse file on /dev/shm, as large as
@@ -27,8 +27,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import MIB, cache_root, remove
-from .errors import (
+from ..base.cache import MIB, cache_root, remove
+from ..base.errors import (
     AtomicSleep,
     CutShort,
     EmptyLog,
@@ -46,9 +46,10 @@ from .errors import (
     VirtualHang,
     WallHang,
 )
-from .kernel import KernelBuild, series_number
+from ..base.places import SCRIPTS
+from ..kernels.build import KernelBuild, series_number
 
-INIT = Path(__file__).resolve().parent / "guest" / "init.sh"
+INIT = SCRIPTS / "uml-init.sh"
 SHM = Path("/dev/shm")
 
 # The guest's clock starts here, so that no result hangs on the day: 2026-01-01 UTC.
@@ -230,7 +231,7 @@ class Machine:
         ]  # fmt: skip
 
     def prepare(self, run: Path, job: Path, out: Path, seed: int, modules: Sequence[Path], limit_s: float) -> None:
-        """Fill the private folder that guest/init.sh reads."""
+        """Fill the private folder that scripts/uml-init.sh reads."""
         (run / "job").symlink_to(job.resolve(strict=True))
         (run / "out").symlink_to(out.resolve(strict=True))
         (run / "modules").write_text("".join(f"{Path(m).resolve(strict=True)}\n" for m in modules), encoding="utf-8")

@@ -15,13 +15,15 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..base.errors import JobFailed, VirtualHang
+from ..base.places import SCRIPTS, TESTBED
+from ..base.progress import Report, silent
 from . import iperf
-from .backend import HERE, BackendError, RunReport, Tools, build_agent
-from .errors import JobFailed, VirtualHang
+from .backend import BackendError, RunReport, Tools
 from .machine import read_text, tail_of
-from .progress import Report, silent
+from .tools import build_agent
 
-SCRIPT = HERE / "distro" / "host.sh"
+SCRIPT = SCRIPTS / "host.sh"
 PROGRAMS = ("ip", "tc", "ss", "iperf3", "unshare", "modprobe", "sysctl")
 REAL_EXTRA_S = 30
 ENVIRONMENT = "export LBE_AGENT=/tmp/job/lbe-agent\nAGENT=/tmp/job/traffic.sh\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n"
@@ -35,7 +37,7 @@ def lay_out(job: Path, agent: Path) -> iperf.Taken:
     (job / "bin").mkdir(exist_ok=True)
     shutil.copy(agent, job / "lbe-agent")
     for name, target in (("traffic.sh", "traffic.sh"), ("undo.sh", "undo.sh"), ("insmod", "bin/insmod")):
-        shutil.copy(HERE / "distro" / name, job / target)
+        shutil.copy(SCRIPTS / name, job / target)
     for name in ("lbe-agent", "traffic.sh", "bin/insmod"):
         (job / name).chmod(0o755)
     return taken
@@ -114,8 +116,8 @@ class Host:
     def key(self) -> str:
         """The kernel, this boot of it, and what runs a job."""
         around = hashlib.sha256()
-        for name in ("iperf.py", "host.py", *(f"distro/{name}.sh" for name in ("host", "undo", "traffic", "now"))):
-            around.update((HERE / name).read_bytes())
+        for name in ("iperf.py", "netns.py", *(f"scripts/{name}.sh" for name in ("host", "undo", "traffic", "now"))):
+            around.update((TESTBED / "backends" / name).read_bytes())
         return f"host-{platform.release()}-{platform.version()}-{around.hexdigest()[:16]}"
 
     def run(

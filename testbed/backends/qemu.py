@@ -9,10 +9,12 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..base.places import REPO, SCRIPTS, TESTBED
+from ..base.progress import Report, silent
 from . import iperf
-from .backend import HERE, BackendError, RunReport, Tools, build_agent
+from .backend import BackendError, RunReport, Tools
 from .distro import Guest, Image, Installed, add_text, add_tree, ensure_image, ensure_installed
-from .progress import Report, silent
+from .tools import build_agent
 
 #: what a boot, the set-up and the end take beyond the experiment, with emulation and a busy machine
 REAL_EXTRA_S = 90
@@ -58,7 +60,7 @@ class Qemu:
             raise BackendError(f"{self.image.release} has no module {', '.join(missing)}")
         content = dict.fromkeys(paths, f"{self.image.key} {self.installed.key}")
         self._tools = Tools(build_agent(report), {name: Path(path) for name, path in paths.items()}, "", content)
-        self._tools.modules_version = f"{(HERE.parent / 'VERSION').read_text().strip()} ({self.installed.key})"
+        self._tools.modules_version = f"{(REPO / 'VERSION').read_text().strip()} ({self.installed.key})"
 
     def facts(self) -> dict[str, str]:
         """Which kernel this is."""
@@ -80,8 +82,9 @@ class Qemu:
     def key(self) -> str:
         """The image, the installation, and what runs a job in them."""
         around = hashlib.sha256()
-        for name in ("iperf.py", "qemu.py", "distro.py", "distro/init.sh", "distro/traffic.sh", "distro/now.sh"):
-            around.update((HERE / name).read_bytes())
+        scripts = [f"scripts/{name}.sh" for name in ("distro-init", "traffic", "now")]
+        for name in ("iperf.py", "qemu.py", "distro.py", *scripts):
+            around.update((TESTBED / "backends" / name).read_bytes())
         return f"qemu-{self.image.key}-{self.installed.key}-{around.hexdigest()[:16]}"
 
     def fill(self, archive: tarfile.TarFile, job: Path) -> None:
@@ -93,7 +96,7 @@ class Qemu:
             archive.addfile(link)
         add_tree(archive, job, "tmp/job")
         add_text(archive, "tmp/job/env.sh", ENVIRONMENT)
-        add_text(archive, "lbe/traffic.sh", (HERE / "distro" / "traffic.sh").read_text(encoding="utf-8"), 0o755)
+        add_text(archive, "lbe/traffic.sh", (SCRIPTS / "traffic.sh").read_text(encoding="utf-8"), 0o755)
 
     def run(
         self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """--backend ssh: the same experiments on three machines with real network cards.
 
-    job folder -> a folder for each machine (its lines of job.sh and events.sh, its plan) -> ssh: distro/machine.sh
+    job folder -> a folder for each machine (its lines of job.sh and events.sh, its plan) -> ssh: scripts/machine.sh
                -> results of all three in one folder
 
 A machine's clock is its own: what a machine calls experiment time 0 is set from its uptime as seen over ssh, to half
 a round trip of that connection. Documentation/three-machines.md says how to wire and configure them.
 
-    python3 -m testbed.machines MACHINES.toml JOB OUT      a job folder that is laid out already
+    python3 -m testbed.backends.ssh MACHINES.toml JOB OUT      a job folder that is laid out already
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import JobFailed, LbeError, VirtualHang
+from ..base.errors import JobFailed, LbeError, VirtualHang
+from ..base.places import SCRIPTS
 
 if TYPE_CHECKING:
+    from ..base.progress import Report
     from .backend import RunReport, Tools
-    from .progress import Report
 
-HERE = Path(__file__).resolve().parent
 #: the nodes of an experiment that three machines can be, and the cards that each needs
 NODES = {"snd": ("eth0",), "rtr": ("west", "east"), "rcv": ("eth0",)}
 #: from the first word over ssh to experiment time 0: cards come up again, queues are set
@@ -214,8 +214,8 @@ def run_job(machines: Machines, job: Path, out: Path, agent: Path, length_s: flo
     zeros = {node: zero_at + offsets[node] for node in NODES}
     (out / "zeros.json").write_text(json.dumps(zeros), encoding="ascii")
     limit_s = machines.set_up_s + length_s + AFTER_S
-    copies = {name: HERE / "distro" / name for name in SENT}
-    copies |= {"bin/insmod": HERE / "distro" / "insmod", "lbe-agent": agent}
+    copies = {name: SCRIPTS / name for name in SENT}
+    copies |= {"bin/insmod": SCRIPTS / "insmod", "lbe-agent": agent}
     copies |= {path.name: path for path in job.glob("*.trace")}
 
     def one(node: str) -> None:
@@ -258,8 +258,9 @@ class Ssh:
 
     def prepare(self, modules: Iterable[str], report: Report | None = None) -> None:
         """Ask each machine for its kernel, programs, cards and modules; refuses what is missing by name."""
-        from .backend import Tools, build_agent
-        from .host import PROGRAMS
+        from .backend import Tools
+        from .netns import PROGRAMS
+        from .tools import build_agent
 
         names = sorted(set(modules))
         if "tcp_lp_intree" in names:
@@ -317,7 +318,7 @@ def main(argv: list[str]) -> int:
         ends = [re.search(r"^end_s (\S+)", path.read_text(), re.MULTILINE)[1] for path in job.glob("*.plan")]
         run_job(read_machines(Path(argv[0])), job, out, job / "lbe-agent", max(map(float, ends)))
     except LbeError as error:
-        print(f"testbed.machines: {error}", file=sys.stderr)
+        print(f"testbed.backends.ssh: {error}", file=sys.stderr)
         return error.exit_status
     return 0
 

@@ -4,7 +4,7 @@
     python3 -m testbed speed [--kernel SERIES] [--rounds N]
 
 Three cases on each kernel, one machine at a time, the fastest of the rounds: what else the machine does only slows.
-Then the flows in ns-3, if its package can be had (testbed/ns3).
+Then the flows in ns-3, if its package can be had (testbed/bench/ns3).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import job as jobs
+from ..backends.uml import Uml
+from ..base.errors import LbeError
+from ..base.progress import Report, silent
+from ..measure.metrics import Run
+from ..run import job as jobs
+from ..run.runner import run_one
+from ..spec.experiment import parse
 from . import ns3
-from .backend import Uml
-from .errors import LbeError
-from .experiment import parse
-from .metrics import Run
-from .progress import Report, silent
-from .runner import run_one
 
 SERIES = ("6.1", "6.12", "7.2")
 #: seed of all runs

@@ -16,13 +16,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import plots, report
-from ..backend import Backend
-from ..errors import LbeError
-from ..experiment import Experiment, load, names
-from ..job import Job
-from ..runner import Execute, Options, Task, is_cached, label, locally, plan, run, run_key, store
-from . import coverage, digest
+from ..backends.backend import Backend
+from ..base.errors import LbeError
+from ..judge import coverage, report
+from ..present import plots
+from ..results import digest
+from ..run.job import Job
+from ..run.runner import Execute, Options, Task, is_cached, label, locally, plan, run, run_key, store
+from ..spec.experiment import Experiment, load, names
 
 #: (mode, runs a case; None: the experiment's own), cheapest first
 FORMS: tuple[tuple[str, int | None], ...] = (("short", None), ("brief", None), ("default", 1), ("default", None))

@@ -10,13 +10,17 @@ import sys
 import time
 from pathlib import Path
 
-from ..backend import Backend, Uml
-from ..errors import LbeError
-from ..experiment import ExperimentError, load, names
-from ..job import Job
-from ..progress import make_progress
-from ..runner import default_jobs, label, locally
-from . import browser, campaign, dask_engine, digest, pages
+from ..backends.backend import Backend
+from ..backends.uml import Uml
+from ..base.errors import LbeError
+from ..base.progress import make_progress
+from ..present import browser, pages
+from ..results import digest
+from ..run import dask_engine
+from ..run.job import Job
+from ..run.runner import default_jobs, label, locally
+from ..spec.experiment import ExperimentError, load, names
+from . import campaign
 
 #: documents that a tool makes of a module's own trace, and the tool (a module with document(), PIV and CWND)
 TOOLS = {"vulture_figures": "vulture.tests.figures"}

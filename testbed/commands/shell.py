@@ -13,16 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from . import job as jobs
-from .backend import HERE, REPO, Uml
-from .errors import JobFailed
-from .experiment import Experiment
-from .machine import Machine, memory_folder, read_text, run_folder, tail_of
-from .progress import make_progress
+from ..backends.machine import Machine, memory_folder, read_text, run_folder, tail_of
+from ..backends.uml import Uml
+from ..base.errors import JobFailed
+from ..base.places import REPO, SCRIPTS
+from ..base.progress import make_progress
+from ..run import job as jobs
+from ..spec.experiment import Experiment
 
 #: nobody is waiting for a shell to end; the guest's watchdog wants a number
 LIMIT_S = 30 * 86400
-RC = HERE / "guest" / "shell.sh"
+RC = SCRIPTS / "shell.sh"
 #: modules of the project that may all be loaded at once (the in-tree lp cannot, beside ours)
 MODULES = ("tcp_lp", "tcp_lowpri", "tcp_ledbat", "vulture", "sch_shred")
 

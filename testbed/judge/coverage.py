@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import report
-from ..experiment import Check, Experiment, ExperimentError, case_name, load_table, matches
-from ..metrics import Summary, summarise
-from . import digest
+from ..measure.metrics import Summary, summarise
+from ..results import digest
+from ..spec.experiment import Check, Experiment, ExperimentError, case_name, load_table, matches
+from . import report
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")

@@ -8,9 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .experiment import Bound, Check, Experiment, Metric, case_name, matches
-from .metrics import Summary, summarise
-from .results import Result, ResultSet
+from ..measure.metrics import Summary, summarise
+from ..results.files import Result, ResultSet
+from ..spec.experiment import Bound, Check, Experiment, Metric, case_name, matches
 
 UNITS = {
     "goodput": "Mbit/s",

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..experiment import ExperimentError, load_table
-from ..metrics import Summary, summarise
-from . import digest
+from ..measure.metrics import Summary, summarise
+from ..results import digest
+from ..spec.experiment import ExperimentError, load_table
 
 PATH = Path(__file__).parent / "scoreboard.toml"
 #: below it the reference itself found next to nothing to use, and a share of it says nothing, Mbit/s

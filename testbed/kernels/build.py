@@ -8,10 +8,10 @@ of its own (the system's apt is only read, for the mirror), or a folder of the u
 of which a private copy is made.
 
 Command line:
-    python3 -m testbed.kernel build  [--series S] [--flavour F] [--kernel-source DIR]
-    python3 -m testbed.kernel source [S] [--kernel-source DIR]    prints the source's path
-    python3 -m testbed.kernel path   [--series S] [--flavour F]   prints the KDIR
-    python3 -m testbed.kernel list | prune                        what the cache holds; drop what is stale
+    python3 -m testbed.kernels.build build  [--series S] [--flavour F] [--kernel-source DIR]
+    python3 -m testbed.kernels.build source [S] [--kernel-source DIR]    prints the source's path
+    python3 -m testbed.kernels.build path   [--series S] [--flavour F]   prints the KDIR
+    python3 -m testbed.kernels.build list | prune                        what the cache holds; drop what is stale
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .cache import cache_root, lock, need_space, remove, size_mib, whole_entry
-from .errors import (
+from ..base.cache import cache_root, lock, need_space, remove, size_mib, whole_entry
+from ..base.errors import (
     BuildFailed,
     ConfigMissing,
     FetchFailed,
@@ -41,10 +41,10 @@ from .errors import (
     NoSpace,
     UnsupportedSeries,
 )
-from .progress import Report, make_progress, silent
+from ..base.progress import Report, make_progress, silent
 
 HERE = Path(__file__).resolve().parent
-FRAGMENTS = HERE / "kernel"
+FRAGMENTS = HERE / "fragments"
 
 #: where none is named; `make check SERIES=7.2` and any command by the variable
 DEFAULT_SERIES = os.environ.get("LBE_SERIES") or "6.12"
@@ -219,7 +219,7 @@ def apply_edits(tree: Path, series: str) -> None:
         if count != 1:
             raise BuildFailed(
                 f"{edit.path} of this kernel source has {count} places that match "
-                f"{edit.pattern!r}, where 1 was expected: testbed/kernel.py edits() must learn it"
+                f"{edit.pattern!r}, where 1 was expected: testbed/kernels/build.py edits() must learn it"
             )
         # A new file, never a write in place: a hard or reflinked copy stays whole.
         fresh = path.with_name(path.name + ".lbe")
@@ -817,7 +817,7 @@ def configure(source: KernelSource, out: Path, arch: str, wanted: dict[str, str]
     if missing:
         raise ConfigMissing(
             f"kernel {source.version} does not take these options of the fragments in "
-            f"testbed/kernel (a dependency is missing, or the name changed): {', '.join(missing)}"
+            f"testbed/kernels/fragments (a dependency is missing, or the name changed): {', '.join(missing)}"
         )
 
 
@@ -946,7 +946,7 @@ def build(
 
 def parser() -> argparse.ArgumentParser:
     """The command line of this module."""
-    top = argparse.ArgumentParser(prog="python3 -m testbed.kernel", description=__doc__.split("\n")[0])
+    top = argparse.ArgumentParser(prog="python3 -m testbed.kernels.build", description=__doc__.split("\n")[0])
     verbs = top.add_subparsers(dest="verb", required=True)
     for verb, text in (
         ("build", "build a kernel (or find it in the cache) and print its build folder"),

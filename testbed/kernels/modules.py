@@ -7,7 +7,7 @@ A snapshot is keyed by the content of the module folders, the version string and
 so that parallel runs, several kernels and an editor at work never fight over object files.
 
 Command line:
-    python3 -m testbed.modules [--series S] [--flavour F] [--kernel-source DIR] [FOLDER ...]
+    python3 -m testbed.kernels.modules [--series S] [--flavour F] [--kernel-source DIR] [FOLDER ...]
 prints a line "name path" for each module; with FOLDERs, of these module folders alone.
 """
 
@@ -25,22 +25,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import cache_root, lock, need_space, remove, whole_entry
-from .errors import BuildFailed, KernelError, LbeError
-from .kernel import (
-    DEFAULT_SERIES,
-    TOOLS,
-    KernelBuild,
-    KernelSpec,
-    check_tools,
-    digest,
-    ensure_kernel,
-    jobs,
-    run_make,
-)
-from .progress import Report, make_progress, silent
+from ..base.cache import cache_root, lock, need_space, remove, whole_entry
+from ..base.errors import BuildFailed, KernelError, LbeError
+from ..base.places import REPO
+from ..base.progress import Report, make_progress, silent
+from .build import DEFAULT_SERIES, TOOLS, KernelBuild, KernelSpec, check_tools, digest, ensure_kernel, jobs, run_make
 
-REPO = Path(__file__).resolve().parent.parent
 # What every module folder builds with; module folders are those that have a Kbuild.
 SHARED = ("Kbuild", "Makefile", "VERSION", "scripts", "include")
 # By the suffix (or name) of what is source; object files and caches are none.
@@ -230,7 +220,7 @@ def forget_old(folder: Path) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit status: 0 done, 1 failed, 2 asked wrongly."""
-    top = argparse.ArgumentParser(prog="python3 -m testbed.modules", description=__doc__.split("\n")[0])
+    top = argparse.ArgumentParser(prog="python3 -m testbed.kernels.modules", description=__doc__.split("\n")[0])
     top.add_argument("--series", default=DEFAULT_SERIES)
     top.add_argument("--flavour", default="plain")
     top.add_argument("--kernel-source", type=Path, metavar="DIR")

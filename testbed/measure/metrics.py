@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from . import web
-from .experiment import FLOW_KINDS, Metric, Setting
-from .traffic import Flow
+from ..spec import web
+from ..spec.experiment import FLOW_KINDS, Metric, Setting
+from ..spec.traffic import Flow
 
 SEND = np.dtype(
     [

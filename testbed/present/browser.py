@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The page in a real browser: headless Chromium, spoken to over its debugging pipe, nothing else needed.
 
-    python3 -m testbed.evaluation.browser PAGE.html
+    python3 -m testbed.present.browser PAGE.html
 
 Looks at it in light and dark, on a wide screen and on a phone's: no error on the console, nothing that could not be
 loaded, no picture without size, no line wider than the screen, letters that stand out from the ground; then sorts a
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..errors import LbeError
+from ..base.errors import LbeError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: CSS pixels: a phone and a desk

@@ -10,7 +10,7 @@ import math
 import re
 from html import escape
 
-from ..plots import COLOURS
+from .plots import COLOURS
 
 #: readable on white and on near-black
 POINT = COLOURS[0]

@@ -13,11 +13,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .. import report
-from ..errors import LbeError
-from ..experiment import matches, names
-from ..metrics import Summary, summarise
-from . import coverage, digest, drawing, scoreboard
+from ..base.errors import LbeError
+from ..judge import coverage, report, scoreboard
+from ..measure.metrics import Summary, summarise
+from ..results import digest
+from ..spec.experiment import matches, names
+from . import drawing
 
 HERE = Path(__file__).parent
 TEXTS = HERE / "papers.toml"
@@ -341,7 +342,7 @@ def _index_md(documents: Documents, verdicts: list[coverage.Verdict], picture: s
 def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> str:
     parts = [
         NOTE + "# Coverage: every table and figure with data in the five papers",
-        "Verdicts are computed from result files by the rules in `testbed/evaluation/coverage.toml`: a value holds "
+        "Verdicts are computed from result files by the rules in `testbed/judge/coverage.toml`: a value holds "
         "within its experiment's bounds, or where it has none within the tolerance given. *limit* is the reference of "
         "the experiment (strict priority, where it has one). ± is half of the 95 % interval. *form*: "
         + "; ".join(f"{form}: {words}" for form, words in FORM.items())

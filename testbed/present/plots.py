@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from . import traffic, web
-from .experiment import Experiment, Plot, Setting, case_name, matches
-from .metrics import Run, rates, summarise
-from .report import metric_title
-from .results import Result, ResultSet
+from ..judge.report import metric_title
+from ..measure.metrics import Run, rates, summarise
+from ..results.files import Result, ResultSet
+from ..spec import traffic, web
+from ..spec.experiment import Experiment, Plot, Setting, case_name, matches
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))

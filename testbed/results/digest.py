@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import experiment as experiments
-from .. import results as result_files
-from .. import traffic
-from ..backend import REPO
-from ..errors import LbeError
-from ..experiment import Experiment
-from ..metrics import QUEUE, RECV, SEND, Series, rates
-from ..modules import content_key
-from ..results import Result, ResultSet, plain
+from ..base.errors import LbeError
+from ..base.places import REPO
+from ..kernels.modules import content_key
+from ..measure.metrics import QUEUE, RECV, SEND, Series, rates
+from ..spec import experiment as experiments
+from ..spec import traffic
+from ..spec.experiment import Experiment
+from . import files as result_files
+from .files import Result, ResultSet, plain
 
 FORMAT = 1
 #: significant digits of a stored metric: far below what two seeds differ by

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from . import web
-from .errors import LbeError
-from .job import Job
-from .metrics import QUEUE, RECV, SEND, Run, Series
+from ..base.errors import LbeError
+from ..measure.metrics import QUEUE, RECV, SEND, Run, Series
+from ..run.job import Job
+from ..spec import web
 
 FORMAT = 1
 #: the kernel's own modules carry no version

@@ -7,7 +7,7 @@ import argparse
 import json
 from pathlib import Path
 
-from ..progress import make_progress
+from ..base.progress import make_progress
 from . import fuzz, parts
 from .parts import PARTS, AbuseError, Outcome, Part
 

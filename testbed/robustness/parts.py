@@ -20,12 +20,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..backend import HOST_ROOT, Uml, build_side_modules, content_of
-from ..cache import cache_root
-from ..errors import Kmemleak, LbeError, MachineFailure
-from ..kernel import KernelBuild
-from ..machine import Machine, leaks_of, read_text, signs_of
-from ..progress import Report, silent
+from ..backends.machine import Machine, leaks_of, read_text, signs_of
+from ..backends.tools import build_side_modules, content_of
+from ..backends.uml import HOST_ROOT, Uml
+from ..base.cache import cache_root
+from ..base.errors import Kmemleak, LbeError, MachineFailure
+from ..base.progress import Report, silent
+from ..kernels.build import KernelBuild
 from . import fuzz, packets, scenarios
 
 HERE = Path(__file__).resolve().parent

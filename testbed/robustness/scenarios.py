@@ -6,11 +6,11 @@ Virtual time does not know how slow the kernel is: what holds on the plain one m
 
 from __future__ import annotations
 
-from .. import report as reports
-from .. import runner
-from ..backend import Uml
-from ..experiment import load
-from ..progress import Report, silent
+from ..backends.uml import Uml
+from ..base.progress import Report, silent
+from ..judge import report as reports
+from ..run import runner
+from ..spec.experiment import load
 
 #: by module: what uses it in more than one way (with a foreground flow, in trouble, on both families)
 EXPERIMENTS = {

@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from ..backend import Backend, Uml
-from ..errors import LbeError
-from ..job import Job
-from ..results import Record
-from ..runner import Execute, Task, run_key, run_one
+from ..backends.backend import Backend
+from ..backends.uml import Uml
+from ..base.errors import LbeError
+from ..results.files import Record
+from .job import Job
+from .runner import Execute, Task, run_key, run_one
 
 #: what a worker has prepared, by kernel; one thread prepares, the others wait
 _ready: dict[tuple[str, str], Uml] = {}

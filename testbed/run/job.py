@@ -13,10 +13,10 @@ import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import generators, traffic, web
-from .experiment import ExperimentError, Setting, _setting, override
-from .topology import Network, build, difference
-from .traffic import Flow, Plan
+from ..spec import traces, traffic, web
+from ..spec.experiment import ExperimentError, Setting, _setting, override
+from ..spec.topology import Network, build, difference
+from ..spec.traffic import Flow, Plan
 
 #: experiment time 0 on the guest's CLOCK_MONOTONIC: the set-up before it takes almost no virtual time
 ZERO_S = 10.0
@@ -68,7 +68,7 @@ class Job:
         for name, text in self.files.items():
             (folder / name).write_text(text, encoding="ascii")
         for name, (file, duration_s, seed) in self.traces.items():
-            (folder / name).write_bytes(generators.make(file, duration_s, seed).tobytes())
+            (folder / name).write_bytes(traces.make(file, duration_s, seed).tobytes())
 
 
 def _network(setting: Setting, flows: list[Flow]) -> Network:
@@ -242,7 +242,7 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
     for flow in flows:
         if name := traffic.trace_name(flow):
             job.traces[name] = (flow.spec.file, setting.head.duration_s - flow.start_s, flow.seed)
-            files[f"{name}.id"] = generators.identity(*job.traces[name]) + "\n"
+            files[f"{name}.id"] = traces.identity(*job.traces[name]) + "\n"
     if events:
         files["events.sh"] = _events_script(events)
     files["job.sh"] = _script(job)

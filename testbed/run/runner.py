@@ -31,14 +31,17 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.backend import Backend
+from ..backends.tools import extras_of
+from ..base.cache import cache_root
+from ..base.errors import LbeError
+from ..base.places import REPO
+from ..results import files as results
+from ..results.files import Record, Result, ResultSet
+from ..spec import ranges
+from ..spec.experiment import Experiment, case_name
 from . import job as jobs
-from . import ranges, results
-from .backend import REPO, Backend, extras_of
-from .cache import cache_root
-from .errors import LbeError
-from .experiment import Experiment, case_name
 from .job import Job
-from .results import Record, Result, ResultSet
 
 #: what a run may take on the wall beyond its own length: boots under sanitizers are slow
 WALL_LIMIT_FLOOR_S = 180.0
@@ -94,7 +97,7 @@ def version() -> str:
 
 def plan(experiment: Experiment, options: Options) -> list[Job]:
     """All jobs of an experiment, case by case."""
-    from .experiment import RANGES, matches
+    from ..spec.experiment import RANGES, matches
 
     count = options.runs if options.runs is not None else experiment.runs(options.mode)
     ranges.check(LbeError, "runs", count, RANGES["runs"], digits=10)

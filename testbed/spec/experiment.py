@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Experiment files: one TOML file each under testbed/experiments/, read strictly.
+"""Experiment files: one TOML file each under testbed/experiments/SYSTEM/, read strictly.
 
 The format is described in Documentation/testbed.md. Whatever a file may say is a field of a
 dataclass here; an unknown key is refused with its file, its place and the keys that exist.
@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from ..base.errors import LbeError
 from . import ranges, web
-from .errors import LbeError
 from .topology import Topology
 from .traffic import FlowGroup
 
-EXPERIMENTS = Path(__file__).parent / "experiments"
+EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")
 #: short: what the tests run; brief: all cases in the short form's lengths, once; full: the paper's own lengths
 MODES = ("short", "brief", "default", "full")
@@ -534,15 +534,25 @@ def _check_references(experiment: Experiment) -> None:
         check_case(plot.case, f"plot[{index}].case")
 
 
+def files() -> dict[str, Path]:
+    """Every experiment's file, by name. Folders are for people: a name stands alone, so no two may be equal."""
+    by_name: dict[str, Path] = {}
+    for path in sorted(EXPERIMENTS.rglob("*.toml")):
+        if path.stem in by_name:
+            raise ExperimentError(f"two experiments are named {path.stem!r}: {by_name[path.stem]} and {path}")
+        by_name[path.stem] = path
+    return by_name
+
+
 def names() -> list[str]:
     """All experiments, sorted."""
-    return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
+    return sorted(files())
 
 
 def load(name: str) -> Experiment:
     """An experiment by name, or from a path to a file. Unknown: ExperimentError with the near names."""
-    path = Path(name) if name.endswith(".toml") else EXPERIMENTS / f"{name}.toml"
-    if not path.is_file():
+    path = Path(name) if name.endswith(".toml") else files().get(name)
+    if path is None or not path.is_file():
         near = get_close_matches(name, names(), 5, 0.4) or names()
         raise ExperimentError(f"no experiment {name!r}; near: {', '.join(near)}  (python3 -m testbed list shows all)")
     return parse(path.read_text(encoding="utf-8"), path)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .errors import LbeError
+from ..base.errors import LbeError
 
 
 def check(

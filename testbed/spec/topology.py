@@ -27,8 +27,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from ..base.errors import LbeError
 from . import ranges
-from .errors import LbeError
 
 ETHERNET_HEADER_BYTES = 14  # counted in the packet length that qdiscs see
 #: octets on the wire beside the IP packet and the Ethernet header: preamble 8, FCS 4, gap 12

@@ -38,7 +38,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import LbeError
+from ..base.errors import LbeError
 
 #: raised whenever the same keys would give another trace
 GENERATOR_FORMAT = 1

@@ -11,8 +11,8 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import generators, ranges, web
-from .errors import LbeError
+from ..base.errors import LbeError
+from . import ranges, traces, web
 
 SINK_PORT = 5000  # + flow id: where it is received
 KINDS = ("greedy", "cbr", "square", "onoff", "trace", "bytes", *web.KINDS)
@@ -31,7 +31,7 @@ CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
 }
 #: the LowPri family: every name of it comes from one module
 LOWPRI_PREFIXES = ("background", "lowpri")
-#: the same laws with the loss recovery of ns-2, for comparison (testbed/guest-modules)
+#: the same laws with the loss recovery of ns-2, for comparison (testbed/kernels/guest-modules)
 NS2_PREFIX = "ns2_"
 #: allowed values of a group's numbers, in the unit of their names; those of the agent's keys are the agent's own
 RANGES = {
@@ -197,8 +197,8 @@ def _check(name: str, group: FlowGroup) -> None:
         need("bytes")
     if group.kind == "trace":
         need("file")
-        if generators.is_made(group.file):
-            generators.parse(group.file)
+        if traces.is_made(group.file):
+            traces.parse(group.file)
     if group.proto == "udp" and group.kind in ("greedy", "bytes"):
         raise TrafficError(f"flow.{name}: a {group.kind} flow over UDP has no rate; use cbr or square")
     if group.stop_s is not None and group.stop_s <= group.start_s:
@@ -268,7 +268,7 @@ def _number(value: float) -> str:
 
 def trace_name(flow: Flow) -> str:
     """The file in the job folder that holds the trace made for a flow; "" if none is made."""
-    return f"flow{flow.id}.trace" if flow.spec.kind == "trace" and generators.is_made(flow.spec.file) else ""
+    return f"flow{flow.id}.trace" if flow.spec.kind == "trace" and traces.is_made(flow.spec.file) else ""
 
 
 def _flow_line(flow: Flow, address: str) -> str:
@@ -291,7 +291,7 @@ def _flow_line(flow: Flow, address: str) -> str:
             words[key] = getattr(spec, key)
     if trace_name(flow):
         words["file"] = trace_name(flow)
-        words["overhead_bytes"] = generators.UDP_HEADERS_BYTES
+        words["overhead_bytes"] = traces.UDP_HEADERS_BYTES
     if flow.mark:
         words["mark"] = flow.mark
     if spec.verify:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from .kernel import KernelBuild, KernelSpec, ensure_kernel
-from .machine import Machine
-from .modules import ensure_modules
+from ..backends.machine import Machine
+from ..kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from ..kernels.modules import ensure_modules
 
 
 @functools.cache

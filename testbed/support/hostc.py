@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 # Wrong arithmetic must stop the test, not be lost: overflow of signed numbers and shifts trap.
 FLAGS = (

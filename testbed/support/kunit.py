@@ -7,7 +7,7 @@ A suite begins as CRASHED; only a whole, consistent KTAP text makes it anything 
 results come from debugfs, so console noise can neither hide nor fake one.
 
 Command line:
-    python3 -m testbed.kunit [--series S] [--flavour F] [FOLDER ...]
+    python3 -m testbed.support.kunit [--series S] [--flavour F] [FOLDER ...]
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .cache import cache_root
-from .errors import JobFailed, LbeError, MachineFailure
-from .kernel import DEFAULT_SERIES, USER_MODE_FLAVOURS, KernelBuild, KernelSpec, ensure_kernel, series_number
-from .machine import Machine, read_text
-from .modules import REPO, ModuleSet, ensure_modules
-from .progress import make_progress
+from ..backends.machine import Machine, read_text
+from ..base.cache import cache_root
+from ..base.errors import JobFailed, LbeError, MachineFailure
+from ..base.places import REPO
+from ..base.progress import make_progress
+from ..kernels.build import DEFAULT_SERIES, USER_MODE_FLAVOURS, KernelBuild, KernelSpec, ensure_kernel, series_number
+from ..kernels.modules import ModuleSet, ensure_modules
 
 VIRTUAL_LIMIT_S = 600
 WALL_LIMIT_S = 300  # the sanitizer kernel on a busy machine, with room
@@ -262,7 +263,7 @@ def expected_suites(repo: Path = REPO) -> list[tuple[str, str]]:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit status: 0 all green, 1 not, 2 asked wrongly."""
-    top = argparse.ArgumentParser(prog="python3 -m testbed.kunit", description=__doc__.split("\n")[0])
+    top = argparse.ArgumentParser(prog="python3 -m testbed.support.kunit", description=__doc__.split("\n")[0])
     top.add_argument("--series", default=DEFAULT_SERIES)
     top.add_argument("--flavour", default="plain", choices=USER_MODE_FLAVOURS)
     top.add_argument("--verbose", action="store_true", help="the whole KTAP of each suite")

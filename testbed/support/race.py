@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .distro import Guest, Image, accelerator, add_text, ensure_image, ensure_installed
-from .errors import MachineFailure
-from .kernel import KernelBuild, KernelSpec, ensure_kernel
-from .machine import judge, read_text, run_folder
-from .modules import ensure_modules
-from .progress import Report, silent
+from ..backends.distro import Guest, Image, accelerator, add_text, ensure_image, ensure_installed
+from ..backends.machine import judge, read_text, run_folder
+from ..base.errors import MachineFailure
+from ..base.progress import Report, silent
+from ..kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from ..kernels.modules import ensure_modules
 
 #: as many as find work on a host of two; more would wait for one another
 CPUS = 4

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # First process of a distribution's kernel in QEMU, after first.sh. Runs the job
-# and leaves facts on the results disk, the status last, as guest/init.sh does for
-# the user-mode kernel; testbed/distro.py judges.
+# and leaves facts on the results disk, the status last, as uml-init.sh does for
+# the user-mode kernel; testbed/backends/distro.py judges.
 #
 # /lbe/settings sets  LBE_LIMIT_S  real seconds that the job may take
 #                     LBE_SEED     passed on to the job

@@ -3,7 +3,7 @@
 #
 # --backend host: run a job in namespaces of the running kernel, as root.
 #
-#   host.sh JOB OUT LIMIT_S      JOB: a job folder as testbed/host.py lays it out
+#   host.sh JOB OUT LIMIT_S      JOB: a job folder as testbed/backends/netns.py lays it out
 #
 # What the machine notices: modules that were not loaded (removed again), ceilings of
 # socket buffers (host.sysctl, put back), and the load. Nodes, their names and all
@@ -38,7 +38,7 @@ job=$(cd "$1" && pwd -P)
 mkdir -p "$2"
 out=$(cd "$2" && pwd -P)
 limit_s=$3
-# shellcheck source=testbed/distro/undo.sh
+# shellcheck source=testbed/backends/scripts/undo.sh
 . "$job/undo.sh"
 keep_state "$job" "$out"
 undo() { put_back "$out"; }

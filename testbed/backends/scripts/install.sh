@@ -18,7 +18,7 @@ make -C "$source/tools" install PREFIX=/usr/local LBE_VERSION="$version"
 make -C "$source/testbed/agent" O=/lbe/agent >/dev/null
 install -D -t /usr/local/lib/lbe /lbe/agent/lbe-agent
 # what only guests load, with the product's headers beside it
-cp -r "$source/testbed/guest-modules" /lbe/guest-modules
+cp -r "$source/testbed/kernels/guest-modules" /lbe/guest-modules
 (cd "$source" && tar -cf - include ./*/*.h) | tar -C /lbe/guest-modules -xf -
 make -C "/lib/modules/$release/build" M=/lbe/guest-modules LBE_VERSION="$version" modules >/dev/null
 install -t /usr/local/lib/lbe /lbe/guest-modules/*.ko

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# One of three machines (testbed/machines.py sends it there and starts it, as root):
+# One of three machines (testbed/backends/ssh.py sends it there and starts it, as root):
 #
 #   machine.sh NODE SPEED_MBIT LIMIT_S DEVICE=CARD...
 #
@@ -12,7 +12,7 @@
 set -eu
 
 cd "$(dirname "$0")"
-# shellcheck source=testbed/distro/undo.sh
+# shellcheck source=testbed/backends/scripts/undo.sh
 . ./undo.sh
 node=$1 speed_mbit=$2 limit_s=$3
 shift 3

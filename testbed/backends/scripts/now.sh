@@ -3,7 +3,7 @@
 #
 # Between a job's set-up and its traffic, in real time: experiment time 0 is five
 # seconds from now (an emulated CPU takes two to start the nodes), whatever the set-up
-# took. testbed/iperf.py puts it into job.sh.
+# took. testbed/backends/iperf.py puts it into job.sh.
 #
 # Plans are on CLOCK_MONOTONIC, timed events and iperf3 go by /proc/uptime.
 zero=$(python3 -c '

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # What `python3 -m testbed shell` gives a person: read by bash in the guest, in real time.
-# AGENT and NODES are set by testbed/shell.py.
+# AGENT and NODES are set by testbed/commands/shell.py.
 
 PS1='lbe# '
 HISTFILE=

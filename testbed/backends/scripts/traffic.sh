@@ -3,7 +3,7 @@
 #
 # Stands in for the agent where iperf3 makes the traffic: `traffic.sh run NODE.plan`
 # runs the agent for what is left of the plan, and what NODE.iperf says
-# (testbed/iperf.py wrote both); every other verb is the agent's.
+# (testbed/backends/iperf.py wrote both); every other verb is the agent's.
 #
 # shellcheck disable=SC2154,SC2317  # NODE.iperf sets the variables and calls the functions
 #

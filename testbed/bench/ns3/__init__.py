@@ -14,9 +14,9 @@ import time
 import zipfile
 from pathlib import Path
 
-from ..cache import cache_root, lock, whole_entry
-from ..errors import LbeError
-from ..progress import Report, silent
+from ...base.cache import cache_root, lock, whole_entry
+from ...base.errors import LbeError
+from ...base.progress import Report, silent
 
 PACKAGE = "ns3==3.44.post0"
 SOURCE = Path(__file__).with_name("dumbbell.cc")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-SOURCE = Path(__file__).resolve().parent.parent / "agent"
+SOURCE = Path(__file__).resolve().parents[2] / "agent"
 
 SEND = np.dtype(
     [("t_ns", "<u8")]

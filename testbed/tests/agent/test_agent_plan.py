@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.tests.agent_build import agent
+from testbed.tests.agent.agent_build import agent
 
 HEAD = "node a\nend_s 60\nout out\n"
 FLOW = "flow id=1 kind=greedy to=10.0.0.1 port=5001 "
@@ -160,7 +160,7 @@ def test_bad_usage(words: tuple[str, ...]) -> None:
 
 def test_help_names_every_key_and_record() -> None:
     text = call("--help").stdout
-    source = (Path(__file__).resolve().parent.parent / "agent" / "plan.c").read_text()
+    source = (Path(__file__).resolve().parents[2] / "agent" / "plan.c").read_text()
     keys = set(re.findall(r'^\t\{ "(\w+)", T_', source, re.MULTILINE))
     assert len(keys) > 40
     assert not [key for key in keys if not re.search(rf"^  {key} ", text, re.MULTILINE)]

@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from testbed import hostc
-from testbed.tests.agent_build import SOURCE
+from testbed.support import hostc
+from testbed.tests.agent.agent_build import SOURCE
 
 DRAWS = 200_000
 # Kolmogorov-Smirnov distance that a right generator exceeds once in a million seeds

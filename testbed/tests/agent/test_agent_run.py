@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed.tests.agent_build import (
+from testbed.tests.agent.agent_build import (
     QUEUE,
     RECV,
     SEND,

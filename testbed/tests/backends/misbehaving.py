@@ -9,10 +9,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from testbed.cache import cache_root, remove
-from testbed.kernel import KernelSpec, ensure_kernel, run_make
-from testbed.modules import ModuleSet
-from testbed.progress import silent
+from testbed.base.cache import cache_root, remove
+from testbed.base.progress import silent
+from testbed.kernels.build import KernelSpec, ensure_kernel, run_make
+from testbed.kernels.modules import ModuleSet
 
 SOURCES = Path(__file__).resolve().parent / "misbehave"
 

@@ -13,19 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed.kernel import KernelSpec, ensure_kernel
-from testbed.machine import Machine
-from testbed.tests.agent_build import (
-    QUEUE,
-    RECV,
-    SEND,
-    WEB,
-    WEB_FAILED,
-    WEB_PAGE,
-    WEB_SYN_RETRANS,
-    Run,
-    agent,
-)
+from testbed.backends.machine import Machine
+from testbed.kernels.build import KernelSpec, ensure_kernel
+from testbed.tests.agent.agent_build import QUEUE, RECV, SEND, WEB, WEB_FAILED, WEB_PAGE, WEB_SYN_RETRANS, Run, agent
 
 pytestmark = pytest.mark.scenario
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The distributions' own kernels in QEMU: a user's steps (testbed/distro/user.py), experiments, packages.
+"""The distributions' own kernels in QEMU: a user's steps (testbed/tests/backends/user.py), experiments, packages.
 
 The short form runs in `make check` on one kernel, the whole on each series in `make check-kernels`.
 """
@@ -17,10 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import host, iperf, race
-from testbed import job as jobs
-from testbed.backend import build_agent, make_backend
-from testbed.distro import (
+from testbed.backends import iperf, netns
+from testbed.backends.choose import make_backend
+from testbed.backends.distro import (
     IN_ROOT,
     Guest,
     Image,
@@ -31,19 +30,21 @@ from testbed.distro import (
     run_script,
     source_names,
 )
-from testbed.errors import JobFailed, KernelWarning, LbeError, Lockdep
-from testbed.experiment import Experiment, load
-from testbed.job import Job
-from testbed.kernel import SUITES, KernelSpec
-from testbed.machine import read_text
-from testbed.results import collect, compute
-from testbed.runner import Options, run
-from testbed.tests.misbehaving import misbehaving
+from testbed.backends.machine import read_text
+from testbed.backends.tools import build_agent
+from testbed.base.errors import JobFailed, KernelWarning, LbeError, Lockdep
+from testbed.base.places import REPO, SCRIPTS, TESTBED
+from testbed.kernels.build import SUITES, KernelSpec
+from testbed.results.files import collect, compute
+from testbed.run import job as jobs
+from testbed.run.job import Job
+from testbed.run.runner import Options, run
+from testbed.spec.experiment import Experiment, load
+from testbed.support import race
+from testbed.tests.backends.misbehaving import misbehaving
 
 HERE = Path(__file__).resolve().parent
-REPO = HERE.parents[1]
-DISTRO = HERE.parent / "distro"
-USER = DISTRO / "user.py"
+USER = HERE / "user.py"
 STEPS = re.findall(r"^def step_(\w+)", USER.read_text(encoding="utf-8"), re.MULTILINE)
 #: one kernel, no step that mostly waits: what fits into every check
 SMOKE = (
@@ -281,7 +282,7 @@ HOST = """
 set -eux
 cp /usr/local/lib/lbe/lbe-agent /lbe/job/lbe-agent
 before=$(sysctl -n net.core.rmem_max)
-sh /lbe/distro/host.sh /lbe/job "$LBE_OUT/host" 90
+sh /lbe/scripts/host.sh /lbe/job "$LBE_OUT/host" 90
 cat "$LBE_OUT/host/job.log" "$LBE_OUT/host/status"
 [ "$(sysctl -n net.core.rmem_max)" = "$before" ]
 [ ! -e /sys/module/tcp_lp ]
@@ -295,10 +296,10 @@ cat "$LBE_OUT/host/job.log" "$LBE_OUT/host/status"
 def test_host_backend_inside_a_guest(tmp_path: Path) -> None:
     """--backend host's own script and judge, on a kernel that does take modules; the machine is as before."""
     job, folder = job_of(tmp_path)
-    taken = host.lay_out(folder, build_agent())
-    in_guest(tmp_path / "out", HOST, {"lbe/job": folder, "lbe/distro": DISTRO})
+    taken = netns.lay_out(folder, build_agent())
+    in_guest(tmp_path / "out", HOST, {"lbe/job": folder, "lbe/scripts": SCRIPTS})
     out = tmp_path / "out" / "host"
-    host.judge(out)
+    netns.judge(out)
     iperf.collect(taken, out)
     steps_aside(compute(job, collect(job, out)))
 
@@ -315,7 +316,8 @@ ip link add b0 type veth peer name b1
 ip -o link show | sed 's/^[0-9]*: //; s/ mtu .* link/ link/' | sort >/tmp/cards.before
 cp /usr/local/lib/lbe/lbe-agent /lbe/job/lbe-agent
 cd /lbe/python
-python3 -m testbed.machines /lbe/job/machines.toml /lbe/job "$LBE_OUT/three" || { cat "$LBE_OUT"/three/*.log; exit 1; }
+python3 -m testbed.backends.ssh /lbe/job/machines.toml /lbe/job "$LBE_OUT/three" ||
+	{ cat "$LBE_OUT"/three/*.log; exit 1; }
 [ -z "$(ip netns list)" ]
 ip -o link show | sed 's/^[0-9]*: //; s/ mtu .* link/ link/' | sort >/tmp/cards.after
 diff /tmp/cards.before /tmp/cards.after
@@ -344,10 +346,10 @@ def test_three_machines_inside_a_guest(tmp_path: Path) -> None:
     taken = iperf.divide(folder)
     (folder / "machines.toml").write_text(MACHINES)
     python = tmp_path / "python"
-    (python / "testbed").mkdir(parents=True)
-    for name in ("__init__.py", "errors.py", "machines.py"):
-        (python / "testbed" / name).write_text((HERE.parent / name).read_text())
-    shutil.copytree(DISTRO, python / "testbed" / "distro")
+    for name in ("__init__.py", "base/__init__.py", "base/errors.py", "base/places.py", "backends/ssh.py"):
+        (python / "testbed" / name).parent.mkdir(parents=True, exist_ok=True)
+        (python / "testbed" / name).write_text((TESTBED / name).read_text())
+    shutil.copytree(SCRIPTS, python / "testbed" / "backends" / "scripts")
     in_guest(tmp_path / "out", SSH, {"lbe/job": folder, "lbe/python": python})
     out = tmp_path / "out" / "three"
     zeros = json.loads((out / "zeros.json").read_text())

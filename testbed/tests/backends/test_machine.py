@@ -20,8 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import machine
-from testbed.errors import (
+from testbed.backends import machine
+from testbed.backends.machine import Machine, judge, one_cpu
+from testbed.base.errors import (
     AtomicSleep,
     CutShort,
     EmptyLog,
@@ -39,9 +40,8 @@ from testbed.errors import (
     VirtualHang,
     WallHang,
 )
-from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel
-from testbed.machine import Machine, judge, one_cpu
-from testbed.tests.misbehaving import misbehaving
+from testbed.kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from testbed.tests.backends.misbehaving import misbehaving
 
 HERE = Path(__file__).resolve().parent
 LOGS = HERE / "logs"
@@ -369,8 +369,8 @@ def test_random_numbers_are_the_seeds(tmp_path: Path) -> None:
 AS_SOMEBODY = """
 import sys
 from pathlib import Path
-from testbed.kernel import KernelBuild
-from testbed.machine import Machine
+from testbed.kernels.build import KernelBuild
+from testbed.backends.machine import Machine
 top = Path(sys.argv[1])
 build = KernelBuild(top / "linux", top, top, "6.12", "6.12", "plain", "key")
 print(Machine(build, 128).run(top / "job", top / "out", wall_limit_s=60).virtual_s)
@@ -384,7 +384,8 @@ def test_boots_as_an_ordinary_user() -> None:
         top = Path(work)
         top.chmod(0o755)
         shutil.copy(ensure_kernel(KernelSpec()).linux, top / "linux")
-        shutil.copytree(HERE.parent, top / "testbed", ignore=shutil.ignore_patterns("tests", "__pycache__", "agent"))
+        ignored = shutil.ignore_patterns("tests", "__pycache__", "agent")
+        shutil.copytree(HERE.parents[1], top / "testbed", ignore=ignored)
         for name in ("job", "out", "cache"):
             (top / name).mkdir()
             (top / name).chmod(0o777)
@@ -406,13 +407,14 @@ def test_boots_as_an_ordinary_user() -> None:
 def test_death_of_the_runner_ends_the_guest(tmp_path: Path) -> None:
     """Killed outright, Python cannot clean up: the kernel must see to it."""
     code = (
-        "import sys; from pathlib import Path; from testbed.kernel import *; from testbed.machine import Machine;"
+        "import sys; from pathlib import Path; from testbed.kernels.build import *;"
+        "from testbed.backends.machine import Machine;"
         "Machine(ensure_kernel(), 64).run(Path(sys.argv[1]), Path(sys.argv[2]))"
     )
     (tmp_path / "job").mkdir()
     (tmp_path / "job/job.sh").write_text('echo >"$LBE_OUT/here"; while :; do :; done\n')
     runner = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "job"), str(tmp_path / "out")], cwd=HERE.parent.parent
+        [sys.executable, "-c", code, str(tmp_path / "job"), str(tmp_path / "out")], cwd=HERE.parents[2]
     )
     try:
         deadline = time.monotonic() + 60

@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import experiment, iperf, machines
-from testbed import host as host_module
-from testbed import job as jobs
-from testbed.backend import BackendError, make_backend
-from testbed.host import Host
+from testbed.backends import iperf, ssh
+from testbed.backends import netns as host_module
+from testbed.backends.backend import BackendError
+from testbed.backends.choose import make_backend
+from testbed.backends.netns import Host
+from testbed.run import job as jobs
+from testbed.spec import experiment
 
 HERE = Path(__file__).resolve().parent
 EXPERIMENT = """
@@ -166,7 +168,7 @@ def test_unreadable_samples_are_no_result(tmp_path: Path) -> None:
 
 def test_a_machines_part_is_its_own(job: Path) -> None:
     iperf.divide(job)
-    part = machines.part(job, "rtr", 500.125)
+    part = ssh.part(job, "rtr", 500.125)
     script = part["rtr.sh"]
     assert "netns exec snd" not in script and "-n rcv" not in script and "links.ip" not in script
     assert "ip -n rtr link set dev east address 02:00:00:00:02:01 mtu 1500" in script
@@ -176,16 +178,16 @@ def test_a_machines_part_is_its_own(job: Path) -> None:
     events = part["events.sh"]
     assert "until_cs 50512" in events and "until_cs 50612" in events, "events at 5 and 6 s, on this machine's clock"
     assert "netns exec rtr" in events and "netns exec rcv" not in events
-    assert "netns exec rcv" in machines.part(job, "rcv", 0)["events.sh"]
-    assert "zero_cs=50012" in machines.part(job, "snd", 500.125)["snd.iperf"]
+    assert "netns exec rcv" in ssh.part(job, "rcv", 0)["events.sh"]
+    assert "zero_cs=50012" in ssh.part(job, "snd", 500.125)["snd.iperf"]
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
 def test_an_experiment_with_more_nodes_is_refused(job: Path) -> None:
     text = (job / "job.sh").read_text()
     (job / "job.sh").write_text(text.replace("ip netns add rcv\n", "ip netns add rcv\nip netns add rtr2\n"))
-    with pytest.raises(machines.BadMachines, match="rcv, rtr, rtr2, snd; three machines are snd, rtr, rcv"):
-        machines.part(job, "snd", 0)
+    with pytest.raises(ssh.BadMachines, match="rcv, rtr, rtr2, snd; three machines are snd, rtr, rcv"):
+        ssh.part(job, "snd", 0)
 
 
 @pytest.mark.parametrize(
@@ -203,8 +205,8 @@ def test_an_experiment_with_more_nodes_is_refused(job: Path) -> None:
 def test_bad_machines_are_named(tmp_path: Path, old: str, new: str, words: str) -> None:
     file = tmp_path / "machines.toml"
     file.write_text(MACHINES.replace(old, new))
-    with pytest.raises(machines.BadMachines, match=words):
-        machines.read_machines(file)
+    with pytest.raises(ssh.BadMachines, match=words):
+        ssh.read_machines(file)
 
 
 def test_what_a_machine_lacks_is_named(tmp_path: Path) -> None:
@@ -214,11 +216,11 @@ def test_what_a_machine_lacks_is_named(tmp_path: Path) -> None:
     fake.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
     fake.chmod(0o755)
     file.write_text(f'ssh = "{fake}"\n' + MACHINES.replace("enp3s0", "no-such-card"))
-    with pytest.raises(machines.BadMachines, match=r"snd \(root@192.0.2.11\): .*has no card no-such-card"):
-        machines.Ssh(file).prepare([])
+    with pytest.raises(ssh.BadMachines, match=r"snd \(root@192.0.2.11\): .*has no card no-such-card"):
+        ssh.Ssh(file).prepare([])
     fake.write_text("#!/bin/sh\necho no route to host >&2\nexit 255\n")
-    with pytest.raises(machines.BadMachines, match=r"snd \(root@192.0.2.11\): .*returned 255: no route to host"):
-        machines.Ssh(file).prepare([])
+    with pytest.raises(ssh.BadMachines, match=r"snd \(root@192.0.2.11\): .*returned 255: no route to host"):
+        ssh.Ssh(file).prepare([])
 
 
 def test_clocks_are_set_from_what_ssh_says(tmp_path: Path) -> None:
@@ -227,7 +229,7 @@ def test_clocks_are_set_from_what_ssh_says(tmp_path: Path) -> None:
     fake.write_text('#!/bin/sh\nread -r up _ </proc/uptime\necho "$((${up%.*} + 1000)).${up#*.} 0"\n')
     fake.chmod(0o755)
     file.write_text(f'ssh = "{fake}"\n' + MACHINES)
-    found_s = machines.clock_offset_s(machines.read_machines(file), "snd")
+    found_s = ssh.clock_offset_s(ssh.read_machines(file), "snd")
     # 10 ms is the step of /proc/uptime, some more is a busy machine's
     uptime_s = float(Path("/proc/uptime").read_text().split()[0])
     assert found_s == pytest.approx(1000 + uptime_s - time.monotonic(), abs=0.2)
@@ -277,7 +279,7 @@ def test_host_refuses_a_kernel_that_takes_no_modules(monkeypatch: pytest.MonkeyP
 def test_refusals_of_the_command(words: list[str], said: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "testbed", "run", "demo", "--short", *words],
-        check=False, capture_output=True, text=True, cwd=HERE.parents[1],
+        check=False, capture_output=True, text=True, cwd=HERE.parents[2],
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert said in done.stderr and len(done.stderr.splitlines()) == 1

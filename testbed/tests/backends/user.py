@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a user does with the suite on a distribution's kernel, step by step, with everything checked.
 
-    user.py [STEP...]      in the guest (testbed/tests/test_distro.py boots it); default: all
+    user.py [STEP...]      in the guest (testbed/tests/backends/test_distro.py boots it); default: all
 
 Every function named step_* is one; prints "ok NAME seconds" or "not ok NAME" with the reason. Runs as root on a
 machine of its own: two namespaces, left and right, a 50 Mbit/s link with 10 ms each way between them.

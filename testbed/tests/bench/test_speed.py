@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from testbed import speed
 from testbed.__main__ import main
+from testbed.bench import speed
 
-pytestmark = pytest.mark.scenario
+pytestmark = pytest.mark.report
 
 #: the lengths in the cases' texts, and what they are cut to
 CUT = {

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cache import cache_root
-from testbed.evaluation import digest
+from testbed.base.cache import cache_root
+from testbed.results import digest
 
-pytestmark = pytest.mark.scenario
+pytestmark = pytest.mark.report
 
 ROOT = Path(__file__).parents[3]
 

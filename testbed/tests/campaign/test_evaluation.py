@@ -13,14 +13,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from testbed import experiment as experiments
-from testbed import runner
-from testbed.errors import LbeError
-from testbed.evaluation import campaign, coverage, digest, evaluate, pages, scoreboard
+from testbed.base.errors import LbeError
+from testbed.campaign import campaign
+from testbed.campaign import command as evaluate
+from testbed.judge import coverage, scoreboard
+from testbed.present import pages
+from testbed.results import digest
+from testbed.run import runner
+from testbed.spec import experiment as experiments
 from testbed.tests.made import TWO_FLOWS, PretendBackend
 from testbed.tests.made_digests import all_digests, made
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 #: from the papers: every table and figure that shows measured or computed data. Left out are drawings (topologies,
 #: pseudo-code, schematics), parameter lists and what is another paper's.
@@ -192,7 +196,7 @@ def test_tools_of_traces_run_where_their_experiments_are_wanted(
 
 
 def test_numbers_of_files_of_their_own_are_current_as_long_as_these_are() -> None:
-    files = ["testbed/experiments/vulture_piv.toml", "vulture/tests/figures.py"]
+    files = ["testbed/experiments/vulture/vulture_piv.toml", "vulture/tests/figures.py"]
     document = traced(12.0) | {"files": files, "file_sha256": digest.hash_of_files(files)}
     assert digest.is_current(document)
     assert not digest.is_current(document | {"files": files[:1]})

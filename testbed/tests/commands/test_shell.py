@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.scenario
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 300
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # some builds of iproute2 colour what a terminal shows
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 VERBS = (
     "modules", "tools", "demo", "check", "check-fast", "check-kernels", "lint", "bench", "report", "install",
     "uninstall", "dkms", "dkms-remove", "deb", "clean", "help",
@@ -102,7 +102,7 @@ def test_install_then_uninstall_leaves_nothing(tmp_path, kdir):
 @pytest.fixture
 def kdir() -> Path:
     """The build folder of the series: LBE_KDIR_6_12 and its like, else the testbed's."""
-    from testbed.kernel import DEFAULT_SERIES, KernelSpec, ensure_kernel
+    from testbed.kernels.build import DEFAULT_SERIES, KernelSpec, ensure_kernel
 
     given = os.environ.get(f"LBE_KDIR_{DEFAULT_SERIES.replace('.', '_')}")
     return Path(given) if given else ensure_kernel(KernelSpec()).kdir

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from testbed import experiment, results, topology, traffic
 from testbed.__main__ import main
-from testbed.experiment import load
-from testbed.kernel import KernelSpec, ensure_kernel
-from testbed.machine import Machine
-from testbed.modules import ensure_modules
+from testbed.backends.machine import Machine
+from testbed.kernels.build import KernelSpec, ensure_kernel
+from testbed.kernels.modules import ensure_modules
+from testbed.results import files as results
+from testbed.spec import experiment, topology, traffic
+from testbed.spec.experiment import load
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RULES = tomllib.loads((Path(__file__).parent / "documented.toml").read_text(encoding="utf-8"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.md"))]
 #: what a line of a block begins with if it is a command; drawings, formulas and plans do not

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import plots, report, results
-from testbed.metrics import summarise
+from testbed.judge import report
+from testbed.measure.metrics import summarise
+from testbed.present import plots
+from testbed.results import files as results
 from testbed.tests.made import TWO_FLOWS, experiment, result_set
 
 GOLDEN = Path(__file__).parent / "logs" / "report.txt"

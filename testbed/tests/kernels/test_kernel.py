@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cache, kernel
-from testbed.errors import (
+from testbed.base import cache
+from testbed.base.errors import (
     BuildFailed,
     ConfigMissing,
     FetchFailed,
@@ -21,7 +21,8 @@ from testbed.errors import (
     NoSpace,
     UnsupportedSeries,
 )
-from testbed.kernel import KernelSpec
+from testbed.kernels import build as kernel
+from testbed.kernels.build import KernelSpec
 
 MIRROR = "http://mirror.invalid/debian"
 UTIL_C = """\

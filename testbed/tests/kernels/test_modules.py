@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cache, modules
-from testbed.errors import BuildFailed, KernelError
-from testbed.kernel import KernelBuild, KernelSpec, ensure_kernel
-from testbed.modules import ensure_modules, included
+from testbed.base import cache
+from testbed.base.errors import BuildFailed, KernelError
+from testbed.base.places import REPO
+from testbed.kernels import modules
+from testbed.kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from testbed.kernels.modules import ensure_modules, included
 
 FAKE_MAKE = """\
 #!/bin/sh
@@ -152,7 +154,7 @@ def test_old_builds_are_forgotten(repo: Path, build: KernelBuild) -> None:
 def test_real_modules_carry_the_version() -> None:
     found = ensure_modules(ensure_kernel(KernelSpec()))
     marked = b"version=" + found.version.encode() + b"\0"
-    for folder in modules.module_folders(modules.REPO):
+    for folder in modules.module_folders(REPO):
         own = [p for name, p in found.paths.items() if p.parent.name == folder and name not in found.kunit]
         assert own, f"{folder} built no module"
         assert all(marked in path.read_bytes() for path in own), folder

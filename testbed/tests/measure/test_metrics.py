@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from testbed import traffic
-from testbed.experiment import Metric
-from testbed.metrics import RECV, Run, Series, jain, longest_stall_s, rates, sharing, summarise, variation
+from testbed.measure.metrics import RECV, Run, Series, jain, longest_stall_s, rates, sharing, summarise, variation
+from testbed.spec import traffic
+from testbed.spec.experiment import Metric
 from testbed.tests.made import experiment, series
 
 RATES = {1: 6.0, 2: 3.0}

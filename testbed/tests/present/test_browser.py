@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.evaluation import browser, pages
+from testbed.present import browser, pages
 from testbed.tests.made_digests import all_digests
+
+pytestmark = pytest.mark.report
 
 PLOT = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g id="a"><path d="M0 0L9 9" '

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import job as jobs
-from testbed import results
-from testbed.results import BadResults, IncompleteRun
-from testbed.runner import run_one
+from testbed.results import files as results
+from testbed.results.files import BadResults, IncompleteRun
+from testbed.run import job as jobs
+from testbed.run.runner import run_one
 from testbed.tests.made import PretendBackend, experiment, result_set, series
 
 

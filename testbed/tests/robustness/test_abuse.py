@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""testbed/abuse: every part in its short form, the stored corpus among it; and that each can go red."""
+"""testbed/robustness: every part in its short form, the stored corpus among it; and that each can go red."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.abuse import command, fuzz, packets, parts
-from testbed.abuse.parts import PARTS, Outcome, Part
-from testbed.backend import REPO
+from testbed.base.places import REPO
+from testbed.robustness import command, fuzz, packets, parts
+from testbed.robustness.parts import PARTS, Outcome, Part
 
 THREATS = REPO / "Documentation" / "threats.md"
 DRILLS = re.findall(

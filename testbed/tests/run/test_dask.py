@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed import results, runner
-from testbed.backend import Uml
-from testbed.errors import LbeError
-from testbed.evaluation import dask_engine
-from testbed.experiment import parse
+from testbed.backends.uml import Uml
+from testbed.base.errors import LbeError
+from testbed.results import files as results
+from testbed.run import dask_engine, runner
+from testbed.spec.experiment import parse
 from testbed.tests.made import TWO_FLOWS
 
-pytestmark = [pytest.mark.scenario, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.report, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(scope="module")

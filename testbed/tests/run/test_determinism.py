@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import job as jobs
-from testbed.backend import Uml
-from testbed.experiment import parse
-from testbed.runner import run_one
+from testbed.backends.uml import Uml
+from testbed.run import job as jobs
+from testbed.run.runner import run_one
+from testbed.spec.experiment import parse
 
 pytestmark = pytest.mark.scenario
 

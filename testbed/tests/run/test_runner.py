@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import runner
-from testbed.errors import LbeError
-from testbed.runner import Options, RunFailed
+from testbed.base.errors import LbeError
+from testbed.run import runner
+from testbed.run.runner import Options, RunFailed
 from testbed.tests.made import PretendBackend
 
 
@@ -29,7 +29,7 @@ def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendBackend:
 
 @pytest.fixture
 def one(tmp_path: Path):
-    from testbed.experiment import parse
+    from testbed.spec.experiment import parse
     from testbed.tests.made import TWO_FLOWS
 
     path = tmp_path / "made.toml"
@@ -135,8 +135,8 @@ def test_zero_runs_are_refused(one) -> None:
 INTERRUPTED = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from testbed import runner
-from testbed.experiment import parse
+from testbed.run import runner
+from testbed.spec.experiment import parse
 from testbed.tests.made import PretendBackend, TWO_FLOWS
 
 class Slow(PretendBackend):
@@ -174,7 +174,7 @@ def test_an_end_from_outside_leaves_nothing_running(tmp_path: Path, sent: int, s
         text=True,
         start_new_session=True,
         env={**os.environ, "LBE_CACHE": str(tmp_path / "cache")},
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=Path(__file__).resolve().parents[3],
     )
     try:
         assert [process.stdout.readline() for _ in range(2)] == ["running\n"] * 2

@@ -7,10 +7,10 @@ import math
 
 import pytest
 
-from testbed.backend import Uml
-from testbed.experiment import load
-from testbed.results import Result
-from testbed.runner import Options, plan, run
+from testbed.backends.uml import Uml
+from testbed.results.files import Result
+from testbed.run.runner import Options, plan, run
+from testbed.spec.experiment import load
 
 pytestmark = pytest.mark.scenario
 

@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from testbed import report
-from testbed.backend import Uml
-from testbed.errors import LbeError
-from testbed.experiment import Experiment, load, names
-from testbed.results import ResultSet
-from testbed.runner import Options, plan, run, warm
+from testbed.backends.uml import Uml
+from testbed.base.errors import LbeError
+from testbed.judge import report
+from testbed.results.files import ResultSet
+from testbed.run.runner import Options, plan, run, warm
+from testbed.spec.experiment import Experiment, load, names
 
 pytestmark = pytest.mark.scenario
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import job as jobs
-from testbed.backend import Uml
-from testbed.experiment import parse
-from testbed.metrics import SEND
-from testbed.runner import run_one
+from testbed.backends.uml import Uml
+from testbed.measure.metrics import SEND
+from testbed.run import job as jobs
+from testbed.run.runner import run_one
+from testbed.spec.experiment import parse
 
 pytestmark = pytest.mark.scenario
 

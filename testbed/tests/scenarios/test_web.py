@@ -8,10 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from testbed import results, traffic, web
-from testbed.job import make
+from testbed.results import files as results
+from testbed.run.job import make
+from testbed.spec import traffic, web
+from testbed.spec.traffic import FlowGroup, TrafficError, expand, plans
 from testbed.tests.made import experiment, series
-from testbed.traffic import FlowGroup, TrafficError, expand, plans
 
 WEB = """
 [experiment]
@@ -120,9 +121,9 @@ def test_no_object_has_no_time(kind: str) -> None:
 
 
 def test_every_kind_has_a_value_and_a_unit() -> None:
-    from testbed.experiment import Metric
-    from testbed.metrics import Run
-    from testbed.report import UNITS
+    from testbed.judge.report import UNITS
+    from testbed.measure.metrics import Run
+    from testbed.spec.experiment import Metric
 
     made = series({1: 1.0})
     made.web = rows()

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed import job
-from testbed.experiment import MODES, ExperimentError, case_name, load, names, parse_set
+from testbed.run import job
+from testbed.spec.experiment import MODES, ExperimentError, case_name, load, names, parse_set
 from testbed.tests.made import TWO_FLOWS, experiment
 
 HEAD = """

@@ -7,7 +7,17 @@ import dataclasses
 
 import pytest
 
-from testbed.topology import PINNED_SYSCTLS, Hop, Queue, Tick, Topology, TopologyError, build, difference, queue_depth
+from testbed.spec.topology import (
+    PINNED_SYSCTLS,
+    Hop,
+    Queue,
+    Tick,
+    Topology,
+    TopologyError,
+    build,
+    difference,
+    queue_depth,
+)
 
 
 def tc(network, node: str, words: str) -> list[str]:

@@ -7,8 +7,8 @@ import dataclasses
 
 import pytest
 
-from testbed.topology import QueueHandle
-from testbed.traffic import FlowGroup, TrafficError, expand, extra_delays, low_ports, modules_of, plans
+from testbed.spec.topology import QueueHandle
+from testbed.spec.traffic import FlowGroup, TrafficError, expand, extra_delays, low_ports, modules_of, plans
 
 ADDRESSES = {"snd": {4: "10.0.1.2", 6: "fd00:1::2"}, "rcv": {4: "10.0.2.2", 6: "fd00:2::2"}}
 

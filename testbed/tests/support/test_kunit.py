@@ -8,12 +8,12 @@ import os
 
 import pytest
 
-from testbed import kunit
-from testbed.backend import Uml
-from testbed.kernel import KernelSpec, ensure_kernel
-from testbed.kunit import State
-from testbed.modules import ensure_modules
-from testbed.tests.misbehaving import misbehaving
+from testbed.backends.uml import Uml
+from testbed.kernels.build import KernelSpec, ensure_kernel
+from testbed.kernels.modules import ensure_modules
+from testbed.support import kunit
+from testbed.support.kunit import State
+from testbed.tests.backends.misbehaving import misbehaving
 
 SUITES = kunit.expected_suites()
 
