@@ -32,13 +32,11 @@
 /*
  * tcp_congestion_ops: 7.1 took CA_EVENT_TX_START out of cwnd_event into a call
  * of its own. Until 7.1 is the floor: a module says LBE_DEFINE_TX_START(name,
- * tx_start) at file scope and LBE_TX_START(name, tx_start) in its table;
- * a test calls it by LBE_CALL_TX_START(ops, sk).
+ * tx_start) at file scope and LBE_TX_START(name, tx_start) in its table.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define LBE_DEFINE_TX_START(name, tx_start)
 #define LBE_TX_START(name, tx_start)	.cwnd_event_tx_start = tx_start
-#define LBE_CALL_TX_START(ops, sk)	(ops)->cwnd_event_tx_start(sk)
 #else
 #define LBE_DEFINE_TX_START(name, tx_start)				\
 static void name(struct sock *sk, enum tcp_ca_event ev)			\
@@ -47,8 +45,32 @@ static void name(struct sock *sk, enum tcp_ca_event ev)			\
 		tx_start(sk);						\
 }
 #define LBE_TX_START(name, tx_start)	.cwnd_event = name
-#define LBE_CALL_TX_START(ops, sk)	(ops)->cwnd_event(sk, CA_EVENT_TX_START)
 #endif
+
+/*
+ * cong_control takes the ACK's number and flags from 6.10 on, and in stable
+ * releases of older series too: the table's type tells, not the version. A module
+ * says LBE_DEFINE_CONG_CONTROL(name, control) at file scope, with a control that
+ * needs neither, and LBE_CONG_CONTROL(name) in its table. Until every series has
+ * them.
+ */
+#define LBE_DEFINE_CONG_CONTROL(name, control)				\
+static void __maybe_unused name##_plain(struct sock *sk,		\
+					const struct rate_sample *rs)	\
+{									\
+	control(sk, rs);						\
+}									\
+static void __maybe_unused name##_flags(struct sock *sk, u32 ack, int flag, \
+					const struct rate_sample *rs)	\
+{									\
+	control(sk, rs);						\
+}
+#define LBE_CONG_CONTROL(name)						\
+	.cong_control = __builtin_choose_expr(				\
+		__builtin_types_compatible_p(				\
+			typeof(((struct tcp_congestion_ops *)0)->cong_control), \
+			void (*)(struct sock *, const struct rate_sample *)), \
+		name##_plain, name##_flags)
 
 /* tcp_ecn_mode_any(): ECN was negotiated, of whatever kind. Until 6.15 is the
  * floor there was one kind, and a flag for it.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.support import guests
+from testbed import guests
 
 pytestmark = pytest.mark.kunit
 

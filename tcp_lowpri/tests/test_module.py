@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.support import guests
+from testbed import guests
 
 pytestmark = pytest.mark.kunit
 

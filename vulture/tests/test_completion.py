@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.backends.tools import build_vulturectl
-from testbed.base.places import REPO
+from testbed.backend import REPO, build_vulturectl
 
 pytestmark = pytest.mark.host
 

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the flows of one path know together, and the rate they share.
+ */
+#ifndef LBE_PATH_H
+#define LBE_PATH_H
+
+#include <lbe/arith.h>
+#include <lbe/slots.h>
+
+#ifndef USEC_PER_SEC
+#define USEC_PER_SEC	1000000UL
+#endif
+
+#define LBE_PATH_SLOTS		3
+#define LBE_PATH_SLOT_S		60
+#define LBE_PATH_TICKS		8
+#define LBE_PATH_ERROR_US	250
+#define LBE_TRAIN_PKTS		8
+#define LBE_TRAIN_US		4000
+#define LBE_PATH_RATE_MIN	1000
+#define LBE_DELACK_US		25000
+
+enum lbe_state {
+	LBE_START,	/* doubles its rate each round trip */
+	LBE_CRUISE,	/* keeps a queue of about one packet */
+	LBE_FLOOR,	/* a pair of packets now and then */
+	LBE_PROBE,	/* a train, and its verdict to come */
+};
+
+enum lbe_reason {
+	LBE_NEW,
+	LBE_QUEUE_FOUND,
+	LBE_QUEUE_JUMPED,
+	LBE_PATH_IDLE,
+	LBE_TRAIN_GREW,
+	LBE_TRAIN_PASSED,
+	LBE_ISOLATED,
+	LBE_MARKED,
+	LBE_TRAIN_LOST,
+};
+
+struct lbe_train {
+	u64 from_us, until_us;
+	u64 rate;
+	u64 delay_us[2], sent_us[2];
+	u32 n[2];
+	bool on;
+};
+
+struct lbe_path {
+	u8 state;
+	u8 reason;
+	u32 epoch;
+	u64 since_us;
+	u64 now_us;	/* latest time heard of: never runs back */
+	u32 mss;
+	u32 flows;
+	u32 waiting;	/* flows whose slot has come but not the room for it */
+	u64 in_flight;	/* bytes of all flows */
+	u64 next_ns;	/* next slot */
+
+	/* delay */
+	struct lbe_slots base_age;
+	u32 base_slot[LBE_PATH_SLOTS];
+	u32 base_us;
+	u32 low_us;
+	u32 lows;
+	u32 rtt_us;	/* with an empty forward queue */
+	u32 noise_us;
+
+	/* capacity, bytes a second */
+	struct lbe_slots mu_age;
+	u32 mu_slot[LBE_PATH_SLOTS];
+	u64 mu;
+	u32 mu_downs;
+
+	/* round */
+	u64 round_us;
+	u64 round_bytes;
+	u64 round_lost;
+	u64 delivered;	/* bytes a second in the latest round */
+
+	/* tick */
+	u64 tick_us;
+	u64 tick_sum;
+	u32 tick_n;
+	u32 tick_min;
+	u32 q_us[LBE_PATH_TICKS];
+	u64 r[LBE_PATH_TICKS];
+	u32 ticks;
+	u32 high;	/* samples in a row that say jump */
+	u64 high_us;
+	u32 low_ticks;
+
+	u64 rate;
+	u64 pulse_us;
+	u32 isolated;
+
+	/* floor */
+	u64 blind_us;
+	u32 score;
+	u32 fails;
+	u32 deep;
+	u64 evidence_us;
+
+	struct lbe_train train;
+};
+
+struct lbe_path_ack {
+	u64 now_us;
+	u32 delay_us;	/* 0: none that counts */
+	u32 rtt_us;
+	u32 acked_bytes;
+	u32 lost_bytes;
+	u32 acked_pkts;
+	bool marked;
+};
+
+static inline u32 lbe_path_pkt_us(const struct lbe_path *p)
+{
+	return (u32)div64_u64((u64)p->mss * USEC_PER_SEC, max_t(u64, p->mu ?: p->rate, 1));
+}
+
+static inline u32 lbe_path_error_us(const struct lbe_path *p)
+{
+	return max_t(u32, p->noise_us, LBE_PATH_ERROR_US);
+}
+
+static inline u32 lbe_path_target_us(const struct lbe_path *p)
+{
+	return 2 * lbe_path_pkt_us(p) + lbe_path_error_us(p);
+}
+
+static inline u32 lbe_path_jump_us(const struct lbe_path *p)
+{
+	return 4 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
+}
+
+static inline u32 lbe_path_idle_us(const struct lbe_path *p)
+{
+	return 2 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
+}
+
+static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
+{
+	return max_t(u32, p->rtt_us / 4, 8 * lbe_path_pkt_us(p));
+}
+
+static inline u64 lbe_path_bdp(const struct lbe_path *p, u64 rate, u32 us)
+{
+	return div_u64(rate * us, USEC_PER_SEC);
+}
+
+static inline void lbe_path_enter(struct lbe_path *p, u64 now_us, u8 state, u8 reason)
+{
+	p->state = state;
+	p->reason = reason;
+	p->since_us = now_us;
+	p->epoch++;
+	p->train.on = false;
+	p->high = 0;
+	p->waiting = 0;
+	p->next_ns = 0;
+}
+
+static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rtt_us)
+{
+	memset(p, 0, sizeof(*p));
+	p->mss = mss;
+	p->rtt_us = max_t(u32, rtt_us, 100);
+	p->rate = div_u64(10ULL * mss * USEC_PER_SEC, p->rtt_us);
+	p->base_us = U32_MAX;
+	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
+		       (u32)div_u64(now_us, USEC_PER_SEC));
+	lbe_slots_init(&p->mu_age, p->mu_slot, LBE_PATH_SLOTS,
+		       (u32)div_u64(now_us, USEC_PER_SEC));
+	p->round_us = now_us;
+	p->tick_us = now_us;
+	p->tick_min = U32_MAX;
+	lbe_path_enter(p, now_us, LBE_START, LBE_NEW);
+}
+
+/* Capacity */
+
+static inline void lbe_path_set_mu(struct lbe_path *p, u64 now_us, u64 mu)
+{
+	u32 now_s = (u32)div_u64(now_us, USEC_PER_SEC);
+
+	mu = clamp_t(u64, mu, LBE_PATH_RATE_MIN, U32_MAX - 1);
+	lbe_slots_init(&p->mu_age, p->mu_slot, LBE_PATH_SLOTS, now_s);
+	p->mu = ~lbe_slots_update(&p->mu_age, p->mu_slot, LBE_PATH_SLOT_S, now_s, ~(u32)mu);
+}
+
+static inline void lbe_path_raise_mu(struct lbe_path *p, u64 now_us, u64 mu)
+{
+	u32 now_s = (u32)div_u64(now_us, USEC_PER_SEC);
+
+	mu = clamp_t(u64, mu, LBE_PATH_RATE_MIN, U32_MAX - 1);
+	p->mu = ~lbe_slots_update(&p->mu_age, p->mu_slot, LBE_PATH_SLOT_S, now_s, ~(u32)mu);
+}
+
+static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	u64 span_us = a->now_us - p->round_us;
+
+	p->round_bytes += a->acked_bytes;
+	p->round_lost += a->lost_bytes;
+	if (span_us < max_t(u32, p->rtt_us, 8 * lbe_path_pkt_us(p)))
+		return;
+	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
+	p->round_us = a->now_us;
+	p->round_bytes = 0;
+	p->round_lost = 0;
+	if (p->state == LBE_CRUISE && p->mu)
+		lbe_path_raise_mu(p, a->now_us, p->delivered);
+}
+
+/* Delay */
+
+static inline void lbe_path_base(struct lbe_path *p, u64 now_us, u32 delay_us)
+{
+	u32 now_s = (u32)div_u64(now_us, USEC_PER_SEC);
+
+	if (p->base_us != U32_MAX && delay_us + 1000 < p->base_us) {
+		p->low_us = p->lows ? max(p->low_us, delay_us) : delay_us;
+		if (++p->lows < 4)
+			return;
+		delay_us = p->low_us;
+	}
+	p->lows = 0;
+	p->base_us = lbe_slots_update(&p->base_age, p->base_slot, LBE_PATH_SLOT_S,
+				      now_s, delay_us);
+}
+
+/* Trains */
+
+static inline u32 lbe_train_len_us(const struct lbe_path *p)
+{
+	return max_t(u32, LBE_TRAIN_PKTS * max_t(u32, lbe_path_pkt_us(p), p->noise_us),
+		     LBE_TRAIN_US);
+}
+
+static inline void lbe_train_start(struct lbe_path *p, u64 now_us, u64 rate)
+{
+	struct lbe_train *t = &p->train;
+
+	memset(t, 0, sizeof(*t));
+	t->from_us = now_us;
+	t->until_us = now_us + lbe_train_len_us(p);
+	t->rate = rate;
+	t->on = true;
+}
+
+static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us)
+{
+	struct lbe_train *t = &p->train;
+	int half;
+
+	if (!t->on || sent_us < t->from_us || sent_us >= t->until_us)
+		return;
+	half = sent_us - t->from_us >= (t->until_us - t->from_us) / 2;
+	t->n[half]++;
+	t->delay_us[half] += delay_us;
+	t->sent_us[half] += sent_us - t->from_us;
+}
+
+/* Growth of delay a time of sending, Q10; below 0: it fell. Returns false: nothing can be said. */
+static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
+{
+	s64 d, s;
+
+	if (!t->n[0] || !t->n[1])
+		return false;
+	d = (s64)div_u64(t->delay_us[1], t->n[1]) - (s64)div_u64(t->delay_us[0], t->n[0]);
+	s = (s64)div_u64(t->sent_us[1], t->n[1]) - (s64)div_u64(t->sent_us[0], t->n[0]);
+	if (s <= 0)
+		return false;
+	*growth_q10 = (s32)div_s64(d * 1024, (s32)s);
+	return true;
+}
+
+/* States */
+
+static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32 blind_rtts)
+{
+	lbe_path_enter(p, now_us, LBE_FLOOR, reason);
+	p->blind_us = now_us + (u64)blind_rtts * p->rtt_us;
+	p->evidence_us = now_us;
+	p->score = 0;
+	p->deep = 0;
+}
+
+/* Round trips of a slow start from 10 packets to the path's content, and two. */
+static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
+{
+	u64 pkts = div_u64(lbe_path_bdp(p, p->mu, p->rtt_us), 10 * p->mss);
+	u32 rtts = 2;
+
+	while (pkts > 1) {
+		rtts++;
+		pkts >>= 1;
+	}
+	return rtts;
+}
+
+static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 reason)
+{
+	unsigned int i;
+
+	lbe_path_enter(p, now_us, LBE_CRUISE, reason);
+	p->rate = rate;
+	for (i = 0; i < LBE_PATH_TICKS; i++) {
+		p->r[i] = rate;
+		p->q_us[i] = lbe_path_target_us(p);
+	}
+	p->pulse_us = now_us;
+	p->tick_us = now_us;
+	p->tick_n = 0;
+	p->tick_sum = 0;
+	p->tick_min = U32_MAX;
+	p->ticks = 0;
+	p->low_ticks = 0;
+	p->isolated = 0;
+}
+
+static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
+{
+	s32 g;
+
+	if (!lbe_train_growth(&p->train, &g)) {
+		p->fails++;
+		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
+	} else if (g > 820) {
+		p->fails++;
+		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
+	} else if (g < 52) {
+		lbe_path_cruise(p, now_us, p->mu - div_u64(p->mu, 50), LBE_TRAIN_PASSED);
+	} else {
+		u64 rate = (p->mu * (u32)max_t(s32, 1024 - g - 154, 50)) >> 10;
+
+		lbe_path_cruise(p, now_us, rate, LBE_TRAIN_PASSED);
+	}
+}
+
+static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
+{
+	const struct lbe_train *t = &p->train;
+	s32 g;
+
+	p->train.on = false;
+	p->pulse_us = now_us;
+	if (!lbe_train_growth(t, &g))
+		return;
+	if (t->rate > p->mu) {
+		u64 c = div_u64(t->rate << 10, (u32)max_t(s32, 1024 + g, 512));
+
+		c = min(c, t->rate);
+		if (c > p->mu + p->mu / 64) {
+			lbe_path_raise_mu(p, now_us, c);
+			p->mu_downs = 0;
+		} else if (c < p->mu - p->mu / 32) {
+			if (++p->mu_downs >= 3) {
+				lbe_path_set_mu(p, now_us, c);
+				p->mu_downs = 0;
+			}
+		} else {
+			p->mu_downs = 0;
+		}
+		return;
+	}
+	/* At mu: g is the others' share, unless their queue is another. */
+	if (g > 717 && ((s64)g << 10) + (s64)div64_u64(p->rate << 20, p->mu) > 1331LL << 10) {
+		if (++p->isolated >= 2)
+			lbe_path_yield(p, now_us, LBE_ISOLATED, lbe_path_slow_start_rtts(p));
+		return;
+	}
+	p->isolated = 0;
+	if (g < 870) {
+		u64 rate = (p->mu * (u32)clamp_t(s32, 1024 - g - 100, 0, 1000)) >> 10;
+
+		p->rate = max(p->rate, rate);
+	}
+}
+
+/* The rate that leaves the queue where it should be. */
+static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
+{
+	u32 back = min_t(u32, LBE_PATH_TICKS - 1, p->rtt_us / max_t(u32, dt_us, 1));
+	u32 i = p->ticks % LBE_PATH_TICKS;
+	u32 before_us = p->q_us[(i + LBE_PATH_TICKS - 1) % LBE_PATH_TICKS];
+	u64 sent = p->r[(i + LBE_PATH_TICKS - 1 - back) % LBE_PATH_TICKS];
+	s32 qt = (s32)lbe_path_target_us(p);
+	s64 mu = (s64)p->mu;
+	s64 spare, drain, rate;
+
+	spare = (s64)sent - div_s64(mu * ((s32)q_us - (s32)before_us), (s32)dt_us);
+	drain = div_s64(mu * (qt - (s32)q_us), 2 * (s32)p->rtt_us);
+	if ((s32)q_us > qt)
+		drain *= 2;
+	rate = ((s64)p->rate + spare + drain) / 2;
+	p->rate = (u64)clamp_t(s64, rate, max_t(s64, mu / 64, LBE_PATH_RATE_MIN),
+			       mu - mu / 128);
+	p->q_us[i] = q_us;
+	p->r[i] = p->rate;
+	p->ticks++;
+}
+
+static inline u32 lbe_path_q_rtt_ago(const struct lbe_path *p)
+{
+	u32 i = p->ticks % LBE_PATH_TICKS;
+
+	return p->q_us[(i + LBE_PATH_TICKS - 4) % LBE_PATH_TICKS];
+}
+
+static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
+{
+	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, USEC_PER_SEC);
+	u32 mean_us, q_us;
+
+	if (dt_us < lbe_path_tick_len_us(p))
+		return;
+	if (!p->tick_n) {
+		p->tick_us = now_us;
+		return;
+	}
+	mean_us = (u32)div_u64(p->tick_sum, p->tick_n);
+	if (p->tick_n > 1 && p->state == LBE_CRUISE)
+		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) / 16;
+	q_us = mean_us - min(mean_us, p->base_us);
+	p->tick_us = now_us;
+	p->tick_n = 0;
+	p->tick_sum = 0;
+	p->tick_min = U32_MAX;
+
+	if (p->state == LBE_START) {
+		p->rate = min_t(u64, p->rate + p->rate / 5,
+				max_t(u64, 2 * p->delivered + p->delivered / 4,
+				      div_u64(12ULL * p->mss * USEC_PER_SEC, p->rtt_us)));
+	} else if (p->state == LBE_CRUISE) {
+		u32 target_us = lbe_path_target_us(p);
+
+		lbe_path_cruise_law(p, q_us, dt_us);
+		p->low_ticks = q_us < target_us ? p->low_ticks + 1 : 0;
+		if (!p->train.on && p->low_ticks >= 4 &&
+		    now_us - p->pulse_us > 10ULL * p->rtt_us &&
+		    now_us - p->pulse_us > USEC_PER_SEC)
+			lbe_train_start(p, now_us,
+					p->rate > p->mu - p->mu / 10 ?
+					p->mu + p->mu / 4 : p->mu);
+	}
+}
+
+/* Is somebody else's queue there? */
+static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us)
+{
+	u32 jump_us = lbe_path_jump_us(p);
+	bool far = q_us > 2 * jump_us;
+
+	if (!far && q_us < lbe_path_q_rtt_ago(p) + jump_us) {
+		p->high = 0;
+		return;
+	}
+	if (!p->high)
+		p->high_us = now_us;
+	p->high++;
+	if ((far && p->high >= 2) ||
+	    (p->high >= 4 && now_us - p->high_us >= 8 * lbe_path_pkt_us(p)))
+		lbe_path_yield(p, now_us, LBE_QUEUE_JUMPED, lbe_path_slow_start_rtts(p));
+}
+
+static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
+{
+	u32 pkt_us = lbe_path_pkt_us(p);
+	u32 own_us = a->acked_pkts >= 2 ? pkt_us : 0;
+	u64 sent_us = a->now_us - a->rtt_us;
+
+	if (q_us > max_t(u32, 2 * lbe_path_jump_us(p), p->rtt_us / 3)) {
+		if (++p->deep >= 4)
+			p->fails = 0;
+	}
+	if (sent_us < p->evidence_us || a->now_us < p->blind_us)
+		return;
+	p->evidence_us = a->now_us;
+	if (q_us < own_us + pkt_us / 3 + lbe_path_error_us(p) / 2)
+		p->score += 2;
+	else if (q_us < lbe_path_idle_us(p))
+		p->score += 1;
+	else
+		p->score = 0;
+	if (p->score >= min_t(u32, 2 + 2 * p->fails, 12)) {
+		lbe_path_enter(p, a->now_us, LBE_PROBE, LBE_PATH_IDLE);
+		lbe_train_start(p, a->now_us, p->mu);
+	}
+}
+
+static inline void lbe_path_queue_found(struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	u64 span_us = a->now_us - p->round_us;
+	u64 rate = p->delivered;
+
+	if (span_us > p->rtt_us / 4)
+		rate = max(rate, div64_u64(p->round_bytes * USEC_PER_SEC, span_us));
+	lbe_path_set_mu(p, a->now_us, rate);
+	lbe_path_yield(p, a->now_us, LBE_QUEUE_FOUND, 1);
+}
+
+/**
+ * lbe_path_ack() - what one ACK of one flow tells the path
+ */
+static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	u32 q_us;
+
+	p->now_us = max(p->now_us, a->now_us);
+	lbe_path_round(p, a);
+	if (!a->delay_us)
+		return;
+	lbe_path_base(p, a->now_us, a->delay_us);
+	q_us = a->delay_us - min(a->delay_us, p->base_us);
+	if (a->rtt_us > q_us)
+		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / 16;
+	p->tick_sum += a->delay_us;
+	p->tick_n++;
+	p->tick_min = min(p->tick_min, a->delay_us);
+	lbe_train_add(p, a->now_us - a->rtt_us, a->delay_us);
+	switch (p->state) {
+	case LBE_START:
+		if (q_us > max_t(u32, 3 * lbe_path_pkt_us(p), 3000))
+			lbe_path_queue_found(p, a);
+		break;
+	case LBE_CRUISE:
+		if (!p->train.on)
+			lbe_path_watch(p, a->now_us, q_us);
+		if (p->train.on && a->now_us - a->rtt_us > p->train.until_us)
+			lbe_path_pulse_verdict(p, a->now_us);
+		break;
+	case LBE_FLOOR:
+		lbe_path_evidence(p, a, q_us);
+		break;
+	case LBE_PROBE:
+		if (a->now_us - a->rtt_us > p->train.until_us)
+			lbe_path_probe_verdict(p, a->now_us);
+		break;
+	}
+	lbe_path_tick(p, a->now_us);
+}
+
+/* Sending */
+
+static inline u64 lbe_path_send_rate(const struct lbe_path *p)
+{
+	if (p->train.on && p->now_us < p->train.until_us)
+		return p->train.rate;
+	if (p->state == LBE_PROBE)
+		return p->mu / 4;
+	return p->rate;
+}
+
+/* Time between pairs in FLOOR */
+static inline u32 lbe_path_pair_us(const struct lbe_path *p)
+{
+	u64 least_us = p->rtt_us + p->rtt_us / 4;
+	u64 budget_us = div64_u64(2ULL * p->mss * 1000 / 6 * USEC_PER_SEC, max_t(u64, p->mu, 1));
+	u64 us = div_u64(p->now_us - p->since_us, 6);
+
+	us = max(min(us, budget_us), least_us);
+	if (p->fails >= 2)
+		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, 6));
+	return (u32)min_t(u64, us, 5 * USEC_PER_SEC);
+}
+
+/* Time itself moves on, with no ACK. */
+static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
+{
+	p->now_us = max(p->now_us, now_us);
+	if (p->train.on && p->now_us > p->train.until_us + 3ULL * p->rtt_us) {
+		if (p->state == LBE_PROBE)
+			lbe_path_probe_verdict(p, p->now_us);
+		else
+			lbe_path_pulse_verdict(p, p->now_us);
+	}
+}
+
+/* Packets that one slot carries. */
+static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
+{
+	u32 pkts;
+
+	if (p->state == LBE_FLOOR)
+		return 2;
+	/* About a millisecond. */
+	pkts = (u32)div64_u64(lbe_path_send_rate(p) >> 10, p->mss);
+	if (pkts < 2 && (u64)p->flows * p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * 10000)
+		return 2;
+	return clamp_t(u32, pkts, 1, 44);
+}
+
+/* Take the next slot: when is it? */
+static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u32 bytes, u32 dither)
+{
+	u64 slot_ns, due_ns;
+
+	if (p->state == LBE_FLOOR) {
+		slot_ns = lbe_path_pair_us(p) * 1000ULL;
+		slot_ns += (slot_ns >> 10) * ((s32)(dither % 256) - 128);
+		due_ns = max(max(p->next_ns, now_ns), p->blind_us * 1000);
+	} else {
+		slot_ns = div64_u64(bytes * 1000000000ULL, lbe_path_send_rate(p));
+		due_ns = max(p->next_ns, now_ns - min_t(u64, slot_ns, 1000000) +
+					 p->waiting * slot_ns);
+	}
+	p->next_ns = due_ns + slot_ns;
+	return due_ns;
+}
+
+/* Bytes that may be in flight. */
+static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
+{
+	u64 cap;
+
+	if (p->state == LBE_START)
+		return lbe_path_bdp(p, p->rate, 2 * p->rtt_us) + 10 * p->mss;
+	if (p->state != LBE_CRUISE)
+		return U64_MAX;
+	cap = lbe_path_bdp(p, p->rate, p->rtt_us + 2 * p->noise_us) +
+	      max(2 * p->mss, burst_bytes);
+	if (p->train.on)
+		cap += lbe_path_bdp(p, p->train.rate, lbe_train_len_us(p));
+	return cap;
+}
+
+#endif /* LBE_PATH_H */

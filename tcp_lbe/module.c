@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tcp_lbe: congestion control "lbe".
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/inet_diag.h>
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include <lbe/mark.h>
+#include <lbe/owd.h>
+
+#include "paths.h"
+
+#define CREATE_TRACE_POINTS
+#include "lbe_trace.h"
+
+/* A rest is cut into pieces no longer than this, ns */
+#define LBE_SLICE_NS	(100 * NSEC_PER_MSEC)
+
+struct lbe_flow {
+	struct lbe_shared *shared;
+	struct lbe_owd owd;
+	u64 due_ns;
+	u32 in_flight;	/* its part of the path's */
+	u32 epoch;
+	u32 sent_mark;
+	u32 acked_us;
+	u16 grant;
+	u8 mark;
+	u8 has_slot:1,
+	   waiting:1;
+};
+
+static bool mark = true;
+module_param(mark, bool, 0644);
+MODULE_PARM_DESC(mark, "DSCP LE and TC_PRIO_FILLER for new flows, unless they chose their own (Y)");
+
+/* Sending */
+
+static void lbe_wait_over(struct lbe_path *p, struct lbe_flow *f)
+{
+	if (f->waiting && f->epoch == p->epoch && p->waiting)
+		p->waiting--;
+	f->waiting = 0;
+}
+
+static void lbe_account(struct lbe_path *p, struct lbe_flow *f, u32 bytes)
+{
+	p->in_flight += bytes - (u64)f->in_flight;
+	f->in_flight = bytes;
+}
+
+/* Is there anything that the peer lets us send? */
+static bool lbe_has_data(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct sk_buff *skb = tcp_send_head(sk);
+
+	if (tp->lost_out > tp->retrans_out)
+		return true;
+	return skb && !after(min(TCP_SKB_CB(skb)->end_seq,
+				 TCP_SKB_CB(skb)->seq + tp->mss_cache), tcp_wnd_end(tp));
+}
+
+/* Packets that may go now; 0: none, and *wake_ns says when to ask again. */
+static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wake_ns)
+{
+	struct lbe_path *p = &f->shared->law;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 sent = tp->data_segs_out - f->sent_mark;
+	u32 in_flight = tcp_packets_in_flight(tp) * tp->mss_cache;
+	u32 burst, bytes;
+
+	lbe_account(p, f, in_flight);
+	lbe_path_time(p, div_u64(now_ns, NSEC_PER_USEC));
+	if (f->epoch != p->epoch) {
+		f->waiting = 0;
+		f->epoch = p->epoch;
+		f->has_slot = 0;
+		f->grant = 0;
+	}
+	if (f->grant > sent)
+		return f->grant - sent;
+	f->grant = 0;
+	burst = lbe_path_burst_pkts(p);
+	bytes = burst * tp->mss_cache;
+	if (!f->has_slot) {
+		f->due_ns = lbe_path_reserve(p, now_ns, bytes, tp->data_segs_out * 0x9e3779b1 >> 8);
+		f->has_slot = 1;
+	}
+	*wake_ns = f->due_ns;
+	if (now_ns < f->due_ns)
+		return 0;
+	if (p->in_flight && p->in_flight + bytes > lbe_path_cap(p, bytes)) {
+		if (!f->waiting) {
+			f->waiting = 1;
+			p->waiting++;
+		}
+		*wake_ns = now_ns + 2 * NSEC_PER_MSEC;
+		return 0;
+	}
+	lbe_wait_over(p, f);
+	f->has_slot = 0;
+	f->grant = burst;
+	f->sent_mark = tp->data_segs_out;
+	lbe_account(p, f, in_flight + bytes);
+	return burst;
+}
+
+/* TCP's pacing timer is armed once: one that is later than we want is in the way. */
+static void lbe_wake_by(struct sock *sk, u64 wake_ns)
+{
+	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
+
+	if (hrtimer_is_queued(timer) && ktime_to_ns(hrtimer_get_expires(timer)) > (s64)wake_ns &&
+	    hrtimer_try_to_cancel(timer) == 1)
+		__sock_put(sk);
+}
+
+/* Let TCP send what the path's schedule allows now, or have it ask again. */
+static u32 lbe_gate(struct sock *sk)
+{
+	struct lbe_flow *f = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 now_ns = tp->tcp_clock_cache, wake_ns = 0;
+	u32 in_flight = tcp_packets_in_flight(tp);
+	u32 pkts, wide;
+
+	if (!f->shared)
+		return 1;
+	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
+		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
+	if (!lbe_has_data(sk)) {
+		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns);
+		return 1;
+	}
+	spin_lock_bh(&f->shared->lock);
+	pkts = lbe_may_send(sk, f, now_ns, &wake_ns);
+	wide = (u32)div_u64(lbe_path_bdp(&f->shared->law, f->shared->law.rate,
+					 2 * f->shared->law.rtt_us), tp->mss_cache) + 4;
+	spin_unlock_bh(&f->shared->lock);
+	if (pkts) {
+		/* More than 1 ms ago, so that TCP does not wait for more to send. */
+		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns - 2 * NSEC_PER_MSEC);
+		tcp_snd_cwnd_set(tp, min(in_flight + pkts, tp->snd_cwnd_clamp));
+		lbe_wake_by(sk, now_ns);
+	} else {
+		u64 slice_ns = min_t(u64, LBE_SLICE_NS,
+				     jiffies_to_nsecs(inet_csk(sk)->icsk_rto) / 2);
+
+		tp->tcp_wstamp_ns = min(wake_ns, now_ns + slice_ns);
+		lbe_wake_by(sk, tp->tcp_wstamp_ns);
+		tcp_snd_cwnd_set(tp, clamp(wide, in_flight + 1, tp->snd_cwnd_clamp));
+		/* A rest is no closed window. */
+		if (inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0)
+			inet_csk_clear_xmit_timer(sk, ICSK_TIME_PROBE0);
+	}
+	return max(pkts, 1U);
+}
+
+static u32 lbe_min_tso_segs(struct sock *sk)
+{
+	return lbe_gate(sk);
+}
+
+/* Hearing */
+
+static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us,
+			const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 base_us = READ_ONCE(f->shared->law.base_us);
+	struct lbe_owd_ack ack = {
+		.now_us = now_us,
+		.tsval = tp->rx_opt.rcv_tsval,
+		.rtt_us = max_t(s32, rs->rtt_us, 1),
+		.min_rtt_us = min_t(u32, base_us, max_t(s32, rs->rtt_us, 1)),
+		.has_tsval = tp->rx_opt.saw_tstamp,
+	};
+	u32 last_us = f->acked_us;
+
+	f->acked_us = (u32)now_us;
+	if (rs->rtt_us <= 0 || rs->is_retrans || inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		return 0;
+	if (rs->acked_sacked < 2 && !tp->sacked_out &&
+	    (u32)now_us - last_us > LBE_DELACK_US)
+		return 0;
+	return lbe_owd_update(&f->owd, &ack);
+}
+
+static void lbe_control(struct sock *sk, const struct rate_sample *rs)
+{
+	struct lbe_flow *f = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct lbe_path_ack ack;
+	u64 now_us, rate;
+	u8 state;
+
+	if (!f->shared)
+		return;
+	now_us = div_u64(tp->tcp_clock_cache, NSEC_PER_USEC);
+	ack.now_us = now_us;
+	ack.delay_us = lbe_delay_us(sk, f, now_us, rs);
+	ack.rtt_us = max_t(s32, rs->rtt_us, 1);
+	ack.acked_pkts = rs->acked_sacked;
+	ack.acked_bytes = rs->acked_sacked * tp->mss_cache;
+	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;
+	ack.marked = false;
+	spin_lock_bh(&f->shared->lock);
+	state = f->shared->law.state;
+	lbe_account(&f->shared->law, f, tcp_packets_in_flight(tp) * tp->mss_cache);
+	lbe_path_ack(&f->shared->law, &ack);
+	rate = 4 * max(f->shared->law.rate, f->shared->law.mu);
+	trace_lbe_ack(sk, &f->shared->law, &ack);
+	if (state != f->shared->law.state)
+		trace_lbe_state(sk, &f->shared->law, &ack);
+	spin_unlock_bh(&f->shared->lock);
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+	lbe_gate(sk);
+}
+
+LBE_DEFINE_CONG_CONTROL(lbe_cong_control, lbe_control)
+
+static void lbe_init(struct sock *sk)
+{
+	struct lbe_flow *f = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	BUILD_BUG_ON(sizeof(*f) > ICSK_CA_PRIV_SIZE);
+	memset(f, 0, sizeof(*f));
+	f->shared = lbe_shared_get(sk, div_u64(tcp_clock_ns(), NSEC_PER_USEC), tp->mss_cache,
+				   tp->srtt_us ? tp->srtt_us >> 3 : USEC_PER_SEC);
+	if (!f->shared)
+		return;
+	spin_lock_bh(&f->shared->lock);
+	f->shared->law.flows++;
+	f->epoch = f->shared->law.epoch;
+	spin_unlock_bh(&f->shared->lock);
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	if (READ_ONCE(mark))
+		f->mark = lbe_mark_set(sk);
+}
+
+static void lbe_release(struct sock *sk)
+{
+	struct lbe_flow *f = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!f->shared)
+		return;
+	lbe_mark_clear(sk, f->mark);
+	spin_lock_bh(&f->shared->lock);
+	lbe_account(&f->shared->law, f, 0);
+	lbe_wait_over(&f->shared->law, f);
+	f->shared->law.flows--;
+	spin_unlock_bh(&f->shared->lock);
+	lbe_shared_put(sk, f->shared);
+	f->shared = NULL;
+	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tcp_clock_ns());
+}
+
+static u32 lbe_ssthresh(struct sock *sk)
+{
+	return tcp_sk(sk)->snd_ssthresh;
+}
+
+static u32 lbe_undo_cwnd(struct sock *sk)
+{
+	return tcp_snd_cwnd(tcp_sk(sk));
+}
+
+static size_t lbe_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+{
+	struct lbe_flow *f = inet_csk_ca(sk);
+	struct lbe_shared *shared;
+	u64 rate = 0;
+
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	memset(&info->bbr, 0, sizeof(info->bbr));
+	rcu_read_lock();
+	shared = READ_ONCE(f->shared);
+	if (shared) {
+		rate = READ_ONCE(shared->law.rate);
+		info->bbr.bbr_min_rtt = READ_ONCE(shared->law.base_us);
+	}
+	rcu_read_unlock();
+	info->bbr.bbr_bw_lo = (u32)rate;
+	info->bbr.bbr_bw_hi = (u32)(rate >> 32);
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
+}
+
+static struct tcp_congestion_ops lbe_ops __read_mostly = {
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.name		= "lbe",
+	.owner		= THIS_MODULE,
+	.init		= lbe_init,
+	.release	= lbe_release,
+	.ssthresh	= lbe_ssthresh,
+	.undo_cwnd	= lbe_undo_cwnd,
+	LBE_CONG_CONTROL(lbe_cong_control),
+	.min_tso_segs	= lbe_min_tso_segs,
+	.get_info	= lbe_get_info,
+};
+
+static int __init lbe_module_init(void)
+{
+	int err = lbe_paths_register();
+
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&lbe_ops);
+	if (err)
+		lbe_paths_unregister();
+	return err;
+}
+
+static void __exit lbe_module_exit(void)
+{
+	tcp_unregister_congestion_control(&lbe_ops);
+	lbe_paths_unregister();
+}
+
+module_init(lbe_module_init);
+module_exit(lbe_module_exit);
+
+MODULE_AUTHOR("LBE transport project");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(LBE_VERSION);
+MODULE_DESCRIPTION("One less-than-best-effort TCP congestion control");
