@@ -122,7 +122,7 @@ report:
 check-report:
 	@scripts/deps python kernel testbed browser
 	@($(python) -m pip install -q --disable-pip-version-check --no-input -r requirements-dask.txt)
-	@$(python) -m pytest testbed/evaluation/tests $(PYTEST_ARGS)
+	@$(python) -m pytest --tiers=report $(PYTEST_ARGS)
 
 # As uname -r says it. Debian's headers of 6.1 have something else in include/config/kernel.release.
 utsrelease = $(kdir)/include/generated/utsrelease.h

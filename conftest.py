@@ -9,6 +9,7 @@ Tiers, in the order in which they run (the cheap ones first):
     scenario  flows between nodes inside the user-mode kernel
     qemu      a user's steps on a distribution's own kernel, several CPUs, real time
     kernels   the same at length, on each series; packages: only where --tiers asks for it (make check-kernels)
+    report    the report's page in a browser, runs on Dask workers: only where --tiers asks for it (make check-report)
 
 A test without a tier marker is `harness` under testbed/ and scripts/, else
 `host`. With --tiers=a,b only those run, and each must hold at least one test:
@@ -26,8 +27,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-TIERS = ("host", "harness", "kunit", "scenario", "qemu", "kernels")
-ON_REQUEST = {"kernels"}
+TIERS = ("host", "harness", "kunit", "scenario", "qemu", "kernels", "report")
+ON_REQUEST = {"kernels", "report"}
 OWN_TESTS = ("testbed", "scripts")
 
 
@@ -46,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if series is None:
         return
     os.environ["LBE_SERIES"] = series
-    from testbed.kernel import SUITES
+    from testbed.kernels.build import SUITES
 
     if series not in SUITES:
         raise pytest.UsageError(f"--series={series}: '{series}' is none of {', '.join(SUITES)}")

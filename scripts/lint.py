@@ -32,7 +32,7 @@ ALL_SERIES = ("6.1", "6.12", "7.2")
 # Files whose format has no comment, or whose words are not ours.
 NO_COMMENT = {".json", ".log", ".png", ".svg", ".npz", ".npy", ".bin"}
 NOT_OURS = {"LICENSE", "VERSION", "debian/changelog", "debian/source/format"}
-STORED = re.compile(r"/tests/logs/")  # what programs said, kept as it was
+STORED = re.compile(r"/tests/\w+/logs/")  # what programs said, kept as it was
 
 # What of checkpatch --strict is not ours to follow, and why.
 KERNEL_IGNORE = (
@@ -52,7 +52,7 @@ COMPAT_H = re.compile(r"^include/lbe/compat\.h$")
 COMPAT_IGNORE = (*KERNEL_IGNORE, "CONSTANT_COMPARISON", "LINE_SPACING", "MACRO_ARG_UNUSED")
 # C that runs in user space (arith.h: there too). What sends the reader to kernel headers that
 # user space lacks, or stumbles over a usage text.
-USER_C = re.compile(r"^(tools|testbed/agent|testbed/kernel)/|^include/lbe/arith\.h$|/tests/host")
+USER_C = re.compile(r"^(tools|testbed/agent|testbed/kernels/fragments)/|^include/lbe/arith\.h$|/tests/host")
 USER_IGNORE = (
     *KERNEL_IGNORE,
     "ARRAY_SIZE",
@@ -276,7 +276,7 @@ def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str
 def testbed_kernel():
     """The testbed's module that has kernels."""
     sys.path.insert(0, str(ROOT))
-    from testbed import kernel
+    from testbed.kernels import build as kernel
 
     return kernel
 
@@ -333,9 +333,9 @@ def build(tree: Tree, series: str, kdir: Path, *words: str) -> list[str]:
     copy = copy_of(tree, series)
     some([str(path) for path in copy.glob("*/Kbuild")], "folders with a Kbuild")
     failures = []
-    # The guest's own modules are built apart, with the product's headers beside them (testbed/backend.py).
+    # The guest's own modules are built apart, with the product's headers beside them (testbed/backends/tools.py).
     shared = ["include", *(path.parent.name for path in copy.glob("*/Kbuild"))]
-    for folder in [copy, *(path.parent for path in sorted(copy.glob("testbed/*/Kbuild")))]:
+    for folder in [copy, *(path.parent for path in sorted(copy.glob("testbed/kernels/*/Kbuild")))]:
         for name in shared:
             if folder != copy and not (folder / name).exists():
                 (folder / name).symlink_to(copy / name)

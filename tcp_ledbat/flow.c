@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 
 #include <lbe/mark.h>
+#include <lbe/sender.h>
 
 #include "flow.h"
 
@@ -125,13 +126,20 @@ static void ledbat_end_slowdown(const struct sock *sk, struct ledbat *f)
 	trace_ledbat_mode(sk, f);
 }
 
+/* The window was set anew: what is in flight tells of the one before. */
+static void ledbat_hold(const struct sock *sk, struct ledbat *f)
+{
+	f->hold_end = tcp_sk(sk)->snd_nxt;
+	f->holds = true;
+}
+
 /* Slow start, or a ramp, is over: go on by the law, once the delays are those of
  * the window it left.
  */
 static void ledbat_begin_avoiding(const struct sock *sk, struct ledbat *f)
 {
 	if (f->slowdown.mode != LEDBAT_AVOID) {
-		f->hold_end = tcp_sk(sk)->snd_nxt;
+		ledbat_hold(sk, f);
 		f->rest_rtts = 0;
 	}
 	if (ledbat_slowdown_on(&f->slowdown))
@@ -147,7 +155,7 @@ static void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd)
 
 	ledbat_store_window(sk, f, &w);
 	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, cwnd);
-	f->hold_end = tcp_sk(sk)->snd_nxt;
+	ledbat_hold(sk, f);
 	ledbat_begin_avoiding(sk, f);
 }
 
@@ -156,7 +164,7 @@ static void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd)
 /* Do the delays of late belong to the present window? */
 bool ledbat_feels_window(const struct sock *sk, const struct ledbat *f)
 {
-	return !before(tcp_sk(sk)->snd_una, f->hold_end);
+	return !f->holds || !before(tcp_sk(sk)->snd_una, f->hold_end);
 }
 
 /* The queue that ended slow start is gone: it was a burst's, or noise. */
@@ -192,6 +200,8 @@ static void ledbat_begin_round(struct sock *sk, struct ledbat *f)
 	if (before(tp->snd_una, f->round_end))
 		return;
 	f->round_end = tp->snd_nxt;
+	if (ledbat_feels_window(sk, f))
+		f->holds = false;
 	ledbat_resume_slow_start(sk, f);
 	ledbat_stop_ramp(sk, f);
 	f->least_us = U32_MAX;
@@ -256,7 +266,7 @@ void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 				tcp_packets_in_flight(tp) + sample->pkts_acked);
 	if (f->host)
 		ledbat_host_delivered(f->host, sample->pkts_acked * tp->mss_cache);
-	if (sample->rtt_us >= 0) {
+	if (sample->rtt_us >= 0 && lbe_ack_is_original(sk)) {
 		ledbat_add_sample(sk, f, sample->rtt_us);
 		f->sent_flight_pkts = sample->in_flight / max(tp->mss_cache, 1U);
 	}
@@ -356,8 +366,12 @@ u32 ledbat_before_law(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor)
 {
 	if (ledbat_slow_down(sk, f))
 		return 0;
-	if (!tcp_in_slow_start(tcp_sk(sk)))
+	if (!tcp_in_slow_start(tcp_sk(sk))) {
+		/* After an idle time ssthresh may be the least window. */
+		if (f->slowdown.mode == LEDBAT_SLOW_START)
+			ledbat_leave_slow_start(sk, f);
 		return acked;
+	}
 	if (f->slowdown.mode != LEDBAT_SLOW_START)
 		divisor = 1;
 	return ledbat_slow_start(sk, f, acked, divisor);
@@ -413,6 +427,7 @@ bool ledbat_rest(struct sock *sk, struct ledbat *f,
 	else
 		f->steady.since_us = 0;
 	if (!least || !ledbat_is_paced(sk)) {
+		f->rest_end = tp->snd_una;
 		f->rest_rtts = 0;
 		return false;
 	}
@@ -544,7 +559,6 @@ static void ledbat_setup(struct sock *sk, struct ledbat *f,
 	f->aim_us = params->target_us;
 	f->round_end = tp->snd_nxt;
 	f->least_us = U32_MAX;
-	f->hold_end = tp->snd_una;
 	f->rest_end = tp->snd_nxt;
 	lbe_owd_init(&f->owd);
 	lbe_slots_init(&f->base_slots, f->base_slot, params->history_min,
@@ -594,7 +608,7 @@ void ledbat_init(struct sock *sk)
 	if (params.mark)
 		ca->flow->mark = lbe_mark_set(sk);
 	if (params.pace)
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+		lbe_pacing_begin(sk);
 }
 
 /* Ask again for the memory that was not there: until it is, the least window,
@@ -614,14 +628,32 @@ static void ledbat_reinit(struct sock *sk)
 	ledbat_slowdown_init(&ledbat_of(sk)->slowdown);
 }
 
-/* The flow that an ACK is for; NULL: it gave no delay to go by. */
-struct ledbat *ledbat_heard(struct sock *sk)
+/**
+ * ledbat_heard() - the flow that an ACK is for
+ * @sk: socket
+ * @acked: packets newly acknowledged
+ *
+ * A time-out is recovered from by slow start, whatever is known of the delay:
+ * without timestamps retransmissions tell none (Karn). The ACK of a Fast Open
+ * comes before ledbat_init().
+ *
+ * Return: NULL: there is nothing for the law.
+ */
+struct ledbat *ledbat_heard(struct sock *sk, u32 acked)
 {
 	struct ledbat *f = ledbat_of(sk);
 
-	if (!f)
-		ledbat_reinit(sk);
-	return f && f->has_sample ? f : NULL;
+	if (!f) {
+		if (inet_csk(sk)->icsk_ca_initialized)
+			ledbat_reinit(sk);
+		return NULL;
+	}
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss &&
+	    tcp_in_slow_start(tcp_sk(sk))) {
+		tcp_slow_start(tcp_sk(sk), acked);
+		return NULL;
+	}
+	return f->has_sample ? f : NULL;
 }
 
 /* May come twice, and without an open before. The window stays as it is; after
@@ -636,6 +668,11 @@ void ledbat_release(struct sock *sk)
 	if (ca->flow->host)
 		ledbat_host_leave(ca->flow->host);
 	lbe_mark_clear(sk, ca->flow->mark);
+	lbe_rest_cancel(sk);
+	if (ca->flow->params.pace)
+		lbe_pacing_end(sk);
+	if (ca->flow->rest_rtts)
+		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 	kfree(ca->flow);
 	ca->flow = NULL;
 }

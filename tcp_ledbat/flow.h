@@ -114,9 +114,10 @@ struct ledbat_params {
  * @short_us: when the queue was last short of a quarter of the target, us
  * @short_delivered: packets delivered up to then
  * @hold_end: until this is acknowledged, delays are of packets sent before the
- *	window was last set anew (sequence)
+ *	window was last set anew (sequence; compared while @holds alone)
+ * @holds: it is not acknowledged yet; ends with the first round trip after it
  * @rest_end: @rest_rtts changes again when more than this is acknowledged
- *	(sequence)
+ *	(sequence; moves along with each ACK above the least window)
  * @rest_rtts: R, rest before the next window, round trips
  * @resume_rounds: round trips for which slow start may yet go on
  * @restarted: after an idle time: TCP's window for it is yet to be lowered
@@ -152,6 +153,7 @@ struct ledbat {
 	u64 short_us;
 	u32 short_delivered;
 	u32 hold_end;
+	bool holds;
 	u32 rest_end;
 	u8 rest_rtts;
 	u8 resume_rounds;
@@ -216,7 +218,7 @@ size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
 		       union tcp_cc_info *info);
 
 /* Steps of an ACK, before and after the law. */
-struct ledbat *ledbat_heard(struct sock *sk);
+struct ledbat *ledbat_heard(struct sock *sk, u32 acked);
 u32 ledbat_before_law(struct sock *sk, struct ledbat *f, u32 acked, u32 divisor);
 bool ledbat_feels_window(const struct sock *sk, const struct ledbat *f);
 bool ledbat_rest(struct sock *sk, struct ledbat *f,

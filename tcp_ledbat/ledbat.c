@@ -123,7 +123,7 @@ static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 
 static void ledbat_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
-	struct ledbat *f = ledbat_heard(sk);
+	struct ledbat *f = ledbat_heard(sk, acked);
 
 	if (!f)
 		return;

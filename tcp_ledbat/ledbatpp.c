@@ -47,7 +47,7 @@ static void ledbatpp_control(struct sock *sk, struct ledbat *f, u32 divisor,
 
 static void ledbatpp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
-	struct ledbat *f = ledbat_heard(sk);
+	struct ledbat *f = ledbat_heard(sk, acked);
 	u32 divisor;
 
 	if (!f)

@@ -44,12 +44,16 @@
  */
 #define LP_OWN_EIGHTHS		5
 
-/* Round trips above this count as this: LP_ITT_MAX + LP_REST_MAX of them stay
- * below 2^31 us, the largest time that a u32 clock can compare.
+/* Round trips above this count as this: (LP_ITT_MAX LP_FEW_MAX + LP_REST_MAX) of
+ * them stay
  */
-#define LP_RTT_MAX_US		10000000U
+#define LP_RTT_MAX_US		5000000U
 #define LP_ITT_MAX		20
 #define LP_REST_MAX		64
+/* After an idle time longer than this an inference phase is over, s: the clock
+ * that its end is compared with goes round in 2^32 us = 71 min.
+ */
+#define LP_IDLE_S		600
 
 /* Settings, copied to the socket when it starts to use lp. */
 struct lp_params {
@@ -91,7 +95,9 @@ struct lp {
 	u32 mark_seq;	/* snd_nxt at the last reaction while stale; after that,
 			 * when the delay rose above the threshold
 			 */
-	u32 itt_end_us;	/* inference ends then, us; valid if inference */
+	u32 itt_end_us;	/* inference ends then, us; valid if inference, which ends
+			 * in an idle time before this can wrap
+			 */
 	u32 cut_us;	/* sd when the latest indication came, us */
 	u32 flat_lo_us;	/* smallest delay of the flat stretch, us */
 	u32 flat_ms;	/* it began then; before learnt: last growth, ms */
@@ -377,7 +383,7 @@ static inline void lp_mark(struct lp *lp, u32 snd_nxt)
 	lp->stale = 1;
 }
 
-static inline void __lp_inference_end(struct lp *lp)
+static inline void lp_inference_end(struct lp *lp)
 {
 	lp->inference = 0;
 	lp->floor = 0;
@@ -449,7 +455,7 @@ static inline enum lp_kind lp_sample(struct lp *lp, const struct lp_ack *ack)
 		return LP_NONE;
 	if (lp->floor && lp_flat(lp, d_us, ack->now_ms)) {
 		lp->above = 0;
-		__lp_inference_end(lp);
+		lp_inference_end(lp);
 		return LP_LONGER_PATH;
 	}
 	return LP_DELAY;
@@ -543,7 +549,7 @@ static inline bool lp_inference_over(struct lp *lp, u32 now_us)
 	if (!lp->inference || (s32)(now_us - lp->itt_end_us) < 0 ||
 	    (lp->above && !lp->stale))
 		return false;
-	__lp_inference_end(lp);
+	lp_inference_end(lp);
 	return true;
 }
 

@@ -73,6 +73,8 @@
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
 
+#include <lbe/sender.h>
+
 #include "lp.h"
 
 #define CREATE_TRACE_POINTS
@@ -266,13 +268,14 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 
 	if (!lp->on)
 		return;
-	if (lp_inference_over(lp, tp->tcp_mstamp) && tcp_snd_cwnd(tp) < 2)
+	if (lp_inference_over(lp, tp->tcp_mstamp) && tcp_snd_cwnd(tp) < 2 &&
+	    inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
 		tcp_lp_set_window(tp, 2);
 	if (tcp_is_cwnd_limited(sk))
 		lp_growing(lp, ack.now_ms);
 	else
 		lp_not_growing(lp, ack.now_ms);
-	if (sample->rtt_us <= 0)
+	if (sample->rtt_us <= 0 || !lbe_ack_is_original(sk))
 		return;
 
 	lp_delivered(lp, tp->rate_delivered, tp->rate_interval_us);
@@ -295,7 +298,10 @@ static void tcp_lp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	const struct lp *lp = inet_csk_ca(sk);
 
-	if (lp->floor)
+	/* A time-out is recovered from as Reno does, whatever the delay was. */
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		tcp_reno_cong_avoid(sk, ack, acked);
+	else if (lp->floor)
 		tcp_lp_schedule_pair(sk);
 	else if (lp_may_grow(lp))
 		tcp_reno_cong_avoid(sk, ack, acked);
@@ -349,10 +355,14 @@ static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 static void tcp_lp_tx_start(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 idle = tcp_jiffies32 - tp->lsndtime;
 	struct lp *lp = inet_csk_ca(sk);
 
-	if (lp->on && !lp->floor &&
-	    tcp_jiffies32 - tp->lsndtime > inet_csk(sk)->icsk_rto)
+	if (!lp->on)
+		return;
+	if (lp->inference && idle > LP_IDLE_S * HZ)
+		lp_inference_end(lp);
+	if (!lp->floor && idle > inet_csk(sk)->icsk_rto)
 		lp_mark(lp, tp->snd_nxt);
 }
 
@@ -362,7 +372,7 @@ static void __tcp_lp_init(struct sock *sk, bool marks)
 {
 	lp_init(inet_csk_ca(sk), &lp_params,
 		marks && tcp_ecn_mode_any(tcp_sk(sk)), tcp_lp_now_ms());
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	lbe_pacing_begin(sk);
 }
 
 static void tcp_lp_init(struct sock *sk)
@@ -370,9 +380,19 @@ static void tcp_lp_init(struct sock *sk)
 	__tcp_lp_init(sk, false);
 }
 
+static struct tcp_congestion_ops tcp_lp_ecn_plain;
+
+/* Without ECN agreed upon no packet may say that it is: routers would mark what
+ * nobody echoes, and drop nothing. The handshake was ECN-capable by our flag.
+ */
 static void tcp_lp_ecn_init(struct sock *sk)
 {
 	__tcp_lp_init(sk, true);
+	if (tcp_ecn_mode_any(tcp_sk(sk)) || sk->sk_state == TCP_LISTEN ||
+	    sk->sk_state == TCP_CLOSE)
+		return;
+	inet_csk(sk)->icsk_ca_ops = &tcp_lp_ecn_plain;
+	INET_ECN_dontxmit(sk);
 }
 
 /* What `ss -i` shows, in the words of tcpvegas_info:
@@ -386,10 +406,14 @@ static void tcp_lp_ecn_init(struct sock *sk)
 static size_t tcp_lp_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
-	const struct lp *lp = inet_csk_ca(sk);
+	const struct lp *now = inet_csk_ca(sk);
+	struct lp copy = *now, *lp = &copy;
 
 	if (!lp->on || !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
+	/* No lock: another control may have put its own data there. */
+	lp->dmin_age.nr = LP_DMIN_SLOTS;
+	lp->p.gamma_shift &= 31;
 	info->vegas.tcpv_enabled = BIT(0) | lp->learnt << 1 |
 				   lp->inference << 2 | lp->floor << 3 |
 				   lbe_owd_source(&lp->owd) << 4 |
@@ -399,6 +423,22 @@ static size_t tcp_lp_get_info(struct sock *sk, u32 ext, int *attr,
 	info->vegas.tcpv_minrtt = min_t(u32, lp_dmin_us(lp), 0x7fffffff);
 	*attr = INET_DIAG_VEGASINFO;
 	return sizeof(struct tcpvegas_info);
+}
+
+/* Another control takes over: at once, and as a new connection if all that is
+ * known of the path is that others were there.
+ */
+static void tcp_lp_release(struct sock *sk)
+{
+	struct lp *lp = inet_csk_ca(sk);
+
+	if (!lp->on)
+		return;
+	lbe_rest_cancel(sk);
+	lbe_pacing_end(sk);
+	if (lp->inference)
+		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	lp->on = 0;
 }
 
 LBE_DEFINE_TX_START(tcp_lp_cwnd_event, tcp_lp_tx_start)
@@ -411,6 +451,7 @@ LBE_DEFINE_TX_START(tcp_lp_cwnd_event, tcp_lp_tx_start)
 	.in_ack_event	= tcp_lp_in_ack_event,				\
 	.set_state	= tcp_lp_set_state,				\
 	.get_info	= tcp_lp_get_info,				\
+	.release	= tcp_lp_release,				\
 	.owner		= THIS_MODULE,					\
 	LBE_TX_START(tcp_lp_cwnd_event, tcp_lp_tx_start)
 
@@ -425,6 +466,13 @@ static struct tcp_congestion_ops tcp_lp_ecn __read_mostly = {
 	TCP_LP_OPS,
 	.init	= tcp_lp_ecn_init,
 	.flags	= TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+	.name	= "lp_ecn",
+};
+
+/* What lp_ecn is where ECN was not agreed upon; not registered. */
+static struct tcp_congestion_ops tcp_lp_ecn_plain __read_mostly = {
+	TCP_LP_OPS,
+	.init	= tcp_lp_init,
 	.name	= "lp_ecn",
 };
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 if __name__ == "__main__":  # first: a Python without our packages goes on in the one that has them
-    from . import environment  # noqa: F401
+    from .base import bootstrap  # noqa: F401
 
 # isort: split
 import argparse
@@ -17,12 +17,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import experiment as experiments
-from . import report as reports
-from . import results as result_files
-from .abuse import command as abuse_command
-from .errors import LbeError
-from .experiment import Experiment, ExperimentError
+from .base.errors import LbeError
+from .judge import report as reports
+from .results import files as result_files
+from .robustness import command as abuse_command
+from .spec import experiment as experiments
+from .spec.experiment import Experiment, ExperimentError
 
 DEFAULT_OUT = Path("results")
 RESULT_PAGES = Path("Documentation/results")
@@ -277,11 +277,11 @@ def command_list(args: argparse.Namespace) -> int:
 
 def _run_all(names: list[str], args: argparse.Namespace) -> int:
     """Run experiments one after the other; the exit status is 1 if a bound is missed."""
-    from .backend import make_backend
-    from .job import dry_run
-    from .plots import draw
-    from .progress import make_progress
-    from .runner import Options, plan, run
+    from .backends.choose import make_backend
+    from .base.progress import make_progress
+    from .present.plots import draw
+    from .run.job import dry_run
+    from .run.runner import Options, plan, run
 
     loaded = [experiments.load(name) for name in names]
     sets = _sets(args.set)
@@ -337,7 +337,7 @@ def _run_all(names: list[str], args: argparse.Namespace) -> int:
 
 def command_report(args: argparse.Namespace) -> int:
     """Tables and pictures of result files."""
-    from .plots import draw
+    from .present.plots import draw
 
     paths = [Path(name) if name.endswith(".json") else args.out / f"{name}.json" for name in args.names] or sorted(
         args.out.glob("*.json")
@@ -364,8 +364,8 @@ def command_report(args: argparse.Namespace) -> int:
 
 def command_speed(args: argparse.Namespace) -> int:
     """A line a case and kernel. 1 if a case let nothing through."""
-    from . import speed
-    from .progress import make_progress
+    from .base.progress import make_progress
+    from .bench import speed
 
     if not 1 <= args.rounds <= 100:
         raise ExperimentError(f"--rounds {args.rounds}: allowed are 1 to 100")
@@ -382,7 +382,7 @@ def command_speed(args: argparse.Namespace) -> int:
 
 def command_evaluate(args: argparse.Namespace) -> int:
     """Run a campaign and write its pages. 1 if a run failed."""
-    from .evaluation import evaluate
+    from .campaign import command as evaluate
 
     return evaluate.carry_out(args, shlex.join(["python3", "-m", "testbed", *sys.argv[1:]]))
 
@@ -404,7 +404,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.command == "abuse":
             return abuse_command.run(args)
         if args.command == "shell":
-            from .shell import run_shell
+            from .commands.shell import run_shell
 
             return run_shell(experiments.load(args.name), args.kernel, _sets(args.set))
         if args.command == "demo":

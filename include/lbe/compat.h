@@ -32,11 +32,13 @@
 /*
  * tcp_congestion_ops: 7.1 took CA_EVENT_TX_START out of cwnd_event into a call
  * of its own. Until 7.1 is the floor: a module says LBE_DEFINE_TX_START(name,
- * tx_start) at file scope and LBE_TX_START(name, tx_start) in its table.
+ * tx_start) at file scope and LBE_TX_START(name, tx_start) in its table;
+ * a test calls it by LBE_CALL_TX_START(ops, sk).
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define LBE_DEFINE_TX_START(name, tx_start)
 #define LBE_TX_START(name, tx_start)	.cwnd_event_tx_start = tx_start
+#define LBE_CALL_TX_START(ops, sk)	(ops)->cwnd_event_tx_start(sk)
 #else
 #define LBE_DEFINE_TX_START(name, tx_start)				\
 static void name(struct sock *sk, enum tcp_ca_event ev)			\
@@ -45,6 +47,7 @@ static void name(struct sock *sk, enum tcp_ca_event ev)			\
 		tx_start(sk);						\
 }
 #define LBE_TX_START(name, tx_start)	.cwnd_event = name
+#define LBE_CALL_TX_START(ops, sk)	(ops)->cwnd_event(sk, CA_EVENT_TX_START)
 #endif
 
 /*

@@ -16,9 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from testbed.backend import HOST_ROOT, Uml, build_tc_plugin
-from testbed.errors import LbeError
-from testbed.machine import Machine
+from testbed.backends.machine import Machine
+from testbed.backends.tools import build_tc_plugin
+from testbed.backends.uml import HOST_ROOT, Uml
+from testbed.base.errors import LbeError
 
 #: the aim of the issue
 BOUND = 1.05

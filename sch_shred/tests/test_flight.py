@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import hostc
+from testbed.support import hostc
 
 FOLDER = Path(__file__).resolve().parent.parent
 MSS = 1448

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import runner
-from testbed.backend import HOST_ROOT, Uml
-from testbed.experiment import parse
-from testbed.job import ZERO_S
-from testbed.results import Record
+from testbed.backends.uml import HOST_ROOT, Uml
+from testbed.results.files import Record
+from testbed.run import runner
+from testbed.run.job import ZERO_S
+from testbed.spec.experiment import parse
 
 pytestmark = pytest.mark.scenario
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import runner
-from testbed.backend import HOST_ROOT, Uml, build_tc_plugin
-from testbed.experiment import parse
-from testbed.machine import Machine
+from testbed.backends.machine import Machine
+from testbed.backends.tools import build_tc_plugin
+from testbed.backends.uml import HOST_ROOT, Uml
+from testbed.run import runner
+from testbed.spec.experiment import parse
 
 pytestmark = pytest.mark.scenario
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import hostc
+from testbed.support import hostc
 
 FOLDER = Path(__file__).resolve().parent.parent
 CWND_ONE = 1 << 22

@@ -5,19 +5,14 @@
  * first: the second part asks for "ledbat" and "ledbatpp" by name, as an
  * application does, and expects the default parameters.
  */
-#include <kunit/test.h>
-#include <linux/inet_diag.h>
 #include <linux/module.h>
-#include <linux/net.h>
-#include <linux/sockptr.h>
-#include <net/net_namespace.h>
-#include <net/tcp.h>
+
+#include <lbe/kunit_flow.h>
 
 #include "ledbat_law.h"
 
 #define ONE_Q32		(1LL << 32)
 #define HALF_Q16	(LEDBAT_ONE_Q16 / 2)
-#define MS		1000U
 
 #define LEDBAT_ROWS(_name, _rows)					\
 	static void _name##_row_name(const struct _name##_row *row, char *desc) \
@@ -579,127 +574,6 @@ static void ledbat_test_floor(struct kunit *test)
 
 /* The congestion controls, on a socket that is never connected */
 
-/**
- * struct flow - a socket and the path that its ACKs pretend to come from
- * @sock: to be released
- * @sk: its sock
- * @tp: the same
- * @ops: its congestion control
- * @now_us: clock
- * @base_us: round-trip time with an empty queue
- * @queue_us: queue
- * @reverse_us: part of @base_us that the ACKs take, if the peer stamps them
- * @stamps: it does, in ticks of 1 ms
- */
-struct flow {
-	struct socket *sock;
-	struct sock *sk;
-	struct tcp_sock *tp;
-	const struct tcp_congestion_ops *ops;
-	u64 now_us;
-	u32 base_us;
-	u32 queue_us;
-	u32 reverse_us;
-	bool stamps;
-};
-
-static void flow_open(struct kunit *test, struct flow *flow, const char *name)
-{
-	int err;
-
-	memset(flow, 0, sizeof(*flow));
-	flow->now_us = 1000000;
-	flow->base_us = 100 * MS;
-	err = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
-			       &flow->sock);
-	KUNIT_ASSERT_EQ(test, err, 0);
-	test->priv = flow->sock;
-	err = flow->sock->ops->setsockopt(flow->sock, SOL_TCP, TCP_CONGESTION,
-					  KERNEL_SOCKPTR((char *)name),
-					  strlen(name));
-	KUNIT_ASSERT_EQ_MSG(test, err, 0, "%s: is tcp_ledbat loaded?", name);
-	flow->sk = flow->sock->sk;
-	flow->tp = tcp_sk(flow->sk);
-	flow->ops = inet_csk(flow->sk)->icsk_ca_ops;
-	flow->tp->mss_cache = 1448;
-	flow->tp->tcp_mstamp = flow->now_us;
-	flow->tp->is_cwnd_limited = 1;
-	tcp_snd_cwnd_set(flow->tp, 10);
-	lock_sock(flow->sk);
-	flow->ops->init(flow->sk);
-	release_sock(flow->sk);
-	inet_csk(flow->sk)->icsk_ca_initialized = 1;
-}
-
-static void ledbat_test_exit_flow(struct kunit *test)
-{
-	if (test->priv)
-		sock_release(test->priv);
-}
-
-/* One ACK of @pkts packets, @gap_us after the last one, @flight packets behind it. */
-static void flow_ack_of(struct flow *flow, u32 pkts, u32 gap_us, u32 flight)
-{
-	u32 rtt_us = flow->base_us + flow->queue_us;
-	struct ack_sample sample = {
-		.pkts_acked = pkts,
-		.rtt_us = rtt_us,
-		.in_flight = tcp_snd_cwnd(flow->tp) * flow->tp->mss_cache,
-	};
-
-	flow->now_us += gap_us;
-	flow->tp->tcp_mstamp = flow->now_us;
-	flow->tp->tcp_clock_cache = flow->now_us * NSEC_PER_USEC;
-	flow->tp->srtt_us = rtt_us << 3;
-	flow->tp->rx_opt.saw_tstamp = flow->stamps;
-	flow->tp->rx_opt.rcv_tsval = div_u64(flow->now_us - flow->reverse_us, MS);
-	flow->tp->packets_out = flight;
-	flow->tp->snd_una += pkts * flow->tp->mss_cache;
-	flow->tp->snd_nxt = flow->tp->snd_una + flight * flow->tp->mss_cache;
-	flow->ops->pkts_acked(flow->sk, &sample);
-	flow->ops->cong_avoid(flow->sk, flow->tp->snd_una, pkts);
-}
-
-static void flow_ack(struct flow *flow, u32 pkts, u32 gap_us)
-{
-	flow_ack_of(flow, pkts, gap_us, tcp_snd_cwnd(flow->tp));
-}
-
-/* A round trip: the window's packets, each with an ACK of its own. */
-static void flow_round(struct flow *flow)
-{
-	u32 cwnd = tcp_snd_cwnd(flow->tp), i;
-
-	for (i = 0; i < cwnd; i++)
-		flow_ack(flow, 1, (flow->base_us + flow->queue_us) / cwnd);
-}
-
-static void flow_state(struct flow *flow, u8 state)
-{
-	flow->ops->set_state(flow->sk, state);
-	inet_csk(flow->sk)->icsk_ca_state = state;
-}
-
-/* What tcp_enter_recovery() and PRR's end do to the window. */
-static void flow_recover(struct flow *flow)
-{
-	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
-	flow->tp->snd_ssthresh = flow->ops->ssthresh(flow->sk);
-	flow_state(flow, TCP_CA_Recovery);
-	tcp_snd_cwnd_set(flow->tp, flow->tp->snd_ssthresh);
-	flow_state(flow, TCP_CA_Open);
-}
-
-/* What tcp_enter_loss() does to it. */
-static void flow_timeout(struct flow *flow)
-{
-	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
-	flow->tp->snd_ssthresh = flow->ops->ssthresh(flow->sk);
-	flow->ops->cwnd_event(flow->sk, CA_EVENT_LOSS);
-	tcp_snd_cwnd_set(flow->tp, 1);
-	flow_state(flow, TCP_CA_Loss);
-}
-
 static struct tcp_dctcp_info flow_info(struct flow *flow)
 {
 	union tcp_cc_info info = {};
@@ -707,17 +581,6 @@ static struct tcp_dctcp_info flow_info(struct flow *flow)
 
 	flow->ops->get_info(flow->sk, ~0U, &attr, &info);
 	return info.dctcp;
-}
-
-/* A flow in avoidance at @cwnd packets. */
-static void flow_open_at(struct kunit *test, struct flow *flow, const char *name,
-			 u32 cwnd)
-{
-	flow_open(test, flow, name);
-	flow_ack(flow, 1, 1000);
-	flow_recover(flow);
-	tcp_snd_cwnd_set(flow->tp, cwnd);
-	flow->tp->snd_ssthresh = cwnd;
 }
 
 static void ledbat_test_init_window(struct kunit *test)
@@ -780,7 +643,7 @@ static void ledbat_test_short_path(struct kunit *test)
 			flow_ack(&f, 1, 1);
 		KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 1U);
 		KUNIT_EXPECT_GE(test, tcp_snd_cwnd(f.tp), 2U);
-		ledbat_test_exit_flow(test);
+		flow_close(test);
 		test->priv = NULL;
 	}
 }
@@ -902,7 +765,7 @@ static void ledbat_test_no_memory(struct kunit *test)
 			flow_ack(&f, 1, 1000);
 		KUNIT_EXPECT_GT(test, tcp_snd_cwnd(f.tp), 2U);
 		KUNIT_EXPECT_LE(test, tcp_snd_cwnd(f.tp), 18U);
-		ledbat_test_exit_flow(test);
+		flow_close(test);
 		test->priv = NULL;
 	}
 }
@@ -937,7 +800,7 @@ static void ledbat_test_idle_restart(struct kunit *test)
 		tcp_snd_cwnd_set(f.tp, 10);
 		f.ops->min_tso_segs(f.sk);
 		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 10U);
-		ledbat_test_exit_flow(test);
+		flow_close(test);
 		test->priv = NULL;
 	}
 	flow_open_at(test, &f, "ledbatpp", 64);
@@ -945,21 +808,6 @@ static void ledbat_test_idle_restart(struct kunit *test)
 	f.ops->cwnd_event(f.sk, CA_EVENT_CWND_RESTART);
 	flow_ack(&f, 1, 1000);
 	KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_ce_state, LEDBAT_SLOW_START);
-}
-
-/* How long the next packet has to wait, us. */
-static u32 flow_rest_us(const struct flow *flow)
-{
-	if (flow->tp->tcp_wstamp_ns <= flow->tp->tcp_clock_cache)
-		return 0;
-	return div_u64(flow->tp->tcp_wstamp_ns - flow->tp->tcp_clock_cache,
-		       NSEC_PER_USEC);
-}
-
-/* A pair of packets after its rest, acknowledged together. */
-static void flow_pair(struct flow *flow)
-{
-	flow_ack_of(flow, 2, flow->base_us + flow->queue_us + flow_rest_us(flow), 0);
 }
 
 /* Beside TCP two packets rest for 1, 2, 4, 8, 16 round trips; TCP gone, it
@@ -1004,7 +852,7 @@ static void ledbat_test_rest(struct kunit *test)
 		for (j = 0; j < 10 && tcp_snd_cwnd(f.tp) < 5; j++)
 			flow_round(&f);
 		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 5U);
-		ledbat_test_exit_flow(test);
+		flow_close(test);
 		test->priv = NULL;
 	}
 }
@@ -1034,7 +882,7 @@ static void ledbat_test_longer_path(struct kunit *test)
 		f.base_us = 60 * MS;
 		flow_round(&f);
 		KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 60 * MS);
-		ledbat_test_exit_flow(test);
+		flow_close(test);
 		test->priv = NULL;
 	}
 }
@@ -1107,7 +955,7 @@ static void ledbat_test_out_of_step(struct kunit *test)
 			flow_pair(&f);
 		}
 		KUNIT_EXPECT_EQ(test, flow_info(&f).dctcp_alpha, 100 * MS);
-		ledbat_test_exit_flow(test);
+		flow_close(test);
 		test->priv = NULL;
 	}
 }
@@ -1124,6 +972,7 @@ static void ledbat_test_no_state(struct kunit *test)
 	flow_state(&f, TCP_CA_Loss);
 	f.ops->cwnd_event(f.sk, CA_EVENT_LOSS);
 	KUNIT_EXPECT_EQ(test, f.ops->ssthresh(f.sk), 25U);
+	flow_state(&f, TCP_CA_Open);
 	KUNIT_EXPECT_GE(test, f.ops->min_tso_segs(f.sk), 1U);
 	flow_ack(&f, 1, 1000);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 50U);
@@ -1293,7 +1142,7 @@ static void ledbat_test_no_sample(struct kunit *test)
 			f.ops->cong_avoid(f.sk, f.tp->snd_una, 1);
 		}
 		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 20U);
-		ledbat_test_exit_flow(test);
+		flow_close(test);
 		test->priv = NULL;
 	}
 }
@@ -1339,10 +1188,13 @@ static void ledbat_test_unprivileged(struct kunit *test)
 
 	flow_open(test, &f, "ledbat");
 	KUNIT_EXPECT_TRUE(test, f.ops->flags & TCP_CONG_NON_RESTRICTED);
-	ledbat_test_exit_flow(test);
+	flow_close(test);
 	flow_open(test, &f, "ledbatpp");
 	KUNIT_EXPECT_TRUE(test, f.ops->flags & TCP_CONG_NON_RESTRICTED);
 }
+
+FLOW_TESTS(ledbat, "ledbat")
+FLOW_TESTS(ledbatpp, "ledbatpp")
 
 static struct kunit_case ledbat_law_cases[] = {
 	KUNIT_CASE_PARAM(ledbat_test_rate, rate_gen_params),
@@ -1409,12 +1261,14 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_skip),
 	KUNIT_CASE(ledbat_test_switch),
 	KUNIT_CASE(ledbat_test_unprivileged),
+	FLOW_CASES(ledbat),
+	FLOW_CASES(ledbatpp),
 	{}
 };
 
 static struct kunit_suite ledbat_flow_suite = {
 	.name = "ledbat_flow",
-	.exit = ledbat_test_exit_flow,
+	.exit = flow_close,
 	.test_cases = ledbat_flow_cases,
 };
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import guests
+from testbed.support import guests
 
 pytestmark = pytest.mark.kunit
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import runner
-from testbed.backend import Uml
-from testbed.experiment import parse
+from testbed.backends.uml import Uml
+from testbed.run import runner
+from testbed.spec.experiment import parse
 
 pytestmark = pytest.mark.scenario
 

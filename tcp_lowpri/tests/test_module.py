@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import guests
+from testbed.support import guests
 
 pytestmark = pytest.mark.kunit
 

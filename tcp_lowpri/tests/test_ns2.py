@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.backend import Uml
-from testbed.experiment import load
-from testbed.runner import Options, plan, run
+from testbed.backends.uml import Uml
+from testbed.run.runner import Options, plan, run
+from testbed.spec.experiment import load
 
 pytestmark = pytest.mark.scenario
 

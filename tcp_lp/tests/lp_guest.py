@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from testbed import results, runner
-from testbed.backend import HOST_ROOT, Uml
-from testbed.experiment import parse
-from testbed.machine import Machine
+from testbed.backends.machine import Machine
+from testbed.backends.uml import HOST_ROOT, Uml
+from testbed.results import files as results
+from testbed.run import runner
+from testbed.spec.experiment import parse
 
 #: bits of the first word that `ss -i` shows of ours (tcp_lp_get_info)
 LEARNT, INFERENCE, FLOOR, OWD = 1 << 1, 1 << 2, 1 << 3, 1 << 4

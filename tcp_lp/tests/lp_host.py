@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import hostc
+from testbed.support import hostc
 
 FOLDER = Path(__file__).resolve().parent.parent
 

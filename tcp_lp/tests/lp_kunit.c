@@ -4,13 +4,14 @@
  * row by row. The host tests run the same headers against floating-point
  * oracles and longer traces; here they run as the kernel compiles them.
  */
-#include <kunit/test.h>
 #include <linux/module.h>
-#include <net/inet_connection_sock.h>
+
+#include <net/inet_ecn.h>
+
+#include <lbe/kunit_flow.h>
 
 #include "lp.h"
 
-#define MS	1000U		/* us */
 #define S	1000000ULL	/* us */
 
 /* ---- the peer's tick ------------------------------------------------------ */
@@ -708,6 +709,25 @@ static struct kunit_suite owd_suite = {
 	.test_cases = owd_cases,
 };
 
+FLOW_TESTS(lp_flow, "lp")
+
+/* Where the peer did not agree to ECN no packet may say that it is capable: a
+ * router would mark it instead of dropping it, and nobody would echo the mark.
+ */
+static void lp_ecn_not_agreed(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open(test, &f, "lp_ecn");
+	INET_ECN_xmit(f.sk);
+	f.sk->sk_state = TCP_ESTABLISHED;
+	f.ops->init(f.sk);
+	f.sk->sk_state = TCP_CLOSE;
+	KUNIT_EXPECT_FALSE(test, tcp_ca_needs_ecn(f.sk));
+	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos & INET_ECN_MASK, INET_ECN_NOT_ECT);
+	KUNIT_EXPECT_STREQ(test, inet_csk(f.sk)->icsk_ca_ops->name, "lp_ecn");
+}
+
 static struct kunit_case lp_cases[] = {
 	KUNIT_CASE_PARAM(lp_margin, margin_gen_params),
 	KUNIT_CASE_PARAM(lp_reaction, react_gen_params),
@@ -728,11 +748,14 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_receive_window_limited),
 	KUNIT_CASE(lp_marks_alone),
 	KUNIT_CASE(lp_fits_the_socket),
+	KUNIT_CASE(lp_ecn_not_agreed),
+	FLOW_CASES(lp_flow),
 	{}
 };
 
 static struct kunit_suite lp_suite = {
 	.name = "tcp_lp",
+	.exit = flow_close,
 	.test_cases = lp_cases,
 };
 

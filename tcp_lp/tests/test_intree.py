@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from tcp_lp.tests.lp_guest import FLOOR, INFERENCE, LEARNT, OWD, RECOVERY, Seen, prepared, seen
-from testbed.backend import Uml
+from testbed.backends.uml import Uml
 
 pytestmark = pytest.mark.scenario
 

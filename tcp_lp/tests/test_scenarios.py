@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tcp_lp.tests.lp_guest import FLOOR, guest, prepared, seen, text
-from testbed import runner
-from testbed.backend import Uml
-from testbed.errors import LbeError
-from testbed.experiment import parse
+from testbed.backends.uml import Uml
+from testbed.base.errors import LbeError
+from testbed.run import runner
+from testbed.spec.experiment import parse
 
 pytestmark = pytest.mark.scenario
 

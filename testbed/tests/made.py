@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from testbed.backend import RunReport, Tools
-from testbed.experiment import Experiment, parse
-from testbed.metrics import QUEUE, RECV, SEND, Series
-from testbed.results import Record, Result, ResultSet
+from testbed.backends.backend import RunReport, Tools
+from testbed.measure.metrics import QUEUE, RECV, SEND, Series
+from testbed.results.files import Record, Result, ResultSet
+from testbed.spec.experiment import Experiment, parse
 
 TWO_FLOWS = """
 [experiment]

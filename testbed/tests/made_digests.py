@@ -6,8 +6,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from testbed import experiment as experiments
-from testbed.evaluation import digest
+from testbed.results import digest
+from testbed.spec import experiment as experiments
 
 
 def made(name: str, values: dict[str, float] | None = None, seeds: int = 1) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from sch_shred.tests.bench import counter_mhz
-from testbed.backend import HOST_ROOT, Uml, build_vulturectl
-from testbed.errors import BuildFailed, LbeError
-from testbed.machine import Machine
+from testbed.backends.machine import Machine
+from testbed.backends.tools import build_vulturectl
+from testbed.backends.uml import HOST_ROOT, Uml
+from testbed.base.errors import BuildFailed, LbeError
 
 #: "flat": the ratio with most flows over the ratio with one; 10 % is the spread of a ratio from run to run
 BOUND = 1.10

@@ -24,13 +24,15 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from testbed import results, runner
-from testbed.backend import Backend, Uml
-from testbed.errors import LbeError
-from testbed.evaluation import digest
-from testbed.experiment import load, matches
-from testbed.job import ZERO_S, Job
-from testbed.metrics import summarise
+from testbed.backends.backend import Backend
+from testbed.backends.uml import Uml
+from testbed.base.errors import LbeError
+from testbed.measure.metrics import summarise
+from testbed.results import digest
+from testbed.results import files as results
+from testbed.run import runner
+from testbed.run.job import ZERO_S, Job
+from testbed.spec.experiment import load, matches
 
 NAME = "vulture_figures"
 PIV, CWND = "vulture_piv", "vulture_cwnd"

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.backend import REPO, build_vulturectl
+from testbed.backends.tools import build_vulturectl
+from testbed.base.places import REPO
 
 pytestmark = pytest.mark.host
 

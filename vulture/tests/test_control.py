@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.backend import HOST_ROOT
-from testbed.errors import LbeError
-from testbed.kernel import DEFAULT_SERIES, KernelSpec, ensure_kernel, ensure_part
-from testbed.machine import Machine
-from testbed.modules import REPO, ensure_modules
+from testbed.backends.machine import Machine
+from testbed.backends.uml import HOST_ROOT
+from testbed.base.errors import LbeError
+from testbed.base.places import REPO
+from testbed.kernels.build import DEFAULT_SERIES, KernelSpec, ensure_kernel, ensure_part
+from testbed.kernels.modules import ensure_modules
 
 pytestmark = pytest.mark.scenario
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed import metrics, runner
-from testbed.experiment import parse
+from testbed.measure import metrics
+from testbed.run import runner
+from testbed.spec.experiment import parse
 
 TEXT = """
 [experiment]

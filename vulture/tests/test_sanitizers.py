@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The tests of test_control.py on the kernel with KASAN, UBSAN and lockdep: all of them hold, and it reports nothing.
 
-A report ends the run as an error (testbed/machine.py), so that no test of it holds.
+A report ends the run as an error (testbed/backends/machine.py), so that no test of it holds.
 
     make check-kernels PYTEST_ARGS=vulture/tests/test_sanitizers.py
 """

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.backend import HOST_ROOT, Uml, build_tc_plugin
-from testbed.cache import cache_root, lock, remove, whole_entry
-from testbed.kernel import DEFAULT_SERIES, PrivateApt, debian_mirror, ensure_part
-from testbed.machine import Machine
+from testbed.backends.machine import Machine
+from testbed.backends.tools import build_tc_plugin
+from testbed.backends.uml import HOST_ROOT, Uml
+from testbed.base.cache import cache_root, lock, remove, whole_entry
+from testbed.kernels.build import DEFAULT_SERIES, PrivateApt, debian_mirror, ensure_part
 
 REPO = Path(__file__).resolve().parents[3]
 CASES = REPO / "sch_shred" / "tests" / "shred.json"

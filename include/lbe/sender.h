@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the suite's congestion controls do with a socket in the same way: which
+ * ACKs tell a delay, and how a rest or pacing begins and ends.
+ *
+ * All functions want the socket lock.
+ */
+#ifndef LBE_SENDER_H
+#define LBE_SENDER_H
+
+#include <linux/hrtimer.h>
+#include <net/tcp.h>
+
+/**
+ * lbe_ack_is_original - may the delay of this ACK be a least delay?
+ * @sk: socket, in pkts_acked()
+ *
+ * Where retransmitted data is acknowledged TCP takes the round trip from
+ * timestamps of whole milliseconds, up to one too short. Retransmissions are
+ * acknowledged in Recovery, in Loss, and by what a tail loss probe has sent.
+ */
+static inline bool lbe_ack_is_original(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_state <= TCP_CA_CWR &&
+	       !tcp_sk(sk)->tlp_high_seq;
+}
+
+/**
+ * lbe_rest - let the next packet go no sooner than after a rest
+ * @sk: socket
+ * @rest_us: from now on, us
+ *
+ * The departure time of the next packet is what pacing (TCP's or sch_fq's)
+ * waits for.
+ */
+static inline void lbe_rest(struct sock *sk, u32 rest_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, tp->tcp_clock_cache +
+						   (u64)rest_us * NSEC_PER_USEC);
+}
+
+/**
+ * lbe_rest_cancel - end a rest: another congestion control takes over
+ * @sk: socket
+ *
+ * A timer that waits for the end of the rest fires at once. It holds a
+ * reference to the socket, which goes along: it is taken over only if the timer
+ * was stopped here, and it is stopped already where the socket is destroyed.
+ */
+static inline void lbe_rest_cancel(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tcp_clock_ns());
+	if (hrtimer_try_to_cancel(&tp->pacing_timer) == 1)
+		hrtimer_start(&tp->pacing_timer, 0, HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/* Have TCP pace the socket. */
+static inline void lbe_pacing_begin(struct sock *sk)
+{
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+/* Another control takes over: no pacing, unless the application asked for a rate;
+ * a control that paces asks for it itself.
+ */
+static inline void lbe_pacing_end(struct sock *sk)
+{
+	if (READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
+}
+
+#endif /* LBE_SENDER_H */

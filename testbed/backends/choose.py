@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A backend by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..kernels.build import DEFAULT_SERIES
+from .backend import Backend, BackendError
+from .netns import Host
+from .qemu import Qemu
+from .ssh import Ssh
+from .uml import Uml
+
+BACKENDS = ("uml", "qemu", "host", "ssh")
+
+
+def make_backend(
+    name: str,
+    series: str | None = None,
+    flavour: str = "plain",
+    source_dir: Path | None = None,
+    machines: Path | None = None,
+) -> Backend:
+    """The backend of this name; BackendError where it has no such kernel. machines: the file that ssh needs."""
+    if name not in BACKENDS:
+        raise BackendError(f"no backend {name!r}: there are {', '.join(BACKENDS)}")
+    if (name == "ssh") != (machines is not None):
+        raise BackendError("--backend ssh and --machines FILE belong together")
+    if name == "uml":
+        return Uml(series, flavour, source_dir)
+    if flavour != "plain" or source_dir:
+        raise BackendError(f"--backend {name} takes the kernel as it is: no --flavour, no --kernel-source")
+    if name == "qemu":
+        return Qemu(series or DEFAULT_SERIES)
+    if name == "host":
+        return Host()
+    return Ssh(machines)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+"""--backend qemu: the same experiments on a distribution's own kernel, in real time, traffic by iperf3."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..base.places import REPO, SCRIPTS, TESTBED
+from ..base.progress import Report, silent
+from . import iperf
+from .backend import BackendError, RunReport, Tools
+from .distro import Guest, Image, Installed, add_text, add_tree, ensure_image, ensure_installed
+from .tools import build_agent
+
+#: what a boot, the set-up and the end take beyond the experiment, with emulation and a busy machine
+REAL_EXTRA_S = 90
+#: the module that has the name of one of ours
+IN_TREE_LP = "tcp_lp_intree"
+ENVIRONMENT = """\
+export LBE_AGENT=/usr/local/lib/lbe/lbe-agent
+AGENT=/lbe/traffic.sh
+MODULES=/tmp/job/modules
+OUT=$LBE_OUT
+"""
+
+
+def module_paths(image: Image, installed: Installed) -> dict[str, str]:
+    """Module -> its file in the guest: ours as installed, else the distribution's own."""
+    paths = {}
+    for line in (image.folder / "in-tree").read_text(encoding="ascii").splitlines():
+        name = Path(line).name.split(".ko")[0]
+        paths[IN_TREE_LP if name == "tcp_lp" else name] = f"/{line}"
+    return paths | installed.modules()
+
+
+class Qemu:
+    """A distribution's kernel under QEMU, two CPUs; booting needs no privilege, making the image does."""
+
+    name = "qemu"
+    #: a machine of two CPUs each: more at once would only disturb one another in real time
+    at_once = 1
+
+    def __init__(self, series: str = "6.12"):
+        self.series = series
+        self.image: Image | None = None
+        self.installed: Installed | None = None
+        self._tools: Tools | None = None
+
+    def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
+        """Image and installation: from the cache, or made."""
+        self.image = ensure_image(self.series, report)
+        self.installed = ensure_installed(self.image, report)
+        paths = module_paths(self.image, self.installed)
+        missing = sorted(set(modules) - set(paths))
+        if missing:
+            raise BackendError(f"{self.image.release} has no module {', '.join(missing)}")
+        content = dict.fromkeys(paths, f"{self.image.key} {self.installed.key}")
+        self._tools = Tools(build_agent(report), {name: Path(path) for name, path in paths.items()}, "", content)
+        self._tools.modules_version = f"{(REPO / 'VERSION').read_text().strip()} ({self.installed.key})"
+
+    def facts(self) -> dict[str, str]:
+        """Which kernel this is."""
+        packages = (self.image.folder / "packages").read_text(encoding="utf-8")
+        versions = dict(line.split("\t") for line in packages.splitlines())
+        return {
+            "series": self.series,
+            "flavour": "distribution",
+            "release": self.image.release,
+            "source": f"linux-image-{self.image.release} {versions.get(f'linux-image-{self.image.release}', '')}",
+            "iperf3": versions.get("iperf3", ""),
+            "key": self.image.key,
+        }
+
+    def tools(self) -> Tools:
+        """Agent and modules."""
+        return self._tools
+
+    def key(self) -> str:
+        """The image, the installation, and what runs a job in them."""
+        around = hashlib.sha256()
+        scripts = [f"scripts/{name}.sh" for name in ("distro-init", "traffic", "now")]
+        for name in ("iperf.py", "qemu.py", "distro.py", *scripts):
+            around.update((TESTBED / "backends" / name).read_bytes())
+        return f"qemu-{self.image.key}-{self.installed.key}-{around.hexdigest()[:16]}"
+
+    def fill(self, archive: tarfile.TarFile, job: Path) -> None:
+        """A job's disk."""
+        modules = (job / "job.sh").read_text(encoding="ascii")
+        for name in re.findall(r'insmod "\$MODULES/(\w+)\.ko"', modules):
+            link = tarfile.TarInfo(f"tmp/job/modules/{name}.ko")
+            link.type, link.linkname = tarfile.SYMTYPE, str(self._tools.modules[name])
+            archive.addfile(link)
+        add_tree(archive, job, "tmp/job")
+        add_text(archive, "tmp/job/env.sh", ENVIRONMENT)
+        add_text(archive, "lbe/traffic.sh", (SCRIPTS / "traffic.sh").read_text(encoding="utf-8"), 0o755)
+
+    def run(
+        self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
+    ) -> RunReport:
+        """Boot, run in real time, power off."""
+        taken = iperf.divide(job)
+        iperf.start_when_ready(job)
+        report = Guest(self.image, self.installed, mem_mb=max(mem_mb, 1024)).run(
+            lambda archive: self.fill(archive, job),
+            out,
+            seed=seed,
+            limit_s=virtual_limit_s + REAL_EXTRA_S,
+            wall_limit_s=max(wall_limit_s, virtual_limit_s + 2 * REAL_EXTRA_S),
+        )
+        iperf.collect(taken, out)
+        return RunReport(report.wall_s, report.guest_s)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The backend `uml`: a user-mode kernel in virtual time; needs neither root nor KVM."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..base.places import GUEST_MODULES, REPO, SCRIPTS, TESTBED
+from ..base.progress import Report, silent
+from ..kernels.build import (
+    DEFAULT_SERIES,
+    FLAVOURS,
+    USER_MODE_FLAVOURS,
+    KernelBuild,
+    KernelSpec,
+    ensure_kernel,
+)
+from ..kernels.modules import content_key, ensure_modules, included, module_folders, source_files
+from .backend import BackendError, RunReport, Tools
+from .machine import Machine
+from .tools import build_agent, build_guest_modules, extras_of
+
+#: where the guest sees the host's root (scripts/uml-init.sh)
+HOST_ROOT = "/tmp/host"
+#: folders that are not named like their module
+FOLDERS = {"shred_hint": "sch_shred", "shred_rto": "sch_shred"}
+
+
+class Uml:
+    """User-mode kernel in virtual time; needs neither root nor KVM."""
+
+    name = "uml"
+    at_once = None
+
+    def __init__(self, series: str | None = None, flavour: str = "plain", source_dir: Path | None = None):
+        """series: None is the default one."""
+        if flavour in FLAVOURS and flavour not in USER_MODE_FLAVOURS:
+            known = " and ".join(USER_MODE_FLAVOURS)
+            raise BackendError(f"--flavour {flavour}: a kernel for QEMU alone; user mode has {known}")
+        self.spec = KernelSpec(series=series or DEFAULT_SERIES, flavour=flavour, source_dir=source_dir)
+        self.build: KernelBuild | None = None
+        self._tools: Tools | None = None
+
+    def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
+        """Kernel, modules, agent: from the cache, or built into it."""
+        modules = set(modules)
+        agent = build_agent(report)
+        self.build = ensure_kernel(self.spec, report)
+        have = module_folders(REPO)
+        folders = sorted({folder for name in modules if (folder := FOLDERS.get(name, name)) in have})
+        built = ensure_modules(self.build, REPO, folders, report)
+        # a commit changes the version inside every .ko; what decides a result is the source and what it includes
+        hashes = {}
+        for name, path in built.paths.items():
+            folder = FOLDERS.get(name, name)
+            sources = source_files(REPO, [folder]) if folder in folders else []
+            ours = [p for p in sources if p.parts[0] == folder and ("tests" not in p.parts or p.stem == name)]
+            hashes[name] = (
+                content_key(REPO, [Path("Kbuild"), *included(REPO, ours), *ours])
+                if ours
+                else hashlib.sha256(path.read_bytes()).hexdigest()
+            )
+        paths = dict(built.paths)
+        if any((GUEST_MODULES / f"{name}.c").is_file() for name in modules):
+            guest = build_guest_modules(self.build, report)
+            paths |= guest
+            hashes |= {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in guest.items()}
+        self._tools = Tools(agent, paths, built.version, hashes)
+
+    def facts(self) -> dict[str, str]:
+        """Which kernel this is."""
+        return {
+            "series": self.spec.series,
+            "flavour": self.spec.flavour,
+            "release": str(self.build.release),
+            "source": Path(self.build.source).name,
+            "key": self.build.key,
+        }
+
+    def tools(self) -> Tools:
+        """Agent and modules."""
+        return self._tools
+
+    def key(self) -> str:
+        """The kernel's build, and what boots it and sets it up."""
+        boot = (SCRIPTS / "uml-init.sh", TESTBED / "backends" / "machine.py")
+        around = hashlib.sha256(b"".join(path.read_bytes() for path in boot))
+        return f"uml-{self.build.key}-{around.hexdigest()[:16]}"
+
+    def lay_out(self, job: Path) -> None:
+        """Put env.sh and links to the tools beside a written job."""
+        tools = self.tools()
+        # the guest sees one text whatever this machine's paths are: links lead to the host's root
+        environment = "AGENT=/tmp/job/lbe-agent\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n"
+        files = {
+            path.name: path.read_text(encoding="ascii")
+            for path in job.iterdir()
+            if path.is_file() and path.suffix in (".tc", ".sh")
+        }
+        called = {}
+        for extra, path in extras_of(files).items():
+            environment += extra.line + "\n"
+            called[extra.link] = path
+            (job / extra.link).parent.mkdir(exist_ok=True)
+        (job / "env.sh").write_text(environment, encoding="ascii")
+        (job / "modules").mkdir(exist_ok=True)
+        links = {f"modules/{name}.ko": path for name, path in tools.modules.items()}
+        for name, path in {"lbe-agent": tools.agent, **links, **called}.items():
+            (job / name).unlink(missing_ok=True)
+            (job / name).symlink_to(f"{HOST_ROOT}{path}")
+
+    def run(
+        self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
+    ) -> RunReport:
+        """Boot, run, power off."""
+        self.lay_out(job)
+        done = Machine(self.build, mem_mb=mem_mb).run(
+            job=job, out=out, seed=seed, modules=[], virtual_limit_s=virtual_limit_s, wall_limit_s=wall_limit_s
+        )
+        return RunReport(done.wall_s, done.virtual_s)

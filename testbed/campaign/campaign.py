@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which experiments are run in which form, so that all are done within a time, and the running of them.
+
+Every experiment starts in its cheapest form. What is left of the time buys longer forms, the cheapest first: the
+scoreboard, then all cases of what stands for a paper's figure, then their own lengths, then the rest. What the cache
+already has costs nothing, so that a second campaign, or one after Ctrl-C, goes further. How fast the machine is shows
+while it runs: forms are chosen again by that, and at the end of the time the best that is there is taken.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..backends.backend import Backend
+from ..base.errors import LbeError
+from ..judge import coverage, report
+from ..present import plots
+from ..results import digest
+from ..run.job import Job
+from ..run.runner import Execute, Options, Task, is_cached, label, locally, plan, run, run_key, store
+from ..spec.experiment import Experiment, load, names
+
+#: (mode, runs a case; None: the experiment's own), cheapest first
+FORMS: tuple[tuple[str, int | None], ...] = (("short", None), ("brief", None), ("default", 1), ("default", None))
+FULL: tuple[tuple[str, int | None], ...] = (("full", None),)
+MINUTES = 30.0
+#: share of the time that is planned for; the rest is for pages, and for estimates that are too low
+PLANNED = 0.85
+#: share of the time after which no run is begun or waited for: pages take the rest
+LAST_RUN = 0.93
+#: shares of the time at which forms are chosen again by the machine's pace so far
+AGAIN = (0.1, 0.4, 0.7)
+# CPU seconds of a run on the machine of Documentation/testbed.md: boot, a simulated second, a flow's part of
+# it, a megabit's part of it (about 80 packets there and back), a web object
+BOOT_S, SECOND_S, FLOW_S, MBIT_S, WEB_MBIT_S = 0.6, 0.003, 0.0003, 0.0011, 0.004
+
+
+@dataclass
+class Part:
+    """One experiment in the form chosen for it."""
+
+    experiment: Experiment
+    mode: str
+    runs: int | None
+    jobs: list[Job]
+    keys: list[str]
+    #: CPU seconds that it still takes
+    cost_s: float = 0.0
+    #: runs that the form asks for, where only some of them are there
+    wanted: int = 0
+
+    def left(self, have: Collection[str]) -> dict[str, Job]:
+        """Its runs that are not among ``have``, by key."""
+        return {key: job for key, job in zip(self.keys, self.jobs, strict=True) if key not in have}
+
+    def length_s(self) -> float:
+        """Simulated time of all its runs."""
+        return sum(job.setting.head.duration_s for job in self.jobs)
+
+
+@dataclass
+class Outcome:
+    """What came of a campaign: digests by experiment, and runs that failed."""
+
+    documents: dict[str, dict] = field(default_factory=dict)
+    failed: list[tuple[Job, str]] = field(default_factory=list)
+    pictures: dict[str, list[Path]] = field(default_factory=dict)
+
+
+def cost_s(job: Job) -> float:
+    """What a run takes of a CPU, seconds; right to a factor of two."""
+    setting = job.setting
+    rates = [setting.topology.rate_mbit, *(hop.rate_mbit for hop in setting.topology.hops)]
+    both_ways = 2 if any(flow.spec.source != job.flows[0].spec.source for flow in job.flows) else 1
+    web = any(flow.spec.kind in ("web", "session") for flow in job.flows)
+    a_second = SECOND_S + FLOW_S * len(job.flows) + (WEB_MBIT_S if web else MBIT_S) * sum(rates) * both_ways
+    return BOOT_S + setting.head.duration_s * a_second
+
+
+def stand_for_something() -> list[str]:
+    """The experiments that stand for a table or figure of a paper."""
+    figures = coverage.figures()
+    return [name for figure in figures for name in (figure.experiment, figure.also) if name]
+
+
+def wanted() -> list[str]:
+    """All experiments: those that stand for a figure first, then the rest."""
+    return list(dict.fromkeys(["scoreboard", "scoreboard_aqm", *stand_for_something(), *names()]))
+
+
+def modules_of(chosen: Iterable[str]) -> set[str]:
+    """What must be built for any form of them."""
+    return {module for name in chosen for job in plan(load(name), Options("brief", 1)) for module in job.modules}
+
+
+def ladders_of(
+    chosen: Iterable[str], backend: Backend, forms: tuple[tuple[str, int | None], ...] = FORMS
+) -> list[list[Part]]:
+    """All forms of each experiment, the cheapest first."""
+    made = []
+    for name in chosen:
+        one = load(name)
+        ladder = []
+        for mode, runs in forms:
+            jobs = plan(one, Options(mode, runs))
+            ladder.append(Part(one, mode, runs, jobs, [run_key(job, backend) for job in jobs], 0.0, len(jobs)))
+        made.append(ladder)
+    return made
+
+
+def in_cache(ladders: list[list[Part]]) -> set[str]:
+    """Keys of the runs that the cache has."""
+    return {key for key in {key for ladder in ladders for part in ladder for key in part.keys} if is_cached(key)}
+
+
+def pick(ladders: list[list[Part]], have: Collection[str], cpu_s: float) -> list[Part]:
+    """A form for each experiment such that all together cost at most ``cpu_s`` (but at least the cheapest form)."""
+    steps_of = []
+    for ladder in ladders:
+        rungs: list[Part] = []
+        for part in ladder:
+            part.cost_s = sum(cost_s(job) for job in part.left(have).values())
+            # only what is more than the form before; a longer one that costs no more takes the place of shorter ones
+            if rungs and len(part.jobs) <= len(rungs[-1].jobs) and part.length_s() <= rungs[-1].length_s():
+                continue
+            while rungs and part.cost_s <= rungs[-1].cost_s:
+                rungs.pop()
+            rungs.append(part)
+        steps_of.append(rungs)
+    level = [0] * len(steps_of)
+    left = cpu_s - sum(rungs[0].cost_s for rungs in steps_of)
+    standing = stand_for_something()
+    # all cases of what the pages are about come first, and the scoreboard, which is compared as a whole, before them
+    for allowed in (
+        lambda part: digest.TRACED in part.experiment.head.tags,
+        lambda part: part.experiment.name in standing and part.mode == "brief",
+        lambda part: part.experiment.name in standing,
+        lambda part: True,
+    ):
+        while True:
+            # the cheapest next step of all
+            steps = [
+                (rungs[level[index] + 1].cost_s - rungs[level[index]].cost_s, index)
+                for index, rungs in enumerate(steps_of)
+                if level[index] + 1 < len(rungs) and allowed(rungs[level[index] + 1])
+            ]
+            affordable = [step for step in steps if step[0] <= max(left, 0.0)]
+            if not affordable:
+                break
+            price, index = min(affordable)
+            left -= price
+            level[index] += 1
+    return [rungs[level[index]] for index, rungs in enumerate(steps_of)]
+
+
+def choose(
+    chosen: Iterable[str],
+    backend: Backend,
+    cpu_s: float,
+    forms: tuple[tuple[str, int | None], ...] = FORMS,
+    reuse: bool = True,
+) -> list[Part]:
+    """pick() from all forms of these experiments; ``reuse``: what the cache has costs nothing."""
+    ladders = ladders_of(chosen, backend, forms)
+    return pick(ladders, in_cache(ladders) if reuse else set(), cpu_s)
+
+
+def best_of(ladders: list[list[Part]], have: Collection[str]) -> list[Part]:
+    """Of each experiment the form of which most cases are there, rather whole than in part, rather long than short.
+
+    An experiment of which nothing is there is left out.
+    """
+    parts = []
+    for ladder in ladders:
+        there = []
+        for part in ladder:
+            jobs = [job for key, job in zip(part.keys, part.jobs, strict=True) if key in have]
+            if jobs:
+                keys = [key for key in part.keys if key in have]
+                there.append(Part(part.experiment, part.mode, part.runs, jobs, keys, 0.0, len(part.jobs)))
+        if there:
+            parts.append(max(there, key=lambda one: (_cases(one), len(one.jobs) == one.wanted, one.length_s())))
+    return parts
+
+
+def _cases(part: Part) -> int:
+    return len({tuple(job.case.items()) for job in part.jobs})
+
+
+def from_cache(chosen: Iterable[str], backend: Backend) -> list[Part]:
+    """best_of() what the cache has."""
+    ladders = ladders_of(chosen, backend)
+    return best_of(ladders, in_cache(ladders))
+
+
+class Clock:
+    """Progress over all runs, by what they cost: a bar on a terminal, lines elsewhere."""
+
+    def __init__(self, limit_s: float = math.inf):
+        self.total_s, self.done_s, self.began, self.said = 1e-9, 0.0, time.monotonic(), 0.0
+        self.limit_s = limit_s
+        self.bar = None
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            self.bar = Progress(
+                TextColumn("{task.description:<50.50}"),
+                BarColumn(),
+                TextColumn("{task.percentage:3.0f} %"),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[left]}"),
+                console=Console(stderr=True),
+            )
+            self.bar.start()
+            self.task = self.bar.add_task("", total=self.total_s, left="")
+
+    def spent_s(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self.began
+
+    def pace(self, count: int) -> float:
+        """CPU seconds that a planned one takes here, where ``count`` run at once; 1 before anything is known."""
+        return self.spent_s() * count / self.done_s if self.done_s else 1.0
+
+    def aim(self, cost: float) -> None:
+        """What is still to be done costs so much."""
+        self.total_s = max(self.done_s + cost, 1e-9)
+        if self.bar:
+            self.bar.update(self.task, total=self.total_s)
+
+    def left(self) -> str:
+        """Time left as a person says it."""
+        if not self.done_s:
+            return ""
+        seconds = self.spent_s() / self.done_s * (self.total_s - self.done_s)
+        seconds = max(0.0, min(seconds, self.limit_s - self.spent_s()))
+        return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
+
+    def step(self, cost: float, text: str, done: int, total: int) -> None:
+        """One run is done."""
+        self.done_s += cost
+        if self.bar:
+            self.bar.update(self.task, completed=self.done_s, description=text, left=self.left())
+            return
+        now = time.monotonic()
+        if now - self.said > 10 or done == total:
+            self.said = now
+            percent = 100 * self.done_s / self.total_s
+            print(f"{percent:.0f} %, {done} of {total} runs, {self.left()} ({text})", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        if self.bar:
+            self.bar.stop()
+
+
+def _in_order(parts: list[Part], ladders: list[list[Part]], have: Collection[str]) -> dict[str, Job]:
+    """What is left of the parts, in the order in which it is wanted if time runs out.
+
+    First what any plan has (cheapest forms), then part by part; in each one seed of all cases before the next, and all
+    variants of the first dimension (contenders) together, so that what is there can be compared.
+    """
+    cheapest = {id(ladder[0]) for ladder in ladders}
+    todo: dict[str, Job] = {}
+    for part in sorted(parts, key=lambda one: id(one) not in cheapest):
+        places = {name: list(variants) for name, variants in part.experiment.vary.items()}
+
+        def rank(item: tuple[str, Job], places: dict[str, list[str]] = places) -> tuple:
+            job = item[1]
+            return job.seed, [places[name].index(job.case[name]) for name in reversed(places)]
+
+        todo |= dict(sorted(part.left(have).items(), key=rank))
+    return todo
+
+
+def fill(
+    todo: dict[str, Job], backend: Backend, count: int, execute: Execute, clock: Clock, until_s: float = math.inf
+) -> tuple[set[str], list[tuple[Job, str]]]:
+    """Run all of ``todo``, or what is done ``until_s`` on the clock; gives keys of what was run, and what failed."""
+    tasks = [Task(index, job, key) for index, (key, job) in enumerate(todo.items())]
+    ran: set[str] = set()
+    failed: list[tuple[Job, str]] = []
+    if not tasks:
+        return ran, failed
+    running = execute(tasks, backend, count)
+    try:
+        for index, record, error in running:
+            task = tasks[index]
+            ran.add(task.key)
+            if error or record is None:
+                failed.append((task.job, error or "no record"))
+            else:
+                store(task.key, record)
+            clock.step(cost_s(task.job), label(task.job), len(ran), len(tasks))
+            if clock.spent_s() >= until_s:
+                break
+    finally:
+        running.close()
+    return ran, failed
+
+
+def spend(
+    ladders: list[list[Part]],
+    backend: Backend,
+    limit_s: float,
+    count: int,
+    execute: Execute = locally,
+    reuse: bool = True,
+) -> tuple[list[Part], list[tuple[Job, str]]]:
+    """Run what fits ``limit_s`` of wall time; gives the forms that came of it, and runs that failed.
+
+    What a run costs is an estimate: forms are chosen again as the machine's pace shows, and what is still not done
+    when time is over is left out.
+    """
+    have = in_cache(ladders) if reuse else set()
+    failed: list[tuple[Job, str]] = []
+    clock = Clock(LAST_RUN * limit_s)
+    try:
+        for share in (*AGAIN, LAST_RUN):
+            if clock.spent_s() >= LAST_RUN * limit_s:
+                break
+            left_s = max(0.0, PLANNED * limit_s - clock.spent_s())
+            parts = pick(ladders, have, left_s * count / clock.pace(count))
+            todo = _in_order(parts, ladders, have)
+            clock.aim(sum(map(cost_s, todo.values())))
+            ran, broken = fill(todo, backend, count, execute, clock, share * limit_s)
+            have |= ran
+            failed += broken
+            if len(ran) == len(todo):
+                return parts, failed
+    finally:
+        clock.close()
+    return best_of(ladders, have), failed
+
+
+def carry_out(
+    parts: list[Part],
+    backend: Backend,
+    out: Path,
+    command: str,
+    failed: list[tuple[Job, str]],
+    draw: bool = True,
+) -> Outcome:
+    """Write result files, pictures and digests of runs that the cache has, experiment by experiment."""
+    outcome = Outcome(failed=failed)
+    broken = {job.experiment for job, _ in failed}
+    for part in parts:
+        name = part.experiment.name
+        if name in broken:
+            continue
+        options = Options(part.mode, part.runs, command=command, cached=True)
+        results = run(part.experiment, backend, options, lambda *_: None)
+        if not results.results:
+            print(f"{name}: what the cache has of it cannot be read", file=sys.stderr)
+            continue
+        results.save(out)
+        (out / f"{name}.txt").write_text(report.text(part.experiment, results), encoding="utf-8")
+        document = digest.make(results, part.experiment if digest.TRACED in part.experiment.head.tags else None)
+        document["runs_wanted"] = part.wanted
+        digest.save(document, out / "digests")
+        outcome.documents[name] = document
+        if draw:
+            outcome.pictures[name] = [
+                path for path in plots.draw(part.experiment, results, out) if path.suffix == ".svg"
+            ]
+    return outcome
+
+
+def load_saved(out: Path) -> dict[str, dict]:
+    """Digests of an earlier campaign. LbeError if there are none."""
+    documents = digest.load_all(out / "digests")
+    if not documents:
+        raise LbeError(f"no digests in {out}/digests; make report makes some")
+    return documents
+
+
+__all__ = ["FORMS", "FULL", "MINUTES", "Outcome", "Part", "carry_out", "choose", "cost_s", "load_saved", "spend"]

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""python3 -m testbed shell: an experiment's nodes in real time, a prompt on the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..backends.machine import Machine, memory_folder, read_text, run_folder, tail_of
+from ..backends.uml import Uml
+from ..base.errors import JobFailed
+from ..base.places import REPO, SCRIPTS
+from ..base.progress import make_progress
+from ..run import job as jobs
+from ..spec.experiment import Experiment
+
+#: nobody is waiting for a shell to end; the guest's watchdog wants a number
+LIMIT_S = 30 * 86400
+RC = SCRIPTS / "shell.sh"
+#: modules of the project that may all be loaded at once (the in-tree lp cannot, beside ours)
+MODULES = ("tcp_lp", "tcp_lowpri", "tcp_ledbat", "tcp_lbe", "vulture", "sch_shred")
+
+
+@contextlib.contextmanager
+def terminal_kept() -> Iterator[None]:
+    """Put the terminal back as it was, however the guest's console leaves it."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _job(experiment: Experiment, sets: dict[str, Any]) -> jobs.Job:
+    """The experiment's first case, which prompts instead of running."""
+    case = experiment.cases()[0]
+    job = jobs.make(experiment.name, case, 1, experiment.setting(case, sets=sets))
+    ours = [name for name in MODULES if (REPO / name / "Kbuild").is_file()]
+    job.modules = [*ours, *[name for name in job.modules if name not in ours and name != "tcp_lp_intree"]]
+    nodes = " ".join(job.network.nodes)
+    job.files["job.sh"] = jobs.shell_script(
+        job,
+        [
+            f"export AGENT NODES='{nodes}' RCV={job.network.addresses['rcv'][4]} TERM=${{LBE_TERM:-linux}}",
+            "setsid -c -w bash --noprofile --rcfile shell.rc -i < /dev/tty0 > /dev/tty0 2>&1 || true",
+        ],
+    )
+    job.files["shell.rc"] = RC.read_text(encoding="ascii")
+    return job
+
+
+def command(machine: Machine) -> list[str]:
+    """The machine's own command line, but with the host's clock and with the terminal as its console."""
+    words = [word for word in machine.command() if not word.startswith(("time-travel", "con0="))]
+    return [*words, "con0=fd:0,fd:1", "quiet", "loglevel=1"]
+
+
+def run_shell(experiment: Experiment, series: str | None, sets: dict[str, Any]) -> int:
+    """Boot, prompt, power off. Returns the exit status; JobFailed if the nodes could not be set up."""
+    job = _job(experiment, sets)
+    backend = Uml(series)
+    progress = make_progress()
+    try:
+        backend.prepare(job.modules, progress)
+    finally:
+        progress.close()
+    machine = Machine(backend.build, mem_mb=job.setting.head.mem_mb)
+    with tempfile.TemporaryDirectory(prefix="lbe-shell.") as name, run_folder() as run, terminal_kept():
+        folder = Path(name)
+        (folder / "job").mkdir()
+        (folder / "out").mkdir()
+        job.write(folder / "job")
+        backend.lay_out(folder / "job")
+        machine.prepare(run, folder / "job", folder / "out", job.seed, [], LIMIT_S)
+        environment = {
+            "PATH": os.defpath + ":/usr/sbin:/sbin",
+            "HOME": str(run),
+            "LBE_SEED": str(job.seed),
+            "TMPDIR": str(memory_folder(machine.mem_mb, run)),
+        }
+        # a process group of its own would not own the terminal: it stays in ours, and Ctrl-C goes to the guest
+        process = subprocess.Popen(command(machine), env=environment, cwd=run)
+        try:
+            process.wait()
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        status = (read_text(folder / "out" / "status") or "no status").strip()
+        if status != "ok":
+            raise JobFailed(status.removeprefix("fail: "), tail_of(read_text(folder / "out" / "job.log") or ""))
+    return 0

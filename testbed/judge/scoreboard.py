@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every contender in every scenario, as distances from strict priority in the same run (same seed)."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..measure.metrics import Summary, summarise
+from ..results import digest
+from ..spec.experiment import ExperimentError, load_table
+
+PATH = Path(__file__).parent / "scoreboard.toml"
+#: below it the reference itself found next to nothing to use, and a share of it says nothing, Mbit/s
+LEAST_SPARE_MBIT = 0.3
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A row of the table."""
+
+    title: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How a metric is compared with the reference."""
+
+    title: str
+    unit: str
+    how: str
+    good: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """A column of the table: scenarios of a kind."""
+
+    key: str
+    title: str
+    scenarios: dict[str, str]
+    metrics: tuple[str, ...]
+    experiment: str = "scoreboard"
+    short: str = ""
+    #: what a reader may stumble over
+    note: str = ""
+
+    @property
+    def loses(self) -> str:
+        """The metric that says what the others lost; "" where there is nobody else."""
+        return next((name for name in self.metrics if name != "bg"), "")
+
+
+@dataclass(frozen=True)
+class Board:
+    """scoreboard.toml."""
+
+    reference: str
+    contender: dict[str, Contender]
+    distance: dict[str, Distance]
+    group: list[Group]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One contender in one scenario, one metric."""
+
+    ours: Summary
+    reference: Summary
+    distance: Summary
+
+
+def load_board() -> Board:
+    """The arrangement."""
+    board = load_table(Board, tomllib.loads(PATH.read_text(encoding="utf-8")), PATH.name)
+    for group in board.group:
+        for name in group.metrics:
+            if name not in board.distance:
+                raise ExperimentError(f"{PATH.name}: group {group.key}: no distance {name!r}")
+    return board
+
+
+def apart(how: str, ours: float, reference: float) -> float:
+    """A run's distance from the reference's."""
+    if how == "more":
+        return ours - reference
+    if how == "less":
+        return reference - ours
+    if not reference:
+        return math.nan
+    percent = 100 * ours / reference
+    return {"percent": percent, "percent_less": 100 - percent, "percent_more": percent - 100}[how]
+
+
+class Scores:
+    """The cells, from digests."""
+
+    def __init__(self, board: Board, documents: dict[str, dict[str, Any]]):
+        self.board = board
+        self.values: dict[tuple[str, str, str, str], dict[int, float]] = {}
+        listed = [(scenario, group.key) for group in board.group for scenario in group.scenarios]
+        self.shared = Counter(scenario for scenario, _ in listed)
+        #: the group that a scenario stands in first
+        self.home = dict(reversed(listed))
+        for name in {group.experiment for group in board.group} & documents.keys():
+            for run in digest.result_set(documents[name]).results:
+                for metric, value in run.metrics.items():
+                    at = (name, run.case["scenario"], run.case["contender"], metric)
+                    self.values.setdefault(at, {})[run.seed] = value
+
+    def cell(self, group: Group, scenario: str, contender: str, metric: str) -> Cell:
+        """One cell; without a value on either side its summaries are empty."""
+        mine = self.values.get((group.experiment, scenario, contender, metric), {})
+        limit = self.values.get((group.experiment, scenario, self.board.reference, metric), {})
+        how = self.board.distance[metric].how
+        spare = metric != "bg" or summarise(list(limit.values())).mean > LEAST_SPARE_MBIT
+        apart_by = [apart(how, mine[seed], limit[seed]) for seed in mine if seed in limit and spare]
+        return Cell(summarise(list(mine.values())), summarise(list(limit.values())), summarise(apart_by))
+
+    def ran(self, group: Group, scenario: str, contender: str) -> bool:
+        """Whether a scenario was run."""
+        return any((group.experiment, scenario, contender, metric) in self.values for metric in group.metrics)
+
+    def run(self, group: Group, contender: str) -> int:
+        """How many of a group's scenarios were run. What a group shares with others is no run of its own."""
+        have = [scenario for scenario in group.scenarios if self.ran(group, scenario, contender)]
+        own = [scenario for scenario in have if self.shared.get(scenario, 0) < 2 or group.key == self.home[scenario]]
+        return len(have) if own else 0
+
+    def over(self, group: Group, contender: str, metric: str) -> float:
+        """A metric's mean distance over those of a group's scenarios that were run, NaN where there is none."""
+        if not self.run(group, contender):
+            return math.nan
+        values = [self.cell(group, scenario, contender, metric).distance.mean for scenario in group.scenarios]
+        return summarise(values).mean
+
+    def lost(self, contender: str) -> float:
+        """Percent of its rate that best effort lost, a mean over groups with a best-effort side.
+
+        Time and fairness are apart; pages that take p percent longer come at a rate of 100 / (100 + p).
+        """
+        values = []
+        for group in self.board.group:
+            if group.loses in ("be", "active", "page"):
+                value = self.over(group, contender, group.loses)
+                slower = self.board.distance[group.loses].how == "percent_more"
+                values.append(100 * value / (100 + value) if slower else value)
+        return summarise(values).mean
+
+    def used(self, contender: str) -> float:
+        """Percent of the spare bandwidth used, a mean over groups that have some."""
+        picked = [one for one in self.board.group if "bg" in one.metrics]
+        return summarise([self.over(group, contender, "bg") for group in picked]).mean
+
+    def complete(self) -> bool:
+        """Whether there is any run at all."""
+        return bool(self.values)

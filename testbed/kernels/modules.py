@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The project's modules for one of the testbed's kernels, built once per content.
+
+    repository -> snapshot in the cache -> make modules KDIR=... ARCH=... -> ModuleSet
+
+A snapshot is keyed by the content of the module folders, the version string and the kernel,
+so that parallel runs, several kernels and an editor at work never fight over object files.
+
+Command line:
+    python3 -m testbed.kernels.modules [--series S] [--flavour F] [--kernel-source DIR] [FOLDER ...]
+prints a line "name path" for each module; with FOLDERs, of these module folders alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base.cache import cache_root, lock, need_space, remove, whole_entry
+from ..base.errors import BuildFailed, KernelError, LbeError
+from ..base.places import REPO
+from ..base.progress import Report, make_progress, silent
+from .build import DEFAULT_SERIES, TOOLS, KernelBuild, KernelSpec, check_tools, digest, ensure_kernel, jobs, run_make
+
+# What every module folder builds with; module folders are those that have a Kbuild.
+SHARED = ("Kbuild", "Makefile", "VERSION", "scripts", "include")
+# By the suffix (or name) of what is source; object files and caches are none.
+SOURCE = re.compile(r"(\.(c|h|S|py|sh|config|kunitconfig)|/(Kbuild|Kconfig|Makefile|VERSION|version))$")
+COMPAT = Path("include/lbe/compat.h")
+LBE_INCLUDE = re.compile(r"^#\s*include\s*<(lbe/[\w.]+)>", re.MULTILINE)
+GENERATED = re.compile(r"\.mod\.c$")
+KEEP_DAYS = 14  # module builds that nobody asked for in this time are removed
+
+
+@dataclass(frozen=True)
+class ModuleSet:
+    """Modules by name. Ours under their own; in-tree ones too, but "tcp_lp_intree".
+
+    `version`: what MODULE_VERSION and every result file carry.
+    """
+
+    paths: dict[str, Path]
+    version: str
+
+    @property
+    def kunit(self) -> list[str]:
+        """Names of the modules that hold KUnit suites."""
+        return sorted(name for name in self.paths if name.endswith("_kunit"))
+
+    def load_order(self, names: Iterable[str]) -> list[Path]:
+        """Paths of the named modules and of all they depend on, each after what it needs.
+
+        Raises KernelError for a name that is not in the set.
+        """
+        done: dict[str, Path] = {}
+
+        def visit(name: str, asked_by: str) -> None:
+            if name in done:
+                return
+            if name not in self.paths:
+                raise KernelError(f"no module {name!r}{asked_by}; there are: {', '.join(sorted(self.paths))}")
+            for other in depends(self.paths[name]):
+                visit(other, f" (needed by {name})")
+            done[name] = self.paths[name]
+
+        for name in names:
+            visit(name, "")
+        return list(done.values())
+
+
+def depends(module: Path) -> list[str]:
+    """Names of the modules that a .ko says it needs."""
+    match = re.search(rb"(?:^|\0)depends=([^\0]*)\0", module.read_bytes())
+    names = match.group(1).decode("ascii") if match else ""
+    return [name for name in names.split(",") if name]
+
+
+def module_folders(repo: Path) -> list[str]:
+    """Top-level folders with a Kbuild of their own."""
+    return sorted(p.parent.name for p in repo.glob("*/Kbuild"))
+
+
+def source_files(repo: Path, folders: Sequence[str]) -> list[Path]:
+    """Paths, relative to the repository, of everything that a module build reads."""
+    found = []
+    for name in (*SHARED, *folders):
+        top = repo / name
+        files = sorted(top.rglob("*")) if top.is_dir() else [top]
+        for path in files:
+            text = path.as_posix()
+            if SOURCE.search(text) and not GENERATED.search(text) and path.is_file():
+                found.append(path.relative_to(repo))
+    return found
+
+
+def included(repo: Path, files: Iterable[Path]) -> list[Path]:
+    """The shared headers that C files are compiled with, relative to the repository: what they include, what that
+    includes, and compat.h, which Kbuild puts before every source."""
+    found = {COMPAT}
+    ahead = [COMPAT, *files]
+    while ahead:
+        path = ahead.pop()
+        if path.suffix not in (".c", ".h"):
+            continue
+        for name in LBE_INCLUDE.findall((repo / path).read_text(encoding="utf-8")):
+            header = Path("include", name)
+            if header not in found and (repo / header).is_file():
+                found.add(header)
+                ahead.append(header)
+    return sorted(found)
+
+
+def content_key(repo: Path, files: Sequence[Path]) -> str:
+    """Hash of the files' names and contents."""
+    state = hashlib.sha256()
+    for path in files:
+        data = (repo / path).read_bytes()
+        state.update(f"{path}\0{len(data)}\0".encode() + data)
+    return state.hexdigest()
+
+
+def version_of(repo: Path, content: str) -> str:
+    """What scripts/version says; without history and VERSION file, the content's hash."""
+    done = (
+        subprocess.run([str(repo / "scripts" / "version")], capture_output=True, text=True, check=False)
+        if (repo / "scripts" / "version").exists()
+        else None
+    )
+    if done and done.returncode == 0 and done.stdout.strip():
+        return done.stdout.strip()
+    return f"content-{content[:12]}"
+
+
+def collect(build: KernelBuild, tree: Path, version: str) -> ModuleSet:
+    """The modules of a built snapshot and the kernel's own."""
+    paths = {("tcp_lp_intree" if name == "tcp_lp" else name): path for name, path in build.intree.items()}
+    for path in sorted(tree.rglob("*.ko")):
+        paths[path.stem] = path
+    return ModuleSet(paths, version)
+
+
+def ensure_modules(
+    build: KernelBuild,
+    repo: Path = REPO,
+    folders: Sequence[str] | None = None,
+    progress: Report | None = None,
+) -> ModuleSet:
+    """The repository's modules for a kernel, built if the cache has none of this content.
+
+    `folders`: only these module folders, None = all. Raises BuildFailed, NoSpace, MissingTools.
+    """
+    report = progress or silent
+    repo = Path(repo).resolve()
+    have = module_folders(repo)
+    folders = have if folders is None else list(folders)
+    unknown = [f for f in folders if f not in have]
+    if unknown:
+        raise KernelError(f"no module folder {', '.join(unknown)}; there are: {', '.join(have)}")
+    files = source_files(repo, folders)
+    content = content_key(repo, files)
+    version = version_of(repo, content)
+    final = (
+        cache_root() / "modules" / f"{build.release}-{build.flavour}-"
+        f"{digest(build.key, content, version, sorted(folders))}"
+    )
+    if final.is_dir():
+        os.utime(final)
+        return collect(build, final, version)
+    if not folders:
+        return collect(build, final, version)
+    check_tools(TOOLS)
+    with lock(f"modules-{final.name}", report):
+        if not final.is_dir():
+            build_modules(build, repo, files, version, final, report)
+    forget_old(final.parent)
+    return collect(build, final, version)
+
+
+def build_modules(
+    build: KernelBuild, repo: Path, files: Sequence[Path], version: str, final: Path, report: Report
+) -> None:
+    """Copy the files, run the top Makefile, keep the tree under its final name."""
+    final.parent.mkdir(exist_ok=True)
+    need_space(final.parent, 50, "building the modules")
+    logs = cache_root() / "logs"
+    logs.mkdir(exist_ok=True)
+    log = logs / f"modules-{final.name}.log"
+    log.unlink(missing_ok=True)
+    with whole_entry(final) as tree:
+        for path in files:
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(repo / path, tree / path)
+        words = [
+            "-C", str(tree), "modules", f"KDIR={build.kdir}", f"ARCH={build.arch}",
+            f"LBE_VERSION={version}", f"-j{jobs()}",
+        ]  # fmt: skip
+        step = f"building the modules for {build.release} ({build.flavour})"
+        run_make(words, log, step, 4 * sum(p.suffix == ".c" for p in files) + 10, report)
+        if not any(tree.rglob("*.ko")):
+            raise BuildFailed(f"make modules built no module; log: {log}")
+    log.unlink(missing_ok=True)
+
+
+def forget_old(folder: Path) -> None:
+    """Remove module builds that nobody asked for in KEEP_DAYS."""
+    oldest = time.time() - KEEP_DAYS * 86400
+    for path in folder.glob("[!.]*"):
+        if path.stat().st_mtime < oldest:
+            remove(path)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit status: 0 done, 1 failed, 2 asked wrongly."""
+    top = argparse.ArgumentParser(prog="python3 -m testbed.kernels.modules", description=__doc__.split("\n")[0])
+    top.add_argument("--series", default=DEFAULT_SERIES)
+    top.add_argument("--flavour", default="plain")
+    top.add_argument("--kernel-source", type=Path, metavar="DIR")
+    top.add_argument("folders", nargs="*", metavar="FOLDER", help="module folders; default: all")
+    args = top.parse_args(argv)
+    progress = make_progress()
+    try:
+        spec = KernelSpec(args.series, args.flavour, args.kernel_source)
+        modules = ensure_modules(ensure_kernel(spec, progress), folders=args.folders or None, progress=progress)
+    except LbeError as error:
+        print(f"{top.prog}: {error}", file=sys.stderr)
+        return error.exit_status
+    finally:
+        progress.close()
+    for name, path in modules.paths.items():
+        print(name, path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

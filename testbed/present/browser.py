@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The page in a real browser: headless Chromium, spoken to over its debugging pipe, nothing else needed.
+
+    python3 -m testbed.present.browser PAGE.html
+
+Looks at it in light and dark, on a wide screen and on a phone's: no error on the console, nothing that could not be
+loaded, no picture without size, no line wider than the screen, letters that stand out from the ground; then sorts a
+table and follows a link into folded text. Prints what is wrong, a line each; exit status 1 if anything is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import json
+import os
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import LbeError
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+#: CSS pixels: a phone and a desk
+WIDTHS = (380, 1200)
+#: what a page may take to answer, seconds
+LIMIT_S = 60.0
+#: WCAG 2.2, level AA, for body text
+CONTRAST = 4.5
+
+FAULTS = Path(__file__).with_name("browser_faults.js")
+USE = Path(__file__).with_name("browser_use.js")
+
+
+def program() -> str | None:
+    """Where the browser is."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Browser:
+    """A headless Chromium with one page; a context manager."""
+
+    def __init__(self) -> None:
+        path = program()
+        if path is None:
+            raise LbeError(f"no browser: none of {', '.join(NAMES)} is here; scripts/deps browser installs one")
+        self.profile = tempfile.TemporaryDirectory(prefix="lbe-browser.")
+        ours_read, theirs_write = os.pipe()
+        theirs_read, ours_write = os.pipe()
+        words = [path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        words += [
+            "--no-first-run",
+            "--hide-scrollbars",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={self.profile.name}",
+        ]
+        # the pipe's ends are descriptors 3 and 4 there; from far above, so that neither covers the other
+        high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 100) for end in (theirs_read, theirs_write)]
+        quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+        ends = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(high, 3)]
+        self.pid = os.posix_spawn(path, [*words, "about:blank"], os.environ, file_actions=[*quiet, *ends])
+        for end in (theirs_read, theirs_write, *high):
+            os.close(end)
+        self.read, self.write = ours_read, ours_write
+        self.numbers, self.rest, self.session = itertools.count(1), b"", ""
+        self.events: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Browser:
+        target = next(one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")
+        attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self.session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.read)
+        os.close(self.write)
+        # what it still holds open is gone in a moment
+        for _try in range(20):
+            try:
+                self.profile.cleanup()
+                break
+            except OSError:
+                time.sleep(0.1)
+
+    def _message(self, until_s: float) -> dict[str, Any]:
+        while b"\0" not in self.rest:
+            left = until_s - time.monotonic()
+            if left <= 0 or not select.select([self.read], [], [], left)[0]:
+                raise LbeError(f"the browser did not answer within {LIMIT_S:g} s")
+            data = os.read(self.read, 1 << 16)
+            if not data:
+                raise LbeError("the browser ended")
+            self.rest += data
+        text, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(text)
+
+    def call(self, method: str, **parameters: object) -> dict[str, Any]:
+        """A command and its answer; what happens meanwhile is kept in ``events``."""
+        number = next(self.numbers)
+        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.write, json.dumps(message).encode() + b"\0")
+        until_s = time.monotonic() + LIMIT_S
+        while True:
+            answer = self._message(until_s)
+            if answer.get("id") == number:
+                if "error" in answer:
+                    raise LbeError(f"{method}: {answer['error'].get('message')}")
+                return answer["result"]
+            self.events.append(answer)
+
+    def open(self, address: str) -> None:
+        """Load a page and wait until it is there."""
+        self.events = []
+        self.call("Page.navigate", url=address)
+        until_s = time.monotonic() + LIMIT_S
+        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+            self.events.append(self._message(until_s))
+
+    def value(self, script: str) -> Any:
+        """What a script gives."""
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            return [f"script failed: {answer['exceptionDetails'].get('exception', {}).get('description')}"]
+        return answer["result"].get("value")
+
+    def complaints(self) -> list[str]:
+        """Errors on the console, and what could not be loaded."""
+        out = []
+        for event in self.events:
+            what = event.get("params", {})
+            if event.get("method") == "Runtime.exceptionThrown":
+                detail = what["exceptionDetails"]
+                out.append(f"console: {detail.get('exception', {}).get('description', detail.get('text'))}")
+            elif event.get("method") == "Runtime.consoleAPICalled" and what["type"] in ("error", "assert"):
+                out.append("console: " + " ".join(str(one.get("value", "")) for one in what["args"]))
+            elif event.get("method") == "Log.entryAdded" and what["entry"]["level"] == "error":
+                out.append(f"console: {what['entry']['text']} {what['entry'].get('url', '')}".rstrip())
+            elif event.get("method") == "Network.requestWillBeSent":
+                url = what["request"]["url"]
+                if not url.startswith(("file:", "data:", "about:")):
+                    out.append(f"asks the network for {url[:80]}")
+        return out
+
+
+def faults(page: Path) -> list[str]:
+    """All that is wrong with a page; [] for a good one."""
+    out: list[str] = []
+    faults_script = FAULTS.read_text(encoding="utf-8").replace("CONTRAST", str(CONTRAST))
+    use_script = USE.read_text(encoding="utf-8")
+    with Browser() as browser:
+        for scheme in ("light", "dark"):
+            browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            for width in WIDTHS:
+                browser.call(
+                    "Emulation.setDeviceMetricsOverride",
+                    width=width,
+                    height=800,
+                    deviceScaleFactor=1,
+                    mobile=width < 600,
+                )
+                browser.open(page.resolve().as_uri())
+                found = browser.value(faults_script)
+                # then with all that is folded unfolded
+                found += browser.value(use_script) + browser.value(faults_script) + browser.complaints()
+                out += [f"{scheme}, {width} px: {one}" for one in dict.fromkeys(found)]
+        # a sum of 0 (black) to 765 (white): a dark page's ground is far below the middle
+        ground = (
+            "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + +b, 0)"
+        )
+        if browser.value(ground) > 380:
+            out.append("dark: the ground stays light")
+    return out
+
+
+def main(arguments: list[str]) -> int:
+    """Check the pages named."""
+    status = 0
+    for name in arguments:
+        found = faults(Path(name))
+        good = f"{name}: good in light and dark, at {WIDTHS[0]} and {WIDTHS[1]} px"
+        print(*[f"{name}: {one}" for one in found] or [good], sep="\n")
+        status |= bool(found)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

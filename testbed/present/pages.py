@@ -1,0 +1,658 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The evaluation as Markdown (committed) and as one HTML page that needs no other file.
+
+Both are made of the same digests, so that a figure has one origin. No number is typed here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import LbeError
+from ..judge import coverage, report, scoreboard
+from ..measure.metrics import Summary, summarise
+from ..results import digest
+from ..spec.experiment import matches, names
+from . import drawing
+
+HERE = Path(__file__).parent
+TEXTS = HERE / "papers.toml"
+STYLE = HERE / "page.css"
+SCRIPT = HERE / "page.js"
+BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
+#: stands for a number that is not there
+NOT_RUN = "(not run)"
+ON_WHITE = '<svg style="color:#333;background:#fff" '
+NO_PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><title>not run</title></svg>'
+#: words of the forms, for people
+FORM = {
+    "short": "the tests' form: few cases, short",
+    "brief": "all cases once, short",
+    "default": "the experiment's own lengths",
+    "full": "the paper's lengths and runs",
+}
+#: the forms in which an experiment is as long as it is meant to be
+OWN_LENGTHS = ("default", "full")
+#: groups of the scoreboard's flows, for people
+GROUPS = {"be": "best effort", "bg": "background"}
+SIGNS = (
+    "Below 0: the others did better than beside the reference, whose background flow fills every gap that they leave. "
+    "More than 100 % used: more than the reference's background flow did, taken from the others unless a note says why."
+)
+Documents = dict[str, dict[str, Any]]
+
+
+# ------------------------------------------------------------------------------------ numbers
+
+
+def _pairs(words: list[str], where: str) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        dimension, equals, variant = word.partition("=")
+        if not equals:
+            raise LbeError(f"{where}: {word!r}: expected {BOX}")
+        pairs[dimension] = variant
+    return pairs
+
+
+def quote(words: str, documents: Documents) -> str:
+    """The number that a [[...]] in a text stands for: mean and interval over the runs of the cases it names."""
+    name, metric, *rest = words.split()
+    here, other = (rest[: rest.index("of")], rest[rest.index("of") + 1 :]) if "of" in rest else (rest, [])
+    case, limit = _pairs(here, words), _pairs(other, words)
+    if name not in documents:
+        return NOT_RUN
+    runs = digest.result_set(documents[name]).results
+    if not any(metric in run.metrics for run in runs):
+        raise LbeError(f"{TEXTS.name}: {words!r}: {name} has no metric {metric!r}")
+    values = []
+    for run in runs:
+        if not matches(run.case, case):
+            continue
+        value = run.metrics[metric]
+        if limit:
+            theirs = [one.metrics[metric] for one in runs if one.case == {**run.case, **limit} and one.seed == run.seed]
+            value = 100 * value / theirs[0] if theirs and theirs[0] else math.nan
+        values.append(value)
+    summary = summarise(values)
+    return report.interval(summary) if summary.n else NOT_RUN
+
+
+def _filled(paragraph: str, documents: Documents) -> str:
+    """A paragraph with its numbers; one whose numbers are not there says nothing but that.
+
+    Numbers of short forms are said to be such.
+    """
+    text = re.sub(r"\[\[(.+?)\]\]", lambda found: quote(found[1], documents), paragraph)
+    named = list(dict.fromkeys(found.split()[0] for found in re.findall(r"\[\[(.+?)\]\]", paragraph)))
+    if NOT_RUN in text:
+        return f"Not run for this state of the pages: {', '.join(named)}."
+    short = [name for name in named if documents[name]["mode"] not in OWN_LENGTHS]
+    return f"{text} (From short runs only: {', '.join(short)}.)" if short else text
+
+
+def texts(documents: Documents) -> dict[str, tuple[str, str]]:
+    """Title and text of each paper, numbers filled in."""
+    tables = tomllib.loads(TEXTS.read_text(encoding="utf-8"))
+    return {
+        paper: (
+            tables[paper]["title"],
+            "\n\n".join(_filled(part, documents) for part in tables[paper]["text"].strip().split("\n\n")),
+        )
+        for paper in coverage.PAPERS
+    }
+
+
+def short_number(value: float) -> str:
+    """Three digits at most, a plain minus, nothing for what is not there."""
+    if math.isnan(value):
+        return "-"
+    if abs(value) < 0.05:
+        value = 0.0
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
+
+
+def provenance(documents: Documents) -> list[tuple[str, str]]:
+    """What is the same for all experiments, or the range of it."""
+
+    def all_of(key: str) -> str:
+        # a document of runs from several commits names them all
+        said = (str(document["provenance"][key]).split(", ") for document in documents.values())
+        return ", ".join(sorted({one for parts in said for one in parts}))
+
+    kernels = sorted(
+        {
+            f"{one['provenance']['kernel']['release']} ({one['provenance']['kernel']['flavour']})"
+            for one in documents.values()
+        }
+    )
+    hosts = [document["provenance"]["host"] for document in documents.values()]
+    runs = sum(len(case["seeds"]) for document in documents.values() for case in document["cases"])
+    return [
+        ("kernel", ", ".join(kernels)),
+        ("modules", all_of("modules_version")),
+        ("testbed", all_of("testbed")),
+        ("backend", all_of("backend")),
+        ("python, numpy", ", ".join(sorted({f"{one['python']}, {one['numpy']}" for one in hosts}))),
+        ("experiments, runs", f"{len(documents.keys() & set(names()))} of {len(names())}, {runs}"),
+    ]
+
+
+# ------------------------------------------------------------------------------- shared tables
+
+
+def verdict_text(verdict: coverage.Verdict) -> str:
+    """A verdict with its count."""
+    if verdict.judged and verdict.word != "cannot be compared":
+        return f"{verdict.word} ({verdict.held} of {verdict.judged})"
+    return verdict.word
+
+
+def count_text(verdicts: list[coverage.Verdict]) -> str:
+    """How many figures have which verdict."""
+    words = [verdict.word for verdict in verdicts]
+    return ", ".join(f"{word} {words.count(word)}" for word in coverage.WORDS if word in words)
+
+
+def in_own_lengths(verdict: coverage.Verdict) -> bool:
+    """Whether its experiment was run as long as it is meant to be."""
+    return verdict.form in OWN_LENGTHS
+
+
+def reason(verdict: coverage.Verdict) -> str:
+    """Why it differs or cannot be compared; what is missing says so."""
+    figure = verdict.figure
+    if verdict.word == "cannot be compared":
+        return figure.cannot
+    if verdict.word == "differs":
+        form = "" if in_own_lengths(verdict) else "Run in a short form only. "
+        known = ". ".join(dict.fromkeys(row.why for row in verdict.rows if row.why and row.holds is False))
+        return figure.why or known or f"{form}No reason is known yet."
+    if verdict.word == "not judged":
+        return "Run, but its bounds are for longer runs than these."
+    return ""
+
+
+def row_verdict(row: coverage.Row) -> str:
+    """A row's verdict in a word."""
+    return {True: "holds", False: "differs", None: "not in this form"}[row.holds]
+
+
+def group_cells(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> tuple[float, float]:
+    """What the main table shows of a group: lost, used (NaN where it does not apply)."""
+    lost = scores.over(group, contender, group.loses) if group.loses else math.nan
+    used = scores.over(group, contender, "bg") if "bg" in group.metrics else math.nan
+    return lost, used
+
+
+def cell_parts(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> list[tuple[str, float]]:
+    """The same as ("lost" or "used", number); a loss that cannot be told leaves its place where the other is known."""
+    lost, used = group_cells(scores, group, contender)
+    if math.isnan(lost) and math.isnan(used):
+        return []
+    return [("lost", lost)] * bool(group.loses) + ([] if math.isnan(used) else [("used", used)])
+
+
+def in_part(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
+    """Says so where only some of a group's scenarios were run."""
+    have = scores.run(group, contender)
+    return f" ({have} of {len(group.scenarios)})" if 0 < have < len(group.scenarios) else ""
+
+
+def nothing(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
+    """Why a cell has no number."""
+    have = [scores.ran(group, scenario, contender) for scenario in group.scenarios]
+    if not scores.run(group, contender):
+        return "not run"
+    if not any(mine and scores.ran(group, name, scores.board.reference) for mine, name in zip(have, group.scenarios)):
+        return "strict priority not run"
+    # a time that did not come while the run lasted; else a share of nothing
+    return "never" if scores.board.distance[group.loses or "bg"].unit == "s" else "no value"
+
+
+def trade_off(scores: scoreboard.Scores) -> str:
+    """The picture; "" where nobody has a place in it."""
+    board = scores.board
+    points = {one.title: (scores.lost(key), scores.used(key)) for key, one in board.contender.items()}
+    if not any(math.isfinite(lost) and math.isfinite(used) for lost, used in points.values()):
+        return ""
+    return drawing.trade_off(
+        points,
+        board.contender[board.reference].title,
+        "best effort lost, % of its rate (mean over the scenarios run; less is better)",
+        "of the spare bandwidth used, % (more is better)",
+        "Trade-off: what best effort lost against the share of the spare bandwidth used",
+    )
+
+
+def _in_part(document: dict[str, Any]) -> str:
+    """Says so where only some of a form's runs are there."""
+    have = sum(len(case["seeds"]) for case in document["cases"])
+    wanted = document.get("runs_wanted", have)
+    return f" (in part: {have} of {wanted} runs)" if have < wanted else ""
+
+
+def experiment_rows(documents: Documents) -> list[list[str]]:
+    """A row of provenance an experiment."""
+    rows = []
+    for name in sorted({*names(), *documents}):
+        document = documents.get(name)
+        if document is None:
+            rows.append([name, "not run", "", "", "", ""])
+            continue
+        seeds = sorted({seed for case in document["cases"] for seed in case["seeds"]})
+        span = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
+        stale = "" if digest.is_current(document) else " (its file has changed since)"
+        rows.append(
+            [
+                name,
+                FORM[document["mode"]] + stale,
+                str(len(document["cases"])) + _in_part(document),
+                span,
+                document["provenance"]["kernel"]["release"],
+                document["provenance"]["modules_version"],
+            ]
+        )
+    return rows
+
+
+EXPERIMENT_HEAD = ["experiment", "form", "cases", "seeds", "kernel", "modules"]
+COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "verdict"]
+ROW_HEAD = ["what", "case", "paper", "ours", "limit", "rule", "verdict"]
+CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
+
+
+def row_cells(row: coverage.Row) -> list[str]:
+    """A row of a figure's table."""
+    return [
+        row.what,
+        row.case,
+        report.number(row.paper),
+        report.interval(row.ours),
+        report.interval(row.reference),
+        row.rule,
+        row_verdict(row),
+    ]
+
+
+def cell_rows(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> list[list[str]]:
+    """All numbers behind a cell of the main table."""
+    rows = []
+    for scenario, label in group.scenarios.items():
+        for metric in group.metrics:
+            distance = scores.board.distance[metric]
+            cell = scores.cell(group, scenario, contender, metric)
+            if cell.ours.n or cell.reference.n:
+                rows.append(
+                    [
+                        label,
+                        f"{distance.title}{f' [{distance.unit}]' if distance.unit else ''}",
+                        report.interval(cell.ours),
+                        report.interval(cell.reference),
+                        report.interval(cell.distance),
+                    ]
+                )
+    return rows
+
+
+# ------------------------------------------------------------------------------------ markdown
+
+
+def _md_table(head: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
+    def cell(text: str) -> str:
+        return text.replace("|", "\\|").replace("\n", " ") or " "
+
+    lines = ["| " + " | ".join(head) + " |"]
+    lines.append("|" + "|".join("---:" if index in right else "---" for index in range(len(head))) + "|")
+    lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+NOTE = "<!-- SPDX-License-Identifier: GPL-2.0 -->\n<!-- Made by `make report`; do not edit. -->\n"
+
+
+def _index_md(documents: Documents, verdicts: list[coverage.Verdict], picture: str) -> str:
+    count = count_text(verdicts)
+    parts = [
+        NOTE + "# Results",
+        "What `make report` found. The same as one page, with every picture: `results/report/index.html` after it.",
+        _md_table(["", ""], [[key, value] for key, value in provenance(documents)]),
+        f"Of {len(verdicts)} tables and figures with data in the papers: {count} ([coverage.md](coverage.md)). "
+        "Twelve contenders, scenario by scenario: [scoreboard.md](scoreboard.md). "
+        "What was run, with seeds, settings, queues: [experiments.md](experiments.md); every run's metrics: `data/`. "
+        "Experiments are run in several forms, from the tests' short one to the papers' lengths, and not all of them "
+        "for each state of these pages: each says its form, and what was not run is said to be not run.",
+    ]
+    if picture:
+        parts += [
+            "## At a glance",
+            "![Trade-off: what best effort lost against the share of the spare bandwidth used](tradeoff.svg)",
+        ]
+    parts.append("## Paper by paper")
+    for title, text in texts(documents).values():
+        parts += [f"### {title}", text]
+    return "\n\n".join(parts) + "\n"
+
+
+def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> str:
+    parts = [
+        NOTE + "# Coverage: every table and figure with data in the five papers",
+        "Verdicts are computed from result files by the rules in `testbed/judge/coverage.toml`: a value holds "
+        "within its experiment's bounds, or where it has none within the tolerance given. *limit* is the reference of "
+        "the experiment (strict priority, where it has one). ± is half of the 95 % interval. *form*: "
+        + "; ".join(f"{form}: {words}" for form, words in FORM.items())
+        + ".",
+    ]
+    for paper in coverage.PAPERS:
+        mine = [verdict for verdict in verdicts if verdict.figure.paper == paper]
+        parts += [f"## {titles[paper]}"]
+        rows = [
+            [one.figure.number, one.figure.shows, one.figure.source or "-", one.form or "-", verdict_text(one)]
+            for one in mine
+        ]
+        parts.append(_md_table(COVERAGE_HEAD, rows))
+        for one in mine:
+            parts.append(f"### {one.figure.number}: {verdict_text(one)}")
+            if reason(one):
+                parts.append(reason(one))
+            if one.rows:
+                form = f" ({FORM[one.form]})" if one.form else ""
+                parts.append(f"`{one.figure.source}`{form}")
+                parts.append(_md_table(ROW_HEAD, [row_cells(row) for row in one.rows], (2, 3, 4, 5)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _scoreboard_md(scores: scoreboard.Scores, picture: str) -> str:
+    board = scores.board
+    rows = []
+    for key, one in board.contender.items():
+        cells = [one.title]
+        for group in board.group:
+            numbers = " / ".join(short_number(value) for _, value in cell_parts(scores, group, key))
+            cells.append((numbers or nothing(scores, group, key)) + in_part(scores, group, key))
+        rows.append(cells)
+    parts = [
+        NOTE + "# Scoreboard",
+        "Each cell is a distance from strict priority in the same scenario with the same seed: what best effort lost "
+        "(see each group's first line for what is measured), then, where there is spare bandwidth, the percent of it "
+        "that was used. Lost: less is better; used: more is better. " + SIGNS,
+        _md_table(["contender", *[group.short or group.title for group in board.group]], rows, tuple(range(1, 15))),
+        "![Trade-off](tradeoff.svg)" if picture else "",
+        "## Contenders",
+        "\n".join(f"- **{one.title}**: {one.what}" for one in board.contender.values()),
+        "## Behind each cell",
+    ]
+    for group in board.group:
+        parts += [f"### {group.title}", *([group.note] if group.note else [])]
+        metrics = list(group.metrics)
+        for scenario, label in group.scenarios.items():
+            head = [
+                "contender",
+                *[
+                    f"{board.distance[m].title}" + (f" [{board.distance[m].unit}]" if board.distance[m].unit else "")
+                    for m in metrics
+                ],
+            ]
+            table = []
+            for key, one in board.contender.items():
+                cells = []
+                for metric in metrics:
+                    cell = scores.cell(group, scenario, key, metric)
+                    cells.append(
+                        "-"
+                        if not cell.ours.n
+                        else f"{report.interval(cell.distance)} ({report.number(cell.ours.mean)})"
+                    )
+                table.append([one.title, *cells])
+            parts += [f"{label} (in brackets what was measured):", _md_table(head, table, tuple(range(1, len(head))))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _experiments_md(documents: Documents) -> str:
+    parts = [
+        NOTE + "# Experiments: what was run",
+        _md_table(EXPERIMENT_HEAD, experiment_rows(documents)),
+        "## Pinned settings",
+        "As read back from the sending host of the first experiment (a case may set others: its file says so).",
+    ]
+    first = next(iter(documents.values()))
+    parts.append(
+        _md_table(["sysctl", "value"], [[f"`{key}`", f"`{value}`"] for key, value in first["sysctls"].items()])
+    )
+    parts.append("## Queues and module parameters")
+    for name, document in documents.items():
+        lines = list(dict.fromkeys(line for case in document["cases"] for line in case["queue"]))
+        parts.append(f"### {name}")
+        parts.append(f"`{document['provenance']['command']}`")
+        modules = [
+            f"{module}: " + ", ".join(f"{key} = {value}" for key, value in keys.items())
+            for module, keys in document["modules"].items()
+        ]
+        more = [f"and {len(lines) - 12} more lines of other cases"] if len(lines) > 12 else []
+        parts.append("```\n" + "\n".join([*modules, *lines[:12], *more]) + "\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def write_markdown(documents: Documents, folder: Path) -> list[Path]:
+    """README.md, coverage.md, scoreboard.md, experiments.md, tradeoff.svg and the digests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    documents = dict(sorted(documents.items()))
+    verdicts = coverage.judge_all(documents)
+    scores = scoreboard.Scores(scoreboard.load_board(), documents)
+    titles = {paper: title for paper, (title, _) in texts(documents).items()}
+    picture = trade_off(scores)
+    pages = {
+        "README.md": _index_md(documents, verdicts, picture),
+        "coverage.md": _coverage_md(verdicts, titles),
+        "scoreboard.md": _scoreboard_md(scores, picture),
+        "experiments.md": _experiments_md(documents),
+        # a picture in a page of its own has no page's ink to follow
+        "tradeoff.svg": (picture or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
+    }
+    paths = []
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        paths.append(folder / name)
+    # runs of experiments that have changed since, or are gone, are not kept
+    for path in (folder / "data").glob("*.json"):
+        if path.stem not in documents:
+            path.unlink()
+    return paths + [digest.save(document, folder / "data") for document in documents.values()]
+
+
+# ---------------------------------------------------------------------------------------- html
+
+
+def _table(head: list[str], rows: list[list[str]], caption: str, sortable: bool = True, raw: bool = False) -> str:
+    """A table in a box that scrolls by itself; ``raw``: cells are HTML already."""
+
+    def cell(text: str, index: int) -> str:
+        body = text if raw else escape(text)
+        return f'<th scope="row">{body}</th>' if index == 0 else f"<td>{body}</td>"
+
+    heads = "".join(
+        f'<th scope="col">{f"<button type=button>{escape(text)}</button>" if sortable else escape(text)}</th>'
+        for text in head
+    )
+    body = "".join("<tr>" + "".join(cell(text, index) for index, text in enumerate(row)) + "</tr>" for row in rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
+        f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _score_cell(scores: scoreboard.Scores, group: scoreboard.Group, key: str) -> str:
+    """A cell of the main table: numbers, and a bar of each that repeats them."""
+    parts = cell_parts(scores, group, key)
+    if not parts:
+        return nothing(scores, group, key)
+    spans = []
+    for kind, value in parts:
+        bar = ""
+        if not math.isnan(value):
+            full = 100 if group.loses != "jain" or kind == "used" else 1
+            full = 30 if group.key == "swift" and kind == "lost" else full
+            bar = f'<i style="width:{max(0.0, min(100.0, 100 * value / full)):.0f}%"></i>'
+        spans.append(f'<span class="{kind}"><span class="sr">{kind} </span>{short_number(value)}{bar}</span>')
+    sort = next(value for _, value in parts if not math.isnan(value))
+    return f'<a href="#{group.key}-{key}" data-sort="{sort:.3f}">{"".join(spans)}</a>'
+
+
+def _traces(documents: Documents, group: scoreboard.Group, contender: str) -> str:
+    """Goodput over time of each scenario's first run."""
+    out = []
+    for case in documents.get(group.experiment, {}).get("cases", []):
+        if case["case"]["contender"] != contender or case["case"]["scenario"] not in group.scenarios:
+            continue
+        if case.get("trace"):
+            label = group.scenarios[case["case"]["scenario"]]
+            keys = ", ".join(
+                f"{GROUPS.get(name, name)} {'solid' if index == 0 else 'dashed'}"
+                for index, name in enumerate(case["trace"])
+            )
+            out.append(
+                f"<figure>{drawing.trace(case['trace'], f'{label}: {keys}, percent of the link over time')}"
+                f"<figcaption>{escape(label)}: {escape(keys)}</figcaption></figure>"
+            )
+    return f'<div class="traces">{"".join(out)}</div>' if out else ""
+
+
+def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
+    board = scores.board
+    if not scores.complete():
+        return '<section id="scoreboard"><h2>Scoreboard</h2><p>Not run.</p></section>'
+    rows, details = [], []
+    for key, one in board.contender.items():
+        cells = [f"<b>{escape(one.title)}</b>"]
+        for group in board.group:
+            cells.append(_score_cell(scores, group, key) + in_part(scores, group, key))
+        rows.append(cells)
+    for group in board.group:
+        inner = []
+        for key, one in board.contender.items():
+            table = _table(CELL_HEAD, cell_rows(scores, group, key), f"{one.title}, {group.title}")
+            inner.append(
+                f'<details id="{group.key}-{key}"><summary>{escape(one.title)}</summary>{table}'
+                f"{_traces(documents, group, key)}</details>"
+            )
+        note = f"<p>{escape(group.note)}</p>" if group.note else ""
+        details.append(
+            f'<details id="{group.key}"><summary>{escape(group.title)}</summary>{note}{"".join(inner)}</details>'
+        )
+    what = "".join(f"<dt>{escape(one.title)}</dt><dd>{escape(one.what)}</dd>" for one in board.contender.values())
+    lost = "; ".join(
+        f"{group.short or group.title}: {board.distance[group.loses].title} "
+        f"[{board.distance[group.loses].unit or 'index'}]"
+        for group in board.group
+        if group.loses
+    )
+    picture = trade_off(scores)
+    return (
+        '<section id="scoreboard"><h2>Scoreboard</h2>'
+        "<p>Each cell is a distance from strict priority in the same scenario with the same seed: first what the "
+        "others lost (less is better), then the percent of the spare bandwidth used (more is better). Press a cell "
+        "for the numbers behind it, a head to sort.</p>"
+        + _table(["contender", *[group.short or group.title for group in board.group]], rows, "Scoreboard", raw=True)
+        + f"<p class=small>Lost is: {escape(lost)}. {SIGNS}</p>"
+        + (f"<figure>{picture}<figcaption>Upper left is best.</figcaption></figure>" if picture else "")
+        + f"<details><summary>Contenders</summary><dl>{what}</dl></details>"
+        f"<h3>Behind each cell</h3>{''.join(details)}</section>"
+    )
+
+
+def _figure_html(one: coverage.Verdict, pictures: list[Path]) -> str:
+    """A figure's rows, reason and pictures, folded."""
+    figure = one.figure
+    parts = []
+    if reason(one):
+        parts.append(f"<p>{escape(reason(one))}</p>")
+    if one.rows:
+        parts.append(_table(ROW_HEAD, [row_cells(row) for row in one.rows], f"{figure.number}: the paper's and ours"))
+    for index, path in enumerate(pictures):
+        svg = path.read_text(encoding="utf-8")
+        parts.append(
+            f"<figure>{drawing.inline(svg, f'{figure.key}-{index}', f'{figure.number}: {path.stem}')}</figure>"
+        )
+    form = f" <span class=small>{escape(figure.source)}, {FORM[one.form]}</span>" if one.form else ""
+    return (
+        f'<details id="{figure.key}"><summary><b>{escape(figure.number)}</b> {escape(figure.shows)}: '
+        f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span></summary>'
+        f"{form}{''.join(parts)}</details>"
+    )
+
+
+def _coverage_html(documents: Documents, verdicts: list[coverage.Verdict], pictures: dict[str, list[Path]]) -> str:
+    parts = ['<section id="coverage"><h2>The papers</h2>']
+    shown: set[str] = set()
+    for paper, (title, text) in texts(documents).items():
+        mine = [verdict for verdict in verdicts if verdict.figure.paper == paper]
+        paragraphs = "".join(f"<p>{escape(part)}</p>" for part in text.split("\n\n"))
+        rows = [
+            [
+                f'<a href="#{one.figure.key}">{escape(one.figure.number)}</a>',
+                escape(one.figure.shows),
+                escape(one.figure.source or "-"),
+                escape(one.form or "-"),
+                f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span>',
+            ]
+            for one in mine
+        ]
+        parts.append(f'<h3 id="{paper}">{escape(title)}</h3>{paragraphs}')
+        parts.append(_table(COVERAGE_HEAD, rows, f"Tables and figures of {title}", raw=True))
+        for one in mine:
+            name = one.figure.experiment
+            # an experiment's pictures stand once, with its first figure
+            mine_pictures = [] if name in shown else pictures.get(name, [])
+            shown.add(name)
+            parts.append(_figure_html(one, mine_pictures))
+    return "".join(parts) + "</section>"
+
+
+def html(documents: Documents, pictures: dict[str, list[Path]]) -> str:
+    """The page."""
+    documents = dict(sorted(documents.items()))
+    verdicts = coverage.judge_all(documents)
+    scores = scoreboard.Scores(scoreboard.load_board(), documents)
+    count = count_text(verdicts)
+    facts = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in provenance(documents))
+    settings = next(iter(documents.values()))["sysctls"]
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">',
+            "<title>Less-than-best-effort transport: results</title>",
+            f"<style>{STYLE.read_text(encoding='utf-8')}</style></head><body>",
+            "<header><h1>Less-than-best-effort transport: results</h1>",
+            f"<p>{len(verdicts)} tables and figures of five papers: {escape(count)}. Twelve contenders beside each "
+            "other, against the queue that no end-to-end scheme beats.</p>",
+            '<nav aria-label="Sections"><a href="#scoreboard">Scoreboard</a> <a href="#coverage">The papers</a> '
+            '<a href="#experiments">What was run</a></nav></header><main>',
+            _scoreboard_html(documents, scores),
+            _coverage_html(documents, verdicts, pictures),
+            '<section id="experiments"><h2>What was run</h2>',
+            f"<dl>{facts}</dl>",
+            _table(EXPERIMENT_HEAD, experiment_rows(documents), "Experiments"),
+            "<details><summary>Pinned settings</summary>"
+            + _table(
+                ["sysctl", "value"], [[key, str(value)] for key, value in settings.items()], "Settings as read back"
+            )
+            + "</details></section></main>",
+            f"<script>{SCRIPT.read_text(encoding='utf-8')}</script></body></html>",
+        ]
+    )
+
+
+def write_html(documents: Documents, pictures: dict[str, list[Path]], path: Path) -> Path:
+    """Write the page."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(html(documents, pictures) + "\n", encoding="utf-8")
+    return path
+
+
+__all__ = ["Summary", "html", "quote", "write_html", "write_markdown"]

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results: what a run left behind, and the versioned files made of it.
+
+A result set is NAME.json (everything needed to make it again, the metrics of each run) and NAME.npz
+(the raw series, named in the JSON with its hash). Format 1 is described in Documentation/testbed.md.
+A run that left something out is no run: :func:`collect` raises :class:`IncompleteRun`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import platform
+import re
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import LbeError
+from ..measure.metrics import QUEUE, RECV, SEND, Run, Series
+from ..run.job import Job
+from ..spec import web
+
+FORMAT = 1
+#: the kernel's own modules carry no version
+IN_TREE = ("tcp_vegas", "tcp_bbr", "tcp_lp_intree")
+SERIES = {"send": SEND, "recv": RECV, "queue": QUEUE, "web": web.RECORD}
+
+
+class IncompleteRun(LbeError):
+    """A run ended without something that a result must have; the text names it."""
+
+
+class BadResults(LbeError):
+    """A results file is unreadable, of another format, or not what its hash says."""
+
+
+@dataclass
+class Record:
+    """One run as it comes from the guest. ``facts`` is plain JSON."""
+
+    facts: dict[str, Any]
+    series: Series
+
+
+# -------------------------------------------------------------------------------------- collect
+
+
+def _read(out: Path, name: str, allow_empty: bool = False) -> str:
+    path = out / name
+    if not path.is_file():
+        raise IncompleteRun(f"the run left no {name}")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if not text.strip() and not allow_empty:
+        raise IncompleteRun(f"the run's {name} is empty")
+    return text
+
+
+def _rows(out: Path, nodes: list[str], kind: str) -> np.ndarray:
+    """Records of one kind of all nodes, in node order."""
+    parts = []
+    for node in nodes:
+        path = out / f"{node}.{kind}"
+        if not path.is_file():
+            continue
+        size = path.stat().st_size
+        if size % SERIES[kind].itemsize:
+            raise IncompleteRun(f"{path.name} has {size} bytes, no multiple of a record's {SERIES[kind].itemsize}")
+        parts.append(np.fromfile(path, dtype=SERIES[kind]))
+    return np.concatenate(parts) if parts else np.empty(0, dtype=SERIES[kind])
+
+
+def _events(out: Path, nodes: list[str]) -> list[tuple[float, int, str, str]]:
+    events = []
+    for node in nodes:
+        for line in _read(out, f"{node}.events", allow_empty=True).splitlines():
+            words = line.split(" ", 3)
+            if len(words) < 3 or not re.fullmatch(r"-?\d+", words[0]):
+                raise IncompleteRun(f"{node}.events: unreadable line {line!r}")
+            events.append(
+                (
+                    int(words[0]) / 1e9,
+                    int(words[1]) if words[1].isdigit() else 0,
+                    words[2],
+                    words[3] if len(words) > 3 else "",
+                )
+            )
+    return sorted(events)
+
+
+def _counters(text: str) -> dict[str, int]:
+    """/proc/net/snmp and netstat: pairs of lines, names and numbers; zeros left out."""
+    table = {}
+    lines = text.splitlines()
+    for names, numbers in zip(lines[::2], lines[1::2]):
+        group, _, keys = names.partition(":")
+        for key, value in zip(keys.split(), numbers.split()[1:]):
+            if value != "0":
+                table[f"{group}.{key}"] = int(value)
+    return table
+
+
+def _modules(text: str) -> dict[str, dict[str, str]]:
+    table: dict[str, dict[str, str]] = {}
+    current = ""
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        if key == "module":
+            current = value
+            table[current] = {}
+        else:
+            table[current][key] = value
+    return table
+
+
+def _same(asked: str, got: str) -> bool:
+    return asked.split() == got.split()
+
+
+def collect(job: Job, out: Path) -> Record:
+    """Read a run's folder. Raises IncompleteRun if anything is missing or not what was asked for."""
+    nodes = list(job.network.nodes)
+    agents = [plan.node for plan in job.plans]
+    sysctls, qdiscs, counters = {}, {}, {}
+    for name in nodes:
+        lines = (line.partition(" = ") for line in _read(out, f"{name}.sysctl").splitlines())
+        sysctls[name] = {key: value.replace("\t", " ") for key, _, value in lines}
+        for key, asked in job.network.nodes[name].sysctl.items():
+            got = sysctls[name].get(key)
+            if got is None:
+                raise IncompleteRun(f"{name}: sysctl {key} was not read back")
+            if not _same(asked, got):
+                raise IncompleteRun(f"{name}: sysctl {key} is {got!r}, asked for {asked!r}")
+        try:
+            qdiscs[name] = json.loads(_read(out, f"{name}.qdisc"))
+        except json.JSONDecodeError as error:
+            raise IncompleteRun(f"{name}.qdisc is no JSON: {error}") from error
+        counters[name] = _counters(_read(out, f"{name}.counters"))
+    modules = _modules(_read(out, "modules", allow_empty=True))
+    for module in job.modules:
+        if module not in modules:
+            raise IncompleteRun(f"module {module} was not read back")
+        if module not in IN_TREE and not modules[module].get("version"):
+            raise IncompleteRun(f"module {module} has no version")
+    series = Series(
+        _rows(out, agents, "send"),
+        _rows(out, agents, "recv"),
+        _rows(out, agents, "queue"),
+        _events(out, agents),
+        _rows(out, agents, "web"),
+    )
+    for what in ("recv", "queue"):
+        if len(getattr(series, what)) == 0:
+            raise IncompleteRun(f"the run recorded no {what} series")
+    for flow in job.flows:
+        starts_inside = flow.start_s < job.setting.head.duration_s
+        if starts_inside and not (series.recv["flow"] == flow.id).any():
+            raise IncompleteRun(f"flow {flow.group} (number {flow.id}) has no received series")
+    facts = {
+        "uname": _read(out, "uname").strip(),
+        "sysctls": sysctls,
+        "qdiscs": qdiscs,
+        "counters": counters,
+        "modules": modules,
+    }
+    return Record(facts, series)
+
+
+# ---------------------------------------------------------------------------------------- files
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it: NaN becomes null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def pack(series: Series) -> dict[str, np.ndarray]:
+    """Series as named arrays; events as one array of text."""
+    text = "\n".join(f"{t!r} {flow} {event} {detail}".rstrip() for t, flow, event, detail in series.events)
+    arrays = {
+        "send": series.send,
+        "recv": series.recv,
+        "queue": series.queue,
+        "events": np.frombuffer(text.encode(), dtype=np.uint8),
+    }
+    # only runs with web traffic have them
+    return arrays | ({"web": series.web} if len(series.web) else {})
+
+
+def unpack(arrays: dict[str, np.ndarray]) -> Series:
+    """The inverse of :func:`pack`."""
+    events = []
+    for line in arrays["events"].tobytes().decode().splitlines():
+        words = line.split(" ", 3)
+        events.append((float(words[0]), int(words[1]), words[2], words[3] if len(words) > 3 else ""))
+    made = Series(arrays["send"], arrays["recv"], arrays["queue"], events)
+    made.web = arrays.get("web", made.web)
+    return made
+
+
+def series_bytes(series: Series) -> bytes:
+    """One byte string of all series: what "byte for byte" compares."""
+    parts = pack(series)
+    return b"".join(parts[name].tobytes() for name in sorted(parts))
+
+
+def series_hash(series: Series) -> str:
+    """SHA-256 of :func:`series_bytes`."""
+    return hashlib.sha256(series_bytes(series)).hexdigest()
+
+
+def _packed(arrays: dict[str, np.ndarray]) -> bytes:
+    """An .npz as numpy's own, but at the fastest level: the default one took most of the time of making pages."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+@dataclass
+class Result:
+    """One run in a result set."""
+
+    case: dict[str, str]
+    seed: int
+    metrics: dict[str, float]
+    facts: dict[str, Any]
+    series: Series
+
+
+@dataclass
+class ResultSet:
+    """An experiment's results, in memory or from files."""
+
+    experiment: str
+    mode: str
+    text: str
+    sets: dict[str, Any]
+    provenance: dict[str, Any]
+    results: list[Result] = field(default_factory=list)
+
+    def save(self, folder: Path) -> Path:
+        """Write NAME.json and NAME.npz; returns the JSON's path."""
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays = {}
+        for index, result in enumerate(self.results):
+            for key, array in pack(result.series).items():
+                arrays[f"{index}/{key}"] = array
+        data = _packed(arrays)
+        series_name = f"{self.experiment}.npz"
+        (folder / series_name).write_bytes(data)
+        document = {
+            "format": FORMAT,
+            "experiment": self.experiment,
+            "mode": self.mode,
+            "sets": self.sets,
+            "provenance": self.provenance,
+            "file": self.text,
+            "series": {"file": series_name, "sha256": hashlib.sha256(data).hexdigest()},
+            "runs": [
+                {"case": one.case, "seed": one.seed, "metrics": one.metrics, "facts": one.facts} for one in self.results
+            ],
+        }
+        path = folder / f"{self.experiment}.json"
+        path.write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
+        return path
+
+
+PROVENANCE_KEYS = ("command", "kernel", "modules_version", "testbed", "backend")
+
+
+def load(path: Path) -> ResultSet:
+    """Read a result set back, checking format, hash and completeness."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise BadResults(f"{path}: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        got = document.get("format") if isinstance(document, dict) else "none"
+        raise BadResults(f"{path}: format {got!r}, this testbed reads {FORMAT}")
+    missing = [
+        key for key in ("experiment", "mode", "sets", "provenance", "file", "series", "runs") if key not in document
+    ]
+    missing += [f"provenance.{key}" for key in PROVENANCE_KEYS if key not in document.get("provenance", {})]
+    if missing:
+        raise BadResults(f"{path}: {', '.join(missing)} missing")
+    series_path = path.parent / document["series"]["file"]
+    try:
+        data = series_path.read_bytes()
+    except OSError as error:
+        raise BadResults(f"{path}: {error}") from error
+    if hashlib.sha256(data).hexdigest() != document["series"]["sha256"]:
+        raise BadResults(f"{series_path}: its hash is not the one in {path.name}")
+    arrays = np.load(io.BytesIO(data))
+    results = []
+    for index, run in enumerate(document["runs"]):
+        have = [key for key in (*SERIES, "events") if f"{index}/{key}" in arrays.files]
+        series = unpack({key: arrays[f"{index}/{key}"] for key in have})
+        metrics = {name: math.nan if value is None else value for name, value in run["metrics"].items()}
+        results.append(Result(run["case"], run["seed"], metrics, run["facts"], series))
+    return ResultSet(
+        document["experiment"], document["mode"], document["file"], document["sets"], document["provenance"], results
+    )
+
+
+def compute(job: Job, record: Record) -> dict[str, float]:
+    """All metrics of one run."""
+    run = Run(record.series, job.setting, job.flows, record.facts)
+    return {name: run.value(metric) for name, metric in job.setting.metrics.items()}
+
+
+def host_facts() -> dict[str, str]:
+    """What this machine adds to the provenance: versions, no names."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "byteorder": sys.byteorder,
+    }

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+"""python3 -m testbed abuse: run the parts, print the figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..base.progress import make_progress
+from . import fuzz, parts
+from .parts import PARTS, AbuseError, Outcome, Part
+
+EXAMPLES = """\
+examples:
+  python3 -m testbed abuse                     every part in full: a quarter of an hour
+  python3 -m testbed abuse --short             the reduced form that the tests use
+  python3 -m testbed abuse fuzz --seed 7       other messages; only this part
+  python3 -m testbed abuse cycles/sanitizer packets --rounds 3
+"""
+
+
+def add_parser(commands) -> None:
+    """The sub-command's words."""
+    sub = commands.add_parser(
+        "abuse",
+        help="what the modules must survive, counted: load cycles, fuzz, hostile packets, failures",
+        epilog=EXAMPLES + "\nparts: " + ", ".join(part.key for part in PARTS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.add_argument("names", nargs="*", metavar="PART", help="part, or part/kernel flavour (default: all)")
+    sub.add_argument("--seed", type=int, default=1, metavar="N", help="first seed (default: 1)")
+    sub.add_argument("--rounds", type=int, default=1, metavar="N", help="rounds, each with the next seed (default: 1)")
+    sub.add_argument("--short", action="store_true", help="the reduced form that the tests use")
+    sub.add_argument("--fresh", action="store_true", help="run again what went well before")
+    sub.add_argument("--kernel", default="6.12", metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
+    sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where abuse.json goes")
+    sub.add_argument("--json", action="store_true", help="the figures as JSON on standard output")
+    sub.add_argument("--corpus", action="store_true", help="add the fuzzer's new answers to the stored corpus")
+
+
+def chosen(names: list[str]) -> list[Part]:
+    """The parts of these names; AbuseError for one that there is not."""
+    if not names:
+        return list(PARTS)
+    unknown = [name for name in names if not any(name in (part.name, part.key) for part in PARTS)]
+    if unknown:
+        raise AbuseError(f"no part {', '.join(unknown)}; there are: {', '.join(part.key for part in PARTS)}")
+    return [part for part in PARTS if part.name in names or part.key in names]
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """A line a part, and what was wrong below."""
+    head = ("part", "kernel", "seed", "cases", "MB carried", "bytes lost", "warnings", "wrong", "seconds")
+    rows = [head]
+    for one in outcomes:
+        rows.append(
+            (
+                one.part, one.kernel, str(one.seed), str(one.cases), f"{one.bytes / 1e6:.1f}", str(one.lost),
+                str(len(one.warnings)), str(len(one.wrong)), f"{one.wall_s:.0f}",
+            )
+        )  # fmt: skip
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    lines = []
+    for row in rows:
+        words = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2])]
+        numbers = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:])]
+        lines.append("  ".join([*words, *numbers]))
+    for one in outcomes:
+        lines += [f"{one.part} ({one.kernel}): {text}" for text in (*one.warnings, *one.wrong)]
+        if not one.cases:
+            lines.append(f"{one.part} ({one.kernel}): nothing was tried: {one.more.get('failure', '')}")
+    return "\n".join(lines)
+
+
+def write_corpus(outcomes: list[Outcome]) -> None:
+    """Old lines and those of new answers."""
+    answers: dict[str, str] = {}
+    for one in outcomes:
+        answers |= one.more.get("signatures", {})
+    if not answers:
+        raise AbuseError("--corpus: no part gave answers; name fuzz")
+    print("corpus:", ", ".join(f"{number} {name}" for name, number in fuzz.make_corpus(answers).items()))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Exit status 0: no warning, nothing lost, nothing wrong."""
+    if args.rounds < 1 or not 0 <= args.seed < 1 << 40:
+        raise AbuseError(f"--rounds {args.rounds} --seed {args.seed}: allowed are 1 and more, 0 to 2^40 - 1")
+    wanted = [part for part in chosen(args.names) if not args.short or part.short is not None]
+    progress = make_progress()
+    outcomes = []
+    try:
+        for seed in range(args.seed, args.seed + args.rounds):
+            for part in wanted:
+                outcomes.append(
+                    parts.run_part(
+                        part, seed, short=args.short, series=args.kernel, fresh=args.fresh, report=progress
+                    )
+                )
+                if not outcomes[-1].good:
+                    progress.close()
+                    progress = make_progress()
+    finally:
+        progress.close()
+    if args.corpus:
+        write_corpus(outcomes)
+    document = json.dumps([one.plain() for one in outcomes], indent=1)
+    args.out.mkdir(parents=True, exist_ok=True)
+    name = "abuse-short.json" if args.short else "abuse.json"
+    (args.out / name).write_text(document + "\n", encoding="utf-8")
+    print(document if args.json else table(outcomes))
+    return 0 if all(one.good for one in outcomes) else 1

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The parts of `make abuse`: what each does, in which kernel, how often, in full and in the short form.
+
+    Part -> job folder (guest/*.py, settings.json, files) -> Machine -> result.json -> Outcome
+
+Every part runs on the sanitizer kernel, which reports misuse of memory, locks and integers; load cycles and
+scripts on the wire run on the plain kernel too, which is the one that users' kernels are like.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ..backends.machine import Machine, leaks_of, read_text, signs_of
+from ..backends.tools import build_side_modules, content_of
+from ..backends.uml import HOST_ROOT, Uml
+from ..base.cache import cache_root
+from ..base.errors import Kmemleak, LbeError, MachineFailure
+from ..base.progress import Report, silent
+from ..kernels.build import KernelBuild
+from . import fuzz, packets, scenarios
+
+HERE = Path(__file__).resolve().parent
+GUEST = HERE / "guest"
+MODULES = ("tcp_lp", "tcp_lowpri", "tcp_ledbat", "tcp_lbe", "vulture", "sch_shred", "shred_hint")
+SANITIZER, PLAIN = "sanitizer", "plain"
+#: wall time of a boot: the longest took two minutes of one busy processor
+LIMIT_S = 600.0
+
+
+class AbuseError(LbeError):
+    """A part is unknown, or its program did not come to its end."""
+
+
+@dataclass
+class Outcome:
+    """What a part did. warnings: the kernel's own words; wrong: what was not as it should be."""
+
+    part: str
+    kernel: str
+    seed: int
+    cases: int = 0
+    bytes: int = 0
+    lost: int = 0
+    warnings: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    wall_s: float = 0.0
+    more: dict[str, object] = field(default_factory=dict, repr=False)
+
+    @property
+    def good(self) -> bool:
+        """Nothing warned, nothing lost, nothing wrong, and something tried."""
+        return bool(self.cases) and not (self.warnings or self.wrong or self.lost)
+
+    def plain(self) -> dict[str, object]:
+        """For JSON."""
+        made = asdict(self)
+        del made["more"]
+        return {**made, "good": self.good}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A program of guest/ with its settings. files: what to put beside it, of the seed and the settings."""
+
+    name: str
+    flavour: str
+    title: str
+    program: str
+    full: dict[str, int]
+    short: dict[str, int] | None  # None: not in the short form
+    files: Callable[[int, dict[str, int]], dict[str, str | bytes]] = lambda seed, settings: {}
+    boots: int = 1  # of the full form, each with a seed of its own
+    mem_mb: int = 768
+
+    @property
+    def key(self) -> str:
+        """As the command line names it."""
+        return f"{self.name}/{self.flavour}"
+
+
+def shadow_module(build: KernelBuild, report: Report = silent) -> Path:
+    """module/lbe_shadow.ko for a sanitizer kernel, built once per content; it says there why."""
+    files = {path.name: path for path in sorted((HERE / "module").glob("[Kl]*"))}
+    content = content_of(build, files)
+    built = build_side_modules(build, f"shadow-{content}", content, files, (), "building lbe_shadow", report)
+    return built["lbe_shadow"]
+
+
+#: What the kernel's own code does wrong when one of its own allocations fails, whoever's module is being
+#: loaded: pattern -> where it is (6.12). Looked up in a warning's line, or in the trace of a leak.
+KERNELS_OWN = {
+    r"WARNING: .* event_(define_fields|file_put)\+": "kernel/trace/trace_events.c: WARN_ON_ONCE() of an ENOMEM",
+    r"\bsysfs_slab_add\+": "mm/slub.c: leaks the name of a cache that sysfs could not take",
+}
+
+
+def sorted_out(console: str, leaks: str) -> tuple[list[str], list[str]]:
+    """What a boot's kernel complained of: (of its own code, of ours)."""
+    own, ours = [], []
+    for kind, line in signs_of(console):
+        if kind is Kmemleak:
+            continue
+        (own if any(re.search(pattern, line) for pattern in KERNELS_OWN) else ours).append(line)
+    for text in leaks_of(leaks):
+        known = any(re.search(pattern, text) for pattern in KERNELS_OWN)
+        (own if known else ours).append("kmemleak: unreferenced object" + text.rstrip())
+    return own, ours
+
+
+#: what the guest starts; a copy in memory: the job folder is the host's, and read-only
+JOB = "mkdir /tmp/abuse && cp -r . /tmp/abuse && cd /tmp/abuse\nexec /usr/bin/python3 -u program.py\n"
+
+
+def watch(path: Path, title: str, ended: threading.Event, report: Report) -> None:
+    """Show the guest's progress once a second."""
+    while not ended.wait(1.0):
+        words = (read_text(path) or "").split()
+        if len(words) == 2:
+            report(title, int(words[0]), int(words[1]))
+
+
+def in_guest(
+    part: Part, build: KernelBuild, modules: dict[str, Path], seed: int, settings: dict[str, int], report: Report
+) -> Outcome:
+    """Run a part's program once."""
+    outcome = Outcome(part.name, f"{build.release} {build.flavour}", seed)
+    with tempfile.TemporaryDirectory(prefix="lbe-abuse.") as name:
+        job, out = Path(name) / "job", Path(name) / "out"
+        job.mkdir()
+        out.mkdir()
+        shutil.copy(GUEST / "common.py", job)
+        shutil.copy(GUEST / f"{part.program}.py", job / "program.py")
+        for file, content in part.files(seed, settings).items():
+            data = content.encode() if isinstance(content, str) else content
+            (job / file).parent.mkdir(exist_ok=True)
+            (job / file).write_bytes(data)
+        known = {one: f"{HOST_ROOT}{path.resolve()}" for one, path in modules.items()}
+        text = json.dumps({"seed": seed, "modules": known, **settings, **MARKS})
+        (job / "settings.json").write_text(text, encoding="utf-8")
+        (job / "job.sh").write_text(JOB, encoding="ascii")
+        ended = threading.Event()
+        title = f"{part.title} ({part.flavour})"
+        report(title, 0, None)
+        watcher = threading.Thread(target=watch, args=(out / "progress", title, ended, report), daemon=True)
+        watcher.start()
+        began = time.monotonic()
+        try:
+            Machine(build, mem_mb=part.mem_mb).run(
+                job, out, seed=seed, virtual_limit_s=500000, wall_limit_s=LIMIT_S
+            )
+        except MachineFailure as failure:
+            outcome.more["failure"] = str(failure)
+            own, ours = sorted_out(read_text(out / "console") or "", read_text(out / "kmemleak") or "")
+            outcome.warnings = ours or ([] if own and read_text(out / "status") == "ok\n" else [str(failure)])
+            if own:
+                outcome.counts["warnings of the kernel's own"] = len(own)
+        finally:
+            ended.set()
+            watcher.join()
+        outcome.wall_s = round(time.monotonic() - began, 1)
+        if (out / "result.json").is_file():
+            result = json.loads((out / "result.json").read_text(encoding="utf-8"))
+            outcome.cases = result.pop("cases")
+            outcome.counts |= result.pop("counts")
+            outcome.bytes, outcome.lost, outcome.wrong = result.pop("bytes"), result.pop("lost"), result.pop("wrong")
+            outcome.more |= result
+        elif not outcome.warnings:
+            raise AbuseError(f"{part.key}: no result")
+    return outcome
+
+
+#: what fuzz.py leaves for the guest to fill in
+MARKS = {"family_mark": fuzz.FAMILY_MARK, "pid_mark": fuzz.PID_MARK, "cgroup_mark": fuzz.CGROUP_MARK}
+
+
+def fuzz_files(seed: int, settings: dict[str, int]) -> dict[str, str | bytes]:
+    """The stored corpus, then new lines."""
+    lines = [*fuzz.stored(), *fuzz.Fuzzer(seed).lines(settings["messages"])]
+    return {"lines": "\n".join(lines) + "\n"}
+
+
+def packet_files(seed: int, settings: dict[str, int]) -> dict[str, str | bytes]:
+    """Templates, and what sends them."""
+    return {
+        "packets": packets.Maker(seed).lines(settings["packets"]),
+        "wire.py": (GUEST / "wire.py").read_text(encoding="utf-8"),
+    }
+
+
+def wire_files(seed: int, settings: dict[str, int]) -> dict[str, str | bytes]:
+    """The wire's other end."""
+    return {"wire.py": (GUEST / "wire.py").read_text(encoding="utf-8")}
+
+
+PARTS = (
+    Part(
+        "cycles", PLAIN, "load and unload", "cycles",
+        {"idle": 1000, "busy": 1000, "bytes": 100000}, {"idle": 20, "busy": 5, "bytes": 50000},
+    ),
+    Part(
+        "cycles", SANITIZER, "load and unload", "cycles",
+        {"idle": 200, "busy": 200, "bytes": 100000}, {"idle": 2, "busy": 2, "bytes": 50000}, boots=5,
+    ),
+    Part(
+        "fuzz", SANITIZER, "netlink, tc and settings", "fuzz",
+        {"messages": 10000}, {"messages": 400}, fuzz_files, boots=10,
+    ),
+    Part(
+        "packets", SANITIZER, "hostile packets", "hostile",
+        {"packets": 5000, "connections": 45}, {"packets": 300, "connections": 3}, packet_files, boots=4,
+    ),
+    Part("drills", PLAIN, "scripts on the wire", "drills", {}, {}, wire_files),
+    Part("drills", SANITIZER, "scripts on the wire", "drills", {}, None, wire_files),
+    Part("privilege", SANITIZER, "who may do what", "privilege", {}, {}),
+    Part("failures", SANITIZER, "allocation failures", "failures", {"stride": 1}, {"stride": 80}),
+    Part(
+        "shortage", SANITIZER, "memory short at random", "shortage",
+        {"connections": 400}, {"connections": 6}, wire_files,
+    ),
+    Part(
+        "namespaces", SANITIZER, "namespaces under load", "namespaces",
+        {"namespaces": 300, "bytes": 200000}, {"namespaces": 6, "bytes": 100000},
+    ),
+    # no program of its own: scenarios.py
+    Part("scenarios", SANITIZER, "scenarios", "", {}, None),
+)  # fmt: skip
+
+
+def run_scenarios(part: Part, seed: int, series: str, fresh: bool, report: Report) -> Outcome:
+    """The experiments' own runner and cache do the work."""
+    began = time.monotonic()
+    cases, warnings, wrong, counts, kernel = scenarios.run_all(seed, series, part.flavour, fresh, report)
+    outcome = Outcome(part.name, kernel, seed, cases, warnings=warnings, wrong=wrong, counts=counts)
+    outcome.wall_s = round(time.monotonic() - began, 1)
+    return outcome
+
+
+def merge(parts: list[Outcome]) -> Outcome:
+    """Several boots of a part as one."""
+    one = Outcome(parts[0].part, parts[0].kernel, parts[0].seed)
+    for other in parts:
+        one.cases, one.bytes, one.lost = one.cases + other.cases, one.bytes + other.bytes, one.lost + other.lost
+        one.warnings, one.wrong = one.warnings + other.warnings, one.wrong + other.wrong
+        one.wall_s = round(one.wall_s + other.wall_s, 1)
+        for name, number in other.counts.items():
+            one.counts[name] = one.counts.get(name, 0) + number
+        for name, value in other.more.items():
+            old = one.more.get(name)
+            one.more[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+    return one
+
+
+def kept_in(part: Part, backend: Uml, seed: int, settings: dict[str, int]) -> Path:
+    """Where the outcome of a boot is kept: by all that decides it (of the modules, their sources)."""
+    digest = hashlib.sha256(f"{backend.key()} {part.key} {seed} {json.dumps(settings)}".encode())
+    for path in (GUEST / "common.py", GUEST / f"{part.program}.py", HERE / "module" / "lbe_shadow.c"):
+        digest.update(path.read_bytes())
+    for name in MODULES:
+        digest.update(backend.tools().module_hash(name).encode())
+    for name, content in sorted(part.files(seed, settings).items()):
+        digest.update(name.encode() + (content.encode() if isinstance(content, str) else content))
+    return cache_root() / "abuse" / f"{part.name}-{part.flavour}-{digest.hexdigest()[:16]}.json"
+
+
+def run_part(
+    part: Part, seed: int = 1, *, short: bool = False, series: str = "6.12", fresh: bool = False,
+    report: Report = silent,
+) -> Outcome:  # fmt: skip
+    """One part, one seed, all its boots. A boot that went well before is not run again, unless `fresh`.
+
+    Raises what the kernel's and the modules' builds raise.
+    """
+    if not part.program:
+        return run_scenarios(part, seed, series, fresh, report)
+    backend = Uml(series, part.flavour)
+    backend.prepare(MODULES, report)
+    modules = {name: backend.tools().modules[name] for name in MODULES}
+    if part.flavour == SANITIZER:
+        modules["lbe_shadow"] = shadow_module(backend.build, report)
+    settings = part.short if short else part.full
+    outcomes = []
+    for boot in range(1 if short else part.boots):
+        own_seed = seed * 1000 + boot
+        kept = kept_in(part, backend, own_seed, settings)
+        if kept.is_file() and not fresh:
+            outcomes.append(Outcome(**json.loads(kept.read_text(encoding="utf-8"))))
+            continue
+        outcome = in_guest(part, backend.build, modules, own_seed, settings, report)
+        if outcome.good:
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
+        outcomes.append(outcome)
+    made = merge(outcomes)
+    made.seed = seed
+    return made

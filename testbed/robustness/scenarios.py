@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenario tests on the sanitizer kernel: for each module, experiments in their short form, checks and all.
+
+Virtual time does not know how slow the kernel is: what holds on the plain one must hold here.
+"""
+
+from __future__ import annotations
+
+from ..backends.uml import Uml
+from ..base.progress import Report, silent
+from ..judge import report as reports
+from ..run import runner
+from ..spec.experiment import load
+
+#: by module: what uses it in more than one way (with a foreground flow, in trouble, on both families)
+EXPERIMENTS = {
+    "tcp_lp": ("lp_beside_cubic", "lp_alone"),
+    "tcp_lowpri": ("lowpri_long_delay", "lowpri_timeout"),
+    "tcp_ledbat": ("ledbat_robust", "ledbat_reverse"),
+    "vulture": ("vulture_robust", "vulture_onoff"),
+    "sch_shred, shred_hint": ("shred_writer", "shred_cheat"),
+}
+
+
+def run_all(
+    seed: int, series: str = "6.12", flavour: str = "sanitizer", fresh: bool = False, report: Report = silent
+) -> tuple[int, list[str], list[str], dict[str, int], str]:
+    """(runs, the kernel's complaints, checks that failed, runs by experiment, the kernel)."""
+    names = [name for several in EXPERIMENTS.values() for name in several]
+    warnings: list[str] = []
+    wrong: list[str] = []
+    counts: dict[str, int] = {}
+    options = runner.Options("short", runs=1, seed=seed, reuse=not fresh, command="abuse")
+    experiments = [load(name) for name in names]
+    backend = Uml(series, flavour)
+    jobs = [job for one in experiments for job in runner.plan(one, options)]
+    backend.prepare({module for job in jobs for module in job.modules}, report)
+    for done, (name, one) in enumerate(zip(names, experiments, strict=True)):
+        report(f"scenarios ({flavour})", done, len(names))
+        try:
+            made = runner.run(one, backend, options, lambda done, total, text: None)
+        except runner.RunFailed as failure:
+            warnings.append(f"{name}: {failure}")
+            continue
+        counts[name] = len(made.results)
+        wrong += [f"{name}: {verdict}" for verdict in reports.failures(reports.judge(one, made))]
+    return sum(counts.values()), warnings, wrong, counts, f"{backend.build.release} {flavour}"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs on many machines, through Dask (requirements-dask.txt).
+
+Every worker needs this tree at the same commit and a kernel in its cache (`python3 -m testbed demo` once);
+a worker whose sources or kernel differ from ours is refused by the key of its first run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+from ..backends.backend import Backend
+from ..backends.uml import Uml
+from ..base.errors import LbeError
+from ..results.files import Record
+from .job import Job
+from .runner import Execute, Task, run_key, run_one
+
+#: what a worker has prepared, by kernel; one thread prepares, the others wait
+_ready: dict[tuple[str, str], Uml] = {}
+_preparing = threading.Lock()
+
+
+def run_there(job: Job, series: str, flavour: str, key: str) -> Record:
+    """On a worker: run one job, if tree and kernel are those of who asks."""
+    with _preparing:
+        backend = _ready.get((series, flavour))
+        if backend is None or not set(job.modules) <= set(backend.tools().modules):
+            backend = Uml(series, flavour)
+            backend.prepare(job.modules)
+            _ready[series, flavour] = backend
+    if run_key(job, backend) != key:
+        raise LbeError("this worker's tree or kernel is not that of the campaign: same commit, same release?")
+    return run_one(job, backend)
+
+
+def over(address: str) -> Execute:
+    """Execute on the workers of the Dask scheduler at ``address``. LbeError if Dask or the scheduler is not there."""
+    try:
+        from distributed import Client, as_completed
+    except ImportError as error:
+        raise LbeError(
+            "--dask needs Dask: install requirements-dask.txt into the Python that `scripts/venv` prints"
+        ) from error
+
+    def execute(tasks: list[Task], backend: Backend, _count: int) -> Iterator[tuple[int, Record | None, str | None]]:
+        try:
+            client = Client(address, timeout="10s")
+        except OSError as error:
+            raise LbeError(f"--dask {address}: no scheduler answers there: {error}") from error
+        try:
+            spec = backend.spec
+            futures = {
+                client.submit(run_there, task.job, spec.series, spec.flavour, task.key, pure=False, retries=1): task
+                for task in tasks
+            }
+            for future in as_completed(list(futures)):
+                index = futures.pop(future).index
+                error = future.exception()
+                yield (index, None, str(error)) if error else (index, future.result(), None)
+        finally:
+            # what has not begun is dropped; what runs ends by itself
+            client.cancel(list(futures))
+            client.close()
+
+    return execute

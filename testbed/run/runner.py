@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs an experiment: every case with every seed, in parallel, reusing what has been run before.
+
+Each worker is a process of its own that boots one machine at a time. Ctrl-C ends the workers, and a
+worker that is ended ends its machine: nothing is left running. A run whose job, kernel, modules and
+agent are those of an earlier one is read from the cache instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..backends.backend import Backend
+from ..backends.tools import extras_of
+from ..base.cache import cache_root
+from ..base.errors import LbeError
+from ..base.places import REPO
+from ..results import files as results
+from ..results.files import Record, Result, ResultSet
+from ..spec import ranges
+from ..spec.experiment import Experiment, case_name
+from . import job as jobs
+from .job import Job
+
+#: what a run may take on the wall beyond its own length: boots under sanitizers are slow
+WALL_LIMIT_FLOOR_S = 180.0
+KEEP_DAYS = 30
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class RunFailed(LbeError):
+    """A run gave no result; the text has the case, the seed and the machine's words."""
+
+
+@dataclass
+class Task:
+    """One run to be had."""
+
+    index: int
+    job: Job
+    key: str
+    record: Record | None = None
+
+
+@dataclass
+class Options:
+    """How to run. mode: one of experiment.MODES; runs, seed None: the experiment's own."""
+
+    mode: str = "default"
+    runs: int | None = None
+    jobs: int | None = None
+    seed: int | None = None
+    sets: dict[str, Any] = field(default_factory=dict)
+    reuse: bool = True
+    command: str = ""
+    cases: dict[str, Any] = field(default_factory=dict)
+    #: take what the cache has, run nothing
+    cached: bool = False
+
+
+#: called with (done, total, text) as runs come in
+OnProgress = Callable[[int, int, str], None]
+#: what runs tasks, so many at once; gives each one's (index, record, error) as it comes in
+Execute = Callable[[list[Task], Backend, int], Iterator[tuple[int, "Record | None", "str | None"]]]
+
+
+def version() -> str:
+    """The tree's version as git describes it."""
+    script = REPO / "scripts" / "version"
+    done = subprocess.run([str(script)], check=False, capture_output=True, text=True, cwd=REPO)
+    text = done.stdout.strip()
+    if done.returncode or not text:
+        raise LbeError(f"no version: scripts/version returned {done.returncode}: {done.stderr.strip()}")
+    return text
+
+
+def plan(experiment: Experiment, options: Options) -> list[Job]:
+    """All jobs of an experiment, case by case."""
+    from ..spec.experiment import RANGES, matches
+
+    count = options.runs if options.runs is not None else experiment.runs(options.mode)
+    ranges.check(LbeError, "runs", count, RANGES["runs"], digits=10)
+    first = options.seed if options.seed is not None else experiment.head.seed
+    made = []
+    for case in experiment.cases(options.mode):
+        if not matches(case, options.cases):
+            continue
+        setting = experiment.setting(case, options.mode, options.sets)
+        made += [jobs.make(experiment.name, case, first + offset, setting) for offset in range(count)]
+    if not made:
+        raise LbeError(f"{experiment.name}: no case is left to run")
+    return made
+
+
+# ---------------------------------------------------------------------------------------- cache
+
+
+@functools.lru_cache(maxsize=64)
+def _hash_of(path: Path, _size: int, _changed_ns: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    """A file's content as a hash; read once as long as it does not change."""
+    stat = path.stat()
+    return _hash_of(path, stat.st_size, stat.st_mtime_ns)
+
+
+def run_key(job: Job, backend: Backend) -> str:
+    """What decides a run's result, as a hash."""
+    tools = backend.tools()
+    content = {
+        "results": results.FORMAT,
+        "job": job.digest(),
+        "backend": backend.key(),
+        "agent": _file_hash(tools.agent),
+        "extras": {extra.link: _file_hash(path) for extra, path in extras_of(job.files).items()},
+        "modules": {name: tools.module_hash(name) for name in job.modules},
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _entry(key: str) -> Path:
+    return cache_root() / "runs" / key[:2] / key
+
+
+def load_cached(key: str) -> Record | None:
+    """An earlier run's record, or None."""
+    folder = _entry(key)
+    try:
+        os.utime(folder)  # forget_old() goes by the last use
+        facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
+        arrays = np.load(io.BytesIO((folder / "series.npz").read_bytes()))
+        return Record(facts, results.unpack({name: arrays[name] for name in arrays.files}))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
+
+
+def is_cached(key: str) -> bool:
+    """Whether an earlier run of this key is there, by name alone."""
+    return (_entry(key) / "facts.json").is_file()
+
+
+def store(key: str, record: Record) -> None:
+    """Keep a record; an entry appears whole or not at all."""
+    final = _entry(key)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}.", dir=final.parent))
+    try:
+        with open(work / "series.npz", "wb") as file:
+            np.savez_compressed(file, **results.pack(record.series))
+        (work / "facts.json").write_text(json.dumps(record.facts), encoding="utf-8")
+        if final.exists():
+            shutil.rmtree(final)
+        work.rename(final)
+    except OSError:
+        # another process stored the same run first, or the disk is full: the run itself is good
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def forget_old() -> None:
+    """Remove runs that nobody asked for in KEEP_DAYS; looks once a day."""
+    runs, now = cache_root() / "runs", time.time()
+    stamp = runs / "looked"
+    if not runs.is_dir() or (stamp.exists() and now - stamp.stat().st_mtime < 86400):
+        return
+    stamp.touch()
+    for folder in runs.glob("??/*"):
+        if now - folder.stat().st_mtime > KEEP_DAYS * 86400:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+# -------------------------------------------------------------------------------------- workers
+
+
+def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
+    """Run one job now. keep: folder that receives the raw job and records; a failure keeps them always."""
+    duration = job.setting.head.duration_s
+    folder = keep or Path(tempfile.mkdtemp(prefix="lbe-run."))
+    try:
+        (folder / "job").mkdir(parents=True, exist_ok=True)
+        (folder / "out").mkdir(exist_ok=True)
+        job.write(folder / "job")
+        report = backend.run(
+            folder / "job",
+            folder / "out",
+            seed=job.seed,
+            mem_mb=job.setting.head.mem_mb,
+            virtual_limit_s=jobs.ZERO_S + duration + 60.0,
+            wall_limit_s=WALL_LIMIT_FLOOR_S + 2 * duration + 5 * len(job.flows),
+        )
+        record = results.collect(job, folder / "out")
+        record.facts["wall_s"], record.facts["virtual_s"] = report.wall_s, report.virtual_s
+    except LbeError:
+        raise  # its text names the console, which must stay
+    except BaseException:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if keep is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    return record
+
+
+def _end_with_parent() -> None:
+    """However the parent ends, this process gets SIGTERM (and with it, the machine that it runs)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _worker(backend: Backend, tasks: Any, done: Any) -> None:
+    """Take tasks until None comes. SIGTERM unwinds through the machine's own clean-up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    _end_with_parent()
+    while True:
+        task = tasks.get()
+        if task is None:
+            return
+        try:
+            done.put((task.index, run_one(task.job, backend), None))
+        except LbeError as error:
+            done.put((task.index, None, str(error)))
+        except Exception:  # noqa: BLE001 - a worker's fault must reach the person, not vanish with the process
+            done.put((task.index, None, traceback.format_exc()))
+
+
+def label(job: Job) -> str:
+    """A run's name for people."""
+    return f"{job.experiment} {case_name(job.case)} seed {job.seed}"
+
+
+def locally(tasks: list[Task], backend: Backend, count: int) -> Iterator[tuple[int, Record | None, str | None]]:
+    """Execute on this machine: ``count`` worker processes, which end when the caller does."""
+    context = multiprocessing.get_context("fork")
+    todo, done = context.Queue(), context.Queue()
+    workers = [
+        context.Process(target=_worker, args=(backend, todo, done), daemon=True) for _ in range(min(count, len(tasks)))
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        for task in tasks:
+            todo.put(task)
+        for _ in workers:
+            todo.put(None)
+        for _ in tasks:
+            yield _next(done, workers)
+    finally:
+        # tasks that nobody will read any more must not hold up this process's exit
+        todo.cancel_join_thread()
+        for worker in workers:
+            if worker.is_alive():
+                worker.terminate()
+        for worker in workers:
+            worker.join(10)
+            if worker.is_alive():
+                worker.kill()
+
+
+def _run_parallel(
+    tasks: list[Task],
+    backend: Backend,
+    count: int,
+    progress: OnProgress,
+    already: int,
+    execute: Execute = locally,
+) -> None:
+    """Fill in the records of ``tasks``; the first that fails ends all."""
+    by_index = {task.index: task for task in tasks}
+    total = already + len(tasks)
+    running = execute(tasks, backend, count)
+    try:
+        for finished, (index, record, error) in enumerate(running, 1):
+            task = by_index[index]
+            if error:
+                raise RunFailed(f"{label(task.job)}:\n{error}")
+            task.record = record
+            store(task.key, record)
+            progress(already + finished, total, label(task.job))
+    finally:
+        running.close()
+
+
+def _next(done: Any, workers: list) -> tuple[int, Record | None, str | None]:
+    """The next finished task; RunFailed if all workers died without a word."""
+    while True:
+        try:
+            return done.get(timeout=1.0)
+        except queue.Empty:
+            if not any(worker.is_alive() for worker in workers):
+                raise RunFailed("all workers ended before their work was done") from None
+
+
+def default_jobs() -> int:
+    """One machine per CPU that this process may use."""
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def missing(made: list[Job], backend: Backend) -> list[Task]:
+    """Those jobs, each once, that no earlier run answers."""
+    tasks = {}
+    for job in made:
+        key = run_key(job, backend)
+        if key not in tasks and not is_cached(key):
+            tasks[key] = Task(len(tasks), job, key)
+    return list(tasks.values())
+
+
+def warm(
+    made: list[Job],
+    backend: Backend,
+    count: int | None = None,
+    progress: OnProgress = lambda *_: None,
+    execute: Execute = locally,
+) -> list[tuple[Job, str]]:
+    """Put runs of several experiments into the cache, all CPUs busy. What fails is given back, and the others run."""
+    tasks = missing(made, backend)
+    if not tasks:
+        return []
+    failed = []
+    running = execute(tasks, backend, count or backend.at_once or default_jobs())
+    try:
+        for finished, (index, record, error) in enumerate(running, 1):
+            task = tasks[index]
+            if error:
+                failed.append((task.job, error))
+            else:
+                store(task.key, record)
+            progress(finished, len(tasks), label(task.job))
+    finally:
+        running.close()
+    return failed
+
+
+def run(
+    experiment: Experiment, backend: Backend, options: Options, progress: OnProgress, execute: Execute = locally
+) -> ResultSet:
+    """Run (or reuse) everything and compute the metrics."""
+    began = time.time()
+    forget_old()
+    tasks = [Task(index, job, run_key(job, backend)) for index, job in enumerate(plan(experiment, options))]
+    if options.reuse:
+        for task in tasks:
+            task.record = load_cached(task.key)
+    if options.cached:
+        tasks = [task for task in tasks if task.record is not None]
+    left = [task for task in tasks if task.record is None]
+    reused = len(tasks) - len(left)
+    progress(reused, len(tasks), f"{reused} reused" if reused else "")
+    if left:
+        _run_parallel(left, backend, options.jobs or backend.at_once or default_jobs(), progress, reused, execute)
+
+    made = []
+    for task in tasks:
+        job, record = task.job, task.record
+        facts = {
+            **record.facts,
+            "key": task.key,
+            "topology": job.network.lines(),
+            "plans": {plan.node: plan.lines for plan in job.plans},
+            "events": [list(event) for event in job.events],
+        }
+        made.append(Result(job.case, job.seed, results.compute(job, record), facts, record.series))
+    provenance = {
+        "command": options.command,
+        "kernel": backend.facts(),
+        "backend": backend.name,
+        "modules_version": backend.tools().modules_version,
+        "testbed": version(),
+        "host": results.host_facts(),
+        "runs_reused": reused,
+        "wall_s": round(time.time() - began, 1),
+    }
+    return ResultSet(
+        experiment.name, options.mode, experiment.path.read_text(encoding="utf-8"), options.sets, provenance, made
+    )

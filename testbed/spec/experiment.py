@@ -1,0 +1,569 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Experiment files: one TOML file each under testbed/experiments/SYSTEM/, read strictly.
+
+The format is described in Documentation/testbed.md. Whatever a file may say is a field of a
+dataclass here; an unknown key is refused with its file, its place and the keys that exist.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import itertools
+import re
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from ..base.errors import LbeError
+from . import ranges, web
+from .topology import Topology
+from .traffic import FlowGroup
+
+EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")
+#: short: what the tests run; brief: all cases in the short form's lengths, once; full: the paper's own lengths
+MODES = ("short", "brief", "default", "full")
+#: top-level tables that a case, a mode or --set may override
+OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
+#: kinds of metrics that are of a group's flows: without one there is no number
+FLOW_KINDS = (
+    "goodput",
+    "kbytes_s",
+    "sharing",
+    "variation",
+    "share",
+    "spare_use",
+    "idle_use",
+    "active_share",
+    "gap_use",
+    "jain",
+    "min_flow",
+    "max_flow",
+    "retransmits",
+)
+METRIC_KINDS = (
+    *FLOW_KINDS,
+    "rtt_mean",
+    "rtt_p95",
+    "queue_mean",
+    "queue_p95",
+    "queue_min",
+    "drops",
+    "marks",
+    "cwnd_mean",
+    "cwnd_max",
+    "yield_s",
+    "reap_s",
+    "longest_stall",
+    "completion_s",
+    "event_count",
+    "link_use",
+    "udp_lost",
+    "udp_delay_mean",
+    "udp_delay_p50",
+    "udp_delay_p95",
+    "udp_delay_p99",
+    "udp_delay_max",
+    *web.METRIC_KINDS,
+    *web.COUNTER_KINDS,
+)
+#: allowed values of [experiment]'s numbers, in the unit of their names
+RANGES = {
+    "duration_s": (0.001, 1e6),
+    "runs": (1, 10000),
+    "seed": (0, 2**63 - 1),
+    "sample_ms": (1, 10000),
+    "mem_mb": (64, 65536),
+}
+
+
+class ExperimentError(LbeError):
+    """An experiment file or an override is wrong; the text says where and what is allowed."""
+
+    exit_status = 2
+
+
+# --------------------------------------------------------------------------------------- schema
+
+
+@dataclass(frozen=True)
+class Head:
+    """Table [experiment]."""
+
+    claim: str
+    source: str
+    duration_s: float
+    measure_s: tuple[float, float]
+    title: str = ""
+    drawing: str = ""
+    tags: tuple[str, ...] = ()
+    runs: int = 3
+    sample_ms: int = 100
+    seed: int = 1
+    mem_mb: int = 512
+    reference: dict[str, str] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number per run. ``flow``: groups it looks at (joined by +); times: its own window; bytes: web objects'
+    sizes, from and below."""
+
+    kind: str
+    flow: str = ""
+    label: str = ""
+    queue: int = 1
+    event: str = ""
+    from_s: float | None = None
+    to_s: float | None = None
+    at_s: float | None = None
+    threshold: float | None = None
+    hint: str = ""
+    bytes_from: int = 0
+    bytes_to: int | None = None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A check's bounds in the short form, and why they differ."""
+
+    why: str
+    min: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """A statement about one metric: what the paper has, what ours must be, and why.
+
+    case: dimension -> variant (or list of variants) in which it must hold; missing = all.
+    of: compare with the same metric in this other case (dimension -> variant) and with
+    ``as``: "percent" = ours / theirs * 100, "difference" = ours - theirs; metric_of names another metric.
+    each: every single run must meet the bound, not the mean alone.
+    differs: why today's kernel misses this bound, which stays as claimed: reported as not reached, not as a failure.
+    """
+
+    metric: str
+    why: str = ""
+    case: dict[str, typing.Any] = field(default_factory=dict)
+    of: dict[str, str] | None = None
+    metric_of: str = ""
+    how: str = "percent"
+    each: bool = False
+    min: float | None = None
+    max: float | None = None
+    paper: float | None = None
+    paper_at: str = ""
+    differs: str = ""
+    short: Bound | bool = True
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens at ``at_s`` (in ``case`` only): parameters that change, a command, a module's removal."""
+
+    at_s: float
+    case: dict[str, typing.Any] = field(default_factory=dict)
+    set: dict[str, typing.Any] = field(default_factory=dict)
+    node: str = ""
+    run: str = ""
+    remove_module: str = ""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A dimension whose variants set one key (or several) to each of the values."""
+
+    key: str
+    values: tuple[typing.Any, ...]
+    label: str = ""
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture. time: series of one case; panels: goodput of several; sweep: a metric over a [sweep];
+    bars, spread: a metric per case; cdf: times of all objects of the metric's flows, a line per case; sizes: their
+    mean time by size."""
+
+    name: str
+    kind: str = "time"
+    title: str = ""
+    metric: tuple[str, ...] = ()
+    case: dict[str, typing.Any] = field(default_factory=dict)
+    x: str = ""
+    paper: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Table [short] or [full]: what differs from the default form."""
+
+    runs: int | None = None
+    set: dict[str, typing.Any] = field(default_factory=dict)
+    vary: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one run needs, all overrides applied."""
+
+    head: Head
+    topology: Topology
+    flows: dict[str, FlowGroup]
+    metrics: dict[str, Metric]
+    modules: dict[str, dict[str, typing.Any]]
+    sysctl: dict[str, dict[str, typing.Any]]
+    events: tuple[Event, ...]
+    tables: dict[str, typing.Any]
+
+
+# --------------------------------------------------------------------------------------- loader
+
+
+def _type_name(kind: typing.Any) -> str:
+    return getattr(kind, "__name__", str(kind)).replace("typing.", "")
+
+
+def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
+    """``value`` from TOML as ``kind``; ExperimentError names the place."""
+    origin = typing.get_origin(kind)
+    if kind is typing.Any:
+        return value
+    if origin in (typing.Union, types.UnionType):
+        options = typing.get_args(kind)
+        if value is None and type(None) in options:
+            return None
+        # the narrowest that fits: a bool is no number, a table is a dataclass
+        for option in options:
+            if option is type(None):
+                continue
+            takes_table = dataclasses.is_dataclass(option) or typing.get_origin(option) is dict
+            if takes_table == isinstance(value, dict):
+                return _convert(option, value, where)
+        raise ExperimentError(f"{where} = {value!r}: expected {' or '.join(map(_type_name, options))}")
+    if origin is tuple:
+        args = typing.get_args(kind)
+        if not isinstance(value, list | tuple):
+            raise ExperimentError(f"{where} = {value!r}: expected a list")
+        if args[-1] is not Ellipsis and len(value) != len(args):
+            raise ExperimentError(f"{where}: expected {len(args)} values, got {len(value)}")
+        inner = itertools.repeat(args[0]) if args[-1] is Ellipsis else args
+        return tuple(_convert(one, item, f"{where}[{index}]") for index, (one, item) in enumerate(zip(inner, value)))
+    if origin in (dict, list):
+        if origin is list:
+            return [_convert(typing.get_args(kind)[0], item, f"{where}[{i}]") for i, item in enumerate(value)]
+        if not isinstance(value, dict):
+            raise ExperimentError(f"{where} = {value!r}: expected a table")
+        return {key: _convert(typing.get_args(kind)[1], item, f"{where}.{key}") for key, item in value.items()}
+    if dataclasses.is_dataclass(kind):
+        return load_table(kind, value, where)
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        return value
+    raise ExperimentError(f"{where} = {value!r}: expected {_type_name(kind)}")
+
+
+#: a class's hints are evaluated once: it was half of what planning a campaign took
+_hints = functools.cache(typing.get_type_hints)
+
+
+def load_table(kind: type, table: typing.Any, where: str) -> typing.Any:
+    """A dataclass from a TOML table; unknown and missing keys are errors that name the keys that exist."""
+    if not isinstance(table, dict):
+        raise ExperimentError(f"{where} = {table!r}: expected a table")
+    hints = _hints(kind)
+    names = [one.name for one in dataclasses.fields(kind)]
+    for key in table:
+        if key not in names:
+            near = get_close_matches(key, names, 1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ExperimentError(f"{where}.{key}: unknown key{hint}; allowed are {', '.join(names)}")
+    for one in dataclasses.fields(kind):
+        required = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+        if required and one.name not in table:
+            raise ExperimentError(f"{where}: {one.name} is missing")
+    return kind(**{key: _convert(hints[key], value, f"{where}.{key}") for key, value in table.items()})
+
+
+def override(tables: dict[str, typing.Any], key: str, value: typing.Any, where: str) -> None:
+    """Set a dotted key in the tables, in place. Keys of [sysctl.NODE] keep their own dots."""
+    parts = key.split(".")
+    if parts[0] == "sysctl" and len(parts) > 2:
+        parts = [parts[0], parts[1], ".".join(parts[2:])]
+    if parts[0] not in OVERRIDABLE or len(parts) < 2:
+        raise ExperimentError(f"{where}: {key!r} cannot be set; keys begin with {', '.join(OVERRIDABLE)}")
+    if parts[0] in ("flow", "metric") and parts[1] not in tables.get(parts[0], {}):
+        raise ExperimentError(f"{where}: no {parts[0]} {parts[1]!r}; there are " + ", ".join(tables.get(parts[0], {})))
+    table = tables
+    for part in parts[:-1]:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise ExperimentError(f"{where}: {key!r}: {part} is no table")
+    table[parts[-1]] = copy.deepcopy(value)
+
+
+# ----------------------------------------------------------------------------------- experiment
+
+
+@dataclass
+class Experiment:
+    """A file, with the parts that no case can change already read."""
+
+    name: str
+    path: Path
+    tables: dict[str, typing.Any]
+    head: Head
+    vary: dict[str, dict[str, dict[str, typing.Any]]]
+    sweeps: dict[str, Sweep]
+    exclude: list[dict[str, typing.Any]]
+    checks: list[Check]
+    plots: list[Plot]
+    modes: dict[str, Mode]
+
+    def cases(self, mode: str = "default") -> list[dict[str, str]]:
+        """All combinations of the dimensions' variants, in file order, less what [[exclude]] names."""
+        chosen = self.modes[mode].vary if mode in self.modes else {}
+        names = []
+        for dimension, variants in self.vary.items():
+            picked = list(chosen.get(dimension, variants))
+            for variant in picked:
+                if variant not in variants:
+                    raise ExperimentError(
+                        f"{self.path.name}:{mode}.vary.{dimension}: no variant {variant!r}; there are "
+                        + ", ".join(variants)
+                    )
+            names.append([(dimension, variant) for variant in picked])
+        all_cases = [dict(combination) for combination in itertools.product(*names)]
+        return [case for case in all_cases if not any(matches(case, rule) for rule in self.exclude)]
+
+    def runs(self, mode: str = "default") -> int:
+        """How many seeds a case gets."""
+        special = self.modes[mode].runs if mode in self.modes else None
+        return special if special is not None else self.head.runs
+
+    def setting(
+        self, case: dict[str, str], mode: str = "default", sets: dict[str, typing.Any] | None = None
+    ) -> Setting:
+        """The parameters of one case: file, then mode, then case, then --set."""
+        tables = copy.deepcopy(self.tables)
+        file = self.path.name
+        if mode in self.modes:
+            for key, value in self.modes[mode].set.items():
+                override(tables, key, value, f"{file}:{mode}.set")
+        for dimension, variant in case.items():
+            for key, value in self.vary[dimension][variant].items():
+                override(tables, key, value, f"{file}:vary.{dimension}.{variant}")
+        for key, value in (sets or {}).items():
+            override(tables, key, value, "--set")
+        tables["event"] = [
+            table
+            for table in tables.get("event", [])
+            if not isinstance(table, dict) or matches(case, table.get("case", {}))
+        ]
+        return _setting(tables, file)
+
+
+def _setting(tables: dict[str, typing.Any], file: str) -> Setting:
+    head = load_table(Head, tables["experiment"], f"{file}:experiment")
+    if not 0 <= head.measure_s[0] < head.measure_s[1] <= head.duration_s:
+        raise ExperimentError(
+            f"{file}:experiment.measure_s = {list(head.measure_s)}: must lie within 0 to "
+            f"duration_s = {head.duration_s:g}"
+        )
+    for key, bounds in RANGES.items():
+        ranges.check(ExperimentError, f"{file}:experiment.{key}", getattr(head, key), bounds)
+    topology = load_table(Topology, tables.get("topology", {}), f"{file}:topology")
+    flows = {
+        name: load_table(FlowGroup, table, f"{file}:flow.{name}") for name, table in tables.get("flow", {}).items()
+    }
+    if not flows:
+        raise ExperimentError(f"{file}: no [flow.NAME]")
+    metrics = {
+        name: load_table(Metric, table, f"{file}:metric.{name}") for name, table in tables.get("metric", {}).items()
+    }
+    for name, metric in metrics.items():
+        if metric.kind not in METRIC_KINDS:
+            raise ExperimentError(f"{file}:metric.{name}.kind = {metric.kind!r}: allowed are {', '.join(METRIC_KINDS)}")
+        for group in filter(None, metric.flow.split("+")):
+            if group not in flows:
+                raise ExperimentError(f"{file}:metric.{name}.flow: no flow {group!r}; there are {', '.join(flows)}")
+    events = tuple(
+        load_table(Event, table, f"{file}:event[{index}]") for index, table in enumerate(tables.get("event", []))
+    )
+    for index, event in enumerate(events):
+        if sum(map(bool, (event.set, event.run, event.remove_module))) != 1:
+            raise ExperimentError(f"{file}:event[{index}]: give exactly one of set, run, remove_module")
+        if event.run and not event.node:
+            raise ExperimentError(f"{file}:event[{index}]: run needs node")
+    return Setting(head, topology, flows, metrics, tables.get("modules", {}), tables.get("sysctl", {}), events, tables)
+
+
+TOP_LEVEL = (
+    "experiment",
+    "topology",
+    "flow",
+    "modules",
+    "sysctl",
+    "event",
+    "vary",
+    "sweep",
+    "exclude",
+    "metric",
+    "check",
+    "plot",
+    "short",
+    "full",
+)
+
+
+def matches(case: dict[str, str], pattern: dict[str, typing.Any]) -> bool:
+    """Whether a case has the variants that the pattern names (a list means any of them)."""
+    return all(
+        case.get(dimension) in (wanted if isinstance(wanted, list | tuple) else [wanted])
+        for dimension, wanted in pattern.items()
+    )
+
+
+def case_name(case: dict[str, str]) -> str:
+    """Printable name of a case."""
+    return " ".join(f"{dimension}={variant}" for dimension, variant in case.items()) or "base"
+
+
+def _variant_name(value: typing.Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def parse(text: str, path: Path) -> Experiment:
+    """An experiment from its text; ExperimentError tells file, key and what is allowed."""
+    file = path.name
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"{file}: {error}") from error
+    for key in tables:
+        if key not in TOP_LEVEL:
+            raise ExperimentError(f"{file}:{key}: unknown table; allowed are {', '.join(TOP_LEVEL)}")
+    if "experiment" not in tables:
+        raise ExperimentError(f"{file}: [experiment] is missing")
+
+    vary = tables.pop("vary", {})
+    sweeps = {}
+    for dimension, table in tables.pop("sweep", {}).items():
+        sweep = load_table(Sweep, table, f"{file}:sweep.{dimension}")
+        sweeps[dimension] = sweep
+        vary[dimension] = {_variant_name(value): {sweep.key: value} for value in sweep.values}
+    for dimension, variants in vary.items():
+        if not variants or not all(isinstance(table, dict) for table in variants.values()):
+            raise ExperimentError(f"{file}:vary.{dimension}: expected a table of variants, each a table of keys to set")
+
+    def many(key: str, kind: type) -> list:
+        return [load_table(kind, table, f"{file}:{key}[{index}]") for index, table in enumerate(tables.pop(key, []))]
+
+    checks, plots = many("check", Check), many("plot", Plot)
+    exclude = tables.pop("exclude", [])
+    modes = {name: load_table(Mode, tables.pop(name), f"{file}:{name}") for name in ("short", "full") if name in tables}
+    modes["brief"] = Mode(1, modes["short"].set if "short" in modes else {})
+    head = load_table(Head, tables["experiment"], f"{file}:experiment")
+    experiment = Experiment(path.stem, path, tables, head, vary, sweeps, exclude, checks, plots, modes)
+    _check_references(experiment)
+    return experiment
+
+
+def _check_references(experiment: Experiment) -> None:
+    """Everything that names a dimension, a variant or a metric must name one that exists."""
+    file = experiment.path.name
+    metrics = experiment.tables.get("metric", {})
+
+    def check_case(case: dict[str, typing.Any], where: str) -> None:
+        for dimension, wanted in case.items():
+            if dimension not in experiment.vary:
+                raise ExperimentError(
+                    f"{file}:{where}: no dimension {dimension!r}; there are " + (", ".join(experiment.vary) or "none")
+                )
+            for variant in wanted if isinstance(wanted, list) else [wanted]:
+                if variant not in experiment.vary[dimension]:
+                    raise ExperimentError(
+                        f"{file}:{where}.{dimension}: no variant {variant!r}; there are "
+                        + ", ".join(experiment.vary[dimension])
+                    )
+
+    def check_metric(name: str, where: str) -> None:
+        if name not in metrics:
+            raise ExperimentError(f"{file}:{where}: no metric {name!r}; there are {', '.join(metrics) or 'none'}")
+
+    check_case(experiment.head.reference, "experiment.reference")
+    for index, table in enumerate(experiment.tables.get("event", [])):
+        check_case(load_table(Event, table, f"{file}:event[{index}]").case, f"event[{index}].case")
+    for index, rule in enumerate(experiment.exclude):
+        check_case(rule, f"exclude[{index}]")
+    for index, check in enumerate(experiment.checks):
+        where = f"check[{index}]"
+        check_metric(check.metric, f"{where}.metric")
+        if check.metric_of:
+            check_metric(check.metric_of, f"{where}.metric_of")
+        check_case(check.case, f"{where}.case")
+        check_case(check.of or {}, f"{where}.of")
+        if check.how not in ("percent", "difference"):
+            raise ExperimentError(f"{file}:{where}.how = {check.how!r}: allowed are percent, difference")
+        bounded = check.min is not None or check.max is not None
+        if not bounded and check.paper is None:
+            raise ExperimentError(f"{file}:{where}: needs min, max or paper")
+        if bounded and not check.why:
+            raise ExperimentError(f"{file}:{where}: a bound needs its reason in why")
+        if check.differs and not bounded:
+            raise ExperimentError(f"{file}:{where}: differs tells why a bound is missed: needs min or max")
+    for index, plot in enumerate(experiment.plots):
+        if plot.kind not in PLOT_KINDS:
+            raise ExperimentError(f"{file}:plot[{index}].kind = {plot.kind!r}: allowed are {', '.join(PLOT_KINDS)}")
+        for name in plot.metric:
+            check_metric(name, f"plot[{index}].metric")
+        if plot.kind == "sweep" and plot.x not in experiment.sweeps:
+            raise ExperimentError(
+                f"{file}:plot[{index}].x = {plot.x!r}: no such sweep; there are " + ", ".join(experiment.sweeps)
+            )
+        check_case(plot.case, f"plot[{index}].case")
+
+
+def files() -> dict[str, Path]:
+    """Every experiment's file, by name. Folders are for people: a name stands alone, so no two may be equal."""
+    by_name: dict[str, Path] = {}
+    for path in sorted(EXPERIMENTS.rglob("*.toml")):
+        if path.stem in by_name:
+            raise ExperimentError(f"two experiments are named {path.stem!r}: {by_name[path.stem]} and {path}")
+        by_name[path.stem] = path
+    return by_name
+
+
+def names() -> list[str]:
+    """All experiments, sorted."""
+    return sorted(files())
+
+
+def load(name: str) -> Experiment:
+    """An experiment by name, or from a path to a file. Unknown: ExperimentError with the near names."""
+    path = Path(name) if name.endswith(".toml") else files().get(name)
+    if path is None or not path.is_file():
+        near = get_close_matches(name, names(), 5, 0.4) or names()
+        raise ExperimentError(f"no experiment {name!r}; near: {', '.join(near)}  (python3 -m testbed list shows all)")
+    return parse(path.read_text(encoding="utf-8"), path)
+
+
+def parse_set(text: str) -> tuple[str, typing.Any]:
+    """``key=value`` of --set; the value is read as TOML, or as a string when it is none."""
+    key, equals, value = text.partition("=")
+    if not equals or not re.fullmatch(r"[\w.\-]+", key):
+        raise ExperimentError(f"--set {text!r}: expected key=value, such as topology.rate_mbit=5")
+    try:
+        return key, tomllib.loads(f"v = {value}")["v"]
+    except tomllib.TOMLDecodeError:
+        return key, value

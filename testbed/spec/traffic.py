@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Traffic as plans of the guest agent: who sends what to whom, and which congestion control.
+
+A flow group of an experiment becomes ``count`` flows. Each has a number, which is its identity in
+every record, and from which its ports follow (so that no hash or port choice depends on luck).
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..base.errors import LbeError
+from . import ranges, traces, web
+
+SINK_PORT = 5000  # + flow id: where it is received
+KINDS = ("greedy", "cbr", "square", "onoff", "trace", "bytes", *web.KINDS)
+SINK_MODES = ("prompt", "every", "slow")
+#: congestion control -> (name for setsockopt, module or None when built in)
+CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
+    "cubic": ("cubic", None),
+    "reno": ("reno", None),
+    "vegas": ("vegas", "tcp_vegas"),
+    "bbr": ("bbr", "tcp_bbr"),
+    "lp_intree": ("lp", "tcp_lp_intree"),
+    "lp": ("lp", "tcp_lp"),
+    "lp_ecn": ("lp_ecn", "tcp_lp"),
+    "ledbat": ("ledbat", "tcp_ledbat"),
+    "ledbatpp": ("ledbatpp", "tcp_ledbat"),
+    "lbe": ("lbe", "tcp_lbe"),
+}
+#: the LowPri family: every name of it comes from one module
+LOWPRI_PREFIXES = ("background", "lowpri")
+#: the same laws with the loss recovery of ns-2, for comparison (testbed/kernels/guest-modules)
+NS2_PREFIX = "ns2_"
+#: allowed values of a group's numbers, in the unit of their names; those of the agent's keys are the agent's own
+RANGES = {
+    "count": (0, 20000),
+    "start_s": (0, 1e6),
+    "stop_s": (0, 1e6),
+    "start_spread_s": (0, 1e6),
+    "stagger_s": (0, 1e6),
+    "rate_mbit": (0.000001, 1e6),
+    "period_s": (0.00001, 1e6),
+    "duty": (0.001, 1),
+    "on_s": (0.000001, 1e6),
+    "off_s": (0.000001, 1e6),
+    "bytes": (1, 10**15),
+    "pkt_bytes": (1, 65507),
+    "dscp": (0, 63),
+    "extra_delay_ms": (0, 10000),
+    "sink_rate_mbit": (0.000001, 1e6),
+    "read_ms": (0.1, 100000),
+    "objects": (1, 1000),
+    "sessions": (1, 10000),
+}
+
+
+class TrafficError(LbeError):
+    """A flow cannot be; the text names the key, the value and what is allowed."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class FlowGroup:
+    """Flows of one kind. Times in experiment seconds; rates of payload.
+
+    start_spread_s: the seed adds up to so much to each start; stagger_s: between the starts of a
+    group; low: what a strict-priority queue serves last; extra_delay_ms: one way, at the sender;
+    count 0: the group is absent; options, sink_options: further keys of the agent's plan, as they are.
+    web, session: objects of a page, sessions side by side; options are of the clients' line.
+    """
+
+    kind: str = "greedy"
+    count: int = 1
+    source: str = "snd"
+    to: str = "rcv"
+    proto: str = "tcp"
+    family: int = 4
+    cc: str = "cubic"
+    start_s: float = 0.0
+    stop_s: float | None = None
+    start_spread_s: float = 0.0
+    stagger_s: float = 0.0
+    rate_mbit: float | None = None
+    period_s: float | None = None
+    duty: float | None = None
+    on_s: float | None = None
+    off_s: float | None = None
+    exponential: bool = False
+    bytes: int | None = None
+    file: str | None = None
+    pkt_bytes: int | None = None
+    dscp: int | None = None
+    low: bool = False
+    extra_delay_ms: float = 0.0
+    sink_mode: str = "prompt"
+    sink_rate_mbit: float | None = None
+    read_ms: float | None = None
+    verify: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+    sink_options: dict[str, Any] = field(default_factory=dict)
+    server_options: dict[str, Any] = field(default_factory=dict)
+    objects: int | None = None
+    sessions: int | None = None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow with its seed's choices made."""
+
+    id: int
+    group: str
+    index: int
+    spec: FlowGroup
+    start_s: float
+    stop_s: float | None
+    seed: int
+    mark: int = 0
+
+    @property
+    def port(self) -> int:
+        """Where it is received."""
+        return SINK_PORT + self.id
+
+
+@dataclass
+class Plan:
+    """One node's agent plan, as lines."""
+
+    node: str
+    lines: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """The plan file."""
+        return "\n".join(self.lines) + "\n"
+
+
+def module_of(cc: str) -> str | None:
+    """The module that a congestion control lives in, None when built in; TrafficError if unknown."""
+    if cc in CONGESTION_CONTROLS:
+        return CONGESTION_CONTROLS[cc][1]
+    if cc.startswith(LOWPRI_PREFIXES):
+        return "tcp_lowpri"
+    if cc.startswith(NS2_PREFIX):
+        return "lbe_ns2"
+    known = ", ".join([*CONGESTION_CONTROLS, "background", "lowpri...", "ns2_sack", "ns2_..."])
+    raise TrafficError(f"cc {cc!r}: known are {known}")
+
+
+def setsockopt_name(cc: str) -> str:
+    """The name by which the kernel knows it (two modules may offer the same)."""
+    return CONGESTION_CONTROLS.get(cc, (cc, None))[0]
+
+
+def modules_of(groups: dict[str, FlowGroup]) -> list[str]:
+    """Modules that the flows need, in a fixed order. Two that offer one name cannot be together."""
+    used = {group.cc for group in groups.values() if group.count and group.proto == "tcp"}
+    modules = sorted({module for cc in used if (module := module_of(cc))})
+    if {"tcp_lp", "tcp_lp_intree"} <= set(modules):
+        raise TrafficError('lp and lp_intree in one run: both are named "lp" in the kernel; use two cases')
+    return modules
+
+
+def _check(name: str, group: FlowGroup) -> None:
+    def need(*keys: str) -> None:
+        for key in keys:
+            if getattr(group, key) is None:
+                raise TrafficError(f"flow.{name}: kind {group.kind!r} needs {key}")
+
+    def one_of(key: str, allowed: tuple) -> None:
+        if getattr(group, key) not in allowed:
+            raise TrafficError(
+                f"flow.{name}.{key} = {getattr(group, key)!r}: allowed are " + ", ".join(map(str, allowed))
+            )
+
+    one_of("kind", KINDS)
+    one_of("proto", ("tcp", "udp"))
+    one_of("family", (4, 6))
+    one_of("sink_mode", SINK_MODES)
+    for key, bounds in RANGES.items():
+        ranges.check(TrafficError, f"flow.{name}.{key}", getattr(group, key), bounds, digits=10)
+    if group.proto == "tcp":
+        module_of(group.cc)
+    if group.kind in ("cbr", "square", "onoff", "web"):
+        need("rate_mbit")
+    if group.kind == "square":
+        need("period_s")
+    if group.kind == "onoff":
+        need("on_s", "off_s")
+    if group.kind == "session":
+        need("sessions")
+    if group.kind in web.KINDS and group.proto != "tcp":
+        raise TrafficError(f"flow.{name}.proto = {group.proto!r}: a {group.kind} flow is over tcp")
+    if group.kind == "bytes":
+        need("bytes")
+    if group.kind == "trace":
+        need("file")
+        if traces.is_made(group.file):
+            traces.parse(group.file)
+    if group.proto == "udp" and group.kind in ("greedy", "bytes"):
+        raise TrafficError(f"flow.{name}: a {group.kind} flow over UDP has no rate; use cbr or square")
+    if group.stop_s is not None and group.stop_s <= group.start_s:
+        raise TrafficError(f"flow.{name}.stop_s = {group.stop_s:g}: must be after start_s = {group.start_s:g}")
+
+
+def expand(groups: dict[str, FlowGroup], seed: int) -> list[Flow]:
+    """Flows of all groups, numbered in order; ``seed`` shifts starts within each group's spread.
+
+    A group's randomness depends on its name and the seed alone: adding a group changes no other.
+    """
+    flows: list[Flow] = []
+    number = 1
+    delays: dict[str, dict[float, int]] = {}
+    for name, group in groups.items():
+        _check(name, group)
+        mark = 0
+        if group.extra_delay_ms:
+            marks = delays.setdefault(group.source, {})
+            mark = marks.setdefault(group.extra_delay_ms, len(marks) + 1)
+        for index in range(group.count):
+            draw = random.Random(f"{seed}/{name}/{index}")
+            shift = draw.uniform(0, group.start_spread_s) + index * group.stagger_s
+            stop = None if group.stop_s is None else group.stop_s
+            flows.append(
+                Flow(
+                    number + index,
+                    name,
+                    index,
+                    group,
+                    round(group.start_s + shift, 6),
+                    stop,
+                    draw.getrandbits(31),
+                    mark,
+                )
+            )
+        number += max(1, group.count)
+    return flows
+
+
+def numbers(groups: dict[str, FlowGroup]) -> dict[str, list[int]]:
+    """Flow numbers of each group that has flows."""
+    made: dict[str, list[int]] = {}
+    for flow in expand(groups, 0):
+        made.setdefault(flow.group, []).append(flow.id)
+    return made
+
+
+def low_ports(flows: list[Flow]) -> list[int]:
+    """Ports of the flows that strict priority serves last."""
+    return [flow.port for flow in flows if flow.spec.low]
+
+
+def extra_delays(flows: list[Flow]) -> dict[str, dict[int, float]]:
+    """Per sending host: additional one-way delay of each mark, milliseconds."""
+    table: dict[str, dict[int, float]] = {}
+    for flow in flows:
+        if flow.mark:
+            table.setdefault(flow.spec.source, {})[flow.mark] = flow.spec.extra_delay_ms
+    return table
+
+
+def _number(value: float) -> str:
+    """A number as the plan grammar has it: plain decimal."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def trace_name(flow: Flow) -> str:
+    """The file in the job folder that holds the trace made for a flow; "" if none is made."""
+    return f"flow{flow.id}.trace" if flow.spec.kind == "trace" and traces.is_made(flow.spec.file) else ""
+
+
+def _flow_line(flow: Flow, address: str) -> str:
+    spec = flow.spec
+    words = {"id": flow.id, "kind": spec.kind, "to": address, "port": flow.port, "proto": spec.proto}
+    if spec.proto == "tcp":
+        words["cc"] = setsockopt_name(spec.cc)
+    words["start_s"] = _number(flow.start_s)
+    if flow.stop_s is not None:
+        words["stop_s"] = _number(flow.stop_s)
+    if spec.rate_mbit is not None:
+        words["rate_bps"] = round(spec.rate_mbit * 1e6)
+    for key in ("period_s", "duty", "on_s", "off_s"):
+        if getattr(spec, key) is not None:
+            words[key] = _number(getattr(spec, key))
+    if spec.exponential:
+        words["exp"] = 1
+    for key in ("bytes", "file", "pkt_bytes", "dscp"):
+        if getattr(spec, key) is not None:
+            words[key] = getattr(spec, key)
+    if trace_name(flow):
+        words["file"] = trace_name(flow)
+        words["overhead_bytes"] = traces.UDP_HEADERS_BYTES
+    if flow.mark:
+        words["mark"] = flow.mark
+    if spec.verify:
+        words["verify"] = 1
+    words["seed"] = flow.seed
+    words |= spec.options
+    return "flow " + " ".join(f"{key}={value}" for key, value in words.items())
+
+
+def _web_lines(flow: Flow, server: str) -> tuple[str, str]:
+    """The server's line and the clients' line."""
+    spec = flow.spec
+    times = {"start_s": _number(flow.start_s)}
+    if flow.stop_s is not None:
+        times["stop_s"] = _number(flow.stop_s)
+    if spec.kind == "web":
+        times["rate_bps"] = round(spec.rate_mbit * 1e6)
+    words = (
+        {"cc": setsockopt_name(spec.cc)} | web.server_words(flow),
+        times | web.client_words(flow, server),
+    )
+    return tuple(
+        f"{name} " + " ".join(f"{key}={value}" for key, value in one.items())
+        for name, one in zip(("server", "web"), words)
+    )
+
+
+def _sink_line(flow: Flow) -> str:
+    spec = flow.spec
+    words = {"port": flow.port, "flow": flow.id, "proto": spec.proto, "mode": spec.sink_mode}
+    if spec.read_ms is not None:
+        words["read_ms"] = _number(spec.read_ms)
+    if spec.sink_rate_mbit is not None:
+        words["rate_bps"] = round(spec.sink_rate_mbit * 1e6)
+    if spec.verify:
+        words["verify"] = 1
+        words["seed"] = flow.seed
+    words |= spec.sink_options
+    return "sink " + " ".join(f"{key}={value}" for key, value in words.items())
+
+
+def plans(
+    flows: list[Flow],
+    addresses: dict[str, dict[int, str]],
+    queues: list,
+    *,
+    zero_ns: int,
+    end_s: float,
+    sample_ms: int,
+    out: str,
+) -> list[Plan]:
+    """One plan for each node that sends, receives or has a queue to be sampled."""
+    made: dict[str, Plan] = {}
+
+    def plan(node: str) -> Plan:
+        if node not in made:
+            made[node] = Plan(
+                node,
+                [
+                    f"node {node}",
+                    f"zero_ns {zero_ns}",
+                    f"end_s {_number(end_s)}",
+                    f"sample_ms {sample_ms}",
+                    f"out {out}",
+                ],
+            )
+        return made[node]
+
+    for queue in queues:
+        plan(queue.node).lines.append(f"queue id={queue.id} dev={queue.dev} handle={queue.handle}")
+    for flow in flows:
+        for key in ("source", "to"):
+            if getattr(flow.spec, key) not in addresses:
+                raise TrafficError(
+                    f"flow.{flow.group}.{key} = {getattr(flow.spec, key)!r}: hosts are " + ", ".join(addresses)
+                )
+        if flow.spec.kind in web.KINDS:
+            server, clients = _web_lines(flow, addresses[flow.spec.source][flow.spec.family])
+            plan(flow.spec.source).lines.append(server)
+            plan(flow.spec.to).lines.append(clients)
+            continue
+        plan(flow.spec.to).lines.append(_sink_line(flow))
+        plan(flow.spec.source).lines.append(_flow_line(flow, addresses[flow.spec.to][flow.spec.family]))
+    return [made[node] for node in sorted(made)]

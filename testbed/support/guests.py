@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A shell script in a fresh guest, with one of the project's modules at hand: for the modules' own tests."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from ..backends.machine import Machine
+from ..kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from ..kernels.modules import ensure_modules
+
+
+@functools.cache
+def built(module: str) -> tuple[KernelBuild, Path]:
+    """The kernel and the module's file."""
+    build = ensure_kernel(KernelSpec())
+    return build, ensure_modules(build).paths[module].resolve()
+
+
+def run(module: str, folder: Path, script: str, files: dict[str, str] | None = None) -> str:
+    """Run a shell script as root of a fresh guest; $KO is the module. Returns what it printed.
+
+    Raises the machine's failures (errors.MachineFailure) as they are.
+    """
+    build, path = built(module)
+    job = folder / "job"
+    job.mkdir()
+    for name, text in (files or {}).items():
+        (job / name).write_text(text)
+    (job / "job.sh").write_text(f'KO="$LBE_HOST{path}"\n{script}\ntrue\n')
+    Machine(build).run(job, folder / "out", 1, (), virtual_limit_s=120)
+    return (folder / "out" / "job.log").read_text()

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0
+"""KUnit suites inside the user-mode kernel, each module in a boot of its own.
+
+    *_kunit.ko -> insmod in the guest -> debugfs results (KTAP) -> SuiteResult, one state each
+
+A suite begins as CRASHED; only a whole, consistent KTAP text makes it anything else. The
+results come from debugfs, so console noise can neither hide nor fake one.
+
+Command line:
+    python3 -m testbed.support.kunit [--series S] [--flavour F] [FOLDER ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import enum
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..backends.machine import Machine, read_text
+from ..base.cache import cache_root
+from ..base.errors import JobFailed, LbeError, MachineFailure
+from ..base.places import REPO
+from ..base.progress import make_progress
+from ..kernels.build import DEFAULT_SERIES, USER_MODE_FLAVOURS, KernelBuild, KernelSpec, ensure_kernel, series_number
+from ..kernels.modules import ModuleSet, ensure_modules
+
+VIRTUAL_LIMIT_S = 600
+WALL_LIMIT_S = 300  # the sanitizer kernel on a busy machine, with room
+
+
+class State(enum.Enum):
+    """How a test, a suite or a module ended. Only SUCCESS and SKIPPED are green."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    SKIPPED = "skipped"
+    CRASHED = "crashed"
+    NO_TESTS = "no tests"
+    FAILURE_TO_PARSE = "failure to parse"
+
+    @property
+    def green(self) -> bool:
+        """True where nothing is wrong."""
+        return self in (State.SUCCESS, State.SKIPPED)
+
+
+@dataclass
+class Node:
+    """One KTAP result: a suite, a test case or a row of its table."""
+
+    name: str
+    state: State = State.CRASHED
+    children: list[Node] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+
+    def leaves(self) -> list[Node]:
+        """The tests without tests below them."""
+        if not self.children:
+            return [self]
+        return [leaf for child in self.children for leaf in child.leaves()]
+
+
+@dataclass(frozen=True)
+class SuiteResult:
+    """One suite of a module; `suite` is "" where the module got to none."""
+
+    module: str
+    suite: str
+    state: State
+    text: str
+    tests: tuple[Node, ...] = ()
+
+    def explain(self) -> str:
+        """What to show a person when it is not green."""
+        bad = [t for node in self.tests for t in node.leaves() if not t.state.green]
+        lines = [f"{self.module} {self.suite}: {self.state.value}"]
+        for node in bad:
+            lines.append(f"  {node.name}: {node.state.value}")
+            lines += [f"      {line}" for line in node.log]
+        return "\n".join(lines if bad else [*lines, self.text])
+
+
+RESULT = re.compile(r"(not )?ok (\d+)(?: -)?(?: (.*?))?(?: # (SKIP)\b.*)?$", re.IGNORECASE)
+PLAN = re.compile(r"1\.\.(\d+)$")
+INDENT = 4
+# Older kernels begin a case's debugfs log anew with each row of its table.
+ROWS_KEPT_SINCE = (6, 6)
+# Where the compiler saw the sources; a person looks for them in the repository.
+SNAPSHOT = re.compile(r"/\S*/modules/\.[^/\s]+/")
+
+
+class ParseError(Exception):
+    """The text is no KTAP."""
+
+
+def parse_ktap(text: str, rows_lost: bool = False) -> list[Node]:
+    """The top-level results of a KTAP text; raises ParseError.
+
+    `rows_lost`: of a table's rows only the last may be there (ROWS_KEPT_SINCE); the case's own
+    line then speaks for the others.
+
+    A result line closes the block of deeper lines above it. A block with a plan and fewer
+    results gets a CRASHED child for what is missing, and so has its parent.
+    """
+    lines = text.splitlines()
+    if not any(line.strip() in ("KTAP version 1", "TAP version 14") for line in lines):
+        raise ParseError("no line 'KTAP version 1'")
+    blocks: list[list[Node]] = [[]]  # results by depth, not yet taken by a parent
+    plans: list[int | None] = [None]
+    logs: list[list[str]] = [[]]
+
+    def close(depth: int) -> list[Node]:
+        """Take the results deeper than `depth`, with what their plan misses."""
+        taken: list[Node] = []
+        while len(blocks) > depth + 1:
+            nodes, plan = blocks.pop(), plans.pop()
+            rest = logs.pop()
+            inner, taken = taken, nodes
+            if inner:  # a block that no result line closed: its test did not end
+                taken.append(Node("(did not end)", State.CRASHED, inner, rest))
+            elif plan is not None and len(nodes) < plan:
+                taken.append(Node(f"(test {len(nodes) + 1} of {plan})", State.CRASHED, [], rest))
+        return taken
+
+    for line in lines:
+        bare = line.strip()
+        depth = (len(line) - len(line.lstrip(" "))) // INDENT
+        result = RESULT.match(bare)
+        plan = PLAN.match(bare)
+        if not bare or bare in ("KTAP version 1", "TAP version 14"):
+            continue
+        if not result and not plan:
+            logs[min(depth, len(logs) - 1)].append(bare)
+            continue
+        children = close(depth) if result else []
+        while len(blocks) <= depth:
+            blocks.append([])
+            plans.append(None)
+            logs.append([])
+        if plan:
+            plans[depth] = int(plan.group(1))
+            continue
+        failed, number, name, directive = result.groups()
+        if int(number) != len(blocks[depth]) + 1 and not (rows_lost and depth >= 2):
+            raise ParseError(f"result {number} where {len(blocks[depth]) + 1} was due: {bare}")
+        log, logs[depth] = logs[depth], []
+        node = Node((name or f"test {number}").strip(), State.SUCCESS, children, log)
+        node.state = state_of(bool(failed), (directive or "").upper() == "SKIP", children)
+        blocks[depth].append(node)
+    deeper = close(0)
+    if deeper:
+        blocks[0].append(Node("(did not end)", State.CRASHED, deeper, logs[0]))
+    if plans[0] is not None and len(blocks[0]) < plans[0]:
+        blocks[0].append(Node(f"(test {len(blocks[0]) + 1} of {plans[0]})"))
+    return blocks[0]
+
+
+def state_of(failed: bool, skipped: bool, children: Sequence[Node]) -> State:
+    """A result line's state, given those below it: the worst counts, whatever the line says."""
+    states = {child.state for child in children}
+    for worse in (State.CRASHED, State.FAILURE):
+        if worse in states:
+            return worse
+    if failed:
+        return State.FAILURE
+    if skipped or (states and states == {State.SKIPPED}):
+        return State.SKIPPED
+    return State.SUCCESS
+
+
+def judge_suite(module: str, suite: str, text: str, rows_lost: bool = False) -> SuiteResult:
+    """The state of one suite from its debugfs text; `rows_lost` as for parse_ktap()."""
+    try:
+        nodes = parse_ktap(text, rows_lost)
+    except ParseError as error:
+        return SuiteResult(module, suite, State.FAILURE_TO_PARSE, f"{error}\n{text}")
+    leaves = [leaf for node in nodes for child in node.children for leaf in child.leaves()]
+    if not leaves:
+        crashed = any(node.state is State.CRASHED for node in nodes)
+        return SuiteResult(module, suite, State.CRASHED if crashed else State.NO_TESTS, text)
+    return SuiteResult(module, suite, state_of(False, False, nodes), text, tuple(nodes))
+
+
+def load_paths(modules: ModuleSet, name: str) -> list[Path]:
+    """What to load for a KUnit module: x_kunit may test x through its ops, so x goes first."""
+    tested = name.removesuffix("_kunit")
+    return modules.load_order([*([tested] if tested in modules.paths else []), name])
+
+
+def job_script(paths: Sequence[Path], parameters: str = "") -> str:
+    """The guest's job: load, the last with its parameters, copy what debugfs says, unload."""
+    words = [f'insmod "$LBE_HOST"{shlex.quote(str(p.resolve()))}' for p in paths]
+    words[-1] += f" {parameters}"
+    load = "".join(f"{word} || exit 1\n" for word in words)
+    unload = "".join(f"rmmod {shlex.quote(p.stem)} || exit 1\n" for p in reversed(paths))
+    return (
+        "# SPDX-License-Identifier: GPL-2.0\n"
+        # Only the suites of the module under test, not those built into the kernel
+        'ls /sys/kernel/debug/kunit >"$LBE_OUT/before"\n'
+        f"{load}"
+        "cd /sys/kernel/debug/kunit || exit 1\n"
+        "for suite in *; do\n"
+        '\tgrep -qxF "$suite" "$LBE_OUT/before" && continue\n'
+        '\t[ -e "$suite/results" ] && cat "$suite/results" >"$LBE_OUT/$suite.ktap"\n'
+        "done\n"
+        f"cd /\n{unload}"
+    )
+
+
+def run_module(
+    build: KernelBuild, modules: ModuleSet, name: str, seed: int = 1, parameters: str = ""
+) -> list[SuiteResult]:
+    """Boot, load one KUnit module (`parameters` as insmod's) and read its suites.
+
+    At least one result comes back.
+    """
+    machine = Machine(build)
+    parent = cache_root() / "run"
+    parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent) as work:
+        job, out = Path(work) / "job", Path(work) / "out"
+        job.mkdir()
+        (job / "job.sh").write_text(job_script(load_paths(modules, name), parameters), encoding="utf-8")
+        crash: MachineFailure | None = None
+        try:
+            machine.run(job, out, seed, (), VIRTUAL_LIMIT_S, WALL_LIMIT_S)
+        except MachineFailure as failure:
+            crash = failure
+        rows_lost = series_number(build.series) < ROWS_KEPT_SINCE
+        console = SNAPSHOT.sub("", read_text(out / "console") or "")
+        results = [
+            judge_suite(name, path.stem, SNAPSHOT.sub("", read_text(path) or ""), rows_lost)
+            for path in sorted(out.glob("*.ktap"))
+        ]
+        if rows_lost:  # what a failing row said, the console still knows
+            results = [r if r.state.green else replace(r, text=f"{r.text}\nconsole:\n{console}") for r in results]
+        if crash:
+            text = f"{crash}\n{console}" if not isinstance(crash, JobFailed) else str(crash)
+            # Which suite it was, the console alone may know; what it did not see end is lost.
+            seen = re.findall(r"# Subtest: (\S+)", console)
+            suites = [r.suite for r in results] or seen[:1] or [""]
+            return [SuiteResult(name, suite, State.CRASHED, text) for suite in suites]
+    return results or [SuiteResult(name, "", State.NO_TESTS, "the module registered no suite")]
+
+
+def expected_suites(repo: Path = REPO) -> list[tuple[str, str]]:
+    """(module folder, suite name) of each suite that the sources declare."""
+    found = []
+    for path in sorted(repo.glob("*/tests/*_kunit.c")):
+        text = path.read_text(encoding="utf-8")
+        for body in re.findall(r"struct kunit_suite \w+ = \{(.*?)\n\};", text, re.DOTALL):
+            name = re.search(r'\.name\s*=\s*"([^"]+)"', body)
+            if name:
+                found.append((path.parent.parent.name, name.group(1)))
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit status: 0 all green, 1 not, 2 asked wrongly."""
+    top = argparse.ArgumentParser(prog="python3 -m testbed.support.kunit", description=__doc__.split("\n")[0])
+    top.add_argument("--series", default=DEFAULT_SERIES)
+    top.add_argument("--flavour", default="plain", choices=USER_MODE_FLAVOURS)
+    top.add_argument("--verbose", action="store_true", help="the whole KTAP of each suite")
+    top.add_argument("folders", nargs="*", metavar="FOLDER", help="module folders; default: all")
+    args = top.parse_args(argv)
+    progress = make_progress()
+    bad = 0
+    try:
+        build = ensure_kernel(KernelSpec(args.series, args.flavour), progress)
+        modules = ensure_modules(build, folders=args.folders or None, progress=progress)
+        if not modules.kunit:
+            print("no KUnit module was built", file=sys.stderr)
+            return 1
+        for name in modules.kunit:
+            for result in run_module(build, modules, name):
+                tests = sum(len(node.leaves()) for node in result.tests)
+                print(f"{result.state.value:17}{name} {result.suite}: {tests} tests")
+                if args.verbose:
+                    print(result.text)
+                if not result.state.green:
+                    bad += 1
+                    print(result.explain())
+    except LbeError as error:
+        print(f"{top.prog}: {error}", file=sys.stderr)
+        return error.exit_status
+    finally:
+        progress.close()
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

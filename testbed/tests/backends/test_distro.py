@@ -1,0 +1,510 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The distributions' own kernels in QEMU: a user's steps (testbed/tests/backends/user.py), experiments, packages.
+
+The short form runs in `make check` on one kernel, the whole on each series in `make check-kernels`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from testbed.backends import iperf, netns
+from testbed.backends.choose import make_backend
+from testbed.backends.distro import (
+    IN_ROOT,
+    Guest,
+    Image,
+    add_text,
+    add_tree,
+    ensure_image,
+    ensure_installed,
+    run_script,
+    source_names,
+)
+from testbed.backends.machine import read_text
+from testbed.backends.tools import build_agent
+from testbed.base.errors import JobFailed, KernelWarning, LbeError, Lockdep
+from testbed.base.places import REPO, SCRIPTS, TESTBED
+from testbed.kernels.build import SUITES, KernelSpec
+from testbed.results.files import collect, compute
+from testbed.run import job as jobs
+from testbed.run.job import Job
+from testbed.run.runner import Options, run
+from testbed.spec.experiment import Experiment, load
+from testbed.support import race
+from testbed.tests.backends.misbehaving import misbehaving
+
+HERE = Path(__file__).resolve().parent
+USER = HERE / "user.py"
+STEPS = re.findall(r"^def step_(\w+)", USER.read_text(encoding="utf-8"), re.MULTILINE)
+#: one kernel, no step that mostly waits: what fits into every check
+SMOKE = (
+    "load",
+    "choose_by_setsockopt",
+    "iperf_through_each",
+    "shred",
+    "vulture",
+    "vulture_signed",
+    "remove_all",
+    "log",
+)
+RACES_S = 40
+OURS = ("tcp_lowpri", "tcp_lp", "tcp_ledbat", "vulture", "sch_shred", "shred_hint")
+
+
+def steps_of(text: str) -> dict[str, str]:
+    """Step -> "ok" or the reason of its failure, from what user.py printed."""
+    found = re.finditer(r"^(ok|not ok) step_(\w+)(.*?)(?=^ok |^not ok |\Z)", text, re.MULTILINE | re.DOTALL)
+    return {match[2]: "ok" if match[1] == "ok" else match[3] for match in found}
+
+
+@functools.cache
+def said(series: str, steps: tuple[str, ...], folder: Path) -> dict[str, str]:
+    """Step -> "ok" or the reason of its failure, from one boot."""
+    image = ensure_image(series)
+    guest = Guest(image, ensure_installed(image))
+    script = f"export LBE_RACE_S={RACES_S}\npython3 user.py {shlex.join(steps)}\n"
+    try:
+        guest.script(script, folder, {"user.py": USER.read_text(encoding="utf-8")}, limit_s=400, wall_limit_s=600)
+    except LbeError as error:
+        raise AssertionError(f"{error}\nbefore that the steps said:\n{read_text(folder / 'job.log')}") from error
+    text = read_text(folder / "job.log")
+    print(text)  # how often the races went round
+    return steps_of(text)
+
+
+def held(series: str, step: str, steps: tuple[str, ...], factory: pytest.TempPathFactory) -> None:
+    """Assert a step's result."""
+    results = said(series, steps, factory.getbasetemp() / f"distro-{series}-{len(steps)}")
+    assert results.get(step, "it did not run") == "ok", results.get(step)
+
+
+@pytest.mark.qemu
+@pytest.mark.parametrize("step", SMOKE)
+def test_smoke(step: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    held("6.12", step, SMOKE, tmp_path_factory)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("series", SUITES)
+def test_kernel(series: str, step: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    held(series, step, tuple(STEPS), tmp_path_factory)
+
+
+@pytest.mark.qemu
+def test_a_job_that_fails_is_no_result(tmp_path: Path) -> None:
+    """The status, the job's words and the kernel's console come out of a guest that went wrong."""
+    with pytest.raises(JobFailed, match="returned 3") as failure:
+        Guest(ensure_image("6.12")).script("echo what went wrong\nexit 3\n", tmp_path)
+    assert "what went wrong" in str(failure.value)
+
+
+# -- races under detectors ----------------------------------------------------------------------------
+
+RACE_STEPS = ("load", "races", "remove_all")
+#: last, the detectors themselves: a race and two locks in both orders, in a module of the tests
+RACES = f"""
+export LBE_RACE_S={2 * RACES_S}
+# an emulated CPU does little in the 80 us that a watched access waits for another
+echo 400 >/sys/module/kcsan/parameters/udelay_task
+echo 100 >/sys/module/kcsan/parameters/udelay_interrupt
+python3 user.py {shlex.join(RACE_STEPS)}
+cat /sys/kernel/debug/kcsan
+modprobe misbehave kind=race
+rmmod misbehave
+modprobe misbehave kind=lock-order
+rmmod misbehave
+"""
+
+
+@pytest.mark.kernels
+def test_no_race_on_several_cpus(tmp_path: Path) -> None:
+    """The races of user.py under KCSAN and lockdep: nothing is said of our modules, and what is wrong is seen."""
+    kernel = race.ensure("6.12")
+    bad = misbehaving(KernelSpec("6.12", "race")).paths
+    files = {"user.py": USER.read_text(encoding="utf-8")}
+    log = race.boot(kernel, RACES, tmp_path, files, {name: kernel.modules[name] for name in OURS} | bad)
+    results = steps_of(read_text(tmp_path / "job.log"))
+    assert results == dict.fromkeys(RACE_STEPS, "ok"), results
+    trial, race_shown, after = re.split(r".*misbehave: (?:race|lock-order)\n", log)
+    races, others = race.races_in(trial)
+    watched = int(re.search(r"^setup_watchpoints: (\d+)", read_text(tmp_path / "job.log"), re.MULTILINE)[1])
+    print(read_text(tmp_path / "job.log"))
+    print(f"# {watched} accesses watched, {len(races)} races of the kernel's own:", {one.title for one in races} or "")
+    assert watched > 10000
+    assert not [one.text for one in race.of_modules(races, OURS)]
+    assert race.complaint(others) is None
+    assert race.of_modules(race.races_in(race_shown)[0], bad), "KCSAN did not see a race"
+    assert isinstance(race.complaint(race.races_in(after)[1]), Lockdep), "lockdep was off"
+
+
+RACE_LOG = """\
+[   12.000001] ==================================================================
+[   12.000002] BUG: KCSAN: data-race in {first} / tcp_rate_skb_sent
+[   12.000003]
+[   12.000004] write to 0xffff9a9b00000000 of 4 bytes by task 12 on cpu 1:
+[   12.000005]  {first}
+[   12.000006]  {caller}
+[   12.000007] value changed: 0x00000001 -> 0x00000002
+[   12.000008] ==================================================================
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "caller", "ours"),
+    [
+        ("tcp_ack+0x1/0x2", "tcp_rcv_established+0x3/0x4", False),
+        ("lp_pkts_acked+0x1/0x2 [tcp_lp]", "tcp_ack+0x3/0x4", True),
+        ("skb_push+0x1/0x2", "vulture_out+0x3/0x4 [vulture]", True),
+        ("veth_xmit+0x1/0x2 [veth]", "dev_hard_start_xmit+0x3/0x4", False),
+    ],
+)
+def test_a_race_is_ours_if_a_module_of_ours_is_in_it(first: str, caller: str, ours: bool) -> None:
+    text = RACE_LOG.format(first=first, caller=caller)
+    log = f"[    1.000000] before\n{text}[   13.000000] WARNING: CPU: 1 PID: 1 at x\n"
+    found, others = race.races_in(log + text)
+    assert len(found) == 2 and found[0].title.startswith("data-race in")
+    assert bool(race.of_modules(found, OURS)) is ours
+    assert others == "before\nWARNING: CPU: 1 PID: 1 at x\n"
+    assert isinstance(race.complaint(others), KernelWarning)
+
+
+# -- experiments in real time --------------------------------------------------------------------------
+
+#: Half a minute shows who steps aside when cubic comes into lp's flow. At 3 Mbit/s: packets that an emulated CPU
+#: handles late, on a machine that has other work, are few enough not to be taken for a queue.
+EXPERIMENT = """
+[experiment]
+claim = "lp leaves the link to cubic, and takes it when it is alone"
+source = "issue 7"
+duration_s = {duration_s}
+measure_s = [{from_s}, {duration_s}]
+runs = 1
+[topology]
+rate_mbit = 3
+delay_ms = 20
+queue = {{ packets = 40 }}
+[flow.bg]
+cc = "lp"
+[flow.be]
+start_s = {start_s}
+[flow.udp]
+kind = "cbr"
+proto = "udp"
+rate_mbit = 0.1
+[metric.bg]
+kind = "share"
+flow = "bg"
+[metric.be]
+kind = "share"
+flow = "be"
+[metric.alone]
+kind = "share"
+flow = "bg"
+from_s = 3
+to_s = {start_s}
+[metric.udp]
+kind = "udp_lost"
+flow = "udp"
+"""
+
+
+def experiment_of(folder: Path, duration_s: int, start_s: int) -> Experiment:
+    """The experiment file above with these times."""
+    file = folder / "realtime.toml"
+    from_s = start_s + (duration_s - start_s) // 3
+    file.write_text(EXPERIMENT.format(duration_s=duration_s, start_s=start_s, from_s=from_s))
+    return load(str(file))
+
+
+def steps_aside(metrics: dict[str, float]) -> None:
+    """Bounds far from both cubic's half and from nothing at all, as parts of what the link carries here.
+
+    Emulated, the shaper is woken late for each packet: its queue never empties beside cubic, and yet it sends 60 to
+    85 % of its rate, less on a busy machine. So the measure is the second phase, in which cubic keeps it at work.
+    """
+    carried = metrics["be"] + metrics["bg"]
+    print(f"# of the link's rate: lp alone {metrics['alone']:.1f} %, then {metrics['bg']:.1f} of {carried:.1f} %")
+    assert carried > 40, metrics
+    assert metrics["alone"] > 0.60 * carried, metrics
+    assert metrics["be"] > 0.70 * carried, metrics
+    assert metrics["bg"] < 0.25 * carried, metrics
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("series", SUITES)
+def test_experiment_in_real_time(series: str, tmp_path: Path) -> None:
+    """An experiment file as it is, on a distribution's kernel: TCP by iperf3, UDP and the queue by the agent."""
+    experiment = experiment_of(tmp_path, 28, 10)
+    backend = make_backend("qemu", series)
+    backend.prepare({"tcp_lp"})
+    results = run(experiment, backend, Options(reuse=False, command="test"), lambda *_: None)
+    assert results.save(tmp_path).is_file()
+    facts = results.results[0].facts
+    assert facts["modules"]["tcp_lp"]["version"] == (REPO / "VERSION").read_text().strip()
+    assert f"Debian {series}." in facts["uname"] or series in facts["uname"], facts["uname"]
+    steps_aside(results.results[0].metrics)
+
+
+def job_of(folder: Path) -> tuple[Job, Path]:
+    """A short job, written."""
+    experiment = experiment_of(folder, 18, 8)
+    job = jobs.make(experiment.name, {}, 1, experiment.setting({}))
+    (folder / "job").mkdir()
+    job.write(folder / "job")
+    return job, folder / "job"
+
+
+def in_guest(folder: Path, script: str, trees: dict[str, Path], init: str = "", limit_s: float = 240) -> str:
+    """Run a script in a guest with the suite installed and these folders at these places; what it printed."""
+    image = ensure_image("6.12")
+
+    def fill(archive: tarfile.TarFile) -> None:
+        add_text(archive, "tmp/job/job.sh", script)
+        for name, tree in trees.items():
+            add_tree(archive, tree, name)
+
+    Guest(image, ensure_installed(image), init=init).run(fill, folder, limit_s=limit_s, wall_limit_s=limit_s + 100)
+    return read_text(folder / "job.log")
+
+
+HOST = """
+set -eux
+cp /usr/local/lib/lbe/lbe-agent /lbe/job/lbe-agent
+before=$(sysctl -n net.core.rmem_max)
+sh /lbe/scripts/host.sh /lbe/job "$LBE_OUT/host" 90
+cat "$LBE_OUT/host/job.log" "$LBE_OUT/host/status"
+[ "$(sysctl -n net.core.rmem_max)" = "$before" ]
+[ ! -e /sys/module/tcp_lp ]
+[ -z "$(ip netns list)" ]
+[ ! -e /tmp/job/snd.plan ]
+[ -z "$(pgrep iperf3)" ]
+"""
+
+
+@pytest.mark.kernels
+def test_host_backend_inside_a_guest(tmp_path: Path) -> None:
+    """--backend host's own script and judge, on a kernel that does take modules; the machine is as before."""
+    job, folder = job_of(tmp_path)
+    taken = netns.lay_out(folder, build_agent())
+    in_guest(tmp_path / "out", HOST, {"lbe/job": folder, "lbe/scripts": SCRIPTS})
+    out = tmp_path / "out" / "host"
+    netns.judge(out)
+    iperf.collect(taken, out)
+    steps_aside(compute(job, collect(job, out)))
+
+
+SSH = """
+set -eux
+mkdir -p /run/sshd ~root/.ssh
+ssh-keygen -q -A
+ssh-keygen -q -t ed25519 -N '' -f ~root/.ssh/id_ed25519
+cp ~root/.ssh/id_ed25519.pub ~root/.ssh/authorized_keys
+/usr/sbin/sshd
+ip link add a0 type veth peer name a1
+ip link add b0 type veth peer name b1
+ip -o link show | sed 's/^[0-9]*: //; s/ mtu .* link/ link/' | sort >/tmp/cards.before
+cp /usr/local/lib/lbe/lbe-agent /lbe/job/lbe-agent
+cd /lbe/python
+python3 -m testbed.backends.ssh /lbe/job/machines.toml /lbe/job "$LBE_OUT/three" ||
+	{ cat "$LBE_OUT"/three/*.log; exit 1; }
+[ -z "$(ip netns list)" ]
+ip -o link show | sed 's/^[0-9]*: //; s/ mtu .* link/ link/' | sort >/tmp/cards.after
+diff /tmp/cards.before /tmp/cards.after
+[ -z "$(ls -d /var/tmp/lbe-testbed* 2>/dev/null)" ]
+"""
+MACHINES = """
+ssh = "ssh -o BatchMode=yes -o StrictHostKeyChecking=no"
+set_up_s = 45
+[snd]
+host = "root@127.0.0.1"
+eth0 = "a0"
+[rtr]
+host = "root@127.0.0.1"
+west = "a1"
+east = "b0"
+[rcv]
+host = "root@127.0.0.1"
+eth0 = "b1"
+"""
+
+
+@pytest.mark.kernels
+def test_three_machines_inside_a_guest(tmp_path: Path) -> None:
+    """One guest plays all three machines, through a real sshd, with pairs of veth as cards."""
+    job, folder = job_of(tmp_path)
+    taken = iperf.divide(folder)
+    (folder / "machines.toml").write_text(MACHINES)
+    python = tmp_path / "python"
+    for name in ("__init__.py", "base/__init__.py", "base/errors.py", "base/places.py", "backends/ssh.py"):
+        (python / "testbed" / name).parent.mkdir(parents=True, exist_ok=True)
+        (python / "testbed" / name).write_text((TESTBED / name).read_text())
+    shutil.copytree(SCRIPTS, python / "testbed" / "backends" / "scripts")
+    in_guest(tmp_path / "out", SSH, {"lbe/job": folder, "lbe/python": python})
+    out = tmp_path / "out" / "three"
+    zeros = json.loads((out / "zeros.json").read_text())
+    iperf.collect(taken, out, zeros)
+    steps_aside(compute(job, collect(job, out)))
+
+
+# -- systemd, modules-load.d, sysctl.d ---------------------------------------------------------------
+
+UNIT = """
+[Unit]
+Description=the job
+[Service]
+Type=oneshot
+ExecStart=/lbe/init.sh
+"""
+MIRROR = """
+[Service]
+ExecStart=/usr/bin/iperf3 -c 10.9.0.2 -R -t 600 -p {port}
+"""
+SYSTEMD = """
+set -eux
+lsmod | grep -w tcp_lp
+lsmod | grep -w vulture
+sysctl -n net.ipv4.tcp_allowed_congestion_control | grep -w background
+ip netns add right
+ip link add v0 type veth peer name v0 netns right
+ip address add 10.9.0.1/24 dev v0
+ip link set v0 up
+ip -n right address add 10.9.0.2/24 dev v0
+ip -n right link set v0 up
+tc -n right qdisc add dev v0 root netem rate 20mbit
+for port in 5201 5202; do nsenter --net=/run/netns/right iperf3 -s -D -p $port; done
+cd /lbe/packaging
+install -D -m 644 background-downloads.conf /etc/systemd/system/mirror.service.d/background-downloads.conf
+systemctl daemon-reload
+systemctl start mirror.service other.service
+sleep 4
+vulturectl rule list
+vulturectl rule list | grep cgroup
+vulturectl list
+vulturectl list | grep 10.9.0.2:5201
+! vulturectl list | grep 10.9.0.2:5202
+ss -tn | grep 10.9.0.2:5202
+rm -r /etc/systemd/system/mirror.service.d
+systemctl daemon-reload
+systemctl restart mirror.service
+sleep 3
+! vulturectl list | grep 10.9.0.2:5201
+systemctl stop lbe-background.service
+! vulturectl rule list | grep cgroup
+"""
+
+
+@pytest.mark.kernels
+def test_systemd_puts_a_services_downloads_into_the_background(tmp_path: Path) -> None:
+    """Booted by systemd: modules-load.d and sysctl.d took effect; the drop-in of admin.md, and its removal."""
+    packaging = REPO / "packaging"
+    etc = tmp_path / "etc"
+    files = {
+        "modules-load.d/lbe.conf": (packaging / "modules-load.conf").read_text(),
+        "sysctl.d/90-lbe.conf": (packaging / "sysctl.conf").read_text(),
+        "systemd/system/background.slice": (packaging / "background.slice").read_text(),
+        "systemd/system/lbe-background.service": (packaging / "lbe-background.service").read_text(),
+        "systemd/system/job.service": UNIT,
+        "systemd/system/mirror.service": MIRROR.format(port=5201),
+        "systemd/system/other.service": MIRROR.format(port=5202),
+        "systemd/system/default.target": "[Unit]\nRequires=job.service basic.target\nAfter=basic.target\n",
+    }
+    for name, text in files.items():
+        (etc / name).parent.mkdir(parents=True, exist_ok=True)
+        (etc / name).write_text(text)
+    # the job is in /tmp, which would be a new one
+    (etc / "systemd" / "system" / "tmp.mount").symlink_to("/dev/null")
+    var = tmp_path / "var"
+    var.mkdir()
+    for folder in (etc, var):
+        (folder / ".updated").touch()  # not a first boot: spares the emulated machine half a minute
+    trees = {"etc": etc, "var": var, "lbe/packaging": packaging}
+    in_guest(tmp_path / "out", SYSTEMD, trees, init="/lib/systemd/systemd")
+
+
+# -- packages and DKMS in a bare root -------------------------------------------------------------
+
+
+@functools.cache
+def packages(folder: Path) -> Path:
+    """The Debian packages, built by the one command; lintian's word is in its exit status."""
+    done = subprocess.run(
+        [REPO / "scripts" / "deb", folder], check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    return folder
+
+
+INSTALL = """
+set -eux
+files() {{
+    find / -xdev \\( -path /proc -o -path /sys -o -path /lbe -o -path /tmp -o -path /var/lib/dpkg -o -path /var/cache \\
+        -o -path /var/log -o -path /var/lib/apt \\) -prune -o \\( -type f -o -type l \\) -print |
+        grep -v '^/var/lib/dkms/mok\\.' | sort  # DKMS's own key of this machine
+}}
+release=$(cd /lib/modules && echo *)
+# which kernels are installed is seen from these; the image keeps them apart
+touch "/boot/config-$release" "/boot/vmlinuz-$release"
+files >/lbe/before
+{install}
+depmod -a "$release"
+for module in tcp_lowpri tcp_lp tcp_ledbat vulture sch_shred shred_hint; do
+    modinfo -k "$release" -n "$module" | grep '/updates/'
+done
+vulturectl --help >/dev/null
+files >/lbe/between
+{remove}
+depmod -a "$release"
+files >/lbe/after
+modinfo -k "$release" -n tcp_lp | grep /kernel/net/ipv4/
+diff /lbe/before /lbe/after
+[ "$(wc -l </lbe/between)" -gt "$(wc -l </lbe/before)" ]
+"""
+BY_PACKAGES = (
+    "DEBIAN_FRONTEND=noninteractive dpkg --install /lbe/lbe-dkms_*.deb /lbe/lbe-tools_*.deb "
+    "/lbe/libvulture0_*.deb /lbe/libvulture-dev_*.deb /lbe/python3-vulture_*.deb\n"
+    "python3 -c 'import vulture'\n"
+    'dkms status lbe | grep "$release.*installed"',
+    "dpkg --purge lbe-dkms lbe-tools python3-vulture libvulture-dev libvulture0",
+)
+BY_DKMS = (
+    'make -C /lbe/source dkms KERNELRELEASE="$release"\n'
+    "make -C /lbe/source/tools install\n"
+    'dkms status lbe | grep "$release.*installed"',
+    "make -C /lbe/source dkms-remove\nmake -C /lbe/source/tools uninstall",
+)
+BY_MAKE = (
+    'make -C /lbe/source install KERNELRELEASE="$release"',
+    'make -C /lbe/source uninstall KERNELRELEASE="$release"',
+)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("way", [BY_PACKAGES, BY_DKMS, BY_MAKE], ids=["packages", "dkms", "make"])
+@pytest.mark.parametrize("series", SUITES)
+def test_install_and_remove_leave_nothing(
+    series: str, way: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """In a root with the distribution's headers: the modules are found, in the end every file is as before."""
+    image: Image = ensure_image(series)
+    work = tmp_path_factory.mktemp("install") / "work"
+    work.mkdir()
+    for name in (*source_names(), "scripts/deps"):  # `make tools` asks for its packages
+        (work / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / "source" / name).write_bytes((REPO / name).read_bytes())
+        (work / "source" / name).chmod((REPO / name).stat().st_mode)
+    if way is BY_PACKAGES:
+        for path in packages(tmp_path_factory.getbasetemp() / "deb").glob("*.deb"):
+            (work / path.name).write_bytes(path.read_bytes())
+    (work / "test.sh").write_text(INSTALL.format(install=way[0], remove=way[1]))
+    run_script(IN_ROOT, [image.folder / "root.tar", work, "bash", "/lbe/test.sh"], work.parent / "log")

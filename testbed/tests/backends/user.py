@@ -1,0 +1,571 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a user does with the suite on a distribution's kernel, step by step, with everything checked.
+
+    user.py [STEP...]      in the guest (testbed/tests/backends/test_distro.py boots it); default: all
+
+Every function named step_* is one; prints "ok NAME seconds" or "not ok NAME" with the reason. Runs as root on a
+machine of its own: two namespaces, left and right, a 50 Mbit/s link with 10 ms each way between them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+MODULES = ("tcp_lowpri", "tcp_lp", "tcp_ledbat", "tcp_lbe", "vulture", "sch_shred", "shred_hint")
+#: congestion control -> its module
+CONTROLS = {
+    "lp": "tcp_lp",
+    "lp_ecn": "tcp_lp",
+    "background": "tcp_lowpri",
+    "lowpri3.7": "tcp_lowpri",
+    "ledbat": "tcp_ledbat",
+    "ledbatpp": "tcp_ledbat",
+    "lbe": "tcp_lbe",
+}
+ADDRESS = {"left": "10.9.0.1", "right": "10.9.0.2"}
+PORT = 5201
+SERVERS = 6  # iperf3 serves one client at a time on a port
+LINK = ("dev", "v0", "root", "netem", "delay", "10ms", "rate", "50mbit", "limit", "500")
+NOBODY = 65534
+TCP_CONGESTION = 13
+TCP_MD5SIG = 14  # linux/tcp.h
+TCP_AO_ADD_KEY = 38
+CLONE_NEWNET = 0x40000000  # linux/sched.h
+#: /proc/sys/kernel/tainted: a module from outside the tree (4096), not signed by a key that the kernel trusts (8192)
+TAINT_EXPECTED = 4096 | 8192
+#: what the kernel says at level "warning" or worse without anything being wrong, and why
+EXPECTED_LOG = (
+    r"loading out-of-tree module taints kernel",  # what TAINT_EXPECTED is
+    r"module verification failed: signature and/or required key missing",
+)
+
+
+def in_node(node: str) -> list[str]:
+    """The words that put a command into a namespace. Not `ip netns exec`: its own /sys hides the cgroups."""
+    return ["nsenter", f"--net=/run/netns/{node}"] if node else []
+
+
+def run(*words: str, node: str = "", status: int | None = 0, timeout_s: float = 60) -> str:
+    """A command's output, errors and all; AssertionError if it does not end with ``status`` (None: any)."""
+    command = in_node(node) + list(words)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=timeout_s)
+    said = done.stdout + done.stderr
+    assert status is None or done.returncode == status, f"{' '.join(words)}: status {done.returncode}: {said[-600:]}"
+    return said
+
+
+def start(*words: str, node: str) -> subprocess.Popen:
+    """A command that goes on in the background."""
+    return subprocess.Popen([*in_node(node), *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def references(module: str) -> int:
+    """Of a loaded module; -1 if it is not."""
+    path = Path(f"/sys/module/{module}/refcnt")
+    return int(path.read_text()) if path.exists() else -1
+
+
+def wait_until(true, what: str, limit_s: float = 20, detail=lambda: "") -> None:
+    """Poll a condition; ``detail`` says how things stand if it does not come true."""
+    until = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < until, f"not within {limit_s:g} s: {what}{detail()}"
+        time.sleep(0.1)
+
+
+def removable(module: str) -> None:
+    """No reference is left, and it goes."""
+    wait_until(
+        lambda: references(module) == 0,
+        f"{module} without references",
+        detail=lambda: f"; it has {references(module)}, and there are\n"
+        + "".join(run("ss", "-tanO", node=node, status=None) for node in ADDRESS),
+    )
+    run("rmmod", module)
+    assert references(module) == -1
+
+
+def load(module: str) -> None:
+    """By name, as a user does; what DKMS installed, not something of the kernel's own."""
+    run("modprobe", module)
+    path = run("modinfo", "-n", module).strip()
+    assert "/updates/dkms/" in path, f"{module} is {path}"
+
+
+def set_up() -> None:
+    """The two namespaces, their link, an iperf3 server at the right."""
+    run("ip", "netns", "add", "left")
+    run("ip", "netns", "add", "right")
+    run("ip", "link", "add", "v0", "netns", "left", "type", "veth", "peer", "name", "v0", "netns", "right")
+    for node, address in ADDRESS.items():
+        run("ip", "address", "add", f"{address}/24", "dev", "v0", node=node)
+        run("ip", "link", "set", "lo", "up", node=node)
+        run("ip", "link", "set", "v0", "up", node=node)
+    run("tc", "qdisc", "add", *LINK, node="left")
+    run("tc", "qdisc", "add", "dev", "v0", "root", "netem", "delay", "10ms", "limit", "5000", node="right")
+    for number in range(SERVERS):
+        run("iperf3", "-s", "-D", "-p", str(PORT + number), node="right")
+
+
+def iperf(*words: str, port: int = PORT, seconds: float = 1) -> subprocess.Popen:
+    """An iperf3 client at the left that is running and has sent."""
+    client = start("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", str(seconds), *words, node="left")
+
+    def sends() -> bool:
+        assert client.poll() is None, client.stdout.read()[-400:]
+        return any(int(sent) > 100000 for sent in re.findall(r"bytes_(?:acked|received):(\d+)", sockets(port)))
+
+    wait_until(sends, f"iperf3 {' '.join(words)} sends")
+    return client
+
+
+def sockets(port: int, node: str = "left") -> str:
+    """ss about the clients' connections to a port, all of a socket on a line."""
+    return run("ss", "-tinHO", "dport", "=", f":{port}", node=node)
+
+
+def ended(client: subprocess.Popen, limit_s: float = 30) -> str:
+    """Its words; it must have ended well and carried something."""
+    said, _ = client.communicate(timeout=limit_s)
+    assert client.returncode == 0, said[-500:]
+    carried = re.findall(r"([\d.]+) ([KMG])Bytes +[\d.]+ [KMG]?bits/sec.*receiver", said)
+    assert carried and float(carried[0][0]) > 0, said[-500:]
+    return said
+
+
+def kill(client: subprocess.Popen) -> None:
+    """End it at once."""
+    client.kill()
+    client.communicate()
+
+
+def in_child(work) -> str:
+    """What a function returns in a child process that is user nobody."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os.write(writer, work().encode())
+        except BaseException as error:  # noqa: BLE001 - the child says it, and ends here
+            os.write(writer, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        said = file.read().decode()
+    os.waitpid(child, 0)
+    return said
+
+
+@contextlib.contextmanager
+def namespace(node: str) -> Iterator[None]:
+    """This process in another network namespace; "" is its own."""
+    if not node:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)  # os.setns() is younger than bookworm's Python
+    with open("/proc/self/ns/net") as own, open(f"/run/netns/{node}") as other:
+        assert libc.setns(other.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        try:
+            yield
+        finally:
+            libc.setns(own.fileno(), CLONE_NEWNET)
+
+
+def choose(control: str) -> str:
+    """setsockopt(), and what getsockopt() then says."""
+    with socket.socket() as one:
+        one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
+        return one.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+# ------------------------------------------------------------------------------------------ steps
+
+
+def step_load() -> None:
+    """Every module loads by name and is the one that was installed; loading changes nothing else."""
+    before = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text()
+    for module in MODULES:
+        load(module)
+        assert references(module) == 0, f"{module} is in use"
+    assert Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text() == before
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    assert set(CONTROLS) <= set(available), available
+
+
+def step_tools() -> None:
+    """The tools answer and have their manual pages and completions."""
+    assert "vulturectl" in run("vulturectl", "--help")
+    for path in (
+        "share/man/man8/vulturectl.8", "share/bash-completion/completions/vulturectl", "lib/pkgconfig/libvulture.pc",
+    ):  # fmt: skip
+        assert Path("/usr/local", path).is_file(), path
+
+
+def step_choose_by_setsockopt() -> None:
+    """Root may choose each; an ordinary user what the module or tcp_allowed_congestion_control allows."""
+    allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+    before = allowed.read_text()
+    for control in CONTROLS:
+        assert choose(control) == control
+        said = in_child(lambda name=control: choose(name))
+        if control in before.split():
+            assert said == control, f"{control} is allowed, and nobody got: {said}"
+        else:
+            assert "PermissionError" in said, f"{control} is not allowed, and nobody got: {said}"
+    allowed.write_text(before.strip() + " " + " ".join(c for c in CONTROLS if c not in before.split()))
+    for control in CONTROLS:
+        said = in_child(lambda name=control: choose(name))
+        assert said == control, said
+    allowed.write_text(before)
+    for module in set(CONTROLS.values()):
+        wait_until(lambda name=module: references(name) == 0, f"{module} unused")
+
+
+def step_choose_by_sysctl() -> None:
+    """A namespace's default, for every new connection in it.
+
+    A restricted one (lowpri's) in the first namespace only: elsewhere the kernel refuses, and up to 7.2 keeps a
+    reference to the module when it does (tcp_set_default_congestion_control(), net/ipv4/tcp_cong.c).
+    """
+    for control, module in CONTROLS.items():
+        node = "" if module == "tcp_lowpri" else "left"
+        default = run("sysctl", "-n", "net.ipv4.tcp_congestion_control", node=node).strip()
+        run("sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={control}", node=node)
+        with namespace(node), socket.socket() as one:
+            assert one.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0").decode() == control
+        assert references(module) > 0, "the default holds the module"
+        run("sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={default}", node=node)
+
+
+def step_iperf_through_each() -> None:
+    """Every congestion control side by side, by iperf3 -C; ss names them; their modules cannot go meanwhile."""
+    clients = []
+    for number, (control, module) in enumerate(CONTROLS.items()):
+        clients.append(iperf("-C", control, port=PORT + number, seconds=5))
+        shown = sockets(PORT + number)
+        assert re.search(rf" {re.escape(control)} ", shown), f"ss does not show {control}: {shown}"
+        with socket.socket() as one:  # a slow machine may be through with the transfer by now; this one is open
+            one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
+            assert references(module) > 0
+            assert "in use" in run("rmmod", module, status=1)
+    for client in clients:
+        ended(client)
+
+
+def step_remove_controls_under_traffic() -> None:
+    """Removal is refused while connections use a module; when the last is closed it goes, others flow on."""
+    for module in sorted(set(CONTROLS.values())):
+        control = next(name for name, of in CONTROLS.items() if of == module)
+        others = iperf(port=PORT + 1, seconds=2)
+        client = iperf("-C", control, seconds=30)
+        assert "in use" in run("rmmod", module, status=1)
+        kill(client)
+        removable(module)
+        ended(others)
+        load(module)
+
+
+SHRED = ["limit", "219000", "min", "30000", "max", "90000", "avpkt", "1000", "burst", "55", "probability", "0.1",
+         "bandwidth", "50mbit", "gentle"]  # fmt: skip
+
+
+def shred_shown() -> dict:
+    """Options and counters of the shred queue at the left."""
+    shown = json.loads(run("tc", "-s", "-j", "qdisc", "show", "dev", "v0", node="left"))
+    one = next(entry for entry in shown if entry["kind"] == "shred")
+    return one | one.get("options", {})
+
+
+def step_shred() -> None:
+    """add, change, show, delete, all under traffic; the module goes while traffic flows on."""
+    client = iperf(seconds=6)
+    shred = ["dev", "v0", "parent", "1:1", "handle", "10:", "shred"]
+    run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "1:", "tbf", "rate", "50mbit", "burst", "20kb",
+        "latency", "50ms", node="left")  # fmt: skip
+    run("tc", "qdisc", "add", *shred, *SHRED, "hint", "dscp", node="left")
+    run("sysctl", "-q", "-w", "net.shred_hint.mode=dscp", "net.shred_hint.host=1", node="left")
+    wait_until(lambda: shred_shown()["arrived"]["hinted"] > 0, "packets with a hint")
+    assert shred_shown()["limit"] == 219000
+    run("tc", "qdisc", "change", *shred, "limit", "300000", "min", "40000", "max", "120000", "avpkt", "1000",
+        node="left")  # fmt: skip
+    assert shred_shown()["limit"] == 300000
+    said = run("tc", "qdisc", "change", *shred, "limit", "1000", "min", "9000", "max", "2000", "avpkt", "1000",
+               node="left", status=None)  # fmt: skip
+    assert said.strip() and shred_shown()["limit"] == 300000, said
+    assert "in use" in run("rmmod", "sch_shred", status=1)
+    removable("shred_hint")
+    run("tc", "qdisc", "del", "dev", "v0", "parent", "1:1", node="left", status=None)
+    run("tc", "qdisc", "replace", *LINK, node="left")
+    removable("sch_shred")
+    ended(client)
+    load("sch_shred")
+    load("shred_hint")
+
+
+def step_vulture() -> None:
+    """start and stop by address, run, a rule; removal under control leaves the transfer going."""
+    client = iperf("-R", seconds=8)
+    # the receiver of the download is at the left
+    listed = [line.split()[3:5] for line in sockets(PORT).splitlines()]
+    for local, remote in listed:
+        run("vulturectl", "start", local, remote, node="left")
+    shown = run("vulturectl", "list", node="left")
+    assert all(local in shown for local, _ in listed), shown
+    time.sleep(0.5)
+    said = run("vulturectl", "--json", "list", node="left")
+    assert '"bytes"' in said, said
+    for local, remote in listed:
+        run("vulturectl", "stop", local, remote, node="left")
+    shown = run("vulturectl", "list", node="left")
+    assert not any(local in shown for local, _ in listed), shown
+    run("vulturectl", "rule", "add", "--remote-port", str(PORT + 1), node="left")
+    under_rule = iperf("-R", port=PORT + 1, seconds=5)
+    assert f":{PORT + 1}" in run("vulturectl", "list", node="left")
+    children = run(
+        "vulturectl", "run", "--", "iperf3", "-c", ADDRESS["right"], "-p", str(PORT + 2), "-t", "1", "-R", node="left"
+    )
+    assert "receiver" in children, children
+    run("rmmod", "vulture")
+    assert references("vulture") == -1
+    ended(under_rule)
+    ended(client)
+    load("vulture")
+
+
+def both_ends(connection: socket.socket) -> tuple[str, str]:
+    """Both ends as vulturectl takes them."""
+    (local, port), (remote, remote_port) = connection.getsockname(), connection.getpeername()
+    return f"{local}:{port}", f"{remote}:{remote_port}"
+
+
+def md5_key(peer: str) -> bytes:
+    """struct tcp_md5sig: the key that segments from and to this address are signed with."""
+    key = b"secret"
+    return struct.pack("=HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton(peer), 0, 0, len(key), 0, key)
+
+
+def ao_key(peer: str) -> bytes:
+    """struct tcp_ao_add: the same for TCP-AO."""
+    key = b"secret"
+    address = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
+    return address + struct.pack("=64siIH6B80s", b"hmac(sha1)", 0, 0, 0, 32, 100, 100, 0, 0, len(key), key)
+
+
+@contextlib.contextmanager
+def download(option: int = 0, key=bytes) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """(receiver at the left, sender at the right), both with a key for the other from the start if there is one."""
+    with namespace("right"):
+        server = socket.create_server((ADDRESS["right"], 0))
+    with namespace("left"):
+        receiver = socket.socket()
+    with server, receiver:
+        if option:
+            server.setsockopt(socket.IPPROTO_TCP, option, key(ADDRESS["left"]))
+            receiver.setsockopt(socket.IPPROTO_TCP, option, key(ADDRESS["right"]))
+        receiver.settimeout(20)
+        receiver.connect(server.getsockname())
+        sender, _ = server.accept()
+        with sender:
+            sender.settimeout(20)
+            yield receiver, sender
+
+
+def carries(receiver: socket.socket, sender: socket.socket, size: int) -> None:
+    """So many bytes come through as they were sent."""
+    data = os.urandom(size)
+    sending = threading.Thread(target=sender.sendall, args=(data,))
+    sending.start()
+    got = bytearray()
+    while len(got) < size:
+        block = receiver.recv(65536)
+        assert block, f"the stream ended after {len(got)} bytes"
+        got += block
+    sending.join()
+    assert bytes(got) == data, "the bytes differ"
+
+
+def refused_signatures(node: str) -> int:
+    """Segments that this namespace's TCP dropped for their signature, or for having or lacking one."""
+    names, values = (line.split() for line in run("cat", "/proc/net/netstat", node=node).splitlines()[:2])
+    count = {name: int(value) for name, value in zip(names[1:], values[1:], strict=True)}
+    return sum(value for name, value in count.items() if re.match(r"TCP(MD5|AO)", name) and name != "TCPAOGood")
+
+
+def step_vulture_signed() -> None:
+    """Connections signed by TCP-MD5 or TCP-AO: refused; signed later on: left alone, and no signature breaks."""
+    with download() as (receiver, sender):
+        receiver.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["right"]))
+        sender.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["left"]))
+        said = run("vulturectl", "start", *both_ends(receiver), node="left", status=1)
+        assert "is signed (TCP-MD5 or TCP-AO)" in said, said
+        carries(receiver, sender, 1 << 20)
+    with download() as (receiver, sender):
+        run("vulturectl", "start", *both_ends(receiver), node="left")
+        carries(receiver, sender, 1 << 20)
+        time.sleep(0.3)  # no acknowledgment is on its way while only one end has the key
+        receiver.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["right"]))
+        sender.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["left"]))
+        (before,) = json.loads(run("vulturectl", "--json", "list", node="left"))
+        assert before["rewritten"], before
+        bad = refused_signatures("right")
+        carries(receiver, sender, 2 << 20)
+        (after,) = json.loads(run("vulturectl", "--json", "list", node="left"))
+        assert (after["rewritten"], after["bytes"]) == (before["rewritten"], before["bytes"]), (before, after)
+        assert refused_signatures("right") == bad
+    config = Path(f"/lib/modules/{os.uname().release}/build/.config").read_text()
+    if "CONFIG_TCP_AO=y" not in config:
+        return
+    # beside a signature the kernel offers timestamps or SACK, not both
+    for node in ADDRESS:
+        run("sysctl", "-q", "-w", "net.ipv4.tcp_sack=0", node=node)
+    run("vulturectl", "rule", "add", "--remote", f"{ADDRESS['right']}/32", node="left")
+    with download(TCP_AO_ADD_KEY, ao_key) as (receiver, sender):
+        said = run("vulturectl", "start", *both_ends(receiver), node="left", status=1)
+        assert "is signed (TCP-MD5 or TCP-AO)" in said, said
+        assert json.loads(run("vulturectl", "--json", "list", node="left")) == [], "a rule started it"
+        carries(receiver, sender, 1 << 20)
+    (rule,) = json.loads(run("vulturectl", "--json", "rule", "list", node="left"))
+    run("vulturectl", "rule", "del", str(rule["id"]), node="left")
+    for node in ADDRESS:
+        run("sysctl", "-q", "-w", "net.ipv4.tcp_sack=1", node=node)
+
+
+def step_races() -> None:
+    """Many flows, starts, stops, rule changes, queue changes, loads and removals at once, on all CPUs."""
+    seconds = float(os.environ.get("LBE_RACE_S", "5"))
+    until = time.monotonic() + seconds
+    count: dict[str, int] = {}
+
+    def again(name: str, work) -> int:
+        """A process that repeats a piece of work until the time is over."""
+        child = os.fork()
+        if child:
+            return child
+        done = 0
+        try:
+            while time.monotonic() < until:
+                work(done)
+                done += 1
+            Path(f"/tmp/race.{name}").write_text(str(done))
+        except BaseException:  # noqa: BLE001 - the child says it, and ends here
+            Path(f"/tmp/race.{name}").write_text("failed: " + traceback.format_exc())
+        os._exit(0)
+
+    def flows(port: int, *words: str):
+        def one(turn: int) -> None:
+            control = list(CONTROLS)[turn % len(CONTROLS)]
+            run("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", "1", "-P", "8", "-C", control, *words,
+                node="left", status=None)  # fmt: skip
+
+        return one
+
+    def rules(turn: int) -> None:
+        run("vulturectl", "rule", "add", "--remote", f"{ADDRESS['right']}/32", node="left", status=None)
+        run("vulturectl", "stop", "--pid", str(os.getpid()), node="left", status=None)
+        shown = run("vulturectl", "--json", "rule", "list", node="left", status=None)
+        for number in re.findall(r'"id": ?(\d+)', shown):
+            run("vulturectl", "rule", "del", number, node="left", status=None)
+
+    def control(turn: int) -> None:
+        for line in sockets(PORT + 1).splitlines():
+            ends = line.split()[3:5]  # of a download to the left
+            run("vulturectl", "start", *ends, node="left", status=None)
+            if turn % 2:
+                run("vulturectl", "stop", *ends, node="left", status=None)
+
+    def queue(turn: int) -> None:
+        run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "7:", "shred", *SHRED, node="right", status=None)
+        run("tc", "qdisc", "change", "dev", "v0", "root", "handle", "7:", "shred", "limit", str(219000 + turn), "avpkt",
+            "1000", node="right", status=None)  # fmt: skip
+        run("tc", "qdisc", "del", "dev", "v0", "root", node="right", status=None)
+
+    def removal(turn: int) -> None:
+        module = MODULES[turn % len(MODULES)]
+        run("rmmod", module, status=None)  # refused while in use, which is right
+        run("modprobe", module)
+        if module == "shred_hint":
+            run("sysctl", "-q", "-w", "net.shred_hint.mode=dscp", "net.shred_hint.host=1", node="left", status=None)
+
+    children = [
+        again("up", flows(PORT)),
+        again("down", flows(PORT + 1, "-R")),
+        again("rules", rules),
+        again("control", control),
+        again("queue", queue),
+        again("removal", removal),
+    ]
+    for child in children:
+        os.waitpid(child, 0)
+    for path in sorted(Path("/tmp").glob("race.*")):
+        text = path.read_text()
+        assert not text.startswith("failed"), f"{path.name}: {text}"
+        count[path.name] = int(text)
+    print("# races, rounds:", ", ".join(f"{name.removeprefix('race.')} {number}" for name, number in count.items()))
+    assert len(count) == len(children) and all(count.values()), count
+    run("tc", "qdisc", "del", "dev", "v0", "root", node="right", status=None)
+
+
+def step_remove_all() -> None:
+    """With the connections gone nothing holds a module: no reference has leaked."""
+    for pid in run("ip", "netns", "pids", "right").split():
+        os.kill(int(pid), signal.SIGKILL)
+    for module in MODULES:
+        removable(module)
+    for node in ADDRESS:
+        run("ip", "netns", "del", node)
+
+
+def step_log() -> None:
+    """The kernel complained of nothing, and its taint is the one that the installation explains."""
+    said = run("dmesg", "--level", "emerg,alert,crit,err,warn")
+    boot = Path("/tmp/dmesg.before").read_text().splitlines()
+    odd = [
+        line for line in said.splitlines()
+        if line not in boot and not any(re.search(pattern, line) for pattern in EXPECTED_LOG)
+    ]  # fmt: skip
+    assert not odd, "\n".join(odd[:20])
+    taint = int(Path("/proc/sys/kernel/tainted").read_text())
+    assert taint == TAINT_EXPECTED, f"taint {taint}, expected {TAINT_EXPECTED}"
+
+
+def main(words: list[str]) -> int:
+    """Run the steps in the order of this file; a failure does not stop the others."""
+    steps = [name for name in globals() if name.startswith("step_")]
+    wanted = [f"step_{word}" for word in words] or steps
+    unknown = set(wanted) - set(steps)
+    if unknown:
+        print(f"no step {', '.join(unknown)}; there are {', '.join(steps)}")
+        return 2
+    Path("/tmp/dmesg.before").write_text(run("dmesg", "--level", "emerg,alert,crit,err,warn"))
+    set_up()
+    for name in wanted:
+        began = time.monotonic()
+        try:
+            globals()[name]()
+        except Exception:  # noqa: BLE001 - whatever it was, it is a step that failed
+            print(f"not ok {name}\n{traceback.format_exc()}", flush=True)
+        else:
+            print(f"ok {name} {time.monotonic() - began:.1f}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

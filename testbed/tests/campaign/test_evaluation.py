@@ -1,0 +1,576 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Coverage, verdicts, scoreboard, forms and pages, on made-up results."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from testbed.base.errors import LbeError
+from testbed.campaign import campaign
+from testbed.campaign import command as evaluate
+from testbed.judge import coverage, scoreboard
+from testbed.present import pages
+from testbed.results import digest
+from testbed.run import runner
+from testbed.spec import experiment as experiments
+from testbed.tests.made import TWO_FLOWS, PretendBackend
+from testbed.tests.made_digests import all_digests, made
+
+ROOT = Path(__file__).parents[3]
+
+#: from the papers: every table and figure that shows measured or computed data. Left out are drawings (topologies,
+#: pseudo-code, schematics), parameter lists and what is another paper's.
+PAPERS = {
+    "lowpri": [*(f"Table {n}" for n in (1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)), "Figure 3"],
+    "vulture": [
+        *(f"Figure {n}" for n in (2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 19, 20)),
+        "Table 1",
+        "Table 2",
+    ],
+    "tcp_lp": ["Table I", *(f"Figure {n}" for n in (6, 8, 10, 11, 12, 13, 14, 15, 17, 18, 20, 21))],
+    "ledbat": [f"Figure {n}" for n in (3, 4, 5, 6)],
+    "shred": [*(f"Figure {n}" for n in (3, 4, 5, 6, 7, 8)), "Table 1", "Table 2"],
+}
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return all_digests()
+
+
+# ------------------------------------------------------------------------------------- coverage
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_table_or_figure_is_missing(paper: str) -> None:
+    have = [one.number for one in coverage.figures() if one.paper == paper]
+    assert sorted(have) == sorted(PAPERS[paper])
+
+
+def test_every_figure_leads_to_an_experiment_that_speaks_of_it() -> None:
+    for figure in coverage.figures():
+        if figure.cannot:
+            continue
+        if figure.traced:
+            tool = importlib.import_module(evaluate.TOOLS[figure.traced])
+            assert figure.finding
+            for one in figure.finding:
+                (dimension,) = one.case
+                variants = experiments.load(tool.PIV if dimension == "rate" else tool.CWND).vary[dimension]
+                assert one.case[dimension] in (*variants, "above less below")
+            continue
+        checks = [
+            check
+            for name in filter(None, (figure.experiment, figure.also))
+            for check in coverage.chosen(figure, experiments.load(name))
+        ]
+        assert checks or figure.curve, f"{figure.paper} {figure.number}: {figure.experiment} has nothing to compare"
+
+
+def test_values_of_the_paper_are_of_variants_that_exist() -> None:
+    for figure in coverage.figures():
+        for curve in figure.curve:
+            one = experiments.load(figure.experiment)
+            assert curve.metric in one.tables["metric"]
+            assert set(curve.paper) <= set(one.vary[curve.over])
+            for dimension, variant in curve.case.items():
+                assert variant in one.vary[dimension]
+
+
+def figure_of(number: str, paper: str = "shred", **keys) -> coverage.Figure:
+    return replace(next(one for one in coverage.figures() if (one.paper, one.number) == (paper, number)), **keys)
+
+
+@pytest.mark.parametrize(("jain", "word"), [(0.995, "reproduced"), (0.9, "differs")])
+def test_a_verdict_follows_from_the_results(jain: float, word: str) -> None:
+    figure = figure_of("Table 2", case={"flows": []})
+    verdict = coverage.judge(figure, {"shred_tables": made("shred_tables", {"jain": jain})})
+    assert verdict.word == word
+    assert verdict.judged == 30
+
+
+def test_bounds_come_before_nearness() -> None:
+    # within its bounds (at least 96 %), though far from the paper's 2.7 %
+    documents = {"lp_table1": made("lp_table1", {"tcp": 50.0, "lp": 2.7})}
+    rows = coverage.judge(figure_of("Table I", "tcp_lp"), documents).rows
+    kept = next(row for row in rows if "in % of" in row.what and row.rule.startswith(">="))
+    assert kept.holds and kept.ours.mean == pytest.approx(100)
+
+
+def test_what_was_not_run_is_no_success() -> None:
+    assert coverage.judge(figure_of("Table 2"), {}).word == "not run"
+    short = made("lp_fig8_delta")
+    short["cases"] = [case for case in short["cases"] if case["case"]["delta"] == "300"]
+    assert coverage.judge(figure_of("Figure 8", "tcp_lp"), {"lp_fig8_delta": short}).word == "not run"
+
+
+def test_what_is_too_short_to_be_judged_is_not_called_not_run() -> None:
+    figure = figure_of("Figure 18", "tcp_lp")
+    verdict = coverage.judge(figure, {"lp_fig17_hops": made("lp_fig17_hops")})
+    assert verdict.word == "not judged" and "longer runs" in pages.reason(verdict)
+
+
+def test_a_number_that_is_missing_does_not_hold() -> None:
+    figure = figure_of("Table 2")
+    verdict = coverage.judge(figure, {"shred_tables": made("shred_tables", {"jain": math.nan})})
+    assert verdict.word != "reproduced"
+
+
+def test_half_a_comparison_is_no_verdict() -> None:
+    document = made("lp_table1", {"tcp": 50.0, "lp": 2.7})
+    document["cases"] = [case for case in document["cases"] if case["case"]["background"] != "alone"]
+    rows = coverage.judge(figure_of("Table I", "tcp_lp"), {"lp_table1": document}).rows
+    kept = next(row for row in rows if "in % of" in row.what and row.rule.startswith(">="))
+    assert kept.holds is None
+
+
+def test_a_bound_that_is_missed_for_a_known_reason_is_missed() -> None:
+    document = made("lowpri_bulk", {"filler": 500.0, "use": 99.0})
+    explained = [check for check in experiments.load("lowpri_bulk").checks if check.differs]
+    assert explained
+    rows = coverage.judge(figure_of("Table 17", "lowpri"), {"lowpri_bulk": document}).rows
+    missed = [row for row in rows if row.rule.startswith(">=") and row.holds is False]
+    assert missed and any(row.why == explained[0].differs for row in missed)
+
+
+def test_table_1_is_not_table_10() -> None:
+    one = experiments.load("lowpri_battery")
+    assert all("Table 1 " not in check.paper_at for check in coverage.chosen(figure_of("Table 10", "lowpri"), one))
+    assert not coverage.chosen(replace(figure_of("Table 10", "lowpri"), at="Table 1"), one)
+
+
+def traced(share: float) -> dict:
+    """Of Figures 3 to 5, as the tool that reads the module's trace writes them."""
+    cases = [
+        {"case": {"of": "vulture_piv", "rate": rate}, "seeds": [1, 2], "queue": [], "metrics": {"share": values}}
+        for rate, values in (("4", [share, share]), ("8", [73.0, None]))
+    ]
+    return made("vulture_piv") | {"experiment": "vulture_figures", "cases": cases}
+
+
+@pytest.mark.parametrize(("share", "word"), [(12.0, "reproduced"), (36.0, "differs"), (math.nan, "differs")])
+def test_what_a_trace_shows_is_judged_like_the_rest(share: float, word: str) -> None:
+    documents = {"vulture_figures": traced(share)}
+    verdict = coverage.judge(figure_of("Figure 3", "vulture"), documents)
+    assert (verdict.word, verdict.judged, verdict.form) == (word, 1, "brief")
+    # near the paper's where there is no bound; a seed without a value does not count
+    assert coverage.judge(figure_of("Figure 4", "vulture"), documents).word == "reproduced"
+    assert coverage.judge(figure_of("Figure 3", "vulture"), {}).word == "not run"
+
+
+def test_tools_of_traces_run_where_their_experiments_are_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, bool, bool]] = []
+
+    def document(_backend: object, runs: int = 5, run: bool = True, reuse: bool = True) -> dict | None:
+        asked.append((runs, run, reuse))
+        if runs == 5 and run:
+            raise LbeError("broken")
+        return traced(12.0) if run else None
+
+    tool = SimpleNamespace(PIV="vulture_piv", CWND="vulture_cwnd", RUNS=5, document=document)
+    monkeypatch.setattr(evaluate.importlib, "import_module", lambda _name: tool)
+    words = {"out": tmp_path, "fresh": False, "full": False, "cached": False}
+    both = ["vulture_piv", "vulture_cwnd"]
+
+    def done(chosen: list[str], **more: bool) -> tuple[list[str], list[str]]:
+        asked.clear()
+        made, failed = evaluate.traced(chosen, object(), SimpleNamespace(**words | more))
+        return list(made), failed
+
+    assert done(["vulture_piv"]) == ([], []) and not asked
+    assert done(both) == (["vulture_figures"], []) and asked == [(5, False, True), (1, True, True)]
+    assert (tmp_path / "digests" / "vulture_figures.json").is_file()
+    assert done(both, cached=True) == ([], []) and not any(run for _, run, _ in asked)
+    assert done(both, fresh=True)[0] and asked == [(1, True, False)]
+    assert done(both, full=True) == ([], ["vulture_figures: broken"])
+
+
+def test_numbers_of_files_of_their_own_are_current_as_long_as_these_are() -> None:
+    files = ["testbed/experiments/vulture/vulture_piv.toml", "vulture/tests/figures.py"]
+    document = traced(12.0) | {"files": files, "file_sha256": digest.hash_of_files(files)}
+    assert digest.is_current(document)
+    assert not digest.is_current(document | {"files": files[:1]})
+    assert not digest.is_current(document | {"files": [*files, "not/there"]})
+    rows = pages.experiment_rows({"vulture_figures": document})
+    assert ["vulture_figures", pages.FORM["brief"]] in [row[:2] for row in rows]
+
+
+# ----------------------------------------------------------------------------------- scoreboard
+
+
+def test_every_scenario_and_contender_is_run_and_shown() -> None:
+    board = scoreboard.load_board()
+    for name in ("scoreboard", "scoreboard_aqm"):
+        one = experiments.load(name)
+        shown = {key for group in board.group if group.experiment == name for key in group.scenarios}
+        assert shown == set(one.vary["scenario"])
+        assert set(board.contender) == set(one.vary["contender"])
+        assert {metric for group in board.group if group.experiment == name for metric in group.metrics} <= set(
+            one.tables["metric"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("how", "ours", "reference", "distance"),
+    [
+        ("percent_less", 8.0, 10.0, 20.0),
+        ("percent_more", 1.5, 1.0, 50.0),
+        ("percent", 2.0, 4.0, 50.0),
+        ("less", 0.9, 1.0, 0.1),
+        ("more", 120.0, 100.0, 20.0),
+    ],
+)
+def test_distances(how: str, ours: float, reference: float, distance: float) -> None:
+    assert scoreboard.apart(how, ours, reference) == pytest.approx(distance)
+    assert how in ("less", "more") or math.isnan(scoreboard.apart(how, ours, 0.0))
+
+
+def test_distances_are_made_seed_by_seed() -> None:
+    document = made("scoreboard", {}, seeds=2)
+    for case in document["cases"]:
+        twice = 2.0 if case["case"]["contender"] == "strict" else 1.0
+        case["metrics"]["be"] = [4.0 * twice, 1.0 * twice]
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    group = next(one for one in scores.board.group if one.key == "greedy")
+    cell = scores.cell(group, "beside_cubic", "lp", "be")
+    assert cell.distance.mean == pytest.approx(50) and cell.distance.half == pytest.approx(0)
+    assert scores.cell(group, "beside_cubic", "strict", "be").distance.mean == 0
+
+
+def test_slower_pages_are_a_lost_rate() -> None:
+    document = made("scoreboard", {"be": 5.0})
+    document["cases"] = [case for case in document["cases"] if case["case"]["scenario"] in ("web", "beside_6mbit")]
+    for case in document["cases"]:
+        case["metrics"]["page"] = [1.0 if case["case"]["contender"] == "strict" else 4.0]
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    web = next(group for group in scores.board.group if group.key == "web")
+    assert scores.over(web, "lp", "page") == pytest.approx(300)
+    # a quarter of the rate in one of two groups, nothing lost in the other
+    assert scores.lost("lp") == pytest.approx((75 + 0) / 2)
+
+
+def test_no_share_of_a_spare_that_is_not_there() -> None:
+    document = made("scoreboard", {"bg": 0.01})
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    group = next(one for one in scores.board.group if one.key == "alone")
+    assert scores.cell(group, "alone", "lp", "bg").distance.n == 0
+
+
+def test_a_cell_without_a_number_says_why() -> None:
+    document = made("scoreboard")
+    for case in document["cases"]:
+        if case["case"]["contender"] == "cubic":
+            case["metrics"]["yielding"] = case["metrics"]["active"] = [math.nan]
+    assert "Strict priority is no limit here" in pages._scoreboard_md(
+        scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document}), ""
+    )
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    groups = {one.key: one for one in scores.board.group}
+    assert pages.nothing(scores, groups["swift"], "cubic") == "never"
+    row = next(line for line in pages._scoreboard_md(scores, "").splitlines() if line.startswith("| cubic |"))
+    assert "| - / " in row and "| never |" in row
+    document["cases"] = [case for case in document["cases"] if case["case"]["contender"] != "strict"]
+    scores = scoreboard.Scores(scores.board, {"scoreboard": document})
+    assert pages.nothing(scores, groups["swift"], "cubic") == "strict priority not run"
+    assert pages.nothing(scores, groups["swift"], "strict") == "not run"
+
+
+def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group() -> None:
+    document = made("scoreboard")
+    document["cases"] = [case for case in document["cases"] if case["case"]["scenario"] == "beside_cubic"]
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    groups = {one.key: one for one in scores.board.group}
+    assert scores.run(groups["greedy"], "lp") == 1
+    assert pages.in_part(scores, groups["greedy"], "lp") == " (1 of 3)"
+    assert "not run" in pages.nothing(scores, groups["buffer"], "lp")
+    # beside_cubic also stands in the sweep of buffers, of which nothing was run
+    assert scores.run(groups["buffer"], "lp") == 0
+    assert math.isnan(scores.over(groups["buffer"], "lp", "be"))
+
+
+# --------------------------------------------------------------------------------------- digests
+
+
+def test_a_digest_comes_back_as_it_was(tmp_path: Path) -> None:
+    document = made("lp_table1", seeds=2)
+    assert digest.load(digest.save(document, tmp_path)) == document
+    assert len(digest.result_set(document).results) == 2 * len(document["cases"])
+    (tmp_path / "lp_table1.json").write_text('{"format": 9}')
+    with pytest.raises(digest.BadDigest, match="format 9"):
+        digest.load(tmp_path / "lp_table1.json")
+
+
+def test_of_two_digests_each_case_is_taken_where_it_has_more_runs() -> None:
+    mine, other = made("lp_table1", seeds=2), made("lp_table1", {"tcp": 1.0}, seeds=3)
+    other["cases"], other["provenance"] = other["cases"][:1], other["provenance"] | {"modules_version": "v2"}
+    both = digest.with_more(mine, other)
+    assert [len(case["seeds"]) for case in both["cases"]] == [3] + [2] * (len(mine["cases"]) - 1)
+    assert both["cases"][0]["metrics"]["tcp"] == [1.0] * 3
+    assert both["provenance"]["modules_version"] == "v1, v2"
+    assert digest.with_more(mine, {**other, "cases": made("lp_table1", seeds=1)["cases"]}) is mine
+    part = {**mine, "cases": mine["cases"][1:]}
+    assert len(digest.with_more(part, other)["cases"]) == len(mine["cases"])
+    # of another form: one of them as it is
+    assert digest.with_more({**mine, "mode": "default"}, other)["mode"] == "default"
+    assert digest.with_more({**part, "cases": part["cases"][:1], "mode": "short"}, other) is other
+
+
+def test_a_digest_knows_that_its_experiment_has_changed() -> None:
+    document = made("lp_table1")
+    assert digest.is_current(document, experiments.load("lp_table1"))
+    assert not digest.is_current({**document, "file_sha256": "0"}, experiments.load("lp_table1"))
+
+
+# ----------------------------------------------------------------------------------------- texts
+
+
+def test_references_in_the_texts_lead_to_metrics_and_variants() -> None:
+    texts = tomllib.loads(pages.TEXTS.read_text(encoding="utf-8"))
+    assert set(texts) == set(coverage.PAPERS)
+    for paper in texts.values():
+        # numbers of ours are not typed: what is in the text is the paper's, in brackets or named so
+        found = re.findall(r"\[\[(.+?)\]\]", paper["text"])
+        assert found
+        for words in found:
+            name, metric, *pairs = words.split()
+            one = experiments.load(name)
+            assert metric in one.tables["metric"], words
+            for pair in pairs:
+                if pair != "of":
+                    dimension, variant = pair.split("=")
+                    assert variant in one.vary[dimension], words
+
+
+def test_quotes() -> None:
+    documents = {"lp_table1": made("lp_table1", {"tcp": 40.0})}
+    assert pages.quote("lp_table1 tcp link=10M background=lp", documents) == "40.00"
+    assert pages.quote("lp_table1 tcp link=10M background=lp of background=alone", documents) == "100.0"
+    assert pages.quote("lp_table1 tcp link=10M", {}) == "(not run)"
+    with pytest.raises(LbeError, match="no metric 'nothing'"):
+        pages.quote("lp_table1 nothing", documents)
+
+
+def test_a_paragraph_without_its_numbers_claims_nothing() -> None:
+    text = dict(pages.texts({}))["tcp_lp"][1]
+    assert text.splitlines()[0] == "Not run for this state of the pages: lp_table1."
+    assert "greedy Reno" not in text
+
+
+def test_a_paragraph_of_short_runs_says_so() -> None:
+    document = made("lp_table1")
+    text = dict(pages.texts({"lp_table1": document}))["tcp_lp"][1]
+    assert "(From short runs only: lp_table1.)" in text.split("\n\n")[0]
+    text = dict(pages.texts({"lp_table1": {**document, "mode": "default"}}))["tcp_lp"][1]
+    assert "short runs" not in text
+
+
+def test_result_files_of_run_are_taken_if_their_experiment_is_as_it_was(name: str, backend, tmp_path: Path) -> None:
+    run_all(name, backend, tmp_path / "out")
+    # an experiment of this name is not in the tree: it is no result of the suite
+    assert evaluate.found_in([tmp_path / "out"]) == {}
+    document = digest.load(tmp_path / "out" / "digests" / "made.json")
+    assert document["provenance"]["command"] == "run"
+
+
+def test_the_committed_pages_are_made_of_the_committed_runs() -> None:
+    documents = digest.load_all(ROOT / "Documentation" / "results" / "data")
+    assert documents
+    listed = (ROOT / "Documentation" / "results" / "experiments.md").read_text(encoding="utf-8")
+    for name, document in documents.items():
+        assert f"| {name} | {pages.FORM[document['mode']]}" in listed
+        assert all(case["seeds"] and case["metrics"] for case in document["cases"])
+
+
+# ----------------------------------------------------------------------------------------- pages
+
+
+def test_the_page_needs_no_other_file(documents) -> None:
+    text = pages.html(documents, {})
+    assert not re.search(r'(src|href)="(?!#|data:)', text)
+    assert "<script src" not in text and "@import" not in text
+    # every cell of the table leads to its numbers
+    targets = set(re.findall(r' id="([^"]+)"', text))
+    assert set(re.findall(r'href="#([^"]+)"', text)) <= targets
+
+
+def test_a_column_without_loss_is_sorted_by_use(documents) -> None:
+    cells = re.findall(r'href="#alone-(\w+)" data-sort="([^"]+)"', pages.html(documents, {}))
+    assert len(cells) == 12 and dict(cells)["strict"] == "100.000" and len({value for _, value in cells}) > 6
+
+
+def test_markdown_is_made_of_the_same(documents, tmp_path: Path) -> None:
+    paths = pages.write_markdown(documents, tmp_path)
+    assert {path.name for path in paths if path.suffix == ".md"} == {
+        "README.md",
+        "coverage.md",
+        "scoreboard.md",
+        "experiments.md",
+    }
+    for figure in coverage.figures():
+        assert f"### {figure.number}: " in (tmp_path / "coverage.md").read_text()
+    again = {path: path.read_bytes() for path in paths}
+    pages.write_markdown(digest.load_all(tmp_path / "data"), tmp_path)
+    assert {path: path.read_bytes() for path in paths} == again
+
+
+# ----------------------------------------------------------------------------------------- forms
+
+
+@pytest.fixture
+def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendBackend:
+    monkeypatch.setenv("LBE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "agent").write_bytes(b"agent")
+    return PretendBackend(tmp_path / "agent")
+
+
+FORMS = """
+[short]
+runs = 1
+set = { "experiment.duration_s" = 12, "experiment.measure_s" = [10, 12] }
+vary = { background = ["polite"] }
+[full]
+runs = 4
+"""
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    """An experiment with all forms, which needs no module."""
+    path = tmp_path / "made.toml"
+    path.write_text(TWO_FLOWS + FORMS)
+    return str(path)
+
+
+def run_all(name: str, backend: PretendBackend, out: Path, forms=campaign.FORMS) -> campaign.Outcome:
+    """A campaign without end, then its files."""
+    parts, failed = campaign.spend(campaign.ladders_of([name], backend, forms), backend, math.inf, 2)
+    return campaign.carry_out(parts, backend, out, "run --out x", failed, draw=False)
+
+
+def form(name: str, backend: PretendBackend, cpu_s: float, **keys) -> tuple[str, int]:
+    (part,) = campaign.choose([name], backend, cpu_s, **keys)
+    return part.mode, len(part.jobs)
+
+
+def test_no_time_is_the_cheapest_form_and_much_time_the_longest(name: str, backend: PretendBackend) -> None:
+    assert form(name, backend, 0) == ("short", 1)
+    assert form(name, backend, 1e9) == ("default", 6)
+    assert form(name, backend, 1e9, forms=campaign.FULL) == ("full", 12)
+
+
+def test_more_time_buys_longer_forms_and_what_is_planned_fits(name: str, backend: PretendBackend) -> None:
+    (least,) = campaign.choose([name], backend, 0)
+    seen = []
+    for seconds in (least.cost_s, 2 * least.cost_s, 3 * least.cost_s, 4 * least.cost_s, 8 * least.cost_s):
+        (part,) = campaign.choose([name], backend, seconds)
+        assert part.cost_s <= seconds
+        seen.append((len(part.jobs), part.jobs[0].setting.head.duration_s))
+    assert seen == sorted(seen) and len(set(seen)) > 2
+
+
+def test_what_the_cache_has_costs_nothing(name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "is_cached", lambda key: True)
+    assert form(name, backend, 0) == ("default", 6)
+    assert form(name, backend, 0, reuse=False) == ("short", 1)
+
+
+def test_a_campaign_runs_saves_and_goes_on_from_there(name: str, backend: PretendBackend, tmp_path: Path) -> None:
+    assert not run_all(name, backend, tmp_path / "out").failed
+    assert set(campaign.load_saved(tmp_path / "out")) == {"made"}
+    assert campaign.choose([name], backend, 0)[0].cost_s == 0
+    assert campaign.choose([name], backend, 0, reuse=False)[0].cost_s > 0
+
+
+def test_what_was_run_is_found_without_running(name: str, backend: PretendBackend, tmp_path: Path) -> None:
+    assert campaign.from_cache([name], backend) == []
+    run_all(name, backend, tmp_path / "out", forms=campaign.FORMS[:1])
+    assert [part.mode for part in campaign.from_cache([name], backend)] == ["short"]
+
+
+def test_of_what_is_there_most_cases_are_taken(name: str, backend: PretendBackend) -> None:
+    ladders = campaign.ladders_of([name], backend)
+    short, _, _, default = ladders[0]
+    (best,) = campaign.best_of(ladders, {*short.keys, *default.keys[:2]})
+    assert (best.mode, len(best.jobs), best.wanted) == ("short", 1, 1), "one case of three is no more than that"
+    (best,) = campaign.best_of(ladders, {*short.keys, *default.keys[:4]})
+    assert (best.mode, len(best.jobs), best.wanted) == ("default", 4, 6)
+
+
+class Slow:
+    """Runs one after the other; each takes ``seconds`` of a clock that it moves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, stop_after: int | None = None):
+        self.now, self.seconds, self.stop_after, self.done = 0.0, seconds, stop_after, 0
+        monkeypatch.setattr(campaign.time, "monotonic", lambda: self.now)
+
+    def __call__(self, tasks: list[runner.Task], backend: PretendBackend, count: int):
+        for task in tasks:
+            if self.done == self.stop_after:
+                raise KeyboardInterrupt
+            self.now += self.seconds
+            self.done += 1
+            yield task.index, runner.run_one(task.job, backend), None
+
+
+def test_a_slow_machine_ends_in_time_with_shorter_forms(
+    name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a run of the short form is planned at 0.8 s: the default form would be done within 60 s, and takes 600
+    slow = Slow(monkeypatch, 100.0)
+    ladders = campaign.ladders_of([name], backend)
+    assert campaign.pick(ladders, set(), 60.0)[0].mode == "default"
+    (part,), failed = campaign.spend(ladders, backend, 60.0, 1, slow)
+    assert slow.done == 1 and not failed
+    assert part.mode == "brief" or len(part.jobs) < part.wanted
+
+
+def test_a_fast_machine_has_it_all(name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = Slow(monkeypatch, 0.01)
+    (part,), _ = campaign.spend(campaign.ladders_of([name], backend), backend, 60.0, 1, fast)
+    assert (part.mode, len(part.jobs), fast.done) == ("default", 6, 6)
+
+
+def test_after_ctrl_c_the_same_command_goes_on(
+    name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ladders = campaign.ladders_of([name], backend)
+    with pytest.raises(KeyboardInterrupt):
+        campaign.spend(ladders, backend, 60.0, 1, Slow(monkeypatch, 0.01, stop_after=4))
+    again = Slow(monkeypatch, 0.01)
+    (part,), _ = campaign.spend(ladders, backend, 60.0, 1, again)
+    assert again.done == 2 and len(part.jobs) == 6
+
+
+def test_what_is_run_first_can_be_compared() -> None:
+    one = experiments.load("scoreboard")
+    jobs = runner.plan(one, runner.Options("default", 2))
+    part = campaign.Part(one, "default", 2, jobs, [str(index) for index in range(len(jobs))])
+    todo = campaign._in_order([part], [[part]], set())
+    first = [job.case for job in list(todo.values())[:12]]
+    assert len({case["contender"] for case in first}) == 12 and len({case["scenario"] for case in first}) == 1
+
+
+def test_a_failed_run_is_told_and_makes_no_page(name: str, backend: PretendBackend, tmp_path: Path) -> None:
+    def spoil(out: Path) -> None:
+        raise LbeError("broken")
+
+    backend.spoil = spoil
+    outcome = run_all(name, backend, tmp_path / "out")
+    assert len(outcome.failed) == 6 and "broken" in outcome.failed[0][1]
+    assert outcome.documents == {}
+
+
+def test_a_long_run_costs_more(backend: PretendBackend) -> None:
+    jobs = runner.plan(experiments.load("scoreboard"), runner.Options("default"))
+    cost = {job.case["scenario"]: campaign.cost_s(job) for job in jobs}
+    assert cost["rate_1000"] > cost["beside_cubic"] > cost["rate_1"] > 0.5

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Verdicts: each kind of check can go red. The report's text against a stored one. Pictures are drawn."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from testbed.judge import report
+from testbed.measure.metrics import summarise
+from testbed.present import plots
+from testbed.results import files as results
+from testbed.tests.made import TWO_FLOWS, experiment, result_set
+
+GOLDEN = Path(__file__).parent / "logs" / "report.txt"
+CHECK = (
+    TWO_FLOWS[: TWO_FLOWS.index("[[check]]")]
+    + '[[check]]\nmetric = "be"\nwhy = "w"\ncase = { background = "polite" }\n'
+)
+
+
+def status(keys: str, polite: list[float], alone: list[float] | None = None, mode: str = "default") -> list[str]:
+    one = experiment(CHECK + keys)
+    values = {
+        "alone": [{"be": value} for value in alone or [9.0] * len(polite)],
+        "polite": [{"be": value, "bg": 2 * value} for value in polite],
+    }
+    return [verdict.status for verdict in report.judge(one, result_set(one, values, mode))]
+
+
+@pytest.mark.parametrize(
+    ("keys", "good", "bad"),
+    [
+        ("min = 8", [8.5, 8.5], [7.5, 7.5]),
+        ("max = 8", [7.5, 7.5], [8.5, 8.5]),
+        ("min = 7\nmax = 8", [7.5], [8.5]),
+        # the mean may hide what each must not
+        ("min = 8\neach = true", [8.1, 8.9], [7.9, 9.9]),
+        ('min = 95\nof = { background = "alone" }', [8.8, 8.8], [8.4, 8.4]),
+        ('min = -0.5\nhow = "difference"\nof = { background = "alone" }', [8.6], [8.4]),
+        ('max = 60\nmetric_of = "bg"', [8.0], []),
+        ('min = 60\nmetric_of = "bg"', [], [8.0]),
+        # a number that is missing
+        ("min = 8", [8.5], [8.5, math.nan]),
+        ("min = 8\neach = true", [8.5], [8.5, math.nan]),
+        ("min = 0", [8.5], [math.nan]),
+    ],
+)
+def test_each_kind_of_check_passes_and_fails(keys: str, good: list[float], bad: list[float]) -> None:
+    assert not good or status(keys, good) == ["pass"]
+    assert not bad or status(keys, bad) == ["fail"]
+
+
+def test_comparisons_are_made_seed_by_seed() -> None:
+    # means are equal, seeds are not: each run is 20 % off
+    assert status('min = 95\neach = true\nof = { background = "alone" }', [8.0, 10.0], [10.0, 8.0]) == ["fail"]
+    assert status('min = 95\nof = { background = "alone" }', [8.0], [0.0]) == ["fail"], "nothing to compare with"
+
+
+def test_short_form_has_bounds_of_its_own() -> None:
+    keys = 'min = 9\nshort = { min = 8, why = "shorter" }'
+    assert status(keys, [8.5]) == ["fail"]
+    assert status(keys, [8.5], mode="short") == ["pass"]
+    assert status(keys, [7.5], mode="short") == ["fail"]
+    assert status("min = 9\nshort = false", [1.0], mode="short") == ["shown"]
+
+
+def test_a_bound_that_is_known_not_to_be_reached_stays_what_it_is() -> None:
+    keys = 'min = 8\ndiffers = "today\'s kernel has less"'
+    assert status(keys, [7.5]) == ["differs"]
+    assert status(keys + "\neach = true", [7.5, 9.0]) == ["differs"]
+    assert status(keys, [8.5]) == ["pass"], "reached after all"
+    assert status(keys, [8.5, math.nan]) == status(keys, [math.nan]) == ["fail"], "a number that is missing"
+    one = experiment(CHECK + keys)
+    made = result_set(one, {"alone": [{"be": 9.0}], "polite": [{"be": 7.5, "bg": 1.0}]})
+    assert not report.failures(report.judge(one, made))
+    text = " ".join(report.text(one, made).split())  # long lines are folded
+    assert "0 of 1 bounds met, 1 not reached as explained" in text
+    assert "NOT REACHED: " in text and ", background=polite: 7.50 (runs" in text
+    assert "bound >= 8: w. Why not: today's kernel has less" in text
+
+
+def test_a_check_whose_case_was_not_run_is_not_green() -> None:
+    one = experiment()
+    verdicts = report.judge(one, result_set(one, {"alone": [{"be": 9.0}]}))
+    assert {verdict.status for verdict in verdicts} == {"absent"}
+
+
+def test_a_comparison_whose_other_case_was_not_run_fails() -> None:
+    one = experiment()
+    verdicts = report.judge(one, result_set(one, {"polite": [{"be": 9.0, "bg": 0.1}]}))
+    assert verdicts[0].status == "fail"
+
+
+def full_set(one):
+    return result_set(
+        one,
+        {
+            "alone": [{"be": 9.41, "bg": math.nan}, {"be": 9.40, "bg": math.nan}],
+            "polite": [{"be": 9.1, "bg": 0.25}, {"be": 8.5, "bg": 0.75}],
+            "strict": [{"be": 9.41, "bg": 0.0}, {"be": 9.40, "bg": 0.0}],
+        },
+    )
+
+
+def test_text_is_the_stored_one() -> None:
+    one = experiment()
+    assert report.text(one, full_set(one)) == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [([99.81, 99.87], "99.84 ±0.38"), ([0.05, 0.07], "0.0600 ±0.1271"), ([1234.0], "1234"), ([], "-")],
+)
+def test_an_interval_has_as_many_decimals_as_its_mean(values: list[float], text: str) -> None:
+    assert report.interval(summarise(values)) == text
+
+
+def test_json_has_verdicts_reference_and_intervals() -> None:
+    one = experiment()
+    document = json.loads(json.dumps(results.plain(report.as_json(one, full_set(one)))))
+    first = document["checks"][0]
+    assert first["status"] == "fail" and first["min"] == 95 and first["paper"] == 96.8
+    assert first["ours"]["mean"] == pytest.approx((100 * 9.1 / 9.41 + 100 * 8.5 / 9.40) / 2)
+    assert first["reference"]["mean"] == pytest.approx(100)
+    assert document["cases"][0]["metrics"]["bg"]["mean"] is None
+
+
+PLOTS = """
+[sweep.rate]
+key = "topology.rate_mbit"
+values = [5, 10]
+[[plot]]
+name = "a"
+kind = "time"
+case = { background = "polite", rate = "10" }
+[[plot]]
+name = "b"
+kind = "panels"
+case = { rate = "10" }
+[[plot]]
+name = "c"
+kind = "sweep"
+x = "rate"
+metric = ["be", "bg"]
+paper = { TCP = [[5, 4.5], [10, 9]] }
+[[plot]]
+name = "d"
+kind = "bars"
+metric = ["be", "bg"]
+[[plot]]
+name = "e"
+kind = "spread"
+metric = ["be"]
+"""
+
+
+def test_pictures_of_every_kind_are_drawn_twice_alike(tmp_path: Path) -> None:
+    one = experiment(TWO_FLOWS + PLOTS)
+    made = full_set(one)
+    for result in made.results:
+        result.case = {**result.case, "rate": "10"}
+    paths = plots.draw(one, made, tmp_path / "a")
+    assert sorted(path.name for path in paths) == sorted(
+        f"made-{name}.{kind}" for name in ("a-polite-10", "b", "c", "d", "e") for kind in ("png", "svg")
+    )
+    assert all(path.stat().st_size > 5000 for path in paths)
+    for path in plots.draw(one, made, tmp_path / "b"):
+        assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes(), path.name

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Metrics against series whose numbers are known, and statistics against tables."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from testbed.measure.metrics import RECV, Run, Series, jain, longest_stall_s, rates, sharing, summarise, variation
+from testbed.spec import traffic
+from testbed.spec.experiment import Metric
+from testbed.tests.made import experiment, series
+
+RATES = {1: 6.0, 2: 3.0}
+
+
+def value(kind: str, made: Series | None = None, **keys) -> float:
+    one = experiment()
+    setting = one.setting({"background": "polite"})
+    return Run(made or series(RATES), setting, traffic.expand(setting.flows, 1)).value(Metric(kind, **keys))
+
+
+CAPACITY = 10 * 1448 / 1538
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "expected"),
+    [
+        ("goodput", {"flow": "be"}, 6.0),
+        ("goodput", {"flow": "be+bg"}, 9.0),
+        ("goodput", {}, 9.0),
+        ("kbytes_s", {"flow": "be"}, 750.0),
+        ("share", {"flow": "be"}, 100 * 6 / CAPACITY),
+        ("spare_use", {"flow": "bg"}, 100 * 3 / (CAPACITY - 6)),
+        # the queue sent 8 of 10 Mbit/s: 20 % of the capacity is idle
+        ("idle_use", {"flow": "bg"}, 100 * 3 / (3 + 0.2 * CAPACITY)),
+        ("jain", {}, 81 / (2 * 45)),
+        ("min_flow", {}, 3.0),
+        ("max_flow", {}, 6.0),
+        ("rtt_mean", {"flow": "be"}, 50.0),
+        ("rtt_p95", {"flow": "be"}, 50.0),
+        ("cwnd_mean", {"flow": "be"}, 10.0),
+        ("cwnd_max", {"flow": "be"}, 10.0),
+        ("queue_mean", {}, 1.0),
+        ("queue_p95", {}, 1.0),
+        ("queue_min", {}, 1.0),
+        ("drops", {}, 10.0),
+        ("retransmits", {"flow": "be"}, 20.0),
+        ("link_use", {}, 80.0),
+        ("longest_stall", {"flow": "be"}, 0.1),
+        ("event_count", {"event": "start"}, 1.0),
+        ("event_count", {"event": "error"}, 0.0),
+    ],
+)
+def test_value(kind: str, keys: dict, expected: float) -> None:
+    assert value(kind, **keys) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("rtt_mean", {"flow": "be"}),
+        ("queue_mean", {"queue": 7}),
+        ("completion_s", {}),
+        ("reap_s", {"flow": "be", "threshold": 100.0}),
+    ],
+)
+def test_what_was_not_seen_is_not_zero(kind: str, keys: dict) -> None:
+    empty = series(RATES)
+    empty.send = empty.send[:0]
+    assert math.isnan(value(kind, empty, **keys))
+
+
+def step_series(change_s: float) -> Series:
+    made = series({1: 0.0, 2: 3.0})
+    rows = made.recv[made.recv["flow"] == 1]
+    t = rows["t_ns"] / 1e9
+    made.recv["bytes"][made.recv["flow"] == 1] = np.where(t < change_s, 0, (t - change_s) * 8e6 / 8)
+    return made
+
+
+def test_time_to_reap() -> None:
+    # the rate over one second reaches 4 of 8 Mbit/s half a second after the step
+    assert value("reap_s", step_series(12.0), flow="be", at_s=10.0, threshold=4.0) == pytest.approx(2.5, abs=0.15)
+
+
+def test_a_stall_is_the_longest_time_without_a_byte() -> None:
+    made = series({1: 1.0})
+    t = made.recv["t_ns"] / 1e9
+    made.recv["bytes"] = np.where(t < 12, t, np.where(t < 17.5, 12, t)) * 1000
+    assert longest_stall_s(made, 1, 10, 20) == pytest.approx(5.6, abs=0.15)
+    assert longest_stall_s(made, 9, 10, 20) == 10, "a flow that was never seen stalled all the time"
+
+
+def test_rates_are_steps_of_the_counter() -> None:
+    t, mbit = rates(series(RATES), 1, 1.0, 20.0)
+    assert len(t) == 20 and t[0] == 0.5
+    assert mbit == pytest.approx(np.full(20, 6.0), rel=1e-3)
+
+
+def test_sharing_is_the_deviation_over_the_sum_and_variation_over_the_mean() -> None:
+    # 1 and 3: deviation sqrt(2), sum 4, mean 2
+    assert sharing([1, 3]) == pytest.approx(math.sqrt(2) / 4)
+    assert variation([1, 3]) == pytest.approx(math.sqrt(2) / 2)
+    # one of five has all: the most that either can be
+    assert sharing([1, 0, 0, 0, 0]) == pytest.approx(1 / math.sqrt(5))
+    assert variation([1, 0, 0, 0, 0]) == pytest.approx(math.sqrt(5))
+    assert math.isnan(variation([1])) and math.isnan(variation([0, 0]))
+
+
+def test_jain() -> None:
+    assert jain([1, 1, 1, 1]) == 1
+    assert jain([1, 0, 0, 0]) == 0.25
+    assert math.isnan(jain([0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("values", "mean", "half"),
+    [
+        # t(0.975) of 1, 2, 4 and 40 degrees of freedom: 12.706, 4.303, 2.776 and (normal) 1.96
+        ([1, 3], 2, 12.706 * math.sqrt(2) / math.sqrt(2)),
+        ([1, 2, 3], 2, 4.303 / math.sqrt(3)),
+        ([1, 2, 3, 4, 5], 3, 2.776 * math.sqrt(2.5) / math.sqrt(5)),
+        ([0, 1] * 20 + [0.5], 0.5, 1.96 * float(np.std([0, 1] * 20 + [0.5], ddof=1)) / math.sqrt(41)),
+    ],
+)
+def test_interval(values: list[float], mean: float, half: float) -> None:
+    got = summarise(values)
+    assert got.mean == pytest.approx(mean) and got.half == pytest.approx(half, rel=1e-3)
+
+
+def test_one_run_has_no_interval_and_none_no_mean() -> None:
+    assert math.isnan(summarise([5]).half) and summarise([5]).mean == 5
+    assert summarise([math.nan]).n == 0 and math.isnan(summarise([]).mean)
+
+
+def test_receiver_layout_is_the_agent_s() -> None:
+    # agent/records.h: 24, 92 and 48 octets
+    assert RECV.itemsize == 24
+    assert series({1: 1.0}).send.dtype.itemsize == 92 and series({1: 1.0}).queue.dtype.itemsize == 48
+
+
+def test_what_a_udp_flow_leaves_counts_its_own_headers() -> None:
+    # 6 Mbit/s in packets of 972 octets and 28 of headers, on a link that counts IP packets: 3.827 are left
+    sets = {
+        "topology.framing": "ip",
+        "flow.be.proto": "udp",
+        "flow.be.kind": "cbr",
+        "flow.be.rate_mbit": 6,
+        "flow.be.pkt_bytes": 972,
+    }
+    setting = experiment().setting({"background": "polite"}, sets=sets)
+    run = Run(series(RATES), setting, traffic.expand(setting.flows, 1))
+    left = (10 - 6 * 1000 / 972) * 1448 / 1500
+    assert run.value(Metric("spare_use", flow="bg")) == pytest.approx(100 * 3 / left, rel=1e-3)

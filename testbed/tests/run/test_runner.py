@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Running: parallel, reused by content, stopped by the first failure and by Ctrl-C with nothing left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.base.errors import LbeError
+from testbed.run import runner
+from testbed.run.runner import Options, RunFailed
+from testbed.tests.made import PretendBackend
+
+
+@pytest.fixture
+def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendBackend:
+    monkeypatch.setenv("LBE_CACHE", str(tmp_path / "cache"))
+    agent = tmp_path / "agent"
+    agent.write_bytes(b"agent")
+    return PretendBackend(agent)
+
+
+@pytest.fixture
+def one(tmp_path: Path):
+    from testbed.spec.experiment import parse
+    from testbed.tests.made import TWO_FLOWS
+
+    path = tmp_path / "made.toml"
+    path.write_text(TWO_FLOWS)
+    return parse(TWO_FLOWS, path)
+
+
+def progress_list() -> tuple[list, object]:
+    seen: list = []
+    return seen, lambda done, total, text: seen.append((done, total))
+
+
+def test_every_case_and_seed_once_in_order(backend: PretendBackend, one) -> None:
+    seen, progress = progress_list()
+    made = runner.run(one, backend, Options(jobs=3), progress)
+    assert [(result.case["background"], result.seed) for result in made.results] == [
+        (variant, seed) for variant in ("alone", "polite", "strict") for seed in (1, 2)
+    ]
+    assert seen[0] == (0, 6) and seen[-1] == (6, 6)
+    assert made.provenance["kernel"] and made.provenance["testbed"]
+    assert made.results[0].facts["topology"] and made.results[0].facts["plans"]["snd"]
+
+
+def test_runs_are_reused_by_content(backend: PretendBackend, one) -> None:
+    _, progress = progress_list()
+    first = runner.run(one, backend, Options(jobs=1), progress)
+    again = runner.run(one, backend, Options(jobs=1), progress)
+    assert first.provenance["runs_reused"] == 0 and again.provenance["runs_reused"] == 6
+    assert first.results[0].metrics.keys() == again.results[0].metrics.keys()
+    assert runner.run(one, backend, Options(jobs=1, reuse=False), progress).provenance["runs_reused"] == 0
+    assert runner.run(one, backend, Options(jobs=1, seed=2), progress).provenance["runs_reused"] == 3
+    assert (
+        runner.run(one, backend, Options(jobs=1, sets={"topology.rate_mbit": 5}), progress).provenance["runs_reused"]
+        == 0
+    )
+    backend.agent.write_bytes(b"another agent")
+    assert runner.run(one, backend, Options(jobs=1), progress).provenance["runs_reused"] == 0
+
+
+def test_metrics_are_computed_anew_from_reused_series(backend: PretendBackend, one) -> None:
+    _, progress = progress_list()
+    runner.run(one, backend, Options(jobs=1), progress)
+    made = runner.run(one, backend, Options(jobs=1, sets={"metric.be.from_s": 12}), progress)
+    assert made.provenance["runs_reused"] == 6
+
+
+def test_a_cut_cache_entry_is_run_again(backend: PretendBackend, one, tmp_path: Path) -> None:
+    _, progress = progress_list()
+    runner.run(one, backend, Options(jobs=1), progress)
+    for path in (tmp_path / "cache" / "runs").rglob("series.npz"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert runner.run(one, backend, Options(jobs=1), progress).provenance["runs_reused"] == 0
+
+
+def test_runs_that_nobody_asked_for_are_forgotten(backend: PretendBackend, one, tmp_path: Path) -> None:
+    _, progress = progress_list()
+    runner.run(one, backend, Options(jobs=1), progress)
+    runs = tmp_path / "cache" / "runs"
+    old, *young = runs.glob("??/*")
+    os.utime(old, (0, 0))
+    (runs / "looked").unlink(missing_ok=True)
+    runner.forget_old()
+    assert not old.exists() and all(folder.exists() for folder in young)
+
+
+def test_a_failed_run_fails_the_experiment_and_says_which(backend: PretendBackend, one) -> None:
+    def spoil(out: Path) -> None:
+        (out / "uname").unlink()
+
+    backend.spoil = spoil
+    _, progress = progress_list()
+    with pytest.raises(RunFailed, match=r"made background=alone seed 1:\nthe run left no uname"):
+        runner.run(one, backend, Options(jobs=1), progress)
+
+
+def test_warming_runs_what_it_can_and_leaves_the_rest(backend: PretendBackend, one) -> None:
+    made = runner.plan(one, Options())
+
+    runner.warm(made + made, backend)
+    _, progress = progress_list()
+    assert runner.run(one, backend, Options(), progress).provenance["runs_reused"] == len(made)
+    backend.agent.write_bytes(b"one that fails")
+    backend.spoil = lambda out: (out / "uname").unlink()
+    runner.warm(made, backend)
+    with pytest.raises(RunFailed):
+        runner.run(one, backend, Options(), progress)
+
+
+def test_a_worker_that_dies_is_a_failure(backend: PretendBackend, one) -> None:
+    backend.spoil = lambda out: os._exit(3)
+    _, progress = progress_list()
+    with pytest.raises(RunFailed, match="all workers ended"):
+        runner.run(one, backend, Options(jobs=2), progress)
+
+
+def test_zero_runs_are_refused(one) -> None:
+    with pytest.raises(LbeError, match="runs = 0: allowed are 1 to 10000"):
+        runner.plan(one, Options(runs=0))
+    with pytest.raises(LbeError, match="no case is left"):
+        runner.plan(one, Options(cases={"background": ["polite"], "other": ["x"]}))
+
+
+INTERRUPTED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from testbed.run import runner
+from testbed.spec.experiment import parse
+from testbed.tests.made import PretendBackend, TWO_FLOWS
+
+class Slow(PretendBackend):
+    def run(self, job, out, **keys):
+        child = subprocess.Popen(["sleep", "600.125"])
+        try:
+            os.write(1, b"running\\n")
+            child.wait()
+        finally:
+            child.kill()
+            child.wait()
+
+# who runs the tests in the background has SIGINT ignored, and a child inherits that
+signal.signal(signal.SIGINT, signal.default_int_handler)
+folder = Path(sys.argv[1])
+(folder / "made.toml").write_text(TWO_FLOWS)
+(folder / "agent").write_bytes(b"")
+try:
+    runner.run(parse(TWO_FLOWS, folder / "made.toml"), Slow(folder / "agent"), runner.Options(jobs=2), lambda *_: None)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def children(group: int) -> list[str]:
+    done = subprocess.run(["ps", "-eo", "sid=,args="], check=True, capture_output=True, text=True)
+    return [line for line in done.stdout.splitlines() if line.split()[0] == str(group)]
+
+
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_an_end_from_outside_leaves_nothing_running(tmp_path: Path, sent: int, status: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "LBE_CACHE": str(tmp_path / "cache")},
+        cwd=Path(__file__).resolve().parents[3],
+    )
+    try:
+        assert [process.stdout.readline() for _ in range(2)] == ["running\n"] * 2
+        os.kill(process.pid, sent)
+        assert process.wait(timeout=30) == status
+        deadline = time.monotonic() + 10
+        while children(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert children(process.pid) == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.stdout.close()
+        process.wait()

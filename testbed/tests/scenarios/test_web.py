@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Web traffic in the harness: plan lines, metrics of made-up records, results that keep them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from testbed.results import files as results
+from testbed.run.job import make
+from testbed.spec import traffic, web
+from testbed.spec.traffic import FlowGroup, TrafficError, expand, plans
+from testbed.tests.made import experiment, series
+
+WEB = """
+[experiment]
+claim = "made up"
+source = "made up"
+duration_s = 20
+measure_s = [10, 20]
+[flow.web]
+kind = "web"
+rate_mbit = 7
+objects = 8
+stop_s = 18
+options = { maxseg = 960 }
+server_options = { lowat = 100000 }
+[flow.users]
+kind = "session"
+sessions = 50
+family = 6
+[flow.ftp]
+kind = "greedy"
+"""
+
+
+def setting():
+    return experiment(WEB).setting({})
+
+
+def test_server_at_the_source_and_clients_at_the_receiver() -> None:
+    flows = expand(setting().flows, 1)
+    addresses = {"snd": {4: "10.0.1.2", 6: "fd00:1::2"}, "rcv": {4: "10.0.2.2", 6: "fd00:2::2"}}
+    made = plans(flows, addresses, [], zero_ns=0, end_s=20, sample_ms=100, out="/tmp/out")
+    rcv, snd = (plan.lines[5:] for plan in made)
+    assert snd[0] == "server cc=cubic port=5001 flow=1 lowat=100000"
+    assert rcv[0] == (
+        "web start_s=0 stop_s=18 rate_bps=7000000 id=1 kind=open to=10.0.1.2 port=5001 objects=8 "
+        f"seed={flows[0].seed} maxseg=960"
+    )
+    assert snd[1].startswith("server cc=cubic port=5002") and "to=fd00:1::2 port=5002 sessions=50" in rcv[1]
+    assert snd[2].startswith("flow id=3") and rcv[2].startswith("sink port=5003")
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ({"kind": "web"}, "rate_mbit"),
+        ({"kind": "session"}, "sessions"),
+        ({"kind": "web", "rate_mbit": 1.0, "proto": "udp"}, "proto = 'udp'"),
+    ],
+)
+def test_refused(keys: dict, named: str) -> None:
+    with pytest.raises(TrafficError, match=named):
+        expand({"web": FlowGroup(**keys)}, 1)
+
+
+def test_machine_limits_only_with_web_traffic() -> None:
+    """tcp_mem belongs to the machine; a job without web traffic stays the job it was."""
+    assert "tcp_mem" in make("x", {}, 1, setting()).files["host.sysctl"]
+    assert "tcp_mem" not in make("x", {}, 1, experiment().setting({"background": "polite"})).files["host.sysctl"]
+
+
+#: seconds of beginning, seconds taken, flags; flow 1, and one of flow 2
+ROWS = [
+    (9.0, 9.0, 0, 1),  # before the window
+    (10.0, 0.2, 0, 1),
+    (11.0, 0.4, web.SYN_RETRANS, 1),
+    (12.0, 1.2, 0, 1),
+    (13.0, 5.0, web.FAILED, 1),
+    (19.0, 1.0, web.UNFINISHED, 1),
+    (12.0, 2.0, web.PAGE, 1),
+    (13.0, 4.0, web.PAGE | web.SYN_RETRANS, 1),
+    (12.0, 7.0, 0, 2),
+]
+
+
+def rows() -> np.ndarray:
+    made = np.zeros(len(ROWS), dtype=web.RECORD)
+    for row, (began, took, flags, flow) in zip(made, ROWS):
+        row["t_ns"], row["dur_us"], row["flags"], row["flow"] = began * 1e9, took * 1e6, flags, flow
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("object_s", 0.6),
+        ("object_p50_s", 0.4),
+        ("object_p95_s", 1.12),
+        ("object_within", 40.0),
+        ("objects", 3),
+        ("page_s", 3.0),
+        ("page_p50_s", 3.0),
+        ("page_p95_s", 3.9),
+        ("pages", 2),
+        ("web_failed", 1),
+        ("web_unfinished", 1),
+        ("syn_lost", 1),
+    ],
+)
+def test_value(kind: str, expected: float) -> None:
+    assert web.value(rows(), kind, [1], 10, 20, 0.5) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", ["object_s", "object_p95_s", "object_within", "page_s", "page_p95_s"])
+def test_no_object_has_no_time(kind: str) -> None:
+    assert math.isnan(web.value(rows(), kind, [3], 10, 20, 0.5))
+
+
+def test_every_kind_has_a_value_and_a_unit() -> None:
+    from testbed.judge.report import UNITS
+    from testbed.measure.metrics import Run
+    from testbed.spec.experiment import Metric
+
+    made = series({1: 1.0})
+    made.web = rows()
+    run = Run(made, setting(), expand(setting().flows, 1))
+    for kind in (*web.METRIC_KINDS, *web.COUNTER_KINDS):
+        assert isinstance(run.value(Metric(kind, flow="web", threshold=0.5)), float) and kind in UNITS
+    assert run.value(Metric("object_s", flow="web")) == pytest.approx(0.6)
+
+
+def test_losses_of_a_family() -> None:
+    counters = {"snd": {"Ip.OutRequests": 1000}, "rcv": {"Ip.InReceives": 950}}
+    assert web.family_lost_pct(counters, "snd", "rcv") == pytest.approx(5.0)
+    assert math.isnan(web.family_lost_pct({}, "snd", "rcv"))
+
+
+def test_classes_of_hints() -> None:
+    shred = {"kind": "shred", "classes": [{"window": "1", "packets": 10, "drops": 2, "drop_share": 0.5}]}
+    qdiscs = {"rtr": [{"kind": "tbf"}, shred]}
+    assert web.hint_class(qdiscs, "1", "drops") == 2 and web.hint_class(qdiscs, "1", "packets") == 10
+    assert math.isnan(web.hint_class(qdiscs, "2-3", "drops"))
+
+
+def test_records_survive_the_cache() -> None:
+    made = series({1: 1.0})
+    made.web = rows()
+    again = results.unpack(results.pack(made))
+    assert (again.web == made.web).all()
+    assert results.series_bytes(again) == results.series_bytes(made)
+
+
+def test_runs_without_web_traffic_are_as_before() -> None:
+    assert "web" not in results.pack(series({1: 1.0}))
+    assert len(results.unpack(results.pack(series({1: 1.0}))).web) == 0
+
+
+def test_modules_of_servers() -> None:
+    assert traffic.modules_of({"web": FlowGroup(kind="web", rate_mbit=1.0, cc="lp")}) == ["tcp_lp"]
