@@ -13,7 +13,7 @@ import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..spec import traces, traffic, web
+from ..spec import links, traces, traffic, web
 from ..spec.experiment import ExperimentError, Setting, _setting, override
 from ..spec.topology import Network, build, difference
 from ..spec.traffic import Flow, Plan
@@ -24,6 +24,9 @@ ZERO_S = 10.0
 AFTER_S = 5.0
 #: raised whenever the same job text would mean something else
 JOB_FORMAT = 1
+
+#: the link's trace in the job folder, microseconds
+LINK_TRACE = "link.trace"
 
 HOST_SYSCTLS = {
     # in the namespace of the machine itself: the ceilings of setsockopt, so that agents may ask for more
@@ -125,12 +128,19 @@ def _parameters(values: dict[str, typing.Any]) -> str:
     return " ".join(f"{key}={int(value) if isinstance(value, bool) else value}" for key, value in values.items())
 
 
+def _frame_bytes(job: Job) -> int:
+    """What one opportunity of a link trace carries: a full packet."""
+    return job.setting.topology.frame_bytes
+
+
 def _set_up_lines(job: Job) -> list[str]:
     """Modules, nodes, links, queues: what an administrator would type, in this order."""
     nodes = list(job.network.nodes)
     lines = ["set -eu", ". ./env.sh   # AGENT, MODULES, OUT", ""]
     for module in job.modules:
         parameters = _parameters(job.setting.modules.get(module, {}))
+        if module == "lbe_link":
+            parameters = f'file="$PWD/{LINK_TRACE}" zero_ns={round(ZERO_S * 1e9)} bytes={_frame_bytes(job)}'
         lines.append(f'insmod "$MODULES/{module}.ko" {parameters}'.rstrip())
     lines += ["sysctl -q -p host.sysctl", ""]
     lines += [f"ip netns add {node}" for node in nodes]
@@ -222,6 +232,8 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
     modules = sorted({*traffic.modules_of(setting.flows), *setting.head.modules})
     if setting.topology.tick:
         modules.append("lbe_tick")
+    if setting.topology.link_trace:
+        modules.append("lbe_link")
     for module in setting.modules:
         if not isinstance(setting.modules[module], dict):
             raise ExperimentError(f"{file}:modules.{module}: expected a table of parameters")
@@ -243,6 +255,9 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
         if name := traffic.trace_name(flow):
             job.traces[name] = (flow.spec.file, setting.head.duration_s - flow.start_s, flow.seed)
             files[f"{name}.id"] = traces.identity(*job.traces[name]) + "\n"
+    if setting.topology.link_trace:
+        opportunities = links.make(setting.topology.link_trace, setting.topology.frame_bytes)
+        files[LINK_TRACE] = "".join(f"{at_us}\n" for at_us in opportunities)
     if events:
         files["events.sh"] = _events_script(events)
     files["job.sh"] = _script(job)

@@ -19,6 +19,9 @@ carry that link's delay and nothing else, so that the tbf at each end stays the 
 
     snd -- rtr ==== w1 ---- rtr2 ==== w2 ---- rcv      hosts may hang at any router
 
+Further senders, jitter behind the bottleneck and a bottleneck on the sender's own device make a chain
+too, of one link. With a link trace the link of the first hop is lbe_link in the tbf's place.
+
 Nothing here runs a command: :func:`build` is a pure function from parameters to a :class:`Network`.
 """
 
@@ -35,7 +38,8 @@ ETHERNET_HEADER_BYTES = 14  # counted in the packet length that qdiscs see
 ETHERNET_EXTRA_BYTES = 24
 #: what ``stab overhead`` adds to the qdisc's packet length for each way to count a link's bits
 FRAMINGS = {"ip": -ETHERNET_HEADER_BYTES, "link": 0, "ethernet": ETHERNET_EXTRA_BYTES}
-QUEUE_KINDS = ("pfifo", "bfifo", "red", "prio", "skbprio", "tc")
+QUEUE_KINDS = ("pfifo", "bfifo", "red", "prio", "skbprio", "policer", "tc")
+BOTTLENECKS = ("router", "sender")
 LOW_KINDS = ("flows", "le")
 #: allowed values of a network's, a queue's and a shown clock's numbers, in the unit of their names
 RANGES = {
@@ -46,6 +50,8 @@ RANGES = {
     "access_rate_mbit": (0.01, 100000),
     "processing_us": (0, 1000000),
     "mtu": (576, 9000),
+    "senders": (1, 90),
+    "jitter_ms": (0, 1000),
     "loss_pct": (0, 100),
     "reverse_loss_pct": (0, 100),
 }
@@ -66,6 +72,8 @@ NETEM_LIMIT_PKTS = 200000
 #: cap of the default random processing time at senders, microseconds
 PROCESSING_CAP_US = 1000.0
 IPV6_MTU_MIN = 1280  # RFC 8200; below, a network is IPv4 alone
+#: behind a bottleneck on the sender's own device no queue can form
+OWN_DEVICE_ROUTER_PKTS = 1000
 PRIO_BANDS_MAX = 16  # TCQ_PRIO_BANDS of the kernel
 LE_TOS = 0x04  # DSCP 1 (RFC 8622) in the TOS byte
 
@@ -135,6 +143,9 @@ class Topology:
     "ethernet" = all that the wire carries); delay_ms: bottleneck link; access_*: the links of the
     hosts (two on a path); processing_us: random time a sender takes for a packet, never reordering
     (None: one packet's time at the bottleneck, at most 1 ms); loss_pct: random loss, forward.
+    senders: hosts snd, snd2, ...; bottleneck: at the router, or on the device of "sender" snd itself;
+    link_trace: opportunities to send instead of a rate, forward (links.py); jitter_ms: more or less
+    delay behind the bottleneck, forward, for each packet by itself: it reorders.
     """
 
     rate_mbit: float = 10.0
@@ -145,6 +156,10 @@ class Topology:
     access_rate_mbit: float = 100.0
     access_delay_ms: float = 1.0
     processing_us: float | None = None
+    senders: int = 1
+    bottleneck: str = "router"
+    link_trace: str = ""
+    jitter_ms: float = 0.0
     queue: Queue = field(default_factory=lambda: Queue(packets=86))
     reverse_queue: Queue | None = None
     loss_pct: float = 0.0
@@ -155,6 +170,11 @@ class Topology:
     hops: tuple[Hop, ...] = ()
     hosts: dict[str, str] = field(default_factory=dict)
     tick: dict[str, Tick] = field(default_factory=dict)
+
+    @property
+    def chained(self) -> bool:
+        """Whether the link needs wires of its own beside the router."""
+        return bool(self.hops or self.hosts or self.senders > 1 or self.jitter_ms or self.bottleneck == "sender")
 
     @property
     def base_rtt_s(self) -> float:
@@ -350,18 +370,44 @@ def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: 
     raise TopologyError(f"queue.kind {queue.kind!r}: allowed are {', '.join(QUEUE_KINDS)}")
 
 
-def _bottleneck_lines(topology: Topology, dev: str, rate_mbit: float, queue: Queue, low_ports: list[int]) -> list[str]:
-    """A link's rate and queue at one of its ends."""
+def _policer_lines(topology: Topology, rate_mbit: float, queue: Queue) -> list[str]:
+    """A link that drops what comes above its rate instead of queueing it; ``queue`` is the depth of its bucket."""
+    _packets, size = queue_depth(topology, queue, rate_mbit)
+    stab = FRAMINGS[topology.framing]
+    overhead = f" overhead {stab}" if stab > 0 else ""
+    return [
+        f"qdisc add dev {{dev}} root handle 1: tbf rate {round(topology.access_rate_mbit * 1e6)}bit"
+        f" burst {topology.frame_bytes + 16} limit 100000000",
+        "qdisc add dev {dev} parent 1:1 handle 10: pfifo limit 1000",
+        "qdisc add dev {dev} clsact",
+        f"filter add dev {{dev}} egress protocol all prio 1 matchall action police rate {round(rate_mbit * 1e6)}bit"
+        f" burst {size} mtu 65535{overhead} conform-exceed drop/ok",
+    ]
+
+
+def _bottleneck_lines(
+    topology: Topology, dev: str, rate_mbit: float, queue: Queue, low_ports: list[int], *, trace: bool = False
+) -> list[str]:
+    """A link's rate (or trace) and queue at one of its ends."""
     stab = FRAMINGS[topology.framing]
     size_table = f" stab overhead {stab} linklayer ethernet" if stab else ""
+    if queue.kind == "policer":
+        return [line.replace("{dev}", dev) for line in _policer_lines(topology, rate_mbit, queue)]
     root, rate = f"qdisc add dev {{dev}} root handle 1:{size_table}", f"rate {round(rate_mbit * 1e6)}bit"
     # the shaper sends packet by packet, as a line does: one packet of burst for tbf, none for htb, which may overdraw
     lines = [f"{root} tbf {rate} burst {topology.frame_bytes + 16} limit 100000000"]
     if queue.kind == "skbprio":
         # tbf looks at the next packet by taking it out, and a filler packet so taken goes before what arrives then
         lines = [f"{root} htb default 1", f"class add dev {{dev}} parent 1: classid 1:1 htb {rate} burst 1 cburst 1"]
+    elif trace:
+        lines = [f"{root} lbe_link"]
     lines += _queue_lines(topology, queue, rate_mbit, low_ports)
     return [line.replace("{dev}", dev) for line in lines]
+
+
+def _wire(delay_ms: float, spread_ms: float) -> str:
+    """netem arguments of a wire. It has no rate, so a spread (more or less by so much, uniform) reorders."""
+    return _netem(delay_ms - spread_ms, 2e3 * spread_ms)
 
 
 def _netem(delay_ms: float, jitter_us: float = 0.0, rate_mbit: float = 0.0, loss_pct: float = 0.0) -> str:
@@ -483,6 +529,12 @@ def _check(topology: Topology) -> None:
         for name in ("rate_mbit", "delay_ms"):
             ranges.check(TopologyError, f"hops[{index}].{name}", getattr(hop, name), RANGES[name])
         _check_queue(f"hops[{index}].queue", hop.queue)
+    if topology.bottleneck not in BOTTLENECKS:
+        raise TopologyError(f"bottleneck {topology.bottleneck!r}: allowed are {', '.join(BOTTLENECKS)}")
+    if topology.jitter_ms > topology.delay_ms:
+        raise TopologyError(f"jitter_ms = {topology.jitter_ms:g}: allowed are 0 to delay_ms = {topology.delay_ms:g}")
+    if topology.link_trace and topology.queue.kind in ("skbprio", "policer"):
+        raise TopologyError(f"link_trace: a queue of kind {topology.queue.kind!r} has a rate of its own")
     if topology.framing not in FRAMINGS:
         raise TopologyError(f"framing {topology.framing!r}: allowed are {', '.join(FRAMINGS)}")
     for node, tick in topology.tick.items():
@@ -516,7 +568,7 @@ def build(
     """
     _check(topology)
     low_ports, extra_delay_ms = low_ports or [], extra_delay_ms or {}
-    if topology.hops or topology.hosts:
+    if topology.chained:
         network = _chain(topology, low_ports, extra_delay_ms)
     else:
         network = _single(topology, low_ports, extra_delay_ms)
@@ -555,7 +607,9 @@ def _single(topology: Topology, low_ports: list[int], extra: dict[str, dict[int,
         make.nodes[host].tc += _sender_lines(
             "eth0", one_way_ms, jitter_us, topology.access_rate_mbit, loss_pct, extra.get(host, {})
         )
-    make.nodes["rtr"].tc += _bottleneck_lines(topology, "east", rate, topology.queue, low_ports)
+    make.nodes["rtr"].tc += _bottleneck_lines(
+        topology, "east", rate, topology.queue, low_ports, trace=bool(topology.link_trace)
+    )
     make.nodes["rtr"].tc += _bottleneck_lines(topology, "west", back_rate, back_queue, low_ports)
 
     packets, size = queue_depth(topology, topology.queue, rate)
@@ -578,7 +632,11 @@ def _chain(topology: Topology, low_ports: list[int], extra: dict[str, dict[int, 
     hops = [first, *topology.hops]
     routers = ["rtr", *[f"rtr{index}" for index in range(2, len(hops) + 2)]]
     wires = [f"w{index}" for index in range(1, len(hops) + 1)]
-    hosts = {"snd": routers[0], "rcv": routers[-1], **topology.hosts}
+    senders = {f"snd{number}": routers[0] for number in range(2, topology.senders + 1)}
+    hosts = {"snd": routers[0], "rcv": routers[-1], **senders, **topology.hosts}
+    own_device = topology.bottleneck == "sender"
+    if own_device and extra.get("snd"):
+        raise TopologyError('bottleneck = "sender": no flow of snd can have extra_delay_ms')
     for name, router in hosts.items():
         if router not in routers:
             raise TopologyError(f"hosts.{name} = {router!r}: allowed are {', '.join(routers)}")
@@ -592,12 +650,20 @@ def _chain(topology: Topology, low_ports: list[int], extra: dict[str, dict[int, 
         near, far = 100 + 2 * index, 101 + 2 * index
         make.link(near, (left, "east"), (wire, "west"))
         make.link(far, (wire, "east"), (right, "west"))
-        make.nodes[left].tc += _bottleneck_lines(topology, "east", hop.rate_mbit, hop.queue, low_ports)
+        if index == 0 and own_device:
+            wide = Queue(packets=OWN_DEVICE_ROUTER_PKTS)
+            make.nodes[left].tc += _bottleneck_lines(topology, "east", topology.access_rate_mbit, wide, [])
+        else:
+            trace = index == 0 and bool(topology.link_trace)
+            make.nodes[left].tc += _bottleneck_lines(topology, "east", hop.rate_mbit, hop.queue, low_ports, trace=trace)
         make.nodes[right].tc += _bottleneck_lines(topology, "west", hop.rate_mbit, hop.queue, low_ports)
         for dev in ("west", "east"):
-            make.nodes[wire].tc.append(f"qdisc add dev {dev} root handle 1: {_netem(hop.delay_ms)}")
+            spread_ms = topology.jitter_ms if index == 0 and dev == "east" else 0.0
+            make.nodes[wire].tc.append(f"qdisc add dev {dev} root handle 1: {_wire(hop.delay_ms, spread_ms)}")
         queues += [
-            QueueHandle(2 * index + 1, left, "east", "10:", f"hop {index + 1}"),
+            QueueHandle(1, "snd", "eth0", "10:", "own device")
+            if index == 0 and own_device
+            else QueueHandle(2 * index + 1, left, "east", "10:", f"hop {index + 1}"),
             QueueHandle(2 * index + 2, right, "west", "10:", f"hop {index + 1} reverse"),
         ]
 
@@ -607,14 +673,19 @@ def _chain(topology: Topology, low_ports: list[int], extra: dict[str, dict[int, 
         port = f"h{number}"
         make.link(number, (host, "eth0"), (router, port))
         make.route(host, None, number, 1, "eth0")
-        make.nodes[host].tc += _sender_lines(
-            "eth0",
-            topology.access_delay_ms,
-            jitter_us,
-            topology.access_rate_mbit,
-            topology.loss_pct if host == "snd" else 0.0,
-            extra.get(host, {}),
-        )
+        if host == "snd" and own_device:
+            make.nodes[host].tc += _bottleneck_lines(
+                topology, "eth0", topology.rate_mbit, topology.queue, low_ports, trace=bool(topology.link_trace)
+            )
+        else:
+            make.nodes[host].tc += _sender_lines(
+                "eth0",
+                topology.access_delay_ms,
+                jitter_us,
+                topology.access_rate_mbit,
+                topology.loss_pct if host == "snd" or host in senders else 0.0,
+                extra.get(host, {}),
+            )
         make.nodes[router].tc.append(
             f"qdisc add dev {port} root handle 1: " + _netem(topology.access_delay_ms, 0.0, topology.access_rate_mbit)
         )

@@ -7,6 +7,7 @@ every record, and from which its ports follow (so that no hash or port choice de
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from ..base.errors import LbeError
 from . import ranges, traces, web
 
+EACH_SENDER = "each"  # source of a group whose flows are spread over the senders
 SINK_PORT = 5000  # + flow id: where it is received
 KINDS = ("greedy", "cbr", "square", "onoff", "trace", "bytes", *web.KINDS)
 SINK_MODES = ("prompt", "every", "slow")
@@ -24,11 +26,11 @@ CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
     "vegas": ("vegas", "tcp_vegas"),
     "bbr": ("bbr", "tcp_bbr"),
     "lp_intree": ("lp", "tcp_lp_intree"),
+    "lbe": ("lbe", "tcp_lbe"),
     "lp": ("lp", "tcp_lp"),
     "lp_ecn": ("lp_ecn", "tcp_lp"),
     "ledbat": ("ledbat", "tcp_ledbat"),
     "ledbatpp": ("ledbatpp", "tcp_ledbat"),
-    "lbe": ("lbe", "tcp_lbe"),
 }
 #: the LowPri family: every name of it comes from one module
 LOWPRI_PREFIXES = ("background", "lowpri")
@@ -69,7 +71,8 @@ class FlowGroup:
 
     start_spread_s: the seed adds up to so much to each start; stagger_s: between the starts of a
     group; low: what a strict-priority queue serves last; extra_delay_ms: one way, at the sender;
-    count 0: the group is absent; options, sink_options: further keys of the agent's plan, as they are.
+    source "each": flow i is at the i-th sender; count 0: the group is absent; options, sink_options: further
+    keys of the agent's plan, as they are.
     web, session: objects of a page, sessions side by side; options are of the clients' line.
     """
 
@@ -218,18 +221,22 @@ def expand(groups: dict[str, FlowGroup], seed: int) -> list[Flow]:
         _check(name, group)
         mark = 0
         if group.extra_delay_ms:
-            marks = delays.setdefault(group.source, {})
+            # all senders number their marks as snd does
+            marks = delays.setdefault("snd" if group.source == EACH_SENDER else group.source, {})
             mark = marks.setdefault(group.extra_delay_ms, len(marks) + 1)
         for index in range(group.count):
             draw = random.Random(f"{seed}/{name}/{index}")
             shift = draw.uniform(0, group.start_spread_s) + index * group.stagger_s
             stop = None if group.stop_s is None else group.stop_s
+            spec = group
+            if group.source == EACH_SENDER:
+                spec = dataclasses.replace(group, source=f"snd{index + 1}" if index else "snd")
             flows.append(
                 Flow(
                     number + index,
                     name,
                     index,
-                    group,
+                    spec,
                     round(group.start_s + shift, 6),
                     stop,
                     draw.getrandbits(31),

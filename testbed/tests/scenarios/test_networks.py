@@ -59,6 +59,32 @@ offloads = { "topology.offloads" = true }
 "flow.a.rate_mbit" = 2
 "flow.b.kind" = "cbr"
 "flow.b.rate_mbit" = 2
+[vary.network.senders]
+"topology.senders" = 3
+"topology.queue.packets" = 300
+"flow.a.source" = "each"
+"flow.a.count" = 3
+"flow.b.count" = 0
+[vary.network.wifi]
+"topology.link_trace" = "generate:wifi mbit=10"
+[vary.network.pauses]
+"topology.link_trace" = "generate:pauses mbit=10 every_s=5 pause_ms=500"
+"flow.b.count" = 0
+"flow.a.kind" = "cbr"
+"flow.a.proto" = "udp"
+"flow.a.rate_mbit" = 2
+[vary.network.jitter]
+"topology.jitter_ms" = 10
+"flow.a.kind" = "cbr"
+"flow.a.proto" = "udp"
+"flow.a.rate_mbit" = 2
+"flow.b.count" = 0
+[vary.network.own_device]
+"topology.bottleneck" = "sender"
+"flow.b.source" = "rcv"
+"flow.b.to" = "snd"
+[vary.network.policer]
+"topology.queue" = { kind = "policer", packets = 30 }
 [[event]]
 at_s = 5
 case = { network = ["pfifo", "skbprio"] }
@@ -81,6 +107,18 @@ kind = "drops"
 kind = "marks"
 [metric.queue]
 kind = "queue_mean"
+[metric.a_least]
+kind = "min_flow"
+flow = "a"
+[metric.delay_p50]
+kind = "udp_delay_p50"
+flow = "a"
+[metric.delay_p99]
+kind = "udp_delay_p99"
+flow = "a"
+[metric.delay_max]
+kind = "udp_delay_max"
+flow = "a"
 """
 
 
@@ -150,9 +188,48 @@ def test_a_chain_shares_its_narrowest_link(results: dict[str, Result]) -> None:
     assert 34 < metrics["b_rtt"] < metrics["a_rtt"]
 
 
+def test_each_sender_has_a_flow(results: dict[str, Result]) -> None:
+    metrics = results["senders"].metrics
+    assert metrics["a"] == pytest.approx(10 * 1448 / 1538, rel=0.02) and metrics["a_least"] > 0.5
+    for host in ("snd", "snd2", "snd3"):
+        assert results["senders"].facts["counters"][host]["Tcp.OutSegs"] > 1000, host
+
+
+def test_aggregates_carry_the_link_s_rate(results: dict[str, Result]) -> None:
+    metrics = results["wifi"].metrics
+    assert metrics["a"] + metrics["b"] == pytest.approx(10 * 1448 / 1538, rel=0.01)
+
+
+def test_a_link_that_pauses_holds_packets_back(results: dict[str, Result]) -> None:
+    metrics = results["pauses"].metrics
+    # 500 ms of each 5 s, and what then leaves at 10 Mbit/s: an eighth of the packets wait
+    assert metrics["delay_p50"] < 52 and metrics["delay_max"] == pytest.approx(550, abs=5)
+    assert 300 < metrics["delay_p99"] < metrics["delay_max"]
+
+
+def test_jitter_spreads_delays_both_ways(results: dict[str, Result]) -> None:
+    metrics = results["jitter"].metrics
+    assert metrics["delay_max"] - metrics["delay_p50"] == pytest.approx(10, abs=1)
+    assert metrics["delay_p99"] - metrics["delay_p50"] == pytest.approx(9.8, abs=1)
+
+
+def test_the_sender_s_own_device_is_the_limit(results: dict[str, Result]) -> None:
+    metrics = results["own_device"].metrics
+    assert metrics["a"] == pytest.approx(10 * 1448 / 1538, rel=0.06), "the ACKs of b take the rest"
+    # TSQ keeps a host's own queue below what a router's would be
+    assert 1 < metrics["queue"] < 30
+
+
+def test_a_policer_drops_and_delays_nothing(results: dict[str, Result]) -> None:
+    metrics = results["policer"].metrics
+    assert 7 < metrics["a"] + metrics["b"] <= 10 * 1448 / 1538 * 1.01
+    assert metrics["queue"] < 0.1 and metrics["a_rtt"] < 106
+
+
 def test_what_was_set_up_is_what_the_kernel_shows(results: dict[str, Result]) -> None:
     for name, result in results.items():
         kinds = {one["kind"] for one in result.facts["qdiscs"]["rtr"]}
-        assert ("htb" if name.startswith("skbprio") else "tbf") in kinds, name
+        link = {"skbprio": "htb", "skbprio_le": "htb", "wifi": "lbe_link", "pauses": "lbe_link"}.get(name, "tbf")
+        assert link in kinds, name
         assert result.facts["sysctls"]["snd"]["net.ipv4.tcp_no_metrics_save"] == "1"
         assert result.facts["uname"].startswith("Linux ")

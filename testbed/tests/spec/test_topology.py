@@ -174,6 +174,46 @@ def test_chain_has_a_queue_and_a_wire_for_each_link() -> None:
         assert known == 3, name
 
 
+def test_senders_hang_at_the_first_router() -> None:
+    network = build(Topology(senders=3))
+    assert set(network.addresses) == {"snd", "rcv", "snd2", "snd3"}
+    assert network.addresses["snd3"][4] == "10.0.4.2"
+    assert tc(network, "snd3", "netem") == tc(network, "snd", "netem")
+    assert "snd2" not in build(Topology()).nodes
+
+
+def test_jitter_is_behind_the_bottleneck_and_without_a_rate() -> None:
+    (line,) = tc(build(Topology(jitter_ms=4)), "w1", "dev east root")
+    # netem's second number is more or less: 44 to 52 ms
+    assert "delay 48000.0us 4000.0us" in line and "rate" not in line
+    (back,) = tc(build(Topology(jitter_ms=4)), "w1", "dev west root")
+    assert back.endswith("delay 48000.0us")
+
+
+def test_a_bottleneck_on_the_sender_s_own_device() -> None:
+    network = build(Topology(bottleneck="sender"))
+    assert "rate 10000000bit" in tc(network, "snd", "tbf")[0] and tc(network, "snd", "pfifo limit 86")
+    assert "rate 100000000bit" in tc(network, "rtr", "dev east root")[0]
+    assert (network.queues[0].node, network.queues[0].dev) == ("snd", "eth0")
+    with pytest.raises(TopologyError, match="no flow of snd can have extra_delay_ms"):
+        build(Topology(bottleneck="sender"), extra_delay_ms={"snd": {1: 5.0}})
+
+
+def test_a_policer_drops_at_the_rate_and_queues_nothing() -> None:
+    network = build(Topology(queue=Queue(kind="policer", packets=20)))
+    (police,) = tc(network, "rtr", "dev east egress")
+    assert f"rate 10000000bit burst {20 * 1538}" in police and "overhead 24" in police
+    assert "rate 100000000bit" in tc(network, "rtr", "dev east root")[0]
+
+
+def test_a_link_trace_takes_the_shaper_s_place_forward() -> None:
+    network = build(Topology(link_trace="generate:wifi"))
+    assert tc(network, "rtr", "dev east root") == [
+        "qdisc add dev east root handle 1: stab overhead 24 linklayer ethernet lbe_link"
+    ]
+    assert "tbf" in tc(network, "rtr", "dev west root")[0]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -189,6 +229,13 @@ def test_chain_has_a_queue_and_a_wire_for_each_link() -> None:
         ({"hops": (Hop(rate_mbit=-1),)}, r"hops\[0\].rate_mbit = -1: allowed are 0.01 to 10000"),
         ({"framing": "atm"}, "framing 'atm': allowed are ip, link, ethernet"),
         ({"queue": Queue(kind="fifo", packets=1)}, "queue.kind 'fifo': allowed are pfifo"),
+        ({"senders": 0}, "senders = 0: allowed are 1 to 90"),
+        ({"jitter_ms": 49}, "jitter_ms = 49: allowed are 0 to delay_ms = 48"),
+        ({"bottleneck": "receiver"}, "bottleneck 'receiver': allowed are router, sender"),
+        (
+            {"link_trace": "generate:wifi", "queue": Queue(kind="policer", packets=9)},
+            "link_trace: a queue of kind 'policer' has a rate of its own",
+        ),
         ({"tick": {"rcv": Tick(tick_us=0)}}, "tick.rcv.tick_us = 0: allowed are 1 to"),
         ({"tick": {"you": Tick()}}, "tick.you: no such node; there are snd, rtr, rcv"),
         ({"hops": (Hop(),), "hosts": {"x": "rtr9"}}, "hosts.x = 'rtr9': allowed are rtr, rtr2"),

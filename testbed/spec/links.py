@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Links whose chances to send vary: a list of opportunities, made here or read from a file.
+
+What ``topology.link_trace`` may say:
+
+    generate:KIND [key=value ...]    made from the keys; kinds and keys: `KINDS`
+    FILE                             mahimahi's format: a line is the time of one opportunity, in ms
+
+An opportunity carries one full packet. A trace is repeated from its last opportunity on. Made ones are a function
+of their keys alone. The module lbe_link (testbed/kernels/guest-modules) plays them; it reads microseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base.errors import LbeError
+from . import ranges
+
+#: what a link trace may hold: the module reads 32 bits of microseconds
+LENGTH_MAX_US = 2**32 - 1
+
+
+class LinkError(LbeError):
+    """A link's trace cannot be made or read; the text names the key or the file."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A constant rate: for comparison with the shaper."""
+
+    mbit: float = 10.0
+    length_s: float = 10.0
+    seed: float = 1
+
+
+@dataclass(frozen=True)
+class Wifi:
+    """Aggregates: the link holds packets for min_ms to max_ms (uniform), then sends all it had time for at once."""
+
+    mbit: float = 10.0
+    min_ms: float = 1.0
+    max_ms: float = 9.0
+    length_s: float = 60.0
+    seed: float = 1
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """A constant rate that stops for pause_ms every every_s seconds, as a station that sleeps or scans."""
+
+    mbit: float = 10.0
+    every_s: float = 5.0
+    pause_ms: float = 250.0
+    length_s: float = 60.0
+    seed: float = 1
+
+
+@dataclass(frozen=True)
+class Cellular:
+    """A rate that walks at random, and stops now and then; opportunities come in slots of 1 ms.
+
+    Every step_ms the rate is multiplied by exp(N(0, sigma)), held between min_mbit and max_mbit. An outage begins
+    every outage_every_s on average and lasts outage_ms on average (both exponential).
+    """
+
+    mbit: float = 10.0
+    min_mbit: float = 2.0
+    max_mbit: float = 20.0
+    step_ms: float = 100.0
+    sigma: float = 0.15
+    outage_every_s: float = 20.0
+    outage_ms: float = 200.0
+    length_s: float = 60.0
+    seed: float = 1
+
+
+KINDS = {"steady": Steady, "wifi": Wifi, "pauses": Pauses, "cellular": Cellular}
+RANGES = {
+    "mbit": (0.1, 1000),
+    "min_mbit": (0.01, 1000),
+    "max_mbit": (0.1, 1000),
+    "min_ms": (0, 1000),
+    "max_ms": (0.1, 1000),
+    "every_s": (0.1, 1000),
+    "pause_ms": (0, 10000),
+    "step_ms": (1, 10000),
+    "sigma": (0, 2),
+    "outage_every_s": (0.1, 100000),
+    "outage_ms": (0, 10000),
+    "length_s": (1, 4000),
+    "seed": (0, 2**31),
+}
+
+
+def make(text: str, packet_bytes: int) -> list[int]:
+    """The opportunities that ``text`` asks for, microseconds; each carries ``packet_bytes``."""
+    if not text.startswith("generate:"):
+        return _read(Path(text))
+    kind, *words = text.removeprefix("generate:").split()
+    if kind not in KINDS:
+        raise LinkError(f"link_trace = {text!r}: known kinds: {', '.join(KINDS)}")
+    keys = _keys(text, KINDS[kind], words)
+    made = _opportunities(keys, packet_bytes)
+    # the trace ends with its length, whatever the last opportunity was
+    return [*made, round(keys.length_s * 1e6)]
+
+
+def _keys(text: str, kind: type, words: list[str]) -> typing.Any:
+    names = [one.name for one in dataclasses.fields(kind)]
+    values = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key not in names:
+            raise LinkError(f"link_trace = {text!r}: {word!r}: expected key=value with a key of {', '.join(names)}")
+        try:
+            values[key] = float(value)
+        except ValueError:
+            raise LinkError(f"link_trace = {text!r}: {key} = {value!r} is no number") from None
+        ranges.check(LinkError, f"link_trace: {key}", values[key], RANGES[key])
+    keys = kind(**values)
+    for low, high in (("min_ms", "max_ms"), ("min_mbit", "max_mbit")):
+        if hasattr(keys, low) and getattr(keys, low) > getattr(keys, high):
+            raise LinkError(f"link_trace = {text!r}: {low} must not be above {high}")
+    return keys
+
+
+def _opportunities(keys: typing.Any, packet_bytes: int) -> list[int]:
+    draw = random.Random(keys.seed)
+    end_us = keys.length_s * 1e6
+    if isinstance(keys, Cellular):
+        return _cellular(keys, packet_bytes, draw)
+    packet_us = packet_bytes * 8 / keys.mbit
+    if isinstance(keys, Wifi):
+        return _wifi(keys, packet_us, draw)
+    every_us = [packet_us * index for index in range(int(end_us / packet_us))]
+    if isinstance(keys, Pauses):
+        period_us, pause_us = keys.every_s * 1e6, keys.pause_ms * 1e3
+        every_us = [t for t in every_us if t % period_us >= pause_us]
+    return [round(t) for t in every_us]
+
+
+def _wifi(keys: Wifi, packet_us: float, draw: random.Random) -> list[int]:
+    made: list[int] = []
+    at_us = 0.0
+    while True:
+        at_us += draw.uniform(keys.min_ms, keys.max_ms) * 1e3
+        if at_us >= keys.length_s * 1e6:
+            return made
+        made += [round(at_us)] * (int(at_us / packet_us) - len(made))
+
+
+def _cellular(keys: Cellular, packet_bytes: int, draw: random.Random) -> list[int]:
+    made: list[int] = []
+    rate_mbit, credit_bytes = keys.mbit, 0.0
+    dark_from_ms = draw.expovariate(1 / keys.outage_every_s) * 1e3
+    dark_to_ms = dark_from_ms + (draw.expovariate(1 / keys.outage_ms) if keys.outage_ms else 0)
+    for slot_ms in range(int(keys.length_s * 1e3)):
+        if slot_ms % round(keys.step_ms) == 0:
+            rate_mbit *= math.exp(draw.gauss(0, keys.sigma))
+            rate_mbit = min(max(rate_mbit, keys.min_mbit), keys.max_mbit)
+        if slot_ms >= dark_to_ms:
+            dark_from_ms = slot_ms + draw.expovariate(1 / keys.outage_every_s) * 1e3
+            dark_to_ms = dark_from_ms + (draw.expovariate(1 / keys.outage_ms) if keys.outage_ms else 0)
+        if dark_from_ms <= slot_ms < dark_to_ms:
+            credit_bytes = 0.0
+            continue
+        credit_bytes += rate_mbit * 1e3 / 8
+        while credit_bytes >= packet_bytes:
+            credit_bytes -= packet_bytes
+            made.append(slot_ms * 1000)
+    return made
+
+
+def _read(path: Path) -> list[int]:
+    """A recorded trace: milliseconds, a line each."""
+    try:
+        lines = path.read_text(encoding="ascii").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LinkError(f"link_trace {path}: {getattr(error, 'strerror', None) or 'is no text'}") from error
+    made: list[int] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            at_us = round(float(line) * 1e3)
+        except (ValueError, OverflowError):
+            raise LinkError(f"link_trace {path}:{number}: {line!r} is no time in ms") from None
+        if at_us < (made[-1] if made else 0) or at_us > LENGTH_MAX_US:
+            raise LinkError(f"link_trace {path}:{number}: {line} ms: times must not decrease, nor pass 4294967 ms")
+        made.append(at_us)
+    if not made or made[-1] == 0:
+        raise LinkError(f"link_trace {path}: needs a time above 0")
+    return made
+
+
+def mean_mbit(made: list[int], packet_bytes: int) -> float:
+    """The mean rate of a trace, Mbit/s as the queue counts packets."""
+    return len(made) * packet_bytes * 8 / made[-1]
