@@ -15,14 +15,8 @@ from ..base.errors import BuildFailed
 from ..base.places import AGENT_SOURCE, GUEST_MODULES, REPO
 from ..base.progress import Report, silent
 from ..kernels.build import KernelBuild, run_make
+from ..kernels.modules import GUEST_HEADERS
 
-#: the product's headers that the guests' own modules are built with
-GUEST_HEADERS = (
-    "include/lbe/compat.h",
-    "include/lbe/arith.h",
-    "include/lbe/fixed_point.h",
-    "tcp_lowpri/lowpri_law.h",
-)
 #: tc's plugin for the shred queue: what it is made of
 PLUGIN_SOURCES = ("tools/tc/Makefile", "tools/tc/q_shred.c", "tools/tc/tc_abi.h", "sch_shred/uapi/shred.h")
 CONTROL_SOURCES = (
@@ -53,14 +47,18 @@ def _built(kind: str, result: str, sources: Iterable[Path], make: Callable[[Path
     return final / result
 
 
-def build_agent(report: Report = silent) -> Path:
-    """The guest agent, built once per content of its source."""
+def agent_sources() -> list[Path]:
+    """All that the agent is built from."""
     sources = sorted(path for path in AGENT_SOURCE.iterdir() if path.suffix in (".c", ".h") or path.name == "Makefile")
     if not any(path.suffix == ".c" for path in sources):
         raise BuildFailed(f"the traffic agent has no source under {AGENT_SOURCE.name}/")
-    sources.append(REPO / "sch_shred" / "uapi" / "shred.h")
+    return [*sources, REPO / "sch_shred" / "uapi" / "shred.h"]
+
+
+def build_agent(report: Report = silent) -> Path:
+    """The guest agent, built once per content of its source."""
     return _built(
-        "agent", "lbe-agent", sources, lambda work: ["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"], report
+        "agent", "lbe-agent", agent_sources(), lambda work: ["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"], report
     )
 
 

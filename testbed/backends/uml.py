@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..base.content import hash_of_programs
 from ..base.places import GUEST_MODULES, REPO, SCRIPTS, TESTBED
 from ..base.progress import Report, silent
 from ..kernels.build import (
@@ -17,15 +18,15 @@ from ..kernels.build import (
     KernelSpec,
     ensure_kernel,
 )
-from ..kernels.modules import content_key, ensure_modules, included, module_folders, source_files
+from ..kernels.modules import FOLDERS, ensure_modules, module_folders, program_hash
 from .backend import BackendError, RunReport, Tools
 from .machine import Machine
 from .tools import build_agent, build_guest_modules, extras_of
 
 #: where the guest sees the host's root (scripts/uml-init.sh)
 HOST_ROOT = "/tmp/host"
-#: folders that are not named like their module
-FOLDERS = {"shred_hint": "sch_shred", "shred_rto": "sch_shred"}
+#: what boots a guest and sets it up
+BOOT = (SCRIPTS / "uml-init.sh", TESTBED / "backends" / "machine.py")
 
 
 class Uml:
@@ -51,22 +52,13 @@ class Uml:
         have = module_folders(REPO)
         folders = sorted({folder for name in modules if (folder := FOLDERS.get(name, name)) in have})
         built = ensure_modules(self.build, REPO, folders, report)
-        # a commit changes the version inside every .ko; what decides a result is the source and what it includes
-        hashes = {}
-        for name, path in built.paths.items():
-            folder = FOLDERS.get(name, name)
-            sources = source_files(REPO, [folder]) if folder in folders else []
-            ours = [p for p in sources if p.parts[0] == folder and ("tests" not in p.parts or p.stem == name)]
-            hashes[name] = (
-                content_key(REPO, [Path("Kbuild"), *included(REPO, ours), *ours])
-                if ours
-                else hashlib.sha256(path.read_bytes()).hexdigest()
-            )
         paths = dict(built.paths)
         if any((GUEST_MODULES / f"{name}.c").is_file() for name in modules):
-            guest = build_guest_modules(self.build, report)
-            paths |= guest
-            hashes |= {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in guest.items()}
+            paths |= build_guest_modules(self.build, report)
+        # a commit changes the version inside every .ko: ours are known by what they are compiled from
+        hashes = {
+            name: program_hash(name) or hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()
+        }
         self._tools = Tools(agent, paths, built.version, hashes)
 
     def facts(self) -> dict[str, str]:
@@ -85,9 +77,7 @@ class Uml:
 
     def key(self) -> str:
         """The kernel's build, and what boots it and sets it up."""
-        boot = (SCRIPTS / "uml-init.sh", TESTBED / "backends" / "machine.py")
-        around = hashlib.sha256(b"".join(path.read_bytes() for path in boot))
-        return f"uml-{self.build.key}-{around.hexdigest()[:16]}"
+        return f"uml-{self.build.key}-{hash_of_programs(BOOT)[:16]}"
 
     def lay_out(self, job: Path) -> None:
         """Put env.sh and links to the tools beside a written job."""

@@ -26,11 +26,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.cache import cache_root, lock, need_space, remove, whole_entry
+from ..base.content import C_SUFFIXES, hash_of_programs
 from ..base.errors import BuildFailed, KernelError, LbeError
-from ..base.places import REPO
+from ..base.places import GUEST_MODULES, REPO
 from ..base.progress import Report, make_progress, silent
 from .build import DEFAULT_SERIES, TOOLS, KernelBuild, KernelSpec, check_tools, digest, ensure_kernel, jobs, run_make
 
+#: folders that are not named like their module
+FOLDERS = {"shred_hint": "sch_shred", "shred_rto": "sch_shred"}
+#: the product's headers that the guests' own modules are built with
+GUEST_HEADERS = (
+    "include/lbe/compat.h",
+    "include/lbe/arith.h",
+    "include/lbe/fixed_point.h",
+    "tcp_lowpri/lowpri_law.h",
+)
 # What every module folder builds with; module folders are those that have a Kbuild.
 SHARED = ("Kbuild", "Makefile", "VERSION", "scripts", "include")
 # By the suffix (or name) of what is source; object files and caches are none.
@@ -117,6 +127,20 @@ def included(repo: Path, files: Iterable[Path]) -> list[Path]:
                 found.add(header)
                 ahead.append(header)
     return sorted(found)
+
+
+def program_hash(name: str, repo: Path = REPO) -> str:
+    """Hash of all that a module of ours is compiled from, comments apart; "" for a module that is not ours."""
+    folder = FOLDERS.get(name, name)
+    if (GUEST_MODULES / f"{name}.c").is_file():
+        ours = [GUEST_MODULES / f"{name}.c", GUEST_MODULES / "Kbuild", *(repo / header for header in GUEST_HEADERS)]
+        return hash_of_programs(ours)
+    if not (repo / folder / "Kbuild").is_file():
+        return ""
+    files = [path for path in source_files(repo, [folder]) if path.parts[0] == folder]
+    files = [path for path in files if path.suffix in C_SUFFIXES or path.name in ("Kbuild", "Makefile")]
+    files = [path for path in files if "tests" not in path.parts or path.stem == name]
+    return hash_of_programs([repo / "Kbuild", *(repo / path for path in [*included(repo, files), *files])])
 
 
 def content_key(repo: Path, files: Sequence[Path]) -> str:
