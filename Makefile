@@ -35,7 +35,7 @@ check-what	:= --tiers=host,harness,kunit,scenario,qemu
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tools demo check check-fast check-report check-kernels lint bench abuse report install \
+.PHONY: help modules tools demo check check-fast check-report check-kernels check-foreign lint bench abuse report install \
 	uninstall dkms-source dkms dkms-remove deb clean
 
 help:
@@ -48,6 +48,8 @@ help:
 	@echo '                   SERIES=6.1 or 7.2: those inside a kernel, on that one instead of 6.12'
 	@echo '  make check-fast  those that need no kernel'
 	@echo '  make check-kernels  the distributions'\'' kernels 6.1, 6.12 and 7.2 in QEMU, packages, races'
+	@echo '  make check-foreign  packetdrill'\''s scripts with each congestion control and with vulture; an hour. Its'
+	@echo '                   archive is not part of the project: LBE_PACKETDRILL=<file> names it'
 	@echo '  make check-report  those of the report: its page in Chromium, runs on two Dask workers'
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
@@ -95,6 +97,11 @@ check:
 check-kernels:
 	@scripts/deps python kernel testbed tools distro package race
 	@$(python) -m pytest --tiers=kernels $(PYTEST_ARGS)
+
+# ARGS="lbe vulture" picks subjects.
+check-foreign:
+	@scripts/deps python kernel testbed tools foreign
+	@$(python) -m testbed foreign $(ARGS)
 
 check-fast:
 	@scripts/deps python compiler testbed tools check lint

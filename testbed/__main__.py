@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .base.errors import LbeError
+from .foreign import command as foreign_command
 from .judge import report as reports
 from .results import files as result_files
 from .robustness import command as abuse_command
@@ -162,6 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--json", action="store_true", help="as JSON")
 
     abuse_command.add_parser(commands)
+    foreign_command.add_parser(commands)
 
     shell = commands.add_parser("shell", help="the nodes in real time, modules loaded, a prompt")
     shell.add_argument("name", nargs="?", default="lp_beside_cubic", help="whose topology (default: lp_beside_cubic)")
@@ -403,6 +405,8 @@ def main(argv: list[str] | None = None) -> int:
             return command_report(args)
         if args.command == "abuse":
             return abuse_command.run(args)
+        if args.command == "foreign":
+            return foreign_command.run(args)
         if args.command == "shell":
             from .commands.shell import run_shell
 

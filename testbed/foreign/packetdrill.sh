@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# In the guest: all packetdrill scripts with one congestion control. env.sh has
+#   SUITE       the suite's folder
+#   CONTROL     congestion control of every script
+#   CONTROLLER  vulture's controller for every connection ("default": its own default), or nothing
+#   VULTURECTL  the program, or nothing
+# Prints a line a script: RESULT status variant script message, apart by tabs.
+
+. ./env.sh
+mkdir /tmp/suite /tmp/control
+cp -r "$SUITE/tcp" "$SUITE/common" "$SUITE/packetdrill" /tmp/suite/
+# the scripts' defaults name cubic
+sed -i "s/tcp_congestion_control=cubic/tcp_congestion_control=$CONTROL/" /tmp/suite/common/defaults.sh
+# a restricted control may be a namespace's default once it is allowed
+sysctl -q net.ipv4.tcp_allowed_congestion_control="reno cubic $CONTROL" ||
+	echo "cannot allow $CONTROL" >&2
+
+packetdrill() { # packetdrill VARIANT SCRIPT TOLERANCE_US
+	case $1 in
+	ipv4) set -- "$2" "$3" --ip_version=ipv4 --local_ip=192.168.0.1 --gateway_ip=192.168.0.1 \
+		--netmask_ip=255.255.0.0 --remote_ip=192.0.2.1 -D TFO_COOKIE=3021b9d889017eeb \
+		-D CODE=host_unreachable -D CMSG_LEVEL_IP=SOL_IP -D CMSG_TYPE_RECVERR=IP_RECVERR ;;
+	ipv6) set -- "$2" "$3" --ip_version=ipv6 --mtu=1520 --local_ip=fd3d:0a0b:17d6::1 \
+		--gateway_ip=fd3d:0a0b:17d6:8888::1 --remote_ip=fd3d:fa7b:d17d::1 \
+		-D TFO_COOKIE=c1d1e9742a47a9bc -D CODE=host_unreachable \
+		-D CMSG_LEVEL_IP=SOL_IPV6 -D CMSG_TYPE_RECVERR=IPV6_RECVERR ;;
+	esac
+	script=$1 tolerance=$2
+	shift 2
+	ip netns add pd
+	ip -n pd link set lo up
+	if [ -n "$CONTROLLER" ]; then
+		option=
+		[ "$CONTROLLER" = default ] || option="-o controller=$CONTROLLER"
+		# shellcheck disable=SC2086  # two words or none
+		ip netns exec pd "$VULTURECTL" rule add --remote 0.0.0.0/0 $option >/dev/null &&
+			ip netns exec pd "$VULTURECTL" rule add --remote ::/0 $option >/dev/null || return 99
+	fi
+	(cd "/tmp/suite/${script%/*}" &&
+		timeout 120 ip netns exec pd /tmp/suite/packetdrill/packetdrill --send_omit_free \
+			--tolerance_usecs="$tolerance" "$@" "${script##*/}") >/tmp/printed 2>&1
+	code=$?
+	ip netns del pd
+	return $code
+}
+
+while IFS= read -r script; do
+	for variant in ipv4 ipv6; do
+		case $variant$script in
+		ipv4*v6.pkt | ipv6*v4.pkt) continue ;;
+		esac
+		if packetdrill "$variant" "$script" 4000; then
+			status=pass
+		elif packetdrill "$variant" "$script" 150000; then
+			status=slow
+		else
+			status=fail
+		fi
+		message=$(grep -v '^$' /tmp/printed | head -n 1 | tr '\t' ' ' | cut -c1-200)
+		printf 'RESULT\t%s\t%s\t%s\t%s\n' "$status" "$variant" "$script" "$message"
+	done
+done <scripts

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Suites of others: the archive is checked, edits must apply, a fault is never taken for an expected difference."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from testbed.base.errors import BuildFailed, LbeError
+from testbed.foreign import packetdrill
+from testbed.foreign.packetdrill import ForeignAbsent, Outcome, Result
+
+
+def result(script: str, status: str, variant: str = "ipv4") -> Result:
+    return Result(script, variant, status, "line 3")
+
+
+RENO = [result("tcp/a/x.pkt", "pass"), result("tcp/a/y.pkt", "fail"), result("tcp/a/w.pkt", "pass")]
+
+
+def test_an_absent_archive_is_a_state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LBE_PACKETDRILL", str(tmp_path / "none.tar.gz"))
+    with pytest.raises(ForeignAbsent, match=r"none\.tar\.gz does not exist; set LBE_PACKETDRILL"):
+        packetdrill.archive(packetdrill.settings()["source"])
+
+
+def test_an_archive_with_another_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other.tar.gz"
+    other.write_bytes(b"something else")
+    monkeypatch.setenv("LBE_PACKETDRILL", str(other))
+    with pytest.raises(ForeignAbsent, match=hashlib.sha256(b"something else").hexdigest()):
+        packetdrill.archive(packetdrill.settings()["source"])
+
+
+def test_an_edit_that_finds_nothing_fails(tmp_path: Path) -> None:
+    source = tmp_path / "a.c"
+    source.write_text("one two two")
+    packetdrill.apply_edit(source, "two", "three")
+    assert source.read_text() == "one three three"
+    with pytest.raises(BuildFailed, match="no place reads 'four'"):
+        packetdrill.apply_edit(source, "four", "five")
+
+
+def test_results_are_read_whole() -> None:
+    log = "noise\nRESULT\tpass\tipv4\ttcp/a/x.pkt\t\nRESULT\tfail\tipv6\ttcp/a/y.pkt\ty.pkt:3: expected: 1\n"
+    assert packetdrill.read_results(log) == [
+        Result("tcp/a/x.pkt", "ipv4", "pass", ""),
+        Result("tcp/a/y.pkt", "ipv6", "fail", "y.pkt:3: expected: 1"),
+    ]
+
+
+def judged(
+    statuses: dict[str, str], window: dict[str, bool] | None = None, expected: list[dict] | None = None
+) -> Outcome:
+    results = [result(script, status) for script, status in statuses.items()]
+    patch = pytest.MonkeyPatch()
+    patch.setattr(packetdrill, "settings", lambda: {"expected": expected or []})
+    try:
+        return packetdrill.judge("lp", results, RENO, window or {})
+    finally:
+        patch.undo()
+
+
+def test_a_script_that_passes_with_reno_and_fails_here_is_a_fault() -> None:
+    outcome = judged({"tcp/a/x.pkt": "fail", "tcp/a/y.pkt": "fail", "tcp/a/w.pkt": "pass"})
+    assert outcome.faults == ["tcp/a/x.pkt (ipv4): line 3"]
+    assert not outcome.good
+
+
+def test_what_fails_with_reno_too_is_no_fault_and_slow_is_a_pass() -> None:
+    outcome = judged({"tcp/a/x.pkt": "slow", "tcp/a/y.pkt": "fail", "tcp/a/w.pkt": "pass"})
+    assert (outcome.passed, outcome.slow, outcome.failed, outcome.good) == (2, 1, 1, True)
+
+
+def test_a_window_that_a_script_asserts_may_differ() -> None:
+    outcome = judged({"tcp/a/x.pkt": "pass", "tcp/a/w.pkt": "fail"}, {"tcp/a/w.pkt": True})
+    assert outcome.windows == ["tcp/a/w.pkt (ipv4): line 3"]
+    assert outcome.good
+
+
+def test_an_expected_difference_is_none_for_others_and_goes_out_of_date() -> None:
+    listed = [{"subjects": ["lp"], "script": "tcp/a/x.pkt", "why": "starts with two packets"}]
+    assert judged({"tcp/a/x.pkt": "fail", "tcp/a/w.pkt": "pass"}, expected=listed).good
+    back = judged({"tcp/a/x.pkt": "pass", "tcp/a/w.pkt": "pass"}, expected=listed)
+    assert back.outdated and not back.good
+    others = [{**listed[0], "subjects": ["ledbat*"]}]
+    assert not judged({"tcp/a/x.pkt": "fail"}, expected=others).good
+
+
+def test_nothing_that_ran_is_not_good() -> None:
+    assert not judged({}).good
+
+
+def test_every_edit_and_expectation_has_a_reason() -> None:
+    said = packetdrill.settings()
+    for entry in [*said["edit"], *said["left_out"], *said.get("expected", [])]:
+        assert len(entry["why"]) > 20, entry
+
+
+def test_an_unknown_subject_is_refused() -> None:
+    with pytest.raises(LbeError, match="no subject nosuch; there are: reno, cubic, lbe"):
+        packetdrill.run(["nosuch"], "6.12")
