@@ -1,100 +1,168 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the hook tells a controller of receive windows, and what it wants back.
+ * What the module tells a controller of receive windows, and what it wants back.
  *
- * A controller sees data as it comes in and acknowledgments as they go out,
- * and says how large a window it wants. It knows no socket, no packet and no
- * clock; the hook sees to what may go on the wire (policy.h, rwnd_field()).
- * A second algorithm is a second file with one of these.
+ * A controller sees data as it comes in, acknowledgments as they go out and the
+ * time it asked for, and says where the right edge of the window should be. It
+ * knows no socket, no packet and no clock of its own: the module sees to what may
+ * go on the wire (edge.h). One controller is one file: its state, its options,
+ * its statistics, and a struct rwnd_controller that rwnd_controllers[] lists.
  *
- * Every call is made under the flow's lock.
+ *	          start                                      stop, close
+ *	init() ----------> on_data() / on_ack() / on_timer() ----------> leave()
+ *	                        |  each fills struct rwnd_want
+ *	                        v
+ *	     the edge of the next segment; when on_timer() comes; an ACK now
+ *
+ * Locks: every call is made under the flow's lock, and under the path's lock too
+ * if the controller has state there (path_bytes). A controller takes no lock and
+ * must not sleep. Calls come in softirq or process context.
  */
 #ifndef VULTURE_CONTROLLER_H
 #define VULTURE_CONTROLLER_H
 
-#include "policy.h"
+#include <linux/types.h>
 
-struct vulture_options {
-	struct piv_params piv;
-	struct policy_params policy;
-	u32 observe;		/* 1: only estimate */
-	u32 settle;		/* 1: variations of a growing window do not count */
-	u32 loss_permille;	/* what loss leaves of the window, 1/1000 */
-	u32 queue_high_us;	/* drain above this queue, us; 0 = off */
-	u32 watch_bursts;	/* bursts in a row that met more drain at once; 0 = off */
-	u32 outgrown_pct;	/* of the queue drained last: halve above; 0 = off */
-	u32 speedup;		/* increases in a row per further segment; 0 = off */
+#include "uapi/vulture.h"
+
+/* Options and statistics of one controller, at most; attribute 0 is not used. */
+#define RWND_OPTIONS_MAX	32
+#define RWND_STATS_MAX		48
+
+/* One option, at the index of its attribute. The flow keeps the values as u32
+ * values[], with the same index.
+ */
+struct rwnd_option {
+	const char *name;	/* as vulturectl and the YAML spec write it */
+	u32 min, max, initial;
 };
-
-/* Room for a controller's state in each flow, bytes. */
-#define RWND_PRIV_BYTES		2112
-/* Window of a controller that does not limit. */
-#define RWND_UNLIMITED		U32_MAX
 
 /* What is known of a connection when control begins. */
 struct rwnd_start {
 	u64 now_us;
+	const u32 *options;	/* by attribute; valid and constant until change() or leave() */
+	void *path;		/* the path's state, or NULL without path_bytes; valid until
+				 * leave()
+				 */
 	u32 mss_bytes;		/* of the peer's segments as TCP knows it */
 	u32 min_rtt_us;		/* least round trip that TCP knows; 0 = none */
-	u32 fresh_bytes;	/* no data has come yet, and so much of a window
-				 * was advertised; 0 = the connection is under way
+	u32 ack_seq;		/* next octet that TCP expects */
+	u32 edge_seq;		/* right edge that TCP has advertised so far */
+	u32 unit_bytes;		/* the window's unit, 1 << window scale */
+	bool fresh;		/* no data has come yet: the connection begins now */
+};
+
+/* What a segment is, as far as the receiver can tell (RFC 9840 section 4.3). */
+enum rwnd_arrival {
+	RWND_NEXT,		/* begins where the furthest data ended */
+	RWND_HOLE,		/* begins beyond it: what is between is late or lost */
+	RWND_RETRANSMITTED,	/* begins before it and was sent after it (TSval) */
+	RWND_REORDERED,		/* begins before it and was not sent after it: late, a
+				 * duplicate, or a retransmission within one tick of the
+				 * peer's clock
 				 */
 };
 
 /* One arrival: a segment with data, or a GRO aggregate of several. */
 struct rwnd_data {
 	u64 now_us;		/* our clock */
-	u32 tsval, tsecr;	/* its timestamps */
+	u32 tsval, tsecr;	/* its timestamps, the peer's and our ticks */
 	u32 seq;		/* first octet */
 	u32 bytes;		/* payload, above 0 */
 	u32 segs;		/* packets on the wire, above 0 */
-	u32 acked;		/* what we have acknowledged up to */
+	u32 seg_bytes;		/* payload of each but the last */
+	u32 ack_seq;		/* what we have acknowledged up to */
+	u32 edge_seq;		/* furthest right edge advertised */
+	enum rwnd_arrival arrival;
+	bool push;		/* PSH: the sender had no more to send at that moment */
 	bool ce;		/* marked "congestion experienced" on its way */
 };
 
 /* One segment on its way out. */
 struct rwnd_ack {
 	u64 now_us;		/* our clock */
-	u32 tsval;		/* its timestamp */
+	u32 tsval;		/* its timestamp, our ticks */
+	u32 ack_seq;		/* its acknowledgment number */
 	u32 acked_bytes;	/* what it acknowledges for the first time */
-	s32 edge_bytes;		/* from its acknowledgment number to the
-				 * furthest right edge advertised so far
+	u32 own_bytes;		/* the window that TCP itself put there */
+	u32 edge_seq;		/* furthest right edge advertised before */
+};
+
+enum rwnd_kind {
+	RWND_LEAVE,	/* TCP's own window */
+	RWND_WINDOW,	/* @bytes from the acknowledgment number on; rounded up to the
+			 * unit, never 0
+			 */
+	RWND_EDGE,	/* up to @edge_seq; rounded down to the unit, 0 if that is
+			 * nothing. To hold the window, leave @edge_seq as it is.
+			 */
+};
+
+/* What the controller wants. It keeps its value from call to call, apart from
+ * @update. Whatever is wanted, no window exceeds TCP's own, and without @retract
+ * the edge does not move to the left (but for rounding to the unit, RFC 7323
+ * section 2.4).
+ */
+struct rwnd_want {
+	enum rwnd_kind kind;
+	u32 bytes;		/* RWND_WINDOW */
+	u32 edge_seq;		/* RWND_EDGE */
+	bool retract;		/* may move to the left, on segments that acknowledge data */
+	bool update;		/* send an ACK now with the window it gets (on_ack() is
+				 * called for it); cleared when it is done
+				 */
+	u64 wake_us;		/* call on_timer() at this time of our clock; 0 = never.
+				 * Cleared before the call.
 				 */
 };
 
-struct rwnd_stats {
-	u32 phase, mode, policy;
-	u32 rwnd_bytes, thresh_bytes, cwnd_bytes, mss_bytes;
-	u32 rtt_us, min_rtt_us, peer_tick_us;
-	struct piv_set last;		/* variations of the latest round */
-	u64 negative, zero, positive;
-	u64 by[PIV_CLASSES];
-	u64 rounds, by_policy[RWND_POLICIES], losses;
-	u64 mode_us[PIV_MODES];
+/* What every controller can say of its flow; 0 = not known. */
+struct rwnd_view {
+	u32 window_bytes;	/* what it wants to be open, bytes */
+	u32 rtt_us;		/* latest round trip */
+	u32 min_rtt_us;		/* least one */
+	u32 queue_us;		/* what stands in the path's queue now */
+	u32 mss_bytes;		/* full segment of the peer */
 };
 
 struct rwnd_controller {
-	const char *name;
-	void (*init)(void *priv, const struct vulture_options *options,
-		     const struct rwnd_start *start);
-	/* Options of a connection that is observed already. */
-	void (*change)(void *priv, const struct vulture_options *options,
-		       u64 now_us);
-	void (*on_data)(void *priv, const struct rwnd_data *data);
-	/* Return: the window wanted, bytes, or RWND_UNLIMITED. */
-	u32 (*on_ack)(void *priv, const struct rwnd_ack *ack);
-	void (*stats)(const void *priv, u64 now_us, struct rwnd_stats *stats);
+	const char *name;		/* as users write it */
+	u32 state_bytes;		/* of the flow's state, zeroed before init() */
+	u32 path_bytes;			/* of the path's state; 0 = none */
+	const struct rwnd_option *options;	/* [0] is empty */
+	u32 n_options;			/* with [0] */
+	u32 n_stats;			/* likewise */
+
+	/* NULL, or why these values, each in its range, do not go together. */
+	const char *(*clash)(const u32 *options);
+	/* The first flow of this path; its state is zeroed. */
+	void (*path_init)(void *path, u64 now_us);
+
+	void (*init)(void *state, const struct rwnd_start *start, struct rwnd_want *want);
+	/* The options have changed, in place, while the flow runs. */
+	void (*change)(void *state, u64 now_us, struct rwnd_want *want);
+	void (*on_data)(void *state, const struct rwnd_data *data, struct rwnd_want *want);
+	void (*on_ack)(void *state, const struct rwnd_ack *ack, struct rwnd_want *want);
+	void (*on_timer)(void *state, u64 now_us, struct rwnd_want *want);
+	/* The flow ends: give back its part of the path, and forget where it is; stats()
+	 * may be called after this.
+	 */
+	void (*leave)(void *state, u64 now_us);
+	/* Statistics by attribute of the controller's nest. Both are zeroed before. */
+	void (*stats)(const void *state, u64 now_us, struct rwnd_view *view, u64 *stats);
 };
 
-extern const struct rwnd_controller vulture_controller;
+/**
+ * rwnd_wake() - call on_timer() of another flow of the same path
+ * @state: its state; it has not left
+ * @at_us: at this time of our clock, or now if that is past
+ *
+ * For one flow whose arrival or timer gives credit to another. May be called in any
+ * call of the controller; an earlier time that was asked for stays.
+ */
+void rwnd_wake(void *state, u64 at_us);
 
-/* For the tracepoints; the controller calls it, the module supplies it. */
-struct rwnd_round {
-	const struct piv_set *set;
-	u32 mode, policy, rwnd_bytes, thresh_bytes, cwnd_bytes, rtt_us;
-	bool loss;
-};
-
-void vulture_trace_round(const void *priv, const struct rwnd_round *round);
+/* By enum vulture_controller. */
+extern const struct rwnd_controller *const rwnd_controllers[];
 
 #endif /* VULTURE_CONTROLLER_H */

@@ -110,21 +110,37 @@ static bool vulture_is_ce(const struct sk_buff *skb, u8 pf)
 			      ipv6_get_dsfield(ipv6_hdr(skb)));
 }
 
-/* Does TCP take this segment? Else it is stray or forged, and tells nothing. */
-static bool vulture_in_window(const struct vulture_flow *flow, u32 seq, u32 bytes)
-{
-	u32 end = seq + bytes;
-
-	return !flow->seen_out || !after(end, flow->edge_seq) ||
-	       !after(end, flow->ack_seq + flow->own_bytes);
-}
-
-/* Packets on the wire that this buffer stands for. */
-static u32 vulture_segments(const struct sk_buff *skb, u32 bytes)
+/* How an arrival is made up: one segment, or an aggregate that GRO or the peer's
+ * offload made. No segment is longer than what we have said we take.
+ */
+static void vulture_geometry(const struct sk_buff *skb, u32 max_seg_bytes,
+			     struct rwnd_data *data)
 {
 	u32 size = skb_shinfo(skb)->gso_size;
 
-	return size ? DIV_ROUND_UP(bytes, size) : 1;
+	data->seg_bytes = min3(size ?: data->bytes, data->bytes, max_seg_bytes);
+	data->segs = DIV_ROUND_UP(data->bytes, data->seg_bytes);
+}
+
+/* Data that TCP will take. Caller: holds flow->lock. */
+static void vulture_take(struct vulture_flow *flow, struct rwnd_data *data)
+{
+	struct edge *e = &flow->edge;
+
+	data->ack_seq = e->ack_seq;
+	data->edge_seq = e->edge_seq;
+	data->arrival = edge_seen(e, data->now_us, data->seq, data->bytes, data->tsval);
+	flow->segments += data->segs;
+	flow->bytes += data->bytes;
+	vulture_path_lock(flow);
+	flow->controller->on_data(flow->state, data, &flow->want);
+	vulture_path_unlock(flow);
+	if (flow->want.update)
+		flow->kick_us = data->now_us;
+	/* The sender waits; whether for us or for the controller is in what is wanted. */
+	if (flow->want.kind == RWND_WINDOW && edge_reached(e, data->seg_bytes))
+		vulture_flow_kick(flow, data->now_us);
+	vulture_timer_arm(flow, data->now_us);
 }
 
 static unsigned int vulture_in(void *priv, struct sk_buff *skb,
@@ -147,63 +163,48 @@ static unsigned int vulture_in(void *priv, struct sk_buff *skb,
 	data.now_us = vulture_now_us();
 	data.seq = ntohl(h.th->seq);
 	data.bytes = skb->len - h.offset - h.th->doff * 4;
-	data.segs = vulture_segments(skb, data.bytes);
+	data.push = h.th->psh;
 	data.ce = vulture_is_ce(skb, state->pf);
+	vulture_geometry(skb, flow->max_seg_bytes, &data);
 
 	spin_lock_bh(&flow->lock);
-	if (!flow->dead && vulture_in_window(flow, data.seq, data.bytes)) {
-		u32 end = data.seq + data.bytes;
-
-		data.acked = flow->seen_out ? flow->ack_seq : data.seq;
-		if (!flow->segments || after(end, flow->high_seq))
-			flow->high_seq = end;
-		flow->segments += data.segs;
-		flow->bytes += data.bytes;
-		flow->controller->on_data(flow->priv, &data);
-		/* Less credit left than one such segment: the sender waits. */
-		if (after(flow->high_seq + data.bytes / data.segs, flow->edge_seq))
-			vulture_flow_kick(flow);
-	}
+	if (!flow->dead && edge_takes(&flow->edge, data.now_us, data.seq, data.bytes, data.tsval))
+		vulture_take(flow, &data);
 	spin_unlock_bh(&flow->lock);
 	return NF_ACCEPT;
 }
 
 /* What the segment is to advertise. Caller: holds flow->lock. */
-static u16 vulture_field(struct vulture_flow *flow, u32 ack, u16 own_field,
-			 u32 tsval, u32 *want_bytes)
+static u16 vulture_field(struct vulture_flow *flow, struct rwnd_ack *ack, u16 own_field)
 {
-	struct rwnd_ack sample = {
-		.now_us = vulture_now_us(),
-		.tsval = tsval,
-		.edge_bytes = (s32)(flow->edge_seq - ack),
-	};
+	struct edge *e = &flow->edge;
 
-	if (!flow->seen_out || after(ack, flow->ack_seq)) {
-		sample.acked_bytes = flow->seen_out ? ack - flow->ack_seq : 0;
-		flow->ack_seq = ack;
-		flow->seen_out = true;
-	}
-	*want_bytes = flow->controller->on_ack(flow->priv, &sample);
-	if (*want_bytes == RWND_UNLIMITED)
-		return own_field;
-	return rwnd_field(own_field, flow->scale, ack, flow->edge_seq, *want_bytes);
+	ack->edge_seq = e->edge_seq;
+	ack->acked_bytes = edge_acknowledged(e, ack->ack_seq);
+	ack->own_bytes = (u32)own_field << e->scale;
+	vulture_path_lock(flow);
+	flow->controller->on_ack(flow->state, ack, &flow->want);
+	vulture_path_unlock(flow);
+	flow->want.update = false;	/* this is it */
+	vulture_timer_arm(flow, ack->now_us);
+	return edge_field(e, ack->ack_seq, ack->acked_bytes, own_field, &flow->want,
+			  flow->max_seg_bytes);
 }
 
-/* Take note of what goes out. Caller: holds flow->lock. */
-static void vulture_advertised(struct vulture_flow *flow, u32 ack, u16 own_field,
-			       u16 field, u32 want_bytes)
+static bool vulture_write(struct sk_buff *skb, const struct vulture_header *h, u16 own_field,
+			  u16 field)
 {
-	u32 edge = ack + ((u32)field << flow->scale);
+	struct tcphdr *th;
 
-	flow->acks++;
-	flow->own_bytes = (u32)own_field << flow->scale;
-	flow->advertised_bytes = (u32)field << flow->scale;
-	if (after(edge, flow->edge_seq))
-		flow->edge_seq = edge;
-	if (field != own_field) {
-		flow->rewritten++;
-		trace_vulture_window(flow, want_bytes);
-	}
+	if (skb_ensure_writable(skb, h->offset + h->th->doff * 4))
+		return false;
+	th = (struct tcphdr *)(skb->data + h->offset);
+	/* CHECKSUM_PARTIAL sums the pseudo header only, and no window: that case
+	 * leaves th->check alone.
+	 */
+	inet_proto_csum_replace2(&th->check, skb, htons(own_field), htons(field), false);
+	th->window = htons(field);
+	return true;
 }
 
 /* Is the socket of this packet the flow's? Time-wait and request sockets, and
@@ -217,41 +218,40 @@ static bool vulture_sends(const struct vulture_flow *flow, const struct sk_buff 
 static unsigned int vulture_out(void *priv, struct sk_buff *skb,
 				const struct nf_hook_state *state)
 {
-	u32 tsval, tsecr, ack, want_bytes;
-	u16 own_field, field;
 	struct vulture_header h;
 	struct vulture_flow *flow;
 	struct vulture_key key;
-	unsigned int end;
-	struct tcphdr *th;
+	struct rwnd_ack ack;
+	u16 own_field, field;
+	bool written = true;
+	u32 tsecr;
 
 	if (!vulture_read(skb, state->pf, false, &key, &h))
 		return NF_ACCEPT;
 	flow = vulture_flow_lookup(vulture_net(state->net), &key);
 	if (!flow || !vulture_sends(flow, skb) || h.th->syn || h.th->rst || !h.th->ack ||
-	    !vulture_timestamps(h.th, &tsval, &tsecr))
+	    !vulture_timestamps(h.th, &ack.tsval, &tsecr))
 		return NF_ACCEPT;
 
 	own_field = ntohs(h.th->window);
-	ack = ntohl(h.th->ack_seq);
-	end = h.offset + h.th->doff * 4;
+	ack.ack_seq = ntohl(h.th->ack_seq);
+	ack.now_us = vulture_now_us();
 
 	spin_lock_bh(&flow->lock);
-	if (flow->dead)
+	if (flow->dead || edge_is_repeated(&flow->edge, ack.ack_seq, own_field, ack.tsval))
 		goto unlock;
-	field = vulture_field(flow, ack, own_field, tsval, &want_bytes);
-	if (field != own_field && skb_ensure_writable(skb, end))
+	field = vulture_field(flow, &ack, own_field);
+	if (field != own_field)
+		written = vulture_write(skb, &h, own_field, field);
+	if (!written)
 		field = own_field;
+	edge_advertised(&flow->edge, ack.ack_seq, own_field, field,
+			flow->want.kind == RWND_LEAVE || !written, ack.tsval);
+	flow->acks++;
 	if (field != own_field) {
-		th = (struct tcphdr *)(skb->data + h.offset);
-		/* CHECKSUM_PARTIAL sums the pseudo header only, and no window:
-		 * that case leaves th->check alone.
-		 */
-		inet_proto_csum_replace2(&th->check, skb, htons(own_field),
-					 htons(field), false);
-		th->window = htons(field);
+		flow->rewritten++;
+		trace_vulture_window(flow, &flow->edge);
 	}
-	vulture_advertised(flow, ack, own_field, field, want_bytes);
 unlock:
 	spin_unlock_bh(&flow->lock);
 	return NF_ACCEPT;

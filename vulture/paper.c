@@ -41,9 +41,12 @@
  *  - No peer tick (not learnt yet, or coarser than 10 ms): no variations, the
  *    window is kept and loss alone acts on it.
  */
+#include <linux/kernel.h>
+
 #include <lbe/slots.h>
 
 #include "controller.h"
+#include "policy.h"
 #include "uapi/vulture.h"
 
 /* First and least estimate of a full segment, bytes: RFC 9293 section 3.7.1. */
@@ -65,8 +68,82 @@
  */
 #define PAPER_TRIP_BIAS_US	(1 << 30)
 
+/* The options, from their attributes. */
+struct paper_options {
+	struct piv_params piv;
+	struct policy_params policy;
+	u32 observe;		/* 1: only estimate */
+	u32 settle;		/* 1: variations of a growing window do not count */
+	u32 loss_permille;	/* what loss leaves of the window, 1/1000 */
+	u32 queue_high_us;	/* drain above this queue, us; 0 = off */
+	u32 watch_bursts;	/* bursts in a row that met more drain at once; 0 = off */
+	u32 outgrown_pct;	/* of the queue drained last: halve above; 0 = off */
+	u32 speedup;		/* increases in a row per further segment; 0 = off */
+};
+
+/* The paper's values for the paper's constants; for what it leaves open, and beyond
+ * it, what measured best (Documentation/vulture.md).
+ */
+static const struct rwnd_option paper_option[] = {
+	[VULTURE_PAPER_O_TICK_US] = { "tick-us", 1, 10000, 1000 },
+	[VULTURE_PAPER_O_ZERO_US] = { "zero-us", 0, 10000, 0 },
+	[VULTURE_PAPER_O_PSI_US] = { "psi-us", 1000, 1000000, 20000 },
+	[VULTURE_PAPER_O_CONS_LOW_US] = { "cons-low-us", 1, 1000000, 4000 },
+	[VULTURE_PAPER_O_CONS_HIGH_US] = { "cons-high-us", 1, 1000000, 8000 },
+	[VULTURE_PAPER_O_AGGR_LOW_US] = { "aggr-low-us", 1, 1000000, 12000 },
+	[VULTURE_PAPER_O_AGGR_HIGH_US] = { "aggr-high-us", 1, 1000000, 20000 },
+	[VULTURE_PAPER_O_PAIRING] = { "pairing", 0, __VULTURE_PAIRING_MAX - 1, PIV_PAIR_EACH },
+	[VULTURE_PAPER_O_ALPHA_PERMILLE] = { "alpha-permille", 500, 999, 875 },
+	[VULTURE_PAPER_O_INCREASE_SEGS] = { "increase-segs", 1, 64, 1 },
+	[VULTURE_PAPER_O_POSITIVE_TEST] = { "positive-test", 0, 1, 1 },
+	[VULTURE_PAPER_O_THRESH_CAP] = { "thresh-cap", 0, 1, 1 },
+	[VULTURE_PAPER_O_THRESH_PERMILLE] = { "thresh-permille", 250, 1000, 500 },
+	[VULTURE_PAPER_O_GOALS] = { "goals", 0, 1, 1 },
+	[VULTURE_PAPER_O_SETTLE] = { "settle", 0, 1, 1 },
+	[VULTURE_PAPER_O_LOSS_PERMILLE] = { "loss-permille", 0, 1000, 125 },
+	[VULTURE_PAPER_O_OBSERVE] = { "observe", 0, 1, 0 },
+	[VULTURE_PAPER_O_QUEUE_HIGH_US] = { "queue-high-us", 0, 1000000, 10000 },
+	[VULTURE_PAPER_O_SPEEDUP] = { "speedup", 0, 64, 3 },
+	[VULTURE_PAPER_O_WATCH_BURSTS] = { "watch-bursts", 0, 64, 2 },
+	[VULTURE_PAPER_O_OUTGROWN_PCT] = { "outgrown-pct", 0, 1000, 125 },
+	[VULTURE_PAPER_O_RISING] = { "rising", 0, 1, 1 },
+};
+
+static struct paper_options paper_options_of(const u32 *o)
+{
+	return (struct paper_options){
+		.piv = {
+			.tick_us = o[VULTURE_PAPER_O_TICK_US],
+			.zero_us = o[VULTURE_PAPER_O_ZERO_US],
+			.psi_us = o[VULTURE_PAPER_O_PSI_US],
+			.cons_low_us = o[VULTURE_PAPER_O_CONS_LOW_US],
+			.cons_high_us = o[VULTURE_PAPER_O_CONS_HIGH_US],
+			.aggr_low_us = o[VULTURE_PAPER_O_AGGR_LOW_US],
+			.aggr_high_us = o[VULTURE_PAPER_O_AGGR_HIGH_US],
+			.pairing = o[VULTURE_PAPER_O_PAIRING],
+			.rising = o[VULTURE_PAPER_O_RISING],
+		},
+		.policy = {
+			.alpha_permille = o[VULTURE_PAPER_O_ALPHA_PERMILLE],
+			.increase_segs = o[VULTURE_PAPER_O_INCREASE_SEGS],
+			.positive_test = o[VULTURE_PAPER_O_POSITIVE_TEST],
+			.thresh_cap = o[VULTURE_PAPER_O_THRESH_CAP],
+			.goals = o[VULTURE_PAPER_O_GOALS],
+			.thresh_permille = o[VULTURE_PAPER_O_THRESH_PERMILLE],
+		},
+		.observe = o[VULTURE_PAPER_O_OBSERVE],
+		.settle = o[VULTURE_PAPER_O_SETTLE],
+		.loss_permille = o[VULTURE_PAPER_O_LOSS_PERMILLE],
+		.queue_high_us = o[VULTURE_PAPER_O_QUEUE_HIGH_US],
+		.watch_bursts = o[VULTURE_PAPER_O_WATCH_BURSTS],
+		.outgrown_pct = o[VULTURE_PAPER_O_OUTGROWN_PCT],
+		.speedup = o[VULTURE_PAPER_O_SPEEDUP],
+	};
+}
+
 struct paper {
-	struct vulture_options options;	/* as set by the user */
+	const u32 *values;	/* of the flow's options, by attribute */
+	struct paper_options options;	/* the same by name */
 	struct piv_params piv;	/* options.piv, scaled to the peer's tick */
 	struct piv_queue queue;	/* packets of this round that wait for a pair */
 	struct piv_set set;	/* variations of this round */
@@ -388,14 +465,13 @@ static void paper_round_ends(struct paper *p, u64 now_us)
 	}
 }
 
-static void paper_on_data(void *priv, const struct rwnd_data *d)
+static void paper_on_data(void *state, const struct rwnd_data *d, struct rwnd_want *want)
 {
-	u32 seg_bytes = DIV_ROUND_UP(d->bytes, d->segs);
-	struct paper *p = priv;
+	struct paper *p = state;
 	bool over;
 
-	p->mss_bytes = max(p->mss_bytes, seg_bytes);
-	if ((s32)(d->seq + d->bytes - d->acked) > 0) {
+	p->mss_bytes = max(p->mss_bytes, d->seg_bytes);
+	if ((s32)(d->seq + d->bytes - d->ack_seq) > 0) {
 		p->round_bytes += d->bytes;
 		p->arrived_bytes += d->bytes;
 		cwnd_on_data(&p->cwnd, d->tsecr, d->bytes);
@@ -424,6 +500,8 @@ static void paper_on_data(void *priv, const struct rwnd_data *d)
  */
 static bool paper_is_mark(const struct paper *p, const struct rwnd_ack *a)
 {
+	s32 edge_bytes;
+
 	if (p->mark_us)
 		return false;
 	if (p->sent_any && (s32)(a->tsval - p->sent_tsval) <= 0)
@@ -433,8 +511,8 @@ static bool paper_is_mark(const struct paper *p, const struct rwnd_ack *a)
 	if (p->options.settle && p->rwnd.policy == RWND_DOUBLE &&
 	    p->may_grow && p->rwnd.bytes < p->rwnd.goal_bytes)
 		return false;
-	return a->edge_bytes <= 0 ||
-	       (u32)a->edge_bytes <= p->rwnd.bytes + p->mss_bytes;
+	edge_bytes = (s32)(a->edge_seq - a->ack_seq);
+	return edge_bytes <= 0 || (u32)edge_bytes <= p->rwnd.bytes + p->mss_bytes;
 }
 
 static u32 paper_step_bytes(const struct paper *p)
@@ -446,9 +524,21 @@ static u32 paper_step_bytes(const struct paper *p)
 	return segs * p->mss_bytes;
 }
 
-static u32 paper_on_ack(void *priv, const struct rwnd_ack *a)
+/* What the phase wants of the window. */
+static void paper_want(const struct paper *p, struct rwnd_want *want)
 {
-	struct paper *p = priv;
+	want->kind = RWND_WINDOW;
+	if (p->phase == VULTURE_PHASE_START)
+		want->bytes = paper_floor_bytes(p);	/* the edge stays meanwhile */
+	else if (paper_controls(p))
+		want->bytes = p->rwnd.bytes;
+	else
+		want->kind = RWND_LEAVE;
+}
+
+static void paper_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_want *want)
+{
+	struct paper *p = state;
 
 	if (p->arrived_bytes)
 		cwnd_on_ack(&p->cwnd, a->tsval, p->arrived_bytes);
@@ -464,89 +554,106 @@ static u32 paper_on_ack(void *priv, const struct rwnd_ack *a)
 		p->sent_tsval = a->tsval;
 		p->sent_any = true;
 	}
-	if (p->phase == VULTURE_PHASE_START)
-		return paper_floor_bytes(p);	/* the edge is not to go further meanwhile */
-	return paper_controls(p) ? p->rwnd.bytes : RWND_UNLIMITED;
+	paper_want(p, want);
 }
 
-static void paper_init(void *priv, const struct vulture_options *options,
-		       const struct rwnd_start *start)
+static void paper_init(void *state, const struct rwnd_start *start, struct rwnd_want *want)
 {
-	struct paper *p = priv;
+	struct paper *p = state;
 
-	memset(p, 0, sizeof(*p));
-	p->options = *options;
-	p->piv = options->piv;
+	p->values = start->options;
+	p->options = paper_options_of(p->values);
+	p->piv = p->options.piv;
 	p->mss_bytes = max(start->mss_bytes, PAPER_MSS_MIN);
 	p->min_rtt_us = start->min_rtt_us;
 	p->mode = PIV_CONSERVATIVE;
 	p->mode_since_us = start->now_us;
 	p->round_queue_us = U32_MAX;
 	lbe_slots_init(&p->base, p->base_us, PAPER_BASE_SLOTS, (u32)start->now_us);
-	if (options->observe)
+	if (p->options.observe)
 		paper_enter(p, VULTURE_PHASE_OBSERVE);
-	else if (start->fresh_bytes)
-		paper_begin(p, start->fresh_bytes, RWND_MAX_BYTES);
+	else if (start->fresh)
+		paper_begin(p, start->edge_seq - start->ack_seq, RWND_MAX_BYTES);
 	else
 		paper_enter(p, VULTURE_PHASE_START);
+	paper_want(p, want);
 }
 
-static void paper_change(void *priv, const struct vulture_options *options,
-			 u64 now_us)
+static void paper_change(void *state, u64 now_us, struct rwnd_want *want)
 {
-	struct paper *p = priv;
+	struct paper *p = state;
 
-	p->options = *options;
-	p->piv = piv_scale(&options->piv, p->tick.tick_us);
-	if (options->observe)
+	p->options = paper_options_of(p->values);
+	p->piv = piv_scale(&p->options.piv, p->tick.tick_us);
+	if (p->options.observe)
 		paper_enter(p, VULTURE_PHASE_OBSERVE);
+	else if (paper_controls(p))
+		paper_enter(p, VULTURE_PHASE_COLLECT);
 	else if (p->rtt_us && cwnd_est_bytes(&p->cwnd))
 		paper_begin_at_estimate(p);
 	else
 		paper_enter(p, VULTURE_PHASE_START);
 	paper_set_mode(p, PIV_CONSERVATIVE, now_us);
+	paper_want(p, want);
 }
 
-static void paper_stats(const void *priv, u64 now_us, struct rwnd_stats *s)
+static void paper_stats(const void *state, u64 now_us, struct rwnd_view *view, u64 *s)
 {
-	const struct paper *p = priv;
-	unsigned int i;
+	const struct paper *p = state;
+	u64 mode_us[PIV_MODES] = { p->mode_us[0], p->mode_us[1] };
 
-	*s = (struct rwnd_stats){
-		.phase = p->phase,
-		.mode = p->mode,
-		.policy = p->rwnd.policy,
-		.rwnd_bytes = p->rwnd.bytes,
-		.thresh_bytes = p->rwnd.thresh_bytes,
-		.cwnd_bytes = cwnd_est_bytes(&p->cwnd),
-		.mss_bytes = p->mss_bytes,
-		.rtt_us = p->rtt_us,
-		.min_rtt_us = p->min_rtt_us,
-		.peer_tick_us = p->tick.tick_us,
-		.last = p->last,
-		.negative = p->negative,
-		.zero = p->zero,
-		.positive = p->positive,
-		.rounds = p->rounds,
-		.losses = p->losses,
-	};
-	for (i = 0; i < PIV_CLASSES; i++)
-		s->by[i] = p->by[i];
-	for (i = 0; i < RWND_POLICIES; i++)
-		s->by_policy[i] = p->by_policy[i];
-	for (i = 0; i < PIV_MODES; i++)
-		s->mode_us[i] = p->mode_us[i];
-	s->mode_us[p->mode] += now_us - p->mode_since_us;
+	mode_us[p->mode] += now_us - p->mode_since_us;
+	view->window_bytes = p->rwnd.bytes;
+	view->rtt_us = p->rtt_us;
+	view->min_rtt_us = p->min_rtt_us;
+	view->mss_bytes = p->mss_bytes;
+	if (p->rtt_us > p->min_rtt_us)
+		view->queue_us = p->rtt_us - p->min_rtt_us;
+
+	s[VULTURE_PAPER_S_PHASE] = p->phase;
+	s[VULTURE_PAPER_S_MODE] = p->mode;
+	s[VULTURE_PAPER_S_POLICY] = p->rwnd.policy;
+	s[VULTURE_PAPER_S_THRESH_BYTES] = p->rwnd.thresh_bytes;
+	s[VULTURE_PAPER_S_CWND_BYTES] = cwnd_est_bytes(&p->cwnd);
+	s[VULTURE_PAPER_S_PEER_TICK_US] = p->tick.tick_us;
+	s[VULTURE_PAPER_S_LAST_PIVS] = p->last.n;
+	s[VULTURE_PAPER_S_LAST_POSITIVE] = p->last.positive;
+	s[VULTURE_PAPER_S_LAST_SUM_US] = p->last.sum_us;
+	s[VULTURE_PAPER_S_PIV_NEGATIVE] = p->negative;
+	s[VULTURE_PAPER_S_PIV_ZERO] = p->zero;
+	s[VULTURE_PAPER_S_PIV_POSITIVE] = p->positive;
+	s[VULTURE_PAPER_S_PIV_LOW] = p->by[PIV_LOW];
+	s[VULTURE_PAPER_S_PIV_MIDDLE] = p->by[PIV_MIDDLE];
+	s[VULTURE_PAPER_S_PIV_HIGH] = p->by[PIV_HIGH];
+	s[VULTURE_PAPER_S_ROUNDS] = p->rounds;
+	s[VULTURE_PAPER_S_FIXES] = p->by_policy[RWND_FIX];
+	s[VULTURE_PAPER_S_INCREASES] = p->by_policy[RWND_INCREASE];
+	s[VULTURE_PAPER_S_DOUBLINGS] = p->by_policy[RWND_DOUBLE];
+	s[VULTURE_PAPER_S_HALVINGS] = p->by_policy[RWND_HALVE];
+	s[VULTURE_PAPER_S_DRAINS] = p->by_policy[RWND_DRAIN];
+	s[VULTURE_PAPER_S_LOSSES] = p->losses;
+	s[VULTURE_PAPER_S_CONSERVATIVE_US] = mode_us[PIV_CONSERVATIVE];
+	s[VULTURE_PAPER_S_AGGRESSIVE_US] = mode_us[PIV_AGGRESSIVE];
 }
 
-const struct rwnd_controller vulture_controller = {
-	.name = "vulture",
+static const char *paper_clash(const u32 *values)
+{
+	struct paper_options o = paper_options_of(values);
+
+	return piv_params_ok(&o.piv) ? NULL :
+	       "cons-low-us <= cons-high-us, aggr-low-us < aggr-high-us and tick-us <= psi-us";
+}
+
+const struct rwnd_controller rwnd_paper = {
+	.name = "paper",
+	.state_bytes = sizeof(struct paper),
+	.options = paper_option,
+	.n_options = ARRAY_SIZE(paper_option),
+	.n_stats = VULTURE_PAPER_S_PAD,
+	.clash = paper_clash,
 	.init = paper_init,
 	.change = paper_change,
 	.on_data = paper_on_data,
 	.on_ack = paper_on_ack,
 	.stats = paper_stats,
 };
-
-_Static_assert(sizeof(struct paper) <= RWND_PRIV_BYTES,
-	       "the controller's state exceeds its room in the flow");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * From a round's variations to the receive window: Algorithms 4, 5 and 6 of
- * the paper named in piv.h (sections 0.3.3 to 0.3.5), and the rules for the
- * window that goes on the wire.
+ * the paper named in piv.h (sections 0.3.3 to 0.3.5).
  *
  * The law. Of the n variations of one round trip:
  *
@@ -16,12 +15,6 @@
  *	increase	rwnd += MSS, once per round trip
  *	halve		rwnd -= bytes acknowledged, until half of it (the right
  *			edge stands still meanwhile), threshold = rwnd before
- *
- * On the wire (RFC 9293 section 3.8.6, RFC 9840 section 4.1), with own = the
- * window that TCP itself would advertise and edge = the furthest right edge
- * that was ever advertised:
- *
- *	window = min(own, ceil(max(rwnd, edge - ack))) in units of 2^scale
  *
  * Departs from the paper in:
  *  - "rwnd +/- acknowledged bytes" has no end as printed: a window's worth of
@@ -201,27 +194,6 @@ static inline bool rwnd_may_grow(u32 round_bytes, u32 rwnd_bytes, u32 mss_bytes)
 	return (u64)round_bytes + rwnd_bytes / 8 + 2 * mss_bytes >= rwnd_bytes;
 }
 
-/**
- * rwnd_field() - the 16 bits of the header
- * @own_field: what TCP put there
- * @scale: window scale of this side, 0 to 14
- * @ack: acknowledgment number of the segment
- * @edge: furthest right edge advertised before, sequence number
- * @want_bytes: window wanted
- *
- * Return: at most @own_field; 0 only if that is 0; no right edge to the left
- * of @edge unless TCP's own is.
- */
-static inline u16 rwnd_field(u16 own_field, u8 scale, u32 ack, u32 edge,
-			     u32 want_bytes)
-{
-	s32 kept = (s32)(edge - ack);
-	u32 bytes = kept > 0 ? max_t(u32, want_bytes, kept) : want_bytes;
-	u64 units = ((u64)bytes + (1ULL << scale) - 1) >> scale;
-
-	return (u16)min_t(u64, max_t(u64, units, 1), own_field);
-}
-
 /* ACKs that wait for their data. 64 entries resolve a round trip to 1/32 or
  * finer: a full queue joins its entries two by two.
  */
@@ -326,5 +298,14 @@ static inline void cwnd_on_ack(struct cwnd_est *e, u32 tsval, u32 bytes)
 		.bytes = bytes,
 	};
 }
+
+/* A policy was made; for the tracepoint, which the module supplies. */
+struct rwnd_round {
+	const struct piv_set *set;
+	u32 mode, policy, rwnd_bytes, thresh_bytes, cwnd_bytes, rtt_us;
+	bool loss;
+};
+
+void vulture_trace_round(const void *state, const struct rwnd_round *round);
 
 #endif /* VULTURE_POLICY_H */

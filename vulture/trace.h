@@ -10,6 +10,7 @@
 
 #include <linux/tracepoint.h>
 
+#include "policy.h"
 #include "vulture.h"
 
 /* A policy was made: at the end of a round, or because of loss. */
@@ -53,27 +54,27 @@ TRACE_EVENT(vulture_round,
 
 /* A segment went out with another window than TCP's own. */
 TRACE_EVENT(vulture_window,
-	TP_PROTO(const struct vulture_flow *flow, u32 want_bytes),
-	TP_ARGS(flow, want_bytes),
+	TP_PROTO(const struct vulture_flow *flow, const struct edge *edge),
+	TP_ARGS(flow, edge),
 	TP_STRUCT__entry(
 		__field(u64, id)
 		__field(u32, ack)
 		__field(u32, edge)
-		__field(u32, want)
+		__field(u32, goal)
 		__field(u32, own)
 		__field(u32, advertised)
 	),
 	TP_fast_assign(
 		__entry->id = flow->id;
-		__entry->ack = flow->ack_seq;
-		__entry->edge = flow->edge_seq;
-		__entry->want = want_bytes;
-		__entry->own = flow->own_bytes;
-		__entry->advertised = flow->advertised_bytes;
+		__entry->ack = edge->ack_seq;
+		__entry->edge = edge->edge_seq;
+		__entry->goal = edge->goal_seq;
+		__entry->own = edge->own_bytes;
+		__entry->advertised = edge->advertised_bytes;
 	),
-	TP_printk("id=%llu ack=%u edge=%u want_bytes=%u own_bytes=%u advertised_bytes=%u",
-		  __entry->id, __entry->ack, __entry->edge, __entry->want,
-		  __entry->own, __entry->advertised)
+	TP_printk("id=%llu ack=%u edge=%u goal_bytes=%d own_bytes=%u advertised_bytes=%u",
+		  __entry->id, __entry->ack, __entry->edge,
+		  (int)(__entry->goal - __entry->ack), __entry->own, __entry->advertised)
 );
 
 /* A connection came under control, or left it. */

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside of vulture.ko: what its four rooms share.
+ * Inside of vulture.ko: what its rooms share.
  *
- *	netlink.c -> flow.c <- hook.c
- *	               |
- *	               v
- *	           paper.c (a struct rwnd_controller)
+ *	main.c       namespaces, the probe of connections' lives, init and exit
+ *	  netlink.c    requests and answers
+ *	    rules.c      which new connections start
+ *	    sockets.c    which sockets a request means
+ *	    options.c    controllers and their options, from and to messages
+ *	  hook.c       data on its way in, windows on their way out
+ *	    flow.c       the table of flows: start, change, stop, end
+ *	      update.c     a flow's timer, and ACKs of our own
+ *	      path.c       what the flows of one path share
+ *	      message.c    a flow as a message; events
+ *	        paper.c ...  the controllers
+ *
+ * A file calls what stands below it, never above.
  *
  * A flow lives from vulture_flow_start() to the moment its socket enters
  * TCP_CLOSE, which the kernel reports by the tracepoint inet_sock_set_state
@@ -18,6 +27,7 @@
 #ifndef VULTURE_H
 #define VULTURE_H
 
+#include <linux/hrtimer.h>
 #include <linux/mutex.h>
 #include <linux/netlink.h>
 #include <linux/refcount.h>
@@ -29,11 +39,17 @@
 #include <net/sock.h>
 
 #include "controller.h"
+#include "edge.h"
 #include "uapi/vulture.h"
 
 #define VULTURE_MAX_FLOWS_DEFAULT	16384	/* about 40 MiB at most */
 #define VULTURE_MAX_FLOWS_LIMIT		1000000
 #define VULTURE_MAX_RULES		256	/* each new connection reads them all */
+#define VULTURE_PATH_BUCKETS		256
+/* system_wq warns of its age on 7.2, and 6.1 does not know the name that took
+ * its place. This one does the same work, and all kernels have it.
+ */
+#define VULTURE_WQ			system_power_efficient_wq
 
 /* Both ends of a connection as its packets carry them. IPv4 uses word 0. */
 struct vulture_key {
@@ -45,33 +61,58 @@ struct vulture_key {
 	u16 zero;		/* no padding: compared as memory */
 };
 
+/* Which law, and its options by attribute. */
+struct vulture_options {
+	u32 controller;		/* enum vulture_controller */
+	u32 values[RWND_OPTIONS_MAX];
+};
+
+/* What the flows of one path share: those of one controller to one network of
+ * peers (a /24 or a /64) through one device. It outlives its last flow by
+ * VULTURE_PATH_LINGER, so that the next one need not learn it anew.
+ */
+struct vulture_path {
+	struct hlist_node node;		/* in vulture_net.paths; paths_lock */
+	__be32 network[4];		/* constant; prefix of the peers' addresses */
+	u16 family;			/* constant */
+	u16 controller;			/* constant, enum vulture_controller */
+	int ifindex;			/* constant, device; 0 = not known */
+	unsigned int flows;		/* on it; paths_lock */
+	unsigned long idle_since;	/* jiffies, while flows is 0; paths_lock */
+	spinlock_t lock;		/* state; taken with BH off, inside a flow's lock */
+	u64 state[];			/* the controller's */
+};
+
 struct vulture_flow {
 	struct rhash_head node;		/* in vulture_net.table; RCU */
 	struct vulture_key key;		/* constant */
 	struct sock *sk;		/* constant; alive while !dead (see above) */
 	struct vulture_net *vn;		/* constant */
+	struct vulture_path *path;	/* constant; NULL if the controller keeps none */
+	const struct rwnd_controller *controller;	/* constant */
 	u64 id;				/* constant, unique on this machine */
 	u64 started_us;			/* constant, monotonic clock */
 	u32 rule;			/* constant, id of the rule; 0 = none */
-	u8 scale;			/* constant, our window scale, 0 to 14 */
+	u32 max_seg_bytes;		/* constant, largest segment the peer may send */
 
-	refcount_t refs;		/* table, kick list, and readers outside RCU */
+	refcount_t refs;		/* table, armed timer, and readers outside RCU */
 	struct rcu_head rcu;
-	struct list_head kick;		/* in vulture_net.kicks; its kick_lock */
+
+	spinlock_t timer_lock;		/* the next four; taken with BH off, inside a path's */
+	struct hrtimer timer;		/* what comes first of wake, kick and poke */
+	u64 timer_us;			/* it is armed for this time; 0 = it is not */
+	u64 poke_us;			/* rwnd_wake() asked for this time; 0 = it did not */
+	bool timer_ends;		/* it is not armed any more */
 
 	spinlock_t lock;		/* all that follows; taken with BH off */
+	u64 kick_us;			/* look then whether TCP owes an ACK; 0 = no */
 	bool dead;			/* out of the table; also read without lock */
-	bool seen_out;			/* ack_seq, edge_seq and own_* are valid */
-	u32 ack_seq;			/* latest acknowledgment number sent */
-	u32 edge_seq;			/* furthest right edge advertised */
-	u32 own_bytes;			/* TCP's own window in the latest segment */
-	u32 advertised_bytes;		/* what went out instead */
-	u32 high_seq;			/* end of the furthest data seen */
+	struct edge edge;
+	struct rwnd_want want;		/* of the controller */
 	u64 segments, bytes;		/* data in */
 	u64 acks, rewritten, updates;	/* segments out */
 	struct vulture_options options;	/* as started */
-	const struct rwnd_controller *controller;
-	u64 priv[RWND_PRIV_BYTES / sizeof(u64)];	/* the controller's */
+	u64 state[];			/* the controller's */
 };
 
 struct vulture_rule {
@@ -96,57 +137,132 @@ struct vulture_net {
 	u32 max_flows;			/* WRITE_ONCE under rules_lock */
 	bool closing;			/* no new flows: namespace or module goes */
 
-	struct mutex hooks_lock;	/* hooked */
+	struct mutex hooks_lock;	/* hooked, hook_users */
 	bool hooked;			/* the netfilter hooks are in place */
+	u32 hook_users;			/* requests that are about to need them */
 	struct delayed_work hooks_work;	/* puts hooks in or out of place */
 
-	spinlock_t kick_lock;		/* kicks; taken with BH off */
-	struct list_head kicks;		/* flows that may owe a window update */
-	struct delayed_work kick_work;
+	atomic_t timers;		/* armed or running: namespace exit waits for them */
+
+	spinlock_t paths_lock;		/* paths; taken with BH off */
+	struct hlist_head paths[VULTURE_PATH_BUCKETS];
+	unsigned int n_paths;
+	struct delayed_work paths_work;	/* frees those that idled long enough */
 
 	struct mutex rules_lock;	/* rules for writing, options, next_rule */
 	struct list_head rules;		/* of struct vulture_rule, oldest first */
 	u32 n_rules;
 	u32 next_rule;			/* id of the next one */
-	struct vulture_options options;	/* defaults */
+	u32 controller;			/* default */
+	u32 defaults[__VULTURE_CONTROLLER_MAX][RWND_OPTIONS_MAX];
 };
 
-/* Which sockets a request means; a test that vulture_sockets_find() applies. */
-struct vulture_match {
-	const struct vulture_key *key;	/* this connection, or NULL */
-	struct cgroup *cgroup;		/* this cgroup and below, or NULL */
-};
-
-/* flow.c */
-int vulture_flows_init(void);
-void vulture_flows_stop(void);
-void vulture_flows_exit(void);
+/* main.c */
 struct vulture_net *vulture_net(const struct net *net);
-u64 vulture_now_us(void);
-void vulture_key_of_sock(const struct sock *sk, struct vulture_key *key);
-struct vulture_flow *vulture_flow_lookup(struct vulture_net *vn,
-					 const struct vulture_key *key);
-struct vulture_flow *vulture_flow_get_by_id(struct vulture_net *vn, u64 id);
-void vulture_flow_put(struct vulture_flow *flow);
-int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
-		       u32 rule, gfp_t gfp, u64 *id, struct netlink_ext_ack *extack);
-int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack);
-struct sock *vulture_flow_hold_sock(struct vulture_flow *flow);
-void vulture_flow_kick(struct vulture_flow *flow);
-struct sock **vulture_sockets_find(struct net *net, const struct vulture_match *match,
-				   unsigned int *n);
-void vulture_sockets_put(struct sock **socks, unsigned int n);
-int vulture_hooks_settle(struct vulture_net *vn);
+int vulture_hooks_hold(struct vulture_net *vn);
+void vulture_hooks_release(struct vulture_net *vn);
+
+/* netlink.c */
+int vulture_netlink_init(void);
+void vulture_netlink_exit(void);
+extern struct genl_family vulture_family;
+enum { VULTURE_GROUP_EVENTS };
+
+/* rules.c */
+void vulture_rules_net_init(struct vulture_net *vn);
+void vulture_rules_net_exit(struct vulture_net *vn);
+void vulture_rules_on_established(struct vulture_net *vn, struct sock *sk);
+int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
+			struct netlink_ext_ack *extack);
+struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id);
+void vulture_rule_free(struct vulture_rule *rule);
+struct cgroup *vulture_get_cgroup(u64 id, struct netlink_ext_ack *extack);
 bool vulture_sock_in_cgroup(const struct sock *sk, struct cgroup *cgroup);
+
+/* sockets.c */
+struct sock **vulture_sockets_of_fd(u32 fd, unsigned int *n, struct netlink_ext_ack *extack);
+struct sock **vulture_sockets_of_addr(const struct vulture_key *key, struct net *net,
+				      unsigned int *n, struct netlink_ext_ack *extack);
+struct sock **vulture_sockets_of_pid(u32 nr, struct net *net, unsigned int *n,
+				     struct netlink_ext_ack *extack);
+struct sock **vulture_sockets_of_cgroup(struct cgroup *cgroup, struct net *net,
+					unsigned int *n);
+void vulture_sockets_put(struct sock **socks, unsigned int n);
+
+/* options.c */
+extern const struct nla_policy vulture_options_policy[VULTURE_O_MAX + 1];
+int vulture_options_parse(struct vulture_net *vn, const struct nlattr *nest,
+			  struct vulture_options *options, struct netlink_ext_ack *extack);
+int vulture_options_put(struct sk_buff *skb, int type, const struct vulture_options *options);
+int vulture_defaults_parse(struct vulture_net *vn, const struct nlattr *nest,
+			   struct netlink_ext_ack *extack);
+int vulture_defaults_put(struct sk_buff *skb, int type, struct vulture_net *vn);
+void vulture_defaults_init(struct vulture_net *vn);
 
 /* hook.c */
 int vulture_hooks_add(struct net *net);
 void vulture_hooks_remove(struct net *net);
 
-/* netlink.c */
-int vulture_netlink_init(void);
-void vulture_netlink_exit(void);
-void vulture_netlink_event(struct vulture_flow *flow, u8 cmd, u32 reason);
-extern const struct vulture_options vulture_default_options;
+/* flow.c */
+int vulture_flows_init(void);
+void vulture_flows_exit(void);
+void vulture_flows_refuse(void);
+u32 vulture_flow_bytes(u32 controller);
+int vulture_flows_net_init(struct vulture_net *vn);
+void vulture_flows_net_exit(struct vulture_net *vn);
+void vulture_flows_flush(struct vulture_net *vn);
+bool vulture_sock_is_tcp(const struct sock *sk);
+void vulture_key_of_sock(const struct sock *sk, struct vulture_key *key);
+struct vulture_flow *vulture_flow_lookup(struct vulture_net *vn,
+					 const struct vulture_key *key);
+struct vulture_flow *vulture_flow_get_by_id(struct vulture_net *vn, u64 id);
+struct vulture_flow *vulture_flow_get_by_sock(struct sock *sk);
+void vulture_flow_put(struct vulture_flow *flow);
+struct sock *vulture_flow_hold_sock(struct vulture_flow *flow);
+int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
+			 u32 rule, gfp_t gfp, u64 *id, struct netlink_ext_ack *extack);
+int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
+		       gfp_t gfp, u64 *id, struct netlink_ext_ack *extack);
+int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack);
+bool vulture_flow_end(struct vulture_flow *flow, u32 reason);
+bool vulture_flow_remove(struct vulture_flow *flow, u32 reason);
+void vulture_hooks_look(struct vulture_net *vn);
+
+/* update.c */
+u64 vulture_now_us(void);
+void vulture_timer_init(struct vulture_flow *flow);
+void vulture_timer_arm(struct vulture_flow *flow, u64 now_us);
+void vulture_timer_end(struct vulture_flow *flow);
+void vulture_timers_wait(struct vulture_net *vn);
+void vulture_flow_kick(struct vulture_flow *flow, u64 now_us);
+void vulture_send_update(struct vulture_flow *flow, struct sock *sk);
+
+/* path.c */
+struct vulture_path *vulture_path_get(struct vulture_net *vn, const struct sock *sk,
+				      const struct vulture_key *key, u32 controller, gfp_t gfp);
+void vulture_path_put(struct vulture_net *vn, struct vulture_path *path);
+void vulture_paths_init(struct vulture_net *vn);
+void vulture_paths_exit(struct vulture_net *vn);
+
+/* Around each call of the controller. Caller: holds flow->lock. */
+static inline void vulture_path_lock(struct vulture_flow *flow)
+{
+	if (flow->path)
+		spin_lock(&flow->path->lock);
+}
+
+static inline void vulture_path_unlock(struct vulture_flow *flow)
+{
+	if (flow->path)
+		spin_unlock(&flow->path->lock);
+}
+
+/* message.c */
+int vulture_flow_put_message(struct sk_buff *skb, struct vulture_flow *flow);
+void vulture_event(struct vulture_flow *flow, u8 cmd, u32 reason);
+void vulture_events_enable(bool on);
+
+/* The controllers, and the tracepoints that they call. */
+extern const struct rwnd_controller rwnd_paper;
 
 #endif /* VULTURE_H */

@@ -88,6 +88,15 @@ static void __maybe_unused name##_flags(struct sock *sk, u32 ack, int flag, \
 	container_of(callback_timer, typeof(*(var)), timer_fieldname)
 #endif
 
+/* hrtimer_setup() takes the callback too from 6.13 on. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define hrtimer_setup(timer, callback, clock, mode)			\
+do {									\
+	hrtimer_init(timer, clock, mode);				\
+	(timer)->function = callback;					\
+} while (0)
+#endif
+
 /* Formatted extack texts came in 6.2. Before that the text must outlive the
  * request: one buffer a module, which a second refusal at the same moment may
  * overwrite (the length is bounded, the last byte is always NUL).

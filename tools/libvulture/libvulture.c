@@ -17,8 +17,6 @@
 /* Command and attribute numbers; users of the library need none of them. */
 #include "../../vulture/uapi/vulture.h"
 
-_Static_assert(VULTURE_OPTIONS == VULTURE_O_MAX, "libvulture does not know every option");
-
 /* Requests are small; answers fit a page of the kernel's. */
 #define BUFFER_BYTES	32768
 
@@ -45,55 +43,109 @@ struct sink {
 	void *result;		/* of other messages */
 };
 
-static const char *const option_names[] = {
-	[VULTURE_O_TICK_US] = "tick-us",
-	[VULTURE_O_ZERO_US] = "zero-us",
-	[VULTURE_O_PSI_US] = "psi-us",
-	[VULTURE_O_CONS_LOW_US] = "cons-low-us",
-	[VULTURE_O_CONS_HIGH_US] = "cons-high-us",
-	[VULTURE_O_AGGR_LOW_US] = "aggr-low-us",
-	[VULTURE_O_AGGR_HIGH_US] = "aggr-high-us",
-	[VULTURE_O_PAIRING] = "pairing",
-	[VULTURE_O_ALPHA_PERMILLE] = "alpha-permille",
-	[VULTURE_O_INCREASE_SEGS] = "increase-segs",
-	[VULTURE_O_POSITIVE_TEST] = "positive-test",
-	[VULTURE_O_THRESH_CAP] = "thresh-cap",
-	[VULTURE_O_THRESH_PERMILLE] = "thresh-permille",
-	[VULTURE_O_GOALS] = "goals",
-	[VULTURE_O_SETTLE] = "settle",
-	[VULTURE_O_LOSS_PERMILLE] = "loss-permille",
-	[VULTURE_O_OBSERVE] = "observe",
-	[VULTURE_O_QUEUE_HIGH_US] = "queue-high-us",
-	[VULTURE_O_SPEEDUP] = "speedup",
-	[VULTURE_O_WATCH_BURSTS] = "watch-bursts",
-	[VULTURE_O_OUTGROWN_PCT] = "outgrown-pct",
-	[VULTURE_O_RISING] = "rising",
+/* Options by their number in the library: the nest of their controller, 0 for the
+ * controller itself, and their attribute there.
+ */
+static const struct {
+	const char *name;
+	uint16_t nest, attr;
+} option_table[] = {
+	[VULTURE_OPTION_CONTROLLER] = { "controller", 0, VULTURE_O_CONTROLLER },
+	{ "tick-us", VULTURE_O_PAPER, VULTURE_PAPER_O_TICK_US },
+	{ "zero-us", VULTURE_O_PAPER, VULTURE_PAPER_O_ZERO_US },
+	{ "psi-us", VULTURE_O_PAPER, VULTURE_PAPER_O_PSI_US },
+	{ "cons-low-us", VULTURE_O_PAPER, VULTURE_PAPER_O_CONS_LOW_US },
+	{ "cons-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_CONS_HIGH_US },
+	{ "aggr-low-us", VULTURE_O_PAPER, VULTURE_PAPER_O_AGGR_LOW_US },
+	{ "aggr-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_AGGR_HIGH_US },
+	{ "pairing", VULTURE_O_PAPER, VULTURE_PAPER_O_PAIRING },
+	{ "alpha-permille", VULTURE_O_PAPER, VULTURE_PAPER_O_ALPHA_PERMILLE },
+	{ "increase-segs", VULTURE_O_PAPER, VULTURE_PAPER_O_INCREASE_SEGS },
+	{ "positive-test", VULTURE_O_PAPER, VULTURE_PAPER_O_POSITIVE_TEST },
+	{ "thresh-cap", VULTURE_O_PAPER, VULTURE_PAPER_O_THRESH_CAP },
+	{ "thresh-permille", VULTURE_O_PAPER, VULTURE_PAPER_O_THRESH_PERMILLE },
+	{ "goals", VULTURE_O_PAPER, VULTURE_PAPER_O_GOALS },
+	{ "settle", VULTURE_O_PAPER, VULTURE_PAPER_O_SETTLE },
+	{ "loss-permille", VULTURE_O_PAPER, VULTURE_PAPER_O_LOSS_PERMILLE },
+	{ "observe", VULTURE_O_PAPER, VULTURE_PAPER_O_OBSERVE },
+	{ "queue-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_QUEUE_HIGH_US },
+	{ "speedup", VULTURE_O_PAPER, VULTURE_PAPER_O_SPEEDUP },
+	{ "watch-bursts", VULTURE_O_PAPER, VULTURE_PAPER_O_WATCH_BURSTS },
+	{ "outgrown-pct", VULTURE_O_PAPER, VULTURE_PAPER_O_OUTGROWN_PCT },
+	{ "rising", VULTURE_O_PAPER, VULTURE_PAPER_O_RISING },
+};
+
+#define N_OPTIONS	(sizeof(option_table) / sizeof(option_table[0]))
+
+_Static_assert(N_OPTIONS <= VULTURE_OPTIONS + 1, "no room for every option");
+
+static const char *const controller_names[] = {
+	[VULTURE_CONTROLLER_PAPER] = "paper",
+	[VULTURE_CONTROLLER_CREDIT] = "credit",
+	[VULTURE_CONTROLLER_RLEDBAT] = "rledbat",
+};
+
+/* Statistics by their attribute, for each controller. */
+static const char *const paper_stats[] = {
+	[VULTURE_PAPER_S_PHASE] = "phase",
+	[VULTURE_PAPER_S_MODE] = "mode",
+	[VULTURE_PAPER_S_POLICY] = "policy",
+	[VULTURE_PAPER_S_THRESH_BYTES] = "thresh_bytes",
+	[VULTURE_PAPER_S_CWND_BYTES] = "cwnd_bytes",
+	[VULTURE_PAPER_S_PEER_TICK_US] = "peer_tick_us",
+	[VULTURE_PAPER_S_LAST_PIVS] = "last_pivs",
+	[VULTURE_PAPER_S_LAST_POSITIVE] = "last_positive",
+	[VULTURE_PAPER_S_LAST_SUM_US] = "last_sum_us",
+	[VULTURE_PAPER_S_PIV_NEGATIVE] = "piv_negative",
+	[VULTURE_PAPER_S_PIV_ZERO] = "piv_zero",
+	[VULTURE_PAPER_S_PIV_POSITIVE] = "piv_positive",
+	[VULTURE_PAPER_S_PIV_LOW] = "piv_low",
+	[VULTURE_PAPER_S_PIV_MIDDLE] = "piv_middle",
+	[VULTURE_PAPER_S_PIV_HIGH] = "piv_high",
+	[VULTURE_PAPER_S_ROUNDS] = "rounds",
+	[VULTURE_PAPER_S_FIXES] = "fixes",
+	[VULTURE_PAPER_S_INCREASES] = "increases",
+	[VULTURE_PAPER_S_DOUBLINGS] = "doublings",
+	[VULTURE_PAPER_S_HALVINGS] = "halvings",
+	[VULTURE_PAPER_S_DRAINS] = "drains",
+	[VULTURE_PAPER_S_LOSSES] = "losses",
+	[VULTURE_PAPER_S_CONSERVATIVE_US] = "conservative_us",
+	[VULTURE_PAPER_S_AGGRESSIVE_US] = "aggressive_us",
+	[VULTURE_PAPER_S_MAX] = "max",
+};
+
+static const struct {
+	uint16_t nest;
+	const char *const *names;
+	size_t n;
+} stat_table[] = {
+	{ VULTURE_F_PAPER, paper_stats, sizeof(paper_stats) / sizeof(paper_stats[0]) },
 };
 
 /* The option "paper": every value that the paper prints, and nothing beyond it.
  * What the paper leaves open (pairing, goals, settle, thresh-cap) stays as it is.
  */
 static const struct {
-	unsigned int option;
+	const char *name;
 	uint32_t value;
 } paper_values[] = {
-	{ VULTURE_O_TICK_US, 4000 },
-	{ VULTURE_O_ZERO_US, 0 },
-	{ VULTURE_O_PSI_US, 20000 },
-	{ VULTURE_O_CONS_LOW_US, 4000 },
-	{ VULTURE_O_CONS_HIGH_US, 8000 },
-	{ VULTURE_O_AGGR_LOW_US, 12000 },
-	{ VULTURE_O_AGGR_HIGH_US, 20000 },
-	{ VULTURE_O_ALPHA_PERMILLE, 875 },
-	{ VULTURE_O_INCREASE_SEGS, 1 },
-	{ VULTURE_O_POSITIVE_TEST, 1 },
-	{ VULTURE_O_THRESH_PERMILLE, 1000 },
-	{ VULTURE_O_LOSS_PERMILLE, 500 },
-	{ VULTURE_O_QUEUE_HIGH_US, 0 },
-	{ VULTURE_O_SPEEDUP, 0 },
-	{ VULTURE_O_WATCH_BURSTS, 0 },
-	{ VULTURE_O_OUTGROWN_PCT, 0 },
-	{ VULTURE_O_RISING, 0 },
+	{ "tick-us", 4000 },
+	{ "zero-us", 0 },
+	{ "psi-us", 20000 },
+	{ "cons-low-us", 4000 },
+	{ "cons-high-us", 8000 },
+	{ "aggr-low-us", 12000 },
+	{ "aggr-high-us", 20000 },
+	{ "alpha-permille", 875 },
+	{ "increase-segs", 1 },
+	{ "positive-test", 1 },
+	{ "thresh-permille", 1000 },
+	{ "loss-permille", 500 },
+	{ "queue-high-us", 0 },
+	{ "speedup", 0 },
+	{ "watch-bursts", 0 },
+	{ "outgrown-pct", 0 },
+	{ "rising", 0 },
 };
 
 static const char *name_of(const char *const *names, size_t n, uint32_t i)
@@ -105,7 +157,23 @@ static const char *name_of(const char *const *names, size_t n, uint32_t i)
 
 const char *vulture_option_name(unsigned int option)
 {
-	return option >= 1 && option <= VULTURE_OPTIONS ? option_names[option] : NULL;
+	return option >= 1 && option < N_OPTIONS ? option_table[option].name : NULL;
+}
+
+const char *vulture_controller_name(uint32_t controller)
+{
+	return NAME_OF(controller_names, controller);
+}
+
+int vulture_controller_number(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(controller_names) / sizeof(controller_names[0]); i++)
+		if (!strcmp(controller_names[i], name))
+			return (int)i;
+	errno = EINVAL;
+	return -1;
 }
 
 const char *vulture_phase_name(uint32_t phase)
@@ -138,7 +206,7 @@ const char *vulture_reason_name(uint32_t reason)
 
 static void set_option(struct vulture_options *options, unsigned int option, uint32_t value)
 {
-	options->set |= 1U << option;
+	options->set |= 1ULL << option;
 	options->value[option] = value;
 }
 
@@ -151,7 +219,9 @@ static int set_paper(struct vulture_options *options, uint32_t value)
 		return -1;
 	}
 	for (i = 0; value && i < sizeof(paper_values) / sizeof(paper_values[0]); i++)
-		set_option(options, paper_values[i].option, paper_values[i].value);
+		vulture_option(options, paper_values[i].name, paper_values[i].value);
+	if (value)
+		set_option(options, VULTURE_OPTION_CONTROLLER, VULTURE_CONTROLLER_PAPER);
 	return 0;
 }
 
@@ -161,8 +231,8 @@ int vulture_option(struct vulture_options *options, const char *name, uint32_t v
 
 	if (!strcmp(name, "paper"))
 		return set_paper(options, value);
-	for (i = 1; i <= VULTURE_OPTIONS; i++) {
-		if (!strcmp(option_names[i], name)) {
+	for (i = 1; i < N_OPTIONS; i++) {
+		if (!strcmp(option_table[i].name, name)) {
 			set_option(options, i, value);
 			return 0;
 		}
@@ -240,16 +310,43 @@ static uint64_t get_u64(const struct nlattr *attr)
 
 static void read_options(const struct nlattr *nest, struct vulture_options *options)
 {
-	const struct nlattr *attrs[VULTURE_O_MAX + 1];
+	const struct nlattr *outer[VULTURE_O_MAX + 1], *inner[VULTURE_OPTIONS + 1];
 	unsigned int i;
 
 	memset(options, 0, sizeof(*options));
-	parse_nest(nest, attrs, VULTURE_O_MAX);
-	for (i = 1; i <= VULTURE_O_MAX; i++) {
-		if (!attrs[i])
+	parse_nest(nest, outer, VULTURE_O_MAX);
+	for (i = 1; i < N_OPTIONS; i++) {
+		const struct nlattr *attr = outer[option_table[i].attr];
+
+		if (option_table[i].nest) {
+			parse_nest(outer[option_table[i].nest], inner, VULTURE_OPTIONS);
+			attr = inner[option_table[i].attr];
+		}
+		if (!attr)
 			continue;
-		options->set |= 1U << i;
-		options->value[i] = mnl_attr_get_u32(attrs[i]);
+		options->set |= 1ULL << i;
+		options->value[i] = mnl_attr_get_u32(attr);
+	}
+}
+
+/* The statistics of whichever controller runs, by name. */
+static void read_stats(const struct nlattr *const *flow_attrs, struct vulture_flow *flow)
+{
+	size_t k;
+
+	for (k = 0; k < sizeof(stat_table) / sizeof(stat_table[0]); k++) {
+		const struct nlattr *attrs[VULTURE_STATS + 1];
+		size_t i;
+
+		if (!flow_attrs[stat_table[k].nest])
+			continue;
+		parse_nest(flow_attrs[stat_table[k].nest], attrs, VULTURE_STATS);
+		for (i = 1; i < stat_table[k].n; i++) {
+			struct vulture_stat *stat = &flow->stats[flow->n_stats++];
+
+			stat->name = stat_table[k].names[i];
+			stat->value = (int64_t)get_u64(attrs[i]);
+		}
 	}
 }
 
@@ -284,7 +381,7 @@ static void read_address(const struct nlattr *nest, struct vulture_address *addr
 
 static void read_flow(const struct nlattr *nest, struct vulture_flow *flow)
 {
-	const struct nlattr *a[VULTURE_F_MAX + 1];
+	const struct nlattr *a[VULTURE_STATS + 1];
 
 	parse_nest(nest, a, VULTURE_F_MAX);
 	memset(flow, 0, sizeof(*flow));
@@ -292,42 +389,46 @@ static void read_flow(const struct nlattr *nest, struct vulture_flow *flow)
 	read_address(a[VULTURE_F_ADDR], &flow->address);
 	flow->rule = get_u32(a[VULTURE_F_RULE]);
 	read_options(a[VULTURE_F_OPTIONS], &flow->options);
-	flow->phase = get_u32(a[VULTURE_F_PHASE]);
-	flow->mode = get_u32(a[VULTURE_F_MODE]);
-	flow->policy = get_u32(a[VULTURE_F_POLICY]);
-	flow->rwnd_bytes = get_u32(a[VULTURE_F_RWND_BYTES]);
-	flow->thresh_bytes = get_u32(a[VULTURE_F_THRESH_BYTES]);
+	flow->controller = flow->options.value[VULTURE_OPTION_CONTROLLER];
+	flow->rwnd_bytes = get_u32(a[VULTURE_F_WINDOW_BYTES]);
 	flow->advertised_bytes = get_u32(a[VULTURE_F_ADVERTISED_BYTES]);
 	flow->own_bytes = get_u32(a[VULTURE_F_OWN_BYTES]);
-	flow->cwnd_bytes = get_u32(a[VULTURE_F_CWND_BYTES]);
 	flow->rtt_us = get_u32(a[VULTURE_F_RTT_US]);
 	flow->min_rtt_us = get_u32(a[VULTURE_F_MIN_RTT_US]);
+	flow->queue_us = get_u32(a[VULTURE_F_QUEUE_US]);
 	flow->mss_bytes = get_u32(a[VULTURE_F_MSS_BYTES]);
-	flow->peer_tick_us = get_u32(a[VULTURE_F_PEER_TICK_US]);
-	flow->last_pivs = get_u32(a[VULTURE_F_LAST_PIVS]);
-	flow->last_positive = get_u32(a[VULTURE_F_LAST_POSITIVE]);
-	flow->last_sum_us = (int64_t)get_u64(a[VULTURE_F_LAST_SUM_US]);
 	flow->age_us = get_u64(a[VULTURE_F_AGE_US]);
-	flow->piv_negative = get_u64(a[VULTURE_F_PIV_NEGATIVE]);
-	flow->piv_zero = get_u64(a[VULTURE_F_PIV_ZERO]);
-	flow->piv_positive = get_u64(a[VULTURE_F_PIV_POSITIVE]);
-	flow->piv_low = get_u64(a[VULTURE_F_PIV_LOW]);
-	flow->piv_middle = get_u64(a[VULTURE_F_PIV_MIDDLE]);
-	flow->piv_high = get_u64(a[VULTURE_F_PIV_HIGH]);
-	flow->rounds = get_u64(a[VULTURE_F_ROUNDS]);
-	flow->fixes = get_u64(a[VULTURE_F_FIXES]);
-	flow->increases = get_u64(a[VULTURE_F_INCREASES]);
-	flow->doublings = get_u64(a[VULTURE_F_DOUBLINGS]);
-	flow->halvings = get_u64(a[VULTURE_F_HALVINGS]);
-	flow->drains = get_u64(a[VULTURE_F_DRAINS]);
-	flow->losses = get_u64(a[VULTURE_F_LOSSES]);
-	flow->conservative_us = get_u64(a[VULTURE_F_CONSERVATIVE_US]);
-	flow->aggressive_us = get_u64(a[VULTURE_F_AGGRESSIVE_US]);
 	flow->segments = get_u64(a[VULTURE_F_SEGMENTS]);
 	flow->bytes = get_u64(a[VULTURE_F_BYTES]);
 	flow->acks = get_u64(a[VULTURE_F_ACKS]);
 	flow->rewritten = get_u64(a[VULTURE_F_REWRITTEN]);
 	flow->updates = get_u64(a[VULTURE_F_UPDATES]);
+	read_stats(a, flow);
+	parse_nest(a[VULTURE_F_PAPER], a, VULTURE_PAPER_S_MAX);
+	flow->phase = (uint32_t)get_u64(a[VULTURE_PAPER_S_PHASE]);
+	flow->mode = (uint32_t)get_u64(a[VULTURE_PAPER_S_MODE]);
+	flow->policy = (uint32_t)get_u64(a[VULTURE_PAPER_S_POLICY]);
+	flow->thresh_bytes = (uint32_t)get_u64(a[VULTURE_PAPER_S_THRESH_BYTES]);
+	flow->cwnd_bytes = (uint32_t)get_u64(a[VULTURE_PAPER_S_CWND_BYTES]);
+	flow->peer_tick_us = (uint32_t)get_u64(a[VULTURE_PAPER_S_PEER_TICK_US]);
+	flow->last_pivs = (uint32_t)get_u64(a[VULTURE_PAPER_S_LAST_PIVS]);
+	flow->last_positive = (uint32_t)get_u64(a[VULTURE_PAPER_S_LAST_POSITIVE]);
+	flow->last_sum_us = (int64_t)get_u64(a[VULTURE_PAPER_S_LAST_SUM_US]);
+	flow->piv_negative = get_u64(a[VULTURE_PAPER_S_PIV_NEGATIVE]);
+	flow->piv_zero = get_u64(a[VULTURE_PAPER_S_PIV_ZERO]);
+	flow->piv_positive = get_u64(a[VULTURE_PAPER_S_PIV_POSITIVE]);
+	flow->piv_low = get_u64(a[VULTURE_PAPER_S_PIV_LOW]);
+	flow->piv_middle = get_u64(a[VULTURE_PAPER_S_PIV_MIDDLE]);
+	flow->piv_high = get_u64(a[VULTURE_PAPER_S_PIV_HIGH]);
+	flow->rounds = get_u64(a[VULTURE_PAPER_S_ROUNDS]);
+	flow->fixes = get_u64(a[VULTURE_PAPER_S_FIXES]);
+	flow->increases = get_u64(a[VULTURE_PAPER_S_INCREASES]);
+	flow->doublings = get_u64(a[VULTURE_PAPER_S_DOUBLINGS]);
+	flow->halvings = get_u64(a[VULTURE_PAPER_S_HALVINGS]);
+	flow->drains = get_u64(a[VULTURE_PAPER_S_DRAINS]);
+	flow->losses = get_u64(a[VULTURE_PAPER_S_LOSSES]);
+	flow->conservative_us = get_u64(a[VULTURE_PAPER_S_CONSERVATIVE_US]);
+	flow->aggressive_us = get_u64(a[VULTURE_PAPER_S_AGGRESSIVE_US]);
 }
 
 static void read_rule(const struct nlattr *nest, struct vulture_rule *rule)
@@ -446,17 +547,36 @@ static int talk(struct vulture *v, struct nlmsghdr *nlh, struct sink *sink)
 	}
 }
 
+/* One nest for each controller whose options are set. */
+static void put_values(struct nlmsghdr *nlh, uint16_t type, const struct vulture_options *options)
+{
+	struct nlattr *nest = NULL;
+	unsigned int i;
+
+	for (i = 1; i < N_OPTIONS; i++) {
+		if (option_table[i].nest != type || !(options->set & (1ULL << i)))
+			continue;
+		if (!nest)
+			nest = mnl_attr_nest_start(nlh, type);
+		mnl_attr_put_u32(nlh, option_table[i].attr, options->value[i]);
+	}
+	if (nest)
+		mnl_attr_nest_end(nlh, nest);
+}
+
 static void put_options(struct nlmsghdr *nlh, uint16_t type, const struct vulture_options *options)
 {
 	struct nlattr *nest;
-	unsigned int i;
 
 	if (!options || !options->set)
 		return;
 	nest = mnl_attr_nest_start(nlh, type);
-	for (i = 1; i <= VULTURE_O_MAX; i++)
-		if (options->set & (1U << i))
-			mnl_attr_put_u32(nlh, i, options->value[i]);
+	if (options->set & (1ULL << VULTURE_OPTION_CONTROLLER))
+		mnl_attr_put_u32(nlh, VULTURE_O_CONTROLLER,
+				 options->value[VULTURE_OPTION_CONTROLLER]);
+	put_values(nlh, VULTURE_O_PAPER, options);
+	put_values(nlh, VULTURE_O_CREDIT, options);
+	put_values(nlh, VULTURE_O_RLEDBAT, options);
 	mnl_attr_nest_end(nlh, nest);
 }
 

@@ -41,10 +41,13 @@ extern "C" {
 
 struct vulture;
 
-/* Number of options; they are named and numbered as in uapi/vulture.h
- * (VULTURE_O_TICK_US = 1 and so on).
+/* Room for options. They are numbered from 1; vulture_option_name() gives their names
+ * and ends with NULL. Number 1 is the controller.
  */
-#define VULTURE_OPTIONS		22
+#define VULTURE_OPTIONS		63
+#define VULTURE_OPTION_CONTROLLER	1
+/* Room for a controller's statistics. */
+#define VULTURE_STATS		48
 
 /**
  * struct vulture_options - what differs from the kernel's defaults
@@ -54,8 +57,14 @@ struct vulture;
  * Zero it, then use vulture_option().
  */
 struct vulture_options {
-	uint32_t set;
+	uint64_t set;
 	uint32_t value[VULTURE_OPTIONS + 1];
+};
+
+/** struct vulture_stat - one statistic of a controller */
+struct vulture_stat {
+	const char *name;
+	int64_t value;
 };
 
 /**
@@ -81,7 +90,14 @@ struct vulture_flow {
 	uint64_t id;			/* unique on this machine */
 	struct vulture_address address;
 	uint32_t rule;			/* that started it; 0 = none */
-	struct vulture_options options;	/* all of them */
+	struct vulture_options options;	/* of its controller, all of them */
+	uint32_t controller;		/* vulture_controller_name() */
+	uint32_t n_stats;		/* in stats[], of any controller */
+	struct vulture_stat stats[VULTURE_STATS];
+	uint32_t queue_us;		/* what stands in the path's queue */
+	/* Of the paper's controller, from here on to last_sum_us, and piv_negative to
+	 * aggressive_us; but rwnd_bytes, windows, round trips and mss_bytes of all.
+	 */
 	uint32_t phase;			/* vulture_phase_name() */
 	uint32_t mode;			/* vulture_mode_name() */
 	uint32_t policy;		/* vulture_policy_name() */
@@ -161,8 +177,14 @@ VULTURE_API const char *vulture_error(const struct vulture *v);
  */
 VULTURE_API int vulture_option(struct vulture_options *options, const char *name, uint32_t value);
 
-/** vulture_option_name() - of option 1 to VULTURE_OPTIONS, else NULL */
+/** vulture_option_name() - of option 1 and so on; NULL after the last */
 VULTURE_API const char *vulture_option_name(unsigned int option);
+
+/** vulture_controller_name() - "paper" for example */
+VULTURE_API const char *vulture_controller_name(uint32_t controller);
+
+/** vulture_controller_number() - by name; -1 with EINVAL if there is none */
+VULTURE_API int vulture_controller_number(const char *name);
 
 VULTURE_API const char *vulture_phase_name(uint32_t phase);
 VULTURE_API const char *vulture_mode_name(uint32_t mode);

@@ -27,7 +27,8 @@ import sys
 from collections.abc import Iterator
 from typing import Protocol
 
-OPTIONS = 22    # VULTURE_OPTIONS of the header
+OPTIONS = 63    # VULTURE_OPTIONS of the header
+STATS = 48    # VULTURE_STATS
 
 
 class HasFileno(Protocol):
@@ -38,11 +39,15 @@ class HasFileno(Protocol):
 
 
 class _Options(ctypes.Structure):
-    _fields_ = [("set", ctypes.c_uint32), ("value", ctypes.c_uint32 * (OPTIONS + 1))]
+    _fields_ = [("set", ctypes.c_uint64), ("value", ctypes.c_uint32 * (OPTIONS + 1))]
 
 
 class _Address(ctypes.Structure):
     _fields_ = [("local", ctypes.c_uint32 * 7), ("remote", ctypes.c_uint32 * 7)]    # union with sockaddr_in6
+
+
+class _Stat(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_int64)]
 
 
 class Flow(ctypes.Structure):
@@ -50,6 +55,8 @@ class Flow(ctypes.Structure):
 
     _fields_ = [
         ("id", ctypes.c_uint64), ("_address", _Address), ("rule", ctypes.c_uint32), ("_options", _Options),
+        ("controller", ctypes.c_uint32), ("_n_stats", ctypes.c_uint32), ("_stats", _Stat * STATS),
+        ("queue_us", ctypes.c_uint32),
         *((name, ctypes.c_uint32) for name in (
             "phase", "mode", "policy", "rwnd_bytes", "thresh_bytes", "advertised_bytes", "own_bytes", "cwnd_bytes",
             "rtt_us", "min_rtt_us", "mss_bytes", "peer_tick_us", "last_pivs", "last_positive")),
@@ -89,6 +96,7 @@ def _load() -> ctypes.CDLL:
         ("vulture_open", handle, ()), ("vulture_close", None, (handle,)),
         ("vulture_error", ctypes.c_char_p, (handle,)),
         ("vulture_option", ctypes.c_int, (options, ctypes.c_char_p, ctypes.c_uint32)),
+        ("vulture_controller_number", ctypes.c_int, (ctypes.c_char_p,)),
         ("vulture_start", ctypes.c_int, (handle, ctypes.c_int, options)),
         ("vulture_stop", ctypes.c_int, (handle, ctypes.c_int)),
         ("vulture_get", ctypes.c_int, (handle, ctypes.c_int, flow)),
@@ -129,12 +137,18 @@ class Vulture:
         text = self._library.vulture_error(self._handle).decode(errors="replace")
         raise OSError(ctypes.get_errno(), text)
 
-    def start(self, connection: HasFileno, **options: int) -> None:
+    def start(self, connection: HasFileno, **options: int | str) -> None:
         """A connected TCP socket goes to the background. Options by name: ``psi_us=20000``, ``observe=1``,
-        ``paper=1`` for the paper's settings (in that order if others are to differ from them).
+        ``controller="paper"`` for the law, ``paper=1`` for the paper's settings (in that order if others are to
+        differ from them).
         """
         chosen = _Options()
         for name, value in options.items():
+            if name == "controller" and isinstance(value, str):
+                number = self._library.vulture_controller_number(value.encode())
+                if number < 0:
+                    raise TypeError(f"vulture has no controller {value!r}")
+                value = number
             if self._library.vulture_option(chosen, name.replace("_", "-").encode(), value):
                 if ctypes.get_errno() == errno.ERANGE:
                     raise OSError(errno.ERANGE, f"{name} {value} is not within 0 to 1")
@@ -168,7 +182,7 @@ class Vulture:
 
 
 @contextlib.contextmanager
-def background(connection: HasFileno, **options: int) -> Iterator[Vulture]:
+def background(connection: HasFileno, **options: int | str) -> Iterator[Vulture]:
     """The connection is a background one inside the block. It may close in there."""
     with Vulture() as vulture:
         vulture.start(connection, **options)

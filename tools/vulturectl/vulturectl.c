@@ -107,6 +107,14 @@ static void read_option(struct vulture_options *options, char *text)
 	if (!equals)
 		wrong("option '%s' has no value: -o NAME=VALUE", text);
 	*equals = '\0';
+	if (!strcmp(text, "controller")) {
+		int controller = vulture_controller_number(equals + 1);
+
+		if (controller < 0)
+			wrong("there is no controller '%s': paper, credit, rledbat", equals + 1);
+		vulture_option(options, text, (uint32_t)controller);
+		return;
+	}
 	value = (uint32_t)read_number(equals + 1, text, 0, UINT32_MAX);
 	if (!vulture_option(options, text, value))
 		return;
@@ -253,19 +261,43 @@ static const char *endpoint(const struct sockaddr *sa, char text[ADDRESS_CHARS])
 	return text;
 }
 
+static const char *option_text(const struct vulture_options *options, unsigned int i,
+			       char *text, size_t room)
+{
+	if (i == VULTURE_OPTION_CONTROLLER)
+		return vulture_controller_name(options->value[i]);
+	snprintf(text, room, "%u", options->value[i]);
+	return text;
+}
+
 static void json_options(const struct vulture_options *options)
 {
 	const char *comma = "";
 	unsigned int i;
+	char text[16];
 
 	printf("\"options\":{");
-	for (i = 1; i <= VULTURE_OPTIONS; i++) {
-		if (!(options->set & (1U << i)))
+	for (i = 1; vulture_option_name(i); i++) {
+		const char *quote = i == VULTURE_OPTION_CONTROLLER ? "\"" : "";
+
+		if (!(options->set & (1ULL << i)))
 			continue;
-		printf("%s\"%s\":%u", comma, vulture_option_name(i), options->value[i]);
+		printf("%s\"%s\":%s%s%s", comma, vulture_option_name(i), quote,
+		       option_text(options, i, text, sizeof(text)), quote);
 		comma = ",";
 	}
 	printf("}");
+}
+
+static void text_options(const struct vulture_options *options, const char *indent)
+{
+	unsigned int i;
+	char text[16];
+
+	for (i = 1; vulture_option_name(i); i++)
+		if (options->set & (1ULL << i))
+			printf("%s%-18s %s\n", indent, vulture_option_name(i),
+			       option_text(options, i, text, sizeof(text)));
 }
 
 /* The fields of a connection, once, for text and JSON alike. */
@@ -274,50 +306,44 @@ struct field {
 	int64_t value;
 };
 
+/* Names of what the paper's controller counts as numbers. */
+static const char *stat_text(const struct vulture_stat *stat)
+{
+	if (!strcmp(stat->name, "phase"))
+		return vulture_phase_name((uint32_t)stat->value);
+	if (!strcmp(stat->name, "mode"))
+		return vulture_mode_name((uint32_t)stat->value);
+	if (!strcmp(stat->name, "policy"))
+		return vulture_policy_name((uint32_t)stat->value);
+	return NULL;
+}
+
 static unsigned int flow_fields(const struct vulture_flow *f, struct field *to)
 {
 	const struct field fields[] = {
 		{ "rule", NULL, f->rule },
-		{ "phase", vulture_phase_name(f->phase), 0 },
-		{ "mode", vulture_mode_name(f->mode), 0 },
-		{ "policy", vulture_policy_name(f->policy), 0 },
+		{ "controller", vulture_controller_name(f->controller), 0 },
 		{ "rwnd_bytes", NULL, f->rwnd_bytes },
-		{ "thresh_bytes", NULL, f->thresh_bytes },
 		{ "advertised_bytes", NULL, f->advertised_bytes },
 		{ "own_bytes", NULL, f->own_bytes },
-		{ "cwnd_bytes", NULL, f->cwnd_bytes },
 		{ "rtt_us", NULL, f->rtt_us },
 		{ "min_rtt_us", NULL, f->min_rtt_us },
+		{ "queue_us", NULL, f->queue_us },
 		{ "mss_bytes", NULL, f->mss_bytes },
-		{ "peer_tick_us", NULL, f->peer_tick_us },
-		{ "last_pivs", NULL, f->last_pivs },
-		{ "last_positive", NULL, f->last_positive },
-		{ "last_sum_us", NULL, f->last_sum_us },
 		{ "age_us", NULL, f->age_us },
-		{ "piv_negative", NULL, f->piv_negative },
-		{ "piv_zero", NULL, f->piv_zero },
-		{ "piv_positive", NULL, f->piv_positive },
-		{ "piv_low", NULL, f->piv_low },
-		{ "piv_middle", NULL, f->piv_middle },
-		{ "piv_high", NULL, f->piv_high },
-		{ "rounds", NULL, f->rounds },
-		{ "fixes", NULL, f->fixes },
-		{ "increases", NULL, f->increases },
-		{ "doublings", NULL, f->doublings },
-		{ "halvings", NULL, f->halvings },
-		{ "drains", NULL, f->drains },
-		{ "losses", NULL, f->losses },
-		{ "conservative_us", NULL, f->conservative_us },
-		{ "aggressive_us", NULL, f->aggressive_us },
 		{ "segments", NULL, f->segments },
 		{ "bytes", NULL, f->bytes },
 		{ "acks", NULL, f->acks },
 		{ "rewritten", NULL, f->rewritten },
 		{ "updates", NULL, f->updates },
 	};
+	unsigned int i, n = sizeof(fields) / sizeof(fields[0]);
 
 	memcpy(to, fields, sizeof(fields));
-	return sizeof(fields) / sizeof(fields[0]);
+	for (i = 0; i < f->n_stats; i++)
+		to[n++] = (struct field){ f->stats[i].name, stat_text(&f->stats[i]),
+					  f->stats[i].value };
+	return n;
 }
 
 static void json_flow(const struct vulture_flow *flow)
@@ -354,8 +380,7 @@ static void text_flow(const struct vulture_flow *flow)
 		else
 			printf("  %-18s %" PRId64 "\n", fields[i].name, fields[i].value);
 	}
-	for (i = 1; i <= VULTURE_OPTIONS; i++)
-		printf("  %-18s %u\n", vulture_option_name(i), flow->options.value[i]);
+	text_options(&flow->options, "  ");
 }
 
 static void list_header(const char *last)
@@ -445,7 +470,6 @@ static int do_stop(int argc, char **argv)
 static int show_defaults(void)
 {
 	struct vulture_defaults d;
-	unsigned int i;
 
 	check(vulture_get_defaults(v, &d));
 	if (json) {
@@ -457,8 +481,7 @@ static int show_defaults(void)
 	}
 	printf("%-18s %s\n%-18s %u\n%-18s %u\n%-18s %u\n", "version", d.version, "flows",
 	       d.flows, "max-flows", d.max_flows, "flow-bytes", d.flow_bytes);
-	for (i = 1; i <= VULTURE_OPTIONS; i++)
-		printf("%-18s %u\n", vulture_option_name(i), d.options.value[i]);
+	text_options(&d.options, "");
 	return 0;
 }
 
@@ -1006,7 +1029,7 @@ static int help_options(void)
 {
 	unsigned int i;
 
-	for (i = 1; i <= VULTURE_OPTIONS; i++)
+	for (i = 1; vulture_option_name(i); i++)
 		puts(vulture_option_name(i));
 	puts("paper");
 	return 0;

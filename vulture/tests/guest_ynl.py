@@ -59,13 +59,35 @@ def address(sock: socket.socket, peer: socket.socket) -> dict:
             "remote": socket.inet_aton(peer.getsockname()[0]), "remote-port": peer.getsockname()[1]}
 
 
+def options_space(name: str) -> str:
+    """Attribute set of a controller's options."""
+    return f"{name}-options"
+
+
 def test_ynl_defaults():
     client = family()
     before = client.do("get-defaults", {})
-    spec = client.attr_sets["options"]
-    assert sorted(before["options"]) == sorted(spec), "an option that the spec does not have, or the other way"
+    controllers = [name for name in before["options"] if name != "controller"]
+    assert before["options"]["controller"] in controllers and "paper" in controllers
+    for controller in controllers:
+        check_options(client, controller, before["options"][controller])
+    client.do("set", {"options": {"paper": {"psi-us": 24000}}, "max-flows": 7})
+    now = client.do("get-defaults", {})
+    paper = before["options"]["paper"]
+    assert now["options"] == before["options"] | {"paper": paper | {"psi-us": 24000}} and now["max-flows"] == 7
+    client.do("set", {"options": {"paper": {"psi-us": paper["psi-us"]}}, "max-flows": before["max-flows"]})
+    assert client.do("get-defaults", {}) == before
+    ynl_refused(errno.ERANGE, "controller 17 is not within", client, "set", {"options": {"controller": 17}})
+    assert client.do("get-defaults", {}) == before
+    assert before["version"] and before["count"] == 0 and before["flow-bytes"] > 1000
+
+
+def check_options(client: YnlFamily, controller: str, options: dict) -> None:
+    """The spec's ranges and defaults are the kernel's; a value outside is refused by name."""
+    spec = client.attr_sets[options_space(controller)]
+    assert sorted(options) == sorted(spec), "an option that the spec does not have, or the other way"
     numbers = {name: index for index, name in enumerate(client.consts["pairing"].entries)}
-    for name, value in before["options"].items():
+    for name, value in options.items():
         value = numbers.get(value, value)    # the client gives an enum's name
         limits = spec[name].yaml["checks"]
         assert limits["min"] <= value <= limits["max"]
@@ -74,27 +96,23 @@ def test_ynl_defaults():
         assert [int(word) for word in re.findall(r"\d+", spread)] == [limits["min"], limits["max"]], name
         for outside in {limits["min"] - 1, limits["max"] + 1} - {-1}:
             at = ynl_refused(errno.ERANGE, f"{name} {outside} is not within {limits['min']} to {limits['max']}",
-                             client, "set", {"options": {name: outside}})
-            assert at == f".options.{name}", at
-    client.do("set", {"options": {"psi-us": 24000}, "max-flows": 7})
-    now = client.do("get-defaults", {})
-    assert now["options"] == before["options"] | {"psi-us": 24000} and now["max-flows"] == 7
-    client.do("set", {"options": {"psi-us": before["options"]["psi-us"]}, "max-flows": before["max-flows"]})
-    assert client.do("get-defaults", {}) == before
-    assert before["version"] and before["count"] == 0 and before["flow-bytes"] > 1000
+                             client, "set", {"options": {controller: {name: outside}}})
+            assert at == f".options.{controller}.{name}", at
 
 
 def test_ynl_flow_and_events():
     client, watcher = family(), family()
     watcher.ntf_subscribe("events")
     with pair() as (receiver, sender):
-        reply = client.do("start", {"fd": receiver.fileno(), "options": {"psi-us": 25000}})
+        options = {"controller": "paper", "paper": {"psi-us": 25000}}
+        reply = client.do("start", {"fd": receiver.fileno(), "options": options})
         assert reply["count"] == 1
         pump(sender, receiver, 1 << 20)
         flow = client.do("get", {"addr": address(receiver, sender)})["flow"]
-        assert flow["id"] == reply["id"] and flow["bytes"] == 1 << 20 and flow["options"]["psi-us"] == 25000
+        assert flow["id"] == reply["id"] and flow["bytes"] == 1 << 20 and flow["options"]["paper"]["psi-us"] == 25000
         assert flow["addr"] == address(receiver, sender)
-        known = set(client.attr_sets["flow"]) - {"pad"}
+        known = set(client.attr_sets["flow"]) - {"pad", "credit", "rledbat"}
+        assert set(flow["paper"]) == set(client.attr_sets["paper-stats"]) - {"pad"}
         assert set(flow) == known, f"the kernel and the spec differ in {set(flow) ^ known}"
         assert client.do("get", {"id": reply["id"]})["flow"]["id"] == reply["id"]
         client.do("start", {"addr": address(sender, receiver)})
@@ -113,10 +131,10 @@ def test_ynl_rules():
     client = family()
     cgroup = os.stat("/sys/fs/cgroup").st_ino
     wanted = {"cgroup": cgroup, "local-port": 9, "remote-port": 10, "remote-prefix": socket.inet_aton("192.0.2.0"),
-              "remote-prefix-len": 24, "options": {"psi-us": 26000}}
+              "remote-prefix-len": 24, "options": {"controller": "paper", "paper": {"psi-us": 26000}}}
     rule = client.do("rule-add", {"rule": wanted})["rule"]
-    assert {name: rule[name] for name in wanted if name != "options"} | {"options": {"psi-us": 26000}} == wanted
-    assert rule["options"]["psi-us"] == 26000 and rule["started"] == 0
+    assert {name: rule[name] for name in wanted if name != "options"} | {"options": wanted["options"]} == wanted
+    assert rule["options"]["paper"]["psi-us"] == 26000 and rule["started"] == 0
     assert client.dump("rule-get", {}) == [{"rule": rule}]
     client.do("rule-del", {"rule": {"id": rule["id"]}})
     ynl_refused(errno.ENOENT, f"no rule with id {rule['id']}", client, "rule-del", {"rule": {"id": rule["id"]}})

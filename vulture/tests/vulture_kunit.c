@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of vulture's arithmetic: Algorithms 1 to 6, and the window on the
- * wire. "J" below is the paper's jiffy of 4 ms.
+ * KUnit tests of vulture's arithmetic: Algorithms 1 to 6. "J" below is the paper's jiffy of 4 ms.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -326,45 +325,6 @@ static void policies_carried_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, row->thresh_after * 1000, w.thresh_bytes);
 }
 
-/* The window on the wire */
-
-struct field_row {
-	const char *name;
-	u16 own;
-	u8 scale;
-	u32 ack, edge, want;
-	u16 field;
-};
-
-static const struct field_row field_rows[] = {
-	{ "smaller than TCP's", 1000, 7, 5000, 5000, 64000, 500 },
-	{ "rounded up to the scale", 1000, 7, 5000, 5000, 64001, 501 },
-	{ "never above TCP's own", 100, 7, 5000, 5000, 64000, 100 },
-	{ "zero stays zero", 0, 7, 5000, 90000, 64000, 0 },
-	{ "never zero by ourselves", 1000, 14, 5000, 5000, 1, 1 },
-	{ "the edge does not go left", 1000, 7, 5000, 5000 + 100000, 64000, 782 },
-	{ "but TCP may take it there", 100, 7, 5000, 5000 + 100000, 64000, 100 },
-	{ "an edge passed by does not count", 1000, 7, 200000, 100000, 64000, 500 },
-	{ "the numbers wrap", 1000, 0, 0xfffffff0, 0x10, 10, 32 },
-	{ "no scale", 65535, 0, 5000, 5000, 2896, 2896 },
-	{ "largest scale, largest window", 65535, 14, 0, 0, RWND_MAX_BYTES, 65535 },
-};
-
-static void field_describe(const struct field_row *row, char *text)
-{
-	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(field, field_rows, field_describe);
-
-static void fields(struct kunit *test)
-{
-	const struct field_row *row = test->param_value;
-
-	KUNIT_EXPECT_EQ(test, row->field,
-			rwnd_field(row->own, row->scale, row->ack, row->edge, row->want));
-}
-
 /* Algorithm 6 */
 
 static void cwnd_counts_a_window(struct kunit *test)
@@ -576,7 +536,6 @@ static struct kunit_case vulture_cases[] = {
 	KUNIT_CASE_PARAM(rounds, round_gen_params),
 	KUNIT_CASE_PARAM(drains, drain_gen_params),
 	KUNIT_CASE_PARAM(policies_carried_out, carry_gen_params),
-	KUNIT_CASE_PARAM(fields, field_gen_params),
 	KUNIT_CASE(cwnd_counts_a_window),
 	KUNIT_CASE(cwnd_follows_slow_start),
 	KUNIT_CASE(cwnd_falls_with_the_sender),

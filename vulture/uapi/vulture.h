@@ -25,7 +25,7 @@
  *	Reply: VULTURE_A_COUNT (connections started); with FD or ADDR also
  *	VULTURE_A_ID. With PID and CGROUP, sockets that cannot be started are
  *	passed over; none at all is ENOENT.
- *	A connection that is only observed (VULTURE_O_OBSERVE) may be started:
+ *	A connection that is only observed (VULTURE_PAPER_O_OBSERVE) may be started:
  *	it then goes to background at once, at the window estimated so far.
  *
  * VULTURE_CMD_STOP	give connections their window back
@@ -108,7 +108,9 @@ enum vulture_attr {
 	VULTURE_A_RULE,		/* nest of VULTURE_R_* */
 	VULTURE_A_COUNT,	/* u32, connections */
 	VULTURE_A_MAX_FLOWS,	/* u32, connections */
-	VULTURE_A_FLOW_BYTES,	/* u32, kernel memory per connection, bytes */
+	VULTURE_A_FLOW_BYTES,	/* u32, kernel memory per connection of the default
+				 * controller, bytes
+				 */
 	VULTURE_A_REASON,	/* u32, enum vulture_reason */
 	VULTURE_A_VERSION,	/* string, of the module */
 	VULTURE_A_PAD,
@@ -128,54 +130,78 @@ enum vulture_addr_attr {
 
 #define VULTURE_ADDR_MAX (__VULTURE_ADDR_MAX - 1)
 
-/* Options, all u32: default; range. Documentation/vulture.md says where each
- * default comes from. The settings of the paper are tick-us=4000 and 0 for
- * queue-high-us, speedup and rising, 500 for loss-permille, 1000 for
- * thresh-permille.
+/* Which law a connection follows. */
+enum vulture_controller {
+	VULTURE_CONTROLLER_PAPER,	/* Li and Welzl's, Documentation/vulture.md */
+	VULTURE_CONTROLLER_CREDIT,	/* the suite's own */
+	VULTURE_CONTROLLER_RLEDBAT,	/* RFC 9840 with the law of LEDBAT++ */
+	__VULTURE_CONTROLLER_MAX,
+};
+
+/* A controller, and the options of its own. In a start or a rule: the controller
+ * that is to run, and options of that one alone; what is not given is the
+ * namespace's default. As defaults: which one runs if none is named, and the
+ * options of each.
  */
 enum vulture_option {
 	VULTURE_O_UNSPEC,
-	VULTURE_O_TICK_US,	/* resolution of both clocks; 1000; 1 to 10000 */
-	VULTURE_O_ZERO_US,	/* variations up to this have no sign; 0; 0 to 10000 */
-	VULTURE_O_PSI_US,	/* least sending interval of a pair; 20000; 1000 to 1000000 */
-	VULTURE_O_CONS_LOW_US,	/* conservative: low below; 4000; 1 to 1000000 */
-	VULTURE_O_CONS_HIGH_US,	/* conservative: high from; 8000; 1 to 1000000 */
-	VULTURE_O_AGGR_LOW_US,	/* aggressive: low up to; 12000; 1 to 1000000 */
-	VULTURE_O_AGGR_HIGH_US,	/* aggressive: high from; 20000; 1 to 1000000 */
-	VULTURE_O_PAIRING,	/* enum vulture_pairing; 0; 0 or 1 */
-	VULTURE_O_ALPHA_PERMILLE, /* deciding share of a class; 875; 500 to 999 */
-	VULTURE_O_INCREASE_SEGS, /* step of "increase", segments a round trip; 1; 1 to 64 */
-	VULTURE_O_POSITIVE_TEST, /* use sign and sum of the variations; 1; 0 or 1 */
-	VULTURE_O_THRESH_CAP,	/* "double" ends at the threshold; 1; 0 or 1 */
-	VULTURE_O_THRESH_PERMILLE, /* threshold after a reduction, of the window
-				    * before it; 500; 250 to 1000
-				    */
-	VULTURE_O_GOALS,	/* policies end at twice, or half, the window; 1; 0 or 1 */
-	VULTURE_O_SETTLE,	/* "double" is judged when it is done; 1; 0 or 1 */
-	VULTURE_O_LOSS_PERMILLE, /* what loss leaves of the window; 125; 0 to 1000 */
-	VULTURE_O_OBSERVE,	/* only estimate, leave the window; 0; 0 or 1 */
-	VULTURE_O_QUEUE_HIGH_US, /* "drain", which takes out of the window what stands
-				  * in the queue, when that was longer all round;
-				  * 10000; 0 (off) to 1000000
-				  */
-	VULTURE_O_SPEEDUP,	/* the step of "increase" grows by one segment per
-				 * so many in a row; 3; 0 (off) to 64
-				 */
-	VULTURE_O_WATCH_BURSTS,	/* so many bursts in a row whose first packet met a queue
-				 * above queue-high drain at once, not at the round's
-				 * end; 2; 0 (off) to 64
-				 */
-	VULTURE_O_OUTGROWN_PCT,	/* a "drain" after another halves if the queue is this
-				 * percentage of what that one met, or more;
-				 * 125; 0 (off) to 1000
-				 */
-	VULTURE_O_RISING,	/* only variations above 0 can be middle or high: a queue
-				 * that shrinks is no congestion; 1; 0 or 1
-				 */
+	VULTURE_O_CONTROLLER,	/* u32, enum vulture_controller */
+	VULTURE_O_PAPER,	/* nest of VULTURE_PAPER_O_* */
+	VULTURE_O_CREDIT,	/* nest of VULTURE_CREDIT_O_* */
+	VULTURE_O_RLEDBAT,	/* nest of VULTURE_RLEDBAT_O_* */
 	__VULTURE_O_MAX,
 };
 
 #define VULTURE_O_MAX (__VULTURE_O_MAX - 1)
+
+/* Options of the paper's controller, all u32: default; range. Documentation/vulture.md says where each
+ * default comes from. The settings of the paper are tick-us=4000 and 0 for
+ * queue-high-us, speedup and rising, 500 for loss-permille, 1000 for
+ * thresh-permille.
+ */
+enum vulture_paper_option {
+	VULTURE_PAPER_O_UNSPEC,
+	VULTURE_PAPER_O_TICK_US,	/* resolution of both clocks; 1000; 1 to 10000 */
+	VULTURE_PAPER_O_ZERO_US,	/* variations up to this have no sign; 0; 0 to 10000 */
+	VULTURE_PAPER_O_PSI_US,	/* least sending interval of a pair; 20000; 1000 to 1000000 */
+	VULTURE_PAPER_O_CONS_LOW_US,	/* conservative: low below; 4000; 1 to 1000000 */
+	VULTURE_PAPER_O_CONS_HIGH_US,	/* conservative: high from; 8000; 1 to 1000000 */
+	VULTURE_PAPER_O_AGGR_LOW_US,	/* aggressive: low up to; 12000; 1 to 1000000 */
+	VULTURE_PAPER_O_AGGR_HIGH_US,	/* aggressive: high from; 20000; 1 to 1000000 */
+	VULTURE_PAPER_O_PAIRING,	/* enum vulture_pairing; 0; 0 or 1 */
+	VULTURE_PAPER_O_ALPHA_PERMILLE, /* deciding share of a class; 875; 500 to 999 */
+	VULTURE_PAPER_O_INCREASE_SEGS, /* step of "increase", segments a round trip; 1; 1 to 64 */
+	VULTURE_PAPER_O_POSITIVE_TEST, /* use sign and sum of the variations; 1; 0 or 1 */
+	VULTURE_PAPER_O_THRESH_CAP,	/* "double" ends at the threshold; 1; 0 or 1 */
+	VULTURE_PAPER_O_THRESH_PERMILLE, /* threshold after a reduction, of the window
+				    * before it; 500; 250 to 1000
+				    */
+	VULTURE_PAPER_O_GOALS,	/* policies end at twice, or half, the window; 1; 0 or 1 */
+	VULTURE_PAPER_O_SETTLE,	/* "double" is judged when it is done; 1; 0 or 1 */
+	VULTURE_PAPER_O_LOSS_PERMILLE, /* what loss leaves of the window; 125; 0 to 1000 */
+	VULTURE_PAPER_O_OBSERVE,	/* only estimate, leave the window; 0; 0 or 1 */
+	VULTURE_PAPER_O_QUEUE_HIGH_US, /* "drain", which takes out of the window what stands
+				  * in the queue, when that was longer all round;
+				  * 10000; 0 (off) to 1000000
+				  */
+	VULTURE_PAPER_O_SPEEDUP,	/* the step of "increase" grows by one segment per
+				 * so many in a row; 3; 0 (off) to 64
+				 */
+	VULTURE_PAPER_O_WATCH_BURSTS,	/* so many bursts in a row whose first packet met a queue
+				 * above queue-high drain at once, not at the round's
+				 * end; 2; 0 (off) to 64
+				 */
+	VULTURE_PAPER_O_OUTGROWN_PCT,	/* a "drain" after another halves if the queue is this
+				 * percentage of what that one met, or more;
+				 * 125; 0 (off) to 1000
+				 */
+	VULTURE_PAPER_O_RISING,	/* only variations above 0 can be middle or high: a queue
+				 * that shrinks is no congestion; 1; 0 or 1
+				 */
+	__VULTURE_PAPER_O_MAX,
+};
+
+#define VULTURE_PAPER_O_MAX (__VULTURE_PAPER_O_MAX - 1)
 
 enum vulture_pairing {
 	VULTURE_PAIRING_EACH,		/* every packet enters and pairs once */
@@ -190,7 +216,7 @@ enum vulture_policy {
 	VULTURE_POLICY_INCREASE,
 	VULTURE_POLICY_DOUBLE,
 	VULTURE_POLICY_HALVE,
-	VULTURE_POLICY_DRAIN,	/* beyond the paper, see VULTURE_O_QUEUE_HIGH_US */
+	VULTURE_POLICY_DRAIN,	/* beyond the paper, see VULTURE_PAPER_O_QUEUE_HIGH_US */
 };
 
 enum vulture_phase {
@@ -211,48 +237,63 @@ enum vulture_flow_attr {
 	VULTURE_F_ID,			/* u64 */
 	VULTURE_F_ADDR,			/* nest of VULTURE_ADDR_* */
 	VULTURE_F_RULE,			/* u32, rule that started it; 0 = none */
-	VULTURE_F_OPTIONS,		/* nest of VULTURE_O_*, all */
-	VULTURE_F_PHASE,		/* u32, enum vulture_phase */
-	VULTURE_F_MODE,			/* u32, enum vulture_mode */
-	VULTURE_F_POLICY,		/* u32, enum vulture_policy */
-	VULTURE_F_RWND_BYTES,		/* u32, window wanted */
-	VULTURE_F_THRESH_BYTES,		/* u32, rwndThresh */
+	VULTURE_F_OPTIONS,		/* nest of VULTURE_O_*: the controller that runs and
+					 * all its options
+					 */
+	VULTURE_F_WINDOW_BYTES,		/* u32, window that the controller wants */
 	VULTURE_F_ADVERTISED_BYTES,	/* u32, window of the latest segment out */
 	VULTURE_F_OWN_BYTES,		/* u32, what TCP itself wanted there */
-	VULTURE_F_CWND_BYTES,		/* u32, estimate of the sender's window */
 	VULTURE_F_RTT_US,		/* u32, latest round trip; 0 = none yet */
 	VULTURE_F_MIN_RTT_US,		/* u32, least one; 0 = none yet */
-	VULTURE_F_MSS_BYTES,		/* u32, largest segment seen */
-	VULTURE_F_PEER_TICK_US,		/* u32, peer's timestamp tick; 0 = not known yet */
-	VULTURE_F_LAST_PIVS,		/* u32, variations of the latest round */
-	VULTURE_F_LAST_POSITIVE,	/* u32, of them above 0 */
-	VULTURE_F_LAST_SUM_US,		/* s64, their sum */
+	VULTURE_F_QUEUE_US,		/* u32, what stands in the path's queue */
+	VULTURE_F_MSS_BYTES,		/* u32, full segment of the peer */
 	VULTURE_F_AGE_US,		/* u64, since it was started */
-	VULTURE_F_PIV_NEGATIVE,		/* u64, counters from here on */
-	VULTURE_F_PIV_ZERO,		/* u64 */
-	VULTURE_F_PIV_POSITIVE,		/* u64 */
-	VULTURE_F_PIV_LOW,		/* u64, by the mode of their round */
-	VULTURE_F_PIV_MIDDLE,		/* u64 */
-	VULTURE_F_PIV_HIGH,		/* u64 */
-	VULTURE_F_ROUNDS,		/* u64, rounds analysed */
-	VULTURE_F_FIXES,		/* u64, rounds by their policy */
-	VULTURE_F_INCREASES,		/* u64 */
-	VULTURE_F_DOUBLINGS,		/* u64 */
-	VULTURE_F_HALVINGS,		/* u64, all causes */
-	VULTURE_F_DRAINS,		/* u64 */
-	VULTURE_F_LOSSES,		/* u64, halvings for loss, reordering, ECN */
-	VULTURE_F_CONSERVATIVE_US,	/* u64, time in that mode */
-	VULTURE_F_AGGRESSIVE_US,	/* u64, time in that mode */
 	VULTURE_F_SEGMENTS,		/* u64, data segments in */
 	VULTURE_F_BYTES,		/* u64, their payload */
 	VULTURE_F_ACKS,			/* u64, segments out */
 	VULTURE_F_REWRITTEN,		/* u64, of them with a smaller window */
 	VULTURE_F_UPDATES,		/* u64, window updates of our own */
+	VULTURE_F_PAPER,		/* nest of VULTURE_PAPER_S_*: state and counters of */
+	VULTURE_F_CREDIT,		/* nest of VULTURE_CREDIT_S_*	the controller that */
+	VULTURE_F_RLEDBAT,		/* nest of VULTURE_RLEDBAT_S_*	runs, one of these */
 	VULTURE_F_PAD,
 	__VULTURE_F_MAX,
 };
 
 #define VULTURE_F_MAX (__VULTURE_F_MAX - 1)
+
+/* State and counters of the paper's controller, all u64 but LAST_SUM_US. */
+enum vulture_paper_stat {
+	VULTURE_PAPER_S_UNSPEC,
+	VULTURE_PAPER_S_PHASE,		/* enum vulture_phase */
+	VULTURE_PAPER_S_MODE,		/* enum vulture_mode */
+	VULTURE_PAPER_S_POLICY,		/* enum vulture_policy */
+	VULTURE_PAPER_S_THRESH_BYTES,	/* rwndThresh */
+	VULTURE_PAPER_S_CWND_BYTES,	/* estimate of the sender's window */
+	VULTURE_PAPER_S_PEER_TICK_US,	/* peer's timestamp tick; 0 = not known yet */
+	VULTURE_PAPER_S_LAST_PIVS,	/* variations of the latest round */
+	VULTURE_PAPER_S_LAST_POSITIVE,	/* of them above 0 */
+	VULTURE_PAPER_S_LAST_SUM_US,	/* s64, their sum */
+	VULTURE_PAPER_S_PIV_NEGATIVE,	/* counters from here on */
+	VULTURE_PAPER_S_PIV_ZERO,
+	VULTURE_PAPER_S_PIV_POSITIVE,
+	VULTURE_PAPER_S_PIV_LOW,	/* by the mode of their round */
+	VULTURE_PAPER_S_PIV_MIDDLE,
+	VULTURE_PAPER_S_PIV_HIGH,
+	VULTURE_PAPER_S_ROUNDS,		/* rounds analysed */
+	VULTURE_PAPER_S_FIXES,		/* rounds by their policy */
+	VULTURE_PAPER_S_INCREASES,
+	VULTURE_PAPER_S_DOUBLINGS,
+	VULTURE_PAPER_S_HALVINGS,	/* all causes */
+	VULTURE_PAPER_S_DRAINS,
+	VULTURE_PAPER_S_LOSSES,		/* halvings for loss, reordering, ECN */
+	VULTURE_PAPER_S_CONSERVATIVE_US,	/* time in that mode */
+	VULTURE_PAPER_S_AGGRESSIVE_US,		/* time in that mode */
+	VULTURE_PAPER_S_PAD,
+	__VULTURE_PAPER_S_MAX,
+};
+
+#define VULTURE_PAPER_S_MAX (__VULTURE_PAPER_S_MAX - 1)
 
 enum vulture_rule_attr {
 	VULTURE_R_UNSPEC,
@@ -262,7 +303,9 @@ enum vulture_rule_attr {
 	VULTURE_R_REMOTE_PORT,		/* u16, 1 to 65535 */
 	VULTURE_R_REMOTE_PREFIX,	/* binary, 4 or 16 octets */
 	VULTURE_R_REMOTE_PREFIX_LEN,	/* u8, bits; default all of them */
-	VULTURE_R_OPTIONS,		/* nest of VULTURE_O_*; all in replies */
+	VULTURE_R_OPTIONS,		/* nest of VULTURE_O_*; in replies the controller that it
+					 * starts, and all its options
+					 */
 	VULTURE_R_STARTED,		/* u64, connections that it started */
 	VULTURE_R_PAD,
 	__VULTURE_R_MAX,

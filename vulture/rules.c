@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rules: which new connections start by themselves.
+ */
+#include <linux/cgroup.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "vulture.h"
+
+/* A reference to a cgroup by its id, which is its directory's inode. */
+struct cgroup *vulture_get_cgroup(u64 id, struct netlink_ext_ack *extack)
+{
+#ifdef CONFIG_SOCK_CGROUP_DATA
+	struct cgroup *cgroup = cgroup_get_from_id(id);
+
+	if (!IS_ERR_OR_NULL(cgroup))
+		return cgroup;
+	NL_SET_ERR_MSG_FMT_MOD(extack, "no v2 cgroup with id %llu", id);
+	return ERR_PTR(-ENOENT);
+#else
+	NL_SET_ERR_MSG_MOD(extack, "this kernel does not tie sockets to cgroups (CONFIG_SOCK_CGROUP_DATA)");
+	return ERR_PTR(-EOPNOTSUPP);
+#endif
+}
+
+bool vulture_sock_in_cgroup(const struct sock *sk, struct cgroup *cgroup)
+{
+#ifdef CONFIG_SOCK_CGROUP_DATA
+	struct cgroup *own = sock_cgroup_ptr((struct sock_cgroup_data *)&sk->sk_cgrp_data);
+
+	return own && cgroup_is_descendant(own, cgroup);
+#else
+	return false;
+#endif
+}
+
+static bool vulture_prefix_match(const struct vulture_rule *rule,
+				 const struct vulture_key *key)
+{
+	unsigned int bits = rule->prefix_len, word = 0;
+
+	if (rule->family != key->family)
+		return false;
+	for (; bits >= 32; bits -= 32, word++)
+		if (rule->prefix[word] != key->remote[word])
+			return false;
+	return !bits || !((rule->prefix[word] ^ key->remote[word]) &
+			  htonl(~0U << (32 - bits)));
+}
+
+static bool vulture_rule_match(const struct vulture_rule *rule, const struct sock *sk,
+			       const struct vulture_key *key)
+{
+	if (rule->local_port && rule->local_port != ntohs(key->local_port))
+		return false;
+	if (rule->remote_port && rule->remote_port != ntohs(key->remote_port))
+		return false;
+	if (rule->family && !vulture_prefix_match(rule, key))
+		return false;
+	return !rule->cgroup || vulture_sock_in_cgroup(sk, rule->cgroup);
+}
+
+/* A connection is about to be established; its socket is locked. */
+void vulture_rules_on_established(struct vulture_net *vn, struct sock *sk)
+{
+	struct vulture_rule *rule;
+	struct vulture_key key;
+	u64 id;
+
+	if (list_empty(&vn->rules))
+		return;
+	vulture_key_of_sock(sk, &key);
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &vn->rules, node) {
+		if (!vulture_rule_match(rule, sk, &key))
+			continue;
+		if (!__vulture_flow_start(sk, &rule->options, rule->id, GFP_ATOMIC,
+					  &id, NULL)) {
+			atomic64_inc(&rule->started);
+		}
+		break;
+	}
+	rcu_read_unlock();
+}
+
+void vulture_rule_free(struct vulture_rule *rule)
+{
+	if (rule->cgroup)
+		cgroup_put(rule->cgroup);
+	kfree_rcu(rule, rcu);
+}
+
+/* Take a rule off the list. Connections being established may still look at it. */
+struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id)
+{
+	struct vulture_rule *rule, *found = NULL;
+
+	mutex_lock(&vn->rules_lock);
+	list_for_each_entry(rule, &vn->rules, node) {
+		if (rule->id == id) {
+			found = rule;
+			list_del_rcu(&rule->node);
+			vn->n_rules--;
+			break;
+		}
+	}
+	mutex_unlock(&vn->rules_lock);
+	return found;
+}
+
+/**
+ * vulture_rule_insert() - the last of the list
+ * @vn: namespace; the caller holds rules_lock
+ * @rule: complete; gets its id
+ * @extack: where to put the reason of a refusal
+ */
+int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
+			struct netlink_ext_ack *extack)
+{
+	if (vn->n_rules >= VULTURE_MAX_RULES) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "there are %u rules already, the limit",
+				       vn->n_rules);
+		return -ENOSPC;
+	}
+	rule->id = vn->next_rule++;
+	vn->n_rules++;
+	list_add_tail_rcu(&rule->node, &vn->rules);
+	return 0;
+}
+
+void vulture_rules_net_init(struct vulture_net *vn)
+{
+	mutex_init(&vn->rules_lock);
+	INIT_LIST_HEAD(&vn->rules);
+	vn->next_rule = 1;
+}
+
+/* The namespace goes: nobody else looks at its rules. */
+void vulture_rules_net_exit(struct vulture_net *vn)
+{
+	struct vulture_rule *rule, *next;
+
+	list_for_each_entry_safe(rule, next, &vn->rules, node) {
+		list_del_rcu(&rule->node);
+		vulture_rule_free(rule);
+	}
+}

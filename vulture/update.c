@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A flow's timer, and the ACKs that we send ourselves.
+ *
+ * The timer runs for three reasons: the controller asked to be called at a time
+ * (rwnd_want.wake_us), another flow of the path asked for it (rwnd_wake()), or the
+ * sender stands at the edge while TCP sits on an ACK (a kick). Each can end in an
+ * ACK, which TCP itself makes (__tcp_send_ack()) and whose window the hook writes as
+ * any other.
+ *
+ * An armed timer holds a reference to its flow, and is counted in
+ * vulture_net.timers.
+ */
+#include <linux/ktime.h>
+#include <linux/wait_bit.h>
+#include <net/tcp.h>
+
+#include "vulture.h"
+
+/* TCP gets this long to send the ACK itself before we do, us; and an application
+ * that holds the socket to let go of it. Half of it sends ACKs that TCP would have
+ * sent as well; twice as much is felt on paths of a few ms.
+ */
+#define VULTURE_KICK_US		1000
+/* Longest time that a timer is armed for, us: a flow that ends while its timer runs
+ * and is armed anew is freed by that time.
+ */
+#define VULTURE_TIMER_MAX_US	1000000
+
+u64 vulture_now_us(void)
+{
+	return div_u64(ktime_get_ns(), NSEC_PER_USEC);
+}
+
+/* The timer's own reference goes. */
+static void vulture_timer_put(struct vulture_flow *flow)
+{
+	struct vulture_net *vn = flow->vn;
+
+	vulture_flow_put(flow);
+	if (atomic_dec_and_test(&vn->timers))
+		wake_up_var(&vn->timers);
+}
+
+/* Caller: holds timer_lock. */
+static void vulture_timer_set(struct vulture_flow *flow, u64 at_us)
+{
+	if (flow->timer_ends || (flow->timer_us && flow->timer_us <= at_us))
+		return;
+	if (!flow->timer_us) {
+		refcount_inc(&flow->refs);
+		atomic_inc(&flow->vn->timers);
+	}
+	flow->timer_us = at_us;
+	hrtimer_start(&flow->timer, ns_to_ktime(at_us * NSEC_PER_USEC), HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Arm the timer for what the flow waits for. Caller: holds flow->lock. */
+void vulture_timer_arm(struct vulture_flow *flow, u64 now_us)
+{
+	u64 next_us = flow->want.wake_us;
+
+	if (flow->want.update && !flow->kick_us)
+		flow->kick_us = now_us;
+	if (flow->kick_us && (!next_us || flow->kick_us < next_us))
+		next_us = flow->kick_us;
+	spin_lock(&flow->timer_lock);
+	if (flow->poke_us && (!next_us || flow->poke_us < next_us))
+		next_us = flow->poke_us;
+	if (next_us)
+		vulture_timer_set(flow, min(next_us, now_us + VULTURE_TIMER_MAX_US));
+	spin_unlock(&flow->timer_lock);
+}
+
+/* Of a controller's flow, by the controller of another one: the path's lock is held. */
+void rwnd_wake(void *state, u64 at_us)
+{
+	struct vulture_flow *flow = container_of(state, struct vulture_flow, state);
+
+	spin_lock(&flow->timer_lock);
+	if (!flow->poke_us || at_us < flow->poke_us) {
+		flow->poke_us = at_us;
+		vulture_timer_set(flow, at_us);
+	}
+	spin_unlock(&flow->timer_lock);
+}
+
+/* Is it time for what rwnd_wake() asked? */
+static bool vulture_timer_poked(struct vulture_flow *flow, u64 now_us)
+{
+	bool poked;
+
+	spin_lock(&flow->timer_lock);
+	poked = flow->poke_us && flow->poke_us <= now_us;
+	if (poked)
+		flow->poke_us = 0;
+	spin_unlock(&flow->timer_lock);
+	return poked;
+}
+
+/* The timer has run out. */
+static void vulture_timer_ran(struct vulture_flow *flow)
+{
+	spin_lock(&flow->timer_lock);
+	flow->timer_us = 0;
+	spin_unlock(&flow->timer_lock);
+}
+
+/* It is not armed any more. Caller: BH off. */
+void vulture_timer_end(struct vulture_flow *flow)
+{
+	bool cancelled;
+
+	spin_lock(&flow->timer_lock);
+	flow->timer_ends = true;
+	cancelled = flow->timer_us && hrtimer_try_to_cancel(&flow->timer) > 0;
+	if (cancelled)
+		flow->timer_us = 0;
+	spin_unlock(&flow->timer_lock);
+	if (cancelled)
+		vulture_timer_put(flow);
+}
+
+/* Does TCP sit on an ACK that the sender waits for? Look again soon.
+ * Caller: holds flow->lock.
+ */
+void vulture_flow_kick(struct vulture_flow *flow, u64 now_us)
+{
+	if (flow->kick_us || !edge_owes(&flow->edge))
+		return;
+	flow->kick_us = now_us + VULTURE_KICK_US;
+	vulture_timer_arm(flow, now_us);
+}
+
+/* Caller: holds the socket's lock, not the flow's. */
+void vulture_send_update(struct vulture_flow *flow, struct sock *sk)
+{
+	spin_lock_bh(&flow->lock);
+	flow->updates++;
+	spin_unlock_bh(&flow->lock);
+	lbe_tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt);
+}
+
+/* What the timer is for. Caller: holds the socket's spinlock.
+ * Return: an ACK must go out.
+ */
+static bool vulture_flow_due(struct vulture_flow *flow, const struct sock *sk)
+{
+	u64 now_us = vulture_now_us();
+	bool send = false, wake;
+
+	spin_lock(&flow->lock);
+	if (flow->dead)
+		goto unlock;
+	wake = flow->want.wake_us && flow->want.wake_us <= now_us;
+	if (vulture_timer_poked(flow, now_us) || wake) {
+		if (wake)
+			flow->want.wake_us = 0;
+		vulture_path_lock(flow);
+		flow->controller->on_timer(flow->state, now_us, &flow->want);
+		vulture_path_unlock(flow);
+	}
+	if (flow->kick_us && flow->kick_us <= now_us) {
+		flow->kick_us = 0;
+		send = edge_owes(&flow->edge);
+	}
+	send |= flow->want.update;
+	if (send && sock_owned_by_user(sk)) {
+		send = false;
+		flow->kick_us = now_us + VULTURE_KICK_US;
+	} else {
+		flow->want.update = false;
+	}
+	vulture_timer_arm(flow, now_us);
+unlock:
+	spin_unlock(&flow->lock);
+	return send;
+}
+
+static enum hrtimer_restart vulture_timer(struct hrtimer *timer)
+{
+	struct vulture_flow *flow = container_of(timer, struct vulture_flow, timer);
+	struct sock *sk = vulture_flow_hold_sock(flow);
+
+	vulture_timer_ran(flow);
+	if (sk) {
+		bh_lock_sock(sk);
+		if (vulture_flow_due(flow, sk))
+			vulture_send_update(flow, sk);
+		bh_unlock_sock(sk);
+		sock_put(sk);
+	}
+	vulture_timer_put(flow);
+	return HRTIMER_NORESTART;
+}
+
+void vulture_timer_init(struct vulture_flow *flow)
+{
+	spin_lock_init(&flow->timer_lock);
+	hrtimer_setup(&flow->timer, vulture_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+}
+
+/* All flows have ended: none arms a timer any more. May sleep. */
+void vulture_timers_wait(struct vulture_net *vn)
+{
+	wait_var_event(&vn->timers, !atomic_read(&vn->timers));
+}
