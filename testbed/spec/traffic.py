@@ -187,7 +187,8 @@ def _check(name: str, group: FlowGroup) -> None:
         ranges.check(TrafficError, f"flow.{name}.{key}", getattr(group, key), bounds, digits=10)
     if group.proto == "tcp":
         module_of(group.cc)
-    if group.kind in ("cbr", "square", "onoff", "web"):
+    # over TCP one that pauses may be greedy in between
+    if group.kind in ("cbr", "web") or (group.kind in ("square", "onoff") and group.proto == "udp"):
         need("rate_mbit")
     if group.kind == "square":
         need("period_s")
