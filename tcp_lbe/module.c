@@ -72,6 +72,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	u32 sent = tp->data_segs_out - f->sent_mark;
 	u32 in_flight = tcp_packets_in_flight(tp) * tp->mss_cache;
 	u32 burst, bytes;
+	u64 slot_ns;
 
 	lbe_account(p, f, in_flight);
 	lbe_path_time(p, div_u64(now_ns, NSEC_PER_USEC));
@@ -85,13 +86,17 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		return f->grant - sent;
 	f->grant = 0;
 	burst = lbe_path_burst_pkts(p);
+	/* The receiver holds the ACK of an odd one until the next or a timer. */
+	if (burst == 2 && tp->packets_out & 1)
+		burst++;
 	bytes = burst * tp->mss_cache;
+	slot_ns = lbe_path_slot_ns(p, bytes, tp->data_segs_out * 0x9e3779b1 >> 8);
 	if (!f->has_slot) {
-		f->due_ns = lbe_path_reserve(p, now_ns, bytes, tp->data_segs_out * 0x9e3779b1 >> 8);
+		f->due_ns = lbe_path_reserve(p, now_ns, slot_ns);
 		f->has_slot = 1;
 	}
-	*wake_ns = f->due_ns;
-	if (now_ns < f->due_ns)
+	*wake_ns = max(f->due_ns, p->free_ns);
+	if (now_ns < *wake_ns)
 		return 0;
 	if (p->in_flight && p->in_flight + bytes > lbe_path_cap(p, bytes)) {
 		if (!f->waiting) {
@@ -102,6 +107,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		return 0;
 	}
 	lbe_wait_over(p, f);
+	lbe_path_sent(p, now_ns, slot_ns);
 	f->has_slot = 0;
 	f->grant = burst;
 	f->sent_mark = tp->data_segs_out;

@@ -38,6 +38,8 @@ enum lbe_reason {
 	LBE_ISOLATED,
 	LBE_MARKED,
 	LBE_TRAIN_LOST,
+	LBE_INSPECT,
+	LBE_SLOWER,
 };
 
 struct lbe_train {
@@ -58,7 +60,8 @@ struct lbe_path {
 	u32 flows;
 	u32 waiting;	/* flows whose slot has come but not the room for it */
 	u64 in_flight;	/* bytes of all flows */
-	u64 next_ns;	/* next slot */
+	u64 next_ns;	/* next slot that nobody has */
+	u64 free_ns;	/* what was sent last is through at the rate of now */
 
 	/* delay */
 	struct lbe_slots base_age;
@@ -70,10 +73,8 @@ struct lbe_path {
 	u32 noise_us;
 
 	/* capacity, bytes a second */
-	struct lbe_slots mu_age;
-	u32 mu_slot[LBE_PATH_SLOTS];
 	u64 mu;
-	u32 mu_downs;
+	s8 mu_far;
 
 	/* round */
 	u64 round_us;
@@ -103,6 +104,11 @@ struct lbe_path {
 	u32 fails;
 	u32 deep;
 	u64 evidence_us;
+	/* pairs that all saw the same queue */
+	u32 flat;
+	u32 flat_min_us, flat_max_us;
+	u64 slower;	/* capacity that the failed train would be explained by */
+	bool inspect;
 
 	struct lbe_train train;
 };
@@ -162,6 +168,7 @@ static inline void lbe_path_enter(struct lbe_path *p, u64 now_us, u8 state, u8 r
 	p->high = 0;
 	p->waiting = 0;
 	p->next_ns = 0;
+	p->free_ns = 0;
 }
 
 static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rtt_us)
@@ -173,8 +180,6 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 	p->base_us = U32_MAX;
 	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
 		       (u32)div_u64(now_us, USEC_PER_SEC));
-	lbe_slots_init(&p->mu_age, p->mu_slot, LBE_PATH_SLOTS,
-		       (u32)div_u64(now_us, USEC_PER_SEC));
 	p->round_us = now_us;
 	p->tick_us = now_us;
 	p->tick_min = U32_MAX;
@@ -183,21 +188,25 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 
 /* Capacity */
 
-static inline void lbe_path_set_mu(struct lbe_path *p, u64 now_us, u64 mu)
+static inline void lbe_path_set_mu(struct lbe_path *p, u64 mu)
 {
-	u32 now_s = (u32)div_u64(now_us, USEC_PER_SEC);
-
-	mu = clamp_t(u64, mu, LBE_PATH_RATE_MIN, U32_MAX - 1);
-	lbe_slots_init(&p->mu_age, p->mu_slot, LBE_PATH_SLOTS, now_s);
-	p->mu = ~lbe_slots_update(&p->mu_age, p->mu_slot, LBE_PATH_SLOT_S, now_s, ~(u32)mu);
+	p->mu = clamp_t(u64, mu, LBE_PATH_RATE_MIN, U32_MAX);
+	p->mu_far = 0;
 }
 
-static inline void lbe_path_raise_mu(struct lbe_path *p, u64 now_us, u64 mu)
+/* One measurement: near ones are averaged, far ones count from the second in a row on. */
+static inline void lbe_path_learn_mu(struct lbe_path *p, u64 mu)
 {
-	u32 now_s = (u32)div_u64(now_us, USEC_PER_SEC);
+	s64 off = (s64)mu - (s64)p->mu;
+	s8 side = off > 0 ? 1 : -1;
 
-	mu = clamp_t(u64, mu, LBE_PATH_RATE_MIN, U32_MAX - 1);
-	p->mu = ~lbe_slots_update(&p->mu_age, p->mu_slot, LBE_PATH_SLOT_S, now_s, ~(u32)mu);
+	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
+		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
+	} else if (p->mu_far == side) {
+		lbe_path_set_mu(p, mu);
+	} else {
+		p->mu_far = side;
+	}
 }
 
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
@@ -212,8 +221,6 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	p->round_us = a->now_us;
 	p->round_bytes = 0;
 	p->round_lost = 0;
-	if (p->state == LBE_CRUISE && p->mu)
-		lbe_path_raise_mu(p, a->now_us, p->delivered);
 }
 
 /* Delay */
@@ -241,13 +248,13 @@ static inline u32 lbe_train_len_us(const struct lbe_path *p)
 		     LBE_TRAIN_US);
 }
 
-static inline void lbe_train_start(struct lbe_path *p, u64 now_us, u64 rate)
+static inline void lbe_train_start(struct lbe_path *p, u64 now_us, u64 rate, u32 len_us)
 {
 	struct lbe_train *t = &p->train;
 
 	memset(t, 0, sizeof(*t));
 	t->from_us = now_us;
-	t->until_us = now_us + lbe_train_len_us(p);
+	t->until_us = now_us + len_us;
 	t->rate = rate;
 	t->on = true;
 }
@@ -289,6 +296,8 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 	p->evidence_us = now_us;
 	p->score = 0;
 	p->deep = 0;
+	p->flat = 0;
+	p->inspect = false;
 }
 
 /* Round trips of a slow start from 10 packets to the path's content, and two. */
@@ -302,6 +311,20 @@ static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 		pkts >>= 1;
 	}
 	return rtts;
+}
+
+/* Somebody came while we cruised: leave him the time of a slow start. If that was soon
+ * after we had come, we came too early.
+ */
+static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
+{
+	u32 rtts = lbe_path_slow_start_rtts(p);
+
+	if (now_us - p->since_us < (u64)rtts * p->rtt_us)
+		p->fails++;
+	else
+		p->fails = 0;
+	lbe_path_yield(p, now_us, reason, rtts);
 }
 
 static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 reason)
@@ -324,16 +347,45 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	p->isolated = 0;
 }
 
+/* A train at half the rate that a failed one came through at: on an idle link it meets
+ * no queue; behind another queue's packets it waits half of one's time in the mean.
+ */
+static inline void lbe_path_inspect(struct lbe_path *p, u64 now_us)
+{
+	lbe_path_enter(p, now_us, LBE_PROBE, LBE_INSPECT);
+	lbe_train_start(p, now_us, p->slower / 2,
+			(u32)div64_u64(16ULL * p->mss * USEC_PER_SEC, p->slower / 2));
+}
+
+static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
+{
+	const struct lbe_train *t = &p->train;
+	u32 n = t->n[0] + t->n[1];
+	u64 q_us = n ? div_u64(t->delay_us[0] + t->delay_us[1], n) - p->base_us : 0;
+
+	if (n >= 6 && p->noise_us && q_us < p->noise_us + lbe_path_pkt_us(p) / 4) {
+		lbe_path_set_mu(p, p->slower);
+		p->fails = 0;
+		lbe_path_cruise(p, now_us, p->slower / 2, LBE_SLOWER);
+	} else {
+		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
+	}
+}
+
 static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 {
 	s32 g;
 
-	if (!lbe_train_growth(&p->train, &g)) {
+	if (p->reason == LBE_INSPECT) {
+		lbe_path_inspect_verdict(p, now_us);
+	} else if (!lbe_train_growth(&p->train, &g)) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
-	} else if (g > 820) {
+	} else if (g > 742) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
+		p->slower = div_u64(p->mu << 10, 1024 + g);
+		p->inspect = p->fails >= 2;
 	} else if (g < 52) {
 		lbe_path_cruise(p, now_us, p->mu - div_u64(p->mu, 50), LBE_TRAIN_PASSED);
 	} else {
@@ -355,24 +407,13 @@ static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 	if (t->rate > p->mu) {
 		u64 c = div_u64(t->rate << 10, (u32)max_t(s32, 1024 + g, 512));
 
-		c = min(c, t->rate);
-		if (c > p->mu + p->mu / 64) {
-			lbe_path_raise_mu(p, now_us, c);
-			p->mu_downs = 0;
-		} else if (c < p->mu - p->mu / 32) {
-			if (++p->mu_downs >= 3) {
-				lbe_path_set_mu(p, now_us, c);
-				p->mu_downs = 0;
-			}
-		} else {
-			p->mu_downs = 0;
-		}
+		lbe_path_learn_mu(p, min(c, t->rate));
 		return;
 	}
 	/* At mu: g is the others' share, unless their queue is another. */
 	if (g > 717 && ((s64)g << 10) + (s64)div64_u64(p->rate << 20, p->mu) > 1331LL << 10) {
 		if (++p->isolated >= 2)
-			lbe_path_yield(p, now_us, LBE_ISOLATED, lbe_path_slow_start_rtts(p));
+			lbe_path_give_way(p, now_us, LBE_ISOLATED);
 		return;
 	}
 	p->isolated = 0;
@@ -400,7 +441,7 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 		drain *= 2;
 	rate = ((s64)p->rate + spare + drain) / 2;
 	p->rate = (u64)clamp_t(s64, rate, max_t(s64, mu / 64, LBE_PATH_RATE_MIN),
-			       mu - mu / 128);
+			       mu + mu / 128);
 	p->q_us[i] = q_us;
 	p->r[i] = p->rate;
 	p->ticks++;
@@ -447,7 +488,7 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		    now_us - p->pulse_us > USEC_PER_SEC)
 			lbe_train_start(p, now_us,
 					p->rate > p->mu - p->mu / 10 ?
-					p->mu + p->mu / 4 : p->mu);
+					p->mu + p->mu / 4 : p->mu, lbe_train_len_us(p));
 	}
 }
 
@@ -466,7 +507,7 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us)
 	p->high++;
 	if ((far && p->high >= 2) ||
 	    (p->high >= 4 && now_us - p->high_us >= 8 * lbe_path_pkt_us(p)))
-		lbe_path_yield(p, now_us, LBE_QUEUE_JUMPED, lbe_path_slow_start_rtts(p));
+		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
 }
 
 static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
@@ -482,15 +523,24 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	if (sent_us < p->evidence_us || a->now_us < p->blind_us)
 		return;
 	p->evidence_us = a->now_us;
+	if (!p->flat || max(q_us, p->flat_max_us) - min(q_us, p->flat_min_us) >
+			lbe_path_error_us(p) + pkt_us) {
+		p->flat = 0;
+		p->flat_min_us = q_us;
+		p->flat_max_us = q_us;
+	}
+	p->flat++;
+	p->flat_min_us = min(q_us, p->flat_min_us);
+	p->flat_max_us = max(q_us, p->flat_max_us);
 	if (q_us < own_us + pkt_us / 3 + lbe_path_error_us(p) / 2)
 		p->score += 2;
 	else if (q_us < lbe_path_idle_us(p))
 		p->score += 1;
 	else
 		p->score = 0;
-	if (p->score >= min_t(u32, 2 + 2 * p->fails, 12)) {
+	if (p->score >= min_t(u32, 2 + 2 * p->fails, 12) || p->flat >= 8 + 2 * p->fails) {
 		lbe_path_enter(p, a->now_us, LBE_PROBE, LBE_PATH_IDLE);
-		lbe_train_start(p, a->now_us, p->mu);
+		lbe_train_start(p, a->now_us, p->mu, lbe_train_len_us(p));
 	}
 }
 
@@ -501,7 +551,7 @@ static inline void lbe_path_queue_found(struct lbe_path *p, const struct lbe_pat
 
 	if (span_us > p->rtt_us / 4)
 		rate = max(rate, div64_u64(p->round_bytes * USEC_PER_SEC, span_us));
-	lbe_path_set_mu(p, a->now_us, rate);
+	lbe_path_set_mu(p, rate);
 	lbe_path_yield(p, a->now_us, LBE_QUEUE_FOUND, 1);
 }
 
@@ -520,9 +570,12 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	q_us = a->delay_us - min(a->delay_us, p->base_us);
 	if (a->rtt_us > q_us)
 		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / 16;
-	p->tick_sum += a->delay_us;
-	p->tick_n++;
-	p->tick_min = min(p->tick_min, a->delay_us);
+	/* What a pulse queues is no sign of others. */
+	if (!p->train.on || a->now_us - a->rtt_us < p->train.from_us) {
+		p->tick_sum += a->delay_us;
+		p->tick_n++;
+		p->tick_min = min(p->tick_min, a->delay_us);
+	}
 	lbe_train_add(p, a->now_us - a->rtt_us, a->delay_us);
 	switch (p->state) {
 	case LBE_START:
@@ -552,8 +605,11 @@ static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 {
 	if (p->train.on && p->now_us < p->train.until_us)
 		return p->train.rate;
+	/* After a train a quarter of it, so that there is news when its verdict comes;
+	 * after one that failed as good as nothing.
+	 */
 	if (p->state == LBE_PROBE)
-		return p->mu / 4;
+		return p->fails ? p->mu / 64 : p->mu / 4;
 	return p->rate;
 }
 
@@ -574,6 +630,8 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 {
 	p->now_us = max(p->now_us, now_us);
+	if (p->state == LBE_FLOOR && p->inspect && p->now_us >= p->blind_us)
+		lbe_path_inspect(p, p->now_us);
 	if (p->train.on && p->now_us > p->train.until_us + 3ULL * p->rtt_us) {
 		if (p->state == LBE_PROBE)
 			lbe_path_probe_verdict(p, p->now_us);
@@ -596,22 +654,35 @@ static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 	return clamp_t(u32, pkts, 1, 44);
 }
 
-/* Take the next slot: when is it? */
-static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u32 bytes, u32 dither)
+static inline u64 lbe_path_slot_ns(const struct lbe_path *p, u32 bytes, u32 dither)
 {
-	u64 slot_ns, due_ns;
+	u64 slot_ns;
 
-	if (p->state == LBE_FLOOR) {
-		slot_ns = lbe_path_pair_us(p) * 1000ULL;
-		slot_ns += (slot_ns >> 10) * ((s32)(dither % 256) - 128);
+	if (p->state != LBE_FLOOR)
+		return div64_u64(bytes * 1000000000ULL, lbe_path_send_rate(p));
+	slot_ns = lbe_path_pair_us(p) * 1000ULL;
+	return slot_ns + (slot_ns >> 10) * ((s32)(dither % 256) - 128);
+}
+
+/* Take the next slot: when is it? */
+static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
+{
+	u64 due_ns;
+
+	if (p->state == LBE_FLOOR)
 		due_ns = max(max(p->next_ns, now_ns), p->blind_us * 1000);
-	} else {
-		slot_ns = div64_u64(bytes * 1000000000ULL, lbe_path_send_rate(p));
+	else
 		due_ns = max(p->next_ns, now_ns - min_t(u64, slot_ns, 1000000) +
 					 p->waiting * slot_ns);
-	}
 	p->next_ns = due_ns + slot_ns;
 	return due_ns;
+}
+
+/* Something leaves now. */
+static inline void lbe_path_sent(struct lbe_path *p, u64 now_ns, u64 slot_ns)
+{
+	if (p->state != LBE_FLOOR)
+		p->free_ns = max(p->free_ns, now_ns - min_t(u64, slot_ns, 1000000)) + slot_ns;
 }
 
 /* Bytes that may be in flight. */
