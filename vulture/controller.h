@@ -21,7 +21,7 @@
 #ifndef VULTURE_CONTROLLER_H
 #define VULTURE_CONTROLLER_H
 
-#include <linux/types.h>
+#include <lbe/arith.h>
 
 #include "uapi/vulture.h"
 

@@ -5,6 +5,7 @@
  */
 #include <linux/delay.h>
 #include <linux/jhash.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/tcp.h>
@@ -23,7 +24,15 @@
 /* One for each controller: their states differ in size. */
 static struct kmem_cache *vulture_flow_caches[__VULTURE_CONTROLLER_MAX];
 static atomic64_t vulture_last_id = ATOMIC64_INIT(0);
+static atomic_t vulture_flows = ATOMIC_INIT(0);	/* in all tables */
 static bool vulture_unloading;	/* set once, at module exit: start nothing */
+
+/* A namespace's own administrator sets its limit; this one is the machine's. Flows
+ * that a rule starts are made while a packet is handled, so no cgroup is charged.
+ */
+static unsigned int vulture_machine_flows = VULTURE_MACHINE_FLOWS;
+module_param_named(machine_flows, vulture_machine_flows, uint, 0644);
+MODULE_PARM_DESC(machine_flows, "connections under control in all namespaces, at most (65536)");
 
 /* The table */
 
@@ -124,7 +133,8 @@ struct sock *vulture_flow_hold_sock(struct vulture_flow *flow)
 	struct sock *sk = NULL;
 
 	rcu_read_lock();
-	if (!READ_ONCE(flow->dead) && refcount_inc_not_zero(&flow->sk->sk_refcnt))
+	if (!READ_ONCE(flow->dead) && !READ_ONCE(flow->closed) &&
+	    refcount_inc_not_zero(&flow->sk->sk_refcnt))
 		sk = flow->sk;
 	rcu_read_unlock();
 	return sk;
@@ -177,6 +187,7 @@ bool vulture_flow_end(struct vulture_flow *flow, u32 reason)
 	xa_erase_bh(&vn->ids, (unsigned long)flow->id);
 	trace_vulture_flow(flow, false, reason);
 	vulture_event(flow, VULTURE_CMD_EVENT_END, reason);
+	atomic_dec(&vulture_flows);
 	if (atomic_dec_and_test(&vn->flows))
 		vulture_hooks_look(vn);
 	vulture_flow_put(flow);
@@ -236,7 +247,7 @@ static void vulture_flow_init_controller(struct vulture_flow *flow, const struct
 static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock *sk,
 					     const struct vulture_key *key,
 					     const struct vulture_options *options,
-					     u32 rule, gfp_t gfp)
+					     u32 rule, bool opening, gfp_t gfp)
 {
 	struct kmem_cache *cache = vulture_flow_caches[options->controller];
 	const struct rwnd_controller *c = rwnd_controllers[options->controller];
@@ -264,7 +275,7 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 	spin_lock_init(&flow->lock);
 	vulture_timer_init(flow);
 	flow->options = *options;
-	vulture_flow_edge(flow, tcp_sk(sk), rule);
+	vulture_flow_edge(flow, tcp_sk(sk), opening);
 	vulture_flow_init_controller(flow, sk);
 	return flow;
 }
@@ -305,16 +316,17 @@ static int vulture_flow_change(struct vulture_flow *flow,
 
 /**
  * __vulture_flow_start() - vulture_flow_start() of a locked TCP socket
- * @rule: id of the rule that asks for it, and the connection is about to be
- *	established; 0 = a request, and it is established
+ * @rule: id of the rule that asks for it; 0 = a request
+ * @opening: the connection is about to be established, and only the SYN has said
+ *	what our window is
  */
 int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
-				u32 rule, gfp_t gfp, u64 *id,
+				u32 rule, bool opening, gfp_t gfp, u64 *id,
 				struct netlink_ext_ack *extack)
 {
 	struct vulture_net *vn = vulture_net(sock_net(sk));
 	struct vulture_flow *flow, *old;
-	u32 max_flows = READ_ONCE(vn->max_flows);
+	u32 max_flows = READ_ONCE(vn->max_flows), machine_flows;
 	struct vulture_key key;
 	int err;
 
@@ -330,7 +342,9 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 	vulture_key_of_sock(sk, &key);
 	rcu_read_lock();
 	old = vulture_flow_lookup(vn, &key);
-	if (old && old->sk == sk) {
+	if (old && READ_ONCE(old->closed)) {
+		vulture_flow_end(old, VULTURE_REASON_CLOSED);
+	} else if (old && old->sk == sk) {
 		err = vulture_flow_change(old, options, extack);
 		*id = old->id;
 		rcu_read_unlock();
@@ -348,10 +362,17 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 				       max_flows);
 		goto err_count;
 	}
-	flow = vulture_flow_new(vn, sk, &key, options, rule, gfp);
+	machine_flows = READ_ONCE(vulture_machine_flows);
+	if (atomic_inc_return(&vulture_flows) > machine_flows) {
+		err = -ENOSPC;
+		NL_SET_ERR_MSG_FMT_MOD(extack, "the limit of %u connections in all namespaces is reached (module parameter machine_flows)",
+				       machine_flows);
+		goto err_machine;
+	}
+	flow = vulture_flow_new(vn, sk, &key, options, rule, opening, gfp);
 	if (!flow) {
 		err = -ENOMEM;
-		goto err_count;
+		goto err_machine;
 	}
 	*id = flow->id;
 	/* For ourselves: once in the table, the flow can end at any time. */
@@ -363,7 +384,7 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 		vulture_flow_close(flow);
 		vulture_flow_put(flow);
 		vulture_flow_put(flow);
-		goto err_count;
+		goto err_machine;
 	}
 	err = xa_err(xa_store_bh(&vn->ids, (unsigned long)flow->id, flow, gfp));
 	if (err) {
@@ -371,7 +392,7 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 		vulture_flow_close(flow);
 		vulture_flow_put(flow);
 		vulture_flow_put(flow);
-		goto err_count;
+		goto err_machine;
 	}
 	trace_vulture_flow(flow, true, 0);
 	vulture_event(flow, VULTURE_CMD_EVENT_START, 0);
@@ -381,6 +402,8 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 	vulture_flow_put(flow);
 	return 0;
 
+err_machine:
+	atomic_dec(&vulture_flows);
 err_count:
 	if (atomic_dec_and_test(&vn->flows))
 		vulture_hooks_look(vn);
@@ -418,7 +441,7 @@ int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 		NL_SET_ERR_MSG_MOD(extack, "the socket is not connected, or the peer has finished sending");
 		err = -ENOTCONN;
 	} else {
-		err = __vulture_flow_start(sk, options, 0, gfp, id, extack);
+		err = __vulture_flow_start(sk, options, 0, false, gfp, id, extack);
 	}
 	release_sock(sk);
 	return err;

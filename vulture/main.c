@@ -13,10 +13,8 @@
  * timestamps or with signed headers; hold back what this machine sends.
  */
 #include <linux/module.h>
-#include <linux/tracepoint.h>
 #include <net/genetlink.h>
 #include <net/netns/generic.h>
-#include <net/tcp.h>
 
 #include "vulture.h"
 
@@ -24,7 +22,6 @@
 #include "trace.h"
 
 static unsigned int vulture_net_id __read_mostly;
-static struct tracepoint *vulture_state_tracepoint;
 
 struct vulture_net *vulture_net(const struct net *net)
 {
@@ -81,39 +78,6 @@ static void vulture_hooks_work(struct work_struct *work)
 	mutex_lock(&vn->hooks_lock);
 	vulture_hooks_settle(vn);
 	mutex_unlock(&vn->hooks_lock);
-}
-
-/* The lives of connections */
-
-/* Tracepoint sock:inet_sock_set_state, called with the socket's lock held. */
-static void vulture_on_set_state(void *data, const struct sock *sk,
-				 const int oldstate, const int newstate)
-{
-	struct sock *mutable = (struct sock *)sk;
-	struct vulture_flow *flow;
-	struct vulture_net *vn;
-
-	if (newstate != TCP_ESTABLISHED && newstate != TCP_CLOSE)
-		return;
-	if (!vulture_sock_is_tcp(sk) || !check_net(sock_net(sk)))
-		return;
-	vn = vulture_net(sock_net(sk));
-	if (newstate == TCP_ESTABLISHED) {
-		vulture_rules_on_established(vn, mutable);
-	} else if (oldstate != TCP_LISTEN && atomic_read(&vn->flows)) {
-		flow = vulture_flow_get_by_sock(mutable);
-		if (flow) {
-			vulture_flow_end(flow, VULTURE_REASON_CLOSED);
-			vulture_flow_put(flow);
-		}
-	}
-}
-
-/* Stock kernels do not export this tracepoint's symbol, but list it. */
-static void vulture_find_tracepoint(struct tracepoint *tp, void *found)
-{
-	if (!strcmp(tp->name, "inet_sock_set_state"))
-		*(struct tracepoint **)found = tp;
 }
 
 /* Namespaces */
@@ -205,18 +169,13 @@ static int __init vulture_init(void)
 {
 	int err;
 
-	for_each_kernel_tracepoint(vulture_find_tracepoint, &vulture_state_tracepoint);
-	if (!vulture_state_tracepoint) {
-		pr_err("vulture: this kernel has no tracepoint sock:inet_sock_set_state (CONFIG_TRACEPOINTS)\n");
-		return -EOPNOTSUPP;
-	}
 	err = vulture_flows_init();
 	if (err)
 		return err;
 	err = register_pernet_subsys(&vulture_net_ops);
 	if (err)
 		goto err_flows;
-	err = tracepoint_probe_register(vulture_state_tracepoint, vulture_on_set_state, NULL);
+	err = vulture_probe_init();
 	if (err)
 		goto err_pernet;
 	err = vulture_netlink_init();
@@ -225,8 +184,7 @@ static int __init vulture_init(void)
 	return 0;
 
 err_probe:
-	tracepoint_probe_unregister(vulture_state_tracepoint, vulture_on_set_state, NULL);
-	tracepoint_synchronize_unregister();
+	vulture_probe_exit();
 err_pernet:
 	unregister_pernet_subsys(&vulture_net_ops);
 	rcu_barrier();
@@ -237,17 +195,16 @@ err_flows:
 
 static void __exit vulture_exit(void)
 {
-	/* From here on nothing starts. Wait for probes that are just starting one; the
-	 * netlink core waits for requests. Flows end while the probe still sees their
-	 * sockets close, and their end is told while the family still has listeners.
+	/* From here on nothing starts; what is just being started is waited for, by the
+	 * netlink core too. Flows end while the probe still sees their sockets close, and
+	 * their end is told while the family still has listeners.
 	 */
 	vulture_flows_refuse();
-	tracepoint_synchronize_unregister();
+	vulture_probe_wait();
 	vulture_flush_all();
 	vulture_netlink_exit();
 	vulture_flush_all();
-	tracepoint_probe_unregister(vulture_state_tracepoint, vulture_on_set_state, NULL);
-	tracepoint_synchronize_unregister();
+	vulture_probe_exit();
 	unregister_pernet_subsys(&vulture_net_ops);
 	rcu_barrier();
 	vulture_flows_exit();

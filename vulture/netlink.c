@@ -206,6 +206,8 @@ static int vulture_put_rule(struct sk_buff *skb, const struct vulture_rule *rule
 		return -EMSGSIZE;
 	if (vulture_options_put(skb, VULTURE_R_OPTIONS, &rule->options) ||
 	    nla_put_u64_64bit(skb, VULTURE_R_STARTED, atomic64_read(&rule->started),
+			      VULTURE_R_PAD) ||
+	    nla_put_u64_64bit(skb, VULTURE_R_FAILED, atomic64_read(&rule->failed),
 			      VULTURE_R_PAD))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
@@ -623,10 +625,8 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 		genlmsg_end(msg, header);
 		return genlmsg_reply(msg, info);
 	}
-	if (id) {
+	if (id)
 		rule = vulture_rule_remove(vn, id);	/* NULL: another has deleted it */
-		synchronize_rcu();
-	}
 err_free:
 	if (rule)
 		vulture_rule_free(rule);
@@ -660,7 +660,6 @@ static int vulture_cmd_rule_del(struct sk_buff *skb, struct genl_info *info)
 		return -ENOENT;
 	}
 	vulture_hooks_look(vn);
-	synchronize_rcu();
 	vulture_rule_free(rule);
 	return 0;
 }
@@ -671,6 +670,7 @@ static int vulture_rule_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct vulture_rule *rule;
 
 	mutex_lock(&vn->rules_lock);
+	vulture_rules_prune(vn);
 	list_for_each_entry(rule, &vn->rules, node) {
 		void *header;
 

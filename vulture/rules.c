@@ -8,6 +8,9 @@
 
 #include "vulture.h"
 
+/* How often rules are looked at whose cgroup may be gone. */
+#define VULTURE_PRUNE_EVERY	(5 * HZ)
+
 /* A reference to a cgroup by its id, which is its directory's inode. */
 struct cgroup *vulture_get_cgroup(u64 id, struct netlink_ext_ack *extack)
 {
@@ -61,34 +64,100 @@ static bool vulture_rule_match(const struct vulture_rule *rule, const struct soc
 	return !rule->cgroup || vulture_sock_in_cgroup(sk, rule->cgroup);
 }
 
-/* A connection is about to be established; its socket is locked. */
-void vulture_rules_on_established(struct vulture_net *vn, struct sock *sk)
+/* Does a rule start this connection? Takes no lock. */
+bool vulture_rules_match(struct vulture_net *vn, const struct sock *sk)
+{
+	struct vulture_rule *rule;
+	struct vulture_key key;
+	bool found = false;
+
+	vulture_key_of_sock(sk, &key);
+	rcu_read_lock();
+	list_for_each_entry_rcu(rule, &vn->rules, node) {
+		found = vulture_rule_match(rule, sk, &key);
+		if (found)
+			break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* A connection is established, or about to be (@opening); its socket is locked. */
+void vulture_rules_apply(struct vulture_net *vn, struct sock *sk, bool opening)
 {
 	struct vulture_rule *rule;
 	struct vulture_key key;
 	u64 id;
 
-	if (list_empty(&vn->rules))
-		return;
 	vulture_key_of_sock(sk, &key);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &vn->rules, node) {
 		if (!vulture_rule_match(rule, sk, &key))
 			continue;
-		if (!__vulture_flow_start(sk, &rule->options, rule->id, GFP_ATOMIC,
-					  &id, NULL)) {
+		if (__vulture_flow_start(sk, &rule->options, rule->id, opening,
+					 GFP_ATOMIC, &id, NULL))
+			atomic64_inc(&rule->failed);
+		else
 			atomic64_inc(&rule->started);
-		}
 		break;
 	}
 	rcu_read_unlock();
 }
 
-void vulture_rule_free(struct vulture_rule *rule)
+static void vulture_rule_free_rcu(struct rcu_head *head)
 {
+	struct vulture_rule *rule = container_of(head, struct vulture_rule, rcu);
+
 	if (rule->cgroup)
 		cgroup_put(rule->cgroup);
-	kfree_rcu(rule, rcu);
+	kfree(rule);
+}
+
+/* A rule that is off the list, or never was on it. */
+void vulture_rule_free(struct vulture_rule *rule)
+{
+	call_rcu(&rule->rcu, vulture_rule_free_rcu);
+}
+
+/* The cgroup's directory is gone: no connection can match any more. */
+static bool vulture_rule_is_dead(const struct vulture_rule *rule)
+{
+#ifdef CONFIG_CGROUPS
+	return rule->cgroup && !(rule->cgroup->self.flags & CSS_ONLINE);
+#else
+	return false;
+#endif
+}
+
+/* Rules whose cgroup is gone go too: nobody else deletes them if the program that
+ * made them was killed. Caller: holds rules_lock.
+ */
+void vulture_rules_prune(struct vulture_net *vn)
+{
+	struct vulture_rule *rule, *next;
+
+	list_for_each_entry_safe(rule, next, &vn->rules, node) {
+		if (!vulture_rule_is_dead(rule))
+			continue;
+		list_del_rcu(&rule->node);
+		vn->n_rules--;
+		vulture_rule_free(rule);
+	}
+}
+
+static void vulture_rules_work(struct work_struct *work)
+{
+	struct vulture_net *vn = container_of(to_delayed_work(work), struct vulture_net,
+					      rules_work);
+	bool left;
+
+	mutex_lock(&vn->rules_lock);
+	vulture_rules_prune(vn);
+	left = vn->n_rules;
+	mutex_unlock(&vn->rules_lock);
+	vulture_hooks_look(vn);
+	if (left && !READ_ONCE(vn->closing))
+		queue_delayed_work(VULTURE_WQ, &vn->rules_work, VULTURE_PRUNE_EVERY);
 }
 
 /* Take a rule off the list. Connections being established may still look at it. */
@@ -118,6 +187,7 @@ struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id)
 int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
 			struct netlink_ext_ack *extack)
 {
+	vulture_rules_prune(vn);
 	if (vn->n_rules >= VULTURE_MAX_RULES) {
 		NL_SET_ERR_MSG_FMT_MOD(extack, "there are %u rules already, the limit",
 				       vn->n_rules);
@@ -126,6 +196,7 @@ int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
 	rule->id = vn->next_rule++;
 	vn->n_rules++;
 	list_add_tail_rcu(&rule->node, &vn->rules);
+	queue_delayed_work(VULTURE_WQ, &vn->rules_work, VULTURE_PRUNE_EVERY);
 	return 0;
 }
 
@@ -133,6 +204,7 @@ void vulture_rules_net_init(struct vulture_net *vn)
 {
 	mutex_init(&vn->rules_lock);
 	INIT_LIST_HEAD(&vn->rules);
+	INIT_DELAYED_WORK(&vn->rules_work, vulture_rules_work);
 	vn->next_rule = 1;
 }
 
@@ -141,6 +213,7 @@ void vulture_rules_net_exit(struct vulture_net *vn)
 {
 	struct vulture_rule *rule, *next;
 
+	cancel_delayed_work_sync(&vn->rules_work);
 	list_for_each_entry_safe(rule, next, &vn->rules, node) {
 		list_del_rcu(&rule->node);
 		vulture_rule_free(rule);

@@ -2,8 +2,9 @@
 /*
  * Inside of vulture.ko: what its rooms share.
  *
- *	main.c       namespaces, the probe of connections' lives, init and exit
+ *	main.c       namespaces, init and exit
  *	  netlink.c    requests and answers
+ *	  probe.c      connections' beginnings and ends, as TCP reports them
  *	    rules.c      which new connections start
  *	    sockets.c    which sockets a request means
  *	    options.c    controllers and their options, from and to messages
@@ -28,6 +29,7 @@
 #define VULTURE_H
 
 #include <linux/hrtimer.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/netlink.h>
 #include <linux/refcount.h>
@@ -42,7 +44,8 @@
 #include "edge.h"
 #include "uapi/vulture.h"
 
-#define VULTURE_MAX_FLOWS_DEFAULT	16384	/* about 40 MiB at most */
+#define VULTURE_MAX_FLOWS_DEFAULT	16384	/* of a namespace: about 40 MiB at most */
+#define VULTURE_MACHINE_FLOWS		65536	/* of all namespaces: about 160 MiB at most */
 #define VULTURE_MAX_FLOWS_LIMIT		1000000
 #define VULTURE_MAX_RULES		256	/* each new connection reads them all */
 #define VULTURE_PATH_BUCKETS		256
@@ -95,6 +98,8 @@ struct vulture_flow {
 	u32 rule;			/* constant, id of the rule; 0 = none */
 	u32 max_seg_bytes;		/* constant, largest segment the peer may send */
 
+	bool closed;			/* its socket is gone, a work will end it; xchg() */
+	struct llist_node closed_node;	/* of that work; set once */
 	refcount_t refs;		/* table, armed timer, and readers outside RCU */
 	struct rcu_head rcu;
 
@@ -126,7 +131,7 @@ struct vulture_rule {
 	u8 prefix_len;			/* bits */
 	__be32 prefix[4];
 	struct vulture_options options;
-	atomic64_t started;		/* connections */
+	atomic64_t started, failed;	/* connections */
 };
 
 struct vulture_net {
@@ -152,6 +157,7 @@ struct vulture_net {
 	struct mutex rules_lock;	/* rules for writing, options, next_rule */
 	struct list_head rules;		/* of struct vulture_rule, oldest first */
 	u32 n_rules;
+	struct delayed_work rules_work;	/* drops rules whose cgroup is gone */
 	u32 next_rule;			/* id of the next one */
 	u32 controller;			/* default */
 	u32 defaults[__VULTURE_CONTROLLER_MAX][RWND_OPTIONS_MAX];
@@ -162,6 +168,11 @@ struct vulture_net *vulture_net(const struct net *net);
 int vulture_hooks_hold(struct vulture_net *vn);
 void vulture_hooks_release(struct vulture_net *vn);
 
+/* probe.c */
+int vulture_probe_init(void);
+void vulture_probe_wait(void);
+void vulture_probe_exit(void);
+
 /* netlink.c */
 int vulture_netlink_init(void);
 void vulture_netlink_exit(void);
@@ -171,7 +182,9 @@ enum { VULTURE_GROUP_EVENTS };
 /* rules.c */
 void vulture_rules_net_init(struct vulture_net *vn);
 void vulture_rules_net_exit(struct vulture_net *vn);
-void vulture_rules_on_established(struct vulture_net *vn, struct sock *sk);
+void vulture_rules_apply(struct vulture_net *vn, struct sock *sk, bool opening);
+bool vulture_rules_match(struct vulture_net *vn, const struct sock *sk);
+void vulture_rules_prune(struct vulture_net *vn);
 int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
 			struct netlink_ext_ack *extack);
 struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id);
@@ -220,7 +233,8 @@ struct vulture_flow *vulture_flow_get_by_sock(struct sock *sk);
 void vulture_flow_put(struct vulture_flow *flow);
 struct sock *vulture_flow_hold_sock(struct vulture_flow *flow);
 int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
-			 u32 rule, gfp_t gfp, u64 *id, struct netlink_ext_ack *extack);
+			 u32 rule, bool opening, gfp_t gfp, u64 *id,
+			 struct netlink_ext_ack *extack);
 int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 		       gfp_t gfp, u64 *id, struct netlink_ext_ack *extack);
 int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Module, library, command line and binding together, inside the user-mode kernel.
 
-guest_control.py and guest_ynl.py have the tests; this boots a kernel for them, once, and reads what they said.
+guest_ynl.py, guest_lives.py and guest_control.py have the tests; this boots a kernel for them, once, and reads what
+they said.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.scenario
 
 FOLDER = Path(__file__).resolve().parent
 #: in this order: the tests of the last one end with the module's removal
-GUESTS = [FOLDER / "guest_ynl.py", FOLDER / "guest_control.py"]
+GUESTS = [FOLDER / "guest_ynl.py", FOLDER / "guest_lives.py", FOLDER / "guest_control.py"]
 TESTS = [
     test
     for path in GUESTS
@@ -39,6 +40,7 @@ JOB = """
 cp -r bin /tmp/bin
 insmod {module} || exit 1
 /usr/bin/python3 bin/guest_ynl.py /tmp/bin {ynl} {schema} > "$LBE_OUT/said" 2>&1
+/usr/bin/python3 bin/guest_lives.py /tmp/bin {module} >> "$LBE_OUT/said" 2>&1
 /usr/bin/python3 bin/guest_control.py /tmp/bin >> "$LBE_OUT/said" 2>&1
 dmesg > "$LBE_OUT/dmesg"
 """

@@ -48,7 +48,8 @@
  *				established, until the rule is deleted
  *	VULTURE_A_RULE nest	at least one of CGROUP, LOCAL_PORT, REMOTE_PORT,
  *				REMOTE_PREFIX; all that are given must match.
- *				OPTIONS as for START.
+ *				OPTIONS as for START. A rule acts in this network
+ *				namespace alone, and goes when its cgroup does.
  *	Reply: VULTURE_A_RULE with its ID. The rule added first wins.
  * VULTURE_CMD_RULE_DEL (*)	VULTURE_A_RULE with its ID. Connections that it
  *				started stay under control.
@@ -308,6 +309,7 @@ enum vulture_rule_attr {
 					 */
 	VULTURE_R_STARTED,		/* u64, connections that it started */
 	VULTURE_R_PAD,
+	VULTURE_R_FAILED,		/* u64, connections that matched and could not be started */
 	__VULTURE_R_MAX,
 };
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The lives of connections: TCP reports each change of a socket's state by the
+ * tracepoint sock:inet_sock_set_state, under the socket's lock. ESTABLISHED may start
+ * a flow by rule, CLOSE ends one.
+ *
+ * A probe runs with preemption off. On PREEMPT_RT it can take no spinlock_t and get no
+ * memory, so there (defer = 1) it only takes note, and a work does the rest: a flow
+ * that a rule starts begins some microseconds late, with the window that TCP has
+ * advertised by then, and a flow that ends is told from a living one by its mark.
+ */
+#include <linux/llist.h>
+#include <linux/module.h>
+#include <linux/tracepoint.h>
+#include <net/tcp.h>
+
+#include "vulture.h"
+
+/* Connections that wait for the work, at most. It takes microseconds to come, so
+ * this is a burst of that many; more are counted as failed by no rule, but told once.
+ */
+#define VULTURE_PROBE_ROOM	1024
+
+static bool vulture_defer __ro_after_init = IS_ENABLED(CONFIG_PREEMPT_RT);
+module_param_named(defer, vulture_defer, bool, 0444);
+MODULE_PARM_DESC(defer, "act on a connection's begin and end in a work, as PREEMPT_RT needs (its default there is 1)");
+
+static struct tracepoint *vulture_state_tracepoint;
+
+static DEFINE_RAW_SPINLOCK(vulture_opened_lock);	/* the next three */
+static struct sock *vulture_opened[VULTURE_PROBE_ROOM];	/* each held */
+static unsigned int vulture_opened_head, vulture_opened_len;
+static LLIST_HEAD(vulture_closed);	/* flows, each held, by closed_node */
+
+static struct sock *vulture_opened_pop(void)
+{
+	struct sock *sk = NULL;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&vulture_opened_lock, flags);
+	if (vulture_opened_len) {
+		sk = vulture_opened[vulture_opened_head];
+		vulture_opened_head = (vulture_opened_head + 1) % VULTURE_PROBE_ROOM;
+		vulture_opened_len--;
+	}
+	raw_spin_unlock_irqrestore(&vulture_opened_lock, flags);
+	return sk;
+}
+
+static void vulture_opened_push(struct sock *sk)
+{
+	unsigned long flags;
+	bool full;
+
+	raw_spin_lock_irqsave(&vulture_opened_lock, flags);
+	full = vulture_opened_len == VULTURE_PROBE_ROOM;
+	if (!full) {
+		sock_hold(sk);
+		vulture_opened[(vulture_opened_head + vulture_opened_len++) %
+			       VULTURE_PROBE_ROOM] = sk;
+	}
+	raw_spin_unlock_irqrestore(&vulture_opened_lock, flags);
+	if (full)
+		pr_warn_once("vulture: more than %u connections opened at once: some are not under control\n",
+			     VULTURE_PROBE_ROOM);
+}
+
+static void vulture_probe_work(struct work_struct *work)
+{
+	struct vulture_flow *flow, *next;
+	struct sock *sk;
+
+	llist_for_each_entry_safe(flow, next, llist_del_all(&vulture_closed), closed_node) {
+		vulture_flow_end(flow, VULTURE_REASON_CLOSED);
+		vulture_flow_put(flow);
+	}
+	while ((sk = vulture_opened_pop())) {
+		lock_sock(sk);
+		if ((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2))
+			vulture_rules_apply(vulture_net(sock_net(sk)), sk, false);
+		release_sock(sk);
+		sock_put(sk);
+	}
+}
+
+static DECLARE_WORK(vulture_work, vulture_probe_work);
+
+static void vulture_on_established(struct vulture_net *vn, struct sock *sk)
+{
+	if (list_empty(&vn->rules))
+		return;
+	if (!vulture_defer) {
+		vulture_rules_apply(vn, sk, true);
+	} else if (vulture_rules_match(vn, sk)) {
+		vulture_opened_push(sk);
+		queue_work(VULTURE_WQ, &vulture_work);
+	}
+}
+
+static void vulture_on_closed(struct vulture_net *vn, struct sock *sk)
+{
+	struct vulture_flow *flow;
+
+	if (!atomic_read(&vn->flows))
+		return;
+	flow = vulture_flow_get_by_sock(sk);
+	if (!flow)
+		return;
+	if (!vulture_defer) {
+		vulture_flow_end(flow, VULTURE_REASON_CLOSED);
+	} else if (!xchg(&flow->closed, true)) {
+		llist_add(&flow->closed_node, &vulture_closed);
+		queue_work(VULTURE_WQ, &vulture_work);
+		return;		/* with the reference */
+	}
+	vulture_flow_put(flow);
+}
+
+static void vulture_on_set_state(void *data, const struct sock *sk,
+				 const int oldstate, const int newstate)
+{
+	struct vulture_net *vn;
+
+	if (newstate != TCP_ESTABLISHED && newstate != TCP_CLOSE)
+		return;
+	if (!vulture_sock_is_tcp(sk) || !check_net(sock_net(sk)))
+		return;
+	vn = vulture_net(sock_net(sk));
+	if (newstate == TCP_ESTABLISHED)
+		vulture_on_established(vn, (struct sock *)sk);
+	else if (oldstate != TCP_LISTEN)
+		vulture_on_closed(vn, (struct sock *)sk);
+}
+
+/* Stock kernels do not export this tracepoint's symbol, but list it. */
+static void vulture_find_tracepoint(struct tracepoint *tp, void *found)
+{
+	if (!strcmp(tp->name, "inet_sock_set_state"))
+		*(struct tracepoint **)found = tp;
+}
+
+int __init vulture_probe_init(void)
+{
+	for_each_kernel_tracepoint(vulture_find_tracepoint, &vulture_state_tracepoint);
+	if (!vulture_state_tracepoint) {
+		pr_err("vulture: this kernel has no tracepoint sock:inet_sock_set_state (CONFIG_TRACEPOINTS)\n");
+		return -EOPNOTSUPP;
+	}
+	return tracepoint_probe_register(vulture_state_tracepoint, vulture_on_set_state, NULL);
+}
+
+/* Wait for probes and the work that are just starting a flow. May sleep. */
+void vulture_probe_wait(void)
+{
+	tracepoint_synchronize_unregister();
+	flush_work(&vulture_work);
+}
+
+void vulture_probe_exit(void)
+{
+	tracepoint_probe_unregister(vulture_state_tracepoint, vulture_on_set_state, NULL);
+	vulture_probe_wait();
+}
