@@ -35,10 +35,13 @@ _vulturectl() {
 	esac
 	local words=
 	case $command in
-	'') words="--json --help --help-options --version start stop show list monitor run rule set" ;;
+	'') words="--json --help --help-options --version start stop show list monitor run bg fg rule set" ;;
 	start) words="--pid --cgroup -o" ;;
 	stop) words="--pid --cgroup --id" ;;
 	show) words="--id" ;;
+	bg | fg)
+		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
+		return ;;
 	monitor) words="--events --interval" ;;
 	set) words="-m -o" ;;
 	rule)
@@ -49,7 +52,7 @@ _vulturectl() {
 		esac ;;
 	run)
 		if [[ $prev == run || $cur == -* ]]; then
-			words="-u -o --"
+			words="--up --down -u -o --"
 		else
 			mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 			return

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../libvulture/vulture.h"
+#include "ctl.h"
 
 /* Fields of the table on a terminal of 80 columns. */
 #define ADDRESS_CHARS	(INET6_ADDRSTRLEN + 8)
@@ -39,8 +39,11 @@ static const char usage_text[] =
 	"  list                              connections under control, a line each\n"
 	"  monitor [-n SECONDS]              the same, live, with rates\n"
 	"  monitor --events                  a line for each start and end\n"
-	"  run [-u USER] [-o NAME=VALUE]... -- COMMAND...\n"
-	"                                    all its TCP connections, and its children's\n"
+	"  run [--up] [--down] [-u USER] [-o NAME=VALUE]... -- COMMAND...\n"
+	"                                    a command and its children: what they send, what they\n"
+	"                                    receive, or both (the default); needs no privilege\n"
+	"  bg PID|UNIT                       a running program's connections, both ways, at once\n"
+	"  fg PID|UNIT                       and back to the foreground\n"
 	"  rule add MATCH... [-o NAME=VALUE]...   new connections that match\n"
 	"  rule del ID\n"
 	"  rule list\n"
@@ -54,11 +57,10 @@ static const char usage_text[] =
 	"\n"
 	"vulturectl --help-options lists the names for -o. vulturectl(8) tells more.\n";
 
-static bool json;	/* --json: machine-readable output */
-static struct vulture *v;
+bool json;
+struct vulture *v;
 
-__attribute__((format(printf, 1, 2), noreturn))
-static void wrong(const char *format, ...)
+void wrong(const char *format, ...)
 {
 	va_list args;
 
@@ -71,8 +73,7 @@ static void wrong(const char *format, ...)
 	exit(2);
 }
 
-__attribute__((format(printf, 1, 2), noreturn))
-static void refused(const char *format, ...)
+void refused(const char *format, ...)
 {
 	va_list args;
 
@@ -84,9 +85,20 @@ static void refused(const char *format, ...)
 	exit(1);
 }
 
+void say(const char *format, ...)
+{
+	va_list args;
+
+	fputs("vulturectl: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
 /* Reading arguments */
 
-static uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max)
+uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max)
 {
 	unsigned long long value;
 	char *end;
@@ -99,7 +111,7 @@ static uint64_t read_number(const char *text, const char *what, uint64_t min, ui
 	return value;
 }
 
-static void read_option(struct vulture_options *options, char *text)
+void read_option(struct vulture_options *options, char *text)
 {
 	char *equals = strchr(text, '=');
 	uint32_t value;
@@ -155,7 +167,7 @@ static void read_endpoint(const char *text, struct sockaddr_in6 *to)
 	}
 }
 
-static uint64_t read_cgroup(const char *dir)
+uint64_t read_cgroup(const char *dir)
 {
 	struct stat st;
 
@@ -831,10 +843,8 @@ static int do_set(int argc, char **argv)
 	return 0;
 }
 
-/* run: a cgroup of its own, a rule for it, the command inside */
-
 /* Where the v2 hierarchy is; "" if nowhere. */
-static void find_cgroup_root(char *path, size_t room)
+void find_cgroup_root(char *path, size_t room)
 {
 	char line[1024], type[64], dir[512];
 	FILE *mounts = fopen("/proc/self/mounts", "re");
@@ -851,168 +861,16 @@ static void find_cgroup_root(char *path, size_t room)
 	fclose(mounts);
 }
 
-/* The caller's own cgroup below the root: "/" or "/user.slice/...". */
-static void find_own_cgroup(char *path, size_t room)
-{
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	char line[1024];
-
-	snprintf(path, room, "/");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "0::", 3))
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		snprintf(path, room, "%s", line + 3);
-	}
-	fclose(file);
-}
-
-static void make_cgroup(char *dir, size_t room)
-{
-	char root[512], own[1024];
-	int length;
-
-	find_cgroup_root(root, sizeof(root));
-	if (!*root)
-		refused("run: no cgroup v2 hierarchy is mounted (mount -t cgroup2 none /sys/fs/cgroup)");
-	find_own_cgroup(own, sizeof(own));
-	length = snprintf(dir, room, "%s%s%svulture-%d", root, own,
-			  own[strlen(own) - 1] == '/' ? "" : "/", (int)getpid());
-	if (length < 0 || (size_t)length >= room)
-		refused("run: the path of the cgroup is too long");
-	if (mkdir(dir, 0755))
-		refused("run: cannot make the cgroup %s: %s", dir, strerror(errno));
-}
-
-static int enter_cgroup(const char *dir)
-{
-	char path[2048];
-	int fd, ok;
-
-	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ok = write(fd, "0", 1) == 1;
-	close(fd);
-	return ok ? 0 : -1;
-}
-
-/* Root only for what needs it; the command has the user's rights. */
-static int become(const struct passwd *user)
-{
-	if (!user)
-		return 0;
-	if (initgroups(user->pw_name, user->pw_gid) || setgid(user->pw_gid) ||
-	    setuid(user->pw_uid))
-		return -1;
-	setenv("HOME", user->pw_dir, 1);
-	setenv("USER", user->pw_name, 1);
-	setenv("LOGNAME", user->pw_name, 1);
-	return 0;
-}
-
-__attribute__((noreturn))
-static void run_child(const char *dir, const struct passwd *user, char **command)
-{
-	if (enter_cgroup(dir)) {
-		fprintf(stderr, "vulturectl: run: cannot enter %s: %s\n", dir, strerror(errno));
-		_exit(126);
-	}
-	if (become(user)) {
-		fprintf(stderr, "vulturectl: run: cannot become %s: %s\n", user->pw_name,
-			strerror(errno));
-		_exit(126);
-	}
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
-	execvp(command[0], command);
-	fprintf(stderr, "vulturectl: run: %s: %s\n", command[0], strerror(errno));
-	_exit(errno == ENOENT ? 127 : 126);
-}
-
-static pid_t run_pid;	/* of the command, for the signal handler */
-
-static void pass_on(int sig)
-{
-	if (run_pid > 0)
-		kill(run_pid, sig);
-}
-
-static int run_wait(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return 126;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Children that outlive the command keep their cgroup, and so the rule. */
-static void run_clean(const char *dir, uint32_t rule)
-{
-	if (rmdir(dir)) {
-		if (errno == EBUSY)
-			fprintf(stderr, "vulturectl: run: processes remain in %s: rule %u stays\n",
-				dir, rule);
-		return;
-	}
-	vulture_rule_del(v, rule);
-}
-
-static int do_run(int argc, char **argv)
-{
-	const struct passwd *user = NULL;
-	struct vulture_rule rule = {};
-	char dir[1792];
-	int c, status;
-
-	while ((c = getopt(argc, argv, "+u:o:")) != -1) {
-		if (c == 'u') {
-			user = getpwnam(optarg);
-			if (!user)
-				wrong("run: there is no user '%s'", optarg);
-		} else if (c == 'o') {
-			read_option(&rule.options, optarg);
-		} else {
-			wrong("run: see above");
-		}
-	}
-	if (optind == argc)
-		wrong("run needs a command");
-	make_cgroup(dir, sizeof(dir));
-	rule.cgroup = read_cgroup(dir);
-	if (vulture_rule_add(v, &rule) < 0) {
-		rmdir(dir);
-		refused("%s", vulture_error(v));
-	}
-	/* The terminal signals the command itself; others are passed on. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	run_pid = fork();
-	if (run_pid == 0)
-		run_child(dir, user, argv + optind);
-	if (run_pid < 0) {
-		run_clean(dir, rule.id);
-		refused("run: cannot fork: %s", strerror(errno));
-	}
-	signal(SIGTERM, pass_on);
-	signal(SIGHUP, pass_on);
-	status = run_wait(run_pid);
-	run_clean(dir, rule.id);
-	return status;
-}
-
+/* without_module: it does what it can where the kernel module is absent */
 static const struct command {
 	const char *name;
 	int (*function)(int argc, char **argv);
+	bool without_module;
 } commands[] = {
-	{ "start", do_start }, { "stop", do_stop }, { "show", do_show },
-	{ "list", do_list }, { "monitor", do_monitor }, { "run", do_run },
-	{ "rule", do_rule }, { "set", do_set },
+	{ "start", do_start, false }, { "stop", do_stop, false }, { "show", do_show, false },
+	{ "list", do_list, false }, { "monitor", do_monitor, false }, { "run", do_run, true },
+	{ "bg", do_bg, true }, { "fg", do_fg, true },
+	{ "rule", do_rule, false }, { "set", do_set, false },
 };
 
 static const struct command *find_command(const char *name)
@@ -1076,7 +934,7 @@ int main(int argc, char **argv)
 	}
 	opterr = 1;
 	v = vulture_open();
-	if (!v)
+	if (!v && !command->without_module)
 		refused("%s", vulture_error(NULL));
 	status = command->function(end - first, argv + first);
 	vulture_close(v);

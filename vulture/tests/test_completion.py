@@ -26,6 +26,8 @@ CASES = [
     (["rule", "add"], "--", {"--cgroup", "--local-port", "--remote-port", "--remote"}, {"--pid"}),
     (["set", "-o"], "ps", {"psi-us="}, {"tick-us="}),
     (["run", "-u"], "nob", {"nobody"}, {"list"}),
+    (["run"], "--", {"--up", "--down"}, {"--pid"}),
+    ([], "b", {"bg"}, {"fg"}),
 ]
 
 BASH = """

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For the sockets of a cgroup: each connection that is opened or accepted gets
+ * a less-than-best-effort congestion control, DSCP LE and TC_PRIO_FILLER.
+ *
+ * Attached to a cgroup v2 as sock_ops. User space writes the control's name
+ * before the program is loaded. An application's own DSCP stands.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+
+/* of in.h, in6.h, socket.h and tcp.h, which do not all compile for BPF */
+#define IPPROTO_IP	0
+#define IPPROTO_TCP	6
+#define IPPROTO_IPV6	41
+#define IP_TOS		1
+#define IPV6_TCLASS	67
+#define SOL_SOCKET	1
+#define SO_PRIORITY	12
+#define TCP_CONGESTION	13
+#define AF_INET		2
+#define AF_INET6	10
+#define CONTROL_CHARS	16
+
+#define LE_TOS		0x04
+#define PRIO_FILLER	1
+
+/* the congestion control's name, written before loading */
+const volatile char control[CONTROL_CHARS] = "";
+
+static void mark(struct bpf_sock_ops *ctx, int level, int option)
+{
+	int tos = 0, le = LE_TOS;
+
+	if (bpf_getsockopt(ctx, level, option, &tos, sizeof(tos)) || !(tos & 0xfc))
+		bpf_setsockopt(ctx, level, option, &le, sizeof(le));
+}
+
+SEC("sockops")
+int background(struct bpf_sock_ops *ctx)
+{
+	char name[CONTROL_CHARS];
+	int priority = PRIO_FILLER, i;
+
+	if (ctx->op != BPF_SOCK_OPS_TCP_CONNECT_CB &&
+	    ctx->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		return 1;
+	for (i = 0; i < CONTROL_CHARS; i++)
+		name[i] = control[i];
+	bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, name, sizeof(name));
+	bpf_setsockopt(ctx, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
+	if (ctx->family == AF_INET)
+		mark(ctx, IPPROTO_IP, IP_TOS);
+	else if (ctx->family == AF_INET6)
+		mark(ctx, IPPROTO_IPV6, IPV6_TCLASS);
+	return 1;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of vulturectl share. */
+#ifndef VULTURECTL_CTL_H
+#define VULTURECTL_CTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../libvulture/vulture.h"
+
+extern bool json;		/* --json: machine-readable output */
+extern struct vulture *v;	/* NULL where the module is absent and the command can do without */
+
+/* wrong() - the command line is wrong: a sentence, usage, exit status 2 */
+__attribute__((format(printf, 1, 2), noreturn))
+void wrong(const char *format, ...);
+
+/* refused() - it cannot be done: a sentence, exit status 1 */
+__attribute__((format(printf, 1, 2), noreturn))
+void refused(const char *format, ...);
+
+/* say() - a note on standard error */
+__attribute__((format(printf, 1, 2)))
+void say(const char *format, ...);
+
+uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max);
+void read_option(struct vulture_options *options, char *text);
+uint64_t read_cgroup(const char *dir);
+
+/* find_cgroup_root() - where the v2 hierarchy is mounted; "" if it is not */
+void find_cgroup_root(char *path, size_t room);
+
+int do_run(int argc, char **argv);	/* run.c */
+int do_bg(int argc, char **argv);	/* live.c */
+int do_fg(int argc, char **argv);
+
+#endif /* VULTURECTL_CTL_H */

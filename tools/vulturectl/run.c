@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vulturectl run: a command whose connections use spare bandwidth only, both ways.
+ *
+ *	            as root (or with CAP_NET_ADMIN)      as anybody else
+ *	downloads   a rule of vulture for a cgroup       vulture takes each socket
+ *	uploads     a BPF program for the same cgroup    its congestion control is set
+ *	when        from a connection's first packet     WATCH_MS later at the latest
+ *
+ *	run ---- the command, in its cgroup, with the rights of the invoking user
+ *	 |
+ *	 +------ guard: holds rule and program until the cgroup is empty, then removes
+ *	         both and the cgroup; it outlives a run that is killed
+ *
+ * Without the cgroup's means, run looks at the sockets of the command and of
+ * its descendants instead (watch.h), which needs no privilege.
+ */
+#define _GNU_SOURCE
+#include "ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "upload.h"
+#include "watch.h"
+
+/* ms that run waits for its guard once the command has ended */
+#define GUARD_WAIT_MS	200
+
+/**
+ * struct plan - what run was asked for, and how it goes about it
+ * @up: congestion control for uploads, NULL for none
+ * @down: downloads too
+ * @watched_up, @watched_down: by looking at sockets, not by the cgroup
+ * @dir: the cgroup's directory; "" without one
+ * @ready: written once rule and program are in force; the command waits for it
+ * @entered: closed once the command is in its cgroup; the guard waits for it
+ */
+struct plan {
+	const char *up;
+	bool down;
+	bool watched_up, watched_down;
+	const struct passwd *user;
+	struct vulture_rule rule;
+	char dir[1792];
+	int ready[2], entered[2];
+};
+
+/* The caller's own cgroup below the root: "/" or "/user.slice/...". */
+static void find_own_cgroup(char *path, size_t room)
+{
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[1024];
+
+	snprintf(path, room, "/");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "0::", 3))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(path, room, "%s", line + 3);
+	}
+	fclose(file);
+}
+
+/* A cgroup below our own. Return: 0, or -1 with errno. */
+static int make_cgroup(char *dir, size_t room)
+{
+	char root[512], own[1024];
+	int length;
+
+	find_cgroup_root(root, sizeof(root));
+	if (!*root) {
+		errno = ENODEV;
+		return -1;
+	}
+	find_own_cgroup(own, sizeof(own));
+	length = snprintf(dir, room, "%s%s%svulture-%d", root, own,
+			  own[strlen(own) - 1] == '/' ? "" : "/", (int)getpid());
+	if (length < 0 || (size_t)length >= room) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	return mkdir(dir, 0755);
+}
+
+static int enter_cgroup(const char *dir)
+{
+	char path[2048];
+	int fd, ok;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ok = write(fd, "0", 1) == 1;
+	close(fd);
+	return ok ? 0 : -1;
+}
+
+/* Root only for what needs it; the command has the user's rights. */
+static int become(const struct passwd *user)
+{
+	if (!user)
+		return 0;
+	if (initgroups(user->pw_name, user->pw_gid) || setgid(user->pw_gid) ||
+	    setuid(user->pw_uid))
+		return -1;
+	setenv("HOME", user->pw_dir, 1);
+	setenv("USER", user->pw_name, 1);
+	setenv("LOGNAME", user->pw_name, 1);
+	return 0;
+}
+
+/* Whom the command runs as where -u says nothing: under sudo, who called it. */
+static const struct passwd *invoking_user(void)
+{
+	const char *uid = getenv("SUDO_UID");
+
+	if (!uid || geteuid())
+		return NULL;
+	return getpwuid((uid_t)read_number(uid, "SUDO_UID", 0, UINT32_MAX - 1));
+}
+
+__attribute__((noreturn))
+static void child(const struct plan *plan, char **command)
+{
+	char byte;
+
+	/* Nothing is opened before rule and program are in force. */
+	close(plan->ready[1]);
+	if (read(plan->ready[0], &byte, 1) != 1)
+		_exit(126);
+	if (*plan->dir && enter_cgroup(plan->dir)) {
+		fprintf(stderr, "vulturectl: run: cannot enter %s: %s\n", plan->dir,
+			strerror(errno));
+		_exit(126);
+	}
+	if (become(plan->user)) {
+		fprintf(stderr, "vulturectl: run: cannot become %s: %s\n", plan->user->pw_name,
+			strerror(errno));
+		_exit(126);
+	}
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	execvp(command[0], command);
+	fprintf(stderr, "vulturectl: run: %s: %s\n", command[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Wait until no process is left in a cgroup. */
+static void await_empty(const char *dir)
+{
+	struct pollfd events = { .events = POLLPRI };
+	char path[2048], text[256];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "%s/cgroup.events", dir);
+	events.fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (events.fd < 0)
+		return;
+	while ((length = pread(events.fd, text, sizeof(text) - 1, 0)) > 0) {
+		text[length] = '\0';
+		if (strstr(text, "populated 0"))
+			break;
+		poll(&events, 1, -1);
+	}
+	close(events.fd);
+}
+
+/* Nobody who reads what the command prints has to wait for the guard. */
+static void drop_terminal(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+
+	for (fd = 0; null >= 0 && fd <= 2; fd++)
+		dup2(null, fd);
+}
+
+/*
+ * The guard holds what the cgroup's processes need and takes it away when the
+ * last one has ended. started: told once all is in force, or not.
+ */
+__attribute__((noreturn))
+static void guard(struct plan *plan, int started)
+{
+	char answer = 0, byte;
+
+	setsid();
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	prctl(PR_SET_NAME, "vulture-guard");
+	if (plan->down && !plan->watched_down) {
+		/* The handle of the parent is the parent's: a netlink socket is not shared. */
+		struct vulture *own = vulture_open();
+
+		if (!own || vulture_rule_add(own, &plan->rule) < 0)
+			answer |= 1;
+		v = own;
+	}
+	if (plan->up && !plan->watched_up && upload_attach(plan->dir, plan->up, NULL))
+		answer |= 2;
+	answer |= 0x40;
+	if (write(started, &answer, 1) != 1)
+		answer |= 3;
+	close(started);
+	drop_terminal();
+	/* The end of the pipe: the command has entered the cgroup, or never will. */
+	close(plan->ready[0]);
+	close(plan->ready[1]);
+	close(plan->entered[1]);
+	while (read(plan->entered[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	await_empty(plan->dir);
+	if (plan->rule.id)
+		vulture_rule_del(v, plan->rule.id);
+	while (rmdir(plan->dir) && errno == EBUSY)
+		await_empty(plan->dir);
+	_exit(0);
+}
+
+/* Cgroup and guard. Return: the guard's pid, or 0 if the cgroup has no means for anything that was asked. */
+static pid_t set_up_cgroup(struct plan *plan)
+{
+	int started[2];
+	char answer = 0;
+	pid_t pid;
+
+	if (geteuid() || make_cgroup(plan->dir, sizeof(plan->dir))) {
+		*plan->dir = '\0';
+		plan->watched_up = plan->watched_down = true;
+		return 0;
+	}
+	plan->rule.cgroup = read_cgroup(plan->dir);
+	if (pipe2(started, O_CLOEXEC))
+		refused("run: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0) {
+		close(started[0]);
+		guard(plan, started[1]);
+	}
+	close(started[1]);
+	if (pid < 0 || read(started[0], &answer, 1) != 1) {
+		rmdir(plan->dir);
+		refused("run: cannot start the guard: %s", strerror(errno));
+	}
+	close(started[0]);
+	if (answer & 1) {
+		say("run: no rule for the cgroup; sockets are looked at instead");
+		plan->watched_down = true;
+	}
+	if (answer & 2) {
+		say("run: no BPF program for the cgroup; sockets are looked at instead");
+		plan->watched_up = true;
+	}
+	return pid;
+}
+
+static pid_t command_pid;	/* for the signal handler */
+
+static void pass_on(int sig)
+{
+	if (command_pid > 0)
+		kill(command_pid, sig);
+}
+
+/* Look at the sockets of the command and its descendants until it ends. */
+static int watch_command(const struct plan *plan, pid_t pid)
+{
+	struct watch watch = {
+		.up = plan->watched_up ? plan->up : NULL,
+		.down = plan->watched_down && plan->down ? v : NULL,
+		.options = &plan->rule.options,
+	};
+	unsigned long told = 0;
+	int status;
+	pid_t ended;
+
+	while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
+		struct pids pids = {};
+
+		if (!tree_pids(pid, &pids))
+			watch_pids(&watch, &pids);
+		pids_free(&pids);
+		if (watch.refused && !told++)
+			say("run: a connection stays in the foreground: %s", watch.reason);
+		poll(NULL, 0, WATCH_MS);
+	}
+	watch_end(&watch);
+	return ended == pid ? status : -1;
+}
+
+static int wait_command(const struct plan *plan, pid_t pid)
+{
+	int status;
+
+	if ((plan->watched_up && plan->up) || (plan->watched_down && plan->down)) {
+		status = watch_command(plan, pid);
+	} else {
+		while (waitpid(pid, &status, 0) < 0)
+			if (errno != EINTR)
+				return 126;
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The guard ends with the last process; a word if that is not yet. */
+static void leave_guard(const struct plan *plan, pid_t pid)
+{
+	int waited;
+
+	for (waited = 0; waited < GUARD_WAIT_MS; waited += 10) {
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			return;
+		poll(NULL, 0, 10);
+	}
+	say("run: processes remain in %s; they stay in the background until they end", plan->dir);
+}
+
+/* What can be had of what was asked; refuses if that is nothing. */
+static void choose_means(struct plan *plan, bool up, bool down)
+{
+	if (up) {
+		plan->up = upload_control();
+		if (!plan->up)
+			say("run: uploads stay in the foreground: none of the congestion controls %s can be used (is tcp_lbe loaded?)",
+			    upload_controls());
+		else if (strcmp(plan->up, "lbe"))
+			say("run: uploads use %s: lbe is not available (is tcp_lbe loaded?)",
+			    plan->up);
+	}
+	plan->down = down && v;
+	if (down && !v)
+		say("run: downloads stay in the foreground: %s", vulture_error(NULL));
+	if (!plan->up && !plan->down)
+		refused("run: nothing can be put in the background here; the command was not started");
+}
+
+int do_run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "up", no_argument, NULL, 'U' },
+		{ "down", no_argument, NULL, 'D' },
+		{ "user", required_argument, NULL, 'u' },
+		{ "option", required_argument, NULL, 'o' },
+		{}
+	};
+	struct plan plan = { .user = invoking_user() };
+	bool up = false, down = false;
+	int c, status;
+	pid_t guard_pid;
+
+	while ((c = getopt_long(argc, argv, "+u:o:", longs, NULL)) != -1) {
+		if (c == 'U') {
+			up = true;
+		} else if (c == 'D') {
+			down = true;
+		} else if (c == 'u') {
+			plan.user = getpwnam(optarg);
+			if (!plan.user)
+				wrong("run: there is no user '%s'", optarg);
+			if (geteuid())
+				wrong("run: -u %s needs root", optarg);
+		} else if (c == 'o') {
+			read_option(&plan.rule.options, optarg);
+		} else {
+			wrong("run: see above");
+		}
+	}
+	if (optind == argc)
+		wrong("run needs a command");
+	if (!up && !down)
+		up = down = true;
+	choose_means(&plan, up, down);
+	if (pipe2(plan.ready, O_CLOEXEC) || pipe2(plan.entered, O_CLOEXEC))
+		refused("run: %s", strerror(errno));
+	guard_pid = set_up_cgroup(&plan);
+	/* The terminal signals the command itself; others are passed on. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	command_pid = fork();
+	if (command_pid == 0)
+		child(&plan, argv + optind);
+	close(plan.entered[1]);
+	if (command_pid < 0)
+		refused("run: cannot fork: %s", strerror(errno));
+	signal(SIGTERM, pass_on);
+	signal(SIGHUP, pass_on);
+	close(plan.ready[0]);
+	if (write(plan.ready[1], "", 1) != 1)
+		kill(command_pid, SIGKILL);
+	close(plan.ready[1]);
+	status = wait_command(&plan, command_pid);
+	if (guard_pid)
+		leave_guard(&plan, guard_pid);
+	return status;
+}

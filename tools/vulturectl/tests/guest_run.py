@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What runs inside the guest for test_run.py: run, bg and fg as a user meets them.
+
+Called with the folder of vulturectl and the paths of the modules; prints "ok NAME" or "not ok NAME" with the
+reason for each function named test_*.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+CTL = f"{sys.argv[1]}/vulturectl"
+#: what the tests run as a command: a client that tells how its connection is set up, and holds it
+CLIENT = """
+import json, os, socket, sys, time
+s = socket.socket(socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET)
+s.connect((sys.argv[1], int(sys.argv[2])))
+if len(sys.argv) > 3:
+    time.sleep(float(sys.argv[3]))
+level, option = (41, 67) if ':' in sys.argv[1] else (0, 1)
+print(json.dumps({"cc": s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), "tos": s.getsockopt(level, option),
+                  "priority": s.getsockopt(1, 12), "uid": os.getuid()}), flush=True)
+"""
+Path("/tmp/client.py").write_text(CLIENT)
+
+
+def ctl(*words: str, **more) -> subprocess.CompletedProcess:
+    return subprocess.run([CTL, *words], capture_output=True, text=True, timeout=60, check=False, **more)
+
+
+class Server:
+    """A listening socket that holds what it accepts."""
+
+    def __init__(self, family: int = socket.AF_INET) -> None:
+        self.socket = socket.socket(family)
+        self.socket.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
+        self.socket.listen()
+        self.address = self.socket.getsockname()[0]
+        self.port = str(self.socket.getsockname()[1])
+
+    def client(self, seconds: float | None = None) -> list[str]:
+        words = [sys.executable, "/tmp/client.py", self.address, self.port]
+        return words if seconds is None else [*words, str(seconds)]
+
+
+def cgroups() -> set[str]:
+    return {path.name for path in Path("/sys/fs/cgroup").glob("vulture-*")}
+
+
+def rules() -> list:
+    return json.loads(ctl("--json", "rule", "list").stdout)
+
+
+def flows() -> list:
+    return json.loads(ctl("--json", "list").stdout)
+
+
+def until(what, seconds: float = 5.0) -> None:
+    """Wait for a condition, 20 ms at a time."""
+    for _ in range(int(seconds / 0.02)):
+        if what():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not come")
+
+
+def background(said: dict) -> bool:
+    return said["cc"] == "lbe" and said["tos"] == 4 and said["priority"] == 1
+
+
+def test_root_both_ways_from_the_first_packet():
+    for family in (socket.AF_INET, socket.AF_INET6):
+        server = Server(family)
+        done = ctl("run", "--", *server.client())
+        assert done.returncode == 0, done.stderr
+        assert background(json.loads(done.stdout)), done.stdout
+        assert done.stderr == "", done.stderr
+    assert not cgroups() and not rules(), "the guard left something"
+
+
+def test_root_takes_children_and_downloads():
+    server = Server()
+    run = subprocess.Popen([CTL, "run", "--", "sh", "-c", " ".join(server.client(1)) + " & wait"], stdout=-1, text=True)
+    until(lambda: len(flows()) == 1)
+    assert background(json.loads(run.communicate(timeout=30)[0]))
+    assert run.returncode == 0
+    until(lambda: not cgroups() and not rules())
+
+
+def test_up_alone_and_down_alone():
+    server = Server()
+    run = subprocess.Popen([CTL, "run", "--up", "--", *server.client(0.5)], stdout=-1, text=True)
+    time.sleep(0.3)
+    assert not rules() and not flows(), "--up made a rule"
+    assert background(json.loads(run.communicate(timeout=30)[0]))
+    done = ctl("run", "--down", "--", *server.client())
+    said = json.loads(done.stdout)
+    assert (said["cc"], said["tos"], said["priority"]) == ("cubic", 0, 0), said
+
+
+def test_sudo_drops_to_the_invoking_user():
+    server = Server()
+    done = ctl("run", "--", *server.client(), env={**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534"})
+    said = json.loads(done.stdout)
+    assert said["uid"] == 65534 and background(said), said
+
+
+def test_a_user_without_any_privilege():
+    server = Server()
+    run = subprocess.Popen(
+        [CTL, "run", "--", *server.client(1)], stdout=-1, stderr=-1, text=True, user=65534, group=65534
+    )
+    until(lambda: len(flows()) == 1)
+    out, error = run.communicate(timeout=30)
+    assert run.returncode == 0 and background(json.loads(out)), (out, error)
+    assert not cgroups() and not rules(), "an ordinary user has neither"
+
+
+def test_a_killed_run_leaves_nothing():
+    server = Server()
+    run = subprocess.Popen([CTL, "run", "--", *server.client(2)], stdout=-1, text=True)
+    until(lambda: len(rules()) == 1 and flows())
+    run.kill()
+    run.wait()
+    assert rules(), "its command still runs, and is held in the background"
+    until(lambda: not cgroups() and not rules(), 10)
+
+
+def test_a_child_that_outlives_the_command_stays_in_the_background():
+    server = Server()
+    words = " ".join(server.client(1.5))
+    done = ctl("run", "--", "sh", "-c", f"setsid {words} >/tmp/late </dev/null 2>&1 & sleep 0.3")
+    assert done.returncode == 0 and "processes remain" in done.stderr, done
+    assert len(rules()) == 1
+    until(lambda: not cgroups() and not rules(), 10)
+    assert background(json.loads(Path("/tmp/late").read_text()))
+
+
+def test_bg_and_fg_of_a_running_program():
+    server = Server()
+    client = subprocess.Popen(server.client(1.5), stdout=-1, text=True)
+    accepted = server.socket.accept()[0]
+    done = ctl("bg", str(client.pid))
+    assert done.returncode == 0 and "1 TCP sockets, 1 sending and 1 receiving" in done.stdout, done
+    assert len(flows()) == 1
+    done = ctl("--json", "fg", str(client.pid))
+    assert json.loads(done.stdout) == {"target": str(client.pid), "sockets": 1, "up": 1, "down": 1}
+    assert not flows()
+    said = json.loads(client.communicate(timeout=30)[0])
+    assert (said["cc"], said["tos"], said["priority"]) == ("cubic", 0, 0), said
+    accepted.close()
+
+
+def test_fg_of_another_users_program_is_refused():
+    server = Server()
+    client = subprocess.Popen(server.client(1.0), stdout=-1, text=True)
+    accepted = server.socket.accept()[0]
+    done = ctl("bg", str(client.pid), user=65534, group=65534)
+    assert done.returncode == 1 and "run this as its user, or as root" in done.stderr, done
+    assert not flows()
+    said = json.loads(client.communicate(timeout=30)[0])
+    assert said["cc"] == "cubic", said
+    accepted.close()
+
+
+def test_errors_name_what_was_wrong():
+    for words, text in (
+        (("bg", "999999"), "there is no process 999999"),
+        (("bg", "a b"), "neither a process number nor the name of a unit"),
+        (("bg",), "takes a process number or the name of a unit"),
+        (("run", "--sideways", "--", "true"), "unrecognized option"),
+        (("run", "-u", "nosuchuser", "--", "true"), "there is no user 'nosuchuser'"),
+        (("run",), "run needs a command"),
+    ):
+        done = ctl(*words)
+        assert done.returncode in (1, 2) and text in done.stderr, (words, done)
+    assert not cgroups() and not rules()
+
+
+def test_signals_reach_the_command():
+    run = subprocess.Popen([CTL, "run", "--", "sleep", "60"])
+    until(cgroups)
+    time.sleep(0.2)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(timeout=10) == 128 + signal.SIGTERM
+    until(lambda: not cgroups() and not rules())
+
+
+def test_zz_without_vulture_uploads_still_go_to_the_background():
+    subprocess.run(["rmmod", "vulture"], check=True)
+    server = Server()
+    done = ctl("run", "--", *server.client())
+    assert background(json.loads(done.stdout)), done
+    assert "downloads stay in the foreground" in done.stderr, done.stderr
+
+
+def test_zzz_without_any_module_nothing_is_started():
+    subprocess.run(["rmmod", "tcp_lbe"], check=True)
+    done = ctl("run", "--", "touch", "/tmp/started")
+    assert done.returncode == 1 and "the command was not started" in done.stderr, done
+    assert not Path("/tmp/started").exists()
+
+
+def main() -> None:
+    os.setgroups([])
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    for name, test in sorted(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            test()
+            print("ok", name, flush=True)
+        except BaseException:  # noqa: BLE001 - the next test is to run
+            print("not ok", name, traceback.format_exc(), flush=True)
+
+
+main()

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a host sends: congestion control, DSCP and priority of its sockets. */
+#include "upload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifdef HAVE_BPF
+#include <bpf/libbpf.h>
+
+#include "background.skel.h"
+#endif
+
+#define CONTROL_CHARS	16	/* TCP_CA_NAME_MAX of the kernel */
+
+static const char *const controls[] = { "lbe", "ledbatpp", "ledbat", "lp" };
+static char error_text[512] = "no error";
+
+const char *upload_error(void)
+{
+	return error_text;
+}
+
+__attribute__((format(printf, 1, 2)))
+static int failed(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error_text, sizeof(error_text), format, args);
+	va_end(args);
+	return -1;
+}
+
+static int choose(int fd, const char *control)
+{
+	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, (socklen_t)strlen(control));
+}
+
+const char *upload_control(void)
+{
+	const char *found = NULL;
+	size_t i;
+	int fd;
+
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return NULL;
+	for (i = 0; i < sizeof(controls) / sizeof(controls[0]) && !found; i++)
+		if (!choose(fd, controls[i]))
+			found = controls[i];
+	close(fd);
+	return found;
+}
+
+const char *upload_controls(void)
+{
+	return "lbe, ledbatpp, ledbat, lp";
+}
+
+/* The traffic class of a socket of either family; both are tried, since a v6 socket may carry IPv4. */
+static void set_class(int fd, int tos)
+{
+	setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
+}
+
+static bool has_class(int fd)
+{
+	int tos = 0;
+	socklen_t size = sizeof(tos);
+
+	if (!getsockopt(fd, IPPROTO_IP, IP_TOS, &tos, &size) && (tos & 0xfc))
+		return true;
+	tos = 0;
+	size = sizeof(tos);
+	return !getsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, &size) && (tos & 0xfc);
+}
+
+int upload_background(int fd, const char *control)
+{
+	int priority = PRIO_FILLER;
+
+	/* IP_TOS sets the priority too, so that comes after it. */
+	if (!has_class(fd))
+		set_class(fd, LE_TOS);
+	setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
+	return choose(fd, control);
+}
+
+int upload_foreground(int fd)
+{
+	char control[CONTROL_CHARS] = "cubic";
+	int priority = 0;
+	FILE *file;
+
+	file = fopen("/proc/sys/net/ipv4/tcp_congestion_control", "re");
+	if (file) {
+		if (fscanf(file, "%15s", control) != 1)
+			strcpy(control, "cubic");
+		fclose(file);
+	}
+	set_class(fd, 0);
+	setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
+	return choose(fd, control);
+}
+
+#ifdef HAVE_BPF
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+int upload_attach(const char *dir, const char *control, const char *pin)
+{
+	struct background_bpf *object;
+	struct bpf_link *link;
+	int cgroup;
+
+	libbpf_set_print(quiet);
+	object = background_bpf__open();
+	if (!object)
+		return failed("cannot read the BPF program: %s", strerror(errno));
+	snprintf((char *)object->rodata->control, sizeof(object->rodata->control), "%s", control);
+	if (background_bpf__load(object)) {
+		failed("the kernel refuses the BPF program: %s", strerror(errno));
+		goto out;
+	}
+	cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cgroup < 0) {
+		failed("cannot open %s: %s", dir, strerror(errno));
+		goto out;
+	}
+	link = bpf_program__attach_cgroup(object->progs.background, cgroup);
+	close(cgroup);
+	if (!link) {
+		failed("cannot attach the BPF program to %s: %s", dir, strerror(errno));
+		goto out;
+	}
+	if (pin && bpf_link__pin(link, pin)) {
+		failed("cannot keep the BPF program at %s: %s", pin, strerror(errno));
+		bpf_link__destroy(link);
+		goto out;
+	}
+	/* Without a pin the link lives as long as this process: it is not closed. */
+	return 0;
+out:
+	background_bpf__destroy(object);
+	return -1;
+}
+#else
+int upload_attach(const char *dir, const char *control, const char *pin)
+{
+	(void)dir;
+	(void)control;
+	(void)pin;
+	return failed("vulturectl was built without BPF (clang, bpftool and libbpf are needed)");
+}
+#endif
