@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A link, and lbe's law in a closed loop with it, packet by packet.
+ *
+ * The law is the header that the module is compiled from: it must come before
+ * this text (model.py does that). What the module does around it is in
+ * flow_may_send() and host_ack(), step by step as there; the rest of TCP is
+ * left out. The network is one drop-tail queue:
+ *
+ *   host 0..n-1, each with flows --+
+ *   other traffic -----------------+--> rate, buffer --> half an RTT --> receiver, which ACKs every
+ *                                                        second packet, or after 40 ms --> half an RTT
+ *
+ * Noise is a uniform random time that each packet takes more, behind the queue.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#define MSS		1448
+#define FRAME_BYTES	1514
+#define NS		1000000000ULL
+#define DELACK_NS	40000000ULL
+#define HEARD_NS	25000000ULL	/* module.c: a lone ACK later than this may have been held */
+#define FLOWS_MAX	128
+#define SAMPLE_NS	10000000ULL
+
+enum other { OTHER_NONE, OTHER_STEADY, OTHER_GREEDY, OTHER_ONOFF };
+
+struct model_config {
+	double rate_bps;
+	double rtt_s;
+	double buffer_pkts;
+	double noise_us;
+	int hosts;
+	int flows;		/* of each host */
+	int other;		/* enum other */
+	double other_bps;	/* OTHER_STEADY: payload */
+	double other_start_s, other_stop_s;
+	double on_s;		/* OTHER_ONOFF: on and off */
+	double duration_s;
+	double measure_s;	/* from then on */
+	double change_s;	/* the rate changes then; 0: never */
+	double change_bps;
+	unsigned long long seed;
+};
+
+struct model_result {
+	double host_bps[FLOWS_MAX];	/* payload in the window */
+	double other_bps;
+	double queue_us;		/* mean, at the rate of the time */
+	double queue_max_us;
+	double rate_dev;		/* standard deviation of host 0's rate over its mean */
+	double drops;
+	double state_s[8];		/* of host 0, in the window */
+};
+
+enum what { EV_WAKE, EV_ARRIVE, EV_DELACK, EV_ACK, EV_LOST, EV_OTHER, EV_OTHER_ACK, EV_OTHER_LOST,
+	    EV_SAMPLE, EV_CHANGE, EV_KINDS };
+
+struct event {
+	u64 at_ns, order;
+	u64 sent_ns, delay_ns;
+	int what, who, pkts;
+	u32 version;
+};
+
+struct flow {
+	int host;
+	u64 due_ns, heard_ns;
+	u32 epoch, out, segs_out, sent_mark, grant, version;
+	bool has_slot, waiting;
+	/* receiver */
+	int held;
+	u32 held_version;
+	u64 held_sent_ns, held_delay_ns;
+};
+
+struct model {
+	struct model_config c;
+	struct model_result *r;
+	struct event *heap;
+	int n, room;
+	u64 order, now_ns, free_ns, rate_bps, random;
+	struct lbe_path host[FLOWS_MAX];
+	struct flow flow[FLOWS_MAX];
+	double delivered[FLOWS_MAX], other_delivered;
+	/* other traffic: a window of packets, Reno's growth, cubic's decrease */
+	double cwnd, ssthresh;
+	int other_out;
+	u64 other_cut_ns;
+	bool other_on;
+	/* statistics */
+	double queue_sum, rate_sum, rate_squares;
+	int samples;
+};
+
+/* xorshift64*, 0 to 1 */
+static double draw(struct model *m)
+{
+	m->random ^= m->random >> 12;
+	m->random ^= m->random << 25;
+	m->random ^= m->random >> 27;
+	return (double)((m->random * 2685821657736338717ULL) >> 11) / 9007199254740992.0;
+}
+
+static bool earlier(const struct event *a, const struct event *b)
+{
+	return a->at_ns < b->at_ns || (a->at_ns == b->at_ns && a->order < b->order);
+}
+
+static void push(struct model *m, struct event e)
+{
+	int i = m->n++;
+
+	if (m->n > m->room) {
+		m->room = m->room ? 2 * m->room : 4096;
+		m->heap = realloc(m->heap, m->room * sizeof(e));
+		if (!m->heap)
+			abort();
+	}
+	e.order = m->order++;
+	for (; i && earlier(&e, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		m->heap[i] = m->heap[(i - 1) / 2];
+	m->heap[i] = e;
+}
+
+static struct event pop(struct model *m)
+{
+	struct event first = m->heap[0], last = m->heap[--m->n];
+	int i = 0, child;
+
+	while ((child = 2 * i + 1) < m->n) {
+		if (child + 1 < m->n && earlier(&m->heap[child + 1], &m->heap[child]))
+			child++;
+		if (!earlier(&m->heap[child], &last))
+			break;
+		m->heap[i] = m->heap[child];
+		i = child;
+	}
+	m->heap[i] = last;
+	return first;
+}
+
+static u64 packet_ns(const struct model *m)
+{
+	return FRAME_BYTES * 8 * NS / m->rate_bps;
+}
+
+static u64 backlog_ns(const struct model *m)
+{
+	return m->free_ns > m->now_ns ? m->free_ns - m->now_ns : 0;
+}
+
+/* A packet meets the queue: the time at which it is through and half an RTT on, or 0 if it is dropped. */
+static u64 through_ns(struct model *m)
+{
+	u64 half_ns = (u64)(m->c.rtt_s * NS / 2);
+
+	if ((double)backlog_ns(m) / packet_ns(m) > m->c.buffer_pkts) {
+		m->r->drops++;
+		return 0;
+	}
+	m->free_ns = m->now_ns + backlog_ns(m) + packet_ns(m);
+	return m->free_ns + half_ns + (u64)(draw(m) * m->c.noise_us * 1000);
+}
+
+/* ---- a flow of lbe: as in module.c ---- */
+
+static void flow_wait_over(struct lbe_path *p, struct flow *f)
+{
+	if (f->waiting && f->epoch == p->epoch && p->waiting)
+		p->waiting--;
+	f->waiting = false;
+}
+
+static u32 flow_may_send(struct model *m, struct flow *f, u64 *wake_ns)
+{
+	struct lbe_path *p = &m->host[f->host];
+	u32 sent = f->segs_out - f->sent_mark;
+	u32 burst, bytes;
+	u64 slot_ns;
+
+	lbe_path_time(p, m->now_ns / 1000);
+	if (f->epoch != p->epoch) {
+		f->waiting = false;
+		f->epoch = p->epoch;
+		f->has_slot = false;
+		f->grant = 0;
+	}
+	if (f->grant > sent)
+		return f->grant - sent;
+	f->grant = 0;
+	burst = lbe_path_burst_pkts(p);
+	if (burst == 2 && f->out & 1)
+		burst++;
+	bytes = burst * MSS;
+	slot_ns = lbe_path_slot_ns(p, bytes, f->segs_out * 0x9e3779b1 >> 8);
+	if (!f->has_slot) {
+		f->due_ns = lbe_path_reserve(p, m->now_ns, slot_ns);
+		f->has_slot = true;
+	}
+	*wake_ns = max(f->due_ns, p->free_ns);
+	if (m->now_ns < *wake_ns)
+		return 0;
+	if (p->in_flight && p->in_flight + bytes > lbe_path_cap(p, bytes)) {
+		if (!f->waiting) {
+			f->waiting = true;
+			p->waiting++;
+		}
+		*wake_ns = m->now_ns + 2000000;
+		return 0;
+	}
+	flow_wait_over(p, f);
+	lbe_path_sent(p, m->now_ns, slot_ns);
+	f->has_slot = false;
+	f->grant = burst;
+	f->sent_mark = f->segs_out;
+	return burst;
+}
+
+static void flow_send(struct model *m, int who)
+{
+	struct flow *f = &m->flow[who];
+	struct lbe_path *p = &m->host[f->host];
+	u64 wake_ns = m->now_ns, at_ns;
+	int k;
+
+	for (;;) {
+		u32 pkts = flow_may_send(m, f, &wake_ns);
+
+		if (!pkts)
+			break;
+		for (k = 0; k < (int)pkts; k++) {
+			struct event e = { .who = who, .sent_ns = m->now_ns, .pkts = 1 };
+
+			f->segs_out++;
+			f->out++;
+			p->in_flight += MSS;
+			at_ns = through_ns(m);
+			e.what = at_ns ? EV_ARRIVE : EV_LOST;
+			e.at_ns = at_ns ?: m->now_ns + backlog_ns(m) + (u64)(m->c.rtt_s * NS);
+			push(m, e);
+		}
+	}
+	push(m, (struct event){ .what = EV_WAKE, .who = who, .version = ++f->version,
+				.at_ns = max(wake_ns, m->now_ns + 1000) });
+}
+
+/* The receiver: an ACK for every second packet. */
+static void receiver_ack(struct model *m, int who, u64 sent_ns, u64 delay_ns, int pkts)
+{
+	push(m, (struct event){ .what = EV_ACK, .who = who, .sent_ns = sent_ns, .delay_ns = delay_ns,
+				.pkts = pkts, .at_ns = m->now_ns + (u64)(m->c.rtt_s * NS / 2) });
+}
+
+static void receiver_arrive(struct model *m, const struct event *e)
+{
+	struct flow *f = &m->flow[e->who];
+
+	if (m->now_ns >= m->c.measure_s * NS)
+		m->delivered[f->host] += MSS;
+	f->held_sent_ns = e->sent_ns;
+	f->held_delay_ns = m->now_ns - e->sent_ns;
+	f->held_version++;
+	if (++f->held >= 2) {
+		receiver_ack(m, e->who, f->held_sent_ns, f->held_delay_ns, f->held);
+		f->held = 0;
+	} else {
+		push(m, (struct event){ .what = EV_DELACK, .who = e->who, .version = f->held_version,
+					.at_ns = m->now_ns + DELACK_NS });
+	}
+}
+
+static void receiver_timer(struct model *m, const struct event *e)
+{
+	struct flow *f = &m->flow[e->who];
+
+	if (e->version != f->held_version || !f->held)
+		return;
+	receiver_ack(m, e->who, f->held_sent_ns, m->now_ns - f->held_sent_ns, f->held);
+	f->held = 0;
+}
+
+static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
+{
+	struct flow *f = &m->flow[e->who];
+	struct lbe_path *p = &m->host[f->host];
+	struct lbe_path_ack ack = {
+		.now_us = m->now_ns / 1000,
+		.delay_us = e->delay_ns / 1000,
+		.rtt_us = max((m->now_ns - e->sent_ns) / 1000, 1),
+		.acked_pkts = e->pkts,
+		.acked_bytes = e->pkts * MSS,
+		.lost_bytes = lost_pkts * MSS,
+	};
+
+	if (e->pkts < 2 && m->now_ns - f->heard_ns > HEARD_NS)
+		ack.delay_us = 0;
+	f->heard_ns = m->now_ns;
+	f->out -= e->pkts + lost_pkts;
+	p->in_flight -= (e->pkts + lost_pkts) * MSS;
+	lbe_path_ack(p, &ack);
+	flow_send(m, e->who);
+}
+
+/* ---- other traffic ---- */
+
+static void other_packet(struct model *m)
+{
+	u64 at_ns = through_ns(m);
+
+	m->other_out++;
+	push(m, (struct event){ .what = at_ns ? EV_OTHER_ACK : EV_OTHER_LOST, .sent_ns = m->now_ns,
+				.at_ns = (at_ns ?: m->now_ns + backlog_ns(m)) +
+					 (u64)(m->c.rtt_s * NS / (at_ns ? 2 : 1)) });
+}
+
+static void other_fill(struct model *m)
+{
+	while (m->other_on && m->other_out < (int)m->cwnd)
+		other_packet(m);
+}
+
+static void other_step(struct model *m)
+{
+	double now_s = (double)m->now_ns / NS;
+
+	if (m->c.other_stop_s && now_s >= m->c.other_stop_s) {
+		m->other_on = false;
+		return;
+	}
+	if (m->c.other == OTHER_STEADY) {
+		double gap_s = MSS * 8 / m->c.other_bps;
+
+		other_packet(m);
+		push(m, (struct event){ .what = EV_OTHER,
+					.at_ns = m->now_ns + (u64)(gap_s * NS * (0.5 + draw(m))) });
+		return;
+	}
+	m->other_on = !m->other_on;
+	if (m->other_on) {
+		m->cwnd = 10;
+		m->ssthresh = 1e9;
+		other_fill(m);
+	}
+	if (m->c.other == OTHER_ONOFF)
+		push(m, (struct event){ .what = EV_OTHER, .at_ns = m->now_ns + (u64)(m->c.on_s * NS) });
+}
+
+static void other_ack(struct model *m)
+{
+	m->other_out--;
+	if (m->now_ns >= m->c.measure_s * NS)
+		m->other_delivered += MSS;
+	m->cwnd += m->cwnd < m->ssthresh ? 1 : 1 / m->cwnd;
+	other_fill(m);
+}
+
+static void other_lost(struct model *m, u64 sent_ns)
+{
+	m->other_out--;
+	if (sent_ns >= m->other_cut_ns) {
+		m->other_cut_ns = m->now_ns;
+		m->cwnd = max(m->cwnd * 0.7, 2.0);
+		m->ssthresh = m->cwnd;
+	}
+	other_fill(m);
+}
+
+/* ---- the run ---- */
+
+static void sample(struct model *m)
+{
+	double rate = (double)m->host[0].rate;
+
+	push(m, (struct event){ .what = EV_SAMPLE, .at_ns = m->now_ns + SAMPLE_NS });
+	if (m->now_ns < m->c.measure_s * NS)
+		return;
+	m->queue_sum += (double)backlog_ns(m) / 1000;
+	m->r->queue_max_us = max(m->r->queue_max_us, (double)backlog_ns(m) / 1000);
+	m->rate_sum += rate;
+	m->rate_squares += rate * rate;
+	m->samples++;
+	m->r->state_s[m->host[0].state % 8] += (double)SAMPLE_NS / NS;
+}
+
+static void change(struct model *m)
+{
+	u64 pkts = backlog_ns(m) / packet_ns(m);
+
+	m->rate_bps = (u64)m->c.change_bps;
+	m->free_ns = m->now_ns + pkts * packet_ns(m);
+}
+
+static void happen(struct model *m, const struct event *e)
+{
+	switch (e->what) {
+	case EV_WAKE:
+		if (e->version == m->flow[e->who].version)
+			flow_send(m, e->who);
+		break;
+	case EV_ARRIVE:
+		receiver_arrive(m, e);
+		break;
+	case EV_DELACK:
+		receiver_timer(m, e);
+		break;
+	case EV_ACK:
+		host_ack(m, e, 0);
+		break;
+	case EV_LOST: {
+		struct event none = *e;
+
+		none.pkts = 0;
+		none.delay_ns = 0;
+		host_ack(m, &none, 1);
+		break;
+	}
+	case EV_OTHER:
+		other_step(m);
+		break;
+	case EV_OTHER_ACK:
+		other_ack(m);
+		break;
+	case EV_OTHER_LOST:
+		other_lost(m, e->sent_ns);
+		break;
+	case EV_SAMPLE:
+		sample(m);
+		break;
+	case EV_CHANGE:
+		change(m);
+		break;
+	}
+}
+
+static void finish(struct model *m)
+{
+	double span_s = m->c.duration_s - m->c.measure_s, mean;
+	int i;
+
+	for (i = 0; i < m->c.hosts; i++)
+		m->r->host_bps[i] = m->delivered[i] * 8 / span_s;
+	m->r->other_bps = m->other_delivered * 8 / span_s;
+	if (!m->samples)
+		return;
+	mean = m->rate_sum / m->samples;
+	m->r->queue_us = m->queue_sum / m->samples;
+	m->r->rate_dev = sqrt(max(m->rate_squares / m->samples - mean * mean, 0.0)) / max(mean, 1.0);
+}
+
+/* 0, or -1: too many flows. */
+int model_run(const struct model_config *c, struct model_result *r)
+{
+	struct model *m;
+	int i;
+
+	memset(r, 0, sizeof(*r));
+	if (c->hosts * c->flows > FLOWS_MAX)
+		return -1;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		abort();
+	m->c = *c;
+	m->r = r;
+	m->rate_bps = (u64)c->rate_bps;
+	m->random = c->seed * 2 + 88172645463325252ULL;
+	for (i = 0; i < c->hosts; i++)
+		lbe_path_init(&m->host[i], 0, MSS, (u32)(c->rtt_s * 1e6));
+	for (i = 0; i < c->hosts * c->flows; i++) {
+		m->flow[i].host = i / c->flows;
+		m->host[i / c->flows].flows++;
+		push(m, (struct event){ .what = EV_WAKE, .who = i, .at_ns = (u64)(draw(m) * NS) });
+	}
+	if (c->other != OTHER_NONE)
+		push(m, (struct event){ .what = EV_OTHER, .at_ns = (u64)(c->other_start_s * NS) });
+	if (c->change_s > 0)
+		push(m, (struct event){ .what = EV_CHANGE, .at_ns = (u64)(c->change_s * NS) });
+	push(m, (struct event){ .what = EV_SAMPLE, .at_ns = SAMPLE_NS });
+	while (m->n && m->heap[0].at_ns < c->duration_s * NS) {
+		struct event e = pop(m);
+
+		m->now_ns = e.at_ns;
+		happen(m, &e);
+	}
+	finish(m);
+	free(m->heap);
+	free(m);
+	return 0;
+}
