@@ -104,9 +104,7 @@ module_param(variants, charp, 0444);
 MODULE_PARM_DESC(variants,
 		 "controls to register: all, or names with commas (" LOWPRI_DEFAULT_VARIANTS ")");
 
-static bool mark = true;
-module_param(mark, bool, 0644);
-MODULE_PARM_DESC(mark, "DSCP LE and TC_PRIO_FILLER for new flows, unless they chose their own (Y)");
+LBE_MARK_PARAM();
 
 static int lowpri_set_percent(const char *val, const struct kernel_param *kp)
 {

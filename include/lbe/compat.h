@@ -38,7 +38,7 @@
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define LBE_DEFINE_TX_START(name, tx_start)
 #define LBE_TX_START(name, tx_start)	.cwnd_event_tx_start = tx_start
-#define LBE_CALL_TX_START(ops, sk)	(ops)->cwnd_event_tx_start(sk)
+#define LBE_CALL_TX_START(ops, sk)	((ops)->cwnd_event_tx_start(sk))
 #else
 #define LBE_DEFINE_TX_START(name, tx_start)				\
 static void name(struct sock *sk, enum tcp_ca_event ev)			\
@@ -47,7 +47,7 @@ static void name(struct sock *sk, enum tcp_ca_event ev)			\
 		tx_start(sk);						\
 }
 #define LBE_TX_START(name, tx_start)	.cwnd_event = name
-#define LBE_CALL_TX_START(ops, sk)	(ops)->cwnd_event(sk, CA_EVENT_TX_START)
+#define LBE_CALL_TX_START(ops, sk)	((ops)->cwnd_event(sk, CA_EVENT_TX_START))
 #endif
 
 /*

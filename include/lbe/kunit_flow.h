@@ -135,14 +135,15 @@ static __maybe_unused void flow_timeout(struct flow *flow)
 {
 	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
 	flow->tp->snd_ssthresh = flow->ops->ssthresh(flow->sk);
-	flow->ops->cwnd_event(flow->sk, CA_EVENT_LOSS);
+	if (flow->ops->cwnd_event)
+		flow->ops->cwnd_event(flow->sk, CA_EVENT_LOSS);
 	tcp_snd_cwnd_set(flow->tp, 1);
 	flow_state(flow, TCP_CA_Loss);
 }
 
 /* A flow in avoidance at @cwnd packets. */
-static __maybe_unused void flow_open_at(struct kunit *test, struct flow *flow, const char *name,
-			 u32 cwnd)
+static __maybe_unused void flow_open_at(struct kunit *test, struct flow *flow,
+					const char *name, u32 cwnd)
 {
 	flow_open(test, flow, name);
 	flow_ack(flow, 1, 1000);
@@ -165,7 +166,6 @@ static __maybe_unused void flow_pair(struct flow *flow)
 {
 	flow_ack_of(flow, 2, flow->base_us + flow->queue_us + flow_rest_us(flow), 0);
 }
-
 
 /* The least delay that the control shows, us. */
 static __maybe_unused u32 flow_base_us(const struct flow *flow)
@@ -348,8 +348,8 @@ static __maybe_unused void flow_test_idle(struct kunit *test, const char *name)
 	}
 }
 
-/* The tests above as cases of a suite. */
-#define FLOW_TESTS(_prefix, _name)					\
+/* The tests above as the suite _prefix##_suite. */
+#define FLOW_SUITE(_prefix, _name)					\
 	static void _prefix##_2gib(struct kunit *test)			\
 	{ flow_test_2gib(test, _name); }				\
 	static void _prefix##_before_init(struct kunit *test)		\
@@ -361,14 +361,20 @@ static __maybe_unused void flow_test_idle(struct kunit *test, const char *name)
 	static void _prefix##_release(struct kunit *test)		\
 	{ flow_test_release(test, _name); }				\
 	static void _prefix##_idle(struct kunit *test)			\
-	{ flow_test_idle(test, _name); }
-
-#define FLOW_CASES(_prefix)						\
-	KUNIT_CASE(_prefix##_2gib),					\
-	KUNIT_CASE(_prefix##_before_init),				\
-	KUNIT_CASE(_prefix##_least_delay),				\
-	KUNIT_CASE(_prefix##_blind_timeout),				\
-	KUNIT_CASE(_prefix##_release),					\
-	KUNIT_CASE(_prefix##_idle)
+	{ flow_test_idle(test, _name); }						\
+	static struct kunit_case _prefix##_cases[] = {			\
+		KUNIT_CASE(_prefix##_2gib),				\
+		KUNIT_CASE(_prefix##_before_init),			\
+		KUNIT_CASE(_prefix##_least_delay),			\
+		KUNIT_CASE(_prefix##_blind_timeout),			\
+		KUNIT_CASE(_prefix##_release),				\
+		KUNIT_CASE(_prefix##_idle),				\
+		{}							\
+	};								\
+	static struct kunit_suite _prefix##_suite = {			\
+		.name = #_prefix,					\
+		.exit = flow_close,					\
+		.test_cases = _prefix##_cases,				\
+	}
 
 #endif /* LBE_KUNIT_FLOW_H */

@@ -65,6 +65,7 @@ static inline u8 lbe_mark_parts_left(u8 parts, u8 tos, u32 priority)
 #ifdef __KERNEL__
 
 #include <linux/ipv6.h>
+#include <linux/moduleparam.h>
 #include <linux/pkt_sched.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
@@ -91,6 +92,12 @@ static inline void lbe_mark_write(struct sock *sk, u8 parts, u8 dscp, u32 priori
 	if (parts & LBE_MARK_HAS_PRIORITY)
 		WRITE_ONCE(sk->sk_priority, priority);
 }
+
+/* The parameter that turns it off, the same in every module. Once a module. */
+#define LBE_MARK_PARAM()						\
+	static bool mark = true;					\
+	module_param(mark, bool, 0644);					\
+	MODULE_PARM_DESC(mark, "DSCP LE and TC_PRIO_FILLER for new flows, unless they chose (Y)")
 
 /**
  * lbe_mark_set - mark a socket's packets as filler

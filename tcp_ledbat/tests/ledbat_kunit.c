@@ -1193,8 +1193,8 @@ static void ledbat_test_unprivileged(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, f.ops->flags & TCP_CONG_NON_RESTRICTED);
 }
 
-FLOW_TESTS(ledbat, "ledbat")
-FLOW_TESTS(ledbatpp, "ledbatpp")
+FLOW_SUITE(ledbat_every, "ledbat");
+FLOW_SUITE(ledbatpp_every, "ledbatpp");
 
 static struct kunit_case ledbat_law_cases[] = {
 	KUNIT_CASE_PARAM(ledbat_test_rate, rate_gen_params),
@@ -1261,8 +1261,6 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_skip),
 	KUNIT_CASE(ledbat_test_switch),
 	KUNIT_CASE(ledbat_test_unprivileged),
-	FLOW_CASES(ledbat),
-	FLOW_CASES(ledbatpp),
 	{}
 };
 
@@ -1272,7 +1270,8 @@ static struct kunit_suite ledbat_flow_suite = {
 	.test_cases = ledbat_flow_cases,
 };
 
-kunit_test_suites(&ledbat_law_suite, &ledbat_flow_suite);
+kunit_test_suites(&ledbat_law_suite, &ledbat_flow_suite,
+		  &ledbat_every_suite, &ledbatpp_every_suite);
 
 MODULE_DESCRIPTION("KUnit tests of tcp_ledbat");
 MODULE_LICENSE("GPL");

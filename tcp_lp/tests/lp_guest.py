@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +14,28 @@ from testbed.backends.machine import Machine
 from testbed.backends.uml import HOST_ROOT, Uml
 from testbed.results import files as results
 from testbed.run import runner
+from testbed.run.job import ZERO_S
 from testbed.spec.experiment import parse
 
-#: bits of the first word that `ss -i` shows of ours (tcp_lp_get_info)
-LEARNT, INFERENCE, FLOOR, OWD = 1 << 1, 1 << 2, 1 << 3, 1 << 4
+#: words of TCP_CC_INFO of ours: struct tcp_bbr_info
+MIN_RTT, PACING_GAIN = 2, 3
+SENDING = 256  # the pacing gain of a flow that is not at its floor
 RECOVERY = 3  # TCP_CA_Recovery
+EVENT = re.compile(r"([\d.]+): lp_state: (.*)")
+TRACED = """
+[[event]]
+at_s = 0
+node = "snd"
+run = "mount -t tracefs none /sys/kernel/tracing; echo 1 > /sys/kernel/tracing/events/tcp_lp/lp_state/enable"
+[[event]]
+at_s = {last_s}
+node = "snd"
+run = "mount -t tracefs none /sys/kernel/tracing; cat /sys/kernel/tracing/trace > /tmp/out/trace"
+[[event]]
+at_s = {last_s}
+node = "snd"
+run = "ss -tin > /tmp/out/ss; cat /proc/net/lbe_lp > /tmp/out/counters"
+"""
 
 EXPERIMENT = """
 [experiment]
@@ -44,10 +63,21 @@ flow = "bg"
 
 @dataclass
 class Seen:
-    """rows: the samples of bg's sender; metrics: by name, "bg" is its share in % of the link."""
+    """rows: the samples of bg's sender; metrics: by name, "bg" is its share in % of the link.
+
+    events: fields of each lp_state event of ours, "at_ns" is on the clock of rows; ss, counters: what was
+    shown at the end.
+    """
 
     rows: np.ndarray
     metrics: dict[str, float]
+    events: list[dict[str, str]] = field(default_factory=list)
+    ss: str = ""
+    counters: str = ""
+
+    def indications(self, kind: str = "delay") -> list[float]:
+        """When they came, ns."""
+        return [float(event["at_ns"]) for event in self.events if event["event"] == kind]
 
     @property
     def cwnd(self) -> np.ndarray:
@@ -76,14 +106,25 @@ def text(
     return EXPERIMENT.format(**locals())
 
 
-def seen(backend: Uml, cc: str, *args, keep: Path | None = None, **keys) -> Seen:
-    """What the experiment text(cc, ...) showed of its flow bg. keep: folder for the run's files."""
-    one = parse(text(cc, *args, **keys), Path("tcp_lp_guest.toml"))
+def seen(backend: Uml, cc: str, seconds: int, *args, more: str = "", **keys) -> Seen:
+    """What the experiment text(cc, seconds, ...) showed of its flow bg."""
+    traced = cc in ("lp", "lp_ecn")
+    if traced:
+        more += TRACED.format(last_s=seconds - 0.03)
+    one = parse(text(cc, seconds, *args, more=more, **keys), Path("tcp_lp_guest.toml"))
     (job,) = runner.plan(one, runner.Options(runs=1, seed=1))
-    record = runner.run_one(job, backend, keep)
+    with tempfile.TemporaryDirectory(prefix="lbe-lp-") as folder:
+        record = runner.run_one(job, backend, Path(folder))
+        files = {
+            name: (Path(folder) / "out" / name).read_text() if traced else "" for name in ("trace", "ss", "counters")
+        }
     (ours,) = [flow.id for flow in job.flows if flow.group == "bg"]
     rows = record.series.send
-    return Seen(rows[rows["flow"] == ours], results.compute(job, record))
+    events = [
+        dict(word.split("=") for word in words.split()) | {"at_ns": str((float(at) - ZERO_S) * 1e9)}
+        for at, words in EVENT.findall(files["trace"])
+    ]
+    return Seen(rows[rows["flow"] == ours], results.compute(job, record), events, files["ss"], files["counters"])
 
 
 def guest(backend: Uml, tmp_path: Path, script: str) -> str:

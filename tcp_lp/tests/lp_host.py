@@ -19,19 +19,15 @@ WRAPPER = """
 
 struct flow { struct lp lp; u32 cwnd, indications; u32 delay_us; };
 
-struct flow *flow_new(u32 delta, u32 floor_us, u32 learnt_dmin_us, u32 learnt_dmax_us)
+struct flow *flow_new(u32 delta, u32 learnt_base_us, u32 learnt_full_us, bool paper)
 {
-	struct lp_params p = LP_PARAMS_DEFAULT;
 	struct flow *f = calloc(1, sizeof(*f));
 
-	p.delta_permille = delta;
-	p.floor_us = floor_us;
-	lp_init(&f->lp, &p, false, 0);
+	lp_init(&f->lp, delta, paper, false, 0);
 	f->cwnd = 10;
-	if (learnt_dmax_us) {
-		f->lp.dmin_slot[0] = learnt_dmin_us;
-		f->lp.dmax_us = learnt_dmax_us;
-		f->lp.learnt = 1;
+	if (learnt_full_us) {
+		f->lp.path.slot[0] = learnt_base_us;
+		f->lp.path.full_us = learnt_full_us;
 	}
 	return f;
 }
@@ -42,19 +38,18 @@ void flow_free(struct flow *f) { free(f); }
 u32 flow_ack(struct flow *f, u64 now_us, u32 tsval, bool has_ts, u32 rtt_us, u32 min_rtt_us,
 	     u32 pkts, bool lone, u32 acked_seq, u32 snd_nxt)
 {
-	struct lbe_owd_ack ack = { .now_us = now_us, .tsval = tsval, .rtt_us = rtt_us,
-				   .min_rtt_us = min_rtt_us, .has_tsval = has_ts };
-	struct lp_ack sample = { .pkts = pkts, .snd_una = acked_seq, .snd_nxt = snd_nxt,
+	struct lbe_path_ack ack = { .pkts = pkts, .owd = {
+		.now_us = now_us, .tsval = tsval, .rtt_us = rtt_us,
+		.min_rtt_us = min_rtt_us, .has_tsval = has_ts } };
+	struct lp_ack sample = { .snd_una = acked_seq, .snd_nxt = snd_nxt,
 				 .now_ms = now_us / 1000, .lone = lone };
 
-	lp_inference_over(&f->lp, now_us);
-	sample.d_us = lp_delay_us(&f->lp, &ack);
-	if (!sample.d_us)
+	lp_inference_over(&f->lp, sample.now_ms);
+	if (!lbe_path_ack(&f->lp.path, &ack, &sample.path))
 		return f->cwnd;
-	f->delay_us = sample.d_us;
-	sample.held_us = rtt_us - min(sample.d_us, rtt_us);
+	f->delay_us = f->lp.path.last_us;
 	if (lp_sample(&f->lp, &sample) == LP_DELAY) {
-		f->cwnd = lp_react(&f->lp, LP_DELAY, f->cwnd, snd_nxt, rtt_us, now_us);
+		f->cwnd = lp_react(&f->lp, LP_DELAY, f->cwnd, snd_nxt, rtt_us, sample.now_ms);
 		f->indications++;
 	}
 	return f->cwnd;
@@ -62,17 +57,17 @@ u32 flow_ack(struct flow *f, u64 now_us, u32 tsval, bool has_ts, u32 rtt_us, u32
 
 u32 flow_delay(struct flow *f) { return f->delay_us; }
 u32 flow_indications(struct flow *f) { return f->indications; }
-u32 flow_tick(struct flow *f) { return lbe_owd_tick_us(&f->lp.owd); }
-u32 flow_source(struct flow *f) { return lbe_owd_source(&f->lp.owd); }
+u32 flow_tick(struct flow *f) { return lbe_owd_tick_us(&f->lp.path.owd); }
+u32 flow_source(struct flow *f) { return lbe_owd_source(&f->lp.path.owd); }
 u32 flow_margin(struct flow *f) { return lp_margin_us(&f->lp); }
-u32 flow_dmin(struct flow *f) { return lp_dmin_us(&f->lp); }
-u32 flow_dmax(struct flow *f) { return f->lp.dmax_us; }
+u32 flow_base(struct flow *f) { return lbe_path_base_us(&f->lp.path); }
+u32 flow_full(struct flow *f) { return f->lp.path.full_us; }
 u32 flow_sd(struct flow *f) { return lp_sd_us(&f->lp); }
 u32 flow_sd_q(struct flow *f) { return f->lp.sd_q; }
 bool flow_grows(struct flow *f) { return lp_may_grow(&f->lp); }
-u32 flow_itt_end(struct flow *f) { return f->lp.itt_end_us; }
+u32 flow_itt_end(struct flow *f) { return f->lp.itt_end_ms; }
 void flow_smooth(struct flow *f, u32 d_us) { lp_smooth(&f->lp, d_us); }
-void flow_loss(struct flow *f) { lp_loss_seen(&f->lp); lp_loss_over(&f->lp); }
+void flow_loss(struct flow *f) { lbe_path_lost(&f->lp.path, lp_sd_us(&f->lp)); lbe_path_repaired(&f->lp.path); }
 u32 snap(u64 span_us, u32 ticks)
 {
 	struct lbe_owd owd = { .tick = lbe_tick_snap(span_us, ticks) };
@@ -96,8 +91,8 @@ def library(folder: Path) -> ctypes.CDLL:
         "flow_tick",
         "flow_source",
         "flow_margin",
-        "flow_dmin",
-        "flow_dmax",
+        "flow_base",
+        "flow_full",
         "flow_sd",
         "flow_sd_q",
         "flow_grows",
@@ -174,13 +169,13 @@ class Path:
 
 
 class Ours:
-    """One flow on the headers. learnt: (dmin, dmax) in us, as after a first loss; None: none yet."""
+    """One flow on the headers. learnt: (base, full) in us, as after a first loss; None: none yet."""
 
     def __init__(
-        self, lib: ctypes.CDLL, learnt: tuple[int, int] | None = (50000, 150000), delta: int = 150, floor_us: int = 1000
+        self, lib: ctypes.CDLL, learnt: tuple[int, int] | None = (50000, 150000), delta: int = 150, paper: bool = False
     ):
         self.lib = lib
-        self.flow = ctypes.c_void_p(lib.flow_new(delta, floor_us, *(learnt or (0, 0))))
+        self.flow = ctypes.c_void_p(lib.flow_new(delta, *(learnt or (0, 0)), paper))
         self.min_rtt, self.cwnd = 0xFFFFFFFF, 10
 
     def __del__(self):

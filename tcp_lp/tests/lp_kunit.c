@@ -245,20 +245,20 @@ static void slots_age_by_time(struct kunit *test)
 struct margin_row {
 	const char *name;
 	u32 dmin_us, dmax_us;
-	u16 delta_permille, floor_us;
+	u16 delta_permille;
 	u32 margin_us;
 };
 
-/* Expected: the paper's delta (dmax - dmin), equation (2), else the floor. */
+/* Expected: the paper's delta (dmax - dmin), equation (2), else the noise. */
 static const struct margin_row margin_rows[] = {
-	{ "the paper's 15 %",		50000, 150000, 150, 1000, 15000 },
-	{ "delta 0.4 of Figure 6",	50000, 150000, 400, 1000, 40000 },
-	{ "floor",			50000, 54000, 150, 1000, 1000 },
-	{ "floor above the range",	5000, 5500, 150, 1000, 1000 },
-	{ "no range",			5000, 5000, 150, 1000, 1000 },
-	{ "dmax below dmin (route up)",	5000, 4000, 150, 1000, 1000 },
-	{ "15 x range beyond 32 bits",	0, 4000000000U, 150, 1000, 600000000 },
-	{ "delta 0.9, whole range",	0, U32_MAX, 900, 1000, 3865470565U },
+	{ "the paper's 15 %",		50000, 150000, 150, 15000 },
+	{ "delta 0.4 of Figure 6",	50000, 150000, 400, 40000 },
+	{ "noise",			50000, 54000, 150, 1000 },
+	{ "noise above the range",	5000, 5500, 150, 1000 },
+	{ "no range",			5000, 5000, 150, 1000 },
+	{ "dmax below dmin (route up)",	5000, 4000, 150, 1000 },
+	{ "15 x range beyond 32 bits",	0, 4000000000U, 150, 600000000 },
+	{ "delta 0.9, whole range",	0, U32_MAX, 900, 3865470565U },
 };
 
 static void margin_desc(const struct margin_row *row, char *desc)
@@ -271,14 +271,11 @@ KUNIT_ARRAY_PARAM(margin, margin_rows, margin_desc);
 static void lp_margin(struct kunit *test)
 {
 	const struct margin_row *row = test->param_value;
-	struct lp_params p = LP_PARAMS_DEFAULT;
 	struct lp lp;
 
-	p.delta_permille = row->delta_permille;
-	p.floor_us = row->floor_us;
-	lp_init(&lp, &p, false, 0);
-	lp.dmin_slot[0] = row->dmin_us;
-	lp.dmax_us = row->dmax_us;
+	lp_init(&lp, row->delta_permille, false, false, 0);
+	lp.path.slot[0] = row->dmin_us;
+	lp.path.full_us = row->dmax_us;
 	KUNIT_EXPECT_EQ(test, lp_margin_us(&lp), row->margin_us);
 }
 
@@ -287,39 +284,51 @@ static void lp_margin(struct kunit *test)
 #define SEQ	1000U	/* sequence numbers start here, one for a packet */
 
 /* One ACK of two packets at time 0. */
-static enum lp_kind sample(struct lp *lp, u32 d_us, u32 snd_una, u32 snd_nxt)
+static enum lp_event sample_at(struct lp *lp, u32 d_us, u32 snd_una, u32 snd_nxt,
+			       u32 now_ms)
 {
+	struct lbe_path_ack path_ack = {
+		.pkts = 2, .owd = {
+			.now_us = now_ms * 1000ULL, .rtt_us = d_us, .min_rtt_us = d_us,
+		},
+	};
 	struct lp_ack ack = {
-		.d_us = d_us, .pkts = 2, .snd_una = snd_una, .snd_nxt = snd_nxt,
+		.snd_una = snd_una, .snd_nxt = snd_nxt, .now_ms = now_ms,
 	};
 
+	lbe_path_ack(&lp->path, &path_ack, &ack.path);
 	return lp_sample(lp, &ack);
 }
 
-/* The same with nothing left in flight: a pair. */
-static enum lp_kind pair(struct lp *lp, u32 d_us, u32 now_ms)
+static enum lp_event sample(struct lp *lp, u32 d_us, u32 snd_una, u32 snd_nxt)
 {
-	struct lp_ack ack = {
-		.d_us = d_us, .pkts = 2, .now_ms = now_ms,
-		.snd_una = lp->mark_seq + 2, .snd_nxt = lp->mark_seq + 2,
-	};
+	return sample_at(lp, d_us, snd_una, snd_nxt, 0);
+}
 
-	return lp_sample(lp, &ack);
+/* The same with nothing left in flight: a pair. */
+static enum lp_event pair(struct lp *lp, u32 d_us, u32 now_ms)
+{
+	return sample_at(lp, d_us, lp->mark_seq + 2, lp->mark_seq + 2, now_ms);
+}
+
+/* A loss found with this smoothed delay, and repaired. */
+static void loss_at(struct lp *lp, u32 d_us)
+{
+	lp->sd_q = d_us << LP_GAMMA_SHIFT;
+	lbe_path_lost(&lp->path, lp_sd_us(lp));
+	lbe_path_repaired(&lp->path);
 }
 
 /* A flow that has learnt 50 to 150 ms: its threshold is 65 ms. */
 static struct lp learnt(void)
 {
-	struct lp_params p = LP_PARAMS_DEFAULT;
 	struct lp lp;
 
-	lp_init(&lp, &p, false, 0);
+	lp_init(&lp, 150, false, false, 0);
 	sample(&lp, 50 * MS, SEQ, SEQ);
-	lp.sd_q = 150 * MS << p.gamma_shift;
-	lp_loss_seen(&lp);
-	lp_loss_over(&lp);
+	loss_at(&lp, 150 * MS);
 	lp.sd_q = 0;
-	lp.last_us = 0;
+	lp.path.last_us = 0;
 	return lp;
 }
 
@@ -348,10 +357,9 @@ static struct lp at_floor(void)
 
 static void lp_nothing_before_a_loss(struct kunit *test)
 {
-	struct lp_params p = LP_PARAMS_DEFAULT;
 	struct lp lp;
 
-	lp_init(&lp, &p, false, 0);
+	lp_init(&lp, 150, false, false, 0);
 	sample(&lp, 50 * MS, SEQ, SEQ);
 	KUNIT_EXPECT_EQ(test, packets_until(&lp, 500 * MS, 10), 0);
 }
@@ -360,8 +368,8 @@ static void lp_learns_at_a_loss(struct kunit *test)
 {
 	struct lp lp = learnt();
 
-	KUNIT_EXPECT_TRUE(test, (bool)lp.learnt);
-	KUNIT_EXPECT_EQ(test, lp_threshold_us(&lp), 65 * MS);
+	KUNIT_EXPECT_TRUE(test, lp_learnt(&lp));
+	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&lp.path) + lp_margin_us(&lp), 65 * MS);
 	KUNIT_EXPECT_EQ(test, packets_until(&lp, 65 * MS, 10), 0);
 	lp = learnt();
 	KUNIT_EXPECT_NE(test, packets_until(&lp, 65 * MS + 1, 10), 0);
@@ -389,35 +397,25 @@ static void lp_takes_a_round_trip(struct kunit *test)
  */
 static void lp_losses_without_queue(struct kunit *test)
 {
-	struct lp_params p = LP_PARAMS_DEFAULT;
 	struct lp lp;
 	int i;
 
-	lp_init(&lp, &p, false, 0);
+	lp_init(&lp, 150, false, false, 0);
 	sample(&lp, 50 * MS, SEQ, SEQ);
-	for (i = 0; i < 100; i++) {
-		lp.sd_q = (52 * MS - 1) << p.gamma_shift;
-		lp_loss_seen(&lp);
-		lp_loss_over(&lp);
-	}
-	KUNIT_EXPECT_FALSE(test, lp.learnt);
-	lp.sd_q = 150 * MS << p.gamma_shift;
-	lp_loss_seen(&lp);
-	lp_loss_undone(&lp);
-	lp_loss_over(&lp);
-	KUNIT_EXPECT_FALSE(test, lp.learnt);
-	lp.sd_q = 52 * MS << p.gamma_shift;
-	lp_loss_seen(&lp);
-	lp_loss_over(&lp);
-	KUNIT_EXPECT_TRUE(test, lp.learnt);
+	for (i = 0; i < 100; i++)
+		loss_at(&lp, 52 * MS - 1);
+	KUNIT_EXPECT_FALSE(test, lp_learnt(&lp));
+	lbe_path_lost(&lp.path, 150 * MS);
+	lbe_path_undone(&lp.path);
+	lbe_path_repaired(&lp.path);
+	KUNIT_EXPECT_FALSE(test, lp_learnt(&lp));
+	loss_at(&lp, 52 * MS);
+	KUNIT_EXPECT_TRUE(test, lp_learnt(&lp));
 
 	lp = learnt();
-	for (i = 0; i < 100; i++) {
-		lp.sd_q = 51 * MS << p.gamma_shift;
-		lp_loss_seen(&lp);
-		lp_loss_over(&lp);
-	}
-	KUNIT_EXPECT_EQ(test, lp.dmax_us, 150 * MS);
+	for (i = 0; i < 100; i++)
+		loss_at(&lp, 51 * MS);
+	KUNIT_EXPECT_EQ(test, lp.path.full_us, 150 * MS);
 }
 
 /* The packet's time: the least of all deliveries, and part of the floor. */
@@ -425,53 +423,43 @@ static void lp_packet_time(struct kunit *test)
 {
 	struct lp lp = learnt();
 
-	lp_delivered(&lp, 1, 5000);		/* one packet is no rate */
-	lp_delivered(&lp, 10, 0);
-	KUNIT_EXPECT_EQ(test, lp_floor_us(&lp), 1000);
-	lp_delivered(&lp, 2, 100 * MS);		/* a pair in a round trip */
-	KUNIT_EXPECT_EQ(test, lp.pkt_us, 50 * MS);
-	lp_delivered(&lp, 80, 98400);		/* 10 Mbit/s */
-	lp_delivered(&lp, 10, 98400);
-	KUNIT_EXPECT_EQ(test, lp_floor_us(&lp), 2230);
-	lp_delivered(&lp, U32_MAX, 1);
-	KUNIT_EXPECT_EQ(test, lp.pkt_us, 1);
-	lp.pkt_us = 0;
-	lp_delivered(&lp, 2, U32_MAX);
-	KUNIT_EXPECT_EQ(test, lp.pkt_us, U16_MAX);
+	lbe_path_delivered(&lp.path, 1, 5000);		/* one packet is no rate */
+	lbe_path_delivered(&lp.path, 10, 0);
+	KUNIT_EXPECT_EQ(test, lbe_path_noise_us(&lp.path), 1000);
+	lbe_path_delivered(&lp.path, 2, 100 * MS);		/* a pair in a round trip */
+	KUNIT_EXPECT_EQ(test, lp.path.pkt_us, 50 * MS);
+	lbe_path_delivered(&lp.path, 80, 98400);		/* 10 Mbit/s */
+	lbe_path_delivered(&lp.path, 10, 98400);
+	KUNIT_EXPECT_EQ(test, lbe_path_noise_us(&lp.path), 2230);
+	lbe_path_delivered(&lp.path, U32_MAX, 1);
+	KUNIT_EXPECT_EQ(test, lp.path.pkt_us, 1);
+	lp.path.pkt_us = 0;
+	lbe_path_delivered(&lp.path, 2, U32_MAX);
+	KUNIT_EXPECT_EQ(test, lp.path.pkt_us, U16_MAX);
 }
 
-/* Losses at the given delay, one after the other. */
-static void losses_at(struct lp *lp, u32 d_us, u32 n)
-{
-	while (n--) {
-		lp->sd_q = d_us << lp->p.gamma_shift;
-		lp_loss_seen(lp);
-		lp_loss_over(lp);
-	}
-}
-
-static void lp_dmax_follows_losses(struct kunit *test)
+/* Up at once, by half of the range at most; down by an eighth of the difference. */
+static void lp_full_follows_losses(struct kunit *test)
 {
 	struct lp lp = learnt();
+	int i;
 
-	losses_at(&lp, 140 * MS, 20);		/* within a quarter: confirmed */
-	KUNIT_EXPECT_EQ(test, lp.dmax_us, 150 * MS);
-	losses_at(&lp, 90 * MS, 7);
-	KUNIT_EXPECT_EQ(test, lp.dmax_us, 150 * MS);
-	losses_at(&lp, 140 * MS, 1);		/* confirmed: count again */
-	losses_at(&lp, 90 * MS, 7);
-	KUNIT_EXPECT_EQ(test, lp.dmax_us, 150 * MS);
-	losses_at(&lp, 80 * MS, 1);		/* the eighth: their largest */
-	KUNIT_EXPECT_EQ(test, lp.dmax_us, 90 * MS);
-	losses_at(&lp, 5000 * MS, 1);		/* a stall: half the range more */
-	KUNIT_EXPECT_EQ(test, lp.dmax_us, 110 * MS);
+	loss_at(&lp, 142 * MS);
+	KUNIT_EXPECT_EQ(test, lp.path.full_us, 149 * MS);
+	loss_at(&lp, 160 * MS);
+	KUNIT_EXPECT_EQ(test, lp.path.full_us, 160 * MS);
+	loss_at(&lp, 5000 * MS);		/* a stall */
+	KUNIT_EXPECT_EQ(test, lp.path.full_us, 215 * MS);
+	for (i = 0; i < 100; i++)
+		loss_at(&lp, 90 * MS);
+	KUNIT_EXPECT_LE(test, lp.path.full_us, 90 * MS + 8);
 }
 
 struct react_row {
 	const char *name;
 	u32 window_pkts;
 	bool inference;
-	enum lp_kind kind;
+	enum lp_event kind;
 	u32 cut_us, sd_us;	/* at the last indication, and now */
 	u32 new_pkts;
 };
@@ -503,7 +491,7 @@ static void lp_reaction(struct kunit *test)
 
 	lp.inference = row->inference;
 	lp.cut_us = row->cut_us;
-	lp.sd_q = row->sd_us << lp.p.gamma_shift;
+	lp.sd_q = row->sd_us << LP_GAMMA_SHIFT;
 	KUNIT_EXPECT_EQ(test, lp_react(&lp, row->kind, row->window_pkts, 1, 1, 1),
 			row->new_pkts);
 	KUNIT_EXPECT_TRUE(test, (bool)lp.inference);
@@ -532,22 +520,22 @@ static void lp_once_a_round_trip(struct kunit *test)
 static void lp_inference_is_latched(struct kunit *test)
 {
 	struct lp lp = learnt();
-	u32 t0 = U32_MAX - 100 * MS;
+	u32 t0 = U32_MAX - 100;
 
 	lp_react(&lp, LP_DELAY, 40, 1, 100 * MS, t0);
 	KUNIT_EXPECT_FALSE(test, lp_inference_over(&lp, t0));
-	KUNIT_EXPECT_FALSE(test, lp_inference_over(&lp, t0 + 299999));
+	KUNIT_EXPECT_FALSE(test, lp_inference_over(&lp, t0 + 299));
 	KUNIT_EXPECT_FALSE(test, lp_may_grow(&lp));
-	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, t0 + 300000));
+	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, t0 + 300));
 	KUNIT_EXPECT_TRUE(test, lp_may_grow(&lp));
 
 	/* not while a second indication is under way */
 	lp = learnt();
 	lp_react(&lp, LP_DELAY, 40, SEQ, 100 * MS, 0);
 	sample(&lp, 90 * MS, SEQ + 2, SEQ + 20);
-	KUNIT_EXPECT_FALSE(test, lp_inference_over(&lp, 300000));
+	KUNIT_EXPECT_FALSE(test, lp_inference_over(&lp, 300));
 	sample(&lp, 60 * MS, SEQ + 4, SEQ + 20);
-	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, 300000));
+	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, 300));
 }
 
 static void lp_rests_at_the_floor(struct kunit *test)
@@ -559,17 +547,25 @@ static void lp_rests_at_the_floor(struct kunit *test)
 	lp_react(&lp, LP_DELAY, 40, 1, 100 * MS, 0);
 	for (i = 0; i < ARRAY_SIZE(rests); i++) {
 		lp_react(&lp, LP_DELAY, 2, 1, 100 * MS, 0);
-		KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), rests[i]);
-		KUNIT_EXPECT_EQ(test, lp.itt_end_us,
-				(3 + rests[i]) * 100 * MS);
+		KUNIT_EXPECT_EQ(test, lp.rest_rtts, rests[i]);
+		KUNIT_EXPECT_EQ(test, lp.itt_end_ms, (3 + rests[i]) * 100);
 	}
-	/* a pair that came back without an indication: shortest rest */
-	pair(&lp, 51 * MS, 0);
-	KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), 1);
 	/* a loss at the floor: the floor stays, the rest is the long one */
-	lp_repaired(&lp, 1, 100 * MS, 0);
+	KUNIT_EXPECT_TRUE(test, lp_repaired(&lp, 2, 1));
+	KUNIT_EXPECT_EQ(test, lp_react(&lp, LP_LOSS, 2, 1, 100 * MS, 0), 1);
 	KUNIT_EXPECT_TRUE(test, (bool)lp.floor);
-	KUNIT_EXPECT_EQ(test, lp_rest_rtts(&lp), 8);
+	KUNIT_EXPECT_EQ(test, lp.rest_rtts, 8);
+	/* the next one goes on from there */
+	lp.above = 0;
+	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, 1100));
+	lp_react(&lp, LP_DELAY, 2, 1, 100 * MS, 1200);
+	KUNIT_EXPECT_EQ(test, lp.rest_rtts, 8);
+	/* until the window was larger */
+	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, 2300));
+	lp_react(&lp, LP_DELAY, LP_CROWD_PKTS + 1, 1, 100 * MS, 2400);
+	KUNIT_EXPECT_EQ(test, lp.itt_end_ms, 2700);
+	lp_react(&lp, LP_DELAY, 2, 1, 100 * MS, 2400);
+	KUNIT_EXPECT_EQ(test, lp.rest_rtts, 1);
 }
 
 /* The ACK of a single packet may have been held: it can only acquit. */
@@ -577,21 +573,14 @@ static void lp_held_ack(struct kunit *test)
 {
 	struct lp lp = at_floor();
 	struct lp_ack ack = {
-		.d_us = 90 * MS, .pkts = 1, .snd_una = SEQ + 11,
-		.snd_nxt = SEQ + 11, .lone = true,
+		.path = { .delay_us = 90 * MS, .queue_us = 40 * MS },
+		.snd_una = SEQ + 11, .snd_nxt = SEQ + 11, .lone = true,
 	};
 
 	KUNIT_EXPECT_EQ(test, lp_sample(&lp, &ack), LP_NONE);
 	KUNIT_EXPECT_TRUE(test, lp.stale);
-	/* one of several: the lesser of two in a row counts */
-	lp = learnt();
-	sample(&lp, 60 * MS, SEQ + 10, SEQ + 13);
 	ack.lone = false;
-	lp_sample(&lp, &ack);
-	KUNIT_EXPECT_FALSE(test, lp.above);
-	ack.snd_una++;
-	lp_sample(&lp, &ack);
-	KUNIT_EXPECT_TRUE(test, lp.above);
+	KUNIT_EXPECT_EQ(test, lp_sample(&lp, &ack), LP_DELAY);
 }
 
 /* At the floor two pairs in a row are an indication, and each one after. */
@@ -622,8 +611,8 @@ static void lp_longer_path(struct kunit *test)
 		}
 	KUNIT_EXPECT_EQ(test, adopted_ms, 10000);
 	KUNIT_EXPECT_FALSE(test, lp.floor);
-	KUNIT_EXPECT_EQ(test, lp_dmin_us(&lp), 100 * MS);
-	KUNIT_EXPECT_EQ(test, lp_range_us(&lp), 100 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&lp.path), 100 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_path_range_us(&lp.path), 100 * MS);
 	/* dmin was 50 ms: the rate of 60 packets there is that of 120 here */
 	KUNIT_EXPECT_EQ(test, lp.before_pkts, 120);
 
@@ -658,23 +647,22 @@ static void lp_shorter_path(struct kunit *test)
 	struct lp lp = learnt();
 
 	sample(&lp, 20 * MS, SEQ, SEQ);
-	KUNIT_EXPECT_EQ(test, lp_dmin_us(&lp), 20 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&lp.path), 20 * MS);
 }
 
 /* A flow that never loses since it does not grow learns from what it sees. */
 static void lp_receive_window_limited(struct kunit *test)
 {
-	struct lp_params p = LP_PARAMS_DEFAULT;
 	struct lp lp;
 
-	lp_init(&lp, &p, false, 0);
+	lp_init(&lp, 150, false, false, 0);
 	sample(&lp, 50 * MS, SEQ, SEQ);
 	packets_until(&lp, 150 * MS, 10);
-	lp_growing(&lp, 5000);
-	lp_not_growing(&lp, 14999);
-	KUNIT_EXPECT_FALSE(test, (bool)lp.learnt);
-	lp_not_growing(&lp, 15000);
-	KUNIT_EXPECT_TRUE(test, (bool)lp.learnt);
+	lp_limited(&lp, true, 5000);
+	lp_limited(&lp, false, 14999);
+	KUNIT_EXPECT_FALSE(test, lp_learnt(&lp));
+	lp_limited(&lp, false, 15000);
+	KUNIT_EXPECT_TRUE(test, lp_learnt(&lp));
 	KUNIT_EXPECT_NE(test, packets_until(&lp, 150 * MS, 10), 0);
 }
 
@@ -686,6 +674,35 @@ static void lp_marks_alone(struct kunit *test)
 	lp.marks = 1;
 	KUNIT_EXPECT_EQ(test, packets_until(&lp, 150 * MS, 10), 0);
 	KUNIT_EXPECT_TRUE(test, lp_may_grow(&lp));
+}
+
+/* A loss from a window of a few packets is an indication, queue or none. */
+static void lp_crowd(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	KUNIT_EXPECT_FALSE(test, lp_repaired(&lp, LP_CROWD_PKTS + 1, SEQ));
+	KUNIT_EXPECT_TRUE(test, lp_repaired(&lp, LP_CROWD_PKTS, SEQ));
+	KUNIT_EXPECT_EQ(test, lp_react(&lp, LP_LOSS, 4, SEQ, 100 * MS, 0), 1);
+	lp.paper = 1;
+	lp.floor = 0;
+	KUNIT_EXPECT_FALSE(test, lp_repaired(&lp, 2, SEQ));
+}
+
+/* paper=1: the smoothed delay above the threshold, once; 65 of 50 to 150 ms. */
+static void lp_paper_rule(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	lp.paper = 1;
+	KUNIT_EXPECT_EQ(test, sample(&lp, 60 * MS, SEQ, SEQ + 10), LP_NONE);
+	KUNIT_EXPECT_EQ(test, sample(&lp, 90 * MS, SEQ + 2, SEQ + 12), LP_NONE);
+	KUNIT_EXPECT_EQ(test, lp_sd_us(&lp), 63750);	/* 60 + 30 / 8 */
+	KUNIT_EXPECT_EQ(test, sample(&lp, 90 * MS, SEQ + 4, SEQ + 14), LP_DELAY);
+	KUNIT_EXPECT_EQ(test, lp_react(&lp, LP_DELAY, 40, SEQ + 14, 100 * MS, 0), 20);
+	/* again within the phase: 1, whatever explains it */
+	lp.sd_q = 55 * MS << LP_GAMMA_SHIFT;
+	KUNIT_EXPECT_EQ(test, lp_react(&lp, LP_DELAY, 20, SEQ + 24, 100 * MS, 0), 1);
 }
 
 static void lp_fits_the_socket(struct kunit *test)
@@ -709,7 +726,7 @@ static struct kunit_suite owd_suite = {
 	.test_cases = owd_cases,
 };
 
-FLOW_TESTS(lp_flow, "lp")
+FLOW_SUITE(lp_flow, "lp");
 
 /* Where the peer did not agree to ECN no packet may say that it is capable: a
  * router would mark it instead of dropping it, and nobody would echo the mark.
@@ -736,7 +753,7 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_takes_a_round_trip),
 	KUNIT_CASE(lp_losses_without_queue),
 	KUNIT_CASE(lp_packet_time),
-	KUNIT_CASE(lp_dmax_follows_losses),
+	KUNIT_CASE(lp_full_follows_losses),
 	KUNIT_CASE(lp_once_a_round_trip),
 	KUNIT_CASE(lp_inference_is_latched),
 	KUNIT_CASE(lp_rests_at_the_floor),
@@ -747,9 +764,10 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_shorter_path),
 	KUNIT_CASE(lp_receive_window_limited),
 	KUNIT_CASE(lp_marks_alone),
+	KUNIT_CASE(lp_crowd),
+	KUNIT_CASE(lp_paper_rule),
 	KUNIT_CASE(lp_fits_the_socket),
 	KUNIT_CASE(lp_ecn_not_agreed),
-	FLOW_CASES(lp_flow),
 	{}
 };
 
@@ -759,7 +777,7 @@ static struct kunit_suite lp_suite = {
 	.test_cases = lp_cases,
 };
 
-kunit_test_suites(&owd_suite, &lp_suite);
+kunit_test_suites(&owd_suite, &lp_suite, &lp_flow_suite);
 
 MODULE_DESCRIPTION("KUnit tests of one-way delay and the TCP-LP law");
 MODULE_LICENSE("GPL");

@@ -122,9 +122,7 @@ TEXTS = {
     **{
         f"/sys/module/tcp_lp/parameters/{name}": (least, most)
         for name, least, most in (
-            ("delta_permille", "10", "900"), ("gamma_shift", "0", "4"), ("itt_rtts", "1", "20"),
-            ("floor_us", "50", "50000"), ("min_age_s", "10", "36000"), ("max_age_losses", "1", "255"),
-            ("route_s", "5", "3600"), ("rest_max_rtts", "1", "64"),
+            ("delta_permille", "10", "900"), ("paper", "Y", "N"), ("mark", "Y", "N"),
         )
     },
     **{
