@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The law in a closed loop with a link: it settles, on every path; and a law that does not is seen.
+
+What is asserted here is the law's, not the kernel's: the testbed's experiments (lbe_*) have the same rows with TCP
+around it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tcp_lbe.tests.model import EFFICIENCY, Case, Model, Outcome
+
+#: a deviation of the rate, over its mean, that a flow alone on a link of 10 Mbit/s may have: twice what it has
+RATE_DEV_MAX = 0.03
+
+
+@pytest.fixture(scope="module")
+def law(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return Model(tmp_path_factory.mktemp("law"))
+
+
+def used(case: Case, out: Outcome) -> float:
+    """Percent of what the other traffic left."""
+    left_mbit = (case.change_mbit or case.rate_mbit) * EFFICIENCY - out.other_mbit
+    return 100 * out.total_mbit / left_mbit
+
+
+@pytest.mark.parametrize("rtt_ms", [7, 30, 100, 300])
+@pytest.mark.parametrize("rate_mbit", [1, 4, 10, 37, 200])
+def test_alone_it_fills_the_link_and_keeps_the_queue_short(law: Model, rate_mbit: float, rtt_ms: float) -> None:
+    case = Case(rate_mbit=rate_mbit, rtt_ms=rtt_ms)
+    out = law.run(case)
+    packet_ms = 1514 * 8 / rate_mbit / 1e3
+    assert used(case, out) >= 95, out
+    assert out.queue_ms <= 1 + 2.5 * packet_ms, out
+    assert out.states_s[1] >= 0.97 * (case.duration_s - case.measure_s), f"it yields to nobody: {out}"
+
+
+@pytest.mark.parametrize("rtt_ms", [7, 30, 100, 300])
+def test_alone_its_rate_settles(law: Model, rtt_ms: float) -> None:
+    out = law.run(Case(rtt_ms=rtt_ms))
+    assert out.rate_dev <= RATE_DEV_MAX, out
+
+
+@pytest.mark.parametrize("noise_ms", [0, 1, 2, 4])
+@pytest.mark.parametrize("flows", [1, 16, 64])
+def test_noise_and_numbers_of_flows_change_little(law: Model, noise_ms: float, flows: int) -> None:
+    case = Case(noise_ms=noise_ms, flows=flows)
+    out = law.run(case)
+    assert used(case, out) >= (90 if noise_ms == 4 else 95), out
+
+
+@pytest.mark.parametrize("hosts", [2, 4, 16])
+def test_hosts_that_know_nothing_of_each_other_share(law: Model, hosts: int) -> None:
+    case = Case(hosts=hosts, duration_s=120)
+    out = law.run(case)
+    assert used(case, out) >= 92 and out.jain >= 0.9, out
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_beside_steady_traffic_it_takes_what_is_left(law: Model, share: float) -> None:
+    case = Case(other="steady", other_mbit=10 * EFFICIENCY * share)
+    out = law.run(case)
+    assert out.other_mbit == pytest.approx(case.other_mbit, rel=0.01)
+    assert used(case, out) >= 85 and out.queue_ms < 6, out
+
+
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms"), [(10, 100), (10, 7), (1, 60), (37, 180), (100, 30)])
+@pytest.mark.parametrize("hosts", [1, 4])
+def test_beside_a_greedy_flow_it_takes_nothing(law: Model, rate_mbit: float, rtt_ms: float, hosts: int) -> None:
+    case = Case(rate_mbit=rate_mbit, rtt_ms=rtt_ms, hosts=hosts, other="greedy")
+    alone = law.run(Case(rate_mbit=rate_mbit, rtt_ms=rtt_ms, flows=0, other="greedy"))
+    out = law.run(case)
+    # a host that probes beside others' queue costs what its pairs are worth
+    assert out.other_mbit >= (0.99 if hosts == 1 else 0.98) * alone.other_mbit, (out, alone)
+
+
+@pytest.mark.parametrize("change_mbit", [5, 20])
+def test_a_change_of_capacity_is_found_within_ten_seconds(law: Model, change_mbit: float) -> None:
+    case = Case(change_s=20, change_mbit=change_mbit, measure_s=30, duration_s=50)
+    assert used(case, law.run(case)) >= 90
+
+
+def test_a_gain_that_is_doubled_twice_is_seen(tmp_path: Path) -> None:
+    """The bounds above are no wider than needed: with four times the gain the rate swings."""
+    step = "rate = ((s64)p->rate + spare + {}drain) / 2;"
+    wrong = Model(tmp_path, {step.format(""): step.format("4 * ")})
+    assert wrong.run(Case(rtt_ms=7)).rate_dev > RATE_DEV_MAX
+    assert wrong.run(Case()).rate_dev > RATE_DEV_MAX
+
+
+def test_a_law_that_never_yields_is_seen(tmp_path: Path) -> None:
+    wrong = Model(tmp_path, {"lbe_path_watch(p, a->now_us, q_us);": "(void)q_us;"})
+    alone = wrong.run(Case(flows=0, other="greedy"))
+    assert wrong.run(Case(other="greedy")).other_mbit < 0.99 * alone.other_mbit
+
+
+def test_the_same_case_gives_the_same_numbers(law: Model) -> None:
+    assert law.run(Case(hosts=4)) == law.run(Case(hosts=4)) != law.run(Case(hosts=4, seed=2))
