@@ -19,7 +19,8 @@ from typing import Any
 
 from .base.errors import LbeError
 from .foreign import command as foreign_command
-from .judge import report as reports
+from .judge import checks
+from .present import text as report_text
 from .results import files as result_files
 from .robustness import command as abuse_command
 from .spec import experiment as experiments
@@ -133,6 +134,11 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
     evaluate.add_argument("--fresh", action="store_true", help="run again what has been run before")
     evaluate.add_argument("--no-plots", action="store_true", help="draw nothing")
+    evaluate.add_argument(
+        "--check",
+        action="store_true",
+        help="run and write nothing: judge the results that the pages are made of; what is red, what is stale",
+    )
     evaluate.add_argument("--plan", action="store_true", help="print what would be run, and what it costs")
     evaluate.add_argument("--pages", action="store_true", help="make the pages again from earlier results, run nothing")
     evaluate.add_argument(
@@ -318,11 +324,11 @@ def _run_all(names: list[str], args: argparse.Namespace) -> int:
         finally:
             bar.close()
         path = results.save(args.out)
-        text = reports.text(one, results)
+        text = report_text.text(one, results)
         (args.out / f"{one.name}.txt").write_text(text, encoding="utf-8")
         pictures = [] if args.no_plots else draw(one, results, args.out)
         if args.json:
-            documents.append(result_files.plain(reports.as_json(one, results)))
+            documents.append(result_files.plain(report_text.as_json(one, results)))
         else:
             print(text)
             print(
@@ -330,7 +336,7 @@ def _run_all(names: list[str], args: argparse.Namespace) -> int:
                 *[f"picture: {picture}" for picture in pictures if picture.suffix == ".png"],
                 sep="\n",
             )
-        if reports.failures(reports.judge(one, results)):
+        if checks.is_red(one, results, checks.judge(one, results)):
             status = 1
     if args.json:
         print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
@@ -347,21 +353,23 @@ def command_report(args: argparse.Namespace) -> int:
     if not paths:
         raise ExperimentError(f"no results in {args.out}/; python3 -m testbed run NAME makes some")
     documents = []
+    red = False
     for path in paths:
         if not path.is_file():
             raise ExperimentError(f"no results {path}; python3 -m testbed run {path.stem} makes them")
         results = result_files.load(path)
         one = experiments.parse(results.text, Path(f"{results.experiment}.toml"))
         if args.json:
-            documents.append(result_files.plain(reports.as_json(one, results)))
+            documents.append(result_files.plain(report_text.as_json(one, results)))
         else:
-            print(reports.text(one, results))
+            print(report_text.text(one, results))
         if not args.no_plots:
             for picture in draw(one, results, path.parent):
                 print(f"picture: {picture}", file=sys.stderr)
+        red |= checks.is_red(one, results, checks.judge(one, results))
     if args.json:
         print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
-    return 0
+    return 1 if red else 0
 
 
 def command_speed(args: argparse.Namespace) -> int:

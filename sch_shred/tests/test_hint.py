@@ -29,7 +29,7 @@ EARLY_S = 4  # the capture listens so long before anything is sent
 EXPERIMENT = """
 [experiment]
 claim = "one run whose packets are looked at"
-source = "issue 6"
+source = "made for this test"
 duration_s = {seconds}
 measure_s = [0, {seconds}]
 sample_ms = 1

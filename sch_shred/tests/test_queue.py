@@ -24,7 +24,7 @@ RED = "limit 300000 min 15000 max 45000 avpkt 1514 burst 20 bandwidth 10mbit pro
 EXPERIMENT = """
 [experiment]
 claim = "one run for the comparison of two queues"
-source = "issue 6"
+source = "made for this test"
 duration_s = 20
 measure_s = [1, 20]
 runs = 1

@@ -135,7 +135,7 @@ def over_range(function, *args) -> np.ndarray:
 
 
 WINDOWS = np.arange(LARGEST + 1, dtype=np.float64)
-# Half a packet, and 0.1 % above 1000 packets: what issue 3 asks for at most.
+# Half a packet, and 0.1 % above 1000 packets: the largest error allowed.
 ALLOWED = np.where(WINDOWS > 1000, np.minimum(0.5, WINDOWS * 0.001), 0.5)
 
 

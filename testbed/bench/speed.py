@@ -60,7 +60,7 @@ flow = "web"
 
 @dataclass(frozen=True)
 class Case:
-    """What is run; ``aim``: of issue 8, simulated seconds a second; ``least``: of its metric, else nothing ran."""
+    """What is run; ``aim``: simulated seconds a second; ``least``: of its metric, else nothing ran."""
 
     name: str
     text: str

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from ..backends.backend import Backend
 from ..base.errors import LbeError
-from ..judge import coverage, report
-from ..present import plots
+from ..judge import coverage
+from ..present import plots, text
 from ..results import digest
 from ..run.job import Job
 from ..run.runner import Execute, Options, Task, is_cached, label, locally, plan, run, run_key, store
@@ -360,9 +360,8 @@ def carry_out(
             print(f"{name}: what the cache has of it cannot be read", file=sys.stderr)
             continue
         results.save(out)
-        (out / f"{name}.txt").write_text(report.text(part.experiment, results), encoding="utf-8")
+        (out / f"{name}.txt").write_text(text.text(part.experiment, results), encoding="utf-8")
         document = digest.make(results, part.experiment if digest.TRACED in part.experiment.head.tags else None)
-        document["runs_wanted"] = part.wanted
         digest.save(document, out / "digests")
         outcome.documents[name] = document
         if draw:

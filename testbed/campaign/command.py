@@ -16,14 +16,14 @@ from ..base.errors import LbeError
 from ..base.progress import make_progress
 from ..present import browser, pages
 from ..results import digest
-from ..run import dask_engine
+from ..run import dask_engine, identity
 from ..run.job import Job
 from ..run.runner import default_jobs, label, locally
 from ..spec.experiment import ExperimentError, load, names
 from . import campaign
 
 #: documents that a tool makes of a module's own trace, and the tool (a module with document(), PIV and CWND)
-TOOLS = {"vulture_figures": "vulture.tests.figures"}
+TOOLS = {"vulture_figures": "testbed.campaign.vulture_trace"}
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -48,12 +48,52 @@ def _plan_text(parts: list[campaign.Part]) -> str:
 
 
 def earlier(out: Path, docs: Path) -> dict[str, dict]:
-    """Digests of before: committed ones, and over them those of this folder; of experiments that are as they were."""
+    """Digests of before, committed ones and those of this folder: of two, the better one. What is stale is marked."""
     documents: dict[str, dict] = {}
     for folder in (docs / "data", out / "digests"):
         if folder.is_dir():
-            documents |= digest.load_all(folder)
-    return {name: one for name, one in documents.items() if digest.is_current(one)}
+            documents = better(documents, pages.mark_stale(digest.load_all(folder)))
+    return pages.mark_stale(documents)
+
+
+def better(mine: dict[str, dict], other: dict[str, dict]) -> dict[str, dict]:
+    """Of each experiment the document to be shown: what is current before what is stale, own lengths before short ones.
+
+    A short form never takes the place of a longer one, stale or not: the longer one's numbers are kept and marked.
+    """
+
+    def rank(document: dict) -> tuple:
+        own = document["mode"] in pages.OWN_LENGTHS
+        return own, not document.get("stale"), document["mode"] == "full", digest.runs(document)
+
+    chosen = dict(mine)
+    for name, document in other.items():
+        if name not in chosen or rank(document) >= rank(chosen[name]):
+            chosen[name] = document
+    return chosen
+
+
+def check(out: Path, docs: Path) -> int:
+    """Judge what the pages are made of, and say what is stale; 1 if it is red, or the pages are of other data."""
+    kept = digest.load_all(docs / "data")
+    if not kept:
+        raise ExperimentError(f"no results in {docs}/data")
+    status = 0
+    for name, text in pages.markdown(kept).items():
+        path = docs / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            print(f"{path}: is not what its data say; python3 -m testbed evaluate --pages makes it")
+            status = 1
+    documents = pages.mark_stale(kept)
+    for name, document in sorted(documents.items()):
+        if document["stale"]:
+            print(f"STALE {name}: {', '.join(document['stale'])}")
+    red = pages.reds(documents)
+    for line in red:
+        print(f"RED {line}")
+    old = sum(bool(document["stale"]) for document in documents.values())
+    print(f"{len(documents)} results, {old} stale, {len(red)} red")
+    return 1 if red or status else 0
 
 
 def found_in(folders: list[Path]) -> dict[str, dict]:
@@ -69,8 +109,8 @@ def found_in(folders: list[Path]) -> dict[str, dict]:
             continue
         if made["sets"]:
             print(f"left out: {path}: run with --set", file=sys.stderr)
-        elif not digest.is_current(made, load(path.stem)):
-            print(f"left out: {path}: its experiment has changed since", file=sys.stderr)
+        elif old := identity.stale(made, load(path.stem)):
+            print(f"left out: {path}: stale, since changed: {', '.join(old)}", file=sys.stderr)
         else:
             best[path.stem] = digest.with_more(best.get(path.stem, made), made)
     return best
@@ -118,15 +158,21 @@ def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
 
 
 def carry_out(args: argparse.Namespace, command: str) -> int:
-    """The whole of it; the exit status is 1 if a run failed."""
+    """The whole of it; the exit status is 1 if a run failed, or something is red."""
     _check(args)
+    if args.check:
+        return check(args.out, args.docs)
     if args.pages or (args.results and not args.cached):
-        documents = earlier(args.out, args.docs) | found_in(args.results)
+        documents = better(earlier(args.out, args.docs), pages.mark_stale(found_in(args.results)))
         if not documents:
             raise ExperimentError(
                 f"no results in {args.out} or {args.docs}; the same command without --pages makes some"
             )
-        return 1 if write(documents, args.out, args.docs) else 0
+        found = write(documents, args.out, args.docs)
+        red = pages.reds(documents)
+        for line in red:
+            print(f"RED {line}", file=sys.stderr)
+        return 1 if found or red else 0
     began = time.monotonic()
     chosen = args.names or campaign.wanted()
     backend = Uml(args.kernel)
@@ -159,14 +205,19 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
         return 0
     outcome = campaign.carry_out(parts, backend, args.out, command, failed, not args.no_plots)
     broken = {job.experiment for job, _ in outcome.failed}
-    documents = earlier(args.out, args.docs) | outcome.documents | others
+    documents = better(earlier(args.out, args.docs), pages.mark_stale(outcome.documents | others))
     # more runs than the form has
     for name, one in found_in(args.results).items():
         documents[name] = digest.with_more(documents.get(name, one), one)
     found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
+    # what ran now is judged even where a longer form is shown
+    fresh = pages.mark_stale({name: one for name, one in outcome.documents.items() if documents.get(name) is not one})
+    red = list(dict.fromkeys([*pages.reds(documents), *pages.reds(fresh)]))
+    for line in red:
+        print(f"RED {line}", file=sys.stderr)
     for job, error in outcome.failed:
         print(f"failed: {label(job)}: {error}", file=sys.stderr)
     for fault in faults:
         print(f"failed: {fault}", file=sys.stderr)
     print(f"{(time.monotonic() - began) / 60:.1f} min", file=sys.stderr)
-    return 1 if outcome.failed or faults or found else 0
+    return 1 if outcome.failed or faults or found or red else 0

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -12,13 +11,25 @@ from typing import Any
 
 from ..measure.metrics import Summary, summarise
 from ..results import digest
-from ..spec.experiment import Check, Experiment, ExperimentError, case_name, load_table, matches
-from . import report
+from ..results.files import ResultSet
+from ..spec.experiment import Case, Check, Differs, Experiment, ExperimentError, load_table, matches
+from . import checks
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
-#: not judged: its bounds are for longer runs than there are
-WORDS = ("reproduced", "differs", "cannot be compared", "not judged", "not run")
+#: what is said of a figure's claims, the worst first. not judged: its bounds are for longer runs than there are;
+#: no bound: the paper's numbers are all there is to compare with
+WORDS = (
+    "INCOMPLETE",
+    "FAILS",
+    "undecided",
+    "not reached",
+    "holds",
+    "no bound",
+    "not judged",
+    "not run",
+    "cannot be compared",
+)
 ABOUT_PERCENT = 10.0
 
 
@@ -34,7 +45,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Finding:
-    """A number that no experiment's metric shows, beside the paper's; without bounds it holds if it is near."""
+    """A number that no experiment's metric shows, beside the paper's.
+
+    differs: as a check's. lacks: why some runs have no such value; the others alone then leave it undecided.
+    """
 
     what: str
     metric: str
@@ -42,6 +56,17 @@ class Finding:
     paper: float | None = None
     min: float | None = None
     max: float | None = None
+    differs: tuple[Differs, ...] = ()
+    lacks: str = ""
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why rows are not near the paper's values: said of rows of these metrics in these cases, and of no others."""
+
+    text: str
+    metric: tuple[str, ...] = ()
+    case: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,7 +83,7 @@ class Figure:
     case: dict[str, Any] = field(default_factory=dict)
     about: float = ABOUT_PERCENT
     within: float | None = None
-    why: str = ""
+    why: tuple[Why, ...] = ()
     cannot: str = ""
     curve: list[Curve] = field(default_factory=list)
     traced: str = ""
@@ -77,37 +102,60 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a figure: the paper's, ours, and whether it holds (None: not run in this form)."""
+    """One number of a figure: two verdicts, on the claim (a bound) and on the paper's value (near it or not).
+
+    status: as in checks.Verdict; near: None where there is no value of the paper's to compare with, or none of ours.
+    """
 
     what: str
-    case: str
+    metric: str
+    case: Case | None
     paper: float | None
     ours: Summary
     reference: Summary | None
     rule: str
-    holds: bool | None
-    #: why it misses its bound, where its experiment says so
+    status: str
+    red: bool = False
+    near: bool | None = None
+    note: str = ""
+    #: why it is not near, of the rows that say so
     why: str = ""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A figure's rows and what follows. word: one of WORDS."""
+    """A figure's rows and what follows. word: one of WORDS; stale: what of its results is not of today's tree."""
 
     figure: Figure
     rows: list[Row]
     word: str
     form: str
+    stale: tuple[str, ...] = ()
 
     @property
     def held(self) -> int:
-        """Rows that hold."""
-        return sum(row.holds is True for row in self.rows)
+        """Claims that hold."""
+        return sum(row.status == "pass" for row in self.rows)
 
     @property
     def judged(self) -> int:
-        """Rows that were run."""
-        return sum(row.holds is not None for row in self.rows)
+        """Claims that were judged, or should have been."""
+        return sum(row.status not in ("shown", "absent") for row in self.rows)
+
+    @property
+    def near(self) -> int:
+        """Values that are near the paper's."""
+        return sum(row.near is True for row in self.rows)
+
+    @property
+    def compared(self) -> int:
+        """Values that the paper has too."""
+        return sum(row.near is not None for row in self.rows)
+
+    @property
+    def red(self) -> bool:
+        """Whether a row is to be mended."""
+        return any(row.red for row in self.rows)
 
 
 def figures() -> list[Figure]:
@@ -150,78 +198,112 @@ def tolerance(figure: Figure, paper: float) -> tuple[float, str]:
     return abs(paper) * figure.about / 100, f"within {figure.about:g} %"
 
 
-def near(figure: Figure, paper: float | None, ours: Summary) -> tuple[bool | None, str]:
-    """Whether a mean is as near to the paper's as the figure's rule asks."""
-    if paper is None or math.isnan(ours.mean):
-        return (False if paper is not None and ours.n else None), "-"
-    room, text = tolerance(figure, paper)
-    return abs(ours.mean - paper) <= room, text
+def near(figure: Figure, paper: float | None, ours: Summary) -> bool | None:
+    """Whether a mean is as near to the paper's as the figure's rule asks; a run without a value is not near."""
+    if paper is None or not ours.asked:
+        return None
+    if ours.missing or ours.blank:
+        return False
+    return abs(ours.mean - paper) <= tolerance(figure, paper)[0]
 
 
-def check_rows(figure: Figure, one: Experiment, document: dict[str, Any]) -> list[Row]:
-    """Rows of the experiment's checks: by their bounds, or by nearness to the paper's value."""
-    results = digest.result_set(document)
+def _explained(figure: Figure, metric: str, case: Case | None) -> str:
+    """What coverage.toml says of this row's distance from the paper."""
+    return next(
+        (one.text for one in figure.why if metric in (one.metric or (metric,)) and matches(case or {}, one.case)), ""
+    )
+
+
+def row_of(
+    figure: Figure,
+    what: tuple[str, str, Case | None],
+    paper: float | None,
+    ours: Summary,
+    bound: checks.Limits,
+    verdict: tuple[str, str, bool],
+    reference: Summary | None = None,
+) -> Row:
+    """A row with both its verdicts; what: title, metric, case; verdict: status, note, red."""
+    title, metric, case = what
+    close = near(figure, paper, ours)
+    why = _explained(figure, metric, case) if close is False else ""
+    status, note, red = verdict
+    return Row(title, metric, case, paper, ours, reference, checks.bound_text(bound), status, red, close, note, why)
+
+
+def check_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]:
+    """Rows of the experiment's checks."""
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
     wanted = chosen(figure, one)
+    return [
+        row_of(
+            figure,
+            (checks.check_title(one, verdict.check, metrics), verdict.check.metric, verdict.case),
+            verdict.check.paper,
+            verdict.ours,
+            verdict.bound,
+            (verdict.status, verdict.note, verdict.red),
+            verdict.reference,
+        )
+        for verdict in checks.judge(one, results)
+        if verdict.check in wanted and _allows(figure, verdict.case)
+    ]
+
+
+def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]:
+    """Rows of the figure's own values: each a mean over the cases that its case names."""
+    metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
+    table = checks.Table(results.results, results.asked_seeds)
     rows = []
-    for verdict in report.judge(one, results):
-        if verdict.check not in wanted or not _allows(figure, verdict.case):
-            continue
-        check = verdict.check
-        holds: bool | None
-        # the other side of a comparison may be missing where a form was run in part: that is no verdict
-        run = verdict.case is not None and report.check_values(check, results.results, verdict.case)
-        if verdict.status in ("pass", "fail", "differs"):
-            holds, rule = verdict.status == "pass", report.bound_text(verdict.bound)
+    for curve in figure.curve:
+        for variant, paper in curve.paper.items():
+            wanted = {**curve.case, curve.over: variant}
+            cases = [case for case in results.asked_cases if matches(case, wanted)]
+            ours = summarise([value for case in cases for value in table.values(case, curve.metric)])
+            status = "absent" if not cases else "incomplete" if ours.missing else "shown"
+            note = f"{ours.missing} of {ours.asked} runs missing" if ours.missing else ""
+            what = (metrics[curve.metric].label or curve.metric, curve.metric, wanted)
+            rows.append(row_of(figure, what, paper, ours, (None, None), (status, note, bool(ours.missing))))
+    return rows
+
+
+def finding_rows(figure: Figure, results: ResultSet) -> list[Row]:
+    """Rows of numbers that a tool reads from the module's own trace."""
+    table = checks.Table(results.results, results.asked_seeds)
+    rows = []
+    for one in figure.finding:
+        cases = [case for case in results.asked_cases if matches(case, one.case)]
+        values = [value for case in cases for value in table.values(case, one.metric)]
+        ours, bound = summarise(values), (one.min, one.max)
+        as_check = Check(one.metric, min=one.min, max=one.max, differs=one.differs)
+        if not cases:
+            status, note = "incomplete", "not measured"
+        elif ours.n and ours.blank and one.lacks:
+            status, note = "undecided", one.lacks
         else:
-            holds, rule = near(figure, check.paper, verdict.ours)
+            status, note = checks.status_of(as_check, one.case, values, bound, results.mode)
+        red = checks.Verdict(as_check, one.case, ours, None, bound, "", status).red
         rows.append(
-            Row(
-                report.check_title(one, check, metrics),
-                "" if verdict.case is None else case_name(verdict.case),
-                check.paper,
-                verdict.ours,
-                verdict.reference,
-                rule,
-                holds if run else None,
-                check.differs if verdict.status == "differs" else "",
-            )
+            row_of(figure, (one.what, one.metric, one.case), one.paper, ours, bound, (status, note, red))
         )
     return rows
 
 
-def curve_rows(figure: Figure, one: Experiment, document: dict[str, Any]) -> list[Row]:
-    """Rows of the figure's own values."""
-    results = digest.result_set(document)
-    metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
-    rows = []
-    for curve in figure.curve:
-        for variant, paper in curve.paper.items():
-            case = {**curve.case, curve.over: variant}
-            values = [run.metrics[curve.metric] for run in results.results if matches(run.case, case)]
-            ours = summarise(values)
-            holds, rule = near(figure, paper, ours)
-            rows.append(
-                Row(metrics[curve.metric].label or curve.metric, case_name(case), paper, ours, None, rule, holds)
-            )
-    return rows
-
-
-def finding_rows(figure: Figure, document: dict[str, Any]) -> list[Row]:
-    """Rows of numbers that a tool reads from the module's own trace."""
-    runs = digest.result_set(document).results
-    rows = []
-    for one in figure.finding:
-        values = [run.metrics[one.metric] for run in runs if one.metric in run.metrics and matches(run.case, one.case)]
-        ours = summarise(values)
-        holds: bool | None
-        if one.min is None and one.max is None:
-            holds, rule = near(figure, one.paper, ours)
-        else:
-            low, high = -math.inf if one.min is None else one.min, math.inf if one.max is None else one.max
-            holds, rule = low <= ours.mean <= high if values else None, report.bound_text((one.min, one.max))
-        rows.append(Row(one.what, case_name(one.case), one.paper, ours, None, rule, holds))
-    return rows
+def word_of(rows: list[Row]) -> str:
+    """What is said of a figure's claims: the worst of its rows."""
+    seen = {row.status for row in rows}
+    for status, word in (
+        ("incomplete", "INCOMPLETE"),
+        ("fail", "FAILS"),
+        ("undecided", "undecided"),
+        ("differs", "not reached"),
+        ("pass", "holds"),
+    ):
+        if status in seen:
+            return word
+    if any(row.near is not None for row in rows):
+        return "no bound"
+    return "not judged" if any(row.ours.n for row in rows) else "not run"
 
 
 def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
@@ -229,24 +311,19 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
     if figure.cannot:
         return Verdict(figure, [], "cannot be compared", "")
     rows: list[Row] = []
-    forms = []
-    for name in filter(None, (figure.experiment, figure.also)):
-        if name not in documents:
+    used = [name for name in (figure.experiment, figure.also, figure.traced) if name in documents]
+    for name in used:
+        results = digest.result_set(documents[name])
+        if name == figure.traced:
+            rows += finding_rows(figure, results)
             continue
         one = digest.experiment_of(documents[name])
-        rows += check_rows(figure, one, documents[name])
+        rows += check_rows(figure, one, results)
         if name == figure.experiment:
-            rows += curve_rows(figure, one, documents[name])
-        forms.append(documents[name]["mode"])
-    if figure.traced in documents:
-        rows += finding_rows(figure, documents[figure.traced])
-        forms.append(documents[figure.traced]["mode"])
-    verdict = Verdict(figure, rows, "", forms[0] if forms else "")
-    if verdict.judged:
-        word = "reproduced" if verdict.held == verdict.judged else "differs"
-    else:
-        word = "not judged" if any(row.ours.n for row in rows) else "not run"
-    return Verdict(figure, rows, word, verdict.form)
+            rows += curve_rows(figure, one, results)
+    old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))
+    form = documents[used[0]]["mode"] if used else ""
+    return Verdict(figure, rows, word_of(rows) if used else "not run", form, tuple(old))
 
 
 def judge_all(documents: dict[str, dict[str, Any]]) -> list[Verdict]:

@@ -13,6 +13,7 @@ from typing import Any
 from ..measure.metrics import Summary, summarise
 from ..results import digest
 from ..spec.experiment import ExperimentError, load_table
+from .checks import Table
 
 PATH = Path(__file__).parent / "scoreboard.toml"
 #: below it the reference itself found next to nothing to use, and a share of it says nothing, Mbit/s
@@ -102,29 +103,36 @@ class Scores:
 
     def __init__(self, board: Board, documents: dict[str, dict[str, Any]]):
         self.board = board
-        self.values: dict[tuple[str, str, str, str], dict[int, float]] = {}
         listed = [(scenario, group.key) for group in board.group for scenario in group.scenarios]
         self.shared = Counter(scenario for scenario, _ in listed)
         #: the group that a scenario stands in first
         self.home = dict(reversed(listed))
-        for name in {group.experiment for group in board.group} & documents.keys():
-            for run in digest.result_set(documents[name]).results:
-                for metric, value in run.metrics.items():
-                    at = (name, run.case["scenario"], run.case["contender"], metric)
-                    self.values.setdefault(at, {})[run.seed] = value
+        self.tables: dict[str, Table] = {}
+        #: runs that were asked for and are not there, by experiment
+        self.missing: dict[str, int] = {}
+        for name in sorted({group.experiment for group in board.group} & documents.keys()):
+            results = digest.result_set(documents[name])
+            self.tables[name] = Table(results.results, results.asked_seeds)
+            self.missing[name] = len(results.missing())
 
     def cell(self, group: Group, scenario: str, contender: str, metric: str) -> Cell:
         """One cell; without a value on either side its summaries are empty."""
-        mine = self.values.get((group.experiment, scenario, contender, metric), {})
-        limit = self.values.get((group.experiment, scenario, self.board.reference, metric), {})
+        table = self.tables.get(group.experiment, Table([], []))
+        mine = {"scenario": scenario, "contender": contender}
+        limit = {**mine, "contender": self.board.reference}
+        ours, theirs = table.values(mine, metric), table.values(limit, metric)
         how = self.board.distance[metric].how
-        spare = metric != "bg" or summarise(list(limit.values())).mean > LEAST_SPARE_MBIT
-        apart_by = [apart(how, mine[seed], limit[seed]) for seed in mine if seed in limit and spare]
-        return Cell(summarise(list(mine.values())), summarise(list(limit.values())), summarise(apart_by))
+        spare = metric != "bg" or summarise(theirs).mean > LEAST_SPARE_MBIT
+        pairs = zip(table.values(mine, metric, limit), table.values(limit, metric, mine)) if spare else ()
+        distances = [None if one is None or other is None else apart(how, one, other) for one, other in pairs]
+        return Cell(summarise(ours), summarise(theirs), summarise(distances))
 
     def ran(self, group: Group, scenario: str, contender: str) -> bool:
-        """Whether a scenario was run."""
-        return any((group.experiment, scenario, contender, metric) in self.values for metric in group.metrics)
+        """Whether a scenario was run, with every seed that was asked for."""
+        if group.experiment not in self.tables:
+            return False
+        values = self.tables[group.experiment].values({"scenario": scenario, "contender": contender}, group.metrics[0])
+        return bool(values) and None not in values
 
     def run(self, group: Group, contender: str) -> int:
         """How many of a group's scenarios were run. What a group shares with others is no run of its own."""
@@ -136,8 +144,13 @@ class Scores:
         """A metric's mean distance over those of a group's scenarios that were run, NaN where there is none."""
         if not self.run(group, contender):
             return math.nan
-        values = [self.cell(group, scenario, contender, metric).distance.mean for scenario in group.scenarios]
-        return summarise(values).mean
+        both = (contender, self.board.reference)
+        there = [name for name in group.scenarios if all(self.ran(group, name, one) for one in both)]
+        distances = [self.cell(group, scenario, contender, metric).distance for scenario in there]
+        # a run without a value (a time that never came) leaves the mean without one; a share of no spare has no runs
+        if any(one.blank for one in distances):
+            return math.nan
+        return summarise([one.mean for one in distances]).mean
 
     def lost(self, contender: str) -> float:
         """Percent of its rate that best effort lost, a mean over groups with a best-effort side.
@@ -159,4 +172,4 @@ class Scores:
 
     def complete(self) -> bool:
         """Whether there is any run at all."""
-        return bool(self.values)
+        return any(table.runs for table in self.tables.values())

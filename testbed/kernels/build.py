@@ -233,6 +233,11 @@ def edits_key(series: str) -> str:
     return digest([asdict(e) for e in edits(series)], UNPACK_WITHOUT)
 
 
+def configuration_key(series: str, flavour: str) -> str:
+    """Hash of what is asked of a kernel, whatever compiler or mirror it comes from."""
+    return digest(wanted_config(series, flavour), edits_key(series))
+
+
 def digest(*parts: object) -> str:
     """Twelve hexadecimal digits for any plain data."""
     text = json.dumps(parts, sort_keys=True, default=str)

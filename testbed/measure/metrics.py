@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +55,59 @@ QUEUE = np.dtype(
         ("marks", "<u4"),
     ]
 )
+#: what each kind of metric is measured in
+UNITS = {
+    "goodput": "Mbit/s",
+    "share": "%",
+    "spare_use": "%",
+    "idle_use": "%",
+    "active_share": "%",
+    "gap_use": "%",
+    "jain": "",
+    "min_flow": "Mbit/s",
+    "max_flow": "Mbit/s",
+    "rtt_mean": "ms",
+    "rtt_p95": "ms",
+    "queue_mean": "ms",
+    "queue_p95": "ms",
+    "queue_min": "ms",
+    "drops": "packets",
+    "marks": "packets",
+    "retransmits": "packets",
+    "cwnd_mean": "packets",
+    "cwnd_max": "packets",
+    "yield_s": "s",
+    "reap_s": "s",
+    "longest_stall": "s",
+    "completion_s": "s",
+    "event_count": "",
+    "link_use": "%",
+    "kbytes_s": "kB/s",
+    "sharing": "",
+    "variation": "",
+    "udp_lost": "packets",
+    "udp_delay_mean": "ms",
+    "udp_delay_p50": "ms",
+    "udp_delay_p95": "ms",
+    "udp_delay_p99": "ms",
+    "udp_delay_max": "ms",
+    "object_s": "s",
+    "object_p50_s": "s",
+    "object_p95_s": "s",
+    "object_within": "%",
+    "page_s": "s",
+    "page_p50_s": "s",
+    "page_p95_s": "s",
+    "objects": "",
+    "pages": "",
+    "web_failed": "objects",
+    "web_unfinished": "objects",
+    "syn_lost": "objects",
+    "family_lost": "%",
+    "hint_packets": "packets",
+    "hint_drops": "packets",
+}
+
 #: two-sided 95 % quantile of Student's t for 1 to 30 degrees of freedom; beyond: the normal's
 T_95 = (
     12.706,
@@ -384,7 +438,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Summary:
-    """Runs of one number: mean, half-width of the 95 % interval (NaN for one run), and the spread."""
+    """Runs of one number: mean, half-width of the 95 % interval (NaN for one run), and the spread.
+
+    n: runs with a value; blank: runs that were made and have none; missing: runs that were asked for and not made.
+    """
 
     n: int
     mean: float
@@ -392,16 +449,32 @@ class Summary:
     low: float
     median: float
     high: float
+    blank: int = 0
+    missing: int = 0
+
+    @property
+    def asked(self) -> int:
+        """How many runs were asked for."""
+        return self.n + self.blank + self.missing
+
+    @property
+    def whole(self) -> bool:
+        """Whether every run that was asked for has a value."""
+        return self.n > 0 and not self.blank and not self.missing
 
 
-def summarise(values: list[float]) -> Summary:
-    """Mean with Student's interval; runs without a value do not count."""
-    real = [value for value in values if not math.isnan(value)]
+def summarise(values: Sequence[float | None]) -> Summary:
+    """Mean with Student's interval. None (no run) and NaN (no value) are counted, and their number told."""
+    missing = sum(value is None for value in values)
+    made = [value for value in values if value is not None]
+    real = [value for value in made if not math.isnan(value)]
+    blank = len(made) - len(real)
     if not real:
-        return Summary(0, math.nan, math.nan, math.nan, math.nan, math.nan)
+        return Summary(0, math.nan, math.nan, math.nan, math.nan, math.nan, blank, missing)
     count = len(real)
     half = math.nan
     if count > 1:
         quantile = T_95[count - 2] if count - 2 < len(T_95) else 1.96
         half = quantile * float(np.std(real, ddof=1)) / math.sqrt(count)
-    return Summary(count, float(np.mean(real)), half, min(real), float(np.median(real)), max(real))
+    mean, median = float(np.mean(real)), float(np.median(real))
+    return Summary(count, mean, half, min(real), median, max(real), blank, missing)

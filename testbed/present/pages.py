@@ -14,19 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import LbeError
-from ..judge import coverage, report, scoreboard
+from ..judge import checks, coverage, scoreboard
 from ..measure.metrics import Summary, summarise
 from ..results import digest
-from ..spec.experiment import matches, names
+from ..run import identity
+from ..spec.experiment import load, matches, names
 from . import drawing
+from .text import interval, number, off
 
 HERE = Path(__file__).parent
 TEXTS = HERE / "papers.toml"
 STYLE = HERE / "page.css"
 SCRIPT = HERE / "page.js"
 BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
-#: stands for a number that is not there
-NOT_RUN = "(not run)"
+#: stand for a number that is not there, or not whole
+NOT_RUN, INCOMPLETE = "(not run)", "(incomplete)"
 ON_WHITE = '<svg style="color:#333;background:#fff" '
 NO_PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><title>not run</title></svg>'
 #: words of the forms, for people
@@ -67,20 +69,19 @@ def quote(words: str, documents: Documents) -> str:
     case, limit = _pairs(here, words), _pairs(other, words)
     if name not in documents:
         return NOT_RUN
-    runs = digest.result_set(documents[name]).results
-    if not any(metric in run.metrics for run in runs):
+    results = digest.result_set(documents[name])
+    if not any(metric in run.metrics for run in results.results):
         raise LbeError(f"{TEXTS.name}: {words!r}: {name} has no metric {metric!r}")
-    values = []
-    for run in runs:
-        if not matches(run.case, case):
-            continue
-        value = run.metrics[metric]
-        if limit:
-            theirs = [one.metrics[metric] for one in runs if one.case == {**run.case, **limit} and one.seed == run.seed]
-            value = 100 * value / theirs[0] if theirs and theirs[0] else math.nan
-        values.append(value)
+    table = checks.Table(results.results, results.asked_seeds)
+    values: list[float | None] = []
+    for mine in results.asked_cases:
+        if matches(mine, case):
+            theirs = {**mine, **limit}
+            values += table.compare(mine, metric, theirs, metric, "percent") if limit else table.values(mine, metric)
     summary = summarise(values)
-    return report.interval(summary) if summary.n else NOT_RUN
+    if summary.missing or summary.blank:
+        return INCOMPLETE if summary.n else NOT_RUN
+    return interval(summary) if summary.n else NOT_RUN
 
 
 def _filled(paragraph: str, documents: Documents) -> str:
@@ -90,8 +91,12 @@ def _filled(paragraph: str, documents: Documents) -> str:
     """
     text = re.sub(r"\[\[(.+?)\]\]", lambda found: quote(found[1], documents), paragraph)
     named = list(dict.fromkeys(found.split()[0] for found in re.findall(r"\[\[(.+?)\]\]", paragraph)))
-    if NOT_RUN in text:
-        return f"Not run for this state of the pages: {', '.join(named)}."
+    for mark, words in ((NOT_RUN, "Not run for this state of the pages"), (INCOMPLETE, "INCOMPLETE")):
+        if mark in text:
+            return f"{words}: {', '.join(named)}."
+    old = [name for name in named if documents[name].get("stale")]
+    if old:
+        text += f" (STALE, of an earlier tree: {', '.join(old)}.)"
     short = [name for name in named if documents[name]["mode"] not in OWN_LENGTHS]
     return f"{text} (From short runs only: {', '.join(short)}.)" if short else text
 
@@ -117,29 +122,30 @@ def short_number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
 
 
+def versions(document: dict[str, Any]) -> str:
+    """The modules' versions by their own word, as they ran."""
+    return ", ".join(
+        f"{name} {' '.join(said.get('version', ['in-tree']))}" for name, said in document["ran"]["modules"].items()
+    )
+
+
 def provenance(documents: Documents) -> list[tuple[str, str]]:
     """What is the same for all experiments, or the range of it."""
-
-    def all_of(key: str) -> str:
-        # a document of runs from several commits names them all
-        said = (str(document["provenance"][key]).split(", ") for document in documents.values())
-        return ", ".join(sorted({one for parts in said for one in parts}))
-
-    kernels = sorted(
-        {
-            f"{one['provenance']['kernel']['release']} ({one['provenance']['kernel']['flavour']})"
-            for one in documents.values()
-        }
-    )
+    kernels = {
+        f"{one['provenance']['kernel']['release']} ({one['provenance']['kernel']['flavour']})"
+        for one in documents.values()
+    }
     hosts = [document["provenance"]["host"] for document in documents.values()]
     runs = sum(len(case["seeds"]) for document in documents.values() for case in document["cases"])
+    testbeds = {one for document in documents.values() for one in document["ran"]["testbed"] or ["not recorded"]}
+    old = sum(bool(document.get("stale")) for document in documents.values())
     return [
-        ("kernel", ", ".join(kernels)),
-        ("modules", all_of("modules_version")),
-        ("testbed", all_of("testbed")),
-        ("backend", all_of("backend")),
+        ("kernel", ", ".join(sorted(kernels))),
+        ("testbed that ran", ", ".join(sorted(testbeds))),
+        ("backend", ", ".join(sorted({document["provenance"]["backend"] for document in documents.values()}))),
         ("python, numpy", ", ".join(sorted({f"{one['python']}, {one['numpy']}" for one in hosts}))),
         ("experiments, runs", f"{len(documents.keys() & set(names()))} of {len(names())}, {runs}"),
+        ("of today's tree", f"{len(documents) - old} current, {old} stale (experiments.md says what changed)"),
     ]
 
 
@@ -147,16 +153,23 @@ def provenance(documents: Documents) -> list[tuple[str, str]]:
 
 
 def verdict_text(verdict: coverage.Verdict) -> str:
-    """A verdict with its count."""
-    if verdict.judged and verdict.word != "cannot be compared":
-        return f"{verdict.word} ({verdict.held} of {verdict.judged})"
-    return verdict.word
+    """What is said of a figure's claims, with its count."""
+    word = verdict.word + (f" ({verdict.held} of {verdict.judged})" if verdict.judged else "")
+    return word + (", STALE" if verdict.stale else "")
+
+
+def near_text(verdict: coverage.Verdict) -> str:
+    """How many values are near the paper's."""
+    return f"{verdict.near} of {verdict.compared}" if verdict.compared else "-"
 
 
 def count_text(verdicts: list[coverage.Verdict]) -> str:
     """How many figures have which verdict."""
     words = [verdict.word for verdict in verdicts]
-    return ", ".join(f"{word} {words.count(word)}" for word in coverage.WORDS if word in words)
+    said = ", ".join(f"{word} {words.count(word)}" for word in reversed(coverage.WORDS) if word in words)
+    whole = sum(bool(one.compared) and one.near == one.compared for one in verdicts)
+    compared = sum(bool(one.compared) for one in verdicts)
+    return f"claims: {said}; every value near the paper's in {whole} of {compared} figures that give values"
 
 
 def in_own_lengths(verdict: coverage.Verdict) -> bool:
@@ -164,23 +177,43 @@ def in_own_lengths(verdict: coverage.Verdict) -> bool:
     return verdict.form in OWN_LENGTHS
 
 
-def reason(verdict: coverage.Verdict) -> str:
-    """Why it differs or cannot be compared; what is missing says so."""
-    figure = verdict.figure
+def reasons(verdict: coverage.Verdict) -> list[str]:
+    """What is to be said of a figure: why it cannot be compared, what is stale, why rows miss; each once."""
+    said: list[str] = []
     if verdict.word == "cannot be compared":
-        return figure.cannot
-    if verdict.word == "differs":
-        form = "" if in_own_lengths(verdict) else "Run in a short form only. "
-        known = ". ".join(dict.fromkeys(row.why for row in verdict.rows if row.why and row.holds is False))
-        return figure.why or known or f"{form}No reason is known yet."
+        return [verdict.figure.cannot]
+    if verdict.stale:
+        said.append(f"STALE: these numbers are of an earlier tree; since then changed: {', '.join(verdict.stale)}.")
+    if verdict.rows and not in_own_lengths(verdict):
+        said.append("Run in a short form only.")
     if verdict.word == "not judged":
-        return "Run, but its bounds are for longer runs than these."
-    return ""
+        said.append("Run, but its bounds are for longer runs than these.")
+    for row in verdict.rows:
+        if row.note and row.status in ("fail", "differs", "incomplete"):
+            said.append(f"{row.what}, {row_case(row)}: {row.note}")
+    for row in verdict.rows:
+        if row.why:
+            same = [other for other in verdict.rows if other.why == row.why]
+            said.append(f"Not near ({', '.join(dict.fromkeys(row_case(one) for one in same))}): {row.why}")
+    far = [row_case(row) for row in verdict.rows if row.near is False and not row.why and row.status != "differs"]
+    if far:
+        said.append(f"Not near, and no reason is given: {', '.join(dict.fromkeys(far))}.")
+    return list(dict.fromkeys(said))
+
+
+def row_case(row: coverage.Row) -> str:
+    """A row's case in words."""
+    return "not in this form" if row.case is None else checks.case_name(row.case)
 
 
 def row_verdict(row: coverage.Row) -> str:
-    """A row's verdict in a word."""
-    return {True: "holds", False: "differs", None: "not in this form"}[row.holds]
+    """What is said of a row's claim."""
+    return checks.STATUS[row.status]
+
+
+def row_near(row: coverage.Row) -> str:
+    """Whether a row is near the paper's value."""
+    return {True: "yes", False: "no", None: "-"}[row.near]
 
 
 def group_cells(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> tuple[float, float]:
@@ -230,11 +263,9 @@ def trade_off(scores: scoreboard.Scores) -> str:
     )
 
 
-def _in_part(document: dict[str, Any]) -> str:
-    """Says so where only some of a form's runs are there."""
-    have = sum(len(case["seeds"]) for case in document["cases"])
-    wanted = document.get("runs_wanted", have)
-    return f" (in part: {have} of {wanted} runs)" if have < wanted else ""
+def _gone(document: dict[str, Any]) -> int:
+    """Runs that were asked for and are not there."""
+    return len(digest.result_set(document).missing())
 
 
 def experiment_rows(documents: Documents) -> list[list[str]]:
@@ -243,27 +274,31 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
     for name in sorted({*names(), *documents}):
         document = documents.get(name)
         if document is None:
-            rows.append([name, "not run", "", "", "", ""])
+            rows.append([name, "not run", "", "", "", "", ""])
             continue
-        seeds = sorted({seed for case in document["cases"] for seed in case["seeds"]})
-        span = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
-        stale = "" if digest.is_current(document) else " (its file has changed since)"
+        seeds = document["asked_seeds"]
+        gone = _gone(document)
         rows.append(
             [
                 name,
-                FORM[document["mode"]] + stale,
-                str(len(document["cases"])) + _in_part(document),
-                span,
+                ", ".join(
+                    [f"INCOMPLETE: {gone} runs missing"] * bool(gone)
+                    + ["STALE: " + ", ".join(document.get("stale", ()))] * bool(document.get("stale"))
+                )
+                or "current",
+                FORM[document["mode"]],
+                str(len(document["cases"])),
+                f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}",
                 document["provenance"]["kernel"]["release"],
-                document["provenance"]["modules_version"],
+                versions(document),
             ]
         )
     return rows
 
 
-EXPERIMENT_HEAD = ["experiment", "form", "cases", "seeds", "kernel", "modules"]
-COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "verdict"]
-ROW_HEAD = ["what", "case", "paper", "ours", "limit", "rule", "verdict"]
+EXPERIMENT_HEAD = ["experiment", "state", "form", "cases", "seeds", "kernel", "modules that ran"]
+COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "claims that hold", "near the paper's values"]
+ROW_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "the claim", "near"]
 CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 
 
@@ -271,13 +306,89 @@ def row_cells(row: coverage.Row) -> list[str]:
     """A row of a figure's table."""
     return [
         row.what,
-        row.case,
-        report.number(row.paper),
-        report.interval(row.ours),
-        report.interval(row.reference),
+        row_case(row),
+        number(row.paper),
+        interval(row.ours),
+        off(row.paper, row.ours),
+        interval(row.reference),
         row.rule,
         row_verdict(row),
+        row_near(row),
     ]
+
+
+def near_rule(figure: coverage.Figure) -> str:
+    """What near means for a figure."""
+    return f"Near: within {figure.within:g}." if figure.within is not None else f"Near: within {figure.about:g} %."
+
+
+CHECK_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "why this bound", "verdict"]
+
+
+def check_rows(document: dict[str, Any]) -> list[list[str]]:
+    """Every bound of an experiment, judged."""
+    one = digest.experiment_of(document)
+    metrics = one.setting(one.cases(document["mode"])[0], document["mode"]).metrics
+    return [
+        [
+            checks.check_title(one, verdict.check, metrics),
+            checks.case_name(verdict.case),
+            number(verdict.check.paper),
+            interval(verdict.ours),
+            off(verdict.check.paper, verdict.ours),
+            interval(verdict.reference),
+            checks.bound_text(verdict.bound),
+            verdict.why,
+            checks.STATUS[verdict.status] + (f": {verdict.note}" if verdict.note else ""),
+        ]
+        for verdict in checks.judge(one, digest.result_set(document))
+        if verdict.case is not None
+    ]
+
+
+def reds(documents: Documents) -> list[str]:
+    """What is to be mended: bounds missed without an explanation, what is incomplete. A line each."""
+    found = []
+    for name, document in sorted(documents.items()):
+        gone = _gone(document)
+        if gone and not outgrown(document):
+            found.append(f"{name}: INCOMPLETE: {gone} runs that were asked for are missing")
+        if name not in names():
+            continue
+        one = digest.experiment_of(document)
+        metrics = one.setting(one.cases(document["mode"])[0], document["mode"]).metrics
+        for verdict in checks.failures(checks.judge(one, digest.result_set(document))):
+            if verdict.status == "incomplete":
+                continue  # said above
+            note = f" ({verdict.note})" if verdict.note else ""
+            title = checks.check_title(one, verdict.check, metrics)
+            found.append(
+                f"{name}: {title}, {checks.case_name(verdict.case or {})}: {interval(verdict.ours)}, "
+                f"bound {checks.bound_text(verdict.bound)}: {checks.STATUS[verdict.status]}{note}"
+            )
+    for figure in coverage.judge_all(documents):
+        if figure.figure.traced:
+            found += [
+                f"{figure.figure.traced}: {row.what}, {row_case(row)}: {interval(row.ours)}, bound {row.rule}: "
+                f"{checks.STATUS[row.status]}" + (f" ({row.note})" if row.note else "")
+                for row in figure.rows
+                if row.red
+            ]
+    return found
+
+
+def outgrown(document: dict[str, Any]) -> bool:
+    """Whether the experiment has changed since: then what is missing is stale, not lost."""
+    return any(part.startswith("experiment") for part in document.get("stale", ()))
+
+
+def mark_stale(documents: Documents) -> Documents:
+    """The same, each with what of it is not of today's tree."""
+    marked = {}
+    for name, document in documents.items():
+        experiment = load(name) if name in names() else None
+        marked[name] = {**document, "stale": identity.stale(document, experiment)}
+    return marked
 
 
 def cell_rows(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> list[list[str]]:
@@ -292,9 +403,9 @@ def cell_rows(scores: scoreboard.Scores, group: scoreboard.Group, contender: str
                     [
                         label,
                         f"{distance.title}{f' [{distance.unit}]' if distance.unit else ''}",
-                        report.interval(cell.ours),
-                        report.interval(cell.reference),
-                        report.interval(cell.distance),
+                        interval(cell.ours),
+                        interval(cell.reference),
+                        interval(cell.distance),
                     ]
                 )
     return rows
@@ -323,7 +434,8 @@ def _index_md(documents: Documents, verdicts: list[coverage.Verdict], picture: s
         "What `make report` found. The same as one page, with every picture: `results/report/index.html` after it.",
         _md_table(["", ""], [[key, value] for key, value in provenance(documents)]),
         f"Of {len(verdicts)} tables and figures with data in the papers: {count} ([coverage.md](coverage.md)). "
-        "Twelve contenders, scenario by scenario: [scoreboard.md](scoreboard.md). "
+        "Every bound of every experiment: [checks.md](checks.md). "
+        "Contenders, scenario by scenario: [scoreboard.md](scoreboard.md). "
         "What was run, with seeds, settings, queues: [experiments.md](experiments.md); every run's metrics: `data/`. "
         "Experiments are run in several forms, from the tests' short one to the papers' lengths, and not all of them "
         "for each state of these pages: each says its form, and what was not run is said to be not run.",
@@ -342,9 +454,11 @@ def _index_md(documents: Documents, verdicts: list[coverage.Verdict], picture: s
 def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> str:
     parts = [
         NOTE + "# Coverage: every table and figure with data in the five papers",
-        "Verdicts are computed from result files by the rules in `testbed/judge/coverage.toml`: a value holds "
-        "within its experiment's bounds, or where it has none within the tolerance given. *limit* is the reference of "
-        "the experiment (strict priority, where it has one). ± is half of the 95 % interval. *form*: "
+        "Two verdicts a figure, computed from results by the rules in `testbed/judge/coverage.toml`. *The claim*: our "
+        "number is within the bound that the paper's statement or our aim gives. It holds if the whole 95 % interval "
+        "(±: half of it) is within; an interval that contains the bound leaves it undecided, and asks for more seeds. "
+        "*Near*: our mean is within the tolerance given of the paper's number. *off*: how far it is. *limit*: the "
+        "reference of the experiment (strict priority, where it has one). *form*: "
         + "; ".join(f"{form}: {words}" for form, words in FORM.items())
         + ".",
     ]
@@ -352,18 +466,44 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
         mine = [verdict for verdict in verdicts if verdict.figure.paper == paper]
         parts += [f"## {titles[paper]}"]
         rows = [
-            [one.figure.number, one.figure.shows, one.figure.source or "-", one.form or "-", verdict_text(one)]
+            [
+                one.figure.number,
+                one.figure.shows,
+                one.figure.source or "-",
+                one.form or "-",
+                verdict_text(one),
+                near_text(one),
+            ]
             for one in mine
         ]
         parts.append(_md_table(COVERAGE_HEAD, rows))
         for one in mine:
             parts.append(f"### {one.figure.number}: {verdict_text(one)}")
-            if reason(one):
-                parts.append(reason(one))
+            parts += reasons(one)
             if one.rows:
                 form = f" ({FORM[one.form]})" if one.form else ""
-                parts.append(f"`{one.figure.source}`{form}")
-                parts.append(_md_table(ROW_HEAD, [row_cells(row) for row in one.rows], (2, 3, 4, 5)))
+                parts.append(f"`{one.figure.source}`{form}. {near_rule(one.figure)}")
+                parts.append(_md_table(ROW_HEAD, [row_cells(row) for row in one.rows], (2, 3, 4, 5, 6)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _checks_md(documents: Documents) -> str:
+    """Every bound of every experiment."""
+    red = reds(documents)
+    parts = [
+        NOTE + "# Checks: every bound of every experiment",
+        "A bound is a statement of a paper, of an RFC, or an aim, and says why. "
+        + (f"To be mended ({len(red)}):" if red else "None is missed without an explanation, and none is incomplete."),
+    ]
+    if red:
+        parts.append("\n".join(f"- {line}" for line in red))
+    for name, document in documents.items():
+        if name not in names():
+            continue
+        rows = check_rows(document)
+        state = f"STALE: {', '.join(document['stale'])}. " if document.get("stale") else ""
+        parts += [f"## {name}", f"{state}{FORM[document['mode']]}"]
+        parts.append(_md_table(CHECK_HEAD, rows, (2, 3, 4, 5, 6)) if rows else "No bound is for these cases.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -406,7 +546,7 @@ def _scoreboard_md(scores: scoreboard.Scores, picture: str) -> str:
                     cells.append(
                         "-"
                         if not cell.ours.n
-                        else f"{report.interval(cell.distance)} ({report.number(cell.ours.mean)})"
+                        else f"{interval(cell.distance)} ({number(cell.ours.mean)})"
                     )
                 table.append([one.title, *cells])
             parts += [f"{label} (in brackets what was measured):", _md_table(head, table, tuple(range(1, len(head))))]
@@ -430,38 +570,39 @@ def _experiments_md(documents: Documents) -> str:
         parts.append(f"### {name}")
         parts.append(f"`{document['provenance']['command']}`")
         modules = [
-            f"{module}: " + ", ".join(f"{key} = {value}" for key, value in keys.items())
-            for module, keys in document["modules"].items()
+            f"{module}: " + ", ".join(f"{key} = {' '.join(values)}" for key, values in said.items())
+            for module, said in document["ran"]["modules"].items()
         ]
         more = [f"and {len(lines) - 12} more lines of other cases"] if len(lines) > 12 else []
         parts.append("```\n" + "\n".join([*modules, *lines[:12], *more]) + "\n```")
     return "\n\n".join(parts) + "\n"
 
 
-def write_markdown(documents: Documents, folder: Path) -> list[Path]:
-    """README.md, coverage.md, scoreboard.md, experiments.md, tradeoff.svg and the digests."""
-    folder.mkdir(parents=True, exist_ok=True)
+def markdown(documents: Documents) -> dict[str, str]:
+    """README.md, coverage.md, checks.md, scoreboard.md, experiments.md and tradeoff.svg, from digests alone."""
     documents = dict(sorted(documents.items()))
     verdicts = coverage.judge_all(documents)
     scores = scoreboard.Scores(scoreboard.load_board(), documents)
     titles = {paper: title for paper, (title, _) in texts(documents).items()}
     picture = trade_off(scores)
-    pages = {
+    return {
         "README.md": _index_md(documents, verdicts, picture),
         "coverage.md": _coverage_md(verdicts, titles),
+        "checks.md": _checks_md(documents),
         "scoreboard.md": _scoreboard_md(scores, picture),
         "experiments.md": _experiments_md(documents),
         # a picture in a page of its own has no page's ink to follow
         "tradeoff.svg": (picture or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
     }
+
+
+def write_markdown(documents: Documents, folder: Path) -> list[Path]:
+    """The pages, and the digests that they are made of, each with what of it was stale then. Nothing is removed."""
+    folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name, text in pages.items():
+    for name, text in markdown(documents).items():
         (folder / name).write_text(text, encoding="utf-8")
         paths.append(folder / name)
-    # runs of experiments that have changed since, or are gone, are not kept
-    for path in (folder / "data").glob("*.json"):
-        if path.stem not in documents:
-            path.unlink()
     return paths + [digest.save(document, folder / "data") for document in documents.values()]
 
 
@@ -568,10 +709,9 @@ def _scoreboard_html(documents: Documents, scores: scoreboard.Scores) -> str:
 def _figure_html(one: coverage.Verdict, pictures: list[Path]) -> str:
     """A figure's rows, reason and pictures, folded."""
     figure = one.figure
-    parts = []
-    if reason(one):
-        parts.append(f"<p>{escape(reason(one))}</p>")
+    parts = [f"<p>{escape(text)}</p>" for text in reasons(one)]
     if one.rows:
+        parts.append(f"<p class=small>{escape(near_rule(figure))}</p>")
         parts.append(_table(ROW_HEAD, [row_cells(row) for row in one.rows], f"{figure.number}: the paper's and ours"))
     for index, path in enumerate(pictures):
         svg = path.read_text(encoding="utf-8")
@@ -599,6 +739,7 @@ def _coverage_html(documents: Documents, verdicts: list[coverage.Verdict], pictu
                 escape(one.figure.source or "-"),
                 escape(one.form or "-"),
                 f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span>',
+                escape(near_text(one)),
             ]
             for one in mine
         ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..judge.report import metric_title
+from ..judge.checks import metric_title
 from ..measure.metrics import Run, rates, summarise
 from ..results.files import Result, ResultSet
 from ..spec import traffic, web

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A result set without its series: metrics of every run, and what made them. Small enough to be committed."""
+"""A result set without its series: metrics of every run, and what decided them. Small enough to be committed.
+
+A digest keeps the identity of its runs (run/identity.py), what was asked for, and the versions that ran by their own
+word. Runs of unlike identity are never put together.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,6 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LbeError
-from ..base.places import REPO
-from ..kernels.modules import content_key
 from ..measure.metrics import QUEUE, RECV, SEND, Series, rates
 from ..spec import experiment as experiments
 from ..spec import traffic
@@ -22,7 +24,7 @@ from ..spec.experiment import Experiment
 from . import files as result_files
 from .files import Result, ResultSet, plain
 
-FORMAT = 1
+FORMAT = 2
 #: significant digits of a stored metric: far below what two seeds differ by
 DIGITS = 6
 TRACE_POINTS = 60
@@ -41,11 +43,6 @@ def _rounded(value: float) -> float | None:
 def text_hash(text: str) -> str:
     """What an experiment's file is known by."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def hash_of_files(names: list[str]) -> str:
-    """Hash of files of the tree, for numbers that no experiment's file decides alone."""
-    return content_key(REPO, [Path(name) for name in names])
 
 
 def _queue_of(result: Result) -> list[str]:
@@ -74,15 +71,18 @@ def make(results: ResultSet, traced: Experiment | None = None) -> dict[str, Any]
     for one in results.results:
         known = next((case for case in cases if case["case"] == one.case), None)
         if known is None:
-            known = {"case": one.case, "seeds": [], "queue": _queue_of(one), "metrics": {}}
+            known = {"case": one.case, "seeds": [], "jobs": [], "queue": _queue_of(one), "metrics": {}}
             if traced:
                 known["trace"] = _trace(traced, results, one)
             cases.append(known)
         known["seeds"].append(one.seed)
+        known["jobs"].append(one.facts["job"])
         for name, value in one.metrics.items():
             known["metrics"].setdefault(name, []).append(_rounded(value))
     first = results.results[0]
-    provenance = {key: value for key, value in results.provenance.items() if key not in ("runs_reused", "wall_s")}
+    # the versions of this moment are nobody's: what ran says its own
+    left_out = ("runs_reused", "wall_s", "modules_version", "testbed")
+    provenance = {key: value for key, value in results.provenance.items() if key not in left_out}
     # where results were put is nobody's business but that machine's
     provenance["command"] = re.sub(r" --(out|docs|results)[ =]\S+", "", provenance["command"])
     return plain(
@@ -92,12 +92,27 @@ def make(results: ResultSet, traced: Experiment | None = None) -> dict[str, Any]
             "mode": results.mode,
             "sets": results.sets,
             "file_sha256": text_hash(results.text),
+            "asked_seeds": results.asked_seeds,
+            "identity": results.identity,
             "provenance": provenance,
-            "modules": first.facts["modules"],
+            "ran": ran([one.facts for one in results.results]),
             "sysctls": first.facts["sysctls"].get("snd", {}),
             "cases": cases,
         }
     )
+
+
+def ran(facts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What ran, by its own word: versions of the testbed, and what each module said of itself in any run."""
+    modules: dict[str, dict[str, set[str]]] = {}
+    for one in facts:
+        for name, said in one["modules"].items():
+            for key, value in said.items():
+                modules.setdefault(name, {}).setdefault(key, set()).add(str(value))
+    return {
+        "testbed": sorted({str(one.get("testbed", "not recorded")) for one in facts}),
+        "modules": {name: {key: sorted(values) for key, values in said.items()} for name, said in modules.items()},
+    }
 
 
 def save(document: dict[str, Any], folder: Path) -> Path:
@@ -125,9 +140,7 @@ def from_results(path: Path) -> dict[str, Any]:
     """The digest of a result file that `run` left, with its runs' traces if its experiment wants them."""
     results = result_files.load(path)
     one = experiments.load(results.experiment)
-    made = make(results, one if TRACED in one.head.tags else None)
-    made["runs_wanted"] = one.runs(results.mode) * len(one.cases(results.mode))
-    return made
+    return make(results, one if TRACED in one.head.tags else None)
 
 
 def load_all(folder: Path) -> dict[str, dict[str, Any]]:
@@ -140,39 +153,42 @@ def runs(document: dict[str, Any]) -> int:
     return sum(len(case["seeds"]) for case in document["cases"])
 
 
+def kind(document: dict[str, Any]) -> tuple:
+    """What must be equal in runs that are shown together."""
+    return document["mode"], document["sets"], document["identity"], document["provenance"]["kernel"]
+
+
 def with_more(mine: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """``mine``, with the cases of which ``other`` has more runs; if they differ in kind, whichever has more runs."""
-
-    def kind(one: dict[str, Any]) -> tuple:
-        return one["mode"], one["file_sha256"], one["provenance"]["kernel"]
-
-    if kind(mine) != kind(other):
+    """``mine``, with the cases of which ``other`` has more runs; of unlike kind, whichever has more runs."""
+    if not mine["identity"] or kind(mine) != kind(other):
         return other if runs(other) > runs(mine) else mine
     better = {json.dumps(case["case"]): case for case in other["cases"]}
-    cases, taken = [], False
+    cases = []
     for case in mine["cases"]:
         theirs = better.pop(json.dumps(case["case"]), case)
-        more = len(theirs["seeds"]) > len(case["seeds"])
-        cases.append(theirs if more else case)
-        taken |= more
-    if not taken and not better:
-        return mine
-    versions = {one["provenance"]["modules_version"] for one in (mine, other)}
-    provenance = mine["provenance"] | {"modules_version": ", ".join(sorted(versions))}
-    return mine | {"cases": [*cases, *better.values()], "provenance": provenance}
+        cases.append(theirs if len(theirs["seeds"]) > len(case["seeds"]) else case)
+    return mine | {
+        "cases": [*cases, *better.values()],
+        "asked_seeds": sorted({*mine["asked_seeds"], *other["asked_seeds"]}),
+        "ran": _united(mine["ran"], other["ran"]),
+    }
 
 
-def is_current(document: dict[str, Any], one: Experiment | None = None) -> bool:
-    """Whether the experiment's file is still the one that was run; of numbers from files of their own, these."""
-    if "files" in document:
-        return all((REPO / name).is_file() for name in document["files"]) and document["file_sha256"] == hash_of_files(
-            document["files"]
-        )
-    if one is None:
-        if document["experiment"] not in experiments.names():
-            return False
-        one = experiment_of(document)
-    return document["file_sha256"] == text_hash(one.path.read_text(encoding="utf-8"))
+def _united(mine: Any, other: Any) -> Any:
+    """What ran in either: tables by key, lists as sets."""
+    if isinstance(mine, dict):
+        return {
+            key: _united(mine[key], other[key]) if key in mine and key in other else mine.get(key, other.get(key))
+            for key in {**mine, **other}
+        }
+    return sorted({*mine, *other})
+
+
+def asked_cases(document: dict[str, Any]) -> list[dict[str, str]]:
+    """The cases that the experiment has in the document's form today; of a tool's numbers, those that it has."""
+    if document["experiment"] not in experiments.names():
+        return [case["case"] for case in document["cases"]]
+    return experiment_of(document).cases(document["mode"])
 
 
 def result_set(document: dict[str, Any]) -> ResultSet:
@@ -185,7 +201,17 @@ def result_set(document: dict[str, Any]) -> ResultSet:
                 name: math.nan if values[index] is None else values[index] for name, values in case["metrics"].items()
             }
             made.append(Result(case["case"], seed, metrics, {}, empty))
-    return ResultSet(document["experiment"], document["mode"], "", document["sets"], document["provenance"], made)
+    return ResultSet(
+        document["experiment"],
+        document["mode"],
+        "",
+        document["sets"],
+        document["provenance"],
+        made,
+        asked_cases(document),
+        document["asked_seeds"],
+        document["identity"],
+    )
 
 
 def experiment_of(document: dict[str, Any]) -> Experiment:

@@ -2,7 +2,7 @@
 """Results: what a run left behind, and the versioned files made of it.
 
 A result set is NAME.json (everything needed to make it again, the metrics of each run) and NAME.npz
-(the raw series, named in the JSON with its hash). Format 1 is described in Documentation/testbed.md.
+(the raw series, named in the JSON with its hash). Format 2 is described in Documentation/testbed.md.
 A run that left something out is no run: :func:`collect` raises :class:`IncompleteRun`.
 """
 
@@ -27,7 +27,8 @@ from ..measure.metrics import QUEUE, RECV, SEND, Run, Series
 from ..run.job import Job
 from ..spec import web
 
-FORMAT = 1
+#: of a run's record in the cache, and of the files of a result set
+FORMAT, FILE_FORMAT = 1, 2
 #: the kernel's own modules carry no version
 IN_TREE = ("tcp_vegas", "tcp_bbr", "tcp_lp_intree")
 SERIES = {"send": SEND, "recv": RECV, "queue": QUEUE, "web": web.RECORD}
@@ -251,7 +252,22 @@ class ResultSet:
     text: str
     sets: dict[str, Any]
     provenance: dict[str, Any]
-    results: list[Result] = field(default_factory=list)
+    results: list[Result]
+    #: what was asked for, whether it is there or not
+    asked_cases: list[dict[str, str]]
+    asked_seeds: list[int]
+    #: hashes of what decided these results (run/identity.py), and what ran by its own word
+    identity: dict[str, Any] = field(default_factory=dict)
+
+    def missing(self) -> list[tuple[dict[str, str], int]]:
+        """Runs that were asked for and are not there, as (case, seed)."""
+        have = {(frozenset(one.case.items()), one.seed) for one in self.results}
+        return [
+            (case, seed)
+            for case in self.asked_cases
+            for seed in self.asked_seeds
+            if (frozenset(case.items()), seed) not in have
+        ]
 
     def save(self, folder: Path) -> Path:
         """Write NAME.json and NAME.npz; returns the JSON's path."""
@@ -264,11 +280,13 @@ class ResultSet:
         series_name = f"{self.experiment}.npz"
         (folder / series_name).write_bytes(data)
         document = {
-            "format": FORMAT,
+            "format": FILE_FORMAT,
             "experiment": self.experiment,
             "mode": self.mode,
             "sets": self.sets,
             "provenance": self.provenance,
+            "identity": self.identity,
+            "asked": {"cases": self.asked_cases, "seeds": self.asked_seeds},
             "file": self.text,
             "series": {"file": series_name, "sha256": hashlib.sha256(data).hexdigest()},
             "runs": [
@@ -289,11 +307,13 @@ def load(path: Path) -> ResultSet:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
         raise BadResults(f"{path}: {error}") from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != FILE_FORMAT:
         got = document.get("format") if isinstance(document, dict) else "none"
-        raise BadResults(f"{path}: format {got!r}, this testbed reads {FORMAT}")
+        raise BadResults(f"{path}: format {got!r}, this testbed reads {FILE_FORMAT}")
     missing = [
-        key for key in ("experiment", "mode", "sets", "provenance", "file", "series", "runs") if key not in document
+        key
+        for key in ("experiment", "mode", "sets", "provenance", "identity", "asked", "file", "series", "runs")
+        if key not in document
     ]
     missing += [f"provenance.{key}" for key in PROVENANCE_KEYS if key not in document.get("provenance", {})]
     if missing:
@@ -313,7 +333,15 @@ def load(path: Path) -> ResultSet:
         metrics = {name: math.nan if value is None else value for name, value in run["metrics"].items()}
         results.append(Result(run["case"], run["seed"], metrics, run["facts"], series))
     return ResultSet(
-        document["experiment"], document["mode"], document["file"], document["sets"], document["provenance"], results
+        document["experiment"],
+        document["mode"],
+        document["file"],
+        document["sets"],
+        document["provenance"],
+        results,
+        document["asked"]["cases"],
+        document["asked"]["seeds"],
+        document["identity"],
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..backends.uml import Uml
 from ..base.progress import Report, silent
-from ..judge import report as reports
+from ..judge import checks
 from ..run import runner
 from ..spec.experiment import load
 
@@ -43,5 +43,5 @@ def run_all(
             warnings.append(f"{name}: {failure}")
             continue
         counts[name] = len(made.results)
-        wrong += [f"{name}: {verdict}" for verdict in reports.failures(reports.judge(one, made))]
+        wrong += [f"{name}: {verdict}" for verdict in checks.failures(checks.judge(one, made))]
     return sum(counts.values()), warnings, wrong, counts, f"{backend.build.release} {flavour}"

@@ -40,6 +40,7 @@ from ..results import files as results
 from ..results.files import Record, Result, ResultSet
 from ..spec import ranges
 from ..spec.experiment import Experiment, case_name
+from . import identity
 from . import job as jobs
 from .job import Job
 
@@ -85,6 +86,7 @@ OnProgress = Callable[[int, int, str], None]
 Execute = Callable[[list[Task], Backend, int], Iterator[tuple[int, "Record | None", "str | None"]]]
 
 
+@functools.cache
 def version() -> str:
     """The tree's version as git describes it."""
     script = REPO / "scripts" / "version"
@@ -211,6 +213,7 @@ def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
             wall_limit_s=WALL_LIMIT_FLOOR_S + 2 * duration + 5 * len(job.flows),
         )
         record = results.collect(job, folder / "out")
+        record.facts["testbed"] = version()
         record.facts["wall_s"], record.facts["virtual_s"] = report.wall_s, report.virtual_s
     except LbeError:
         raise  # its text names the console, which must stay
@@ -359,7 +362,8 @@ def run(
     """Run (or reuse) everything and compute the metrics."""
     began = time.time()
     forget_old()
-    tasks = [Task(index, job, run_key(job, backend)) for index, job in enumerate(plan(experiment, options))]
+    asked = plan(experiment, options)
+    tasks = [Task(index, job, run_key(job, backend)) for index, job in enumerate(asked)]
     if options.reuse:
         for task in tasks:
             task.record = load_cached(task.key)
@@ -377,6 +381,7 @@ def run(
         facts = {
             **record.facts,
             "key": task.key,
+            "job": identity.of_job(job),
             "topology": job.network.lines(),
             "plans": {plan.node: plan.lines for plan in job.plans},
             "events": [list(event) for event in job.events],
@@ -393,5 +398,13 @@ def run(
         "wall_s": round(time.time() - began, 1),
     }
     return ResultSet(
-        experiment.name, options.mode, experiment.path.read_text(encoding="utf-8"), options.sets, provenance, made
+        experiment.name,
+        options.mode,
+        experiment.path.read_text(encoding="utf-8"),
+        options.sets,
+        provenance,
+        made,
+        list({case_name(job.case): job.case for job in asked}.values()),
+        sorted({job.seed for job in asked}),
+        identity.of_backend(backend, {module for job in asked for module in job.modules}),
     )

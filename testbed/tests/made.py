@@ -100,7 +100,9 @@ def result_set(one: Experiment, values: dict[str, list[dict[str, float]]], mode:
         "testbed": "v0",
         "backend": "none",
     }
-    return ResultSet(one.name, mode, TWO_FLOWS, {}, provenance, made)
+    cases = [{dimension: variant} for variant in values]
+    seeds = list(range(1, max(map(len, values.values())) + 1))
+    return ResultSet(one.name, mode, TWO_FLOWS, {}, provenance, made, cases, seeds)
 
 
 class PretendBackend:

@@ -23,6 +23,7 @@ def made(name: str, values: dict[str, float] | None = None, seeds: int = 1) -> d
         made_case = {
             "case": case,
             "seeds": list(range(1, seeds + 1)),
+            "jobs": [""] * seeds,
             "queue": ["tc -n rtr qdisc add"],
             "metrics": metrics,
         }
@@ -35,15 +36,15 @@ def made(name: str, values: dict[str, float] | None = None, seeds: int = 1) -> d
         "mode": "brief",
         "sets": {},
         "file_sha256": digest.text_hash(one.path.read_text(encoding="utf-8")),
+        "asked_seeds": list(range(1, seeds + 1)),
+        "identity": {},
         "provenance": {
             "command": "made up",
-            "kernel": {"release": "6.12.0", "flavour": "plain"},
-            "modules_version": "v1",
-            "testbed": "v1",
+            "kernel": {"release": "6.12.0", "series": "6.12", "flavour": "plain"},
             "backend": "uml",
             "host": {"python": "3", "numpy": "2"},
         },
-        "modules": {"tcp_lp": {"version": "1"}},
+        "ran": {"testbed": ["v1"], "modules": {"tcp_lp": {"version": ["1"]}}},
         "sysctls": {"net.ipv4.tcp_sack": "1"},
         "cases": cases,
     }

@@ -186,7 +186,7 @@ def test_a_race_is_ours_if_a_module_of_ours_is_in_it(first: str, caller: str, ou
 EXPERIMENT = """
 [experiment]
 claim = "lp leaves the link to cubic, and takes it when it is alone"
-source = "issue 7"
+source = "made for this test"
 duration_s = {duration_s}
 measure_s = [{from_s}, {duration_s}]
 runs = 1

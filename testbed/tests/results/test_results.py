@@ -123,7 +123,7 @@ def change_json(path: Path, key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("format", "format 99, this testbed reads 1"),
+        ("format", "format 99, this testbed reads 2"),
         ("runs", "runs missing"),
         ("kernel", "provenance.kernel missing"),
         ("modules_version", "modules_version missing"),

@@ -9,7 +9,8 @@ import pytest
 
 from testbed.backends.uml import Uml
 from testbed.base.errors import LbeError
-from testbed.judge import report
+from testbed.judge import checks
+from testbed.present import text
 from testbed.results.files import ResultSet
 from testbed.run.runner import Options, plan, run, warm
 from testbed.spec.experiment import Experiment, load, names
@@ -22,7 +23,7 @@ def run_short(one: Experiment, **keys) -> ResultSet:
     options = Options("short", command="pytest", **keys)
     backend = Uml()
     backend.prepare({module for job in plan(one, options) for module in job.modules})
-    return run(one, backend, options, lambda done, total, text: None)
+    return run(one, backend, options, lambda *_: None)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,21 +49,21 @@ def all_cpus(request: pytest.FixtureRequest) -> None:
 def test_experiment(name: str) -> None:
     one = load(name)
     made = run_short(one)
-    verdicts = report.judge(one, made)
-    assert not report.failures(verdicts), "\n" + report.text(one, made)
+    verdicts = checks.judge(one, made)
+    assert not checks.failures(verdicts), "\n" + text.text(one, made)
     assert any(verdict.status == "pass" for verdict in verdicts), f"{name}: nothing was checked"
 
 
 def test_a_flow_that_does_not_yield_is_caught() -> None:
     one = load("lp_beside_cubic")
     made = run_short(one, sets={"flow.bg.cc": "cubic"}, cases={"background": ["lp"]})
-    assert report.failures(report.judge(one, made))
+    assert checks.failures(checks.judge(one, made))
 
 
 def test_the_kernel_s_own_lp_is_caught() -> None:
     one = load("lp_table1")
     made = run_short(one, sets={"flow.lp.cc": "lp_intree"}, cases={"background": ["alone", "lp"], "link": ["10M"]})
-    assert report.failures(report.judge(one, made))
+    assert checks.failures(checks.judge(one, made))
 
 
 def test_strict_priority_is_the_limit() -> None:

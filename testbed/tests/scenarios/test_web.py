@@ -121,8 +121,7 @@ def test_no_object_has_no_time(kind: str) -> None:
 
 
 def test_every_kind_has_a_value_and_a_unit() -> None:
-    from testbed.judge.report import UNITS
-    from testbed.measure.metrics import Run
+    from testbed.measure.metrics import UNITS, Run
     from testbed.spec.experiment import Metric
 
     made = series({1: 1.0})

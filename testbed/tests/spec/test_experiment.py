@@ -136,7 +136,7 @@ def test_events_become_timed_commands_in_their_cases_alone() -> None:
         (('metric = "be"', 'metric = "bee"'), "no metric 'bee'; there are be, bg"),
         (('why = "made up"', ""), "a bound needs its reason"),
         (("paper = 2.7", ""), "needs min, max or paper"),
-        (("paper = 2.7", 'paper = 2.7\ndiffers = "d"'), "differs tells why a bound is missed"),
+        (("paper = 2.7", 'paper = 2.7\ndiffers = [{ why = "d", min = 1, max = 2 }]'), "differs tells why a bound"),
         (("[vary.background]", "[wary]\n[vary.background]"), "wary: unknown table"),
         (('{ "flow.bg.count" = 0 }', '{ "flow.xx.count" = 0 }'), "no flow 'xx'"),
         (('{ "flow.bg.count" = 0 }', '{ "vary.bg" = 0 }'), "cannot be set; keys begin with"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The paper's figures that no rate shows: what a receiver sees of the path, and of the sender's window.
 
-    python3 -m vulture.tests.figures [RUNS [FOLDER]]
+    python3 -m testbed.campaign.vulture_trace [RUNS [FOLDER]]
 
 Runs the experiments vulture_piv (Figures 3 to 8) and vulture_cwnd (Figures 11 to 13) with the module's tracepoint
 on, RUNS seeds a case (default 5; what the cache has is not run again), and writes vulture_figures.json, which the
@@ -24,20 +24,24 @@ import numpy as np
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from testbed.backends.backend import Backend
-from testbed.backends.uml import Uml
-from testbed.base.errors import LbeError
-from testbed.measure.metrics import summarise
-from testbed.results import digest
-from testbed.results import files as results
-from testbed.run import runner
-from testbed.run.job import ZERO_S, Job
-from testbed.spec.experiment import load, matches
+from ..backends.backend import Backend
+from ..backends.uml import Uml
+from ..base.errors import LbeError
+from ..measure.metrics import summarise
+from ..results import digest
+from ..results import files as results
+from ..run import identity, runner
+from ..run.job import ZERO_S, Job
+from ..spec.experiment import load, matches
 
 NAME = "vulture_figures"
 PIV, CWND = "vulture_piv", "vulture_cwnd"
 #: what decides the numbers, beside the kernel and the module
-FILES = [f"testbed/experiments/{PIV}.toml", f"testbed/experiments/{CWND}.toml", "vulture/tests/figures.py"]
+FILES = [
+    f"testbed/experiments/vulture/{PIV}.toml",
+    f"testbed/experiments/vulture/{CWND}.toml",
+    "testbed/campaign/vulture_trace.py",
+]
 RUNS = 5
 JIFFY_US = 4000
 #: a round of fewer variations has shares like 0, 50 and 100 %, whatever the path does
@@ -123,6 +127,7 @@ def document(
 ) -> dict[str, Any] | None:
     """All numbers as a digest; None if something is not in the cache and is not to be run. axes: one a sender."""
     cases: list[dict[str, Any]] = []
+    facts: list[dict[str, Any]] = []
     for name in (PIV, CWND):
         for job in runner.plan(load(name), runner.Options(runs=runs)):
             got = traced(job, backend, run, reuse)
@@ -130,35 +135,39 @@ def document(
                 return None
             first = not cases or cases[-1]["case"] != {"of": name, **job.case}
             if first:
-                cases.append({"case": {"of": name, **job.case}, "seeds": [], "queue": [], "metrics": {}})
+                empty: dict[str, list] = {"seeds": [], "jobs": [], "queue": []}
+                cases.append({"case": {"of": name, **job.case}, **empty, "metrics": {}})
             if name == PIV:
                 values = variations(job, got[0])
             else:
                 values = windows(job, *got, axes.pop(0) if axes and first else None)
             cases[-1]["seeds"].append(job.seed)
+            cases[-1]["jobs"].append(identity.of_job(job))
+            facts.append(got[1].facts)
             for metric, value in values.items():
                 cases[-1]["metrics"].setdefault(metric, []).append(None if math.isnan(value) else round(value, 3))
     rates = [one for one in cases if one["case"]["of"] == PIV]
     seeds = rates[0]["seeds"]
     order = {metric: [above_below(rates, metric, index) for index in range(len(seeds))] for metric in ("share", "sum")}
-    cases.append({"case": {"of": PIV, "rate": "above less below"}, "seeds": seeds, "queue": [], "metrics": order})
+    together = {"case": {"of": PIV, "rate": "above less below"}, "seeds": seeds, "jobs": [], "queue": []}
+    cases.append(together | {"metrics": order})
     return results.plain(
         {
             "format": digest.FORMAT,
             "experiment": NAME,
             "mode": "default",
             "sets": {},
-            "file_sha256": digest.hash_of_files(FILES),
+            "file_sha256": identity.hash_of_files(FILES),
             "files": FILES,
             "provenance": {
-                "command": f"python3 -m vulture.tests.figures {runs}",
+                "command": f"python3 -m testbed.campaign.vulture_trace {runs}",
                 "kernel": backend.facts(),
                 "backend": backend.name,
-                "modules_version": backend.tools().modules_version,
-                "testbed": runner.version(),
                 "host": results.host_facts(),
             },
-            "modules": {},
+            "asked_seeds": seeds,
+            "identity": identity.of_backend(backend, ["vulture"]),
+            "ran": digest.ran(facts),
             "sysctls": {},
             "cases": cases,
         }

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.judge import report
+from testbed.base.errors import LbeError
+from testbed.judge import checks
 from testbed.measure.metrics import summarise
-from testbed.present import plots
+from testbed.present import plots, text
 from testbed.results import files as results
 from testbed.tests.made import TWO_FLOWS, experiment, result_set
 
@@ -28,7 +29,7 @@ def status(keys: str, polite: list[float], alone: list[float] | None = None, mod
         "alone": [{"be": value} for value in alone or [9.0] * len(polite)],
         "polite": [{"be": value, "bg": 2 * value} for value in polite],
     }
-    return [verdict.status for verdict in report.judge(one, result_set(one, values, mode))]
+    return [verdict.status for verdict in checks.judge(one, result_set(one, values, mode))]
 
 
 @pytest.mark.parametrize(
@@ -68,31 +69,85 @@ def test_short_form_has_bounds_of_its_own() -> None:
     assert status("min = 9\nshort = false", [1.0], mode="short") == ["shown"]
 
 
-def test_a_bound_that_is_known_not_to_be_reached_stays_what_it_is() -> None:
-    keys = 'min = 8\ndiffers = "today\'s kernel has less"'
-    assert status(keys, [7.5]) == ["differs"]
-    assert status(keys + "\neach = true", [7.5, 9.0]) == ["differs"]
-    assert status(keys, [8.5]) == ["pass"], "reached after all"
-    assert status(keys, [8.5, math.nan]) == status(keys, [math.nan]) == ["fail"], "a number that is missing"
-    one = experiment(CHECK + keys)
+DIFFERS = 'min = 8\n[[check.differs]]\nmin = 7\nmax = 7.9\nwhy = "today\'s kernel has less"'
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([7.5, 7.5], "differs"),
+        ([7.0, 7.9], "differs"),
+        ([6.9], "fail"),
+        ([0.1], "fail"),
+        ([8.5], "fail"),
+        ([7.5, math.nan], "fail"),
+    ],
+)
+def test_an_explained_miss_has_a_floor_and_a_ceiling(values: list[float], said: str) -> None:
+    assert status(DIFFERS, values) == [said]
+
+
+def test_an_explanation_says_what_it_says_and_of_its_cases_alone() -> None:
+    one = experiment(CHECK + DIFFERS)
     made = result_set(one, {"alone": [{"be": 9.0}], "polite": [{"be": 7.5, "bg": 1.0}]})
-    assert not report.failures(report.judge(one, made))
-    text = " ".join(report.text(one, made).split())  # long lines are folded
-    assert "0 of 1 bounds met, 1 not reached as explained" in text
-    assert "NOT REACHED: " in text and ", background=polite: 7.50 (runs" in text
-    assert "bound >= 8: w. Why not: today's kernel has less" in text
+    assert not checks.failures(checks.judge(one, made))
+    words = " ".join(text.text(one, made).split())  # long lines are folded
+    assert "0 of 1 bounds met, 1 not reached, as explained" in words
+    assert "bound >= 8: w. today's kernel has less" in words
+    everywhere = CHECK.replace('case = { background = "polite" }\n', "")
+    of_polite = DIFFERS + '\ncase = { background = "polite" }'
+    one = experiment(everywhere + of_polite)
+    made = result_set(one, {"alone": [{"be": 7.5}], "polite": [{"be": 7.5, "bg": 1.0}]})
+    assert [verdict.status for verdict in checks.judge(one, made)] == ["fail", "differs"]
+    # a short run cannot tell whether the range still holds
+    assert status(DIFFERS, [7.5], mode="short") == ["shown"]
 
 
-def test_a_check_whose_case_was_not_run_is_not_green() -> None:
+@pytest.mark.parametrize("span", ["min = 7\nmax = 8.5", "min = 7.5\nmax = 7"])
+def test_a_range_that_explains_what_meets_the_bound_is_refused(span: str) -> None:
+    with pytest.raises(LbeError, match="must be a range of values that all miss the bound"):
+        experiment(CHECK + f'min = 8\n[[check.differs]]\n{span}\nwhy = "w"')
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "red"),
+    [
+        ([8.5, 8.6, 8.7], "pass", False),
+        ([7.5, 8.5, 9.5], "undecided", False),
+        ([6.9, 7.9, 8.9], "undecided", True),
+        ([7.5, 7.6, 7.7], "fail", True),
+        # one run has no interval
+        ([8.1], "pass", False),
+    ],
+)
+def test_an_interval_that_contains_the_bound_decides_nothing(values: list[float], said: str, red: bool) -> None:
+    one = experiment(CHECK + "min = 8")
+    made = result_set(one, {"alone": [{"be": 9.0}] * len(values), "polite": [{"be": v, "bg": 1.0} for v in values]})
+    (verdict,) = checks.judge(one, made)
+    assert (verdict.status, verdict.red) == (said, red)
+
+
+def test_a_check_whose_case_was_not_asked_for_is_not_green() -> None:
     one = experiment()
-    verdicts = report.judge(one, result_set(one, {"alone": [{"be": 9.0}]}))
+    made = result_set(one, {"alone": [{"be": 9.0}]})
+    verdicts = checks.judge(one, made)
     assert {verdict.status for verdict in verdicts} == {"absent"}
+    assert checks.is_red(one, made, verdicts) and "NOTHING WAS JUDGED" in text.text(one, made)
 
 
-def test_a_comparison_whose_other_case_was_not_run_fails() -> None:
+def test_what_was_asked_for_and_is_missing_is_incomplete() -> None:
     one = experiment()
-    verdicts = report.judge(one, result_set(one, {"polite": [{"be": 9.0, "bg": 0.1}]}))
-    assert verdicts[0].status == "fail"
+    for missing in ("polite", "alone"):
+        made = full_set(one)
+        made.results = [result for result in made.results if result.case["background"] != missing]
+        verdict = checks.judge(one, made)[0]
+        assert (verdict.status, verdict.red, verdict.ours.missing) == ("incomplete", True, 2)
+        assert checks.is_red(one, made, []) and "INCOMPLETE" in text.text(one, made)
+    made = full_set(one)
+    made.results = [result for result in made.results if (result.case["background"], result.seed) != ("polite", 2)]
+    verdict = checks.judge(one, made)[0]
+    assert (verdict.status, verdict.ours.n, verdict.ours.missing) == ("incomplete", 1, 1)
+    assert "(1 of 2 runs)" in text.text(one, made)
 
 
 def full_set(one):
@@ -108,22 +163,22 @@ def full_set(one):
 
 def test_text_is_the_stored_one() -> None:
     one = experiment()
-    assert report.text(one, full_set(one)) == GOLDEN.read_text(encoding="utf-8")
+    assert text.text(one, full_set(one)) == GOLDEN.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("values", "text"),
+    ("values", "words"),
     [([99.81, 99.87], "99.84 ±0.38"), ([0.05, 0.07], "0.0600 ±0.1271"), ([1234.0], "1234"), ([], "-")],
 )
-def test_an_interval_has_as_many_decimals_as_its_mean(values: list[float], text: str) -> None:
-    assert report.interval(summarise(values)) == text
+def test_an_interval_has_as_many_decimals_as_its_mean(values: list[float], words: str) -> None:
+    assert text.interval(summarise(values)) == words
 
 
 def test_json_has_verdicts_reference_and_intervals() -> None:
     one = experiment()
-    document = json.loads(json.dumps(results.plain(report.as_json(one, full_set(one)))))
+    document = json.loads(json.dumps(results.plain(text.as_json(one, full_set(one)))))
     first = document["checks"][0]
-    assert first["status"] == "fail" and first["min"] == 95 and first["paper"] == 96.8
+    assert first["status"] == "undecided" and first["red"] and first["min"] == 95 and first["paper"] == 96.8
     assert first["ours"]["mean"] == pytest.approx((100 * 9.1 / 9.41 + 100 * 8.5 / 9.40) / 2)
     assert first["reference"]["mean"] == pytest.approx(100)
     assert document["cases"][0]["metrics"]["bg"]["mean"] is None

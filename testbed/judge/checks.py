@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0
+"""An experiment's checks against its results: over the cases and seeds that were asked for.
+
+Cases come from the experiment and seeds from what was asked, never from the results: what is missing is `incomplete`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..measure.metrics import UNITS, Summary, summarise
+from ..results.files import Result, ResultSet
+from ..spec.experiment import Bound, Case, Check, Differs, Experiment, Metric, case_name, matches
+
+#: what a verdict may be, in the words of the pages
+STATUS = {
+    "pass": "holds",
+    "fail": "FAILS",
+    "differs": "not reached, as explained",
+    "undecided": "undecided: more seeds",
+    "incomplete": "INCOMPLETE",
+    "shown": "-",
+    "absent": "not asked",
+}
+Limits = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One check in one case.
+
+    status:
+        pass        the bound is met, by the whole 95 % interval where there is one
+        fail        it is missed, or a run has no value, or an explained miss has left its range
+        differs     it is missed within the range that the check's ``differs`` gives for this case
+        undecided   the 95 % interval contains the bound
+        incomplete  a run that was asked for is missing
+        shown       no bound in this form
+        absent      no case of it was asked for
+    note: what a reader must know of a status that is no pass.
+    """
+
+    check: Check
+    case: Case | None
+    ours: Summary
+    reference: Summary | None
+    bound: Limits
+    why: str
+    status: str
+    note: str = ""
+
+    @property
+    def red(self) -> bool:
+        """Whether it is to be mended: missed without an explanation, undecided on the wrong side, or incomplete."""
+        missed = not meets(self.ours.mean, self.bound)
+        return self.status in ("fail", "incomplete") or (self.status == "undecided" and missed)
+
+
+class Table:
+    """Metrics by case, metric and seed; None: that run was asked for and is missing. NaN: it has no such value.
+
+    Seeds beyond those that were asked for count too where they are there.
+    """
+
+    def __init__(self, results: list[Result], seeds: list[int]):
+        self.seeds = seeds
+        self.runs: dict[frozenset, dict[int, dict[str, float]]] = {}
+        for one in results:
+            self.runs.setdefault(frozenset(one.case.items()), {})[one.seed] = one.metrics
+
+    def _runs(self, case: Case) -> dict[int, dict[str, float]]:
+        return self.runs.get(frozenset(case.items()), {})
+
+    def values(self, case: Case, metric: str, beside: Case | None = None) -> list[float | None]:
+        """One value a seed; with ``beside``, of the seeds that this other case has too."""
+        mine = self._runs(case)
+        more = set(mine) & set(self._runs(case if beside is None else beside))
+        runs = [mine.get(seed) for seed in sorted({*self.seeds, *more})]
+        return [None if run is None else run.get(metric, math.nan) for run in runs]
+
+    def check(self, check: Check, case: Case) -> list[float | None]:
+        """A check's number for each seed of a case; comparisons are made seed by seed."""
+        if check.of is None and not check.metric_of:
+            return self.values(case, check.metric)
+        other, other_metric = {**case, **(check.of or {})}, check.metric_of or check.metric
+        return self.compare(case, check.metric, other, other_metric, check.how)
+
+    def compare(self, case: Case, metric: str, other: Case, other_metric: str, how: str) -> list[float | None]:
+        """One case's number beside another's, seed by seed."""
+        ours, theirs = self.values(case, metric, other), self.values(other, other_metric, case)
+        return [compared(how, mine, limit) for mine, limit in zip(ours, theirs)]
+
+
+def compared(how: str, ours: float | None, theirs: float | None) -> float | None:
+    """One seed's comparison; None if either run is missing."""
+    if ours is None or theirs is None:
+        return None
+    if how == "difference":
+        return ours - theirs
+    return 100 * ours / theirs if theirs else math.nan
+
+
+def meets(value: float, bound: Limits) -> bool:
+    """Whether a number is within a bound."""
+    low, high = bound
+    return not math.isnan(value) and (low is None or value >= low) and (high is None or value <= high)
+
+
+def _bound(check: Check, mode: str) -> tuple[Limits, str]:
+    if mode in ("short", "brief") and isinstance(check.short, Bound):
+        return (check.short.min, check.short.max), check.short.why
+    if mode in ("short", "brief") and check.short is False:
+        return (None, None), check.why
+    return (check.min, check.max), check.why
+
+
+def contains(ours: Summary, bound: Limits) -> bool:
+    """Whether the 95 % interval has an end of the bound inside."""
+    if math.isnan(ours.half):
+        return False
+    return any(edge is not None and ours.mean - ours.half < edge < ours.mean + ours.half for edge in bound)
+
+
+def explained(check: Check, case: Case) -> Differs | None:
+    """What the experiment says of a miss in this case."""
+    return next((one for one in check.differs if matches(case, one.case)), None)
+
+
+def status_of(check: Check, case: Case, values: list[float | None], bound: Limits, mode: str) -> tuple[str, str]:
+    """A check's status in a case, and a note."""
+    ours = summarise(values)
+    known = explained(check, case)
+    if bound == (None, None):
+        return ("incomplete", f"{ours.missing} of {len(values)} runs missing") if ours.missing else ("shown", "")
+    if ours.blank:
+        return "fail", f"no value in {ours.blank} of {len(values)} runs"
+    if ours.missing:
+        return "incomplete", f"{ours.missing} of {len(values)} runs missing"
+    if known and mode in ("short", "brief"):
+        return "shown", "the range of its explanation is for its own lengths"
+    judged = values if check.each else [ours.mean]
+    met = all(value is not None and meets(value, bound) for value in judged)
+    if known:
+        span = f"{known.min:g} to {known.max:g}"
+        if met:
+            return "fail", f"the bound is met: the explanation ({span}) must go"
+        if not meets(ours.mean, (known.min, known.max)):
+            return "fail", f"outside of {span}, which is explained"
+        return "differs", known.why
+    if not check.each and contains(ours, bound):
+        return "undecided", f"the interval contains the bound, of {ours.n} runs"
+    return ("pass" if met else "fail"), ""
+
+
+def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
+    """Every check in every case that was asked for."""
+    cases = results.asked_cases
+    table = Table(results.results, results.asked_seeds)
+    verdicts = []
+    for check in experiment.checks:
+        bound, why = _bound(check, results.mode)
+        mine = [case for case in cases if matches(case, check.case)]
+        if check.of is not None:
+            mine = [case for case in mine if {**case, **check.of} != case and {**case, **check.of} in cases]
+        if not mine:
+            verdicts.append(Verdict(check, None, summarise([]), None, bound, why, "absent"))
+        for case in mine:
+            values = table.check(check, case)
+            reference = None
+            as_reference = {**case, **experiment.head.reference}
+            if experiment.head.reference and as_reference in cases:
+                reference = summarise(table.check(check, as_reference))
+            status, note = status_of(check, case, values, bound, results.mode)
+            verdicts.append(Verdict(check, case, summarise(values), reference, bound, why, status, note))
+    return verdicts
+
+
+def failures(verdicts: list[Verdict]) -> list[Verdict]:
+    """Those that are red."""
+    return [one for one in verdicts if one.red]
+
+
+def judged(verdicts: list[Verdict]) -> list[Verdict]:
+    """Those that say something about a bound."""
+    return [one for one in verdicts if one.status not in ("shown", "absent")]
+
+
+def bounded(experiment: Experiment) -> bool:
+    """Whether an experiment has any bound."""
+    return any(check.min is not None or check.max is not None for check in experiment.checks)
+
+
+def is_red(experiment: Experiment, results: ResultSet, verdicts: list[Verdict]) -> bool:
+    """Whether results are to be mended: a check is red, a run is missing, or nothing was judged that could be."""
+    nothing = bounded(experiment) and not judged(verdicts)
+    return bool(failures(verdicts) or results.missing() or nothing)
+
+
+# ---------------------------------------------------------------------------------------- titles
+
+
+def bound_text(bound: tuple[float | None, float | None]) -> str:
+    """A bound as a person writes it."""
+    low, high = bound
+    parts = [f">= {low:g}"] if low is not None else []
+    return ", ".join(parts + ([f"<= {high:g}"] if high is not None else [])) or "-"
+
+
+def metric_title(name: str, metric: Metric) -> str:
+    """Column head: the label (or name) and the unit."""
+    unit = UNITS[metric.kind]
+    return (metric.label or name) + (f" [{unit}]" if unit else "")
+
+
+def check_title(experiment: Experiment, check: Check, metrics: dict[str, Metric]) -> str:
+    """What a check speaks of, in words."""
+    text = metrics[check.metric].label or check.metric
+    if check.of is not None or check.metric_of:
+        other = case_name(check.of) if check.of else ""
+        if check.metric_of:
+            other = f"{metrics[check.metric_of].label or check.metric_of} {other}".rstrip()
+        text += f" minus {other}" if check.how == "difference" else f" in % of {other}"
+    return text + (" (each run)" if check.each else "")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What decides a result, as hashes that are the same on every machine and need no kernel to be computed.
+
+    kernel    the configuration asked for and our edits (the release is told beside it)
+    boot      what boots a guest and sets it up
+    agent     the traffic agent
+    modules   each module that the runs load: what it is compiled from
+    metrics   the code that makes numbers of records
+    job       everything that the guest reads: the experiment's case and the seed
+
+Comments are no part of it (base/content.py says why source, not objects). A result is current if today's tree gives
+the same; what is not is stale: its numbers stay, and are said to be of another tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ..backends.backend import Backend
+from ..backends.tools import agent_sources
+from ..backends.uml import BOOT
+from ..base.content import hash_of_programs
+from ..base.places import REPO, TESTBED
+from ..kernels.build import configuration_key
+from ..kernels.modules import program_hash
+from ..spec.experiment import Experiment
+from .job import Job, make
+
+#: digits of a hash that are kept
+DIGITS = 16
+#: where the numbers come from
+METRIC_SOURCES = (*(TESTBED / "measure" / name for name in ("metrics.py",)), TESTBED / "spec" / "web.py")
+Identity = dict[str, Any]
+
+
+def of_job(job: Job) -> str:
+    """What a run's guest reads."""
+    return job.digest()[:DIGITS]
+
+
+def of_tree(kernel: str, modules: Iterable[str]) -> Identity:
+    """What runs of this tree hang on, beside their jobs. kernel: what is known of it."""
+    return {
+        "kernel": kernel,
+        "boot": hash_of_programs(BOOT)[:DIGITS],
+        "agent": hash_of_programs(agent_sources())[:DIGITS],
+        "metrics": hash_of_programs(METRIC_SOURCES)[:DIGITS],
+        "modules": {name: program_hash(name)[:DIGITS] for name in sorted(modules)},
+    }
+
+
+def of_backend(backend: Backend, modules: Iterable[str]) -> Identity:
+    """The same for what runs now. Another backend than user mode has a kernel of its own, known by its release."""
+    facts = backend.facts()
+    if backend.name == "uml":
+        return of_tree(configuration_key(facts["series"], facts["flavour"]), modules)
+    return of_tree(f"{backend.name} {facts['release']}", modules)
+
+
+def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
+    """Which parts of a digest's identity are not today's; empty if it is current. experiment: as it is in the tree."""
+    identity = document["identity"]
+    if not identity and "files" in document:
+        return ["made before results kept their identity"]
+    if not identity:
+        changed = experiment is None or document["file_sha256"] != text_hash(experiment)
+        return ["made before results kept their identity", *["experiment (its file)"] * changed]
+    kernel, known = document["provenance"]["kernel"], identity["kernel"]
+    if document["provenance"]["backend"] == "uml":
+        known = configuration_key(kernel["series"], kernel["flavour"])
+    today = of_tree(known, identity["modules"])
+    parts = [part for part in ("kernel", "boot", "agent", "metrics") if today[part] != identity[part]]
+    parts += [f"module {name}" for name, was in identity["modules"].items() if today["modules"][name] != was]
+    if "files" in document:
+        return parts + (["tool"] if not files_are(document) else [])
+    if experiment is None:
+        return [*parts, "experiment (gone)"]
+    changed = changed_cases(document, experiment)
+    return parts + ([f"experiment ({len(changed)} of {len(document['cases'])} cases)"] if changed else [])
+
+
+def text_hash(experiment: Experiment) -> str:
+    """What an experiment's file is known by."""
+    return hashlib.sha256(experiment.path.read_text(encoding="utf-8").encode()).hexdigest()
+
+
+def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str, str]]:
+    """Cases whose first run would read something else today. Seeds change a job all in the same way."""
+    changed = []
+    known = experiment.cases(document["mode"])
+    for case in document["cases"]:
+        if case["case"] not in known:
+            changed.append(case["case"])
+            continue
+        setting = experiment.setting(case["case"], document["mode"], document["sets"])
+        if of_job(make(experiment.name, case["case"], case["seeds"][0], setting)) != case["jobs"][0]:
+            changed.append(case["case"])
+    return changed
+
+
+def hash_of_files(names: Iterable[str]) -> str:
+    """Hash of programs and experiments of the tree, for numbers that no experiment's file decides alone."""
+    return hash_of_programs([REPO / name for name in names])
+
+
+def files_are(document: dict[str, Any]) -> bool:
+    """Whether the files that a document was made by are as they were."""
+    return all(Path(REPO / name).is_file() for name in document["files"]) and (
+        document["file_sha256"] == hash_of_files(document["files"])
+    )
