@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How a window, in packets, travels in the TOS byte or traffic class.
+ * What a hint says, and how it travels in the TOS byte or traffic class.
  *
- *   tos    the whole byte: 0 = no hint, 1 to 255 packets (the paper, section 5).
- *          It overwrites DSCP and ECN.
- *   dscp   the upper six bits: 0 = no hint, code c = 1 to 63. Codes 1 to 43 are
- *          the window itself; from there each step is about 9.35 % (that is
- *          255^(1/62)), so that 63 means 255. A window reads back exactly up to
- *          43 packets and within 4.8 % above. ECN stays TCP's.
+ *   tos    the paper (section 5): the flow's congestion window, 1 to 255 packets,
+ *          in the whole byte; 0 = no hint. It overwrites DSCP and ECN, and reads
+ *          every packet that was marked for another purpose as a window.
+ *   dscp   the flow's age a: bytes that it had sent before this packet, in units
+ *          of SHRED_AGE_UNIT. The hint is the largest power of two up to a,
+ *          1 <= 2^c <= 128, in DSCP yyy111 with yyy = 7 - c. ECN is left alone.
  *
- * The queue reads, the writer writes; both include this file.
+ * Why age: a window tells a short flow from a long one only where TCP begins
+ * with one packet. Today it begins with ten, and a short flow's window is larger
+ * than that of a long flow among many; what it has sent is always less.
+ *
+ * Why yyy111: these eight belong to DSCP Pool 2 (xxxx11, RFC 2474: experimental or
+ * local use), so that no standard DSCP is misread. All eight have the bits that
+ * IPv4 forwarding turns into skb->priority in common, and their priority is in
+ * the band of best effort in pfifo_fast and prio: such a queue on the way keeps
+ * a flow's packets in order. Why 7 - c: equipment that looks at the upper three
+ * bits prefers larger values, and equipment that clears them turns every hint
+ * into that of the oldest flows.
+ *
+ * The queue reads, the writer writes; both include this file. Pure functions.
  */
 #ifndef _SHRED_HINT_H
 #define _SHRED_HINT_H
@@ -18,49 +30,43 @@
 
 #include "uapi/shred.h"
 
-#define SHRED_HINT_PKTS_MAX	255U
-#define SHRED_DSCP_EXACT	43U	/* codes up to this one are the window itself */
-#define SHRED_DSCP_CODES	64U
+#define SHRED_HINT_MAX		255U	/* largest hint of any coding */
 
-/* code -> packets: max(code, round(255^((code - 1) / 62))); tests/test_hint.py derives it. */
-static const u8 shred_dscp_pkts[SHRED_DSCP_CODES] = {
-	  0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11,  12,  13,  14,  15,
-	 16,  17,  18,  19,  20,  21,  22,  23,  24,  25,  26,  27,  28,  29,  30,  31,
-	 32,  33,  34,  35,  36,  37,  38,  39,  40,  41,  42,  43,  47,  51,  56,  61,
-	 67,  73,  80,  87,  95, 104, 114, 125, 136, 149, 163, 178, 195, 213, 233, 255,
-};
+/* Bytes: 2 KiB, so that classes end at 4, 8 ... 256 KiB. Doubling it lets the first 512 KiB of a
+ * flow go before those that have sent more.
+ */
+#define SHRED_AGE_UNIT_LOG	11
+#define SHRED_AGE_CLASSES	8U
+
+/* DSCP yyy111 in the TOS byte, above the two bits of ECN. */
+#define SHRED_DSCP_MASK		0x1CU
+#define SHRED_DSCP_SHIFT	5
+#define SHRED_ECN_MASK		0x03U
 
 /**
- * shred_hint_clamp() - the window that a hint can carry
- * @cwnd_pkts: congestion window, packets
+ * shred_age_class() - class of a flow's age
+ * @bytes: what the flow had sent before this packet
  *
- * Return: min(max(cwnd, 1), 255), packets.
+ * Return: c, 0 to 7; c > 0 from 2^c units on.
  */
-static inline u32 shred_hint_clamp(u32 cwnd_pkts)
+static inline u32 shred_age_class(u64 bytes)
 {
-	if (cwnd_pkts < 1)
-		return 1;
-	return cwnd_pkts < SHRED_HINT_PKTS_MAX ? cwnd_pkts : SHRED_HINT_PKTS_MAX;
+	u64 units = bytes >> SHRED_AGE_UNIT_LOG;
+
+	if (units >= 1U << (SHRED_AGE_CLASSES - 1))
+		return SHRED_AGE_CLASSES - 1;
+	return units ? 31 - __builtin_clz((u32)units) : 0;
 }
 
 /**
- * shred_dscp_encode() - nearest six-bit code of a window
- * @cwnd_pkts: window, packets; taken as 1 to 255
+ * shred_hint_clamp() - the number that a hint of coding "tos" can carry
+ * @value: window, packets
  *
- * Return: code, 1 to 63.
+ * Return: min(max(value, 1), 255).
  */
-static inline u8 shred_dscp_encode(u32 cwnd_pkts)
+static inline u32 shred_hint_clamp(u32 value)
 {
-	u32 w = shred_hint_clamp(cwnd_pkts);
-	u32 c = SHRED_DSCP_EXACT;
-
-	if (w <= SHRED_DSCP_EXACT)
-		return (u8)w;
-	while (shred_dscp_pkts[c] < w)
-		c++;
-	if (w - shred_dscp_pkts[c - 1] < shred_dscp_pkts[c] - w)
-		c--;
-	return (u8)c;
+	return clamp_t(u32, value, 1, SHRED_HINT_MAX);
 }
 
 /**
@@ -68,50 +74,55 @@ static inline u8 shred_dscp_encode(u32 cwnd_pkts)
  * @mode: how it is coded
  * @tos: the whole byte
  *
- * Return: window in packets, 1 to 255, or 0 = no hint.
+ * Return: 1 to 255, or 0 = no hint.
  */
 static inline u32 shred_hint_read(enum shred_hint_mode mode, u8 tos)
 {
-	switch (mode) {
-	case SHRED_HINT_TOS:
-		return tos;
-	case SHRED_HINT_DSCP:
-		return shred_dscp_pkts[tos >> 2];
-	default:
-		return 0;
-	}
+	if (mode == SHRED_HINT_DSCP)
+		return (tos & SHRED_DSCP_MASK) == SHRED_DSCP_MASK ?
+			       1U << (SHRED_AGE_CLASSES - 1 - (tos >> SHRED_DSCP_SHIFT)) : 0;
+	return mode == SHRED_HINT_TOS ? tos : 0;
 }
 
 /**
  * shred_hint_write() - the TOS byte or traffic class that carries a hint
- * @mode: how to code it
+ * @mode: how to code it, not off
  * @tos: the byte as it is now
- * @cwnd_pkts: window, packets; taken as 1 to 255
+ * @hint: 1 to 255; of coding "dscp" its largest power of two is carried
  *
- * Return: the new byte; @tos itself when @mode is off.
+ * Return: the new byte.
  */
-static inline u8 shred_hint_write(enum shred_hint_mode mode, u8 tos,
-				  u32 cwnd_pkts)
+static inline u8 shred_hint_write(enum shred_hint_mode mode, u8 tos, u32 hint)
 {
-	switch (mode) {
-	case SHRED_HINT_TOS:
-		return (u8)shred_hint_clamp(cwnd_pkts);
-	case SHRED_HINT_DSCP:
-		return (u8)(shred_dscp_encode(cwnd_pkts) << 2 | (tos & 3));
-	default:
-		return tos;
-	}
+	u32 class = 31 - __builtin_clz(shred_hint_clamp(hint));
+
+	if (mode == SHRED_HINT_TOS)
+		return (u8)shred_hint_clamp(hint);
+	return (u8)((SHRED_AGE_CLASSES - 1 - class) << SHRED_DSCP_SHIFT | SHRED_DSCP_MASK |
+		    (tos & SHRED_ECN_MASK));
+}
+
+/**
+ * shred_hint_clear() - the TOS byte or traffic class without its hint
+ * @mode: how the hint is coded
+ * @tos: the byte, which carries a hint
+ *
+ * Return: the new byte: 0, and with "dscp" what ECN made of its part.
+ */
+static inline u8 shred_hint_clear(enum shred_hint_mode mode, u8 tos)
+{
+	return mode == SHRED_HINT_DSCP ? tos & SHRED_ECN_MASK : 0;
 }
 
 /**
  * shred_hint_class() - statistics class of a hint
- * @hint_pkts: 1 to 255
+ * @hint: 0 to 255, 0 = none
  *
- * Return: 0 for 1, 1 for 2-3, 2 for 4-7, ... 7 for 128-255.
+ * Return: 0 for none, 1 for 1, 2 for 2-3, 3 for 4-7, ... 8 for 128-255.
  */
-static inline u32 shred_hint_class(u32 hint_pkts)
+static inline u32 shred_hint_class(u32 hint)
 {
-	return 31 - __builtin_clz(hint_pkts);
+	return hint ? 32 - __builtin_clz(hint) : 0;
 }
 
 #endif

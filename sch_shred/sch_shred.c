@@ -1,28 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SHRED: RED that drops packets of small-window flows less.
+ * SHRED: RED that spares short flows, by a hint that each packet carries.
  *
- * Each packet may carry its flow's congestion window in the TOS byte or
- * traffic class (hint.h). The lower threshold at which RED begins to drop is
- * moved per packet by the ratio of that window to the average one (shred.h);
- * all else is RED's own code (net/red.h), byte thresholds.
+ * Three laws in one queue, chosen by how the hint is read (hint.h):
  *
- * Source: Claypool, Kinicki, Hartling, "Active Queue Management for Web
- * Traffic", Equations (1) to (4).
+ *   hint off    RED, as net/sched/sch_red.c drops
+ *   hint tos    the paper: Claypool, Kinicki, Hartling, "Active Queue Management
+ *               for Web Traffic", Equations (1) to (4). The hint is a congestion
+ *               window; one FIFO.
+ *   hint dscp   the suite's own: the hint is the flow's age, what it has sent
+ *               before. Equations (1), (2'), (4') of shred.h, and four bands:
+ *
+ *     age, KiB    0 .. 8   8 .. 32   32 .. 128   128 ..   no hint
+ *     band          0         1          2          3        3
+ *
+ *               The lowest band that has packets is served. Of the bytes that are
+ *               sent while another band waits one in SHRED_OLDEST_SHARE goes to the
+ *               packet that arrived first, so that old flows do not starve.
+ *
+ * Why no packet overtakes another one of its flow: an age only grows while any
+ * packet of the flow is queued, so an earlier packet is in the same band or a
+ * lower one. A band is a FIFO. A higher band's packet is sent before a lower
+ * band's only when it is the first to have arrived of all that are queued.
  *
  * Departs from the paper in:
- *  - A packet without a hint, and every packet with hint off, meets RED as
- *    it is: the paper says "normal RED dropping probabilities".
+ *  - A packet without a hint meets RED as it is: the paper says "normal RED
+ *    dropping probabilities".
  *  - The first hint is the average; the paper does not say where it starts.
- *  - RED forgets its count of packets since the last drop whenever the average
+ *  - RED forgets what it has counted since the last drop whenever the average
  *    queue is below the lower threshold. Here that threshold belongs to one
- *    packet. A packet that is spared by its hint does not reset the count
- *    unless the queue is below every threshold, or one small flow would
- *    shield all others.
- *  - Gentle RED, which the paper's authors used, is an option: sch_red has none
- *    and without it this queue equals sch_red bit for bit when no hint is seen.
+ *    packet: nothing is forgotten unless the queue is below every threshold, or
+ *    one small flow would shield all others.
  *
- * Does not do: offload to hardware, qevents.
+ * Departs from sch_red in: gentle (which the paper's authors used) is on by
+ * default; idle time begins when the last packet leaves, also below a parent
+ * that does not ask an empty queue (sch_red's never begins below tbf or htb).
+ *
+ * Does not do: classes and a child queue, offload to hardware, qevents.
  *
  * Locking: all of struct shred_sched_data is under the qdisc's tree lock.
  */
@@ -31,75 +45,136 @@
 #include <linux/ipv6.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/prefetch.h>
 #include <linux/skbuff.h>
+#include LBE_GSO_HEADER
+#include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/netlink.h>
-#include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
-#include <net/red.h>
 
 #include "hint.h"
 #include "shred.h"
 
-/* The adaptive rule runs twice a second, as red's. */
+#define SHRED_BANDS		4U
+#define SHRED_AGES_PER_BAND	(SHRED_AGE_CLASSES / SHRED_BANDS)
+
+/* One byte in eight goes to the packet that arrived first while bands compete. Half as many, and
+ * old flows have a sixteenth of a link that short flows fill; twice as many, and short flows wait
+ * behind old ones more often.
+ */
+#define SHRED_OLDEST_SHARE	8
+
+/* The adaptive rule (Floyd, Gummadi, Shenker, "Adaptive RED", 2001) as net/red.h has it: twice a
+ * second max_p rises by a quarter, at most 0.01, or falls by a tenth, within 0.01 to 0.5.
+ */
 #define SHRED_ADAPT_PERIOD	(HZ / 2)
+#define SHRED_MAX_P_STEP	(U32_MAX / 100)
+#define SHRED_MAX_P_MOST	(U32_MAX / 2)
 
-/* What the user set and RED's parameters do not hold. */
-struct shred_parms {
-	u32 limit_bytes;	/* of the default child; 0 = child set by graft */
-	u32 avpkt_bytes;	/* a full-sized packet */
-	u32 floor;		/* lowest threshold of any hinted packet, bytes << Wlog */
-	u32 weight_q32;		/* of one hint in their average */
+/* Defaults: 10 Mbit/s; the paper's buffer; thresholds of the same link. */
+#define SHRED_DEFAULT_RATE	1250000
+#define SHRED_DEFAULT_LIMIT_US	175000
+#define SHRED_DEFAULT_MIN_US	60000
+#define SHRED_DEFAULT_MAX_US	168000
+#define SHRED_DEFAULT_AVPKT	1500
+#define SHRED_DEFAULT_MAX_P	(U32_MAX / 10)
+
+#define SHRED_BURST_MAX		(1U << 24)
+
+/* What the user set; the times and the burst are 0 where bytes or nothing were set. */
+struct shred_config {
+	u64 rate_Bps;
+	u32 limit_bytes;
+	u32 min_bytes;
+	u32 max_bytes;
+	u32 limit_us;
+	u32 min_us;
+	u32 max_us;
+	u32 avpkt_bytes;
+	u32 burst_pkts;
+	u32 wlog;		/* RED's weight is 2^-wlog: from burst, min and avpkt */
+	u32 max_p_q32;
 	u32 flags;		/* SHRED_F_* */
+	u32 weight_q32;		/* of one hint in their average */
 	u8 hint;		/* enum shred_hint_mode */
-	u8 hint_pkts[256];	/* shred_hint_read() of every byte, but with hint off */
 };
 
-/* Counters, packets; first index 0 = unhinted, 1 = hinted. */
+/* Packets in the order of arrival, linked by skb->next. */
+struct shred_band {
+	struct sk_buff *head;	/* NULL: the band is empty, and tail means nothing */
+	struct sk_buff *tail;
+};
+
+/* Counters, packets since the queue was made. */
 struct shred_stats {
-	u64 class_pkts[1 + SHRED_CLASSES];	/* arrivals; 0 = unhinted, then by class */
-	u64 early_drop[2];
-	u64 forced_drop[2];
-	u64 limit_drop[2];
-	u64 early_mark[2];
-	u64 forced_mark[2];
+	u64 class_pkts[SHRED_CLASSES];	/* arrived, by shred_hint_class() */
 	u64 class_drops[SHRED_CLASSES];
-};
-
-struct shred_sched_data {
-	struct shred_parms shred;
-	u32 cwnd_avg_q22;		/* average hint, packets << 22; 0 = none seen */
-	u32 gentle_random;		/* random number in force above qth_max */
-	s32 gentle_count;		/* packets since it was drawn; -1 = draw with the next */
-
-	struct red_parms parms;		/* RED's, as set and adapted */
-	struct red_vars vars;		/* RED's moving state, shared by all packets */
-	struct shred_stats stats;
-
-	struct timer_list adapt_timer;
-	struct Qdisc *sch;		/* for the timer */
-	struct Qdisc *child;		/* holds the packets; bfifo unless grafted */
-};
-
-enum shred_verdict {
-	SHRED_PASS,
-	SHRED_DRAW,	/* pass, and RED's next random number is due */
-	SHRED_ABOVE,	/* average queue at least qth_max: shred_above() decides */
-	SHRED_EARLY,	/* by probability */
-	SHRED_FORCED,	/* average queue above the last threshold */
+	u64 early_drop;
+	u64 forced_drop;
+	u64 limit_drop;
+	u64 early_mark;
+	u64 forced_mark;
 };
 
 /*
- * ---- one packet ----
- *
- * The usual packet's way calls nothing, whatever the compiler optimizes for: its steps are inline,
- * and what it seldom meets lies in functions of its own at the end. So no register is saved.
+ * A packet that goes in touches the first two cache lines and one of the counters, a packet that
+ * comes out the first two.
  */
+struct shred_sched_data {
+	u64 qavg;		/* RED's average queue, bytes << wlog */
+	u64 acc_bytes;		/* A: sum of what packets added since the last hit */
+	u64 random_bytes;	/* R */
+	s32 count;		/* packets since R was drawn; -1 = draw it with the next one */
+	u32 hint_avg_q22;	/* 10.22; 0 = no hint seen yet */
+	u32 weight_q32;
+	u32 min_bytes;
+	u32 max_bytes;
+	u32 floor_bytes;	/* lowest threshold of any packet */
+	u32 limit_bytes;
+	u32 arrivals;		/* packets that were queued; wraps, compared by difference */
+	u16 flags;
+	u8 hint;
+	u8 wlog;
+	u8 busy;		/* bit of each band that has packets */
+	u8 next;		/* band that a peek promised, plus one; 0 = none */
 
-/* TOS byte or traffic class of any packet; 0 of what is not IP. */
-static u8 shred_far_tos(const struct sk_buff *skb)
+	struct shred_band bands[SHRED_BANDS] ____cacheline_aligned;
+
+	struct shred_stats stats ____cacheline_aligned;
+
+	/* seldom */
+	ktime_t idle_since;	/* when the queue became empty; means nothing while it is not */
+	s32 owed_bytes;		/* to the packet that arrived first; within +-2^20 */
+	u32 per_byte_q32;	/* max_p / (max - min) as net/red.h cuts it, at least 1 */
+	u64 certain_bytes;	/* what a packet of probability 1 adds to A */
+	struct shred_config config;
+	struct timer_list adapt_timer;
+	struct Qdisc *sch;	/* for the timer */
+};
+
+struct shred_skb_cb {
+	u32 arrival;		/* shred_sched_data.arrivals when it was queued */
+};
+
+static struct shred_skb_cb *shred_cb(const struct sk_buff *skb)
 {
-	__be16 proto = skb_protocol(skb, true);		/* behind VLAN tags */
+	qdisc_cb_private_validate(skb, sizeof(struct shred_skb_cb));
+	return (struct shred_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+enum shred_verdict {
+	SHRED_PASS,
+	SHRED_EARLY,	/* hit by probability */
+	SHRED_FORCED,	/* average queue above the last threshold */
+};
+
+/* ---- the TOS byte or traffic class ---- */
+
+/* Of a packet whose header is not in the linear part, or behind VLAN tags; 0 of what is not IP. */
+static noinline u8 shred_far_tos(const struct sk_buff *skb)
+{
+	__be16 proto = skb_protocol(skb, true);
 	__be16 buf;
 	const __be16 *first = skb_header_pointer(skb, skb_network_offset(skb), sizeof(buf), &buf);
 
@@ -112,479 +187,558 @@ static u8 shred_far_tos(const struct sk_buff *skb)
 	return 0;
 }
 
-/* The same where the header is in the linear part and not behind a VLAN tag; else -1. */
-static __always_inline int shred_near_tos(const struct sk_buff *skb)
+static __always_inline u8 shred_tos(const struct sk_buff *skb)
 {
 	unsigned int second = skb->network_header + 1;
 
 	if (unlikely(second >= skb_tail_pointer(skb) - skb->head))
-		return -1;
+		return shred_far_tos(skb);
 	if (likely(skb->protocol == htons(ETH_P_IP)))
 		return skb->head[second];
 	if (likely(skb->protocol == htons(ETH_P_IPV6)))
 		return (u8)(skb->head[second - 1] << 4 | skb->head[second] >> 4);
-	return -1;
+	return shred_far_tos(skb);
 }
 
-static __always_inline void shred_note_hint(struct shred_sched_data *q, u32 hint_pkts)
+static void shred_wash(const struct shred_sched_data *q, struct sk_buff *skb)
 {
-	q->stats.class_pkts[1UL + shred_hint_class(hint_pkts)]++;
-	q->cwnd_avg_q22 = shred_cwnd_avg(q->cwnd_avg_q22, hint_pkts,
-					 q->shred.weight_q32);
+	int at = skb_network_offset(skb);
+	u8 tos = shred_tos(skb);
+	__be16 proto = skb_protocol(skb, true);
+
+	if (!shred_hint_read(q->hint, tos))
+		return;
+	tos = shred_hint_clear(q->hint, tos);
+	if (proto == htons(ETH_P_IP) && !skb_ensure_writable(skb, at + sizeof(struct iphdr)))
+		ipv4_change_dsfield(ip_hdr(skb), 0, tos);
+	else if (proto == htons(ETH_P_IPV6) &&
+		 !skb_ensure_writable(skb, at + sizeof(struct ipv6hdr)))
+		ipv6_change_dsfield(ipv6_hdr(skb), 0, tos);
 }
 
-static void shred_note_drop(struct shred_sched_data *q, u32 hint_pkts, u64 counter[2])
+/* ---- the decision on an arrival ---- */
+
+static noinline u64 shred_qavg_after_idle(const struct shred_sched_data *q)
 {
-	counter[!!hint_pkts]++;
-	if (hint_pkts)
-		q->stats.class_drops[shred_hint_class(hint_pkts)]++;
+	u64 idle_us = ktime_us_delta(ktime_get(), q->idle_since);
+	/* 2^40 us are twelve days, in which any average is gone */
+	u64 pkts = mul_u64_u64_div_u64(min_t(u64, idle_us, 1ULL << 40), q->config.rate_Bps,
+				       (u64)q->config.avpkt_bytes * USEC_PER_SEC);
+
+	return shred_qavg_idle(q->qavg, q->wlog, pkts);
 }
 
-/* Lowest threshold that a packet could meet now: below it RED's count starts anew. */
-static __always_inline u32 shred_quiet_th(const struct shred_sched_data *q)
+static __always_inline void shred_note_arrival(struct Qdisc *sch, struct shred_sched_data *q, u32 hint)
 {
-	return q->cwnd_avg_q22 ? q->shred.floor : q->parms.qth_min;
+	if (likely(q->busy))
+		q->qavg = shred_qavg(q->qavg, sch->qstats.backlog, q->wlog);
+	else
+		q->qavg = shred_qavg_after_idle(q);
+	q->stats.class_pkts[shred_hint_class(hint)]++;
+	if (hint)
+		q->hint_avg_q22 = shred_hint_avg(q->hint_avg_q22, hint, q->weight_q32);
 }
 
-/* The average is at least qth_max, and drops become certain only at twice that. The count is one of
- * its own, because the random number has another scale.
- */
-static enum shred_verdict shred_gentle(struct shred_sched_data *q, u32 hint_pkts)
+/* Plain RED's number is net/red.h's to the bit; else it is exact for any max_p and thresholds. */
+static noinline void shred_draw(struct shred_sched_data *q)
 {
-	u32 min_mod = q->parms.qth_min;
-	u32 p_q32;
+	u32 random = get_random_u32();
 
-	/* the last decision was made on the lower line */
-	if (q->vars.qcount >= 0)
-		q->gentle_count = -1;
-	q->vars.qcount = -1;
-	if (q->vars.qavg >= 2UL * q->parms.qth_max) {
-		q->gentle_count = -1;
+	q->acc_bytes = 0;
+	q->random_bytes = q->hint == SHRED_HINT_OFF ?
+				  random / q->per_byte_q32 :
+				  mul_u64_u32_shr(q->certain_bytes, random, 32);
+}
+
+static __always_inline u32 shred_threshold_of(const struct shred_sched_data *q, u32 hint)
+{
+	return hint ? shred_threshold(q->min_bytes, q->max_bytes, q->floor_bytes, hint,
+				      q->hint_avg_q22) : q->min_bytes;
+}
+
+/* A packet adds to A: is it hit? */
+static __always_inline enum shred_verdict shred_add(struct shred_sched_data *q, u64 added,
+						    unsigned int len)
+{
+	if (unlikely(!++q->count)) {
+		shred_draw(q);
+		return SHRED_PASS;
+	}
+	if (unlikely(q->flags & SHRED_F_BYTES))
+		added = div_u64(added * len, q->config.avpkt_bytes);
+	/* sch_red's product, for packets that are all alike */
+	q->acc_bytes = q->hint == SHRED_HINT_OFF ? added * q->count : q->acc_bytes + added;
+	if (likely(q->acc_bytes < q->random_bytes))
+		return SHRED_PASS;
+	q->count = 0;
+	shred_draw(q);
+	return SHRED_EARLY;
+}
+
+/* The average queue is at least max. */
+static noinline enum shred_verdict shred_decide_above(struct shred_sched_data *q, u32 qavg_bytes,
+						      u32 hint, unsigned int len)
+{
+	u64 added;
+
+	if (!(q->flags & SHRED_F_GENTLE) || qavg_bytes >= 2ULL * q->max_bytes) {
+		q->count = -1;
 		return SHRED_FORCED;
 	}
-	if (!++q->gentle_count) {
-		q->gentle_random = get_random_u32();
+	added = shred_gentle(shred_threshold_of(q, hint), q->max_bytes, q->certain_bytes,
+			     qavg_bytes);
+	return added ? shred_add(q, added, len) : SHRED_PASS;
+}
+
+static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *q, u32 hint,
+						       unsigned int len)
+{
+	u32 qavg_bytes = q->qavg >> q->wlog, threshold_bytes;
+
+	/* below every packet's threshold: RED's count begins anew */
+	if (qavg_bytes < q->floor_bytes) {
+		q->count = -1;
 		return SHRED_PASS;
 	}
-	if (hint_pkts)
-		min_mod = shred_min_th(q->parms.qth_min, q->parms.qth_max, q->shred.floor,
-				       hint_pkts, q->cwnd_avg_q22);
-	p_q32 = shred_max_p(q->parms.max_P, q->parms.qth_min, q->parms.qth_max, min_mod);
-	p_q32 = shred_gentle_p(p_q32, q->parms.qth_max, q->vars.qavg);
-	if (!shred_gentle_hit(p_q32, q->gentle_count, q->gentle_random))
+	if (unlikely(qavg_bytes >= q->max_bytes))
+		return shred_decide_above(q, qavg_bytes, hint, len);
+	threshold_bytes = shred_threshold_of(q, hint);
+	/* below its own, but not below every packet's: the count goes on */
+	if (qavg_bytes < threshold_bytes)
 		return SHRED_PASS;
-	q->gentle_count = 0;
-	q->gentle_random = get_random_u32();
-	return SHRED_EARLY;
+	return shred_add(q, qavg_bytes - threshold_bytes, len);
 }
 
-static enum shred_verdict shred_above(struct shred_sched_data *q, u32 hint_pkts)
+/* ---- the packets ---- */
+
+static __always_inline u32 shred_band_of(const struct shred_sched_data *q, u32 hint)
 {
-	if (q->shred.flags & SHRED_F_GENTLE)
-		return shred_gentle(q, hint_pkts);
-	q->vars.qcount = -1;
-	return SHRED_FORCED;
+	if (q->hint != SHRED_HINT_DSCP)
+		return 0;
+	return hint ? (shred_hint_class(hint) - 1) / SHRED_AGES_PER_BAND : SHRED_BANDS - 1;
 }
 
-/* Below every threshold: all counts begin anew. */
-static __always_inline enum shred_verdict shred_quiet(struct shred_sched_data *q)
+static __always_inline void shred_push(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
+		       u32 band)
 {
-	q->vars.qcount = -1;
-	q->gentle_count = -1;
-	return SHRED_PASS;
+	struct shred_band *b = &q->bands[band];
+
+	shred_cb(skb)->arrival = q->arrivals++;
+	skb->next = NULL;
+	if (b->head)
+		b->tail->next = skb;
+	else
+		b->head = skb;
+	b->tail = skb;
+	q->busy |= 1U << band;
+	lbe_qstats_backlog_add(sch, qdisc_pkt_len(skb));
+	lbe_qdisc_qlen_inc(sch);
 }
 
-/* red_action(), on a line that starts at the packet's own threshold. */
-static __always_inline enum shred_verdict shred_hinted(struct shred_sched_data *q,
-						       unsigned long qavg, u32 hint_pkts)
+static __always_inline struct sk_buff *shred_pop(struct Qdisc *sch, struct shred_sched_data *q, u32 band)
 {
-	s64 excess;
+	struct shred_band *b = &q->bands[band];
+	struct sk_buff *skb = b->head;
 
-	if (qavg < q->shred.floor)
-		return shred_quiet(q);
-	if (unlikely(qavg >= q->parms.qth_max))
-		return SHRED_ABOVE;
-	excess = shred_excess(q->parms.qth_min, q->parms.qth_max, qavg, hint_pkts,
-			      q->cwnd_avg_q22);
-	/* below its own threshold, but not below every packet's: the count goes on */
-	if (excess < 0)
-		return SHRED_PASS;
-	if (unlikely(!++q->vars.qcount))
-		return SHRED_DRAW;
-	if (likely(!shred_hit(shred_excess_cap(excess, q->shred.floor, qavg, q->cwnd_avg_q22),
-			      q->cwnd_avg_q22, q->parms.Wlog, q->vars.qcount, q->vars.qR)))
-		return SHRED_PASS;
-	q->vars.qcount = 0;
-	return SHRED_EARLY;
+	b->head = skb->next;
+	if (!b->head)
+		q->busy &= ~(1U << band);
+	skb_mark_not_on_list(skb);
+	qdisc_qstats_backlog_dec(sch, skb);
+	lbe_qdisc_qlen_dec(sch);
+	if (unlikely(!q->busy))
+		q->idle_since = ktime_get();
+	return skb;
 }
 
-/* red_action() as it is, but for what other packets' hints make of its count. */
-static __always_inline enum shred_verdict shred_unhinted(struct shred_sched_data *q,
-							 unsigned long qavg)
+/* The band whose first packet arrived before those of all others. */
+static noinline u32 shred_oldest_band(const struct shred_sched_data *q)
 {
-	if (qavg < q->parms.qth_min)
-		return qavg < shred_quiet_th(q) ? shred_quiet(q) : SHRED_PASS;
-	if (unlikely(qavg >= q->parms.qth_max))
-		return SHRED_ABOVE;
-	if (unlikely(!++q->vars.qcount))
-		return SHRED_DRAW;
-	if (likely(!red_mark_probability(&q->parms, &q->vars, qavg)))
-		return SHRED_PASS;
-	q->vars.qcount = 0;
-	return SHRED_EARLY;
+	u32 band, oldest = __ffs(q->busy);
+
+	for (band = oldest + 1; band < SHRED_BANDS; band++)
+		if (q->busy & 1U << band &&
+		    (s32)(shred_cb(q->bands[band].head)->arrival -
+			  shred_cb(q->bands[oldest].head)->arrival) < 0)
+			oldest = band;
+	return oldest;
 }
 
-static __always_inline enum shred_verdict shred_verdict(struct shred_sched_data *q,
-							unsigned long qavg, u32 hint_pkts)
+/* Which band is served next; more than one has packets. */
+static noinline u32 shred_choose_among(struct shred_sched_data *q)
 {
-	q->vars.qavg = qavg;
-	if (hint_pkts) {
-		shred_note_hint(q, hint_pkts);
-		return shred_hinted(q, qavg, hint_pkts);
-	}
-	q->stats.class_pkts[0]++;
-	return shred_unhinted(q, qavg);
+	u32 lowest = __ffs(q->busy);
+	u32 band = lowest, len;
+
+	if (q->owed_bytes > 0)
+		band = shred_oldest_band(q);
+	len = min_t(u32, qdisc_pkt_len(q->bands[band].head), 1U << 16);
+	if (band == lowest)
+		q->owed_bytes = min_t(s32, q->owed_bytes + len, 1 << 19);
+	else
+		q->owed_bytes -= (SHRED_OLDEST_SHARE - 1) * len;
+	return band;
 }
 
-static bool shred_may_mark(const struct shred_sched_data *q, enum shred_verdict verdict)
+static __always_inline u32 shred_choose(struct shred_sched_data *q)
 {
-	if (!(q->shred.flags & SHRED_F_ECN))
+	return likely(!(q->busy & (q->busy - 1))) ? __ffs(q->busy) : shred_choose_among(q);
+}
+
+/* ---- what happens to a packet that is not to pass ---- */
+
+/* Drops a packet that is not, or no longer, in a band. */
+static void shred_drop(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
+		       u32 hint, u64 *counter, struct sk_buff **to_free)
+{
+	++*counter;
+	q->stats.class_drops[shred_hint_class(hint)]++;
+	lbe_qdisc_drop_reason(skb, sch, to_free,
+			      counter == &q->stats.early_drop ? QDISC_DROP_CONGESTED :
+								QDISC_DROP_OVERLIMIT);
+}
+
+/* Marks the packet instead of dropping it, or lets it pass unmarked with nodrop. */
+static bool shred_mark(struct shred_sched_data *q, struct sk_buff *skb,
+		       enum shred_verdict verdict)
+{
+	if (!(q->flags & SHRED_F_ECN) ||
+	    (verdict == SHRED_FORCED && q->flags & SHRED_F_HARDDROP))
 		return false;
-	return verdict == SHRED_EARLY || !(q->shred.flags & SHRED_F_HARDDROP);
-}
-
-/* Marks the packet, or says that it is to be dropped. */
-static bool shred_punish(struct shred_sched_data *q, struct sk_buff *skb,
-			 enum shred_verdict verdict, u32 hint_pkts)
-{
-	bool early = verdict == SHRED_EARLY;
-
-	if (shred_may_mark(q, verdict)) {
-		if (INET_ECN_set_ce(skb)) {
-			if (early)
-				q->stats.early_mark[!!hint_pkts]++;
-			else
-				q->stats.forced_mark[!!hint_pkts]++;
-			return false;
-		}
-		if (q->shred.flags & SHRED_F_NODROP)
-			return false;
-	}
-	shred_note_drop(q, hint_pkts,
-			early ? q->stats.early_drop : q->stats.forced_drop);
+	if (!INET_ECN_set_ce(skb))
+		return q->flags & SHRED_F_NODROP;
+	if (verdict == SHRED_EARLY)
+		q->stats.early_mark++;
+	else
+		q->stats.forced_mark++;
 	return true;
 }
 
-/* Acts on a verdict that is not "pass": true when the packet is gone. */
-static bool shred_refuse(struct Qdisc *sch, struct sk_buff *skb, enum shred_verdict verdict,
-			 u32 hint_pkts, struct sk_buff **to_free)
+/* A packet that was hit: marked, or dropped; true when it is gone. */
+static noinline bool shred_punish(struct Qdisc *sch, struct shred_sched_data *q,
+				  struct sk_buff *skb, u32 hint, enum shred_verdict verdict,
+				  struct sk_buff **to_free)
 {
 	qdisc_qstats_overlimit(sch);
-	if (!shred_punish(qdisc_priv(sch), skb, verdict, hint_pkts))
+	if (shred_mark(q, skb, verdict))
 		return false;
-	lbe_qdisc_drop_reason(skb, sch, to_free,
-			      verdict == SHRED_EARLY ? QDISC_DROP_CONGESTED :
-						       QDISC_DROP_OVERLIMIT);
+	shred_drop(sch, q, skb, hint,
+		   verdict == SHRED_EARLY ? &q->stats.early_drop : &q->stats.forced_drop, to_free);
 	return true;
 }
 
-/* ---- the child; its usual kind, bfifo, without indirect calls ---- */
-
-static bool shred_child_is_bfifo(const struct Qdisc *child)
+/* The first packet of the highest band that has any. */
+static void shred_drop_oldest_flow(struct Qdisc *sch, struct shred_sched_data *q,
+				   struct sk_buff **to_free)
 {
-	return likely(child->ops == &bfifo_qdisc_ops);
+	u32 band = __fls(q->busy);
+	struct sk_buff *skb = shred_pop(sch, q, band);
+
+	if (q->next == band + 1)
+		q->next = 0;
+	shred_drop(sch, q, skb, shred_hint_read(q->hint, shred_tos(skb)), &q->stats.limit_drop,
+		   to_free);
 }
 
-/* Into any child, full or not. */
-static noinline int shred_queue_any(struct sk_buff *skb, struct Qdisc *sch,
-				    struct sk_buff **to_free, u32 hint_pkts)
+/*
+ * The queue is full. Packets of older flows make room; without any the packet itself goes.
+ * Returns what enqueue returns.
+ */
+static noinline int shred_enqueue_full(struct Qdisc *sch, struct shred_sched_data *q,
+				       struct sk_buff *skb, u32 hint, struct sk_buff **to_free)
 {
-	struct shred_sched_data *q = qdisc_priv(sch);
-	unsigned int len = qdisc_pkt_len(skb);
-	int ret = qdisc_enqueue(skb, q->child, to_free);
+	unsigned int len = qdisc_pkt_len(skb), backlog = sch->qstats.backlog;
+	u32 band = shred_band_of(q, hint), pkts = 0;
 
-	if (likely(ret == NET_XMIT_SUCCESS)) {
-		qstats_backlog_add(sch, len);
-		qdisc_qlen_inc(sch);
-	} else if (net_xmit_drop_count(ret)) {
-		shred_note_drop(q, hint_pkts, q->stats.limit_drop);
-		qdisc_qstats_drop(sch);
+	while (q->busy >> band > 1 && sch->qstats.backlog + len > q->limit_bytes) {
+		shred_drop_oldest_flow(sch, q, to_free);
+		pkts++;
 	}
-	return ret;
-}
-
-/* bfifo's own steps while it has room; what has none it drops itself. */
-static int shred_queue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
-		       u32 hint_pkts)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-	unsigned int len = qdisc_pkt_len(skb);
-	struct Qdisc *child = q->child;
-
-	if (unlikely(!shred_child_is_bfifo(child) ||
-		     child->qstats.backlog + len > READ_ONCE(child->limit)))
-		return shred_queue_any(skb, sch, to_free, hint_pkts);
-	__qdisc_enqueue_tail(skb, &child->q);
-	qstats_backlog_add(child, len);
-	qstats_backlog_add(sch, len);
-	qdisc_qlen_inc(sch);
-	return NET_XMIT_SUCCESS;
+	if (pkts)
+		qdisc_tree_reduce_backlog(sch, pkts, backlog - sch->qstats.backlog);
+	if (sch->qstats.backlog + len <= q->limit_bytes) {
+		shred_push(sch, q, skb, band);
+		return NET_XMIT_SUCCESS;
+	}
+	shred_drop(sch, q, skb, hint, &q->stats.limit_drop, to_free);
+	return NET_XMIT_DROP;
 }
 
 /* ---- queue operations ---- */
 
-/* A packet whose verdict is not "pass". */
-static noinline int shred_enqueue_marked(struct sk_buff *skb, struct Qdisc *sch,
-					 struct sk_buff **to_free, u32 hint_pkts,
-					 enum shred_verdict verdict)
+static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+
+/* Each packet of an aggregate for itself. */
+static noinline int shred_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
+					struct sk_buff **to_free)
+{
+	unsigned int whole_len = qdisc_pkt_len(skb), taken_len = 0;
+	struct sk_buff *segs, *next;
+	int taken = 0;
+
+	segs = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segs))
+		return qdisc_drop(skb, sch, to_free);
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		if (shred_enqueue(segs, sch, to_free) == NET_XMIT_SUCCESS) {
+			taken++;
+			taken_len += segs->len;
+		}
+	}
+	if (taken)
+		qdisc_tree_reduce_backlog(sch, 1 - taken, whole_len - taken_len);
+	consume_skb(skb);
+	return taken ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
+static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb);
+	enum shred_verdict verdict;
+	u32 hint = 0;
 
-	if (verdict == SHRED_ABOVE)
-		verdict = shred_above(q, hint_pkts);
-	else
-		q->vars.qR = red_random(&q->parms);
-	if (verdict >= SHRED_EARLY && shred_refuse(sch, skb, verdict, hint_pkts, to_free))
+	/* where many queues take turns none of this is in the cache */
+	prefetchw(q->bands);
+	prefetchw(&q->stats);
+	if (unlikely(q->flags & SHRED_F_SPLIT_GSO && skb_is_gso(skb)))
+		return shred_enqueue_split(skb, sch, to_free);
+	if (q->hint != SHRED_HINT_OFF)
+		hint = shred_hint_read(q->hint, shred_tos(skb));
+	shred_note_arrival(sch, q, hint);
+	verdict = shred_decide(q, hint, len);
+	if (unlikely(verdict != SHRED_PASS) &&
+	    shred_punish(sch, q, skb, hint, verdict, to_free))
 		return NET_XMIT_CN;
-	return shred_queue_any(skb, sch, to_free, hint_pkts);
+	if (unlikely(sch->qstats.backlog + len > q->limit_bytes))
+		return shred_enqueue_full(sch, q, skb, hint, to_free);
+	shred_push(sch, q, skb, shred_band_of(q, hint));
+	return NET_XMIT_SUCCESS;
 }
 
-/* A packet that finds the queue idle, or whose header is not where it mostly is. */
-static noinline int shred_enqueue_seldom(struct sk_buff *skb, struct Qdisc *sch,
-					 struct sk_buff **to_free)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-	u32 hint_pkts = q->shred.hint_pkts[shred_far_tos(skb)];
-	unsigned long qavg = red_calc_qavg(&q->parms, &q->vars, q->child->qstats.backlog);
-	enum shred_verdict verdict;
-
-	if (red_is_idling(&q->vars))
-		red_end_of_idle_period(&q->vars);
-	verdict = shred_verdict(q, qavg, hint_pkts);
-	if (verdict != SHRED_PASS)
-		return shred_enqueue_marked(skb, sch, to_free, hint_pkts, verdict);
-	return shred_queue_any(skb, sch, to_free, hint_pkts);
-}
-
-static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-			 struct sk_buff **to_free)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-	enum shred_verdict verdict;
-	unsigned long qavg;
-	u32 hint_pkts = 0;
-	int tos;
-
-	if (unlikely(red_is_idling(&q->vars)))
-		return shred_enqueue_seldom(skb, sch, to_free);
-	if (q->shred.hint != SHRED_HINT_OFF) {
-		tos = shred_near_tos(skb);
-		if (unlikely(tos < 0))
-			return shred_enqueue_seldom(skb, sch, to_free);
-		hint_pkts = q->shred.hint_pkts[tos];
-	}
-	qavg = red_calc_qavg_no_idle_time(&q->parms, &q->vars, q->child->qstats.backlog);
-	verdict = shred_verdict(q, qavg, hint_pkts);
-	if (unlikely(verdict != SHRED_PASS))
-		return shred_enqueue_marked(skb, sch, to_free, hint_pkts, verdict);
-	return shred_queue(skb, sch, to_free, hint_pkts);
-}
-
-/* From any child, empty or not. */
-static noinline struct sk_buff *shred_dequeue_any(struct Qdisc *sch)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb = qdisc_dequeue_peeked(q->child);
-
-	if (!skb) {
-		if (!red_is_idling(&q->vars))
-			red_start_of_idle_period(&q->vars);
-		return NULL;
-	}
-	qdisc_bstats_update(sch, skb);
-	qdisc_qstats_backlog_dec(sch, skb);
-	qdisc_qlen_dec(sch);
-	return skb;
-}
-
-/* bfifo's own steps: its peek takes nothing out, so nothing waits in gso_skb. */
-static struct sk_buff *shred_dequeue(struct Qdisc *sch)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-	struct Qdisc *child = q->child;
-	struct sk_buff *skb;
-	u64 pkts;
-
-	if (unlikely(!shred_child_is_bfifo(child) || !child->q.head))
-		return shred_dequeue_any(sch);
-	skb = __qdisc_dequeue_head(&child->q);
-	qdisc_qstats_backlog_dec(child, skb);
-	qdisc_qstats_backlog_dec(sch, skb);
-	qdisc_qlen_dec(sch);
-	pkts = u64_stats_read(&sch->bstats.packets);
-	qdisc_bstats_update(sch, skb);
-	_bstats_update(&child->bstats, qdisc_pkt_len(skb),
-		       u64_stats_read(&sch->bstats.packets) - pkts);
-	return skb;
-}
-
+/* The packet that the next dequeue returns, whatever arrives in between. */
 static struct sk_buff *shred_peek(struct Qdisc *sch)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
 
-	return q->child->ops->peek(q->child);
+	if (!q->busy)
+		return NULL;
+	if (!q->next)
+		q->next = shred_choose(q) + 1;
+	return q->bands[q->next - 1].head;
+}
+
+static struct sk_buff *shred_dequeue(struct Qdisc *sch)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+	u32 band;
+
+	prefetchw(q->bands);
+	if (!q->busy)
+		return NULL;
+	band = q->next ? q->next - 1 : shred_choose(q);
+	q->next = 0;
+	skb = shred_pop(sch, q, band);
+	if (unlikely(q->flags & SHRED_F_WASH))
+		shred_wash(q, skb);
+	qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+static void shred_forget(struct shred_sched_data *q)
+{
+	q->qavg = 0;
+	q->count = -1;
+	q->hint_avg_q22 = 0;
+	q->owed_bytes = 0;
+	q->idle_since = ktime_get();
 }
 
 static void shred_reset(struct Qdisc *sch)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
+	u32 band;
 
-	qdisc_reset(q->child);
-	red_restart(&q->vars);
-	q->cwnd_avg_q22 = 0;
-	q->gentle_count = -1;
+	for (band = 0; band < SHRED_BANDS; band++) {
+		if (q->busy & 1U << band)
+			rtnl_kfree_skbs(q->bands[band].head, q->bands[band].tail);
+		q->bands[band].head = NULL;
+	}
+	q->busy = 0;
+	q->next = 0;
+	shred_forget(q);
+}
+
+/* ---- configuration ---- */
+
+/* What max_p and the thresholds say about A and R. */
+static void shred_set_slope(struct shred_sched_data *q, u32 max_p_q32)
+{
+	WRITE_ONCE(q->config.max_p_q32, max_p_q32);
+	q->certain_bytes = shred_certain(q->min_bytes, q->max_bytes, max_p_q32);
+	q->per_byte_q32 = max(max_p_q32 / (q->max_bytes - q->min_bytes), 1U);
 }
 
 static void shred_adapt(struct timer_list *t)
 {
 	struct shred_sched_data *q = timer_container_of(q, t, adapt_timer);
+	u32 fifth_bytes, qavg_bytes, max_p_q32;
 	spinlock_t *root_lock;
 
 	rcu_read_lock();
 	root_lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(root_lock);
-	/* Switched off while this waited for the lock? */
-	if (q->shred.flags & SHRED_F_ADAPTIVE) {
-		red_adaptative_algo(&q->parms, &q->vars);
+	/* switched off while this waited for the lock? */
+	if (q->flags & SHRED_F_ADAPTIVE) {
+		fifth_bytes = (q->max_bytes - q->min_bytes) / 5;
+		qavg_bytes = (q->busy ? q->qavg : shred_qavg_after_idle(q)) >> q->wlog;
+		max_p_q32 = q->config.max_p_q32;
+		if (qavg_bytes > q->min_bytes + 3 * fifth_bytes && max_p_q32 <= SHRED_MAX_P_MOST)
+			shred_set_slope(q, max_p_q32 + min(SHRED_MAX_P_STEP, max_p_q32 / 4));
+		else if (qavg_bytes < q->min_bytes + 2 * fifth_bytes &&
+			 max_p_q32 >= SHRED_MAX_P_STEP)
+			shred_set_slope(q, max_p_q32 / 10 * 9);
 		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
 	}
 	spin_unlock(root_lock);
 	rcu_read_unlock();
 }
 
-/* ---- configuration ---- */
-
 static const struct nla_policy shred_policy[TCA_SHRED_MAX_ATTR + 1] = {
+	[TCA_SHRED_RATE64]	= { .type = NLA_U64 },
 	[TCA_SHRED_LIMIT]	= { .type = NLA_U32 },
 	[TCA_SHRED_MIN]		= { .type = NLA_U32 },
 	[TCA_SHRED_MAX]		= { .type = NLA_U32 },
+	[TCA_SHRED_LIMIT_US]	= { .type = NLA_U32 },
+	[TCA_SHRED_MIN_US]	= { .type = NLA_U32 },
+	[TCA_SHRED_MAX_US]	= { .type = NLA_U32 },
 	[TCA_SHRED_AVPKT]	= { .type = NLA_U32 },
-	[TCA_SHRED_WLOG]	= { .type = NLA_U8 },
-	[TCA_SHRED_PLOG]	= { .type = NLA_U8 },
-	[TCA_SHRED_SCELL_LOG]	= { .type = NLA_U8 },
-	[TCA_SHRED_STAB]	= NLA_POLICY_EXACT_LEN(RED_STAB_SIZE),
+	[TCA_SHRED_BURST]	= { .type = NLA_U32 },
+	[TCA_SHRED_WLOG]	= { .type = NLA_REJECT },
 	[TCA_SHRED_MAX_P]	= { .type = NLA_U32 },
 	[TCA_SHRED_FLAGS]	= NLA_POLICY_BITFIELD32(SHRED_F_ALL),
 	[TCA_SHRED_HINT]	= { .type = NLA_U8 },
 	[TCA_SHRED_WEIGHT]	= { .type = NLA_U32 },
 };
 
-/* A whole configuration, checked before any of it takes effect. */
-struct shred_config {
-	u32 limit_bytes;
-	u32 min_bytes;
-	u32 max_bytes;
-	u32 avpkt_bytes;
-	u32 max_p_q32;
-	u32 flags;
-	u32 weight_q32;
-	u8 wlog;
-	u8 plog;
-	u8 scell_log;
-	u8 hint;
-	u8 stab[RED_STAB_SIZE];
-	bool red_changed;	/* RED's part was given: its average starts anew */
-};
-
-static void shred_config_from(const struct shred_sched_data *q, struct shred_config *c)
+static void shred_get_u32(struct nlattr *attr, u32 *value)
 {
-	c->limit_bytes = q->shred.limit_bytes;
-	c->min_bytes = q->parms.qth_min >> q->parms.Wlog;
-	c->max_bytes = q->parms.qth_max >> q->parms.Wlog;
-	c->avpkt_bytes = q->shred.avpkt_bytes;
-	c->max_p_q32 = q->parms.max_P;
-	c->flags = q->shred.flags;
-	c->weight_q32 = q->shred.weight_q32;
-	c->wlog = q->parms.Wlog;
-	c->plog = q->parms.Plog;
-	c->scell_log = q->parms.Scell_log;
-	c->hint = q->shred.hint;
-	memcpy(c->stab, q->parms.Stab, sizeof(c->stab));
-	c->red_changed = false;
+	if (attr)
+		*value = nla_get_u32(attr);
+}
+
+/* A size in bytes or as time; what is given last replaces the other form. */
+static void shred_get_size(struct nlattr *bytes_attr, struct nlattr *us_attr, u32 *bytes, u32 *us)
+{
+	if (bytes_attr || us_attr)
+		*us = 0;
+	shred_get_u32(bytes_attr, bytes);
+	shred_get_u32(us_attr, us);
 }
 
 static void shred_config_read(struct nlattr **tb, struct shred_config *c)
 {
-	struct nla_bitfield32 flags;
-	int i;
-
-	for (i = TCA_SHRED_LIMIT; i <= TCA_SHRED_MAX_P; i++)
-		if (tb[i])
-			c->red_changed = true;
-
-	if (tb[TCA_SHRED_LIMIT])
-		c->limit_bytes = nla_get_u32(tb[TCA_SHRED_LIMIT]);
-	if (tb[TCA_SHRED_MIN])
-		c->min_bytes = nla_get_u32(tb[TCA_SHRED_MIN]);
-	if (tb[TCA_SHRED_MAX])
-		c->max_bytes = nla_get_u32(tb[TCA_SHRED_MAX]);
-	if (tb[TCA_SHRED_AVPKT])
-		c->avpkt_bytes = nla_get_u32(tb[TCA_SHRED_AVPKT]);
-	if (tb[TCA_SHRED_WLOG])
-		c->wlog = nla_get_u8(tb[TCA_SHRED_WLOG]);
-	if (tb[TCA_SHRED_PLOG])
-		c->plog = nla_get_u8(tb[TCA_SHRED_PLOG]);
-	if (tb[TCA_SHRED_SCELL_LOG])
-		c->scell_log = nla_get_u8(tb[TCA_SHRED_SCELL_LOG]);
-	if (tb[TCA_SHRED_STAB])
-		memcpy(c->stab, nla_data(tb[TCA_SHRED_STAB]), sizeof(c->stab));
-	if (tb[TCA_SHRED_MAX_P])
-		c->max_p_q32 = nla_get_u32(tb[TCA_SHRED_MAX_P]);
+	if (tb[TCA_SHRED_RATE64])
+		c->rate_Bps = nla_get_u64(tb[TCA_SHRED_RATE64]);
+	shred_get_size(tb[TCA_SHRED_LIMIT], tb[TCA_SHRED_LIMIT_US], &c->limit_bytes, &c->limit_us);
+	shred_get_size(tb[TCA_SHRED_MIN], tb[TCA_SHRED_MIN_US], &c->min_bytes, &c->min_us);
+	shred_get_size(tb[TCA_SHRED_MAX], tb[TCA_SHRED_MAX_US], &c->max_bytes, &c->max_us);
+	shred_get_u32(tb[TCA_SHRED_AVPKT], &c->avpkt_bytes);
+	shred_get_u32(tb[TCA_SHRED_BURST], &c->burst_pkts);
+	shred_get_u32(tb[TCA_SHRED_MAX_P], &c->max_p_q32);
+	shred_get_u32(tb[TCA_SHRED_WEIGHT], &c->weight_q32);
 	if (tb[TCA_SHRED_FLAGS]) {
-		flags = nla_get_bitfield32(tb[TCA_SHRED_FLAGS]);
+		struct nla_bitfield32 flags = nla_get_bitfield32(tb[TCA_SHRED_FLAGS]);
+
 		c->flags = (c->flags & ~flags.selector) | flags.value;
 	}
 	if (tb[TCA_SHRED_HINT])
 		c->hint = nla_get_u8(tb[TCA_SHRED_HINT]);
-	if (tb[TCA_SHRED_WEIGHT])
-		c->weight_q32 = nla_get_u32(tb[TCA_SHRED_WEIGHT]);
 }
 
-static int shred_config_check(struct shred_config *c, struct netlink_ext_ack *extack)
+static int shred_set_time(u32 *bytes, u32 us, u64 rate_Bps, const char *name,
+			  struct netlink_ext_ack *extack)
 {
-	if (!c->avpkt_bytes) {
-		NL_SET_ERR_MSG_MOD(extack, "avpkt 0: must be 1 byte or more");
+	u64 exact = mul_u64_u64_div_u64(us, rate_Bps, USEC_PER_SEC);
+
+	if (!us)
+		return 0;
+	if (exact > S32_MAX) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u us at %llu bytes/s: must be below 2^31 bytes",
+				       name, us, rate_Bps);
 		return -EINVAL;
 	}
+	*bytes = (u32)exact;
+	return 0;
+}
+
+/* Completes what follows from other settings. */
+static int shred_config_derive(struct shred_config *c, struct netlink_ext_ack *extack)
+{
+	u32 burst_pkts;
+	int err;
+
+	if (!c->rate_Bps || c->rate_Bps > 1ULL << 40 || !c->avpkt_bytes ||
+	    c->avpkt_bytes > 1U << 20) {
+		NL_SET_ERR_MSG_FMT_MOD(extack,
+				       "bandwidth %llu bytes/s, avpkt %u: must be 1 to 2^40 and 1 to 2^20",
+				       c->rate_Bps, c->avpkt_bytes);
+		return -EINVAL;
+	}
+	err = shred_set_time(&c->limit_bytes, c->limit_us, c->rate_Bps, "limit", extack) ?:
+	      shred_set_time(&c->min_bytes, c->min_us, c->rate_Bps, "min", extack) ?:
+	      shred_set_time(&c->max_bytes, c->max_us, c->rate_Bps, "max", extack);
+	if (err)
+		return err;
+	burst_pkts = c->burst_pkts ?: (u32)div_u64(2ULL * c->min_bytes + c->max_bytes,
+						   3 * c->avpkt_bytes);
+	if (burst_pkts > SHRED_BURST_MAX) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "burst %u: must be 1 to %u packets", burst_pkts,
+				       SHRED_BURST_MAX);
+		return -EINVAL;
+	}
+	c->wlog = shred_wlog(c->min_bytes, c->avpkt_bytes, burst_pkts);
+	return 0;
+}
+
+static int shred_config_check(const struct shred_config *c, struct netlink_ext_ack *extack)
+{
 	if (!c->min_bytes || c->min_bytes >= c->max_bytes) {
 		NL_SET_ERR_MSG_FMT_MOD(extack, "min %u: must be 1 to %u, below max %u",
 				       c->min_bytes, c->max_bytes ? c->max_bytes - 1 : 0,
 				       c->max_bytes);
 		return -EINVAL;
 	}
-	if (c->limit_bytes && c->limit_bytes < c->max_bytes) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "limit %u: must be at least max %u",
+	if (c->limit_bytes < c->max_bytes || c->limit_bytes > S32_MAX) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "limit %u: must be max %u to 2^31 - 1",
 				       c->limit_bytes, c->max_bytes);
 		return -EINVAL;
 	}
-	if (!red_check_params(c->min_bytes, c->max_bytes, c->wlog, c->scell_log,
-			      c->stab)) {
+	if (!c->wlog) {
 		NL_SET_ERR_MSG_FMT_MOD(extack,
-				       "max %u, weight 2^-%u: their product must be below 2^31; cell size 2^%u and damping table: below 2^32",
-				       c->max_bytes, c->wlog, c->scell_log);
+				       "burst %u, min %u: must be at least %u packets (min / avpkt) and %u bytes (avpkt)",
+				       c->burst_pkts, c->min_bytes,
+				       DIV_ROUND_UP(c->min_bytes, c->avpkt_bytes), c->avpkt_bytes);
 		return -EINVAL;
 	}
 	if (!c->max_p_q32) {
 		NL_SET_ERR_MSG_MOD(extack, "probability 0: must be above 0, at most 1");
 		return -EINVAL;
 	}
+	if (c->hint >= __SHRED_HINT_MAX) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "hint %u: must be 0 (off), 1 (tos) or 2 (dscp)",
+				       c->hint);
+		return -EINVAL;
+	}
 	if (c->flags & SHRED_F_NODROP && !(c->flags & SHRED_F_ECN)) {
 		NL_SET_ERR_MSG_MOD(extack, "nodrop: only with ecn");
 		return -EINVAL;
 	}
-	if (c->hint >= __SHRED_HINT_MAX) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "hint %u: must be 0 (off), 1 (tos) or 2 (dscp)",
-				       c->hint);
+	if (c->flags & SHRED_F_ECN && c->hint == SHRED_HINT_TOS) {
+		NL_SET_ERR_MSG_MOD(extack, "ecn: not with hint tos, whose windows read as ECN marks");
 		return -EINVAL;
 	}
 	if (c->weight_q32 < SHRED_WEIGHT_MIN) {
@@ -595,150 +749,137 @@ static int shred_config_check(struct shred_config *c, struct netlink_ext_ack *ex
 	return 0;
 }
 
-/* Under the tree lock. */
-static void shred_config_apply(struct shred_sched_data *q, const struct shred_config *c)
+/* Packets that a new reading of hints puts into other bands; in the order in which they came. */
+static void shred_requeue(struct Qdisc *sch, struct shred_sched_data *q)
 {
-	u64 floor_bytes = (u64)SHRED_FLOOR_PKTS * c->avpkt_bytes;
-	unsigned int tos;
+	struct shred_band all = { }, *b;
+	struct sk_buff *skb;
 
-	q->shred.limit_bytes = c->limit_bytes;
-	q->shred.avpkt_bytes = c->avpkt_bytes;
-	q->shred.floor = (u32)min_t(u64, floor_bytes, c->min_bytes) << c->wlog;
-	q->shred.weight_q32 = c->weight_q32;
-	q->shred.flags = c->flags;
-	q->shred.hint = c->hint;
-	for (tos = 0; tos < ARRAY_SIZE(q->shred.hint_pkts); tos++)
-		q->shred.hint_pkts[tos] = shred_hint_read(c->hint, tos);
-
-	if (!c->red_changed)
-		return;
-	red_set_parms(&q->parms, c->min_bytes, c->max_bytes, c->wlog, c->plog,
-		      c->scell_log, (u8 *)c->stab, c->max_p_q32);
-	red_set_vars(&q->vars);
-	q->gentle_count = -1;
-	if (!q->child->q.qlen)
-		red_start_of_idle_period(&q->vars);
+	while (q->busy) {
+		b = &q->bands[shred_oldest_band(q)];
+		skb = shred_pop(sch, q, b - q->bands);
+		if (all.head)
+			all.tail->next = skb;
+		else
+			all.head = skb;
+		all.tail = skb;
+	}
+	q->next = 0;
+	while ((skb = all.head)) {
+		all.head = skb->next;
+		shred_push(sch, q, skb,
+			   shred_band_of(q, shred_hint_read(q->hint, shred_tos(skb))));
+	}
 }
 
-static int shred_install(struct Qdisc *sch, const struct shred_config *c, bool new_child,
-			 struct netlink_ext_ack *extack)
+/* Under the tree lock. */
+static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
-	struct Qdisc *child = NULL, *old = NULL;
+	u8 old_hint = q->hint;
 
-	if (new_child) {
-		child = fifo_create_dflt(sch, &bfifo_qdisc_ops, c->limit_bytes, extack);
-		if (IS_ERR(child))
-			return PTR_ERR(child);
-		qdisc_hash_add(child, true);
+	/* the average is kept in units of its weight */
+	q->qavg = c->wlog >= q->wlog ? q->qavg << (c->wlog - q->wlog) :
+				       q->qavg >> (q->wlog - c->wlog);
+	q->count = -1;
+	q->weight_q32 = c->weight_q32;
+	q->min_bytes = c->min_bytes;
+	q->max_bytes = c->max_bytes;
+	q->limit_bytes = c->limit_bytes;
+	q->flags = c->flags;
+	q->hint = c->hint;
+	q->wlog = c->wlog;
+	q->config = *c;
+	q->floor_bytes = c->min_bytes;
+	if (c->hint == SHRED_HINT_TOS)
+		q->floor_bytes = min_t(u64, c->min_bytes, (u64)SHRED_FLOOR_PKTS * c->avpkt_bytes);
+	shred_set_slope(q, c->max_p_q32);
+	if (c->hint != old_hint) {
+		q->hint_avg_q22 = 0;
+		shred_requeue(sch, q);
 	}
+}
+
+/* What no longer fits goes, the oldest flows first. */
+static void shred_shrink(struct Qdisc *sch, struct shred_sched_data *q)
+{
+	unsigned int backlog = sch->qstats.backlog;
+	struct sk_buff *to_free = NULL;
+	u32 pkts = 0;
+
+	for (; sch->qstats.backlog > q->limit_bytes; pkts++)
+		shred_drop_oldest_flow(sch, q, &to_free);
+	if (pkts)
+		qdisc_tree_reduce_backlog(sch, pkts, backlog - sch->qstats.backlog);
+	kfree_skb_list(to_free);
+}
+
+static int shred_configure(struct Qdisc *sch, struct nlattr *opt, struct shred_config *c,
+			   struct netlink_ext_ack *extack)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_SHRED_MAX_ATTR + 1];
+	int err = 0;
+
+	if (opt) {
+		/* tc does not flag TCA_OPTIONS as a nest, so check strictly what is inside */
+		err = nla_parse(tb, TCA_SHRED_MAX_ATTR, nla_data(opt), nla_len(opt),
+				shred_policy, extack);
+		if (err)
+			return err;
+		shred_config_read(tb, c);
+	}
+	err = shred_config_derive(c, extack) ?: shred_config_check(c, extack);
+	if (err)
+		return err;
 
 	sch_tree_lock(sch);
-	if (child) {
-		qdisc_purge_queue(q->child);
-		old = q->child;
-		q->child = child;
-	}
-	shred_config_apply(q, c);
+	shred_config_apply(sch, c);
+	shred_shrink(sch, q);
 	timer_delete(&q->adapt_timer);
 	if (c->flags & SHRED_F_ADAPTIVE)
 		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
 	sch_tree_unlock(sch);
-
-	if (old)
-		qdisc_put(old);
 	return 0;
 }
 
-static int shred_configure(struct Qdisc *sch, struct nlattr **tb, struct shred_config *c,
-			   struct netlink_ext_ack *extack)
+static void shred_config_get(struct Qdisc *sch, struct shred_config *c)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
-	u32 old_limit_bytes = q->shred.limit_bytes;
-	int err;
 
-	shred_config_read(tb, c);
-	err = shred_config_check(c, extack);
-	if (err)
-		return err;
-	return shred_install(sch, c,
-			     c->limit_bytes && c->limit_bytes != old_limit_bytes,
-			     extack);
+	sch_tree_lock(sch);
+	*c = q->config;
+	sch_tree_unlock(sch);
 }
 
-static int shred_parse(struct nlattr *opt, struct nlattr **tb,
-		       struct netlink_ext_ack *extack)
+static int shred_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
-	/* tc does not flag TCA_OPTIONS as a nest, so check strictly what is inside */
-	return nla_parse(tb, TCA_SHRED_MAX_ATTR, nla_data(opt), nla_len(opt),
-			 shred_policy, extack);
+	struct shred_config config;
+
+	shred_config_get(sch, &config);
+	return shred_configure(sch, opt, &config, extack);
 }
 
-static int shred_change(struct Qdisc *sch, struct nlattr *opt,
-			struct netlink_ext_ack *extack)
+static int shred_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_SHRED_MAX_ATTR + 1];
-	struct shred_config *config;
-	int err;
-
-	err = shred_parse(opt, tb, extack);
-	if (err)
-		return err;
-	config = kmalloc(sizeof(*config), GFP_KERNEL);
-	if (!config)
-		return -ENOMEM;
-	shred_config_from(q, config);
-	err = shred_configure(sch, tb, config, extack);
-	kfree(config);
-	return err;
-}
-
-static int shred_init(struct Qdisc *sch, struct nlattr *opt,
-		      struct netlink_ext_ack *extack)
-{
-	static const u8 required[] = {
-		TCA_SHRED_LIMIT, TCA_SHRED_MIN, TCA_SHRED_MAX, TCA_SHRED_AVPKT,
-		TCA_SHRED_WLOG, TCA_SHRED_SCELL_LOG, TCA_SHRED_STAB, TCA_SHRED_MAX_P,
+	struct shred_config config = {
+		.rate_Bps	= SHRED_DEFAULT_RATE,
+		.limit_us	= SHRED_DEFAULT_LIMIT_US,
+		.min_us		= SHRED_DEFAULT_MIN_US,
+		.max_us		= SHRED_DEFAULT_MAX_US,
+		.avpkt_bytes	= SHRED_DEFAULT_AVPKT,
+		.max_p_q32	= SHRED_DEFAULT_MAX_P,
+		.flags		= SHRED_F_GENTLE,
+		.weight_q32	= SHRED_WEIGHT_DEFAULT,
+		.hint		= SHRED_HINT_DSCP,
 	};
-	struct shred_sched_data *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_SHRED_MAX_ATTR + 1];
-	struct shred_config *config;
-	size_t i;
-	int err;
 
 	/* destroy runs even when init fails */
-	q->child = &noop_qdisc;
 	q->sch = sch;
 	timer_setup(&q->adapt_timer, shred_adapt, 0);
-
-	if (!opt) {
-		NL_SET_ERR_MSG_MOD(extack, "limit, min, max and avpkt are required");
-		return -EINVAL;
-	}
-	err = shred_parse(opt, tb, extack);
-	if (err)
-		return err;
-	for (i = 0; i < ARRAY_SIZE(required); i++) {
-		if (!tb[required[i]]) {
-			NL_SET_ERR_MSG_FMT_MOD(extack, "attribute %u is required to make the queue",
-					       required[i]);
-			return -EINVAL;
-		}
-	}
-	if (!nla_get_u32(tb[TCA_SHRED_LIMIT])) {
-		NL_SET_ERR_MSG_MOD(extack, "limit 0: must be at least max");
-		return -EINVAL;
-	}
-
-	config = kzalloc(sizeof(*config), GFP_KERNEL);
-	if (!config)
-		return -ENOMEM;
-	config->hint = SHRED_HINT_TOS;
-	config->weight_q32 = SHRED_WEIGHT_DEFAULT;
-	err = shred_configure(sch, tb, config, extack);
-	kfree(config);
-	return err;
+	shred_forget(q);
+	return shred_configure(sch, opt, &config, extack);
 }
 
 static void shred_destroy(struct Qdisc *sch)
@@ -746,39 +887,41 @@ static void shred_destroy(struct Qdisc *sch)
 	struct shred_sched_data *q = qdisc_priv(sch);
 
 	timer_delete_sync(&q->adapt_timer);
-	qdisc_put(q->child);
 }
 
 /* ---- seeing inside ---- */
 
+static int shred_put_nonzero(struct sk_buff *skb, int attr, u32 value)
+{
+	return value ? nla_put_u32(skb, attr, value) : 0;
+}
+
 static int shred_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
-	struct shred_sched_data *q = qdisc_priv(sch);
 	struct nlattr *opts = nla_nest_start_noflag(skb, TCA_OPTIONS);
+	struct shred_config c;
 
 	if (!opts)
 		return -EMSGSIZE;
-	if (nla_put_u32(skb, TCA_SHRED_LIMIT, q->shred.limit_bytes) ||
-	    nla_put_u32(skb, TCA_SHRED_MIN, q->parms.qth_min >> q->parms.Wlog) ||
-	    nla_put_u32(skb, TCA_SHRED_MAX, q->parms.qth_max >> q->parms.Wlog) ||
-	    nla_put_u32(skb, TCA_SHRED_AVPKT, q->shred.avpkt_bytes) ||
-	    nla_put_u8(skb, TCA_SHRED_WLOG, q->parms.Wlog) ||
-	    nla_put_u8(skb, TCA_SHRED_PLOG, q->parms.Plog) ||
-	    nla_put_u8(skb, TCA_SHRED_SCELL_LOG, q->parms.Scell_log) ||
-	    nla_put_u32(skb, TCA_SHRED_MAX_P, READ_ONCE(q->parms.max_P)) ||
-	    nla_put_bitfield32(skb, TCA_SHRED_FLAGS, q->shred.flags, SHRED_F_ALL) ||
-	    nla_put_u8(skb, TCA_SHRED_HINT, q->shred.hint) ||
-	    nla_put_u32(skb, TCA_SHRED_WEIGHT, q->shred.weight_q32)) {
+	shred_config_get(sch, &c);
+	if (nla_put_u64_64bit(skb, TCA_SHRED_RATE64, c.rate_Bps, TCA_SHRED_PAD) ||
+	    nla_put_u32(skb, TCA_SHRED_LIMIT, c.limit_bytes) ||
+	    nla_put_u32(skb, TCA_SHRED_MIN, c.min_bytes) ||
+	    nla_put_u32(skb, TCA_SHRED_MAX, c.max_bytes) ||
+	    shred_put_nonzero(skb, TCA_SHRED_LIMIT_US, c.limit_us) ||
+	    shred_put_nonzero(skb, TCA_SHRED_MIN_US, c.min_us) ||
+	    shred_put_nonzero(skb, TCA_SHRED_MAX_US, c.max_us) ||
+	    nla_put_u32(skb, TCA_SHRED_AVPKT, c.avpkt_bytes) ||
+	    shred_put_nonzero(skb, TCA_SHRED_BURST, c.burst_pkts) ||
+	    nla_put_u8(skb, TCA_SHRED_WLOG, c.wlog) ||
+	    nla_put_u32(skb, TCA_SHRED_MAX_P, c.max_p_q32) ||
+	    nla_put_bitfield32(skb, TCA_SHRED_FLAGS, c.flags, SHRED_F_ALL) ||
+	    nla_put_u8(skb, TCA_SHRED_HINT, c.hint) ||
+	    nla_put_u32(skb, TCA_SHRED_WEIGHT, c.weight_q32)) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}
 	return nla_nest_end(skb, opts);
-}
-
-static int shred_put_split(struct sk_buff *skb, int attr_hinted, const u64 counter[2])
-{
-	return nla_put_u64_64bit(skb, attr_hinted, counter[1], TCA_SHRED_STATS_PAD) ||
-	       nla_put_u64_64bit(skb, attr_hinted + 1, counter[0], TCA_SHRED_STATS_PAD);
 }
 
 static int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
@@ -786,36 +929,32 @@ static int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct shred_sched_data *q = qdisc_priv(sch);
 	struct shred_stats st;
 	struct nlattr *nest;
-	u64 pkts[2] = {};
-	u32 cwnd_avg_q22;
-	u32 qavg_bytes;
-	int i;
+	u32 hint_avg_q22, qavg_bytes;
 
 	/* one picture: the shares must add up */
 	sch_tree_lock(sch);
 	st = q->stats;
-	cwnd_avg_q22 = q->cwnd_avg_q22;
-	qavg_bytes = q->vars.qavg >> q->parms.Wlog;
+	hint_avg_q22 = q->hint_avg_q22;
+	qavg_bytes = q->qavg >> q->wlog;
 	sch_tree_unlock(sch);
-
-	pkts[0] = st.class_pkts[0];
-	for (i = 1; i <= SHRED_CLASSES; i++)
-		pkts[1] += st.class_pkts[i];
 
 	nest = nla_nest_start_noflag(d->skb, TCA_STATS_APP);
 	if (!nest)
 		return -1;
-	if (shred_put_split(d->skb, TCA_SHRED_STATS_EARLY_HINTED, st.early_drop) ||
-	    shred_put_split(d->skb, TCA_SHRED_STATS_FORCED_HINTED, st.forced_drop) ||
-	    shred_put_split(d->skb, TCA_SHRED_STATS_LIMIT_HINTED, st.limit_drop) ||
-	    shred_put_split(d->skb, TCA_SHRED_STATS_EARLY_MARK_HINTED, st.early_mark) ||
-	    shred_put_split(d->skb, TCA_SHRED_STATS_FORCED_MARK_HINTED, st.forced_mark) ||
-	    shred_put_split(d->skb, TCA_SHRED_STATS_PKTS_HINTED, pkts) ||
-	    nla_put_u32(d->skb, TCA_SHRED_STATS_CWND_AVG, cwnd_avg_q22) ||
+	if (nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_EARLY, st.early_drop,
+			      TCA_SHRED_STATS_PAD) ||
+	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_FORCED, st.forced_drop,
+			      TCA_SHRED_STATS_PAD) ||
+	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_LIMIT, st.limit_drop,
+			      TCA_SHRED_STATS_PAD) ||
+	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_EARLY_MARK, st.early_mark,
+			      TCA_SHRED_STATS_PAD) ||
+	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_FORCED_MARK, st.forced_mark,
+			      TCA_SHRED_STATS_PAD) ||
+	    nla_put_u32(d->skb, TCA_SHRED_STATS_HINT_AVG, hint_avg_q22) ||
 	    nla_put_u32(d->skb, TCA_SHRED_STATS_QAVG, qavg_bytes) ||
-	    nla_put(d->skb, TCA_SHRED_STATS_HINT_PKTS,
-		    SHRED_CLASSES * sizeof(*st.class_pkts), st.class_pkts + 1) ||
-	    nla_put(d->skb, TCA_SHRED_STATS_HINT_DROPS, sizeof(st.class_drops),
+	    nla_put(d->skb, TCA_SHRED_STATS_CLASS_PKTS, sizeof(st.class_pkts), st.class_pkts) ||
+	    nla_put(d->skb, TCA_SHRED_STATS_CLASS_DROPS, sizeof(st.class_drops),
 		    st.class_drops)) {
 		nla_nest_cancel(d->skb, nest);
 		return -1;
@@ -824,57 +963,9 @@ static int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return 0;
 }
 
-/* ---- the one class: the child queue, as red's ---- */
-
-static int shred_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
-			    struct tcmsg *tcm)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-
-	tcm->tcm_handle |= TC_H_MIN(1);
-	tcm->tcm_info = q->child->handle;
-	return 0;
-}
-
-static int shred_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
-		       struct Qdisc **old, struct netlink_ext_ack *extack)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-
-	*old = qdisc_replace(sch, new ?: &noop_qdisc, &q->child);
-	return 0;
-}
-
-static struct Qdisc *shred_leaf(struct Qdisc *sch, unsigned long arg)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-
-	return q->child;
-}
-
-static unsigned long shred_find(struct Qdisc *sch, u32 classid)
-{
-	return 1;
-}
-
-static void shred_walk(struct Qdisc *sch, struct qdisc_walker *walker)
-{
-	if (!walker->stop)
-		tc_qdisc_stats_dump(sch, 1, walker);
-}
-
-static const struct Qdisc_class_ops shred_class_ops = {
-	.graft		= shred_graft,
-	.leaf		= shred_leaf,
-	.find		= shred_find,
-	.walk		= shred_walk,
-	.dump		= shred_dump_class,
-};
-
 static struct Qdisc_ops shred_qdisc_ops __read_mostly = {
 	.id		= "shred",
 	.priv_size	= sizeof(struct shred_sched_data),
-	.cl_ops		= &shred_class_ops,
 	.enqueue	= shred_enqueue,
 	.dequeue	= shred_dequeue,
 	.peek		= shred_peek,
@@ -901,6 +992,6 @@ module_init(shred_module_init);
 module_exit(shred_module_exit);
 
 MODULE_ALIAS_NET_SCH("shred");
-MODULE_DESCRIPTION("SHRED: RED that drops packets of small-window flows less");
+MODULE_DESCRIPTION("SHRED: RED that spares short flows by a hint in each packet");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(LBE_VERSION);

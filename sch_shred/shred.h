@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * SHRED's arithmetic: Claypool, Kinicki, Hartling, "Active Queue Management
- * for Web Traffic", section 2.2. Pure functions; RED itself is net/red.h.
+ * for Web Traffic", section 2.2, and the suite's own law. Pure functions.
  *
- *   (1) cwnd_avg = (1 - w) cwnd_avg + w cwnd_sample              each hinted arrival
- *   (2) min_mod  = min + (max - min) (1 - cwnd_sample / cwnd_avg)
- *                = max - (max - min) cwnd_sample / cwnd_avg
- *       never below 5 packets (or min, where min is lower), never above max
- *   (3) max_p_mod = max_p (max - min_mod) / (max - min)
- *   (4) p_b = max_p_mod (q_avg - min_mod) / (max - min_mod)
- *           = max_p (q_avg - min_mod) / (max - min)
+ *   (1) h_avg   = (1 - w) h_avg + w h                          each hinted arrival
+ *   (2) m(h)    = min + (max - min) (1 - h / h_avg)
+ *               = max - (max - min) h / h_avg
+ *   (3) max_p'  = max_p (max - m) / (max - min)
+ *   (4) p_b     = max_p' (q_avg - m) / (max - m)
+ *               = max_p (q_avg - m) / (max - min)
  *
- * The second form of (4) is why RED's own decision remains: the slope
- * max_p / (max - min) is a constant of the queue, only the point where the
- * line starts moves with the packet. At cwnd_sample = cwnd_avg it is RED's.
+ * h is the packet's hint, m its lower threshold, q_avg RED's average queue. The
+ * second form of (4) says that the slope is a constant of the queue and that
+ * only the start of the line moves with the packet. A packet without a hint has
+ * m = min: RED.
  *
- * Above max, gentle RED goes on from max_p_mod to 1 at 2 max.
+ * The paper's m is never below five packets. The suite's is never below min:
  *
- * Thresholds and average queue are in net/red.h's unit, bytes << Wlog, which
- * red_check_params() keeps below 2^32. Probabilities are 0.32 fixed point.
+ *   (2')  m(h) = max(max - (max - min) h / h_avg, min)
+ *
+ * since most packets are of flows near the average, and thresholds below min make
+ * the link idle (measured: Documentation/sch_shred.md).
+ *
+ * Drops are spaced as RED spaces them, one after 1 to 1 / p packets with equal
+ * probability. RED compares p times the count of packets with a random number;
+ * with a probability that differs from packet to packet that product belongs to
+ * the packet at hand alone, and nearly always to the largest hint. So the
+ * probabilities are added up:
+ *
+ *   (4')  A += p_b;  the packet is hit when A >= R;  then A = 0
+ *         R uniform on 0 to 1
+ *
+ * A packet is then hit in proportion to its own p_b, and packets of equal p_b are
+ * hit as by RED. A and R are kept in units of max_p / (max - min): bytes, so that
+ * what a packet adds is its q_avg - m.
+ *
+ * Above max, gentle RED goes on from max_p' to 1 at 2 max.
  */
 #ifndef _SHRED_H
 #define _SHRED_H
@@ -27,155 +44,154 @@
 
 /* Average of the hints: 10.22 fixed point. 255 << 22 < 2^30, so a difference times a 0.32
  * weight stays below 2^62. The average stops within 1 / (2 w) units of a constant hint:
- * 0.00006 packets at w = 0.002, 0.0012 at the smallest weight.
+ * 0.00006 at w = 0.002, 0.0012 at the smallest weight.
  */
-#define SHRED_CWND_SHIFT	22
+#define SHRED_AVG_SHIFT		22
 
 /* "Lower bound for min_th-mod is set at five packets" (section 2.2). */
 #define SHRED_FLOOR_PKTS	5U
 
-/**
- * shred_cwnd_avg() - Equation (1)
- * @avg_q22: average so far, packets << 22; 0 = none yet, the sample is taken whole
- * @sample_pkts: hint of this packet, 1 to 255
- * @weight_q32: weight of one sample, 0.32; 2^32 - 1 stands for 1
- *
- * Return: new average, packets << 22, 1 << 22 to 255 << 22.
- */
-static inline u32 shred_cwnd_avg(u32 avg_q22, u32 sample_pkts, u32 weight_q32)
-{
-	s64 diff = ((s64)sample_pkts << SHRED_CWND_SHIFT) - avg_q22;
+/* RED's average is bytes << wlog in 64 bits; 2^31 packets of burst would need no more than this. */
+#define SHRED_WLOG_MAX		31U
 
-	if (!avg_q22)
-		return sample_pkts << SHRED_CWND_SHIFT;
+/**
+ * shred_hint_avg() - Equation (1)
+ * @avg_q22: average so far, 10.22; 0 = none yet, the hint is taken whole
+ * @hint: of this packet, 1 to 255
+ * @weight_q32: weight of one hint, 0.32; 2^32 - 1 stands for 1
+ *
+ * Return: new average, 1 << 22 to 255 << 22.
+ */
+static inline u32 shred_hint_avg(u32 avg_q22, u32 hint, u32 weight_q32)
+{
+	s64 diff = ((s64)hint << SHRED_AVG_SHIFT) - avg_q22;
+
+	if (unlikely(!avg_q22))
+		return hint << SHRED_AVG_SHIFT;
 	return avg_q22 + (s32)((diff * weight_q32 + (1LL << 31)) >> 32);
 }
 
 /**
- * shred_min_th() - Equation (2), with its bounds
- * @qth_min: RED's lower threshold, bytes << Wlog
- * @qth_max: RED's upper threshold, bytes << Wlog, above @qth_min
- * @floor: lowest threshold of any packet, bytes << Wlog, at most @qth_min
- * @sample_pkts: hint of this packet, 1 to 255
- * @avg_q22: average hint, packets << 22, not 0
+ * shred_threshold() - Equation (2), with its lower bound
+ * @min_bytes: RED's lower threshold
+ * @max_bytes: RED's upper threshold, above @min_bytes
+ * @floor_bytes: lowest threshold of any packet, at most @min_bytes
+ * @hint: of this packet, 1 to 255
+ * @avg_q22: average hint, 10.22, not 0
  *
- * Return: lower threshold of this packet, bytes << Wlog, @floor to @qth_max.
+ * Return: lower threshold of this packet, @floor_bytes to @max_bytes.
  */
-static inline u32 shred_min_th(u32 qth_min, u32 qth_max, u32 floor,
-			       u32 sample_pkts, u32 avg_q22)
+static inline u32 shred_threshold(u32 min_bytes, u32 max_bytes, u32 floor_bytes, u32 hint,
+				  u32 avg_q22)
 {
-	/* below 2^32 * 2^8 * 2^22 */
-	u64 scaled = (u64)(qth_max - qth_min) * sample_pkts << SHRED_CWND_SHIFT;
-	u64 below_max = div64_u64(scaled + avg_q22 / 2, avg_q22);
+	/* below 2^32 * 2^8 * 2^22; half a unit is for the rounding */
+	u64 scaled = ((u64)(max_bytes - min_bytes) * hint << SHRED_AVG_SHIFT) + avg_q22 / 2;
 
-	return below_max < qth_max - floor ? qth_max - (u32)below_max : floor;
+	/* most packets are of flows at least as long as the average: no division for them */
+	if (scaled >= (u64)(max_bytes - floor_bytes) * avg_q22)
+		return floor_bytes;
+	return max_bytes - (u32)div_u64(scaled, avg_q22);
 }
 
 /**
- * shred_excess() - how far the average queue is above a packet's threshold of Equation (2)
- * @qth_min: RED's lower threshold, bytes << Wlog
- * @qth_max: RED's upper threshold, bytes << Wlog, above @qth_min
- * @qavg: average queue, bytes << Wlog, at most @qth_max
- * @sample_pkts: hint of this packet, 1 to 255
- * @avg_q22: average hint, packets << 22, not 0
+ * shred_certain() - what a packet of probability 1 adds to A
+ * @min_bytes: RED's lower threshold
+ * @max_bytes: RED's upper threshold, above @min_bytes
+ * @max_p_q32: RED's probability at @max_bytes, 0.32, not 0
  *
- * Equation (2) times cwnd_avg, so that no packet costs a division, without its lower bound.
- *
- * Return: (@qavg - min_mod) * @avg_q22, below 2^62; negative when @qavg < shred_min_th().
+ * Return: (max - min) / max_p, bytes, below 2^64.
  */
-static inline s64 shred_excess(u32 qth_min, u32 qth_max, u32 qavg, u32 sample_pkts, u32 avg_q22)
+static inline u64 shred_certain(u32 min_bytes, u32 max_bytes, u32 max_p_q32)
 {
-	/* each below 2^32 * 2^8 * 2^22 */
-	s64 below_max = (s64)(qth_max - qth_min) * ((u64)sample_pkts << SHRED_CWND_SHIFT);
-
-	return below_max + avg_q22 / 2 - (s64)(qth_max - qavg) * avg_q22;
+	return div_u64((u64)(max_bytes - min_bytes) << 32, max_p_q32);
 }
 
 /**
- * shred_excess_cap() - the same above a threshold that has its lower bound
- * @excess: shred_excess(), not negative
- * @floor: lowest threshold of any packet, bytes << Wlog
- * @qavg: average queue, bytes << Wlog, at least @floor
- * @avg_q22: average hint, packets << 22, not 0
+ * shred_gentle() - what a packet adds to A where the average queue is above max
+ * @threshold_bytes: the packet's own, at most @max_bytes
+ * @max_bytes: RED's upper threshold
+ * @certain_bytes: shred_certain()
+ * @qavg_bytes: average queue, at least @max_bytes
  *
- * Return: (@qavg - max(min_mod, @floor)) * @avg_q22, below 2^62.
+ * Return: from max_p' at max to certainty at 2 max, bytes.
  */
-static inline u64 shred_excess_cap(u64 excess, u32 floor, u32 qavg, u32 avg_q22)
+static inline u64 shred_gentle(u32 threshold_bytes, u32 max_bytes, u64 certain_bytes,
+			       u32 qavg_bytes)
 {
-	u64 most = (u64)(qavg - floor) * avg_q22;
+	u64 at_max = min_t(u64, max_bytes - threshold_bytes, certain_bytes);
+	u32 over = min_t(u32, qavg_bytes - max_bytes, max_bytes);
 
-	return excess < most ? excess : most;
+	/* the share is 0.32, and 2^32 at 2 max */
+	return at_max + mul_u64_u32_shr(certain_bytes - at_max,
+					(u32)min_t(u64, div_u64((u64)over << 32, max_bytes),
+						   U32_MAX), 32);
 }
 
 /**
- * shred_hit() - Equation (4) and RED's spacing of drops, for one packet
- * @excess: shred_excess_cap()
- * @avg_q22: average hint, packets << 22, not 0
- * @wlog: RED's averaging weight is 2^-wlog
- * @count: packets since the last random number, at least 1
- * @random: RED's random number, uniform on 0 to (qth_max - qth_min) / max_p, bytes
+ * shred_qavg() - RED's average of the queue at an arrival
+ * @qavg: average so far, bytes << wlog
+ * @backlog_bytes: what is queued now
+ * @wlog: RED's weight is 2^-wlog
  *
- * As red_mark_probability(): (qavg - min_mod) / 2^wlog * count >= random, times cwnd_avg.
- * The excess is cut to bytes times packets: less than a byte is lost, as by RED's own shift.
- *
- * Return: true when this packet is the one.
+ * Return: the new average, bytes << wlog.
  */
-static inline bool shred_hit(u64 excess, u32 avg_q22, u8 wlog, u32 count, u32 random)
+static inline u64 shred_qavg(u64 qavg, u32 backlog_bytes, u32 wlog)
 {
-	/* below 2^40; more than 2^23 packets without a drop count as so many */
-	u64 bytes_pkts = excess >> SHRED_CWND_SHIFT >> wlog;
+	return qavg + backlog_bytes - (qavg >> wlog);
+}
 
-	return bytes_pkts * min_t(u32, count, 1U << 23) >=
-	       ((u64)random * avg_q22) >> SHRED_CWND_SHIFT;
+/* (1 - 2^-wlog)^n, 0.32; of n = 0 it is 1 - 2^-32. */
+static inline u32 shred_decay(u32 wlog, u64 n)
+{
+	u64 power = U32_MAX, base = U32_MAX - (U32_MAX >> wlog);
+
+	for (; n && power; n >>= 1) {
+		if (n & 1)
+			power = (power * base + (1ULL << 31)) >> 32;
+		base = (base * base + (1ULL << 31)) >> 32;
+	}
+	return (u32)power;
 }
 
 /**
- * shred_max_p() - Equation (3)
- * @max_p_q32: RED's probability at @qth_max, 0.32
- * @qth_min: RED's lower threshold, bytes << Wlog
- * @qth_max: RED's upper threshold, bytes << Wlog, above @qth_min
- * @min_mod: this packet's lower threshold, bytes << Wlog, at most @qth_max
+ * shred_qavg_idle() - RED's average after an idle time
+ * @qavg: average when the queue became empty, bytes << wlog
+ * @wlog: RED's weight is 2^-wlog
+ * @pkts: full-sized packets that the link could have sent since
  *
- * Return: probability at @qth_max that keeps the slope, 0.32, at most 2^32 - 1.
+ * As if so many packets had found the queue empty (Floyd and Jacobson, 1993, section 4).
+ *
+ * Return: the new average, bytes << wlog.
  */
-static inline u32 shred_max_p(u32 max_p_q32, u32 qth_min, u32 qth_max, u32 min_mod)
+static inline u64 shred_qavg_idle(u64 qavg, u32 wlog, u64 pkts)
 {
-	u64 p = div64_u64((u64)max_p_q32 * (qth_max - min_mod), qth_max - qth_min);
-
-	return p < U32_MAX ? (u32)p : U32_MAX;
+	return mul_u64_u32_shr(qavg, shred_decay(wlog, pkts), 32);
 }
 
 /**
- * shred_gentle_p() - drop probability between max and 2 max ("gentle")
- * @max_p_mod_q32: probability at @qth_max, 0.32
- * @qth_max: RED's upper threshold, bytes << Wlog, not 0
- * @qavg: average queue, bytes << Wlog, at least @qth_max
+ * shred_wlog() - RED's weight from the burst that it lets pass
+ * @min_bytes: RED's lower threshold
+ * @avpkt_bytes: a full-sized packet, not 0
+ * @burst_pkts: packets that may arrive at once, at most 2^24
  *
- * Return: probability, 0.32; 2^32 - 1 from 2 @qth_max on.
+ * The largest weight 2^-w with which a queue that grows by a packet each time is no more
+ * than min on average: burst + 1 - min / avpkt <= (1 - (1 - 2^-w)^burst) / 2^-w (the same
+ * paper, section 4), as tc's red has it.
+ *
+ * Return: w, 1 to 31; 0 when no weight fits: burst below min / avpkt, or min below avpkt.
  */
-static inline u32 shred_gentle_p(u32 max_p_mod_q32, u32 qth_max, unsigned long qavg)
+static inline u32 shred_wlog(u32 min_bytes, u32 avpkt_bytes, u32 burst_pkts)
 {
-	u64 over = qavg - qth_max;
+	s64 above_q32 = ((s64)(burst_pkts + 1) << 32) -
+			(s64)div_u64((u64)min_bytes << 32, avpkt_bytes);
+	u32 wlog;
 
-	if (over >= qth_max)
-		return U32_MAX;
-	return max_p_mod_q32 +
-	       (u32)div64_u64((u64)(U32_MAX - max_p_mod_q32) * over, qth_max);
-}
-
-/**
- * shred_gentle_hit() - RED's spacing of drops, for a given probability
- * @p_q32: probability of this packet, 0.32
- * @count: packets since the last random number, at least 1
- * @random: the random number, uniform over 32 bits
- *
- * As red_mark_probability(): drops are spread evenly over 1 to 1 / p packets.
- *
- * Return: true when this packet is the one.
- */
-static inline bool shred_gentle_hit(u32 p_q32, u32 count, u32 random)
-{
-	return (u64)p_q32 * count >= random;
+	if (above_q32 < 1LL << 32 || min_bytes < avpkt_bytes)
+		return 0;
+	for (wlog = 1; wlog < SHRED_WLOG_MAX; wlog++)
+		if (above_q32 >> wlog <= (s64)(U32_MAX - shred_decay(wlog, burst_pkts)))
+			break;
+	return wlog;
 }
 
 #endif

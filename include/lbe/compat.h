@@ -120,24 +120,30 @@ do {									\
 #define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("sch_" id)
 #endif
 
-/* Accessors of a queue's length came in 7.1. They are macros here, so that this
- * file need not include the queue's headers.
- */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
-#define qdisc_qlen_inc(sch)		((void)(sch)->q.qlen++)
-#define qdisc_qlen_dec(sch)		((void)(sch)->q.qlen--)
-#define qstats_backlog_add(sch, len)	((void)((sch)->qstats.backlog += (len)))
-#endif
-
 /*
- * Reasons for a queue's drops came in 7.1, and in stable releases of older
- * series too (6.12.117), as a function that a macro of its name would break.
+ * A queue's length and the reasons for its drops: 7.1 has accessors and functions
+ * for both, and stable releases of older series have some of them (6.12.117). Under
+ * names of our own, so that no macro of ours breaks a declaration of theirs. Macros,
+ * so that this file need not include the queue's headers.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define lbe_qdisc_qlen_inc(sch)		((void)(sch)->q.qlen++)
+#define lbe_qdisc_qlen_dec(sch)		((void)(sch)->q.qlen--)
+#define lbe_qstats_backlog_add(sch, len) ((void)((sch)->qstats.backlog += (len)))
 #define lbe_qdisc_drop_reason(skb, sch, to_free, reason)		\
 	qdisc_drop(skb, sch, to_free)
 #else
-#define lbe_qdisc_drop_reason	qdisc_drop_reason
+#define lbe_qdisc_qlen_inc(sch)		qdisc_qlen_inc(sch)
+#define lbe_qdisc_qlen_dec(sch)		qdisc_qlen_dec(sch)
+#define lbe_qstats_backlog_add(sch, len) qstats_backlog_add(sch, len)
+#define lbe_qdisc_drop_reason		qdisc_drop_reason
+#endif
+
+/* skb_gso_segment() moved from linux/netdevice.h to a header of its own in 6.5. */
+#if __has_include(<net/gso.h>)
+#define LBE_GSO_HEADER	<net/gso.h>
+#else
+#define LBE_GSO_HEADER	<linux/netdevice.h>
 #endif
 
 /* Sysctl handlers take a const table from 6.11 on; tables come with their size

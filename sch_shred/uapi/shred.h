@@ -3,29 +3,33 @@
  * Configuration and statistics of the "shred" queueing discipline.
  *
  * RTM_NEWQDISC, RTM_GETQDISC with TCA_KIND "shred". TCA_OPTIONS is a nest of
- * TCA_SHRED_* attributes:
+ * TCA_SHRED_* attributes. All of them may be left out: a new queue takes the
+ * default, a change keeps what was set.
  *
- *   LIMIT      u32  bytes the queue may hold; 0 leaves the child queue alone
- *   MIN, MAX   u32  bytes, RED's thresholds on the average queue, MIN < MAX
- *   AVPKT      u32  bytes of a full-sized packet (the paper's "packet"), > 0
- *   WLOG       u8   RED's averaging weight is 2^-WLOG
- *   PLOG       u8   kept for tools that print it; MAX_P rules
- *   SCELL_LOG  u8   cell size of STAB, below 32
- *   STAB       256 bytes, idle damping table, each value below 32
- *   MAX_P      u32  0.32 fixed point, drop probability at MAX, > 0
- *   FLAGS      bitfield32 of SHRED_F_*
- *   HINT       u8   enum shred_hint_mode, default SHRED_HINT_TOS
+ *   RATE64     u64  bytes a second of the link, default 1250000 (10 Mbit/s)
+ *   LIMIT      u32  bytes that the queue may hold
+ *   MIN, MAX   u32  bytes, thresholds on the average queue, MIN < MAX <= LIMIT
+ *   LIMIT_US, MIN_US, MAX_US
+ *              u32  the same as time at RATE64, and following it when it is
+ *                   changed; defaults 175000, 60000, 168000. Where both forms
+ *                   of one value are given, the time is taken.
+ *   AVPKT      u32  bytes of a full-sized packet, default 1500
+ *   BURST      u32  packets; RED's weight 2^-w is the largest with which so many
+ *                   packets raise the average from 0 to no more than MIN.
+ *                   Default (2 MIN + MAX) / (3 AVPKT), and following these
+ *   MAX_P      u32  0.32 fixed point, probability at MAX, default 0.1
+ *   FLAGS      bitfield32 of SHRED_F_*, default SHRED_F_GENTLE
+ *   HINT       u8   enum shred_hint_mode, default SHRED_HINT_DSCP
  *   WEIGHT     u32  0.32 fixed point, weight of one hint in their average,
  *                   SHRED_WEIGHT_MIN to SHRED_WEIGHT_MAX, default 0.002
  *
- * LIMIT, MIN, MAX, AVPKT, WLOG, SCELL_LOG, STAB and MAX_P are required when
- * the queue is made; a change may leave out what shall stay. A dump returns
- * what was set (MAX_P: what the adaptive rule made of it), all but STAB.
+ * A dump has every attribute in bytes, and beside these the times that were
+ * set; BURST only where it was set. MAX_P is what the adaptive rule made of it.
+ * WLOG is dumped only.
  *
  * TCA_STATS_APP is a nest of TCA_SHRED_STATS_* attributes: counters are u64
- * packets since the queue was made. HINT_PKTS and HINT_DROPS are arrays of
- * SHRED_CLASSES u64, one per class of hint: 1, 2-3, 4-7, ... 128-255 packets;
- * they count every arrival and every drop of whatever reason.
+ * packets since the queue was made. Arrays are of SHRED_CLASSES u64: no hint,
+ * then a hint of 1, 2-3, 4-7, ... 128-255.
  */
 #ifndef _UAPI_LBE_SHRED_H
 #define _UAPI_LBE_SHRED_H
@@ -39,13 +43,16 @@ enum {
 	TCA_SHRED_MAX,
 	TCA_SHRED_AVPKT,
 	TCA_SHRED_WLOG,
-	TCA_SHRED_PLOG,
-	TCA_SHRED_SCELL_LOG,
-	TCA_SHRED_STAB,
+	TCA_SHRED_BURST,
+	TCA_SHRED_PAD,
+	TCA_SHRED_RATE64,
 	TCA_SHRED_MAX_P,
 	TCA_SHRED_FLAGS,
 	TCA_SHRED_HINT,
 	TCA_SHRED_WEIGHT,
+	TCA_SHRED_LIMIT_US,
+	TCA_SHRED_MIN_US,
+	TCA_SHRED_MAX_US,
 	__TCA_SHRED_MAX
 };
 
@@ -56,13 +63,16 @@ enum {
 #define SHRED_F_ADAPTIVE	(1U << 2)	/* MAX_P adapts, as red's "adaptive" */
 #define SHRED_F_NODROP		(1U << 3)	/* with ECN: queue what cannot be marked */
 #define SHRED_F_GENTLE		(1U << 4)	/* MAX to 2 MAX: probability rises to 1 */
-#define SHRED_F_ALL		(SHRED_F_ECN | SHRED_F_HARDDROP | SHRED_F_ADAPTIVE | \
-				 SHRED_F_NODROP | SHRED_F_GENTLE)
+#define SHRED_F_BYTES		(1U << 5)	/* probability times packet size / AVPKT, as ns-2 */
+#define SHRED_F_WASH		(1U << 6)	/* the hint is cleared when a packet leaves */
+#define SHRED_F_SPLIT_GSO	(1U << 7)	/* aggregates are queued as single packets */
+#define SHRED_F_ALL		((1U << 8) - 1)
 
+/* How a hint is read, and what is done with it. */
 enum shred_hint_mode {
-	SHRED_HINT_OFF,		/* plain RED */
-	SHRED_HINT_TOS,		/* the whole TOS byte or traffic class, in packets */
-	SHRED_HINT_DSCP,	/* the upper six bits, in steps; ECN is left alone */
+	SHRED_HINT_OFF,		/* not at all: plain RED */
+	SHRED_HINT_TOS,		/* the paper: a window in the whole TOS byte or traffic class */
+	SHRED_HINT_DSCP,	/* the flow's age in eight DSCPs, yyy111; four bands */
 	__SHRED_HINT_MAX
 };
 
@@ -70,27 +80,20 @@ enum shred_hint_mode {
 #define SHRED_WEIGHT_DEFAULT	8589935U	/* 0.002, the paper's w_c */
 #define SHRED_WEIGHT_MAX	4294967295U	/* 1 */
 
-#define SHRED_CLASSES		8
+#define SHRED_CLASSES		9
 
 enum {
 	TCA_SHRED_STATS_UNSPEC,
 	TCA_SHRED_STATS_PAD,
-	TCA_SHRED_STATS_EARLY_HINTED,		/* u64 dropped by probability */
-	TCA_SHRED_STATS_EARLY_UNHINTED,
-	TCA_SHRED_STATS_FORCED_HINTED,		/* u64 dropped, average above MAX */
-	TCA_SHRED_STATS_FORCED_UNHINTED,
-	TCA_SHRED_STATS_LIMIT_HINTED,		/* u64 dropped, queue full */
-	TCA_SHRED_STATS_LIMIT_UNHINTED,
-	TCA_SHRED_STATS_EARLY_MARK_HINTED,	/* u64 marked CE by probability */
-	TCA_SHRED_STATS_EARLY_MARK_UNHINTED,
-	TCA_SHRED_STATS_FORCED_MARK_HINTED,	/* u64 marked CE, average above MAX */
-	TCA_SHRED_STATS_FORCED_MARK_UNHINTED,
-	TCA_SHRED_STATS_PKTS_HINTED,		/* u64 arrived */
-	TCA_SHRED_STATS_PKTS_UNHINTED,
-	TCA_SHRED_STATS_CWND_AVG,		/* u32 average hint, 10.22 packets, 0 = none yet */
-	TCA_SHRED_STATS_QAVG,			/* u32 average queue, bytes */
-	TCA_SHRED_STATS_HINT_PKTS,		/* u64[SHRED_CLASSES] */
-	TCA_SHRED_STATS_HINT_DROPS,		/* u64[SHRED_CLASSES] */
+	TCA_SHRED_STATS_EARLY,		/* u64 dropped by probability */
+	TCA_SHRED_STATS_FORCED,		/* u64 dropped, average queue above MAX or 2 MAX */
+	TCA_SHRED_STATS_LIMIT,		/* u64 dropped, queue full */
+	TCA_SHRED_STATS_EARLY_MARK,	/* u64 marked CE by probability */
+	TCA_SHRED_STATS_FORCED_MARK,	/* u64 marked CE, average queue above MAX or 2 MAX */
+	TCA_SHRED_STATS_HINT_AVG,	/* u32 average hint, 10.22, 0 = none yet */
+	TCA_SHRED_STATS_QAVG,		/* u32 average queue, bytes */
+	TCA_SHRED_STATS_CLASS_PKTS,	/* u64[SHRED_CLASSES] arrived */
+	TCA_SHRED_STATS_CLASS_DROPS,	/* u64[SHRED_CLASSES] dropped, of whatever reason */
 	__TCA_SHRED_STATS_MAX
 };
 

@@ -38,8 +38,8 @@ static const struct {
 	const char *kind;
 	u16 first, last;
 } mark_attributes[] = {
-	{ "shred", TCA_SHRED_STATS_EARLY_MARK_HINTED,
-	  TCA_SHRED_STATS_FORCED_MARK_UNHINTED },
+	{ "shred", TCA_SHRED_STATS_EARLY_MARK,
+	  TCA_SHRED_STATS_FORCED_MARK },
 };
 
 static struct queue *queues;

@@ -104,21 +104,21 @@ def vulture_grammar(path: Path = SPEC) -> Grammar:
 #: sch_shred/uapi/shred.h
 SHRED = [
     Kind(1, "limit", "u32", 1, 1 << 24), Kind(2, "min", "u32", 1, 1 << 20), Kind(3, "max", "u32", 2, 1 << 22),
-    Kind(4, "avpkt", "u32", 1, 65536), Kind(5, "wlog", "u8", 0, 31), Kind(6, "plog", "u8", 0, 31),
-    Kind(7, "scell-log", "u8", 0, 31), Kind(8, "stab", "table"), Kind(9, "max-p", "u32", 1, 1 << 31),
-    Kind(10, "flags", "bitfield32", 0, 31), Kind(11, "hint", "u8", 0, 2),
-    Kind(12, "weight", "u32", 429497, (1 << 32) - 1),
+    Kind(4, "avpkt", "u32", 1, 65536), Kind(5, "wlog", "u8", 0, 31), Kind(6, "burst", "u32", 1, 1 << 24),
+    Kind(7, "pad", "u32", 0, 0), Kind(8, "rate64", "u64", 1, 1 << 40), Kind(9, "max-p", "u32", 1, 1 << 31),
+    Kind(10, "flags", "bitfield32", 0, 255), Kind(11, "hint", "u8", 0, 2),
+    Kind(12, "weight", "u32", 429497, (1 << 32) - 1), Kind(13, "limit-us", "u32", 1, 1 << 24),
+    Kind(14, "min-us", "u32", 1, 1 << 22), Kind(15, "max-us", "u32", 2, 1 << 23),
 ]  # fmt: skip
 
 #: net.shred_hint.* and the parameters that may be written while a module is loaded
 TEXTS = {
     "/proc/sys/net/shred_hint/mode": ("off", "tos", "dscp"),
-    "/proc/sys/net/shred_hint/host": ("0", "1", "2"),
+    "/proc/sys/net/shred_hint/host": ("0", "1"),
     "/proc/sys/net/shred_hint/edge": ("0", "1"),
     "/proc/sys/net/shred_hint/police": ("0", "1"),
     "/proc/sys/net/shred_hint/devices": ("", "lo", "lo idle", " lo", "lolo", "l"),
     "/proc/sys/net/shred_hint/max_flows": ("1", "65536", "1048576"),
-    "/proc/sys/net/shred_hint/flow_timeout_s": ("1", "60", "86400"),
     **{
         f"/sys/module/tcp_lp/parameters/{name}": (least, most)
         for name, least, most in (
@@ -317,14 +317,16 @@ class Fuzzer:
     def _shred(self) -> list[Attribute]:
         """Half of all hold together, so that the queue is really made."""
         values = {one.name: self._attribute(one) for one in SHRED}
-        chosen = list(values)
         if self.random.random() < 0.6:
             least = self.random.choice([1, 100, 1514, 15000, 1 << 20])
             most = least * self.random.choice([2, 3, 100]) + 1
             for name, value in (("limit", most * self.random.choice([1, 4])), ("min", least), ("max", most)):
                 values[name].payload = struct.pack("=I", min(value, (1 << 32) - 1))
-            values["stab"].payload = bytes(256)
-            values["wlog"].payload = bytes([self.random.choice([1, 5, 9])])
+            values["burst"].payload = struct.pack("=I", self.random.choice([least, 1 << 24]))
+            values["avpkt"].payload = struct.pack("=I", self.random.choice([1, 1514, 65536]))
+            for name in ("wlog", "pad", "limit-us", "min-us", "max-us"):
+                values.pop(name)
+        chosen = list(values)
         if self.random.random() < 0.4:
             chosen = self.random.sample(chosen, self.random.randint(0, len(chosen)))
         return [values[name] for name in chosen]

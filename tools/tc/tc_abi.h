@@ -37,14 +37,10 @@ struct qdisc_util {
 
 /* arguments: 0 when understood */
 int get_size(unsigned int *size, const char *str);
-int get_rate(unsigned int *rate, const char *str);
-int get_percent_rate(unsigned int *rate, const char *str, const char *dev);
+int get_time(unsigned int *time_us, const char *str);
+int get_rate64(__u64 *rate, const char *str);
+int get_percent_rate64(__u64 *rate, const char *str, const char *dev);
 int get_unsigned(unsigned int *val, const char *arg, int base);
-
-/* RED's parameters as tc computes them from sizes in bytes; negative on failure */
-int tc_red_eval_P(unsigned int qmin, unsigned int qmax, double probability);
-int tc_red_eval_ewma(unsigned int qmin, unsigned int burst, unsigned int avpkt);
-int tc_red_eval_idle_damping(int wlog, unsigned int avpkt, unsigned int rate, __u8 *sbuf);
 
 /* attributes */
 int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
@@ -65,6 +61,7 @@ enum color_attr {
 };
 
 extern int show_details;
+extern int use_iec;
 
 bool is_json_context(void);
 void open_json_object(const char *key);
@@ -83,6 +80,8 @@ int print_color_float(enum output_type t, enum color_attr color, const char *key
 		      const char *fmt, double value);
 int print_color_size(enum output_type t, enum color_attr color, const char *key,
 		     const char *fmt, __u32 value);
+int print_color_rate(bool use_iec, enum output_type t, enum color_attr color, const char *key,
+		     const char *fmt, unsigned long long rate);
 void print_nl(void);
 
 #endif

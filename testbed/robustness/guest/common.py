@@ -365,9 +365,6 @@ def shred_options(limit: int = 300000, least: int = 15000, most: int = 45000) ->
         + attribute(2, struct.pack("=I", least))
         + attribute(3, struct.pack("=I", most))
         + attribute(4, struct.pack("=I", 1514))
-        + attribute(5, b"\x05")
-        + attribute(7, b"\x0a")
-        + attribute(8, bytes(256))
         + attribute(9, struct.pack("=I", 1 << 28))
     )
 

@@ -156,13 +156,13 @@ def lowpri_takes_its_mark_along(wire: Wire) -> None:
 
 
 def shred_hint_writes_the_window_as_tos(wire: Wire) -> None:
-    """mode tos: the initial window on a SYN/ACK, then the window as it grows, 1 on a reset of no connection."""
+    """mode tos: 1 on a SYN/ACK, then the window as it grows, 1 on a reset of no connection."""
     write(f"{HINT}/mode", "tos")
     write(f"{HINT}/host", "1")
     one = Drill(wire, 8010)
     one.listen("reno")
     one(SHAKE)
-    one("> S. 0:0(0) ack 1 tos 10")
+    one("> S. 0:0(0) ack 1 tos 1")
     one("+0.1 < . 1:1(0) ack 1 win 60000 <nop,nop,TS val 1100 ecr last>")
     one.accept()
     same(one.cwnd, 10, "initial window")
@@ -183,13 +183,13 @@ def shred_hint_writes_the_window_as_tos(wire: Wire) -> None:
     write(f"{HINT}/host", "0")
 
 
-def shred_hint_codes_the_window_as_dscp(wire: Wire) -> None:
-    """mode dscp: six bits, and the two of ECN as TCP set them (ECT(0) on data)."""
+def shred_hint_codes_the_age_as_dscp(wire: Wire) -> None:
+    """mode dscp: a young flow is DSCP 63, and the two bits of ECN are as TCP set them (ECT(0) on data)."""
     write(f"{HINT}/mode", "dscp")
     write(f"{HINT}/host", "1")
     one = established(wire, 8012, "reno", ecn=True)
     one.write(1000)
-    one(f"> P. 1:1001(1000) ack 1 tos {10 << 2 | 2:#x}")
+    one(f"> P. 1:1001(1000) ack 1 tos {63 << 2 | 2:#x}")
     one.close()
     write(f"{HINT}/host", "0")
 

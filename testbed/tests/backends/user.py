@@ -302,7 +302,7 @@ def step_shred() -> None:
         "latency", "50ms", node="left")  # fmt: skip
     run("tc", "qdisc", "add", *shred, *SHRED, "hint", "dscp", node="left")
     run("sysctl", "-q", "-w", "net.shred_hint.mode=dscp", "net.shred_hint.host=1", node="left")
-    wait_until(lambda: shred_shown()["arrived"]["hinted"] > 0, "packets with a hint")
+    wait_until(lambda: any(one["packets"] for one in shred_shown()["classes"][1:]), "packets with a hint")
     assert shred_shown()["limit"] == 219000
     run("tc", "qdisc", "change", *shred, "limit", "300000", "min", "40000", "max", "120000", "avpkt", "1000",
         node="left")  # fmt: skip

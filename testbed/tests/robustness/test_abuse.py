@@ -172,7 +172,7 @@ def test_the_shred_attributes_are_all_there() -> None:
 
 def test_every_setting_is_written_to() -> None:
     """All sysctls of shred_hint and all parameters that can be written while a module is loaded."""
-    found = set(re.findall(r'\.procname = "(\w+)"', (REPO / "sch_shred" / "shred_hint.c").read_text(encoding="utf-8")))
+    found = set(re.findall(r'\.procname = "(\w+)"', (REPO / "sch_shred" / "settings.c").read_text(encoding="utf-8")))
     sources = {
         "tcp_lp": r"^LP_PARAM\((\w+),",
         "tcp_ledbat": r"^LEDBAT_PARAM\((\w+),|module_param(?:_cb)?\((\w+),.*0644\)",

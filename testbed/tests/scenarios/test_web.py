@@ -139,7 +139,7 @@ def test_losses_of_a_family() -> None:
 
 
 def test_classes_of_hints() -> None:
-    shred = {"kind": "shred", "classes": [{"window": "1", "packets": 10, "drops": 2, "drop_share": 0.5}]}
+    shred = {"kind": "shred", "classes": [{"hint": "1", "packets": 10, "drops": 2}]}
     qdiscs = {"rtr": [{"kind": "tbf"}, shred]}
     assert web.hint_class(qdiscs, "1", "drops") == 2 and web.hint_class(qdiscs, "1", "packets") == 10
     assert math.isnan(web.hint_class(qdiscs, "2-3", "drops"))

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The hint of coding "dscp" (../hint.h) without shred_hint.ko: a tc egress
+ * program that writes a TCP flow's age into its packets, from the socket.
+ *
+ *   clang -O2 -g -target bpf -c age.bpf.c -o age.bpf.o
+ *   tc qdisc add dev eth0 clsact
+ *   tc filter add dev eth0 egress bpf direct-action obj age.bpf.o sec tc
+ *
+ * An example: it does not begin anew after an idle second, and leaves packets
+ * alone that carry another DSCP, options behind the IPv6 header or no socket.
+ */
+#include <stddef.h>
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "../uapi/shred.h"
+
+#define AGE_UNIT_LOG	11	/* SHRED_AGE_UNIT_LOG of hint.h */
+#define AGE_CLASSES	8
+#define DSCP_BITS	0x1c	/* yyy111, above ECN */
+#define ECN_BITS	0x03
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* c of hint.h: 2^c units have been sent. */
+static __always_inline __u32 age_class(__u64 bytes)
+{
+	__u64 units = bytes >> AGE_UNIT_LOG;
+	__u32 class = 0;
+
+#pragma unroll
+	for (int c = 1; c < AGE_CLASSES; c++)
+		if (units >> c)
+			class = c;
+	return class;
+}
+
+/* bytes_acked and what is under way; 0 of a socket that has sent nothing, or of none. */
+static __always_inline __u64 age_of(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct bpf_tcp_sock *tp;
+
+	if (!sk)
+		return 0;
+	sk = bpf_sk_fullsock(sk);
+	if (!sk)
+		return 0;
+	tp = bpf_tcp_sock(sk);
+	return tp ? tp->bytes_acked + (__u32)(tp->snd_nxt - tp->snd_una) : 0;
+}
+
+static __always_inline __u8 hint(__u8 tos, __u64 age)
+{
+	return (AGE_CLASSES - 1 - age_class(age)) << 5 | DSCP_BITS | (tos & ECN_BITS);
+}
+
+static __always_inline int write4(struct __sk_buff *skb, __u64 age)
+{
+	const int at = ETH_HLEN + offsetof(struct iphdr, tos);
+	__u8 protocol, old, new;
+
+	if (bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct iphdr, protocol), &protocol, 1) ||
+	    protocol != IPPROTO_TCP || bpf_skb_load_bytes(skb, at, &old, 1) || old & ~ECN_BITS)
+		return TC_ACT_OK;
+	new = hint(old, age);
+	bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), bpf_htons(old),
+			    bpf_htons(new), 2);
+	bpf_skb_store_bytes(skb, at, &new, 1, 0);
+	return TC_ACT_OK;
+}
+
+static __always_inline int write6(struct __sk_buff *skb, __u64 age)
+{
+	__u8 next, tos, first[2];
+
+	if (bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, nexthdr), &next, 1) ||
+	    next != IPPROTO_TCP || bpf_skb_load_bytes(skb, ETH_HLEN, first, 2))
+		return TC_ACT_OK;
+	tos = first[0] << 4 | first[1] >> 4;
+	if (tos & ~ECN_BITS)
+		return TC_ACT_OK;
+	tos = hint(tos, age);
+	first[0] = (first[0] & 0xf0) | tos >> 4;
+	first[1] = (first[1] & 0x0f) | tos << 4;
+	bpf_skb_store_bytes(skb, ETH_HLEN, first, 2, 0);
+	return TC_ACT_OK;
+}
+
+SEC("tc")
+int shred_age(struct __sk_buff *skb)
+{
+	switch (skb->protocol) {
+	case bpf_htons(ETH_P_IP):
+		return write4(skb, age_of(skb));
+	case bpf_htons(ETH_P_IPV6):
+		return write6(skb, age_of(skb));
+	}
+	return TC_ACT_OK;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+/* shred_hint: the TOS byte or traffic class of a packet, and where it leaves. */
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <net/dsfield.h>
+
+#include "writer.h"
+
+u8 shred_packet_tos(const struct sk_buff *skb, int family)
+{
+	return family == NFPROTO_IPV4 ? ip_hdr(skb)->tos : ipv6_get_dsfield(ipv6_hdr(skb));
+}
+
+/* Returns false when there is no memory for a header of our own. */
+bool shred_packet_write(struct sk_buff *skb, int family, u8 mode, u32 hint)
+{
+	int header = family == NFPROTO_IPV4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+	u8 tos = shred_hint_write(mode, shred_packet_tos(skb, family), hint);
+
+	if (skb_ensure_writable(skb, skb_network_offset(skb) + header))
+		return false;
+	if (family == NFPROTO_IPV4)
+		ipv4_change_dsfield(ip_hdr(skb), 0, tos);
+	else
+		ipv6_change_dsfield(ipv6_hdr(skb), 0, tos);
+	return true;
+}
+
+/* Under RCU, as every netfilter hook is. */
+bool shred_device_wanted(const struct shred_hint_net *hn, const struct net_device *dev)
+{
+	const struct shred_devices *devices = rcu_dereference(hn->devices);
+	unsigned int i;
+
+	if (likely(!devices))
+		return true;
+	for (i = 0; i < devices->n; i++)
+		if (!strncmp(devices->names[i], dev->name, IFNAMSIZ))
+			return true;
+	return false;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * shred_hint: writes the hint that the shred queue reads (hint.h).
+ *
+ *   host.c      on the sending host, from the socket
+ *   edge.c      at an edge router, from a byte counter a flow
+ *   packet.c    the byte in the header
+ *   settings.c  net.shred_hint.*, per network namespace, all off at first:
+ *
+ *     mode        off, tos, dscp: coding of hint.h; off writes nothing
+ *     host, edge  0 or 1: who writes
+ *     police      0 or 1: the edge overwrites hints that say less than the truth
+ *     devices     names of the interfaces on which hints leave; empty: all
+ *     max_flows   1 to 1048576, flows that the table holds (at most 65536 where
+ *                 the namespace is not the first user namespace's)
+ *
+ * /proc/net/shred_hint shows the counters.
+ *
+ * Source: Claypool, Kinicki, Hartling, "Active Queue Management for Web
+ * Traffic", section 5. Departs from the paper in: the IPv6 hint is the traffic
+ * class rather than an extension header, which routers on the way would have
+ * to be taught to pass; the edge counts bytes sent instead of estimating the
+ * window ("any mapping where 1 yields the lowest drop probability").
+ *
+ * Does not do: tunnels and IPsec (what is inside is not seen).
+ */
+
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "writer.h"
+
+static unsigned int shred_hint_net_id;
+
+struct shred_hint_net *shred_hint_pernet(const struct net *net)
+{
+	return net_generic(net, shred_hint_net_id);
+}
+
+static const char * const shred_hint_count_names[SHRED_COUNTS] = {
+	"written_host", "written_edge", "overwritten", "kept", "skipped", "table_full",
+};
+
+static int shred_hint_show(struct seq_file *m, void *v)
+{
+	struct shred_hint_net *hn = shred_hint_pernet(seq_file_single_net(m));
+	int cpu, i;
+
+	seq_printf(m, "flows %d\n", atomic_read(&hn->n_flows));
+	for (i = 0; i < SHRED_COUNTS; i++) {
+		u64 sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += per_cpu_ptr(hn->counters, cpu)->n[i];
+		seq_printf(m, "%s %llu\n", shred_hint_count_names[i], sum);
+	}
+	return 0;
+}
+
+static int __net_init shred_hint_net_init(struct net *net)
+{
+	struct shred_hint_net *hn = shred_hint_pernet(net);
+	int err;
+
+	hn->net = net;
+	mutex_init(&hn->mutex);
+	hn->max_flows = SHRED_DEFAULT_FLOWS;
+	hn->counters = alloc_percpu(struct shred_hint_counters);
+	if (!hn->counters)
+		return -ENOMEM;
+	err = shred_edge_init(hn);
+	if (err)
+		goto free_counters;
+	err = -ENOMEM;
+	if (!proc_create_net_single("shred_hint", 0444, net->proc_net, shred_hint_show, NULL))
+		goto free_edge;
+	err = shred_settings_init(hn);
+	if (err)
+		goto remove_proc;
+	return 0;
+
+remove_proc:
+	remove_proc_entry("shred_hint", net->proc_net);
+free_edge:
+	shred_edge_free(hn);
+free_counters:
+	free_percpu(hn->counters);
+	return err;
+}
+
+/* Between this and exit the core waits until no packet is in a hook any more. */
+static void __net_exit shred_hint_net_pre_exit(struct net *net)
+{
+	struct shred_hint_net *hn = shred_hint_pernet(net);
+
+	shred_settings_exit(hn);
+	remove_proc_entry("shred_hint", net->proc_net);
+}
+
+static void __net_exit shred_hint_net_exit(struct net *net)
+{
+	struct shred_hint_net *hn = shred_hint_pernet(net);
+
+	shred_host_free(hn);
+	shred_edge_free(hn);
+	free_percpu(hn->counters);
+}
+
+static struct pernet_operations shred_hint_net_ops = {
+	.init	= shred_hint_net_init,
+	.pre_exit = shred_hint_net_pre_exit,
+	.exit	= shred_hint_net_exit,
+	.id	= &shred_hint_net_id,
+	.size	= sizeof(struct shred_hint_net),
+};
+
+static int __init shred_hint_init(void)
+{
+	return register_pernet_subsys(&shred_hint_net_ops);
+}
+
+static void __exit shred_hint_exit(void)
+{
+	unregister_pernet_subsys(&shred_hint_net_ops);
+	rcu_barrier();			/* flows and devices that were forgotten */
+}
+
+module_init(shred_hint_init);
+module_exit(shred_hint_exit);
+
+MODULE_DESCRIPTION("Writes a flow's age or window into its packets, for the shred queue");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(LBE_VERSION);
