@@ -104,6 +104,7 @@ UNITS = {
     "web_unfinished": "objects",
     "syn_lost": "objects",
     "family_lost": "%",
+    "kernel_count": "",
     "hint_packets": "packets",
     "hint_drops": "packets",
 }
@@ -346,6 +347,10 @@ class Run:
         if kind == "family_lost":
             spec = self.setting.flows[metric.flow or next(iter(self.setting.flows))]
             return web.family_lost_pct(self.facts.get("counters", {}), spec.source, spec.to)
+        if kind == "kernel_count":
+            spec = self.setting.flows[metric.flow or next(iter(self.setting.flows))]
+            counters = self.facts.get("counters", {}).get(spec.source)
+            return float(counters.get(metric.counter, 0)) if counters else math.nan
         if kind in web.COUNTER_KINDS:
             return web.hint_class(self.facts.get("qdiscs", {}), metric.hint, kind.removeprefix("hint_"))
         if kind == "completion_s":

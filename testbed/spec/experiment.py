@@ -117,7 +117,7 @@ class Head:
 @dataclass(frozen=True)
 class Metric:
     """One number per run. ``flow``: groups it looks at (joined by +); times: its own window; bytes: web objects'
-    sizes, from and below."""
+    sizes, from and below. ``counter``: of the kernel of the flow's source, such as TcpExt.TCPSACKReorder."""
 
     kind: str
     flow: str = ""
@@ -129,6 +129,7 @@ class Metric:
     at_s: float | None = None
     threshold: float | None = None
     hint: str = ""
+    counter: str = ""
     bytes_from: int = 0
     bytes_to: int | None = None
 

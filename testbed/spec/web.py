@@ -55,7 +55,7 @@ METRIC_KINDS = (
     "syn_lost",
 )
 #: from what the machine says at the end of a run
-COUNTER_KINDS = ("family_lost", "hint_packets", "hint_drops")
+COUNTER_KINDS = ("family_lost", "kernel_count", "hint_packets", "hint_drops")
 
 
 def server_words(flow: Flow) -> dict[str, Any]:
@@ -142,6 +142,6 @@ def hint_class(qdiscs: dict[str, list[dict[str, Any]]], hint: str, key: str) -> 
     """``key`` ("packets", "drops") of a class of hints, from tc's last dump of the shred queue, or NaN."""
     for qdisc in qdiscs.get("rtr", []):
         for one in qdisc.get("classes", []) if qdisc.get("kind") == "shred" else []:
-            if one.get("window") == hint:
+            if one.get("hint") == hint:
                 return float(one[key])
     return math.nan
