@@ -33,5 +33,7 @@ void find_cgroup_root(char *path, size_t room);
 int do_run(int argc, char **argv);	/* run.c */
 int do_bg(int argc, char **argv);	/* live.c */
 int do_fg(int argc, char **argv);
+int do_apply(int argc, char **argv);	/* conf.c */
+int do_showconf(int argc, char **argv);
 
 #endif /* VULTURECTL_CTL_H */

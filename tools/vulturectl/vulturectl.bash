@@ -35,10 +35,14 @@ _vulturectl() {
 	esac
 	local words=
 	case $command in
-	'') words="--json --help --help-options --version start stop show list monitor run bg fg rule set" ;;
+	'') words="--json --help --help-options --version start stop show list monitor run bg fg apply showconf rule set" ;;
 	start) words="--pid --cgroup -o" ;;
 	stop) words="--pid --cgroup --id" ;;
 	show) words="--id" ;;
+	apply)
+		compopt -o filenames
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return ;;
 	bg | fg)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
 		return ;;

@@ -44,6 +44,8 @@ static const char usage_text[] =
 	"                                    receive, or both (the default); needs no privilege\n"
 	"  bg PID|UNIT                       a running program's connections, both ways, at once\n"
 	"  fg PID|UNIT                       and back to the foreground\n"
+	"  apply [FILE]                      what FILE (/etc/lbe/background.conf) says, and no more\n"
+	"  showconf                          what apply has put in force, as such a file\n"
 	"  rule add MATCH... [-o NAME=VALUE]...   new connections that match\n"
 	"  rule del ID\n"
 	"  rule list\n"
@@ -870,6 +872,7 @@ static const struct command {
 	{ "start", do_start, false }, { "stop", do_stop, false }, { "show", do_show, false },
 	{ "list", do_list, false }, { "monitor", do_monitor, false }, { "run", do_run, true },
 	{ "bg", do_bg, true }, { "fg", do_fg, true },
+	{ "apply", do_apply, true }, { "showconf", do_showconf, true },
 	{ "rule", do_rule, false }, { "set", do_set, false },
 };
 

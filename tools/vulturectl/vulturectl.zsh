@@ -33,6 +33,8 @@ _vulturectl() {
 		'run:a command whose connections are background ones'
 		'bg:a running program goes to the background'
 		'fg:and back to the foreground'
+		'apply:what a file says runs in the background'
+		'showconf:what apply has put in force'
 		'rule:for new connections'
 		'set:defaults of this network namespace'
 	)
@@ -49,6 +51,7 @@ _vulturectl() {
 		show) _arguments '--id[from list]:id:' '1:local:' '2:remote:' ;;
 		monitor) _arguments '--events[a line each]' '-n[interval]:seconds:' ;;
 		set) _arguments '-m[limit on connections]:connections:' '*-o[option]:option:_vulturectl_option' ;;
+		apply) _arguments '1:file:_files' ;;
 		bg | fg) _arguments '1:process:_pids' ;;
 		run) _arguments '--up[what it sends]' '--down[what it receives]' '-u[user]:user:_users' '*-o[option]:option:_vulturectl_option' '*::command:_normal' ;;
 		rule) _vulturectl_rule ;;

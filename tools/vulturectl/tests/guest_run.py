@@ -171,6 +171,86 @@ def test_fg_of_another_users_program_is_refused():
     accepted.close()
 
 
+CONF = Path("/tmp/background.conf")
+
+
+def apply(text: str, **more) -> subprocess.CompletedProcess:
+    CONF.write_text(text)
+    return ctl("apply", str(CONF), **more)
+
+
+def said_inside(cgroup: str, server: Server) -> dict:
+    words = " ".join(server.client())
+    script = f"echo 0 >{cgroup}/cgroup.procs; exec {words}"
+    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
+    for name in ("one", "two"):
+        Path(f"/sys/fs/cgroup/{name}").mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+    both = "# mirrors\ncgroup /sys/fs/cgroup/one\ncgroup /sys/fs/cgroup/two up\nremote-port 873\n"
+    done = apply(both)
+    assert (done.returncode, done.stdout) == (0, "3 added, 0 kept, 0 removed, 0 failed\n"), done
+    before = rules()
+    assert len(before) == 2, before
+    done = apply(both)
+    assert (done.returncode, done.stdout) == (0, "0 added, 3 kept, 0 removed, 0 failed\n"), done
+    assert rules() == before, "the second apply changed something"
+    assert ctl("showconf").stdout == ("cgroup /sys/fs/cgroup/one both\ncgroup /sys/fs/cgroup/two up\nremote-port 873\n")
+    server = Server()
+    assert background(said_inside("/sys/fs/cgroup/one", server))
+    assert background(said_inside("/sys/fs/cgroup/two", server))
+    done = apply("cgroup /sys/fs/cgroup/two up\n")
+    assert done.stdout == "0 added, 1 kept, 2 removed, 0 failed\n", done
+    assert not rules()
+    assert said_inside("/sys/fs/cgroup/one", server)["cc"] == "cubic"
+    assert apply("").stdout == "0 added, 0 kept, 1 removed, 0 failed\n"
+    assert said_inside("/sys/fs/cgroup/two", server)["cc"] == "cubic"
+    assert ctl("showconf").stdout == ""
+    apply("remote-port 873 controller=0\n")
+    assert ctl("showconf").stdout == "remote-port 873 controller=0\n"
+    assert apply("remote-port 873\n").stdout == "1 added, 0 kept, 1 removed, 0 failed\n"
+    apply("")
+
+
+def test_apply_puts_units_into_the_slice():
+    done = apply("unit restic.service\nunit mirror.service\n")
+    assert (done.returncode, done.stdout) == (0, "2 added, 0 kept, 0 removed, 0 failed\n"), done
+    drop_in = Path("/run/systemd/system/restic.service.d/50-lbe-background.conf")
+    assert "Slice=background.slice" in drop_in.read_text()
+    assert len(rules()) == 1, "units share the slice's rule"
+    assert background(said_inside("/sys/fs/cgroup/background.slice", Server()))
+    done = apply("unit mirror.service\n")
+    assert not drop_in.exists() and len(rules()) == 1, done
+    assert background(said_inside("/sys/fs/cgroup/background.slice", Server()))
+    apply("")
+    assert not rules()
+
+
+def test_apply_reads_the_whole_file_before_it_changes_anything():
+    for text, why in (
+        ("remote-port 80\nlocal-port 70000\n", ":2: port '70000' is not a number within 1 to 65535"),
+        ("port 80\n", ":1: 'port' is none of unit, cgroup, user, local-port, remote-port, remote"),
+        ("remote 10.0.0.0/33\n", "prefix length '33' is not within 0 to 32"),
+        ("remote-port 80 up\n", "a remote-port can be matched for downloads only"),
+        ("unit restic.service down\n", "a unit goes to the background both ways"),
+        ("cgroup relative\n", "is not an absolute path"),
+        ("user nosuchuser\n", "there is no user 'nosuchuser'"),
+        ("remote-port 80 altitude=3\n", "there is no option 'altitude'"),
+        ("unit\n", "unit needs a value"),
+    ):
+        done = apply(text)
+        assert done.returncode == 2 and why in done.stderr, (text, done)
+        assert not rules()
+    done = apply("remote-port 80\n", user=65534, group=65534)
+    assert done.returncode == 1 and "apply needs root" in done.stderr, done
+    done = apply("cgroup /sys/fs/cgroup/absent\n")
+    assert done.returncode == 1 and "apply again once it is there" in done.stderr, done
+    apply("")
+
+
 def test_errors_name_what_was_wrong():
     for words, text in (
         (("bg", "999999"), "there is no process 999999"),

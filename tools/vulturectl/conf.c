@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vulturectl apply and showconf: what runs in the background on this machine, kept in one file.
+ *
+ *	/etc/lbe/background.conf   what is wanted, a line each
+ *	        |  apply
+ *	        v
+ *	rules, BPF programs, drop-ins      what is in force
+ *	/run/lbe/applied                   which of those are ours, a line each
+ *
+ * apply reads the whole file before it changes anything. It then takes away
+ * what it had applied and is no longer wanted, and adds what is missing; a
+ * second apply changes nothing.
+ */
+#define _GNU_SOURCE
+#include "ctl.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "upload.h"
+
+#define CONF_FILE	"/etc/lbe/background.conf"
+#define STATE_DIR	"/run/lbe"
+#define STATE_FILE	STATE_DIR "/applied"
+#define PIN_DIR		"/sys/fs/bpf/lbe"
+#define SLICE		"background.slice"
+#define ITEMS		256	/* the kernel's limit on rules in a namespace */
+
+enum kind { UNIT, CGROUP, USER, LOCAL_PORT, REMOTE_PORT, REMOTE };
+
+static const char *const kinds[] = {
+	[UNIT] = "unit", [CGROUP] = "cgroup", [USER] = "user",
+	[LOCAL_PORT] = "local-port", [REMOTE_PORT] = "remote-port", [REMOTE] = "remote",
+};
+
+/**
+ * struct item - one line of the file, or of what was applied
+ * @kind, @value: whose connections
+ * @options: as the file has them, commas between; "-" for none
+ * @up, @down: which directions; only a cgroup has an upward one
+ * @rule: in force for @down; its id is 0 where there is none
+ * @pinned: the BPF program is in force for @up
+ */
+struct item {
+	enum kind kind;
+	char value[256];
+	char options[256];
+	bool up, down;
+	struct vulture_rule rule;
+	bool pinned;
+};
+
+struct items {
+	struct item item[ITEMS];
+	unsigned int count;
+};
+
+/* Reading the file */
+
+static const char *conf_file = CONF_FILE;
+static unsigned int conf_line;
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void bad(const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "vulturectl: %s:%u: ", conf_file, conf_line);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(2);
+}
+
+static uint16_t conf_port(const char *text)
+{
+	char *end;
+	unsigned long port = strtoul(text, &end, 10);
+
+	if (*end || end == text || port < 1 || port > 65535)
+		bad("port '%s' is not a number within 1 to 65535", text);
+	return (uint16_t)port;
+}
+
+static void conf_prefix(const char *value, struct vulture_rule *rule)
+{
+	char text[256], *slash, *end;
+	unsigned long bits, most;
+
+	snprintf(text, sizeof(text), "%s", value);
+	slash = strchr(text, '/');
+	if (slash)
+		*slash = '\0';
+	if (inet_pton(AF_INET, text, rule->prefix) == 1)
+		rule->family = AF_INET;
+	else if (inet_pton(AF_INET6, text, rule->prefix) == 1)
+		rule->family = AF_INET6;
+	else
+		bad("'%s' is neither an IPv4 nor an IPv6 prefix", value);
+	most = rule->family == AF_INET ? 32 : 128;
+	bits = slash ? strtoul(slash + 1, &end, 10) : most;
+	if (slash && (*end || end == slash + 1 || bits > most))
+		bad("prefix length '%s' is not within 0 to %lu", slash + 1, most);
+	rule->prefix_len = (uint8_t)bits;
+}
+
+static void conf_option(char *word, struct item *item)
+{
+	char *equals = strchr(word, '='), *end;
+	size_t used = strlen(item->options);
+	unsigned long value;
+
+	if (used + strlen(word) + 2 > sizeof(item->options))
+		bad("the options are longer than %zu characters", sizeof(item->options) - 1);
+	sprintf(item->options + used, "%s%s", used ? "," : "", word);
+	*equals = '\0';
+	value = strtoul(equals + 1, &end, 10);
+	if (*end || end == equals + 1 || value > UINT32_MAX)
+		bad("option %s: '%s' is not a number", word, equals + 1);
+	if (vulture_option(&item->rule.options, word, (uint32_t)value))
+		bad("there is no option '%s'; vulturectl --help-options lists them", word);
+}
+
+static void conf_value(struct item *item)
+{
+	switch (item->kind) {
+	case UNIT:
+		if (!strchr(item->value, '.') || strchr(item->value, '/'))
+			bad("'%s' is not the name of a unit, such as restic.service", item->value);
+		break;
+	case CGROUP:
+		if (*item->value != '/')
+			bad("cgroup '%s' is not an absolute path", item->value);
+		break;
+	case USER:
+		if (!getpwnam(item->value))
+			bad("there is no user '%s'", item->value);
+		break;
+	case LOCAL_PORT:
+		item->rule.local_port = conf_port(item->value);
+		break;
+	case REMOTE_PORT:
+		item->rule.remote_port = conf_port(item->value);
+		break;
+	case REMOTE:
+		conf_prefix(item->value, &item->rule);
+		break;
+	}
+}
+
+/* KIND VALUE [up|down|both] [NAME=VALUE]... */
+static void read_item(char *line, struct items *items)
+{
+	struct item item = {};
+	char *word = strtok(line, " \t"), *direction = NULL;
+	size_t kind;
+
+	for (kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
+		if (!strcmp(word, kinds[kind]))
+			break;
+	if (kind == sizeof(kinds) / sizeof(kinds[0]))
+		bad("'%s' is none of unit, cgroup, user, local-port, remote-port, remote", word);
+	item.kind = (enum kind)kind;
+	word = strtok(NULL, " \t");
+	if (!word)
+		bad("%s needs a value", kinds[kind]);
+	if (strlen(word) >= sizeof(item.value))
+		bad("the value is longer than %zu characters", sizeof(item.value) - 1);
+	strcpy(item.value, word);
+	conf_value(&item);
+	while ((word = strtok(NULL, " \t"))) {
+		if (strchr(word, '='))
+			conf_option(word, &item);
+		else if (!direction && (!strcmp(word, "up") || !strcmp(word, "down") ||
+					!strcmp(word, "both")))
+			direction = word;
+		else
+			bad("'%s' is neither up, down, both nor NAME=VALUE", word);
+	}
+	item.up = item.kind <= USER && (!direction || strcmp(direction, "down"));
+	item.down = !direction || strcmp(direction, "up");
+	if (item.kind == UNIT && (!item.up || !item.down))
+		bad("a unit goes to the background both ways");
+	if (item.kind > USER && direction && strcmp(direction, "down"))
+		bad("a %s can be matched for downloads only", kinds[kind]);
+	if (!*item.options)
+		strcpy(item.options, "-");
+	if (items->count == ITEMS)
+		bad("more than %d lines", ITEMS);
+	items->item[items->count++] = item;
+}
+
+static void read_conf(struct items *items)
+{
+	FILE *file = fopen(conf_file, "re");
+	char line[1024];
+
+	if (!file)
+		refused("cannot read %s: %s", conf_file, strerror(errno));
+	while (fgets(line, sizeof(line), file)) {
+		conf_line++;
+		line[strcspn(line, "#\n")] = '\0';
+		if (line[strspn(line, " \t")])
+			read_item(line, items);
+	}
+	fclose(file);
+}
+
+/* What was applied: KIND VALUE OPTIONS UP DOWN RULE-ID */
+
+static void read_state(struct items *items)
+{
+	FILE *file = fopen(STATE_FILE, "re");
+	char kind[16], value[256], options[256];
+	int up, down;
+	unsigned int id;
+
+	if (!file)
+		return;
+	while (items->count < ITEMS &&
+	       fscanf(file, "%15s %255s %255s %d %d %u", kind, value, options, &up, &down,
+		      &id) == 6) {
+		struct item *item = &items->item[items->count++];
+		size_t i;
+
+		for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+			if (!strcmp(kind, kinds[i]))
+				item->kind = (enum kind)i;
+		strcpy(item->value, value);
+		strcpy(item->options, options);
+		item->up = item->pinned = up;
+		item->down = down;
+		item->rule.id = id;
+	}
+	fclose(file);
+}
+
+static void write_state(const struct items *items)
+{
+	char name[] = STATE_FILE ".new";
+	unsigned int i;
+	FILE *file;
+
+	mkdir(STATE_DIR, 0755);
+	file = fopen(name, "we");
+	if (!file)
+		refused("cannot write %s: %s", name, strerror(errno));
+	for (i = 0; i < items->count; i++) {
+		const struct item *item = &items->item[i];
+
+		fprintf(file, "%s %s %s %d %d %u\n", kinds[item->kind], item->value,
+			item->options, item->pinned, item->down, item->rule.id);
+	}
+	if (fclose(file) || rename(name, STATE_FILE))
+		refused("cannot write %s: %s", STATE_FILE, strerror(errno));
+}
+
+/* Where things are */
+
+/* The cgroup of an item, "" if it has none. */
+static void item_cgroup(const struct item *item, char *dir, size_t room)
+{
+	const struct passwd *user;
+	char root[512];
+
+	find_cgroup_root(root, sizeof(root));
+	*dir = '\0';
+	if (item->kind == UNIT) {
+		snprintf(dir, room, "%s/" SLICE, root);
+	} else if (item->kind == CGROUP) {
+		snprintf(dir, room, "%s", item->value);
+	} else if (item->kind == USER) {
+		user = getpwnam(item->value);
+		if (user)
+			snprintf(dir, room, "%s/user.slice/user-%u.slice", root, user->pw_uid);
+	}
+}
+
+/* Where an item's BPF program is kept; units share one. */
+static void item_pin(const struct item *item, char *pin, size_t room)
+{
+	char name[256], *c;
+
+	snprintf(name, sizeof(name), "%s", item->kind == UNIT ? SLICE : item->value);
+	for (c = name; *c; c++)
+		if (*c == '/' || *c == '.')
+			*c = '_';
+	snprintf(pin, room, PIN_DIR "/%s-%s", kinds[item->kind], name);
+}
+
+static void unit_drop_in(const char *unit, char *path, size_t room)
+{
+	snprintf(path, room, "/run/systemd/system/%s.d/50-lbe-background.conf", unit);
+}
+
+/* Putting it in force */
+
+static bool same(const struct item *a, const struct item *b)
+{
+	return a->kind == b->kind && !strcmp(a->value, b->value) &&
+	       !strcmp(a->options, b->options) && a->down == b->down;
+}
+
+struct search {
+	uint32_t id;
+	const struct vulture_rule *wanted;
+	bool found;
+};
+
+static int search_rule(const struct vulture_rule *rule, void *arg)
+{
+	struct search *search = arg;
+
+	search->found |= rule->id == search->id && rule->cgroup == search->wanted->cgroup;
+	return 0;
+}
+
+/* Whether rule `id` is still there, for the same cgroup. */
+static bool rule_lives(uint32_t id, const struct vulture_rule *wanted)
+{
+	struct search search = { .id = id, .wanted = wanted };
+
+	return id && v && vulture_rule_list(v, search_rule, &search) >= 0 && search.found;
+}
+
+static void drop_unit(const char *unit)
+{
+	char path[512];
+
+	unit_drop_in(unit, path, sizeof(path));
+	unlink(path);
+}
+
+static bool write_drop_in(const char *unit)
+{
+	char path[512], *slash;
+	FILE *file;
+
+	unit_drop_in(unit, path, sizeof(path));
+	if (!access(path, F_OK))
+		return false;
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	mkdir("/run/systemd", 0755);
+	mkdir("/run/systemd/system", 0755);
+	mkdir(path, 0755);
+	*slash = '/';
+	file = fopen(path, "we");
+	if (!file) {
+		say("%s: cannot write %s: %s", unit, path, strerror(errno));
+		return false;
+	}
+	fprintf(file, "# written by vulturectl apply\n[Service]\nSlice=" SLICE "\n");
+	fclose(file);
+	return true;
+}
+
+/* Take away what was applied. */
+static void remove_item(const struct item *item)
+{
+	char pin[600];
+
+	if (item->rule.id && v)
+		vulture_rule_del(v, item->rule.id);
+	if (item->pinned) {
+		item_pin(item, pin, sizeof(pin));
+		unlink(pin);
+	}
+	if (item->kind == UNIT)
+		drop_unit(item->value);
+}
+
+/**
+ * struct change - what apply did and could not do
+ * @added, @removed, @kept: items
+ * @failed: items of which a direction is not in force
+ * @reload: systemd has new drop-ins
+ */
+struct change {
+	unsigned int added, removed, kept, failed;
+	bool reload;
+};
+
+static bool apply_down(struct item *item, const struct item *before, uint64_t cgroup)
+{
+	item->rule.cgroup = cgroup;
+	if (before && rule_lives(before->rule.id, &item->rule)) {
+		item->rule.id = before->rule.id;
+		return true;
+	}
+	if (before && before->rule.id && v)
+		vulture_rule_del(v, before->rule.id);
+	if (!v) {
+		say("%s %s: downloads stay in the foreground: %s", kinds[item->kind], item->value,
+		    vulture_error(NULL));
+		return false;
+	}
+	if (vulture_rule_add(v, &item->rule) < 0) {
+		say("%s %s: %s", kinds[item->kind], item->value, vulture_error(v));
+		return false;
+	}
+	return true;
+}
+
+static bool apply_up(struct item *item, const struct item *before, const char *dir,
+		     const char *control)
+{
+	char pin[600];
+
+	item_pin(item, pin, sizeof(pin));
+	if (before && before->pinned && !access(pin, F_OK)) {
+		item->pinned = true;
+		return true;
+	}
+	unlink(pin);
+	if (!control) {
+		say("%s %s: uploads stay in the foreground: none of %s can be used",
+		    kinds[item->kind], item->value, upload_controls());
+		return false;
+	}
+	if (upload_attach(dir, control, pin)) {
+		say("%s %s: uploads stay in the foreground: %s", kinds[item->kind], item->value,
+		    upload_error());
+		return false;
+	}
+	item->pinned = true;
+	return true;
+}
+
+/* The units share the rule and the program of their slice: the first one has them. */
+static struct item *first_unit(struct items *items)
+{
+	unsigned int i;
+
+	for (i = 0; i < items->count; i++)
+		if (items->item[i].kind == UNIT)
+			return &items->item[i];
+	return NULL;
+}
+
+static void apply_item(struct items *wanted, struct item *item, const struct item *before,
+		       const char *control, struct change *change)
+{
+	uint64_t cgroup = 0;
+	char dir[1024];
+	struct stat st;
+	bool good = true;
+
+	if (item->kind == UNIT) {
+		change->reload |= write_drop_in(item->value);
+		if (item != first_unit(wanted)) {
+			change->kept += !!before;
+			change->added += !before;
+			return;
+		}
+	}
+	item_cgroup(item, dir, sizeof(dir));
+	if (item->kind == UNIT)
+		mkdir(dir, 0755);
+	if (*dir) {
+		if (stat(dir, &st)) {
+			say("%s %s: %s: %s; apply again once it is there", kinds[item->kind],
+			    item->value, dir, strerror(errno));
+			change->failed++;
+			return;
+		}
+		cgroup = st.st_ino;
+	}
+	if (item->down)
+		good &= apply_down(item, before, cgroup);
+	if (item->up)
+		good &= apply_up(item, before, dir, control);
+	change->failed += !good;
+	change->kept += before && good && before->rule.id == item->rule.id;
+	change->added += good && !(before && before->rule.id == item->rule.id);
+}
+
+static const struct item *find_item(const struct items *items, const struct item *like)
+{
+	unsigned int i;
+
+	for (i = 0; i < items->count; i++)
+		if (same(&items->item[i], like))
+			return &items->item[i];
+	return NULL;
+}
+
+static void read_words(int argc, char **argv)
+{
+	if (argc > 2)
+		wrong("%s takes one file at most", argv[0]);
+	if (argc == 2)
+		conf_file = argv[1];
+}
+
+int do_apply(int argc, char **argv)
+{
+	static struct items wanted, applied;
+	struct change change = {};
+	const char *control;
+	unsigned int i;
+
+	read_words(argc, argv);
+	read_conf(&wanted);
+	if (geteuid())
+		refused("apply needs root");
+	read_state(&applied);
+	mkdir(PIN_DIR, 0700);
+	control = upload_control();
+	for (i = 0; i < applied.count; i++) {
+		if (find_item(&wanted, &applied.item[i]))
+			continue;
+		remove_item(&applied.item[i]);
+		change.reload |= applied.item[i].kind == UNIT;
+		change.removed++;
+	}
+	for (i = 0; i < wanted.count; i++)
+		apply_item(&wanted, &wanted.item[i], find_item(&applied, &wanted.item[i]), control,
+			   &change);
+	write_state(&wanted);
+	if (change.reload && !access("/run/systemd/private", F_OK) &&
+	    system("systemctl daemon-reload"))
+		say("systemctl daemon-reload failed");
+	if (json)
+		printf("{\"added\": %u, \"kept\": %u, \"removed\": %u, \"failed\": %u}\n",
+		       change.added, change.kept, change.removed, change.failed);
+	else
+		printf("%u added, %u kept, %u removed, %u failed\n", change.added, change.kept,
+		       change.removed, change.failed);
+	return change.failed ? 1 : 0;
+}
+
+/* What is in force, as lines that apply reads. */
+int do_showconf(int argc, char **argv)
+{
+	static struct items applied;
+	unsigned int i;
+
+	if (argc > 1)
+		wrong("showconf takes no argument '%s'", argv[1]);
+	read_state(&applied);
+	for (i = 0; i < applied.count; i++) {
+		const struct item *item = &applied.item[i];
+		const char *direction = "";
+		char options[sizeof(item->options)], *comma;
+
+		if (item->kind != UNIT && item->kind <= USER)
+			direction = item->pinned && item->down ? " both" :
+				    item->pinned ? " up" : " down";
+		strcpy(options, strcmp(item->options, "-") ? item->options : "");
+		for (comma = options; (comma = strchr(comma, ',')); )
+			*comma = ' ';
+		printf("%s %s%s%s%s\n", kinds[item->kind], item->value, direction,
+		       *options ? " " : "", options);
+	}
+	return 0;
+}
