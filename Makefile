@@ -122,12 +122,12 @@ abuse:
 	@$(python) -m testbed abuse $(ARGS)
 
 report:
-	@scripts/deps python kernel testbed browser
+	@scripts/deps python kernel testbed browser ns2
 	@$(python) -m testbed evaluate $(ARGS)
 
 # Dask and a browser are for the report alone: they and their tests are no part of check.
 check-report:
-	@scripts/deps python kernel testbed browser
+	@scripts/deps python kernel testbed browser ns2
 	@($(python) -m pip install -q --disable-pip-version-check --no-input -r requirements-dask.txt)
 	@$(python) -m pytest --tiers=report $(PYTEST_ARGS)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .base.errors import LbeError
+from .campaign import oracle
 from .foreign import command as foreign_command
 from .judge import checks
 from .present import text as report_text
@@ -79,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
             default="uml",
             metavar="B",
             help="uml (default), qemu: a distribution's kernel in real time, host: the running kernel, as root, "
-            "ssh: three machines",
+            "ssh: three machines, ns2: the simulator, for what it can express",
         )
         sub.add_argument("--machines", type=Path, metavar="FILE", help="the machines of --backend ssh, a TOML file")
         sub.add_argument("--flavour", default="plain", metavar="F", help="plain (default) or sanitizer")
@@ -170,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
 
     abuse_command.add_parser(commands)
     foreign_command.add_parser(commands)
+    oracle.add_parser(commands)
 
     shell = commands.add_parser("shell", help="the nodes in real time, modules loaded, a prompt")
     shell.add_argument("name", nargs="?", default="lp_beside_cubic", help="whose topology (default: lp_beside_cubic)")
@@ -415,6 +417,8 @@ def main(argv: list[str] | None = None) -> int:
             return abuse_command.run(args)
         if args.command == "foreign":
             return foreign_command.run(args)
+        if args.command == "ns2":
+            return oracle.carry_out(args, shlex.join(["python3", "-m", "testbed", *sys.argv[1:]]))
         if args.command == "shell":
             from .commands.shell import run_shell
 

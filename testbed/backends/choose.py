@@ -8,11 +8,12 @@ from pathlib import Path
 from ..kernels.build import DEFAULT_SERIES
 from .backend import Backend, BackendError
 from .netns import Host
+from .ns2.machine import Ns2
 from .qemu import Qemu
 from .ssh import Ssh
 from .uml import Uml
 
-BACKENDS = ("uml", "qemu", "host", "ssh")
+BACKENDS = ("uml", "qemu", "host", "ssh", "ns2")
 
 
 def make_backend(
@@ -35,4 +36,6 @@ def make_backend(
         return Qemu(series or DEFAULT_SERIES)
     if name == "host":
         return Host()
+    if name == "ns2":
+        return Ns2()
     return Ssh(machines)

@@ -18,9 +18,9 @@ from ..present import browser, pages
 from ..results import digest
 from ..run import dask_engine, identity
 from ..run.job import Job
-from ..run.runner import default_jobs, label, locally
+from ..run.runner import Options, default_jobs, label, locally
 from ..spec.experiment import ExperimentError, load, names
-from . import campaign
+from . import campaign, oracle
 
 #: documents that a tool makes of a module's own trace, and the tool (a module with document(), PIV and CWND)
 TOOLS = {"vulture_figures": "testbed.campaign.vulture_trace"}
@@ -140,6 +140,17 @@ def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tup
     return made, failed
 
 
+def beside_ns2(chosen: list[str], args: argparse.Namespace, command: str) -> tuple[dict[str, dict], list[str]]:
+    """ns-2's documents of the papers' experiments among those chosen, and what failed; minutes at most."""
+    if args.cached:
+        return {}, []
+    options = Options("full" if args.full else "default", jobs=args.jobs, reuse=not args.fresh, command=command)
+    made, failed = oracle.documents([name for name in oracle.wanted(()) if name in chosen], options)
+    for document in made.values():
+        digest.save(document, args.out / "digests")
+    return made, failed
+
+
 def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
     """All pages; pictures are those that lie beside the results. Gives what a browser finds wrong with the page."""
     pictures: dict[str, list[Path]] = {}
@@ -185,6 +196,10 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
     minutes = campaign.MINUTES if args.minutes is None else args.minutes
     failed: list[tuple[Job, str]] = []
     others, faults = ({}, []) if args.plan else traced(chosen, backend, args)
+    if not args.plan:
+        simulated, failures = beside_ns2(chosen, args, command)
+        others |= simulated
+        faults += failures
     if args.cached:
         parts = campaign.from_cache(chosen, backend)
     else:

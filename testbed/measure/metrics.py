@@ -83,6 +83,7 @@ UNITS = {
     "event_count": "",
     "link_use": "%",
     "kbytes_s": "kB/s",
+    "kibytes_s": "KiB/s",
     "sharing": "",
     "variation": "",
     "udp_lost": "packets",
@@ -279,6 +280,8 @@ class Run:
             return goodput
         if kind == "kbytes_s":
             return goodput * 125
+        if kind == "kibytes_s":
+            return goodput * 125e3 / 1024
         if kind == "sharing":
             return sharing(each)
         if kind == "variation":

@@ -34,6 +34,7 @@ OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
 FLOW_KINDS = (
     "goodput",
     "kbytes_s",
+    "kibytes_s",
     "sharing",
     "variation",
     "share",

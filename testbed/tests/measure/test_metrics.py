@@ -32,6 +32,7 @@ CAPACITY = 10 * 1448 / 1538
         ("goodput", {"flow": "be+bg"}, 9.0),
         ("goodput", {}, 9.0),
         ("kbytes_s", {"flow": "be"}, 750.0),
+        ("kibytes_s", {"flow": "be"}, 732.421875),
         ("share", {"flow": "be"}, 100 * 6 / CAPACITY),
         ("spare_use", {"flow": "bg"}, 100 * 3 / (CAPACITY - 6)),
         # the queue sent 8 of 10 Mbit/s: 20 % of the capacity is idle

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The backend: runs ns on a plan and reads what it wrote into the records that every other backend gives."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from ...base.errors import LbeError
+from ...base.progress import Report, silent
+from ...measure.metrics import QUEUE, RECV, SEND, Series
+from ...results.files import Record
+from ...run.job import Job
+from ...spec.web import RECORD, UNFINISHED
+from ..backend import BackendError, Tools
+from . import plan
+
+HERE = Path(__file__).parent
+NETWORK = HERE / "network.tcl"
+PLAN = HERE / "plan.py"
+PROGRAM = "ns"
+PACKAGE = "ns2"
+#: columns of the files that network.tcl writes
+COLUMNS = {
+    "recv": ("t_s", "flow", "octets"),
+    "send": ("t_s", "flow", "cwnd", "ssthresh", "srtt_us", "again"),
+    "queue": ("t_s", "queue", "packets", "octets", "drops", "out_octets", "out_packets"),
+    "web": ("t_s", "flow", "octets", "dur_us", "page"),
+}
+
+
+class Ns2Failed(LbeError):
+    """ns ended badly, or left something out; the text has its last words."""
+
+
+class NsTools(Tools):
+    """Nothing of the kernel's: what a job's modules do stands in its plan's words, or cannot be said."""
+
+    def module_hash(self, name: str) -> str:
+        """No file decides."""
+        return ""
+
+
+def table(folder: Path, name: str) -> dict[str, np.ndarray]:
+    """A file of the run, by column. Raises Ns2Failed."""
+    columns = COLUMNS[name]
+    try:
+        lines = (folder / name).read_text(encoding="ascii").splitlines()
+        rows = np.array([line.split() for line in lines], dtype=float)
+    except (OSError, ValueError) as error:
+        raise Ns2Failed(f"ns-2: {name}: {error}") from error
+    if rows.size == 0:
+        rows = np.empty((0, len(columns)))
+    if rows.shape[1] != len(columns):
+        raise Ns2Failed(f"ns-2: {name}: {rows.shape[1]} columns instead of {len(columns)}")
+    return dict(zip(columns, rows.T))
+
+
+def _filled(dtype: np.dtype, count: int, **columns: np.ndarray) -> np.ndarray:
+    made = np.zeros(count, dtype=dtype)
+    for name, values in columns.items():
+        made[name] = np.round(values)
+    return made
+
+
+def _payload_share(job: Job) -> dict[int, float]:
+    """Payload of an octet of IP, by flow: what a receiver's count is to be multiplied by.
+
+    A TCP flow's is what the topology's own capacity assumes, so that a share of the link is the same with and without
+    timestamps in the kernel's packets.
+    """
+    topology, shares = job.setting.topology, {}
+    for flow in job.flows:
+        if flow.spec.proto == "tcp":
+            shares[flow.id] = topology.tcp_capacity_mbit() / topology.rate_mbit
+        elif flow.spec.kind == "trace":
+            shares[flow.id] = 1.0
+        else:
+            size = flow.spec.pkt_bytes or topology.mtu - plan.UDP_HEADERS_BYTES
+            shares[flow.id] = size / (size + plan.UDP_HEADERS_BYTES)
+    return shares
+
+
+def series(job: Job, folder: Path) -> Series:
+    """The records of a run's files. Raises Ns2Failed."""
+    recv, send, queue, web = (table(folder, name) for name in COLUMNS)
+    if len(queue["t_s"]) == 0 or queue["t_s"].max() + 0.001 < job.setting.head.measure_s[1] - 1:
+        raise Ns2Failed("ns-2: the run ended before its time")
+    share = _payload_share(job)
+    ratio = np.array([share.get(int(flow), 1.0) for flow in recv["flow"]])
+    done = web["dur_us"] >= 0
+    return Series(
+        _filled(
+            SEND,
+            len(send["t_s"]),
+            t_ns=send["t_s"] * 1e9,
+            flow=send["flow"],
+            cwnd_pkts=send["cwnd"],
+            ssthresh_pkts=send["ssthresh"],
+            srtt_us=send["srtt_us"],
+            retrans_pkts=send["again"],
+        ),
+        _filled(RECV, len(recv["t_s"]), t_ns=recv["t_s"] * 1e9, flow=recv["flow"], bytes=recv["octets"] * ratio),
+        _filled(
+            QUEUE,
+            len(queue["t_s"]),
+            t_ns=queue["t_s"] * 1e9,
+            queue=queue["queue"],
+            qlen_pkts=queue["packets"],
+            backlog_bytes=queue["octets"],
+            drops=queue["drops"],
+            sent_bytes=queue["out_octets"],
+            sent_pkts=queue["out_packets"],
+        ),
+        [],
+        _filled(
+            RECORD,
+            len(web["t_s"]),
+            t_ns=web["t_s"] * 1e9,
+            dur_us=np.where(done, web["dur_us"], 0),
+            bytes=web["octets"],
+            flow=web["flow"],
+            objects=np.ones(len(done)),
+            flags=np.where(done, 0, UNFINISHED),
+        ),
+    )
+
+
+class Ns2:
+    """ns-2 as Debian packages it."""
+
+    name = "ns2"
+    at_once = None
+
+    def __init__(self) -> None:
+        self.version = ""
+
+    def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
+        """Ask for the program and its version. Raises BackendError."""
+        if shutil.which(PROGRAM) is None:
+            raise BackendError(
+                f"ns-2: no program {PROGRAM!r} here: scripts/deps ns2 installs Debian's package {PACKAGE}"
+            )
+        asked = ["dpkg-query", "-W", "-f", "${Version}", PACKAGE]
+        try:
+            self.version = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+        except (OSError, subprocess.CalledProcessError):
+            self.version = hashlib.sha256(Path(shutil.which(PROGRAM)).read_bytes()).hexdigest()[:16]
+
+    def facts(self) -> dict[str, str]:
+        """Which simulator this is, in the place of the kernel."""
+        words = hashlib.sha256(NETWORK.read_bytes()).hexdigest()[:16]
+        release = f"ns-2 {self.version}"
+        return {"series": "ns-2", "flavour": f"network.tcl {words}", "release": release, "source": "", "key": ""}
+
+    def tools(self) -> Tools:
+        """The Tcl stands where the agent does."""
+        return NsTools(NETWORK)
+
+    def key(self) -> str:
+        """Version, words, and how runs are written and read."""
+        around = hashlib.sha256(b"".join(path.read_bytes() for path in (NETWORK, PLAN, Path(__file__))))
+        return f"ns2-{self.version}-{around.hexdigest()[:16]}"
+
+    def record(self, job: Job, wall_limit_s: float) -> Record:
+        """One run. Raises CannotSay, Ns2Failed."""
+        with tempfile.TemporaryDirectory(prefix="lbe-ns2.") as name:
+            folder = Path(name)
+            path = plan.write(job, folder)
+            try:
+                done = subprocess.run(
+                    [PROGRAM, str(NETWORK), str(path)],
+                    check=False,
+                    capture_output=True,
+                    text=True,
+                    timeout=wall_limit_s,
+                )
+            except subprocess.TimeoutExpired as error:
+                raise Ns2Failed(f"ns-2: not done after {wall_limit_s:.0f} s") from error
+            if done.returncode:
+                raise Ns2Failed(f"ns-2: exit status {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
+            facts = {"uname": f"ns-2 {self.version}", "sysctls": {}, "qdiscs": {}, "counters": {}, "modules": {}}
+            return Record(facts, series(job, folder))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What ns-2 makes of the experiments: the document ns2_NAME has the cases of NAME that ns-2 can express.
+
+    python3 -m testbed ns2 [NAME|PAPER|FIGURE...]
+
+Case and metric names are the experiment's own, so that a row of a figure finds ns-2's number under the same name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ..backends.ns2 import plan as plans
+from ..backends.ns2.machine import NETWORK, PLAN, Ns2
+from ..base.errors import LbeError
+from ..base.places import REPO
+from ..judge import coverage
+from ..present.text import interval
+from ..measure.metrics import summarise
+from ..results import digest
+from ..run import identity
+from ..run import job as jobs
+from ..run.runner import OnProgress, Options, run
+from ..spec.experiment import Experiment, ExperimentError, case_name, load
+
+#: of a document's name
+PREFIX = "ns2_"
+#: an experiment that compares the senders themselves
+SENDERS = "ns2_tcp"
+
+
+def expressible(one: Experiment, mode: str = "default") -> list[dict[str, str]]:
+    """The cases that ns-2 has words for."""
+    found = []
+    for case in one.cases(mode):
+        try:
+            plans.text(jobs.make(one.name, case, one.head.seed, one.setting(case, mode)))
+        except plans.CannotSay:
+            continue
+        found.append(case)
+    return found
+
+
+def wanted(words: Iterable[str]) -> list[str]:
+    """Experiments that these words mean: names, papers, figures' keys; none: all that stand for a figure."""
+    figures = coverage.figures()
+    by_word: dict[str, list[str]] = {}
+    for figure in figures:
+        names = [name for name in (figure.experiment, figure.also) if name]
+        by_word.setdefault(figure.paper, []).extend(names)
+        by_word.setdefault(figure.key, []).extend(names)
+    chosen: list[str] = []
+    everything = [SENDERS, *(name for names in by_word.values() for name in names)]
+    for word in words:
+        if word in by_word:
+            chosen += by_word[word]
+        else:
+            load(word)
+            chosen.append(word)
+    return list(dict.fromkeys(chosen or everything))
+
+
+def document(
+    name: str, backend: Ns2, options: Options, progress: OnProgress = lambda *_: None
+) -> dict[str, Any] | None:
+    """ns-2's document of an experiment; None if ns-2 can express none of its cases."""
+    one = load(name)
+    cases = expressible(one, options.mode)
+    if not cases:
+        return None
+    one.exclude += [case for case in one.cases(options.mode) if case not in cases]
+    made = digest.make(run(one, backend, options, progress))
+    files = [str(path.relative_to(REPO)) for path in (one.path, NETWORK, PLAN)]
+    return made | {
+        "experiment": PREFIX + name,
+        "files": files,
+        "file_sha256": identity.hash_of_files(files),
+        # of the kernels nothing decides: the files alone do
+        "identity": {},
+    }
+
+
+def table(made: dict[str, Any]) -> str:
+    """A line a case: every metric that has a number, mean and interval."""
+    lines = [f"{made['experiment']} ({made['provenance']['kernel']['release']}, {digest.runs(made)} runs)"]
+    for case in made["cases"]:
+        numbers = [
+            f"{name} {interval(summarise([float('nan') if value is None else value for value in values]))}"
+            for name, values in case["metrics"].items()
+            if any(value is not None for value in values)
+        ]
+        lines.append(f"  {case_name(case['case'])}: {', '.join(numbers)}")
+    return "\n".join(lines)
+
+
+def documents(
+    names: Iterable[str], options: Options, progress: OnProgress = lambda *_: None
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Documents by name, and what failed."""
+    backend = Ns2()
+    backend.prepare(())
+    made, failed = {}, []
+    for name in names:
+        try:
+            one = document(name, backend, options, progress)
+        except LbeError as error:
+            failed.append(f"{PREFIX}{name}: {error}")
+            continue
+        if one:
+            made[one["experiment"]] = one
+    return made, failed
+
+
+def add_parser(commands: Any) -> None:
+    """The sub-command's words."""
+    sub = commands.add_parser(
+        "ns2",
+        help="the papers' experiments in ns-2, their simulator: numbers to hold ours against",
+        description="Runs the cases that ns-2 can express, in the experiment's own lengths, and writes ns2_NAME.json.",
+    )
+    sub.add_argument("names", nargs="*", metavar="NAME", help="experiment, paper or figure (default: all of them)")
+    sub.add_argument("--runs", type=int, metavar="N", help="seeds per case (default: the experiment's)")
+    sub.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: one per CPU)")
+    length = sub.add_mutually_exclusive_group()
+    length.add_argument("--full", action="store_const", dest="mode", const="full", help="the paper's own lengths")
+    length.add_argument("--short", action="store_const", dest="mode", const="short", help="the tests' form")
+    sub.set_defaults(mode="default")
+    sub.add_argument("--fresh", action="store_true", help="run again what has been run before")
+    sub.add_argument(
+        "--out", type=Path, default=Path("Documentation/results/data"), metavar="DIR", help="where documents go"
+    )
+
+
+def carry_out(args: argparse.Namespace, command: str) -> int:
+    """Run, print, write. 1 if a run failed."""
+    for key in ("runs", "jobs"):
+        value = getattr(args, key)
+        if value is not None and not 1 <= value <= 10000:
+            raise ExperimentError(f"--{key} {value}: allowed are 1 to 10000")
+    options = Options(args.mode, args.runs, args.jobs, reuse=not args.fresh, command=command)
+    names = wanted(args.names)
+    made, failed = documents(names, options)
+    for one in made.values():
+        digest.save(one, args.out)
+        print(table(one))
+    for name in names:
+        if args.names and PREFIX + name not in made and not any(one.startswith(PREFIX + name) for one in failed):
+            print(f"{name}: no case of it can be said in ns-2", file=sys.stderr)
+    for one in failed:
+        print(f"failed: {one}", file=sys.stderr)
+    return 1 if failed else 0
