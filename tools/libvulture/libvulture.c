@@ -73,6 +73,8 @@ static const struct {
 	{ "watch-bursts", VULTURE_O_PAPER, VULTURE_PAPER_O_WATCH_BURSTS },
 	{ "outgrown-pct", VULTURE_O_PAPER, VULTURE_PAPER_O_OUTGROWN_PCT },
 	{ "rising", VULTURE_O_PAPER, VULTURE_PAPER_O_RISING },
+	{ "min-kbit", VULTURE_O_CREDIT, VULTURE_CREDIT_O_MIN_KBIT },
+	{ "escape-s", VULTURE_O_CREDIT, VULTURE_CREDIT_O_ESCAPE_S },
 };
 
 #define N_OPTIONS	(sizeof(option_table) / sizeof(option_table[0]))
@@ -114,11 +116,25 @@ static const char *const paper_stats[] = {
 	[VULTURE_PAPER_S_MAX] = "max",
 };
 
+static const char *const credit_stats[] = {
+	[VULTURE_CREDIT_S_PHASE] = "phase",
+	[VULTURE_CREDIT_S_FLOWS] = "path_flows",
+	[VULTURE_CREDIT_S_CAPACITY_BPS] = "capacity_bps",
+	[VULTURE_CREDIT_S_RATE_BPS] = "rate_bps",
+	[VULTURE_CREDIT_S_CREDIT_BYTES] = "credit_bytes",
+	[VULTURE_CREDIT_S_GROWTH_PERMILLE] = "growth_permille",
+	[VULTURE_CREDIT_S_FAILS] = "fails",
+	[VULTURE_CREDIT_S_YIELDS] = "yields",
+	[VULTURE_CREDIT_S_TRAINS] = "trains",
+	[VULTURE_CREDIT_S_TRAINS_FAILED] = "trains_failed",
+};
+
 static const struct {
 	uint16_t nest;
 	const char *const *names;
 	size_t n;
 } stat_table[] = {
+	{ VULTURE_F_CREDIT, credit_stats, sizeof(credit_stats) / sizeof(credit_stats[0]) },
 	{ VULTURE_F_PAPER, paper_stats, sizeof(paper_stats) / sizeof(paper_stats[0]) },
 };
 
