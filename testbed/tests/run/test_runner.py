@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.backends.backend import Tools
 from testbed.base.errors import LbeError
 from testbed.run import runner
 from testbed.run.runner import Options, RunFailed
@@ -67,6 +68,19 @@ def test_runs_are_reused_by_content(backend: PretendBackend, one) -> None:
     )
     backend.agent.write_bytes(b"another agent")
     assert runner.run(one, backend, Options(jobs=1), progress).provenance["runs_reused"] == 0
+
+
+def test_a_run_is_known_by_all_that_decides_it(backend: PretendBackend, one, tmp_path: Path) -> None:
+    def key(module: str = "m", agent: str = "agent", boot: str = "pretend", seed: int = 1) -> str:
+        (tmp_path / agent).write_text(agent)
+        tools = Tools(tmp_path / agent, {"tcp_x": tmp_path}, "v0", {"tcp_x": module})
+        backend.tools, backend.key = lambda: tools, lambda: boot
+        job = runner.plan(one, Options(seed=seed))[0]
+        job.modules = ["tcp_x"]
+        return runner.run_key(job, backend)
+
+    keys = [key(), key(module="other"), key(agent="other"), key(boot="other"), key(seed=2)]
+    assert len(set(keys)) == 5 and key() == keys[0]
 
 
 def test_metrics_are_computed_anew_from_reused_series(backend: PretendBackend, one) -> None:
