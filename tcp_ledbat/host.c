@@ -17,16 +17,13 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include <lbe/sender.h>
-
-#include "ledbat.h"
+#include "flow.h"
 
 /* Interval of one measurement, us: several round trips of any path. */
 #define LEDBAT_HOST_INTERVAL_US	USEC_PER_SEC
 /* One that took longer had idle time in it: it says nothing of the capacity. */
 #define LEDBAT_HOST_STALE_US	(2 * USEC_PER_SEC)
 #define LEDBAT_HOST_SLOTS	10
-#define LEDBAT_SLOT_S		60
 
 /**
  * struct ledbat_host - capacity of a network namespace
@@ -51,19 +48,17 @@ struct ledbat_host {
 
 static unsigned int ledbat_net_id __read_mostly;
 
-static struct ledbat_host *ledbat_host_of(const struct sock *sk)
+struct ledbat_host *ledbat_host_join(const struct sock *sk)
 {
-	return net_generic(sock_net(sk), ledbat_net_id);
+	struct ledbat_host *host = net_generic(sock_net(sk), ledbat_net_id);
+
+	atomic_inc(&host->flows);
+	return host;
 }
 
-void ledbat_host_join(const struct sock *sk)
+void ledbat_host_leave(struct ledbat_host *host)
 {
-	atomic_inc(&ledbat_host_of(sk)->flows);
-}
-
-void ledbat_host_leave(const struct sock *sk)
-{
-	atomic_dec(&ledbat_host_of(sk)->flows);
+	atomic_dec(&host->flows);
 }
 
 /* End the interval if it is time; called with the lock. */
@@ -84,10 +79,13 @@ static void ledbat_host_measure(struct ledbat_host *host, u64 now_us)
 				     div_u64(now_us, USEC_PER_SEC), ~(u32)rate));
 }
 
-/* Count what an ACK confirmed, bytes. */
-void ledbat_host_delivered(const struct sock *sk, u32 bytes)
+/**
+ * ledbat_host_delivered() - count what an ACK confirmed
+ * @host: of the flow
+ * @bytes: newly acknowledged
+ */
+void ledbat_host_delivered(struct ledbat_host *host, u32 bytes)
 {
-	struct ledbat_host *host = ledbat_host_of(sk);
 	u64 now_us = tcp_clock_us();
 
 	atomic64_add(bytes, &host->bytes);
@@ -99,15 +97,20 @@ void ledbat_host_delivered(const struct sock *sk, u32 bytes)
 	spin_unlock_bh(&host->lock);
 }
 
-/* Minimum window of a flow, packets, at least @fixed. */
-u32 ledbat_host_floor_pkts(const struct sock *sk, u32 fixed, u32 share_permille)
+/**
+ * ledbat_host_floor_pkts() - minimum window of a flow
+ * @host: its network namespace's
+ * @sk: socket
+ * @params: the flow's parameters
+ *
+ * Return: packets, at least the fixed minimum.
+ */
+u32 ledbat_host_floor_pkts(struct ledbat_host *host, const struct sock *sk,
+			   const struct ledbat_params *params)
 {
-	struct ledbat_host *host = ledbat_host_of(sk);
-
-	return ledbat_floor_pkts(fixed, LEDBAT_WINDOW_MAX_PKTS,
-				 READ_ONCE(host->rate), share_permille,
-				 atomic_read(&host->flows),
-				 lbe_srtt_us(tcp_sk(sk)),
+	return ledbat_floor_pkts(params->min_pkts, LEDBAT_WINDOW_MAX_PKTS,
+				 READ_ONCE(host->rate), params->share_permille,
+				 atomic_read(&host->flows), ledbat_srtt_us(sk),
 				 max(tcp_sk(sk)->mss_cache, 1U));
 }
 

@@ -287,8 +287,8 @@ def command_list(args: argparse.Namespace) -> int:
 
 def _run_all(names: list[str], args: argparse.Namespace) -> int:
     """Run experiments one after the other; the exit status is 1 if a bound is missed."""
-    from .backends.choose import make_backend
     from .base.progress import make_progress
+    from .commands.choose import make_backend
     from .present.plots import draw
     from .run.job import dry_run
     from .run.runner import Options, plan, run

@@ -12,8 +12,8 @@ import numpy as np
 
 from testbed.backends.machine import Machine
 from testbed.backends.uml import HOST_ROOT, Uml
-from testbed.results import files as results
 from testbed.run import runner
+from testbed.run.collect import compute
 from testbed.run.job import ZERO_S
 from testbed.spec.experiment import parse
 
@@ -124,7 +124,7 @@ def seen(backend: Uml, cc: str, seconds: int, *args, more: str = "", **keys) -> 
         dict(word.split("=") for word in words.split()) | {"at_ns": str((float(at) - ZERO_S) * 1e9)}
         for at, words in EVENT.findall(files["trace"])
     ]
-    return Seen(rows[rows["flow"] == ours], results.compute(job, record), events, files["ss"], files["counters"])
+    return Seen(rows[rows["flow"] == ours], compute(job, record), events, files["ss"], files["counters"])
 
 
 def guest(backend: Uml, tmp_path: Path, script: str) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..base.errors import LbeError
 from ..base.places import SCRIPTS
-from ..measure.metrics import RECV, SEND
+from ..spec.records import RECV, SEND
 
 KINDS = ("greedy", "cbr")
 #: what a flow's or sink's line may say for iperf3 to take it over; the seed means nothing to these kinds

@@ -30,7 +30,7 @@ from ..base.errors import LbeError
 from ..measure.metrics import summarise
 from ..results import digest
 from ..results import files as results
-from ..run import identity, runner
+from ..run import collect, identity, runner
 from ..run.job import ZERO_S, Job
 from ..spec.experiment import load, matches
 
@@ -163,7 +163,7 @@ def document(
                 "command": f"python3 -m testbed.campaign.vulture_trace {runs}",
                 "kernel": backend.facts(),
                 "backend": backend.name,
-                "host": results.host_facts(),
+                "host": collect.host_facts(),
             },
             "asked_seeds": seeds,
             "identity": identity.of_backend(backend, ["vulture"]),

@@ -16,45 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..spec import web
+from ..spec import web as web_traffic
 from ..spec.experiment import FLOW_KINDS, Metric, Setting
+from ..spec.records import WEB
 from ..spec.traffic import Flow
+from . import web
 
-SEND = np.dtype(
-    [
-        ("t_ns", "<u8"),
-        ("flow", "<u4"),
-        ("cwnd_pkts", "<u4"),
-        ("ssthresh_pkts", "<u4"),
-        ("srtt_us", "<u4"),
-        ("rttvar_us", "<u4"),
-        ("minrtt_us", "<u4"),
-        ("mss_bytes", "<u4"),
-        ("delivered_pkts", "<u4"),
-        ("retrans_pkts", "<u4"),
-        ("lost_pkts", "<u4"),
-        ("unacked_pkts", "<u4"),
-        ("ca_state", "<u4"),
-        ("bytes_acked", "<u8"),
-        ("bytes_sent", "<u8"),
-        ("cc", "<u4", (5,)),
-    ]
-)
-RECV = np.dtype([("t_ns", "<u8"), ("flow", "<u4"), ("reserved", "<u4"), ("bytes", "<u8")])
-QUEUE = np.dtype(
-    [
-        ("t_ns", "<u8"),
-        ("queue", "<u4"),
-        ("qlen_pkts", "<u4"),
-        ("backlog_bytes", "<u4"),
-        ("drops", "<u4"),
-        ("overlimits", "<u4"),
-        ("requeues", "<u4"),
-        ("sent_bytes", "<u8"),
-        ("sent_pkts", "<u4"),
-        ("marks", "<u4"),
-    ]
-)
 #: what each kind of metric is measured in
 UNITS = {
     "goodput": "Mbit/s",
@@ -158,7 +125,7 @@ class Series:
     recv: np.ndarray
     queue: np.ndarray
     events: list[tuple[float, int, str, str]] = field(default_factory=list)
-    web: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=web.RECORD))
+    web: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=WEB))
 
     def received(self, flow: int) -> tuple[np.ndarray, np.ndarray]:
         """(seconds, bytes so far) of a flow at its receiver."""
@@ -344,7 +311,7 @@ class Run:
         if kind in ("udp_delay_p50", "udp_delay_p95", "udp_delay_p99", "udp_delay_max"):
             key = f"{kind.rpartition('_')[2]}_delay_ns"
             return max((self._udp([flow], "received", key) for flow in ids), default=math.nan) / 1e6
-        if kind in web.METRIC_KINDS:
+        if kind in web_traffic.METRIC_KINDS:
             rows = web.sized(self.series.web, metric.bytes_from, metric.bytes_to)
             return web.value(rows, kind, ids, from_s, to_s, metric.threshold or 0.0)
         if kind == "family_lost":
@@ -354,7 +321,7 @@ class Run:
             spec = self.setting.flows[metric.flow or next(iter(self.setting.flows))]
             counters = self.facts.get("counters", {}).get(spec.source)
             return float(counters.get(metric.counter, 0)) if counters else math.nan
-        if kind in web.COUNTER_KINDS:
+        if kind in web_traffic.COUNTER_KINDS:
             return web.hint_class(self.facts.get("qdiscs", {}), metric.hint, kind.removeprefix("hint_"))
         if kind == "completion_s":
             starts = {flow.id: flow.start_s for flow in self.flows}

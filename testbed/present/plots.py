@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..judge.checks import metric_title
+from ..measure import web
 from ..measure.metrics import Run, rates, summarise
 from ..results.files import Result, ResultSet
-from ..spec import traffic, web
+from ..spec import traffic
 from ..spec.experiment import Experiment, Plot, Setting, case_name, matches
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LbeError
-from ..measure.metrics import QUEUE, RECV, SEND, Series, rates
+from ..measure.metrics import Series, rates
 from ..spec import experiment as experiments
 from ..spec import traffic
 from ..spec.experiment import Experiment
+from ..spec.records import QUEUE, RECV, SEND
 from . import files as result_files
 from .files import Result, ResultSet, plain
 

@@ -3,7 +3,6 @@
 
 A result set is NAME.json (everything needed to make it again, the metrics of each run) and NAME.npz
 (the raw series, named in the JSON with its hash). Format 2 is described in Documentation/testbed.md.
-A run that left something out is no run: :func:`collect` raises :class:`IncompleteRun`.
 """
 
 from __future__ import annotations
@@ -12,9 +11,6 @@ import hashlib
 import io
 import json
 import math
-import platform
-import re
-import sys
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,19 +19,12 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LbeError
-from ..measure.metrics import QUEUE, RECV, SEND, Run, Series
-from ..run.job import Job
-from ..spec import web
+from ..measure.metrics import Series
+from ..spec.records import QUEUE, RECV, SEND, WEB
 
 #: of a run's record in the cache, and of the files of a result set
 FORMAT, FILE_FORMAT = 1, 2
-#: the kernel's own modules carry no version
-IN_TREE = ("tcp_vegas", "tcp_bbr", "tcp_lp_intree")
-SERIES = {"send": SEND, "recv": RECV, "queue": QUEUE, "web": web.RECORD}
-
-
-class IncompleteRun(LbeError):
-    """A run ended without something that a result must have; the text names it."""
+SERIES = {"send": SEND, "recv": RECV, "queue": QUEUE, "web": WEB}
 
 
 class BadResults(LbeError):
@@ -48,129 +37,6 @@ class Record:
 
     facts: dict[str, Any]
     series: Series
-
-
-# -------------------------------------------------------------------------------------- collect
-
-
-def _read(out: Path, name: str, allow_empty: bool = False) -> str:
-    path = out / name
-    if not path.is_file():
-        raise IncompleteRun(f"the run left no {name}")
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if not text.strip() and not allow_empty:
-        raise IncompleteRun(f"the run's {name} is empty")
-    return text
-
-
-def _rows(out: Path, nodes: list[str], kind: str) -> np.ndarray:
-    """Records of one kind of all nodes, in node order."""
-    parts = []
-    for node in nodes:
-        path = out / f"{node}.{kind}"
-        if not path.is_file():
-            continue
-        size = path.stat().st_size
-        if size % SERIES[kind].itemsize:
-            raise IncompleteRun(f"{path.name} has {size} bytes, no multiple of a record's {SERIES[kind].itemsize}")
-        parts.append(np.fromfile(path, dtype=SERIES[kind]))
-    return np.concatenate(parts) if parts else np.empty(0, dtype=SERIES[kind])
-
-
-def _events(out: Path, nodes: list[str]) -> list[tuple[float, int, str, str]]:
-    events = []
-    for node in nodes:
-        for line in _read(out, f"{node}.events", allow_empty=True).splitlines():
-            words = line.split(" ", 3)
-            if len(words) < 3 or not re.fullmatch(r"-?\d+", words[0]):
-                raise IncompleteRun(f"{node}.events: unreadable line {line!r}")
-            events.append(
-                (
-                    int(words[0]) / 1e9,
-                    int(words[1]) if words[1].isdigit() else 0,
-                    words[2],
-                    words[3] if len(words) > 3 else "",
-                )
-            )
-    return sorted(events)
-
-
-def _counters(text: str) -> dict[str, int]:
-    """/proc/net/snmp and netstat: pairs of lines, names and numbers; zeros left out."""
-    table = {}
-    lines = text.splitlines()
-    for names, numbers in zip(lines[::2], lines[1::2]):
-        group, _, keys = names.partition(":")
-        for key, value in zip(keys.split(), numbers.split()[1:]):
-            if value != "0":
-                table[f"{group}.{key}"] = int(value)
-    return table
-
-
-def _modules(text: str) -> dict[str, dict[str, str]]:
-    table: dict[str, dict[str, str]] = {}
-    current = ""
-    for line in text.splitlines():
-        key, _, value = line.partition(" ")
-        if key == "module":
-            current = value
-            table[current] = {}
-        else:
-            table[current][key] = value
-    return table
-
-
-def _same(asked: str, got: str) -> bool:
-    return asked.split() == got.split()
-
-
-def collect(job: Job, out: Path) -> Record:
-    """Read a run's folder. Raises IncompleteRun if anything is missing or not what was asked for."""
-    nodes = list(job.network.nodes)
-    agents = [plan.node for plan in job.plans]
-    sysctls, qdiscs, counters = {}, {}, {}
-    for name in nodes:
-        lines = (line.partition(" = ") for line in _read(out, f"{name}.sysctl").splitlines())
-        sysctls[name] = {key: value.replace("\t", " ") for key, _, value in lines}
-        for key, asked in job.network.nodes[name].sysctl.items():
-            got = sysctls[name].get(key)
-            if got is None:
-                raise IncompleteRun(f"{name}: sysctl {key} was not read back")
-            if not _same(asked, got):
-                raise IncompleteRun(f"{name}: sysctl {key} is {got!r}, asked for {asked!r}")
-        try:
-            qdiscs[name] = json.loads(_read(out, f"{name}.qdisc"))
-        except json.JSONDecodeError as error:
-            raise IncompleteRun(f"{name}.qdisc is no JSON: {error}") from error
-        counters[name] = _counters(_read(out, f"{name}.counters"))
-    modules = _modules(_read(out, "modules", allow_empty=True))
-    for module in job.modules:
-        if module not in modules:
-            raise IncompleteRun(f"module {module} was not read back")
-        if module not in IN_TREE and not modules[module].get("version"):
-            raise IncompleteRun(f"module {module} has no version")
-    series = Series(
-        _rows(out, agents, "send"),
-        _rows(out, agents, "recv"),
-        _rows(out, agents, "queue"),
-        _events(out, agents),
-        _rows(out, agents, "web"),
-    )
-    for what in ("recv", "queue"):
-        if len(getattr(series, what)) == 0:
-            raise IncompleteRun(f"the run recorded no {what} series")
-    for flow in job.flows:
-        starts_inside = flow.start_s < job.setting.head.duration_s
-        if starts_inside and not (series.recv["flow"] == flow.id).any():
-            raise IncompleteRun(f"flow {flow.group} (number {flow.id}) has no received series")
-    facts = {
-        "uname": _read(out, "uname").strip(),
-        "sysctls": sysctls,
-        "qdiscs": qdiscs,
-        "counters": counters,
-        "modules": modules,
-    }
-    return Record(facts, series)
 
 
 # ---------------------------------------------------------------------------------------- files
@@ -343,20 +209,3 @@ def load(path: Path) -> ResultSet:
         document["asked"]["seeds"],
         document["identity"],
     )
-
-
-def compute(job: Job, record: Record) -> dict[str, float]:
-    """All metrics of one run."""
-    run = Run(record.series, job.setting, job.flows, record.facts)
-    return {name: run.value(metric) for name, metric in job.setting.metrics.items()}
-
-
-def host_facts() -> dict[str, str]:
-    """What this machine adds to the provenance: versions, no names."""
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "byteorder": sys.byteorder,
-    }

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..spec import links, traces, traffic, web
-from ..spec.experiment import ExperimentError, Setting, _setting, override
+from ..spec.experiment import ExperimentError, Setting, override, setting_of
 from ..spec.topology import Network, build, difference
 from ..spec.traffic import Flow, Plan
 
@@ -95,7 +95,7 @@ def _event_commands(setting: Setting, flows: list[Flow], network: Network, file:
                 if not key.startswith(("topology.", "sysctl.")):
                     raise ExperimentError(f"{file}:event.set: {key!r}: only topology and sysctl can change in mid-run")
                 override(tables, key, value, f"{file}:event.set")
-            after = _network(_setting(tables, file), flows)
+            after = _network(setting_of(tables, file), flows)
             commands += [(event.at_s, node, line) for node, line in difference(current, after)]
             current = after
     return commands

@@ -40,7 +40,7 @@ from ..results import files as results
 from ..results.files import Record, Result, ResultSet
 from ..spec import ranges
 from ..spec.experiment import Experiment, case_name
-from . import identity
+from . import collect, identity
 from . import job as jobs
 from .job import Job
 
@@ -215,7 +215,7 @@ def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
             virtual_limit_s=jobs.ZERO_S + duration + 60.0,
             wall_limit_s=WALL_LIMIT_FLOOR_S + 2 * duration + 5 * len(job.flows),
         )
-        record = results.collect(job, folder / "out")
+        record = collect.collect(job, folder / "out")
         record.facts["testbed"] = version()
         record.facts["wall_s"], record.facts["virtual_s"] = report.wall_s, report.virtual_s
     except LbeError:
@@ -389,14 +389,14 @@ def run(
             "plans": {plan.node: plan.lines for plan in job.plans},
             "events": [list(event) for event in job.events],
         }
-        made.append(Result(job.case, job.seed, results.compute(job, record), facts, record.series))
+        made.append(Result(job.case, job.seed, collect.compute(job, record), facts, record.series))
     provenance = {
         "command": options.command,
         "kernel": backend.facts(),
         "backend": backend.name,
         "modules_version": backend.tools().modules_version,
         "testbed": version(),
-        "host": results.host_facts(),
+        "host": collect.host_facts(),
         "runs_reused": reused,
         "wall_s": round(time.time() - began, 1),
     }

@@ -386,10 +386,11 @@ class Experiment:
             for table in tables.get("event", [])
             if not isinstance(table, dict) or matches(case, table.get("case", {}))
         ]
-        return _setting(tables, file)
+        return setting_of(tables, file)
 
 
-def _setting(tables: dict[str, typing.Any], file: str) -> Setting:
+def setting_of(tables: dict[str, typing.Any], file: str) -> Setting:
+    """The parameters that these tables make; ExperimentError for what cannot be."""
     head = load_table(Head, tables["experiment"], f"{file}:experiment")
     if not 0 <= head.measure_s[0] < head.measure_s[1] <= head.duration_s:
         raise ExperimentError(

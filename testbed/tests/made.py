@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from testbed.backends.backend import RunReport, Tools
-from testbed.measure.metrics import QUEUE, RECV, SEND, Series
+from testbed.measure.metrics import Series
 from testbed.results.files import Record, Result, ResultSet
 from testbed.spec.experiment import Experiment, parse
+from testbed.spec.records import QUEUE, RECV, SEND
 
 TWO_FLOWS = """
 [experiment]

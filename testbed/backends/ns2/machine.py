@@ -14,10 +14,10 @@ import numpy as np
 
 from ...base.errors import LbeError
 from ...base.progress import Report, silent
-from ...measure.metrics import QUEUE, RECV, SEND, Series
+from ...measure.metrics import Series
 from ...results.files import Record
 from ...run.job import Job
-from ...spec.web import RECORD, UNFINISHED
+from ...spec.records import QUEUE, RECV, SEND, UNFINISHED, WEB
 from ..backend import BackendError, Tools
 from . import plan
 
@@ -120,7 +120,7 @@ def series(job: Job, folder: Path) -> Series:
         ),
         [],
         _filled(
-            RECORD,
+            WEB,
             len(web["t_s"]),
             t_ns=web["t_s"] * 1e9,
             dur_us=np.where(done, web["dur_us"], 0),

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from testbed.backends import iperf, netns
-from testbed.backends.choose import make_backend
 from testbed.backends.distro import (
     IN_ROOT,
     Guest,
@@ -34,9 +33,10 @@ from testbed.backends.machine import read_text
 from testbed.backends.tools import build_agent
 from testbed.base.errors import JobFailed, KernelWarning, LbeError, Lockdep
 from testbed.base.places import REPO, SCRIPTS, TESTBED
+from testbed.commands.choose import make_backend
 from testbed.kernels.build import SUITES, KernelSpec
-from testbed.results.files import collect, compute
 from testbed.run import job as jobs
+from testbed.run.collect import collect, compute
 from testbed.run.job import Job
 from testbed.run.runner import Options, run
 from testbed.spec.experiment import Experiment, load

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from testbed.backends.backend import BackendError
-from testbed.backends.choose import make_backend
 from testbed.backends.ns2 import machine, plan
 from testbed.campaign import oracle
+from testbed.commands.choose import make_backend
 from testbed.measure.metrics import Run
 from testbed.run import job as jobs
 from testbed.spec.experiment import ExperimentError, load, parse

@@ -15,8 +15,8 @@ import pytest
 from testbed.backends import iperf, ssh
 from testbed.backends import netns as host_module
 from testbed.backends.backend import BackendError
-from testbed.backends.choose import make_backend
 from testbed.backends.netns import Host
+from testbed.commands.choose import make_backend
 from testbed.run import job as jobs
 from testbed.spec import experiment
 

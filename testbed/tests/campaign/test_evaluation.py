@@ -253,7 +253,7 @@ def test_numbers_of_files_of_their_own_are_current_as_long_as_these_are() -> Non
     assert identity.stale(document, None) == []
     assert identity.stale(document | {"files": files[:1]}, None) == ["tool"]
     assert identity.stale(document | {"files": [*files, "not/there"]}, None) == ["tool"]
-    assert identity.stale(document | {"identity": {}}, None) == ["made before results kept their identity"]
+    assert identity.stale(document | {"identity": {}}, None) == ["tool"]
     rows = pages.experiment_rows({"vulture_figures": document})
     assert ["vulture_figures", "current", pages.FORM["brief"]] in [row[:3] for row in rows]
 
@@ -375,6 +375,8 @@ def test_of_two_digests_each_case_is_taken_where_it_has_more_runs() -> None:
     assert both["ran"] == {"testbed": ["v1", "v2"], "modules": {"tcp_lp": {"version": ["1", "2"]}}}
     # of another module, kernel, agent: never together
     assert digest.with_more(mine, other | {"identity": {"kernel": "other"}}) is mine
+    of_another_kernel = {"provenance": other["provenance"] | {"kernel": {"release": "7.2.0"}}}
+    assert digest.with_more(mine, other | of_another_kernel) is mine
     assert digest.with_more(mine | {"identity": {}}, other | {"identity": {}})["cases"] == mine["cases"]
     part = {**mine, "cases": mine["cases"][1:]}
     assert len(digest.with_more(part, other)["cases"]) == len(mine["cases"])

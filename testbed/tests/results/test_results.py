@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from testbed.results import files as results
-from testbed.results.files import BadResults, IncompleteRun
+from testbed.results.files import BadResults
+from testbed.run import collect
 from testbed.run import job as jobs
+from testbed.run.collect import IncompleteRun
 from testbed.run.runner import run_one
 from testbed.tests.made import PretendBackend, experiment, result_set, series
 
@@ -34,7 +36,7 @@ def test_a_good_run_is_complete(job: jobs.Job, tmp_path: Path) -> None:
     assert record.facts["uname"] == "Linux 6.12.0"
     assert record.facts["sysctls"]["snd"]["net.ipv4.tcp_sack"] == "1"
     assert record.facts["counters"]["snd"] == {"Tcp.InSegs": 3}
-    assert results.compute(job, record) == {"be": pytest.approx(9.0), "bg": pytest.approx(0.4)}
+    assert collect.compute(job, record) == {"be": pytest.approx(9.0), "bg": pytest.approx(0.4)}
 
 
 def edit(name: str, change) -> object:

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from testbed.backends.uml import Uml
-from testbed.measure.metrics import SEND
 from testbed.run import job as jobs
 from testbed.run.runner import run_one
 from testbed.spec.experiment import parse
+from testbed.spec.records import SEND
 
 pytestmark = pytest.mark.scenario
 

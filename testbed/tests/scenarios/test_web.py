@@ -8,9 +8,11 @@ import math
 import numpy as np
 import pytest
 
+from testbed.measure import web
 from testbed.results import files as results
 from testbed.run.job import make
-from testbed.spec import traffic, web
+from testbed.spec import records, traffic
+from testbed.spec import web as plan
 from testbed.spec.traffic import FlowGroup, TrafficError, expand, plans
 from testbed.tests.made import experiment, series
 
@@ -77,18 +79,18 @@ def test_machine_limits_only_with_web_traffic() -> None:
 ROWS = [
     (9.0, 9.0, 0, 1),  # before the window
     (10.0, 0.2, 0, 1),
-    (11.0, 0.4, web.SYN_RETRANS, 1),
+    (11.0, 0.4, records.SYN_RETRANS, 1),
     (12.0, 1.2, 0, 1),
-    (13.0, 5.0, web.FAILED, 1),
-    (19.0, 1.0, web.UNFINISHED, 1),
-    (12.0, 2.0, web.PAGE, 1),
-    (13.0, 4.0, web.PAGE | web.SYN_RETRANS, 1),
+    (13.0, 5.0, records.FAILED, 1),
+    (19.0, 1.0, records.UNFINISHED, 1),
+    (12.0, 2.0, records.PAGE, 1),
+    (13.0, 4.0, records.PAGE | records.SYN_RETRANS, 1),
     (12.0, 7.0, 0, 2),
 ]
 
 
 def rows() -> np.ndarray:
-    made = np.zeros(len(ROWS), dtype=web.RECORD)
+    made = np.zeros(len(ROWS), dtype=records.WEB)
     for row, (began, took, flags, flow) in zip(made, ROWS):
         row["t_ns"], row["dur_us"], row["flags"], row["flow"] = began * 1e9, took * 1e6, flags, flow
     return made
@@ -127,7 +129,7 @@ def test_every_kind_has_a_value_and_a_unit() -> None:
     made = series({1: 1.0})
     made.web = rows()
     run = Run(made, setting(), expand(setting().flows, 1))
-    for kind in (*web.METRIC_KINDS, *web.COUNTER_KINDS):
+    for kind in (*plan.METRIC_KINDS, *plan.COUNTER_KINDS):
         assert isinstance(run.value(Metric(kind, flow="web", threshold=0.5)), float) and kind in UNITS
     assert run.value(Metric("object_s", flow="web")) == pytest.approx(0.6)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..backends.backend import Backend, BackendError
+from ..backends.netns import Host
+from ..backends.ns2.machine import Ns2
+from ..backends.qemu import Qemu
+from ..backends.ssh import Ssh
+from ..backends.uml import Uml
 from ..kernels.build import DEFAULT_SERIES
-from .backend import Backend, BackendError
-from .netns import Host
-from .ns2.machine import Ns2
-from .qemu import Qemu
-from .ssh import Ssh
-from .uml import Uml
 
 BACKENDS = ("uml", "qemu", "host", "ssh", "ns2")
 

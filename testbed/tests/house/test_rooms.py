@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The rooms of the testbed: who may import from whom (Documentation/design.md), and that nothing goes round."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.base.places import REPO, TESTBED
+
+#: each may import from those before it
+ROOMS = (
+    "base", "spec", "kernels", "backends", "measure", "results", "run", "backends/ns2", "judge", "present", "campaign",
+    "robustness", "bench", "foreign", "support", "commands",
+)  # fmt: skip
+
+
+def files() -> Iterator[Path]:
+    """The testbed's modules; what runs inside a guest is no part of it, tests neither."""
+    for path in sorted(TESTBED.rglob("*.py")):
+        inside = path.relative_to(TESTBED).parts
+        if inside[0] != "tests" and "guest" not in inside and "__pycache__" not in inside:
+            yield path
+
+
+def room_of(parts: tuple[str, ...]) -> str:
+    """The room that a path or a dotted name under testbed/ is in.
+
+    ns-2 is a backend to its reader, and more: it reads jobs and leaves results itself.
+    """
+    return "/".join(parts[:2]) if "/".join(parts[:2]) in ROOMS else parts[0]
+
+
+def imports(path: Path) -> Iterator[tuple[str, ...]]:
+    """What a module imports of this repository, as parts of a dotted name, inside of functions too."""
+    package = list(path.relative_to(REPO).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            target = [*base, *(node.module.split(".") if node.module else [])]
+            for alias in node.names:
+                name = [*target, alias.name]
+                yield tuple(name if (REPO / Path(*name)).with_suffix(".py").is_file() else target)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield tuple(alias.name.split("."))
+
+
+def test_every_folder_is_a_room() -> None:
+    folders = {room_of(path.parent.relative_to(TESTBED).parts) for path in files() if path.parent != TESTBED}
+    assert folders == set(ROOMS)
+
+
+def test_a_room_imports_from_the_rooms_before_it_alone() -> None:
+    wrong = []
+    for path in files():
+        if path.parent == TESTBED:
+            continue
+        room = room_of(path.relative_to(TESTBED).parts)
+        for target in imports(path):
+            there = room_of(target[1:]) if target[0] == "testbed" and len(target) > 1 else room
+            if there in ROOMS and ROOMS.index(there) > ROOMS.index(room):
+                wrong.append(f"{path.relative_to(REPO)} imports {'.'.join(target)}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_module_imports_from_a_test_or_from_a_product_s_folder() -> None:
+    wrong = [
+        f"{path.relative_to(REPO)} imports {'.'.join(target)}"
+        for path in files()
+        for target in imports(path)
+        if "tests" in target or (REPO / target[0] / "Kbuild").is_file()
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_import_goes_round() -> None:
+    graph = {
+        ".".join(path.relative_to(REPO).with_suffix("").parts): {".".join(target) for target in imports(path)}
+        for path in files()
+        if path.name != "__init__.py"
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        raise AssertionError(f"imports go round: {' -> '.join(error.args[1])}") from error
+
+
+def test_no_two_things_of_one_name() -> None:
+    """A module beside a folder of its name: which of them is meant?"""
+    assert not [path for path in files() if path.with_suffix("").is_dir()]
