@@ -200,7 +200,8 @@ def test_changes_under_traffic(backend: Uml, tmp_path: Path) -> None:
     for (_, words, _), before, after in zip(CHANGES, shown, then):
         # what is queued stays, but for what a lower limit has no room for
         assert after["backlog"] <= after["options"]["limit"]
-        assert after["backlog"] > 0.3 * min(before["backlog"], after["options"]["limit"]), words
+        assert after["backlog"] >= 0.3 * min(before["backlog"], after["options"]["limit"]), words
+    assert sum(one["backlog"] > 10_000 for one in shown) >= 4
     options = [one["options"] for one in shown]
     assert [one["hint"] for one in options] == ["dscp", "off", *["dscp"] * 4, "tos", "tos"]
     assert [one["limit"] for one in options] == [*[300000] * 4, *[50000] * 3, 100000]
