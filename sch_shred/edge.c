@@ -38,8 +38,8 @@ struct shred_flow_key {
 struct shred_flow {
 	struct rhash_head node;
 	struct shred_flow_key key;
-	spinlock_t lock;
-	struct shred_age age;	/* under lock; the sweep reads last_ms alone */
+	spinlock_t lock;	/* of age */
+	struct shred_age age;	/* the sweep reads last_ms without the lock */
 	struct rcu_head rcu;
 };
 

@@ -21,7 +21,8 @@
  * Why no packet overtakes another one of its flow: an age only grows while any
  * packet of the flow is queued, so an earlier packet is in the same band or a
  * lower one. A band is a FIFO. A higher band's packet is sent before a lower
- * band's only when it is the first to have arrived of all that are queued.
+ * band's only when it is the first to have arrived of all that are queued. (Once,
+ * when "hint dscp" is switched on, young packets overtake what is queued.)
  *
  * Departs from the paper in:
  *  - A packet without a hint meets RED as it is: the paper says "normal RED
@@ -87,7 +88,7 @@
 
 /* What the user set; the times and the burst are 0 where bytes or nothing were set. */
 struct shred_config {
-	u64 rate_Bps;
+	u64 rate_bytes_s;
 	u32 limit_bytes;
 	u32 min_bytes;
 	u32 max_bytes;
@@ -225,13 +226,14 @@ static noinline u64 shred_qavg_after_idle(const struct shred_sched_data *q)
 {
 	u64 idle_us = ktime_us_delta(ktime_get(), q->idle_since);
 	/* 2^40 us are twelve days, in which any average is gone */
-	u64 pkts = mul_u64_u64_div_u64(min_t(u64, idle_us, 1ULL << 40), q->config.rate_Bps,
+	u64 pkts = mul_u64_u64_div_u64(min_t(u64, idle_us, 1ULL << 40), q->config.rate_bytes_s,
 				       (u64)q->config.avpkt_bytes * USEC_PER_SEC);
 
 	return shred_qavg_idle(q->qavg, q->wlog, pkts);
 }
 
-static __always_inline void shred_note_arrival(struct Qdisc *sch, struct shred_sched_data *q, u32 hint)
+static __always_inline void shred_note_arrival(struct Qdisc *sch, struct shred_sched_data *q,
+					       u32 hint)
 {
 	if (likely(q->busy))
 		q->qavg = shred_qavg(q->qavg, sch->qstats.backlog, q->wlog);
@@ -314,15 +316,15 @@ static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *
 
 /* ---- the packets ---- */
 
+/* Without ages there is one band, the last: it is a FIFO behind whatever is left in the others. */
 static __always_inline u32 shred_band_of(const struct shred_sched_data *q, u32 hint)
 {
-	if (q->hint != SHRED_HINT_DSCP)
-		return 0;
-	return hint ? (shred_hint_class(hint) - 1) / SHRED_AGES_PER_BAND : SHRED_BANDS - 1;
+	return hint && q->hint == SHRED_HINT_DSCP ?
+		       (shred_hint_class(hint) - 1) / SHRED_AGES_PER_BAND : SHRED_BANDS - 1;
 }
 
-static __always_inline void shred_push(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
-		       u32 band)
+static __always_inline void shred_push(struct Qdisc *sch, struct shred_sched_data *q,
+				       struct sk_buff *skb, u32 band)
 {
 	struct shred_band *b = &q->bands[band];
 
@@ -338,7 +340,8 @@ static __always_inline void shred_push(struct Qdisc *sch, struct shred_sched_dat
 	lbe_qdisc_qlen_inc(sch);
 }
 
-static __always_inline struct sk_buff *shred_pop(struct Qdisc *sch, struct shred_sched_data *q, u32 band)
+static __always_inline struct sk_buff *shred_pop(struct Qdisc *sch, struct shred_sched_data *q,
+						 u32 band)
 {
 	struct shred_band *b = &q->bands[band];
 	struct sk_buff *skb = b->head;
@@ -645,7 +648,7 @@ static void shred_get_size(struct nlattr *bytes_attr, struct nlattr *us_attr, u3
 static void shred_config_read(struct nlattr **tb, struct shred_config *c)
 {
 	if (tb[TCA_SHRED_RATE64])
-		c->rate_Bps = nla_get_u64(tb[TCA_SHRED_RATE64]);
+		c->rate_bytes_s = nla_get_u64(tb[TCA_SHRED_RATE64]);
 	shred_get_size(tb[TCA_SHRED_LIMIT], tb[TCA_SHRED_LIMIT_US], &c->limit_bytes, &c->limit_us);
 	shred_get_size(tb[TCA_SHRED_MIN], tb[TCA_SHRED_MIN_US], &c->min_bytes, &c->min_us);
 	shred_get_size(tb[TCA_SHRED_MAX], tb[TCA_SHRED_MAX_US], &c->max_bytes, &c->max_us);
@@ -662,16 +665,16 @@ static void shred_config_read(struct nlattr **tb, struct shred_config *c)
 		c->hint = nla_get_u8(tb[TCA_SHRED_HINT]);
 }
 
-static int shred_set_time(u32 *bytes, u32 us, u64 rate_Bps, const char *name,
+static int shred_set_time(u32 *bytes, u32 us, u64 rate_bytes_s, const char *name,
 			  struct netlink_ext_ack *extack)
 {
-	u64 exact = mul_u64_u64_div_u64(us, rate_Bps, USEC_PER_SEC);
+	u64 exact = mul_u64_u64_div_u64(us, rate_bytes_s, USEC_PER_SEC);
 
 	if (!us)
 		return 0;
 	if (exact > S32_MAX) {
 		NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u us at %llu bytes/s: must be below 2^31 bytes",
-				       name, us, rate_Bps);
+				       name, us, rate_bytes_s);
 		return -EINVAL;
 	}
 	*bytes = (u32)exact;
@@ -684,16 +687,16 @@ static int shred_config_derive(struct shred_config *c, struct netlink_ext_ack *e
 	u32 burst_pkts;
 	int err;
 
-	if (!c->rate_Bps || c->rate_Bps > 1ULL << 40 || !c->avpkt_bytes ||
+	if (!c->rate_bytes_s || c->rate_bytes_s > 1ULL << 40 || !c->avpkt_bytes ||
 	    c->avpkt_bytes > 1U << 20) {
 		NL_SET_ERR_MSG_FMT_MOD(extack,
 				       "bandwidth %llu bytes/s, avpkt %u: must be 1 to 2^40 and 1 to 2^20",
-				       c->rate_Bps, c->avpkt_bytes);
+				       c->rate_bytes_s, c->avpkt_bytes);
 		return -EINVAL;
 	}
-	err = shred_set_time(&c->limit_bytes, c->limit_us, c->rate_Bps, "limit", extack) ?:
-	      shred_set_time(&c->min_bytes, c->min_us, c->rate_Bps, "min", extack) ?:
-	      shred_set_time(&c->max_bytes, c->max_us, c->rate_Bps, "max", extack);
+	err = shred_set_time(&c->limit_bytes, c->limit_us, c->rate_bytes_s, "limit", extack) ?:
+	      shred_set_time(&c->min_bytes, c->min_us, c->rate_bytes_s, "min", extack) ?:
+	      shred_set_time(&c->max_bytes, c->max_us, c->rate_bytes_s, "max", extack);
 	if (err)
 		return err;
 	burst_pkts = c->burst_pkts ?: (u32)div_u64(2ULL * c->min_bytes + c->max_bytes,
@@ -741,7 +744,7 @@ static int shred_config_check(const struct shred_config *c, struct netlink_ext_a
 		return -EINVAL;
 	}
 	if (c->flags & SHRED_F_ECN && c->hint == SHRED_HINT_TOS) {
-		NL_SET_ERR_MSG_MOD(extack, "ecn: not with hint tos, whose windows read as ECN marks");
+		NL_SET_ERR_MSG_MOD(extack, "ecn: not with hint tos, whose windows read as marks");
 		return -EINVAL;
 	}
 	if (c->weight_q32 < SHRED_WEIGHT_MIN) {
@@ -750,29 +753,6 @@ static int shred_config_check(const struct shred_config *c, struct netlink_ext_a
 		return -EINVAL;
 	}
 	return 0;
-}
-
-/* Packets that a new reading of hints puts into other bands; in the order in which they came. */
-static void shred_requeue(struct Qdisc *sch, struct shred_sched_data *q)
-{
-	struct shred_band all = { }, *b;
-	struct sk_buff *skb;
-
-	while (q->busy) {
-		b = &q->bands[shred_oldest_band(q)];
-		skb = shred_pop(sch, q, b - q->bands);
-		if (all.head)
-			all.tail->next = skb;
-		else
-			all.head = skb;
-		all.tail = skb;
-	}
-	q->next = 0;
-	while ((skb = all.head)) {
-		all.head = skb->next;
-		shred_push(sch, q, skb,
-			   shred_band_of(q, shred_hint_read(q->hint, shred_tos(skb))));
-	}
 }
 
 /* Under the tree lock. */
@@ -797,10 +777,9 @@ static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c)
 	if (c->hint == SHRED_HINT_TOS)
 		q->floor_bytes = min_t(u64, c->min_bytes, (u64)SHRED_FLOOR_PKTS * c->avpkt_bytes);
 	shred_set_slope(q, c->max_p_q32);
-	if (c->hint != old_hint) {
+	/* what is queued stays in its band */
+	if (c->hint != old_hint)
 		q->hint_avg_q22 = 0;
-		shred_requeue(sch, q);
-	}
 }
 
 /* What no longer fits goes, the oldest flows first. */
@@ -867,7 +846,7 @@ static int shred_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
 	struct shred_config config = {
-		.rate_Bps	= SHRED_DEFAULT_RATE,
+		.rate_bytes_s	= SHRED_DEFAULT_RATE,
 		.limit_us	= SHRED_DEFAULT_LIMIT_US,
 		.min_us		= SHRED_DEFAULT_MIN_US,
 		.max_us		= SHRED_DEFAULT_MAX_US,
@@ -907,7 +886,7 @@ static int shred_dump(struct Qdisc *sch, struct sk_buff *skb)
 	if (!opts)
 		return -EMSGSIZE;
 	shred_config_get(sch, &c);
-	if (nla_put_u64_64bit(skb, TCA_SHRED_RATE64, c.rate_Bps, TCA_SHRED_PAD) ||
+	if (nla_put_u64_64bit(skb, TCA_SHRED_RATE64, c.rate_bytes_s, TCA_SHRED_PAD) ||
 	    nla_put_u32(skb, TCA_SHRED_LIMIT, c.limit_bytes) ||
 	    nla_put_u32(skb, TCA_SHRED_MIN, c.min_bytes) ||
 	    nla_put_u32(skb, TCA_SHRED_MAX, c.max_bytes) ||

@@ -140,10 +140,10 @@ do {									\
 #endif
 
 /* skb_gso_segment() moved from linux/netdevice.h to a header of its own in 6.5. */
-#if __has_include(<net/gso.h>)
-#define LBE_GSO_HEADER	<net/gso.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define LBE_GSO_HEADER	"net/gso.h"
 #else
-#define LBE_GSO_HEADER	<linux/netdevice.h>
+#define LBE_GSO_HEADER	"linux/netdevice.h"
 #endif
 
 /* Sysctl handlers take a const table from 6.11 on; tables come with their size
