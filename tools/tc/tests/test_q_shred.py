@@ -64,7 +64,7 @@ export TC_LIB_DIR=/tmp/job/tc PATH="$PATH:/usr/sbin:/sbin"
 for name in llc stp bridge; do insmod {host}{intree}/$name.ko; done
 insmod {host}{module}
 TESTS="{tests}" bash sch_red.sh > "$LBE_OUT/log" 2>&1
-echo $? > "$LBE_OUT/status"
+echo $? > "$LBE_OUT/sch_red"
 """
 
 
@@ -213,7 +213,7 @@ def test_the_kernels_traffic_tests_of_red(backend: Uml, tmp_path: Path) -> None:
     results = re.findall(r"^TEST: (.*?)\s+\[ *(\w+) *\]", log, re.MULTILINE)
     # two pings, three of ECN, three of nodrop, two of drops
     assert len(results) == 10 and {status for _, status in results} == {"OK"}, log
-    assert (tmp_path / "out" / "status").read_text() == "0\n"
+    assert (tmp_path / "out" / "sch_red").read_text() == "0\n"
 
 
 FLAGS = ("adaptive", "ecn", "harddrop", "nodrop", "gentle", "bytes", "wash", "split-gso")
