@@ -35,6 +35,9 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__field(u32, fails)
 		__field(u32, score)
 		__field(u32, path_rtt_us)
+		__field(u32, train_bytes)
+		__field(u32, train)
+		__field(s32, growth)
 	),
 	TP_fast_assign(
 		__entry->cookie = atomic64_read(&sk->sk_cookie);
@@ -52,12 +55,16 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__entry->fails = p->fails;
 		__entry->score = p->score;
 		__entry->path_rtt_us = p->rtt_us;
+		__entry->train_bytes = p->train.bytes;
+		__entry->train = p->train.on | p->train.throttled << 1 | p->local << 2;
+		__entry->growth = p->growth_q10;
 	),
-	TP_printk("cookie=%llu sport=%u dport=%u state=%u reason=%u base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u score=%u path_rtt_us=%u",
+	TP_printk("cookie=%llu sport=%u dport=%u state=%u reason=%u base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u score=%u path_rtt_us=%u train_bytes=%u train=%x growth=%d",
 		  __entry->cookie, __entry->sport, __entry->dport, __entry->state,
 		  __entry->reason, __entry->base_us, __entry->delay_us, __entry->rtt_us,
 		  __entry->noise_us, __entry->mu, __entry->rate, __entry->in_flight,
-		  __entry->fails, __entry->score, __entry->path_rtt_us)
+		  __entry->fails, __entry->score, __entry->path_rtt_us,
+		  __entry->train_bytes, __entry->train, __entry->growth)
 );
 
 DEFINE_EVENT(lbe_path, lbe_ack,

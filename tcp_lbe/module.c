@@ -82,8 +82,12 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		f->has_slot = 0;
 		f->grant = 0;
 	}
-	if (f->grant > sent)
+	if (f->grant > sent) {
+		/* Not taken for a packet's time: our own device holds us up. */
+		if (now_ns - f->due_ns > lbe_path_pkt_us(p) * 1000ULL)
+			p->train.throttled = true;
 		return f->grant - sent;
+	}
 	f->grant = 0;
 	burst = lbe_path_burst_pkts(p);
 	/* The receiver holds the ACK of an odd one until the next or a timer. */
@@ -107,8 +111,13 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		return 0;
 	}
 	lbe_wait_over(p, f);
-	lbe_path_sent(p, now_ns, slot_ns);
+	lbe_path_sent(p, now_ns, slot_ns, bytes);
 	f->has_slot = 0;
+	f->due_ns = now_ns;
+	if (sk_wmem_alloc_get(sk) > 0)
+		p->local += p->local < 16;
+	else
+		p->local -= p->local > 0;
 	f->grant = burst;
 	f->sent_mark = tp->data_segs_out;
 	lbe_account(p, f, in_flight + bytes);
@@ -190,8 +199,10 @@ static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us,
 	f->acked_us = (u32)now_us;
 	if (rs->rtt_us <= 0 || rs->is_retrans || inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return 0;
+	/* A lone packet's ACK may have been held. */
 	if (rs->acked_sacked < 2 && !tp->sacked_out &&
-	    (u32)now_us - last_us > LBE_DELACK_US)
+	    (u32)now_us - last_us > LBE_DELACK_US &&
+	    !(READ_ONCE(f->shared->law.state) == LBE_FLOOR && READ_ONCE(f->shared->law.prompt)))
 		return 0;
 	return lbe_owd_update(&f->owd, &ack);
 }

@@ -40,6 +40,7 @@ enum lbe_reason {
 	LBE_TRAIN_LOST,
 	LBE_INSPECT,
 	LBE_SLOWER,
+	LBE_FASTER,
 };
 
 struct lbe_train {
@@ -47,6 +48,9 @@ struct lbe_train {
 	u64 rate;
 	u64 delay_us[2], sent_us[2];
 	u32 n[2];
+	u32 least_us;	/* least delay of it */
+	u64 bytes;	/* sent in its time */
+	bool throttled;	/* the sender's own device held it up */
 	bool on;
 };
 
@@ -71,10 +75,12 @@ struct lbe_path {
 	u32 lows;
 	u32 rtt_us;	/* with an empty forward queue */
 	u32 noise_us;
+	u32 calm_us;	/* least noise while cruising; 0: none yet */
 
 	/* capacity, bytes a second */
 	u64 mu;
 	s8 mu_far;
+	u64 mu_before;	/* what it was before it was taken to be slower; 0: nothing */
 
 	/* round */
 	u64 round_us;
@@ -96,6 +102,7 @@ struct lbe_path {
 
 	u64 rate;
 	u64 pulse_us;
+	u8 local;	/* of the latest 16 packets, those that found our own device busy */
 	u32 isolated;
 
 	/* floor */
@@ -109,7 +116,10 @@ struct lbe_path {
 	u32 flat_min_us, flat_max_us;
 	u64 slower;	/* capacity that the failed train would be explained by */
 	bool inspect;
+	u8 inspected;
+	bool prompt;	/* the receiver acknowledges single packets at once */
 
+	s32 growth_q10;	/* of the latest train */
 	struct lbe_train train;
 };
 
@@ -194,21 +204,6 @@ static inline void lbe_path_set_mu(struct lbe_path *p, u64 mu)
 	p->mu_far = 0;
 }
 
-/* One measurement: near ones are averaged, far ones count from the second in a row on. */
-static inline void lbe_path_learn_mu(struct lbe_path *p, u64 mu)
-{
-	s64 off = (s64)mu - (s64)p->mu;
-	s8 side = off > 0 ? 1 : -1;
-
-	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
-		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
-	} else if (p->mu_far == side) {
-		lbe_path_set_mu(p, mu);
-	} else {
-		p->mu_far = side;
-	}
-}
-
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	u64 span_us = a->now_us - p->round_us;
@@ -266,6 +261,7 @@ static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us)
 
 	if (!t->on || sent_us < t->from_us || sent_us >= t->until_us)
 		return;
+	t->least_us = t->n[0] + t->n[1] ? min(t->least_us, delay_us) : delay_us;
 	half = sent_us - t->from_us >= (t->until_us - t->from_us) / 2;
 	t->n[half]++;
 	t->delay_us[half] += delay_us;
@@ -283,7 +279,14 @@ static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
 	s = (s64)div_u64(t->sent_us[1], t->n[1]) - (s64)div_u64(t->sent_us[0], t->n[0]);
 	if (s <= 0)
 		return false;
-	*growth_q10 = (s32)div_s64(d * 1024, (s32)s);
+	*growth_q10 = (s32)clamp_t(s64, div_s64(d * 1024, (s32)s), -1023, 1 << 20);
+	if (t->throttled) {
+		u64 paced = div_u64(t->rate * (t->until_us - t->from_us), USEC_PER_SEC);
+
+		if (paced > t->bytes)
+			*growth_q10 = (s32)div64_u64((1024 + *growth_q10) * paced,
+						     max_t(u64, t->bytes, 1)) - 1024;
+	}
 	return true;
 }
 
@@ -298,6 +301,26 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 	p->deep = 0;
 	p->flat = 0;
 	p->inspect = false;
+}
+
+/* One measurement: near ones are averaged, far ones count from the second in a row on. */
+static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
+{
+	s64 off = (s64)mu - (s64)p->mu;
+	s8 side = off > 0 ? 1 : -1;
+
+	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
+		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
+	} else if (p->mu_far == side && side > 0 && p->mu_before > p->mu) {
+		/* It was not slower, or is not any more. */
+		lbe_path_set_mu(p, p->mu_before);
+		p->mu_before = 0;
+		lbe_path_yield(p, now_us, LBE_FASTER, 1);
+	} else if (p->mu_far == side) {
+		lbe_path_set_mu(p, mu);
+	} else {
+		p->mu_far = side;
+	}
 }
 
 /* Round trips of a slow start from 10 packets to the path's content, and two. */
@@ -320,7 +343,7 @@ static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 {
 	u32 rtts = lbe_path_slow_start_rtts(p);
 
-	if (now_us - p->since_us < (u64)rtts * p->rtt_us)
+	if (now_us - p->since_us < 3ULL * p->rtt_us)
 		p->fails++;
 	else
 		p->fails = 0;
@@ -347,26 +370,33 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	p->isolated = 0;
 }
 
-/* A train at half the rate that a failed one came through at: on an idle link it meets
- * no queue; behind another queue's packets it waits half of one's time in the mean.
+/* A train at half the rate that a failed one came through at. On an idle link its delays
+ * differ as they do alone; behind another queue's packets each also waits for the rest of
+ * one of them, 0 to a packet's time.
  */
 static inline void lbe_path_inspect(struct lbe_path *p, u64 now_us)
 {
 	lbe_path_enter(p, now_us, LBE_PROBE, LBE_INSPECT);
 	lbe_train_start(p, now_us, p->slower / 2,
-			(u32)div64_u64(16ULL * p->mss * USEC_PER_SEC, p->slower / 2));
+			(u32)div64_u64(32ULL * p->mss * USEC_PER_SEC, p->slower / 2));
 }
 
 static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 {
 	const struct lbe_train *t = &p->train;
 	u32 n = t->n[0] + t->n[1];
-	u64 q_us = n ? div_u64(t->delay_us[0] + t->delay_us[1], n) - p->base_us : 0;
+	u64 spread_us = n ? div_u64(t->delay_us[0] + t->delay_us[1], n) - t->least_us : 0;
 
-	if (n >= 6 && p->noise_us && q_us < p->noise_us + lbe_path_pkt_us(p) / 4) {
-		lbe_path_set_mu(p, p->slower);
-		p->fails = 0;
-		lbe_path_cruise(p, now_us, p->slower / 2, LBE_SLOWER);
+	if (n >= 10 && p->calm_us && spread_us < p->calm_us + lbe_path_pkt_us(p) / 3) {
+		bool again = p->inspected++;
+
+		lbe_path_yield(p, now_us, LBE_INSPECT, 1);
+		p->inspect = !again;
+		if (again) {
+			p->mu_before = max(p->mu_before, p->mu);
+			lbe_path_set_mu(p, p->slower);
+			lbe_path_cruise(p, now_us, p->slower / 2, LBE_SLOWER);
+		}
 	} else {
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
 	}
@@ -386,6 +416,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
 		p->slower = div_u64(p->mu << 10, 1024 + g);
 		p->inspect = p->fails >= 2;
+		p->inspected = 0;
 	} else if (g < 52) {
 		lbe_path_cruise(p, now_us, p->mu - div_u64(p->mu, 50), LBE_TRAIN_PASSED);
 	} else {
@@ -398,20 +429,26 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 {
 	const struct lbe_train *t = &p->train;
+	u32 share_q10, fair_q10;
 	s32 g;
 
 	p->train.on = false;
 	p->pulse_us = now_us;
 	if (!lbe_train_growth(t, &g))
 		return;
+	p->growth_q10 = g;
 	if (t->rate > p->mu) {
 		u64 c = div_u64(t->rate << 10, (u32)max_t(s32, 1024 + g, 512));
 
-		lbe_path_learn_mu(p, min(c, t->rate));
+		lbe_path_learn_mu(p, now_us, min(c, t->rate));
 		return;
 	}
-	/* At mu: g is the others' share, unless their queue is another. */
-	if (g > 717 && ((s64)g << 10) + (s64)div64_u64(p->rate << 20, p->mu) > 1331LL << 10) {
+	/* At mu a queue shared with others gives us 1 / (2 - r) of the link, r = R / mu,
+	 * if they take all that we leave; one of our own gives r and no more. Between them:
+	 */
+	share_q10 = (u32)div64_u64(p->rate << 10, p->mu);
+	fair_q10 = ((1 << 20) / (2048 - share_q10) + share_q10) / 2;
+	if (share_q10 < 614 && (1 << 20) / (u32)(1024 + g) < fair_q10) {
 		if (++p->isolated >= 2)
 			lbe_path_give_way(p, now_us, LBE_ISOLATED);
 		return;
@@ -454,10 +491,21 @@ static inline u32 lbe_path_q_rtt_ago(const struct lbe_path *p)
 	return p->q_us[(i + LBE_PATH_TICKS - 4) % LBE_PATH_TICKS];
 }
 
+static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us)
+{
+	u64 span_us = now_us - p->round_us;
+	u64 rate = p->delivered;
+
+	if (span_us > p->rtt_us / 4)
+		rate = max(rate, div64_u64(p->round_bytes * USEC_PER_SEC, span_us));
+	lbe_path_set_mu(p, rate);
+	lbe_path_yield(p, now_us, LBE_QUEUE_FOUND, 1);
+}
+
 static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 {
 	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, USEC_PER_SEC);
-	u32 mean_us, q_us;
+	u32 mean_us, least_us, q_us;
 
 	if (dt_us < lbe_path_tick_len_us(p))
 		return;
@@ -466,9 +514,15 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		return;
 	}
 	mean_us = (u32)div_u64(p->tick_sum, p->tick_n);
-	if (p->tick_n > 1 && p->state == LBE_CRUISE)
-		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) / 16;
 	q_us = mean_us - min(mean_us, p->base_us);
+	least_us = p->tick_min - min(p->tick_min, p->base_us);
+	if (p->state == LBE_START && least_us > max_t(u32, 3 * lbe_path_pkt_us(p), 3000)) {
+		lbe_path_queue_found(p, now_us);
+		return;
+	}
+	if (p->tick_n > 1 && (p->state == LBE_CRUISE || p->state == LBE_START))
+		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) /
+			       (p->state == LBE_START ? 4 : 16);
 	p->tick_us = now_us;
 	p->tick_n = 0;
 	p->tick_sum = 0;
@@ -482,13 +536,16 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		u32 target_us = lbe_path_target_us(p);
 
 		lbe_path_cruise_law(p, q_us, dt_us);
+		if (p->ticks > 16)
+			p->calm_us = min(p->calm_us ?: U32_MAX, p->noise_us);
 		p->low_ticks = q_us < target_us ? p->low_ticks + 1 : 0;
 		if (!p->train.on && p->low_ticks >= 4 &&
 		    now_us - p->pulse_us > 10ULL * p->rtt_us &&
 		    now_us - p->pulse_us > USEC_PER_SEC)
 			lbe_train_start(p, now_us,
 					p->rate > p->mu - p->mu / 10 ?
-					p->mu + p->mu / 4 : p->mu, lbe_train_len_us(p));
+					p->mu + p->mu / 4 : p->mu,
+					lbe_train_len_us(p) * (p->local > 7 ? 4 : 1));
 	}
 }
 
@@ -516,13 +573,19 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	u32 own_us = a->acked_pkts >= 2 ? pkt_us : 0;
 	u64 sent_us = a->now_us - a->rtt_us;
 
-	if (q_us > max_t(u32, 2 * lbe_path_jump_us(p), p->rtt_us / 3)) {
-		if (++p->deep >= 4)
-			p->fails = 0;
-	}
 	if (sent_us < p->evidence_us || a->now_us < p->blind_us)
 		return;
+	if (q_us > max_t(u32, 2 * lbe_path_jump_us(p), p->rtt_us / 3) && ++p->deep >= 4)
+		p->fails = 0;
 	p->evidence_us = a->now_us;
+	if (a->acked_pkts == 1) {
+		/* It may have been held: ask again with two. */
+		if (p->prompt && q_us > LBE_DELACK_US) {
+			p->prompt = false;
+			return;
+		}
+		p->prompt = true;
+	}
 	if (!p->flat || max(q_us, p->flat_max_us) - min(q_us, p->flat_min_us) >
 			lbe_path_error_us(p) + pkt_us) {
 		p->flat = 0;
@@ -538,21 +601,10 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		p->score += 1;
 	else
 		p->score = 0;
-	if (p->score >= min_t(u32, 2 + 2 * p->fails, 12) || p->flat >= 8 + 2 * p->fails) {
+	if (p->score >= 2 + 2 * min_t(u32, p->fails, 4) || p->flat >= 8 + 2 * p->fails) {
 		lbe_path_enter(p, a->now_us, LBE_PROBE, LBE_PATH_IDLE);
 		lbe_train_start(p, a->now_us, p->mu, lbe_train_len_us(p));
 	}
-}
-
-static inline void lbe_path_queue_found(struct lbe_path *p, const struct lbe_path_ack *a)
-{
-	u64 span_us = a->now_us - p->round_us;
-	u64 rate = p->delivered;
-
-	if (span_us > p->rtt_us / 4)
-		rate = max(rate, div64_u64(p->round_bytes * USEC_PER_SEC, span_us));
-	lbe_path_set_mu(p, rate);
-	lbe_path_yield(p, a->now_us, LBE_QUEUE_FOUND, 1);
 }
 
 /**
@@ -578,10 +630,6 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	}
 	lbe_train_add(p, a->now_us - a->rtt_us, a->delay_us);
 	switch (p->state) {
-	case LBE_START:
-		if (q_us > max_t(u32, 3 * lbe_path_pkt_us(p), 3000))
-			lbe_path_queue_found(p, a);
-		break;
 	case LBE_CRUISE:
 		if (!p->train.on)
 			lbe_path_watch(p, a->now_us, q_us);
@@ -617,12 +665,13 @@ static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 {
 	u64 least_us = p->rtt_us + p->rtt_us / 4;
-	u64 budget_us = div64_u64(2ULL * p->mss * 1000 / 6 * USEC_PER_SEC, max_t(u64, p->mu, 1));
+	u64 budget_us = div64_u64((p->prompt ? 1ULL : 2ULL) * p->mss * 1000 / 4 * USEC_PER_SEC,
+				  max_t(u64, p->mu, 1));
 	u64 us = div_u64(p->now_us - p->since_us, 6);
 
 	us = max(min(us, budget_us), least_us);
 	if (p->fails >= 2)
-		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, 6));
+		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, 4));
 	return (u32)min_t(u64, us, 5 * USEC_PER_SEC);
 }
 
@@ -646,7 +695,7 @@ static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 	u32 pkts;
 
 	if (p->state == LBE_FLOOR)
-		return 2;
+		return p->prompt ? 1 : 2;
 	/* About a millisecond. */
 	pkts = (u32)div64_u64(lbe_path_send_rate(p) >> 10, p->mss);
 	if (pkts < 2 && (u64)p->flows * p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * 10000)
@@ -679,8 +728,10 @@ static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 }
 
 /* Something leaves now. */
-static inline void lbe_path_sent(struct lbe_path *p, u64 now_ns, u64 slot_ns)
+static inline void lbe_path_sent(struct lbe_path *p, u64 now_ns, u64 slot_ns, u32 bytes)
 {
+	if (p->train.on && p->now_us < p->train.until_us)
+		p->train.bytes += bytes;
 	if (p->state != LBE_FLOOR)
 		p->free_ns = max(p->free_ns, now_ns - min_t(u64, slot_ns, 1000000)) + slot_ns;
 }
@@ -697,7 +748,8 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 	cap = lbe_path_bdp(p, p->rate, p->rtt_us + 2 * p->noise_us) +
 	      max(2 * p->mss, burst_bytes);
 	if (p->train.on)
-		cap += lbe_path_bdp(p, p->train.rate, lbe_train_len_us(p));
+		cap += lbe_path_bdp(p, p->train.rate,
+				    (u32)(p->train.until_us - p->train.from_us));
 	return cap;
 }
 
