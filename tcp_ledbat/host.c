@@ -17,13 +17,16 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include "flow.h"
+#include <lbe/sender.h>
+
+#include "ledbat.h"
 
 /* Interval of one measurement, us: several round trips of any path. */
 #define LEDBAT_HOST_INTERVAL_US	USEC_PER_SEC
 /* One that took longer had idle time in it: it says nothing of the capacity. */
 #define LEDBAT_HOST_STALE_US	(2 * USEC_PER_SEC)
 #define LEDBAT_HOST_SLOTS	10
+#define LEDBAT_SLOT_S		60
 
 /**
  * struct ledbat_host - capacity of a network namespace
@@ -48,17 +51,19 @@ struct ledbat_host {
 
 static unsigned int ledbat_net_id __read_mostly;
 
-struct ledbat_host *ledbat_host_join(const struct sock *sk)
+static struct ledbat_host *ledbat_host_of(const struct sock *sk)
 {
-	struct ledbat_host *host = net_generic(sock_net(sk), ledbat_net_id);
-
-	atomic_inc(&host->flows);
-	return host;
+	return net_generic(sock_net(sk), ledbat_net_id);
 }
 
-void ledbat_host_leave(struct ledbat_host *host)
+void ledbat_host_join(const struct sock *sk)
 {
-	atomic_dec(&host->flows);
+	atomic_inc(&ledbat_host_of(sk)->flows);
+}
+
+void ledbat_host_leave(const struct sock *sk)
+{
+	atomic_dec(&ledbat_host_of(sk)->flows);
 }
 
 /* End the interval if it is time; called with the lock. */
@@ -79,13 +84,10 @@ static void ledbat_host_measure(struct ledbat_host *host, u64 now_us)
 				     div_u64(now_us, USEC_PER_SEC), ~(u32)rate));
 }
 
-/**
- * ledbat_host_delivered() - count what an ACK confirmed
- * @host: of the flow
- * @bytes: newly acknowledged
- */
-void ledbat_host_delivered(struct ledbat_host *host, u32 bytes)
+/* Count what an ACK confirmed, bytes. */
+void ledbat_host_delivered(const struct sock *sk, u32 bytes)
 {
+	struct ledbat_host *host = ledbat_host_of(sk);
 	u64 now_us = tcp_clock_us();
 
 	atomic64_add(bytes, &host->bytes);
@@ -97,20 +99,15 @@ void ledbat_host_delivered(struct ledbat_host *host, u32 bytes)
 	spin_unlock_bh(&host->lock);
 }
 
-/**
- * ledbat_host_floor_pkts() - minimum window of a flow
- * @host: its network namespace's
- * @sk: socket
- * @params: the flow's parameters
- *
- * Return: packets, at least the fixed minimum.
- */
-u32 ledbat_host_floor_pkts(struct ledbat_host *host, const struct sock *sk,
-			   const struct ledbat_params *params)
+/* Minimum window of a flow, packets, at least @fixed. */
+u32 ledbat_host_floor_pkts(const struct sock *sk, u32 fixed, u32 share_permille)
 {
-	return ledbat_floor_pkts(params->min_pkts, LEDBAT_WINDOW_MAX_PKTS,
-				 READ_ONCE(host->rate), params->share_permille,
-				 atomic_read(&host->flows), ledbat_srtt_us(sk),
+	struct ledbat_host *host = ledbat_host_of(sk);
+
+	return ledbat_floor_pkts(fixed, LEDBAT_WINDOW_MAX_PKTS,
+				 READ_ONCE(host->rate), share_permille,
+				 atomic_read(&host->flows),
+				 lbe_srtt_us(tcp_sk(sk)),
 				 max(tcp_sk(sk)->mss_cache, 1U));
 }
 

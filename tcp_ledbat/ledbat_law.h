@@ -233,28 +233,6 @@ static inline void ledbat_window_add(struct ledbat_window *w, s64 delta_q32,
 	w->part_q32 = (u32)now_q32;
 }
 
-/**
- * ledbat_clamp() - steps 5 and 6 of RFC 6817's ACK processing
- * @w: window
- * @flight: most packets in flight of late, before the ACK took its own off
- * @allowed_increase: packets
- * @floor: MIN_CWND, packets: wins over the clamp
- */
-static inline void ledbat_clamp(struct ledbat_window *w, u32 flight,
-				u32 allowed_increase, u32 floor)
-{
-	u32 most = max(flight + allowed_increase, floor);
-
-	if (w->cwnd >= most) {
-		w->cwnd = most;
-		w->part_q32 = 0;
-	}
-	if (w->cwnd < floor) {
-		w->cwnd = floor;
-		w->part_q32 = 0;
-	}
-}
-
 /* A loss halves, and never raises, the window (RFC 6817 section 2.4.2). */
 static inline u32 ledbat_loss_pkts(u32 cwnd, u32 floor)
 {
@@ -274,6 +252,13 @@ static inline bool ledbat_leaves_slow_start(u32 queue_us, u32 target_us)
 /* "Gone", and "empty" elsewhere: at most this part of the target. */
 #define LEDBAT_EMPTY_SHIFT	3
 
+/* A departure: where the buffer is about as deep as the target, LEDBAT parks the
+ * queue just under full; its packets replace those that leave and TCP's additional
+ * ones are dropped, for ever. So it aims at this part of the delay at which packets
+ * are lost (path_delay.h), percent: a full buffer is then 1.7 times the target.
+ */
+#define LEDBAT_DEPTH_PERCENT	60U
+
 /* Is the queue as good as empty? Jitter adds some delay to an empty one. */
 static inline bool ledbat_queue_empty(u32 queue_us, u32 target_us)
 {
@@ -281,72 +266,48 @@ static inline bool ledbat_queue_empty(u32 queue_us, u32 target_us)
 }
 
 /**
- * struct ledbat_probe - what slow start learns of the link
- * @sent_pkts: in flight when the packet just ACKed was sent; 0 = not known
- * @served_pkts: delivered since the queue began to build
- * @span_us: in that time, us; 0 = not known
+ * ledbat_aim_us() - target in view of the buffer's depth
+ * @target_us: target as set, us
+ * @range_us: queue of a full buffer, us; 0 = not known
+ * @noise_us: queue that is no more than noise, us
+ *
+ * Return: us, at most @target_us.
  */
-struct ledbat_probe {
-	u32 sent_pkts;
-	u32 served_pkts;
-	u32 span_us;
-};
+static inline u32 ledbat_aim_us(u32 target_us, u32 range_us, u32 noise_us)
+{
+	u64 part_us = div_u64((u64)range_us * LEDBAT_DEPTH_PERCENT, 100);
 
-/* Fewer packets than this tell no rate. */
-#define LEDBAT_PROBE_LEAST_PKTS	4U
+	if (!range_us)
+		return target_us;
+	return min_t(u64, max_t(u64, part_us, 2 * noise_us), target_us);
+}
 
 /**
  * ledbat_exit_pkts() - window with which slow start ends on delay
  * @cwnd: window now, packets
- * @probe: what is known of the link
+ * @sent: in flight when the packet just ACKed was sent, packets; 0 = not known
  * @base_us: base delay, us
  * @queue_us: queue, us
  * @target_us: target, us
  * @floor: least window, packets
  *
- * While there is a queue the link serves at its rate C, so C (base + T) is the
- * window that the target allows. What slow start added beyond that since the
- * packet now ACKed was sent is yet to be felt; it goes at once. C is measured
- * over the time since the queue began to build, and is at least what the
- * packets in flight at that packet's departure achieved: flight / (base + q).
+ * While there is a queue the link serves at its rate C = sent / (base + q), so C
+ * (base + T) is the window that the target allows. What slow start added beyond
+ * that since that packet left is yet to be felt; it goes at once. Too much goes
+ * where the queue was a burst's: slow start is resumed then.
  *
  * Return: packets, at most @cwnd.
  */
-static inline u32 ledbat_exit_pkts(u32 cwnd, const struct ledbat_probe *probe,
-				   u32 base_us, u32 queue_us, u32 target_us,
-				   u32 floor)
+static inline u32 ledbat_exit_pkts(u32 cwnd, u32 sent, u32 base_us, u32 queue_us,
+				   u32 target_us, u32 floor)
 {
-	u64 allowed_us = (u64)base_us + target_us;
-	u64 fits = 0, served = 0;
+	u64 fits;
 
-	if (probe->sent_pkts)
-		fits = div64_u64(probe->sent_pkts * allowed_us,
-				 max_t(u64, (u64)base_us + queue_us, 1));
-	if (probe->span_us && probe->served_pkts >= LEDBAT_PROBE_LEAST_PKTS)
-		served = div_u64(probe->served_pkts * allowed_us, probe->span_us);
-	if (!probe->sent_pkts && !served)
+	if (!sent)
 		return cwnd;
-	fits = max(fits, served);
+	fits = div64_u64(sent * ((u64)base_us + target_us),
+			 max_t(u64, (u64)base_us + queue_us, 1));
 	return min_t(u64, cwnd, max_t(u64, fits, floor));
-}
-
-/**
- * ledbat_rto_ssthresh_pkts() - slow start threshold after a time-out
- * @plain: what RFC 5681 gives, packets
- * @good: largest window of late that kept the queue below the target, packets
- * @queue_us: latest queueing delay, us
- * @target_us: target, us
- *
- * With an empty queue the time-out was no sign of a full path, and half of
- * what the path is known to carry is not more than TCP would take there: it
- * saves minutes of one packet a round trip. Slow start still leaves on delay.
- */
-static inline u32 ledbat_rto_ssthresh_pkts(u32 plain, u32 good, u32 queue_us,
-					   u32 target_us)
-{
-	if (ledbat_leaves_slow_start(queue_us, target_us))
-		return plain;
-	return max(plain, good / 2);
 }
 
 /*
@@ -402,192 +363,6 @@ static inline bool ledbat_paces(u32 cwnd, u32 rtt_us)
 }
 
 /*
- * A path that became longer (a departure) looks like a queue for as long as the
- * base delay holds. Queues of others move, TCP's at least as it halves; one that
- * stood still for a minute, in which this flow sent its least and lost nothing,
- * belongs to the path. In the last quarter of that minute the flow looks often.
- */
-#define LEDBAT_STEADY_US	(60ULL * 1000000)
-#define LEDBAT_STEADY_LOOK_US	(45ULL * 1000000)
-/* "Stood still": within this part of the target. A base that falls by more is
- * another path's.
- */
-#define LEDBAT_STEADY_SHIFT	2
-
-/**
- * struct ledbat_steady - for how long a delay stood still
- * @since_us: from then on, us; 0 = not watched
- * @least_us: least of the delays since, us
- * @most_us: largest of them, us
- */
-struct ledbat_steady {
-	u64 since_us;
-	u32 least_us;
-	u32 most_us;
-};
-
-/* Is it time to look often? */
-static inline bool ledbat_steady_looks(const struct ledbat_steady *s, u64 now_us)
-{
-	return s->since_us && now_us - s->since_us >= LEDBAT_STEADY_LOOK_US;
-}
-
-/* Add a delay. Return: has it stood still for LEDBAT_STEADY_US? */
-static inline bool ledbat_steady_add(struct ledbat_steady *s, u64 now_us,
-				     u32 delay_us, u32 target_us)
-{
-	u32 least_us = min(s->least_us, delay_us);
-	u32 most_us = max(s->most_us, delay_us);
-
-	if (!s->since_us || most_us - least_us > target_us >> LEDBAT_STEADY_SHIFT) {
-		s->since_us = now_us;
-		s->least_us = delay_us;
-		s->most_us = delay_us;
-		return false;
-	}
-	s->least_us = least_us;
-	s->most_us = most_us;
-	return now_us - s->since_us >= LEDBAT_STEADY_US;
-}
-
-/*
- * Current delay: the last samples, none older than a round trip.
- */
-#define LEDBAT_FILTER_MIN	4U	/* RFC 6817 section 2.5: at least 4 */
-#define LEDBAT_FILTER_MAX	32U
-
-/**
- * struct ledbat_filter - ring of delay samples
- * @at_us: when each was taken, us
- * @delay_us: the samples, us
- * @nr: how many are in use, 0 to @size
- * @next: where the next one goes
- * @size: LEDBAT_FILTER_MIN to LEDBAT_FILTER_MAX
- */
-struct ledbat_filter {
-	u64 at_us[LEDBAT_FILTER_MAX];
-	u32 delay_us[LEDBAT_FILTER_MAX];
-	u8 nr;
-	u8 next;
-	u8 size;
-};
-
-static inline void ledbat_filter_init(struct ledbat_filter *f, u32 size)
-{
-	f->nr = 0;
-	f->next = 0;
-	f->size = clamp(size, LEDBAT_FILTER_MIN, LEDBAT_FILTER_MAX);
-}
-
-static inline void ledbat_filter_add(struct ledbat_filter *f, u64 now_us,
-				     u32 delay_us)
-{
-	f->at_us[f->next] = now_us;
-	f->delay_us[f->next] = delay_us;
-	f->next = f->next + 1U < f->size ? f->next + 1 : 0;
-	if (f->nr < f->size)
-		f->nr++;
-}
-
-/**
- * ledbat_filter_min() - least of the samples that are young enough
- * @f: ring
- * @now_us: time, us
- * @age_us: oldest sample to be heard, us: the round-trip time
- * @delay_us: out, us
- *
- * Return: how many these are; @delay_us is not written if there are none.
- */
-static inline u32 ledbat_filter_min(const struct ledbat_filter *f, u64 now_us,
-				    u32 age_us, u32 *delay_us)
-{
-	u32 least = U32_MAX;
-	u32 young = 0;
-	u32 i;
-
-	for (i = 0; i < f->nr; i++) {
-		if (now_us - f->at_us[i] > age_us)
-			continue;
-		young++;
-		least = min(least, f->delay_us[i]);
-	}
-	if (young)
-		*delay_us = least;
-	return young;
-}
-
-/*
- * Depth of the buffer, learnt from own losses (a departure from the RFC).
- *
- * Where the buffer is about as deep as the target, LEDBAT parks the queue just
- * under full: its own packets replace those that leave, so the TCP flow's
- * additional ones are dropped, for ever. A loss at a delay near the largest
- * one seen means a full buffer; the flow then aims at a part of that delay,
- * and TCP finds room to raise the delay above the target, as the RFC has it.
- */
-
-/* Losses at less than this part of the target are not taken for a full buffer
- * (random loss, AQM): they halve the window as any other.
- */
-#define LEDBAT_DEPTH_MIN_SHIFT	5
-
-/**
- * struct ledbat_depth - what is known of the buffer
- * @full_us: queueing delay of the full buffer, us; 0 = not known
- * @until_us: forget it then, us
- */
-struct ledbat_depth {
-	u32 full_us;
-	u64 until_us;
-};
-
-/**
- * ledbat_depth_on_loss() - learn from a loss
- * @d: state
- * @now_us: time, us
- * @peak_us: largest filtered queueing delay of the last two round trips, us, of
- *	at least LEDBAT_FILTER_MIN samples each (fewer do not hide a delayed ACK)
- * @target_us: target as set, us
- * @memory_us: for how long to remember, us
- *
- * Return: was it taken for a full buffer?
- */
-static inline bool ledbat_depth_on_loss(struct ledbat_depth *d, u64 now_us,
-					u32 peak_us, u32 target_us, u64 memory_us)
-{
-	if (d->full_us && now_us >= d->until_us)
-		d->full_us = 0;
-	if (peak_us < target_us >> LEDBAT_DEPTH_MIN_SHIFT)
-		return false;
-	/* A buffer known to be deeper did not fill at this delay. */
-	if (peak_us < d->full_us - d->full_us / 4)
-		return false;
-	d->full_us = peak_us;
-	d->until_us = now_us + memory_us;
-	return true;
-}
-
-/**
- * ledbat_depth_target_us() - target in view of the buffer's depth
- * @d: state
- * @now_us: time, us
- * @target_us: target as set, us
- * @percent: part of the depth to aim at; 0 = leave the target alone
- *
- * Return: us, from 1/32 of @target_us to @target_us.
- */
-static inline u32 ledbat_depth_target_us(const struct ledbat_depth *d, u64 now_us,
-					 u32 target_us, u32 percent)
-{
-	u32 part_us;
-
-	if (!percent || !d->full_us || now_us >= d->until_us)
-		return target_us;
-	part_us = div_u64((u64)d->full_us * percent, 100);
-	return clamp(part_us, (target_us >> LEDBAT_DEPTH_MIN_SHIFT) + 1, target_us);
-}
-
-/*
  * Slowdowns (LEDBAT++ 4.4): hold two packets for two round trips, so that the
  * queue empties and every flow through it reads its base delay anew, then
  * slow-start back to where it was.
@@ -600,7 +375,6 @@ static inline u32 ledbat_depth_target_us(const struct ledbat_depth *d, u64 now_u
  * is milliseconds, and base delays do not change that fast.
  */
 #define LEDBAT_SLOWDOWN_LEAST_US	1000000U
-#define LEDBAT_NEVER_US		U64_MAX
 
 enum ledbat_mode {
 	LEDBAT_SLOW_START,	/* first slow start: may leave on delay */
@@ -609,37 +383,6 @@ enum ledbat_mode {
 	LEDBAT_RAMP,		/* slowdown: slow start back to the threshold */
 };
 
-/**
- * struct ledbat_slowdown - when to slow down, and how far it went
- * @start_us: when the latest one began, us
- * @freeze_end_us: when its two packets end, us
- * @next_us: when the next one begins, us; LEDBAT_NEVER_US = not planned
- * @goal: window to come back to, packets
- * @mode: enum ledbat_mode
- */
-struct ledbat_slowdown {
-	u64 start_us;
-	u64 freeze_end_us;
-	u64 next_us;
-	u32 goal;
-	u8 mode;
-};
-
-static inline void ledbat_slowdown_init(struct ledbat_slowdown *s)
-{
-	s->start_us = 0;
-	s->freeze_end_us = 0;
-	s->next_us = LEDBAT_NEVER_US;
-	s->goal = 0;
-	s->mode = LEDBAT_SLOW_START;
-}
-
-/* Is the flow in a slowdown? */
-static inline bool ledbat_slowdown_on(const struct ledbat_slowdown *s)
-{
-	return s->mode == LEDBAT_FREEZE || s->mode == LEDBAT_RAMP;
-}
-
 /* Time from the end of a slowdown of @duration_us to the next one, us. */
 static inline u64 ledbat_slowdown_pause_us(u64 duration_us, u32 rtt_us)
 {
@@ -647,61 +390,6 @@ static inline u64 ledbat_slowdown_pause_us(u64 duration_us, u32 rtt_us)
 
 	return max_t(u64, LEDBAT_SLOWDOWN_PAUSE * max(duration_us, freeze_us),
 		     LEDBAT_SLOWDOWN_LEAST_US);
-}
-
-/**
- * ledbat_slowdown_due() - shall a slowdown begin now?
- * @s: state; a useless one is put off
- * @now_us: time, us
- * @cwnd: window, packets
- * @rtt_us: round-trip time, us; 0 = none measured
- *
- * A false answer never stops congestion avoidance.
- */
-static inline bool ledbat_slowdown_due(struct ledbat_slowdown *s, u64 now_us,
-				       u32 cwnd, u32 rtt_us)
-{
-	if (s->mode != LEDBAT_AVOID || now_us < s->next_us || !rtt_us)
-		return false;
-	if (cwnd <= LEDBAT_SLOWDOWN_SKIP) {
-		s->next_us = now_us + ledbat_slowdown_pause_us(0, rtt_us);
-		return false;
-	}
-	return true;
-}
-
-/* Begin: the caller sets cwnd to LEDBAT_SLOWDOWN_PKTS and ssthresh to @cwnd. */
-static inline void ledbat_slowdown_begin(struct ledbat_slowdown *s, u64 now_us,
-					 u32 cwnd, u32 rtt_us)
-{
-	s->mode = LEDBAT_FREEZE;
-	s->start_us = now_us;
-	s->freeze_end_us = now_us + (u64)LEDBAT_SLOWDOWN_RTTS * rtt_us;
-	s->next_us = LEDBAT_NEVER_US;
-	s->goal = cwnd;
-}
-
-/* The freeze ends by the clock, however many ACKs came. */
-static inline void ledbat_slowdown_tick(struct ledbat_slowdown *s, u64 now_us)
-{
-	if (s->mode == LEDBAT_FREEZE && now_us >= s->freeze_end_us)
-		s->mode = LEDBAT_RAMP;
-}
-
-/**
- * ledbat_slowdown_end() - ramp over, or cut short by loss or delay
- * @s: state
- * @now_us: time, us
- * @rtt_us: round-trip time, us
- * @periodic: plan the next one (LEDBAT++)
- */
-static inline void ledbat_slowdown_end(struct ledbat_slowdown *s, u64 now_us,
-				       u32 rtt_us, bool periodic)
-{
-	s->mode = LEDBAT_AVOID;
-	s->next_us = periodic ?
-		now_us + ledbat_slowdown_pause_us(now_us - s->start_us, rtt_us) :
-		LEDBAT_NEVER_US;
 }
 
 /*

@@ -11,6 +11,7 @@
 
 const struct rwnd_controller *const rwnd_controllers[] = {
 	[VULTURE_CONTROLLER_PAPER] = &rwnd_paper,
+	[VULTURE_CONTROLLER_CREDIT] = &rwnd_credit,
 	[__VULTURE_CONTROLLER_MAX - 1] = NULL,
 };
 

@@ -278,5 +278,6 @@ void vulture_events_enable(bool on);
 
 /* The controllers, and the tracepoints that they call. */
 extern const struct rwnd_controller rwnd_paper;
+extern const struct rwnd_controller rwnd_credit;
 
 #endif /* VULTURE_H */

@@ -51,6 +51,7 @@ typedef int64_t s64;
 #define clamp_t(type, v, lo, hi) min_t(type, max_t(type, v, lo), hi)
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
+#define max3(a, b, c)		max(max(a, b), c)
 #define clamp(v, lo, hi)	min(max(v, lo), hi)
 #define likely(x)		(x)
 #define unlikely(x)		(x)

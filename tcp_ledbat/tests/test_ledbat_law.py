@@ -64,11 +64,11 @@ s64 reverse(u32 cwnd, s32 change, u32 rtt, u32 acked)
 
 u32 divisor(u32 t, u32 base) { return ledbatpp_divisor(t, base); }
 
-u32 exit_pkts(u32 cwnd, u32 sent, u32 served, u32 span, u32 base, u32 q, u32 t)
-{
-	struct ledbat_probe probe = { sent, served, span };
+u32 aim(u32 target, u32 range, u32 noise) { return ledbat_aim_us(target, range, noise); }
 
-	return ledbat_exit_pkts(cwnd, &probe, base, q, t, 2);
+u32 exit_pkts(u32 cwnd, u32 sent, u32 base, u32 q, u32 t)
+{
+	return ledbat_exit_pkts(cwnd, sent, base, q, t, 2);
 }
 
 u32 floor_of(u64 capacity, u32 share, u32 flows, u32 rtt, u32 packet)
@@ -87,7 +87,8 @@ def law(tmp_path_factory):
         ("add", u64, [u32, u32, s64, u32]),
         ("reverse", s64, [u32, ctypes.c_int32, u32, u32]),
         ("divisor", u32, [u32] * 2),
-        ("exit_pkts", u32, [u32] * 7),
+        ("exit_pkts", u32, [u32] * 5),
+        ("aim", u32, [u32] * 3),
         ("floor_of", u32, [u64] + [u32] * 4),
     ):
         function = getattr(library, name)
@@ -213,12 +214,16 @@ def test_exit_window(law, random):
     for sent in spread(random, 1, WINDOW_MAX, 30):
         for base in spread(random, 1, 10_000_000, 20):
             for queue in (0, 19000, 75001, 400_000):
-                for served, span in ((0, 0), (sent, base), (3, 1)):
-                    got = law.exit_pkts(2 * sent, sent, served, span, base, queue, 25000)
-                    fits = sent * (base + 25000) // (base + queue)
-                    if served > 3:
-                        fits = max(fits, served * (base + 25000) // span)
-                    assert got == min(2 * sent, max(2, fits))
+                got = law.exit_pkts(2 * sent, sent, base, queue, 25000)
+                assert got == min(2 * sent, max(2, sent * (base + 25000) // (base + queue)))
+
+
+def test_aim_is_part_of_the_buffer_and_never_above_the_target(law, random):
+    for target in (1000, 25000, 100_000):
+        for depth in [0, *spread(random, 1, 2**32 - 1, 200)]:
+            for noise in (1000, 2200, 66535):
+                want = min(max(int(depth * 0.6), 2 * noise), target) if depth else target
+                assert abs(law.aim(target, depth, noise) - want) <= 1
 
 
 def test_dynamic_minimum(law, random):

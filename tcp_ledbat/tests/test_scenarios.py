@@ -50,56 +50,59 @@ run = "mount -t tracefs none /sys/kernel/tracing; echo 1 > /sys/kernel/tracing/e
 [[event]]
 at_s = 19.97
 node = "snd"
-run = "mount -t tracefs none /sys/kernel/tracing; cat /sys/kernel/tracing/trace > /tmp/out/trace; ss -tin > /tmp/out/ss"
+run = "mount -t tracefs none /sys/kernel/tracing; cat /sys/kernel/tracing/trace > /tmp/out/trace"
+[[event]]
+at_s = 19.97
+node = "snd"
+run = "ss -tin > /tmp/out/ss; cat /proc/net/lbe_ledbat > /tmp/out/counters"
 """
-EVENT = re.compile(r"(ledbat_\w+): sk=\S+ (.*)")
-SS = re.compile(r"dctcp:\(ce_state:(\d+),alpha:(\d+),ab_ecn:(\d+),ab_tot:(\d+)\)")
-MODES = ["slow_start", "avoid", "freeze", "ramp"]
+EVENT = re.compile(r"ledbat_state: (.*)")
+SS = re.compile(r"bbr:\(bw:\d+bps,mrtt:([\d.]+),pacing_gain:([\d.]+),cwnd_gain:([\d.]+)\)")
 
 
-def shown(tmp_path: Path, control: str, packets: int) -> tuple[list[tuple[str, dict[str, str]]], tuple[int, ...]]:
-    """Trace events (name, fields) in their order, and what `ss -tin` says at the end: mode, base, queue, target."""
+def shown(tmp_path: Path, control: str, packets: int) -> tuple[list[dict[str, str]], tuple[float, ...], dict[str, str]]:
+    """Trace events in their order; least delay in ms and gains as `ss -tin` says them at the end; the counters."""
     backend = Uml()
     backend.prepare(["tcp_ledbat"])
     one = parse(FLOW.format(control=control, packets=packets), Path("tcp_ledbat_shown.toml"))
     (job,) = runner.plan(one, runner.Options(runs=1, seed=1))
     runner.run_one(job, backend, tmp_path)
     trace = (tmp_path / "out" / "trace").read_text()
-    events = [(name, dict(field.split("=") for field in fields.split())) for name, fields in EVENT.findall(trace)]
+    events = [dict(word.split("=") for word in words.split()) for words in EVENT.findall(trace)]
     ss = (tmp_path / "out" / "ss").read_text()
     said = SS.search(ss)
     assert said, ss
-    return events, tuple(int(word) for word in said.groups())
+    counters = (tmp_path / "out" / "counters").read_text()
+    return events, tuple(float(word) for word in said.groups()), dict(line.split() for line in counters.splitlines())
 
 
-def test_events_and_ss_show_base_queue_target_and_mode(tmp_path: Path) -> None:
+def test_events_and_ss_show_base_target_and_depth(tmp_path: Path) -> None:
     """A buffer of 104 ms, a target of 100: slow start overruns it, and from then on the target is 60 % of it."""
-    events, (mode, base_us, queue_us, target_us) = shown(tmp_path, "ledbat", 86)
-    first = next(index for index, (name, _) in enumerate(events) if name == "ledbat_depth")
-    before = [fields for name, fields in events[:first] if name == "ledbat_ack"]
-    full_us = int(events[first][1]["full_us"])
-    assert FULL_US * 0.9 < full_us <= FULL_US + TICK_US, events[first]
-    assert {fields["target_us"] for fields in before} == {"100000"}
-    last = [fields for name, fields in events if name == "ledbat_ack"][-1]
-    assert last["mode"] == MODES[mode] == "avoid", last
-    assert last["signal"] == "owd", last
-    assert 0 <= base_us - BASE_US < 2 * PACKET_US  # an ACK answers two packets
-    assert target_us == int(last["target_us"]) == pytest.approx(0.6 * int(last["full_us"]), abs=2), last
-    assert abs(queue_us - target_us) < 0.1 * target_us
-    for name, word in {"base_us": base_us, "queue_us": queue_us}.items():
-        assert abs(int(last[name]) - word) < 2 * PACKET_US, (name, word, last)
+    events, (mrtt, pacing_gain, cwnd_gain), counters = shown(tmp_path, "ledbat", 86)
+    learnt = next(event for event in events if event["event"] == "learnt")
+    full_us = int(learnt["full_us"])
+    assert FULL_US * 0.9 < full_us <= FULL_US + TICK_US, learnt
+    assert {event["target_us"] for event in events[: events.index(learnt)]} <= {"100000"}
+    assert int(learnt["target_us"]) == pytest.approx(0.6 * full_us, abs=2)
+    assert learnt["signal"] in ("owd", "rtt")
+    assert 0 <= 1000 * mrtt - BASE_US < 2 * PACKET_US  # an ACK answers two packets
+    assert pacing_gain == 1
+    # its queue is 60 ms above 100
+    assert 1.3 < cwnd_gain < 1.8
+    assert len({(event["cookie"], event["src"], event["dst"]) for event in events}) == 1
+    assert re.fullmatch(r"10\.0\.\d+\.\d+:\d+", learnt["dst"])
+    assert counters == {"flows": "1", "yielding": "0", "yields": "0", "yielded_bytes": "0"}
 
 
 def test_events_show_a_slowdown(tmp_path: Path) -> None:
     """Slow start, avoidance, the freeze at two packets, the ramp back to the window before, avoidance."""
-    events, (mode, base_us, _, target_us) = shown(tmp_path, "ledbatpp", 200)
-    modes = [fields for name, fields in events if name == "ledbat_mode"]
-    names = [fields["mode"] for fields in modes]
+    events, (mrtt, _, _), _ = shown(tmp_path, "ledbatpp", 200)
+    modes = [event for event in events if event["event"] == "enters"]
+    names = [event["mode"] for event in modes]
     begin = names.index("freeze")
     assert names[begin - 1 : begin + 3] == ["avoid", "freeze", "ramp", "avoid"], names
     frozen, _, back = modes[begin : begin + 3]
     assert frozen["cwnd_pkts"] == "2"
     assert back["cwnd_pkts"] == frozen["ssthresh_pkts"], (frozen, back)
-    assert MODES[mode] == names[-1]
-    assert 0 <= base_us - BASE_US < 2 * PACKET_US  # an ACK answers two packets
-    assert target_us == 60000
+    assert {event["target_us"] for event in events} == {"60000"}
+    assert 0 <= 1000 * mrtt - BASE_US < 2 * PACKET_US  # an ACK answers two packets

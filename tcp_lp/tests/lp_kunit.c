@@ -240,6 +240,83 @@ static void slots_age_by_time(struct kunit *test)
 			30);
 }
 
+/* ---- one view of the path ---------------------------------------------------- */
+
+/* One ACK of so many packets, by the round trip. Return: the filtered delay, us;
+ * 0 = it told none.
+ */
+static u32 path_hears(struct lbe_path_delay *path, u32 rtt_us, u32 pkts, u64 now_us)
+{
+	struct lbe_path_ack ack = {
+		.pkts = pkts, .round_trip = true,
+		.owd = { .now_us = now_us, .rtt_us = rtt_us, .min_rtt_us = rtt_us },
+	};
+	struct lbe_path_sample sample;
+
+	if (!lbe_path_ack(path, &ack, &sample))
+		return 0;
+	return lbe_path_base_us(path) + sample.queue_us;
+}
+
+/* Of two ACKs of one packet the lesser counts, an ACK of two packets by itself. */
+static void path_delayed_ack(struct kunit *test)
+{
+	struct lbe_path_delay path;
+
+	lbe_path_init(&path, 1000);
+	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), LBE_SLOT_EMPTY);
+	KUNIT_EXPECT_EQ(test, path_hears(&path, 100 * MS, 1, 1 * S), 100 * MS);
+	KUNIT_EXPECT_EQ(test, path_hears(&path, 300 * MS, 1, 2 * S), 100 * MS);
+	KUNIT_EXPECT_EQ(test, path_hears(&path, 120 * MS, 1, 3 * S), 120 * MS);
+	KUNIT_EXPECT_EQ(test, path_hears(&path, 130 * MS, 2, 4 * S), 130 * MS);
+	KUNIT_EXPECT_EQ(test, path_hears(&path, 140 * MS, 1, 5 * S), 130 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), 100 * MS);
+}
+
+/* Base is forgotten after 5 to 10 minutes, and says so in time. */
+static void path_base_fades(struct kunit *test)
+{
+	struct lbe_path_delay path;
+	u32 t_s;
+
+	lbe_path_init(&path, 0);
+	path_hears(&path, 100 * MS, 2, 1 * S);
+	for (t_s = 2; t_s <= 599; t_s++) {
+		path_hears(&path, 110 * MS, 2, t_s * S);
+		KUNIT_ASSERT_EQ(test, lbe_path_base_us(&path), 100 * MS);
+		/* the slot that has not met it is nine tenths old */
+		KUNIT_ASSERT_EQ(test, lbe_path_base_fades(&path, 5 * MS, t_s * 1000),
+				t_s >= 570);
+		KUNIT_ASSERT_FALSE(test, lbe_path_base_fades(&path, 10 * MS, t_s * 1000));
+	}
+	path_hears(&path, 110 * MS, 2, 600 * S);
+	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), 110 * MS);
+}
+
+/* A delay that stands still is the path's, and full moves along. */
+static void path_steady(struct kunit *test)
+{
+	struct lbe_path_delay path;
+	u32 t;
+
+	lbe_path_init(&path, 0);
+	path_hears(&path, 100 * MS, 2, 1 * S);
+	lbe_path_lost(&path, 200 * MS);
+	lbe_path_repaired(&path);
+	for (t = 1000; t < 11000; t += 1000)
+		KUNIT_EXPECT_FALSE(test, lbe_path_steady(&path, 150 * MS + t % 3000,
+							 2 * MS, 10000, t));
+	KUNIT_EXPECT_TRUE(test, lbe_path_steady(&path, 151 * MS, 2 * MS, 10000, 11000));
+	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), 150 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_path_range_us(&path), 100 * MS);
+	/* one that moves by more is a queue; so is one that is looked at rarely */
+	for (t = 20000; t < 60000; t += 1000)
+		KUNIT_EXPECT_FALSE(test, lbe_path_steady(&path, 200 * MS + t % 3000 + t % 2000,
+							 2 * MS, 10000, t));
+	for (t = 60000; t < 60000 + 20000 * (LBE_PATH_FLAT_SAMPLES - 1); t += 20000)
+		KUNIT_EXPECT_FALSE(test, lbe_path_steady(&path, 300 * MS, 2 * MS, 10000, t));
+}
+
 /* ---- the threshold --------------------------------------------------------- */
 
 struct margin_row {
@@ -745,6 +822,18 @@ static void lp_ecn_not_agreed(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, inet_csk(f.sk)->icsk_ca_ops->name, "lp_ecn");
 }
 
+static struct kunit_case path_cases[] = {
+	KUNIT_CASE(path_delayed_ack),
+	KUNIT_CASE(path_base_fades),
+	KUNIT_CASE(path_steady),
+	{}
+};
+
+static struct kunit_suite path_suite = {
+	.name = "lbe_path",
+	.test_cases = path_cases,
+};
+
 static struct kunit_case lp_cases[] = {
 	KUNIT_CASE_PARAM(lp_margin, margin_gen_params),
 	KUNIT_CASE_PARAM(lp_reaction, react_gen_params),
@@ -777,7 +866,7 @@ static struct kunit_suite lp_suite = {
 	.test_cases = lp_cases,
 };
 
-kunit_test_suites(&owd_suite, &lp_suite, &lp_flow_suite);
+kunit_test_suites(&owd_suite, &path_suite, &lp_suite, &lp_flow_suite);
 
 MODULE_DESCRIPTION("KUnit tests of one-way delay and the TCP-LP law");
 MODULE_LICENSE("GPL");

@@ -14,7 +14,7 @@ from ..backends.backend import Backend
 from ..backends.uml import Uml
 from ..base.errors import LbeError
 from ..base.progress import make_progress
-from ..present import browser, pages
+from ..present import browser, pages, quoting
 from ..results import digest
 from ..run import dask_engine, identity
 from ..run.job import Job
@@ -84,6 +84,9 @@ def check(out: Path, docs: Path) -> int:
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             print(f"{path}: is not what its data say; python3 -m testbed evaluate --pages makes it")
             status = 1
+    for path in quoting.differing(kept) if quoting.goes_with(docs) else ():
+        print(f"{path}: quotes other numbers than the results; python3 -m testbed evaluate --pages makes it")
+        status = 1
     documents = pages.mark_stale(kept)
     for name, document in sorted(documents.items()):
         if document["stale"]:
@@ -158,6 +161,8 @@ def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
         pictures[name] = sorted(out.glob(f"{name}-*.svg"))
     page = pages.write_html(documents, pictures, out / "index.html")
     pages.write_markdown(documents, docs)
+    for path in quoting.write(documents) if quoting.goes_with(docs) else ():
+        print(f"numbers made anew: {path}")
     print(f"page: {page}\nMarkdown: {docs}/README.md")
     if not browser.program():
         print("the page was not looked at: no Chromium here (scripts/deps browser)", file=sys.stderr)

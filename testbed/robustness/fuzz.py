@@ -128,12 +128,9 @@ TEXTS = {
     **{
         f"/sys/module/tcp_ledbat/parameters/{name}": (least, most)
         for name, least, most in (
-            ("target_us", "1000", "100000"), ("gain_percent", "1", "100"), ("decrease_percent", "0", "100"),
-            ("allowed_increase_pkts", "1", "1000"), ("history_min", "1", "10"), ("filter_samples", "4", "32"),
-            ("depth_percent", "0", "100"), ("share_permille", "1", "500"), ("pp_target_us", "1000", "100000"),
-            ("pp_constant_percent", "1", "100"), ("pp_depth_percent", "0", "100"), ("min_window", "1", "dynamic"),
-            ("signal", "owd", "rtt"), ("base_refresh", "Y", "N"), ("pp_slowdowns", "Y", "N"), ("pace", "Y", "N"),
-            ("mark", "Y", "N"),
+            ("target_us", "1000", "100000"), ("gain_percent", "1", "100"), ("share_permille", "1", "500"),
+            ("pp_target_us", "1000", "100000"), ("min_window", "1", "dynamic"), ("signal", "owd", "rtt"),
+            ("paper", "Y", "N"), ("mark", "Y", "N"),
         )
     },
     "/sys/module/tcp_lowpri/parameters/mark": ("Y", "N"),

@@ -73,6 +73,8 @@ static const struct {
 	{ "watch-bursts", VULTURE_O_PAPER, VULTURE_PAPER_O_WATCH_BURSTS },
 	{ "outgrown-pct", VULTURE_O_PAPER, VULTURE_PAPER_O_OUTGROWN_PCT },
 	{ "rising", VULTURE_O_PAPER, VULTURE_PAPER_O_RISING },
+	{ "min-kbit", VULTURE_O_CREDIT, VULTURE_CREDIT_O_MIN_KBIT },
+	{ "escape-s", VULTURE_O_CREDIT, VULTURE_CREDIT_O_ESCAPE_S },
 };
 
 #define N_OPTIONS	(sizeof(option_table) / sizeof(option_table[0]))
@@ -114,11 +116,25 @@ static const char *const paper_stats[] = {
 	[VULTURE_PAPER_S_MAX] = "max",
 };
 
+static const char *const credit_stats[] = {
+	[VULTURE_CREDIT_S_PHASE] = "phase",
+	[VULTURE_CREDIT_S_FLOWS] = "path_flows",
+	[VULTURE_CREDIT_S_CAPACITY_BPS] = "capacity_bps",
+	[VULTURE_CREDIT_S_RATE_BPS] = "rate_bps",
+	[VULTURE_CREDIT_S_CREDIT_BYTES] = "credit_bytes",
+	[VULTURE_CREDIT_S_GROWTH_PERMILLE] = "growth_permille",
+	[VULTURE_CREDIT_S_FAILS] = "fails",
+	[VULTURE_CREDIT_S_YIELDS] = "yields",
+	[VULTURE_CREDIT_S_TRAINS] = "trains",
+	[VULTURE_CREDIT_S_TRAINS_FAILED] = "trains_failed",
+};
+
 static const struct {
 	uint16_t nest;
 	const char *const *names;
 	size_t n;
 } stat_table[] = {
+	{ VULTURE_F_CREDIT, credit_stats, sizeof(credit_stats) / sizeof(credit_stats[0]) },
 	{ VULTURE_F_PAPER, paper_stats, sizeof(paper_stats) / sizeof(paper_stats[0]) },
 };
 
@@ -517,34 +533,92 @@ static int answer(struct vulture *v, const struct nlmsghdr *nlh, struct sink *si
 	return 0;
 }
 
-/* Send what is in the buffer and read the answer to its end. */
-static int talk(struct vulture *v, struct nlmsghdr *nlh, struct sink *sink)
-{
-	uint32_t portid = mnl_socket_get_portid(v->nl), seq = nlh->nlmsg_seq;
+/* Messages of a dump, kept until it is complete. */
+struct kept {
+	char *data;
+	size_t bytes, room;
+};
 
-	v->error[0] = '\0';
-	if (!(nlh->nlmsg_flags & NLM_F_DUMP))
-		nlh->nlmsg_flags |= NLM_F_ACK;
-	if (mnl_socket_sendto(v->nl, nlh, nlh->nlmsg_len) < 0)
-		return fail(v, errno, "cannot send to the kernel: %s", strerror(errno));
+static int keep(struct kept *kept, const struct nlmsghdr *nlh)
+{
+	size_t bytes = MNL_ALIGN(nlh->nlmsg_len);
+
+	if (kept->bytes + bytes > kept->room) {
+		size_t room = kept->room ? 2 * kept->room : 4 * BUFFER_BYTES;
+		char *grown = realloc(kept->data, room);
+
+		if (!grown)
+			return -1;
+		kept->data = grown;
+		kept->room = room;
+	}
+	memcpy(kept->data + kept->bytes, nlh, nlh->nlmsg_len);
+	kept->bytes += bytes;
+	return 0;
+}
+
+/* The caller's function may use this handle: the dump is over, and none of it is in the buffer. */
+static void hand_over(const struct kept *kept, struct sink *sink)
+{
+	size_t at = 0;
+
+	while (at < kept->bytes && !sink->ended) {
+		const struct nlmsghdr *nlh = (const struct nlmsghdr *)(kept->data + at);
+
+		sink->message(nlh, sink);
+		at += MNL_ALIGN(nlh->nlmsg_len);
+	}
+}
+
+/* Read an answer to its end. A dump is handed over once it is complete. */
+static int read_answer(struct vulture *v, uint32_t seq, struct sink *sink, struct kept *kept)
+{
+	uint32_t portid = mnl_socket_get_portid(v->nl);
+
 	for (;;) {
 		ssize_t got = mnl_socket_recvfrom(v->nl, v->buffer, sizeof(v->buffer));
+		const struct nlmsghdr *nlh;
 		int left = (int)got;
 
 		if (got < 0)
 			return fail(v, errno, "no answer from the kernel: %s", strerror(errno));
-		for (nlh = (struct nlmsghdr *)v->buffer; mnl_nlmsg_ok(nlh, left);
+		for (nlh = (const struct nlmsghdr *)v->buffer; mnl_nlmsg_ok(nlh, left);
 		     nlh = mnl_nlmsg_next(nlh, &left)) {
 			int state;
 
 			/* The rest of an earlier answer that was given up. */
 			if (!mnl_nlmsg_seq_ok(nlh, seq) || !mnl_nlmsg_portid_ok(nlh, portid))
 				continue;
+			if (kept && nlh->nlmsg_type >= NLMSG_MIN_TYPE) {
+				if (keep(kept, nlh))
+					return fail(v, ENOMEM, "no memory for the answer");
+				continue;
+			}
 			state = answer(v, nlh, sink);
 			if (state)
 				return state < 0 ? -1 : 0;
 		}
 	}
+}
+
+/* Send what is in the buffer and read the answer to its end. */
+static int talk(struct vulture *v, struct nlmsghdr *nlh, struct sink *sink)
+{
+	bool dump = nlh->nlmsg_flags & NLM_F_DUMP;
+	uint32_t seq = nlh->nlmsg_seq;
+	struct kept kept = {};
+	int result;
+
+	v->error[0] = '\0';
+	if (!dump)
+		nlh->nlmsg_flags |= NLM_F_ACK;
+	if (mnl_socket_sendto(v->nl, nlh, nlh->nlmsg_len) < 0)
+		return fail(v, errno, "cannot send to the kernel: %s", strerror(errno));
+	result = read_answer(v, seq, sink, dump ? &kept : NULL);
+	if (!result)
+		hand_over(&kept, sink);
+	free(kept.data);
+	return result;
 }
 
 /* One nest for each controller whose options are set. */

@@ -12,6 +12,7 @@
 #include <getopt.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -21,7 +22,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -171,12 +172,14 @@ static void read_endpoint(const char *text, struct sockaddr_in6 *to)
 
 uint64_t read_cgroup(const char *dir)
 {
+	struct statfs fs;
 	struct stat st;
 
 	if (stat(dir, &st))
 		refused("%s: %s", dir, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		refused("%s: not the directory of a cgroup", dir);
+	/* Elsewhere the number of an inode may be that of a stranger's cgroup. */
+	if (!S_ISDIR(st.st_mode) || statfs(dir, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
+		refused("%s: not the directory of a v2 cgroup", dir);
 	return st.st_ino;
 }
 
@@ -527,7 +530,7 @@ static int list_one(const struct vulture_flow *flow, void *arg)
 	unsigned int *n = arg;
 
 	if (json) {
-		printf("%s\n", *n ? "," : "");
+		puts(*n ? "," : "[");
 		json_flow(flow);
 	} else {
 		list_line(flow, flow->bytes / 1e6);
@@ -547,13 +550,11 @@ static int do_list(int argc, char **argv)
 	unsigned int n = 0;
 
 	no_arguments(argc, argv);
-	if (json)
-		putchar('[');
-	else
+	if (!json)
 		list_header("MB");
 	check(vulture_list(v, list_one, &n));
 	if (json)
-		printf("\n]\n");
+		puts(n ? "\n]" : "[]");
 	return 0;
 }
 
@@ -593,7 +594,7 @@ static int monitor_one(const struct vulture_flow *flow, void *arg)
 	}
 	m->new[m->n_new++] = (struct seen){ flow->id, flow->bytes, flow->age_us };
 	if (json) {
-		printf("%s{\"mbit_s\":%.3f,\"flow\":", m->n_new > 1 ? "," : "", mbit_s);
+		printf("%s{\"mbit_s\":%.3f,\"flow\":", m->n_new > 1 ? "," : "[", mbit_s);
 		json_flow(flow);
 		putchar('}');
 	} else {
@@ -607,16 +608,14 @@ static int monitor_table(unsigned int seconds)
 	struct monitor m = {};
 
 	for (;;) {
-		if (json)
-			putchar('[');
-		else
+		if (!json) {
 			printf("%s", isatty(STDOUT_FILENO) ? "\033[H\033[J" : "");
-		if (!json)
 			list_header("Mbit/s");
+		}
 		m.n_new = 0;
 		check(vulture_list(v, monitor_one, &m));
 		if (json)
-			printf("]\n");
+			puts(m.n_new ? "]" : "[]");
 		else if (!isatty(STDOUT_FILENO))
 			putchar('\n');
 		if (fflush(stdout))
@@ -734,7 +733,7 @@ static int list_rule(const struct vulture_rule *rule, void *arg)
 	unsigned int *n = arg;
 
 	if (json) {
-		printf("%s\n", *n ? "," : "");
+		puts(*n ? "," : "[");
 		json_rule(rule);
 	} else {
 		text_rule(rule);
@@ -807,11 +806,9 @@ static int do_rule(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "list") || argc != 2)
 		wrong("rule takes add, del or list, not '%s'", argv[argc - 1]);
-	if (json)
-		putchar('[');
 	check(vulture_rule_list(v, list_rule, &n));
 	if (json)
-		printf("\n]\n");
+		puts(n ? "\n]" : "[]");
 	return 0;
 }
 

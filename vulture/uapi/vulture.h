@@ -204,6 +204,19 @@ enum vulture_paper_option {
 
 #define VULTURE_PAPER_O_MAX (__VULTURE_PAPER_O_MAX - 1)
 
+/* Options of the controller credit, all u32: default; range. */
+enum vulture_credit_option {
+	VULTURE_CREDIT_O_UNSPEC,
+	VULTURE_CREDIT_O_MIN_KBIT, /* what each connection gets at least, kbit/s, once
+				    * all of its path have been at the floor for
+				    * escape-s; 2; 0 (nothing) to 1000000
+				    */
+	VULTURE_CREDIT_O_ESCAPE_S, /* seconds; 20; 0 to 86400 */
+	__VULTURE_CREDIT_O_MAX,
+};
+
+#define VULTURE_CREDIT_O_MAX (__VULTURE_CREDIT_O_MAX - 1)
+
 enum vulture_pairing {
 	VULTURE_PAIRING_EACH,		/* every packet enters and pairs once */
 	VULTURE_PAIRING_LITERAL,	/* the paper's pseudo-code as printed */
@@ -295,6 +308,32 @@ enum vulture_paper_stat {
 };
 
 #define VULTURE_PAPER_S_MAX (__VULTURE_PAPER_S_MAX - 1)
+
+enum vulture_credit_phase {
+	VULTURE_CREDIT_PHASE_START,	/* follows the sender's slow start */
+	VULTURE_CREDIT_PHASE_CRUISE,	/* a queue of about two packets */
+	VULTURE_CREDIT_PHASE_FLOOR,	/* a packet now and then */
+	VULTURE_CREDIT_PHASE_PROBE,	/* a train is out */
+};
+
+/* Statistics of the controller credit, all u64, of the connection's path. */
+enum vulture_credit_stat {
+	VULTURE_CREDIT_S_UNSPEC,
+	VULTURE_CREDIT_S_PHASE,		/* enum vulture_credit_phase */
+	VULTURE_CREDIT_S_FLOWS,		/* connections that share the credit */
+	VULTURE_CREDIT_S_CAPACITY_BPS,	/* bit/s */
+	VULTURE_CREDIT_S_RATE_BPS,	/* arrivals of the latest round trip, bit/s */
+	VULTURE_CREDIT_S_CREDIT_BYTES,	/* credit that may be out */
+	VULTURE_CREDIT_S_GROWTH_PERMILLE, /* of the latest train; what others took, 1/1000 */
+	VULTURE_CREDIT_S_FAILS,		/* trains in a row that met others */
+	VULTURE_CREDIT_S_YIELDS,	/* counters from here on */
+	VULTURE_CREDIT_S_TRAINS,
+	VULTURE_CREDIT_S_TRAINS_FAILED,
+	VULTURE_CREDIT_S_PAD,
+	__VULTURE_CREDIT_S_MAX,
+};
+
+#define VULTURE_CREDIT_S_MAX (__VULTURE_CREDIT_S_MAX - 1)
 
 enum vulture_rule_attr {
 	VULTURE_R_UNSPEC,

@@ -95,8 +95,8 @@ static int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 	}
 	if (empty)
 		link_skip_to(l, ktime_get_ns());
-	qstats_backlog_add(sch, len);
-	qdisc_qlen_inc(sch);
+	lbe_qstats_backlog_add(sch, len);
+	lbe_qdisc_qlen_inc(sch);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -121,7 +121,7 @@ static struct sk_buff *link_dequeue(struct Qdisc *sch)
 		return NULL;
 	l->credit -= qdisc_pkt_len(skb);
 	qdisc_qstats_backlog_dec(sch, skb);
-	qdisc_qlen_dec(sch);
+	lbe_qdisc_qlen_dec(sch);
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }

@@ -7,6 +7,7 @@ reason for each function named test_*.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -169,6 +170,37 @@ def test_fg_of_another_users_program_is_refused():
     said = json.loads(client.communicate(timeout=30)[0])
     assert said["cc"] == "cubic", said
     accepted.close()
+
+
+def test_a_callback_of_list_may_stop_what_it_sees():
+    library = ctypes.CDLL(f"{sys.argv[1]}/libvulture.so", use_errno=True)
+    library.vulture_open.restype = ctypes.c_void_p
+    library.vulture_stop_id.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+    handle = ctypes.c_void_p(library.vulture_open())
+    server = Server()
+    pairs = []
+    for _ in range(60):
+        client = socket.create_connection((server.address, int(server.port)))
+        pairs += [client, server.socket.accept()[0]]
+        assert library.vulture_start(handle, client.fileno(), None) == 0
+    seen = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p)
+    def stop(flow, _):
+        seen.append(flow[0])
+        return 0 if library.vulture_stop_id(handle, flow[0]) == 0 else 1
+
+    assert library.vulture_list(handle, stop, None) == 0
+    assert len(set(seen)) == 60 and not flows(), len(seen)
+    library.vulture_close(handle)
+    for one in pairs:
+        one.close()
+
+
+def test_a_directory_that_is_no_cgroup_is_refused():
+    done = ctl("rule", "add", "--cgroup", "/tmp")
+    assert done.returncode == 1 and "/tmp: not the directory of a v2 cgroup" in done.stderr, done
+    assert not rules()
 
 
 CONF = Path("/tmp/background.conf")

@@ -38,7 +38,8 @@ def said() -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="lbe-run.") as work:
         job, out = Path(work) / "job", Path(work) / "out"
         (job / "bin").mkdir(parents=True)
-        subprocess.run(["make", "-s", "-C", REPO / "tools/vulturectl", f"O={job / 'bin'}", "all"], check=True)
+        for tool in ("vulturectl", "libvulture"):
+            subprocess.run(["make", "-s", "-C", REPO / "tools" / tool, f"O={job / 'bin'}", "all"], check=True)
         shutil.copy(GUEST, job / "bin")
         paths = {
             name: f"{HOST_ROOT}{modules[f'{prefix}{name}']}" for prefix, name in (("", "vulture"), ("tcp_", "lbe"))

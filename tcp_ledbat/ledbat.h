@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A flow of LEDBAT or LEDBAT++, and what its namespace knows of the capacity.
+ *
+ *	ledbat_law.h	the laws, as pure functions
+ *	main.c		parameters, steps of an ACK, both controls, registration
+ *	host.c		capacity as all flows of a network namespace saw it
+ */
+#ifndef _LEDBAT_H
+#define _LEDBAT_H
+
+#include <linux/types.h>
+#include <net/tcp.h>
+
+#include <lbe/path_delay.h>
+
+#include "ledbat_law.h"
+
+/**
+ * struct ledbat - state of a flow, in the socket
+ * @path: base delay, buffer, longer path
+ * @part_q32: part of a packet that the window is larger than snd_cwnd
+ * @round_end: the present round trip ends when this is acknowledged (sequence;
+ *	refreshed each round trip)
+ * @queue_us: queueing delay q of the latest ACK, us
+ * @began_ms: when the slowdown began, ms
+ * @next_ms: AVOID: no slowdown before then; FREEZE: it ends then, ms. Both wrap in
+ *	49 days; after 25 idle days a slowdown is late by as much, no more
+ * @reverse_q3: smoothed delay of the reverse path above its least, us << 3
+ * @reverse_felt_us: what of it the window has followed, us
+ * @rest_rtts: R, rest before the next window, round trips
+ * @mark: what of the LE mark is ours (LBE_MARK_*)
+ * @mode: enum ledbat_mode
+ * @resume_rounds: round trips for which slow start may yet go on
+ * @on: init has run (the ACK of a Fast Open comes before)
+ * @pp: LEDBAT++
+ * @paper: the law as its document has it
+ * @dynamic: the minimum window follows the capacity
+ * @has_sample: @queue_us is of the latest ACK
+ * @holds: delays are of packets sent before the window was set anew
+ * @new_round: @rest_rtts has not changed in this round trip yet
+ * @asked: a slowdown is asked for, whatever @next_ms
+ * @short_seen: a packet of this round trip met less than the target
+ * @long_seen: one met a queue
+ *
+ * Written under the socket lock alone.
+ */
+struct ledbat {
+	struct lbe_path_delay path;
+	u32 part_q32;
+	u32 round_end;
+	u32 queue_us;
+	u32 began_ms;
+	u32 next_ms;
+	u32 reverse_q3;
+	u32 reverse_felt_us;
+	u8 rest_rtts;
+	u8 mark;
+	u8 mode:2,
+	   resume_rounds:3,
+	   on:1,
+	   pp:1,
+	   paper:1;
+	u8 dynamic:1,
+	   has_sample:1,
+	   holds:1,
+	   new_round:1,
+	   asked:1,
+	   short_seen:1,
+	   long_seen:1;
+};
+
+enum ledbat_event {
+	LEDBAT_ENTERS,		/* the mode */
+	LEDBAT_RESTS,		/* a rest begins */
+	LEDBAT_SENDS,		/* and ends */
+	LEDBAT_LEARNT,		/* a loss told the buffer's depth */
+	LEDBAT_LONGER_PATH,
+};
+
+/* The target as set for this flow's control, us. */
+u32 ledbat_target_us(const struct ledbat *f);
+
+/* The target in view of the buffer's depth, us. */
+static inline u32 ledbat_flow_aim_us(const struct ledbat *f, u32 target_us)
+{
+	if (f->paper)
+		return target_us;
+	return ledbat_aim_us(target_us, lbe_path_range_us(&f->path),
+			     lbe_path_noise_us(&f->path));
+}
+
+void ledbat_host_join(const struct sock *sk);
+void ledbat_host_leave(const struct sock *sk);
+void ledbat_host_delivered(const struct sock *sk, u32 bytes);
+u32 ledbat_host_floor_pkts(const struct sock *sk, u32 fixed, u32 share_permille);
+int ledbat_host_register(void);
+void ledbat_host_unregister(void);
+
+#endif /* _LEDBAT_H */

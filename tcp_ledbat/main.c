@@ -1,0 +1,853 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * "ledbat" and "ledbatpp": TCP congestion controls that keep the queue at a target.
+ *
+ *	ledbat    RFC 6817 (S. Shalunov, G. Hazel, J. Iyengar, M. Kuehlewind: Low
+ *	          Extra Delay Background Transport, 2012), by one-way delay
+ *	ledbatpp  LEDBAT++ (P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo,
+ *	          draft-irtf-iccrg-ledbat-plus-plus), by the round trip
+ *
+ * Their laws stand at the head of ledbat_law.h. A flow's modes:
+ *
+ *	SLOW_START --q > 3/4 T, loss, ssthresh--> AVOID --due--> FREEZE --2 RTT--> RAMP
+ *	     ^  ^                                  | ^ ^            | loss          |
+ *	     |  +-- queue gone within 5 RTT -------+ | +------------+               |
+ *	     +----- idle (from all)                  +------ ssthresh, q > T, loss -+
+ *
+ * Slowdowns (FREEZE, RAMP) are LEDBAT++'s: 9 durations apart. ledbat has one only
+ * where its base delay is about to be forgotten without having been met again, where
+ * the round trip contradicts it (once a minute), or where the flow comes from another
+ * control, whose queue it would take for its base.
+ *
+ * Analysis beside TCP: A. J. Abu, S. Gordon, "Performance Analysis of LEDBAT in the
+ * Presence of TCP-Newreno": paper=1 min_window=1, target_us=25000. paper=1 leaves
+ * out what is marked with * of the departures:
+ *  - * the decrease is larger than the increase: what a flow has in the queue beyond
+ *    the target goes within a round trip (RFC: MAY);
+ *  - slow start, which the RFC leaves open, ends on delay with the window that the
+ *    target allows, and goes on if the queue was a burst's;
+ *  - a flow that its window does not limit does not grow (TCP's own rule, in place
+ *    of the RFC's clamp to the flight, which strangles long paths);
+ *  - * where the buffer is no deeper than 1.7 targets, the target gives way;
+ *  - * the window follows the reverse path's delay, so that the rate stays;
+ *  - * slowdowns of ledbat (above);
+ *  - * at the least window a flow rests between round trips: two packets a round trip
+ *    are 6 % of a narrow path. A loss from a window of four packets rests too;
+ *  - * a delay that stood still for a minute at the least window is a longer path's;
+ *  - * pacing;
+ *  - ramps are standard slow start, not scaled by GAIN: at 1/6 they take 20 round
+ *    trips to 50 packets; two slowdowns are a second apart at least;
+ *  - min_window=dynamic.
+ *
+ * Does not: cure ledbat's latecomer's advantage (ledbatpp does), nor stay behind
+ * TCP flows that never let the queue reach the target (AQM).
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/hash.h>
+#include <linux/module.h>
+
+#include <lbe/mark.h>
+#include <lbe/param.h>
+#include <lbe/sender.h>
+
+#define LBE_COUNTERS_FILE	"lbe_ledbat"
+#include <lbe/counters.h>
+
+#include "ledbat.h"
+
+#define CREATE_TRACE_POINTS
+#include "ledbat_trace.h"
+
+/* Weight of a sample in the smoothed reverse delay: 1/8, as for srtt. Half of
+ * that: less of a coarse tick's noise, and twice as late.
+ */
+#define LEDBAT_REVERSE_SHIFT	3
+/* Two base refreshes of ledbat are at least so far apart, ms. */
+#define LEDBAT_REFRESH_MS	60000U
+/* A delay that stood still for so long is the path's, ms; in the last quarter the
+ * flow looks often.
+ */
+#define LEDBAT_STEADY_MS	60000U
+#define LEDBAT_STEADY_LOOK_MS	45000U
+/* "Stood still", and "met again": within this part of the target. */
+#define LEDBAT_STEADY_SHIFT	2
+/* A loss from a window of so few packets is one of many flows, queue or none. */
+#define LEDBAT_CROWD_PKTS	4U
+/* Longest rest, RTT. 2 packets are then 1 % of a pipe and buffer that hold 11. Twice
+ * as much: half of that, and twice as late to notice that TCP has left.
+ */
+#define LEDBAT_REST_MAX_RTTS	16
+
+/* ---- parameters ------------------------------------------------------------- */
+
+/* Those of the flow's nature hold for flows that begin later, numbers at once. */
+
+/* RFC 6817 section 2.5 allows up to 100 ms; 25 ms is Abu and Gordon's. Twice
+ * as much: twice the delay for others, and more noise tolerated.
+ */
+LBE_PARAM(target_us, 25000, 1000, 100000,
+	  "ledbat: queueing delay to settle at, us");
+LBE_PARAM(gain_percent, 100, 1, 100, "ledbat: RFC 6817's GAIN, percent");
+LBE_PARAM(share_permille, 50, 1, 500,
+	  "ledbat: part of the capacity that a dynamic minimum window keeps for all flows of the host, permille");
+LBE_PARAM(pp_target_us, 60000, 1000, 100000,
+	  "ledbatpp: queueing delay to settle at, us");
+
+static bool paper;
+module_param(paper, bool, 0644);
+MODULE_PARM_DESC(paper, "both: the law as its document has it (N)");
+
+LBE_MARK_PARAM();
+
+/* min_window: a number of packets, or "dynamic" (0 here). */
+#define LEDBAT_MIN_WINDOW_MOST	64U
+
+static unsigned int min_window = 2;
+
+static int ledbat_set_min_window(const char *val, const struct kernel_param *kp)
+{
+	unsigned int pkts = 0;
+
+	if (!val || (!sysfs_streq(val, "dynamic") &&
+		     (kstrtouint(val, 0, &pkts) || !pkts ||
+		      pkts > LEDBAT_MIN_WINDOW_MOST))) {
+		pr_err("%s=%.*s refused: packets from 1 to %u, or dynamic, are wanted\n",
+		       kp->name, lbe_text_len(val), val ?: "",
+		       LEDBAT_MIN_WINDOW_MOST);
+		return -EINVAL;
+	}
+	WRITE_ONCE(min_window, pkts);
+	return 0;
+}
+
+static int ledbat_get_min_window(char *buffer, const struct kernel_param *kp)
+{
+	unsigned int pkts = READ_ONCE(min_window);
+
+	return pkts ? sysfs_emit(buffer, "%u\n", pkts) :
+		      sysfs_emit(buffer, "dynamic\n");
+}
+
+static const struct kernel_param_ops ledbat_min_window_ops = {
+	.set = ledbat_set_min_window,
+	.get = ledbat_get_min_window,
+};
+
+module_param_cb(min_window, &ledbat_min_window_ops, NULL, 0644);
+MODULE_PARM_DESC(min_window, "ledbat: least window, packets (1 to 64, default 2), or \"dynamic\": it follows the capacity");
+
+static const char * const ledbat_signals[] = { "owd", "rtt" };
+static int signal;
+
+static int ledbat_set_signal(const char *val, const struct kernel_param *kp)
+{
+	int index = val ? __sysfs_match_string(ledbat_signals,
+					       ARRAY_SIZE(ledbat_signals),
+					       val) : -EINVAL;
+
+	if (index < 0) {
+		pr_err("%s=%.*s refused: owd or rtt is wanted\n", kp->name,
+		       lbe_text_len(val), val ?: "");
+		return -EINVAL;
+	}
+	WRITE_ONCE(signal, index);
+	return 0;
+}
+
+static int ledbat_get_signal(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%s\n", ledbat_signals[READ_ONCE(signal)]);
+}
+
+static const struct kernel_param_ops ledbat_signal_ops = {
+	.set = ledbat_set_signal,
+	.get = ledbat_get_signal,
+};
+
+module_param_cb(signal, &ledbat_signal_ops, NULL, 0644);
+MODULE_PARM_DESC(signal, "ledbat: delay to go by, owd (needs TCP timestamps, else rtt) or rtt (default owd)");
+
+u32 ledbat_target_us(const struct ledbat *f)
+{
+	return f->pp ? READ_ONCE(pp_target_us.value) : READ_ONCE(target_us.value);
+}
+
+/* The same in view of the buffer's depth, us. */
+static u32 ledbat_aim(const struct ledbat *f)
+{
+	return ledbat_flow_aim_us(f, ledbat_target_us(f));
+}
+
+/* Least window, packets. */
+static u32 ledbat_floor(const struct sock *sk, const struct ledbat *f)
+{
+	u32 fixed = READ_ONCE(min_window);
+
+	if (f->pp || !fixed)
+		fixed = LEDBAT_SLOWDOWN_PKTS;
+	if (!f->dynamic)
+		return fixed;
+	return ledbat_host_floor_pkts(sk, fixed, READ_ONCE(share_permille.value));
+}
+
+/* ---- window and modes --------------------------------------------------------- */
+
+static u32 ledbat_now_ms(const struct sock *sk)
+{
+	return div_u64(tcp_sk(sk)->tcp_mstamp, USEC_PER_MSEC);
+}
+
+/* So many round trips, ms, rounded up. */
+static u32 ledbat_rtts_ms(const struct sock *sk, u32 rtts)
+{
+	return div_u64((u64)rtts * lbe_srtt_us(tcp_sk(sk)) + 999, USEC_PER_MSEC);
+}
+
+static void ledbat_store_window(struct sock *sk, struct ledbat *f,
+				const struct ledbat_window *w)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	f->part_q32 = w->part_q32;
+	tcp_snd_cwnd_set(tp, min(w->cwnd, tp->snd_cwnd_clamp));
+}
+
+static void ledbat_enter(struct sock *sk, struct ledbat *f, u8 mode)
+{
+	f->mode = mode;
+	trace_ledbat_state(sk, f, LEDBAT_ENTERS);
+}
+
+static void ledbat_set_rest(struct sock *sk, struct ledbat *f, u8 rest_rtts)
+{
+	bool rests = rest_rtts, rested = f->rest_rtts;
+
+	f->rest_rtts = rest_rtts;
+	if (rests == rested)
+		return;
+	lbe_counters_ack(sk, rested, rests, 0);
+	trace_ledbat_state(sk, f, rests ? LEDBAT_RESTS : LEDBAT_SENDS);
+}
+
+/* Slow start, or a slowdown, is over: go on by the law, once the delays are those
+ * of the window it left.
+ */
+static void ledbat_begin_avoiding(struct sock *sk, struct ledbat *f)
+{
+	u32 now_ms = ledbat_now_ms(sk);
+	u64 pause_us;
+
+	if (f->mode == LEDBAT_AVOID)
+		return;
+	f->holds = 1;
+	f->round_end = tcp_sk(sk)->snd_nxt;
+	ledbat_set_rest(sk, f, 0);
+	if (f->mode == LEDBAT_SLOW_START) {
+		/* Slow start that went on has a slowdown planned already. */
+		if ((s32)(now_ms - f->next_ms) >= 0)
+			f->next_ms = now_ms + ledbat_rtts_ms(sk, LEDBAT_SLOWDOWN_RTTS);
+	} else {
+		pause_us = (u64)(now_ms - f->began_ms) * USEC_PER_MSEC;
+		pause_us = ledbat_slowdown_pause_us(pause_us, lbe_srtt_us(tcp_sk(sk)));
+		f->next_ms = now_ms + (f->pp ? (u32)div_u64(pause_us, USEC_PER_MSEC) :
+					       LEDBAT_REFRESH_MS);
+	}
+	ledbat_enter(sk, f, LEDBAT_AVOID);
+}
+
+/* The same from a window that is to be kept. */
+static void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd)
+{
+	const struct ledbat_window w = { .cwnd = cwnd };
+
+	ledbat_store_window(sk, f, &w);
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, cwnd);
+	ledbat_begin_avoiding(sk, f);
+}
+
+/* ---- each ACK: samples and round trips ------------------------------------------ */
+
+/* A round trip is over. The queue that ended slow start is gone: it was a burst's,
+ * or noise. A ramp comes back to a window that was good, so it ends only where every
+ * packet of a round trip met more than the target.
+ */
+static void ledbat_end_round(struct sock *sk, struct ledbat *f)
+{
+	if (f->resume_rounds && f->mode == LEDBAT_AVOID) {
+		f->resume_rounds--;
+		if (!f->long_seen) {
+			f->resume_rounds = 0;
+			WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+			ledbat_enter(sk, f, LEDBAT_SLOW_START);
+		}
+	}
+	if (f->mode == LEDBAT_RAMP && f->long_seen && !f->short_seen)
+		ledbat_avoid_from(sk, f, tcp_snd_cwnd(tcp_sk(sk)));
+}
+
+static void ledbat_begin_round(struct sock *sk, struct ledbat *f)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (before(tp->snd_una, f->round_end))
+		return;
+	f->round_end = tp->snd_nxt;
+	f->holds = 0;
+	ledbat_end_round(sk, f);
+	f->new_round = 1;
+	f->short_seen = 0;
+	f->long_seen = 0;
+}
+
+/* The delay that this ACK tells of. Return: may the law act on it? */
+static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
+			      const struct ack_sample *sample)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct lbe_path_sample path;
+	struct lbe_path_ack ack = {
+		.pkts = sample->pkts_acked,
+		.round_trip = f->pp || READ_ONCE(signal),
+	};
+	u32 aim_us = ledbat_aim(f);
+
+	if (sample->rtt_us < 0 || !lbe_ack_is_original(sk))
+		return false;
+	lbe_path_delivered(&f->path, tp->rate_delivered, tp->rate_interval_us);
+	ack.owd = lbe_owd_ack_of(tp, max_t(s32, sample->rtt_us, 1));
+	if (!lbe_path_ack(&f->path, &ack, &path))
+		return false;
+	f->reverse_q3 += path.held_us - (f->reverse_q3 >> LEDBAT_REVERSE_SHIFT);
+	f->queue_us = min(path.queue_us, LEDBAT_DELAY_MAX_US);
+	if (f->path.peak_us)
+		lbe_path_lost(&f->path, path.delay_us);
+	/* A packet that travels alone can only acquit. */
+	if (sample->pkts_acked <= 1 && sample->in_flight <= tp->mss_cache &&
+	    f->queue_us > aim_us && !f->paper)
+		return false;
+	if (f->queue_us <= aim_us)
+		f->short_seen = 1;
+	if (!ledbat_queue_empty(f->queue_us, ledbat_target_us(f)))
+		f->long_seen = 1;
+	return true;
+}
+
+/* Has the queue grown too long for the first slow start to go on? */
+static void ledbat_stop_slow_start(struct sock *sk, struct ledbat *f,
+				   const struct ack_sample *sample)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 aim_us = ledbat_aim(f), cwnd = tcp_snd_cwnd(tp);
+
+	if (f->mode != LEDBAT_SLOW_START || !tcp_in_slow_start(tp) ||
+	    inet_csk(sk)->icsk_ca_state > TCP_CA_Disorder ||
+	    !ledbat_leaves_slow_start(f->queue_us, aim_us))
+		return;
+	f->resume_rounds = LEDBAT_RESUME_ROUNDS;
+	ledbat_avoid_from(sk, f,
+			  ledbat_exit_pkts(cwnd, sample->in_flight / max(tp->mss_cache, 1U),
+					   lbe_path_base_us(&f->path), f->queue_us,
+					   aim_us, min(cwnd, LEDBAT_SLOWDOWN_PKTS)));
+}
+
+static void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *f = inet_csk_ca(sk);
+
+	if (!f->on)
+		return;
+	lbe_counters_ack(sk, f->rest_rtts, f->rest_rtts,
+			 sample->pkts_acked * tp->mss_cache);
+	if (f->dynamic)
+		ledbat_host_delivered(sk, sample->pkts_acked * tp->mss_cache);
+	ledbat_begin_round(sk, f);
+	f->has_sample = ledbat_add_sample(sk, f, sample);
+	if (f->has_sample)
+		ledbat_stop_slow_start(sk, f, sample);
+}
+
+/* ---- slowdowns and slow start --------------------------------------------------- */
+
+/* Has ledbat to read its base delay again: is it about to be forgotten, or does the
+ * round trip know of a queue that the one-way delay does not? That is the reverse
+ * path's, or the peer's clock runs slow and hides ours.
+ */
+static bool ledbat_base_doubtful(const struct sock *sk, const struct ledbat *f)
+{
+	u32 target = ledbat_target_us(f);
+
+	return !f->paper &&
+	       (f->reverse_q3 >> LEDBAT_REVERSE_SHIFT > target / 2 ||
+		lbe_path_base_fades(&f->path, target >> LEDBAT_STEADY_SHIFT,
+				    ledbat_now_ms(sk)));
+}
+
+static bool ledbat_slowdown_due(struct sock *sk, struct ledbat *f)
+{
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), now_ms = ledbat_now_ms(sk);
+
+	if (f->mode != LEDBAT_AVOID ||
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open)
+		return false;
+	if (!f->asked && (s32)(now_ms - f->next_ms) < 0)
+		return false;
+	if (!f->asked && !f->pp && !ledbat_base_doubtful(sk, f))
+		return false;
+	f->asked = 0;
+	if (cwnd > LEDBAT_SLOWDOWN_SKIP)
+		return true;
+	/* It would change nothing: later. */
+	f->next_ms = now_ms + ledbat_rtts_ms(sk, LEDBAT_SLOWDOWN_PAUSE *
+						 LEDBAT_SLOWDOWN_RTTS);
+	return false;
+}
+
+/* Begin or go on with a slowdown. The freeze ends by the clock, however many ACKs
+ * come. Return: is the window frozen?
+ */
+static bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
+{
+	const struct ledbat_window frozen = { .cwnd = LEDBAT_SLOWDOWN_PKTS };
+	u32 now_ms = ledbat_now_ms(sk);
+
+	if (ledbat_slowdown_due(sk, f)) {
+		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, tcp_snd_cwnd(tcp_sk(sk)));
+		ledbat_store_window(sk, f, &frozen);
+		f->began_ms = now_ms;
+		f->next_ms = now_ms + ledbat_rtts_ms(sk, LEDBAT_SLOWDOWN_RTTS);
+		ledbat_enter(sk, f, LEDBAT_FREEZE);
+	}
+	if (f->mode == LEDBAT_FREEZE && (s32)(now_ms - f->next_ms) >= 0)
+		ledbat_enter(sk, f, LEDBAT_RAMP);
+	return f->mode == LEDBAT_FREEZE;
+}
+
+/* One ACK in slow start or in a ramp: a packet more for @divisor acknowledged.
+ * Return: acknowledged packets that slow start has no use for.
+ */
+static u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat_window w = {
+		.cwnd = tcp_snd_cwnd(tp),
+		.part_q32 = f->part_q32,
+	};
+	u32 divisor = 1;
+
+	if (!tcp_is_cwnd_limited(sk))
+		return 0;
+	if (f->pp && f->mode == LEDBAT_SLOW_START)
+		divisor = ledbatpp_divisor(ledbat_target_us(f),
+					   lbe_path_base_us(&f->path));
+	if (divisor == 1) {
+		acked = tcp_slow_start(tp, acked);
+	} else {
+		ledbat_window_add(&w, div_u64((u64)acked << 32, divisor), 0);
+		w.cwnd = min(w.cwnd, tp->snd_ssthresh);
+		ledbat_store_window(sk, f, &w);
+		acked = 0;
+	}
+	if (!tcp_in_slow_start(tp))
+		ledbat_begin_avoiding(sk, f);
+	return acked;
+}
+
+/* ---- the law ------------------------------------------------------------------ */
+
+/* Below the least window (after a loss, or as the least grows) the window rises as
+ * Reno's does, whatever the delay.
+ */
+static s64 ledbat_change_q32(const struct sock *sk, const struct ledbat *f,
+			     const struct ledbat_window *w, u32 floor)
+{
+	u32 aim_us = ledbat_aim(f), target_us = ledbat_target_us(f);
+
+	if (w->cwnd < floor)
+		return 1LL << 32;
+	if (f->pp)
+		return ledbatpp_rate_q32(w, f->queue_us, aim_us,
+					 ledbatpp_divisor(target_us,
+							  lbe_path_base_us(&f->path)),
+					 LEDBAT_ONE_Q16);
+	return ledbat_rate_q32(w, f->queue_us, aim_us, lbe_srtt_us(tcp_sk(sk)),
+			       READ_ONCE(gain_percent.value) * LEDBAT_ONE_Q16 / 100,
+			       f->paper ? 0 : LEDBAT_ONE_Q16);
+}
+
+/* What the reverse path's delay has done to the rate since the last ACK. */
+static s64 ledbat_follow_reverse_q32(const struct sock *sk, struct ledbat *f,
+				     const struct ledbat_window *w, u32 acked)
+{
+	u32 reverse_us = f->reverse_q3 >> LEDBAT_REVERSE_SHIFT;
+	s32 change_us = reverse_us - f->reverse_felt_us;
+
+	f->reverse_felt_us = reverse_us;
+	if (f->pp || f->paper)
+		return 0;
+	return ledbat_reverse_q32(w, change_us, lbe_srtt_us(tcp_sk(sk)), acked);
+}
+
+/* At the least window: is a delay that stands still the path's? Return: how long
+ * the next window waits, round trips.
+ */
+static u32 ledbat_watch_path(struct sock *sk, struct ledbat *f, bool less)
+{
+	u32 now_ms = ledbat_now_ms(sk);
+
+	if (!less) {
+		lbe_path_unsteady(&f->path);
+	} else if (lbe_path_steady(&f->path, lbe_path_base_us(&f->path) + f->queue_us,
+				 ledbat_target_us(f) >> LEDBAT_STEADY_SHIFT,
+				 LEDBAT_STEADY_MS, now_ms)) {
+		f->queue_us = 0;
+		f->path.last_us = 0;
+		trace_ledbat_state(sk, f, LEDBAT_LONGER_PATH);
+	}
+	if (f->path.flat_samples &&
+	    now_ms - f->path.flat_ms >= LEDBAT_STEADY_LOOK_MS)
+		return min_t(u32, f->rest_rtts, 1);
+	return f->rest_rtts;
+}
+
+/* Rest at the least window, longer or shorter than last time. Return: is the flow
+ * at rest, so that the window stays?
+ */
+static bool ledbat_rest(struct sock *sk, struct ledbat *f, bool least, bool less)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtts;
+
+	if (f->paper || f->dynamic)
+		return false;
+	if (!least || READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE) {
+		lbe_path_unsteady(&f->path);
+		ledbat_set_rest(sk, f, 0);
+		return false;
+	}
+	if (f->new_round)
+		ledbat_set_rest(sk, f, ledbat_rest_rtts(f->rest_rtts, less,
+							LEDBAT_REST_MAX_RTTS));
+	f->new_round = 0;
+	rtts = ledbat_watch_path(sk, f, less);
+	lbe_rest(sk, ledbat_rest_us(rtts, lbe_srtt_us(tp), hash_32(tp->snd_una, 32)));
+	return f->rest_rtts;
+}
+
+static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat_window w = {
+		.cwnd = tcp_snd_cwnd(tp),
+		.part_q32 = f->part_q32,
+	};
+	bool limited = tcp_is_cwnd_limited(sk);
+	u32 floor = ledbat_floor(sk, f);
+	s64 rate_q32 = ledbat_change_q32(sk, f, &w, floor);
+	s64 follow_q32 = ledbat_follow_reverse_q32(sk, f, &w, acked);
+
+	if (f->holds ||
+	    ledbat_rest(sk, f, w.cwnd <= floor && !w.part_q32, rate_q32 < 0))
+		return;
+	if (rate_q32 < 0 || limited)
+		ledbat_window_add(&w, ledbat_per_ack_q32(rate_q32, acked, &w), floor);
+	if (follow_q32 < 0 || limited)
+		ledbat_window_add(&w, follow_q32, floor);
+	ledbat_store_window(sk, f, &w);
+	/* A reduction lowers ssthresh too, or the way back would be slow start. */
+	if (tcp_snd_cwnd(tp) < tp->snd_ssthresh)
+		WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
+}
+
+static void ledbat_cong_avoid(struct sock *sk, u32 ack, u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *f = inet_csk_ca(sk);
+
+	if (!f->on)
+		return;
+	/* A time-out is recovered from by slow start, whatever is known of the delay:
+	 * without timestamps retransmissions tell none (Karn).
+	 */
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss && tcp_in_slow_start(tp)) {
+		tcp_slow_start(tp, acked);
+		return;
+	}
+	if (!f->has_sample || ledbat_slow_down(sk, f))
+		return;
+	if (tcp_in_slow_start(tp))
+		acked = ledbat_slow_start(sk, f, acked);
+	else	/* after an idle time ssthresh may be the least window */
+		ledbat_begin_avoiding(sk, f);
+	if (acked)
+		ledbat_control(sk, f, acked);
+}
+
+/* TCP is about to send. Packets that pacing would send far apart leave together, as
+ * receivers hold the ACK of one. Return: the least size of an aggregate, packets, as
+ * it is without us.
+ */
+static u32 ledbat_min_tso_segs(struct sock *sk)
+{
+	const struct ledbat *f = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (f->on && !f->paper &&
+	    !ledbat_paces(tcp_snd_cwnd(tp), lbe_srtt_us(tp)))
+		WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
+}
+
+/* ---- losses, idle periods --------------------------------------------------------- */
+
+/* A freeze holds the window low on purpose; what was lost was sent before. */
+static u32 ledbat_ssthresh(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct ledbat *f = inet_csk_ca(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+
+	if (f->mode == LEDBAT_FREEZE)
+		cwnd = max(cwnd, tp->snd_ssthresh);
+	return ledbat_loss_pkts(cwnd, LEDBAT_SLOWDOWN_PKTS);
+}
+
+/* A loss at a queue that was known to be shorter than the buffer teaches nothing. */
+static void ledbat_lost(struct ledbat *f)
+{
+	u32 range_us = lbe_path_range_us(&f->path);
+
+	if (f->queue_us >= range_us - range_us / 4)
+		lbe_path_lost(&f->path, lbe_path_base_us(&f->path) + f->queue_us);
+}
+
+static void ledbat_set_state(struct sock *sk, u8 new_state)
+{
+	u8 old_state = inet_csk(sk)->icsk_ca_state;
+	struct ledbat *f = inet_csk_ca(sk);
+	u32 full_us = f->path.full_us;
+
+	if (!f->on)
+		return;
+	if (old_state == TCP_CA_Recovery && new_state < TCP_CA_Recovery) {
+		lbe_path_repaired(&f->path);
+		if (f->path.full_us != full_us)
+			trace_ledbat_state(sk, f, LEDBAT_LEARNT);
+		if (tcp_sk(sk)->prior_cwnd <= LEDBAT_CROWD_PKTS && !f->paper)
+			ledbat_set_rest(sk, f, ledbat_rest_rtts(f->rest_rtts, true,
+								LEDBAT_REST_MAX_RTTS));
+	}
+	if (new_state < TCP_CA_CWR)
+		return;
+	f->part_q32 = 0;
+	f->resume_rounds = 0;
+	lbe_path_unsteady(&f->path);
+	lbe_path_undone(&f->path);
+	if (new_state == TCP_CA_Recovery)
+		ledbat_lost(f);
+	ledbat_begin_avoiding(sk, f);
+}
+
+static u32 ledbat_undo_cwnd(struct sock *sk)
+{
+	struct ledbat *f = inet_csk_ca(sk);
+
+	if (f->on)
+		lbe_path_undone(&f->path);
+	return tcp_reno_undo_cwnd(sk);
+}
+
+/* Is TCP's idle time our rest? */
+static bool ledbat_rests(const struct sock *sk, const struct ledbat *f)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return f->rest_rtts && tp->tcp_clock_cache < tp->tcp_wstamp_ns +
+			       (u64)lbe_srtt_us(tp) * NSEC_PER_USEC;
+}
+
+/* The first packet after an idle time goes out: nothing of a slowdown holds, nor any
+ * sample.
+ */
+static void ledbat_tx_start(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *f = inet_csk_ca(sk);
+
+	if (!f->on || tcp_jiffies32 - tp->lsndtime <= inet_csk(sk)->icsk_rto ||
+	    ledbat_rests(sk, f))
+		return;
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_SLOWDOWN_PKTS));
+	f->part_q32 = 0;
+	f->path.last_us = 0;
+	f->resume_rounds = 0;
+	f->next_ms = ledbat_now_ms(sk);
+	ledbat_set_rest(sk, f, 0);
+	ledbat_enter(sk, f, LEDBAT_SLOW_START);
+}
+
+/* ---- control ------------------------------------------------------------------ */
+
+/* A flow that had another congestion control has a queue of that one's making: it
+ * begins with a slowdown, else it would take it for the base delay.
+ */
+static void ledbat_take_over(struct sock *sk, struct ledbat *f)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	f->mode = LEDBAT_AVOID;
+	f->asked = !f->paper;
+	WRITE_ONCE(tp->snd_ssthresh, min(tp->snd_ssthresh, tcp_snd_cwnd(tp)));
+}
+
+static void __ledbat_init(struct sock *sk, bool pp)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct ledbat *f = inet_csk_ca(sk);
+
+	memset(f, 0, sizeof(*f));
+	lbe_path_init(&f->path, ledbat_now_ms(sk));
+	f->pp = pp;
+	f->paper = READ_ONCE(paper);
+	f->round_end = tp->snd_nxt;
+	f->next_ms = ledbat_now_ms(sk);
+	/* One packet may be a Fast Open's. */
+	if (tp->data_segs_out <= 1)
+		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_SLOWDOWN_PKTS));
+	else
+		ledbat_take_over(sk, f);
+	if (READ_ONCE(mark))
+		f->mark = lbe_mark_set(sk);
+	if (!f->paper)
+		lbe_pacing_begin(sk);
+	if (!pp && !READ_ONCE(min_window)) {
+		f->dynamic = 1;
+		ledbat_host_join(sk);
+	}
+	lbe_counters_join(sk);
+	f->on = 1;
+}
+
+static void ledbat_init(struct sock *sk)
+{
+	__ledbat_init(sk, false);
+}
+
+static void ledbatpp_init(struct sock *sk)
+{
+	__ledbat_init(sk, true);
+}
+
+/* Another control takes over: at once, and as on a new connection if all that is
+ * known of the path is that others were there; after a freeze it grows back. May
+ * come twice, or without init.
+ */
+static void ledbat_release(struct sock *sk)
+{
+	struct ledbat *f = inet_csk_ca(sk);
+
+	if (!f->on)
+		return;
+	if (f->rest_rtts)
+		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	lbe_counters_leave(sk, f->rest_rtts);
+	if (f->dynamic)
+		ledbat_host_leave(sk);
+	if (!f->paper)
+		lbe_pacing_end(sk);
+	lbe_rest_cancel(sk);
+	lbe_mark_clear(sk, f->mark);
+	f->on = 0;
+}
+
+/* Without the socket's lock; another control may have put its data here. */
+static size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
+			      union tcp_cc_info *info)
+{
+	const struct ledbat *f = inet_csk_ca(sk);
+	u32 base_us = lbe_path_base_us(&f->path);
+
+	return lbe_bbr_info(sk, base_us == LBE_SLOT_EMPTY ? 0 : base_us,
+			    READ_ONCE(f->rest_rtts), ext, attr, info);
+}
+
+LBE_DEFINE_TX_START(ledbat_cwnd_event, ledbat_tx_start)
+
+#define LEDBAT_OPS(_name, _init) {					\
+	.flags		= TCP_CONG_NON_RESTRICTED,			\
+	.init		= _init,					\
+	.release	= ledbat_release,				\
+	.ssthresh	= ledbat_ssthresh,				\
+	.cong_avoid	= ledbat_cong_avoid,				\
+	.set_state	= ledbat_set_state,				\
+	.pkts_acked	= ledbat_pkts_acked,				\
+	.min_tso_segs	= ledbat_min_tso_segs,				\
+	.undo_cwnd	= ledbat_undo_cwnd,				\
+	.get_info	= ledbat_get_info,				\
+	.owner		= THIS_MODULE,					\
+	.name		= _name,					\
+	LBE_TX_START(ledbat_cwnd_event, ledbat_tx_start)		\
+}
+
+static struct tcp_congestion_ops ledbat_ops __read_mostly =
+	LEDBAT_OPS("ledbat", ledbat_init);
+
+static struct tcp_congestion_ops ledbatpp_ops __read_mostly =
+	LEDBAT_OPS("ledbatpp", ledbatpp_init);
+
+static int __init ledbat_register(struct tcp_congestion_ops *ops)
+{
+	int err = tcp_register_congestion_control(ops);
+
+	if (err)
+		pr_err("%s could not be registered: error %d (another module of that name loaded?)\n",
+		       ops->name, err);
+	return err;
+}
+
+static int __init ledbat_module_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct ledbat) > ICSK_CA_PRIV_SIZE);
+
+	err = ledbat_host_register();
+	if (err)
+		return err;
+	err = register_pernet_subsys(&lbe_counters_ops);
+	if (err)
+		goto err_host;
+	err = ledbat_register(&ledbat_ops);
+	if (err)
+		goto err_counters;
+	err = ledbat_register(&ledbatpp_ops);
+	if (err)
+		goto err_ledbat;
+	return 0;
+
+err_ledbat:
+	tcp_unregister_congestion_control(&ledbat_ops);
+err_counters:
+	unregister_pernet_subsys(&lbe_counters_ops);
+err_host:
+	ledbat_host_unregister();
+	return err;
+}
+
+static void __exit ledbat_module_exit(void)
+{
+	tcp_unregister_congestion_control(&ledbatpp_ops);
+	tcp_unregister_congestion_control(&ledbat_ops);
+	unregister_pernet_subsys(&lbe_counters_ops);
+	ledbat_host_unregister();
+}
+
+module_init(ledbat_module_init);
+module_exit(ledbat_module_exit);
+
+MODULE_AUTHOR("LBE transport project");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(LBE_VERSION);
+MODULE_DESCRIPTION("LEDBAT (RFC 6817) and LEDBAT++: TCP congestion controls for background traffic");
+MODULE_ALIAS("tcp_ledbatpp");

@@ -1,0 +1,714 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The controller "credit": the law of credit.h, carried out by the flows of a path.
+ *
+ * All downloads of a path share one struct credit_law; its credit goes round.
+ *
+ *	on_data()	arrivals: the queue that each met, to the law; what came is
+ *			given back, to the same flow while it is below its share
+ *	on_ack()	notes when which credit went out
+ *	on_timer()	credit that no arrival brings: probes of the floor, trains, W
+ *			after a train
+ *
+ * Any event of any flow carries the path's work on (credit_pump()); a flow that gets
+ * credit by another one's event is woken, and sends an ACK.
+ *
+ * Two bounds of the queue, so that either may fail:
+ *  - one-way delay by the peer's timestamps, against its least: up to a tick too
+ *    long, and wrong by what the clocks drift apart in a minute
+ *  - credit to data, against its least: includes the queue of the way back, and a
+ *    sender that waits for something else than credit
+ * The lesser of the two counts.
+ *
+ * Survival. At the floor one packet a period goes to each flow in turn. After
+ * escape-s there every flow gets min-kbit at least, whatever that costs others: a
+ * server ends a connection that does not move.
+ *
+ * All state is written under the path's lock (controller.h).
+ */
+#include <linux/list.h>
+
+#include <lbe/slots.h>
+
+#include "controller.h"
+#include "credit.h"
+#include "piv.h"
+#include "vulture.h"
+
+/* Credits whose time is kept: a round trip of 2 packets each at 10 Mbit/s, 100 ms.
+ * Later ones are joined to the latest, whose time then reads too early.
+ */
+#define CREDIT_MARKS		96
+/* How long the least delays live, ms: clocks that differ by 50 ppm are 9 ms apart
+ * after 3 minutes; the other bound of the queue then counts.
+ */
+#define CREDIT_SLOTS		3
+#define CREDIT_SLOT_MS		60000
+/* Delays begin here, us: as unsigned numbers they then stay off their wrap. */
+#define CREDIT_BIAS_US		(1U << 30)
+/* TCP gets this long to send an ACK with new credit itself, us. */
+#define CREDIT_ACK_US		1000U
+/* A flow that leaves credit for a segment unused for so long is idle, us. */
+#define CREDIT_IDLE_US		1000000U
+/* RFC 9293 section 3.7.1 */
+#define CREDIT_MSS_MIN		536U
+#define CREDIT_TICK_US		1000U	/* the peer's, until measured: Linux, BSD, Windows */
+#define CREDIT_ANY		(1U << 29)	/* no limit, bytes */
+
+struct credit_flow;
+
+struct credit_mark {
+	u32 from_seq, edge_seq;	/* what this segment allowed anew */
+	u64 at_us;
+};
+
+struct credit_path {
+	struct credit_law law;
+	struct list_head flows;	/* active; the head is the next in turn */
+	struct list_head idle;
+	u32 n;			/* active */
+	s64 out_bytes;		/* credit out, of the active ones */
+	u32 clock_bytes;	/* arrivals that were not given back yet */
+	u64 sure_us;		/* latest sample of a flow that is sure of its least delays */
+	u64 data_us;		/* latest arrival */
+	struct {
+		struct credit_flow *flow;	/* NULL: arrived, or its flow has gone */
+		u32 seq;
+	} train[CREDIT_TRAIN];
+};
+
+struct credit_flow {
+	struct list_head node;		/* in path->flows or path->idle */
+	struct credit_path *path;	/* constant */
+	const u32 *options;		/* constant pointer, by attribute */
+	u32 unit_bytes;			/* constant */
+	u32 mss_bytes;			/* largest segment seen */
+	bool active;
+	bool push;			/* has credit that no ACK has carried */
+	bool sure;			/* has seen the path empty: its least delays are right */
+	bool probing;			/* a probe is out */
+	bool own_known;			/* own_seq is valid */
+	u32 goal_seq;			/* the edge that credit allows */
+	u32 wire_seq;			/* the edge on the wire, rounded up to the unit */
+	u32 high_seq;			/* end of the furthest data */
+	u32 own_seq;			/* the edge that TCP itself would allow */
+	u32 probe_seq;			/* the probe begins here */
+	s32 counted_bytes;		/* its part of path->out_bytes */
+	u64 data_us, grant_us;		/* latest arrival; latest credit */
+	u64 used_us;			/* this round trip began */
+	u32 used_bytes, last_bytes;	/* arrivals in it; in the one before */
+	struct piv_tick tick;		/* the peer's clock */
+	u32 tick_us;			/* its tick as used for the delays below */
+	u32 ref_tsval;			/* origin of the delays; valid if ref_us is */
+	u64 ref_us;
+	struct lbe_slots owd, rtt;	/* of the least delays, ms */
+	u32 owd_us[CREDIT_SLOTS], rtt_us[CREDIT_SLOTS];
+	u32 latest_rtt_us, latest_queue_us;
+	struct credit_mark marks[CREDIT_MARKS];
+	u8 head, len;			/* of marks[]: oldest, entries */
+};
+
+/* Credit that the sender has not used, bytes; below 0 if rounding gave it more. */
+static s32 credit_out(const struct credit_flow *f)
+{
+	return (s32)(f->goal_seq - f->high_seq);
+}
+
+static void credit_count(struct credit_flow *f)
+{
+	s32 out = 0;
+
+	if (f->active)
+		out = max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
+	f->path->out_bytes += out - f->counted_bytes;
+	f->counted_bytes = out;
+}
+
+static void credit_activate(struct credit_flow *f)
+{
+	if (!f->active) {
+		f->active = true;
+		list_move_tail(&f->node, &f->path->flows);
+		f->path->law.flows = ++f->path->n;
+		credit_count(f);
+	}
+}
+
+static void credit_deactivate(struct credit_flow *f)
+{
+	struct credit_path *p = f->path;
+	u32 i;
+
+	if (!f->active)
+		return;
+	f->active = false;
+	list_move_tail(&f->node, &p->idle);
+	p->law.flows = --p->n;
+	credit_count(f);
+	for (i = 0; i < CREDIT_TRAIN; i++)
+		if (p->train[i].flow == f)
+			p->train[i].flow = NULL;
+}
+
+/* Handing out */
+
+static u32 credit_share(const struct credit_path *p)
+{
+	return max(p->law.window_bytes / max(p->n, 1U), p->law.mss_bytes);
+}
+
+/* What a flow may have out: somewhat more than its share and than it used. */
+static u32 credit_cap(const struct credit_flow *f)
+{
+	u32 used = max(f->used_bytes, f->last_bytes);
+
+	if (f->path->n <= 1)
+		return CREDIT_ANY;
+	return max(used + used / 4, credit_share(f->path)) + 2 * f->mss_bytes;
+}
+
+static bool credit_can_use(const struct credit_flow *f, u32 bytes, u32 limit)
+{
+	if (f->own_known && (s32)(f->own_seq - f->goal_seq) < (s32)bytes)
+		return false;
+	return credit_out(f) + (s32)bytes < (s32)(limit + f->mss_bytes);
+}
+
+/* The next in turn that can use @bytes with at most @limit out. It stays at the
+ * head: a flow gets its share before the next one gets any, so that rounding to the
+ * unit releases a packet too much of one flow at a time.
+ */
+static struct credit_flow *credit_turn(struct credit_path *p, u32 bytes, u32 limit)
+{
+	struct credit_flow *f;
+	u32 n = p->n;
+
+	while (n--) {
+		f = list_first_entry(&p->flows, struct credit_flow, node);
+		if (credit_can_use(f, bytes, min(limit, credit_cap(f))))
+			return f;
+		list_move_tail(&f->node, &p->flows);
+	}
+	return NULL;
+}
+
+/* First those below their share, then any. */
+static struct credit_flow *credit_next(struct credit_path *p, u32 bytes)
+{
+	struct credit_flow *f = credit_turn(p, bytes, credit_share(p));
+
+	return f ? f : credit_turn(p, bytes, CREDIT_ANY);
+}
+
+static void credit_give(struct credit_flow *f, u32 bytes, u64 now_us)
+{
+	s32 out = credit_out(f);
+
+	/* A probe is a whole segment, whatever rounding gave before. */
+	if (f->path->law.phase >= CREDIT_FLOOR && out < (s32)f->mss_bytes &&
+	    out > -(s32)(f->mss_bytes + f->unit_bytes))
+		f->goal_seq = f->high_seq;
+	f->goal_seq += bytes;
+	f->grant_us = now_us;
+	credit_count(f);
+}
+
+/* Credit that @self's event gives to @f. */
+static void credit_send(struct credit_flow *f, const struct credit_flow *self, u64 now_us)
+{
+	f->push = true;
+	if (f != self)
+		rwnd_wake(f, now_us);
+}
+
+/* What arrived goes back: to its own flow below the share, else to the next. */
+static void credit_give_back(struct credit_path *p, struct credit_flow *self, u64 now_us)
+{
+	struct credit_law *c = &p->law;
+	u32 mss = c->mss_bytes;
+
+	while (p->clock_bytes >= mss && p->out_bytes + mss <= c->window_bytes) {
+		struct credit_flow *f = self;
+
+		if (!credit_can_use(f, mss, credit_share(p)))
+			f = credit_next(p, mss);
+		if (!f)
+			return;
+		credit_give(f, mss, now_us);
+		p->clock_bytes -= mss;
+		if (f != self)
+			credit_send(f, self, now_us);
+	}
+}
+
+/* One flow alone, and START: by the octet, with the ACK that TCP sends anyway. */
+static void credit_give_self(struct credit_flow *f, u32 fresh, u64 now_us)
+{
+	const struct credit_law *c = &f->path->law;
+	s64 room = (s64)c->window_bytes - f->path->out_bytes;
+
+	room = min_t(s64, room, c->phase == CREDIT_START ? 2 * fresh : fresh);
+	if (f->own_known)
+		room = min_t(s64, room, (s32)(f->own_seq - f->goal_seq));
+	if (room > 0)
+		credit_give(f, (u32)room, now_us);
+}
+
+/* P, and what survival asks for, us. */
+static u64 credit_probe_period(const struct credit_flow *f, u64 now_us)
+{
+	const struct credit_law *c = &f->path->law;
+	u32 min_kbit = f->options[VULTURE_CREDIT_O_MIN_KBIT];
+	u64 escape_us = f->options[VULTURE_CREDIT_O_ESCAPE_S] * 1000000ULL;
+	u32 bytes = max(f->unit_bytes, c->mss_bytes);
+	u64 period_us = div_u64((u64)credit_period_us(c, now_us) * bytes, c->mss_bytes);
+
+	if (min_kbit && now_us - c->since_us >= escape_us)
+		period_us = min(period_us, div_u64(bytes * 8000ULL, min_kbit * f->path->n));
+	return max_t(u64, period_us, 1000);
+}
+
+/* Each step returns the flow that got credit, or NULL and when to come again. */
+
+static struct credit_flow *credit_pump_floor(struct credit_path *p, u64 now_us, u64 *again_us)
+{
+	struct credit_law *c = &p->law;
+	struct credit_flow *f;
+
+	*again_us = max(c->probe_us, c->blind_us);
+	if (now_us < *again_us)
+		return NULL;
+	f = credit_turn(p, c->mss_bytes, c->mss_bytes);
+	if (!f) {
+		*again_us = now_us + max_t(u32, c->base_us / 2, 1000);
+		return NULL;
+	}
+	list_move_tail(&f->node, &p->flows);
+	f->probe_seq = f->high_seq;
+	f->probing = true;
+	credit_give(f, c->mss_bytes, now_us);
+	c->probe_us = now_us + credit_probe_period(f, now_us);
+	return f;
+}
+
+static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, u64 *again_us)
+{
+	struct credit_law *c = &p->law;
+	struct credit_flow *f;
+
+	*again_us = c->slot_us;
+	if (now_us < c->slot_us)
+		return NULL;
+	if (c->train_end_us && now_us >= c->train_end_us) {
+		credit_judge(c, now_us);
+		*again_us = now_us;
+		return NULL;
+	}
+	f = credit_turn(p, c->mss_bytes, 2 * CREDIT_TRAIN * c->mss_bytes);
+	if (!f) {
+		*again_us = now_us + 1000;
+		return NULL;
+	}
+	list_move_tail(&f->node, &p->flows);
+	credit_give(f, c->mss_bytes, now_us);
+	if (c->train_sent < CREDIT_TRAIN) {
+		p->train[c->train_sent].flow = f;
+		p->train[c->train_sent].seq = f->goal_seq - c->mss_bytes;
+	}
+	c->train_sent++;
+	if (c->train_sent >= CREDIT_TRAIN) {
+		/* Until the verdict mu / 4, if no train failed before. */
+		if (!c->train_end_us)
+			c->train_end_us = now_us + c->base_us + CREDIT_TRAIN * c->gap_us +
+					  max(c->base_us / 8, 4000U);
+		c->slot_us = c->fails ? c->train_end_us :
+			     min(c->slot_us + 4 * c->gap_us, c->train_end_us);
+	} else if (c->train_sent > CREDIT_TRAIN_PRIME) {
+		c->slot_us += c->gap_us;
+	}
+	return f;
+}
+
+/* START and CRUISE: W that arrivals do not bring, at R after a train. */
+static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us, u64 *again_us)
+{
+	struct credit_law *c = &p->law;
+	u32 bytes = (p->n > 1 ? 1 : 2) * c->mss_bytes;
+	struct credit_flow *f;
+	u64 rate_Bps;
+
+	*again_us = 0;
+	if (p->out_bytes + 2 * c->mss_bytes > c->window_bytes ||
+	    (c->filling && now_us - c->jumped_us > c->base_us * 5ULL / 4)) {
+		c->filling = false;
+		return NULL;
+	}
+	*again_us = c->slot_us;
+	if (now_us < c->slot_us)
+		return NULL;
+	*again_us = 0;
+	f = credit_next(p, bytes);
+	if (!f)
+		return NULL;
+	credit_give(f, bytes, now_us);
+	rate_Bps = c->filling ? c->rate_Bps : max(c->rate_Bps, div_u64(c->mu_Bps, 2));
+	c->slot_us = max(c->slot_us, now_us - 2000) +
+		     div64_u64(bytes * 1000000ULL, max(rate_Bps, 1000ULL));
+	return f;
+}
+
+/* The path's work until now. Return: when there is more; 0 = after an arrival. */
+static u64 credit_pump(struct credit_path *p, struct credit_flow *self, u64 now_us)
+{
+	u32 most = 64;
+	u64 again_us;
+
+	while (p->n && most--) {
+		struct credit_flow *f;
+
+		if (p->law.phase == CREDIT_FLOOR)
+			f = credit_pump_floor(p, now_us, &again_us);
+		else if (p->law.phase == CREDIT_PROBE)
+			f = credit_pump_train(p, now_us, &again_us);
+		else
+			f = credit_pump_window(p, now_us, &again_us);
+		if (f)
+			credit_send(f, self, now_us);
+		else if (again_us != now_us)
+			return again_us;
+	}
+	return p->n ? now_us + 1000 : 0;
+}
+
+/* End of every event: the path's work, and what this flow wants. */
+static void credit_settle(struct credit_flow *f, u64 now_us, struct rwnd_want *want)
+{
+	const struct credit_law *c = &f->path->law;
+	u64 wake_us = credit_pump(f->path, f, now_us);
+
+	if (f->push) {
+		want->update = true;
+		f->push = false;
+	} else if ((s32)(f->goal_seq - f->wire_seq) >= (s32)f->mss_bytes) {
+		/* TCP's own ACK did not come, or does not soon enough. */
+		u64 ack_us = now_us + max(CREDIT_ACK_US, 2 * credit_packet_us(c));
+
+		if (f->grant_us + CREDIT_ACK_US <= now_us)
+			want->update = true;
+		else if (!wake_us || ack_us < wake_us)
+			wake_us = ack_us;
+	}
+	want->kind = RWND_EDGE;
+	want->edge_seq = f->goal_seq + f->unit_bytes - 1;
+	if (wake_us && (!want->wake_us || wake_us < want->wake_us))
+		want->wake_us = wake_us;
+}
+
+/* Sensing */
+
+/* When did the credit for the octets up to @end go out? 0 = not known. */
+static u64 credit_released_us(struct credit_flow *f, u32 end)
+{
+	for (; f->len; f->head = (f->head + 1) % CREDIT_MARKS, f->len--) {
+		const struct credit_mark *m = &f->marks[f->head];
+
+		if ((s32)(m->edge_seq - end) >= 0)
+			return (s32)(end - m->from_seq) > 0 ? m->at_us : 0;
+	}
+	return 0;
+}
+
+static void credit_mark_wire(struct credit_flow *f, u32 wire_seq, u64 now_us)
+{
+	struct credit_mark *m;
+
+	if (f->len == CREDIT_MARKS) {
+		f->marks[(f->head + f->len - 1) % CREDIT_MARKS].edge_seq = wire_seq;
+	} else {
+		m = &f->marks[(f->head + f->len++) % CREDIT_MARKS];
+		*m = (struct credit_mark){ f->wire_seq, wire_seq, now_us };
+	}
+	f->wire_seq = wire_seq;
+}
+
+/* Sending to arrival, against the least of it, us. */
+static u32 credit_queue_of_trip(struct credit_flow *f, const struct rwnd_data *d)
+{
+	u32 now_ms = (u32)div_u64(d->now_us, 1000), tick_us, trip_us;
+
+	piv_tick_on_data(&f->tick, d->now_us, d->tsval);
+	tick_us = f->tick.tick_us ? f->tick.tick_us : CREDIT_TICK_US;
+	if (!f->ref_us || tick_us != f->tick_us) {
+		f->tick_us = tick_us;
+		f->ref_us = d->now_us;
+		f->ref_tsval = d->tsval;
+		lbe_slots_init(&f->owd, f->owd_us, CREDIT_SLOTS, now_ms);
+	}
+	if (tick_us > PIV_COARSE_US)
+		return CREDIT_NO_QUEUE;
+	trip_us = CREDIT_BIAS_US + (u32)((s64)(d->now_us - f->ref_us) -
+					 (s64)(s32)(d->tsval - f->ref_tsval) * tick_us);
+	/* The origin moves along, so that a wrap of the peer's clock is none of ours. */
+	if ((s32)(d->tsval - f->ref_tsval) > 0) {
+		f->ref_us += (u64)(d->tsval - f->ref_tsval) * tick_us;
+		f->ref_tsval = d->tsval;
+	}
+	return trip_us - lbe_slots_update(&f->owd, f->owd_us, CREDIT_SLOT_MS, now_ms, trip_us);
+}
+
+/* Credit to data, against the least of it, us. */
+static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 now_us)
+{
+	struct credit_law *c = &f->path->law;
+	u32 base_us;
+
+	if (!released_us)
+		return CREDIT_NO_QUEUE;
+	f->latest_rtt_us = (u32)min_t(u64, now_us - released_us, S32_MAX);
+	base_us = lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, (u32)div_u64(now_us, 1000),
+				   f->latest_rtt_us);
+	if (!c->base_us || base_us < c->base_us)
+		c->base_us = base_us;
+	return f->latest_rtt_us - base_us;
+}
+
+/* A packet of the train? Those that their sender sent late say nothing. */
+static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
+			       u64 released_us, u32 trip_us, u32 credit_us)
+{
+	struct credit_path *p = f->path;
+	struct credit_law *c = &p->law;
+	u32 half = c->mss_bytes / 2, i;
+
+	if (!released_us || (trip_us != CREDIT_NO_QUEUE &&
+			     credit_us > trip_us + max(6000U, c->base_us / 8)))
+		return;
+	for (i = 0; i < min_t(u32, c->train_sent, CREDIT_TRAIN); i++) {
+		if (p->train[i].flow != f || (s32)(d->seq - p->train[i].seq) > (s32)half ||
+		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
+			continue;
+		p->train[i].flow = NULL;
+		credit_on_train(c, released_us + credit_us, released_us);
+	}
+	if (c->train_got == CREDIT_TRAIN)
+		credit_judge(c, d->now_us);
+}
+
+/* New octets: what they say of the queue, to the law. */
+static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 released_us)
+{
+	u32 credit_us = credit_queue_of_credit(f, released_us, d->now_us);
+	u32 trip_us = credit_queue_of_trip(f, d);
+	struct credit_path *p = f->path;
+	struct credit_law *c = &p->law;
+	u32 queue_us = min(credit_us, trip_us);
+
+	if (c->phase == CREDIT_FLOOR && d->now_us >= c->blind_us)
+		f->sure = true;
+	if (f->sure)
+		p->sure_us = d->now_us;
+	else if (d->now_us - p->sure_us < c->base_us)
+		queue_us = CREDIT_NO_QUEUE;
+	if (queue_us != CREDIT_NO_QUEUE)
+		f->latest_queue_us = queue_us;
+
+	switch (c->phase) {
+	case CREDIT_FLOOR:
+		c->bytes += d->bytes;
+		if (f->probing && (s32)(d->seq - f->probe_seq) >= 0) {
+			f->probing = false;
+			if (d->now_us >= c->blind_us && queue_us != CREDIT_NO_QUEUE)
+				credit_on_probe(c, d->now_us, queue_us);
+		}
+		break;
+	case CREDIT_PROBE:
+		c->bytes += d->bytes;
+		credit_match_train(f, d, released_us, trip_us, credit_us);
+		break;
+	default:
+		credit_on_data(c, d->now_us, d->bytes, queue_us);
+	}
+}
+
+/* Nothing came for long: what W was says little of now. */
+static void credit_after_idle(struct credit_path *p, u64 now_us)
+{
+	struct credit_law *c = &p->law;
+
+	if (c->phase == CREDIT_CRUISE &&
+	    now_us - p->data_us > max_t(u64, CREDIT_IDLE_US, 10ULL * c->base_us))
+		credit_yield(c, now_us, c->base_us);
+}
+
+/* The controller's calls */
+
+static void credit_path_init(void *path, u64 now_us)
+{
+	struct credit_path *p = path;
+
+	INIT_LIST_HEAD(&p->flows);
+	INIT_LIST_HEAD(&p->idle);
+	credit_init_law(&p->law, now_us);
+}
+
+static void credit_init(void *state, const struct rwnd_start *start, struct rwnd_want *want)
+{
+	u32 now_ms = (u32)div_u64(start->now_us, 1000);
+	struct credit_path *p = start->path;
+	struct credit_flow *f = state;
+
+	f->path = p;
+	f->options = start->options;
+	f->unit_bytes = start->unit_bytes;
+	f->mss_bytes = max(start->mss_bytes, CREDIT_MSS_MIN);
+	p->law.mss_bytes = max(p->law.mss_bytes, f->mss_bytes);
+	/* Whatever TCP has advertised stays valid. */
+	f->goal_seq = start->edge_seq;
+	f->wire_seq = start->edge_seq;
+	f->high_seq = start->ack_seq;
+	lbe_slots_init(&f->owd, f->owd_us, CREDIT_SLOTS, now_ms);
+	lbe_slots_init(&f->rtt, f->rtt_us, CREDIT_SLOTS, now_ms);
+	if (start->min_rtt_us) {
+		lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, now_ms, start->min_rtt_us);
+		if (!p->law.base_us || start->min_rtt_us < p->law.base_us)
+			p->law.base_us = start->min_rtt_us;
+	}
+	INIT_LIST_HEAD(&f->node);
+	credit_activate(f);
+	want->kind = RWND_EDGE;
+	want->edge_seq = f->goal_seq;
+	want->wake_us = start->now_us + max(p->law.base_us, 10000U);
+}
+
+static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwnd_want *want)
+{
+	struct credit_flow *f = state;
+	struct credit_path *p = f->path;
+	struct credit_law *c = &p->law;
+	u32 end = d->seq + d->bytes, fresh;
+	u64 released_us;
+
+	f->mss_bytes = max(f->mss_bytes, d->seg_bytes);
+	c->mss_bytes = max(c->mss_bytes, f->mss_bytes);
+	credit_after_idle(p, d->now_us);
+	credit_activate(f);
+	f->data_us = d->now_us;
+	p->data_us = d->now_us;
+	if (d->now_us - f->used_us > c->base_us) {
+		f->used_us = d->now_us;
+		f->last_bytes = f->used_bytes;
+		f->used_bytes = 0;
+	}
+	f->used_bytes += d->bytes;
+
+	if ((s32)(end - f->high_seq) > 0) {
+		fresh = end - f->high_seq;
+		released_us = credit_released_us(f, end);
+		f->high_seq = end;
+		credit_count(f);
+		credit_sense(f, d, released_us);
+		if (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling)) {
+			if (p->n == 1 || c->phase == CREDIT_START) {
+				credit_give_self(f, fresh, d->now_us);
+			} else {
+				p->clock_bytes = min(p->clock_bytes + fresh, c->window_bytes);
+				credit_give_back(p, f, d->now_us);
+			}
+		}
+	}
+	credit_settle(f, d->now_us, want);
+}
+
+static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_want *want)
+{
+	struct credit_flow *f = state;
+	s32 room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);
+	u32 wire_seq;
+
+	f->own_seq = a->ack_seq + a->own_bytes;
+	f->own_known = true;
+	room = max(room, 0) & ~(s32)(f->unit_bytes - 1);
+	wire_seq = a->ack_seq + min_t(u32, room, a->own_bytes);
+	if ((s32)(wire_seq - f->wire_seq) > 0) {
+		credit_mark_wire(f, wire_seq, a->now_us);
+		credit_count(f);
+	}
+	want->kind = RWND_EDGE;
+	want->edge_seq = f->goal_seq + f->unit_bytes - 1;
+}
+
+static void credit_on_timer(void *state, u64 now_us, struct rwnd_want *want)
+{
+	struct credit_flow *f = state;
+	u64 idle_us = max_t(u64, CREDIT_IDLE_US, 4ULL * f->path->law.base_us);
+
+	if (f->active && f->data_us && credit_out(f) >= (s32)f->mss_bytes &&
+	    now_us - f->data_us > idle_us && now_us - f->grant_us > idle_us)
+		credit_deactivate(f);
+	credit_settle(f, now_us, want);
+	if (f->active && !want->wake_us)
+		want->wake_us = now_us + CREDIT_IDLE_US / 4;
+}
+
+static void credit_leave(void *state, u64 now_us)
+{
+	struct credit_flow *f = state;
+	struct credit_path *p = f->path;
+
+	credit_deactivate(f);
+	list_del(&f->node);
+	if (!list_empty(&p->flows))	/* the path's work was this one's, perhaps */
+		rwnd_wake(list_first_entry(&p->flows, struct credit_flow, node), now_us);
+}
+
+/* Options are read where they are used. */
+static void credit_change(void *state, u64 now_us, struct rwnd_want *want)
+{
+}
+
+static void credit_stats(const void *state, u64 now_us, struct rwnd_view *view, u64 *s)
+{
+	const struct credit_flow *f = state;
+	const struct credit_law *c = &f->path->law;
+
+	view->window_bytes = max(credit_out(f), 0);
+	view->rtt_us = f->latest_rtt_us;
+	view->min_rtt_us = lbe_slots_min(&f->rtt, f->rtt_us);
+	if (view->min_rtt_us == LBE_SLOT_EMPTY)
+		view->min_rtt_us = 0;
+	view->queue_us = f->latest_queue_us;
+	view->mss_bytes = f->mss_bytes;
+
+	s[VULTURE_CREDIT_S_PHASE] = c->phase;
+	s[VULTURE_CREDIT_S_FLOWS] = c->flows;
+	s[VULTURE_CREDIT_S_CAPACITY_BPS] = c->mu_Bps * 8;
+	s[VULTURE_CREDIT_S_RATE_BPS] = c->rate_Bps * 8;
+	s[VULTURE_CREDIT_S_CREDIT_BYTES] = c->window_bytes;
+	s[VULTURE_CREDIT_S_GROWTH_PERMILLE] = c->growth_permille;
+	s[VULTURE_CREDIT_S_FAILS] = c->fails;
+	s[VULTURE_CREDIT_S_YIELDS] = c->yields;
+	s[VULTURE_CREDIT_S_TRAINS] = c->trains;
+	s[VULTURE_CREDIT_S_TRAINS_FAILED] = c->failed;
+}
+
+static const struct rwnd_option credit_options[] = {
+	[VULTURE_CREDIT_O_MIN_KBIT] = { "min-kbit", 0, 1000000, 2 },
+	[VULTURE_CREDIT_O_ESCAPE_S] = { "escape-s", 0, 86400, 20 },
+};
+
+const struct rwnd_controller rwnd_credit = {
+	.name = "credit",
+	.state_bytes = sizeof(struct credit_flow),
+	.path_bytes = sizeof(struct credit_path),
+	.options = credit_options,
+	.n_options = ARRAY_SIZE(credit_options),
+	.n_stats = VULTURE_CREDIT_S_PAD,
+	.path_init = credit_path_init,
+	.init = credit_init,
+	.change = credit_change,
+	.on_data = credit_on_data_in,
+	.on_ack = credit_on_ack,
+	.on_timer = credit_on_timer,
+	.leave = credit_leave,
+	.stats = credit_stats,
+};

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Receiver-driven credit: the law of one path.
+ *
+ * The right edge of a receive window is credit. A sender that waits for it sends
+ * a packet the moment credit reaches it, so the packet of a credit arrives one
+ * round trip after the credit went out, plus what stood in the queue. The law is
+ * that of a sender, then, with arrivals in the place of ACKs: it hands out credit
+ * for W bytes at most, and gives back what arrives.
+ *
+ *	        queue > 3 ms or 3 p                evidence of an empty path
+ *	START ----------------------> FLOOR --------------------------------> PROBE
+ *	                              ^   ^                                  |    |
+ *	     a queue that others made |   +----------------------------------+    |
+ *	                              |            train: others, or lost         |
+ *	                           CRUISE <---------------------------------------+
+ *	                                       train: room, W at once
+ *
+ *	q	queue: least of two upper bounds of it, each against its own least
+ *		value (one-way delay by the peer's timestamps; credit to data)
+ *	mu	capacity: most bytes that came in a tick or a round trip
+ *	p	MSS / mu, the time of a packet
+ *	r	arrivals of the latest round trip
+ *
+ * START	W = 2 r base + 20 MSS: the sender's own slow start is the slower one.
+ * CRUISE	each tick (a quarter of base):
+ *			dW = r (qt - q) tick / (base + q)	half of it if q < qt
+ *		The gain doubles with each 4 ticks of q < qt / 2 (32 at most), below
+ *		93 % of the W at which a queue was met in the last 10 s; a step of a
+ *		round trip is at most half of qhi. At rest q = qt, so about two packets
+ *		of our own stand: W is the pipe and two packets, and arrivals, with them
+ *		credit, stop the moment a foreign burst is in front of ours.
+ *		Yield to FLOOR when q jumps by qhi, exceeds 2 qhi, or stays above 2 qt
+ *		for a round trip, unless nearly all bytes that came since the queue was
+ *		short are ours: such a queue is ours, and dW takes it away.
+ * FLOOR	no credit at all for 2 + log2(pipe / 10 packets) round trips: the length
+ *		of a slow start, whose bursts leave gaps that look like an empty path.
+ *		Then a packet each P; it says q. Score: +1 if q < qidle, +2 if q < p / 3
+ *		or after deep queues, 0 if above. PROBE at 2 + 2 fails (12 at most).
+ * PROBE	a train: two packets to prime the queue, then 8 at mu, then mu / 4 until
+ *		the verdict. Of the 8, the time that the bottleneck spent on others:
+ *			g = (span of arrivals - work) / span of credits = X / mu
+ *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
+ *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
+ *
+ * Where it comes from: the delay term is FAST's, with a target for the whole queue
+ * instead of one's own part; trains are those of TOPP and pathload; the blind time
+ * and the evidence are ours.
+ *
+ * Pure functions. The caller holds the path's lock.
+ */
+#ifndef VULTURE_CREDIT_H
+#define VULTURE_CREDIT_H
+
+#include <lbe/arith.h>
+
+/* Ticks that are kept: 4 are a round trip, 16 leave room for a queue of three. */
+#define CREDIT_TICKS		16
+/* Least tick, us. Half of it: fewer packets a tick on short paths, noise counts
+ * as queue; twice: a foreign burst on a 6 ms path is seen a round trip later.
+ */
+#define CREDIT_TICK_MIN_US	4000U
+/* Packets in front of a train: with them the bottleneck stays busy although the
+ * window's unit releases packets unevenly. Twice: 2.4 ms more delay at 10 Mbit/s.
+ */
+#define CREDIT_TRAIN_PRIME	2
+/* Packets that are measured: a sender's jitter of p makes g err by p / 8 p. Twice:
+ * half of the error for twice the cost to others.
+ */
+#define CREDIT_TRAIN_PKTS	8
+#define CREDIT_TRAIN		(CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS)
+/* Fewer measured packets than this give no verdict. */
+#define CREDIT_TRAIN_LEAST	4
+/* Target of the queue, us, and packets: one packet of ours and one of delayed ACKs;
+ * 2 ms are two ticks of a timestamp. Twice: twice the delay that others get.
+ */
+#define CREDIT_TARGET_US	2000U
+#define CREDIT_TARGET_PKTS	2
+/* A jump of the queue that is no noise, us, and packets: half of an initial window,
+ * and below the 4 to 16 ms at which HyStart ends a slow start. Twice: others leave
+ * slow start early because of us; half: a jitter of 3 ms ends our use of the path.
+ */
+#define CREDIT_JUMP_US		6000U
+#define CREDIT_JUMP_PKTS	5
+/* Share of mu that probes of the floor may take, 1/1000. It is what a greedy flow
+ * loses to us for ever; half of it doubles the time until we see that it has gone.
+ */
+#define CREDIT_FLOOR_PERMILLE	6
+/* Memory of where the window met a queue, us: a few of others' sawteeth. */
+#define CREDIT_MEMORY_US	10000000U
+/* A capacity that nothing has confirmed for so long is no longer believed, us. */
+#define CREDIT_STALE_US		60000000U
+/* Samples of the floor that agree for so long are the path's new base, us. */
+#define CREDIT_FLAT_US		8000000U
+#define CREDIT_FLAT_SAMPLES	16
+/* A jump is wrong if a foreign queue comes within 3/2 round trips: they were there. */
+#define CREDIT_REGRET_HALVES	3
+
+#define CREDIT_NO_QUEUE		U32_MAX
+
+enum credit_phase { CREDIT_START, CREDIT_CRUISE, CREDIT_FLOOR, CREDIT_PROBE };
+
+struct credit_tick {
+	u64 at_us;	/* its end */
+	u64 bytes;	/* arrivals until then */
+	u32 queue_us;	/* least in it, or CREDIT_NO_QUEUE */
+};
+
+/* One path. Written under the path's lock by whichever flow has an event. */
+struct credit_law {
+	enum credit_phase phase;
+	u64 since_us;		/* of the phase, our clock */
+	u32 mss_bytes;		/* largest segment seen, bytes */
+	u32 flows;		/* active */
+	u32 base_us;		/* least round trip, us; 0 = none yet */
+	u32 window_bytes;	/* W */
+	u64 mu_Bps;		/* bytes/s; 0 = none yet */
+	u64 mu_us;		/* when arrivals last confirmed it */
+	u64 rate_Bps;		/* r; in CRUISE until W is handed out: R */
+	u64 bytes;		/* arrivals, for ever */
+
+	/* The present tick */
+	u64 tick_us;		/* began */
+	u64 first_us, first_bytes, latest_us;	/* first and latest arrival in it */
+	u32 arrivals;
+	u32 least_us;		/* q */
+	struct credit_tick ticks[CREDIT_TICKS];
+	u32 n_ticks;		/* since CRUISE began; the ring's index */
+
+	/* CRUISE */
+	bool filling;		/* W is handed out at R, arrivals give nothing back */
+	u32 low_ticks;		/* in a row with q < qt / 2 */
+	u32 high_ticks;		/* in a row above 2 qt, not our own */
+	u32 high_row, jump_row;	/* samples in a row above 2 qhi; the last tick + qhi */
+	u64 quiet_us, quiet_bytes;	/* latest sample below qt */
+	u32 rose_bytes;		/* W where a queue was met last */
+	u64 rose_us;		/* when */
+	u64 left_Bps;		/* what others left us when we yielded last; 0 = not known */
+	u64 jumped_us;
+
+	/* FLOOR */
+	u64 blind_us;		/* until then */
+	u64 probe_us;		/* next probe */
+	u32 fails, tried;	/* now; at the latest jump */
+	u32 score, deep;
+	u32 shift_us;		/* what a longer route adds to every q */
+	u32 flat_min_us, flat_max_us, flat_samples;
+	u64 flat_us;		/* since when they agree */
+
+	/* PROBE and filling */
+	u64 slot_us;		/* next credit */
+	u64 train_end_us;	/* verdict at the latest; 0 = the train is not all out */
+	u32 gap_us;		/* p when it began */
+	u32 train_sent, train_got;
+	s32 train_arrived_us[CREDIT_TRAIN], train_released_us[CREDIT_TRAIN];
+	u32 growth_permille;	/* g of the latest */
+
+	u64 yields, trains, failed;	/* counters */
+};
+
+/* Time of a packet, us. */
+static inline u32 credit_packet_us(const struct credit_law *c)
+{
+	if (!c->mu_Bps)
+		return 0;
+	return (u32)min_t(u64, div64_u64(c->mss_bytes * 1000000ULL, c->mu_Bps), 1000000);
+}
+
+/* qt and qidle */
+static inline u32 credit_target_us(const struct credit_law *c)
+{
+	return max_t(u32, CREDIT_TARGET_US, CREDIT_TARGET_PKTS * credit_packet_us(c));
+}
+
+/* qhi. Several flows bunch by chance: a quarter packet each, up to 16. */
+static inline u32 credit_jump_us(const struct credit_law *c)
+{
+	u32 p_us = credit_packet_us(c);
+	u32 us = max_t(u32, CREDIT_JUMP_US, CREDIT_JUMP_PKTS * p_us);
+
+	return c->flows > 1 ? us + min_t(u32, c->flows - 1, 16) * p_us / 4 : us;
+}
+
+static inline u32 credit_tick_len_us(const struct credit_law *c)
+{
+	return max3(c->base_us / 4, 4 * credit_packet_us(c), CREDIT_TICK_MIN_US);
+}
+
+/* What a rate brings in a time, bytes. */
+static inline u32 credit_bytes_of(u64 Bps, u32 us)
+{
+	return (u32)min_t(u64, div_u64(min_t(u64, Bps, 1ULL << 40) * us, 1000000), 1U << 30);
+}
+
+static inline u64 credit_rate_of(u64 bytes, u64 us)
+{
+	return us ? div64_u64(bytes * 1000000, us) : 0;
+}
+
+/* Length of a slow start from 10 packets to the pipe, and two round trips, us. */
+static inline u64 credit_blind_us(const struct credit_law *c)
+{
+	u32 tens = credit_bytes_of(c->mu_Bps, c->base_us) / (10 * c->mss_bytes);
+	u32 trips = 2;
+
+	while (tens >>= 1)
+		trips++;
+	return (u64)trips * c->base_us;
+}
+
+/* P: a sixth of the time at the floor, but a round trip and a quarter at least, and
+ * no rarer than the floor's share of mu allows.
+ */
+static inline u32 credit_period_us(const struct credit_law *c, u64 now_us)
+{
+	u64 least = c->base_us * 5ULL / 4;
+	u64 budget = credit_packet_us(c) * 1000ULL / CREDIT_FLOOR_PERMILLE;
+	u64 sixth = div_u64(now_us - c->since_us, 6);
+
+	return (u32)max_t(u64, min_t(u64, max_t(u64, sixth, least), budget), least);
+}
+
+static inline void credit_init_law(struct credit_law *c, u64 now_us)
+{
+	memset(c, 0, sizeof(*c));
+	c->phase = CREDIT_START;
+	c->since_us = now_us;
+	c->window_bytes = 65535;	/* what the handshake advertised at most */
+	c->least_us = CREDIT_NO_QUEUE;
+}
+
+static inline void credit_enter(struct credit_law *c, enum credit_phase phase, u64 now_us)
+{
+	c->phase = phase;
+	c->since_us = now_us;
+	c->low_ticks = 0;
+	c->high_ticks = 0;
+	c->high_row = 0;
+	c->jump_row = 0;
+}
+
+/**
+ * credit_yield() - to FLOOR
+ * @c: law
+ * @now_us: our clock
+ * @blind_us: no probe before so long
+ */
+static inline void credit_yield(struct credit_law *c, u64 now_us, u64 blind_us)
+{
+	credit_enter(c, CREDIT_FLOOR, now_us);
+	c->blind_us = now_us + blind_us;
+	c->probe_us = c->blind_us;
+	c->score = 0;
+	c->deep = 0;
+	c->flat_samples = 0;
+	c->window_bytes = 0;
+	c->yields++;
+}
+
+/* From CRUISE, to others. @failed: they had been there when we jumped. */
+static inline void credit_yield_to_others(struct credit_law *c, u64 now_us, bool failed)
+{
+	u64 quiet_us = now_us - c->quiet_us;
+
+	if (now_us - c->jumped_us < c->base_us * (u64)CREDIT_REGRET_HALVES / 2)
+		failed = true;
+	c->fails = failed ? c->tried + 1 : 0;
+	c->left_Bps = 0;
+	if (quiet_us > c->base_us / 8)
+		c->left_Bps = credit_rate_of(c->bytes - c->quiet_bytes, quiet_us);
+	c->left_Bps = max(c->left_Bps, div_u64(c->mu_Bps, 20));
+	c->rose_bytes = c->window_bytes;
+	c->rose_us = now_us;
+	credit_yield(c, now_us, credit_blind_us(c));
+}
+
+/* Is what stands in the queue our own? Since it was short last, 17 of 20 bytes that
+ * the bottleneck could have sent were ours.
+ */
+static inline bool credit_is_own(const struct credit_law *c, u64 now_us)
+{
+	return (c->bytes - c->quiet_bytes) * 20 * 1000000 >=
+	       (now_us - c->quiet_us) * c->mu_Bps * 17;
+}
+
+/* A tick has ended: r and mu. Return: time of a round trip with this queue, us. */
+static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
+{
+	u32 rtt_us = c->base_us + (queue_us == CREDIT_NO_QUEUE ? 0 : queue_us);
+	const struct credit_tick *then = NULL;
+	u64 rate_Bps = 0;
+	u32 i;
+
+	if (c->arrivals > 16)
+		rate_Bps = credit_rate_of(c->bytes - c->first_bytes, c->latest_us - c->first_us);
+	for (i = 2; i <= min_t(u32, c->n_ticks, CREDIT_TICKS); i++) {
+		then = &c->ticks[(c->n_ticks - i) % CREDIT_TICKS];
+		if (now_us - then->at_us >= rtt_us)
+			break;
+	}
+	if (then && now_us - then->at_us >= rtt_us / 4 * 3) {
+		c->rate_Bps = credit_rate_of(c->bytes - then->bytes, now_us - then->at_us);
+		if (c->bytes - then->bytes >= 8 * c->mss_bytes)
+			rate_Bps = max(rate_Bps, c->rate_Bps);
+	}
+	if (rate_Bps * 10 > c->mu_Bps * 8)
+		c->mu_us = now_us;
+	c->mu_Bps = max(c->mu_Bps, rate_Bps);
+	return rtt_us;
+}
+
+/* dW of one tick. */
+static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
+				u32 rtt_us, u32 len_us)
+{
+	u32 target_us = credit_target_us(c);
+	s64 step = div_s64((s64)credit_bytes_of(c->rate_Bps, len_us) *
+			   ((s64)target_us - queue_us), max(rtt_us, 1U));
+
+	if (queue_us < target_us) {
+		u32 most = (u32)div_u64((u64)credit_jump_us(c) * len_us, 2 * max(rtt_us, 1U));
+
+		step /= 2;
+		c->low_ticks = queue_us < target_us / 2 ? c->low_ticks + 1 : 0;
+		if (c->window_bytes < c->rose_bytes / 100 * 93 ||
+		    now_us - c->rose_us > CREDIT_MEMORY_US)
+			step <<= min(c->low_ticks / 4, 5U);
+		step = min_t(s64, step, credit_bytes_of(c->mu_Bps, most));
+	} else {
+		c->low_ticks = 0;
+		c->rose_bytes = c->window_bytes;
+		c->rose_us = now_us;
+	}
+	c->window_bytes = (u32)clamp_t(s64, c->window_bytes + step, 2 * c->mss_bytes, 1 << 30);
+}
+
+static inline void credit_end_tick(struct credit_law *c, u64 now_us)
+{
+	struct credit_tick *tick = &c->ticks[c->n_ticks++ % CREDIT_TICKS];
+	u32 len_us = (u32)(now_us - c->tick_us), queue_us = c->least_us, rtt_us;
+	const struct credit_tick *ago;
+	u32 jump_us = credit_jump_us(c);
+	bool high;
+
+	*tick = (struct credit_tick){ now_us, c->bytes, queue_us };
+	rtt_us = credit_measure(c, now_us, queue_us);
+	c->tick_us = now_us;
+	c->least_us = CREDIT_NO_QUEUE;
+	c->arrivals = 0;
+	if (queue_us == CREDIT_NO_QUEUE)
+		return;
+	if (c->phase == CREDIT_START) {
+		if (queue_us > max_t(u32, 3000, 3 * credit_packet_us(c)) && c->rate_Bps)
+			credit_yield(c, now_us, c->base_us * 3ULL / 2);
+		return;
+	}
+	ago = c->n_ticks > 5 ? &c->ticks[(c->n_ticks - 5) % CREDIT_TICKS] : NULL;
+	high = queue_us > 2 * jump_us ||
+	       (ago && ago->queue_us != CREDIT_NO_QUEUE && queue_us > ago->queue_us + jump_us);
+	if (credit_is_own(c, now_us)) {
+		high = false;
+		c->high_ticks = 0;
+	} else {
+		c->high_ticks = queue_us > 2 * credit_target_us(c) ? c->high_ticks + 1 : 0;
+	}
+	if (high || c->high_ticks >= 4)
+		credit_yield_to_others(c, now_us, c->high_ticks >= 4);
+	else
+		credit_steer(c, now_us, queue_us, rtt_us, len_us);
+}
+
+/* A sample of CRUISE: does it call for the floor at once? */
+static inline bool credit_sees_others(struct credit_law *c, u64 now_us, u32 queue_us)
+{
+	const struct credit_tick *last = c->n_ticks ?
+		&c->ticks[(c->n_ticks - 1) % CREDIT_TICKS] : NULL;
+	u32 jump_us = credit_jump_us(c);
+
+	if (queue_us < credit_target_us(c)) {
+		c->quiet_us = now_us;
+		c->quiet_bytes = c->bytes;
+	}
+	c->high_row = queue_us > 2 * jump_us ? c->high_row + 1 : 0;
+	if (last && last->queue_us != CREDIT_NO_QUEUE && queue_us > last->queue_us + jump_us)
+		c->jump_row++;
+	else
+		c->jump_row = 0;
+	return (c->high_row >= 2 || c->jump_row >= 4) && !credit_is_own(c, now_us);
+}
+
+/* A longer route is no queue; a shorter one ends that. */
+static inline u32 credit_unshift(struct credit_law *c, u32 queue_us)
+{
+	if (queue_us == CREDIT_NO_QUEUE)
+		return queue_us;
+	c->shift_us = min(c->shift_us, queue_us);
+	return queue_us - c->shift_us;
+}
+
+/**
+ * credit_on_data() - data came, in START or CRUISE
+ * @c: law
+ * @now_us: our clock
+ * @bytes: payload
+ * @queue_us: that it met, or CREDIT_NO_QUEUE
+ */
+static inline void credit_on_data(struct credit_law *c, u64 now_us, u32 bytes, u32 queue_us)
+{
+	queue_us = credit_unshift(c, queue_us);
+	c->bytes += bytes;
+	if (!c->tick_us)
+		c->tick_us = now_us;
+	if (!c->arrivals++) {
+		c->first_us = now_us;
+		c->first_bytes = c->bytes;
+	}
+	c->latest_us = now_us;
+	c->least_us = min(c->least_us, queue_us);
+	if (c->phase == CREDIT_CRUISE && queue_us != CREDIT_NO_QUEUE &&
+	    credit_sees_others(c, now_us, queue_us)) {
+		credit_yield_to_others(c, now_us, false);
+		return;
+	}
+	if (now_us - c->tick_us >= credit_tick_len_us(c))
+		credit_end_tick(c, now_us);
+	if (c->phase == CREDIT_START)
+		c->window_bytes = max(c->window_bytes,
+				      2 * credit_bytes_of(c->rate_Bps, c->base_us) +
+				      20 * c->mss_bytes);
+}
+
+/* Begin a train. */
+static inline void credit_probe(struct credit_law *c, u64 now_us)
+{
+	credit_enter(c, CREDIT_PROBE, now_us);
+	c->gap_us = max(credit_packet_us(c), 1U);
+	c->slot_us = now_us;
+	c->train_end_us = 0;
+	c->train_sent = 0;
+	c->train_got = 0;
+	c->trains++;
+}
+
+/* Samples that agree for long, far above base: the route is longer now. */
+static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queue_us)
+{
+	u32 least = min(c->flat_min_us, queue_us), most = max(c->flat_max_us, queue_us);
+
+	if (!c->flat_samples || most - least > credit_target_us(c)) {
+		c->flat_us = now_us;
+		c->flat_samples = 1;
+		c->flat_min_us = queue_us;
+		c->flat_max_us = queue_us;
+		return;
+	}
+	c->flat_min_us = least;
+	c->flat_max_us = most;
+	if (++c->flat_samples >= CREDIT_FLAT_SAMPLES && now_us - c->flat_us >= CREDIT_FLAT_US &&
+	    least > credit_target_us(c)) {
+		c->shift_us += least;
+		c->flat_samples = 0;
+	}
+}
+
+/**
+ * credit_on_probe() - a packet of the floor came
+ * @c: law
+ * @now_us: our clock
+ * @queue_us: that it met
+ */
+static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_us)
+{
+	queue_us = credit_unshift(c, queue_us);
+	credit_watch_route(c, now_us, queue_us);
+	if (queue_us > max(2 * credit_jump_us(c), c->base_us / 10 * 3)) {
+		/* A buffer that deep loses nothing to a train of ours. */
+		c->score = 0;
+		if (++c->deep >= 2) {
+			c->fails = 0;
+			c->left_Bps = 0;
+		}
+		return;
+	}
+	if (queue_us >= credit_target_us(c)) {
+		c->score = 0;
+		c->deep = 0;
+		return;
+	}
+	c->score += c->deep || queue_us < max(credit_packet_us(c) / 3, 300U) ? 2 : 1;
+	c->deep = 0;
+	c->probe_us = now_us;	/* a second look at once */
+	if (c->score >= min(2 + 2 * c->fails, 12U))
+		credit_probe(c, now_us);
+}
+
+/**
+ * credit_on_train() - a packet of the train came
+ * @c: law
+ * @arrived_us: our clock, less the least round trip of its flow
+ * @released_us: when its credit went out
+ */
+static inline void credit_on_train(struct credit_law *c, u64 arrived_us, u64 released_us)
+{
+	u32 i = c->train_got++;
+
+	c->train_arrived_us[i] = (s32)(arrived_us - c->since_us);
+	c->train_released_us[i] = (s32)(released_us - c->since_us);
+}
+
+/* Least time between packets of the train, us: over two gaps, against jitter. */
+static inline u32 credit_train_gap_us(const struct credit_law *c)
+{
+	u32 gap_us = U32_MAX, i;
+
+	for (i = 2; i < c->train_got; i++) {
+		s32 two = c->train_arrived_us[i] - c->train_arrived_us[i - 2];
+
+		gap_us = min_t(u32, gap_us, max(two, 0) / 2);
+	}
+	return gap_us;
+}
+
+/* g of the train, 1/1000: means of its two halves. */
+static inline u32 credit_train_growth(const struct credit_law *c)
+{
+	s32 arrived[2] = { 0 }, released[2] = { 0 }, at[2] = { 0 }, n[2] = { 0 };
+	s32 span_us, sent_us, work_us;
+	u32 i;
+
+	for (i = CREDIT_TRAIN_PRIME; i < c->train_got; i++) {
+		u32 half = 2 * (i - CREDIT_TRAIN_PRIME) >= c->train_got - CREDIT_TRAIN_PRIME;
+
+		arrived[half] += c->train_arrived_us[i];
+		released[half] += c->train_released_us[i];
+		at[half] += i * 1000;
+		n[half]++;
+	}
+	span_us = arrived[1] / n[1] - arrived[0] / n[0];
+	sent_us = released[1] / n[1] - released[0] / n[0];
+	work_us = (s32)div_s64((s64)(at[1] / n[1] - at[0] / n[0]) * c->gap_us, 1000);
+	if (span_us <= work_us)
+		return 0;
+	return (u32)min_t(u64, div_u64((span_us - work_us) * 1000ULL, max3(sent_us, work_us / 2, 1)),
+			  10000);
+}
+
+static inline void credit_train_fails(struct credit_law *c, u64 now_us)
+{
+	c->fails++;
+	c->failed++;
+	credit_yield(c, now_us, c->base_us);
+}
+
+/**
+ * credit_judge() - the train is in, or will not come
+ * @c: law
+ * @now_us: our clock
+ */
+static inline void credit_judge(struct credit_law *c, u64 now_us)
+{
+	u32 gap_us, g;
+
+	c->growth_permille = 10000;
+	if (c->train_got < CREDIT_TRAIN_PRIME + CREDIT_TRAIN_LEAST) {
+		credit_train_fails(c, now_us);
+		return;
+	}
+	/* The bottleneck lets no two packets closer than its own rate has them. */
+	gap_us = credit_train_gap_us(c);
+	if (gap_us > c->gap_us &&
+	    (gap_us < c->gap_us + c->gap_us / 3 || now_us - c->mu_us > CREDIT_STALE_US)) {
+		c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
+		c->gap_us = gap_us;
+	}
+	g = credit_train_growth(c);
+	c->growth_permille = g;
+	if (g > 800) {
+		credit_train_fails(c, now_us);
+		return;
+	}
+	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - g), 1000);
+	if (c->left_Bps)
+		c->rate_Bps = min(c->rate_Bps, div_u64(c->left_Bps * 9, 10));
+	c->tried = c->fails;
+	c->fails = 0;
+	credit_enter(c, CREDIT_CRUISE, now_us);
+	c->jumped_us = now_us;
+	c->window_bytes = credit_bytes_of(c->rate_Bps, c->base_us) + 2 * c->mss_bytes;
+	c->filling = true;
+	c->slot_us = now_us;
+	c->quiet_us = now_us;
+	c->quiet_bytes = c->bytes;
+	c->n_ticks = 0;
+	c->tick_us = now_us;
+	c->arrivals = 0;
+	c->least_us = CREDIT_NO_QUEUE;
+}
+
+#endif /* VULTURE_CREDIT_H */
