@@ -79,15 +79,18 @@ def scratch(folder: Path) -> Path:
 
 def passes(top: Path, tests: tuple[str, ...]) -> bool:
     """Whether the tests pass there. MutantError if there are none, or they cannot be run."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=top,
-        timeout=LIMIT_S,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "LBE_VERSION": "mutants"},
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=top,
+            timeout=LIMIT_S,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "LBE_VERSION": "mutants"},
+        )
+    except subprocess.TimeoutExpired:
+        return False  # a loop without an end is noticed too
     if done.returncode not in (0, 1, 2):  # 2: a fault may break the import itself
         said = done.stdout[-2000:] + done.stderr[-2000:]
         raise MutantError(f"pytest {' '.join(tests)}: status {done.returncode}\n{said}")
