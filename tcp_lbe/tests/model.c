@@ -211,8 +211,9 @@ static u32 flow_may_send(struct model *m, struct flow *f, u64 *wake_ns)
 		return 0;
 	}
 	flow_wait_over(p, f);
-	lbe_path_sent(p, m->now_ns, slot_ns);
+	lbe_path_sent(p, m->now_ns, slot_ns, bytes);
 	f->has_slot = false;
+	f->due_ns = m->now_ns;
 	f->grant = burst;
 	f->sent_mark = f->segs_out;
 	return burst;
@@ -294,7 +295,9 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 		.lost_bytes = lost_pkts * MSS,
 	};
 
-	if (e->pkts < 2 && m->now_ns - f->heard_ns > HEARD_NS)
+	/* A lone packet's ACK may have been held. */
+	if (e->pkts < 2 && m->now_ns - f->heard_ns > HEARD_NS &&
+	    !(p->state == LBE_FLOOR && p->prompt))
 		ack.delay_us = 0;
 	f->heard_ns = m->now_ns;
 	f->out -= e->pkts + lost_pkts;

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What each mechanism of the law brings: the model's networks with one of them off at a time.
+
+    python3 -m tcp_lbe.tests.ablate         a Markdown table
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tcp_lbe.tests.model import EFFICIENCY, Case, Model
+
+#: mechanism -> text of the law -> what stands there instead
+OFF: dict[str, dict[str, str]] = {
+    "all on": {},
+    "no bound on what is in flight": {
+        "if (p->state != LBE_CRUISE)\n\t\treturn U64_MAX;": "if (1)\n\t\treturn U64_MAX;",
+    },
+    "no pulses": {"if (!p->train.on && p->low_ticks >= 4 &&": "if (!p->train.on && p->low_ticks > 1000000 &&"},
+    "2 round trips of silence instead of a slow start's": {"while (pkts > 1) {": "while (pkts > 100000000) {"},
+    "any pair starts a train": {"p->score >= 2 + 2 * min_t(u32, p->fails, 4)": "p->score >= 1"},
+    "no quarter of mu after a train": {"return p->fails ? p->mu / 64 : p->mu / 4;": "return p->mu / 64;"},
+    "the same gain above the target": {"drain *= 2;": "drain *= 1;"},
+    "twice the gain": {"drain) / 2;": "2 * drain) / 2;"},
+    "yields at a far queue alone": {"if (!far && q_us < lbe_path_q_rtt_ago(p) + jump_us) {": "if (!far) {"},
+}
+NETWORKS: dict[str, Case] = {
+    "alone": Case(),
+    "steady 6": Case(other="steady", other_mbit=6),
+    "greedy": Case(other="greedy"),
+    "on/off 1 s": Case(other="onoff"),
+    "on/off 3 s": Case(other="onoff", on_s=3),
+    "4 hosts": Case(hosts=4),
+    "half": Case(change_s=20, change_mbit=5, measure_s=30),
+}
+
+
+def row(model: Model) -> list[str]:
+    """Best effort / lbe in Mbit/s (one number: lbe alone); mean of three seeds."""
+    cells = []
+    for case in NETWORKS.values():
+        runs = [model.run(Case(**{**case.__dict__, "seed": seed})) for seed in (1, 2, 3)]
+        lbe = sum(run.total_mbit for run in runs) / len(runs)
+        other = sum(run.other_mbit for run in runs) / len(runs)
+        cells.append(f"{other:.2f} / {lbe:.2f}" if case.other != "none" else f"{lbe:.2f}")
+    return cells
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"Mbit/s of {10 * EFFICIENCY:.2f}; best effort / lbe; three seeds.\n")
+    print("| the law with | " + " | ".join(NETWORKS) + " |")
+    print("|---" * (len(NETWORKS) + 1) + "|")
+    for name, mutations in OFF.items():
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"| {name} | " + " | ".join(row(Model(Path(folder), mutations))) + " |")
+
+
+if __name__ == "__main__":
+    main()
