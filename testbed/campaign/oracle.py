@@ -25,10 +25,8 @@ from ..results import digest
 from ..run import identity
 from ..run import job as jobs
 from ..run.runner import OnProgress, Options, run
-from ..spec.experiment import Experiment, ExperimentError, case_name, load
+from ..spec.experiment import Experiment, ExperimentError, case_name, load, matches
 
-#: of a document's name
-PREFIX = "ns2_"
 #: an experiment that compares the senders themselves
 SENDERS = "ns2_tcp"
 
@@ -69,14 +67,14 @@ def document(
 ) -> dict[str, Any] | None:
     """ns-2's document of an experiment; None if ns-2 can express none of its cases."""
     one = load(name)
-    cases = expressible(one, options.mode)
+    cases = [case for case in expressible(one, options.mode) if matches(case, options.cases)]
     if not cases:
         return None
     one.exclude += [case for case in one.cases(options.mode) if case not in cases]
     made = digest.make(run(one, backend, options, progress))
     files = [str(path.relative_to(REPO)) for path in (one.path, NETWORK, PLAN)]
     return made | {
-        "experiment": PREFIX + name,
+        "experiment": coverage.NS2 + name,
         "files": files,
         "file_sha256": identity.hash_of_files(files),
         # of the kernels nothing decides: the files alone do
@@ -108,7 +106,7 @@ def documents(
         try:
             one = document(name, backend, options, progress)
         except LbeError as error:
-            failed.append(f"{PREFIX}{name}: {error}")
+            failed.append(f"{coverage.NS2}{name}: {error}")
             continue
         if one:
             made[one["experiment"]] = one
@@ -124,6 +122,9 @@ def add_parser(commands: Any) -> None:
     )
     sub.add_argument("names", nargs="*", metavar="NAME", help="experiment, paper or figure (default: all of them)")
     sub.add_argument("--runs", type=int, metavar="N", help="seeds per case (default: the experiment's)")
+    sub.add_argument(
+        "--case", action="append", default=[], metavar="DIM=VARIANT", help="only these cases; may be repeated"
+    )
     sub.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: one per CPU)")
     length = sub.add_mutually_exclusive_group()
     length.add_argument("--full", action="store_const", dest="mode", const="full", help="the paper's own lengths")
@@ -141,14 +142,21 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
         value = getattr(args, key)
         if value is not None and not 1 <= value <= 10000:
             raise ExperimentError(f"--{key} {value}: allowed are 1 to 10000")
-    options = Options(args.mode, args.runs, args.jobs, reuse=not args.fresh, command=command)
+    only: dict[str, Any] = {}
+    for word in args.case:
+        dimension, equals, variant = word.partition("=")
+        if not equals:
+            raise ExperimentError(f"--case {word!r}: expected DIM=VARIANT")
+        only.setdefault(dimension, []).append(variant)
+    options = Options(args.mode, args.runs, args.jobs, reuse=not args.fresh, command=command, cases=only)
     names = wanted(args.names)
     made, failed = documents(names, options)
     for one in made.values():
         digest.save(one, args.out)
         print(table(one))
     for name in names:
-        if args.names and PREFIX + name not in made and not any(one.startswith(PREFIX + name) for one in failed):
+        mine = coverage.NS2 + name
+        if args.names and mine not in made and not any(one.startswith(mine) for one in failed):
             print(f"{name}: no case of it can be said in ns-2", file=sys.stderr)
     for one in failed:
         print(f"failed: {one}", file=sys.stderr)

@@ -31,6 +31,8 @@ WORDS = (
     "cannot be compared",
 )
 ABOUT_PERCENT = 10.0
+#: of the name of ns-2's document of an experiment
+NS2 = "ns2_"
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ class Row:
     note: str = ""
     #: why it is not near, of the rows that say so
     why: str = ""
+    #: the same number in ns-2, where it has the senders
+    ns2: Summary | None = None
 
 
 @dataclass(frozen=True)
@@ -222,16 +226,28 @@ def row_of(
     bound: checks.Limits,
     verdict: tuple[str, str, bool],
     reference: Summary | None = None,
+    ns2: Summary | None = None,
 ) -> Row:
     """A row with both its verdicts; what: title, metric, case; verdict: status, note, red."""
     title, metric, case = what
     close = near(figure, paper, ours)
     why = _explained(figure, metric, case) if close is False else ""
     status, note, red = verdict
-    return Row(title, metric, case, paper, ours, reference, checks.bound_text(bound), status, red, close, note, why)
+    rule = checks.bound_text(bound)
+    return Row(title, metric, case, paper, ours, reference, rule, status, red, close, note, why, ns2)
 
 
-def check_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]:
+def in_ns2(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
+    """A check's number in ns-2's document of the experiment; None where that has not both its cases."""
+    if simulated is None or case is None:
+        return None
+    ours = summarise(simulated.check(check, case))
+    return ours if ours.n and not ours.missing else None
+
+
+def check_rows(
+    figure: Figure, one: Experiment, results: ResultSet, simulated: checks.Table | None = None
+) -> list[Row]:
     """Rows of the experiment's checks."""
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
     wanted = chosen(figure, one)
@@ -244,6 +260,7 @@ def check_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
             verdict.bound,
             (verdict.status, verdict.note, verdict.red),
             verdict.reference,
+            in_ns2(verdict.check, verdict.case, simulated),
         )
         for verdict in checks.judge(one, results)
         if verdict.check in wanted and _allows(figure, verdict.case)
@@ -306,6 +323,14 @@ def word_of(rows: list[Row]) -> str:
     return "not judged" if any(row.ours.n for row in rows) else "not run"
 
 
+def simulated(documents: dict[str, dict[str, Any]], name: str) -> checks.Table | None:
+    """The numbers of ns-2's document of an experiment."""
+    if NS2 + name not in documents:
+        return None
+    results = digest.result_set(documents[NS2 + name])
+    return checks.Table(results.results, results.asked_seeds)
+
+
 def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
     """A figure's verdict from the digests."""
     if figure.cannot:
@@ -318,7 +343,7 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
             rows += finding_rows(figure, results)
             continue
         one = digest.experiment_of(documents[name])
-        rows += check_rows(figure, one, results)
+        rows += check_rows(figure, one, results, simulated(documents, name))
         if name == figure.experiment:
             rows += curve_rows(figure, one, results)
     old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))

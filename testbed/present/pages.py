@@ -19,7 +19,7 @@ from ..measure.metrics import Summary, summarise
 from ..results import digest
 from ..run import identity
 from ..spec.experiment import load, matches, names
-from . import drawing
+from . import claims_page, drawing
 from .text import interval, number, off
 
 HERE = Path(__file__).parent
@@ -309,7 +309,7 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
 
 EXPERIMENT_HEAD = ["experiment", "state", "form", "cases", "seeds", "kernel", "modules that ran"]
 COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "claims that hold", "near the paper's values"]
-ROW_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "the claim", "near"]
+ROW_HEAD = ["what", "case", "paper", "ns-2", "ours", "off", "limit", "bound", "the claim", "near"]
 CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 
 
@@ -319,6 +319,7 @@ def row_cells(row: coverage.Row) -> list[str]:
         row.what,
         row_case(row),
         number(row.paper),
+        interval(row.ns2) if row.ns2 else "",
         interval(row.ours),
         off(row.paper, row.ours),
         interval(row.reference),
@@ -494,7 +495,7 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
             if one.rows:
                 form = f" ({FORM[one.form]})" if one.form else ""
                 parts.append(f"`{one.figure.source}`{form}. {near_rule(one.figure)}")
-                parts.append(_md_table(ROW_HEAD, [row_cells(row) for row in one.rows], (2, 3, 4, 5, 6)))
+                parts.append(_md_table(ROW_HEAD, [row_cells(row) for row in one.rows], (2, 3, 4, 5, 6, 7)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -590,7 +591,7 @@ def _experiments_md(documents: Documents) -> str:
 
 
 def markdown(documents: Documents) -> dict[str, str]:
-    """README.md, coverage.md, checks.md, scoreboard.md, experiments.md and tradeoff.svg, from digests alone."""
+    """The pages that are committed, and the picture in them, from digests alone."""
     documents = dict(sorted(documents.items()))
     verdicts = coverage.judge_all(documents)
     scores = scoreboard.Scores(scoreboard.load_board(), documents)
@@ -599,6 +600,7 @@ def markdown(documents: Documents) -> dict[str, str]:
     return {
         "README.md": _index_md(documents, verdicts, picture),
         "coverage.md": _coverage_md(verdicts, titles),
+        "claims.md": NOTE + claims_page.text(documents, titles),
         "checks.md": _checks_md(documents),
         "scoreboard.md": _scoreboard_md(scores, picture),
         "experiments.md": _experiments_md(documents),

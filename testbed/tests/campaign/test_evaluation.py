@@ -103,14 +103,14 @@ def test_the_claim_is_the_worst_of_its_rows(tcp: float, word: str) -> None:
     for case in document["cases"]:
         if case["case"]["background"] == "lp":
             case["metrics"]["tcp"] = [tcp]
-    verdict = coverage.judge(figure_of("Table I", "tcp_lp", also=""), {"lp_table1": document})
+    verdict = coverage.judge(figure_of("Table I", "tcp_lp", experiment="lp_table1", also=""), {"lp_table1": document})
     assert verdict.word == word and verdict.red is (word == "FAILS")
 
 
 def test_a_failing_case_that_is_taken_away_leaves_no_success() -> None:
     document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default"}
     document["cases"] = [case for case in document["cases"] if case["case"]["background"] != "lp"]
-    verdict = coverage.judge(figure_of("Table I", "tcp_lp", also=""), {"lp_table1": document})
+    verdict = coverage.judge(figure_of("Table I", "tcp_lp", experiment="lp_table1", also=""), {"lp_table1": document})
     assert verdict.word == "INCOMPLETE" and verdict.red
     assert any("INCOMPLETE" in line for line in pages.reds({"lp_table1": document}))
 
@@ -119,7 +119,7 @@ def test_seeds_that_are_missing_leave_no_success() -> None:
     document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}, seeds=3) | {"mode": "default"}
     case = next(case for case in document["cases"] if case["case"]["background"] == "lp")
     case["seeds"] = case["seeds"][:1]
-    verdict = coverage.judge(figure_of("Table I", "tcp_lp", also=""), {"lp_table1": document})
+    verdict = coverage.judge(figure_of("Table I", "tcp_lp", experiment="lp_table1", also=""), {"lp_table1": document})
     assert verdict.word == "INCOMPLETE" and pages.reds({"lp_table1": document})
 
 
@@ -568,6 +568,7 @@ def test_markdown_is_made_of_the_same(documents, tmp_path: Path) -> None:
     paths = pages.write_markdown(documents, tmp_path)
     assert {path.name for path in paths if path.suffix == ".md"} == {
         "README.md",
+        "claims.md",
         "coverage.md",
         "checks.md",
         "scoreboard.md",

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Claims and their numbers: what may be written, and what verdict follows, on made-up results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.judge import claims
+from testbed.judge.coverage import PAPERS
+from testbed.measure.metrics import summarise
+from testbed.present import claims_page
+from testbed.spec.experiment import ExperimentError, load_table
+from testbed.tests.made_digests import made
+
+NUMBER = claims.Number(
+    "TCP beside lp, % of alone",
+    "lp_table1",
+    "tcp",
+    96.8,
+    case={"link": "10M", "background": "lp"},
+    of={"background": "alone"},
+)
+
+
+def found(number: claims.Number, tcp: float) -> claims.Found:
+    document = made("lp_table1", {"tcp": tcp, "lp": 2.7})
+    summary = claims.measured(number, {"lp_table1": document}, "lp_table1", number.case)
+    return claims.Found(number, summary, summarise([]), *claims.word_of(number, summary))
+
+
+def test_every_abstract_has_claims_and_every_claim_a_number() -> None:
+    have = claims.claims()
+    assert {claim.paper for claim in have} == set(PAPERS)
+    assert all(claim.number for claim in have)
+
+
+@pytest.mark.parametrize(
+    ("values", "keys", "word"),
+    [
+        ([96.0, 97.0, 97.4], {}, "reproduced"),
+        ([99.0, 99.1, 99.2], {}, "differs"),
+        ([99.0, 99.1, 99.2], {"better": "higher"}, "at least as good"),
+        ([99.0, 99.1, 99.2], {"better": "lower"}, "differs"),
+        ([99.0, 99.1, 99.2], {"near": 5.0, "near_why": "made up"}, "reproduced"),
+        # one run has no interval: only a tolerance or a side can make it hold
+        ([96.8], {}, "differs"),
+        ([], {}, "not run"),
+    ],
+)
+def test_a_verdict_follows_from_the_interval(values: list[float], keys: dict, word: str) -> None:
+    assert claims.word_of(replace(NUMBER, **keys), summarise(values))[0] == word
+
+
+def test_a_comparison_is_made_seed_by_seed() -> None:
+    assert found(NUMBER, 50.0).ours.mean == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"near": 11.0, "near_why": "wide"}, "up to 10"),
+        ({"near": 5.0}, "near_why"),
+        ({"better": "more"}, "better"),
+        ({"metric": "no_such"}, "no metric"),
+        ({"case": {"background": "no_such"}}, "no background=no_such"),
+    ],
+)
+def test_what_no_row_may_be(keys: dict, said: str) -> None:
+    with pytest.raises(ExperimentError, match=said):
+        claims._refuse(replace(NUMBER, **keys), "claims.toml")
+
+
+def test_a_row_without_the_papers_number_cannot_be_written() -> None:
+    with pytest.raises(ExperimentError):
+        load_table(claims.Number, {"what": "x", "experiment": "lp_table1", "metric": "tcp"}, "claims.toml")
+
+
+def test_a_claim_without_numbers_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "claims.toml"
+    path.write_text('[[claim]]\npaper = "tcp_lp"\nsays = "x"\nnumber = []\n', encoding="utf-8")
+    monkeypatch.setattr(claims, "DATA", path)
+    with pytest.raises(ExperimentError, match="counts for nothing"):
+        claims.claims()
+
+
+def test_the_page_shows_ns2s_number_beside_ours() -> None:
+    name = "lp_table1_paper"
+    ours, theirs = made(name, {"tcp": 47.0}), made(name, {"tcp": 48.5})
+    text = claims_page.text({name: ours, claims.NS2 + name: theirs}, dict.fromkeys(PAPERS, "title"))
+    line = next(line for line in text.splitlines() if "ten flows in the other direction, %" in line and "49.7" in line)
+    assert "48.5" in line and "47.0" in line and "reproduced" in line
+    assert "not run" in text
