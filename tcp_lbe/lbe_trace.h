@@ -16,9 +16,31 @@
 
 #include "paths.h"
 
+#define lbe_state_names					\
+	{ LBE_START, "start" },				\
+	{ LBE_CRUISE, "cruise" },			\
+	{ LBE_FLOOR, "floor" },				\
+	{ LBE_PROBE, "probe" }
+
+#define lbe_reason_names				\
+	{ LBE_NEW, "new" },				\
+	{ LBE_QUEUE_FOUND, "queue_found" },		\
+	{ LBE_QUEUE_JUMPED, "queue_jumped" },		\
+	{ LBE_PATH_IDLE, "path_idle" },			\
+	{ LBE_TRAIN_GREW, "train_grew" },		\
+	{ LBE_TRAIN_PASSED, "train_passed" },		\
+	{ LBE_ISOLATED, "isolated" },			\
+	{ LBE_TRAIN_LOST, "train_lost" },		\
+	{ LBE_INSPECT, "inspect" },			\
+	{ LBE_SLOWER, "slower" },			\
+	{ LBE_FASTER, "faster" },			\
+	{ LBE_NOTHING_LEFT, "nothing_left" },		\
+	{ LBE_SILENCE, "silence" }
+
 DECLARE_EVENT_CLASS(lbe_path,
-	TP_PROTO(const struct sock *sk, const struct lbe_path *p, const struct lbe_path_ack *a),
-	TP_ARGS(sk, p, a),
+	TP_PROTO(const struct sock *sk, const struct in6_addr *daddr, const struct lbe_path *p,
+		 u32 delay_us, u32 rtt_us),
+	TP_ARGS(sk, daddr, p, delay_us, rtt_us),
 	TP_STRUCT__entry(
 		__field(u64, cookie)
 		__field(u16, sport)
@@ -35,9 +57,7 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__field(u32, fails)
 		__field(u32, score)
 		__field(u32, path_rtt_us)
-		__field(u32, train_bytes)
-		__field(u32, train)
-		__field(s32, growth)
+		__array(u8, daddr, 16)
 	),
 	TP_fast_assign(
 		__entry->cookie = atomic64_read(&sk->sk_cookie);
@@ -46,8 +66,8 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__entry->state = p->state;
 		__entry->reason = p->reason;
 		__entry->base_us = p->base_us;
-		__entry->delay_us = a->delay_us;
-		__entry->rtt_us = a->rtt_us;
+		__entry->delay_us = delay_us;
+		__entry->rtt_us = rtt_us;
 		__entry->noise_us = p->noise_us;
 		__entry->mu = p->mu;
 		__entry->rate = p->rate;
@@ -55,24 +75,24 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__entry->fails = p->fails;
 		__entry->score = p->score;
 		__entry->path_rtt_us = p->rtt_us;
-		__entry->train_bytes = p->train.bytes;
-		__entry->train = p->train.on | p->train.throttled << 1 | p->local << 2;
-		__entry->growth = p->growth_q10;
+		memcpy(__entry->daddr, daddr, 16);
 	),
-	TP_printk("cookie=%llu sport=%u dport=%u state=%u reason=%u base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u score=%u path_rtt_us=%u train_bytes=%u train=%x growth=%d",
-		  __entry->cookie, __entry->sport, __entry->dport, __entry->state,
-		  __entry->reason, __entry->base_us, __entry->delay_us, __entry->rtt_us,
+	TP_printk("cookie=%llu daddr=%pI6c sport=%u dport=%u state=%s reason=%s base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u score=%u path_rtt_us=%u",
+		  __entry->cookie, __entry->daddr, __entry->sport, __entry->dport,
+		  __print_symbolic(__entry->state, lbe_state_names),
+		  __print_symbolic(__entry->reason, lbe_reason_names), __entry->base_us, __entry->delay_us, __entry->rtt_us,
 		  __entry->noise_us, __entry->mu, __entry->rate, __entry->in_flight,
-		  __entry->fails, __entry->score, __entry->path_rtt_us,
-		  __entry->train_bytes, __entry->train, __entry->growth)
+		  __entry->fails, __entry->score, __entry->path_rtt_us)
 );
 
 DEFINE_EVENT(lbe_path, lbe_ack,
-	TP_PROTO(const struct sock *sk, const struct lbe_path *p, const struct lbe_path_ack *a),
-	TP_ARGS(sk, p, a));
+	TP_PROTO(const struct sock *sk, const struct in6_addr *daddr, const struct lbe_path *p,
+		 u32 delay_us, u32 rtt_us),
+	TP_ARGS(sk, daddr, p, delay_us, rtt_us));
 DEFINE_EVENT(lbe_path, lbe_state,
-	TP_PROTO(const struct sock *sk, const struct lbe_path *p, const struct lbe_path_ack *a),
-	TP_ARGS(sk, p, a));
+	TP_PROTO(const struct sock *sk, const struct in6_addr *daddr, const struct lbe_path *p,
+		 u32 delay_us, u32 rtt_us),
+	TP_ARGS(sk, daddr, p, delay_us, rtt_us));
 
 #endif /* LBE_TRACE_H */
 

@@ -1,6 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * tcp_lbe: congestion control "lbe".
+ *
+ * The law, its states and its constants are in include/lbe/path.h; the paths that flows
+ * share are kept by paths.c. Here is what ties them to TCP:
+ *
+ *	each ACK	cong_control: delay, bytes, marks -> path; then the gate
+ *	before sending	min_tso_segs: the gate
+ *
+ * The gate asks the path for a slot. If it is granted, the window is what is in flight
+ * plus the grant. If not, the next packet's time of departure is put off, as pacing does
+ * it, by 100 ms at most: then the gate is asked again. So a rest is many short ones and
+ * never looks like a peer that is stuck: with nothing in flight TCP takes a rest for a
+ * closed window, and its probe of that would go past pacing with a time stamp of the
+ * future. The probe's timer is therefore stopped where the window is open, and only there.
+ *
+ * Loss is no congestion here. TCP finds and repairs it as ever; retransmissions go by
+ * the same slots. What is lost is not in flight, so a grant follows it up.
+ *
+ * Pacing is always TCP's own: a device with sch_fq then gets packets that are due.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -10,23 +28,46 @@
 
 #include <lbe/mark.h>
 #include <lbe/owd.h>
+#include <lbe/sender.h>
 
 #include "paths.h"
 
 #define CREATE_TRACE_POINTS
 #include "lbe_trace.h"
 
-/* A rest is cut into pieces no longer than this, ns */
+/* A rest is cut into pieces no longer than this, ns. Double it: flows that another one's
+ * ACK would free come as much later.
+ */
 #define LBE_SLICE_NS	(100 * NSEC_PER_MSEC)
 
+/**
+ * struct lbe_flow - what a socket has of its own; written under its lock
+ * @shared: its path; NULL: before init, after release, or no memory for one
+ * @owd: forward delay
+ * @due_ns: its slot, or since when it has the grant
+ * @acked_us: latest ACK
+ * @rate: of the path, as `ss` shows it, bytes a second
+ * @base_us: of the path, as `ss` shows it
+ * @in_flight: its part of the path's bytes in flight
+ * @epoch: of the path when it took its slot
+ * @sent_mark: data_segs_out when it got the grant; differences alone count: it wraps
+ * @delivered_ce: the socket's, at the latest ACK; the same
+ * @grant: packets granted since then
+ * @mark: what of the LE mark is ours (LBE_MARK_*)
+ * @has_slot: @due_ns is a slot
+ * @waiting: it is among the path's waiting flows
+ */
 struct lbe_flow {
 	struct lbe_shared *shared;
 	struct lbe_owd owd;
 	u64 due_ns;
-	u32 in_flight;	/* its part of the path's */
+	u64 acked_us;
+	u64 rate;
+	u32 base_us;
+	u32 in_flight;
 	u32 epoch;
 	u32 sent_mark;
-	u32 acked_us;
+	u32 delivered_ce;
 	u16 grant;
 	u8 mark;
 	u8 has_slot:1,
@@ -142,18 +183,26 @@ static u32 lbe_gate(struct sock *sk)
 	u64 now_ns = tp->tcp_clock_cache, wake_ns = 0;
 	u32 in_flight = tcp_packets_in_flight(tp);
 	u32 pkts, wide;
+	u8 state;
 
 	if (!f->shared)
 		return 1;
 	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
 		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
+	spin_lock_bh(&f->shared->lock);
 	if (!lbe_has_data(sk)) {
+		lbe_account(&f->shared->law, f, in_flight * tp->mss_cache);
+		lbe_wait_over(&f->shared->law, f);
+		f->has_slot = 0;
+		spin_unlock_bh(&f->shared->lock);
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns);
 		return 1;
 	}
-	spin_lock_bh(&f->shared->lock);
+	state = f->shared->law.state;
 	pkts = lbe_may_send(sk, f, now_ns, &wake_ns);
-	wide = (u32)div_u64(lbe_path_bdp(&f->shared->law, f->shared->law.rate,
+	if (state != f->shared->law.state)
+		trace_lbe_state(sk, &f->shared->daddr, &f->shared->law, 0, 0);
+	wide = (u32)div_u64(lbe_path_bdp(f->shared->law.rate,
 					 2 * f->shared->law.rtt_us), tp->mss_cache) + 4;
 	spin_unlock_bh(&f->shared->lock);
 	if (pkts) {
@@ -194,14 +243,15 @@ static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us,
 		.min_rtt_us = min_t(u32, base_us, max_t(s32, rs->rtt_us, 1)),
 		.has_tsval = tp->rx_opt.saw_tstamp,
 	};
-	u32 last_us = f->acked_us;
+	u64 last_us = f->acked_us;
 
-	f->acked_us = (u32)now_us;
-	if (rs->rtt_us <= 0 || rs->is_retrans || inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+	f->acked_us = now_us;
+	if (rs->rtt_us <= 0 || rs->is_retrans || tp->tlp_high_seq ||
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return 0;
 	/* A lone packet's ACK may have been held. */
 	if (rs->acked_sacked < 2 && !tp->sacked_out &&
-	    (u32)now_us - last_us > LBE_DELACK_US &&
+	    now_us - last_us > LBE_DELACK_US &&
 	    !(READ_ONCE(f->shared->law.state) == LBE_FLOOR && READ_ONCE(f->shared->law.prompt)))
 		return 0;
 	return lbe_owd_update(&f->owd, &ack);
@@ -212,28 +262,34 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	struct lbe_flow *f = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct lbe_path_ack ack;
-	u64 now_us, rate;
+	struct lbe_path *p;
+	u64 rate;
 	u8 state;
 
-	if (!f->shared)
+	if (!f->shared) {
+		tcp_snd_cwnd_set(tp, min_t(u32, 2, tp->snd_cwnd_clamp));
 		return;
-	now_us = div_u64(tp->tcp_clock_cache, NSEC_PER_USEC);
-	ack.now_us = now_us;
-	ack.delay_us = lbe_delay_us(sk, f, now_us, rs);
+	}
+	p = &f->shared->law;
+	ack.now_us = div_u64(tp->tcp_clock_cache, NSEC_PER_USEC);
+	ack.delay_us = lbe_delay_us(sk, f, ack.now_us, rs);
 	ack.rtt_us = max_t(s32, rs->rtt_us, 1);
 	ack.acked_pkts = rs->acked_sacked;
 	ack.acked_bytes = rs->acked_sacked * tp->mss_cache;
-	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;
-	ack.marked = false;
+	ack.marked = tp->delivered_ce != f->delivered_ce;
+	f->delivered_ce = tp->delivered_ce;
 	spin_lock_bh(&f->shared->lock);
-	state = f->shared->law.state;
-	lbe_account(&f->shared->law, f, tcp_packets_in_flight(tp) * tp->mss_cache);
-	lbe_path_ack(&f->shared->law, &ack);
-	rate = 4 * max(f->shared->law.rate, f->shared->law.mu);
-	trace_lbe_ack(sk, &f->shared->law, &ack);
-	if (state != f->shared->law.state)
-		trace_lbe_state(sk, &f->shared->law, &ack);
+	state = p->state;
+	lbe_account(p, f, tcp_packets_in_flight(tp) * tp->mss_cache);
+	lbe_path_ack(p, &ack);
+	WRITE_ONCE(f->rate, p->rate);
+	WRITE_ONCE(f->base_us, p->base_us);
+	trace_lbe_ack(sk, &f->shared->daddr, p, ack.delay_us, ack.rtt_us);
+	if (state != p->state)
+		trace_lbe_state(sk, &f->shared->daddr, p, ack.delay_us, ack.rtt_us);
 	spin_unlock_bh(&f->shared->lock);
+	/* Above what the path grants: it only spaces the packets of one grant. */
+	rate = 4 * max(READ_ONCE(p->rate), READ_ONCE(p->mu));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 	lbe_gate(sk);
 }
@@ -255,7 +311,8 @@ static void lbe_init(struct sock *sk)
 	f->shared->law.flows++;
 	f->epoch = f->shared->law.epoch;
 	spin_unlock_bh(&f->shared->lock);
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	f->delivered_ce = tp->delivered_ce;
+	lbe_pacing_begin(sk);
 	if (READ_ONCE(mark))
 		f->mark = lbe_mark_set(sk);
 }
@@ -275,7 +332,11 @@ static void lbe_release(struct sock *sk)
 	spin_unlock_bh(&f->shared->lock);
 	lbe_shared_put(sk, f->shared);
 	f->shared = NULL;
-	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tcp_clock_ns());
+	/* A window without a grant is wide. The next control may start from what is out. */
+	tcp_snd_cwnd_set(tp, max(tcp_packets_in_flight(tp), (u32)TCP_INIT_CWND));
+	lbe_rest_cancel(sk);
+	lbe_pacing_end(sk);
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 }
 
 static u32 lbe_ssthresh(struct sock *sk)
@@ -288,24 +349,29 @@ static u32 lbe_undo_cwnd(struct sock *sk)
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
+/* TCP times out: what it sends now is not to bear the end of a rest as its time. */
+static void lbe_set_state(struct sock *sk, u8 new_state)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (new_state == TCP_CA_Loss)
+		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tcp_clock_ns());
+}
+
+/* In BBR's words: bw is the rate of the whole path. Read without a lock, and so from
+ * the flow alone: its path may go at any time.
+ */
 static size_t lbe_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
-	struct lbe_flow *f = inet_csk_ca(sk);
-	struct lbe_shared *shared;
-	u64 rate = 0;
+	const struct lbe_flow *f = inet_csk_ca(sk);
+	u64 rate = READ_ONCE(f->rate);
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
 	memset(&info->bbr, 0, sizeof(info->bbr));
-	rcu_read_lock();
-	shared = READ_ONCE(f->shared);
-	if (shared) {
-		rate = READ_ONCE(shared->law.rate);
-		info->bbr.bbr_min_rtt = READ_ONCE(shared->law.base_us);
-	}
-	rcu_read_unlock();
 	info->bbr.bbr_bw_lo = (u32)rate;
 	info->bbr.bbr_bw_hi = (u32)(rate >> 32);
+	info->bbr.bbr_min_rtt = READ_ONCE(f->base_us);
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
 }
@@ -318,6 +384,7 @@ static struct tcp_congestion_ops lbe_ops __read_mostly = {
 	.release	= lbe_release,
 	.ssthresh	= lbe_ssthresh,
 	.undo_cwnd	= lbe_undo_cwnd,
+	.set_state	= lbe_set_state,
 	LBE_CONG_CONTROL(lbe_cong_control),
 	.min_tso_segs	= lbe_min_tso_segs,
 	.get_info	= lbe_get_info,

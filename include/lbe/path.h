@@ -1,6 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the flows of one path know together, and the rate they share.
+ * What the flows of one path know together, and the one rate that they share.
+ *
+ * The law. With mu = capacity, R = rate of all our flows, X = rate of the others,
+ * d = forward delay, q = d - base its queue, p = time of one packet at mu, e = noise
+ * of the delay, RTT = round trip without queue, a full link has
+ *
+ *	dq/dt = (R + X - mu) / mu	hence	S = R' - mu dq/dt = mu - X
+ *
+ * is what the others leave, R' being the rate that the samples of now were sent at, a
+ * round trip ago. CRUISE takes it and drains what q differs from its target qt = 2 p + e
+ * within two round trips (one, if there is too much), per tick of RTT / 4:
+ *
+ *	R <- 1/2 (R + S + mu (qt - q) / (2 RTT))	at most 1.008 mu
+ *	in flight <= R (RTT + 2 e) + 2 packets
+ *
+ * The bound on what is in flight stops us at once when somebody's burst holds our ACKs
+ * up. Growth by more than a jump of 6 p + 2 e within a round trip is somebody who comes:
+ * we leave for FLOOR.
+ *
+ * A train of 8 packets at rate r shows how its delay grows, g = dq / dt:
+ *
+ *	r (1 + g)^-1		is what we get of the link
+ *	r = mu, we were away	g mu is what the others send
+ *	r = 1.25 mu, R near mu	r / (1 + g) is the capacity
+ *	r = mu, R = rho mu	1 / (1 + g) is 1 / (2 - rho) in a queue shared with others who
+ *				take the rest, rho in one that is ours alone (fair queueing)
+ *
+ *	         queue             idle pairs            passed
+ *	START ----------> FLOOR ---------------> PROBE ----------> CRUISE
+ *	  R doubles       ^ ^ ^  a pair or a       | a train          |
+ *	  every RTT       | | |  single a time     |                  |
+ *	                  | | +--------------------+ grew, lost       |
+ *	                  | +-----------------------------------------+ jump, mark,
+ *	                  |                                             own queue, silence
+ *	        each failure: twice the pairs, half as often
+ *
+ * FLOOR is silent for as long as a slow start may take, log2(BDP / 10 packets) + 2 round
+ * trips, so that it is not met half way by our queue. Then pairs, at most 1/4 % of the
+ * capacity. A pair that meets no queue is evidence; a train decides. If it grew twice,
+ * either the link is slower now or others have queues of their own. At half the rate that
+ * the train came through at, delays on an idle link differ no more than they did when we
+ * cruised alone; behind another queue each packet waits 0 to p more. Two such trains in
+ * a row with a spread below the calm noise + p / 3 set the capacity. If a pulse shows
+ * more later, the capacity of before is tried again.
+ *
+ * Sending. The path has one schedule. A flow that has data takes the next slot of
+ * (its burst) / R and queues up again when it has sent: any number of flows share R
+ * alike, one that has nothing to send takes nothing, one that ends leaves at once.
+ *
+ * Constants: LBE_* below. Fractions in the text: 2 p + e keeps the link busy over one
+ * delayed ACK; twice that and twice the noise is no accident.
+ *
+ * Pure functions: no clock, no socket, no lock. See tcp_lbe for the mechanism.
  */
 #ifndef LBE_PATH_H
 #define LBE_PATH_H
@@ -12,13 +64,27 @@
 #define USEC_PER_SEC	1000000UL
 #endif
 
+/* The base delay is the least of so many slots, each of so many seconds. Double it: a
+ * longer path hides for twice as long, if no flat pairs tell.
+ */
 #define LBE_PATH_SLOTS		3
 #define LBE_PATH_SLOT_S		60
+/* Ticks remembered: a round trip has 4. Power of 2. */
 #define LBE_PATH_TICKS		8
+/* Least noise assumed: timers and interrupts of hosts, us. Double it: a standing queue of
+ * that much more on fast links.
+ */
 #define LBE_PATH_ERROR_US	250
+/* A train: packets, and at least so long, us (fast links). Double them: half the error of
+ * g, twice the queue in the way of others.
+ */
 #define LBE_TRAIN_PKTS		8
 #define LBE_TRAIN_US		4000
+/* Least capacity, bytes a second: keeps divisions sane. */
 #define LBE_PATH_RATE_MIN	1000
+/* An ACK of one packet may have been held if it comes this long after the one before,
+ * us: below any delayed-ACK timer in use (40 ms in Linux).
+ */
 #define LBE_DELACK_US		25000
 
 enum lbe_state {
@@ -29,66 +95,139 @@ enum lbe_state {
 };
 
 enum lbe_reason {
-	LBE_NEW,
-	LBE_QUEUE_FOUND,
-	LBE_QUEUE_JUMPED,
-	LBE_PATH_IDLE,
-	LBE_TRAIN_GREW,
-	LBE_TRAIN_PASSED,
-	LBE_ISOLATED,
-	LBE_MARKED,
-	LBE_TRAIN_LOST,
-	LBE_INSPECT,
-	LBE_SLOWER,
-	LBE_FASTER,
+	LBE_NEW,		/* the path is new */
+	LBE_QUEUE_FOUND,	/* START has filled the link */
+	LBE_QUEUE_JUMPED,	/* somebody came */
+	LBE_PATH_IDLE,		/* evidence that nobody is there */
+	LBE_TRAIN_GREW,		/* a train met others */
+	LBE_TRAIN_PASSED,	/* a train met room */
+	LBE_ISOLATED,		/* a queue of our own hides the others */
+	LBE_TRAIN_LOST,		/* too few samples of a train */
+	LBE_INSPECT,		/* slower link, or fair queueing? */
+	LBE_SLOWER,		/* slower link */
+	LBE_FASTER,		/* not slower after all */
+	LBE_NOTHING_LEFT,	/* others take it all, bit by bit */
+	LBE_SILENCE,		/* nothing heard for long: idle, or an outage */
 };
 
+/**
+ * struct lbe_train - packets sent at a rate of their own, and what became of them
+ * @from_us: it begins, time of sending
+ * @until_us: it ends
+ * @rate: bytes a second
+ * @delay_us: sum of the delays of each half
+ * @sent_us: sum of their times of sending since @from_us
+ * @n: samples of each half
+ * @least_us: least delay
+ * @bytes: granted in its time
+ * @throttled: the sender's own device held it up
+ * @on: it is under way, or its verdict is to come
+ */
 struct lbe_train {
 	u64 from_us, until_us;
 	u64 rate;
 	u64 delay_us[2], sent_us[2];
 	u32 n[2];
-	u32 least_us;	/* least delay of it */
-	u64 bytes;	/* sent in its time */
-	bool throttled;	/* the sender's own device held it up */
+	u32 least_us;
+	u64 bytes;
+	bool throttled;
 	bool on;
 };
 
+/**
+ * struct lbe_path - all of it is written under the caller's lock of the path
+ *
+ * Times are us on one clock that never wraps (u64), or ns where the name says so.
+ *
+ * @state: enum lbe_state
+ * @reason: enum lbe_reason of the latest change
+ * @epoch: counts changes of state; a slot reserved before one is void. Only
+ *	compared for equality, so that it may wrap
+ * @since_us: beginning of @state
+ * @now_us: latest time that any flow told: CPUs may disagree by some us
+ * @heard_us: latest ACK
+ * @mss: bytes of a full packet
+ * @flows: sockets of the path, sending or not
+ * @waiting: flows whose slot has come but not the room in flight
+ * @in_flight: bytes of all flows
+ * @next_ns: first slot that nobody has
+ * @free_ns: what was sent last has passed at the rate of now
+ * @base_age: ages @base_slot
+ * @base_slot: least delays of the last minutes, us
+ * @base_us: least of them; U32_MAX: none yet
+ * @low_us: greatest of the samples far below the base, us
+ * @lows: of these, in a row
+ * @rtt_us: round trip with an empty forward queue, smoothed
+ * @noise_us: by how much delays exceed the least of a tick in the mean
+ * @calm_us: least noise while cruising; U32_MAX: none yet
+ * @mu: capacity, bytes a second; 0: not known, only in LBE_START
+ * @mu_far: side of the latest measurement that was far off (1, -1), 0: none
+ * @mu_before: capacity before it was taken to be lower, bytes a second; 0: no
+ * @round_us: beginning of the present round trip
+ * @round_bytes: delivered in it
+ * @delivered: rate of the one before, bytes a second
+ * @tick_us: beginning of the present tick
+ * @tick_sum: sum of its delays, us
+ * @tick_n: samples in it
+ * @tick_min: least of them, us
+ * @q_us: mean queue of the latest ticks, ring
+ * @r: rate of the latest ticks, bytes a second, ring
+ * @ticks: index into both, modulo LBE_PATH_TICKS (a power of 2: it may wrap)
+ * @high: samples in a row that say that somebody came
+ * @high_us: when the first of them came
+ * @low_ticks: ticks in a row with a queue below the target
+ * @least_ticks: ticks in a row with next to no rate
+ * @rate: of all flows together, bytes a second
+ * @pulse_us: end of the latest pulse
+ * @pulsed: the latest pulse is still to be paid for by a rest
+ * @local: of the latest 16 grants, how many found our own device busy
+ * @isolated: pulses in a row that speak for a queue of our own
+ * @blind_us: nothing is sent or believed before
+ * @score: evidence that nobody is there
+ * @fails: returns that came too early
+ * @deep: pairs that met a deep queue
+ * @evidence_us: only what was sent later counts
+ * @flat: pairs in a row that met the same queue
+ * @flat_min_us: least of these
+ * @flat_max_us: greatest of these
+ * @longer_us: by how much the base would rise, if the train passes
+ * @slower: capacity that would explain the failed train, bytes a second
+ * @inspect: a train at half of it is to follow
+ * @inspected: of these, how many spoke for it
+ * @prompt: the receiver acknowledges single packets at once
+ * @train: the train or pulse under way
+ */
 struct lbe_path {
 	u8 state;
 	u8 reason;
 	u32 epoch;
 	u64 since_us;
-	u64 now_us;	/* latest time heard of: never runs back */
+	u64 now_us;
+	u64 heard_us;
 	u32 mss;
 	u32 flows;
-	u32 waiting;	/* flows whose slot has come but not the room for it */
-	u64 in_flight;	/* bytes of all flows */
-	u64 next_ns;	/* next slot that nobody has */
-	u64 free_ns;	/* what was sent last is through at the rate of now */
+	u32 waiting;
+	u64 in_flight;
+	u64 next_ns;
+	u64 free_ns;
 
-	/* delay */
 	struct lbe_slots base_age;
 	u32 base_slot[LBE_PATH_SLOTS];
 	u32 base_us;
 	u32 low_us;
 	u32 lows;
-	u32 rtt_us;	/* with an empty forward queue */
+	u32 rtt_us;
 	u32 noise_us;
-	u32 calm_us;	/* least noise while cruising; 0: none yet */
+	u32 calm_us;
 
-	/* capacity, bytes a second */
 	u64 mu;
 	s8 mu_far;
-	u64 mu_before;	/* what it was before it was taken to be slower; 0: nothing */
+	u64 mu_before;
 
-	/* round */
 	u64 round_us;
 	u64 round_bytes;
-	u64 round_lost;
-	u64 delivered;	/* bytes a second in the latest round */
+	u64 delivered;
 
-	/* tick */
 	u64 tick_us;
 	u64 tick_sum;
 	u32 tick_n;
@@ -96,30 +235,30 @@ struct lbe_path {
 	u32 q_us[LBE_PATH_TICKS];
 	u64 r[LBE_PATH_TICKS];
 	u32 ticks;
-	u32 high;	/* samples in a row that say jump */
+	u32 high;
 	u64 high_us;
 	u32 low_ticks;
+	u32 least_ticks;
 
 	u64 rate;
 	u64 pulse_us;
-	u8 local;	/* of the latest 16 packets, those that found our own device busy */
+	bool pulsed;
+	u8 local;
 	u32 isolated;
 
-	/* floor */
 	u64 blind_us;
 	u32 score;
 	u32 fails;
 	u32 deep;
 	u64 evidence_us;
-	/* pairs that all saw the same queue */
 	u32 flat;
 	u32 flat_min_us, flat_max_us;
-	u64 slower;	/* capacity that the failed train would be explained by */
+	u32 longer_us;
+	u64 slower;
 	bool inspect;
 	u8 inspected;
-	bool prompt;	/* the receiver acknowledges single packets at once */
+	bool prompt;
 
-	s32 growth_q10;	/* of the latest train */
 	struct lbe_train train;
 };
 
@@ -128,7 +267,6 @@ struct lbe_path_ack {
 	u32 delay_us;	/* 0: none that counts */
 	u32 rtt_us;
 	u32 acked_bytes;
-	u32 lost_bytes;
 	u32 acked_pkts;
 	bool marked;
 };
@@ -150,7 +288,7 @@ static inline u32 lbe_path_target_us(const struct lbe_path *p)
 
 static inline u32 lbe_path_jump_us(const struct lbe_path *p)
 {
-	return 4 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
+	return 6 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
 }
 
 static inline u32 lbe_path_idle_us(const struct lbe_path *p)
@@ -163,7 +301,7 @@ static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
 	return max_t(u32, p->rtt_us / 4, 8 * lbe_path_pkt_us(p));
 }
 
-static inline u64 lbe_path_bdp(const struct lbe_path *p, u64 rate, u32 us)
+static inline u64 lbe_path_bdp(u64 rate, u32 us)
 {
 	return div_u64(rate * us, USEC_PER_SEC);
 }
@@ -175,6 +313,7 @@ static inline void lbe_path_enter(struct lbe_path *p, u64 now_us, u8 state, u8 r
 	p->since_us = now_us;
 	p->epoch++;
 	p->train.on = false;
+	p->pulsed = false;
 	p->high = 0;
 	p->waiting = 0;
 	p->next_ns = 0;
@@ -188,6 +327,7 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 	p->rtt_us = max_t(u32, rtt_us, 100);
 	p->rate = div_u64(10ULL * mss * USEC_PER_SEC, p->rtt_us);
 	p->base_us = U32_MAX;
+	p->calm_us = U32_MAX;
 	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
 		       (u32)div_u64(now_us, USEC_PER_SEC));
 	p->round_us = now_us;
@@ -209,13 +349,11 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	u64 span_us = a->now_us - p->round_us;
 
 	p->round_bytes += a->acked_bytes;
-	p->round_lost += a->lost_bytes;
 	if (span_us < max_t(u32, p->rtt_us, 8 * lbe_path_pkt_us(p)))
 		return;
 	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
 	p->round_us = a->now_us;
 	p->round_bytes = 0;
-	p->round_lost = 0;
 }
 
 /* Delay */
@@ -326,7 +464,7 @@ static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 /* Round trips of a slow start from 10 packets to the path's content, and two. */
 static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 {
-	u64 pkts = div_u64(lbe_path_bdp(p, p->mu, p->rtt_us), 10 * p->mss);
+	u64 pkts = div_u64(lbe_path_bdp(p->mu, p->rtt_us), 10 * p->mss);
 	u32 rtts = 2;
 
 	while (pkts > 1) {
@@ -367,7 +505,22 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	p->tick_min = U32_MAX;
 	p->ticks = 0;
 	p->low_ticks = 0;
+	p->least_ticks = 0;
 	p->isolated = 0;
+}
+
+/* A train passed although all pairs met the same queue: that is the path, not a queue. */
+static inline void lbe_path_longer(struct lbe_path *p, u64 now_us)
+{
+	u32 base_us = p->base_us + p->longer_us;
+
+	if (!p->longer_us)
+		return;
+	p->longer_us = 0;
+	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
+		       (u32)div_u64(now_us, USEC_PER_SEC));
+	lbe_path_base(p, now_us, base_us);
+	p->rtt_us += base_us - min(base_us, p->rtt_us);
 }
 
 /* A train at half the rate that a failed one came through at. On an idle link its delays
@@ -387,14 +540,19 @@ static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 	u32 n = t->n[0] + t->n[1];
 	u64 spread_us = n ? div_u64(t->delay_us[0] + t->delay_us[1], n) - t->least_us : 0;
 
-	if (n >= 10 && p->calm_us && spread_us < p->calm_us + lbe_path_pkt_us(p) / 3) {
+	if (n >= 10 && p->calm_us != U32_MAX && spread_us < p->calm_us + lbe_path_pkt_us(p) / 3) {
 		bool again = p->inspected++;
 
 		lbe_path_yield(p, now_us, LBE_INSPECT, 1);
 		p->inspect = !again;
 		if (again) {
+			u32 pkt_us = lbe_path_pkt_us(p);
+
 			p->mu_before = max(p->mu_before, p->mu);
 			lbe_path_set_mu(p, p->slower);
+			/* A packet's own transmission is part of the delay. */
+			p->longer_us = lbe_path_pkt_us(p) - min(lbe_path_pkt_us(p), pkt_us);
+			lbe_path_longer(p, now_us);
 			lbe_path_cruise(p, now_us, p->slower / 2, LBE_SLOWER);
 		}
 	} else {
@@ -418,6 +576,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		p->inspect = p->fails >= 2;
 		p->inspected = 0;
 	} else if (g < 52) {
+		lbe_path_longer(p, now_us);
 		lbe_path_cruise(p, now_us, p->mu - div_u64(p->mu, 50), LBE_TRAIN_PASSED);
 	} else {
 		u64 rate = (p->mu * (u32)max_t(s32, 1024 - g - 154, 50)) >> 10;
@@ -434,9 +593,9 @@ static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 
 	p->train.on = false;
 	p->pulse_us = now_us;
+	p->high = 0;
 	if (!lbe_train_growth(t, &g))
 		return;
-	p->growth_q10 = g;
 	if (t->rate > p->mu) {
 		u64 c = div_u64(t->rate << 10, (u32)max_t(s32, 1024 + g, 512));
 
@@ -537,15 +696,23 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 
 		lbe_path_cruise_law(p, q_us, dt_us);
 		if (p->ticks > 16)
-			p->calm_us = min(p->calm_us ?: U32_MAX, p->noise_us);
+			p->calm_us = min(p->calm_us, p->noise_us);
 		p->low_ticks = q_us < target_us ? p->low_ticks + 1 : 0;
+		p->least_ticks = p->rate <= p->mu / 32 ? p->least_ticks + 1 : 0;
+		/* There is nothing left for us. */
+		if (p->least_ticks >= 4 * LBE_PATH_TICKS) {
+			lbe_path_give_way(p, now_us, LBE_NOTHING_LEFT);
+			return;
+		}
 		if (!p->train.on && p->low_ticks >= 4 &&
 		    now_us - p->pulse_us > 10ULL * p->rtt_us &&
-		    now_us - p->pulse_us > USEC_PER_SEC)
+		    now_us - p->pulse_us > USEC_PER_SEC) {
+			p->pulsed = true;
 			lbe_train_start(p, now_us,
 					p->rate > p->mu - p->mu / 10 ?
 					p->mu + p->mu / 4 : p->mu,
 					lbe_train_len_us(p) * (p->local > 7 ? 4 : 1));
+		}
 	}
 }
 
@@ -572,6 +739,7 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	u32 pkt_us = lbe_path_pkt_us(p);
 	u32 own_us = a->acked_pkts >= 2 ? pkt_us : 0;
 	u64 sent_us = a->now_us - a->rtt_us;
+	bool due;
 
 	if (sent_us < p->evidence_us || a->now_us < p->blind_us)
 		return;
@@ -601,7 +769,9 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		p->score += 1;
 	else
 		p->score = 0;
-	if (p->score >= 2 + 2 * min_t(u32, p->fails, 4) || p->flat >= 8 + 2 * p->fails) {
+	due = p->score >= 2 + 2 * min_t(u32, p->fails, 4);
+	if (due || p->flat >= 8 + 2 * p->fails) {
+		p->longer_us = due ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
 		lbe_path_enter(p, a->now_us, LBE_PROBE, LBE_PATH_IDLE);
 		lbe_train_start(p, a->now_us, p->mu, lbe_train_len_us(p));
 	}
@@ -615,12 +785,15 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	u32 q_us;
 
 	p->now_us = max(p->now_us, a->now_us);
+	p->heard_us = p->now_us;
 	lbe_path_round(p, a);
 	if (!a->delay_us)
 		return;
 	lbe_path_base(p, a->now_us, a->delay_us);
 	q_us = a->delay_us - min(a->delay_us, p->base_us);
-	if (a->rtt_us > q_us)
+	if (a->marked)	/* somebody's queue, whatever the delay says */
+		q_us = max(q_us, 2 * lbe_path_jump_us(p) + 1);
+	else if (a->rtt_us > q_us)
 		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / 16;
 	/* What a pulse queues is no sign of others. */
 	if (!p->train.on || a->now_us - a->rtt_us < p->train.from_us) {
@@ -631,7 +804,8 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_train_add(p, a->now_us - a->rtt_us, a->delay_us);
 	switch (p->state) {
 	case LBE_CRUISE:
-		if (!p->train.on)
+		/* Not what our own pulse has queued. */
+		if (!p->train.on && a->now_us - a->rtt_us >= p->pulse_us)
 			lbe_path_watch(p, a->now_us, q_us);
 		if (p->train.on && a->now_us - a->rtt_us > p->train.until_us)
 			lbe_path_pulse_verdict(p, a->now_us);
@@ -679,6 +853,9 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 {
 	p->now_us = max(p->now_us, now_us);
+	if (p->state == LBE_CRUISE && p->now_us - p->heard_us >
+				      max_t(u64, 4ULL * p->rtt_us, USEC_PER_SEC))
+		lbe_path_yield(p, p->now_us, LBE_SILENCE, 0);
 	if (p->state == LBE_FLOOR && p->inspect && p->now_us >= p->blind_us)
 		lbe_path_inspect(p, p->now_us);
 	if (p->train.on && p->now_us > p->train.until_us + 3ULL * p->rtt_us) {
@@ -718,6 +895,15 @@ static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 {
 	u64 due_ns;
 
+	/* A pulse is sent on credit. */
+	if (p->pulsed && p->now_us >= p->train.until_us) {
+		u64 more = p->train.rate - min(p->train.rate, p->rate);
+		u64 len_us = p->train.until_us - p->train.from_us;
+
+		p->pulsed = false;
+		p->next_ns = max(p->next_ns, now_ns) +
+			     1000 * div64_u64(len_us * more, max_t(u64, p->rate, 1));
+	}
 	if (p->state == LBE_FLOOR)
 		due_ns = max(max(p->next_ns, now_ns), p->blind_us * 1000);
 	else
@@ -742,13 +928,13 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 	u64 cap;
 
 	if (p->state == LBE_START)
-		return lbe_path_bdp(p, p->rate, 2 * p->rtt_us) + 10 * p->mss;
+		return lbe_path_bdp(p->rate, 2 * p->rtt_us) + 10 * p->mss;
 	if (p->state != LBE_CRUISE)
 		return U64_MAX;
-	cap = lbe_path_bdp(p, p->rate, p->rtt_us + 2 * p->noise_us) +
+	cap = lbe_path_bdp(p->rate, p->rtt_us + 2 * p->noise_us) +
 	      max(2 * p->mss, burst_bytes);
 	if (p->train.on)
-		cap += lbe_path_bdp(p, p->train.rate,
+		cap += lbe_path_bdp(p->train.rate,
 				    (u32)(p->train.until_us - p->train.from_us));
 	return cap;
 }
