@@ -12,9 +12,8 @@
 #include <linux/types.h>
 #include <net/tcp.h>
 
+#include <lbe/ledbat_law.h>
 #include <lbe/path_delay.h>
-
-#include "ledbat_law.h"
 
 /**
  * struct ledbat - state of a flow, in the socket

@@ -12,7 +12,7 @@
 const struct rwnd_controller *const rwnd_controllers[] = {
 	[VULTURE_CONTROLLER_PAPER] = &rwnd_paper,
 	[VULTURE_CONTROLLER_CREDIT] = &rwnd_credit,
-	[__VULTURE_CONTROLLER_MAX - 1] = NULL,
+	[VULTURE_CONTROLLER_RLEDBAT] = &rwnd_rledbat,
 };
 
 const struct nla_policy vulture_options_policy[VULTURE_O_MAX + 1] = {

@@ -24,26 +24,24 @@
  *    observed before). A connection that begins under control starts with what
  *    the handshake advertised and has no threshold yet: it doubles until its
  *    first reduction, and the sender's own slow start is the slower of the two.
- *  - TCP may have advertised far more before. That edge stays (it must not
- *    move to the left), so the first decision waits until it is used up.
+ *  - TCP may have advertised far more before, and each "halve" leaves an edge ahead
+ *    of the window. The paper asks no more than that TCP advertise rwnd, so the
+ *    edge goes where rwnd puts it, to the left too (retract, RFC 7323 section 2.4).
+ *    With retract = 0 it stands until it is used up, and so does the decision.
  *  - A connection that is only observed is analysed in every round trip, since
  *    there is no policy to wait for: what the paper's Figures 3 to 8 show.
- *  - "Increase" adds its step in every round trip, waiting or collecting.
+ *  - "Increase" adds its step once for each time that it is decided.
  *  - Loss and reordering halve at once, but once per round trip: one
  *    reduction covers all that was in flight when it was seen. So does ECN.
  *  - Algorithm 6 takes for "acknowledged" what has arrived since the last ACK. The
  *    two differ while there is a hole: duplicate ACKs release data too, and the
  *    ACK that fills it releases little. Counted as printed, each loss would leave
  *    a shortfall for ever.
- *  - Beyond the paper: bursts whose first packets meet a long queue need not wait
- *    for the round's end (watch_bursts).
  *  - From the request to its first own window nothing further is advertised.
  *  - No peer tick (not learnt yet, or coarser than 10 ms): no variations, the
  *    window is kept and loss alone acts on it.
  */
 #include <linux/kernel.h>
-
-#include <lbe/slots.h>
 
 #include "controller.h"
 #include "policy.h"
@@ -52,41 +50,17 @@
 /* First and least estimate of a full segment, bytes: RFC 9293 section 3.7.1. */
 #define PAPER_MSS_MIN	536U
 
-/* A packet sent so long after the one before heads a burst, us: the queue that it
- * meets is none of our own. Just above the time of a full packet at 10 Mbit/s;
- * faster links part sooner. Twice as much sees competitors too late.
- */
-#define PAPER_BURST_US		1500
-
-/* How old the least sending-to-arrival time may grow, us: a minute, two slots.
- * Longer lets clock skew (200 ppm: 12 ms a minute) pass for a queue.
- */
-#define PAPER_BASE_SLOT_US	30000000U
-#define PAPER_BASE_SLOTS	2
-/* Trip times begin here, us: as unsigned numbers they then stay off their wrap
- * for 17 minutes of drift either way.
- */
-#define PAPER_TRIP_BIAS_US	(1 << 30)
-
 /* The options, from their attributes. */
 struct paper_options {
 	struct piv_params piv;
 	struct policy_params policy;
 	u32 observe;		/* 1: only estimate */
 	u32 settle;		/* 1: variations of a growing window do not count */
-	u32 loss_permille;	/* what loss leaves of the window, 1/1000 */
-	u32 queue_high_us;	/* drain above this queue, us; 0 = off */
-	u32 watch_bursts;	/* bursts in a row that met more drain at once; 0 = off */
-	u32 outgrown_pct;	/* of the queue drained last: halve above; 0 = off */
-	u32 speedup;		/* increases in a row per further segment; 0 = off */
+	u32 retract;		/* 1: the edge may move to the left */
 };
 
-/* The paper's values for the paper's constants; for what it leaves open, and beyond
- * it, what measured best (Documentation/vulture.md).
- */
 static const struct rwnd_option paper_option[] = {
-	[VULTURE_PAPER_O_TICK_US] = { "tick-us", 1, 10000, 1000 },
-	[VULTURE_PAPER_O_ZERO_US] = { "zero-us", 0, 10000, 0 },
+	[VULTURE_PAPER_O_TICK_US] = { "tick-us", 1, 10000, PIV_PAPER_TICK_US },
 	[VULTURE_PAPER_O_PSI_US] = { "psi-us", 1000, 1000000, 20000 },
 	[VULTURE_PAPER_O_CONS_LOW_US] = { "cons-low-us", 1, 1000000, 4000 },
 	[VULTURE_PAPER_O_CONS_HIGH_US] = { "cons-high-us", 1, 1000000, 8000 },
@@ -96,17 +70,10 @@ static const struct rwnd_option paper_option[] = {
 	[VULTURE_PAPER_O_ALPHA_PERMILLE] = { "alpha-permille", 500, 999, 875 },
 	[VULTURE_PAPER_O_INCREASE_SEGS] = { "increase-segs", 1, 64, 1 },
 	[VULTURE_PAPER_O_POSITIVE_TEST] = { "positive-test", 0, 1, 1 },
-	[VULTURE_PAPER_O_THRESH_CAP] = { "thresh-cap", 0, 1, 1 },
-	[VULTURE_PAPER_O_THRESH_PERMILLE] = { "thresh-permille", 250, 1000, 500 },
 	[VULTURE_PAPER_O_GOALS] = { "goals", 0, 1, 1 },
 	[VULTURE_PAPER_O_SETTLE] = { "settle", 0, 1, 1 },
-	[VULTURE_PAPER_O_LOSS_PERMILLE] = { "loss-permille", 0, 1000, 125 },
+	[VULTURE_PAPER_O_RETRACT] = { "retract", 0, 1, 1 },
 	[VULTURE_PAPER_O_OBSERVE] = { "observe", 0, 1, 0 },
-	[VULTURE_PAPER_O_QUEUE_HIGH_US] = { "queue-high-us", 0, 1000000, 10000 },
-	[VULTURE_PAPER_O_SPEEDUP] = { "speedup", 0, 64, 3 },
-	[VULTURE_PAPER_O_WATCH_BURSTS] = { "watch-bursts", 0, 64, 2 },
-	[VULTURE_PAPER_O_OUTGROWN_PCT] = { "outgrown-pct", 0, 1000, 125 },
-	[VULTURE_PAPER_O_RISING] = { "rising", 0, 1, 1 },
 };
 
 static struct paper_options paper_options_of(const u32 *o)
@@ -114,32 +81,29 @@ static struct paper_options paper_options_of(const u32 *o)
 	return (struct paper_options){
 		.piv = {
 			.tick_us = o[VULTURE_PAPER_O_TICK_US],
-			.zero_us = o[VULTURE_PAPER_O_ZERO_US],
 			.psi_us = o[VULTURE_PAPER_O_PSI_US],
 			.cons_low_us = o[VULTURE_PAPER_O_CONS_LOW_US],
 			.cons_high_us = o[VULTURE_PAPER_O_CONS_HIGH_US],
 			.aggr_low_us = o[VULTURE_PAPER_O_AGGR_LOW_US],
 			.aggr_high_us = o[VULTURE_PAPER_O_AGGR_HIGH_US],
 			.pairing = o[VULTURE_PAPER_O_PAIRING],
-			.rising = o[VULTURE_PAPER_O_RISING],
 		},
 		.policy = {
 			.alpha_permille = o[VULTURE_PAPER_O_ALPHA_PERMILLE],
 			.increase_segs = o[VULTURE_PAPER_O_INCREASE_SEGS],
 			.positive_test = o[VULTURE_PAPER_O_POSITIVE_TEST],
-			.thresh_cap = o[VULTURE_PAPER_O_THRESH_CAP],
 			.goals = o[VULTURE_PAPER_O_GOALS],
-			.thresh_permille = o[VULTURE_PAPER_O_THRESH_PERMILLE],
 		},
 		.observe = o[VULTURE_PAPER_O_OBSERVE],
 		.settle = o[VULTURE_PAPER_O_SETTLE],
-		.loss_permille = o[VULTURE_PAPER_O_LOSS_PERMILLE],
-		.queue_high_us = o[VULTURE_PAPER_O_QUEUE_HIGH_US],
-		.watch_bursts = o[VULTURE_PAPER_O_WATCH_BURSTS],
-		.outgrown_pct = o[VULTURE_PAPER_O_OUTGROWN_PCT],
-		.speedup = o[VULTURE_PAPER_O_SPEEDUP],
+		.retract = o[VULTURE_PAPER_O_RETRACT],
 	};
 }
+
+/* How far behind the furthest data the latest reduction is remembered, octets: above
+ * any window, below 2^31.
+ */
+#define PAPER_REDUCED_BYTES	RWND_MAX_BYTES
 
 struct paper {
 	const u32 *values;	/* of the flow's options, by attribute */
@@ -169,15 +133,7 @@ struct paper {
 	u32 reduced_seq;	/* loss before this was answered already */
 	bool seen_data;		/* high_seq and reduced_seq are valid */
 
-	struct lbe_slots base;	/* of base_us[], in us */
-	u32 base_us[PAPER_BASE_SLOTS];	/* least arrival - sending, plus bias */
-	u32 round_queue_us;	/* least queue in this round; U32_MAX = none */
-	s64 watched_us;		/* sending time of the packet before */
-	u32 high_bursts;	/* bursts in a row that met a queue above the limit */
-	u32 high_queue_us;	/* the least that they met */
-	u32 drained_us;		/* queue at the latest drain of these reductions; 0 = none */
 	u32 from_bytes;		/* window when this round trip began, which its data answers */
-	u32 in_a_row;		/* increases without another policy between */
 
 	enum piv_mode mode;
 	u64 mode_since_us;	/* our clock */
@@ -196,11 +152,6 @@ static bool paper_has_clock(const struct paper *p)
 	return p->tick.tick_us && p->tick.tick_us <= PIV_COARSE_US;
 }
 
-static bool paper_reduces(const struct paper *p)
-{
-	return p->rwnd.policy == RWND_HALVE || p->rwnd.policy == RWND_DRAIN;
-}
-
 static u32 paper_floor_bytes(const struct paper *p)
 {
 	return RWND_FLOOR_SEGS * p->mss_bytes;
@@ -216,17 +167,6 @@ static u32 paper_used_bytes(const struct paper *p)
 	return used + 2 * p->mss_bytes;
 }
 
-/* What a reduction leaves of the window, 1/1000: half (after loss, as set), or
- * what does not stand in the queue.
- */
-static u32 paper_keep_permille(const struct paper *p, enum rwnd_policy policy, bool loss)
-{
-	if (policy != RWND_DRAIN)
-		return loss ? p->options.loss_permille : 500;
-	return rwnd_drain_permille(p->round_queue_us, p->rtt_us, paper_reduces(p),
-				   p->drained_us, p->options.outgrown_pct);
-}
-
 /* Begin a phase; its round trip runs from the next timestamp that goes out. */
 static void paper_enter(struct paper *p, enum vulture_phase phase)
 {
@@ -236,10 +176,6 @@ static void paper_enter(struct paper *p, enum vulture_phase phase)
 	p->from_bytes = p->rwnd.bytes;
 	p->last_round_bytes = p->round_bytes;
 	p->round_bytes = 0;
-	p->rwnd.increased = false;
-	p->round_queue_us = U32_MAX;
-	p->high_queue_us = U32_MAX;
-	p->high_bursts = 0;
 	if (phase == VULTURE_PHASE_COLLECT || phase == VULTURE_PHASE_OBSERVE) {
 		piv_queue_clear(&p->queue);
 		memset(&p->set, 0, sizeof(p->set));
@@ -271,15 +207,9 @@ static void paper_trace(struct paper *p, enum rwnd_policy policy, bool loss)
 
 static void paper_set_policy(struct paper *p, enum rwnd_policy policy, bool loss)
 {
-	rwnd_set_policy(&p->rwnd, policy, paper_keep_permille(p, policy, loss),
-			paper_used_bytes(p), paper_floor_bytes(p),
+	rwnd_set_policy(&p->rwnd, policy, paper_used_bytes(p), paper_floor_bytes(p),
 			&p->options.policy);
-	if (policy == RWND_DRAIN)
-		p->drained_us = p->round_queue_us;
-	else if (policy != RWND_HALVE)
-		p->drained_us = 0;	/* the next reduction is a first one */
 	p->by_policy[policy]++;
-	p->in_a_row = policy == RWND_INCREASE ? p->in_a_row + 1 : 0;
 	paper_enter(p, VULTURE_PHASE_WAIT);
 	paper_trace(p, policy, loss);
 }
@@ -292,20 +222,6 @@ static void paper_begin(struct paper *p, u32 rwnd_bytes, u32 thresh_bytes)
 	p->rwnd.goal_bytes = p->rwnd.bytes;
 	p->rwnd.policy = RWND_FIX;
 	paper_enter(p, VULTURE_PHASE_WAIT);
-}
-
-/* What stands in the queue is taken out at once: our least trip is from a time
- * when it stood already, but TCP's least round trip dates from the handshake.
- */
-static void paper_begin_at_estimate(struct paper *p)
-{
-	u32 bytes = cwnd_est_bytes(&p->cwnd);
-
-	if (p->options.queue_high_us && p->min_rtt_us &&
-	    p->rtt_us > p->min_rtt_us && p->rtt_us - p->min_rtt_us > p->options.queue_high_us)
-		bytes = rwnd_part(bytes, rwnd_drain_permille(p->rtt_us - p->min_rtt_us,
-							     p->rtt_us, false, 0, 0), 0);
-	paper_begin(p, bytes, 0);
 }
 
 /* Algorithm 2 and the first half of 3 at the end of a round that has variations. */
@@ -331,18 +247,12 @@ static void paper_decide(struct paper *p, u64 now_us)
 	enum rwnd_policy policy;
 
 	if (!set->n) {
-		u32 queue_us = p->round_queue_us;
-
 		paper_enter(p, VULTURE_PHASE_COLLECT);
-		p->round_queue_us = queue_us;
 		return;
 	}
 	paper_analyse(p, now_us);
 	policy = policy_make(set, p->mode, p->options.policy.alpha_permille,
 			     p->rwnd.bytes, p->rwnd.thresh_bytes);
-	if (p->options.queue_high_us && p->round_queue_us != U32_MAX &&
-	    p->round_queue_us > p->options.queue_high_us)
-		policy = RWND_DRAIN;
 	paper_set_policy(p, policy, false);
 }
 
@@ -357,11 +267,13 @@ static bool paper_round_over(struct paper *p, const struct rwnd_data *d)
 	return true;
 }
 
-/* A hole, old data, or a mark: the network dropped, reordered or said so. */
+/* Out of order, lost, or marked by the network. One reduction covers all that was in
+ * flight when it was seen; reduced_seq is moved on, or it would come to lie ahead
+ * after 2 GiB without loss.
+ */
 static bool paper_sees_loss(struct paper *p, const struct rwnd_data *d)
 {
 	u32 end = d->seq + d->bytes;
-	bool late, loss;
 
 	if (!p->seen_data) {
 		p->seen_data = true;
@@ -369,11 +281,11 @@ static bool paper_sees_loss(struct paper *p, const struct rwnd_data *d)
 		p->reduced_seq = d->seq;
 		return d->ce;
 	}
-	late = (s32)(d->seq - p->high_seq) < 0;
-	loss = d->ce || d->seq != p->high_seq;
-	if (!late || (s32)(end - p->high_seq) > 0)
+	if ((s32)(end - p->high_seq) > 0)
 		p->high_seq = end;
-	return loss && (s32)(d->seq - p->reduced_seq) >= 0;
+	if (p->high_seq - p->reduced_seq > PAPER_REDUCED_BYTES)
+		p->reduced_seq = p->high_seq - PAPER_REDUCED_BYTES;
+	return (d->ce || d->arrival != RWND_NEXT) && (s32)(d->seq - p->reduced_seq) >= 0;
 }
 
 static void paper_on_loss(struct paper *p)
@@ -387,43 +299,6 @@ static void paper_on_loss(struct paper *p)
 	paper_set_policy(p, RWND_HALVE, true);
 }
 
-/* The queue: arrival - sending against its least value. The least of the round
- * decides at its end; the first packets of bursts can do so before.
- */
-static void paper_watch_queue(struct paper *p, s64 sent_us, u64 now_us)
-{
-	u32 trip_us = (u32)((s64)now_us - sent_us);
-	u32 base_us = lbe_slots_update(&p->base, p->base_us, PAPER_BASE_SLOT_US,
-				       (u32)now_us, trip_us);
-	u32 queue_us = trip_us - base_us;
-	bool head = sent_us - p->watched_us >= PAPER_BURST_US;
-
-	p->watched_us = sent_us;
-
-	p->round_queue_us = min(p->round_queue_us, queue_us);
-	if (queue_us <= p->options.queue_high_us) {
-		p->high_bursts = 0;
-		p->high_queue_us = U32_MAX;
-	} else if (head) {
-		p->high_bursts++;
-		p->high_queue_us = min(p->high_queue_us, queue_us);
-	}
-}
-
-/* A queue stands that need not be watched to the round's end. After a reduction
- * the queue that it met takes a while to go: twice as many bursts must agree.
- */
-static bool paper_must_drain(const struct paper *p)
-{
-	u32 bursts = p->options.watch_bursts;
-
-	if (paper_reduces(p))
-		bursts *= 2;
-	return p->options.queue_high_us && p->options.watch_bursts &&
-	       p->high_bursts >= bursts && paper_controls(p) &&
-	       (p->phase == VULTURE_PHASE_COLLECT || !paper_reduces(p));
-}
-
 static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
 {
 	s64 sent_us;
@@ -431,18 +306,14 @@ static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
 	if (!paper_has_clock(p))
 		return;
 	sent_us = piv_tick_sent_us(&p->tick, d->tsval);
-	if (p->options.queue_high_us)
-		paper_watch_queue(p, sent_us, d->now_us);
 	if (p->phase == VULTURE_PHASE_COLLECT || p->phase == VULTURE_PHASE_OBSERVE)
 		piv_on_data(&p->queue, &p->set, &p->piv, sent_us, d->now_us, d->segs);
 }
 
 /* The peer's clock got another unit: times taken before mean nothing now. */
-static void paper_new_tick(struct paper *p, u64 now_us)
+static void paper_new_tick(struct paper *p)
 {
 	p->piv = piv_scale(&p->options.piv, p->tick.tick_us);
-	p->tick.sent_us = (s64)now_us - PAPER_TRIP_BIAS_US;
-	lbe_slots_init(&p->base, p->base_us, PAPER_BASE_SLOTS, (u32)now_us);
 	if (p->phase == VULTURE_PHASE_COLLECT)
 		paper_enter(p, VULTURE_PHASE_COLLECT);
 }
@@ -458,7 +329,7 @@ static void paper_round_ends(struct paper *p, u64 now_us)
 		paper_enter(p, VULTURE_PHASE_OBSERVE);
 		break;
 	case VULTURE_PHASE_START:
-		paper_begin_at_estimate(p);
+		paper_begin(p, cwnd_est_bytes(&p->cwnd), 0);
 		break;
 	default:
 		paper_decide(p, now_us);
@@ -477,7 +348,7 @@ static void paper_on_data(void *state, const struct rwnd_data *d, struct rwnd_wa
 		cwnd_on_data(&p->cwnd, d->tsecr, d->bytes);
 	}
 	if (piv_tick_on_data(&p->tick, d->now_us, d->tsval))
-		paper_new_tick(p, d->now_us);
+		paper_new_tick(p);
 	if (paper_sees_loss(p, d))
 		paper_on_loss(p);
 
@@ -487,12 +358,8 @@ static void paper_on_data(void *state, const struct rwnd_data *d, struct rwnd_wa
 		over = false;
 	}
 	paper_count_variations(p, d);
-	if (paper_must_drain(p)) {
-		p->round_queue_us = p->high_queue_us;
-		paper_set_policy(p, RWND_DRAIN, false);
-	} else if (over) {
+	if (over)
 		paper_round_ends(p, d->now_us);
-	}
 }
 
 /* May this segment begin a round trip? Its timestamp must tell it from those
@@ -511,23 +378,17 @@ static bool paper_is_mark(const struct paper *p, const struct rwnd_ack *a)
 	if (p->options.settle && p->rwnd.policy == RWND_DOUBLE &&
 	    p->may_grow && p->rwnd.bytes < p->rwnd.goal_bytes)
 		return false;
+	if (p->options.retract)
+		return true;
 	edge_bytes = (s32)(a->edge_seq - a->ack_seq);
 	return edge_bytes <= 0 || (u32)edge_bytes <= p->rwnd.bytes + p->mss_bytes;
-}
-
-static u32 paper_step_bytes(const struct paper *p)
-{
-	u32 segs = p->options.policy.increase_segs;
-
-	if (p->options.speedup)
-		segs += p->in_a_row / p->options.speedup;
-	return segs * p->mss_bytes;
 }
 
 /* What the phase wants of the window. */
 static void paper_want(const struct paper *p, struct rwnd_want *want)
 {
 	want->kind = RWND_WINDOW;
+	want->retract = p->options.retract && paper_controls(p);
 	if (p->phase == VULTURE_PHASE_START)
 		want->bytes = paper_floor_bytes(p);	/* the edge stays meanwhile */
 	else if (paper_controls(p))
@@ -544,7 +405,7 @@ static void paper_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_want
 		cwnd_on_ack(&p->cwnd, a->tsval, p->arrived_bytes);
 	p->arrived_bytes = 0;
 	if (paper_controls(p))
-		rwnd_on_ack(&p->rwnd, a->acked_bytes, paper_step_bytes(p),
+		rwnd_on_ack(&p->rwnd, a->acked_bytes, p->options.policy.increase_segs * p->mss_bytes,
 			    paper_floor_bytes(p), p->may_grow);
 	if (paper_is_mark(p, a)) {
 		p->mark_tsval = a->tsval;
@@ -568,8 +429,6 @@ static void paper_init(void *state, const struct rwnd_start *start, struct rwnd_
 	p->min_rtt_us = start->min_rtt_us;
 	p->mode = PIV_CONSERVATIVE;
 	p->mode_since_us = start->now_us;
-	p->round_queue_us = U32_MAX;
-	lbe_slots_init(&p->base, p->base_us, PAPER_BASE_SLOTS, (u32)start->now_us);
 	if (p->options.observe)
 		paper_enter(p, VULTURE_PHASE_OBSERVE);
 	else if (start->fresh)
@@ -590,7 +449,7 @@ static void paper_change(void *state, u64 now_us, struct rwnd_want *want)
 	else if (paper_controls(p))
 		paper_enter(p, VULTURE_PHASE_COLLECT);
 	else if (p->rtt_us && cwnd_est_bytes(&p->cwnd))
-		paper_begin_at_estimate(p);
+		paper_begin(p, cwnd_est_bytes(&p->cwnd), 0);
 	else
 		paper_enter(p, VULTURE_PHASE_START);
 	paper_set_mode(p, PIV_CONSERVATIVE, now_us);
@@ -630,7 +489,6 @@ static void paper_stats(const void *state, u64 now_us, struct rwnd_view *view, u
 	s[VULTURE_PAPER_S_INCREASES] = p->by_policy[RWND_INCREASE];
 	s[VULTURE_PAPER_S_DOUBLINGS] = p->by_policy[RWND_DOUBLE];
 	s[VULTURE_PAPER_S_HALVINGS] = p->by_policy[RWND_HALVE];
-	s[VULTURE_PAPER_S_DRAINS] = p->by_policy[RWND_DRAIN];
 	s[VULTURE_PAPER_S_LOSSES] = p->losses;
 	s[VULTURE_PAPER_S_CONSERVATIVE_US] = mode_us[PIV_CONSERVATIVE];
 	s[VULTURE_PAPER_S_AGGRESSIVE_US] = mode_us[PIV_AGGRESSIVE];

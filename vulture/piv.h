@@ -35,9 +35,6 @@
  *    the latest sending time that is PSI ago: one variation per packet, and the
  *    n-th packet of a burst meets the n-th of the burst before. The paper's sum
  *    of 41 jiffies in a round (Figure 7) needs about a pair per packet.
- *  - rising = 1, the default, counts a negative variation as low whatever its
- *    size. As printed the end of somebody's queue is "high", and halves the
- *    window at the moment when there is most to gain.
  *  - A pair further apart than PIV_GAP_US is no pair: the flow was idle.
  *  - The set is not kept as a list. Both classifications are counted as it
  *    grows, and the mode picks one in the end: the same result in O(1) memory.
@@ -79,14 +76,12 @@ enum piv_mode { PIV_CONSERVATIVE, PIV_AGGRESSIVE, PIV_MODES };
 /* Set by the user (uapi/vulture.h gives ranges); never changed by the flow. */
 struct piv_params {
 	u32 tick_us;		/* both clocks are rounded down to this, us */
-	u32 zero_us;		/* variations up to this have no sign, us */
 	u32 psi_us;		/* least sending interval of a pair, us */
 	u32 cons_low_us;	/* conservative: low below this, us */
 	u32 cons_high_us;	/* conservative: high from this on, us */
 	u32 aggr_low_us;	/* aggressive: low up to this, us */
 	u32 aggr_high_us;	/* aggressive: high from this on, us */
 	u32 pairing;		/* enum piv_pairing */
-	u32 rising;		/* 1: a queue that shrinks is no congestion: PIV_LOW */
 };
 
 /* One entry: @n packets with the same times. */
@@ -194,8 +189,6 @@ static inline enum piv_class piv_classify(const struct piv_params *p,
 {
 	u32 size_us = piv_us < 0 ? -(u32)piv_us : (u32)piv_us;
 
-	if (p->rising && piv_us < 0)
-		return PIV_LOW;
 	if (mode == PIV_CONSERVATIVE) {
 		if (size_us >= p->cons_high_us)
 			return PIV_HIGH;
@@ -213,9 +206,9 @@ static inline void piv_set_add(struct piv_set *set, const struct piv_params *p,
 			       s32 piv_us, u32 n)
 {
 	set->n += n;
-	if (piv_us < -(s32)p->zero_us)
+	if (piv_us < 0)
 		set->negative += n;
-	else if (piv_us > (s32)p->zero_us)
+	else if (piv_us > 0)
 		set->positive += n;
 	else
 		set->zero += n;

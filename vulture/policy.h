@@ -12,22 +12,21 @@
  *	loss or reordering			halve, at once
  *
  *	double		rwnd += bytes acknowledged, until twice the window
- *	increase	rwnd += MSS, once per round trip
+ *	increase	rwnd += MSS, once
  *	halve		rwnd -= bytes acknowledged, until half of it (the right
  *			edge stands still meanwhile), threshold = rwnd before
  *
  * Departs from the paper in:
  *  - "rwnd +/- acknowledged bytes" has no end as printed: a window's worth of
- *    ACKs would take a halved window to 0. Policies end at their goal.
+ *    ACKs would take a halved window to 0. The text says "doubled (or halved)
+ *    during the next RTT", so policies end there. goals = 0 is the pseudo-code as
+ *    printed.
  *  - Double ends at the threshold if that is nearer: beyond it one goes "very
- *    prudently" (section 0.3.3). thresh_cap = 0 takes that out.
+ *    prudently" (section 0.3.3).
  *  - The window grows only while the sender uses it, give or take an eighth, and
  *    a reduction starts from what the sender uses. Else the window runs away from
  *    a sender that its own congestion window or its application limits, and says
  *    nothing (RFC 9840 section 4.1).
- *  - Drain is ours: when a queue stood all round (least arrival - sending against
- *    its own least value), take out of the window what stands in it; half, if it
- *    outgrew what the drain before met. queue_high_us = 0 takes that out.
  *  - Floor of two full segments: less lets delayed ACKs and silly-window
  *    avoidance stall the sender.
  *
@@ -44,20 +43,14 @@
 #define RWND_MAX_BYTES		(65535U << 14)
 
 enum rwnd_policy {
-	RWND_FIX, RWND_INCREASE, RWND_DOUBLE, RWND_HALVE,
-	RWND_DRAIN,	/* ours: give back what stands in the queue */
-	RWND_POLICIES
+	RWND_FIX, RWND_INCREASE, RWND_DOUBLE, RWND_HALVE, RWND_POLICIES
 };
 
 struct policy_params {
 	u32 alpha_permille;	/* share of a class that decides, 1/1000 */
 	u32 increase_segs;	/* step of RWND_INCREASE, segments */
 	u32 positive_test;	/* see piv_mode() */
-	u32 thresh_cap;	/* double does not pass the threshold */
 	u32 goals;		/* policies end at twice, or half, the window */
-	u32 thresh_permille;	/* threshold after a reduction, 1/1000 of the
-				 * window before it
-				 */
 };
 
 struct rwnd {
@@ -65,7 +58,7 @@ struct rwnd {
 	u32 thresh_bytes;	/* the window before the last reduction, bytes */
 	u32 goal_bytes;		/* where double and halve end, bytes */
 	enum rwnd_policy policy;
-	bool increased;		/* RWND_INCREASE was done in this round */
+	bool increased;		/* RWND_INCREASE was done, once for this policy */
 };
 
 /**
@@ -90,64 +83,28 @@ static inline enum rwnd_policy policy_make(const struct piv_set *set,
 	return RWND_FIX;
 }
 
-static inline u32 rwnd_part(u32 bytes, u32 permille, u32 floor_bytes)
-{
-	return max_t(u32, div_u64((u64)bytes * permille, 1000), floor_bytes);
-}
-
-/**
- * rwnd_drain_permille() - what RWND_DRAIN leaves of the window, 1/1000
- * @queue_us: what stands in the queue
- * @rtt_us: round trip, with that queue; 0 = not known
- * @again: the policy before was a reduction
- * @before_us: queue that it met; 0 if it was for loss
- * @outgrown_pct: a queue of so much of @before_us grew although the window did
- *	not, so others fill it; 0 = off
- *
- * Return: the share of the round trip that is not queue, or half, if that is
- * more, if @rtt_us is not known, or if the queue is outgrown.
- */
-static inline u32 rwnd_drain_permille(u32 queue_us, u32 rtt_us, bool again,
-				      u32 before_us, u32 outgrown_pct)
-{
-	if (!rtt_us ||
-	    (again && outgrown_pct && queue_us * 100ULL >= (u64)before_us * outgrown_pct))
-		return 500;
-	return 1000 - min_t(u32, div_u64(1000ULL * queue_us, rtt_us), 500);
-}
-
 /**
  * rwnd_set_policy() - begin to carry out a policy
  * @w: window
  * @policy: from policy_make(), or RWND_HALVE on loss
- * @keep_permille: what a reduction leaves of the window, 1/1000
  * @used_bytes: what of it the sender uses in a round trip, at most
  * @floor_bytes: least window
  * @p: parameters
  */
-static inline void rwnd_set_policy(struct rwnd *w, enum rwnd_policy policy,
-				   u32 keep_permille, u32 used_bytes,
+static inline void rwnd_set_policy(struct rwnd *w, enum rwnd_policy policy, u32 used_bytes,
 				   u32 floor_bytes, const struct policy_params *p)
 {
-	u64 twice = 2ULL * w->bytes;
+	u64 twice = p->goals ? 2ULL * w->bytes : RWND_MAX_BYTES;
 
 	w->policy = policy;
 	w->increased = false;
 	w->goal_bytes = w->bytes;
 	if (policy == RWND_HALVE) {
 		w->bytes = max(min(w->bytes, used_bytes), floor_bytes);
-		w->thresh_bytes = rwnd_part(w->bytes, p->thresh_permille, 0);
-		w->goal_bytes = p->goals ? rwnd_part(w->bytes, keep_permille, floor_bytes) :
-					   floor_bytes;
-	} else if (policy == RWND_DRAIN) {
-		w->bytes = max(min(w->bytes, used_bytes), floor_bytes);
-		w->goal_bytes = rwnd_part(w->bytes, keep_permille, floor_bytes);
-		w->thresh_bytes = w->goal_bytes;
+		w->thresh_bytes = w->bytes;
+		w->goal_bytes = p->goals ? max(w->bytes / 2, floor_bytes) : floor_bytes;
 	} else if (policy == RWND_DOUBLE) {
-		if (!p->goals)
-			twice = RWND_MAX_BYTES;
-		if (p->thresh_cap)
-			twice = min_t(u64, twice, w->thresh_bytes);
+		twice = min_t(u64, twice, w->thresh_bytes);
 		w->goal_bytes = (u32)min_t(u64, twice, RWND_MAX_BYTES);
 	}
 }
@@ -156,7 +113,7 @@ static inline void rwnd_set_policy(struct rwnd *w, enum rwnd_policy policy,
  * rwnd_on_ack() - Algorithm 5: before an ACK goes out
  * @w: window
  * @acked_bytes: bytes that this ACK acknowledges for the first time
- * @step_bytes: what RWND_INCREASE adds in a round
+ * @step_bytes: what RWND_INCREASE adds, once
  * @floor_bytes: least window
  * @may_grow: the sender uses what it has
  *
@@ -167,7 +124,7 @@ static inline u32 rwnd_on_ack(struct rwnd *w, u32 acked_bytes, u32 step_bytes,
 {
 	u64 next = w->bytes;
 
-	if (acked_bytes && (w->policy == RWND_HALVE || w->policy == RWND_DRAIN)) {
+	if (acked_bytes && w->policy == RWND_HALVE) {
 		u32 over = w->bytes > w->goal_bytes ? w->bytes - w->goal_bytes : 0;
 
 		next = w->bytes - min(over, acked_bytes);

@@ -279,5 +279,6 @@ void vulture_events_enable(bool on);
 /* The controllers, and the tracepoints that they call. */
 extern const struct rwnd_controller rwnd_paper;
 extern const struct rwnd_controller rwnd_credit;
+extern const struct rwnd_controller rwnd_rledbat;
 
 #endif /* VULTURE_H */

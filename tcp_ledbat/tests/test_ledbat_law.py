@@ -24,7 +24,7 @@ DELAY_MAX_US = 1 << 26
 WINDOW_MAX = 1 << 20
 
 WRAPPER = """
-#include "ledbat_law.h"
+#include <lbe/ledbat_law.h>
 
 s64 rate(u32 cwnd, u32 part, u32 q, u32 t, u32 rtt, u32 gain, u32 decrease)
 {

@@ -52,7 +52,6 @@ static const struct {
 } option_table[] = {
 	[VULTURE_OPTION_CONTROLLER] = { "controller", 0, VULTURE_O_CONTROLLER },
 	{ "tick-us", VULTURE_O_PAPER, VULTURE_PAPER_O_TICK_US },
-	{ "zero-us", VULTURE_O_PAPER, VULTURE_PAPER_O_ZERO_US },
 	{ "psi-us", VULTURE_O_PAPER, VULTURE_PAPER_O_PSI_US },
 	{ "cons-low-us", VULTURE_O_PAPER, VULTURE_PAPER_O_CONS_LOW_US },
 	{ "cons-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_CONS_HIGH_US },
@@ -62,19 +61,14 @@ static const struct {
 	{ "alpha-permille", VULTURE_O_PAPER, VULTURE_PAPER_O_ALPHA_PERMILLE },
 	{ "increase-segs", VULTURE_O_PAPER, VULTURE_PAPER_O_INCREASE_SEGS },
 	{ "positive-test", VULTURE_O_PAPER, VULTURE_PAPER_O_POSITIVE_TEST },
-	{ "thresh-cap", VULTURE_O_PAPER, VULTURE_PAPER_O_THRESH_CAP },
-	{ "thresh-permille", VULTURE_O_PAPER, VULTURE_PAPER_O_THRESH_PERMILLE },
 	{ "goals", VULTURE_O_PAPER, VULTURE_PAPER_O_GOALS },
 	{ "settle", VULTURE_O_PAPER, VULTURE_PAPER_O_SETTLE },
-	{ "loss-permille", VULTURE_O_PAPER, VULTURE_PAPER_O_LOSS_PERMILLE },
+	{ "retract", VULTURE_O_PAPER, VULTURE_PAPER_O_RETRACT },
 	{ "observe", VULTURE_O_PAPER, VULTURE_PAPER_O_OBSERVE },
-	{ "queue-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_QUEUE_HIGH_US },
-	{ "speedup", VULTURE_O_PAPER, VULTURE_PAPER_O_SPEEDUP },
-	{ "watch-bursts", VULTURE_O_PAPER, VULTURE_PAPER_O_WATCH_BURSTS },
-	{ "outgrown-pct", VULTURE_O_PAPER, VULTURE_PAPER_O_OUTGROWN_PCT },
-	{ "rising", VULTURE_O_PAPER, VULTURE_PAPER_O_RISING },
 	{ "min-kbit", VULTURE_O_CREDIT, VULTURE_CREDIT_O_MIN_KBIT },
 	{ "escape-s", VULTURE_O_CREDIT, VULTURE_CREDIT_O_ESCAPE_S },
+	{ "target-us", VULTURE_O_RLEDBAT, VULTURE_RLEDBAT_O_TARGET_US },
+	{ "slowdown", VULTURE_O_RLEDBAT, VULTURE_RLEDBAT_O_SLOWDOWN },
 };
 
 #define N_OPTIONS	(sizeof(option_table) / sizeof(option_table[0]))
@@ -109,11 +103,9 @@ static const char *const paper_stats[] = {
 	[VULTURE_PAPER_S_INCREASES] = "increases",
 	[VULTURE_PAPER_S_DOUBLINGS] = "doublings",
 	[VULTURE_PAPER_S_HALVINGS] = "halvings",
-	[VULTURE_PAPER_S_DRAINS] = "drains",
 	[VULTURE_PAPER_S_LOSSES] = "losses",
 	[VULTURE_PAPER_S_CONSERVATIVE_US] = "conservative_us",
 	[VULTURE_PAPER_S_AGGRESSIVE_US] = "aggressive_us",
-	[VULTURE_PAPER_S_MAX] = "max",
 };
 
 static const char *const credit_stats[] = {
@@ -129,6 +121,14 @@ static const char *const credit_stats[] = {
 	[VULTURE_CREDIT_S_TRAINS_FAILED] = "trains_failed",
 };
 
+static const char *const rledbat_stats[] = {
+	[VULTURE_RLEDBAT_S_STATE] = "state",
+	[VULTURE_RLEDBAT_S_SSTHRESH_BYTES] = "ssthresh_bytes",
+	[VULTURE_RLEDBAT_S_SAMPLES] = "samples",
+	[VULTURE_RLEDBAT_S_LOSSES] = "losses",
+	[VULTURE_RLEDBAT_S_SLOWDOWNS] = "slowdowns",
+};
+
 static const struct {
 	uint16_t nest;
 	const char *const *names;
@@ -136,32 +136,7 @@ static const struct {
 } stat_table[] = {
 	{ VULTURE_F_CREDIT, credit_stats, sizeof(credit_stats) / sizeof(credit_stats[0]) },
 	{ VULTURE_F_PAPER, paper_stats, sizeof(paper_stats) / sizeof(paper_stats[0]) },
-};
-
-/* The option "paper": every value that the paper prints, and nothing beyond it.
- * What the paper leaves open (pairing, goals, settle, thresh-cap) stays as it is.
- */
-static const struct {
-	const char *name;
-	uint32_t value;
-} paper_values[] = {
-	{ "tick-us", 4000 },
-	{ "zero-us", 0 },
-	{ "psi-us", 20000 },
-	{ "cons-low-us", 4000 },
-	{ "cons-high-us", 8000 },
-	{ "aggr-low-us", 12000 },
-	{ "aggr-high-us", 20000 },
-	{ "alpha-permille", 875 },
-	{ "increase-segs", 1 },
-	{ "positive-test", 1 },
-	{ "thresh-permille", 1000 },
-	{ "loss-permille", 500 },
-	{ "queue-high-us", 0 },
-	{ "speedup", 0 },
-	{ "watch-bursts", 0 },
-	{ "outgrown-pct", 0 },
-	{ "rising", 0 },
+	{ VULTURE_F_RLEDBAT, rledbat_stats, sizeof(rledbat_stats) / sizeof(rledbat_stats[0]) },
 };
 
 static const char *name_of(const char *const *names, size_t n, uint32_t i)
@@ -208,7 +183,7 @@ const char *vulture_mode_name(uint32_t mode)
 
 const char *vulture_policy_name(uint32_t policy)
 {
-	static const char *const names[] = { "fix", "increase", "double", "halve", "drain" };
+	static const char *const names[] = { "fix", "increase", "double", "halve" };
 
 	return NAME_OF(names, policy);
 }
@@ -226,27 +201,10 @@ static void set_option(struct vulture_options *options, unsigned int option, uin
 	options->value[option] = value;
 }
 
-static int set_paper(struct vulture_options *options, uint32_t value)
-{
-	size_t i;
-
-	if (value > 1) {
-		errno = ERANGE;
-		return -1;
-	}
-	for (i = 0; value && i < sizeof(paper_values) / sizeof(paper_values[0]); i++)
-		vulture_option(options, paper_values[i].name, paper_values[i].value);
-	if (value)
-		set_option(options, VULTURE_OPTION_CONTROLLER, VULTURE_CONTROLLER_PAPER);
-	return 0;
-}
-
 int vulture_option(struct vulture_options *options, const char *name, uint32_t value)
 {
 	unsigned int i;
 
-	if (!strcmp(name, "paper"))
-		return set_paper(options, value);
 	for (i = 1; i < N_OPTIONS; i++) {
 		if (!strcmp(option_table[i].name, name)) {
 			set_option(options, i, value);
@@ -441,7 +399,6 @@ static void read_flow(const struct nlattr *nest, struct vulture_flow *flow)
 	flow->increases = get_u64(a[VULTURE_PAPER_S_INCREASES]);
 	flow->doublings = get_u64(a[VULTURE_PAPER_S_DOUBLINGS]);
 	flow->halvings = get_u64(a[VULTURE_PAPER_S_HALVINGS]);
-	flow->drains = get_u64(a[VULTURE_PAPER_S_DRAINS]);
 	flow->losses = get_u64(a[VULTURE_PAPER_S_LOSSES]);
 	flow->conservative_us = get_u64(a[VULTURE_PAPER_S_CONSERVATIVE_US]);
 	flow->aggressive_us = get_u64(a[VULTURE_PAPER_S_AGGRESSIVE_US]);

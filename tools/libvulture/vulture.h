@@ -114,7 +114,7 @@ struct vulture_flow {
 	uint64_t age_us;
 	uint64_t piv_negative, piv_zero, piv_positive;
 	uint64_t piv_low, piv_middle, piv_high;
-	uint64_t rounds, fixes, increases, doublings, halvings, drains, losses;
+	uint64_t rounds, fixes, increases, doublings, halvings, losses;
 	uint64_t conservative_us, aggressive_us;
 	uint64_t segments, bytes;	/* received */
 	uint64_t acks, rewritten, updates;	/* sent */
@@ -169,11 +169,9 @@ VULTURE_API const char *vulture_error(const struct vulture *v);
 /**
  * vulture_option() - set one option by name
  * @options: to change
- * @name: as in vulture_option_name(), "psi-us" for example; or "paper", which
- *	with 1 sets all that the paper prints and switches off what goes beyond
- *	it (later calls may change single ones again), with 0 nothing
- * @value: the kernel checks the range; of "paper" 0 or 1
- * Return: 0, or -1 with EINVAL if there is no such option, ERANGE for "paper".
+ * @name: as in vulture_option_name(), "psi-us" for example
+ * @value: the kernel checks the range
+ * Return: 0, or -1 with EINVAL if there is no such option.
  */
 VULTURE_API int vulture_option(struct vulture_options *options, const char *name, uint32_t value);
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import ctypes.util
-import errno
 import os
 import socket
 import sys
@@ -63,7 +62,7 @@ class Flow(ctypes.Structure):
         ("last_sum_us", ctypes.c_int64),
         *((name, ctypes.c_uint64) for name in (
             "age_us", "piv_negative", "piv_zero", "piv_positive", "piv_low", "piv_middle", "piv_high", "rounds",
-            "fixes", "increases", "doublings", "halvings", "drains", "losses", "conservative_us", "aggressive_us",
+            "fixes", "increases", "doublings", "halvings", "losses", "conservative_us", "aggressive_us",
             "segments", "bytes", "acks", "rewritten", "updates")),
     ]
 
@@ -138,9 +137,8 @@ class Vulture:
         raise OSError(ctypes.get_errno(), text)
 
     def start(self, connection: HasFileno, **options: int | str) -> None:
-        """A connected TCP socket goes to the background. Options by name: ``psi_us=20000``, ``observe=1``,
-        ``controller="paper"`` for the law, ``paper=1`` for the paper's settings (in that order if others are to
-        differ from them).
+        """A connected TCP socket goes to the background. Options by name: ``psi_us=20000``, ``observe=1``;
+        ``controller="paper"`` for the law.
         """
         chosen = _Options()
         for name, value in options.items():
@@ -150,8 +148,6 @@ class Vulture:
                     raise TypeError(f"vulture has no controller {value!r}")
                 value = number
             if self._library.vulture_option(chosen, name.replace("_", "-").encode(), value):
-                if ctypes.get_errno() == errno.ERANGE:
-                    raise OSError(errno.ERANGE, f"{name} {value} is not within 0 to 1")
                 raise TypeError(f"vulture has no option {name!r}")
         if self._library.vulture_start(self._handle, connection.fileno(), chosen) < 0:
             self._fail()

@@ -133,8 +133,6 @@ void read_option(struct vulture_options *options, char *text)
 	value = (uint32_t)read_number(equals + 1, text, 0, UINT32_MAX);
 	if (!vulture_option(options, text, value))
 		return;
-	if (errno == ERANGE)
-		wrong("%s '%s' is not a number within 0 to 1", text, equals + 1);
 	wrong("there is no option '%s'; vulturectl --help-options lists them", text);
 }
 
@@ -889,7 +887,6 @@ static int help_options(void)
 
 	for (i = 1; vulture_option_name(i); i++)
 		puts(vulture_option_name(i));
-	puts("paper");
 	return 0;
 }
 

@@ -306,40 +306,43 @@ def test_table_is_capped():
 
 def test_defaults():
     before = js("show")
-    ctl("set", "-o", "psi-us=23000", "-o", "speedup=5")
+    ctl("set", "-o", "psi-us=23000", "-o", "increase-segs=5")
     now = js("show")["options"]
-    assert now["psi-us"] == 23000 and now["speedup"] == 5
+    assert now["psi-us"] == 23000 and now["increase-segs"] == 5
     with pair() as (receiver, _), vulture.Vulture() as v:
         v.start(receiver)
-        assert js("list")[0]["options"] == now
-    assert "psi-us 1 is not within" in ctl("set", "-o", "psi-us=1", "-o", "speedup=6", status=1)
+        assert js("list")[0]["options"].items() <= now.items()
+    assert "psi-us 1 is not within" in ctl("set", "-o", "psi-us=1", "-o", "increase-segs=6", status=1)
     assert js("show")["options"] == now, "a refused request changed something"
-    ctl("set", "-o", f"psi-us={before['options']['psi-us']}", "-o", f"speedup={before['options']['speedup']}")
+    were = before["options"]
+    ctl("set", "-o", f"psi-us={were['psi-us']}", "-o", f"increase-segs={were['increase-segs']}")
     assert js("show")["options"] == before["options"]
-    assert sorted([*before["options"], "paper"]) == sorted(ctl("--help-options").split())
+    assert sorted(before["options"]) == sorted(ctl("--help-options").split())
 
 
-#: every constant that the paper prints, and what goes beyond it switched off
+#: every constant that the paper prints: the defaults of its controller
 PAPER = {
-    "tick-us": 4000, "zero-us": 0, "psi-us": 20000, "cons-low-us": 4000, "cons-high-us": 8000, "aggr-low-us": 12000,
-    "aggr-high-us": 20000, "alpha-permille": 875, "increase-segs": 1, "positive-test": 1, "thresh-permille": 1000,
-    "loss-permille": 500, "queue-high-us": 0, "speedup": 0, "watch-bursts": 0, "outgrown-pct": 0, "rising": 0,
+    "tick-us": 4000, "psi-us": 20000, "cons-low-us": 4000, "cons-high-us": 8000, "aggr-low-us": 12000,
+    "aggr-high-us": 20000, "alpha-permille": 875, "increase-segs": 1, "positive-test": 1,
 }
 
 
-def test_the_papers_settings_by_one_option():
+def test_controllers_are_chosen():
+    """By start, by rule and as the namespace's default."""
     before = js("show")["options"]
     with pair() as (receiver, _), vulture.Vulture() as v:
-        v.start(receiver, paper=0)
-        assert js("list")[0]["options"] == before
+        v.start(receiver, controller="paper")
+        options = js("list")[0]["options"]
+        assert options["controller"] == "paper" and options.items() >= PAPER.items(), options
         v.stop(receiver)
-        v.start(receiver, paper=1)
-        assert js("list")[0]["options"] == before | PAPER
+        ctl("start", *ends(receiver), "-o", "controller=paper", "-o", "increase-segs=7")
+        assert js("list")[0]["options"] == options | {"increase-segs": 7}
         v.stop(receiver)
-        refused(errno.ERANGE, "paper 2 is not within 0 to 1", v.start, receiver, paper=2)
-        ctl("start", *ends(receiver), "-o", "paper=1", "-o", "speedup=7")
-        assert js("list")[0]["options"] == before | PAPER | {"speedup": 7}
-    assert "paper '2' is not a number within 0 to 1" in ctl("set", "-o", "paper=2", status=2)
+        ctl("set", "-o", "controller=paper")
+        v.start(receiver)
+        assert js("list")[0]["options"] == options
+    assert "there is no controller 'pigeon'" in ctl("set", "-o", "controller=pigeon", status=2)
+    ctl("set", "-o", f"controller={before['controller']}")
     assert js("show")["options"] == before
 
 
@@ -574,7 +577,7 @@ def wire_rules() -> None:
         wire = Wire("lo")
         with listen(address) as server:
             port = server.getsockname()[1]
-            rule = js("rule", "add", "--local-port", str(port))
+            rule = js("rule", "add", "--local-port", str(port), "-o", "controller=paper", "-o", "retract=0")
             sender = socket.create_connection(server.getsockname()[:2])
             receiver, _ = server.accept()
         with receiver, sender, vulture.Vulture() as v:
@@ -582,7 +585,7 @@ def wire_rules() -> None:
             assert v.get(receiver).rewritten > 10
             v.stop(receiver)
             pump(sender, receiver, 1 << 20)
-            v.start(receiver)
+            v.start(receiver, controller="paper", retract=0)
             pump(sender, receiver, 4 << 20)
             receiver.sendall(b"an answer of our own" * 1000)
             sender.recv(20000, socket.MSG_WAITALL)
@@ -612,7 +615,7 @@ def test_wire_checksums():
                      "s.sendall(b'0123456789abcdef' * 65536); s.recv(1)"])
                 receiver, _ = server.accept()
             with receiver, vulture.Vulture() as v:
-                v.start(receiver)
+                v.start(receiver, controller="paper", retract=0)
                 assert receiver.getpeername()[0] == there
                 assert receiver.recv(1 << 20, socket.MSG_WAITALL) == b"0123456789abcdef" * 65536
                 assert v.get(receiver).rewritten > 10

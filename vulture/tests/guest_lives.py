@@ -49,7 +49,7 @@ def test_an_active_opener_with_a_large_buffer():
         sender, _ = server.accept()
         port = receiver.getsockname()[1]
         with sender, vulture.Vulture() as v:
-            v.start(receiver)
+            v.start(receiver, controller="paper", retract=0)
             pump(sender, receiver, 1 << 20)
     seen = watch_windows(wire, port, False)
     assert seen["windows"] > 3, seen
@@ -66,6 +66,21 @@ def test_options_of_a_running_flow_change():
         assert after["id"] == before["id"] and after["options"]["psi-us"] == 30000
         assert after["bytes"] == before["bytes"] and after["rwnd_bytes"] < after["own_bytes"]
         refused(errno.EALREADY, "with these options", v.start, receiver, psi_us=30000)
+
+
+def test_rledbat():
+    """The third controller, from start to its statistics; it is no other's to change."""
+    with pair() as (receiver, sender), vulture.Vulture() as v:
+        v.start(receiver, controller="rledbat", target_us=40000)
+        pump(sender, receiver, 4 << 20, pause_s=0.001)
+        flow = js("list")[0]
+        assert flow["controller"] == "rledbat" and flow["options"]["target-us"] == 40000, flow
+        assert flow["rewritten"] > 10 and flow["rtt_us"] and flow["samples"], flow
+        refused(errno.EALREADY, "by controller rledbat", v.start, receiver, controller="paper")
+        refused(errno.EINVAL, "not of controller", v.start, receiver, controller="paper", target_us=40000)
+        ctl("start", *(name(end) for end in (receiver.getsockname(), receiver.getpeername())),
+            "-o", "controller=rledbat", "-o", "slowdown=0")
+        assert js("list")[0]["options"]["slowdown"] == 0
 
 
 def test_get_needs_no_privilege():

@@ -155,50 +155,25 @@ enum vulture_option {
 
 #define VULTURE_O_MAX (__VULTURE_O_MAX - 1)
 
-/* Options of the paper's controller, all u32: default; range. Documentation/vulture.md says where each
- * default comes from. The settings of the paper are tick-us=4000 and 0 for
- * queue-high-us, speedup and rising, 500 for loss-permille, 1000 for
- * thresh-permille.
+/* Options of the paper's controller, all u32: default; range. The defaults are the
+ * paper's; what it leaves open is what Documentation/vulture.md says.
  */
 enum vulture_paper_option {
 	VULTURE_PAPER_O_UNSPEC,
-	VULTURE_PAPER_O_TICK_US,	/* resolution of both clocks; 1000; 1 to 10000 */
-	VULTURE_PAPER_O_ZERO_US,	/* variations up to this have no sign; 0; 0 to 10000 */
-	VULTURE_PAPER_O_PSI_US,	/* least sending interval of a pair; 20000; 1000 to 1000000 */
+	VULTURE_PAPER_O_TICK_US,	/* resolution of both clocks; 4000; 1 to 10000 */
+	VULTURE_PAPER_O_PSI_US,		/* least sending interval of a pair; 20000; 1000 to 1000000 */
 	VULTURE_PAPER_O_CONS_LOW_US,	/* conservative: low below; 4000; 1 to 1000000 */
 	VULTURE_PAPER_O_CONS_HIGH_US,	/* conservative: high from; 8000; 1 to 1000000 */
 	VULTURE_PAPER_O_AGGR_LOW_US,	/* aggressive: low up to; 12000; 1 to 1000000 */
 	VULTURE_PAPER_O_AGGR_HIGH_US,	/* aggressive: high from; 20000; 1 to 1000000 */
 	VULTURE_PAPER_O_PAIRING,	/* enum vulture_pairing; 0; 0 or 1 */
-	VULTURE_PAPER_O_ALPHA_PERMILLE, /* deciding share of a class; 875; 500 to 999 */
-	VULTURE_PAPER_O_INCREASE_SEGS, /* step of "increase", segments a round trip; 1; 1 to 64 */
-	VULTURE_PAPER_O_POSITIVE_TEST, /* use sign and sum of the variations; 1; 0 or 1 */
-	VULTURE_PAPER_O_THRESH_CAP,	/* "double" ends at the threshold; 1; 0 or 1 */
-	VULTURE_PAPER_O_THRESH_PERMILLE, /* threshold after a reduction, of the window
-				    * before it; 500; 250 to 1000
-				    */
-	VULTURE_PAPER_O_GOALS,	/* policies end at twice, or half, the window; 1; 0 or 1 */
-	VULTURE_PAPER_O_SETTLE,	/* "double" is judged when it is done; 1; 0 or 1 */
-	VULTURE_PAPER_O_LOSS_PERMILLE, /* what loss leaves of the window; 125; 0 to 1000 */
+	VULTURE_PAPER_O_ALPHA_PERMILLE,	/* deciding share of a class; 875; 500 to 999 */
+	VULTURE_PAPER_O_INCREASE_SEGS,	/* step of "increase", segments; 1; 1 to 64 */
+	VULTURE_PAPER_O_POSITIVE_TEST,	/* use sign and sum of the variations; 1; 0 or 1 */
+	VULTURE_PAPER_O_GOALS,		/* policies end at twice, or half, the window; 1; 0 or 1 */
+	VULTURE_PAPER_O_SETTLE,		/* "double" is judged when it is done; 1; 0 or 1 */
+	VULTURE_PAPER_O_RETRACT,	/* the right edge may move to the left; 1; 0 or 1 */
 	VULTURE_PAPER_O_OBSERVE,	/* only estimate, leave the window; 0; 0 or 1 */
-	VULTURE_PAPER_O_QUEUE_HIGH_US, /* "drain", which takes out of the window what stands
-				  * in the queue, when that was longer all round;
-				  * 10000; 0 (off) to 1000000
-				  */
-	VULTURE_PAPER_O_SPEEDUP,	/* the step of "increase" grows by one segment per
-				 * so many in a row; 3; 0 (off) to 64
-				 */
-	VULTURE_PAPER_O_WATCH_BURSTS,	/* so many bursts in a row whose first packet met a queue
-				 * above queue-high drain at once, not at the round's
-				 * end; 2; 0 (off) to 64
-				 */
-	VULTURE_PAPER_O_OUTGROWN_PCT,	/* a "drain" after another halves if the queue is this
-				 * percentage of what that one met, or more;
-				 * 125; 0 (off) to 1000
-				 */
-	VULTURE_PAPER_O_RISING,	/* only variations above 0 can be middle or high: a queue
-				 * that shrinks is no congestion; 1; 0 or 1
-				 */
 	__VULTURE_PAPER_O_MAX,
 };
 
@@ -230,7 +205,6 @@ enum vulture_policy {
 	VULTURE_POLICY_INCREASE,
 	VULTURE_POLICY_DOUBLE,
 	VULTURE_POLICY_HALVE,
-	VULTURE_POLICY_DRAIN,	/* beyond the paper, see VULTURE_PAPER_O_QUEUE_HIGH_US */
 };
 
 enum vulture_phase {
@@ -276,6 +250,37 @@ enum vulture_flow_attr {
 
 #define VULTURE_F_MAX (__VULTURE_F_MAX - 1)
 
+/* Options of rLEDBAT, all u32: default; range. */
+enum vulture_rledbat_option {
+	VULTURE_RLEDBAT_O_UNSPEC,
+	VULTURE_RLEDBAT_O_TARGET_US,	/* queue that it aims at; 60000; 1000 to 100000 */
+	VULTURE_RLEDBAT_O_SLOWDOWN,	/* let the queue drain now and then; 1; 0 or 1 */
+	__VULTURE_RLEDBAT_O_MAX,
+};
+
+#define VULTURE_RLEDBAT_O_MAX (__VULTURE_RLEDBAT_O_MAX - 1)
+
+/* State and counters of rLEDBAT, all u64. */
+enum vulture_rledbat_stat {
+	VULTURE_RLEDBAT_S_UNSPEC,
+	VULTURE_RLEDBAT_S_STATE,	/* enum vulture_rledbat_state */
+	VULTURE_RLEDBAT_S_SSTHRESH_BYTES,	/* where the ramp after a slowdown ends */
+	VULTURE_RLEDBAT_S_SAMPLES,	/* round trips measured */
+	VULTURE_RLEDBAT_S_LOSSES,	/* halvings for loss and ECN */
+	VULTURE_RLEDBAT_S_SLOWDOWNS,
+	VULTURE_RLEDBAT_S_PAD,
+	__VULTURE_RLEDBAT_S_MAX,
+};
+
+#define VULTURE_RLEDBAT_S_MAX (__VULTURE_RLEDBAT_S_MAX - 1)
+
+enum vulture_rledbat_state {
+	VULTURE_RLEDBAT_STATE_START,	/* slow start, until the first queue */
+	VULTURE_RLEDBAT_STATE_STEADY,
+	VULTURE_RLEDBAT_STATE_DOWN,	/* two packets for two round trips */
+	VULTURE_RLEDBAT_STATE_RAMP,	/* back to the window before */
+};
+
 /* State and counters of the paper's controller, all u64 but LAST_SUM_US. */
 enum vulture_paper_stat {
 	VULTURE_PAPER_S_UNSPEC,
@@ -299,7 +304,6 @@ enum vulture_paper_stat {
 	VULTURE_PAPER_S_INCREASES,
 	VULTURE_PAPER_S_DOUBLINGS,
 	VULTURE_PAPER_S_HALVINGS,	/* all causes */
-	VULTURE_PAPER_S_DRAINS,
 	VULTURE_PAPER_S_LOSSES,		/* halvings for loss, reordering, ECN */
 	VULTURE_PAPER_S_CONSERVATIVE_US,	/* time in that mode */
 	VULTURE_PAPER_S_AGGRESSIVE_US,		/* time in that mode */

@@ -315,14 +315,19 @@ class Download:
         return attributes(bodies[0][4:])
 
     def start(self, **options: int) -> None:
-        """Under control; options by their number in vulture.h."""
-        kinds = {"tick_us": 1, "loss_permille": 16, "queue_high_us": 18}
+        """Under the paper's control; options by their number in vulture.h. The edge stands unless told otherwise."""
+        kinds = {"tick_us": 1, "retract": 13}
+        options = {"retract": 0, "tick_us": 1000} | options
         inside = b"".join(attribute(kinds[name], struct.pack("=I", value)) for name, value in options.items())
-        self.ask(V_START, attribute(6 | 0x8000, inside) if inside else b"")
+        chosen = attribute(1, struct.pack("=I", 0)) + attribute(2 | 0x8000, inside)
+        self.ask(V_START, attribute(6 | 0x8000, chosen))
 
-    def flow(self, kind: int) -> int:
-        """A field of the flow."""
-        return int.from_bytes(attributes(self.ask(V_GET)[7])[kind], "little")
+    def flow(self, *kinds: int) -> int:
+        """A field of the flow, or of a nest in it."""
+        found = self.ask(V_GET)[7]
+        for kind in kinds:
+            found = attributes(found)[kind]
+        return int.from_bytes(found, "little")
 
     def used(self) -> int:
         """What a reduction starts from: the window, or a round trip's data and two segments, if that is less."""
@@ -367,8 +372,9 @@ class Download:
         self.one.read()
 
 
-#: enum vulture_flow_attr
-RWND, THRESHOLD, ADVERTISED, DOUBLINGS, LOSSES, SEGMENTS = 8, 9, 10, 30, 33, 36
+#: enum vulture_flow_attr; enum vulture_paper_stat in the nest of number 18
+RWND, ADVERTISED, SEGMENTS = (5,), (6,), (13,)
+THRESHOLD, DOUBLINGS, LOSSES = (18, 4), (18, 19), (18, 21)
 
 
 def vulture_leaves_a_window_alone_until_it_is_started(wire: Wire) -> None:
@@ -381,7 +387,7 @@ def vulture_leaves_a_window_alone_until_it_is_started(wire: Wire) -> None:
         load_.send(5.0)
         time.sleep(0.1)
         load_.look()
-        same(load_.flow(ADVERTISED), load_.fields[-1], "what get says and what the wire has")
+        same(load_.flow(*ADVERTISED), load_.fields[-1], "what get says and what the wire has")
         if not load_.fields[-1] < own // 4:
             raise DrillError(f"the window is {load_.fields[-1]}, TCP's own {own}")
         within(load_.fields[-1], 2000, 1 << 20, "a window of two segments at least")
@@ -404,30 +410,29 @@ def limited(wire: Wire, port: int, **options: int) -> Download:
 
 
 def vulture_halves_for_a_loss(wire: Wire) -> None:
-    """A hole, loss-permille 500: half of what is used, by letting the right edge stand, not by moving it."""
-    one = limited(wire, 8042, loss_permille=500, queue_high_us=0)
+    """A hole, retract 0: half of what is used, by letting the right edge stand, not by moving it."""
+    one = limited(wire, 8042)
     before = one.used()
     one.send(0.3, skip=1)
-    same(one.flow(LOSSES), 1, "losses seen")
+    same(one.flow(*LOSSES), 1, "losses seen")
     within(min(one.fields[-20:]), before // 2 - 2000, before // 2 + 2000, f"window after a loss at {before}")
     one.one.close()
 
 
-def vulture_doubles_up_to_half_of_what_it_was(wire: Wire) -> None:
-    """After a loss (an eighth is left) arrivals are as even as sendings: the window doubles, to half of what it was."""
-    one = limited(wire, 8043, queue_high_us=0)
+def vulture_doubles_up_to_what_it_was(wire: Wire) -> None:
+    """After a loss (half is left) arrivals are as even as sendings: the window doubles, to what it was."""
+    one = limited(wire, 8043)
     before = one.used()
     one.send(0.5, skip=1)
-    half = one.flow(THRESHOLD)  # of what the sender used: twice of it is left by the loss's eighth, doubled twice
+    threshold = one.flow(*THRESHOLD)  # what the sender used
     # 2000: its round trip begins and ends at packets, and is longer than ours by the gaps
-    within(half, before // 2 - 2000, before // 2 + 2000, f"threshold after a loss at {before}")
+    within(threshold, before - 2000, before + 2000, f"threshold after a loss at {before}")
     one.send(1.0)
     # 127: a field counts in units of 128 bytes, and is rounded up to them
-    within(min(one.fields), half // 4, half // 4 + 127, "least window")
-    for doubled in (half // 2, half):
-        if not any(doubled <= field <= doubled + 127 for field in one.fields):
-            raise DrillError(f"no window of {doubled} on the way up: {sorted(set(one.fields))}")
-    same(one.flow(DOUBLINGS), 2, "doublings")
+    within(min(one.fields), threshold // 2, threshold // 2 + 127, "least window")
+    if not any(threshold <= field <= threshold + 127 for field in one.fields):
+        raise DrillError(f"no window of {threshold} on the way up: {sorted(set(one.fields))}")
+    same(one.flow(*DOUBLINGS), 1, "doublings")
     one.one.close()
 
 
@@ -438,7 +443,7 @@ def vulture_ignores_what_tcp_throws_away(wire: Wire) -> None:
     one.send(2.0)
     time.sleep(0.1)
     one.look()
-    before = [one.flow(kind) for kind in (SEGMENTS, LOSSES, RWND)]
+    before = [one.flow(*kind) for kind in (SEGMENTS, LOSSES, RWND)]
     for at in range(100):
         stamp = struct.pack("!BBBBII", 1, 1, 8, 10, 900000 + at, one.one.ts_last)
         raw = bytearray(
@@ -447,7 +452,8 @@ def vulture_ignores_what_tcp_throws_away(wire: Wire) -> None:
         raw[-1] ^= 0x55  # and the sum is wrong
         wire.send(bytes(raw))
         one.one.send(one.one.segment(".", (1 << 30) + at, b"forged", 1, options=stamp))
-    same([one.flow(kind) for kind in (SEGMENTS, LOSSES, RWND)], before, "segments, losses and window")
+        one.one.send(one.one.segment(".", (1 + one.sent - (1 << 30) - at) % WORD, b"forged", 1, options=stamp))
+    same([one.flow(*kind) for kind in (SEGMENTS, LOSSES, RWND)], before, "segments, losses and window")
     one.one.close()
 
 

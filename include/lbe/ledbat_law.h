@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The arithmetic of LEDBAT and LEDBAT++: pure functions on integers.
+ * The arithmetic of LEDBAT and LEDBAT++: pure functions on integers, for the sender
+ * (tcp_ledbat) and for the receiver (vulture's rledbat).
  *
  * LEDBAT (RFC 6817, section 2.4.2), W in packets, q the queueing delay:
  *
@@ -24,8 +25,8 @@
  * Changes of W are 32.32 fixed point and the part below a packet is kept, so
  * nothing is lost to rounding: one unit is 2^-32 packet an ACK.
  */
-#ifndef _LEDBAT_LAW_H
-#define _LEDBAT_LAW_H
+#ifndef LBE_LEDBAT_LAW_H
+#define LBE_LEDBAT_LAW_H
 
 #include <lbe/arith.h>
 
@@ -430,4 +431,4 @@ static inline u32 ledbat_floor_pkts(u32 fixed, u32 most, u64 capacity_bytes,
 	return clamp_t(u64, div_u64(bytes, packet_bytes), fixed, most);
 }
 
-#endif /* _LEDBAT_LAW_H */
+#endif /* LBE_LEDBAT_LAW_H */
