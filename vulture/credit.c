@@ -317,11 +317,13 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 	}
 	c->train_sent++;
 	if (c->train_sent >= CREDIT_TRAIN) {
-		/* Until the verdict mu / 4, if no train failed before. */
+		/* Until the verdict mu / 4, if no train failed before and CRUISE's own
+		 * packets are not on their way.
+		 */
 		if (!c->train_end_us)
 			c->train_end_us = now_us + c->base_us + CREDIT_TRAIN * c->gap_us +
 					  max(c->base_us / 8, 4000U);
-		c->slot_us = c->fails ? c->train_end_us :
+		c->slot_us = c->fails || c->kept_Bps ? c->train_end_us :
 			     min(c->slot_us + 4 * c->gap_us, c->train_end_us);
 	} else if (c->train_sent > CREDIT_TRAIN_PRIME) {
 		c->slot_us += c->gap_us;
@@ -488,7 +490,8 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
 			continue;
 		p->train[i].flow = NULL;
-		credit_on_train(c, released_us + credit_us, released_us);
+		credit_on_train(c, released_us + credit_us, released_us + credit_us -
+				(trip_us == CREDIT_NO_QUEUE ? credit_us : trip_us));
 	}
 	if (c->train_got == CREDIT_TRAIN)
 		credit_judge(c, d->now_us);

@@ -86,6 +86,8 @@
  * loses to us for ever; half of it doubles the time until we see that it has gone.
  */
 #define CREDIT_FLOOR_PERMILLE	6
+/* The rarest probes, us. */
+#define CREDIT_RARE_US		5000000U
 /* Memory of where the window met a queue, us: a few of others' sawteeth. */
 #define CREDIT_MEMORY_US	10000000U
 /* A capacity that nothing has confirmed for so long is no longer believed, us. */
@@ -96,7 +98,15 @@
 /* A jump is wrong if a foreign queue comes within 3/2 round trips: they were there. */
 #define CREDIT_REGRET_HALVES	3
 
+/* Part of the path and no queue: what others leave, or one's share of a fair queue,
+ * which no delay tells from an empty path. A train does: first after so long, us, and
+ * each that passes doubles it. Twice: a flow beside us in a fair queue waits longer.
+ */
+#define CREDIT_REPROBE_US	1500000U
+#define CREDIT_REPROBE_MOST_US	48000000U
+
 #define CREDIT_NO_QUEUE		U32_MAX
+#define CREDIT_SPOILT		20000U	/* a train that says nothing */
 
 enum credit_phase { CREDIT_START, CREDIT_CRUISE, CREDIT_FLOOR, CREDIT_PROBE };
 
@@ -137,6 +147,8 @@ struct credit_law {
 	u64 rose_us;		/* when */
 	u64 left_Bps;		/* what others left us when we yielded last; 0 = not known */
 	u64 jumped_us;
+	u64 kept_Bps;		/* r when CRUISE asked for a train; 0 = it did not */
+	u32 reprobe_us;		/* the next such train, after jumped_us */
 
 	/* FLOOR */
 	u64 blind_us;		/* until then */
@@ -144,6 +156,7 @@ struct credit_law {
 	u32 fails, tried;	/* now; at the latest jump */
 	u32 score, deep;
 	u32 shift_us;		/* what a longer route adds to every q */
+	bool shift_new;		/* no train has confirmed it yet */
 	u32 flat_min_us, flat_max_us, flat_samples;
 	u64 flat_us;		/* since when they agree */
 
@@ -152,7 +165,7 @@ struct credit_law {
 	u64 train_end_us;	/* verdict at the latest; 0 = the train is not all out */
 	u32 gap_us;		/* p when it began */
 	u32 train_sent, train_got;
-	s32 train_arrived_us[CREDIT_TRAIN], train_released_us[CREDIT_TRAIN];
+	s32 train_arrived_us[CREDIT_TRAIN], train_sent_us[CREDIT_TRAIN];
 	u32 growth_permille;	/* g of the latest */
 
 	u64 yields, trains, failed;	/* counters */
@@ -217,7 +230,15 @@ static inline u32 credit_period_us(const struct credit_law *c, u64 now_us)
 	u64 budget = credit_packet_us(c) * 1000ULL / CREDIT_FLOOR_PERMILLE;
 	u64 sixth = div_u64(now_us - c->since_us, 6);
 
-	return (u32)max_t(u64, min_t(u64, max_t(u64, sixth, least), budget), least);
+	u64 us = max(min(max(sixth, least), budget), least);
+
+	/* Trains that fail beside packets that meet no queue: fair queueing, or others
+	 * that come in bursts. Each costs them; ask more rarely.
+	 */
+	if (c->fails >= 2 && c->score)
+		us = max_t(u64, us, min_t(u64, (u64)c->base_us << min(c->fails - 1, 10U),
+					  CREDIT_RARE_US));
+	return (u32)us;
 }
 
 static inline void credit_init_law(struct credit_law *c, u64 now_us)
@@ -253,6 +274,7 @@ static inline void credit_yield(struct credit_law *c, u64 now_us, u64 blind_us)
 	c->score = 0;
 	c->deep = 0;
 	c->flat_samples = 0;
+	c->kept_Bps = 0;
 	c->window_bytes = 0;
 	c->yields++;
 }
@@ -260,15 +282,15 @@ static inline void credit_yield(struct credit_law *c, u64 now_us, u64 blind_us)
 /* From CRUISE, to others. @failed: they had been there when we jumped. */
 static inline void credit_yield_to_others(struct credit_law *c, u64 now_us, bool failed)
 {
-	u64 quiet_us = now_us - c->quiet_us;
+	u64 quiet_us = now_us - c->quiet_us, left_Bps = c->mu_Bps;
 
-	if (now_us - c->jumped_us < c->base_us * (u64)CREDIT_REGRET_HALVES / 2)
-		failed = true;
 	c->fails = failed ? c->tried + 1 : 0;
-	c->left_Bps = 0;
 	if (quiet_us > c->base_us / 8)
-		c->left_Bps = credit_rate_of(c->bytes - c->quiet_bytes, quiet_us);
-	c->left_Bps = max(c->left_Bps, div_u64(c->mu_Bps, 20));
+		left_Bps = credit_rate_of(c->bytes - c->quiet_bytes, quiet_us);
+	/* They had been there when we jumped: half as far next time. */
+	if (now_us - c->jumped_us < c->base_us * (u64)CREDIT_REGRET_HALVES / 2)
+		left_Bps = min(left_Bps, c->left_Bps ? c->left_Bps : c->mu_Bps) / 2;
+	c->left_Bps = max(left_Bps, div_u64(c->mu_Bps, 20));
 	c->rose_bytes = c->window_bytes;
 	c->rose_us = now_us;
 	credit_yield(c, now_us, credit_blind_us(c));
@@ -298,7 +320,7 @@ static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 		if (now_us - then->at_us >= rtt_us)
 			break;
 	}
-	if (then && now_us - then->at_us >= rtt_us / 4 * 3) {
+	if (then && (now_us - then->at_us >= rtt_us / 4 * 3 || c->n_ticks >= CREDIT_TICKS)) {
 		c->rate_Bps = credit_rate_of(c->bytes - then->bytes, now_us - then->at_us);
 		if (c->bytes - then->bytes >= 8 * c->mss_bytes)
 			rate_Bps = max(rate_Bps, c->rate_Bps);
@@ -314,7 +336,11 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 				u32 rtt_us, u32 len_us)
 {
 	u32 target_us = credit_target_us(c);
-	s64 step = div_s64((s64)credit_bytes_of(c->rate_Bps, len_us) *
+	s64 step;
+
+	/* Slow links: a tick of four packets is longer than a round trip. */
+	len_us = min(len_us, rtt_us);
+	step = div_s64((s64)credit_bytes_of(c->rate_Bps, len_us) *
 			   ((s64)target_us - queue_us), max(rtt_us, 1U));
 
 	if (queue_us < target_us) {
@@ -324,7 +350,7 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 		c->low_ticks = queue_us < target_us / 2 ? c->low_ticks + 1 : 0;
 		if (c->window_bytes < c->rose_bytes / 100 * 93 ||
 		    now_us - c->rose_us > CREDIT_MEMORY_US)
-			step <<= min(c->low_ticks / 4, 5U);
+			step *= 1 << min(c->low_ticks / 4, 5U);
 		step = min_t(s64, step, credit_bytes_of(c->mu_Bps, most));
 	} else {
 		c->low_ticks = 0;
@@ -332,6 +358,18 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 		c->rose_us = now_us;
 	}
 	c->window_bytes = (u32)clamp_t(s64, c->window_bytes + step, 2 * c->mss_bytes, 1 << 30);
+}
+
+/* Begin a train. */
+static inline void credit_probe(struct credit_law *c, u64 now_us)
+{
+	credit_enter(c, CREDIT_PROBE, now_us);
+	c->gap_us = max(credit_packet_us(c), 1U);
+	c->slot_us = now_us;
+	c->train_end_us = 0;
+	c->train_sent = 0;
+	c->train_got = 0;
+	c->trains++;
 }
 
 static inline void credit_end_tick(struct credit_law *c, u64 now_us)
@@ -350,8 +388,11 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	if (queue_us == CREDIT_NO_QUEUE)
 		return;
 	if (c->phase == CREDIT_START) {
-		if (queue_us > max_t(u32, 3000, 3 * credit_packet_us(c)) && c->rate_Bps)
+		if (queue_us > max_t(u32, 3000, 3 * credit_packet_us(c)) && c->rate_Bps) {
+			if (!c->mu_Bps)
+				c->mu_Bps = c->rate_Bps;
 			credit_yield(c, now_us, c->base_us * 3ULL / 2);
+		}
 		return;
 	}
 	ago = c->n_ticks > 5 ? &c->ticks[(c->n_ticks - 5) % CREDIT_TICKS] : NULL;
@@ -367,6 +408,11 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 		credit_yield_to_others(c, now_us, c->high_ticks >= 4);
 	else
 		credit_steer(c, now_us, queue_us, rtt_us, len_us);
+	if (c->phase == CREDIT_CRUISE && !c->filling && queue_us < credit_target_us(c) &&
+	    c->rate_Bps < c->mu_Bps / 10 * 9 && now_us - c->jumped_us > c->reprobe_us) {
+		c->kept_Bps = c->rate_Bps;
+		credit_probe(c, now_us);
+	}
 }
 
 /* A sample of CRUISE: does it call for the floor at once? */
@@ -429,18 +475,6 @@ static inline void credit_on_data(struct credit_law *c, u64 now_us, u32 bytes, u
 				      20 * c->mss_bytes);
 }
 
-/* Begin a train. */
-static inline void credit_probe(struct credit_law *c, u64 now_us)
-{
-	credit_enter(c, CREDIT_PROBE, now_us);
-	c->gap_us = max(credit_packet_us(c), 1U);
-	c->slot_us = now_us;
-	c->train_end_us = 0;
-	c->train_sent = 0;
-	c->train_got = 0;
-	c->trains++;
-}
-
 /* Samples that agree for long, far above base: the route is longer now. */
 static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queue_us)
 {
@@ -458,6 +492,7 @@ static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queu
 	if (++c->flat_samples >= CREDIT_FLAT_SAMPLES && now_us - c->flat_us >= CREDIT_FLAT_US &&
 	    least > credit_target_us(c)) {
 		c->shift_us += least;
+		c->shift_new = true;
 		c->flat_samples = 0;
 	}
 }
@@ -482,13 +517,14 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
 		return;
 	}
 	if (queue_us >= credit_target_us(c)) {
-		c->score = 0;
+		c->score = c->score > 2 ? c->score - 2 : 0;
 		c->deep = 0;
 		return;
 	}
 	c->score += c->deep || queue_us < max(credit_packet_us(c) / 3, 300U) ? 2 : 1;
 	c->deep = 0;
-	c->probe_us = now_us;	/* a second look at once */
+	if (c->fails < 2)
+		c->probe_us = now_us;	/* a second look at once */
 	if (c->score >= min(2 + 2 * c->fails, 12U))
 		credit_probe(c, now_us);
 }
@@ -497,14 +533,14 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
  * credit_on_train() - a packet of the train came
  * @c: law
  * @arrived_us: our clock, less the least round trip of its flow
- * @released_us: when its credit went out
+ * @sent_us: our clock, less a constant: when it was sent
  */
-static inline void credit_on_train(struct credit_law *c, u64 arrived_us, u64 released_us)
+static inline void credit_on_train(struct credit_law *c, u64 arrived_us, u64 sent_us)
 {
 	u32 i = c->train_got++;
 
 	c->train_arrived_us[i] = (s32)(arrived_us - c->since_us);
-	c->train_released_us[i] = (s32)(released_us - c->since_us);
+	c->train_sent_us[i] = (s32)(sent_us - c->since_us);
 }
 
 /* Least time between packets of the train, us: over two gaps, against jitter. */
@@ -523,7 +559,7 @@ static inline u32 credit_train_gap_us(const struct credit_law *c)
 /* g of the train, 1/1000: means of its two halves. */
 static inline u32 credit_train_growth(const struct credit_law *c)
 {
-	s32 arrived[2] = { 0 }, released[2] = { 0 }, at[2] = { 0 }, n[2] = { 0 };
+	s32 arrived[2] = { 0 }, sent[2] = { 0 }, at[2] = { 0 }, n[2] = { 0 };
 	s32 span_us, sent_us, work_us;
 	u32 i;
 
@@ -531,15 +567,18 @@ static inline u32 credit_train_growth(const struct credit_law *c)
 		u32 half = 2 * (i - CREDIT_TRAIN_PRIME) >= c->train_got - CREDIT_TRAIN_PRIME;
 
 		arrived[half] += c->train_arrived_us[i];
-		released[half] += c->train_released_us[i];
+		sent[half] += c->train_sent_us[i];
 		at[half] += i * 1000;
 		n[half]++;
 	}
 	span_us = arrived[1] / n[1] - arrived[0] / n[0];
-	sent_us = released[1] / n[1] - released[0] / n[0];
+	sent_us = sent[1] / n[1] - sent[0] / n[0];
 	work_us = (s32)div_s64((s64)(at[1] / n[1] - at[0] / n[0]) * c->gap_us, 1000);
 	if (span_us <= work_us)
 		return 0;
+	/* Sent too slowly to keep the bottleneck busy: credit was held up on its way. */
+	if (sent_us > work_us + work_us / 2)
+		return CREDIT_SPOILT;
 	return (u32)min_t(u64, div_u64((span_us - work_us) * 1000ULL, max3(sent_us, work_us / 2, 1)),
 			  10000);
 }
@@ -574,6 +613,16 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	}
 	g = credit_train_growth(c);
 	c->growth_permille = g;
+	if (g == CREDIT_SPOILT) {
+		credit_yield(c, now_us, c->base_us);
+		return;
+	}
+	/* A full queue is as flat as a longer route, but leaves no room. */
+	if (c->shift_new && g >= 100) {
+		c->shift_us = 0;
+		g = 10000;
+	}
+	c->shift_new = false;
 	if (g > 800) {
 		credit_train_fails(c, now_us);
 		return;
@@ -581,6 +630,13 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - g), 1000);
 	if (c->left_Bps)
 		c->rate_Bps = min(c->rate_Bps, div_u64(c->left_Bps * 9, 10));
+	if (c->kept_Bps)
+		c->reprobe_us = min(2 * c->reprobe_us, CREDIT_REPROBE_MOST_US);
+	else
+		c->reprobe_us = max(CREDIT_REPROBE_US, 15 * c->base_us);
+	/* What was ours before the train stays ours. */
+	c->rate_Bps = max(c->rate_Bps, c->kept_Bps);
+	c->kept_Bps = 0;
 	c->tried = c->fails;
 	c->fails = 0;
 	credit_enter(c, CREDIT_CRUISE, now_us);

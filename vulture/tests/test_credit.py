@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The law of credit.h: its arithmetic against an oracle in floating point, and the closed loop with a link.
+
+The loop's link has one FIFO queue, drop tail, and a sender that sends a packet the moment credit reaches it. What it
+lacks (a sender's own window, several flows, the window's unit) the testbed's experiment vulture_credit has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from testbed.support import hostc
+
+pytestmark = pytest.mark.host
+
+FOLDER = Path(__file__).resolve().parent.parent
+WRAPPER = """
+#include <stdlib.h>
+#include "credit.h"
+
+#define MSS	1448
+#define RING	(1U << 17)
+
+struct result { double ours_Bps, others_Bps, queue_us; u32 phase, drops; };
+
+struct packet { u64 at_us, released_us; bool ours; };
+struct fifo { struct packet at[RING]; u32 head, len; };
+
+static void push(struct fifo *q, struct packet p) { q->at[(q->head + q->len++) % RING] = p; }
+static struct packet pop(struct fifo *q)
+{
+	struct packet p = q->at[q->head];
+
+	q->head = (q->head + 1) % RING;
+	q->len--;
+	return p;
+}
+
+/* What credit.c does for one flow alone. Return: packets of credit. */
+static u32 pump(struct credit_law *c, u64 now_us, s64 out)
+{
+	u32 n = 0;
+
+	if (c->phase == CREDIT_FLOOR) {
+		if (now_us >= c->blind_us && now_us >= c->probe_us && !out) {
+			c->probe_us = now_us + credit_period_us(c, now_us);
+			n = 1;
+		}
+	} else if (c->phase == CREDIT_PROBE) {
+		if (c->train_end_us && now_us >= c->train_end_us) {
+			credit_judge(c, now_us);
+			return 0;
+		}
+		while (now_us >= c->slot_us && n < CREDIT_TRAIN) {
+			n++;
+			if (++c->train_sent >= CREDIT_TRAIN) {
+				if (!c->train_end_us)
+					c->train_end_us = now_us + 2 * c->base_us + CREDIT_TRAIN * c->gap_us;
+				c->slot_us = c->fails || c->kept_Bps ? c->train_end_us : c->slot_us + 4 * c->gap_us;
+			} else if (c->train_sent > CREDIT_TRAIN_PRIME) {
+				c->slot_us += c->gap_us;
+			}
+		}
+	} else {
+		if (c->filling && now_us - c->jumped_us > c->base_us * 5ULL / 4)
+			c->filling = false;
+		while (out + (s64)(n + 1) * MSS <= (s64)c->window_bytes &&
+		       (!c->filling || now_us >= c->slot_us)) {
+			n++;
+			if (c->filling)
+				c->slot_us += MSS * 1000000ULL / c->rate_Bps;
+		}
+		if (out + (s64)(n + 1) * MSS > (s64)c->window_bytes)
+			c->filling = false;
+	}
+	return n;
+}
+
+/* Others: a share of the link, in permille, from from_us to until_us. */
+void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until_us,
+	  u64 end_us, u64 measure_us, u32 step_us, struct result *r)
+{
+	struct credit_law *c = calloc(1, sizeof(*c));
+	struct fifo *sent = calloc(1, sizeof(*sent)), *queue = calloc(1, sizeof(*queue));
+	struct fifo *wire = calloc(1, sizeof(*wire));
+	double link = 0, foreign = 0, queued = 0, ours = 0, theirs = 0;
+	u64 now_us, steps = 0;
+	s64 out = 0;
+
+	credit_init_law(c, 1000000);
+	c->mss_bytes = MSS;
+	c->flows = 1;
+	c->base_us = base_us;
+	c->window_bytes = 10 * MSS;
+	*r = (struct result){ 0 };
+	for (now_us = 1000000; now_us < end_us; now_us += step_us) {
+		u32 n = pump(c, now_us, out);
+
+		out += (s64)n * MSS;
+		while (n--)
+			push(sent, (struct packet){ now_us + base_us / 2, now_us, true });
+		if (now_us >= from_us && now_us < until_us)
+			foreign += Bps * others / 1000 * step_us / 1e6;
+		for (; foreign >= MSS; foreign -= MSS) {
+			if (queue->len < limit)
+				push(queue, (struct packet){ 0, 0, false });
+			else
+				r->drops++;
+		}
+		while (sent->len && sent->at[sent->head].at_us <= now_us) {
+			struct packet p = pop(sent);
+
+			if (queue->len < limit)
+				push(queue, p);
+			else
+				out -= MSS, r->drops++;
+		}
+		link += Bps * step_us / 1e6;
+		for (; queue->len && link >= MSS; link -= MSS) {
+			struct packet p = pop(queue);
+
+			p.at_us = now_us + base_us - base_us / 2;
+			if (p.ours)
+				push(wire, p);
+			if (now_us >= measure_us)
+				*(p.ours ? &ours : &theirs) += MSS;
+		}
+		if (!queue->len && link > MSS)
+			link = MSS;
+		if (now_us >= measure_us) {
+			queued += queue->len;
+			steps++;
+		}
+		while (wire->len && wire->at[wire->head].at_us <= now_us) {
+			struct packet p = pop(wire);
+			u32 queue_us = (u32)(now_us - p.released_us) - base_us;
+
+			if ((s32)queue_us < 0)
+				queue_us = 0;
+			out -= MSS;
+			if (c->phase == CREDIT_FLOOR) {
+				c->bytes += MSS;
+				if (now_us >= c->blind_us && p.released_us >= c->blind_us)
+					credit_on_probe(c, now_us, queue_us);
+			} else if (c->phase == CREDIT_PROBE) {
+				c->bytes += MSS;
+				if (p.released_us >= c->since_us && c->train_got < CREDIT_TRAIN)
+					credit_on_train(c, now_us - base_us, p.released_us);
+				if (c->train_got == CREDIT_TRAIN)
+					credit_judge(c, now_us);
+			} else {
+				credit_on_data(c, now_us, MSS, queue_us);
+			}
+		}
+	}
+	r->ours_Bps = ours * 1e6 / (end_us - measure_us);
+	r->others_Bps = theirs * 1e6 / (end_us - measure_us);
+	r->queue_us = queued / steps * MSS * 1e6 / Bps;
+	r->phase = c->phase;
+	free(c);
+	free(sent);
+	free(queue);
+	free(wire);
+}
+
+u32 growth(const s32 *arrived, const s32 *released, u32 n, u32 gap_us)
+{
+	struct credit_law c = { .gap_us = gap_us, .train_got = n };
+
+	memcpy(c.train_arrived_us, arrived, n * sizeof(*arrived));
+	memcpy(c.train_sent_us, released, n * sizeof(*released));
+	return credit_train_growth(&c);
+}
+"""
+MBIT = 1e6 / 8
+PRIME = 2
+
+
+class Result(ctypes.Structure):
+    """struct result of the wrapper."""
+
+    _fields_ = (
+        ("ours_Bps", ctypes.c_double),
+        ("others_Bps", ctypes.c_double),
+        ("queue_us", ctypes.c_double),
+        ("phase", ctypes.c_uint32),
+        ("drops", ctypes.c_uint32),
+    )
+
+
+class Others(NamedTuple):
+    """Other traffic: permille of the link, from and until, s."""
+
+    permille: int = 0
+    from_s: float = 0
+    until_s: float = 0
+
+
+def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
+    """credit.h as a library; with a fault put in, to see that a test finds it."""
+    include = FOLDER
+    if change:
+        include = folder / "vulture"
+        include.mkdir()
+        text = (FOLDER / "credit.h").read_text(encoding="utf-8")
+        assert change[0] in text, f"credit.h has no {change[0]!r} to change"
+        (include / "credit.h").write_text(text.replace(*change), encoding="utf-8")
+    library = hostc.load(WRAPPER, folder, include, "credit")
+    library.loop.argtypes = [
+        ctypes.c_double, *[ctypes.c_uint32] * 3, *[ctypes.c_uint64] * 4, ctypes.c_uint32, ctypes.POINTER(Result),
+    ]  # fmt: skip
+    library.growth.restype = ctypes.c_uint32
+    return library
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    return load(tmp_path_factory.mktemp("credit"))
+
+
+def loop(
+    library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int, others: Others, measure: tuple[float, float]
+) -> Result:
+    result = Result()
+    us = lambda s: int(s * 1e6)  # noqa: E731
+    library.loop(
+        mbit * MBIT, us(rtt_ms / 1e3), packets, others.permille, us(others.from_s), us(others.until_s), us(measure[1]),
+        us(measure[0]), max(5, min(100, int(400 / mbit))), ctypes.byref(result),
+    )  # fmt: skip
+    return result
+
+
+@pytest.mark.parametrize("mbit", [1, 3, 10, 40, 200])
+@pytest.mark.parametrize("rtt_ms", [6, 30, 100, 300])
+def test_alone(library: ctypes.CDLL, mbit: float, rtt_ms: float) -> None:
+    """It fills the path, and no more than the target and a train stand in the queue."""
+    result = loop(library, mbit, rtt_ms, 100000, Others(), (30, 60))
+    packet_us = 1448 * 8 / mbit
+    assert result.ours_Bps >= 0.95 * mbit * MBIT
+    assert result.queue_us <= max(6000, 5 * packet_us)
+
+
+@pytest.mark.parametrize(
+    ("mbit", "rtt_ms", "packets"), [(10, 100, 86), (10, 100, 20), (10, 6, 20), (2, 50, 30), (100, 30, 250)]
+)
+def test_gives_way(library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int) -> None:
+    """Others fill the link from 20 s on: within a second it takes next to nothing, and comes back after them."""
+    others = Others(1050, 20, 40)
+    during = loop(library, mbit, rtt_ms, packets, others, (21, 40))
+    after = loop(library, mbit, rtt_ms, packets, others, (43, 60))
+    # 0.6 % are probes; trains are the rest: a full short buffer stays flat for 8 s, as a longer route does
+    assert during.ours_Bps <= 0.03 * mbit * MBIT
+    assert after.ours_Bps >= 0.9 * mbit * MBIT
+
+
+@pytest.mark.parametrize("permille", [200, 400, 600, 700])
+def test_takes_what_is_left(library: ctypes.CDLL, permille: int) -> None:
+    """Others that send at a constant rate lose nothing, and most of the rest is used at little delay."""
+    result = loop(library, 10, 100, 200, Others(permille, 10, 60), (30, 60))
+    left = (1000 - permille) / 1000 * 10 * MBIT
+    assert result.others_Bps >= 0.99 * (10 * MBIT - left)
+    assert result.ours_Bps >= 0.85 * left
+    assert result.queue_us <= 10000
+
+
+def test_train_against_oracle(library: ctypes.CDLL) -> None:
+    """g is what floating point makes of the same train, within the rounding of its means."""
+    rng = random.Random(1)
+    for _ in range(300):
+        gap = rng.randrange(20, 20000)
+        share, n = rng.random() * 1.5, 10
+        released = [max(0, i - PRIME) * gap + rng.randrange(max(gap // 3, 1)) for i in range(n)]
+        released.sort()
+        arrived, free = [], 0.0
+        for at in released:
+            start = max(at, free)
+            free = start + gap + share * (start - (arrived[-1] - gap if arrived else start)) * 0.5
+            arrived.append(int(free))
+        got = library.growth((ctypes.c_int32 * n)(*arrived), (ctypes.c_int32 * n)(*released), n, gap)
+        mean = lambda x, a, b: sum(x[a:b]) / (b - a)  # noqa: E731
+        span = mean(arrived, 6, 10) - mean(arrived, 2, 6)
+        sent = mean(released, 6, 10) - mean(released, 2, 6)
+        want = max(0.0, span - 4 * gap) * 1000 / max(sent, 2 * gap, 1) if sent <= 6 * gap else 20000
+        assert got == pytest.approx(min(want, 10000), abs=4000 / gap + 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        # the window grows with the queue
+        ("((s64)target_us - queue_us)", "((s64)queue_us - target_us)"),
+        # no train ever passes
+        ("if (g > 800) {", "if (g < 800) {"),
+    ],
+)
+def test_faults_show(tmp_path: Path, change: tuple[str, str]) -> None:
+    """Each fault is seen by one of the tests above."""
+    library = load(tmp_path, change)
+    with pytest.raises(AssertionError):
+        for mbit in (10, 40):
+            test_alone(library, mbit, 100)
+        test_gives_way(library, 10, 100, 86)
+        test_takes_what_is_left(library, 600)
