@@ -622,6 +622,26 @@ static void ledbat_lost(struct ledbat *f)
 		lbe_path_lost(&f->path, lbe_path_base_us(&f->path) + f->queue_us);
 }
 
+/* A loss was repaired. One from a window of a few packets is a crowd's: rest, and
+ * twice as long as after the last one if the window was not larger since.
+ */
+static void ledbat_crowd(struct sock *sk, struct ledbat *f)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u8 *rtts = &f->path.crowd_rtts;
+
+	if (f->paper || f->dynamic)
+		return;
+	if (tp->snd_ssthresh > LEDBAT_CROWD_PKTS / 2) {
+		*rtts = 0;
+		return;
+	}
+	*rtts = ledbat_rest_rtts(*rtts, true, LEDBAT_REST_MAX_RTTS);
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), ledbat_floor(sk, f)));
+	WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
+	ledbat_set_rest(sk, f, max(f->rest_rtts, *rtts));
+}
+
 static void ledbat_set_state(struct sock *sk, u8 new_state)
 {
 	u8 old_state = inet_csk(sk)->icsk_ca_state;
@@ -634,9 +654,7 @@ static void ledbat_set_state(struct sock *sk, u8 new_state)
 		lbe_path_repaired(&f->path);
 		if (f->path.full_us != full_us)
 			trace_ledbat_state(sk, f, LEDBAT_LEARNT);
-		if (tcp_sk(sk)->prior_cwnd <= LEDBAT_CROWD_PKTS && !f->paper)
-			ledbat_set_rest(sk, f, ledbat_rest_rtts(f->rest_rtts, true,
-								LEDBAT_REST_MAX_RTTS));
+		ledbat_crowd(sk, f);
 	}
 	if (new_state < TCP_CA_CWR)
 		return;

@@ -66,6 +66,9 @@ struct lbe_path_delay {
 				 * 0 = none yet, saturates
 				 */
 	u8 flat_samples;	/* in the flat stretch, saturates */
+	u8 crowd_rtts;		/* the caller's: rest after the latest loss in a crowd,
+				 * RTT; 0 = the window was larger than a crowd's since
+				 */
 };
 
 /* What the sender knows of one ACK. */
