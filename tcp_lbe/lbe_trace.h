@@ -34,6 +34,7 @@
 	{ LBE_INSPECT, "inspect" },			\
 	{ LBE_SLOWER, "slower" },			\
 	{ LBE_FASTER, "faster" },			\
+	{ LBE_HEAVY_LOSS, "heavy_loss" },		\
 	{ LBE_NOTHING_LEFT, "nothing_left" },		\
 	{ LBE_SILENCE, "silence" }
 

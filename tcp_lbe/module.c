@@ -136,6 +136,9 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		burst++;
 	bytes = burst * tp->mss_cache;
 	slot_ns = lbe_path_slot_ns(p, bytes, tp->data_segs_out * 0x9e3779b1 >> 8);
+	/* What a policer has dropped by the hundred is not repaired pair by pair. */
+	if (p->state == LBE_FLOOR && p->reason == LBE_HEAVY_LOSS && tp->lost_out > tp->retrans_out)
+		slot_ns = min(slot_ns, div64_u64(bytes * 16000000000ULL, p->mu));
 	if (!f->has_slot) {
 		f->due_ns = lbe_path_reserve(p, now_ns, slot_ns);
 		f->has_slot = 1;
@@ -276,6 +279,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	ack.rtt_us = max_t(s32, rs->rtt_us, 1);
 	ack.acked_pkts = rs->acked_sacked;
 	ack.acked_bytes = rs->acked_sacked * tp->mss_cache;
+	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;
 	ack.marked = tp->delivered_ce != f->delivered_ce;
 	f->delivered_ce = tp->delivered_ce;
 	spin_lock_bh(&f->shared->lock);

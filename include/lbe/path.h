@@ -106,6 +106,7 @@ enum lbe_reason {
 	LBE_INSPECT,		/* slower link, or fair queueing? */
 	LBE_SLOWER,		/* slower link */
 	LBE_FASTER,		/* not slower after all */
+	LBE_HEAVY_LOSS,		/* a third of what came through was lost */
 	LBE_NOTHING_LEFT,	/* others take it all, bit by bit */
 	LBE_SILENCE,		/* nothing heard for long: idle, or an outage */
 };
@@ -120,6 +121,7 @@ enum lbe_reason {
  * @n: samples of each half
  * @least_us: least delay
  * @bytes: granted in its time
+ * @lost_bytes: lost until its verdict, of whatever was out
  * @throttled: the sender's own device held it up
  * @on: it is under way, or its verdict is to come
  */
@@ -130,6 +132,7 @@ struct lbe_train {
 	u32 n[2];
 	u32 least_us;
 	u64 bytes;
+	u64 lost_bytes;
 	bool throttled;
 	bool on;
 };
@@ -165,6 +168,7 @@ struct lbe_train {
  * @mu_before: capacity before it was taken to be lower, bytes a second; 0: no
  * @round_us: beginning of the present round trip
  * @round_bytes: delivered in it
+ * @round_lost: lost in it
  * @delivered: rate of the one before, bytes a second
  * @tick_us: beginning of the present tick
  * @tick_sum: sum of its delays, us
@@ -226,6 +230,7 @@ struct lbe_path {
 
 	u64 round_us;
 	u64 round_bytes;
+	u64 round_lost;
 	u64 delivered;
 
 	u64 tick_us;
@@ -267,6 +272,7 @@ struct lbe_path_ack {
 	u32 delay_us;	/* 0: none that counts */
 	u32 rtt_us;
 	u32 acked_bytes;
+	u32 lost_bytes;	/* newly taken to be lost */
 	u32 acked_pkts;
 	bool marked;
 };
@@ -342,18 +348,6 @@ static inline void lbe_path_set_mu(struct lbe_path *p, u64 mu)
 {
 	p->mu = clamp_t(u64, mu, LBE_PATH_RATE_MIN, U32_MAX);
 	p->mu_far = 0;
-}
-
-static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
-{
-	u64 span_us = a->now_us - p->round_us;
-
-	p->round_bytes += a->acked_bytes;
-	if (span_us < max_t(u32, p->rtt_us, 8 * lbe_path_pkt_us(p)))
-		return;
-	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
-	p->round_us = a->now_us;
-	p->round_bytes = 0;
 }
 
 /* Delay */
@@ -569,10 +563,10 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 	} else if (!lbe_train_growth(&p->train, &g)) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
-	} else if (g > 742) {
+	} else if (g > 742 || p->train.lost_bytes * 4 > p->train.bytes) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
-		p->slower = div_u64(p->mu << 10, 1024 + g);
+		p->slower = div_u64(p->mu << 10, 1024 + max(g, 0));
 		p->inspect = p->fails >= 2;
 		p->inspected = 0;
 	} else if (g < 52) {
@@ -714,6 +708,29 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 					lbe_train_len_us(p) * (p->local > 7 ? 4 : 1));
 		}
 	}
+}
+
+static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	u64 span_us = a->now_us - p->round_us;
+
+	p->round_bytes += a->acked_bytes;
+	p->round_lost += a->lost_bytes;
+	p->train.lost_bytes += a->lost_bytes;
+	if (span_us < max_t(u32, p->rtt_us, 8 * lbe_path_pkt_us(p)))
+		return;
+	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
+	/* No random loss is that heavy: a full buffer that was full when we learnt the
+	 * base, or a policer. What came through is what there is.
+	 */
+	if (p->round_lost * 3 > p->round_bytes && p->round_bytes + p->round_lost > 8 * p->mss &&
+	    (p->state == LBE_START || p->state == LBE_CRUISE)) {
+		lbe_path_set_mu(p, p->delivered);
+		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
+	}
+	p->round_us = a->now_us;
+	p->round_bytes = 0;
+	p->round_lost = 0;
 }
 
 /* Is somebody else's queue there? */

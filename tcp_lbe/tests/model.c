@@ -292,6 +292,7 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 		.rtt_us = max((m->now_ns - e->sent_ns) / 1000, 1),
 		.acked_pkts = e->pkts,
 		.acked_bytes = e->pkts * MSS,
+		.lost_bytes = lost_pkts * MSS,
 	};
 
 	/* A lone packet's ACK may have been held. */
