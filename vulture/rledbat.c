@@ -18,8 +18,8 @@
  *
  * A round trip (section 4.2): from the segment with which a timestamp of ours first went
  * out to the first data that echoes it. It counts if that data is new and in order and
- * came within a round trip of the data before it: else the sender had been idle, and
- * the echo is old.
+ * came within a round trip (or 10 ms) of the data before it: else the sender had been
+ * idle, and the echo is old.
  *
  * A loss (section 4.3): data below the furthest, sent after it (edge.h). ECN is a loss.
  *
@@ -47,6 +47,10 @@
  */
 #define RLEDBAT_BASE_SLOTS	10
 #define RLEDBAT_BASE_SLOT_MS	60000U
+/* A gap in the data that tells no idle sender, us: on a path of microseconds each
+ * pause of a timer is longer than a round trip. A sixth of the target.
+ */
+#define RLEDBAT_IDLE_US		10000U
 /* Timestamps under way whose time of sending is known: a round trip to 1/16. */
 #define RLEDBAT_SENT		32
 
@@ -202,7 +206,8 @@ static void rledbat_on_loss(struct rledbat *r, u64 now_us)
 static u32 rledbat_sample_us(struct rledbat *r, const struct rwnd_data *d)
 {
 	bool first = !r->any_echo || (s32)(d->tsecr - r->echoed_tsval) > 0;
-	bool idle = r->data_us && r->srtt_us && d->now_us - r->data_us > r->srtt_us;
+	bool idle = r->data_us &&
+		    d->now_us - r->data_us > max_t(u64, r->srtt_us, RLEDBAT_IDLE_US);
 	unsigned int i;
 
 	if (!first)

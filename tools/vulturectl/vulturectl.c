@@ -322,8 +322,10 @@ struct field {
 };
 
 /* Names of what the paper's controller counts as numbers. */
-static const char *stat_text(const struct vulture_stat *stat)
+static const char *stat_text(const struct vulture_flow *f, const struct vulture_stat *stat)
 {
+	if (strcmp(vulture_controller_name(f->controller), "paper") != 0)
+		return NULL;
 	if (!strcmp(stat->name, "phase"))
 		return vulture_phase_name((uint32_t)stat->value);
 	if (!strcmp(stat->name, "mode"))
@@ -356,7 +358,7 @@ static unsigned int flow_fields(const struct vulture_flow *f, struct field *to)
 
 	memcpy(to, fields, sizeof(fields));
 	for (i = 0; i < f->n_stats; i++)
-		to[n++] = (struct field){ f->stats[i].name, stat_text(&f->stats[i]),
+		to[n++] = (struct field){ f->stats[i].name, stat_text(f, &f->stats[i]),
 					  f->stats[i].value };
 	return n;
 }

@@ -251,7 +251,7 @@ def test_by_cgroup_and_rule():
         child.wait()
     assert "not the directory" in ctl("start", "--cgroup", "/dev/null", status=1)
     os.makedirs("/tmp/nocgroup", exist_ok=True)
-    assert "no v2 cgroup" in ctl("start", "--cgroup", "/tmp/nocgroup", status=1)
+    assert "not the directory of a v2 cgroup" in ctl("start", "--cgroup", "/tmp/nocgroup", status=1)
     os.rmdir("/sys/fs/cgroup/a/b")
     os.rmdir("/sys/fs/cgroup/a")
 

@@ -75,7 +75,7 @@ def test_rledbat():
         pump(sender, receiver, 4 << 20, pause_s=0.001)
         flow = js("list")[0]
         assert flow["controller"] == "rledbat" and flow["options"]["target-us"] == 40000, flow
-        assert flow["rewritten"] > 10 and flow["rtt_us"] and flow["samples"], flow
+        assert flow["rewritten"] and flow["rtt_us"] and flow["samples"], flow
         refused(errno.EALREADY, "by controller rledbat", v.start, receiver, controller="paper")
         refused(errno.EINVAL, "not of controller", v.start, receiver, controller="paper", target_us=40000)
         ctl("start", *(name(end) for end in (receiver.getsockname(), receiver.getpeername())),

@@ -89,7 +89,7 @@ def check_options(client: YnlFamily, controller: str, options: dict) -> None:
     numbers = {name: index for index, name in enumerate(client.consts["pairing"].entries)}
     for name, value in options.items():
         value = numbers.get(value, value)    # the client gives an enum's name
-        limits = spec[name].yaml["checks"]
+        limits = {"min": 0} | spec[name].yaml["checks"]
         assert limits["min"] <= value <= limits["max"]
         default, spread = spec[name].yaml["doc"].rsplit("; ", 2)[1:]
         assert int(default) == value, f"{name}: the spec says {default}, the kernel {value}"
