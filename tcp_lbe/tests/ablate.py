@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What each mechanism of the law brings: the model's networks with one of them off at a time.
 
-    python3 -m tcp_lbe.tests.ablate         a Markdown table
+python3 -m tcp_lbe.tests.ablate         a Markdown table
 """
 
 from __future__ import annotations
