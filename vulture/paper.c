@@ -405,7 +405,8 @@ static void paper_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_want
 		cwnd_on_ack(&p->cwnd, a->tsval, p->arrived_bytes);
 	p->arrived_bytes = 0;
 	if (paper_controls(p))
-		rwnd_on_ack(&p->rwnd, a->acked_bytes, p->options.policy.increase_segs * p->mss_bytes,
+		rwnd_on_ack(&p->rwnd, a->acked_bytes,
+			    p->options.policy.increase_segs * p->mss_bytes,
 			    paper_floor_bytes(p), p->may_grow);
 	if (paper_is_mark(p, a)) {
 		p->mark_tsval = a->tsval;

@@ -87,8 +87,9 @@ static unsigned int vulture_sockets_scan(struct net *net, const struct vulture_m
  * Reads all of the machine's connections: for requests, not for packets.
  * Return: an array for vulture_sockets_put(), or an ERR_PTR().
  */
-static struct sock **vulture_sockets_find(struct net *net, const struct vulture_match *match,
-				   unsigned int *n)
+static struct sock **vulture_sockets_find(struct net *net,
+					  const struct vulture_match *match,
+					  unsigned int *n)
 {
 	unsigned int room = 64, found;
 	struct sock **socks;

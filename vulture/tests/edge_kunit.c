@@ -34,7 +34,7 @@ static const struct field_row field_rows[] = {
 	{ "unless it may be retracted", RWND_WINDOW, true, 1000, 7, 5000, 100000, 64000, 500 },
 	{ "to two segments at least", RWND_WINDOW, true, 1000, 0, 5000, 1000000, 1, 1000 },
 	{ "TCP may take it there", RWND_WINDOW, false, 100, 7, 5000, 100000, 64000, 100 },
-	{ "an edge passed by does not count", RWND_WINDOW, false, 1000, 7, 5000, -4000, 64000, 500 },
+	{ "an edge passed by is past", RWND_WINDOW, false, 1000, 7, 5000, -4000, 64000, 500 },
 	{ "the numbers wrap", RWND_WINDOW, false, 1000, 0, 0xfffffff0, 0x20, 10, 32 },
 	{ "no scale", RWND_WINDOW, false, 65535, 0, 5000, 0, 2896, 2896 },
 	{ "largest scale and window", RWND_WINDOW, false, 65535, 14, 0, 0, 65535U << 14, 65535 },
