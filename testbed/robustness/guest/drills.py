@@ -361,12 +361,12 @@ class Download:
         self.one.send(self.one.segment(".", 1 + at, bytes(1000), 1, options=stamp))
 
     def look(self) -> None:
-        """Take what came: the right edge must never move to the left."""
+        """Take what came: the right edge must never move to the left, but for the rounding to the window's unit."""
         while (one := self.one.take(0.0002)) is not None:
             edge = (one.ack - Drill.OUR_ISN - 1) % WORD + (one.window << self.one.scale)
-            if edge < self.edge:
+            if edge <= self.edge - (1 << self.one.scale):
                 raise DrillError(f"the right edge moved from {self.edge} to {edge}: {self.one.shown(one)}")
-            self.edge = edge
+            self.edge = max(edge, self.edge)
             self.fields.append(one.window << self.one.scale)
             self.heard.append((time.monotonic(), edge, self.one.ts_last))
         self.one.read()
