@@ -84,17 +84,6 @@ def quote(words: str, documents: Documents) -> str:
     return interval(summary) if summary.n else NOT_RUN
 
 
-#: a number in a page of Documentation/ and where it is from; the page shows the number alone
-QUOTED = re.compile(r"<!-- = (?P<words>[^>]+?) -->(?P<text>.*?)<!-- \. -->")
-
-
-def requoted(text: str, documents: Documents) -> str:
-    """A page with its quoted numbers as the results have them today."""
-    return QUOTED.sub(
-        lambda found: f"<!-- = {found['words']} -->{quote(found['words'], documents)}<!-- . -->", text
-    )
-
-
 def _filled(paragraph: str, documents: Documents) -> str:
     """A paragraph with its numbers; one whose numbers are not there says nothing but that.
 
@@ -555,11 +544,7 @@ def _scoreboard_md(scores: scoreboard.Scores, picture: str) -> str:
                 cells = []
                 for metric in metrics:
                     cell = scores.cell(group, scenario, key, metric)
-                    cells.append(
-                        "-"
-                        if not cell.ours.n
-                        else f"{interval(cell.distance)} ({number(cell.ours.mean)})"
-                    )
+                    cells.append("-" if not cell.ours.n else f"{interval(cell.distance)} ({number(cell.ours.mean)})")
                 table.append([one.title, *cells])
             parts += [f"{label} (in brackets what was measured):", _md_table(head, table, tuple(range(1, len(head))))]
     return "\n\n".join(parts) + "\n"
@@ -616,12 +601,6 @@ def write_markdown(documents: Documents, folder: Path) -> list[Path]:
     for name, text in markdown(documents).items():
         (folder / name).write_text(text, encoding="utf-8")
         paths.append(folder / name)
-    for page in sorted(folder.parent.glob("*.md")):
-        old = page.read_text(encoding="utf-8")
-        new = requoted(old, documents)
-        if new != old:
-            page.write_text(new, encoding="utf-8")
-            paths.append(page)
     return paths + [digest.save(document, folder / "data") for document in documents.values()]
 
 

@@ -54,3 +54,10 @@ def test_a_quote_without_an_end_or_of_nothing_is_refused() -> None:
         quoting.filled(f"<!--= {words()} -->1.0", DOCUMENTS, "page.md")
     with pytest.raises(LbeError, match=r"page\.md: .*no metric 'altitude'"):
         quoting.filled("<!--= demo altitude -->1.0<!--/-->", DOCUMENTS, "page.md")
+
+
+def test_the_readmes_tables_have_no_typed_decimals() -> None:
+    for line in (REPO / "README.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("|"):
+            typed = re.findall(r"\d+\.\d+", re.sub(r"`[^`]*`|\b[67]\.\d+\b", "", quoting.QUOTE.sub("", line)))
+            assert not typed, f"typed, not quoted: {typed} in {line}"

@@ -174,13 +174,14 @@ def test_every_setting_is_written_to() -> None:
     """All sysctls of shred_hint and all parameters that can be written while a module is loaded."""
     found = set(re.findall(r'\.procname = "(\w+)"', (REPO / "sch_shred" / "settings.c").read_text(encoding="utf-8")))
     sources = {
-        "tcp_lp": r"^LP_PARAM\((\w+),",
-        "tcp_ledbat": r"^LEDBAT_PARAM\((\w+),|module_param(?:_cb)?\((\w+),.*0644\)",
-        "tcp_lowpri": r"module_param(?:_cb)?\((\w+),.*0644\)|module_param_cb\((timeout_keep_percent),",
+        "tcp_lp": r"^LBE_PARAM\((\w+),|module_param(?:_cb|_named)?\((\w+),.*0644\)|^LBE_(MARK)_PARAM",
+        "tcp_ledbat": r"^LBE_PARAM\((\w+),|module_param(?:_cb|_named)?\((\w+),.*0644\)|^LBE_(MARK)_PARAM",
+        "tcp_lowpri": r"module_param(?:_cb)?\((\w+),.*0644\)|module_param_cb\((timeout_keep_percent),"
+        r"|^LBE_(MARK)_PARAM",
     }
     for module, pattern in sources.items():
         text = "".join(path.read_text(encoding="utf-8") for path in (REPO / module).glob("*.c"))
-        found |= {name for match in re.finditer(pattern, text, re.MULTILINE) for name in match.groups() if name}
+        found |= {name.lower() for match in re.finditer(pattern, text, re.MULTILINE) for name in match.groups() if name}
     found -= {"_name", "name"}
     assert found == {path.rsplit("/", 1)[1] for path in fuzz.TEXTS}
 
