@@ -18,7 +18,9 @@
  * Loss is no congestion here. TCP finds and repairs it as ever; retransmissions go by
  * the same slots. What is lost is not in flight, so a grant follows it up.
  *
- * Pacing is always TCP's own: a device with sch_fq then gets packets that are due.
+ * Pacing is always TCP's own: a device with sch_fq then gets packets that are due. sch_fq
+ * claims the pacing of each packet that it queues, and TCP then arms no timer; so the gate
+ * takes the pacing back and arms the timer for the next slot itself.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -56,6 +58,7 @@
  * @mark: what of the LE mark is ours (LBE_MARK_*)
  * @has_slot: @due_ns is a slot
  * @waiting: it is among the path's waiting flows
+ * @claimed: sch_fq has claimed the pacing of a packet since init
  */
 struct lbe_flow {
 	struct lbe_shared *shared;
@@ -71,7 +74,8 @@ struct lbe_flow {
 	u16 grant;
 	u8 mark;
 	u8 has_slot:1,
-	   waiting:1;
+	   waiting:1,
+	   claimed:1;
 };
 
 static bool mark = true;
@@ -165,6 +169,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	f->grant = burst;
 	f->sent_mark = tp->data_segs_out;
 	lbe_account(p, f, in_flight + bytes);
+	*wake_ns = p->free_ns;
 	return burst;
 }
 
@@ -176,6 +181,17 @@ static void lbe_wake_by(struct sock *sk, u64 wake_ns)
 	if (hrtimer_is_queued(timer) && ktime_to_ns(hrtimer_get_expires(timer)) > (s64)wake_ns &&
 	    hrtimer_try_to_cancel(timer) == 1)
 		__sock_put(sk);
+}
+
+/* What TCP does itself unless sch_fq has claimed the pacing: the timer holds the socket. */
+static void lbe_wake_at(struct sock *sk, u64 wake_ns)
+{
+	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
+
+	if (hrtimer_is_queued(timer))
+		return;
+	hrtimer_start(timer, ns_to_ktime(wake_ns), HRTIMER_MODE_ABS_PINNED_SOFT);
+	sock_hold(sk);
 }
 
 /* Let TCP send what the path's schedule allows now, or have it ask again. */
@@ -190,8 +206,10 @@ static u32 lbe_gate(struct sock *sk)
 
 	if (!f->shared)
 		return 1;
-	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
+	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED) {
+		f->claimed |= READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ;
 		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
+	}
 	spin_lock_bh(&f->shared->lock);
 	if (!lbe_has_data(sk)) {
 		lbe_account(&f->shared->law, f, in_flight * tp->mss_cache);
@@ -213,6 +231,8 @@ static u32 lbe_gate(struct sock *sk)
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns - 2 * NSEC_PER_MSEC);
 		tcp_snd_cwnd_set(tp, min(in_flight + pkts, tp->snd_cwnd_clamp));
 		lbe_wake_by(sk, now_ns);
+		if (f->claimed)
+			lbe_wake_at(sk, max(wake_ns, now_ns + NSEC_PER_USEC));
 	} else {
 		u64 slice_ns = min_t(u64, LBE_SLICE_NS,
 				     jiffies_to_nsecs(inet_csk(sk)->icsk_rto) / 2);
