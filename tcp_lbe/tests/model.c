@@ -8,8 +8,9 @@
  * left out. The network is one drop-tail queue:
  *
  *   host 0..n-1, each with flows --+
- *   other traffic -----------------+--> rate, buffer --> half an RTT --> receiver, which ACKs every
- *                                                        second packet, or after 40 ms --> half an RTT
+ *   other traffic -----------------+--> rate, buffer --> half an RTT --> receiver
+ *
+ * The receiver acknowledges every second packet, or one after 40 ms; its ACKs take half an RTT.
  *
  * Noise is a uniform random time that each packet takes more, behind the queue.
  */
@@ -20,7 +21,7 @@
 #define FRAME_BYTES	1514
 #define NS		1000000000ULL
 #define DELACK_NS	40000000ULL
-#define HEARD_NS	25000000ULL	/* module.c: a lone ACK later than this may have been held */
+#define HEARD_NS	(LBE_DELACK_US * 1000ULL)	/* a lone ACK later may have been held */
 #define FLOWS_MAX	128
 #define SAMPLE_NS	10000000ULL
 
@@ -68,6 +69,7 @@ struct flow {
 	int host;
 	u64 due_ns, heard_ns;
 	u32 epoch, out, segs_out, sent_mark, grant, version;
+	u32 lost;		/* and not sent again: they go first */
 	bool has_slot, waiting;
 	/* receiver */
 	int held;
@@ -124,6 +126,12 @@ static void push(struct model *m, struct event e)
 	m->heap[i] = e;
 }
 
+static void push_at(struct model *m, u64 at_ns, struct event e)
+{
+	e.at_ns = at_ns;
+	push(m, e);
+}
+
 static struct event pop(struct model *m)
 {
 	struct event first = m->heap[0], last = m->heap[--m->n];
@@ -151,7 +159,7 @@ static u64 backlog_ns(const struct model *m)
 	return m->free_ns > m->now_ns ? m->free_ns - m->now_ns : 0;
 }
 
-/* A packet meets the queue: the time at which it is through and half an RTT on, or 0 if it is dropped. */
+/* A packet meets the queue: when is it through and half an RTT on? 0: it is dropped. */
 static u64 through_ns(struct model *m)
 {
 	u64 half_ns = (u64)(m->c.rtt_s * NS / 2);
@@ -195,6 +203,8 @@ static u32 flow_may_send(struct model *m, struct flow *f, u64 *wake_ns)
 		burst++;
 	bytes = burst * MSS;
 	slot_ns = lbe_path_slot_ns(p, bytes, f->segs_out * 0x9e3779b1 >> 8);
+	if (p->state == LBE_FLOOR && p->reason == LBE_HEAVY_LOSS && f->lost)
+		slot_ns = min(slot_ns, bytes * 16 * NS / p->mu);
 	if (!f->has_slot) {
 		f->due_ns = lbe_path_reserve(p, m->now_ns, slot_ns);
 		f->has_slot = true;
@@ -236,6 +246,7 @@ static void flow_send(struct model *m, int who)
 
 			f->segs_out++;
 			f->out++;
+			f->lost -= f->lost > 0;
 			p->in_flight += MSS;
 			at_ns = through_ns(m);
 			e.what = at_ns ? EV_ARRIVE : EV_LOST;
@@ -243,15 +254,16 @@ static void flow_send(struct model *m, int who)
 			push(m, e);
 		}
 	}
-	push(m, (struct event){ .what = EV_WAKE, .who = who, .version = ++f->version,
-				.at_ns = max(wake_ns, m->now_ns + 1000) });
+	push_at(m, max(wake_ns, m->now_ns + 1000),
+		(struct event){ .what = EV_WAKE, .who = who, .version = ++f->version });
 }
 
 /* The receiver: an ACK for every second packet. */
 static void receiver_ack(struct model *m, int who, u64 sent_ns, u64 delay_ns, int pkts)
 {
-	push(m, (struct event){ .what = EV_ACK, .who = who, .sent_ns = sent_ns, .delay_ns = delay_ns,
-				.pkts = pkts, .at_ns = m->now_ns + (u64)(m->c.rtt_s * NS / 2) });
+	push_at(m, m->now_ns + (u64)(m->c.rtt_s * NS / 2),
+		(struct event){ .what = EV_ACK, .who = who, .sent_ns = sent_ns,
+				.delay_ns = delay_ns, .pkts = pkts });
 }
 
 static void receiver_arrive(struct model *m, const struct event *e)
@@ -267,8 +279,9 @@ static void receiver_arrive(struct model *m, const struct event *e)
 		receiver_ack(m, e->who, f->held_sent_ns, f->held_delay_ns, f->held);
 		f->held = 0;
 	} else {
-		push(m, (struct event){ .what = EV_DELACK, .who = e->who, .version = f->held_version,
-					.at_ns = m->now_ns + DELACK_NS });
+		push_at(m, m->now_ns + DELACK_NS,
+			(struct event){ .what = EV_DELACK, .who = e->who,
+					.version = f->held_version });
 	}
 }
 
@@ -301,6 +314,7 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 		ack.delay_us = 0;
 	f->heard_ns = m->now_ns;
 	f->out -= e->pkts + lost_pkts;
+	f->lost += lost_pkts;
 	p->in_flight -= (e->pkts + lost_pkts) * MSS;
 	lbe_path_ack(p, &ack);
 	flow_send(m, e->who);
@@ -313,9 +327,10 @@ static void other_packet(struct model *m)
 	u64 at_ns = through_ns(m);
 
 	m->other_out++;
-	push(m, (struct event){ .what = at_ns ? EV_OTHER_ACK : EV_OTHER_LOST, .sent_ns = m->now_ns,
-				.at_ns = (at_ns ?: m->now_ns + backlog_ns(m)) +
-					 (u64)(m->c.rtt_s * NS / (at_ns ? 2 : 1)) });
+	push_at(m, (at_ns ?: m->now_ns + backlog_ns(m)) +
+		   (u64)(m->c.rtt_s * NS / (at_ns ? 2 : 1)),
+		(struct event){ .what = at_ns ? EV_OTHER_ACK : EV_OTHER_LOST,
+				.sent_ns = m->now_ns });
 }
 
 static void other_fill(struct model *m)
@@ -336,8 +351,8 @@ static void other_step(struct model *m)
 		double gap_s = MSS * 8 / m->c.other_bps;
 
 		other_packet(m);
-		push(m, (struct event){ .what = EV_OTHER,
-					.at_ns = m->now_ns + (u64)(gap_s * NS * (0.5 + draw(m))) });
+		push_at(m, m->now_ns + (u64)(gap_s * NS * (0.5 + draw(m))),
+			(struct event){ .what = EV_OTHER });
 		return;
 	}
 	m->other_on = !m->other_on;
@@ -347,7 +362,7 @@ static void other_step(struct model *m)
 		other_fill(m);
 	}
 	if (m->c.other == OTHER_ONOFF)
-		push(m, (struct event){ .what = EV_OTHER, .at_ns = m->now_ns + (u64)(m->c.on_s * NS) });
+		push_at(m, m->now_ns + (u64)(m->c.on_s * NS), (struct event){ .what = EV_OTHER });
 }
 
 static void other_ack(struct model *m)
@@ -449,7 +464,8 @@ static void finish(struct model *m)
 		return;
 	mean = m->rate_sum / m->samples;
 	m->r->queue_us = m->queue_sum / m->samples;
-	m->r->rate_dev = sqrt(max(m->rate_squares / m->samples - mean * mean, 0.0)) / max(mean, 1.0);
+	m->r->rate_dev = sqrt(max(m->rate_squares / m->samples - mean * mean, 0.0));
+	m->r->rate_dev /= max(mean, 1.0);
 }
 
 /* 0, or -1: too many flows. */

@@ -26,13 +26,20 @@ def law(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 
 #: What the law misses of the bounds below, with the range of what it reaches instead: (metric, from, to). Outside
-#: of the range, either way, it fails. Documentation/tcp_lbe.md, Limits, says why.
+#: of the range, either way, it fails. Documentation/tcp_lbe.md, Limits, says why. Where the seed decides, each kind
+#: of outcome has a row.
 MISSED: dict[str, tuple[Case, str, float, float]] = {
     "twelve milliseconds a packet": (Case(rate_mbit=1, rtt_ms=100), "used", 92, 95),
     "four hosts": (Case(hosts=4, duration_s=120), "jain", 0.7, 0.9),
     "sixteen hosts": (Case(hosts=16, duration_s=120), "jain", 0.7, 0.9),
-    "a tenth of the link is left": (Case(other="steady", other_mbit=0.9 * 10 * EFFICIENCY), "used", 3, 85),
+    "a tenth of the link is left": (Case(other="steady", other_mbit=0.9 * 10 * EFFICIENCY), "used", 3, 12),
     "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy"), "other_pct", 96, 98),
+    "four hosts, slow, at worst": (
+        Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=2),
+        "other_pct",
+        50,
+        75,
+    ),
 }
 
 
