@@ -81,7 +81,8 @@ DECLARE_EVENT_CLASS(lbe_path,
 	TP_printk("cookie=%llu daddr=%pI6c sport=%u dport=%u state=%s reason=%s base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u score=%u path_rtt_us=%u",
 		  __entry->cookie, __entry->daddr, __entry->sport, __entry->dport,
 		  __print_symbolic(__entry->state, lbe_state_names),
-		  __print_symbolic(__entry->reason, lbe_reason_names), __entry->base_us, __entry->delay_us, __entry->rtt_us,
+		  __print_symbolic(__entry->reason, lbe_reason_names),
+		  __entry->base_us, __entry->delay_us, __entry->rtt_us,
 		  __entry->noise_us, __entry->mu, __entry->rate, __entry->in_flight,
 		  __entry->fails, __entry->score, __entry->path_rtt_us)
 );

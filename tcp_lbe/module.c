@@ -357,7 +357,7 @@ static void lbe_release(struct sock *sk)
 	lbe_shared_put(sk, f->shared);
 	f->shared = NULL;
 	/* A window without a grant is wide. The next control may start from what is out. */
-	tcp_snd_cwnd_set(tp, max(tcp_packets_in_flight(tp), (u32)TCP_INIT_CWND));
+	tcp_snd_cwnd_set(tp, max_t(u32, tcp_packets_in_flight(tp), TCP_INIT_CWND));
 	lbe_rest_cancel(sk);
 	lbe_pacing_end(sk);
 	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
