@@ -74,6 +74,16 @@ static void __maybe_unused name##_flags(struct sock *sk, u32 ack, int flag, \
 			typeof(((struct tcp_congestion_ops *)0)->cong_control), \
 			void (*)(struct sock *, const struct rate_sample *)), \
 		name##_plain, name##_flags)
+/* A test calls it by LBE_CALL_CONG_CONTROL(ops, sk, rs). */
+#define LBE_CALL_CONG_CONTROL(ops, sk, rs)				\
+	__builtin_choose_expr(						\
+		__builtin_types_compatible_p(				\
+			typeof(((struct tcp_congestion_ops *)0)->cong_control), \
+			void (*)(struct sock *, const struct rate_sample *)), \
+		((void (*)(struct sock *, const struct rate_sample *))	\
+			(void *)(ops)->cong_control)(sk, rs),		\
+		((void (*)(struct sock *, u32, int, const struct rate_sample *)) \
+			(void *)(ops)->cong_control)(sk, 0, 0, rs))
 
 /* tcp_ecn_mode_any(): ECN was negotiated, of whatever kind. Until 6.15 is the
  * floor there was one kind, and a flag for it.

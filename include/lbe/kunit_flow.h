@@ -77,6 +77,23 @@ static __maybe_unused void flow_close(struct kunit *test)
 		sock_release(test->priv);
 }
 
+/* An ACK reaches the control by the callbacks that it has. */
+static __maybe_unused void flow_hear(struct flow *flow, const struct ack_sample *sample)
+{
+	struct rate_sample rate = {
+		.rtt_us = sample->rtt_us,
+		.acked_sacked = sample->pkts_acked,
+		.delivered = sample->pkts_acked,
+	};
+
+	if (flow->ops->pkts_acked)
+		flow->ops->pkts_acked(flow->sk, sample);
+	if (flow->ops->cong_control)
+		LBE_CALL_CONG_CONTROL(flow->ops, flow->sk, &rate);
+	else
+		flow->ops->cong_avoid(flow->sk, flow->tp->snd_una, sample->pkts_acked);
+}
+
 /* One ACK of @pkts packets, @gap_us after the last one, @flight packets behind it. */
 static __maybe_unused void flow_ack_of(struct flow *flow, u32 pkts, u32 gap_us, u32 flight)
 {
@@ -96,8 +113,7 @@ static __maybe_unused void flow_ack_of(struct flow *flow, u32 pkts, u32 gap_us, 
 	flow->tp->packets_out = flight;
 	flow->tp->snd_una += pkts * flow->tp->mss_cache;
 	flow->tp->snd_nxt = flow->tp->snd_una + flight * flow->tp->mss_cache;
-	flow->ops->pkts_acked(flow->sk, &sample);
-	flow->ops->cong_avoid(flow->sk, flow->tp->snd_una, pkts);
+	flow_hear(flow, &sample);
 }
 
 static __maybe_unused void flow_ack(struct flow *flow, u32 pkts, u32 gap_us)
@@ -254,8 +270,7 @@ static __maybe_unused void flow_test_before_init(struct kunit *test, const char 
 		f.ops->release(f.sk);
 	memset(inet_csk_ca(f.sk), 0, ICSK_CA_PRIV_SIZE);
 	inet_csk(f.sk)->icsk_ca_initialized = 0;
-	f.ops->pkts_acked(f.sk, &sample);
-	f.ops->cong_avoid(f.sk, f.tp->snd_una, 1);
+	flow_hear(&f, &sample);
 	KUNIT_EXPECT_NULL(test, memchr_inv(inet_csk_ca(f.sk), 0, ICSK_CA_PRIV_SIZE));
 	inet_csk(f.sk)->icsk_ca_initialized = 1;
 	f.ops->init(f.sk);

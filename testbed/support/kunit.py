@@ -258,6 +258,8 @@ def expected_suites(repo: Path = REPO) -> list[tuple[str, str]]:
             name = re.search(r'\.name\s*=\s*"([^"]+)"', body)
             if name:
                 found.append((path.parent.parent.name, name.group(1)))
+        flows = re.findall(r"^FLOW_SUITE\((\w+),", text, re.MULTILINE)
+        found += [(path.parent.parent.name, prefix) for prefix in flows]
     return found
 
 

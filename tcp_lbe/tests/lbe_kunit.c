@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of tcp_lbe: the law (include/lbe/path.h) row by row as the kernel compiles
+ * it, and what the module does to a socket. The model on the host (model.c) closes the
+ * loop with a link.
+ *
+ * Of the tests that every control by delay has (kunit_flow.h) the one of data before init
+ * holds here. The others judge a congestion window, which lbe has not: it sends by slots.
+ *
+ * Expected values are for a path of 10 Mbit/s and 100 ms without noise:
+ *
+ *	p = 1448 bytes / 1250000 bytes a second = 1158 us	e = 250 us
+ *	target 2 p + e = 2566 us		jump 6 p + 2 e = 7448 us
+ */
+#include <linux/module.h>
+
+#include <lbe/kunit_flow.h>
+#include <lbe/path.h>
+
+#define NOW_US	(1ULL << 33)	/* 2.4 hours: beyond 32 bits */
+#define MU	1250000ULL	/* bytes a second */
+#define RTT_US	100000U
+#define BASE_US	50000U
+#define PKT	1448U
+#define TARGET	2566U
+#define JUMP	7448U
+
+static struct lbe_path *new_path(struct kunit *test)
+{
+	struct lbe_path *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	lbe_path_init(p, NOW_US, PKT, RTT_US);
+	return p;
+}
+
+static struct lbe_path *known_path(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+
+	lbe_path_base(p, NOW_US, BASE_US);
+	lbe_path_set_mu(p, MU);
+	p->heard_us = NOW_US;
+	p->now_us = NOW_US;
+	return p;
+}
+
+static struct lbe_path *cruising(struct kunit *test, u64 rate)
+{
+	struct lbe_path *p = known_path(test);
+
+	lbe_path_cruise(p, NOW_US, rate, LBE_TRAIN_PASSED);
+	return p;
+}
+
+#define EXPECT_NEAR(test, value, expected, error)				\
+do {										\
+	KUNIT_EXPECT_GE(test, (u64)(value) + (error), (u64)(expected));		\
+	KUNIT_EXPECT_LE(test, (u64)(value), (u64)(expected) + (error));		\
+} while (0)
+
+/* ---- CRUISE: R <- 1/2 (R + S + mu (qt - q) / (2 RTT)) ------------------------ */
+
+struct cruise_row {
+	const char *name;
+	u64 rate;
+	u32 q_us;	/* a tick of 25 ms before it was at the target */
+	u64 expected;
+};
+
+static const struct cruise_row cruise_rows[] = {
+	{ "at the target it stays",			MU / 2, TARGET, MU / 2 },
+	/* S = 625000 - mu / 25; drain 2 mu / 200 */
+	{ "1 ms above: what came, and the drain",	MU / 2, TARGET + 1000, 593750 },
+	/* S = 625000 + 2.566 mu / 25; drain 2.566 mu / 200 */
+	{ "no queue: what was left, and the rise",	MU / 2, 0, 697168 },
+	{ "at most 1/128 above the capacity",		MU, 0, MU + MU / 128 },
+	{ "at least 1/64 of it",			MU / 64, TARGET + 100000, MU / 64 },
+};
+
+static void cruise_desc(const struct cruise_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(cruise, cruise_rows, cruise_desc);
+
+static void lbe_cruise_law(struct kunit *test)
+{
+	const struct cruise_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, row->rate);
+
+	lbe_path_cruise_law(p, row->q_us, 25000);
+	EXPECT_NEAR(test, p->rate, row->expected, 1);
+}
+
+/* ---- somebody comes ---------------------------------------------------------- */
+
+struct watch_row {
+	const char *name;
+	u32 q_us;
+	u32 samples;
+	u32 gap_us;
+	bool yields;
+};
+
+static const struct watch_row watch_rows[] = {
+	{ "less than a jump, for long",		TARGET + JUMP - 1, 100, 4000, false },
+	{ "a jump, three samples",		TARGET + JUMP, 3, 8000, false },
+	{ "a jump, four in 3 ms",		TARGET + JUMP, 4, 1000, false },
+	{ "a jump, for 8 packets' time",	TARGET + JUMP, 4, 4000, true },
+	{ "two jumps, a sample",		2 * JUMP + 1, 1, 4000, false },
+	{ "two jumps, two samples",		2 * JUMP + 1, 2, 100, true },
+};
+
+static void watch_desc(const struct watch_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(watch, watch_rows, watch_desc);
+
+static void lbe_yields(struct kunit *test)
+{
+	const struct watch_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, MU / 2);
+	u32 i;
+
+	for (i = 0; i < row->samples; i++)
+		lbe_path_watch(p, NOW_US + i * row->gap_us, row->q_us);
+	KUNIT_EXPECT_EQ(test, p->state, row->yields ? LBE_FLOOR : LBE_CRUISE);
+	if (row->yields)
+		KUNIT_EXPECT_EQ(test, p->reason, LBE_QUEUE_JUMPED);
+}
+
+/* A mark is somebody's queue, whatever the delay says. */
+static void lbe_yields_to_marks(struct kunit *test)
+{
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + RTT_US, .delay_us = BASE_US, .rtt_us = RTT_US,
+		.acked_bytes = PKT, .acked_pkts = 1, .marked = true,
+	};
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_CRUISE);
+	ack.now_us += 1000;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+}
+
+/* ---- the verdict of a train -------------------------------------------------- */
+
+struct train_row {
+	const char *name;
+	u32 samples;
+	u32 growth_q10;	/* of the delay, a time of sending */
+	u32 lost_pct;
+	u8 state;
+	u8 reason;
+	u64 rate;
+};
+
+static const struct train_row train_rows[] = {
+	{ "idle",			8, 0, 0, LBE_CRUISE, LBE_TRAIN_PASSED, MU - MU / 50 },
+	/* (1024 - 300 - 154) / 1024 */
+	{ "others send 3/10",		8, 300, 0, LBE_CRUISE, LBE_TRAIN_PASSED, 695801 },
+	{ "others send 8/10",		8, 800, 0, LBE_FLOOR, LBE_TRAIN_GREW, 0 },
+	{ "a third was lost",		8, 0, 33, LBE_FLOOR, LBE_TRAIN_GREW, 0 },
+	{ "one sample",			1, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0 },
+	{ "none",			0, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0 },
+};
+
+static void train_desc(const struct train_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(train, train_rows, train_desc);
+
+static void probe(struct lbe_path *p, const struct train_row *row)
+{
+	u32 len_us = lbe_train_len_us(p), i;
+
+	lbe_path_enter(p, NOW_US, LBE_PROBE, LBE_PATH_IDLE);
+	lbe_train_start(p, NOW_US, MU, len_us);
+	for (i = 0; i < row->samples; i++) {
+		u32 sent_us = i * len_us / 8;
+
+		lbe_train_add(p, NOW_US + sent_us, BASE_US + (sent_us * row->growth_q10 >> 10));
+	}
+	p->train.bytes = 8 * PKT;
+	p->train.lost_bytes = 8 * PKT * row->lost_pct / 100;
+	lbe_path_probe_verdict(p, NOW_US + RTT_US);
+}
+
+static void lbe_train_verdict(struct kunit *test)
+{
+	const struct train_row *row = test->param_value;
+	struct lbe_path *p = known_path(test);
+
+	probe(p, row);
+	KUNIT_EXPECT_EQ(test, p->state, row->state);
+	KUNIT_EXPECT_EQ(test, p->reason, row->reason);
+	KUNIT_EXPECT_EQ(test, p->fails, row->state == LBE_FLOOR);
+	if (row->rate)
+		EXPECT_NEAR(test, p->rate, row->rate, MU / 200);
+}
+
+/* Twice: either the link is slower, mu / (1 + g), or the queue is not ours. */
+static void lbe_second_failure(struct kunit *test)
+{
+	struct lbe_path *p = known_path(test);
+
+	probe(p, &train_rows[2]);
+	KUNIT_EXPECT_FALSE(test, p->inspect);
+	probe(p, &train_rows[2]);
+	KUNIT_EXPECT_TRUE(test, p->inspect);
+	EXPECT_NEAR(test, p->slower, MU * 1024 / 1824, MU / 100);
+}
+
+/* ---- FLOOR ------------------------------------------------------------------- */
+
+struct rtts_row {
+	const char *name;
+	u64 mu;
+	u32 rtt_us;
+	u32 expected;
+};
+
+static const struct rtts_row rtts_rows[] = {
+	{ "least rate",			LBE_PATH_RATE_MIN, RTT_US, 2 },
+	{ "10 packets: no more than 2",	144800, RTT_US, 2 },
+	{ "86 packets: 3 doublings",	MU, RTT_US, 5 },
+	{ "34 Gbit/s, a second",	U32_MAX, USEC_PER_SEC, 20 },
+};
+
+static void rtts_desc(const struct rtts_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(rtts, rtts_rows, rtts_desc);
+
+static void lbe_leaves_a_slow_start(struct kunit *test)
+{
+	const struct rtts_row *row = test->param_value;
+	struct lbe_path *p = known_path(test);
+
+	lbe_path_set_mu(p, row->mu);
+	p->rtt_us = row->rtt_us;
+	KUNIT_EXPECT_EQ(test, lbe_path_slow_start_rtts(p), row->expected);
+}
+
+struct pair_row {
+	const char *name;
+	u64 mu;
+	u64 floor_us;	/* in FLOOR for so long */
+	u32 fails;
+	bool prompt;
+	u32 expected;
+};
+
+static const struct pair_row pair_rows[] = {
+	{ "at first: 1.25 round trips",		MU, 0, 0, false, 125000 },
+	{ "a sixth of the time",		MU, 1200000, 0, false, 200000 },
+	{ "1/4 % of the capacity",		MU, 3600000000ULL, 0, false, 579200 },
+	{ "the same, singles",			MU, 3600000000ULL, 0, true, 289600 },
+	{ "two failures: two round trips",	MU, 0, 2, false, 200000 },
+	{ "many: 16 round trips",		MU, 0, 1000, false, 1600000 },
+	{ "no less often than every 5 s",	1000, 3600000000ULL, 0, false, 5000000 },
+};
+
+static void pair_desc(const struct pair_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(pair, pair_rows, pair_desc);
+
+static void lbe_pairs(struct kunit *test)
+{
+	const struct pair_row *row = test->param_value;
+	struct lbe_path *p = known_path(test);
+
+	lbe_path_set_mu(p, row->mu);
+	lbe_path_yield(p, NOW_US, LBE_QUEUE_JUMPED, 0);
+	p->now_us = NOW_US + row->floor_us;
+	p->fails = row->fails;
+	p->prompt = row->prompt;
+	KUNIT_EXPECT_EQ(test, lbe_path_pair_us(p), row->expected);
+}
+
+/* ---- base delay -------------------------------------------------------------- */
+
+static void lbe_base_takes_four(struct kunit *test)
+{
+	struct lbe_path *p = known_path(test);
+	int i;
+
+	lbe_path_base(p, NOW_US, 49500);	/* within 1 ms: at once */
+	KUNIT_EXPECT_EQ(test, p->base_us, 49500U);
+	for (i = 0; i < 3; i++)
+		lbe_path_base(p, NOW_US, 40000 + i);
+	KUNIT_EXPECT_EQ(test, p->base_us, 49500U);
+	lbe_path_base(p, NOW_US, 40000);
+	KUNIT_EXPECT_EQ(test, p->base_us, 40002U);
+}
+
+static void lbe_base_is_forgotten(struct kunit *test)
+{
+	u64 later_us = NOW_US + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * (u64)USEC_PER_SEC;
+	struct lbe_path *p = known_path(test);
+
+	lbe_path_base(p, NOW_US + 60 * USEC_PER_SEC, 70000);
+	lbe_path_base(p, NOW_US + 120 * USEC_PER_SEC, 70000);
+	KUNIT_EXPECT_EQ(test, p->base_us, BASE_US);
+	lbe_path_base(p, later_us, 70000);
+	KUNIT_EXPECT_EQ(test, p->base_us, 70000U);
+}
+
+/* ---- START ------------------------------------------------------------------- */
+
+/* A link of mu: what is sent above it is queued. */
+static void lbe_start_finds_the_queue(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	u64 backlog_bytes = 0, now_us = NOW_US;
+	int ms;
+
+	for (ms = 0; ms < 3000 && p->state == LBE_START; ms++) {
+		u64 sent = div_u64(p->rate, 1000);
+		u64 through = min(backlog_bytes + sent, MU / 1000);
+		struct lbe_path_ack ack = { .acked_pkts = 2, .acked_bytes = through };
+
+		backlog_bytes += sent - through;
+		now_us += 1000;
+		ack.now_us = now_us;
+		ack.delay_us = BASE_US + div_u64(backlog_bytes * USEC_PER_SEC, MU);
+		ack.rtt_us = ack.delay_us + RTT_US / 2;
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	KUNIT_EXPECT_EQ(test, p->reason, LBE_QUEUE_FOUND);
+	KUNIT_EXPECT_EQ(test, p->base_us, BASE_US);
+	EXPECT_NEAR(test, p->mu, MU, MU / 20);
+}
+
+/* ---- sending ----------------------------------------------------------------- */
+
+static void lbe_slots_follow(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	u64 now_ns = NOW_US * 1000, slot_ns = lbe_path_slot_ns(p, PKT, 0), first_ns;
+
+	KUNIT_EXPECT_EQ(test, slot_ns, 2316800ULL);
+	first_ns = lbe_path_reserve(p, now_ns, slot_ns);
+	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), first_ns + slot_ns);
+	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), first_ns + 2 * slot_ns);
+	/* An hour later nothing of it is owed but 1 ms. */
+	now_ns += 3600 * (u64)NSEC_PER_SEC;
+	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), now_ns - NSEC_PER_MSEC);
+}
+
+static void lbe_floor_is_silent(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	lbe_path_give_way(p, NOW_US, LBE_QUEUE_JUMPED);
+	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, NOW_US * 1000, 1000),
+			(NOW_US + 5 * RTT_US) * 1000);
+}
+
+static void lbe_bounds_in_flight(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), MU / 20 + 2 * PKT);
+	p->noise_us = 10000;
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), MU / 2 * 12 / 100 + 2 * PKT);
+	p->rate = U32_MAX;
+	p->rtt_us = 4 * USEC_PER_SEC;
+	p->noise_us = 0;
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 4ULL * U32_MAX + 2 * PKT);
+}
+
+static void lbe_falls_silent(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	lbe_path_time(p, NOW_US + USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_CRUISE);
+	lbe_path_time(p, NOW_US + 3600 * (u64)USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	KUNIT_EXPECT_EQ(test, p->reason, LBE_SILENCE);
+	/* Another CPU's clock is behind. */
+	lbe_path_time(p, NOW_US);
+	KUNIT_EXPECT_EQ(test, p->now_us, NOW_US + 3600 * (u64)USEC_PER_SEC);
+}
+
+/* ---- the module -------------------------------------------------------------- */
+
+static void lbe_before_init(struct kunit *test)
+{
+	flow_test_before_init(test, "lbe");
+}
+
+/* Another control gets no rest of ours, no wide window, nor pacing. */
+static void lbe_releases(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open(test, &f, "lbe");
+	KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_NEEDED);
+	tcp_snd_cwnd_set(f.tp, 166);
+	f.tp->packets_out = 2;
+	f.tp->tcp_wstamp_ns = tcp_clock_ns() + 4 * (u64)NSEC_PER_SEC;
+	f.ops->release(f.sk);
+	KUNIT_EXPECT_LE(test, f.tp->tcp_wstamp_ns, tcp_clock_ns());
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), TCP_INIT_CWND);
+	KUNIT_EXPECT_GT(test, f.tp->snd_ssthresh, 1000U);
+	KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_NONE);
+	f.tp->packets_out = 0;
+}
+
+static struct kunit_case lbe_cases[] = {
+	KUNIT_CASE_PARAM(lbe_cruise_law, cruise_gen_params),
+	KUNIT_CASE_PARAM(lbe_yields, watch_gen_params),
+	KUNIT_CASE(lbe_yields_to_marks),
+	KUNIT_CASE_PARAM(lbe_train_verdict, train_gen_params),
+	KUNIT_CASE(lbe_second_failure),
+	KUNIT_CASE_PARAM(lbe_leaves_a_slow_start, rtts_gen_params),
+	KUNIT_CASE_PARAM(lbe_pairs, pair_gen_params),
+	KUNIT_CASE(lbe_base_takes_four),
+	KUNIT_CASE(lbe_base_is_forgotten),
+	KUNIT_CASE(lbe_start_finds_the_queue),
+	KUNIT_CASE(lbe_slots_follow),
+	KUNIT_CASE(lbe_floor_is_silent),
+	KUNIT_CASE(lbe_bounds_in_flight),
+	KUNIT_CASE(lbe_falls_silent),
+	KUNIT_CASE(lbe_before_init),
+	KUNIT_CASE(lbe_releases),
+	{}
+};
+
+static struct kunit_suite lbe_suite = {
+	.name = "tcp_lbe",
+	.exit = flow_close,
+	.test_cases = lbe_cases,
+};
+
+kunit_test_suite(lbe_suite);
+
+MODULE_DESCRIPTION("KUnit tests of tcp_lbe");
+MODULE_LICENSE("GPL");
