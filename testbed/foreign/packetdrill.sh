@@ -8,6 +8,7 @@
 #   VULTURECTL  the program, or nothing
 # Prints a line a script: RESULT status variant script message, apart by tabs.
 
+# shellcheck source=/dev/null
 . ./env.sh
 mkdir /tmp/suite /tmp/control
 cp -r "$SUITE/tcp" "$SUITE/common" "$SUITE/packetdrill" /tmp/suite/
