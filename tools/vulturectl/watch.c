@@ -79,8 +79,6 @@ static void one_socket(const struct tcp_socket *socket, void *arg)
 		seen->up_done = true;
 		if (upload_background(socket->fd, watch->up))
 			note(watch, watch->up, strerror(errno));
-		else
-			watch->started++;
 	}
 	/* The receiver's side takes a connection once it is established. */
 	if (watch->down && !seen->down_done && socket->state == TCP_ESTABLISHED) {

@@ -23,14 +23,13 @@
  * @up: congestion control for what they send; NULL leaves it alone
  * @down: a handle of libvulture for what they receive; NULL leaves it alone
  * @options: for @down
- * @started: sockets that went to the background
  * @refused: sockets that could not, with the reason of the last one
  */
 struct watch {
 	const char *up;
 	struct vulture *down;
 	const struct vulture_options *options;
-	unsigned long started, refused;
+	unsigned long refused;
 	char reason[256];
 	/* the rest is private */
 	struct watch_seen *seen;
