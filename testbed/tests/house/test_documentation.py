@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from testbed import results
 from testbed.__main__ import main
 from testbed.backends.machine import Machine
 from testbed.kernels.build import KernelSpec, ensure_kernel
 from testbed.kernels.modules import ensure_modules
-from testbed.results import files as results
 from testbed.spec import experiment, topology, traffic
 from testbed.spec.experiment import load
 
@@ -154,14 +154,18 @@ def guest_script(page: str, paths: dict[str, Path]) -> str:
             block = one.block
             mine = [other.text for other in ALL if (other.page, other.block) == (page, block)]
             lines.append("tc qdisc del dev east root 2> /dev/null || :; tc qdisc del dev east clsact 2> /dev/null || :")
-            if not any("insmod" in text for text in mine):
+            if not any("insmod" in text or "modprobe" in text for text in mine):
                 lines.append(f'insmod "$LBE_HOST{paths[module]}" 2> /dev/null || :')
             if not any(re.search(r"dev DEV root", text) for text in mine):
                 lines.append("tc qdisc add dev east root handle 1: tbf rate 10mbit burst 1600 latency 1s")
         text = one.text
         for old, new in RULES["guest"].items():
             text = text.replace(old, new)
-        text = re.sub(r"insmod \S*?(\w+)\.ko", lambda found: f'insmod "$LBE_HOST{paths[found[1]]}"', text)
+        text = re.sub(
+            r"modprobe (\w+)|insmod \S*?(\w+)\.ko",
+            lambda found: f'insmod "$LBE_HOST{paths[found[1] or found[2]]}"',
+            text,
+        )
         lines += [f"echo '{one.line}: '{one.text!r}", text]
     return "\n".join([*lines, "echo all of them"])
 
