@@ -86,6 +86,10 @@
  * us: below any delayed-ACK timer in use (40 ms in Linux).
  */
 #define LBE_DELACK_US		25000
+/* A slot that was missed by up to this, ns, is made up for: timers are late by that much.
+ * Double it: twice the burst after a rest.
+ */
+#define LBE_LATE_NS		1000000U
 
 enum lbe_state {
 	LBE_START,	/* doubles its rate each round trip */
@@ -907,6 +911,12 @@ static inline u64 lbe_path_slot_ns(const struct lbe_path *p, u32 bytes, u32 dith
 	return slot_ns + (slot_ns >> 10) * ((s32)(dither % 256) - 128);
 }
 
+/* How far back a slot may begin that is taken now: a late timer costs no rate. */
+static inline u64 lbe_path_late_ns(u64 now_ns, u64 slot_ns)
+{
+	return now_ns - min(min_t(u64, slot_ns, LBE_LATE_NS), now_ns);
+}
+
 /* Take the next slot: when is it? */
 static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 {
@@ -924,7 +934,7 @@ static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 	if (p->state == LBE_FLOOR)
 		due_ns = max(max(p->next_ns, now_ns), p->blind_us * 1000);
 	else
-		due_ns = max(p->next_ns, now_ns - min_t(u64, slot_ns, 1000000) +
+		due_ns = max(p->next_ns, lbe_path_late_ns(now_ns, slot_ns) +
 					 p->waiting * slot_ns);
 	p->next_ns = due_ns + slot_ns;
 	return due_ns;
@@ -936,7 +946,7 @@ static inline void lbe_path_sent(struct lbe_path *p, u64 now_ns, u64 slot_ns, u3
 	if (p->train.on && p->now_us < p->train.until_us)
 		p->train.bytes += bytes;
 	if (p->state != LBE_FLOOR)
-		p->free_ns = max(p->free_ns, now_ns - min_t(u64, slot_ns, 1000000)) + slot_ns;
+		p->free_ns = max(p->free_ns, lbe_path_late_ns(now_ns, slot_ns)) + slot_ns;
 }
 
 /* Bytes that may be in flight. */

@@ -362,6 +362,21 @@ static void lbe_slots_follow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), now_ns - NSEC_PER_MSEC);
 }
 
+/* The clock begins at 0 when the machine starts: nothing lies before that. */
+static void lbe_slots_at_boot(struct kunit *test)
+{
+	struct lbe_path *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	u64 now_ns = 800000, slot_ns;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	lbe_path_init(p, 0, PKT, RTT_US);
+	slot_ns = lbe_path_slot_ns(p, PKT, 0);
+	KUNIT_EXPECT_EQ(test, slot_ns, 10000000ULL);
+	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), 0ULL);
+	lbe_path_sent(p, now_ns, slot_ns, PKT);
+	KUNIT_EXPECT_EQ(test, p->free_ns, slot_ns);
+}
+
 static void lbe_floor_is_silent(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
@@ -435,6 +450,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_base_is_forgotten),
 	KUNIT_CASE(lbe_start_finds_the_queue),
 	KUNIT_CASE(lbe_slots_follow),
+	KUNIT_CASE(lbe_slots_at_boot),
 	KUNIT_CASE(lbe_floor_is_silent),
 	KUNIT_CASE(lbe_bounds_in_flight),
 	KUNIT_CASE(lbe_falls_silent),
