@@ -133,6 +133,7 @@ TEXTS = {
             ("paper", "Y", "N"), ("mark", "Y", "N"),
         )
     },
+    "/sys/module/tcp_lbe/parameters/mark": ("Y", "N"),
     "/sys/module/tcp_lowpri/parameters/mark": ("Y", "N"),
     "/sys/module/tcp_lowpri/parameters/timeout_keep_percent": ("0", "100"),
 }  # fmt: skip
@@ -380,7 +381,7 @@ class Fuzzer:
 
     def load(self) -> str:
         """A module with parameters."""
-        module = self.random.choice(["tcp_lp", "tcp_lowpri", "tcp_lowpri", "tcp_ledbat"])
+        module = self.random.choice(["tcp_lp", "tcp_lowpri", "tcp_lowpri", "tcp_ledbat", "tcp_lbe"])
         if module == "tcp_lowpri":
             names = ["background", "lowpri1", "lowpri2", "lowpri3.7", "lowpri3.70", "lowpri9", "cubic", "", "a" * 20]
             value = ",".join(self.random.choice(names) for _ in range(self.random.choice([0, 1, 2, 3, 30]))).encode()

@@ -146,7 +146,7 @@ def in_guest(
             (job / file).parent.mkdir(exist_ok=True)
             (job / file).write_bytes(data)
         known = {one: f"{HOST_ROOT}{path.resolve()}" for one, path in modules.items()}
-        text = json.dumps({"seed": seed, "modules": known, **settings, **MARKS})
+        text = json.dumps({"seed": seed, "modules": known, "attributes": attributes(), **settings, **MARKS})
         (job / "settings.json").write_text(text, encoding="utf-8")
         (job / "job.sh").write_text(JOB, encoding="ascii")
         ended = threading.Event()
@@ -182,6 +182,11 @@ def in_guest(
 
 #: what fuzz.py leaves for the guest to fill in
 MARKS = {"family_mark": fuzz.FAMILY_MARK, "pid_mark": fuzz.PID_MARK, "cgroup_mark": fuzz.CGROUP_MARK}
+
+
+def attributes() -> dict[str, dict[str, int]]:
+    """Numbers of vulture's attributes as its netlink specification has them: set -> name -> number."""
+    return {name: {kind.name: kind.number for kind in kinds} for name, kinds in fuzz.vulture_grammar().sets.items()}
 
 
 def fuzz_files(seed: int, settings: dict[str, int]) -> dict[str, str | bytes]:
@@ -263,7 +268,7 @@ def merge(parts: list[Outcome]) -> Outcome:
 
 def kept_in(part: Part, backend: Uml, seed: int, settings: dict[str, int]) -> Path:
     """Where the outcome of a boot is kept: by all that decides it (of the modules, their sources)."""
-    digest = hashlib.sha256(f"{backend.key()} {part.key} {seed} {json.dumps(settings)}".encode())
+    digest = hashlib.sha256(f"{backend.key()} {part.key} {seed} {json.dumps(settings)} {attributes()}".encode())
     for path in (GUEST / "common.py", GUEST / f"{part.program}.py", HERE / "module" / "lbe_shadow.c"):
         digest.update(path.read_bytes())
     for name in MODULES:

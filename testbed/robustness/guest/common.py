@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the programs inside the guest share: modules, byte-checked connections, netlink, the report.
 
-settings.json beside the program: seed, modules (name -> path), and what parts.py says of the part.
+settings.json beside the program: seed, modules (name -> path), attributes (set -> name -> number), and what
+parts.py says of the part.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ CONTROLS = {
     "tcp_lp": ("lp", "lp_ecn"),
     "tcp_lowpri": ("background", "lowpri1", "lowpri3.7"),
     "tcp_ledbat": ("ledbat", "ledbatpp"),
+    "tcp_lbe": ("lbe",),
 }
 
 #: all modules of the suite
@@ -344,18 +346,40 @@ def vulture(command: int, payload: bytes, number: int) -> bytes:
 
 # vulture/uapi/vulture.h
 V_START, V_STOP, V_GET, V_SET, V_GET_DEFAULTS, V_RULE_ADD, V_RULE_DEL, V_RULE_GET = range(1, 9)
-V_FD, V_RULE = 1, 8
-V_R_LOCAL_PORT = 3
+
+#: numbers of vulture's attributes: set -> name -> number, as Documentation/vulture.yaml has them
+ATTRIBUTES: dict[str, dict[str, int]] = SETTINGS["attributes"]
+V_MAIN, V_FLOW = ATTRIBUTES["main"], ATTRIBUTES["flow"]
 
 
 def by_fd(one: socket.socket) -> bytes:
     """The attribute that names a socket of ours."""
-    return attribute(V_FD, struct.pack("=I", one.fileno()))
+    return attribute(V_MAIN["fd"], struct.pack("=I", one.fileno()))
+
+
+def max_flows(flows: int) -> bytes:
+    """The attribute of the namespace's limit."""
+    return attribute(V_MAIN["max-flows"], struct.pack("=I", flows))
+
+
+def own_sockets() -> bytes:
+    """The attribute that names all sockets of this process."""
+    return attribute(V_MAIN["pid"], struct.pack("=I", os.getpid()))
+
+
+def rule_id(body: bytes) -> bytes:
+    """The id in an answer to a request about rules, as the attribute's bytes."""
+    return attributes(attributes(body[4:])[V_MAIN["rule"]])[ATTRIBUTES["rule"]["id"]]
+
+
+def rule_by_id(number: bytes) -> bytes:
+    """The attribute that names a rule."""
+    return attribute(V_MAIN["rule"] | NESTED, attribute(ATTRIBUTES["rule"]["id"], number))
 
 
 def rule_on(port: int) -> bytes:
     """The attribute of a rule on a local port."""
-    return attribute(V_RULE | NESTED, attribute(V_R_LOCAL_PORT, struct.pack("=H", port)))
+    return attribute(V_MAIN["rule"] | NESTED, attribute(ATTRIBUTES["rule"]["local-port"], struct.pack("=H", port)))
 
 
 def shred_options(limit: int = 300000, least: int = 15000, most: int = 45000) -> bytes:

@@ -138,8 +138,8 @@ def writer(name: str) -> None:
 
 
 USES = {
-    "tcp_lp": control, "tcp_lowpri": control, "tcp_ledbat": control, "vulture": receiver, "sch_shred": queue,
-    "shred_hint": writer,
+    "tcp_lp": control, "tcp_lowpri": control, "tcp_ledbat": control, "tcp_lbe": control, "vulture": receiver,
+    "sch_shred": queue, "shred_hint": writer,
 }  # fmt: skip
 
 

@@ -24,14 +24,15 @@ from common import (
     HINT,
     LIBC,
     MODULES,
-    NESTED,
     NETLINK_GENERIC,
     NETLINK_ROUTE,
     RTM_DELQDISC,
     RTM_NEWQDISC,
     SETTINGS,
+    V_FLOW,
     V_GET,
     V_GET_DEFAULTS,
+    V_MAIN,
     V_RULE_ADD,
     V_RULE_DEL,
     V_SET,
@@ -48,9 +49,13 @@ from common import (
     finish,
     load,
     loaded,
+    max_flows,
     must,
+    own_sockets,
     progress,
     qdisc,
+    rule_by_id,
+    rule_id,
     rule_on,
     shred_options,
     unload,
@@ -62,7 +67,6 @@ FAULTS = "/sys/kernel/debug"
 STRIDE = SETTINGS["stride"]
 CLEAN = (errno.ENOMEM, errno.ENOBUFS)
 PORT = 5998
-A_COUNT, F_ACKS = 9, 38  # vulture/uapi/vulture.h
 
 nth = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
 sites = 0
@@ -163,17 +167,21 @@ class Receiver:
 
     def flows(self) -> int:
         """Connections under control."""
-        return struct.unpack("=I", self.shown(V_GET_DEFAULTS)[A_COUNT])[0]
+        return struct.unpack("=I", self.shown(V_GET_DEFAULTS)[V_MAIN["count"]])[0]
 
     def stop(self) -> None:
         """None of ours under control: by cgroup and pid both ends are."""
-        self.ask(V_STOP, attribute(3, struct.pack("=I", os.getpid())))
+        self.ask(V_STOP, own_sockets())
+
+    def acks(self, one: Stream) -> int:
+        """Segments of this connection that the hook saw go out; -1: it is not under control."""
+        flow = attributes(self.shown(V_GET, by_fd(one.receiver)).get(V_MAIN["flow"], b""))
+        return struct.unpack("=Q", flow[V_FLOW["acks"]])[0] if flow else -1
 
     def in_force(self) -> str:
         """Do its segments pass the hook?"""
         self.stream.pump(1 << 17)
-        flow = attributes(self.shown(V_GET, by_fd(self.stream.receiver)).get(7, b""))
-        acks = struct.unpack("=Q", flow[F_ACKS])[0] if F_ACKS in flow else -1
+        acks = self.acks(self.stream)
         return "" if acks > 0 else f"the hook sees nothing (acks {acks})"
 
     def rules(self) -> list[bytes]:
@@ -182,21 +190,20 @@ class Receiver:
         with_dump.socket.send(common.message(self.number, struct.pack("=BBH", 8, 1, 0), 0x301))
         found = []
         while more := with_dump.answers():
-            found += [attributes(attributes(body[4:])[8])[1] for kind, body in more if kind & 0xFFFF == self.number]
+            found += [rule_id(body) for kind, body in more if kind & 0xFFFF == self.number]
         with_dump.close()
         return found
 
     def delete_rules(self) -> None:
         """All of them."""
         for rule in self.rules():
-            self.ask(V_RULE_DEL, attribute(8 | NESTED, attribute(1, rule)))
+            self.ask(V_RULE_DEL, rule_by_id(rule))
 
     def rule_in_force(self) -> str:
         """Does it start a connection, whose segments pass the hook?"""
         one = Stream("::1", ports=(PORT, 0))
         one.pump(1 << 17)
-        flow = attributes(self.shown(V_GET, by_fd(one.receiver)).get(7, b""))
-        acks = struct.unpack("=Q", flow[F_ACKS])[0] if F_ACKS in flow else -1
+        acks = self.acks(one)
         one.close("by rule")
         return "" if acks > 0 else f"it has no effect (acks {acks})"
 
@@ -224,10 +231,9 @@ def receiving() -> None:
         """Of a request for many, those that cannot be started are passed over."""
         return "" if one.flows() else "none is under control"
 
-    group = attribute(4, struct.pack("=Q", os.stat("/sys/fs/cgroup").st_ino))
+    group = attribute(V_MAIN["cgroup"], struct.pack("=Q", os.stat("/sys/fs/cgroup").st_ino))
     step("vulture start by cgroup", lambda: one.ask(V_START, group), stop, controlled, some)
-    pid = attribute(3, struct.pack("=I", os.getpid()))
-    step("vulture start by pid", lambda: one.ask(V_START, pid), stop, controlled, some)
+    step("vulture start by pid", lambda: one.ask(V_START, own_sockets()), stop, controlled, some)
     stop()
 
     def again() -> None:
@@ -243,11 +249,14 @@ def receiving() -> None:
     stop()
 
     def limit(flows: int) -> int:
-        return one.ask(V_SET, attribute(10, struct.pack("=I", flows)))
+        return one.ask(V_SET, max_flows(flows))
+
+    def limited() -> int:
+        return struct.unpack("=I", one.shown(V_GET_DEFAULTS)[V_MAIN["max-flows"]])[0]
 
     step(
         "vulture set", lambda: limit(7), lambda: limit(16384),
-        lambda: "" if one.shown(V_GET_DEFAULTS)[10] == struct.pack("=I", 16384) else "the limit changed",
+        lambda: "" if limited() == 16384 else "the limit changed",
     )  # fmt: skip
 
     def no_rules() -> None:
@@ -262,7 +271,7 @@ def receiving() -> None:
     one.ask(V_RULE_ADD, rule_on(PORT))
 
     def delete() -> int:
-        return one.ask(V_RULE_DEL, attribute(8 | NESTED, attribute(1, known[0])))
+        return one.ask(V_RULE_DEL, rule_by_id(known[0]))
 
     def restore() -> None:
         one.ask(V_RULE_ADD, rule_on(PORT))

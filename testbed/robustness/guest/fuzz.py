@@ -24,22 +24,25 @@ from common import (
     RTM_NEWQDISC,
     SETTINGS,
     V_GET_DEFAULTS,
+    V_MAIN,
     V_RULE_DEL,
     V_RULE_GET,
     V_SET,
     Netlink,
     Stream,
-    attribute,
     attributes,
     count,
     expect,
     family,
     finish,
     load,
+    max_flows,
     message,
     must,
     progress,
     qdisc,
+    rule_by_id,
+    rule_id,
     unload,
     vulture,
     write,
@@ -103,7 +106,7 @@ class Kernel:
         code, text, bodies = self.generic.ask(vulture(V_GET_DEFAULTS, b"", self.number))
         must(code, f"get-defaults ({text})")
         found = attributes(bodies[0][4:])
-        return found[6] + found[10]
+        return found[V_MAIN["options"]] + found[V_MAIN["max-flows"]]
 
     def queues(self) -> list[bytes]:
         """Kind and options of every queue, in the dump's order."""
@@ -153,16 +156,15 @@ class Kernel:
 
     def reset(self) -> None:
         """Back to where all is possible: no rules, no queue, the limit as it was."""
-        code, _, _ = self.generic.ask(vulture(V_SET, attribute(10, struct.pack("=I", 16384)), self.number))
+        code, _, _ = self.generic.ask(vulture(V_SET, max_flows(16384), self.number))
         must(code, "set")
         self.defaults = self.read_defaults()
         with contextlib.closing(Netlink(NETLINK_GENERIC)) as dump:
             dump.socket.send(message(self.number, struct.pack("=BBH", V_RULE_GET, 1, 0), F_REQUEST | 0x300))
             for kind, body in self.drain(dump):
                 if kind & 0xFFFF == self.number:
-                    rule = attributes(attributes(body[4:])[8])[1]
-                    nest = attribute(8 | 0x8000, attribute(1, rule))
-                    must(self.generic.ask(vulture(V_RULE_DEL, nest, self.number))[0], "rule-del")
+                    delete = vulture(V_RULE_DEL, rule_by_id(rule_id(body)), self.number)
+                    must(self.generic.ask(delete)[0], "rule-del")
         for device in (LO, IDLE):
             self.route.ask(qdisc(RTM_DELQDISC, 0, None, device))
         # a dump that was begun and not read would block the next

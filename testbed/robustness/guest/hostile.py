@@ -28,7 +28,9 @@ from common import (
     PERIOD,
     RTM_NEWQDISC,
     SETTINGS,
+    V_FLOW,
     V_GET,
+    V_MAIN,
     V_START,
     Netlink,
     attribute,
@@ -200,8 +202,9 @@ def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list
         idle = 0 if got > before else idle + 1
     for template in forged:
         peer.forge(template, sent, 1)
-    flow = attributes(attributes(link.ask(vulture(V_GET, by_fd(peer.socket), receiving.family))[2][0][4:])[7])
-    shown, own = (struct.unpack("=I", flow[kind])[0] for kind in (10, 11))
+    reply = attributes(link.ask(vulture(V_GET, by_fd(peer.socket), receiving.family))[2][0][4:])
+    flow = attributes(reply[V_MAIN["flow"]])
+    shown, own = (struct.unpack("=I", flow[V_FLOW[name]])[0] for name in ("advertised-bytes", "own-bytes"))
     expect(shown <= own, f"{kind}: advertises {shown}, TCP itself only {own}")
     common.total["bytes"] += got
     common.total["lost"] += total - got

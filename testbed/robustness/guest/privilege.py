@@ -28,6 +28,7 @@ from common import (
     RTM_NEWQDISC,
     V_GET,
     V_GET_DEFAULTS,
+    V_MAIN,
     V_RULE_ADD,
     V_SET,
     V_START,
@@ -42,7 +43,9 @@ from common import (
     family,
     finish,
     load,
+    max_flows,
     must,
+    own_sockets,
     qdisc,
     rule_on,
     shred_options,
@@ -53,7 +56,7 @@ from common import (
 
 NOBODY = 65534
 CLONE_NEWUSER = 0x10000000
-LIMIT = attribute(10, struct.pack("=I", 5))
+LIMIT = max_flows(5)
 REFUSED = (errno.EPERM, errno.EACCES)
 
 
@@ -94,12 +97,7 @@ def limits() -> int:
     """The limit of connections of this namespace."""
     with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
         code, _, bodies = link.ask(vulture(V_GET_DEFAULTS, b"", family()))
-    return struct.unpack("=I", attributes(bodies[0][4:])[10])[0] if not code else -code
-
-
-def pid() -> bytes:
-    """Ourselves, by number."""
-    return attribute(3, struct.pack("=I", os.getpid()))
+    return struct.unpack("=I", attributes(bodies[0][4:])[V_MAIN["max-flows"]])[0] if not code else -code
 
 
 #: name -> (attempt, what it may give)
@@ -109,8 +107,8 @@ USER: Checks = {
     "user_starts_own_connection": (lambda: own_connection(V_START), (0,)),
     "user_stops_own_connection": (lambda: own_connection(V_STOP), (0,)),
     "user_sees_own_connection": (lambda: own_connection(V_GET), (0,)),
-    "user_starts_by_number": (lambda: ask(V_START, pid()), REFUSED),
-    "user_stops_by_number": (lambda: ask(V_STOP, pid()), REFUSED),
+    "user_starts_by_number": (lambda: ask(V_START, own_sockets()), REFUSED),
+    "user_stops_by_number": (lambda: ask(V_STOP, own_sockets()), REFUSED),
     "user_adds_a_rule": (lambda: ask(V_RULE_ADD, rule_on(80)), REFUSED),
     "user_sets_defaults": (lambda: ask(V_SET, LIMIT), REFUSED),
     "user_adds_a_queue": (lambda: queue(RTM_NEWQDISC, shred_options()), REFUSED),
@@ -120,6 +118,7 @@ USER: Checks = {
     "user_unloads_a_module": (lambda: unload("tcp_lp"), REFUSED),
     "user_chooses_lp": (lambda: choose("lp"), (0,)),
     "user_chooses_ledbat": (lambda: choose("ledbat"), (0,)),
+    "user_chooses_lbe": (lambda: choose("lbe"), (0,)),
     "user_chooses_background": (lambda: choose("background"), REFUSED),
 }
 
@@ -135,7 +134,7 @@ CONTAINER: Checks = {
     "container_loads_a_module": (lambda: load("tcp_lp"), REFUSED),
     "container_unloads_a_module": (lambda: unload("tcp_lp"), REFUSED),
     "container_stops_the_hosts_connection": (
-        lambda: ask(V_STOP, attribute(5, struct.pack("=Q", host["id"]))), (errno.ENOENT,),
+        lambda: ask(V_STOP, attribute(V_MAIN["id"], struct.pack("=Q", host["id"]))), (errno.ENOENT,),
     ),
 }  # fmt: skip
 
@@ -143,7 +142,7 @@ ROOT: Checks = {
     "root_asks_for_more_flows": (lambda: write(f"{HINT}/max_flows", "1048576"), (0,)),
     "root_asks_for_too_many_flows": (lambda: write(f"{HINT}/max_flows", "1048577"), (errno.EINVAL,)),
     "root_asks_for_too_many_connections": (
-        lambda: ask(V_SET, attribute(10, struct.pack("=I", 1000001))), (errno.ERANGE,),
+        lambda: ask(V_SET, max_flows(1000001)), (errno.ERANGE,),
     ),
     "the_host_did_not_change": (lambda: limits() - 16384, (0,)),
 }  # fmt: skip
@@ -212,7 +211,7 @@ def main() -> None:
     with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
         code, text, bodies = link.ask(vulture(V_START, by_fd(constant.receiver), family()))
     must(code, f"start {text}")
-    host["id"] = struct.unpack("=Q", attributes(bodies[0][4:])[5])[0]
+    host["id"] = struct.unpack("=Q", attributes(bodies[0][4:])[V_MAIN["id"]])[0]
     results = as_child(become_user, USER) | as_child(become_container, CONTAINER) | attempt(ROOT)
     for name, result in results.items():
         expect(result == "ok", f"{name}: {result}")

@@ -122,7 +122,7 @@ common.finish(1)
 )
 def test_a_missing_or_wrong_byte_is_seen(tmp_path: Path, damage: str, lost: int | None, text: str) -> None:
     """The guest's connections, on this machine's loopback."""
-    (tmp_path / "settings.json").write_text('{"modules": {}}')
+    (tmp_path / "settings.json").write_text(json.dumps({"modules": {}, "attributes": parts.attributes()}))
     text_of = (parts.GUEST / "common.py").read_text(encoding="utf-8")
     assert "limit_s: float = 1200.0" in text_of
     # here the clock is the wall's
@@ -176,6 +176,7 @@ def test_every_setting_is_written_to() -> None:
     sources = {
         "tcp_lp": r"^LBE_PARAM\((\w+),|module_param(?:_cb|_named)?\((\w+),.*0644\)|^LBE_(MARK)_PARAM",
         "tcp_ledbat": r"^LBE_PARAM\((\w+),|module_param(?:_cb|_named)?\((\w+),.*0644\)|^LBE_(MARK)_PARAM",
+        "tcp_lbe": r"module_param\((\w+),.*0644\)",
         "tcp_lowpri": r"module_param(?:_cb)?\((\w+),.*0644\)|module_param_cb\((timeout_keep_percent),"
         r"|^LBE_(MARK)_PARAM",
     }
@@ -193,6 +194,8 @@ def test_the_corpus_is_there_and_can_be_read() -> None:
     for line in lines:
         if line[0] in "vt":
             bytes.fromhex(line[2:])
+    gone = {line.split()[1] for line in lines if line[0] == "s"} - set(fuzz.TEXTS)
+    assert not gone, f"no module has these settings: {gone}"
 
 
 def test_every_kind_of_hostile_packet_is_made_for_both_families() -> None:
