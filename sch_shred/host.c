@@ -59,38 +59,44 @@ static u64 shred_host_age(struct shred_hint_net *hn, const struct sock *sk)
 
 static u32 shred_host_tcp_hint(struct shred_hint_net *hn, const struct sock *sk, u8 mode)
 {
-	/* a request, a time-wait or a listening socket, or one that has sent no data yet */
-	if (!sk_fullsock(sk) || (1 << sk->sk_state) & (TCPF_LISTEN | TCPF_SYN_SENT | TCPF_CLOSE))
+	/* a listening socket, or one that has sent no data yet */
+	if ((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_SYN_SENT | TCPF_CLOSE))
 		return 1;
 	if (mode == SHRED_HINT_TOS)
 		return tcp_snd_cwnd(tcp_sk(sk));
 	return 1U << shred_age_class(shred_host_age(hn, sk));
 }
 
-static u32 shred_host_hint(struct shred_hint_net *hn, const struct sk_buff *skb, int family,
-			   u8 mode)
+static u32 shred_host_hint(struct shred_hint_net *hn, const struct sk_buff *skb,
+			   const struct sock *sk, int family, u8 mode)
 {
-	const struct sock *sk = skb->sk;
-
-	if (!sk_fullsock(sk) || sk_is_tcp(sk))
+	/* a connection request, or TIME-WAIT */
+	if (!sk_fullsock(sk))
+		return 1;
+	if (sk_is_tcp(sk))
 		return shred_host_tcp_hint(hn, sk, mode);
+	/* TCP from a raw socket: the kernel's own, for resets of no connection */
+	if (sk->sk_protocol == IPPROTO_TCP)
+		return 1;
 	return mode == SHRED_HINT_DSCP ? shred_edge_hint(hn, skb, family, mode) : 0;
 }
 
 unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct shred_hint_net *hn = shred_hint_pernet(state->net);
+	/* an IPv6 reset of no connection has its socket only here */
+	const struct sock *sk = skb->sk ?: state->sk;
 	u8 mode = READ_ONCE(hn->mode);
 	u32 hint;
 
 	/* a forwarded packet has no socket and is the edge's */
-	if (!skb->sk || mode == SHRED_HINT_OFF || !shred_device_wanted(hn, state->out))
+	if (!sk || mode == SHRED_HINT_OFF || !shred_device_wanted(hn, state->out))
 		return NF_ACCEPT;
 	if (shred_packet_tos(skb, state->pf) & ~SHRED_ECN_MASK) {
 		shred_hint_count(hn, SHRED_SKIPPED);
 		return NF_ACCEPT;
 	}
-	hint = shred_host_hint(hn, skb, state->pf, mode);
+	hint = shred_host_hint(hn, skb, sk, state->pf, mode);
 	if (hint && shred_packet_write(skb, state->pf, mode, hint))
 		shred_hint_count(hn, SHRED_WRITTEN_HOST);
 	return NF_ACCEPT;

@@ -21,7 +21,7 @@ from testbed.spec.experiment import parse
 pytestmark = pytest.mark.scenario
 
 CAPTURE = HOST_ROOT + str(Path(__file__).resolve().parent / "capture.py")
-SYN = 2  # flag of the TCP header
+SYN, RST = 2, 4  # flags of the TCP header
 #: packets need so long from the sending host's hook to the router (netem: 21 ms, processing 0 to 1 ms)
 TO_ROUTER_S = (0.020, 0.0235)
 
@@ -218,6 +218,17 @@ def test_host_writes_its_age_into_every_packet(run, family: int) -> None:
     # acknowledgements are of a flow that has sent nothing
     assert set(hints(seen.of_receiver(), "dscp").tolist()) <= {0}
     assert_unharmed(seen)
+
+
+@pytest.mark.parametrize("mode", ["tos", "dscp"])
+def test_a_reset_of_no_connection_says_one(run, mode: str) -> None:
+    """The receiving host's answers to SYNs to a port on which nobody listens, of both families."""
+    knock = "import socket; [socket.socket(f).connect_ex((a, 9)) for f, a in ((2, '{}'), (10, '{}'))]"
+    knocks = f'[[event]]\nat_s = 1\nnode = "snd"\nrun = "/usr/bin/python3 -c \\"{knock}\\""\n'
+    seen = run(host(mode, "rcv") + knocks.format("10.0.2.2", "fd00:2::2"))
+    rows = seen.packets[(seen.packets["dev"] == "east") & (seen.packets["out"] == 0) & (seen.packets["sport"] == 9)]
+    assert sorted(rows["family"].tolist()) == [4, 6] and (rows["flags"] & RST != 0).all()
+    assert hints(rows, mode).tolist() == [1, 1]
 
 
 def test_retransmissions_carry_the_window_too(run) -> None:
