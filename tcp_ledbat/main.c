@@ -16,8 +16,9 @@
  *
  * Slowdowns (FREEZE, RAMP) are LEDBAT++'s: 9 durations apart. ledbat has one only
  * where its base delay is about to be forgotten without having been met again, where
- * the round trip contradicts it (once a minute), or where the flow comes from another
- * control, whose queue it would take for its base.
+ * the round trip contradicts it (once a minute), where the ACKs' way became shorter at
+ * once, or where the flow comes from another control, whose queue it would take for its
+ * base.
  *
  * Analysis beside TCP: A. J. Abu, S. Gordon, "Performance Analysis of LEDBAT in the
  * Presence of TCP-Newreno": paper=1 min_window=1, target_us=25000. paper=1 leaves
@@ -318,6 +319,8 @@ static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 	ack.owd = lbe_owd_ack_of(tp, max_t(s32, sample->rtt_us, 1));
 	if (!lbe_path_ack(&f->path, &ack, &path))
 		return false;
+	if (path.rerouted && !f->pp && !f->paper)
+		f->asked = 1;
 	f->reverse_q3 += path.held_us - (f->reverse_q3 >> LEDBAT_REVERSE_SHIFT);
 	f->queue_us = min(path.queue_us, LEDBAT_DELAY_MAX_US);
 	if (f->path.peak_us)

@@ -22,6 +22,10 @@
  * A longer path. Queues of others move, TCP's at least as it halves. A delay that
  * stands still while this flow sends its least is the path's.
  *
+ * A shorter path. Where the window filled the longer path, what it held of it is a
+ * queue now, and delay falls no more than the window does: base never shows. But an
+ * ACK's way back becomes shorter at once, by more than clocks drift between two ACKs.
+ *
  * Pure functions: no clock, no socket. One struct a flow, written by the flow's
  * own ACK processing under the socket lock.
  */
@@ -83,6 +87,7 @@ struct lbe_path_sample {
 	u32 delay_us;	/* filtered, us */
 	u32 queue_us;	/* of it above base, us */
 	u32 held_us;	/* what the ACK waited on its way back, us */
+	bool rerouted;	/* the way back became shorter at once: base may be too high */
 };
 
 static inline void lbe_path_init(struct lbe_path_delay *p, u32 now_ms)
@@ -140,14 +145,19 @@ static inline void __lbe_path_raise(struct lbe_path_delay *p, u32 by_us)
 }
 
 static inline u32 __lbe_path_delay_us(struct lbe_path_delay *p,
-				      const struct lbe_path_ack *ack)
+				      const struct lbe_path_ack *ack,
+				      struct lbe_path_sample *sample)
 {
+	bool had_base = p->owd.has_base;
 	s32 before_us = p->owd.base_us;
 	u32 delay_us;
 
+	sample->rerouted = false;
 	if (ack->round_trip)
 		return ack->owd.rtt_us;
 	delay_us = lbe_owd_update(&p->owd, &ack->owd);
+	sample->rerouted = had_base && p->owd.has_base &&
+			   before_us - p->owd.base_us > (s32)LBE_OWD_STEP_US;
 	__lbe_path_raise(p, lbe_owd_rise_us(&p->owd, before_us));
 	return lbe_owd_stray(&p->owd) ? 0 : delay_us;
 }
@@ -165,7 +175,7 @@ static inline bool lbe_path_ack(struct lbe_path_delay *p,
 				const struct lbe_path_ack *ack,
 				struct lbe_path_sample *sample)
 {
-	u32 delay_us = __lbe_path_delay_us(p, ack);
+	u32 delay_us = __lbe_path_delay_us(p, ack, sample);
 	u32 last_us = p->last_us, base_us;
 
 	if (!delay_us)

@@ -293,6 +293,47 @@ static void path_base_fades(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), 110 * MS);
 }
 
+/* ACKs 10 ms apart at a round trip of 100 ms, whose way back takes reverse_us. */
+static unsigned int path_acks(struct lbe_path_delay *p, u64 *now_us, u32 reverse_us, int acks)
+{
+	struct lbe_path_sample sample;
+	unsigned int rerouted = 0;
+
+	while (acks--) {
+		struct lbe_path_ack ack = {
+			.owd = {
+				.now_us = *now_us += 10 * MS,
+				.tsval = (u32)div_u64(*now_us - reverse_us, 1000),
+				.rtt_us = 60 * MS + reverse_us,
+				.min_rtt_us = 60 * MS,
+				.has_tsval = true,
+			},
+			.pkts = 2,
+		};
+
+		lbe_path_ack(p, &ack, &sample);
+		rerouted += sample.rerouted;
+	}
+	return rerouted;
+}
+
+/* A way back that is shorter by 30 ms at once is another route; drift is none. */
+static void path_rerouted(struct kunit *test)
+{
+	struct lbe_path_delay p;
+	u64 now_us = 1000 * MS;
+	int i;
+
+	lbe_path_init(&p, 1000);
+	KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, 40 * MS, 500), 0U);
+	KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, 10 * MS, LBE_OWD_AGREE - 1), 0U);
+	KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, 10 * MS, 100), 1U);
+	/* longer, and back in steps of 1 ms, as a queue drains */
+	KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, 30 * MS, 100), 0U);
+	for (i = 30; i >= 5; i--)
+		KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, i * MS, 3), 0U);
+}
+
 /* A delay that stands still is the path's, and full moves along. */
 static void path_steady(struct kunit *test)
 {
@@ -825,6 +866,7 @@ static void lp_ecn_not_agreed(struct kunit *test)
 static struct kunit_case path_cases[] = {
 	KUNIT_CASE(path_delayed_ack),
 	KUNIT_CASE(path_base_fades),
+	KUNIT_CASE(path_rerouted),
 	KUNIT_CASE(path_steady),
 	{}
 };
