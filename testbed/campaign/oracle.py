@@ -74,7 +74,7 @@ def document(
     made = digest.make(run(one, backend, options, progress))
     files = [str(path.relative_to(REPO)) for path in (one.path, NETWORK, PLAN)]
     return made | {
-        "experiment": coverage.NS2 + name,
+        "experiment": digest.NS2 + name,
         "files": files,
         "file_sha256": identity.hash_of_files(files),
         # of the kernels nothing decides: the files alone do
@@ -106,7 +106,7 @@ def documents(
         try:
             one = document(name, backend, options, progress)
         except LbeError as error:
-            failed.append(f"{coverage.NS2}{name}: {error}")
+            failed.append(f"{digest.NS2}{name}: {error}")
             continue
         if one:
             made[one["experiment"]] = one
@@ -155,7 +155,7 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
         digest.save(one, args.out)
         print(table(one))
     for name in names:
-        mine = coverage.NS2 + name
+        mine = digest.NS2 + name
         if args.names and mine not in made and not any(one.startswith(mine) for one in failed):
             print(f"{name}: no case of it can be said in ns-2", file=sys.stderr)
     for one in failed:

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 from ..measure.metrics import UNITS, Summary, summarise
+from ..results import digest
 from ..results.files import Result, ResultSet
 from ..spec.experiment import Bound, Case, Check, Differs, Experiment, Metric, case_name, matches
 
@@ -60,11 +61,12 @@ class Verdict:
 class Table:
     """Metrics by case, metric and seed; None: that run was asked for and is missing. NaN: it has no such value.
 
-    Seeds beyond those that were asked for count too where they are there.
+    Seeds beyond those that were asked for count too where they are there. ``simulated`` has ns-2's numbers.
     """
 
-    def __init__(self, results: list[Result], seeds: list[int]):
+    def __init__(self, results: list[Result], seeds: list[int], simulated: Table | None = None):
         self.seeds = seeds
+        self.simulated = simulated
         self.runs: dict[frozenset, dict[int, dict[str, float]]] = {}
         for one in results:
             self.runs.setdefault(frozenset(one.case.items()), {})[one.seed] = one.metrics
@@ -81,10 +83,18 @@ class Table:
 
     def check(self, check: Check, case: Case) -> list[float | None]:
         """A check's number for each seed of a case; comparisons are made seed by seed."""
+        if check.ns2:
+            return self.beside_ns2(check, case)
         if check.of is None and not check.metric_of:
             return self.values(case, check.metric)
         other, other_metric = {**case, **(check.of or {})}, check.metric_of or check.metric
         return self.compare(case, check.metric, other, other_metric, check.how)
+
+    def beside_ns2(self, check: Check, case: Case) -> list[float | None]:
+        """Each seed's number beside ns-2's mean, since its seeds are not ours; None where ns-2 has no number."""
+        theirs = summarise(self.simulated.values(case, check.metric) if self.simulated else [])
+        mean = None if not theirs.n or theirs.missing else theirs.mean
+        return [compared(check.how, mine, mean) for mine in self.values(case, check.metric)]
 
     def compare(self, case: Case, metric: str, other: Case, other_metric: str, how: str) -> list[float | None]:
         """One case's number beside another's, seed by seed."""
@@ -153,10 +163,19 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
     return ("pass" if met else "fail"), ""
 
 
+def in_ns2(experiment: Experiment) -> Table | None:
+    """ns-2's numbers as they were committed, if a check asks for them and they are there."""
+    path = digest.FOLDER / f"{digest.NS2}{experiment.name}.json"
+    if not any(check.ns2 for check in experiment.checks) or not path.exists():
+        return None
+    results = digest.result_set(digest.load(path))
+    return Table(results.results, results.asked_seeds)
+
+
 def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
     """Every check in every case that was asked for."""
     cases = results.asked_cases
-    table = Table(results.results, results.asked_seeds)
+    table = Table(results.results, results.asked_seeds, in_ns2(experiment))
     verdicts = []
     for check in experiment.checks:
         bound, why = _bound(check, results.mode)
@@ -216,7 +235,9 @@ def metric_title(name: str, metric: Metric) -> str:
 def check_title(experiment: Experiment, check: Check, metrics: dict[str, Metric]) -> str:
     """What a check speaks of, in words."""
     text = metrics[check.metric].label or check.metric
-    if check.of is not None or check.metric_of:
+    if check.ns2:
+        text += " minus ns-2's" if check.how == "difference" else " in % of ns-2's"
+    elif check.of is not None or check.metric_of:
         other = case_name(check.of) if check.of else ""
         if check.metric_of:
             other = f"{metrics[check.metric_of].label or check.metric_of} {other}".rstrip()

@@ -18,7 +18,7 @@ from ..measure.metrics import Summary, summarise
 from ..results import digest
 from ..spec.experiment import ExperimentError, load, load_table, matches
 from .checks import Table
-from .coverage import NS2, PAPERS
+from .coverage import PAPERS
 
 DATA = Path(__file__).with_name("claims.toml")
 NEAR_MOST_PERCENT = 10.0
@@ -140,7 +140,7 @@ def judge(documents: dict[str, dict[str, Any]]) -> list[tuple[Claim, list[Found]
         found = []
         for one in claim.number:
             ours = measured(one, documents, one.experiment, one.case)
-            theirs = measured(one, documents, NS2 + one.experiment, {**one.case, **one.ns2})
+            theirs = measured(one, documents, digest.NS2 + one.experiment, {**one.case, **one.ns2})
             found.append(Found(one, ours, theirs, *word_of(one, ours)))
         made.append((claim, found))
     return made

@@ -31,8 +31,6 @@ WORDS = (
     "cannot be compared",
 )
 ABOUT_PERCENT = 10.0
-#: of the name of ns-2's document of an experiment
-NS2 = "ns2_"
 
 
 @dataclass(frozen=True)
@@ -325,9 +323,9 @@ def word_of(rows: list[Row]) -> str:
 
 def simulated(documents: dict[str, dict[str, Any]], name: str) -> checks.Table | None:
     """The numbers of ns-2's document of an experiment."""
-    if NS2 + name not in documents:
+    if digest.NS2 + name not in documents:
         return None
-    results = digest.result_set(documents[NS2 + name])
+    results = digest.result_set(documents[digest.NS2 + name])
     return checks.Table(results.results, results.asked_seeds)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LbeError
+from ..base.places import REPO
 from ..measure.metrics import Series, rates
 from ..spec import experiment as experiments
 from ..spec import traffic
@@ -29,6 +30,10 @@ FORMAT = 2
 #: significant digits of a stored metric: far below what two seeds differ by
 DIGITS = 6
 TRACE_POINTS = 60
+#: where the committed digests are
+FOLDER = REPO / "Documentation" / "results" / "data"
+#: ns-2's digest of an experiment is named after it, with this before the name
+NS2 = "ns2_"
 #: experiments with this tag show goodput over time behind each cell
 TRACED = "scoreboard"
 

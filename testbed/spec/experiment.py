@@ -160,7 +160,8 @@ class Check:
 
     case: dimension -> variant (or list of variants) in which it must hold; missing = all.
     of: compare with the same metric in this other case (dimension -> variant) and with
-    ``as``: "percent" = ours / theirs * 100, "difference" = ours - theirs; metric_of names another metric.
+    ``how``: "percent" = ours / theirs * 100, "difference" = ours - theirs; metric_of names another metric.
+    ns2: compare in the same way with ns-2's mean of the same metric in the same case (``testbed ns2`` makes it).
     each: every single run must meet the bound, not the mean alone.
     differs: where today's kernel misses this bound, which stays as claimed: why, and within which values.
     """
@@ -170,6 +171,7 @@ class Check:
     case: dict[str, typing.Any] = field(default_factory=dict)
     of: dict[str, str] | None = None
     metric_of: str = ""
+    ns2: bool = False
     how: str = "percent"
     each: bool = False
     min: float | None = None
@@ -532,6 +534,8 @@ def _check_references(experiment: Experiment) -> None:
         check_case(check.of or {}, f"{where}.of")
         if check.how not in ("percent", "difference"):
             raise ExperimentError(f"{file}:{where}.how = {check.how!r}: allowed are percent, difference")
+        if check.ns2 and (check.of is not None or check.metric_of or check.paper is not None):
+            raise ExperimentError(f"{file}:{where}: ns2 compares with ns-2: of, metric_of and paper are not for it")
         bounded = check.min is not None or check.max is not None
         if not bounded and check.paper is None:
             raise ExperimentError(f"{file}:{where}: needs min, max or paper")

@@ -38,7 +38,7 @@ CONTROLS = {
 }
 ADDRESS = {"left": "10.9.0.1", "right": "10.9.0.2"}
 PORT = 5201
-SERVERS = 6  # iperf3 serves one client at a time on a port
+SERVERS = len(CONTROLS)  # iperf3 serves one client at a time on a port
 LINK = ("dev", "v0", "root", "netem", "delay", "10ms", "rate", "50mbit", "limit", "500")
 NOBODY = 65534
 TCP_CONGESTION = 13

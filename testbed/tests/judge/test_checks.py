@@ -55,6 +55,18 @@ def test_each_kind_of_check_passes_and_fails(keys: str, good: list[float], bad: 
     assert not bad or status(keys, bad) == ["fail"]
 
 
+def test_a_check_beside_ns2(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = experiment(CHECK + "ns2 = true\nmin = 95\nmax = 105")
+    theirs = result_set(one, {"polite": [{"be": 8.0}, {"be": 10.0}], "alone": [{"be": 1.0}] * 2})
+    simulated = checks.Table(theirs.results, theirs.asked_seeds)
+    for ours, expected in ((9.1, "pass"), (8.4, "fail"), (9.9, "fail")):
+        made = result_set(one, {"alone": [{"be": 9.0}] * 2, "polite": [{"be": ours}] * 2})
+        with monkeypatch.context() as patch:
+            patch.setattr(checks, "in_ns2", lambda _: simulated)
+            assert [verdict.status for verdict in checks.judge(one, made)] == [expected]
+        assert [verdict.status for verdict in checks.judge(one, made)] == ["incomplete"]  # ns-2 has not run
+
+
 def test_comparisons_are_made_seed_by_seed() -> None:
     # means are equal, seeds are not: each run is 20 % off
     assert status('min = 95\neach = true\nof = { background = "alone" }', [8.0, 10.0], [10.0, 8.0]) == ["fail"]

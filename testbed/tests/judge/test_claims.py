@@ -12,6 +12,7 @@ from testbed.judge import claims
 from testbed.judge.coverage import PAPERS
 from testbed.measure.metrics import summarise
 from testbed.present import claims_page
+from testbed.results import digest
 from testbed.spec.experiment import ExperimentError, load_table
 from testbed.tests.made_digests import made
 
@@ -89,7 +90,7 @@ def test_a_claim_without_numbers_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
 def test_the_page_shows_ns2s_number_beside_ours() -> None:
     name = "lp_table1_paper"
     ours, theirs = made(name, {"tcp": 47.0}), made(name, {"tcp": 48.5})
-    text = claims_page.text({name: ours, claims.NS2 + name: theirs}, dict.fromkeys(PAPERS, "title"))
+    text = claims_page.text({name: ours, digest.NS2 + name: theirs}, dict.fromkeys(PAPERS, "title"))
     line = next(line for line in text.splitlines() if "ten flows in the other direction, %" in line and "49.7" in line)
     assert "48.5" in line and "47.0" in line and "reproduced" in line
     assert "not run" in text
