@@ -10,6 +10,7 @@ import pytest
 
 from testbed.measure import metrics
 from testbed.run import runner
+from testbed.spec import records
 from testbed.spec.experiment import parse
 
 TEXT = """
@@ -37,10 +38,10 @@ def known(be_on_mbit: float, lbe_on_mbit: float, lbe_off_mbit: float, period_s: 
     rows = []
     for flow, rate in ((1, np.where(on, be_on_mbit, 0)), (2, np.where(on, lbe_on_mbit, lbe_off_mbit))):
         total = np.concatenate([[0], np.cumsum(rate[:-1] * 0.1 * 1e6 / 8)])
-        one = np.zeros(len(t), metrics.RECV)
+        one = np.zeros(len(t), records.RECV)
         one["t_ns"], one["flow"], one["bytes"] = t * 1e9, flow, total
         rows.append(one)
-    empty = np.zeros(0, metrics.SEND), np.zeros(0, metrics.QUEUE)
+    empty = np.zeros(0, records.SEND), np.zeros(0, records.QUEUE)
     series = metrics.Series(empty[0], np.concatenate(rows), empty[1])
     run = metrics.Run(series, job.setting, job.flows)
     return {name: run.value(metric) for name, metric in job.setting.metrics.items()}
