@@ -144,8 +144,8 @@ struct rwnd_controller {
 	void (*on_data)(void *state, const struct rwnd_data *data, struct rwnd_want *want);
 	void (*on_ack)(void *state, const struct rwnd_ack *ack, struct rwnd_want *want);
 	void (*on_timer)(void *state, u64 now_us, struct rwnd_want *want);
-	/* The flow ends: give back its part of the path, and forget where it is; stats()
-	 * may be called after this.
+	/* The flow ends: give back its part of the path. stats() may be called after this,
+	 * while the path is there.
 	 */
 	void (*leave)(void *state, u64 now_us);
 	/* Statistics by attribute of the controller's nest. Both are zeroed before. */
@@ -162,6 +162,7 @@ struct rwnd_controller {
  */
 void rwnd_wake(void *state, u64 at_us);
 
+extern const struct rwnd_controller rwnd_paper, rwnd_credit, rwnd_rledbat;
 /* By enum vulture_controller. */
 extern const struct rwnd_controller *const rwnd_controllers[];
 

@@ -579,8 +579,8 @@ static inline u32 credit_train_growth(const struct credit_law *c)
 	/* Sent too slowly to keep the bottleneck busy: credit was held up on its way. */
 	if (sent_us > work_us + work_us / 2)
 		return CREDIT_SPOILT;
-	return (u32)min_t(u64, div_u64((span_us - work_us) * 1000ULL, max3(sent_us, work_us / 2, 1)),
-			  10000);
+	span_us -= work_us;
+	return (u32)min_t(u64, div_u64(span_us * 1000ULL, max3(sent_us, work_us / 2, 1)), 10000);
 }
 
 static inline void credit_train_fails(struct credit_law *c, u64 now_us)

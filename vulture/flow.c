@@ -159,15 +159,24 @@ static bool vulture_flow_close(struct vulture_flow *flow)
 	}
 	WRITE_ONCE(flow->dead, true);
 	if (flow->controller->leave) {
-		vulture_path_lock(flow);
+		spin_lock(flow->state_lock);
 		flow->controller->leave(flow->state, vulture_now_us());
-		vulture_path_unlock(flow);
+		spin_unlock(flow->state_lock);
 	}
 	vulture_timer_end(flow);
 	spin_unlock_bh(&flow->lock);
+	return true;
+}
+
+/* It was shown for the last time: its path may go. */
+static void vulture_flow_leave_path(struct vulture_flow *flow)
+{
+	spin_lock_bh(&flow->lock);
+	flow->left = true;
+	flow->state_lock = &flow->own_lock;
+	spin_unlock_bh(&flow->lock);
 	if (flow->path)
 		vulture_path_put(flow->vn, flow->path);
-	return true;
 }
 
 /**
@@ -187,6 +196,7 @@ bool vulture_flow_end(struct vulture_flow *flow, u32 reason)
 	xa_erase_bh(&vn->ids, (unsigned long)flow->id);
 	trace_vulture_flow(flow, false, reason);
 	vulture_event(flow, VULTURE_CMD_EVENT_END, reason);
+	vulture_flow_leave_path(flow);
 	atomic_dec(&vulture_flows);
 	if (atomic_dec_and_test(&vn->flows))
 		vulture_hooks_look(vn);
@@ -237,9 +247,9 @@ static void vulture_flow_init_controller(struct vulture_flow *flow, const struct
 	};
 
 	spin_lock_bh(&flow->lock);
-	vulture_path_lock(flow);
+	spin_lock(flow->state_lock);
 	flow->controller->init(flow->state, &start, &flow->want);
-	vulture_path_unlock(flow);
+	spin_unlock(flow->state_lock);
 	spin_unlock_bh(&flow->lock);
 }
 
@@ -273,6 +283,8 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 	flow->max_seg_bytes = max_t(u32, tcp_sk(sk)->advmss, TCP_MIN_MSS);
 	refcount_set(&flow->refs, 1);
 	spin_lock_init(&flow->lock);
+	spin_lock_init(&flow->own_lock);
+	flow->state_lock = flow->path ? &flow->path->lock : &flow->own_lock;
 	vulture_timer_init(flow);
 	flow->options = *options;
 	vulture_flow_edge(flow, tcp_sk(sk), opening);
@@ -302,9 +314,9 @@ static int vulture_flow_change(struct vulture_flow *flow,
 		return -EALREADY;
 	}
 	flow->options = *options;
-	vulture_path_lock(flow);
+	spin_lock(flow->state_lock);
 	flow->controller->change(flow->state, now_us, &flow->want);
-	vulture_path_unlock(flow);
+	spin_unlock(flow->state_lock);
 	handed_back = flow->want.kind == RWND_LEAVE &&
 		      flow->edge.advertised_bytes < flow->edge.own_bytes;
 	vulture_timer_arm(flow, now_us);
@@ -321,8 +333,8 @@ static int vulture_flow_change(struct vulture_flow *flow,
  *	what our window is
  */
 int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
-				u32 rule, bool opening, gfp_t gfp, u64 *id,
-				struct netlink_ext_ack *extack)
+			 u32 rule, bool opening, gfp_t gfp, u64 *id,
+			 struct netlink_ext_ack *extack)
 {
 	struct vulture_net *vn = vulture_net(sock_net(sk));
 	struct vulture_flow *flow, *old;
@@ -381,7 +393,8 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 	if (err) {
 		if (err == -EEXIST)
 			NL_SET_ERR_MSG_MOD(extack, "another connection with the same addresses and ports is under control");
-		vulture_flow_close(flow);
+		if (vulture_flow_close(flow))
+			vulture_flow_leave_path(flow);
 		vulture_flow_put(flow);
 		vulture_flow_put(flow);
 		goto err_machine;
@@ -389,7 +402,8 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 	err = xa_err(xa_store_bh(&vn->ids, (unsigned long)flow->id, flow, gfp));
 	if (err) {
 		rhashtable_remove_fast(&vn->table, &flow->node, vulture_table_params);
-		vulture_flow_close(flow);
+		if (vulture_flow_close(flow))
+			vulture_flow_leave_path(flow);
 		vulture_flow_put(flow);
 		vulture_flow_put(flow);
 		goto err_machine;

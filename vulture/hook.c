@@ -132,9 +132,9 @@ static void vulture_take(struct vulture_flow *flow, struct rwnd_data *data)
 	data->arrival = edge_seen(e, data->now_us, data->seq, data->bytes, data->tsval);
 	flow->segments += data->segs;
 	flow->bytes += data->bytes;
-	vulture_path_lock(flow);
+	spin_lock(flow->state_lock);
 	flow->controller->on_data(flow->state, data, &flow->want);
-	vulture_path_unlock(flow);
+	spin_unlock(flow->state_lock);
 	if (flow->want.update)
 		flow->kick_us = data->now_us;
 	/* The sender waits; whether for us or for the controller is in what is wanted. */
@@ -182,9 +182,9 @@ static u16 vulture_field(struct vulture_flow *flow, struct rwnd_ack *ack, u16 ow
 	ack->edge_seq = e->edge_seq;
 	ack->acked_bytes = edge_acknowledged(e, ack->ack_seq);
 	ack->own_bytes = (u32)own_field << e->scale;
-	vulture_path_lock(flow);
+	spin_lock(flow->state_lock);
 	flow->controller->on_ack(flow->state, ack, &flow->want);
-	vulture_path_unlock(flow);
+	spin_unlock(flow->state_lock);
 	flow->want.update = false;	/* this is it */
 	vulture_timer_arm(flow, ack->now_us);
 	return edge_field(e, ack->ack_seq, ack->acked_bytes, own_field, &flow->want,

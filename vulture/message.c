@@ -38,12 +38,10 @@ static void vulture_snapshot(struct vulture_flow *flow, struct vulture_snapshot 
 
 	memset(s, 0, sizeof(*s));
 	spin_lock_bh(&flow->lock);
-	/* With the path's lock unless the flow has left it. */
-	if (!flow->dead)
-		vulture_path_lock(flow);
-	flow->controller->stats(flow->state, now_us, &s->view, s->stats);
-	if (!flow->dead)
-		vulture_path_unlock(flow);
+	spin_lock(flow->state_lock);
+	if (!flow->left)
+		flow->controller->stats(flow->state, now_us, &s->view, s->stats);
+	spin_unlock(flow->state_lock);
 	s->options = flow->options;
 	s->own_bytes = flow->edge.own_bytes;
 	s->advertised_bytes = flow->edge.advertised_bytes;

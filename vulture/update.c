@@ -156,9 +156,9 @@ static bool vulture_flow_due(struct vulture_flow *flow, const struct sock *sk)
 	if (vulture_timer_poked(flow, now_us) || wake) {
 		if (wake)
 			flow->want.wake_us = 0;
-		vulture_path_lock(flow);
+		spin_lock(flow->state_lock);
 		flow->controller->on_timer(flow->state, now_us, &flow->want);
-		vulture_path_unlock(flow);
+		spin_unlock(flow->state_lock);
 	}
 	if (flow->kick_us && flow->kick_us <= now_us) {
 		flow->kick_us = 0;

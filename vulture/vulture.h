@@ -23,7 +23,8 @@
  * it. So a flow holds no reference to its socket, and never outlives it.
  *
  * Locks, outer first: socket lock > vulture_net.rules_lock or hooks_lock >
- * vulture_flow.lock. Lookups are under RCU alone.
+ * vulture_flow.lock > vulture_flow.state_lock > vulture_flow.timer_lock. Each call of
+ * a controller is made under lock and state_lock. Lookups are under RCU alone.
  */
 #ifndef VULTURE_H
 #define VULTURE_H
@@ -92,6 +93,10 @@ struct vulture_flow {
 	struct sock *sk;		/* constant; alive while !dead (see above) */
 	struct vulture_net *vn;		/* constant */
 	struct vulture_path *path;	/* constant; NULL if the controller keeps none */
+	spinlock_t *state_lock;		/* the controller's state: of the path, or own_lock if
+					 * there is none or the flow has left it; lock
+					 */
+	spinlock_t own_lock;
 	const struct rwnd_controller *controller;	/* constant */
 	u64 id;				/* constant, unique on this machine */
 	u64 started_us;			/* constant, monotonic clock */
@@ -112,6 +117,7 @@ struct vulture_flow {
 	spinlock_t lock;		/* all that follows; taken with BH off */
 	u64 kick_us;			/* look then whether TCP owes an ACK; 0 = no */
 	bool dead;			/* out of the table; also read without lock */
+	bool left;			/* its path may be gone */
 	struct edge edge;
 	struct rwnd_want want;		/* of the controller */
 	u64 segments, bytes;		/* data in */
@@ -258,27 +264,9 @@ void vulture_path_put(struct vulture_net *vn, struct vulture_path *path);
 void vulture_paths_init(struct vulture_net *vn);
 void vulture_paths_exit(struct vulture_net *vn);
 
-/* Around each call of the controller. Caller: holds flow->lock. */
-static inline void vulture_path_lock(struct vulture_flow *flow)
-{
-	if (flow->path)
-		spin_lock(&flow->path->lock);
-}
-
-static inline void vulture_path_unlock(struct vulture_flow *flow)
-{
-	if (flow->path)
-		spin_unlock(&flow->path->lock);
-}
-
 /* message.c */
 int vulture_flow_put_message(struct sk_buff *skb, struct vulture_flow *flow);
 void vulture_event(struct vulture_flow *flow, u8 cmd, u32 reason);
 void vulture_events_enable(bool on);
-
-/* The controllers, and the tracepoints that they call. */
-extern const struct rwnd_controller rwnd_paper;
-extern const struct rwnd_controller rwnd_credit;
-extern const struct rwnd_controller rwnd_rledbat;
 
 #endif /* VULTURE_H */

@@ -161,7 +161,9 @@ enum vulture_option {
 enum vulture_paper_option {
 	VULTURE_PAPER_O_UNSPEC,
 	VULTURE_PAPER_O_TICK_US,	/* resolution of both clocks; 4000; 1 to 10000 */
-	VULTURE_PAPER_O_PSI_US,		/* least sending interval of a pair; 20000; 1000 to 1000000 */
+	VULTURE_PAPER_O_PSI_US,		/* least sending interval of a pair; 20000; 1000 to
+					 * 1000000
+					 */
 	VULTURE_PAPER_O_CONS_LOW_US,	/* conservative: low below; 4000; 1 to 1000000 */
 	VULTURE_PAPER_O_CONS_HIGH_US,	/* conservative: high from; 8000; 1 to 1000000 */
 	VULTURE_PAPER_O_AGGR_LOW_US,	/* aggressive: low up to; 12000; 1 to 1000000 */
@@ -225,7 +227,7 @@ enum vulture_flow_attr {
 	VULTURE_F_ID,			/* u64 */
 	VULTURE_F_ADDR,			/* nest of VULTURE_ADDR_* */
 	VULTURE_F_RULE,			/* u32, rule that started it; 0 = none */
-	VULTURE_F_OPTIONS,		/* nest of VULTURE_O_*: the controller that runs and
+	VULTURE_F_OPTIONS,		/* nest of VULTURE_O_: the controller that runs and
 					 * all its options
 					 */
 	VULTURE_F_WINDOW_BYTES,		/* u32, window that the controller wants */
@@ -241,9 +243,10 @@ enum vulture_flow_attr {
 	VULTURE_F_ACKS,			/* u64, segments out */
 	VULTURE_F_REWRITTEN,		/* u64, of them with a smaller window */
 	VULTURE_F_UPDATES,		/* u64, window updates of our own */
-	VULTURE_F_PAPER,		/* nest of VULTURE_PAPER_S_*: state and counters of */
-	VULTURE_F_CREDIT,		/* nest of VULTURE_CREDIT_S_*	the controller that */
-	VULTURE_F_RLEDBAT,		/* nest of VULTURE_RLEDBAT_S_*	runs, one of these */
+	/* State and counters of the controller that runs, one of these. */
+	VULTURE_F_PAPER,		/* nest of VULTURE_PAPER_S_ */
+	VULTURE_F_CREDIT,		/* nest of VULTURE_CREDIT_S_ */
+	VULTURE_F_RLEDBAT,		/* nest of VULTURE_RLEDBAT_S_ */
 	VULTURE_F_PAD,
 	__VULTURE_F_MAX,
 };
@@ -347,7 +350,7 @@ enum vulture_rule_attr {
 	VULTURE_R_REMOTE_PORT,		/* u16, 1 to 65535 */
 	VULTURE_R_REMOTE_PREFIX,	/* binary, 4 or 16 octets */
 	VULTURE_R_REMOTE_PREFIX_LEN,	/* u8, bits; default all of them */
-	VULTURE_R_OPTIONS,		/* nest of VULTURE_O_*; in replies the controller that it
+	VULTURE_R_OPTIONS,		/* nest of VULTURE_O_; in replies the controller that it
 					 * starts, and all its options
 					 */
 	VULTURE_R_STARTED,		/* u64, connections that it started */
