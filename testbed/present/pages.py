@@ -29,6 +29,8 @@ SCRIPT = HERE / "page.js"
 BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
 #: stand for a number that is not there, or not whole
 NOT_RUN, INCOMPLETE = "(not run)", "(incomplete)"
+#: stands where the runs are there and none has such a value: a flow that was not started, a time that did not come
+NO_VALUE = "-"
 ON_WHITE = '<svg style="color:#333;background:#fff" '
 NO_PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><title>not run</title></svg>'
 #: words of the forms, for people
@@ -52,21 +54,22 @@ Documents = dict[str, dict[str, Any]]
 # ------------------------------------------------------------------------------------ numbers
 
 
-def _pairs(words: list[str], where: str) -> dict[str, str]:
-    pairs = {}
+def pairs(words: list[str], where: str) -> dict[str, str]:
+    """A case, or a part of one, from words such as dim=variant."""
+    found = {}
     for word in words:
         dimension, equals, variant = word.partition("=")
         if not equals:
             raise LbeError(f"{where}: {word!r}: expected {BOX}")
-        pairs[dimension] = variant
-    return pairs
+        found[dimension] = variant
+    return found
 
 
 def quote(words: str, documents: Documents) -> str:
     """The number that a [[...]] in a text stands for: mean and interval over the runs of the cases it names."""
     name, metric, *rest = words.split()
     here, other = (rest[: rest.index("of")], rest[rest.index("of") + 1 :]) if "of" in rest else (rest, [])
-    case, limit = _pairs(here, words), _pairs(other, words)
+    case, limit = pairs(here, words), pairs(other, words)
     if name not in documents:
         return NOT_RUN
     results = digest.result_set(documents[name])
@@ -79,6 +82,8 @@ def quote(words: str, documents: Documents) -> str:
             theirs = {**mine, **limit}
             values += table.compare(mine, metric, theirs, metric, "percent") if limit else table.values(mine, metric)
     summary = summarise(values)
+    if values and summary.blank == len(values):
+        return NO_VALUE
     if summary.missing or summary.blank:
         return INCOMPLETE if summary.n else NOT_RUN
     return interval(summary) if summary.n else NOT_RUN

@@ -6,8 +6,19 @@ A number stands between two comments that Markdown does not show:
     best effort keeps <!--= lbe_rows be contender=lbe scenario=greedy -->9.52 ±0.01<!--/--> Mbit/s
 
 The words after "=" are those of pages.quote(): experiment, metric, dimensions, and "of" for a percentage of another
-case. `python3 -m testbed evaluate --pages` writes what the results say between the comments; `make check` fails if a
-page says something else. A number of a stale result has an asterisk, one that is not there reads "(not run)".
+case. A whole table with a row for each variant of a dimension, and a column for each line:
+
+    <!--table lowpri_timeout by keep burst=250k
+    filler | kB/s
+    filler of keep=0 | in % of keeping nothing
+    -->
+    | keep | kB/s | in % of keeping nothing |
+    ...
+    <!--/table-->
+
+`python3 -m testbed evaluate --pages` writes what the results say between the comments; `make check` fails if a
+page says something else. A number of a stale result, or the head of its column, has an asterisk; one that is not there
+reads "(not run)".
 """
 
 from __future__ import annotations
@@ -17,12 +28,18 @@ from pathlib import Path
 
 from ..base.errors import LbeError
 from ..base.places import REPO
+from ..results import digest
+from ..spec.experiment import matches
 from . import pages
 
 QUOTE = re.compile(r"<!--=\s*(?P<words>[^>]*?)\s*-->(?P<said>[^<]*)<!--/-->")
 #: a quote that was begun and not ended
 BEGUN = re.compile(r"<!--=")
+TABLE = re.compile(r"<!--table\s+(?P<words>[^>]*?)\s*-->\n(?P<said>.*?)<!--/table-->", re.DOTALL)
+TABLE_BEGUN = re.compile(r"<!--table")
 STALE = "*"
+#: stands in a table where no case has this combination
+NO_CASE = ""
 
 
 def written_pages(root: Path = REPO) -> list[Path]:
@@ -42,11 +59,59 @@ def said(words: str, documents: pages.Documents) -> str:
     return text + STALE if name in documents and documents[name].get("stale") else text
 
 
+def table(words: str, documents: pages.Documents) -> str:
+    """What a table directive says: its first line names the experiment, the dimensions of the rows and what all cells
+    have in common; each further line is a column, "METRIC dim=variant ... | head".
+    """
+    first, *columns = words.strip().splitlines()
+    name, by, dimensions, *common = [*first.split(), *[""] * (3 - len(first.split()))]
+    if by != "by" or not dimensions or not columns or not all("|" in column for column in columns):
+        raise LbeError(
+            f"table {first!r}: expected EXPERIMENT by DIMENSION[,DIMENSION], then lines of METRIC ... | head"
+        )
+    if name not in documents:
+        return f"{pages.NOT_RUN}\n"
+    keys = dimensions.split(",")
+    cases = digest.result_set(documents[name]).asked_cases
+    here = pages.pairs(common, first)
+    for key in keys:
+        if not any(key in case for case in cases):
+            raise LbeError(f"table {first!r}: {name} has no dimension {key!r}")
+    mine = [case for case in cases if matches(case, here)]
+    order = {key: list(dict.fromkeys(case[key] for case in mine)) for key in keys}
+    rows = sorted(
+        {tuple(case[key] for key in keys) for case in mine},
+        key=lambda row: [order[key].index(variant) for key, variant in zip(keys, row)],
+    )
+    mark = STALE if documents[name].get("stale") else ""
+    heads = [column.partition("|")[2].strip() + mark for column in columns]
+    lines = ["| " + " | ".join([*keys, *heads]) + " |"]
+    lines.append("|" + "---|" * len(keys) + "---:|" * len(columns))
+    for row in rows:
+        variants = [f"{key}={variant}" for key, variant in zip(keys, row)]
+        cells = []
+        for column in columns:
+            metric, *rest = column.partition("|")[0].split()
+            at = rest.index("of") if "of" in rest else len(rest)
+            case = {**here, **dict(zip(keys, row)), **pages.pairs(rest[:at], column)}
+            there = any(matches(one, case) for one in cases)
+            cells.append(
+                pages.quote(" ".join([name, metric, *variants, *common, *rest]), documents) if there else NO_CASE
+            )
+        lines.append("| " + " | ".join([*row, *cells]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def filled(text: str, documents: pages.Documents, where: str) -> str:
     """A page with its quotes made anew. LbeError if a quote is not ended or names what there is not."""
     if len(BEGUN.findall(text)) != len(QUOTE.findall(text)):
         raise LbeError(f"{where}: a quote <!--= ... --> has no end <!--/-->")
+    if len(TABLE_BEGUN.findall(text)) != len(TABLE.findall(text)):
+        raise LbeError(f"{where}: a table <!--table ... --> has no end <!--/table-->")
     try:
+        text = TABLE.sub(
+            lambda found: f"<!--table {found['words']}\n-->\n{table(found['words'], documents)}<!--/table-->", text
+        )
         return QUOTE.sub(lambda found: f"<!--= {found['words']} -->{said(found['words'], documents)}<!--/-->", text)
     except LbeError as error:
         raise LbeError(f"{where}: {error}") from error

@@ -56,6 +56,47 @@ def test_a_quote_without_an_end_or_of_nothing_is_refused() -> None:
         quoting.filled("<!--= demo altitude -->1.0<!--/-->", DOCUMENTS, "page.md")
 
 
+TABLE = "<!--table demo by background\n{column} | Mbit/s\n-->\n{said}<!--/table-->\n"
+
+
+def test_a_table_has_a_row_for_each_variant_and_its_numbers_are_the_quotes() -> None:
+    page = TABLE.format(column=a_metric(), said="| 9999 |\n")
+    made_new = quoting.filled(page, DOCUMENTS, "page.md")
+    variants = [case["case"]["background"] for case in DOCUMENTS["demo"]["cases"]]
+    rows = [line.split(" | ") for line in made_new.splitlines() if line.startswith("| ")]
+    assert [row[0].strip("| ") for row in rows] == ["background", *variants] and "9999" not in made_new
+    for row, variant in zip(rows[1:], variants):
+        assert row[1].strip("| ") == quoting.said(f"demo {a_metric()} background={variant}", DOCUMENTS)
+    assert quoting.filled(made_new, DOCUMENTS, "page.md") == made_new, "the second time nothing changes"
+
+
+def test_a_tables_column_compares_with_another_case() -> None:
+    page = quoting.filled(TABLE.format(column=f"{a_metric()} of background=cubic", said=""), DOCUMENTS, "page.md")
+    assert re.search(r"\| cubic \| 100\.0 ", page)
+
+
+def test_a_table_of_a_stale_result_says_so_and_one_of_none_too() -> None:
+    page = TABLE.format(column=a_metric(), said="")
+    old = {"demo": {**DOCUMENTS["demo"], "stale": ["module tcp_lp"]}}
+    assert "| Mbit/s* |" in quoting.filled(page, old, "page.md")
+    assert "(not run)" in quoting.filled(page, {}, "page.md")
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("<!--table demo by background\nbg | x\n-->\n", "has no end"),
+        ("<!--table demo by altitude\nbg | x\n-->\n<!--/table-->", "no dimension 'altitude'"),
+        ("<!--table demo by background\naltitude | x\n-->\n<!--/table-->", "no metric 'altitude'"),
+        ("<!--table demo\nbg | x\n-->\n<!--/table-->", "expected EXPERIMENT by"),
+        ("<!--table demo by background\nbg\n-->\n<!--/table-->", "expected EXPERIMENT by"),
+    ],
+)
+def test_a_table_without_an_end_or_of_nothing_is_refused(page: str, says: str) -> None:
+    with pytest.raises(LbeError, match=says):
+        quoting.filled(page, DOCUMENTS, "page.md")
+
+
 def test_the_readmes_tables_have_no_typed_decimals() -> None:
     for line in (REPO / "README.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("|"):

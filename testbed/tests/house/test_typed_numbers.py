@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0
+"""No measured number is typed by hand into README.md, Documentation/*.md or an experiment's ``why``.
+
+A page quotes results by reference (testbed/present/quoting.py), so its numbers follow them. What counts as
+measured: a number with its interval; a decimal or a percentage in a cell of a table; one in a sentence that says what
+a flow takes, keeps, gets, uses or costs. Settings, laws and what a document says are no measurements: ALLOWED knows
+them by pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from testbed.base.places import REPO
+from testbed.judge import coverage
+from testbed.present import quoting
+from testbed.spec.experiment import load, names
+
+PAGES = [path.relative_to(REPO).as_posix() for path in quoting.written_pages()]
+
+#: what a command prints that leaves no result file: times of this machine, a model on the host
+MADE = re.compile(r"<!--made by (?P<command>[^>]+?)-->.*?<!--/made-->", re.DOTALL)
+QUOTED = re.compile(r"<!--table.*?<!--/table-->|<!--=.*?<!--/-->|<!--.*?-->", re.DOTALL)
+CODE = re.compile(r"`[^`]*`|\]\([^)]*\)")
+NUMBER = re.compile(r"(?<![\w.,])\d+\.\d+(?![\w.]*\.\d)|(?<![\w.,])\d+(?= ?%)")
+WITH_INTERVAL = re.compile(r"\d\s*%?\s*±\s*\d")
+SENTENCE = re.compile(r"(?<=[.;:])\s+(?=[A-Z*`(])")
+#: what a sentence says that tells of a measurement
+SAYS = re.compile(
+    r"\b(measured|(?:mean|median)s? of|takes?|took|gets?|got|keeps?|kept|has|had|have|leaves?|left|uses?|used|loses?|"
+    r"lost|costs?|gains?|gained|reache[sd]|carries|carried|falls? to|instead of|makes?|made|spares?|delivers?)\b"
+)
+#: heads of columns that say what is asked for, not what came out
+ASKED = re.compile(
+    r"paper|range|default|aim|bound|unit|meaning|what|condition|window|law|then|reason|ends|departure|option|values|keys"
+)
+
+#: numbers that nobody measured, and why; the pattern covers the number
+ALLOWED = (
+    (r"\b(?:6\.1|6\.7|6\.12|7\.2)\b", "versions of kernels"),
+    (r"(?:[Ss]ections?|RFC \d+ \(|LEDBAT\+\+) ?\d+\.\d+|\(\d\.\d\.\d\)", "sections of documents"),
+    (r"95 %(?= interval)", "the interval that every result has"),
+    (r"of at most \d\.\d+|\d\.\d+ of 10\b", "what TCP can carry: payload over the octets on the wire"),
+    (r"[Tt]he paper's [^.;]* \d+ % [^.;]*|the paper tells [^;]*|\d+ to \d+ % of the paper", "what a paper says"),
+    (r"\d+ % of random loss|aim, \d+ % above", "what a network is set to, or an aim"),
+    (r"(?:[Aa]t|UDP of|a source of) \d+\.\d+(?: and 10)?\sMbit/s", "rates that a network or a flow is set to"),
+    (r"every \d\.\d+ to \d+ s", "periods that a flow is set to"),
+    (r"a packet takes \d+(?:\.\d+)? ms|\d\.\d ms early", "a packet's size over the rate"),
+    (
+        r"[bgPR] [<=] [^:;]*|\(1 \+ 0\.\d+ b\)|\d+\.\d+ (?:b|w|M|mu|BDP|targets|times)\b|w\^\d\.\d+|Pareto[^;]*",
+        "terms of a law",
+    ),
+    (
+        r"\d+ % of the\s+(?:bottleneck's buffer|buffer|delay|capacity|time|line's)|\d+ %(?= of \(full)",
+        "constants of a law",
+    ),
+    (r"\(\d\.\d minutes\)|share of \d+ %", "constants of a law"),
+    (r"about \d+ s and \d+ MB to fetch, [\d.]+ GB", "sizes of what is fetched"),
+)
+
+
+class Typed(NamedTuple):
+    """A number typed by hand: where, and the sentence or cell that it stands in."""
+
+    line: int
+    number: str
+    text: str
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Nothing but the lines' ends, so that lines keep their numbers."""
+    return "\n" * found[0].count("\n")
+
+
+def _prose(text: str) -> str:
+    """A page without code, quotes and what commands printed."""
+    text = re.sub(r"(?ms)^```.*?^```", _blank, text)
+    text = re.sub(r"(?m)^(?:    |\t).*$", "", text)
+    return CODE.sub("", QUOTED.sub(_blank, MADE.sub(_blank, text)))
+
+
+def _numbers(text: str) -> list[str]:
+    allowed = [found.span() for pattern, _ in ALLOWED for found in re.finditer(pattern, text)]
+    return [found[0] for found in NUMBER.finditer(text) if not any(at <= found.start() < end for at, end in allowed)]
+
+
+def _cells(head: list[str], line: str) -> Iterator[str]:
+    """The cells of a row that tell what came out; its first names the case."""
+    for title, cell in list(zip(head, line.strip().strip("|").split("|")))[1:]:
+        if not ASKED.search(title.lower()):
+            yield cell
+
+
+def typed(page: str) -> list[Typed]:
+    """Every measured number of a page that is typed."""
+    found: list[Typed] = []
+    head: list[str] = []
+    block: list[str] = []
+    begin = 0
+
+    def judge_block() -> None:
+        text = " ".join(block)
+        for sentence in SENTENCE.split(text):
+            if WITH_INTERVAL.search(sentence) or SAYS.search(sentence):
+                found.extend(Typed(begin, number, sentence.strip()) for number in _numbers(sentence))
+        block.clear()
+
+    for number, line in enumerate([*_prose(page).splitlines(), ""], 1):
+        if line.startswith("|"):
+            judge_block()
+            if not head:
+                head = line.strip().strip("|").split("|")
+            for cell in _cells(head, line):
+                found.extend(Typed(number, one, cell.strip()) for one in _numbers(cell))
+            continue
+        head = []
+        if not line.strip() or re.match(r"[-*#] ", line):
+            judge_block()
+        if line.strip():
+            begin = begin if block else number
+            block.append(line.strip())
+    return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_quotes_its_measured_numbers(name: str) -> None:
+    bad = typed((REPO / name).read_text(encoding="utf-8"))
+    lines = [f"{name}:{one.line}: {one.number} in: {one.text[:160]}" for one in bad]
+    assert not lines, "typed by hand; quote a result (testbed/present/quoting.py):\n" + "\n".join(lines)
+
+
+#: a sentence of a ``why`` that derives a bound or names one, instead of telling what came out
+BOUNDS = re.compile(
+    r"aim|at (?:least|most)|within|less|allows?|under|tolerance|paper|claim|target|Section|strict priority|bound|"
+    r"tenth|fifth|half of|thirds? of|what the link carries|the link's \d|that (?:are left|a flow)|of what is offered|"
+    r"a packet of lp takes|it sends \d|the limit|At \d+ %|at \d+ % (?:TCP's|nearly)|leaves open|the mean's|first "
+    r"round trip"
+)
+
+
+def reasons() -> Iterator[tuple[str, str]]:
+    """(experiment or table, why) of every check, short form, deviation and figure."""
+    for name in names():
+        for check in load(name).checks:
+            yield name, check.why
+            yield from ((name, one.why) for one in check.differs)
+            if not isinstance(check.short, bool):
+                yield name, check.short.why
+    for figure in coverage.figures():
+        yield from ((figure.key, one.text) for one in figure.why)
+
+
+def test_no_reason_types_a_measured_number() -> None:
+    """A bound's ``why`` says where the bound comes from; what came out stands beside it, from the results."""
+    texts = list(dict.fromkeys(reasons()))
+    bad = [
+        f"{name}: {one.number} in: {one.text}"
+        for name, why in texts
+        for one in typed(why)
+        if not BOUNDS.search(one.text)
+    ]
+    assert len(texts) > 400
+    assert not bad, "typed by hand:\n" + "\n".join(bad)
+
+
+def test_each_pattern_is_needed() -> None:
+    """An allowance that nothing needs would hide the next number."""
+    pages = [_prose((REPO / name).read_text(encoding="utf-8")).replace("\n", " ") for name in PAGES]
+    for pattern, why in ALLOWED:
+        assert any(re.search(pattern, page) for page in pages), f"{why}: {pattern} covers nothing"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| path | ours |\n|---|---|\n| 10 Mbit/s | 98.7 |\n",
+        "| path | cubic, Mbit/s |\n|---|---|\n| 10 Mbit/s | 98 % |\n",
+        "Beside lp cubic keeps 98.7 ±0.2 % of the link.",
+        "Reno alone has 97 % of the link.",
+        "It takes 3.25 Mbit/s, at\n1.5 Mbit/s.",
+        "- In the model four hosts use 93 % of it.",
+    ],
+)
+def test_a_typed_number_is_found(line: str) -> None:
+    assert typed(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<!--= lbe_rows be contender=lbe scenario=greedy -->9.53 ±0.00<!--/--> are left by RFC 7323 section 2.4.",
+        "| option | default |\n|---|---|\n| weight | 0.002 |\n",
+        "| what | paper |\n|---|---|\n| pauses | 0.56 |\n",
+        "Kernel 6.12 has a window of 10; mean and half of the 95 % interval.",
+        "A packet takes 5.3 ms, so the window has 2 packets at least.".replace("A packet", "There a packet"),
+        "    make demo     # takes 98.7 s",
+        "<!--made by make bench-->\n| a | b |\n|---|---|\n| hot | 0.91 |\n<!--/made-->",
+    ],
+)
+def test_what_nobody_measured_is_not_found(line: str) -> None:
+    assert not typed(line)
