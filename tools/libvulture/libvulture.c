@@ -73,7 +73,8 @@ static const struct {
 
 #define N_OPTIONS	(sizeof(option_table) / sizeof(option_table[0]))
 
-_Static_assert(N_OPTIONS <= VULTURE_OPTIONS + 1, "no room for every option");
+_Static_assert(VULTURE_OPTIONS + 1 >= sizeof(option_table) / sizeof(option_table[0]),
+	       "no room for every option");
 
 static const char *const controller_names[] = {
 	[VULTURE_CONTROLLER_PAPER] = "paper",
@@ -112,7 +113,7 @@ static const char *const credit_stats[] = {
 	[VULTURE_CREDIT_S_PHASE] = "phase",
 	[VULTURE_CREDIT_S_FLOWS] = "path_flows",
 	[VULTURE_CREDIT_S_CAPACITY_BPS] = "capacity_bps",
-	[VULTURE_CREDIT_S_RATE_BPS] = "rate_bps",
+	[VULTURE_CREDIT_S_RATE_BPS] = "path_rate_bps",
 	[VULTURE_CREDIT_S_CREDIT_BYTES] = "credit_bytes",
 	[VULTURE_CREDIT_S_GROWTH_PERMILLE] = "growth_permille",
 	[VULTURE_CREDIT_S_FAILS] = "fails",

@@ -238,7 +238,8 @@ static void read_state(struct items *items)
 				item->kind = (enum kind)i;
 		strcpy(item->value, value);
 		strcpy(item->options, options);
-		item->up = item->pinned = up;
+		item->up = up;
+		item->pinned = up;
 		item->down = down;
 		item->rule.id = id;
 	}

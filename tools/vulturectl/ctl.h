@@ -30,6 +30,19 @@ uint64_t read_cgroup(const char *dir);
 /* find_cgroup_root() - where the v2 hierarchy is mounted; "" if it is not */
 void find_cgroup_root(char *path, size_t room);
 
+/* check() - a library call failed: its sentence, exit status 1 */
+void check(int result);
+
+/* no_arguments() - of a command that takes none */
+void no_arguments(int argc, char **argv);
+
+/* show_plain() - one connection in plain words, on standard output */
+void show_plain(const struct vulture_flow *flow);
+
+int do_list(int argc, char **argv);	/* monitor.c */
+int do_monitor(int argc, char **argv);
+int do_top(int argc, char **argv);	/* top.c; argc 0: without a verb */
+int do_metrics(int argc, char **argv);
 int do_run(int argc, char **argv);	/* run.c */
 int do_bg(int argc, char **argv);	/* live.c */
 int do_fg(int argc, char **argv);

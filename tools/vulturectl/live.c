@@ -57,7 +57,10 @@ static void one_socket(const struct tcp_socket *socket, void *arg)
 		snprintf(live->reason, sizeof(live->reason), "upload: %s", strerror(errno));
 	if (!v || socket->state != TCP_ESTABLISHED)
 		return;
-	result = live->background ? vulture_start(v, socket->fd, NULL) : vulture_stop(v, socket->fd);
+	if (live->background)
+		result = vulture_start(v, socket->fd, NULL);
+	else
+		result = vulture_stop(v, socket->fd);
 	if (!result || errno == EALREADY || (!live->background && errno == ENOENT))
 		live->down_done += !result;
 	else

@@ -233,7 +233,7 @@ static void guard(struct plan *plan, int started)
 	_exit(0);
 }
 
-/* Cgroup and guard. Return: the guard's pid, or 0 if the cgroup has no means for anything that was asked. */
+/* Cgroup and guard. Return: the guard's pid, or 0 if the cgroup has no means for anything asked. */
 static pid_t set_up_cgroup(struct plan *plan)
 {
 	int started[2];
@@ -242,7 +242,8 @@ static pid_t set_up_cgroup(struct plan *plan)
 
 	if (geteuid() || make_cgroup(plan->dir, sizeof(plan->dir))) {
 		*plan->dir = '\0';
-		plan->watched_up = plan->watched_down = true;
+		plan->watched_up = true;
+		plan->watched_down = true;
 		return 0;
 	}
 	plan->rule.cgroup = read_cgroup(plan->dir);
@@ -383,8 +384,10 @@ int do_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		wrong("run needs a command");
-	if (!up && !down)
-		up = down = true;
+	if (!up && !down) {
+		up = true;
+		down = true;
+	}
 	choose_means(&plan, up, down);
 	if (pipe2(plan.ready, O_CLOEXEC) || pipe2(plan.entered, O_CLOEXEC))
 		refused("run: %s", strerror(errno));

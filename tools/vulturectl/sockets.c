@@ -44,7 +44,7 @@ static long entry_number(const char *name)
 	return *end || number <= 0 ? 0 : number;
 }
 
-/* The parent of a process; 0 if it has gone. "PID (NAME) STATE PPID ...": NAME may hold anything. */
+/* The parent of a process; 0 if it has gone. "PID (NAME) STATE PPID ...", any NAME. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[64], line[512], *after;

@@ -66,7 +66,7 @@ const char *upload_controls(void)
 	return "lbe, ledbatpp, ledbat, lp";
 }
 
-/* The traffic class of a socket of either family; both are tried, since a v6 socket may carry IPv4. */
+/* The traffic class of either family; both are set, since a v6 socket may carry IPv4. */
 static void set_class(int fd, int tos)
 {
 	setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));

@@ -35,10 +35,11 @@ _vulturectl() {
 	esac
 	local words=
 	case $command in
-	'') words="--json --help --help-options --version start stop show list monitor run bg fg apply showconf rule set" ;;
+	'') words="--json --help --help-options --version top metrics start stop show list monitor run bg fg apply showconf rule set" ;;
 	start) words="--pid --cgroup -o" ;;
 	stop) words="--pid --cgroup --id" ;;
-	show) words="--id" ;;
+	show) words="--all --id" ;;
+	top) words="--interval --count" ;;
 	apply)
 		compopt -o filenames
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")

@@ -22,20 +22,20 @@
 #include <unistd.h>
 
 #include "ctl.h"
-
-/* Fields of the table on a terminal of 80 columns. */
-#define ADDRESS_CHARS	(INET6_ADDRSTRLEN + 8)
+#include "print.h"
 
 static const char usage_text[] =
-	"usage: vulturectl [--json] COMMAND ...\n"
+	"usage: vulturectl [--json] [COMMAND ...]\n"
 	"\n"
+	"  top [-n SECONDS] [-c COUNT]       what runs in the background, live: also without COMMAND\n"
 	"  start TARGET [-o NAME=VALUE]...   connections go to the background\n"
 	"  stop TARGET                       they get their window back, at once\n"
-	"  show TARGET                       all about one connection\n"
+	"  show [--all] TARGET               one connection in plain words; --all: every counter\n"
 	"  show                              defaults, limits, version\n"
-	"  list                              connections under control, a line each\n"
+	"  list                              downloads under control, a line each\n"
 	"  monitor [-n SECONDS]              the same, live, with rates\n"
 	"  monitor --events                  a line for each start and end\n"
+	"  metrics                           for Prometheus\n"
 	"  run [--up] [--down] [-u USER] [-o NAME=VALUE]... -- COMMAND...\n"
 	"                                    a command and its children: what they send, what they\n"
 	"                                    receive, or both (the default); needs no privilege\n"
@@ -254,165 +254,6 @@ static void read_target(int argc, char **argv, struct target *t, bool options)
 		wrong("%s and %s are of different families", argv[optind], argv[optind + 1]);
 }
 
-/* Writing */
-
-static const char *endpoint(const struct sockaddr *sa, char text[ADDRESS_CHARS])
-{
-	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
-	char host[INET6_ADDRSTRLEN] = "?";
-
-	if (sa->sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(text, ADDRESS_CHARS, "[%s]:%u", host, ntohs(in6->sin6_port));
-	} else {
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(text, ADDRESS_CHARS, "%s:%u", host, ntohs(in->sin_port));
-	}
-	return text;
-}
-
-static const char *option_text(const struct vulture_options *options, unsigned int i,
-			       char *text, size_t room)
-{
-	if (i == VULTURE_OPTION_CONTROLLER)
-		return vulture_controller_name(options->value[i]);
-	snprintf(text, room, "%u", options->value[i]);
-	return text;
-}
-
-static void json_options(const struct vulture_options *options)
-{
-	const char *comma = "";
-	unsigned int i;
-	char text[16];
-
-	printf("\"options\":{");
-	for (i = 1; vulture_option_name(i); i++) {
-		const char *quote = i == VULTURE_OPTION_CONTROLLER ? "\"" : "";
-
-		if (!(options->set & (1ULL << i)))
-			continue;
-		printf("%s\"%s\":%s%s%s", comma, vulture_option_name(i), quote,
-		       option_text(options, i, text, sizeof(text)), quote);
-		comma = ",";
-	}
-	printf("}");
-}
-
-static void text_options(const struct vulture_options *options, const char *indent)
-{
-	unsigned int i;
-	char text[16];
-
-	for (i = 1; vulture_option_name(i); i++)
-		if (options->set & (1ULL << i))
-			printf("%s%-18s %s\n", indent, vulture_option_name(i),
-			       option_text(options, i, text, sizeof(text)));
-}
-
-/* The fields of a connection, once, for text and JSON alike. */
-struct field {
-	const char *name, *text;	/* text: a name, else value */
-	int64_t value;
-};
-
-/* Names of what the paper's controller counts as numbers. */
-static const char *stat_text(const struct vulture_flow *f, const struct vulture_stat *stat)
-{
-	if (strcmp(vulture_controller_name(f->controller), "paper") != 0)
-		return NULL;
-	if (!strcmp(stat->name, "phase"))
-		return vulture_phase_name((uint32_t)stat->value);
-	if (!strcmp(stat->name, "mode"))
-		return vulture_mode_name((uint32_t)stat->value);
-	if (!strcmp(stat->name, "policy"))
-		return vulture_policy_name((uint32_t)stat->value);
-	return NULL;
-}
-
-static unsigned int flow_fields(const struct vulture_flow *f, struct field *to)
-{
-	const struct field fields[] = {
-		{ "rule", NULL, f->rule },
-		{ "controller", vulture_controller_name(f->controller), 0 },
-		{ "rwnd_bytes", NULL, f->rwnd_bytes },
-		{ "advertised_bytes", NULL, f->advertised_bytes },
-		{ "own_bytes", NULL, f->own_bytes },
-		{ "rtt_us", NULL, f->rtt_us },
-		{ "min_rtt_us", NULL, f->min_rtt_us },
-		{ "queue_us", NULL, f->queue_us },
-		{ "mss_bytes", NULL, f->mss_bytes },
-		{ "age_us", NULL, f->age_us },
-		{ "segments", NULL, f->segments },
-		{ "bytes", NULL, f->bytes },
-		{ "acks", NULL, f->acks },
-		{ "rewritten", NULL, f->rewritten },
-		{ "updates", NULL, f->updates },
-	};
-	unsigned int i, n = sizeof(fields) / sizeof(fields[0]);
-
-	memcpy(to, fields, sizeof(fields));
-	for (i = 0; i < f->n_stats; i++)
-		to[n++] = (struct field){ f->stats[i].name, stat_text(f, &f->stats[i]),
-					  f->stats[i].value };
-	return n;
-}
-
-static void json_flow(const struct vulture_flow *flow)
-{
-	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
-	struct field fields[64];
-	unsigned int i, n = flow_fields(flow, fields);
-
-	printf("{\"id\":%" PRIu64 ",\"local\":\"%s\",\"remote\":\"%s\"", flow->id,
-	       endpoint(&flow->address.local.sa, local),
-	       endpoint(&flow->address.remote.sa, remote));
-	for (i = 0; i < n; i++) {
-		if (fields[i].text)
-			printf(",\"%s\":\"%s\"", fields[i].name, fields[i].text);
-		else
-			printf(",\"%s\":%" PRId64, fields[i].name, fields[i].value);
-	}
-	putchar(',');
-	json_options(&flow->options);
-	putchar('}');
-}
-
-static void text_flow(const struct vulture_flow *flow)
-{
-	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
-	struct field fields[64];
-	unsigned int i, n = flow_fields(flow, fields);
-
-	printf("id %" PRIu64 "  %s <- %s\n", flow->id, endpoint(&flow->address.local.sa, local),
-	       endpoint(&flow->address.remote.sa, remote));
-	for (i = 0; i < n; i++) {
-		if (fields[i].text)
-			printf("  %-18s %s\n", fields[i].name, fields[i].text);
-		else
-			printf("  %-18s %" PRId64 "\n", fields[i].name, fields[i].value);
-	}
-	text_options(&flow->options, "  ");
-}
-
-static void list_header(const char *last)
-{
-	printf("%-6s %-23s %-23s %-8s %-12s %-8s %8s %8s %8s\n", "ID", "LOCAL", "REMOTE",
-	       "PHASE", "MODE", "POLICY", "RWND-kB", "RTT-ms", last);
-}
-
-static void list_line(const struct vulture_flow *flow, double last)
-{
-	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
-
-	printf("%-6" PRIu64 " %-23s %-23s %-8s %-12s %-8s %8.1f %8.1f %8.2f\n", flow->id,
-	       endpoint(&flow->address.local.sa, local),
-	       endpoint(&flow->address.remote.sa, remote), vulture_phase_name(flow->phase),
-	       vulture_mode_name(flow->mode), vulture_policy_name(flow->policy),
-	       flow->rwnd_bytes / 1e3, flow->rtt_us / 1e3, last);
-}
-
 static void say_count(const char *verb, int count)
 {
 	if (json)
@@ -421,7 +262,7 @@ static void say_count(const char *verb, int count)
 		printf("%s %d connection%s\n", verb, count, count == 1 ? "" : "s");
 }
 
-static void check(int result)
+void check(int result)
 {
 	if (result < 0)
 		refused("%s", vulture_error(v));
@@ -480,16 +321,24 @@ static int do_stop(int argc, char **argv)
 	return 0;
 }
 
+void no_arguments(int argc, char **argv)
+{
+	if (argc > 1)
+		wrong("%s takes no argument '%s'", argv[0], argv[1]);
+}
+
 static int show_defaults(void)
 {
 	struct vulture_defaults d;
 
 	check(vulture_get_defaults(v, &d));
 	if (json) {
-		printf("{\"version\":\"%s\",\"flows\":%u,\"max_flows\":%u,\"flow_bytes\":%u,",
+		json_begin();
+		printf(",\"defaults\":{\"version\":\"%s\",\"flows\":%u,\"max_flows\":%u,\"flow_bytes\":%u,",
 		       d.version, d.flows, d.max_flows, d.flow_bytes);
 		json_options(&d.options);
-		printf("}\n");
+		putchar('}');
+		json_end();
 		return 0;
 	}
 	printf("%-18s %s\n%-18s %u\n%-18s %u\n%-18s %u\n", "version", d.version, "flows",
@@ -498,9 +347,25 @@ static int show_defaults(void)
 	return 0;
 }
 
+/* Whether a word is there; it is taken out. */
+static bool take_word(int *argc, char **argv, const char *word)
+{
+	int i;
+
+	for (i = 1; i < *argc; i++) {
+		if (strcmp(argv[i], word))
+			continue;
+		memmove(&argv[i], &argv[i + 1], (*argc - i) * sizeof(*argv));
+		--*argc;
+		return true;
+	}
+	return false;
+}
+
 static int do_show(int argc, char **argv)
 {
 	struct vulture_flow flow;
+	bool all = take_word(&argc, argv, "--all");
 	struct target t;
 
 	read_target(argc, argv, &t, false);
@@ -513,216 +378,20 @@ static int do_show(int argc, char **argv)
 	else
 		wrong("show takes LOCAL REMOTE or --id");
 	if (json) {
+		json_begin();
+		fputs(",\"connections\":[{", stdout);
 		json_flow(&flow);
-		putchar('\n');
-	} else {
+		fputs("}]", stdout);
+		json_end();
+	} else if (all) {
 		text_flow(&flow);
-	}
-	return 0;
-}
-
-static int list_one(const struct vulture_flow *flow, void *arg)
-{
-	unsigned int *n = arg;
-
-	if (json) {
-		puts(*n ? "," : "[");
-		json_flow(flow);
 	} else {
-		list_line(flow, flow->bytes / 1e6);
-	}
-	(*n)++;
-	return 0;
-}
-
-static void no_arguments(int argc, char **argv)
-{
-	if (argc > 1)
-		wrong("%s takes no argument '%s'", argv[0], argv[1]);
-}
-
-static int do_list(int argc, char **argv)
-{
-	unsigned int n = 0;
-
-	no_arguments(argc, argv);
-	if (!json)
-		list_header("MB");
-	check(vulture_list(v, list_one, &n));
-	if (json)
-		puts(n ? "\n]" : "[]");
-	return 0;
-}
-
-/* monitor: rates are differences of two lists */
-
-struct seen {
-	uint64_t id, bytes, age_us;
-};
-
-struct monitor {
-	struct seen *old, *new;
-	size_t n_old, n_new, room;
-};
-
-static int monitor_one(const struct vulture_flow *flow, void *arg)
-{
-	struct monitor *m = arg;
-	double mbit_s = 0;
-	size_t i;
-
-	/* Lists come in the same order mostly: look from where we stand. */
-	for (i = 0; i < m->n_old; i++) {
-		const struct seen *s = &m->old[(i + m->n_new) % m->n_old];
-
-		if (s->id != flow->id)
-			continue;
-		if (flow->age_us > s->age_us)
-			mbit_s = 8.0 * (double)(flow->bytes - s->bytes) /
-				 (double)(flow->age_us - s->age_us);
-		break;
-	}
-	if (m->n_new == m->room) {
-		m->room = m->room ? 2 * m->room : 64;
-		m->new = realloc(m->new, m->room * sizeof(*m->new));
-		if (!m->new)
-			refused("out of memory");
-	}
-	m->new[m->n_new++] = (struct seen){ flow->id, flow->bytes, flow->age_us };
-	if (json) {
-		printf("%s{\"mbit_s\":%.3f,\"flow\":", m->n_new > 1 ? "," : "[", mbit_s);
-		json_flow(flow);
-		putchar('}');
-	} else {
-		list_line(flow, mbit_s);
+		show_plain(&flow);
 	}
 	return 0;
-}
-
-static int monitor_table(unsigned int seconds)
-{
-	struct monitor m = {};
-
-	for (;;) {
-		if (!json) {
-			printf("%s", isatty(STDOUT_FILENO) ? "\033[H\033[J" : "");
-			list_header("Mbit/s");
-		}
-		m.n_new = 0;
-		check(vulture_list(v, monitor_one, &m));
-		if (json)
-			puts(m.n_new ? "]" : "[]");
-		else if (!isatty(STDOUT_FILENO))
-			putchar('\n');
-		if (fflush(stdout))
-			return 1;
-		free(m.old);
-		m.old = m.new;
-		m.n_old = m.n_new;
-		m.new = NULL;
-		m.room = 0;
-		sleep(seconds);
-	}
-}
-
-static int monitor_events(void)
-{
-	check(vulture_listen(v));
-	for (;;) {
-		char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
-		struct vulture_flow flow;
-		uint32_t reason;
-		int event = vulture_event(v, &flow, &reason);
-
-		if (event < 0 && errno == ENOBUFS) {
-			fputs("vulturectl: events were lost\n", stderr);
-			continue;
-		}
-		check(event);
-		if (json) {
-			printf("{\"event\":\"%s\"", event == 1 ? "start" : "end");
-			if (event == 2)
-				printf(",\"reason\":\"%s\"", vulture_reason_name(reason));
-			printf(",\"flow\":");
-			json_flow(&flow);
-			printf("}\n");
-		} else {
-			printf("%s %" PRIu64 " %s <- %s", event == 1 ? "start" : "end  ", flow.id,
-			       endpoint(&flow.address.local.sa, local),
-			       endpoint(&flow.address.remote.sa, remote));
-			if (event == 2)
-				printf(" %s after %.1f s, %.3f MB", vulture_reason_name(reason),
-				       flow.age_us / 1e6, flow.bytes / 1e6);
-			putchar('\n');
-		}
-		if (fflush(stdout))
-			return 1;
-	}
-}
-
-static int do_monitor(int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{ "events", no_argument, NULL, 'e' },
-		{ "interval", required_argument, NULL, 'n' },
-		{}
-	};
-	unsigned int seconds = 1;
-	bool events = false;
-	int c;
-
-	while ((c = getopt_long(argc, argv, "en:", longs, NULL)) != -1) {
-		if (c == 'e')
-			events = true;
-		else if (c == 'n')
-			seconds = (unsigned int)read_number(optarg, "interval", 1, 86400);
-		else
-			wrong("monitor: see above");
-	}
-	if (optind != argc)
-		wrong("monitor takes no argument '%s'", argv[optind]);
-	return events ? monitor_events() : monitor_table(seconds);
 }
 
 /* Rules */
-
-static void text_rule(const struct vulture_rule *rule)
-{
-	char prefix[INET6_ADDRSTRLEN];
-
-	printf("%-4u", rule->id);
-	if (rule->cgroup)
-		printf(" cgroup %" PRIu64, rule->cgroup);
-	if (rule->local_port)
-		printf(" local-port %u", rule->local_port);
-	if (rule->remote_port)
-		printf(" remote-port %u", rule->remote_port);
-	if (rule->family)
-		printf(" remote %s/%u",
-		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
-		       rule->prefix_len);
-	printf(" started %" PRIu64 "\n", rule->started);
-}
-
-static void json_rule(const struct vulture_rule *rule)
-{
-	char prefix[INET6_ADDRSTRLEN];
-
-	printf("{\"id\":%u,", rule->id);
-	if (rule->cgroup)
-		printf("\"cgroup\":%" PRIu64 ",", rule->cgroup);
-	if (rule->local_port)
-		printf("\"local_port\":%u,", rule->local_port);
-	if (rule->remote_port)
-		printf("\"remote_port\":%u,", rule->remote_port);
-	if (rule->family)
-		printf("\"remote\":\"%s/%u\",",
-		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
-		       rule->prefix_len);
-	printf("\"started\":%" PRIu64 ",", rule->started);
-	json_options(&rule->options);
-	putchar('}');
-}
 
 static int list_rule(const struct vulture_rule *rule, void *arg)
 {
@@ -863,7 +532,8 @@ static const struct command {
 	bool without_module;
 } commands[] = {
 	{ "start", do_start, false }, { "stop", do_stop, false }, { "show", do_show, false },
-	{ "list", do_list, false }, { "monitor", do_monitor, false }, { "run", do_run, true },
+	{ "list", do_list, false }, { "monitor", do_monitor, false }, { "top", do_top, true },
+	{ "metrics", do_metrics, true }, { "run", do_run, true },
 	{ "bg", do_bg, true }, { "fg", do_fg, true },
 	{ "apply", do_apply, true }, { "showconf", do_showconf, true },
 	{ "rule", do_rule, false }, { "set", do_set, false },
@@ -888,7 +558,7 @@ static int help_options(void)
 	return 0;
 }
 
-/* Options before the command. Return: index of the command. */
+/* Options before the command. Return: index of the command, argc if there is none. */
 static int read_globals(int argc, char **argv)
 {
 	int i;
@@ -908,15 +578,13 @@ static int read_globals(int argc, char **argv)
 			wrong("there is no option '%s'", argv[i]);
 		}
 	}
-	if (i == argc)
-		wrong("a command is needed");
 	return i;
 }
 
 int main(int argc, char **argv)
 {
 	int first = read_globals(argc, argv), i, end = argc, status;
-	const struct command *command = find_command(argv[first]);
+	const struct command *command = find_command(first < argc ? argv[first] : "top");
 
 	/* --json may stand anywhere, except in the command of run. */
 	for (i = first + 1; i < end && strcmp(command->name, "run"); i++) {

@@ -25,6 +25,8 @@ _vulturectl_rule() {
 _vulturectl() {
 	local -a commands
 	commands=(
+		'top:what runs in the background, live'
+		'metrics:the same for Prometheus'
 		'start:connections go to the background'
 		'stop:they get their window back'
 		'show:one connection, or the defaults'
@@ -48,7 +50,8 @@ _vulturectl() {
 			'*-o[option]:option:_vulturectl_option' '1:local:' '2:remote:' ;;
 		stop) _arguments '--pid[a process]:pid:_pids' '--cgroup[a v2 cgroup]:directory:_files -/' \
 			'--id[from list]:id:' '1:local:' '2:remote:' ;;
-		show) _arguments '--id[from list]:id:' '1:local:' '2:remote:' ;;
+		top) _arguments '-n[interval]:seconds:' '-c[tables]:count:' ;;
+		show) _arguments '--all[every counter]' '--id[from list]:id:' '1:local:' '2:remote:' ;;
 		monitor) _arguments '--events[a line each]' '-n[interval]:seconds:' ;;
 		set) _arguments '-m[limit on connections]:connections:' '*-o[option]:option:_vulturectl_option' ;;
 		apply) _arguments '1:file:_files' ;;

@@ -72,7 +72,8 @@ static void one_socket(const struct tcp_socket *socket, void *arg)
 		return;
 	seen->round = watch->round;
 	if (socket->state < 0) {
-		seen->up_done = seen->down_done = true;
+		seen->up_done = true;
+		seen->down_done = true;
 		return;
 	}
 	if (watch->up && !seen->up_done) {
@@ -107,5 +108,6 @@ void watch_end(struct watch *watch)
 {
 	free(watch->seen);
 	watch->seen = NULL;
-	watch->seen_count = watch->seen_room = 0;
+	watch->seen_count = 0;
+	watch->seen_room = 0;
 }

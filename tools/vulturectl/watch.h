@@ -15,7 +15,7 @@
 #include "../libvulture/vulture.h"
 #include "sockets.h"
 
-/* ms between two looks: short beside the life of a transfer, long beside the cost of a look (1 ms) */
+/* ms between two looks: short beside a transfer, long beside the cost of a look (1 ms) */
 #define WATCH_MS	100
 
 /**

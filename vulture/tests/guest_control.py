@@ -33,6 +33,8 @@ os.environ["PATH"] = f"{BIN}:{os.environ['PATH']}"
 
 import errno  # noqa: E402
 
+import jsonschema  # noqa: E402
+
 import vulture  # noqa: E402
 
 
@@ -43,9 +45,25 @@ def ctl(*words: str, status: int = 0) -> str:
     return done.stderr if status else done.stdout
 
 
+with open(f"{BIN}/vulturectl.schema.json") as file:
+    SCHEMA = jsonschema.Draft202012Validator(json.load(file))
+
+
+def document(text: str) -> dict:
+    """What vulturectl --json printed; it is as its schema says."""
+    said = json.loads(text)
+    SCHEMA.validate(said)
+    return said
+
+
 def js(*words: str):
-    """The same, as JSON."""
-    return json.loads(ctl("--json", *words))
+    """The same, as JSON: the connections of list, the one of show, the defaults of show alone, or all of it."""
+    said = ctl("--json", *words)
+    if words[0] == "list":
+        return document(said)["connections"]
+    if words[0] == "show":
+        return document(said)["defaults"] if len(words) == 1 else document(said)["connections"][0]
+    return json.loads(said)
 
 
 def listen(address: str) -> socket.socket:
@@ -347,11 +365,11 @@ def test_controllers_are_chosen():
 
 
 def test_usage_errors_have_status_2():
-    for words in ((), ("fly",), ("start",), ("start", "10.0.0.1:80"), ("start", "10.0.0.1", "10.0.0.2:1"),
+    for words in (("fly",), ("start",), ("start", "10.0.0.1:80"), ("start", "10.0.0.1", "10.0.0.2:1"),
                   ("start", "10.0.0.1:80", "[fd00::1]:80"), ("start", "1.2.3.4:70000", "1.2.3.4:1"),
                   ("start", "--pid", "x"), ("start", "--pid", "1", "--id", "2"), ("set",), ("rule",), ("rule", "add"),
                   ("run",), ("set", "-o", "psi-us"), ("set", "-o", "altitude=1"), ("--loud", "list"), ("list", "x"),
-                  ("monitor", "-n", "0")):
+                  ("monitor", "-n", "0"), ("top", "-n", "0"), ("top", "-c", "x"), ("top", "x"), ("metrics", "x")):
         said = ctl(*words, status=2)
         assert said.startswith("vulturectl: ") and "usage:" in said, f"{words}: {said}"
     assert ctl("--help").startswith("usage:")
@@ -390,7 +408,7 @@ def test_events_and_monitor():
         v.stop(receiver)
         v.start(receiver)
         time.sleep(1.2)
-    said = [json.loads(watcher.stdout.readline()) for _ in range(4)]
+    said = [document(watcher.stdout.readline()) for _ in range(4)]
     watcher.kill()
     table.kill()
     assert [(one["event"], one.get("reason")) for one in said] == [
@@ -672,7 +690,7 @@ def test_namespaces_are_apart():
             v.start(receiver)
             there = subprocess.run(["ip", "netns", "exec", "other", f"{BIN}/vulturectl", "--json", "list"],
                                    check=True, capture_output=True, text=True)
-            assert json.loads(there.stdout) == []
+            assert document(there.stdout)["connections"] == []
     finally:
         subprocess.run(["ip", "netns", "del", "other"], check=True)
 
@@ -763,7 +781,7 @@ def test_example_in_python():
         url = f"http://127.0.0.1:{server.server_address[1]}/file"
         subprocess.run([sys.executable, f"{BIN}/download.py", url, "/tmp/got", "1"], check=True, timeout=60,
                        env=os.environ | {"PYTHONPATH": BIN})
-        said = [json.loads(watcher.stdout.readline()) for _ in range(2)]
+        said = [document(watcher.stdout.readline()) for _ in range(2)]
         watcher.kill()
         watcher.wait()
     with open("/tmp/got", "rb") as file:

@@ -56,7 +56,8 @@ def build_tools(folder: Path) -> None:
     example = REPO / "tools" / "libvulture" / "examples" / "switching.c"
     words = ["-Wall", "-Wextra", "-Werror", "-I", REPO / "tools" / "libvulture", "-L", folder, "-lvulture", "-lmnl"]
     subprocess.run(["cc", example, "-o", folder / "switching", *words], check=True)
-    for path in (*GUESTS, REPO / "tools/python/examples/download.py", REPO / "Documentation/vulture.yaml"):
+    for path in (*GUESTS, REPO / "tools/python/examples/download.py", REPO / "Documentation/vulture.yaml",
+                 REPO / "tools/vulturectl/vulturectl.schema.json"):
         shutil.copy(path, folder)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What runs inside the guest for test_run.py: run, bg and fg as a user meets them.
 
-Called with the folder of vulturectl and the paths of the modules; prints "ok NAME" or "not ok NAME" with the
+Called with the folder of vulturectl; prints "ok NAME" or "not ok NAME" with the
 reason for each function named test_*.
 """
 
@@ -61,7 +61,7 @@ def rules() -> list:
 
 
 def flows() -> list:
-    return json.loads(ctl("--json", "list").stdout)
+    return json.loads(ctl("--json", "list").stdout)["connections"]
 
 
 def until(what, seconds: float = 5.0) -> None:
@@ -321,10 +321,11 @@ def test_zzz_without_any_module_nothing_is_started():
     assert not Path("/tmp/started").exists()
 
 
-def main() -> None:
+def main(tests: dict) -> None:
+    """Run all functions named test_*, by name."""
     os.setgroups([])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    for name, test in sorted(globals().items()):
+    for name, test in sorted(tests.items()):
         if not name.startswith("test_"):
             continue
         try:
@@ -334,4 +335,5 @@ def main() -> None:
             print("not ok", name, traceback.format_exc(), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main(dict(globals()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""vulturectl run, bg and fg inside the user-mode kernel; guest_run.py has the tests."""
+"""vulturectl inside the user-mode kernel; the guest_*.py have the tests."""
 
 from __future__ import annotations
 
@@ -21,18 +21,23 @@ from testbed.kernels.modules import ensure_modules
 
 pytestmark = pytest.mark.scenario
 
-GUEST = Path(__file__).resolve().parent / "guest_run.py"
-TESTS = re.findall(r"^def (test_\w+)", GUEST.read_text(encoding="utf-8"), re.MULTILINE)
+FOLDER = Path(__file__).resolve().parent
+GUESTS = sorted(FOLDER.glob("guest_*.py"))
+TESTS = [
+    pytest.param(path.name, test, id=f"{path.stem.removeprefix('guest_')}-{test}")
+    for path in GUESTS
+    for test in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
 JOB = """
 cp -r bin /tmp/bin
 insmod {vulture} && insmod {lbe} || exit 1
-/usr/bin/python3 bin/guest_run.py /tmp/bin > "$LBE_OUT/said" 2>&1
+/usr/bin/python3 bin/{guest} /tmp/bin > "$LBE_OUT/said" 2>&1
 """
 
 
 @functools.cache
-def said() -> dict[str, str]:
-    """Test -> "ok" or the reason of its failure."""
+def said(guest: str) -> dict[str, str]:
+    """Test of this file -> "ok" or the reason of its failure."""
     build = ensure_kernel(KernelSpec())
     modules = ensure_modules(build).paths
     with tempfile.TemporaryDirectory(prefix="lbe-run.") as work:
@@ -40,13 +45,14 @@ def said() -> dict[str, str]:
         (job / "bin").mkdir(parents=True)
         for tool in ("vulturectl", "libvulture"):
             subprocess.run(["make", "-s", "-C", REPO / "tools" / tool, f"O={job / 'bin'}", "all"], check=True)
-        shutil.copy(GUEST, job / "bin")
+        for path in (*GUESTS, REPO / "tools/vulturectl/vulturectl.schema.json"):
+            shutil.copy(path, job / "bin")
         paths = {
             name: f"{HOST_ROOT}{modules[f'{prefix}{name}']}" for prefix, name in (("", "vulture"), ("tcp_", "lbe"))
         }
-        (job / "job.sh").write_text(JOB.format(**paths))
+        (job / "job.sh").write_text(JOB.format(guest=guest, **paths))
         try:
-            Machine(build).run(job, out, wall_limit_s=600, virtual_limit_s=600)
+            Machine(build).run(job, out, wall_limit_s=240, virtual_limit_s=600)
         except LbeError as error:
             text = (out / "said").read_text(errors="replace") if (out / "said").exists() else ""
             raise AssertionError(f"{error}\nbefore that the tests said:\n{text[-3000:]}") from error
@@ -57,6 +63,6 @@ def said() -> dict[str, str]:
     return results
 
 
-@pytest.mark.parametrize("test", TESTS)
-def test_run(test: str) -> None:
-    assert said().get(test, "it did not run") == "ok", said().get(test)
+@pytest.mark.parametrize(("guest", "test"), TESTS)
+def test_run(guest: str, test: str) -> None:
+    assert said(guest).get(test, "it did not run") == "ok", said(guest).get(test)

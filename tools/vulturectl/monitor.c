@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/* vulturectl list, monitor and show: downloads under control, once or live. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "activity.h"
+#include "ctl.h"
+#include "print.h"
+
+/* ms between the two looks of show: several round trips of most paths */
+#define SHOW_MS	300
+
+static int list_one(const struct vulture_flow *flow, void *arg)
+{
+	unsigned int *n = arg;
+
+	if (json) {
+		fputs(*n ? ",\n{" : "{", stdout);
+		json_flow(flow);
+		putchar('}');
+	} else {
+		list_line(flow, flow->bytes / 1e6);
+	}
+	(*n)++;
+	return 0;
+}
+
+int do_list(int argc, char **argv)
+{
+	unsigned int n = 0;
+
+	no_arguments(argc, argv);
+	if (json) {
+		json_begin();
+		fputs(",\"connections\":[", stdout);
+	} else {
+		list_header("MB");
+	}
+	check(vulture_list(v, list_one, &n));
+	if (json) {
+		putchar(']');
+		json_end();
+	}
+	return 0;
+}
+
+/* monitor: rates are differences of two lists */
+
+struct seen {
+	uint64_t id, bytes, age_us;
+};
+
+struct monitor {
+	struct seen *old, *new;
+	size_t n_old, n_new, room;
+};
+
+static double monitor_rate_bps(const struct monitor *m, const struct vulture_flow *flow)
+{
+	size_t i;
+
+	/* Lists come in the same order mostly: look from where we stand. */
+	for (i = 0; i < m->n_old; i++) {
+		const struct seen *s = &m->old[(i + m->n_new) % m->n_old];
+
+		if (s->id == flow->id)
+			return flow->age_us <= s->age_us ? 0 :
+			       8e6 * (double)(flow->bytes - s->bytes) /
+			       (double)(flow->age_us - s->age_us);
+	}
+	return 0;
+}
+
+static int monitor_one(const struct vulture_flow *flow, void *arg)
+{
+	struct monitor *m = arg;
+	double rate_bps = monitor_rate_bps(m, flow);
+
+	if (m->n_new == m->room) {
+		m->room = m->room ? 2 * m->room : 64;
+		m->new = realloc(m->new, m->room * sizeof(*m->new));
+		if (!m->new)
+			refused("out of memory");
+	}
+	if (json) {
+		fputs(m->n_new ? ",{" : "{", stdout);
+		json_flow(flow);
+		printf(",\"rate_bps\":%.0f}", rate_bps);
+	} else {
+		list_line(flow, rate_bps / 1e6);
+	}
+	m->new[m->n_new++] = (struct seen){ flow->id, flow->bytes, flow->age_us };
+	return 0;
+}
+
+static int monitor_table(unsigned int seconds)
+{
+	struct monitor m = {};
+
+	for (;;) {
+		if (json) {
+			json_begin();
+			printf(",\"time_s\":%lld,\"connections\":[", (long long)time(NULL));
+		} else {
+			fputs(isatty(STDOUT_FILENO) ? "\033[H\033[J" : "", stdout);
+			list_header("Mbit/s");
+		}
+		m.n_new = 0;
+		check(vulture_list(v, monitor_one, &m));
+		if (json) {
+			putchar(']');
+			json_end();
+		} else if (!isatty(STDOUT_FILENO)) {
+			putchar('\n');
+		}
+		if (fflush(stdout))
+			return 1;
+		free(m.old);
+		m.old = m.new;
+		m.n_old = m.n_new;
+		m.new = NULL;
+		m.room = 0;
+		sleep(seconds);
+	}
+}
+
+static void print_event(int event, const struct vulture_flow *flow, uint32_t reason)
+{
+	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
+
+	if (json) {
+		json_begin();
+		printf(",\"event\":\"%s\"", event == 1 ? "start" : "end");
+		if (event == 2)
+			printf(",\"reason\":\"%s\"", vulture_reason_name(reason));
+		fputs(",\"connections\":[{", stdout);
+		json_flow(flow);
+		fputs("}]", stdout);
+		json_end();
+		return;
+	}
+	printf("%s %" PRIu64 " %s <- %s", event == 1 ? "start" : "end  ", flow->id,
+	       endpoint(&flow->address.local.sa, local),
+	       endpoint(&flow->address.remote.sa, remote));
+	if (event == 2)
+		printf(" %s after %.1f s, %.3f MB", vulture_reason_name(reason),
+		       flow->age_us / 1e6, flow->bytes / 1e6);
+	putchar('\n');
+}
+
+static int monitor_events(void)
+{
+	check(vulture_listen(v));
+	for (;;) {
+		struct vulture_flow flow;
+		uint32_t reason;
+		int event = vulture_event(v, &flow, &reason);
+
+		if (event < 0 && errno == ENOBUFS) {
+			say("events were lost");
+			continue;
+		}
+		check(event);
+		print_event(event, &flow, reason);
+		if (fflush(stdout))
+			return 1;
+	}
+}
+
+int do_monitor(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "events", no_argument, NULL, 'e' },
+		{ "interval", required_argument, NULL, 'n' },
+		{}
+	};
+	unsigned int seconds = 1;
+	bool events = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "en:", longs, NULL)) != -1) {
+		if (c == 'e')
+			events = true;
+		else if (c == 'n')
+			seconds = (unsigned int)read_number(optarg, "interval", 1, 86400);
+		else
+			wrong("monitor: see above");
+	}
+	if (optind != argc)
+		wrong("monitor takes no argument '%s'", argv[optind]);
+	return events ? monitor_events() : monitor_table(seconds);
+}
+
+/* show */
+
+static const struct activity *activity_of(const struct look *look, uint64_t id)
+{
+	size_t i;
+
+	for (i = 0; i < look->count; i++)
+		if (!look->activity[i].up && look->activity[i].key == id)
+			return &look->activity[i];
+	return NULL;
+}
+
+static const char *holder_sentence(enum holder holder, bool yields)
+{
+	switch (holder) {
+	case HELD_US:
+		return yields ? "us: others use the path, and this connection steps aside" :
+				"us: it has what is spare";
+	case HELD_SENDER:
+		return "the sender: it sends less than it may";
+	case HELD_RECEIVER:
+		return "the receiver: TCP's own window is smaller than ours";
+	case HELD_APPLICATION:
+		return "the application: it does not read what has come";
+	default:
+		return "not known yet: nothing was measured";
+	}
+}
+
+/* In plain words, from two looks. */
+void show_plain(const struct vulture_flow *flow)
+{
+	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS], name[32];
+	struct look first, second;
+	const struct activity *now;
+
+	if (look_again(&first, NULL))
+		refused("show: %s", look_error());
+	poll(NULL, 0, SHOW_MS);
+	if (look_again(&second, &first))
+		refused("show: %s", look_error());
+	now = activity_of(&second, flow->id);
+	if (now)
+		flow = now->flow;
+	printf("id %" PRIu64 "  %s <- %s\n", flow->id, endpoint(&flow->address.local.sa, local),
+	       endpoint(&flow->address.remote.sa, remote));
+	if (now && now->pid) {
+		text_string(now->name, name, sizeof(name));
+		printf("  %-12s %s (process %d)\n", "program", name, now->pid);
+	}
+	if (now) {
+		printf("  %-12s %.3f Mbit/s\n", "rate", now->rate_bps / 1e6);
+		printf("  %-12s %s\n", "held by", holder_sentence(now->holder, now->yields));
+	}
+	printf("  %-12s %.3f MB in %.1f s\n", "received", flow->bytes / 1e6, flow->age_us / 1e6);
+	printf("  %-12s %.1f ms of waiting on the path\n", "queue", flow->queue_us / 1e3);
+	printf("  %-12s %.1f ms, %.1f ms at best\n", "round trip", flow->rtt_us / 1e3,
+	       flow->min_rtt_us / 1e3);
+	printf("  %-12s %.1f kB allowed; TCP itself would allow %.1f kB\n", "window",
+	       flow->rwnd_bytes / 1e3, flow->own_bytes / 1e3);
+	printf("  %-12s %s\n", "law", vulture_controller_name(flow->controller));
+	if (flow->rule)
+		printf("  %-12s rule %u\n", "started by", flow->rule);
+	puts("  (--all: every counter of the law, and its options)");
+	look_free(&first);
+	look_free(&second);
+}
