@@ -137,7 +137,7 @@ def pick(ladders: list[list[Part]], have: Collection[str], cpu_s: float) -> list
     standing = stand_for_something()
     # all cases of what the pages are about come first, and the scoreboard, which is compared as a whole, before them
     for allowed in (
-        lambda part: digest.TRACED in part.experiment.head.tags,
+        lambda part: digest.SCOREBOARD in part.experiment.head.tags,
         lambda part: part.experiment.name in standing and part.mode == "brief",
         lambda part: part.experiment.name in standing,
         lambda part: True,
@@ -361,7 +361,7 @@ def carry_out(
             continue
         results.save(out)
         (out / f"{name}.txt").write_text(text.text(part.experiment, results), encoding="utf-8")
-        document = digest.make(results, part.experiment if digest.TRACED in part.experiment.head.tags else None)
+        document = digest.make(results, part.experiment)
         digest.save(document, out / "digests")
         outcome.documents[name] = document
         if draw:

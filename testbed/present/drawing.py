@@ -112,6 +112,45 @@ def trace(lines: dict[str, list[int]], title: str) -> str:
     return "".join(out) + "</svg>"
 
 
+def panels(traces: dict[str, dict[str, list[int]]], duration_s: float, title: str) -> str:
+    """Percent of the link over time, a panel under the other for each case; each line is named at the top."""
+    width, left, top, panel = 640, 52, 34, 74
+    height = top + len(traces) * panel + 34
+    inner = width - left - 12
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        f'font-family="sans-serif" font-size="12" fill="currentColor"><title>{escape(title)}</title>'
+    ]
+    for index, name in enumerate(dict.fromkeys(name for lines in traces.values() for name in lines)):
+        at, dash = left + 150 * index, "" if index == 0 else ' stroke-dasharray="4 3"'
+        out.append(
+            f'<line x1="{at}" y1="14" x2="{at + 24}" y2="14" stroke="{COLOURS[index]}" stroke-width="2"{dash}/>'
+            f'<text x="{at + 30}" y="18">{escape(name)}</text>'
+        )
+    for row, (case, lines) in enumerate(traces.items()):
+        floor = top + (row + 1) * panel - 14
+        high = panel - 30
+        for percent in (0, 100):
+            y = floor - percent / 100 * high
+            out.append(
+                f'<line x1="{left}" y1="{y:.1f}" x2="{left + inner}" y2="{y:.1f}" stroke="currentColor" opacity="0.2"/>'
+                f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{percent}%</text>'
+            )
+        out.append(f'<text x="{left + 4}" y="{floor - high - 5}" font-weight="bold">{escape(case)}</text>')
+        for index, values in enumerate(lines.values()):
+            step = inner / max(1, len(values) - 1)
+            points = " ".join(
+                f"{left + i * step:.1f},{floor - min(105, v) / 100 * high:.1f}" for i, v in enumerate(values)
+            )
+            dash = "" if index == 0 else ' stroke-dasharray="4 3"'
+            out.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[index]}" stroke-width="1.8"{dash}/>')
+    for second in range(0, int(duration_s) + 1, 20):
+        x = left + second / duration_s * inner
+        out.append(f'<text x="{x:.1f}" y="{height - 18}" text-anchor="middle">{second}</text>')
+    out.append(f'<text x="{left + inner / 2:.0f}" y="{height - 3}" text-anchor="middle">seconds</text></svg>')
+    return "".join(out)
+
+
 def inline(svg: str, prefix: str, title: str) -> str:
     """matplotlib's SVG as part of a page: no prologue, ink that follows the page, names of its own."""
     svg = svg[svg.index("<svg") :]

@@ -18,7 +18,7 @@ from ..judge import checks, coverage, scoreboard
 from ..measure.metrics import Summary, summarise
 from ..results import digest
 from ..run import identity
-from ..spec.experiment import load, matches, names
+from ..spec.experiment import case_name, load, matches, names
 from . import claims_page, drawing
 from .text import interval, number, off
 
@@ -208,7 +208,7 @@ def reasons(verdict: coverage.Verdict) -> list[str]:
 
 def row_case(row: coverage.Row) -> str:
     """A row's case in words."""
-    return "not in this form" if row.case is None else checks.case_name(row.case)
+    return "not in this form" if row.case is None else case_name(row.case)
 
 
 def row_verdict(row: coverage.Row) -> str:
@@ -266,6 +266,27 @@ def trade_off(scores: scoreboard.Scores) -> str:
         "of the spare bandwidth used, % (more is better)",
         "Trade-off: what best effort lost against the share of the spare bandwidth used",
     )
+
+
+#: cases of the demo in its picture, from the greedy one to the limit
+DEMO = {
+    "cubic": "background transfer by cubic, as any other",
+    "lp": "by lp",
+    "lbe": "by lbe",
+    "strict": "behind a strict-priority queue, the limit",
+}
+
+
+def demo_picture(documents: Documents) -> str:
+    """Goodput over time of the demo's first runs; "" if they are not there."""
+    document = documents.get("demo")
+    if document is None:
+        return ""
+    traces = {case["case"]["background"]: case["trace"] for case in document["cases"] if case.get("trace")}
+    shown = {title: traces[case] for case, title in DEMO.items() if case in traces}
+    length_s = digest.experiment_of(document).setting(document["cases"][0]["case"], document["mode"]).head.duration_s
+    words = "A foreground transfer of 40 s beside a background transfer: percent of the link over time"
+    return drawing.panels(shown, length_s, words) if shown else ""
 
 
 def _gone(document: dict[str, Any]) -> int:
@@ -338,7 +359,7 @@ def check_rows(document: dict[str, Any]) -> list[list[str]]:
     return [
         [
             checks.check_title(one, verdict.check, metrics),
-            checks.case_name(verdict.case),
+            case_name(verdict.case),
             number(verdict.check.paper),
             interval(verdict.ours),
             off(verdict.check.paper, verdict.ours),
@@ -369,7 +390,7 @@ def reds(documents: Documents) -> list[str]:
             note = f" ({verdict.note})" if verdict.note else ""
             title = checks.check_title(one, verdict.check, metrics)
             found.append(
-                f"{name}: {title}, {checks.case_name(verdict.case or {})}: {interval(verdict.ours)}, "
+                f"{name}: {title}, {case_name(verdict.case or {})}: {interval(verdict.ours)}, "
                 f"bound {checks.bound_text(verdict.bound)}: {checks.STATUS[verdict.status]}{note}"
             )
     for figure in coverage.judge_all(documents):
@@ -595,6 +616,7 @@ def markdown(documents: Documents) -> dict[str, str]:
         "scoreboard.md": _scoreboard_md(scores, picture),
         "experiments.md": _experiments_md(documents),
         # a picture in a page of its own has no page's ink to follow
+        "demo.svg": (demo_picture(documents) or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
         "tradeoff.svg": (picture or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
     }
 

@@ -34,8 +34,10 @@ TRACE_POINTS = 60
 FOLDER = REPO / "Documentation" / "results" / "data"
 #: ns-2's digest of an experiment is named after it, with this before the name
 NS2 = "ns2_"
-#: experiments with this tag show goodput over time behind each cell
-TRACED = "scoreboard"
+#: experiments with this tag are compared as a whole, and show goodput over time behind each cell
+SCOREBOARD = "scoreboard"
+#: experiments with one of these tags keep goodput over time
+TRACED = {SCOREBOARD, "demo"}
 
 
 class BadDigest(LbeError):
@@ -65,14 +67,15 @@ def _trace(one: Experiment, results: ResultSet, run: Result) -> dict[str, list[i
     for group, ids in traffic.numbers(setting.flows).items():
         if setting.flows[group].source == "rcv":
             continue
-        total = sum(rates(run.series, flow, step_s, setting.head.duration_s)[1] for flow in ids)
+        total = np.sum([rates(run.series, flow, step_s, setting.head.duration_s)[1] for flow in ids], axis=0)
         if np.any(total):
             traces[group] = [round(float(value)) for value in 100 * total / capacity]
     return traces
 
 
-def make(results: ResultSet, traced: Experiment | None = None) -> dict[str, Any]:
-    """The digest of a result set, as plain JSON. traced: the experiment, if goodput over time is wanted too."""
+def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, Any]:
+    """The digest of a result set, as plain JSON, with goodput over time if its experiment is given and wants it."""
+    traced = experiment if experiment is not None and TRACED & set(experiment.head.tags) else None
     cases: list[dict[str, Any]] = []
     for one in results.results:
         known = next((case for case in cases if case["case"] == one.case), None)
@@ -91,7 +94,7 @@ def make(results: ResultSet, traced: Experiment | None = None) -> dict[str, Any]
     provenance = {key: value for key, value in results.provenance.items() if key not in left_out}
     # where results were put is nobody's business but that machine's
     provenance["command"] = re.sub(r" --(out|docs|results)[ =]\S+", "", provenance["command"])
-    return plain(
+    made: dict[str, Any] = plain(
         {
             "format": FORMAT,
             "experiment": results.experiment,
@@ -106,6 +109,7 @@ def make(results: ResultSet, traced: Experiment | None = None) -> dict[str, Any]
             "cases": cases,
         }
     )
+    return made
 
 
 def ran(facts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -134,7 +138,7 @@ def save(document: dict[str, Any], folder: Path) -> Path:
 def load(path: Path) -> dict[str, Any]:
     """Read one back. Raises BadDigest."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
             raise BadDigest(f"{path}: format {document['format']!r}, this testbed reads {FORMAT}")
     except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
@@ -145,8 +149,7 @@ def load(path: Path) -> dict[str, Any]:
 def from_results(path: Path) -> dict[str, Any]:
     """The digest of a result file that `run` left, with its runs' traces if its experiment wants them."""
     results = result_files.load(path)
-    one = experiments.load(results.experiment)
-    return make(results, one if TRACED in one.head.tags else None)
+    return make(results, experiments.load(results.experiment))
 
 
 def load_all(folder: Path) -> dict[str, dict[str, Any]]:
@@ -159,7 +162,7 @@ def runs(document: dict[str, Any]) -> int:
     return sum(len(case["seeds"]) for case in document["cases"])
 
 
-def kind(document: dict[str, Any]) -> tuple:
+def kind(document: dict[str, Any]) -> tuple[Any, ...]:
     """What must be equal in runs that are shown together."""
     return document["mode"], document["sets"], document["identity"], document["provenance"]["kernel"]
 
