@@ -68,7 +68,7 @@ help:
 	@echo '  make clean       what was built here; the cache (kernels, Python) stays'
 	@echo
 	@echo 'Work on it:'
-	@echo '  make lint        checkpatch, sparse, W=1, shellcheck, ruff, house rules'
+	@echo '  make lint        checkpatch, sparse, W=1, shellcheck, ruff, mypy, house rules'
 	@echo '                   LINT_STEPS="ruff spdx" picks steps, LINT_SERIES="6.1 7.2" adds kernels'
 	@echo
 	@echo 'More words for a command: ARGS="--seed 7" (demo, bench, report), PYTEST_ARGS="-k name" (check).'

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -265,6 +266,17 @@ def check_ruff(tree: Tree) -> list[str]:
     return result.stdout.splitlines() or status_line("ruff", result)
 
 
+def check_mypy(tree: Tree) -> list[str]:
+    """The rooms that pyproject.toml names under [tool.mypy] packages hold to mypy's strict rules."""
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["packages"]
+    folders = tuple(f"{package.replace('.', '/')}/" for package in packages)
+    names = some([name for name in tree.files if name.startswith(folders) and name.endswith(".py")], "strict packages")
+    command = [sys.executable, "-m", "mypy", "--no-error-summary", f"--config-file={ROOT / 'pyproject.toml'}"]
+    kept = testbed_kernel().cache_root() / "mypy" if tree.root == ROOT else os.devnull
+    result = run([*command, f"--cache-dir={kept}", *names], tree.root)
+    return [line for line in result.stdout.splitlines() if ": note: " not in line] or status_line("mypy", result)
+
+
 def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str]:
     """A tool that says nothing and yet fails."""
     return [f"{tool} ended with status {result.returncode}"] if result.returncode else []
@@ -400,6 +412,7 @@ STEPS: dict[str, Callable[[Tree], list[str]]] = {
     "links": check_links,
     "shellcheck": check_shellcheck,
     "ruff": check_ruff,
+    "mypy": check_mypy,
     "checkpatch": check_checkpatch,
     "w1": check_w1,
     "sparse": check_sparse,

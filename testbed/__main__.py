@@ -187,7 +187,7 @@ class Bar:
     """Progress of runs on standard error: a bar with the time left, or a line now and then."""
 
     def __init__(self) -> None:
-        self.bar = None
+        self.bar: Any = None
         self.began_s = self.said_s = time.monotonic()
 
     def __call__(self, done: int, total: int, text: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..base.errors import LbeError
 from ..base.progress import Report, silent
@@ -49,11 +49,15 @@ class Tools:
 
 
 class Backend(Protocol):
-    """What the runner asks of a backend."""
+    """What the runner asks of every backend; one that runs jobs is a :class:`Guests` or a :class:`Simulator`."""
 
-    name: str
-    #: how many machines at once where nobody said; None: one for each CPU
-    at_once: int | None
+    @property
+    def name(self) -> str:
+        """As --backend has it."""
+
+    @property
+    def at_once(self) -> int | None:
+        """How many machines at once where nobody said; None: one for each CPU."""
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
         """Build or fetch what all runs share; ``modules``: those that some run loads."""
@@ -66,6 +70,11 @@ class Backend(Protocol):
 
     def key(self) -> str:
         """What of the backend decides a result."""
+
+
+@runtime_checkable
+class Guests(Backend, Protocol):
+    """A backend with a guest, which leaves a folder to be read."""
 
     def run(
         self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float

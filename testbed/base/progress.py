@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from typing import TextIO
 
 Report = Callable[[str, int, "int | None"], None]
 
@@ -23,9 +24,9 @@ def silent(_step: str, _done: int = 0, _total: int | None = None) -> None:
 class PlainProgress:
     """One line when a step begins, then one every PLAIN_EVERY_S."""
 
-    def __init__(self, stream=None, clock=time.monotonic):
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.stream, self.clock = stream or sys.stderr, clock
-        self.step, self.began_s, self.said_s = None, 0.0, 0.0
+        self.step, self.began_s, self.said_s = "", 0.0, 0.0
 
     def __call__(self, step: str, done: int = 0, total: int | None = None) -> None:
         now = self.clock()
@@ -45,9 +46,9 @@ class PlainProgress:
 class BarProgress:
     """A bar of the rich library for the current step."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -57,11 +58,11 @@ class BarProgress:
             console=Console(stderr=True),
         )
         self.bar.start()
-        self.step, self.task = None, None
+        self.step, self.task = "", TaskID(0)
 
     def __call__(self, step: str, done: int = 0, total: int | None = None) -> None:
         if step != self.step:
-            if self.task is not None:
+            if self.step:
                 self.bar.update(self.task, total=1, completed=1)
                 self.bar.stop_task(self.task)
             self.step, self.task = step, self.bar.add_task(step, total=total)

@@ -38,4 +38,5 @@ def make_backend(
         return Host()
     if name == "ns2":
         return Ns2()
+    assert machines is not None  # ssh has them
     return Ssh(machines)

@@ -67,7 +67,7 @@ class Table:
     def __init__(self, results: list[Result], seeds: list[int], simulated: Table | None = None):
         self.seeds = seeds
         self.simulated = simulated
-        self.runs: dict[frozenset, dict[int, dict[str, float]]] = {}
+        self.runs: dict[frozenset[tuple[str, str]], dict[int, dict[str, float]]] = {}
         for one in results:
             self.runs.setdefault(frozenset(one.case.items()), {})[one.seed] = one.metrics
 

@@ -243,9 +243,7 @@ def in_ns2(check: Check, case: Case | None, simulated: checks.Table | None) -> S
     return ours if ours.n and not ours.missing else None
 
 
-def check_rows(
-    figure: Figure, one: Experiment, results: ResultSet, simulated: checks.Table | None = None
-) -> list[Row]:
+def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: checks.Table | None = None) -> list[Row]:
     """Rows of the experiment's checks."""
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
     wanted = chosen(figure, one)
@@ -298,9 +296,7 @@ def finding_rows(figure: Figure, results: ResultSet) -> list[Row]:
         else:
             status, note = checks.status_of(as_check, one.case, values, bound, results.mode)
         red = checks.Verdict(as_check, one.case, ours, None, bound, "", status).red
-        rows.append(
-            row_of(figure, (one.what, one.metric, one.case), one.paper, ours, bound, (status, note, red))
-        )
+        rows.append(row_of(figure, (one.what, one.metric, one.case), one.paper, ours, bound, (status, note, red)))
     return rows
 
 

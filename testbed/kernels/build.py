@@ -27,8 +27,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
 from ..base.cache import cache_root, lock, need_space, remove, size_mib, whole_entry
 from ..base.errors import (
@@ -505,23 +507,23 @@ def folder_bytes(*folders: Path) -> int:
 class Watched:
     """Report `measure()` of `total` once a second while the block runs."""
 
-    def __init__(self, step, total, report, measure):
+    def __init__(self, step: str, total: int, report: Report, measure: Callable[[], int]) -> None:
         import threading
 
         self.step, self.total, self.report, self.measure = step, total, report, measure
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self.loop, daemon=True)
 
-    def loop(self):
+    def loop(self) -> None:
         """Until the block ends."""
         while not self.stop.wait(1.0):
             self.report(self.step, self.measure(), self.total)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.report(self.step, 0, self.total)
         self.thread.start()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stop.set()
         self.thread.join()
 
@@ -546,24 +548,32 @@ def ensure_package(series: str, report: Report) -> Path:
     return final
 
 
+def output(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    """The pipe that a process writes to."""
+    assert process.stdout is not None  # all are started with stdout=PIPE
+    return process.stdout
+
+
 def run_pipeline(what: str, *commands: list[str]) -> None:
     """Run commands joined by pipes; raises FetchFailed or NoSpace with what one says."""
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
-        running: list[subprocess.Popen] = []
+        running: list[subprocess.Popen[bytes]] = []
         try:
             for command in commands:
-                source = running[-1].stdout if running else subprocess.DEVNULL
-                running.append(subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, stderr=errors))
-                if len(running) > 1:
+                source = running[-1].stdout if running else None
+                running.append(
+                    subprocess.Popen(command, stdin=source or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+                )
+                if source:
                     source.close()  # so that a reader's end reaches the writer
-            running[-1].stdout.read()
+            output(running[-1]).read()
             codes = [process.wait() for process in running]
         finally:
             for process in running:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
-                process.stdout.close()
+                output(process).close()
         if any(codes):
             errors.seek(0)
             said = errors.read().strip()
@@ -662,6 +672,7 @@ def ensure_source(
     MissingTools, FetchFailed, NoSpace.
     """
     report = progress or silent
+    final: Path | None
     if source_dir is not None:
         tree = Path(source_dir).resolve()
         series, version = tree_version(tree)
@@ -695,13 +706,14 @@ def unpack_source(series: str, key: str, final: Path | None, own: Path | None, r
     if deb:
         # linux-source-6.12_6.12.107-1_all.deb -> 6.12.107-1
         final = folder / f"{deb.name.split('_')[1].replace('~', '.')}-{key}"
+    assert final is not None  # a tree of the user's own comes with its entry
     need_space(folder, SOURCE_MIB, f"the source of kernel {series}")
     with whole_entry(final) as work:
         report(f"unpacking kernel {series}", 0, None)
-        if deb:
-            unpack(deb, work)
-        else:
+        if own:
             copy_tree(own, work)
+        elif deb:
+            unpack(deb, work)
         apply_edits(work, series)
     return final
 
@@ -789,7 +801,7 @@ def run_make(words: list[str], log: Path, step: str, expected: int, report: Repo
         )
         try:
             report(step, 0, expected)
-            for line in process.stdout:
+            for line in output(process):
                 out.write(line)
                 lines += 1
                 report(step, lines, expected)
@@ -798,7 +810,7 @@ def run_make(words: list[str], log: Path, step: str, expected: int, report: Repo
             if process.poll() is None:
                 os.killpg(process.pid, 15)
                 process.wait()
-            process.stdout.close()
+            output(process).close()
     if process.returncode:
         text = log.read_text(encoding="utf-8", errors="replace")
         if "No space left" in text:

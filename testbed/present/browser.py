@@ -101,7 +101,8 @@ class Browser:
                 raise LbeError("the browser ended")
             self.rest += data
         text, self.rest = self.rest.split(b"\0", 1)
-        return json.loads(text)
+        message: dict[str, Any] = json.loads(text)
+        return message
 
     def call(self, method: str, **parameters: object) -> dict[str, Any]:
         """A command and its answer; what happens meanwhile is kept in ``events``."""
@@ -116,7 +117,8 @@ class Browser:
             if answer.get("id") == number:
                 if "error" in answer:
                     raise LbeError(f"{method}: {answer['error'].get('message')}")
-                return answer["result"]
+                result: dict[str, Any] = answer["result"]
+                return result
             self.events.append(answer)
 
     def open(self, address: str) -> None:

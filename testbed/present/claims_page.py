@@ -34,8 +34,11 @@ def text(documents: dict[str, dict[str, Any]], titles: dict[str, str]) -> str:
         "lies within our 95 % interval, or within the tolerance that the row names. *At least as good*: beyond it, on "
         "the side that the claim wants. *STALE*: measured on earlier sources. "
         "Figure by figure: [coverage.md](coverage.md).",
-        "Of " + str(sum(counts.values())) + " numbers: "
-        + ", ".join(f"{word} {counts[word]}" for word in claims.WORDS if counts[word]) + ".",
+        "Of "
+        + str(sum(counts.values()))
+        + " numbers: "
+        + ", ".join(f"{word} {counts[word]}" for word in claims.WORDS if counts[word])
+        + ".",
     ]
     for paper in PAPERS:
         parts.append(f"## {titles[paper]}")

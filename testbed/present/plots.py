@@ -91,10 +91,8 @@ def time_plot(result: Result, setting: Setting, title: str, folder: Path, name: 
     figure, (top, middle, bottom) = pyplot.subplots(3, 1, sharex=True, figsize=(8, 7.5), height_ratios=(3, 2, 2))
     for index, group in enumerate(name for name, spec in setting.flows.items() if spec.count):
         ids = run.ids(group)
-        t, total = None, 0.0
-        for flow in ids:
-            t, mbit = rates(result.series, flow, step, duration)
-            total = total + mbit
+        each = [rates(result.series, flow, step, duration) for flow in ids]
+        t, total = each[0][0], np.sum([mbit for _, mbit in each], axis=0)
         count = f" ({len(ids)} flows)" if len(ids) > 1 else ""
         cc = setting.flows[group].cc if setting.flows[group].proto == "tcp" else "UDP"
         top.plot(t, total, label=f"{group}: {cc}{count}", **_style(index))
@@ -143,10 +141,8 @@ def panels_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: 
         run = Run(result.series, setting, flows)
         step = max(RATE_STEP_S, setting.head.sample_ms / 1e3)
         for index, group in enumerate(name for name, spec in setting.flows.items() if spec.count):
-            t, total = None, 0.0
-            for flow in run.ids(group):
-                t, mbit = rates(result.series, flow, step, setting.head.duration_s)
-                total = total + mbit
+            each = [rates(result.series, flow, step, setting.head.duration_s) for flow in run.ids(group)]
+            t, total = each[0][0], np.sum([mbit for _, mbit in each], axis=0)
             panel.plot(t, total, label=f"{group}: {setting.flows[group].cc}", **_style(index))
         panel.set_title(case_name(case), fontsize=9)
         panel.set_ylabel("Mbit/s")
@@ -181,11 +177,9 @@ def sweep_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: P
             panel.errorbar(
                 x, y, yerr=np.nan_to_num(half), label=label, capsize=2, marker="o", markersize=3.5, **_style(index)
             )
-        for index, (label, points) in enumerate(plot.paper.items()):
-            x, y = zip(*points)
+        for index, (label, theirs) in enumerate(plot.paper.items()):
             panel.plot(
-                x,
-                y,
+                *zip(*theirs),
                 linestyle="none",
                 marker="x^sdv"[index % 5],
                 color="#555555",
@@ -217,11 +211,9 @@ def bars_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pa
         values = [[run.metrics.get(name, math.nan) for run in results.results if run.case == case] for case in cases]
         sums = [summarise(one) for one in values]
         if spread:
-            for row, one in zip(rows, values):
-                offsets = np.linspace(-0.25, 0.25, len(one)) if len(one) > 1 else [0.0]
-                panel.plot(
-                    one, row + np.array(offsets), linestyle="none", marker="o", markersize=3, color=COLOURS[index]
-                )
+            for row, dots in zip(rows, values):
+                offsets = np.linspace(-0.25, 0.25, len(dots)) if len(dots) > 1 else np.zeros(1)
+                panel.plot(dots, row + offsets, linestyle="none", marker="o", markersize=3, color=COLOURS[index])
         else:
             panel.barh(
                 rows,

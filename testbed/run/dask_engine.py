@@ -8,14 +8,14 @@ a worker whose sources or kernel differ from ours is refused by the key of its f
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from ..backends.backend import Backend
 from ..backends.uml import Uml
 from ..base.errors import LbeError
 from ..results.files import Record
 from .job import Job
-from .runner import Execute, Task, run_key, run_one
+from .runner import Execute, Finished, Task, run_key, run_one
 
 #: what a worker has prepared, by kernel; one thread prepares, the others wait
 _ready: dict[tuple[str, str], Uml] = {}
@@ -39,16 +39,18 @@ def over(address: str) -> Execute:
     """Execute on the workers of the Dask scheduler at ``address``. LbeError if Dask or the scheduler is not there."""
     try:
         from distributed import Client, as_completed
-    except ImportError as error:
+    except ImportError as missing:
         raise LbeError(
             "--dask needs Dask: install requirements-dask.txt into the Python that `scripts/venv` prints"
-        ) from error
+        ) from missing
 
-    def execute(tasks: list[Task], backend: Backend, _count: int) -> Iterator[tuple[int, Record | None, str | None]]:
+    def execute(tasks: list[Task], backend: Backend, _count: int) -> Generator[Finished, None, None]:
         try:
             client = Client(address, timeout="10s")
-        except OSError as error:
-            raise LbeError(f"--dask {address}: no scheduler answers there: {error}") from error
+        except OSError as refused:
+            raise LbeError(f"--dask {address}: no scheduler answers there: {refused}") from refused
+        if not isinstance(backend, Uml):
+            raise LbeError("--dask: its workers run the backend uml alone")
         try:
             spec = backend.spec
             futures = {

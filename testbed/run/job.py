@@ -253,7 +253,7 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
         files[f"{plan.node}.plan"] = plan.text()
     for flow in flows:
         if name := traffic.trace_name(flow):
-            job.traces[name] = (flow.spec.file, setting.head.duration_s - flow.start_s, flow.seed)
+            job.traces[name] = (flow.spec.file or "", setting.head.duration_s - flow.start_s, flow.seed)
             files[f"{name}.id"] = traces.identity(*job.traces[name]) + "\n"
     if setting.topology.link_trace:
         opportunities = links.make(setting.topology.link_trace, setting.topology.frame_bytes)

@@ -24,14 +24,14 @@ import tempfile
 import time
 import traceback
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..backends.backend import Backend
+from ..backends.backend import Backend, Guests
 from ..backends.tools import extras_of
 from ..base.cache import cache_root
 from ..base.errors import LbeError
@@ -83,7 +83,9 @@ class Options:
 #: called with (done, total, text) as runs come in
 OnProgress = Callable[[int, int, str], None]
 #: what runs tasks, so many at once; gives each one's (index, record, error) as it comes in
-Execute = Callable[[list[Task], Backend, int], Iterator[tuple[int, "Record | None", "str | None"]]]
+#: a task that ended: its index, and its record or what went wrong
+Finished = tuple[int, Record | None, str | None]
+Execute = Callable[[list[Task], Backend, int], Generator[Finished, None, None]]
 
 
 @functools.cache
@@ -171,7 +173,8 @@ def store(key: str, record: Record) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}.", dir=final.parent))
     try:
         with open(work / "series.npz", "wb") as file:
-            np.savez_compressed(file, **results.pack(record.series))
+            arrays: dict[str, Any] = dict(results.pack(record.series))
+            np.savez_compressed(file, **arrays)
         (work / "facts.json").write_text(json.dumps(record.facts), encoding="utf-8")
         if final.exists():
             shutil.rmtree(final)
@@ -196,12 +199,20 @@ def forget_old() -> None:
 # -------------------------------------------------------------------------------------- workers
 
 
+@runtime_checkable
+class Simulator(Backend, Protocol):
+    """A backend without a guest: it makes the records itself."""
+
+    def record(self, job: Job, wall_limit_s: float) -> Record:
+        """Run a job."""
+
+
 def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
     """Run one job now. keep: folder that receives the raw job and records; a failure keeps them always."""
     duration = job.setting.head.duration_s
-    if hasattr(backend, "record"):
-        # a simulator: it has no guest that would leave a folder to be read
+    if isinstance(backend, Simulator):
         return backend.record(job, WALL_LIMIT_FLOOR_S + 2 * duration)
+    assert isinstance(backend, Guests), backend.name
     folder = keep or Path(tempfile.mkdtemp(prefix="lbe-run."))
     try:
         (folder / "job").mkdir(parents=True, exist_ok=True)
@@ -256,7 +267,7 @@ def label(job: Job) -> str:
     return f"{job.experiment} {case_name(job.case)} seed {job.seed}"
 
 
-def locally(tasks: list[Task], backend: Backend, count: int) -> Iterator[tuple[int, Record | None, str | None]]:
+def locally(tasks: list[Task], backend: Backend, count: int) -> Generator[Finished, None, None]:
     """Execute on this machine: ``count`` worker processes, which end when the caller does."""
     context = multiprocessing.get_context("fork")
     todo, done = context.Queue(), context.Queue()
@@ -299,7 +310,7 @@ def _run_parallel(
     try:
         for finished, (index, record, error) in enumerate(running, 1):
             task = by_index[index]
-            if error:
+            if record is None:
                 raise RunFailed(f"{label(task.job)}:\n{error}")
             task.record = record
             store(task.key, record)
@@ -308,11 +319,12 @@ def _run_parallel(
         running.close()
 
 
-def _next(done: Any, workers: list) -> tuple[int, Record | None, str | None]:
+def _next(done: Any, workers: list[Any]) -> Finished:
     """The next finished task; RunFailed if all workers died without a word."""
     while True:
         try:
-            return done.get(timeout=1.0)
+            finished: Finished = done.get(timeout=1.0)
+            return finished
         except queue.Empty:
             if not any(worker.is_alive() for worker in workers):
                 raise RunFailed("all workers ended before their work was done") from None
@@ -325,7 +337,7 @@ def default_jobs() -> int:
 
 def missing(made: list[Job], backend: Backend) -> list[Task]:
     """Those jobs, each once, that no earlier run answers."""
-    tasks = {}
+    tasks: dict[str, Task] = {}
     for job in made:
         key = run_key(job, backend)
         if key not in tasks and not is_cached(key):
@@ -349,8 +361,8 @@ def warm(
     try:
         for finished, (index, record, error) in enumerate(running, 1):
             task = tasks[index]
-            if error:
-                failed.append((task.job, error))
+            if record is None:
+                failed.append((task.job, error or ""))
             else:
                 store(task.key, record)
             progress(finished, len(tasks), label(task.job))
@@ -381,6 +393,7 @@ def run(
     made = []
     for task in tasks:
         job, record = task.job, task.record
+        assert record is not None  # all that was left has run
         facts = {
             **record.facts,
             "key": task.key,

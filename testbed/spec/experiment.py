@@ -24,6 +24,8 @@ from . import ranges, web
 from .topology import Topology
 from .traffic import FlowGroup
 
+T = typing.TypeVar("T")
+
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")
 #: short: what the tests run; brief: all cases in the short form's lengths, once; full: the paper's own lengths
@@ -280,7 +282,7 @@ def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
         if not isinstance(value, dict):
             raise ExperimentError(f"{where} = {value!r}: expected a table")
         return {key: _convert(typing.get_args(kind)[1], item, f"{where}.{key}") for key, item in value.items()}
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         return load_table(kind, value, where)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
@@ -292,21 +294,24 @@ def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
 
 
 #: a class's hints are evaluated once: it was half of what planning a campaign took
-_hints = functools.cache(typing.get_type_hints)
+@functools.cache
+def _hints(kind: typing.Hashable) -> dict[str, typing.Any]:
+    return typing.get_type_hints(kind)
 
 
-def load_table(kind: type, table: typing.Any, where: str) -> typing.Any:
+def load_table(kind: type[T], table: typing.Any, where: str) -> T:
     """A dataclass from a TOML table; unknown and missing keys are errors that name the keys that exist."""
     if not isinstance(table, dict):
         raise ExperimentError(f"{where} = {table!r}: expected a table")
-    hints = _hints(kind)
-    names = [one.name for one in dataclasses.fields(kind)]
+    hints = _hints(kind)  # type: ignore[arg-type]  # every class is hashable
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # T is a dataclass, for which typing has no word
+    names = [one.name for one in fields]
     for key in table:
         if key not in names:
             near = get_close_matches(key, names, 1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ExperimentError(f"{where}.{key}: unknown key{hint}; allowed are {', '.join(names)}")
-    for one in dataclasses.fields(kind):
+    for one in fields:
         required = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
         if required and one.name not in table:
             raise ExperimentError(f"{where}: {one.name} is missing")
@@ -485,12 +490,15 @@ def parse(text: str, path: Path) -> Experiment:
         if not variants or not all(isinstance(table, dict) for table in variants.values()):
             raise ExperimentError(f"{file}:vary.{dimension}: expected a table of variants, each a table of keys to set")
 
-    def many(key: str, kind: type) -> list:
+    def many(key: str, kind: type[T]) -> list[T]:
         return [load_table(kind, table, f"{file}:{key}[{index}]") for index, table in enumerate(tables.pop(key, []))]
 
     checks, plots = many("check", Check), many("plot", Plot)
     exclude = tables.pop("exclude", [])
-    modes = {name: load_table(Mode, tables.pop(name), f"{file}:{name}") for name in ("short", "full") if name in tables}
+    modes = {}
+    for name in ("short", "full"):
+        if name in tables:
+            modes[str(name)] = load_table(Mode, tables.pop(name), f"{file}:{name}")
     modes["brief"] = Mode(1, modes["short"].set if "short" in modes else {})
     head = load_table(Head, tables["experiment"], f"{file}:experiment")
     experiment = Experiment(path.stem, path, tables, head, vary, sweeps, exclude, checks, plots, modes)

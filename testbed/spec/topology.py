@@ -296,6 +296,7 @@ def queue_depth(topology: Topology, queue: Queue, rate_mbit: float) -> tuple[int
         packets, size = max(1, queue.bytes // frame), queue.bytes
     else:
         bdp = rate_mbit * 1e6 / 8 * topology.base_rtt_s
+        assert queue.bdp is not None  # one of the three is given
         size = round(queue.bdp * bdp)
         packets = max(1, round(size / frame))
     if packets < 1 or size < frame:
@@ -359,11 +360,11 @@ def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: 
             f"filter add dev {{dev}} egress protocol {proto} prio {pref} matchall {lift.format(1)}"
             for pref, proto in ((8, "ip"), (9, "ipv6"))
         ]
-        low = [
+        lifted = [
             line.replace("parent egress", "egress")
             for line in _low_filters("egress", queue.low, low_ports, lift.format(0))
         ]
-        return [f"{head} skbprio limit {packets}", "qdisc add dev {dev} clsact", *low, *rest]
+        return [f"{head} skbprio limit {packets}", "qdisc add dev {dev} clsact", *lifted, *rest]
     if queue.kind == "tc":
         line = queue.tc.format(limit=packets, limit_bytes=size, rate_bit=round(rate_mbit * 1e6))
         return [f"{head} {line}"]

@@ -29,6 +29,7 @@ is special.
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import hashlib
 import json
@@ -110,7 +111,7 @@ class Trace:
         """Mean rate over a duration."""
         return float(self.bytes.sum()) / duration_s
 
-    def tobytes(self) -> bytes:
+    def tobytes(self) -> builtins.bytes:
         """The file that the agent reads."""
         records = np.empty(len(self.at_ns), RECORD)
         records["at_ns"], records["bytes"] = self.at_ns, self.bytes
@@ -141,7 +142,7 @@ def parse(file: str) -> tuple[str, Ethernet | Capture]:
             raise TraceError(f"file = {file!r}: {key} = {text!r} is no number") from None
         if not low <= values[key] <= high:
             raise TraceError(f"file = {file!r}: {key} = {text}: allowed are {low:g} to {high:g}")
-    made = keys(**values)
+    made: Ethernet | Capture = keys(**values)
     for low_key, high_key in (("min_transfer_bytes", "max_transfer_bytes"), ("min_rate_mbit", "max_rate_mbit")):
         if isinstance(made, Ethernet) and getattr(made, low_key) >= getattr(made, high_key):
             raise TraceError(f"file = {file!r}: {low_key} must be below {high_key}")
@@ -159,7 +160,7 @@ def identity(file: str, duration_s: float, seed: int) -> str:
 def make(file: str, duration_s: float, seed: int) -> Trace:
     """The trace that ``file`` asks for, over ``duration_s`` seconds."""
     path, keys = parse(file)
-    if path:
+    if isinstance(keys, Capture):
         return _capture(path, keys, duration_s)
     return ethernet(keys, duration_s, np.random.default_rng([seed, GENERATOR_FORMAT]))
 
@@ -170,7 +171,7 @@ def make(file: str, duration_s: float, seed: int) -> Trace:
 def _pareto(keys: Ethernet, uniform: np.ndarray) -> np.ndarray:
     """Sizes from a Pareto distribution cut at its maximum (inverse of its distribution function)."""
     low, high, shape = keys.min_transfer_bytes, keys.max_transfer_bytes, keys.shape
-    return low * (1 - uniform * (1 - (low / high) ** shape)) ** (-1 / shape)
+    return np.asarray(low * (1 - uniform * (1 - (low / high) ** shape)) ** (-1 / shape))
 
 
 def _sizes(keys: Ethernet, total_bytes: float, random: np.random.Generator) -> np.ndarray:
@@ -271,9 +272,9 @@ def _ip_bytes(dpkt: typing.Any, link: int, frame: bytes, wire_bytes: int) -> int
         return 0
     if isinstance(packet, dpkt.ip.IP):
         # 0: the card filled it in (segmentation offload)
-        return packet.len or wire_bytes
+        return int(packet.len or wire_bytes)
     if isinstance(packet, dpkt.ip6.IP6):
-        return packet.plen + 40
+        return int(packet.plen) + 40
     return 0
 
 

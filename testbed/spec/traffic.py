@@ -173,7 +173,7 @@ def _check(name: str, group: FlowGroup) -> None:
             if getattr(group, key) is None:
                 raise TrafficError(f"flow.{name}: kind {group.kind!r} needs {key}")
 
-    def one_of(key: str, allowed: tuple) -> None:
+    def one_of(key: str, allowed: tuple[Any, ...]) -> None:
         if getattr(group, key) not in allowed:
             raise TrafficError(
                 f"flow.{name}.{key} = {getattr(group, key)!r}: allowed are " + ", ".join(map(str, allowed))
@@ -202,8 +202,8 @@ def _check(name: str, group: FlowGroup) -> None:
         need("bytes")
     if group.kind == "trace":
         need("file")
-        if traces.is_made(group.file):
-            traces.parse(group.file)
+        if traces.is_made(group.file or ""):
+            traces.parse(group.file or "")
     if group.proto == "udp" and group.kind in ("greedy", "bytes"):
         raise TrafficError(f"flow.{name}: a {group.kind} flow over UDP has no rate; use cbr or square")
     if group.stop_s is not None and group.stop_s <= group.start_s:
@@ -277,7 +277,7 @@ def _number(value: float) -> str:
 
 def trace_name(flow: Flow) -> str:
     """The file in the job folder that holds the trace made for a flow; "" if none is made."""
-    return f"flow{flow.id}.trace" if flow.spec.kind == "trace" and traces.is_made(flow.spec.file) else ""
+    return f"flow{flow.id}.trace" if flow.spec.kind == "trace" and traces.is_made(flow.spec.file or "") else ""
 
 
 def _flow_line(flow: Flow, address: str) -> str:
@@ -313,19 +313,18 @@ def _flow_line(flow: Flow, address: str) -> str:
 def _web_lines(flow: Flow, server: str) -> tuple[str, str]:
     """The server's line and the clients' line."""
     spec = flow.spec
-    times = {"start_s": _number(flow.start_s)}
+    times: dict[str, Any] = {"start_s": _number(flow.start_s)}
     if flow.stop_s is not None:
         times["stop_s"] = _number(flow.stop_s)
     if spec.kind == "web":
+        assert spec.rate_mbit is not None  # _check() asks for it
         times["rate_bps"] = round(spec.rate_mbit * 1e6)
-    words = (
-        {"cc": setsockopt_name(spec.cc)} | web.server_words(flow),
-        times | web.client_words(flow, server),
-    )
-    return tuple(
-        f"{name} " + " ".join(f"{key}={value}" for key, value in one.items())
-        for name, one in zip(("server", "web"), words)
-    )
+
+    def line(name: str, words: dict[str, Any]) -> str:
+        return f"{name} " + " ".join(f"{key}={value}" for key, value in words.items())
+
+    served = {"cc": setsockopt_name(spec.cc)} | web.server_words(flow)
+    return line("server", served), line("web", times | web.client_words(flow, server))
 
 
 def _sink_line(flow: Flow) -> str:
@@ -345,7 +344,7 @@ def _sink_line(flow: Flow) -> str:
 def plans(
     flows: list[Flow],
     addresses: dict[str, dict[int, str]],
-    queues: list,
+    queues: list[Any],
     *,
     zero_ns: int,
     end_s: float,

@@ -47,7 +47,8 @@ def server_words(flow: Any) -> dict[str, Any]:
         words["dscp"] = spec.dscp
     if flow.mark:
         words["mark"] = flow.mark
-    return words | spec.server_options
+    words |= spec.server_options
+    return words
 
 
 def client_words(flow: Any, server: str) -> dict[str, Any]:
@@ -58,4 +59,5 @@ def client_words(flow: Any, server: str) -> dict[str, Any]:
         words["objects"] = spec.objects
     if spec.sessions is not None:
         words["sessions"] = spec.sessions
-    return words | {"seed": flow.seed} | spec.options
+    words |= {"seed": flow.seed} | spec.options
+    return words

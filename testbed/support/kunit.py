@@ -146,6 +146,7 @@ def parse_ktap(text: str, rows_lost: bool = False) -> list[Node]:
         if plan:
             plans[depth] = int(plan.group(1))
             continue
+        assert result is not None  # neither a plan nor a log line
         failed, number, name, directive = result.groups()
         if int(number) != len(blocks[depth]) + 1 and not (rows_lost and depth >= 2):
             raise ParseError(f"result {number} where {len(blocks[depth]) + 1} was due: {bare}")

@@ -48,6 +48,7 @@ SAMPLES = [
     ("links", {"a.md": "[b](b.md)\n", "b.md": "b\n"}, {"a.md": "[b](c.md)\n"}),
     ("shellcheck", {"a": '#!/bin/sh\necho "$1"\n'}, {"a": "#!/bin/sh\necho $1\n"}),
     ("ruff", {"a.py": "import os\n\nprint(os.name)\n"}, {"a.py": "import os\n"}),
+    ("mypy", {"testbed/base/a.py": "A: int = 1\n"}, {"testbed/base/a.py": "def a():\n    return 1\n"}),
 ]  # fmt: skip
 
 
