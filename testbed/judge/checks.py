@@ -59,9 +59,10 @@ class Verdict:
 
 
 class Table:
-    """Metrics by case, metric and seed; None: that run was asked for and is missing. NaN: it has no such value.
+    """Metrics by case, metric and seed; None: that run was asked for and is missing, or is older than the metric.
 
-    Seeds beyond those that were asked for count too where they are there. ``simulated`` has ns-2's numbers.
+    NaN: the run has no such value. Seeds beyond those that were asked for count too where they are there.
+    ``simulated`` has ns-2's numbers.
     """
 
     def __init__(self, results: list[Result], seeds: list[int], simulated: Table | None = None):
@@ -79,7 +80,7 @@ class Table:
         mine = self._runs(case)
         more = set(mine) & set(self._runs(case if beside is None else beside))
         runs = [mine.get(seed) for seed in sorted({*self.seeds, *more})]
-        return [None if run is None else run.get(metric, math.nan) for run in runs]
+        return [None if run is None else run.get(metric) for run in runs]
 
     def check(self, check: Check, case: Case) -> list[float | None]:
         """A check's number for each seed of a case; comparisons are made seed by seed."""

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import math
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..measure.metrics import Summary, summarise
+from ..measure.metrics import Summary
 from ..results import digest
-from ..spec.experiment import ExperimentError, load, load_table, matches
-from .checks import Table
-from .coverage import PAPERS
+from ..spec.experiment import ExperimentError, load, load_table
+from .coverage import DIFFERS, GOOD, NEAR_MOST_PERCENT, PAPERS, REPRODUCED, Source, against, measured
 
 DATA = Path(__file__).with_name("claims.toml")
-NEAR_MOST_PERCENT = 10.0
-WORDS = ("reproduced", "at least as good", "differs", "not run")
+WORDS = (REPRODUCED, GOOD, DIFFERS, "not run")
 
 
 @dataclass(frozen=True)
@@ -102,35 +100,15 @@ def claims() -> list[Claim]:
     return made
 
 
-def measured(one: Number, documents: dict[str, dict[str, Any]], name: str, case: dict[str, Any]) -> Summary:
-    """Its value in a document; nothing where that is not there."""
-    if name not in documents:
-        return summarise([])
-    results = digest.result_set(documents[name])
-    table = Table(results.results, results.asked_seeds)
-    values: list[float | None] = []
-    for mine in results.asked_cases:
-        if not matches(mine, case):
-            continue
-        if one.of is None:
-            values += table.values(mine, one.metric)
-        else:
-            values += table.compare(mine, one.metric, {**mine, **one.of}, one.metric, one.how)
-    return summarise(values)
-
-
 def word_of(one: Number, ours: Summary) -> tuple[str, str]:
     """A verdict, and the rule that gave it."""
     if not ours.n:
         return "not run", ""
-    distance = ours.mean - one.paper
-    if not math.isnan(ours.half) and abs(distance) <= ours.half:
-        return "reproduced", "within the 95 % interval"
-    if one.near is not None and abs(distance) <= abs(one.paper) * one.near / 100:
-        return "reproduced", f"within {one.near:g} %: {one.near_why}"
-    if (one.better == "higher" and distance > 0) or (one.better == "lower" and distance < 0):
-        return "at least as good", f"{one.better} is better"
-    return "differs", one.cause
+    said = against(one.paper, ours, one.near or 0, one.better)
+    if said == REPRODUCED:
+        inside = not math.isnan(ours.half) and abs(ours.mean - one.paper) <= ours.half
+        return said, "within the 95 % interval" if inside else f"within {one.near:g} %: {one.near_why}"
+    return said, f"{one.better} is better" if said == GOOD else one.cause
 
 
 def judge(documents: dict[str, dict[str, Any]]) -> list[tuple[Claim, list[Found]]]:
@@ -139,8 +117,10 @@ def judge(documents: dict[str, dict[str, Any]]) -> list[tuple[Claim, list[Found]
     for claim in claims():
         found = []
         for one in claim.number:
-            ours = measured(one, documents, one.experiment, one.case)
-            theirs = measured(one, documents, digest.NS2 + one.experiment, {**one.case, **one.ns2})
+            source = Source(one.experiment, one.metric, one.case, one.of, one.how)
+            ours = measured(source, documents)
+            simulated = replace(source, case={**one.case, **one.ns2})
+            theirs = measured(simulated, documents, digest.NS2 + one.experiment)
             found.append(Found(one, ours, theirs, *word_of(one, ours)))
         made.append((claim, found))
     return made

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,23 @@ WORDS = (
     "not run",
     "cannot be compared",
 )
-ABOUT_PERCENT = 10.0
+#: what is said of a number beside the paper's, the best first. tested: what we say it comes from was changed, and the
+#: number followed
+REPRODUCED, GOOD, TESTED, DIFFERS = "reproduced", "at least as good", "differs, cause tested", "differs"
+#: and of a figure whose rows have none of the paper's numbers
+NO_NUMBER = "no number"
+#: the widest that "near" may be, and what it is if a figure does not say
+NEAR_MOST_PERCENT = 10.0
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The paper's values of a metric over the variants of a dimension."""
+    """The paper's values of a metric over the variants of a dimension. better: as in Figure."""
 
     metric: str
     over: str
     paper: dict[str, float]
+    better: str = ""
     case: dict[str, Any] = field(default_factory=dict)
 
 
@@ -61,12 +69,28 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Source:
+    """A number of an experiment: the mean over the cases that ``case`` names, as a percentage of those that ``of``
+    changes, if it does."""
+
+    experiment: str
+    metric: str
+    case: dict[str, Any] = field(default_factory=dict)
+    of: dict[str, str] | None = None
+    how: str = "percent"
+
+
+@dataclass(frozen=True)
 class Why:
-    """Why rows are not near the paper's values: said of rows of these metrics in these cases, and of no others."""
+    """Why rows are not near the paper's values: said of rows of these metrics in these cases, and of no others.
+
+    tested: where the cause that the text gives was changed. If that number is near the paper's, the cause holds.
+    """
 
     text: str
     metric: tuple[str, ...] = ()
     case: dict[str, Any] = field(default_factory=dict)
+    tested: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -81,8 +105,7 @@ class Figure:
     at: str = ""
     checks: str = ""
     case: dict[str, Any] = field(default_factory=dict)
-    about: float = ABOUT_PERCENT
-    within: float | None = None
+    about: float = NEAR_MOST_PERCENT
     why: tuple[Why, ...] = ()
     cannot: str = ""
     curve: list[Curve] = field(default_factory=list)
@@ -102,9 +125,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a figure: two verdicts, on the claim (a bound) and on the paper's value (near it or not).
+    """One number of a figure: two verdicts, on the claim (a bound) and on the paper's number.
 
-    status: as in checks.Verdict; near: None where there is no value of the paper's to compare with, or none of ours.
+    status: as in checks.Verdict. against: REPRODUCED, GOOD, TESTED or DIFFERS; "" where the paper has no number, or we.
     """
 
     what: str
@@ -116,7 +139,7 @@ class Row:
     rule: str
     status: str
     red: bool = False
-    near: bool | None = None
+    against: str = ""
     note: str = ""
     #: why it is not near, of the rows that say so
     why: str = ""
@@ -145,14 +168,15 @@ class Verdict:
         return sum(row.status not in ("shown", "absent") for row in self.rows)
 
     @property
-    def near(self) -> int:
-        """Values that are near the paper's."""
-        return sum(row.near is True for row in self.rows)
+    def compared(self) -> list[str]:
+        """What is said of each number that the paper has too."""
+        return [row.against for row in self.rows if row.against]
 
     @property
-    def compared(self) -> int:
-        """Values that the paper has too."""
-        return sum(row.near is not None for row in self.rows)
+    def against(self) -> str:
+        """What is said of all of them: the worst."""
+        order = (DIFFERS, TESTED, GOOD, REPRODUCED)
+        return next((word for word in order if word in self.compared), NO_NUMBER)
 
     @property
     def red(self) -> bool:
@@ -170,6 +194,10 @@ def figures() -> list[Figure]:
             raise ExperimentError(f"{path.name}: {one.number}: paper {one.paper!r}: allowed are {', '.join(PAPERS)}")
         if sum(map(bool, (one.experiment, one.traced, one.cannot))) != 1:
             raise ExperimentError(f"{path.name}: {one.paper} {one.number}: give one of experiment, traced, cannot")
+        if not 0 < one.about <= NEAR_MOST_PERCENT:
+            raise ExperimentError(
+                f"{path.name}: {one.paper} {one.number}: about = {one.about:g}: above 0, up to {NEAR_MOST_PERCENT:g}"
+            )
     return made
 
 
@@ -193,27 +221,62 @@ def _allows(figure: Figure, case: dict[str, str] | None) -> bool:
     )
 
 
-def tolerance(figure: Figure, paper: float) -> tuple[float, str]:
-    """How far a value without bounds may be from the paper's, and that in words."""
-    if figure.within is not None:
-        return figure.within, f"within {figure.within:g}"
-    return abs(paper) * figure.about / 100, f"within {figure.about:g} %"
+def against(paper: float, ours: Summary, about_percent: float, better: str) -> str:
+    """What is said of our number beside the paper's: reproduced within our 95 % interval or so many percent of it.
 
-
-def near(figure: Figure, paper: float | None, ours: Summary) -> bool | None:
-    """Whether a mean is as near to the paper's as the figure's rule asks; a run without a value is not near."""
-    if paper is None or not ours.asked:
-        return None
+    better: "higher" or "lower" where more than the paper's, or less, is no fault; "" where it is one.
+    """
     if ours.missing or ours.blank:
-        return False
-    return abs(ours.mean - paper) <= tolerance(figure, paper)[0]
+        return DIFFERS
+    distance = ours.mean - paper
+    inside = not math.isnan(ours.half) and abs(distance) <= ours.half
+    if inside or (about_percent and abs(distance) <= abs(paper) * about_percent / 100):
+        return REPRODUCED
+    beyond = (better == "higher" and distance > 0) or (better == "lower" and distance < 0)
+    return GOOD if beyond else DIFFERS
 
 
-def _explained(figure: Figure, metric: str, case: Case | None) -> str:
+def better(bound: checks.Limits) -> str:
+    """The side on which a bound lets a number go as far as it likes."""
+    low, high = bound
+    return "" if (low is None) == (high is None) else "lower" if low is None else "higher"
+
+
+def measured(source: Source, documents: dict[str, dict[str, Any]], name: str = "") -> Summary:
+    """A number out of a document, its experiment's or the one of that name; no value where that is not there."""
+    name = name or source.experiment
+    if name not in documents:
+        return summarise([])
+    results = digest.result_set(documents[name])
+    table = checks.Table(results.results, results.asked_seeds)
+    values: list[float | None] = []
+    for case in results.asked_cases:
+        if not matches(case, source.case):
+            continue
+        if source.of is None:
+            values += table.values(case, source.metric)
+        else:
+            values += table.compare(case, source.metric, {**case, **source.of}, source.metric, source.how)
+    return summarise(values)
+
+
+def _explained(figure: Figure, metric: str, case: Case | None) -> Why | None:
     """What coverage.toml says of this row's distance from the paper."""
     return next(
-        (one.text for one in figure.why if metric in (one.metric or (metric,)) and matches(case or {}, one.case)), ""
+        (one for one in figure.why if metric in (one.metric or (metric,)) and matches(case or {}, one.case)), None
     )
+
+
+def explain(figure: Figure, row: Row, documents: dict[str, dict[str, Any]]) -> Row:
+    """The same row with why it differs from the paper, and whether that was tested."""
+    why = _explained(figure, row.metric, row.case) if row.against == DIFFERS else None
+    if why is None:
+        return row
+    held = False
+    if why.tested and row.paper is not None:
+        found = measured(why.tested, documents)
+        held = bool(found.n) and against(row.paper, found, figure.about, "") == REPRODUCED
+    return replace(row, why=why.text, against=TESTED if held else DIFFERS)
 
 
 def row_of(
@@ -225,14 +288,14 @@ def row_of(
     verdict: tuple[str, str, bool],
     reference: Summary | None = None,
     ns2: Summary | None = None,
+    side: str = "",
 ) -> Row:
     """A row with both its verdicts; what: title, metric, case; verdict: status, note, red."""
     title, metric, case = what
-    close = near(figure, paper, ours)
-    why = _explained(figure, metric, case) if close is False else ""
+    said = "" if paper is None or not ours.asked else against(paper, ours, figure.about, side or better(bound))
     status, note, red = verdict
     rule = checks.bound_text(bound)
-    return Row(title, metric, case, paper, ours, reference, rule, status, red, close, note, why, ns2)
+    return Row(title, metric, case, paper, ours, reference, rule, status, red, said, note, "", ns2)
 
 
 def in_ns2(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
@@ -276,7 +339,8 @@ def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
             status = "absent" if not cases else "incomplete" if ours.missing else "shown"
             note = f"{ours.missing} of {ours.asked} runs missing" if ours.missing else ""
             what = (metrics[curve.metric].label or curve.metric, curve.metric, wanted)
-            rows.append(row_of(figure, what, paper, ours, (None, None), (status, note, bool(ours.missing))))
+            verdict = (status, note, bool(ours.missing))
+            rows.append(row_of(figure, what, paper, ours, (None, None), verdict, side=curve.better))
     return rows
 
 
@@ -312,7 +376,7 @@ def word_of(rows: list[Row]) -> str:
     ):
         if status in seen:
             return word
-    if any(row.near is not None for row in rows):
+    if any(row.against for row in rows):
         return "no bound"
     return "not judged" if any(row.ours.n for row in rows) else "not run"
 
@@ -341,6 +405,7 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
         if name == figure.experiment:
             rows += curve_rows(figure, one, results)
     old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))
+    rows = [explain(figure, row, documents) for row in rows]
     form = documents[used[0]]["mode"] if used else ""
     return Verdict(figure, rows, word_of(rows) if used else "not run", form, tuple(old))
 

@@ -163,18 +163,23 @@ def verdict_text(verdict: coverage.Verdict) -> str:
     return word + (", STALE" if verdict.stale else "")
 
 
-def near_text(verdict: coverage.Verdict) -> str:
-    """How many values are near the paper's."""
-    return f"{verdict.near} of {verdict.compared}" if verdict.compared else "-"
+def against_text(verdict: coverage.Verdict) -> str:
+    """What is said of a figure beside the paper's numbers, and of how many."""
+    words = verdict.compared
+    if len(set(words)) < 2:
+        return verdict.against + (f" ({len(words)})" if words else "")
+    order = (coverage.REPRODUCED, coverage.GOOD, coverage.TESTED, coverage.DIFFERS)
+    return "; ".join(f"{word} ({words.count(word)})" for word in order if word in words)
 
 
 def count_text(verdicts: list[coverage.Verdict]) -> str:
     """How many figures have which verdict."""
     words = [verdict.word for verdict in verdicts]
     said = ", ".join(f"{word} {words.count(word)}" for word in reversed(coverage.WORDS) if word in words)
-    whole = sum(bool(one.compared) and one.near == one.compared for one in verdicts)
-    compared = sum(bool(one.compared) for one in verdicts)
-    return f"claims: {said}; every value near the paper's in {whole} of {compared} figures that give values"
+    beside = [verdict.against for verdict in verdicts]
+    order = (coverage.REPRODUCED, coverage.GOOD, coverage.TESTED, coverage.DIFFERS, coverage.NO_NUMBER)
+    numbers = ", ".join(f"{word} {beside.count(word)}" for word in order if word in beside)
+    return f"claims: {said}; beside the paper's numbers, by the worst of a figure's: {numbers}"
 
 
 def in_own_lengths(verdict: coverage.Verdict) -> bool:
@@ -199,10 +204,10 @@ def reasons(verdict: coverage.Verdict) -> list[str]:
     for row in verdict.rows:
         if row.why:
             same = [other for other in verdict.rows if other.why == row.why]
-            said.append(f"Not near ({', '.join(dict.fromkeys(row_case(one) for one in same))}): {row.why}")
-    far = [row_case(row) for row in verdict.rows if row.near is False and not row.why and row.status != "differs"]
-    if far:
-        said.append(f"Not near, and no reason is given: {', '.join(dict.fromkeys(far))}.")
+            said.append(f"Differs ({', '.join(dict.fromkeys(row_case(one) for one in same))}): {row.why}")
+    rows = [row for row in verdict.rows if row.against == coverage.DIFFERS and not row.why and row.status != "differs"]
+    if rows:
+        said.append(f"Differs, and the cause is not known: {', '.join(dict.fromkeys(map(row_case, rows)))}.")
     return list(dict.fromkeys(said))
 
 
@@ -214,11 +219,6 @@ def row_case(row: coverage.Row) -> str:
 def row_verdict(row: coverage.Row) -> str:
     """What is said of a row's claim."""
     return checks.STATUS[row.status]
-
-
-def row_near(row: coverage.Row) -> str:
-    """Whether a row is near the paper's value."""
-    return {True: "yes", False: "no", None: "-"}[row.near]
 
 
 def group_cells(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> tuple[float, float]:
@@ -323,8 +323,8 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
 
 
 EXPERIMENT_HEAD = ["experiment", "state", "form", "cases", "seeds", "kernel", "modules that ran"]
-COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "claims that hold", "near the paper's values"]
-ROW_HEAD = ["what", "case", "paper", "ns-2", "ours", "off", "limit", "bound", "the claim", "near"]
+COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "claims that hold", "beside the paper's numbers"]
+ROW_HEAD = ["what", "case", "paper", "ns-2", "ours", "off", "limit", "bound", "the claim", "beside the paper"]
 CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 
 
@@ -340,13 +340,13 @@ def row_cells(row: coverage.Row) -> list[str]:
         interval(row.reference),
         row.rule,
         row_verdict(row),
-        row_near(row),
+        row.against or "-",
     ]
 
 
 def near_rule(figure: coverage.Figure) -> str:
-    """What near means for a figure."""
-    return f"Near: within {figure.within:g}." if figure.within is not None else f"Near: within {figure.about:g} %."
+    """What reproduced means for a figure."""
+    return f"Reproduced: within our 95 % interval, or within {figure.about:g} %."
 
 
 CHECK_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "why this bound", "verdict"]
@@ -484,7 +484,10 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
         "Two verdicts a figure, computed from results by the rules in `testbed/judge/coverage.toml`. *The claim*: our "
         "number is within the bound that the paper's statement or our aim gives. It holds if the whole 95 % interval "
         "(±: half of it) is within; an interval that contains the bound leaves it undecided, and asks for more seeds. "
-        "*Near*: our mean is within the tolerance given of the paper's number. *off*: how far it is. *limit*: the "
+        "*Beside the paper's number*: reproduced (it lies in our 95 % interval, or within 10 %, since most numbers are "
+        "read off a curve and the papers give no spread); at least as good (ours is beyond it on the side that the "
+        "claim wants); differs, with a cause that was tested by changing it and seeing the number follow, or without. A "
+        "row without a number of the paper's counts for nothing. *off*: how far our mean is. *limit*: the "
         "reference of the experiment (strict priority, where it has one). *form*: "
         + "; ".join(f"{form}: {words}" for form, words in FORM.items())
         + ".",
@@ -499,7 +502,7 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
                 one.figure.source or "-",
                 one.form or "-",
                 verdict_text(one),
-                near_text(one),
+                against_text(one),
             ]
             for one in mine
         ]
@@ -764,7 +767,7 @@ def _coverage_html(documents: Documents, verdicts: list[coverage.Verdict], pictu
                 escape(one.figure.source or "-"),
                 escape(one.form or "-"),
                 f'<span class="word {one.word.split()[0]}">{escape(verdict_text(one))}</span>',
-                escape(near_text(one)),
+                escape(against_text(one)),
             ]
             for one in mine
         ]

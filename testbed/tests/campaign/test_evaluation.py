@@ -18,6 +18,7 @@ from testbed.base.errors import LbeError
 from testbed.campaign import campaign, command
 from testbed.judge import coverage, scoreboard
 from testbed.kernels.build import configuration_key
+from testbed.measure.metrics import summarise
 from testbed.present import pages
 from testbed.results import digest
 from testbed.run import identity, runner
@@ -94,7 +95,8 @@ def figure_of(number: str, paper: str = "shred", **keys) -> coverage.Figure:
 def test_verdicts_follow_from_the_results(jain: float, near: int) -> None:
     figure = figure_of("Table 2", case={"flows": []})
     verdict = coverage.judge(figure, {"shred_tables": made("shred_tables", {"jain": jain})})
-    assert (verdict.word, verdict.near, verdict.compared) == ("no bound", near, 30)
+    assert verdict.word == "no bound" and len(verdict.compared) == 30
+    assert verdict.compared.count(coverage.REPRODUCED) == near
 
 
 @pytest.mark.parametrize(("tcp", "word"), [(50.0, "holds"), (1.0, "FAILS")])
@@ -138,7 +140,29 @@ def test_a_reason_is_given_to_the_rows_that_it_is_of() -> None:
     rows = coverage.judge(figure, {"lowpri_variants": document}).rows
     explained = {row.metric for row in rows if row.why}
     assert explained == set(figure.why[0].metric)
-    assert any(row.near is False and not row.why for row in rows), "another metric inherits no excuse"
+    assert any(row.against == coverage.DIFFERS and not row.why for row in rows), "another metric inherits no excuse"
+
+
+def test_a_cause_counts_where_the_number_follows_it() -> None:
+    document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0})
+    for case in document["cases"]:
+        case["metrics"]["lp"] = [7.0 if case["case"]["link"] == "10M" else 2.7]
+    here = {"link": "1.5M", "background": "lp", "reverse": "0"}
+    figure = figure_of("Table I", "tcp_lp")
+    row = coverage.row_of(figure, ("lp", "lp", here), 7.3, summarise([2.7, 2.7]), (None, None), ("shown", "", False))
+    assert row.against == coverage.DIFFERS
+    for link, said in (("10M", coverage.TESTED), ("1.5M", coverage.DIFFERS)):
+        why = coverage.Why("the link", tested=coverage.Source("lp_table1", "lp", {"link": link}))
+        assert coverage.explain(replace(figure, why=(why,)), row, {"lp_table1": document}).against == said
+    assert coverage.explain(replace(figure, why=(why,)), row, {}).against == coverage.DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [((5.0, None), coverage.GOOD), ((None, 5.0), coverage.DIFFERS), ((5.0, 20.0), coverage.DIFFERS)],
+)
+def test_more_than_the_paper_is_good_where_the_bound_has_no_other_side(bound: tuple, said: str) -> None:
+    assert coverage.against(7.0, summarise([12.0, 12.1]), 10, coverage.better(bound)) == said
 
 
 def test_bounds_come_before_nearness() -> None:
@@ -162,7 +186,7 @@ def test_what_is_too_short_to_be_judged_is_not_called_not_run() -> None:
 def test_a_number_that_is_missing_does_not_hold() -> None:
     figure = figure_of("Table 2")
     verdict = coverage.judge(figure, {"shred_tables": made("shred_tables", {"jain": math.nan})})
-    assert verdict.near == 0 and verdict.compared == 30
+    assert verdict.compared == [coverage.DIFFERS] * 30
 
 
 def test_half_a_comparison_is_incomplete() -> None:
@@ -211,9 +235,9 @@ def test_what_a_trace_shows_is_judged_like_the_rest(share: float, word: str) -> 
     documents = {"vulture_figures": traced(share)}
     verdict = coverage.judge(figure_of("Figure 3", "vulture"), documents)
     assert (verdict.word, verdict.judged, verdict.form) == (word, 1, "brief")
-    # where there is no bound: near the paper's, and a seed without a value is not
+    # where there is no bound: beside the paper's number, and a seed without a value differs
     (row,) = coverage.judge(figure_of("Figure 4", "vulture"), documents).rows
-    assert (row.status, row.near, row.ours.n, row.ours.blank) == ("shown", False, 1, 1)
+    assert (row.status, row.against, row.ours.n, row.ours.blank) == ("shown", coverage.DIFFERS, 1, 1)
     assert coverage.judge(figure_of("Figure 3", "vulture"), {}).word == "not run"
 
 

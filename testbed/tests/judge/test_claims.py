@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.judge import claims
+from testbed.judge import claims, coverage
 from testbed.judge.coverage import PAPERS
 from testbed.measure.metrics import summarise
 from testbed.present import claims_page
@@ -28,7 +28,8 @@ NUMBER = claims.Number(
 
 def found(number: claims.Number, tcp: float) -> claims.Found:
     document = made("lp_table1", {"tcp": tcp, "lp": 2.7})
-    summary = claims.measured(number, {"lp_table1": document}, "lp_table1", number.case)
+    source = coverage.Source("lp_table1", number.metric, number.case, number.of)
+    summary = coverage.measured(source, {"lp_table1": document})
     return claims.Found(number, summary, summarise([]), *claims.word_of(number, summary))
 
 
