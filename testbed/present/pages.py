@@ -486,8 +486,8 @@ def _coverage_md(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> st
         "(±: half of it) is within; an interval that contains the bound leaves it undecided, and asks for more seeds. "
         "*Beside the paper's number*: reproduced (it lies in our 95 % interval, or within 10 %, since most numbers are "
         "read off a curve and the papers give no spread); at least as good (ours is beyond it on the side that the "
-        "claim wants); differs, with a cause that was tested by changing it and seeing the number follow, or without. A "
-        "row without a number of the paper's counts for nothing. *off*: how far our mean is. *limit*: the "
+        "claim wants); differs, with a cause that was tested by changing it and seeing the number follow, or without. "
+        "A row without a number of the paper's counts for nothing. *off*: how far our mean is. *limit*: the "
         "reference of the experiment (strict priority, where it has one). *form*: "
         + "; ".join(f"{form}: {words}" for form, words in FORM.items())
         + ".",
