@@ -105,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         sub.set_defaults(mode="default")
         sub.add_argument("--fresh", action="store_true", help="run again what has been run before")
+        sub.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
         sub.add_argument("--dry-run", action="store_true", help="print commands and plans, run nothing")
         sub.add_argument("--no-plots", action="store_true", help="draw nothing")
         sub.add_argument("--json", action="store_true", help="the report as JSON on standard output")
@@ -290,8 +291,9 @@ def _run_all(names: list[str], args: argparse.Namespace) -> int:
     from .base.progress import make_progress
     from .commands.choose import make_backend
     from .present.plots import draw
+    from .run import dask_engine
     from .run.job import dry_run
-    from .run.runner import Options, plan, run
+    from .run.runner import Options, locally, plan, run
 
     loaded = [experiments.load(name) for name in names]
     sets = _sets(args.set)
@@ -322,7 +324,7 @@ def _run_all(names: list[str], args: argparse.Namespace) -> int:
     for one in loaded:
         bar = Bar()
         try:
-            results = run(one, backend, options(one), bar)
+            results = run(one, backend, options(one), bar, dask_engine.over(args.dask) if args.dask else locally)
         finally:
             bar.close()
         path = results.save(args.out)

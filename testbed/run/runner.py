@@ -8,6 +8,8 @@ agent are those of an earlier one is read from the cache instead.
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -15,7 +17,6 @@ import io
 import json
 import multiprocessing
 import os
-import queue
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,8 @@ import traceback
 import zipfile
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -47,6 +50,8 @@ from .job import Job
 #: what a run may take on the wall beyond its own length: boots under sanitizers are slow
 WALL_LIMIT_FLOOR_S = 180.0
 KEEP_DAYS = 30
+#: how often a task is begun whose worker is killed: by a person, or because memory is short
+LOST_TRIES = 3
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -245,21 +250,18 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-def _worker(backend: Backend, tasks: Any, done: Any) -> None:
-    """Take tasks until None comes. SIGTERM unwinds through the machine's own clean-up."""
+def _worker(backend: Backend, line: Connection) -> None:
+    """Run tasks from the line until it ends. SIGTERM unwinds through the machine's own clean-up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     _end_with_parent()
-    while True:
-        task = tasks.get()
-        if task is None:
-            return
+    while (task := line.recv()) is not None:
         try:
-            done.put((task.index, run_one(task.job, backend), None))
+            line.send((task.index, run_one(task.job, backend), None))
         except LbeError as error:
-            done.put((task.index, None, str(error)))
+            line.send((task.index, None, str(error)))
         except Exception:  # noqa: BLE001 - a worker's fault must reach the person, not vanish with the process
-            done.put((task.index, None, traceback.format_exc()))
+            line.send((task.index, None, traceback.format_exc()))
 
 
 def label(job: Job) -> str:
@@ -268,31 +270,67 @@ def label(job: Job) -> str:
 
 
 def locally(tasks: list[Task], backend: Backend, count: int) -> Generator[Finished, None, None]:
-    """Execute on this machine: ``count`` worker processes, which end when the caller does."""
+    """Execute on this machine: ``count`` worker processes, which end when the caller does.
+
+    The task of a worker that is killed is run again by a new one, LOST_TRIES times in all.
+    """
     context = multiprocessing.get_context("fork")
-    todo, done = context.Queue(), context.Queue()
-    workers = [
-        context.Process(target=_worker, args=(backend, todo, done), daemon=True) for _ in range(min(count, len(tasks)))
-    ]
-    for worker in workers:
-        worker.start()
+    todo = collections.deque(tasks)
+    lost: collections.Counter[int] = collections.Counter()
+    workers: dict[Connection, tuple[BaseProcess, Task]] = {}
+
+    def give(line: Connection, process: BaseProcess) -> None:
+        """Its next task to a worker, or its end."""
+        task = todo.popleft() if todo else None
+        with contextlib.suppress(BrokenPipeError):  # who is gone already is seen as the line's end
+            line.send(task)
+        if task:
+            workers[line] = process, task
+        else:
+            line.close()
+            process.join()
+
+    def start() -> None:
+        line, theirs = context.Pipe()
+        process = context.Process(target=_worker, args=(backend, theirs), daemon=True)
+        process.start()
+        theirs.close()  # so that a worker's death ends the line
+        give(line, process)
+
     try:
-        for task in tasks:
-            todo.put(task)
-        for _ in workers:
-            todo.put(None)
-        for _ in tasks:
-            yield _next(done, workers)
+        for _ in range(min(count, len(tasks))):
+            start()
+        while workers:
+            for line in wait(list(workers)):
+                assert isinstance(line, Connection)
+                process, task = workers.pop(line)
+                try:
+                    finished: Finished = line.recv()
+                except (EOFError, ConnectionResetError):
+                    line.close()
+                    process.join()
+                    lost[task.index] += 1
+                    if lost[task.index] < LOST_TRIES:
+                        todo.append(task)
+                        start()
+                        continue
+                    finished = (
+                        task.index,
+                        None,
+                        f"its worker ended {LOST_TRIES} times (status {process.exitcode})",
+                    )
+                    if todo:
+                        start()
+                else:
+                    give(line, process)
+                yield finished
     finally:
-        # tasks that nobody will read any more must not hold up this process's exit
-        todo.cancel_join_thread()
-        for worker in workers:
-            if worker.is_alive():
-                worker.terminate()
-        for worker in workers:
-            worker.join(10)
-            if worker.is_alive():
-                worker.kill()
+        for process, _ in workers.values():
+            process.terminate()
+        for process, _ in workers.values():
+            process.join(10)
+            if process.is_alive():
+                process.kill()
 
 
 def _run_parallel(
@@ -317,17 +355,6 @@ def _run_parallel(
             progress(already + finished, total, label(task.job))
     finally:
         running.close()
-
-
-def _next(done: Any, workers: list[Any]) -> Finished:
-    """The next finished task; RunFailed if all workers died without a word."""
-    while True:
-        try:
-            finished: Finished = done.get(timeout=1.0)
-            return finished
-        except queue.Empty:
-            if not any(worker.is_alive() for worker in workers):
-                raise RunFailed("all workers ended before their work was done") from None
 
 
 def default_jobs() -> int:

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs on Dask's workers: two on this machine, the same bytes as without. Run by `make check-report`."""
+"""Runs on Dask's workers: the same bytes as without, also if one is killed. Run by `make check-report`."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from testbed.backends.uml import Uml
 from testbed.base.errors import LbeError
+from testbed.base.places import REPO
 from testbed.results import files as results
 from testbed.run import dask_engine, runner
 from testbed.spec.experiment import parse
@@ -50,6 +57,60 @@ def test_two_workers_give_the_same_bytes_as_this_process(address: str, backend: 
     assert len(used) == 2, "both workers took part"
     here = {index: record for index, record, _ in runner.locally(todo[:2], backend, 2)}
     for index, record in here.items():
+        assert results.series_bytes(there[index][0].series) == results.series_bytes(record.series)
+
+
+@pytest.fixture
+def four_workers(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler, and four workers as on four machines: processes, mounts and host names of their own."""
+    from distributed import LocalCluster
+
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]
+    words = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path)]
+    with LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, *words]
+        running = [
+            subprocess.Popen(
+                [*alone, *worker, "--name", f"machine{index}"], env={**os.environ, "PYTHONPATH": str(REPO)}
+            )
+            for index in range(4)
+        ]
+        try:
+            yield address, running
+        finally:
+            for process in running:
+                process.kill()
+                process.wait()
+
+
+def test_four_machines_of_which_one_dies_in_mid_run_give_the_same_bytes(
+    four_workers: tuple[str, list[subprocess.Popen[bytes]]], backend: Uml
+) -> None:
+    from distributed import Client
+
+    address, running = four_workers
+    todo = tasks(backend)
+
+    def kill_one(client: Client) -> None:
+        """The first that is seen to run a task."""
+        while True:
+            busy = [name for name, keys in client.processing().items() if keys]
+            if busy:
+                name = client.scheduler_info()["workers"][busy[0]]["name"]
+                running[int(name.removeprefix("machine"))].kill()
+                return
+            time.sleep(0.05)
+
+    with Client(address) as client:
+        client.wait_for_workers(4, timeout=120)
+        killer = threading.Thread(target=kill_one, args=(client,))
+        killer.start()
+        there = {index: (record, error) for index, record, error in dask_engine.over(address)(todo, backend, 1)}
+        killer.join(60)
+        assert len(client.scheduler_info()["workers"]) == 3, "nobody was killed"
+    assert sorted(there) == list(range(len(todo))) and not any(error for _, error in there.values())
+    for index, record, _ in runner.locally(todo, backend, 2):
         assert results.series_bytes(there[index][0].series) == results.series_bytes(record.series)
 
 

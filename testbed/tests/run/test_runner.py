@@ -15,6 +15,7 @@ import pytest
 
 from testbed.backends.backend import Tools
 from testbed.base.errors import LbeError
+from testbed.results import files as results
 from testbed.run import runner
 from testbed.run.runner import Options, RunFailed
 from testbed.tests.made import PretendBackend
@@ -135,8 +136,29 @@ def test_warming_runs_what_it_can_and_leaves_the_rest(backend: PretendBackend, o
 def test_a_worker_that_dies_is_a_failure(backend: PretendBackend, one) -> None:
     backend.spoil = lambda out: os._exit(3)
     _, progress = progress_list()
-    with pytest.raises(RunFailed, match="all workers ended"):
+    with pytest.raises(RunFailed, match=r"its worker ended 3 times \(status 3\)"):
         runner.run(one, backend, Options(jobs=2), progress)
+
+
+def test_a_worker_that_is_killed_in_mid_run_costs_nothing_but_time(backend: PretendBackend, one, tmp_path) -> None:
+    """Four workers; the first two that run are killed. Every result is there, and the same as without."""
+    _, progress = progress_list()
+    whole = runner.run(one, backend, Options(jobs=1), progress)
+
+    def killed(out: Path) -> None:
+        for name in ("first", "second"):
+            with contextlib.suppress(FileExistsError):
+                (tmp_path / name).mkdir()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    backend.spoil = killed
+    again = runner.run(one, backend, Options(jobs=4, reuse=False), progress)
+    assert (tmp_path / "first").exists() and (tmp_path / "second").exists(), "nobody was killed"
+    assert [(run.case, run.seed, run.metrics) for run in again.results] == [
+        (run.case, run.seed, run.metrics) for run in whole.results
+    ]
+    for mine, theirs in zip(again.results, whole.results, strict=True):
+        assert results.series_bytes(mine.series) == results.series_bytes(theirs.series)
 
 
 def test_zero_runs_are_refused(one) -> None:
