@@ -35,7 +35,8 @@
  * hit as by RED. A and R are kept in units of max_p / (max - min): bytes, so that
  * what a packet adds is its q_avg - m.
  *
- * Above max, gentle RED goes on from max_p' to 1 at 2 max.
+ * Above max, gentle RED goes on from max_p' to 1 at 2 max. With ages the line of (4)
+ * goes on as it is: near certainty young packets would be hit as old ones are.
  */
 #ifndef _SHRED_H
 #define _SHRED_H

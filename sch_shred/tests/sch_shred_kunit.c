@@ -115,8 +115,8 @@ static void shred_hint_coding_test(struct kunit *test)
 	for (age = 0; age < 1024 * 1024; age += 1024) {
 		u32 hint = 1U << shred_age_class(age);
 
-		KUNIT_EXPECT_EQ(test, hint, shred_hint_read(SHRED_HINT_DSCP,
-				shred_hint_write(SHRED_HINT_DSCP, 0x03, hint)));
+		tos = shred_hint_write(SHRED_HINT_DSCP, 0x03, hint);
+		KUNIT_EXPECT_EQ(test, hint, shred_hint_read(SHRED_HINT_DSCP, tos));
 		KUNIT_EXPECT_TRUE(test, hint == 1 || hint << SHRED_AGE_UNIT_LOG <= age);
 	}
 	for (tos = 0; tos <= 255; tos++) {

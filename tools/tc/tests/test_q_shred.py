@@ -35,8 +35,23 @@ set -eu
 cp -r {host}{tdc} /tmp/tdc
 cp shred.json /tmp/tdc
 cd /tmp/tdc
+# tdc's ip makes a case's devices in the background and in turn, and tdc does not wait for them
+cat > /tmp/tc <<'END'
+#!/bin/sh
+before=
+for word; do
+    tries=500
+    while [ "$before" = dev ] && [ ! -e "/sys/class/net/$word" ] && [ $tries -gt 0 ]; do
+        sleep 0.01
+        tries=$((tries - 1))
+    done
+    before=$word
+done
+exec {tc} "$@"
+END
+chmod +x /tmp/tc
 cat > tdc_config_local.py <<END
-EXTRA_NAMES = {{'TC': '{tc}', 'IP': '$(command -v ip)'}}
+EXTRA_NAMES = {{'TC': '/tmp/tc', 'IP': '$(command -v ip)'}}
 ENVIR = {{'PATH': '$PATH', 'TC_LIB_DIR': '/tmp/job/tc'}}
 END
 {tc} -V > "$LBE_OUT/version"

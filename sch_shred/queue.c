@@ -9,14 +9,16 @@
  *               for Web Traffic", Equations (1) to (4). The hint is a congestion
  *               window; one FIFO.
  *   hint dscp   the suite's own: the hint is the flow's age, what it has sent
- *               before. Equations (1), (2'), (4') of shred.h, and four bands:
+ *               before. Equations (1), (2'), (4') of shred.h, also above max, and
+ *               four bands:
  *
  *     age, KiB    0 .. 8   8 .. 32   32 .. 128   128 ..   no hint
  *     band          0         1          2          3        3
  *
  *               The lowest band that has packets is served. Of the bytes that are
  *               sent while another band waits one in SHRED_OLDEST_SHARE goes to the
- *               packet that arrived first, so that old flows do not starve.
+ *               packet that arrived first, so that old flows do not starve. What
+ *               arrives at a full queue pushes out packets of older bands.
  *
  * Why no packet overtakes another one of its flow: an age only grows while any
  * packet of the flow is queued, so an earlier packet is in the same band or a
@@ -54,11 +56,7 @@
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
 
-#include "hint.h"
-#include "shred.h"
-
-#define SHRED_BANDS		4U
-#define SHRED_AGES_PER_BAND	(SHRED_AGE_CLASSES / SHRED_BANDS)
+#include "queue.h"
 
 /* One byte in eight goes to the packet that arrived first while bands compete. Half as many, and
  * old flows have a sixteenth of a link that short flows fill; twice as many, and short flows wait
@@ -72,90 +70,6 @@
 #define SHRED_ADAPT_PERIOD	(HZ / 2)
 #define SHRED_MAX_P_STEP	(U32_MAX / 100)
 #define SHRED_MAX_P_MOST	(U32_MAX / 2)
-
-/* Defaults. The limit is the paper's buffer. min is half of it, more than is usual for RED: young
- * packets do not wait behind what it lets queue, and the link stays busy (measured with 60, 80 and
- * 100 ms: link use 97.8, 98.5, 98.9 %, the same time for web objects). max leaves a burst of room.
- */
-#define SHRED_DEFAULT_RATE	1250000
-#define SHRED_DEFAULT_LIMIT_US	175000
-#define SHRED_DEFAULT_MIN_US	80000
-#define SHRED_DEFAULT_MAX_US	168000
-#define SHRED_DEFAULT_AVPKT	1500
-#define SHRED_DEFAULT_MAX_P	(U32_MAX / 10)
-
-#define SHRED_BURST_MAX		(1U << 24)
-
-/* What the user set; the times and the burst are 0 where bytes or nothing were set. */
-struct shred_config {
-	u64 rate_bytes_s;
-	u32 limit_bytes;
-	u32 min_bytes;
-	u32 max_bytes;
-	u32 limit_us;
-	u32 min_us;
-	u32 max_us;
-	u32 avpkt_bytes;
-	u32 burst_pkts;
-	u32 wlog;		/* RED's weight is 2^-wlog: from burst, min and avpkt */
-	u32 max_p_q32;
-	u32 flags;		/* SHRED_F_* */
-	u32 weight_q32;		/* of one hint in their average */
-	u8 hint;		/* enum shred_hint_mode */
-};
-
-/* Packets in the order of arrival, linked by skb->next. */
-struct shred_band {
-	struct sk_buff *head;	/* NULL: the band is empty, and tail means nothing */
-	struct sk_buff *tail;
-};
-
-/* Counters, packets since the queue was made. */
-struct shred_stats {
-	u64 class_pkts[SHRED_CLASSES];	/* arrived, by shred_hint_class() */
-	u64 class_drops[SHRED_CLASSES];
-	u64 early_drop;
-	u64 forced_drop;
-	u64 limit_drop;
-	u64 early_mark;
-	u64 forced_mark;
-};
-
-/*
- * A packet that goes in touches the first two cache lines and one of the counters, a packet that
- * comes out the first two.
- */
-struct shred_sched_data {
-	u64 qavg;		/* RED's average queue, bytes << wlog */
-	u64 acc_bytes;		/* A: sum of what packets added since the last hit */
-	u64 random_bytes;	/* R */
-	s32 count;		/* packets since R was drawn; -1 = draw it with the next one */
-	u32 hint_avg_q22;	/* 10.22; 0 = no hint seen yet */
-	u32 weight_q32;
-	u32 min_bytes;
-	u32 max_bytes;
-	u32 floor_bytes;	/* lowest threshold of any packet */
-	u32 limit_bytes;
-	u32 arrivals;		/* packets that were queued; wraps, compared by difference */
-	u16 flags;
-	u8 hint;
-	u8 wlog;
-	u8 busy;		/* bit of each band that has packets */
-	u8 next;		/* band that a peek promised, plus one; 0 = none */
-
-	struct shred_band bands[SHRED_BANDS] ____cacheline_aligned;
-
-	struct shred_stats stats ____cacheline_aligned;
-
-	/* seldom */
-	ktime_t idle_since;	/* when the queue became empty; means nothing while it is not */
-	s32 owed_bytes;		/* to the packet that arrived first; within +-2^20 */
-	u32 per_byte_q32;	/* max_p / (max - min) as net/red.h cuts it, at least 1 */
-	u64 certain_bytes;	/* what a packet of probability 1 adds to A */
-	struct shred_config config;
-	struct timer_list adapt_timer;
-	struct Qdisc *sch;	/* for the timer */
-};
 
 struct shred_skb_cb {
 	u32 arrival;		/* shred_sched_data.arrivals when it was queued */
@@ -235,7 +149,7 @@ static noinline u64 shred_qavg_after_idle(const struct shred_sched_data *q)
 static __always_inline void shred_note_arrival(struct Qdisc *sch, struct shred_sched_data *q,
 					       u32 hint)
 {
-	if (likely(q->busy))
+	if (likely(sch->q.qlen))
 		q->qavg = shred_qavg(q->qavg, sch->qstats.backlog, q->wlog);
 	else
 		q->qavg = shred_qavg_after_idle(q);
@@ -305,7 +219,8 @@ static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *
 		q->count = -1;
 		return SHRED_PASS;
 	}
-	if (unlikely(qavg_bytes >= q->max_bytes))
+	/* of ages the line goes on, and what is too much pushes out the oldest */
+	if (unlikely(qavg_bytes >= q->max_bytes) && q->hint != SHRED_HINT_DSCP)
 		return shred_decide_above(q, qavg_bytes, hint, len);
 	threshold_bytes = shred_threshold_of(q, hint);
 	/* below its own, but not below every packet's: the count goes on */
@@ -437,11 +352,8 @@ static noinline bool shred_punish(struct Qdisc *sch, struct shred_sched_data *q,
 static void shred_drop_oldest_flow(struct Qdisc *sch, struct shred_sched_data *q,
 				   struct sk_buff **to_free)
 {
-	u32 band = __fls(q->busy);
-	struct sk_buff *skb = shred_pop(sch, q, band);
+	struct sk_buff *skb = shred_pop(sch, q, __fls(q->busy));
 
-	if (q->next == band + 1)
-		q->next = 0;
 	shred_drop(sch, q, skb, shred_hint_read(q->hint, shred_tos(skb)), &q->stats.limit_drop,
 		   to_free);
 }
@@ -524,30 +436,15 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	return NET_XMIT_SUCCESS;
 }
 
-/* The packet that the next dequeue returns, whatever arrives in between. */
-static struct sk_buff *shred_peek(struct Qdisc *sch)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-
-	if (!q->busy)
-		return NULL;
-	if (!q->next)
-		q->next = shred_choose(q) + 1;
-	return q->bands[q->next - 1].head;
-}
-
 static struct sk_buff *shred_dequeue(struct Qdisc *sch)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb;
-	u32 band;
 
 	prefetchw(q->bands);
 	if (!q->busy)
 		return NULL;
-	band = q->next ? q->next - 1 : shred_choose(q);
-	q->next = 0;
-	skb = shred_pop(sch, q, band);
+	skb = shred_pop(sch, q, shred_choose(q));
 	if (unlikely(q->flags & SHRED_F_WASH))
 		shred_wash(q, skb);
 	qdisc_bstats_update(sch, skb);
@@ -574,7 +471,6 @@ static void shred_reset(struct Qdisc *sch)
 		q->bands[band].head = NULL;
 	}
 	q->busy = 0;
-	q->next = 0;
 	shred_forget(q);
 }
 
@@ -600,7 +496,7 @@ static void shred_adapt(struct timer_list *t)
 	/* switched off while this waited for the lock? */
 	if (q->flags & SHRED_F_ADAPTIVE) {
 		fifth_bytes = (q->max_bytes - q->min_bytes) / 5;
-		qavg_bytes = (q->busy ? q->qavg : shred_qavg_after_idle(q)) >> q->wlog;
+		qavg_bytes = (q->sch->q.qlen ? q->qavg : shred_qavg_after_idle(q)) >> q->wlog;
 		max_p_q32 = q->config.max_p_q32;
 		if (qavg_bytes > q->min_bytes + 3 * fifth_bytes && max_p_q32 <= SHRED_MAX_P_MOST)
 			shred_set_slope(q, max_p_q32 + min(SHRED_MAX_P_STEP, max_p_q32 / 4));
@@ -611,148 +507,6 @@ static void shred_adapt(struct timer_list *t)
 	}
 	spin_unlock(root_lock);
 	rcu_read_unlock();
-}
-
-static const struct nla_policy shred_policy[TCA_SHRED_MAX_ATTR + 1] = {
-	[TCA_SHRED_RATE64]	= { .type = NLA_U64 },
-	[TCA_SHRED_LIMIT]	= { .type = NLA_U32 },
-	[TCA_SHRED_MIN]		= { .type = NLA_U32 },
-	[TCA_SHRED_MAX]		= { .type = NLA_U32 },
-	[TCA_SHRED_LIMIT_US]	= { .type = NLA_U32 },
-	[TCA_SHRED_MIN_US]	= { .type = NLA_U32 },
-	[TCA_SHRED_MAX_US]	= { .type = NLA_U32 },
-	[TCA_SHRED_AVPKT]	= { .type = NLA_U32 },
-	[TCA_SHRED_BURST]	= { .type = NLA_U32 },
-	[TCA_SHRED_WLOG]	= { .type = NLA_REJECT },
-	[TCA_SHRED_MAX_P]	= { .type = NLA_U32 },
-	[TCA_SHRED_FLAGS]	= NLA_POLICY_BITFIELD32(SHRED_F_ALL),
-	[TCA_SHRED_HINT]	= { .type = NLA_U8 },
-	[TCA_SHRED_WEIGHT]	= { .type = NLA_U32 },
-};
-
-static void shred_get_u32(struct nlattr *attr, u32 *value)
-{
-	if (attr)
-		*value = nla_get_u32(attr);
-}
-
-/* A size in bytes or as time; what is given last replaces the other form. */
-static void shred_get_size(struct nlattr *bytes_attr, struct nlattr *us_attr, u32 *bytes, u32 *us)
-{
-	if (bytes_attr || us_attr)
-		*us = 0;
-	shred_get_u32(bytes_attr, bytes);
-	shred_get_u32(us_attr, us);
-}
-
-static void shred_config_read(struct nlattr **tb, struct shred_config *c)
-{
-	if (tb[TCA_SHRED_RATE64])
-		c->rate_bytes_s = nla_get_u64(tb[TCA_SHRED_RATE64]);
-	shred_get_size(tb[TCA_SHRED_LIMIT], tb[TCA_SHRED_LIMIT_US], &c->limit_bytes, &c->limit_us);
-	shred_get_size(tb[TCA_SHRED_MIN], tb[TCA_SHRED_MIN_US], &c->min_bytes, &c->min_us);
-	shred_get_size(tb[TCA_SHRED_MAX], tb[TCA_SHRED_MAX_US], &c->max_bytes, &c->max_us);
-	shred_get_u32(tb[TCA_SHRED_AVPKT], &c->avpkt_bytes);
-	shred_get_u32(tb[TCA_SHRED_BURST], &c->burst_pkts);
-	shred_get_u32(tb[TCA_SHRED_MAX_P], &c->max_p_q32);
-	shred_get_u32(tb[TCA_SHRED_WEIGHT], &c->weight_q32);
-	if (tb[TCA_SHRED_FLAGS]) {
-		struct nla_bitfield32 flags = nla_get_bitfield32(tb[TCA_SHRED_FLAGS]);
-
-		c->flags = (c->flags & ~flags.selector) | flags.value;
-	}
-	if (tb[TCA_SHRED_HINT])
-		c->hint = nla_get_u8(tb[TCA_SHRED_HINT]);
-}
-
-static int shred_set_time(u32 *bytes, u32 us, u64 rate_bytes_s, const char *name,
-			  struct netlink_ext_ack *extack)
-{
-	u64 exact = mul_u64_u64_div_u64(us, rate_bytes_s, USEC_PER_SEC);
-
-	if (!us)
-		return 0;
-	if (exact > S32_MAX) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u us at %llu bytes/s: must be below 2^31 bytes",
-				       name, us, rate_bytes_s);
-		return -EINVAL;
-	}
-	*bytes = (u32)exact;
-	return 0;
-}
-
-/* Completes what follows from other settings. */
-static int shred_config_derive(struct shred_config *c, struct netlink_ext_ack *extack)
-{
-	u32 burst_pkts;
-	int err;
-
-	if (!c->rate_bytes_s || c->rate_bytes_s > 1ULL << 40 || !c->avpkt_bytes ||
-	    c->avpkt_bytes > 1U << 20) {
-		NL_SET_ERR_MSG_FMT_MOD(extack,
-				       "bandwidth %llu bytes/s, avpkt %u: must be 1 to 2^40 and 1 to 2^20",
-				       c->rate_bytes_s, c->avpkt_bytes);
-		return -EINVAL;
-	}
-	err = shred_set_time(&c->limit_bytes, c->limit_us, c->rate_bytes_s, "limit", extack) ?:
-	      shred_set_time(&c->min_bytes, c->min_us, c->rate_bytes_s, "min", extack) ?:
-	      shred_set_time(&c->max_bytes, c->max_us, c->rate_bytes_s, "max", extack);
-	if (err)
-		return err;
-	burst_pkts = c->burst_pkts ?: (u32)div_u64(2ULL * c->min_bytes + c->max_bytes,
-						   3 * c->avpkt_bytes);
-	if (burst_pkts > SHRED_BURST_MAX) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "burst %u: must be 1 to %u packets", burst_pkts,
-				       SHRED_BURST_MAX);
-		return -EINVAL;
-	}
-	c->wlog = shred_wlog(c->min_bytes, c->avpkt_bytes, burst_pkts);
-	return 0;
-}
-
-static int shred_config_check(const struct shred_config *c, struct netlink_ext_ack *extack)
-{
-	if (!c->min_bytes || c->min_bytes >= c->max_bytes) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "min %u: must be 1 to %u, below max %u",
-				       c->min_bytes, c->max_bytes ? c->max_bytes - 1 : 0,
-				       c->max_bytes);
-		return -EINVAL;
-	}
-	if (c->limit_bytes < c->max_bytes || c->limit_bytes > S32_MAX) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "limit %u: must be max %u to 2^31 - 1",
-				       c->limit_bytes, c->max_bytes);
-		return -EINVAL;
-	}
-	if (!c->wlog) {
-		NL_SET_ERR_MSG_FMT_MOD(extack,
-				       "burst %u, min %u: must be at least %u packets (min / avpkt) and %u bytes (avpkt)",
-				       c->burst_pkts, c->min_bytes,
-				       DIV_ROUND_UP(c->min_bytes, c->avpkt_bytes), c->avpkt_bytes);
-		return -EINVAL;
-	}
-	if (!c->max_p_q32) {
-		NL_SET_ERR_MSG_MOD(extack, "probability 0: must be above 0, at most 1");
-		return -EINVAL;
-	}
-	if (c->hint >= __SHRED_HINT_MAX) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "hint %u: must be 0 (off), 1 (tos) or 2 (dscp)",
-				       c->hint);
-		return -EINVAL;
-	}
-	if (c->flags & SHRED_F_NODROP && !(c->flags & SHRED_F_ECN)) {
-		NL_SET_ERR_MSG_MOD(extack, "nodrop: only with ecn");
-		return -EINVAL;
-	}
-	if (c->flags & SHRED_F_ECN && c->hint == SHRED_HINT_TOS) {
-		NL_SET_ERR_MSG_MOD(extack, "ecn: not with hint tos, whose windows read as marks");
-		return -EINVAL;
-	}
-	if (c->weight_q32 < SHRED_WEIGHT_MIN) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u / 2^32: must be %u (0.0001) to %u (1)",
-				       c->weight_q32, SHRED_WEIGHT_MIN, SHRED_WEIGHT_MAX);
-		return -EINVAL;
-	}
-	return 0;
 }
 
 /* Under the tree lock. */
@@ -789,32 +543,23 @@ static void shred_shrink(struct Qdisc *sch, struct shred_sched_data *q)
 	struct sk_buff *to_free = NULL;
 	u32 pkts = 0;
 
-	for (; sch->qstats.backlog > q->limit_bytes; pkts++)
+	/* a packet that the parent has peeked at is in no band any more */
+	for (; q->busy && sch->qstats.backlog > q->limit_bytes; pkts++)
 		shred_drop_oldest_flow(sch, q, &to_free);
 	if (pkts)
 		qdisc_tree_reduce_backlog(sch, pkts, backlog - sch->qstats.backlog);
 	kfree_skb_list(to_free);
 }
 
+/* Read, check, swap. */
 static int shred_configure(struct Qdisc *sch, struct nlattr *opt, struct shred_config *c,
 			   struct netlink_ext_ack *extack)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_SHRED_MAX_ATTR + 1];
-	int err = 0;
+	int err = shred_config_parse(opt, c, extack);
 
-	if (opt) {
-		/* tc does not flag TCA_OPTIONS as a nest, so check strictly what is inside */
-		err = nla_parse(tb, TCA_SHRED_MAX_ATTR, nla_data(opt), nla_len(opt),
-				shred_policy, extack);
-		if (err)
-			return err;
-		shred_config_read(tb, c);
-	}
-	err = shred_config_derive(c, extack) ?: shred_config_check(c, extack);
 	if (err)
 		return err;
-
 	sch_tree_lock(sch);
 	shred_config_apply(sch, c);
 	shred_shrink(sch, q);
@@ -823,15 +568,6 @@ static int shred_configure(struct Qdisc *sch, struct nlattr *opt, struct shred_c
 		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
 	sch_tree_unlock(sch);
 	return 0;
-}
-
-static void shred_config_get(struct Qdisc *sch, struct shred_config *c)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-
-	sch_tree_lock(sch);
-	*c = q->config;
-	sch_tree_unlock(sch);
 }
 
 static int shred_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -845,17 +581,7 @@ static int shred_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 static int shred_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
-	struct shred_config config = {
-		.rate_bytes_s	= SHRED_DEFAULT_RATE,
-		.limit_us	= SHRED_DEFAULT_LIMIT_US,
-		.min_us		= SHRED_DEFAULT_MIN_US,
-		.max_us		= SHRED_DEFAULT_MAX_US,
-		.avpkt_bytes	= SHRED_DEFAULT_AVPKT,
-		.max_p_q32	= SHRED_DEFAULT_MAX_P,
-		.flags		= SHRED_F_GENTLE,
-		.weight_q32	= SHRED_WEIGHT_DEFAULT,
-		.hint		= SHRED_HINT_DSCP,
-	};
+	struct shred_config config = shred_defaults;
 
 	/* destroy runs even when init fails */
 	q->sch = sch;
@@ -871,86 +597,12 @@ static void shred_destroy(struct Qdisc *sch)
 	timer_delete_sync(&q->adapt_timer);
 }
 
-/* ---- seeing inside ---- */
-
-static int shred_put_nonzero(struct sk_buff *skb, int attr, u32 value)
-{
-	return value ? nla_put_u32(skb, attr, value) : 0;
-}
-
-static int shred_dump(struct Qdisc *sch, struct sk_buff *skb)
-{
-	struct nlattr *opts = nla_nest_start_noflag(skb, TCA_OPTIONS);
-	struct shred_config c;
-
-	if (!opts)
-		return -EMSGSIZE;
-	shred_config_get(sch, &c);
-	if (nla_put_u64_64bit(skb, TCA_SHRED_RATE64, c.rate_bytes_s, TCA_SHRED_PAD) ||
-	    nla_put_u32(skb, TCA_SHRED_LIMIT, c.limit_bytes) ||
-	    nla_put_u32(skb, TCA_SHRED_MIN, c.min_bytes) ||
-	    nla_put_u32(skb, TCA_SHRED_MAX, c.max_bytes) ||
-	    shred_put_nonzero(skb, TCA_SHRED_LIMIT_US, c.limit_us) ||
-	    shred_put_nonzero(skb, TCA_SHRED_MIN_US, c.min_us) ||
-	    shred_put_nonzero(skb, TCA_SHRED_MAX_US, c.max_us) ||
-	    nla_put_u32(skb, TCA_SHRED_AVPKT, c.avpkt_bytes) ||
-	    shred_put_nonzero(skb, TCA_SHRED_BURST, c.burst_pkts) ||
-	    nla_put_u8(skb, TCA_SHRED_WLOG, c.wlog) ||
-	    nla_put_u32(skb, TCA_SHRED_MAX_P, c.max_p_q32) ||
-	    nla_put_bitfield32(skb, TCA_SHRED_FLAGS, c.flags, SHRED_F_ALL) ||
-	    nla_put_u8(skb, TCA_SHRED_HINT, c.hint) ||
-	    nla_put_u32(skb, TCA_SHRED_WEIGHT, c.weight_q32)) {
-		nla_nest_cancel(skb, opts);
-		return -EMSGSIZE;
-	}
-	return nla_nest_end(skb, opts);
-}
-
-static int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
-{
-	struct shred_sched_data *q = qdisc_priv(sch);
-	struct shred_stats st;
-	struct nlattr *nest;
-	u32 hint_avg_q22, qavg_bytes;
-
-	/* one picture: the shares must add up */
-	sch_tree_lock(sch);
-	st = q->stats;
-	hint_avg_q22 = q->hint_avg_q22;
-	qavg_bytes = q->qavg >> q->wlog;
-	sch_tree_unlock(sch);
-
-	nest = nla_nest_start_noflag(d->skb, TCA_STATS_APP);
-	if (!nest)
-		return -1;
-	if (nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_EARLY, st.early_drop,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_FORCED, st.forced_drop,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_LIMIT, st.limit_drop,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_EARLY_MARK, st.early_mark,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_FORCED_MARK, st.forced_mark,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u32(d->skb, TCA_SHRED_STATS_HINT_AVG, hint_avg_q22) ||
-	    nla_put_u32(d->skb, TCA_SHRED_STATS_QAVG, qavg_bytes) ||
-	    nla_put(d->skb, TCA_SHRED_STATS_CLASS_PKTS, sizeof(st.class_pkts), st.class_pkts) ||
-	    nla_put(d->skb, TCA_SHRED_STATS_CLASS_DROPS, sizeof(st.class_drops),
-		    st.class_drops)) {
-		nla_nest_cancel(d->skb, nest);
-		return -1;
-	}
-	nla_nest_end(d->skb, nest);
-	return 0;
-}
-
 static struct Qdisc_ops shred_qdisc_ops __read_mostly = {
 	.id		= "shred",
 	.priv_size	= sizeof(struct shred_sched_data),
 	.enqueue	= shred_enqueue,
 	.dequeue	= shred_dequeue,
-	.peek		= shred_peek,
+	.peek		= qdisc_peek_dequeued,
 	.init		= shred_init,
 	.reset		= shred_reset,
 	.destroy	= shred_destroy,
