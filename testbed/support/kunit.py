@@ -194,11 +194,9 @@ def load_paths(modules: ModuleSet, name: str) -> list[Path]:
     return modules.load_order([*([tested] if tested in modules.paths else []), name])
 
 
-def job_script(paths: Sequence[Path], parameters: str = "") -> str:
-    """The guest's job: load, the last with its parameters, copy what debugfs says, unload."""
-    words = [f'insmod "$LBE_HOST"{shlex.quote(str(p.resolve()))}' for p in paths]
-    words[-1] += f" {parameters}"
-    load = "".join(f"{word} || exit 1\n" for word in words)
+def job_script(paths: Sequence[Path]) -> str:
+    """The guest's job: load, copy what debugfs says, unload."""
+    load = "".join(f'insmod "$LBE_HOST"{shlex.quote(str(p.resolve()))} || exit 1\n' for p in paths)
     unload = "".join(f"rmmod {shlex.quote(p.stem)} || exit 1\n" for p in reversed(paths))
     return (
         "# SPDX-License-Identifier: GPL-2.0\n"
@@ -214,20 +212,15 @@ def job_script(paths: Sequence[Path], parameters: str = "") -> str:
     )
 
 
-def run_module(
-    build: KernelBuild, modules: ModuleSet, name: str, seed: int = 1, parameters: str = ""
-) -> list[SuiteResult]:
-    """Boot, load one KUnit module (`parameters` as insmod's) and read its suites.
-
-    At least one result comes back.
-    """
+def run_module(build: KernelBuild, modules: ModuleSet, name: str, seed: int = 1) -> list[SuiteResult]:
+    """Boot, load one KUnit module and read its suites. At least one result comes back."""
     machine = Machine(build)
     parent = cache_root() / "run"
     parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent) as work:
         job, out = Path(work) / "job", Path(work) / "out"
         job.mkdir()
-        (job / "job.sh").write_text(job_script(load_paths(modules, name), parameters), encoding="utf-8")
+        (job / "job.sh").write_text(job_script(load_paths(modules, name)), encoding="utf-8")
         crash: MachineFailure | None = None
         try:
             machine.run(job, out, seed, (), VIRTUAL_LIMIT_S, WALL_LIMIT_S)

@@ -19,7 +19,7 @@ SOURCES = Path(__file__).resolve().parent / "misbehave"
 
 @functools.cache
 def misbehaving(spec: KernelSpec | None = None) -> ModuleSet:
-    """misbehave and ending_kunit for a kernel; removed when Python ends."""
+    """misbehave and the modules ending_KIND_kunit for a kernel; removed when Python ends."""
     build = ensure_kernel(spec or KernelSpec())
     parent = cache_root() / "run"
     parent.mkdir(exist_ok=True)

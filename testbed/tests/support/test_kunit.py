@@ -56,7 +56,7 @@ LIVE = {"pass": State.SUCCESS, "fail": State.FAILURE, "skip": State.SUCCESS, "oo
 def test_live_states(kind: str, state: State) -> None:
     """One test passes, the other does as told: a skip beside a pass is a success."""
     build = ensure_kernel(KernelSpec())
-    results = kunit.run_module(build, misbehaving(), "ending_kunit", parameters=f"kind={kind}")
+    results = kunit.run_module(build, misbehaving(), f"ending_{kind}_kunit")
     assert [(result.suite, result.state) for result in results] == [("ending", state)]
 
 

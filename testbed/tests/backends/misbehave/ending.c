@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A KUnit suite that ends as its parameter says, for the tests of the testbed. */
+/* A KUnit suite that ends as KIND says (Kbuild): pass, fail, skip or oops; for the tests of the testbed. */
 
 #include <kunit/test.h>
 #include <linux/module.h>
 #include <linux/string.h>
-
-static char *kind = "pass";
-module_param(kind, charp, 0444);
-MODULE_PARM_DESC(kind, "pass, fail, skip or oops");
 
 static void ending_first_test(struct kunit *test)
 {
@@ -18,13 +14,13 @@ static void ending_second_test(struct kunit *test)
 {
 	int *nowhere = NULL;
 
-	if (!strcmp(kind, "skip"))
+	if (!strcmp(KIND, "skip"))
 		kunit_mark_skipped(test, "on purpose");
-	if (!strcmp(kind, "oops")) {
+	if (!strcmp(KIND, "oops")) {
 		OPTIMIZER_HIDE_VAR(nowhere);
 		WRITE_ONCE(*nowhere, 1);
 	}
-	KUNIT_EXPECT_STRNEQ_MSG(test, kind, "fail", "on purpose");
+	KUNIT_EXPECT_STRNEQ_MSG(test, KIND, "fail", "on purpose");
 }
 
 static struct kunit_case ending_cases[] = {
