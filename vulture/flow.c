@@ -197,6 +197,8 @@ bool vulture_flow_end(struct vulture_flow *flow, u32 reason)
 	trace_vulture_flow(flow, false, reason);
 	vulture_event(flow, VULTURE_CMD_EVENT_END, reason);
 	vulture_flow_leave_path(flow);
+	if (flow->user)
+		atomic_dec(&flow->user->flows);
 	atomic_dec(&vulture_flows);
 	if (atomic_dec_and_test(&vn->flows))
 		vulture_hooks_look(vn);
@@ -257,7 +259,8 @@ static void vulture_flow_init_controller(struct vulture_flow *flow, const struct
 static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock *sk,
 					     const struct vulture_key *key,
 					     const struct vulture_options *options,
-					     u32 rule, bool opening, gfp_t gfp)
+					     const struct vulture_rule *rule, bool opening,
+					     gfp_t gfp)
 {
 	struct kmem_cache *cache = vulture_flow_caches[options->controller];
 	const struct rwnd_controller *c = rwnd_controllers[options->controller];
@@ -279,7 +282,8 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 	flow->controller = c;
 	flow->id = atomic64_inc_return(&vulture_last_id);
 	flow->started_us = vulture_now_us();
-	flow->rule = rule;
+	flow->rule = rule ? rule->id : 0;
+	flow->user = rule ? rule->user : NULL;
 	flow->max_seg_bytes = max_t(u32, tcp_sk(sk)->advmss, TCP_MIN_MSS);
 	refcount_set(&flow->refs, 1);
 	spin_lock_init(&flow->lock);
@@ -333,10 +337,11 @@ static int vulture_flow_change(struct vulture_flow *flow,
  *	what our window is
  */
 int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
-			 u32 rule, bool opening, gfp_t gfp, u64 *id,
-			 struct netlink_ext_ack *extack)
+			 const struct vulture_rule *rule, bool opening, gfp_t gfp,
+			 u64 *id, struct netlink_ext_ack *extack)
 {
 	struct vulture_net *vn = vulture_net(sock_net(sk));
+	struct vulture_user *user = rule ? rule->user : NULL;
 	struct vulture_flow *flow, *old;
 	u32 max_flows = READ_ONCE(vn->max_flows), machine_flows;
 	struct vulture_key key;
@@ -381,10 +386,14 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 				       machine_flows);
 		goto err_machine;
 	}
+	if (user && atomic_inc_return(&user->flows) > VULTURE_USER_FLOWS) {
+		err = -ENOSPC;
+		goto err_user;
+	}
 	flow = vulture_flow_new(vn, sk, &key, options, rule, opening, gfp);
 	if (!flow) {
 		err = -ENOMEM;
-		goto err_machine;
+		goto err_user;
 	}
 	*id = flow->id;
 	/* For ourselves: once in the table, the flow can end at any time. */
@@ -397,7 +406,7 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 			vulture_flow_leave_path(flow);
 		vulture_flow_put(flow);
 		vulture_flow_put(flow);
-		goto err_machine;
+		goto err_user;
 	}
 	err = xa_err(xa_store_bh(&vn->ids, (unsigned long)flow->id, flow, gfp));
 	if (err) {
@@ -406,7 +415,7 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 			vulture_flow_leave_path(flow);
 		vulture_flow_put(flow);
 		vulture_flow_put(flow);
-		goto err_machine;
+		goto err_user;
 	}
 	trace_vulture_flow(flow, true, 0);
 	vulture_event(flow, VULTURE_CMD_EVENT_START, 0);
@@ -416,6 +425,9 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 	vulture_flow_put(flow);
 	return 0;
 
+err_user:
+	if (user)
+		atomic_dec(&user->flows);
 err_machine:
 	atomic_dec(&vulture_flows);
 err_count:
@@ -455,7 +467,7 @@ int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 		NL_SET_ERR_MSG_MOD(extack, "the socket is not connected, or the peer has finished sending");
 		err = -ENOTCONN;
 	} else {
-		err = __vulture_flow_start(sk, options, 0, false, gfp, id, extack);
+		err = __vulture_flow_start(sk, options, NULL, false, gfp, id, extack);
 	}
 	release_sock(sk);
 	return err;

@@ -26,6 +26,7 @@ static const struct nla_policy vulture_rule_policy[VULTURE_R_MAX + 1] = {
 	[VULTURE_R_REMOTE_PREFIX] = NLA_POLICY_RANGE(NLA_BINARY, 4, 16),
 	[VULTURE_R_REMOTE_PREFIX_LEN] = NLA_POLICY_MAX(NLA_U8, 128),
 	[VULTURE_R_OPTIONS] = NLA_POLICY_NESTED(vulture_options_policy),
+	[VULTURE_R_CGROUP_FD] = { .type = NLA_U32 },
 };
 
 static const struct nla_policy vulture_target_policy[VULTURE_A_OPTIONS + 1] = {
@@ -48,12 +49,28 @@ static const struct nla_policy vulture_rule_only_policy[VULTURE_A_RULE + 1] = {
 
 /* Parsing. Each says why it refuses. */
 
+static bool vulture_is_admin(struct sk_buff *skb, struct net *net)
+{
+	return netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN);
+}
+
+/* Whoever opened the netlink socket writes to it too: a program of another user that was
+ * handed the socket as its output does not act for that user.
+ */
+static bool vulture_sender_is_caller(struct sk_buff *skb)
+{
+	const struct socket *socket = NETLINK_CB(skb).sk->sk_socket;
+
+	return socket && socket->file &&
+	       uid_eq(socket->file->f_cred->euid, current_euid());
+}
+
 static bool vulture_admin(struct sk_buff *skb, struct net *net,
 			  struct netlink_ext_ack *extack)
 {
-	if (netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN))
+	if (vulture_is_admin(skb, net))
 		return true;
-	NL_SET_ERR_MSG_MOD(extack, "needs CAP_NET_ADMIN; without it an application may start, stop and get its own sockets by file descriptor");
+	NL_SET_ERR_MSG_MOD(extack, "needs CAP_NET_ADMIN; without it an application may start, stop and get its own sockets by file descriptor, and add rules for a cgroup of its own by cgroup-fd");
 	return false;
 }
 
@@ -209,6 +226,9 @@ static int vulture_put_rule(struct sk_buff *skb, const struct vulture_rule *rule
 			      VULTURE_R_PAD) ||
 	    nla_put_u64_64bit(skb, VULTURE_R_FAILED, atomic64_read(&rule->failed),
 			      VULTURE_R_PAD))
+		return -EMSGSIZE;
+	if (rule->user &&
+	    nla_put_u32(skb, VULTURE_R_UID, from_kuid_munged(current_user_ns(), rule->user->uid)))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -547,9 +567,14 @@ static int vulture_parse_rule(struct vulture_net *vn, struct nlattr **attrs,
 {
 	int err;
 
+	if (attrs[VULTURE_R_CGROUP] && attrs[VULTURE_R_CGROUP_FD]) {
+		NL_SET_ERR_MSG_MOD(extack, "a rule takes cgroup or cgroup-fd, not both");
+		return -EINVAL;
+	}
 	if (attrs[VULTURE_R_ID] ||
-	    (!attrs[VULTURE_R_CGROUP] && !attrs[VULTURE_R_LOCAL_PORT] &&
-	     !attrs[VULTURE_R_REMOTE_PORT] && !attrs[VULTURE_R_REMOTE_PREFIX])) {
+	    (!attrs[VULTURE_R_CGROUP] && !attrs[VULTURE_R_CGROUP_FD] &&
+	     !attrs[VULTURE_R_LOCAL_PORT] && !attrs[VULTURE_R_REMOTE_PORT] &&
+	     !attrs[VULTURE_R_REMOTE_PREFIX])) {
 		NL_SET_ERR_MSG_MOD(extack, "a rule needs cgroup, local-port, remote-port or remote-prefix, and gets its id from the kernel");
 		return -EINVAL;
 	}
@@ -562,10 +587,13 @@ static int vulture_parse_rule(struct vulture_net *vn, struct nlattr **attrs,
 		rule->local_port = nla_get_u16(attrs[VULTURE_R_LOCAL_PORT]);
 	if (attrs[VULTURE_R_REMOTE_PORT])
 		rule->remote_port = nla_get_u16(attrs[VULTURE_R_REMOTE_PORT]);
-	if (!attrs[VULTURE_R_CGROUP])
-		return 0;
-	rule->cgroup_id = nla_get_u64(attrs[VULTURE_R_CGROUP]);
-	rule->cgroup = vulture_get_cgroup(rule->cgroup_id, extack);
+	if (attrs[VULTURE_R_CGROUP_FD]) {
+		rule->cgroup = vulture_get_cgroup_fd(nla_get_u32(attrs[VULTURE_R_CGROUP_FD]),
+						     &rule->cgroup_id, extack);
+	} else if (attrs[VULTURE_R_CGROUP]) {
+		rule->cgroup_id = nla_get_u64(attrs[VULTURE_R_CGROUP]);
+		rule->cgroup = vulture_get_cgroup(rule->cgroup_id, extack);
+	}
 	if (!IS_ERR(rule->cgroup))
 		return 0;
 	err = PTR_ERR(rule->cgroup);
@@ -591,14 +619,17 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 	struct vulture_rule *rule;
 	struct sk_buff *msg;
 	void *header;
+	bool own;
 	u32 id;
 	int err;
 
-	if (!vulture_admin(skb, net, info->extack))
-		return -EPERM;
 	err = vulture_rule_attrs(info, attrs);
 	if (err)
 		return err;
+	own = !vulture_is_admin(skb, net) && attrs[VULTURE_R_CGROUP_FD] &&
+	      vulture_sender_is_caller(skb);
+	if (!own && !vulture_admin(skb, net, info->extack))
+		return -EPERM;
 	rule = kzalloc(sizeof(*rule), GFP_KERNEL_ACCOUNT);
 	msg = vulture_reply(info, VULTURE_CMD_RULE_ADD, &header);
 	if (!rule || !msg) {
@@ -614,6 +645,8 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 	}
 	mutex_lock(&vn->rules_lock);
 	err = vulture_parse_rule(vn, attrs, rule, info->extack);
+	if (!err && own)
+		err = vulture_rule_own(vn, rule, info->extack);
 	if (!err)
 		err = vulture_rule_insert(vn, rule, info->extack);
 	id = rule->id;
@@ -626,7 +659,7 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 		return genlmsg_reply(msg, info);
 	}
 	if (id)
-		rule = vulture_rule_remove(vn, id);	/* NULL: another has deleted it */
+		rule = vulture_rule_remove(vn, id, true);	/* NULL: another has deleted it */
 err_free:
 	if (rule)
 		vulture_rule_free(rule);
@@ -643,8 +676,6 @@ static int vulture_cmd_rule_del(struct sk_buff *skb, struct genl_info *info)
 	u32 id;
 	int err;
 
-	if (!vulture_admin(skb, net, info->extack))
-		return -EPERM;
 	err = vulture_rule_attrs(info, attrs);
 	if (err)
 		return err;
@@ -654,7 +685,12 @@ static int vulture_cmd_rule_del(struct sk_buff *skb, struct genl_info *info)
 	}
 	id = nla_get_u32(attrs[VULTURE_R_ID]);
 
-	rule = vulture_rule_remove(vn, id);
+	rule = vulture_rule_remove(vn, id, vulture_is_admin(skb, net));
+	if (IS_ERR(rule)) {
+		NL_SET_ERR_MSG_FMT_MOD(info->extack, "rule %u is not yours: that needs CAP_NET_ADMIN",
+				       id);
+		return PTR_ERR(rule);
+	}
 	if (!rule) {
 		NL_SET_ERR_MSG_FMT_MOD(info->extack, "no rule with id %u", id);
 		return -ENOENT;

@@ -3,6 +3,9 @@
  * Rules: which new connections start by themselves.
  */
 #include <linux/cgroup.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/slab.h>
 #include <net/tcp.h>
 
@@ -25,6 +28,35 @@ struct cgroup *vulture_get_cgroup(u64 id, struct netlink_ext_ack *extack)
 	NL_SET_ERR_MSG_MOD(extack, "this kernel does not tie sockets to cgroups (CONFIG_SOCK_CGROUP_DATA)");
 	return ERR_PTR(-EOPNOTSUPP);
 #endif
+}
+
+/* The same by a file descriptor of its directory, to which the caller may write: who
+ * may do that may freeze and kill what is in there too. The descriptor is read once, so
+ * that nobody exchanges it between the look at it and its use.
+ */
+struct cgroup *vulture_get_cgroup_fd(u32 fd, u64 *id, struct netlink_ext_ack *extack)
+{
+	struct cgroup *cgroup;
+	struct file *file = fget(fd);
+
+	if (!file) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "no file descriptor %u", fd);
+		return ERR_PTR(-EBADF);
+	}
+	if (file_inode(file)->i_sb->s_magic != CGROUP2_SUPER_MAGIC ||
+	    !S_ISDIR(file_inode(file)->i_mode)) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "file descriptor %u is not the directory of a v2 cgroup",
+				       fd);
+		cgroup = ERR_PTR(-ENOTDIR);
+	} else if (file_permission(file, MAY_WRITE)) {
+		NL_SET_ERR_MSG_MOD(extack, "you may not write to that cgroup's directory");
+		cgroup = ERR_PTR(-EACCES);
+	} else {
+		*id = file_inode(file)->i_ino;
+		cgroup = vulture_get_cgroup(*id, extack);
+	}
+	fput(file);
+	return cgroup;
 }
 
 bool vulture_sock_in_cgroup(const struct sock *sk, struct cgroup *cgroup)
@@ -94,7 +126,7 @@ void vulture_rules_apply(struct vulture_net *vn, struct sock *sk, bool opening)
 	list_for_each_entry_rcu(rule, &vn->rules, node) {
 		if (!vulture_rule_match(rule, sk, &key))
 			continue;
-		if (__vulture_flow_start(sk, &rule->options, rule->id, opening,
+		if (__vulture_flow_start(sk, &rule->options, rule, opening,
 					 GFP_ATOMIC, &id, NULL))
 			atomic64_inc(&rule->failed);
 		else
@@ -129,6 +161,15 @@ static bool vulture_rule_is_dead(const struct vulture_rule *rule)
 #endif
 }
 
+/* A rule leaves the list. Caller: holds rules_lock. */
+static void vulture_rule_unlist(struct vulture_net *vn, struct vulture_rule *rule)
+{
+	list_del_rcu(&rule->node);
+	vn->n_rules--;
+	if (rule->user)
+		rule->user->rules--;
+}
+
 /* Rules whose cgroup is gone go too: nobody else deletes them if the program that
  * made them was killed. Caller: holds rules_lock.
  */
@@ -139,8 +180,7 @@ void vulture_rules_prune(struct vulture_net *vn)
 	list_for_each_entry_safe(rule, next, &vn->rules, node) {
 		if (!vulture_rule_is_dead(rule))
 			continue;
-		list_del_rcu(&rule->node);
-		vn->n_rules--;
+		vulture_rule_unlist(vn, rule);
 		vulture_rule_free(rule);
 	}
 }
@@ -160,17 +200,65 @@ static void vulture_rules_work(struct work_struct *work)
 		queue_delayed_work(VULTURE_WQ, &vn->rules_work, VULTURE_PRUNE_EVERY);
 }
 
-/* Take a rule off the list. Connections being established may still look at it. */
-struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id)
+/* The user's entry, or a free one; NULL if there is none. Caller: holds rules_lock. */
+static struct vulture_user *vulture_user_find(struct vulture_net *vn, kuid_t uid)
+{
+	struct vulture_user *user, *free = NULL;
+
+	for (user = vn->users; user < vn->users + VULTURE_USERS; user++) {
+		if (!user->rules && !atomic_read(&user->flows))
+			free = free ?: user;
+		else if (uid_eq(user->uid, uid))
+			return user;
+	}
+	return free;
+}
+
+/**
+ * vulture_rule_own() - a rule is to be the calling user's, and counted as that
+ * @vn: namespace; the caller holds rules_lock, and inserts the rule under it
+ * @rule: not on the list yet
+ * @extack: where to put the reason of a refusal
+ *
+ * A rule that was just taken off the list may still start connections, for as long as
+ * RCU readers see it; they count for whoever has the entry by then, and end there too.
+ */
+int vulture_rule_own(struct vulture_net *vn, struct vulture_rule *rule,
+		     struct netlink_ext_ack *extack)
+{
+	struct vulture_user *user = vulture_user_find(vn, current_euid());
+
+	if (!user) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "%u users have rules without CAP_NET_ADMIN already, the limit",
+				       VULTURE_USERS);
+		return -ENOSPC;
+	}
+	if (user->rules >= VULTURE_USER_RULES) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "you have %u rules already, the limit without CAP_NET_ADMIN",
+				       user->rules);
+		return -ENOSPC;
+	}
+	user->uid = current_euid();
+	rule->user = user;
+	return 0;
+}
+
+/* Take a rule off the list. Connections being established may still look at it.
+ * @admin: whoever owns it; else the calling user's own ones alone.
+ */
+struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id, bool admin)
 {
 	struct vulture_rule *rule, *found = NULL;
 
 	mutex_lock(&vn->rules_lock);
 	list_for_each_entry(rule, &vn->rules, node) {
 		if (rule->id == id) {
+			if (!admin && !(rule->user && uid_eq(rule->user->uid, current_euid()))) {
+				found = ERR_PTR(-EPERM);
+				break;
+			}
 			found = rule;
-			list_del_rcu(&rule->node);
-			vn->n_rules--;
+			vulture_rule_unlist(vn, rule);
 			break;
 		}
 	}
@@ -195,6 +283,8 @@ int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
 	}
 	rule->id = vn->next_rule++;
 	vn->n_rules++;
+	if (rule->user)
+		rule->user->rules++;
 	list_add_tail_rcu(&rule->node, &vn->rules);
 	queue_delayed_work(VULTURE_WQ, &vn->rules_work, VULTURE_PRUNE_EVERY);
 	return 0;

@@ -49,6 +49,10 @@
 #define VULTURE_MACHINE_FLOWS		65536	/* of all namespaces: about 160 MiB at most */
 #define VULTURE_MAX_FLOWS_LIMIT		1000000
 #define VULTURE_MAX_RULES		256	/* each new connection reads them all */
+/* Rules without capability: together half of the rules, and of the default table. */
+#define VULTURE_USERS			16	/* of a namespace, at a time */
+#define VULTURE_USER_RULES		8	/* each */
+#define VULTURE_USER_FLOWS		512	/* each, that such rules started */
 #define VULTURE_PATH_BUCKETS		256
 /* system_wq warns of its age on 7.2, and 6.1 does not know the name that took
  * its place. This one does the same work, and all kernels have it.
@@ -87,6 +91,13 @@ struct vulture_path {
 	u64 state[];			/* the controller's */
 };
 
+/* Who has rules without capability. Free while both counts are 0. */
+struct vulture_user {
+	kuid_t uid;		/* rules_lock */
+	u32 rules;		/* rules_lock */
+	atomic_t flows;		/* that its rules started, and that have not ended */
+};
+
 struct vulture_flow {
 	struct rhash_head node;		/* in vulture_net.table; RCU */
 	struct vulture_key key;		/* constant */
@@ -101,6 +112,7 @@ struct vulture_flow {
 	u64 id;				/* constant, unique on this machine */
 	u64 started_us;			/* constant, monotonic clock */
 	u32 rule;			/* constant, id of the rule; 0 = none */
+	struct vulture_user *user;	/* constant, counts this flow; NULL = nobody does */
 	u32 max_seg_bytes;		/* constant, largest segment the peer may send */
 
 	bool closed;			/* its socket is gone, a work will end it; xchg() */
@@ -137,6 +149,7 @@ struct vulture_rule {
 	u8 prefix_len;			/* bits */
 	__be32 prefix[4];
 	struct vulture_options options;
+	struct vulture_user *user;	/* whose it is; NULL = an administrator's */
 	atomic64_t started, failed;	/* connections */
 };
 
@@ -163,6 +176,7 @@ struct vulture_net {
 	struct mutex rules_lock;	/* rules for writing, options, next_rule */
 	struct list_head rules;		/* of struct vulture_rule, oldest first */
 	u32 n_rules;
+	struct vulture_user users[VULTURE_USERS];
 	struct delayed_work rules_work;	/* drops rules whose cgroup is gone */
 	u32 next_rule;			/* id of the next one */
 	u32 controller;			/* default */
@@ -193,9 +207,12 @@ bool vulture_rules_match(struct vulture_net *vn, const struct sock *sk);
 void vulture_rules_prune(struct vulture_net *vn);
 int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
 			struct netlink_ext_ack *extack);
-struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id);
+struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id, bool admin);
+int vulture_rule_own(struct vulture_net *vn, struct vulture_rule *rule,
+		     struct netlink_ext_ack *extack);
 void vulture_rule_free(struct vulture_rule *rule);
 struct cgroup *vulture_get_cgroup(u64 id, struct netlink_ext_ack *extack);
+struct cgroup *vulture_get_cgroup_fd(u32 fd, u64 *id, struct netlink_ext_ack *extack);
 bool vulture_sock_in_cgroup(const struct sock *sk, struct cgroup *cgroup);
 
 /* sockets.c */
@@ -239,8 +256,8 @@ struct vulture_flow *vulture_flow_get_by_sock(struct sock *sk);
 void vulture_flow_put(struct vulture_flow *flow);
 struct sock *vulture_flow_hold_sock(struct vulture_flow *flow);
 int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
-			 u32 rule, bool opening, gfp_t gfp, u64 *id,
-			 struct netlink_ext_ack *extack);
+			 const struct vulture_rule *rule, bool opening, gfp_t gfp,
+			 u64 *id, struct netlink_ext_ack *extack);
 int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 		       gfp_t gfp, u64 *id, struct netlink_ext_ack *extack);
 int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack);

@@ -415,6 +415,8 @@ static void read_rule(const struct nlattr *nest, struct vulture_rule *rule)
 	memset(rule, 0, sizeof(*rule));
 	rule->id = get_u32(a[VULTURE_R_ID]);
 	rule->cgroup = get_u64(a[VULTURE_R_CGROUP]);
+	rule->owned = a[VULTURE_R_UID];
+	rule->uid = get_u32(a[VULTURE_R_UID]);
 	rule->local_port = get_u16(a[VULTURE_R_LOCAL_PORT]);
 	rule->remote_port = get_u16(a[VULTURE_R_REMOTE_PORT]);
 	read_options(a[VULTURE_R_OPTIONS], &rule->options);
@@ -908,7 +910,9 @@ int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
 	struct nlattr *nest = mnl_attr_nest_start(nlh, VULTURE_A_RULE);
 	struct sink sink = { .message = on_rule, .result = rule };
 
-	if (rule->cgroup)
+	if (rule->cgroup_fd > 0)
+		mnl_attr_put_u32(nlh, VULTURE_R_CGROUP_FD, (uint32_t)rule->cgroup_fd);
+	else if (rule->cgroup)
 		mnl_attr_put_u64(nlh, VULTURE_R_CGROUP, rule->cgroup);
 	if (rule->local_port)
 		mnl_attr_put_u16(nlh, VULTURE_R_LOCAL_PORT, rule->local_port);

@@ -124,6 +124,9 @@ struct vulture_flow {
  * struct vulture_rule - which new connections start by themselves
  * @id: from the kernel; 0 in vulture_rule_add()
  * @cgroup: inode of a v2 cgroup's directory; 0 = any
+ * @cgroup_fd: in vulture_rule_add() instead of @cgroup: a descriptor of the directory, to which
+ *	the caller may write; no privilege is needed then. 0 = none
+ * @owned, @uid: in a list: whose rule it is, if it was made without privilege
  * @local_port, @remote_port: host byte order; 0 = any
  * @family: of @prefix, AF_INET or AF_INET6; 0 = any
  * @prefix_len: bits
@@ -134,6 +137,9 @@ struct vulture_flow {
 struct vulture_rule {
 	uint32_t id;
 	uint64_t cgroup;
+	int cgroup_fd;
+	bool owned;
+	uint32_t uid;
 	uint16_t local_port, remote_port;
 	uint16_t family;
 	uint8_t prefix_len;

@@ -27,6 +27,9 @@ uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t 
 void read_option(struct vulture_options *options, char *text);
 uint64_t read_cgroup(const char *dir);
 
+/* cgroup_descriptor() - for a rule without privilege; 0 as root, who needs none */
+int cgroup_descriptor(const char *dir);
+
 /* find_cgroup_root() - where the v2 hierarchy is mounted; "" if it is not */
 void find_cgroup_root(char *path, size_t room);
 

@@ -212,7 +212,10 @@ void text_rule(const struct vulture_rule *rule)
 		printf(" remote %s/%u",
 		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
 		       rule->prefix_len);
-	printf(" started %" PRIu64 "\n", rule->started);
+	printf(" started %" PRIu64, rule->started);
+	if (rule->owned)
+		printf(" of user %u", rule->uid);
+	putchar('\n');
 }
 
 void json_rule(const struct vulture_rule *rule)
@@ -220,6 +223,8 @@ void json_rule(const struct vulture_rule *rule)
 	char prefix[INET6_ADDRSTRLEN];
 
 	printf("{\"id\":%u,", rule->id);
+	if (rule->owned)
+		printf("\"uid\":%u,", rule->uid);
 	if (rule->cgroup)
 		printf("\"cgroup\":%" PRIu64 ",", rule->cgroup);
 	if (rule->local_port)

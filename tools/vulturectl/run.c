@@ -2,10 +2,13 @@
 /*
  * vulturectl run: a command whose connections use spare bandwidth only, both ways.
  *
- *	            as root (or with CAP_NET_ADMIN)      as anybody else
- *	downloads   a rule of vulture for a cgroup       vulture takes each socket
- *	uploads     a BPF program for the same cgroup    its congestion control is set
- *	when        from a connection's first packet     WATCH_MS later at the latest
+ *	            as root                     in a cgroup of one's own    else
+ *	downloads   a rule for a cgroup below   the same                    each socket
+ *	uploads     a BPF program for it        each socket                 each socket
+ *
+ * A rule and a program act from a connection's first packet, a look at each socket
+ * WATCH_MS later at the latest. A cgroup is one's own if one may write to it, as below
+ * systemd's user manager (systemd-run --user --scope).
  *
  *	run ---- the command, in its cgroup, with the rights of the invoking user
  *	 |
@@ -80,6 +83,7 @@ static void find_own_cgroup(char *path, size_t room)
 static int make_cgroup(char *dir, size_t room)
 {
 	char root[512], own[1024];
+	char procs[2048];
 	int length;
 
 	find_cgroup_root(root, sizeof(root));
@@ -94,6 +98,10 @@ static int make_cgroup(char *dir, size_t room)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
+	/* The command enters it from here: our own cgroup's list changes too. */
+	snprintf(procs, sizeof(procs), "%s%s/cgroup.procs", root, own);
+	if (access(procs, W_OK))
+		return -1;
 	return mkdir(dir, 0755);
 }
 
@@ -208,12 +216,19 @@ static void guard(struct plan *plan, int started)
 		/* The handle of the parent is the parent's: a netlink socket is not shared. */
 		struct vulture *own = vulture_open();
 
-		if (!own || vulture_rule_add(own, &plan->rule) < 0)
+		plan->rule.cgroup_fd = cgroup_descriptor(plan->dir);
+		if (!own || vulture_rule_add(own, &plan->rule) < 0) {
+			say("run: no rule for the cgroup, sockets are looked at instead: %s",
+			    vulture_error(own));
 			answer |= 1;
+		}
 		v = own;
 	}
-	if (plan->up && !plan->watched_up && upload_attach(plan->dir, plan->up, NULL))
+	if (plan->up && !plan->watched_up && upload_attach(plan->dir, plan->up, NULL)) {
+		say("run: no BPF program for the cgroup, sockets are looked at instead: %s",
+		    upload_error());
 		answer |= 2;
+	}
 	answer |= 0x40;
 	if (write(started, &answer, 1) != 1)
 		answer |= 3;
@@ -240,7 +255,8 @@ static pid_t set_up_cgroup(struct plan *plan)
 	char answer = 0;
 	pid_t pid;
 
-	if (geteuid() || make_cgroup(plan->dir, sizeof(plan->dir))) {
+	plan->watched_up = geteuid();	/* the kernel lets root alone load programs */
+	if ((!plan->down && plan->watched_up) || make_cgroup(plan->dir, sizeof(plan->dir))) {
 		*plan->dir = '\0';
 		plan->watched_up = true;
 		plan->watched_down = true;
@@ -260,14 +276,8 @@ static pid_t set_up_cgroup(struct plan *plan)
 		refused("run: cannot start the guard: %s", strerror(errno));
 	}
 	close(started[0]);
-	if (answer & 1) {
-		say("run: no rule for the cgroup; sockets are looked at instead");
-		plan->watched_down = true;
-	}
-	if (answer & 2) {
-		say("run: no BPF program for the cgroup; sockets are looked at instead");
-		plan->watched_up = true;
-	}
+	plan->watched_down = plan->watched_down || (answer & 1);
+	plan->watched_up = plan->watched_up || (answer & 2);
 	return pid;
 }
 

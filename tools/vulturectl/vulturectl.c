@@ -12,6 +12,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <linux/magic.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 
 #include "ctl.h"
 #include "print.h"
+#include "sockets.h"
 
 static const char usage_text[] =
 	"usage: vulturectl [--json] [COMMAND ...]\n"
@@ -177,6 +179,18 @@ uint64_t read_cgroup(const char *dir)
 	return st.st_ino;
 }
 
+int cgroup_descriptor(const char *dir)
+{
+	int fd;
+
+	if (!geteuid())
+		return 0;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		refused("%s: %s", dir, strerror(errno));
+	return fd;
+}
+
 static void read_prefix(char *text, struct vulture_rule *rule)
 {
 	char *slash = strchr(text, '/');
@@ -200,6 +214,7 @@ struct target {
 	enum { BY_NOTHING, BY_ADDRESS, BY_PID, BY_CGROUP, BY_ID } by;
 	struct vulture_address address;
 	uint64_t number;
+	const char *dir;	/* of a cgroup */
 	struct vulture_options options;
 };
 
@@ -231,6 +246,7 @@ static void read_target(int argc, char **argv, struct target *t, bool options)
 		case 'c':
 			set_target(t, BY_CGROUP);
 			t->number = read_cgroup(optarg);
+			t->dir = optarg;
 			break;
 		case 'i':
 			set_target(t, BY_ID);
@@ -270,6 +286,51 @@ void check(int result)
 
 /* Commands */
 
+/* Without privilege: each socket by a descriptor of our own (sockets.h). */
+struct one_by_one {
+	const struct vulture_options *options;	/* NULL: stop */
+	int count;
+	char reason[256];
+};
+
+static void change_one(const struct tcp_socket *socket, void *arg)
+{
+	struct one_by_one *change = arg;
+	int result;
+
+	if (socket->state < 0 || socket->state == TCP_LISTEN)
+		return;
+	if (change->options)
+		result = vulture_start(v, socket->fd, change->options);
+	else
+		result = vulture_stop(v, socket->fd);
+	change->count += !result;
+	if (result)
+		snprintf(change->reason, sizeof(change->reason), "%s", vulture_error(v));
+}
+
+static int change_one_by_one(const struct target *t, bool start)
+{
+	struct one_by_one change = { .options = start ? &t->options : NULL };
+	pid_t one = (pid_t)t->number;
+	struct pids pids = { &one, 1, 1 }, found = {};
+	size_t i;
+
+	if (t->by == BY_CGROUP && cgroup_pids(t->dir, &found))
+		refused("%s: %s", t->dir, strerror(errno));
+	if (t->by == BY_CGROUP)
+		pids = found;
+	for (i = 0; i < pids.count; i++)
+		if (pid_sockets(pids.pid[i], NULL, change_one, &change) < 0)
+			snprintf(change.reason, sizeof(change.reason), "process %d: %s",
+				 pids.pid[i], strerror(errno));
+	pids_free(&found);
+	if (!change.count)
+		refused("no connection was changed: %s",
+			*change.reason ? change.reason : "there is none");
+	return change.count;
+}
+
 static int do_start(int argc, char **argv)
 {
 	struct target t;
@@ -282,9 +343,13 @@ static int do_start(int argc, char **argv)
 		break;
 	case BY_PID:
 		count = vulture_start_pid(v, (uint32_t)t.number, &t.options);
+		if (count < 0 && errno == EPERM)
+			count = change_one_by_one(&t, true);
 		break;
 	case BY_CGROUP:
 		count = vulture_start_cgroup(v, t.number, &t.options);
+		if (count < 0 && errno == EPERM)
+			count = change_one_by_one(&t, true);
 		break;
 	default:
 		wrong("start needs LOCAL REMOTE, --pid or --cgroup");
@@ -306,9 +371,13 @@ static int do_stop(int argc, char **argv)
 		break;
 	case BY_PID:
 		count = vulture_stop_pid(v, (uint32_t)t.number);
+		if (count < 0 && errno == EPERM)
+			count = change_one_by_one(&t, false);
 		break;
 	case BY_CGROUP:
 		count = vulture_stop_cgroup(v, t.number);
+		if (count < 0 && errno == EPERM)
+			count = change_one_by_one(&t, false);
 		break;
 	case BY_ID:
 		check(vulture_stop_id(v, t.number));
@@ -424,6 +493,7 @@ static int rule_add(int argc, char **argv)
 		switch (c) {
 		case 'c':
 			rule.cgroup = read_cgroup(optarg);
+			rule.cgroup_fd = cgroup_descriptor(optarg);
 			break;
 		case 'l':
 			rule.local_port = (uint16_t)read_number(optarg, "port", 1, 65535);

@@ -44,15 +44,21 @@
  *	Reply: VULTURE_A_OPTIONS (all), VULTURE_A_MAX_FLOWS, VULTURE_A_COUNT
  *	(connections now), VULTURE_A_FLOW_BYTES, VULTURE_A_VERSION.
  *
- * VULTURE_CMD_RULE_ADD (*)	every connection that matches starts when it is
+ * VULTURE_CMD_RULE_ADD		every connection that matches starts when it is
  *				established, until the rule is deleted
  *	VULTURE_A_RULE nest	at least one of CGROUP, LOCAL_PORT, REMOTE_PORT,
  *				REMOTE_PREFIX; all that are given must match.
  *				OPTIONS as for START. A rule acts in this network
  *				namespace alone, and goes when its cgroup does.
+ *				Needs (*), or CGROUP_FD instead of CGROUP: a file
+ *				descriptor of the cgroup's directory, to which the
+ *				caller may write. A rule of the latter kind belongs to
+ *				its user; for 16 users a namespace, 8 rules each, and
+ *				512 connections at a time that they started.
  *	Reply: VULTURE_A_RULE with its ID. The rule added first wins.
- * VULTURE_CMD_RULE_DEL (*)	VULTURE_A_RULE with its ID. Connections that it
- *				started stay under control.
+ * VULTURE_CMD_RULE_DEL		VULTURE_A_RULE with its ID; needs (*) if it is not the
+ *				caller's own. Connections that it started stay under
+ *				control.
  * VULTURE_CMD_RULE_GET		dump, one rule per message
  *
  * Events, to multicast group "events" of the connection's namespace:
@@ -69,6 +75,7 @@
  *	EALREADY	under control already
  *	ENOSPC		the table or the list of rules is full
  *	ENOENT		no such connection, cgroup or rule
+ *	ENOTDIR, EACCES	a cgroup-fd is no v2 cgroup's directory, or one may not write there
  *	ESRCH		no such process
  *	ERANGE, EINVAL	a value out of its range, or options that clash
  *	EPERM		CAP_NET_ADMIN is needed
@@ -356,6 +363,8 @@ enum vulture_rule_attr {
 	VULTURE_R_STARTED,		/* u64, connections that it started */
 	VULTURE_R_PAD,
 	VULTURE_R_FAILED,		/* u64, connections that matched and could not be started */
+	VULTURE_R_CGROUP_FD,		/* u32, in requests: a descriptor of the cgroup's directory */
+	VULTURE_R_UID,			/* u32, in replies: whose rule it is; absent: an administrator's */
 	__VULTURE_R_MAX,
 };
 
