@@ -363,8 +363,8 @@ enum vulture_rule_attr {
 	VULTURE_R_STARTED,		/* u64, connections that it started */
 	VULTURE_R_PAD,
 	VULTURE_R_FAILED,		/* u64, connections that matched and could not be started */
-	VULTURE_R_CGROUP_FD,		/* u32, in requests: a descriptor of the cgroup's directory */
-	VULTURE_R_UID,			/* u32, in replies: whose rule it is; absent: an administrator's */
+	VULTURE_R_CGROUP_FD,		/* u32, in requests: of the directory, open */
+	VULTURE_R_UID,			/* u32, in replies: its user; absent: CAP_NET_ADMIN */
 	__VULTURE_R_MAX,
 };
 
