@@ -64,7 +64,7 @@ help:
 	@echo '  make install     modules into updates/lbe, tools under PREFIX ($(PREFIX)); loads nothing'
 	@echo '  make uninstall   takes away what install put there; same KDIR, PREFIX, DESTDIR'
 	@echo '  make dkms        the modules by DKMS, which builds them again for each new kernel; make dkms-remove'
-	@echo '  make deb         Debian packages, in build/: lbe-dkms, lbe-tools, libvulture0, libvulture-dev, python3-vulture'
+	@echo '  make deb         Debian packages, in build/: lbe-dkms, lbe-tools, libvulture1, libvulture-dev, python3-vulture'
 	@echo '  make clean       what was built here; the cache (kernels, Python) stays'
 	@echo
 	@echo 'Work on it:'

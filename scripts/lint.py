@@ -277,6 +277,16 @@ def check_mypy(tree: Tree) -> list[str]:
     return [line for line in result.stdout.splitlines() if ": note: " not in line] or status_line("mypy", result)
 
 
+def check_abi(tree: Tree) -> list[str]:
+    """The library's ABI is the one that is committed (tools/libvulture/abi.py says what to do if not)."""
+    folder = copy_of(tree, "abi") / "tools" / "libvulture"
+    made = run(["make", "-s", "-C", folder, "libvulture.so"], folder)
+    if made.returncode:
+        return made.stdout.splitlines()[-20:] or status_line("make", made)
+    result = run([sys.executable, folder / "abi.py", folder / "libvulture.so", "--check"], folder)
+    return result.stdout.splitlines() or status_line("abi.py", result)
+
+
 def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str]:
     """A tool that says nothing and yet fails."""
     return [f"{tool} ended with status {result.returncode}"] if result.returncode else []
@@ -414,6 +424,7 @@ STEPS: dict[str, Callable[[Tree], list[str]]] = {
     "ruff": check_ruff,
     "mypy": check_mypy,
     "checkpatch": check_checkpatch,
+    "abi": check_abi,
     "w1": check_w1,
     "sparse": check_sparse,
 }

@@ -24,6 +24,7 @@ CONTROL_SOURCES = (
     "tools/vulturectl/Makefile",
     "tools/libvulture/libvulture.c",
     "tools/libvulture/vulture.h",
+    "tools/libvulture/internal.h",
     "vulture/uapi/vulture.h",
 )
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vulture.h"
+#include "internal.h"
 
 /* Command and attribute numbers; users of the library need none of them. */
 #include "../../vulture/uapi/vulture.h"
@@ -910,7 +910,7 @@ int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
 	struct nlattr *nest = mnl_attr_nest_start(nlh, VULTURE_A_RULE);
 	struct sink sink = { .message = on_rule, .result = rule };
 
-	if (rule->cgroup_fd > 0)
+	if (rule->by_fd)
 		mnl_attr_put_u32(nlh, VULTURE_R_CGROUP_FD, (uint32_t)rule->cgroup_fd);
 	else if (rule->cgroup)
 		mnl_attr_put_u64(nlh, VULTURE_R_CGROUP, rule->cgroup);
@@ -1014,6 +1014,7 @@ int vulture_event(struct vulture *v, struct vulture_flow *flow, uint32_t *reason
 		parse_message(nlh, attrs, VULTURE_A_MAX);
 		read_flow(attrs[VULTURE_A_FLOW], flow);
 		*reason = get_u32(attrs[VULTURE_A_REASON]);
-		return genl->cmd == VULTURE_CMD_EVENT_START ? 1 : 2;
+		return genl->cmd == VULTURE_CMD_EVENT_START ? VULTURE_EVENT_START :
+							     VULTURE_EVENT_END;
 	}
 }

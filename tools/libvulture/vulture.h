@@ -13,7 +13,12 @@
  *	vulture_close(v);
  *
  * Functions return 0 or a count, or -1 with errno set and a sentence in
- * vulture_error(). A handle is for one thread at a time.
+ * vulture_error(). A handle is for one thread; each thread opens its own. A callback
+ * may use the handle that it was called from.
+ *
+ * The ABI is stable: structs are opaque, symbols carry the version VULTURE_1, and
+ * what the kernel says more in a later release comes under new names of
+ * vulture_flow_number(). libvulture.abi, in the source, is the ABI as text.
  *
  * errno:
  *	ENOENT		no such connection, cgroup or rule; or, from vulture_open(),
@@ -39,33 +44,14 @@ extern "C" {
 
 #define VULTURE_API __attribute__((visibility("default")))
 
-struct vulture;
-
-/* Room for options. They are numbered from 1; vulture_option_name() gives their names
- * and ends with NULL. Number 1 is the controller.
+/* Opaque. What *_new() gives, *_free() takes; what a function hands to a callback is the
+ * library's, and valid until the callback returns.
  */
-#define VULTURE_OPTIONS		63
-#define VULTURE_OPTION_CONTROLLER	1
-/* Room for a controller's statistics. */
-#define VULTURE_STATS		48
-
-/**
- * struct vulture_options - what differs from the kernel's defaults
- * @set: bit n is set if value[n] counts
- * @value: by option number, from 1
- *
- * Zero it, then use vulture_option().
- */
-struct vulture_options {
-	uint64_t set;
-	uint32_t value[VULTURE_OPTIONS + 1];
-};
-
-/** struct vulture_stat - one statistic of a controller */
-struct vulture_stat {
-	const char *name;
-	int64_t value;
-};
+struct vulture;			/* a handle on the kernel module */
+struct vulture_options;		/* what differs from the kernel's defaults */
+struct vulture_flow;		/* one connection under control, as it was when it was read */
+struct vulture_rule;		/* which new connections start by themselves */
+struct vulture_defaults;	/* of this network namespace */
 
 /**
  * struct vulture_address - both ends of a connection
@@ -78,83 +64,6 @@ struct vulture_address {
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
 	} local, remote;
-};
-
-/**
- * struct vulture_flow - one connection under control
- *
- * Windows are in bytes, times in microseconds; counters count since the
- * start. A value that is not known yet is 0.
- */
-struct vulture_flow {
-	uint64_t id;			/* unique on this machine */
-	struct vulture_address address;
-	uint32_t rule;			/* that started it; 0 = none */
-	struct vulture_options options;	/* of its controller, all of them */
-	uint32_t controller;		/* vulture_controller_name() */
-	uint32_t n_stats;		/* in stats[], of any controller */
-	struct vulture_stat stats[VULTURE_STATS];
-	uint32_t queue_us;		/* what stands in the path's queue */
-	/* Of the paper's controller, from here on to last_sum_us, and piv_negative to
-	 * aggressive_us; but rwnd_bytes, windows, round trips and mss_bytes of all.
-	 */
-	uint32_t phase;			/* vulture_phase_name() */
-	uint32_t mode;			/* vulture_mode_name() */
-	uint32_t policy;		/* vulture_policy_name() */
-	uint32_t rwnd_bytes;		/* window wanted */
-	uint32_t thresh_bytes;		/* window before the last reduction */
-	uint32_t advertised_bytes;	/* in the latest segment sent */
-	uint32_t own_bytes;		/* what TCP itself wanted there */
-	uint32_t cwnd_bytes;		/* estimate of the sender's window */
-	uint32_t rtt_us, min_rtt_us;
-	uint32_t mss_bytes;
-	uint32_t peer_tick_us;		/* of the peer's timestamps */
-	uint32_t last_pivs, last_positive;	/* latest round */
-	int64_t last_sum_us;
-	uint64_t age_us;
-	uint64_t piv_negative, piv_zero, piv_positive;
-	uint64_t piv_low, piv_middle, piv_high;
-	uint64_t rounds, fixes, increases, doublings, halvings, losses;
-	uint64_t conservative_us, aggressive_us;
-	uint64_t segments, bytes;	/* received */
-	uint64_t acks, rewritten, updates;	/* sent */
-};
-
-/**
- * struct vulture_rule - which new connections start by themselves
- * @id: from the kernel; 0 in vulture_rule_add()
- * @cgroup: inode of a v2 cgroup's directory; 0 = any
- * @cgroup_fd: in vulture_rule_add() instead of @cgroup: a descriptor of the directory, to which
- *	the caller may write; no privilege is needed then. 0 = none
- * @owned, @uid: in a list: whose rule it is, if it was made without privilege
- * @local_port, @remote_port: host byte order; 0 = any
- * @family: of @prefix, AF_INET or AF_INET6; 0 = any
- * @prefix_len: bits
- * @prefix: remote addresses, network byte order
- * @options: of the connections that it starts
- * @started: how many it started
- */
-struct vulture_rule {
-	uint32_t id;
-	uint64_t cgroup;
-	int cgroup_fd;
-	bool owned;
-	uint32_t uid;
-	uint16_t local_port, remote_port;
-	uint16_t family;
-	uint8_t prefix_len;
-	uint8_t prefix[16];
-	struct vulture_options options;
-	uint64_t started;
-};
-
-/** struct vulture_defaults - of this network namespace */
-struct vulture_defaults {
-	struct vulture_options options;	/* all of them */
-	uint32_t max_flows;		/* limit on connections */
-	uint32_t flows;			/* connections now */
-	uint32_t flow_bytes;		/* kernel memory for each */
-	char version[64];		/* of the module */
 };
 
 /**
@@ -172,6 +81,10 @@ VULTURE_API void vulture_close(struct vulture *v);
  */
 VULTURE_API const char *vulture_error(const struct vulture *v);
 
+/** vulture_options_new() - nothing differs; NULL without memory */
+VULTURE_API struct vulture_options *vulture_options_new(void);
+VULTURE_API void vulture_options_free(struct vulture_options *options);
+
 /**
  * vulture_option() - set one option by name
  * @options: to change
@@ -181,8 +94,67 @@ VULTURE_API const char *vulture_error(const struct vulture *v);
  */
 VULTURE_API int vulture_option(struct vulture_options *options, const char *name, uint32_t value);
 
+/** vulture_option_get() - Return: 0, or -1 with ENOENT if it is not set, EINVAL if there is none */
+VULTURE_API int vulture_option_get(const struct vulture_options *options, const char *name,
+				   uint32_t *value);
+
 /** vulture_option_name() - of option 1 and so on; NULL after the last */
 VULTURE_API const char *vulture_option_name(unsigned int option);
+
+/* A connection. Windows are in bytes, times in microseconds; counters count since the
+ * start. A value that is not known yet is 0.
+ */
+VULTURE_API struct vulture_flow *vulture_flow_new(void);	/* room for vulture_get() */
+VULTURE_API void vulture_flow_free(struct vulture_flow *flow);
+VULTURE_API uint64_t vulture_flow_id(const struct vulture_flow *flow);
+VULTURE_API const struct vulture_address *vulture_flow_address(const struct vulture_flow *flow);
+VULTURE_API uint32_t vulture_flow_rule(const struct vulture_flow *flow);	/* 0 = none */
+VULTURE_API uint32_t vulture_flow_controller(const struct vulture_flow *flow);
+/* all options of its controller; they live as long as the flow */
+VULTURE_API const struct vulture_options *vulture_flow_options(const struct vulture_flow *flow);
+
+/**
+ * vulture_flow_number() - one number of a connection, by name
+ * @name: rwnd_bytes (window that the law allows), own_bytes (that TCP itself would),
+ *	advertised_bytes, rtt_us, min_rtt_us, queue_us, mss_bytes, age_us, segments, bytes,
+ *	acks, rewritten, updates, or a statistic of its controller
+ * Return: 0, or -1 with ENOENT if it has no such number.
+ */
+VULTURE_API int vulture_flow_number(const struct vulture_flow *flow, const char *name,
+				    int64_t *value);
+
+/** vulture_flow_name() - of number 0 and so on; NULL after the last */
+VULTURE_API const char *vulture_flow_name(const struct vulture_flow *flow, unsigned int number);
+
+/* A rule: of what is set, all must match. Ports are in host byte order. */
+VULTURE_API struct vulture_rule *vulture_rule_new(void);
+VULTURE_API void vulture_rule_free(struct vulture_rule *rule);
+/* by the inode of a v2 cgroup's directory (CAP_NET_ADMIN), or by a descriptor of it: who may
+ * write to the directory needs no privilege. The descriptor stays the caller's.
+ */
+VULTURE_API void vulture_rule_set_cgroup(struct vulture_rule *rule, uint64_t inode);
+VULTURE_API void vulture_rule_set_cgroup_fd(struct vulture_rule *rule, int fd);
+VULTURE_API void vulture_rule_set_ports(struct vulture_rule *rule, uint16_t local, uint16_t remote);
+/* Return: 0, or -1 with EAFNOSUPPORT, or ERANGE for more bits than the address has */
+VULTURE_API int vulture_rule_set_remote(struct vulture_rule *rule, const struct sockaddr *prefix,
+					unsigned int bits);
+VULTURE_API void vulture_rule_set_options(struct vulture_rule *rule,
+					  const struct vulture_options *options);
+VULTURE_API uint32_t vulture_rule_id(const struct vulture_rule *rule);
+VULTURE_API uint64_t vulture_rule_cgroup(const struct vulture_rule *rule);	/* 0 = any */
+VULTURE_API uint16_t vulture_rule_local_port(const struct vulture_rule *rule);	/* 0 = any */
+VULTURE_API uint16_t vulture_rule_remote_port(const struct vulture_rule *rule);	/* 0 = any */
+VULTURE_API uint64_t vulture_rule_started(const struct vulture_rule *rule);	/* connections */
+VULTURE_API const struct vulture_options *vulture_rule_options(const struct vulture_rule *rule);
+
+/* Defaults of this network namespace. */
+VULTURE_API struct vulture_defaults *vulture_defaults_new(void);
+VULTURE_API void vulture_defaults_free(struct vulture_defaults *defaults);
+VULTURE_API uint32_t vulture_defaults_max_flows(const struct vulture_defaults *defaults);
+VULTURE_API uint32_t vulture_defaults_flows(const struct vulture_defaults *defaults);	/* now */
+VULTURE_API const char *vulture_defaults_version(const struct vulture_defaults *defaults);
+VULTURE_API const struct vulture_options *
+vulture_defaults_options(const struct vulture_defaults *defaults);
 
 /** vulture_controller_name() - "paper" for example */
 VULTURE_API const char *vulture_controller_name(uint32_t controller);
@@ -205,7 +177,7 @@ VULTURE_API int vulture_start(struct vulture *v, int fd, const struct vulture_op
 /** vulture_stop() - it gets its window back, at once */
 VULTURE_API int vulture_stop(struct vulture *v, int fd);
 
-/** vulture_get() - how it fares */
+/** vulture_get() - how it fares, into @flow (vulture_flow_new()) */
 VULTURE_API int vulture_get(struct vulture *v, int fd, struct vulture_flow *flow);
 
 /* The same for any connection of this namespace: CAP_NET_ADMIN. Those of a
@@ -251,6 +223,10 @@ VULTURE_API int vulture_get_defaults(struct vulture *v, struct vulture_defaults 
 VULTURE_API int vulture_set_defaults(struct vulture *v, const struct vulture_options *options,
 				     const uint32_t *max_flows);
 
+/* What vulture_event() tells of. */
+#define VULTURE_EVENT_START	1
+#define VULTURE_EVENT_END	2
+
 /**
  * vulture_listen() - from now on this handle is for vulture_event() alone
  * Return: a file descriptor to poll, or -1.
@@ -261,7 +237,7 @@ VULTURE_API int vulture_listen(struct vulture *v);
  * vulture_event() - wait for the next event
  * @flow: the connection
  * @reason: why it ended, vulture_reason_name()
- * Return: 1 it started, 2 it ended, -1 (ENOBUFS: events were lost).
+ * Return: VULTURE_EVENT_START, VULTURE_EVENT_END, or -1 (ENOBUFS: events were lost).
  */
 VULTURE_API int vulture_event(struct vulture *v, struct vulture_flow *flow, uint32_t *reason);
 

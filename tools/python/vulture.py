@@ -88,7 +88,7 @@ def _endpoint(words: ctypes.Array) -> tuple[str, int]:
 
 def _load() -> ctypes.CDLL:
     """libvulture: $LIBVULTURE, else the system's."""
-    name = os.environ.get("LIBVULTURE") or ctypes.util.find_library("vulture") or "libvulture.so.0"
+    name = os.environ.get("LIBVULTURE") or ctypes.util.find_library("vulture") or "libvulture.so.1"
     library = ctypes.CDLL(name, use_errno=True)
     handle, flow, options = ctypes.c_void_p, ctypes.POINTER(Flow), ctypes.POINTER(_Options)
     for function, result, arguments in (

@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../libvulture/vulture.h"
+#include "../libvulture/internal.h"
 #include "diag.h"
 
 enum holder { HELD_UNKNOWN, HELD_US, HELD_SENDER, HELD_RECEIVER, HELD_APPLICATION, HOLDERS };

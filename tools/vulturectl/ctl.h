@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../libvulture/vulture.h"
+#include "../libvulture/internal.h"
 
 extern bool json;		/* --json: machine-readable output */
 extern struct vulture *v;	/* NULL where the module is absent and the command can do without */
@@ -27,7 +27,7 @@ uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t 
 void read_option(struct vulture_options *options, char *text);
 uint64_t read_cgroup(const char *dir);
 
-/* cgroup_descriptor() - for a rule without privilege; 0 as root, who needs none */
+/* cgroup_descriptor() - for a rule without privilege */
 int cgroup_descriptor(const char *dir);
 
 /* find_cgroup_root() - where the v2 hierarchy is mounted; "" if it is not */

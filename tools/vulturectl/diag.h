@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../libvulture/vulture.h"
+#include "../libvulture/internal.h"
 
 /**
  * struct diag_socket - one connection; counters count since it was opened

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-#include "../libvulture/vulture.h"
+#include "../libvulture/internal.h"
 
 /* room for an address with its port, in text */
 #define ADDRESS_CHARS	(INET6_ADDRSTRLEN + 8)

@@ -216,7 +216,9 @@ static void guard(struct plan *plan, int started)
 		/* The handle of the parent is the parent's: a netlink socket is not shared. */
 		struct vulture *own = vulture_open();
 
-		plan->rule.cgroup_fd = cgroup_descriptor(plan->dir);
+		plan->rule.by_fd = geteuid();
+		if (plan->rule.by_fd)
+			plan->rule.cgroup_fd = cgroup_descriptor(plan->dir);
 		if (!own || vulture_rule_add(own, &plan->rule) < 0) {
 			say("run: no rule for the cgroup, sockets are looked at instead: %s",
 			    vulture_error(own));

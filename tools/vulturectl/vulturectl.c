@@ -181,11 +181,8 @@ uint64_t read_cgroup(const char *dir)
 
 int cgroup_descriptor(const char *dir)
 {
-	int fd;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (!geteuid())
-		return 0;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		refused("%s: %s", dir, strerror(errno));
 	return fd;
@@ -493,7 +490,9 @@ static int rule_add(int argc, char **argv)
 		switch (c) {
 		case 'c':
 			rule.cgroup = read_cgroup(optarg);
-			rule.cgroup_fd = cgroup_descriptor(optarg);
+			rule.by_fd = geteuid();
+			if (rule.by_fd)
+				rule.cgroup_fd = cgroup_descriptor(optarg);
 			break;
 		case 'l':
 			rule.local_port = (uint16_t)read_number(optarg, "port", 1, 65535);

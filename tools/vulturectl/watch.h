@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "../libvulture/vulture.h"
+#include "../libvulture/internal.h"
 #include "sockets.h"
 
 /* ms between two looks: short beside a transfer, long beside the cost of a look (1 ms) */

@@ -52,7 +52,7 @@ def build_tools(folder: Path) -> None:
     for name in ("libvulture", "vulturectl"):
         subprocess.run(["make", "-s", "-C", REPO / "tools" / name, f"O={folder}", "all"], check=True)
     shutil.copy(REPO / "tools" / "python" / "vulture.py", folder)
-    (folder / "libvulture.so.0").symlink_to("libvulture.so")
+    (folder / "libvulture.so.1").symlink_to("libvulture.so")
     example = REPO / "tools" / "libvulture" / "examples" / "switching.c"
     words = ["-Wall", "-Wextra", "-Werror", "-I", REPO / "tools" / "libvulture", "-L", folder, "-lvulture", "-lmnl"]
     subprocess.run(["cc", example, "-o", folder / "switching", *words], check=True)

@@ -472,10 +472,10 @@ diff /lbe/before /lbe/after
 """
 BY_PACKAGES = (
     "DEBIAN_FRONTEND=noninteractive dpkg --install /lbe/lbe-dkms_*.deb /lbe/lbe-tools_*.deb "
-    "/lbe/libvulture0_*.deb /lbe/libvulture-dev_*.deb /lbe/python3-vulture_*.deb\n"
+    "/lbe/libvulture1_*.deb /lbe/libvulture-dev_*.deb /lbe/python3-vulture_*.deb\n"
     "python3 -c 'import vulture'\n"
     'dkms status lbe | grep "$release.*installed"',
-    "dpkg --purge lbe-dkms lbe-tools python3-vulture libvulture-dev libvulture0",
+    "dpkg --purge lbe-dkms lbe-tools python3-vulture libvulture-dev libvulture1",
 )
 BY_DKMS = (
     'make -C /lbe/source dkms KERNELRELEASE="$release"\n'

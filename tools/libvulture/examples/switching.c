@@ -52,14 +52,20 @@ static double now_s(void)
 
 static void tell(struct vulture *v, int fd, double at_s, double mbit_s)
 {
-	struct vulture_flow flow;
+	struct vulture_flow *flow = vulture_flow_new();
+	int64_t window = 0, queue = 0;
 
-	if (vulture_get(v, fd, &flow) < 0)
+	if (!flow)
+		err(1, "no memory");
+	if (vulture_get(v, fd, flow) < 0) {
 		printf("%6.1f s %7.2f Mbit/s  best effort\n", at_s, mbit_s);
-	else
-		printf("%6.1f s %7.2f Mbit/s  %s, window %u kB, %s\n", at_s, mbit_s,
-		       vulture_mode_name(flow.mode), flow.rwnd_bytes / 1000,
-		       vulture_policy_name(flow.policy));
+	} else {
+		vulture_flow_number(flow, "rwnd_bytes", &window);
+		vulture_flow_number(flow, "queue_us", &queue);
+		printf("%6.1f s %7.2f Mbit/s  background, window %lld kB, queue %lld ms\n", at_s,
+		       mbit_s, (long long)window / 1000, (long long)queue / 1000);
+	}
+	vulture_flow_free(flow);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0 */
+/*
+ * Inside of libvulture: what is behind the opaque names of vulture.h. vulturectl, which is
+ * linked with the library's own object, reads it too; nothing else may.
+ */
+#ifndef LIBVULTURE_INTERNAL_H
+#define LIBVULTURE_INTERNAL_H
+
+#include "vulture.h"
+
+/* Room for options, numbered from 1. Number 1 is the controller. */
+#define VULTURE_OPTIONS		63
+#define VULTURE_OPTION_CONTROLLER	1
+/* Room for a controller's statistics. */
+#define VULTURE_STATS		48
+
+/**
+ * struct vulture_options - what differs from the kernel's defaults
+ * @set: bit n is set if value[n] counts
+ * @value: by option number, from 1
+ *
+ * Zero it, then use vulture_option().
+ */
+struct vulture_options {
+	uint64_t set;
+	uint32_t value[VULTURE_OPTIONS + 1];
+};
+
+/** struct vulture_stat - one statistic of a controller */
+struct vulture_stat {
+	const char *name;
+	int64_t value;
+};
+
+/**
+ * struct vulture_flow - one connection under control
+ *
+ * Windows are in bytes, times in microseconds; counters count since the
+ * start. A value that is not known yet is 0.
+ */
+struct vulture_flow {
+	uint64_t id;			/* unique on this machine */
+	struct vulture_address address;
+	uint32_t rule;			/* that started it; 0 = none */
+	struct vulture_options options;	/* of its controller, all of them */
+	uint32_t controller;		/* vulture_controller_name() */
+	uint32_t n_stats;		/* in stats[], of any controller */
+	struct vulture_stat stats[VULTURE_STATS];
+	uint32_t queue_us;		/* what stands in the path's queue */
+	/* Of the paper's controller, from here on to last_sum_us, and piv_negative to
+	 * aggressive_us; but rwnd_bytes, windows, round trips and mss_bytes of all.
+	 */
+	uint32_t phase;			/* vulture_phase_name() */
+	uint32_t mode;			/* vulture_mode_name() */
+	uint32_t policy;		/* vulture_policy_name() */
+	uint32_t rwnd_bytes;		/* window wanted */
+	uint32_t thresh_bytes;		/* window before the last reduction */
+	uint32_t advertised_bytes;	/* in the latest segment sent */
+	uint32_t own_bytes;		/* what TCP itself wanted there */
+	uint32_t cwnd_bytes;		/* estimate of the sender's window */
+	uint32_t rtt_us, min_rtt_us;
+	uint32_t mss_bytes;
+	uint32_t peer_tick_us;		/* of the peer's timestamps */
+	uint32_t last_pivs, last_positive;	/* latest round */
+	int64_t last_sum_us;
+	uint64_t age_us;
+	uint64_t piv_negative, piv_zero, piv_positive;
+	uint64_t piv_low, piv_middle, piv_high;
+	uint64_t rounds, fixes, increases, doublings, halvings, losses;
+	uint64_t conservative_us, aggressive_us;
+	uint64_t segments, bytes;	/* received */
+	uint64_t acks, rewritten, updates;	/* sent */
+};
+
+/**
+ * struct vulture_rule - which new connections start by themselves
+ * @id: from the kernel; 0 in vulture_rule_add()
+ * @cgroup: inode of a v2 cgroup's directory; 0 = any
+ * @cgroup_fd: in vulture_rule_add() instead of @cgroup: a descriptor of the directory, to which
+ *	the caller may write; no privilege is needed then. Valid if @by_fd
+ * @owned, @uid: in a list: whose rule it is, if it was made without privilege
+ * @local_port, @remote_port: host byte order; 0 = any
+ * @family: of @prefix, AF_INET or AF_INET6; 0 = any
+ * @prefix_len: bits
+ * @prefix: remote addresses, network byte order
+ * @options: of the connections that it starts
+ * @started: how many it started
+ */
+struct vulture_rule {
+	uint32_t id;
+	uint64_t cgroup;
+	bool by_fd;
+	int cgroup_fd;
+	bool owned;
+	uint32_t uid;
+	uint16_t local_port, remote_port;
+	uint16_t family;
+	uint8_t prefix_len;
+	uint8_t prefix[16];
+	struct vulture_options options;
+	uint64_t started;
+};
+
+/** struct vulture_defaults - of this network namespace */
+struct vulture_defaults {
+	struct vulture_options options;	/* all of them */
+	uint32_t max_flows;		/* limit on connections */
+	uint32_t flows;			/* connections now */
+	uint32_t flow_bytes;		/* kernel memory for each */
+	char version[64];		/* of the module */
+};
+
+#endif /* LIBVULTURE_INTERNAL_H */
