@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What runs inside the guest for test_control.py: the tools against the kernel, as a user meets them.
 
-    guest_control.py BIN        BIN: folder of vulturectl, libvulture.so and vulture.py
+    guest_control.py BIN        BIN: folder of vulturectl, libvulture.so and the package vulture
 
 Every function named test_* is a test; prints "ok NAME" or "not ok NAME" with the reason. It runs as
 root in a namespace with lo alone, which has timestamps, large segments and GSO.
@@ -28,7 +28,6 @@ import traceback
 
 BIN = sys.argv[1]
 sys.path.insert(0, BIN)
-os.environ["LIBVULTURE"] = f"{BIN}/libvulture.so"
 os.environ["PATH"] = f"{BIN}:{os.environ['PATH']}"
 
 import errno  # noqa: E402

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Module, library, command line and binding together, inside the user-mode kernel.
 
-guest_ynl.py, guest_lives.py and guest_control.py have the tests; this boots a kernel for them, once, and reads what
+guest_ynl.py, guest_client.py, guest_lives.py and guest_control.py have the tests; this boots a kernel for them, once, and reads what
 they said.
 """
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.scenario
 
 FOLDER = Path(__file__).resolve().parent
 #: in this order: the tests of the last one end with the module's removal
-GUESTS = [FOLDER / "guest_ynl.py", FOLDER / "guest_lives.py", FOLDER / "guest_control.py"]
+GUESTS = [FOLDER / f"guest_{name}.py" for name in ("ynl", "client", "lives", "control")]
 TESTS = [
     test
     for path in GUESTS
@@ -40,6 +40,7 @@ JOB = """
 cp -r bin /tmp/bin
 insmod {module} || exit 1
 /usr/bin/python3 bin/guest_ynl.py /tmp/bin {ynl} {schema} > "$LBE_OUT/said" 2>&1
+/usr/bin/python3 bin/guest_client.py /tmp/bin >> "$LBE_OUT/said" 2>&1
 /usr/bin/python3 bin/guest_lives.py /tmp/bin {module} >> "$LBE_OUT/said" 2>&1
 /usr/bin/python3 bin/guest_control.py /tmp/bin >> "$LBE_OUT/said" 2>&1
 dmesg > "$LBE_OUT/dmesg"
@@ -51,7 +52,7 @@ def build_tools(folder: Path) -> None:
     folder.mkdir(parents=True)
     for name in ("libvulture", "vulturectl"):
         subprocess.run(["make", "-s", "-C", REPO / "tools" / name, f"O={folder}", "all"], check=True)
-    shutil.copy(REPO / "tools" / "python" / "vulture.py", folder)
+    shutil.copytree(REPO / "tools" / "python" / "vulture", folder / "vulture")
     (folder / "libvulture.so.1").symlink_to("libvulture.so")
     example = REPO / "tools" / "libvulture" / "examples" / "switching.c"
     words = ["-Wall", "-Wextra", "-Werror", "-I", REPO / "tools" / "libvulture", "-L", folder, "-lvulture", "-lmnl"]

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
+"""Take TCP downloads to the background from Python: a client of the kernel module's netlink family.
+
+    import vulture
+    with vulture.background(connection):        # a socket, or anything with fileno()
+        download(connection)                    # steps aside for everything else
+
+    with vulture.Vulture() as v:                # the same in pieces
+        v.start(connection, controller="credit")
+        print(v.get(connection).queue_us)
+        v.stop(connection)
+        v.rule_add(cgroup="/sys/fs/cgroup/background.slice")
+
+    for event in vulture.Events():              # or: async for event in vulture.Events()
+        print(event.kind, event.flow.remote, event.reason)
+
+An application needs no privilege for its own sockets, nor for rules of a cgroup whose directory it may write to. Every
+failure is an OSError (PermissionError, FileNotFoundError ... by its errno) whose text says what would be right. Windows
+are in bytes, times in microseconds. Needs nothing but the standard library; each thread opens its own Vulture.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+import dataclasses
+import ipaddress
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Protocol
+
+from . import _netlink
+from ._netlink import Values
+from ._spec import COMMANDS, SETS, Controller, Mode, Pairing, Phase, Policy, Reason, RledbatState
+
+__all__ = [
+    "Controller", "Defaults", "Event", "Events", "Flow", "HasFileno", "Mode", "Pairing", "Phase", "Policy", "Reason",
+    "RledbatState", "Rule", "Vulture", "background",
+]  # fmt: skip
+
+Endpoint = tuple[str, int]
+Option = int | str
+
+
+class HasFileno(Protocol):
+    """A socket, or what wraps one."""
+
+    def fileno(self) -> int:
+        """Its file descriptor."""
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "_")
+
+
+#: option -> the controller that has it
+_OPTION_OWNER = {
+    _plain(name): controller.name.lower()
+    for controller in Controller
+    for name, _, _ in SETS[f"{controller.name.lower()}-options"]
+}
+#: statistics that are enums, by controller
+_ENUMS: dict[str, dict[str, type[Phase] | type[Mode] | type[Policy] | type[RledbatState]]] = {
+    "paper": {"phase": Phase, "mode": Mode, "policy": Policy},
+    "rledbat": {"state": RledbatState},
+}
+
+
+def _options(options: Mapping[str, Option]) -> Values:
+    """As the request has them. TypeError for a name that no controller has."""
+    nest: Values = {}
+    for name, value in options.items():
+        if name == "controller":
+            if isinstance(value, str):
+                if value.upper() not in Controller.__members__:
+                    raise TypeError(f"vulture has no controller {value!r}")
+                value = Controller[value.upper()]
+            nest["controller"] = value
+        elif name in _OPTION_OWNER:
+            nest.setdefault(_OPTION_OWNER[name], {})[name.replace("_", "-")] = value
+        else:
+            raise TypeError(f"vulture has no option {name!r}")
+    return {"options": nest} if nest else {}
+
+
+def _plain_options(nest: Values) -> dict[str, Option]:
+    options: dict[str, Option] = {}
+    for name, value in nest.items():
+        if name == "controller":
+            options["controller"] = Controller(value).name.lower()
+        else:
+            options |= {_plain(option): number for option, number in value.items()}
+    return options
+
+
+def _address(sock: HasFileno | tuple[Endpoint, Endpoint]) -> Values:
+    """What names a connection: a descriptor, or both ends."""
+    if not isinstance(sock, tuple):
+        return {"fd": sock.fileno()}
+    (local, local_port), (remote, remote_port) = sock
+    return {
+        "addr": {
+            "local": ipaddress.ip_address(local).packed, "local-port": local_port,
+            "remote": ipaddress.ip_address(remote).packed, "remote-port": remote_port,
+        }
+    }  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Flow:
+    """A connection under control, as it was when it was read."""
+
+    id: int
+    local: Endpoint
+    remote: Endpoint
+    rule: int
+    controller: Controller
+    options: dict[str, Option]
+    rwnd_bytes: int
+    own_bytes: int
+    advertised_bytes: int
+    rtt_us: int
+    min_rtt_us: int
+    queue_us: int
+    mss_bytes: int
+    age_us: int
+    segments: int
+    bytes: int
+    acks: int
+    rewritten: int
+    updates: int
+    #: of its controller, by name; each is an attribute too
+    stats: dict[str, int]
+
+    def __getattr__(self, name: str) -> int:
+        if not name.startswith("__") and name in self.__dict__.get("stats", {}):
+            return self.stats[name]
+        raise AttributeError(f"a flow of controller {self.__dict__.get('controller')!r} has no {name!r}")
+
+
+#: fields of Flow that the kernel tells as numbers of the same name
+_NUMBERS = {
+    "id", "rule", "own_bytes", "advertised_bytes", "rtt_us", "min_rtt_us", "queue_us", "mss_bytes", "age_us",
+    "segments", "bytes", "acks", "rewritten", "updates",
+}  # fmt: skip
+
+
+def _flow(values: Values) -> Flow:
+    ends = values["addr"]
+    options = _plain_options(values["options"])
+    controller = Controller(values["options"]["controller"])
+    law = controller.name.lower()
+    enums = _ENUMS.get(law, {})
+    numbers = {_plain(name): value for name, value in values.items() if _plain(name) in _NUMBERS}
+    stats = {_plain(name): value for name, value in values.get(law, {}).items()}
+    for name, enum in enums.items():
+        if stats.get(name) in list(enum):
+            stats[name] = enum(stats[name])
+    return Flow(
+        local=(str(ipaddress.ip_address(ends["local"])), ends["local-port"]),
+        remote=(str(ipaddress.ip_address(ends["remote"])), ends["remote-port"]),
+        controller=controller, options=options, rwnd_bytes=values.get("window-bytes", 0), stats=stats,
+        **dict.fromkeys(_NUMBERS, 0) | numbers,
+    )  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """Which new connections start by themselves: all that is not None must match."""
+
+    id: int
+    cgroup: int | None
+    local_port: int | None
+    remote_port: int | None
+    remote: str | None
+    options: dict[str, Option]
+    started: int
+    failed: int
+    #: whose rule it is; None: an administrator's
+    uid: int | None
+
+
+def _rule(values: Values) -> Rule:
+    remote = None
+    if "remote-prefix" in values:
+        remote = f"{ipaddress.ip_address(values['remote-prefix'])}/{values['remote-prefix-len']}"
+    return Rule(
+        values["id"], values.get("cgroup"), values.get("local-port"), values.get("remote-port"), remote,
+        _plain_options(values.get("options", {})), values["started"], values.get("failed", 0), values.get("uid"),
+    )  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Defaults:
+    """Of this network namespace."""
+
+    options: dict[str, Option]
+    max_flows: int
+    flows: int
+    flow_bytes: int
+    version: str
+
+
+class Vulture:
+    """A handle on the kernel module, in the caller's network namespace. For one thread."""
+
+    def __init__(self) -> None:
+        """FileNotFoundError if the module is not loaded."""
+        self._netlink = _netlink.Connection()
+
+    def __enter__(self) -> Vulture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the handle back; connections stay as they are."""
+        self._netlink.close()
+
+    def _one(self, command: str, values: Values) -> Values:
+        (answer,) = self._netlink.request(command, values)
+        return answer
+
+    def start(self, connection: HasFileno | tuple[Endpoint, Endpoint], **options: Option) -> None:
+        """A connected TCP socket goes to the background: one's own, or (CAP_NET_ADMIN) by (local, remote).
+
+        Options by name: ``psi_us=20000``, ``observe=1``; ``controller="paper"`` for the law.
+        """
+        self._one("start", _address(connection) | _options(options))
+
+    def stop(self, connection: HasFileno | tuple[Endpoint, Endpoint]) -> None:
+        """It gets its window back, at once."""
+        self._one("stop", _address(connection))
+
+    def stop_id(self, number: int) -> None:
+        """The same for ``Flow.id``. CAP_NET_ADMIN."""
+        self._one("stop", {"id": number})
+
+    def get(self, connection: HasFileno | tuple[Endpoint, Endpoint]) -> Flow:
+        """How it fares."""
+        return _flow(self._one("get", _address(connection))["flow"])
+
+    def list(self) -> list[Flow]:
+        """All connections under control in this namespace."""
+        return [_flow(answer["flow"]) for answer in self._netlink.request("get", {}, dump=True)]
+
+    def start_pid(self, pid: int, **options: Option) -> int:
+        """All connections of a process; how many were started. CAP_NET_ADMIN."""
+        return int(self._one("start", {"pid": pid} | _options(options))["count"])
+
+    def stop_pid(self, pid: int) -> int:
+        """How many were stopped. CAP_NET_ADMIN."""
+        return int(self._one("stop", {"pid": pid})["count"])
+
+    def start_cgroup(self, directory: str | os.PathLike[str], **options: Option) -> int:
+        """All connections of a v2 cgroup and of those below; how many were started. CAP_NET_ADMIN."""
+        return int(self._one("start", {"cgroup": os.stat(directory).st_ino} | _options(options))["count"])
+
+    def stop_cgroup(self, directory: str | os.PathLike[str]) -> int:
+        """How many were stopped. CAP_NET_ADMIN."""
+        return int(self._one("stop", {"cgroup": os.stat(directory).st_ino})["count"])
+
+    def rule_add(
+        self, *, cgroup: str | os.PathLike[str] | None = None, local_port: int | None = None,
+        remote_port: int | None = None, remote: str | None = None, **options: Option,
+    ) -> Rule:  # fmt: skip
+        """New connections that match start by themselves. Without CAP_NET_ADMIN: of a cgroup that one may write to.
+
+        ``remote`` is a prefix, "192.0.2.0/24".
+        """
+        nest: Values = {}
+        if local_port is not None:
+            nest["local-port"] = local_port
+        if remote_port is not None:
+            nest["remote-port"] = remote_port
+        if remote is not None:
+            network = ipaddress.ip_network(remote, strict=False)
+            nest |= {"remote-prefix": network.network_address.packed, "remote-prefix-len": network.prefixlen}
+        nest |= _options(options)
+        if cgroup is None:
+            return _rule(self._one("rule-add", {"rule": nest})["rule"])
+        directory = os.open(cgroup, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            return _rule(self._one("rule-add", {"rule": nest | {"cgroup-fd": directory}})["rule"])
+        finally:
+            os.close(directory)
+
+    def rule_del(self, rule: Rule | int) -> None:
+        """Connections that it started stay under control."""
+        self._netlink.request("rule-del", {"rule": {"id": rule.id if isinstance(rule, Rule) else rule}})
+
+    def rules(self) -> builtins.list[Rule]:
+        """All of this namespace, the oldest first."""
+        return [_rule(answer["rule"]) for answer in self._netlink.request("rule-get", {}, dump=True)]
+
+    def defaults(self) -> Defaults:
+        """Options of connections that name none, and limits."""
+        found = self._one("get-defaults", {})
+        return Defaults(
+            _plain_options(found["options"]), found["max-flows"], found["count"], found["flow-bytes"], found["version"]
+        )
+
+    def set_defaults(self, *, max_flows: int | None = None, **options: Option) -> None:
+        """For connections started from now on. CAP_NET_ADMIN."""
+        values = _options(options)
+        if max_flows is not None:
+            values["max-flows"] = max_flows
+        self._netlink.request("set", values)
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """A connection came under control, or left it."""
+
+    #: "start" or "end"
+    kind: str
+    flow: Flow
+    #: why it ended
+    reason: Reason | None
+
+
+_KINDS = {COMMANDS["event-start"]: "start", COMMANDS["event-end"]: "end"}
+
+
+class Events:
+    """What happens in this network namespace from now on: iterate over it, or ``async for``.
+
+    OSError with ENOBUFS says that events were lost; the iteration may go on after it.
+    """
+
+    def __init__(self) -> None:
+        self._netlink = _netlink.Connection()
+        self._netlink.listen()
+        self._waiting: list[Event] = []
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Events end."""
+        self._netlink.close()
+
+    def fileno(self) -> int:
+        """To poll."""
+        return self._netlink.socket.fileno()
+
+    def _take(self, data: bytes) -> None:
+        for kind, _, _, body in _netlink.messages(data):
+            if kind != self._netlink.family or body[0] not in _KINDS:
+                continue
+            values = _netlink.decode("main", body[_netlink.GENL_HEADER.size :])
+            reason = Reason(values["reason"]) if "reason" in values else None
+            self._waiting.append(Event(_KINDS[body[0]], _flow(values["flow"]), reason))
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        while not self._waiting:
+            self._take(self._netlink.socket.recv(1 << 16))
+        return self._waiting.pop(0)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        self._netlink.socket.setblocking(False)
+        return self
+
+    async def __anext__(self) -> Event:
+        loop = asyncio.get_running_loop()
+        while not self._waiting:
+            self._take(await loop.sock_recv(self._netlink.socket, 1 << 16))
+        return self._waiting.pop(0)
+
+
+@contextlib.contextmanager
+def background(connection: socket.socket | HasFileno, **options: Option) -> Iterator[Vulture]:
+    """The connection is a background one inside the block. It may close in there."""
+    with Vulture() as handle:
+        handle.start(connection, **options)
+        try:
+            yield handle
+        finally:
+            if connection.fileno() >= 0:
+                with contextlib.suppress(OSError):
+                    handle.stop(connection)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
+"""Generic netlink: messages to and from dictionaries, by the tables of _spec.py."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from ._spec import COMMANDS, FAMILY, GROUP, SETS
+
+NETLINK_GENERIC = 16
+SOL_NETLINK = 270
+NETLINK_ADD_MEMBERSHIP, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 1, 10, 11
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 0x1, 0x4, 0x300
+NLM_F_CAPPED, NLM_F_ACK_TLVS = 0x100, 0x200
+NLMSG_ERROR, NLMSG_DONE, NLMSG_MIN_TYPE = 2, 3, 16
+NLMSGERR_ATTR_MSG = 1
+NESTED, TYPE_MASK = 0x8000, 0x3FFF
+GENL_ID_CTRL, CTRL_CMD_GETFAMILY = 16, 3
+#: of linux/genetlink.h: what the kernel tells of a family
+CONTROL_SETS = {
+    "control": {1: ("id", "u16", ""), 2: ("name", "string", ""), 7: ("groups", "list", "group")},
+    "group": {1: ("name", "string", ""), 2: ("id", "u32", "")},
+}
+HEADER = struct.Struct("=IHHII")
+GENL_HEADER = struct.Struct("=BBH")
+NUMBERS = {"u8": "=B", "u16": "=H", "u32": "=I", "u64": "=Q", "s64": "=q"}
+
+Values = dict[str, Any]
+Table = dict[int, tuple[str, str, str]]
+_BY_NUMBER: dict[str, Table] = {name: dict(enumerate(attributes, 1)) for name, attributes in SETS.items()}
+_BY_NUMBER |= CONTROL_SETS
+
+
+def _padded(length: int) -> int:
+    return (length + 3) & ~3
+
+
+def _attribute(number: int, payload: bytes) -> bytes:
+    length = 4 + len(payload)
+    return struct.pack("=HH", length, number) + payload + bytes(_padded(length) - length)
+
+
+def encode(table: str, values: Values) -> bytes:
+    """Attributes of one set. KeyError for a name that it has not; OverflowError for a number out of its type."""
+    known = {name: (number, kind, nested) for number, (name, kind, nested) in _BY_NUMBER[table].items()}
+    parts = []
+    for name, value in values.items():
+        number, kind, nested = known[name]
+        if kind == "nest":
+            parts.append(_attribute(number | NESTED, encode(nested, value)))
+        elif kind == "binary":
+            parts.append(_attribute(number, value))
+        elif kind == "string":
+            parts.append(_attribute(number, value.encode() + b"\0"))
+        else:
+            size = struct.calcsize(NUMBERS[kind])
+            parts.append(_attribute(number, int(value).to_bytes(size, sys.byteorder)))
+    return b"".join(parts)
+
+
+def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(number, payload) of each; what is cut short ends it."""
+    at = 0
+    while at + 4 <= len(data):
+        length, number = struct.unpack_from("=HH", data, at)
+        if length < 4 or at + length > len(data):
+            return
+        yield number & TYPE_MASK, data[at + 4 : at + length]
+        at += _padded(length)
+
+
+def decode(table: str, data: bytes) -> Values:
+    """What one set's attributes say; those that this client does not know are passed over."""
+    values: Values = {}
+    for number, payload in attributes(data):
+        name, kind, nested = _BY_NUMBER[table].get(number, ("", "pad", ""))
+        if kind == "nest":
+            values[name] = decode(nested, payload)
+        elif kind == "list":
+            values[name] = [decode(nested, one) for _, one in attributes(payload)]
+        elif kind == "binary":
+            values[name] = payload
+        elif kind == "string":
+            values[name] = payload.rstrip(b"\0").decode(errors="replace")
+        elif kind in NUMBERS and len(payload) >= struct.calcsize(NUMBERS[kind]):
+            values[name] = struct.unpack_from(NUMBERS[kind], payload)[0]
+    return values
+
+
+def messages(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """(type, flags, sequence number, body) of each message of a datagram."""
+    at = 0
+    while at + HEADER.size <= len(data):
+        length, kind, flags, sequence, _ = HEADER.unpack_from(data, at)
+        if length < HEADER.size or at + length > len(data):
+            return
+        yield kind, flags, sequence, data[at + HEADER.size : at + length]
+        at += _padded(length)
+
+
+def _raise(body: bytes, flags: int) -> None:
+    """The kernel's answer to a request: nothing, or an OSError with the kernel's own words."""
+    (code,) = struct.unpack_from("=i", body)
+    if not code:
+        return
+    text = os.strerror(-code)
+    if flags & NLM_F_ACK_TLVS:
+        (inner,) = struct.unpack_from("=I", body, 4)
+        start = 4 + (HEADER.size if flags & NLM_F_CAPPED else _padded(inner))
+        for number, payload in attributes(body[start:]):
+            if number == NLMSGERR_ATTR_MSG:
+                text = payload.rstrip(b"\0").decode(errors="replace").removeprefix("vulture: ")
+    raise OSError(-code, text)
+
+
+class Connection:
+    """A netlink socket to the family, in the caller's network namespace. For one thread."""
+
+    def __init__(self) -> None:
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_GENERIC)
+        self._sequence = 0
+        try:
+            self.socket.bind((0, 0))
+            self.socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+            self.socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
+            (found,) = self._talk(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, encode("control", {"name": FAMILY}), "control", 0)
+        except FileNotFoundError:
+            self.close()
+            text = "the kernel module vulture is not loaded (modprobe vulture)"
+            raise FileNotFoundError(errno.ENOENT, text) from None
+        except BaseException:
+            self.close()
+            raise
+        self.family: int = found["id"]
+        self._groups = {group["name"]: group["id"] for group in found.get("groups", [])}
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def request(self, command: str, values: Values, dump: bool = False) -> list[Values]:
+        """Ask, and return what the kernel answers. OSError if it refuses."""
+        flags = NLM_F_DUMP if dump else 0
+        return self._talk(self.family, COMMANDS[command], encode("main", values), "main", flags)
+
+    def listen(self) -> None:
+        """From now on events come too."""
+        self.socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, self._groups[GROUP])
+
+    def _talk(self, family: int, command: int, payload: bytes, table: str, flags: int) -> list[Values]:
+        self._sequence += 1
+        body = GENL_HEADER.pack(command, 1, 0) + payload
+        flags |= NLM_F_REQUEST | (0 if flags & NLM_F_DUMP else NLM_F_ACK)
+        self.socket.send(HEADER.pack(HEADER.size + len(body), family, flags, self._sequence, 0) + body)
+        answers: list[Values] = []
+        while True:
+            for kind, answer_flags, sequence, answer in messages(self.socket.recv(1 << 16)):
+                if sequence != self._sequence:    # the rest of an answer that was given up
+                    continue
+                if kind in (NLMSG_ERROR, NLMSG_DONE):
+                    if len(answer) >= 4:
+                        _raise(answer, answer_flags)
+                    return answers
+                if kind >= NLMSG_MIN_TYPE:
+                    answers.append(decode(table, answer[GENL_HEADER.size :]))
