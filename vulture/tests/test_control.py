@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Module, library, command line and binding together, inside the user-mode kernel.
 
-guest_ynl.py, guest_client.py, guest_lives.py and guest_control.py have the tests; this boots a kernel for them, once, and reads what
-they said.
+The guest_*.py have the tests; this boots a kernel for them, once, and reads what they said.
 """
 
 from __future__ import annotations
