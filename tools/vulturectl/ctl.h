@@ -47,6 +47,7 @@ int do_monitor(int argc, char **argv);
 int do_top(int argc, char **argv);	/* top.c; argc 0: without a verb */
 int do_metrics(int argc, char **argv);
 int do_run(int argc, char **argv);	/* run.c */
+int do_hold(int argc, char **argv);	/* hold.c */
 int do_bg(int argc, char **argv);	/* live.c */
 int do_fg(int argc, char **argv);
 int do_apply(int argc, char **argv);	/* conf.c */

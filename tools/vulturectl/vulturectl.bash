@@ -35,11 +35,16 @@ _vulturectl() {
 	esac
 	local words=
 	case $command in
-	'') words="--json --help --help-options --version top metrics start stop show list monitor run bg fg apply showconf rule set" ;;
+	'') words="--json --help --help-options --version top metrics start stop show list monitor run bg fg hold apply showconf rule set" ;;
 	start) words="--pid --cgroup -o" ;;
 	stop) words="--pid --cgroup --id" ;;
 	show) words="--all --id" ;;
 	top) words="--interval --count" ;;
+	hold)
+		compopt -o dirnames
+		[ -n "$cur" ] || cur=/sys/fs/cgroup/
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return ;;
 	apply)
 		compopt -o filenames
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")

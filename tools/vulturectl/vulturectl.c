@@ -43,6 +43,7 @@ static const char usage_text[] =
 	"                                    receive, or both (the default); needs no privilege\n"
 	"  bg PID|UNIT                       a running program's connections, both ways, at once\n"
 	"  fg PID|UNIT                       and back to the foreground\n"
+	"  hold DIR [-o NAME=VALUE]...       a v2 cgroup, both ways, for as long as this runs\n"
 	"  apply [FILE]                      what FILE (/etc/lbe/background.conf) says, and no more\n"
 	"  showconf                          what apply has put in force, as such a file\n"
 	"  rule add MATCH... [-o NAME=VALUE]...   new connections that match\n"
@@ -603,7 +604,7 @@ static const struct command {
 	{ "start", do_start, false }, { "stop", do_stop, false }, { "show", do_show, false },
 	{ "list", do_list, false }, { "monitor", do_monitor, false }, { "top", do_top, true },
 	{ "metrics", do_metrics, true }, { "run", do_run, true },
-	{ "bg", do_bg, true }, { "fg", do_fg, true },
+	{ "bg", do_bg, true }, { "fg", do_fg, true }, { "hold", do_hold, true },
 	{ "apply", do_apply, true }, { "showconf", do_showconf, true },
 	{ "rule", do_rule, false }, { "set", do_set, false },
 };

@@ -35,6 +35,7 @@ _vulturectl() {
 		'run:a command whose connections are background ones'
 		'bg:a running program goes to the background'
 		'fg:and back to the foreground'
+		'hold:a v2 cgroup, for as long as this runs'
 		'apply:what a file says runs in the background'
 		'showconf:what apply has put in force'
 		'rule:for new connections'
@@ -55,6 +56,7 @@ _vulturectl() {
 		monitor) _arguments '--events[a line each]' '-n[interval]:seconds:' ;;
 		set) _arguments '-m[limit on connections]:connections:' '*-o[option]:option:_vulturectl_option' ;;
 		apply) _arguments '1:file:_files' ;;
+		hold) _arguments '*-o[option]:option:_vulturectl_option' '1:directory:_files -/' ;;
 		bg | fg) _arguments '1:process:_pids' ;;
 		run) _arguments '--up[what it sends]' '--down[what it receives]' '-u[user]:user:_users' '*-o[option]:option:_vulturectl_option' '*::command:_normal' ;;
 		rule) _vulturectl_rule ;;

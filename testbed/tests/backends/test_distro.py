@@ -384,7 +384,7 @@ ip -n right link set v0 up
 tc -n right qdisc add dev v0 root netem rate 20mbit
 for port in 5201 5202; do nsenter --net=/run/netns/right iperf3 -s -D -p $port; done
 cd /lbe/packaging
-install -D -m 644 background-downloads.conf /etc/systemd/system/mirror.service.d/background-downloads.conf
+install -D -m 644 background-unit.conf /etc/systemd/system/mirror.service.d/background-unit.conf
 systemctl daemon-reload
 systemctl start mirror.service other.service
 sleep 4

@@ -283,6 +283,29 @@ def test_apply_reads_the_whole_file_before_it_changes_anything():
     apply("")
 
 
+def test_hold_keeps_a_cgroup_in_the_background_while_it_runs():
+    folder = Path("/sys/fs/cgroup/held")
+    folder.mkdir()
+    ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    ready.bind("/tmp/ready")
+    ready.settimeout(10)
+    for end in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+        holder = subprocess.Popen([CTL, "hold", str(folder)], env={**os.environ, "NOTIFY_SOCKET": "/tmp/ready"})
+        assert ready.recv(100) == b"READY=1"
+        assert len(rules()) == 1 and background(said_inside(str(folder), Server()))
+        holder.send_signal(end)
+        assert holder.wait(timeout=10) == (-end if end == signal.SIGKILL else 0)
+        assert not background(said_inside(str(folder), Server())), "the program went with it"
+        assert len(rules()) == (end == signal.SIGKILL)
+    folder.rmdir()
+    until(lambda: not rules(), 15)
+    done = ctl("hold", "/sys/fs/cgroup", user=65534, group=65534)
+    assert done.returncode == 1 and "hold needs root" in done.stderr, done
+    for words, status, text in ((("hold",), 2, "hold takes the directory"), (("hold", "/tmp"), 1, "a v2 cgroup")):
+        done = ctl(*words)
+        assert done.returncode == status and text in done.stderr, done
+
+
 def test_errors_name_what_was_wrong():
     for words, text in (
         (("bg", "999999"), "there is no process 999999"),

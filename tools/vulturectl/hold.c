@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vulturectl hold: a cgroup is in the background, both ways, for as long as this runs.
+ *
+ * For a service that holds the rule and the program of a slice: when it ends,
+ * however it ends, the program goes with it; the rule is deleted at SIGTERM and
+ * SIGINT. A rule that a killed process leaves ends with its cgroup.
+ */
+#define _GNU_SOURCE
+#include "ctl.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "upload.h"
+
+/* Tell the service manager that all is in force (sd_notify(3)); nothing without one. */
+static void tell_ready(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = path ? strlen(path) : 0;
+	int fd;
+
+	if (!length || length >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, length);
+	if (*path == '@')
+		*address.sun_path = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, "READY=1", 7, 0, (struct sockaddr *)&address,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+		say("hold: cannot tell the service manager: %s", strerror(errno));
+	close(fd);
+}
+
+static bool hold_down(const char *dir, struct vulture_rule *rule)
+{
+	if (!v) {
+		say("hold: downloads stay in the foreground: %s", vulture_error(NULL));
+		return false;
+	}
+	rule->cgroup = read_cgroup(dir);
+	if (!vulture_rule_add(v, rule))
+		return true;
+	say("hold: downloads stay in the foreground: %s", vulture_error(v));
+	return false;
+}
+
+static bool hold_up(const char *dir)
+{
+	const char *control = upload_control();
+
+	if (!control) {
+		say("hold: uploads stay in the foreground: none of %s can be used",
+		    upload_controls());
+		return false;
+	}
+	if (!upload_attach(dir, control, NULL))
+		return true;
+	say("hold: uploads stay in the foreground: %s", upload_error());
+	return false;
+}
+
+int do_hold(int argc, char **argv)
+{
+	struct vulture_rule rule = {};
+	bool down, up;
+	sigset_t ends;
+	int c, sig;
+
+	while ((c = getopt(argc, argv, "o:")) != -1) {
+		if (c != 'o')
+			wrong("hold: see above");
+		read_option(&rule.options, optarg);
+	}
+	if (optind + 1 != argc)
+		wrong("hold takes the directory of a v2 cgroup");
+	read_cgroup(argv[optind]);
+	if (geteuid())
+		refused("hold needs root");
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	down = hold_down(argv[optind], &rule);
+	up = hold_up(argv[optind]);
+	if (!down && !up)
+		return 1;
+	tell_ready();
+	sigwait(&ends, &sig);
+	if (down && vulture_rule_del(v, rule.id) < 0 && errno != ENOENT)
+		refused("hold: %s", vulture_error(v));
+	return 0;
+}
