@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if series is None:
         return
     os.environ["LBE_SERIES"] = series
-    from testbed.kernels.build import SUITES
+    from testbed.kernels.series import SUITES
 
     if series not in SUITES:
         raise pytest.UsageError(f"--series={series}: '{series}' is none of {', '.join(SUITES)}")

@@ -30,8 +30,9 @@ from ..base.cache import cache_root, lock, need_space, remove, whole_entry
 from ..base.errors import BuildFailed, LbeError, MachineFailure, MissingTools
 from ..base.places import REPO, SCRIPTS
 from ..base.progress import Report, silent
-from ..kernels.build import SUITES, debian_mirror
+from ..kernels.mirror import debian_mirror
 from ..kernels.modules import content_key, module_folders
+from ..kernels.series import SUITES
 from .machine import judge, kill_group, memory_folder, read_text, run_folder, wait_for
 
 MAKE_ROOT = REPO / "scripts" / "distro"

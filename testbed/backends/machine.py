@@ -47,7 +47,8 @@ from ..base.errors import (
     WallHang,
 )
 from ..base.places import SCRIPTS
-from ..kernels.build import KernelBuild, series_number
+from ..kernels.build import KernelBuild
+from ..kernels.series import series_number
 
 INIT = SCRIPTS / "uml-init.sh"
 SHM = Path("/dev/shm")

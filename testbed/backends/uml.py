@@ -10,15 +10,9 @@ from pathlib import Path
 from ..base.content import hash_of_programs
 from ..base.places import GUEST_MODULES, REPO, SCRIPTS, TESTBED
 from ..base.progress import Report, silent
-from ..kernels.build import (
-    DEFAULT_SERIES,
-    FLAVOURS,
-    USER_MODE_FLAVOURS,
-    KernelBuild,
-    KernelSpec,
-    ensure_kernel,
-)
+from ..kernels.build import KernelBuild, ensure_kernel
 from ..kernels.modules import FOLDERS, ensure_modules, module_folders, program_hash
+from ..kernels.series import DEFAULT_SERIES, FLAVOURS, USER_MODE_FLAVOURS, KernelSpec
 from .backend import BackendError, RunReport, Tools
 from .machine import Machine
 from .tools import build_agent, build_guest_modules, extras_of

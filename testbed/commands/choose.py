@@ -11,7 +11,7 @@ from ..backends.ns2.machine import Ns2
 from ..backends.qemu import Qemu
 from ..backends.ssh import Ssh
 from ..backends.uml import Uml
-from ..kernels.build import DEFAULT_SERIES
+from ..kernels.series import DEFAULT_SERIES
 
 BACKENDS = ("uml", "qemu", "host", "ssh", "ns2")
 

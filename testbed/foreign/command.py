@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..base.progress import make_progress
-from ..kernels.build import DEFAULT_SERIES
-from ..kernels.build import SUITES as SERIES
+from ..kernels.series import DEFAULT_SERIES
+from ..kernels.series import SUITES as SERIES
 from . import packetdrill
 from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Result
 

@@ -28,8 +28,9 @@ from ..base.cache import cache_root, lock, whole_entry
 from ..base.errors import BuildFailed, LbeError
 from ..base.places import REPO
 from ..base.progress import Report, silent
-from ..kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from ..kernels.build import KernelBuild, ensure_kernel
 from ..kernels.modules import ensure_modules
+from ..kernels.series import KernelSpec
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE / "packetdrill.toml"

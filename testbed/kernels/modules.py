@@ -30,7 +30,8 @@ from ..base.content import C_SUFFIXES, hash_of_programs
 from ..base.errors import BuildFailed, KernelError, LbeError
 from ..base.places import GUEST_MODULES, REPO
 from ..base.progress import Report, make_progress, silent
-from .build import DEFAULT_SERIES, TOOLS, KernelBuild, KernelSpec, check_tools, digest, ensure_kernel, jobs, run_make
+from .build import KernelBuild, ensure_kernel, jobs, run_make
+from .series import DEFAULT_SERIES, TOOLS, KernelSpec, check_tools, digest
 
 #: folders that are not named like their module
 FOLDERS = {"shred_hint": "sch_shred", "shred_rto": "sch_shred"}

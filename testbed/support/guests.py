@@ -7,8 +7,9 @@ import functools
 from pathlib import Path
 
 from ..backends.machine import Machine
-from ..kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from ..kernels.build import KernelBuild, ensure_kernel
 from ..kernels.modules import ensure_modules
+from ..kernels.series import KernelSpec
 
 
 @functools.cache

@@ -27,8 +27,9 @@ from ..base.cache import cache_root
 from ..base.errors import JobFailed, LbeError, MachineFailure
 from ..base.places import REPO
 from ..base.progress import make_progress
-from ..kernels.build import DEFAULT_SERIES, USER_MODE_FLAVOURS, KernelBuild, KernelSpec, ensure_kernel, series_number
+from ..kernels.build import KernelBuild, ensure_kernel
 from ..kernels.modules import ModuleSet, ensure_modules
+from ..kernels.series import DEFAULT_SERIES, USER_MODE_FLAVOURS, KernelSpec, series_number
 
 VIRTUAL_LIMIT_S = 600
 WALL_LIMIT_S = 300  # the sanitizer kernel on a busy machine, with room

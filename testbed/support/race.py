@@ -20,8 +20,9 @@ from ..backends.distro import Guest, Image, accelerator, add_text, ensure_image,
 from ..backends.machine import judge, read_text, run_folder
 from ..base.errors import MachineFailure
 from ..base.progress import Report, silent
-from ..kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from ..kernels.build import KernelBuild, ensure_kernel
 from ..kernels.modules import ensure_modules
+from ..kernels.series import KernelSpec
 
 #: as many as find work on a host of two; more would wait for one another
 CPUS = 4

@@ -19,8 +19,10 @@ from testbed.backends.machine import Machine
 from testbed.backends.uml import HOST_ROOT
 from testbed.base.errors import LbeError
 from testbed.base.places import REPO
-from testbed.kernels.build import DEFAULT_SERIES, KernelSpec, ensure_kernel, ensure_part
+from testbed.kernels.build import ensure_kernel
+from testbed.kernels.mirror import ensure_part
 from testbed.kernels.modules import ensure_modules
+from testbed.kernels.series import DEFAULT_SERIES, KernelSpec
 
 pytestmark = pytest.mark.scenario
 
@@ -28,9 +30,7 @@ FOLDER = Path(__file__).resolve().parent
 #: in this order: the tests of the last one end with the module's removal
 GUESTS = [FOLDER / f"guest_{name}.py" for name in ("ynl", "client", "lives", "control")]
 TESTS = [
-    test
-    for path in GUESTS
-    for test in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    test for path in GUESTS for test in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
 ]
 #: the first series whose source has the kernel's own netlink client
 YNL_SERIES = "6.12"
@@ -56,8 +56,12 @@ def build_tools(folder: Path) -> None:
     example = REPO / "tools" / "libvulture" / "examples" / "switching.c"
     words = ["-Wall", "-Wextra", "-Werror", "-I", REPO / "tools" / "libvulture", "-L", folder, "-lvulture", "-lmnl"]
     subprocess.run(["cc", example, "-o", folder / "switching", *words], check=True)
-    for path in (*GUESTS, REPO / "tools/python/examples/download.py", REPO / "Documentation/vulture.yaml",
-                 REPO / "tools/vulturectl/vulturectl.schema.json"):
+    for path in (
+        *GUESTS,
+        REPO / "tools/python/examples/download.py",
+        REPO / "Documentation/vulture.yaml",
+        REPO / "tools/vulturectl/vulturectl.schema.json",
+    ):
         shutil.copy(path, folder)
 
 

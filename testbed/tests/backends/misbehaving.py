@@ -11,8 +11,9 @@ from pathlib import Path
 
 from testbed.base.cache import cache_root, remove
 from testbed.base.progress import silent
-from testbed.kernels.build import KernelSpec, ensure_kernel, run_make
+from testbed.kernels.build import ensure_kernel, run_make
 from testbed.kernels.modules import ModuleSet
+from testbed.kernels.series import KernelSpec
 
 SOURCES = Path(__file__).resolve().parent / "misbehave"
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from testbed.backends.machine import Machine
-from testbed.kernels.build import KernelSpec, ensure_kernel
+from testbed.kernels.build import ensure_kernel
+from testbed.kernels.series import KernelSpec
 from testbed.tests.agent.agent_build import (
     QUEUE,
     RECV,
@@ -86,9 +87,7 @@ def boot(machine: Machine, folder: Path, end_s: float, plans: dict[str, str], mo
     job.mkdir(parents=True)
     shutil.copy(agent(), job / "lbe-agent")
     for node, lines in plans.items():
-        (job / f"{node}.plan").write_text(
-            f"node {node}\nzero_ns {ZERO_NS}\nend_s {end_s}\nout /tmp/out\n{lines}\n"
-        )
+        (job / f"{node}.plan").write_text(f"node {node}\nzero_ns {ZERO_NS}\nend_s {end_s}\nout /tmp/out\n{lines}\n")
     (job / "job.sh").write_text(NETWORK + more + AGENTS)
     machine.run(job, out, seed, virtual_limit_s=end_s + 60)
     return Run(0, (out / "job.log").read_text(), out)

@@ -34,7 +34,7 @@ from testbed.backends.tools import build_agent
 from testbed.base.errors import JobFailed, KernelWarning, LbeError, Lockdep
 from testbed.base.places import REPO, SCRIPTS, TESTBED
 from testbed.commands.choose import make_backend
-from testbed.kernels.build import SUITES, KernelSpec
+from testbed.kernels.series import SUITES, KernelSpec
 from testbed.run import job as jobs
 from testbed.run.collect import collect, compute
 from testbed.run.job import Job

@@ -40,7 +40,8 @@ from testbed.base.errors import (
     VirtualHang,
     WallHang,
 )
-from testbed.kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from testbed.kernels.build import KernelBuild, ensure_kernel
+from testbed.kernels.series import KernelSpec
 from testbed.tests.backends.misbehaving import misbehaving
 
 HERE = Path(__file__).resolve().parent

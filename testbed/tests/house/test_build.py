@@ -102,7 +102,8 @@ def test_install_then_uninstall_leaves_nothing(tmp_path, kdir):
 @pytest.fixture
 def kdir() -> Path:
     """The build folder of the series: LBE_KDIR_6_12 and its like, else the testbed's."""
-    from testbed.kernels.build import DEFAULT_SERIES, KernelSpec, ensure_kernel
+    from testbed.kernels.build import ensure_kernel
+    from testbed.kernels.series import DEFAULT_SERIES, KernelSpec
 
     given = os.environ.get(f"LBE_KDIR_{DEFAULT_SERIES.replace('.', '_')}")
     return Path(given) if given else ensure_kernel(KernelSpec()).kdir

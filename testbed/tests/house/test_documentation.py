@@ -16,8 +16,9 @@ import pytest
 from testbed import results
 from testbed.__main__ import main
 from testbed.backends.machine import Machine
-from testbed.kernels.build import KernelSpec, ensure_kernel
+from testbed.kernels.build import ensure_kernel
 from testbed.kernels.modules import ensure_modules
+from testbed.kernels.series import KernelSpec
 from testbed.spec import experiment, topology, traffic
 from testbed.spec.experiment import load
 

@@ -22,7 +22,8 @@ from testbed.base.errors import (
     UnsupportedSeries,
 )
 from testbed.kernels import build as kernel
-from testbed.kernels.build import KernelSpec
+from testbed.kernels import mirror, series
+from testbed.kernels.series import KernelSpec
 
 MIRROR = "http://mirror.invalid/debian"
 UTIL_C = """\
@@ -108,9 +109,9 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # A pretended apt needs no keyring; the real one is tested by fetching.
     keyring = tmp_path / "keyring.gpg"
     keyring.touch()
-    monkeypatch.setattr(kernel, "DEBIAN_KEYRINGS", (keyring,))
-    monkeypatch.setattr(kernel, "TOOLS", {"make": "make", "gcc": "gcc"})
-    monkeypatch.setattr(kernel, "FETCH_TOOLS", {"apt-get": "apt"})
+    monkeypatch.setattr(mirror, "DEBIAN_KEYRINGS", (keyring,))
+    monkeypatch.setattr(series, "TOOLS", {"make": "make", "gcc": "gcc"})
+    monkeypatch.setattr(mirror, "FETCH_TOOLS", {"apt-get": "apt"})
     return path
 
 
@@ -253,14 +254,14 @@ def test_no_compiler(calls: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_missing_tools_are_named_at_once(calls: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "TOOLS", {"make": "make", "flex-lbe": "flex", "bison-lbe": "bison"})
+    monkeypatch.setattr(series, "TOOLS", {"make": "make", "flex-lbe": "flex", "bison-lbe": "bison"})
     with pytest.raises(MissingTools, match="apt-get install bison flex"):
         kernel.ensure_kernel(KernelSpec(source_dir=tree))
     assert not half_built()
 
 
 def test_other_machine(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(series.platform, "machine", lambda: "riscv64")
     with pytest.raises(KernelError, match="riscv64"):
         kernel.ensure_kernel(KernelSpec())
 
@@ -361,7 +362,7 @@ def test_package_that_does_not_unpack_is_dropped(calls: Path) -> None:
 def test_apt_is_private(calls: Path, tmp_path: Path) -> None:
     """Every folder that apt writes to is below the cache, and the system's hooks are off."""
     folder = tmp_path / "private"
-    kernel.PrivateApt(folder, "6.12", MIRROR, Path("/keyring"))
+    mirror.PrivateApt(folder, "6.12", MIRROR, Path("/keyring"))
     real = shutil.which("apt-config", path="/usr/bin")
     done = subprocess.run([real, "-c", str(folder / "apt.conf"), "dump"], capture_output=True, text=True, check=True)
     setting = dict(line.rstrip(";").split(" ", 1) for line in done.stdout.splitlines() if " " in line)
@@ -417,19 +418,19 @@ def test_mirror_of_the_system(
     monkeypatch.delenv("LBE_DEBIAN_MIRROR")
     (tmp_path / "etc/sources.list.d").mkdir(parents=True)
     (tmp_path / "etc/sources.list.d" / name).write_text(text)
-    assert kernel.debian_mirror(tmp_path / "etc")[0] == "http://a.invalid/debian"
+    assert mirror.debian_mirror(tmp_path / "etc")[0] == "http://a.invalid/debian"
 
 
 def test_no_mirror(calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LBE_DEBIAN_MIRROR")
     with pytest.raises(FetchFailed, match=r"LBE_DEBIAN_MIRROR.*--kernel-source"):
-        kernel.debian_mirror(tmp_path)
+        mirror.debian_mirror(tmp_path)
 
 
 def test_no_keyring(calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "DEBIAN_KEYRINGS", (tmp_path / "none",))
+    monkeypatch.setattr(mirror, "DEBIAN_KEYRINGS", (tmp_path / "none",))
     with pytest.raises(FetchFailed, match="apt-get install debian-archive-keyring"):
-        kernel.debian_mirror(tmp_path)
+        mirror.debian_mirror(tmp_path)
 
 
 # --- configuration ----------------------------------------------------------------------------------
@@ -443,7 +444,7 @@ def test_fragments_parse_and_later_ones_win() -> None:
     assert kernel.wanted_config("6.12", "sanitizer")["CONFIG_KASAN"] == "y"
 
 
-@pytest.mark.parametrize("path", sorted(kernel.FRAGMENTS.glob("*.config")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted(series.FRAGMENTS.glob("*.config")), ids=lambda p: p.name)
 def test_fragment_lines(path: Path) -> None:
     """Each line is an option, a comment or blank, and no option stands twice."""
     lines = [line for line in path.read_text().splitlines() if line]

@@ -13,8 +13,9 @@ from testbed.base import cache
 from testbed.base.errors import BuildFailed, KernelError
 from testbed.base.places import REPO
 from testbed.kernels import modules
-from testbed.kernels.build import KernelBuild, KernelSpec, ensure_kernel
+from testbed.kernels.build import KernelBuild, ensure_kernel
 from testbed.kernels.modules import ensure_modules, included
+from testbed.kernels.series import KernelSpec
 
 FAKE_MAKE = """\
 #!/bin/sh

@@ -9,8 +9,9 @@ import os
 import pytest
 
 from testbed.backends.uml import Uml
-from testbed.kernels.build import KernelSpec, ensure_kernel
+from testbed.kernels.build import ensure_kernel
 from testbed.kernels.modules import ensure_modules
+from testbed.kernels.series import KernelSpec
 from testbed.support import kunit
 from testbed.support.kunit import State
 from testbed.tests.backends.misbehaving import misbehaving

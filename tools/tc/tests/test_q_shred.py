@@ -18,7 +18,8 @@ from testbed.backends.machine import Machine
 from testbed.backends.tools import build_tc_plugin
 from testbed.backends.uml import HOST_ROOT, Uml
 from testbed.base.cache import cache_root, lock, remove, whole_entry
-from testbed.kernels.build import DEFAULT_SERIES, PrivateApt, debian_mirror, ensure_part
+from testbed.kernels.mirror import PrivateApt, debian_mirror, ensure_part
+from testbed.kernels.series import DEFAULT_SERIES
 
 REPO = Path(__file__).resolve().parents[3]
 CASES = REPO / "sch_shred" / "tests" / "shred.json"

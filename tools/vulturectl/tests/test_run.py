@@ -16,8 +16,9 @@ from testbed.backends.machine import Machine
 from testbed.backends.uml import HOST_ROOT
 from testbed.base.errors import LbeError
 from testbed.base.places import REPO
-from testbed.kernels.build import KernelSpec, ensure_kernel
+from testbed.kernels.build import ensure_kernel
 from testbed.kernels.modules import ensure_modules
+from testbed.kernels.series import KernelSpec
 
 pytestmark = pytest.mark.scenario
 
