@@ -48,6 +48,9 @@ int do_top(int argc, char **argv);	/* top.c; argc 0: without a verb */
 int do_metrics(int argc, char **argv);
 int do_run(int argc, char **argv);	/* run.c */
 int do_hold(int argc, char **argv);	/* hold.c */
+/* live_foreground() - all connections that these processes have now, both ways */
+struct pids;
+void live_foreground(const struct pids *pids);	/* live.c */
 int do_bg(int argc, char **argv);	/* live.c */
 int do_fg(int argc, char **argv);
 int do_apply(int argc, char **argv);	/* conf.c */

@@ -109,6 +109,15 @@ static void find_processes(const char *target, struct pids *pids)
 		refused("unit %s has no processes", target);
 }
 
+void live_foreground(const struct pids *pids)
+{
+	struct live live = {};
+	size_t i;
+
+	for (i = 0; i < pids->count; i++)
+		pid_sockets(pids->pid[i], NULL, one_socket, &live);
+}
+
 static void report(const struct live *live, const char *target)
 {
 	if (json)

@@ -34,6 +34,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "upload.h"
@@ -41,6 +42,8 @@
 
 /* ms that run waits for its guard once the command has ended */
 #define GUARD_WAIT_MS	200
+/* a week: what lies further off is a schedule, which is for a timer */
+#define DEADLINE_MAX_S	(168 * 3600ULL)
 
 /**
  * struct plan - what run was asked for, and how it goes about it
@@ -48,6 +51,7 @@
  * @down: downloads too
  * @watched_up, @watched_down: by looking at sockets, not by the cgroup
  * @dir: the cgroup's directory; "" without one
+ * @deadline: from then on the command is in the foreground, wall clock; 0 = never
  * @ready: written once rule and program are in force; the command waits for it
  * @entered: closed once the command is in its cgroup; the guard waits for it
  */
@@ -57,6 +61,7 @@ struct plan {
 	bool watched_up, watched_down;
 	const struct passwd *user;
 	struct vulture_rule rule;
+	time_t deadline;
 	char dir[1792];
 	int ready[2], entered[2];
 };
@@ -169,14 +174,37 @@ static void child(const struct plan *plan, char **command)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Wait until no process is left in a cgroup. */
-static void await_empty(const char *dir)
+static volatile sig_atomic_t deadline_came;	/* the guard was told so */
+
+static void on_deadline(int sig)
+{
+	(void)sig;
+	deadline_came = 1;
+}
+
+/* Everything that the guard holds ends, and the connections of now come back. */
+static void end_background(struct plan *plan)
+{
+	struct pids pids = {};
+
+	deadline_came = 0;
+	if (plan->rule.id)
+		vulture_rule_del(v, plan->rule.id);
+	plan->rule.id = 0;
+	upload_detach();
+	if (!cgroup_pids(plan->dir, &pids))
+		live_foreground(&pids);
+	pids_free(&pids);
+}
+
+/* Wait until no process is left in the cgroup. */
+static void await_empty(struct plan *plan)
 {
 	struct pollfd events = { .events = POLLPRI };
 	char path[2048], text[256];
 	ssize_t length;
 
-	snprintf(path, sizeof(path), "%s/cgroup.events", dir);
+	snprintf(path, sizeof(path), "%s/cgroup.events", plan->dir);
 	events.fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (events.fd < 0)
 		return;
@@ -184,7 +212,10 @@ static void await_empty(const char *dir)
 		text[length] = '\0';
 		if (strstr(text, "populated 0"))
 			break;
-		poll(&events, 1, -1);
+		/* a moment's delay is all that a signal just before poll() costs */
+		poll(&events, 1, plan->deadline ? 1000 : -1);
+		if (deadline_came)
+			end_background(plan);
 	}
 	close(events.fd);
 }
@@ -211,20 +242,19 @@ static void guard(struct plan *plan, int started)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_deadline }, NULL);
 	prctl(PR_SET_NAME, "vulture-guard");
+	/* The handle of the parent is the parent's: a netlink socket is not shared. */
+	v = vulture_open();
 	if (plan->down && !plan->watched_down) {
-		/* The handle of the parent is the parent's: a netlink socket is not shared. */
-		struct vulture *own = vulture_open();
-
 		plan->rule.by_fd = geteuid();
 		if (plan->rule.by_fd)
 			plan->rule.cgroup_fd = cgroup_descriptor(plan->dir);
-		if (!own || vulture_rule_add(own, &plan->rule) < 0) {
+		if (!v || vulture_rule_add(v, &plan->rule) < 0) {
 			say("run: no rule for the cgroup, sockets are looked at instead: %s",
-			    vulture_error(own));
+			    vulture_error(v));
 			answer |= 1;
 		}
-		v = own;
 	}
 	if (plan->up && !plan->watched_up && upload_attach(plan->dir, plan->up, NULL)) {
 		say("run: no BPF program for the cgroup, sockets are looked at instead: %s",
@@ -242,11 +272,11 @@ static void guard(struct plan *plan, int started)
 	close(plan->entered[1]);
 	while (read(plan->entered[0], &byte, 1) < 0 && errno == EINTR)
 		;
-	await_empty(plan->dir);
+	await_empty(plan);
 	if (plan->rule.id)
 		vulture_rule_del(v, plan->rule.id);
 	while (rmdir(plan->dir) && errno == EBUSY)
-		await_empty(plan->dir);
+		await_empty(plan);
 	_exit(0);
 }
 
@@ -291,8 +321,22 @@ static void pass_on(int sig)
 		kill(command_pid, sig);
 }
 
-/* Look at the sockets of the command and its descendants until it ends. */
-static int watch_command(const struct plan *plan, pid_t pid)
+/* From now on the command is an ordinary one. */
+static void meet_deadline(struct plan *plan, pid_t pid, pid_t guard_pid)
+{
+	struct pids pids = {};
+
+	plan->deadline = 0;
+	if (guard_pid)
+		kill(guard_pid, SIGUSR1);
+	else if (!tree_pids(pid, &pids))
+		live_foreground(&pids);
+	pids_free(&pids);
+	say("run: the deadline has come: the command is in the foreground now");
+}
+
+/* Look at the sockets of the command and its descendants, and at the clock, until it ends. */
+static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 {
 	struct watch watch = {
 		.up = plan->watched_up ? plan->up : NULL,
@@ -306,7 +350,12 @@ static int watch_command(const struct plan *plan, pid_t pid)
 	while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
 		struct pids pids = {};
 
-		if (!tree_pids(pid, &pids))
+		if (plan->deadline && time(NULL) >= plan->deadline) {
+			meet_deadline(plan, pid, guard_pid);
+			watch.up = NULL;
+			watch.down = NULL;
+		}
+		if ((watch.up || watch.down) && !tree_pids(pid, &pids))
 			watch_pids(&watch, &pids);
 		pids_free(&pids);
 		if (watch.refused && !told++)
@@ -317,18 +366,51 @@ static int watch_command(const struct plan *plan, pid_t pid)
 	return ended == pid ? status : -1;
 }
 
-static int wait_command(const struct plan *plan, pid_t pid)
+static int wait_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 {
 	int status;
 
-	if ((plan->watched_up && plan->up) || (plan->watched_down && plan->down)) {
-		status = watch_command(plan, pid);
+	if ((plan->watched_up && plan->up) || (plan->watched_down && plan->down) ||
+	    plan->deadline) {
+		status = watch_command(plan, pid, guard_pid);
 	} else {
 		while (waitpid(pid, &status, 0) < 0)
 			if (errno != EINTR)
 				return 126;
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* "06:00", the next time that the clock says so, or "90s", "45m", "6h" from now. */
+static time_t read_deadline(const char *text)
+{
+	unsigned int hours, minutes, seconds;
+	time_t now = time(NULL), then;
+	struct tm clock;
+	char unit, rest;
+
+	if (sscanf(text, "%2u:%2u%c", &hours, &minutes, &rest) == 2 && hours < 24 && minutes < 60) {
+		clock = *localtime(&now);
+		clock.tm_hour = (int)hours;
+		clock.tm_min = (int)minutes;
+		clock.tm_sec = 0;
+		clock.tm_isdst = -1;
+		then = mktime(&clock);
+		if (then > now)
+			return then;
+		clock.tm_mday++;
+		clock.tm_isdst = -1;
+		return mktime(&clock);
+	}
+	if (*text != '-' && *text != '+' && sscanf(text, "%9u%c%c", &seconds, &unit, &rest) == 2 &&
+	    seconds >= 1 && (unit == 's' || unit == 'm' || unit == 'h')) {
+		uint64_t length = seconds * (unit == 'h' ? 3600ULL : unit == 'm' ? 60 : 1);
+
+		if (length <= DEADLINE_MAX_S)
+			return now + (time_t)length;
+	}
+	wrong("run: deadline '%s' is neither a time of day, 00:00 to 23:59, nor 1s to 168h from now",
+	      text);
 }
 
 /* The guard ends with the last process; a word if that is not yet. */
@@ -368,6 +450,7 @@ int do_run(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "up", no_argument, NULL, 'U' },
 		{ "down", no_argument, NULL, 'D' },
+		{ "deadline", required_argument, NULL, 'd' },
 		{ "user", required_argument, NULL, 'u' },
 		{ "option", required_argument, NULL, 'o' },
 		{}
@@ -382,6 +465,8 @@ int do_run(int argc, char **argv)
 			up = true;
 		} else if (c == 'D') {
 			down = true;
+		} else if (c == 'd') {
+			plan.deadline = read_deadline(optarg);
 		} else if (c == 'u') {
 			plan.user = getpwnam(optarg);
 			if (!plan.user)
@@ -419,7 +504,7 @@ int do_run(int argc, char **argv)
 	if (write(plan.ready[1], "", 1) != 1)
 		kill(command_pid, SIGKILL);
 	close(plan.ready[1]);
-	status = wait_command(&plan, command_pid);
+	status = wait_command(&plan, command_pid, guard_pid);
 	if (guard_pid)
 		leave_guard(&plan, guard_pid);
 	return status;

@@ -122,6 +122,14 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 	return 0;
 }
 
+static struct bpf_link *attached;	/* by the latest upload_attach() without a pin */
+
+void upload_detach(void)
+{
+	bpf_link__destroy(attached);
+	attached = NULL;
+}
+
 int upload_attach(const char *dir, const char *control, const char *pin)
 {
 	struct background_bpf *object;
@@ -153,13 +161,19 @@ int upload_attach(const char *dir, const char *control, const char *pin)
 		bpf_link__destroy(link);
 		goto out;
 	}
-	/* Without a pin the link lives as long as this process: it is not closed. */
+	/* Without a pin it lives until upload_detach(), or as long as this process. */
+	if (!pin)
+		attached = link;
 	return 0;
 out:
 	background_bpf__destroy(object);
 	return -1;
 }
 #else
+void upload_detach(void)
+{
+}
+
 int upload_attach(const char *dir, const char *control, const char *pin)
 {
 	(void)dir;

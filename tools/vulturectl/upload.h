@@ -47,6 +47,9 @@ int upload_foreground(int fd);
  */
 int upload_attach(const char *dir, const char *control, const char *pin);
 
+/** upload_detach() - what upload_attach() attached last, without a pin, ends */
+void upload_detach(void);
+
 /** upload_error() - a sentence on the latest failure of upload_attach() */
 const char *upload_error(void);
 

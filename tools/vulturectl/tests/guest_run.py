@@ -306,6 +306,29 @@ def test_hold_keeps_a_cgroup_in_the_background_while_it_runs():
         assert done.returncode == status and text in done.stderr, done
 
 
+def test_from_the_deadline_on_it_is_an_ordinary_program():
+    for user in ({}, {"user": 65534, "group": 65534}):
+        server = Server()
+        words = [CTL, "run", "--deadline", "2s", "--", *server.client(4)]
+        run = subprocess.Popen(words, stdout=-1, stderr=-1, text=True, **user)
+        until(lambda: len(flows()) == 1)
+        until(lambda: not flows())
+        assert not rules(), "new connections too"
+        out, error = run.communicate(timeout=30)
+        said = json.loads(out)
+        assert run.returncode == 0 and "the deadline has come" in error, (out, error)
+        assert (said["cc"], said["tos"], said["priority"]) == ("cubic", 0, 0), said
+        until(lambda: not cgroups())
+    # one that ends before its deadline never hears of it
+    server = Server()
+    done = ctl("run", "--deadline", "00:00", "--", *server.client())
+    assert done.returncode == 0 and done.stderr == "" and background(json.loads(done.stdout)), done
+    until(lambda: not cgroups() and not rules())
+    for text in ("24:00", "6:60", "0s", "-5s", "169h", "5", "5d", "soon", "06:00x", "4294967297s"):
+        done = ctl("run", "--deadline", text, "--", "true")
+        assert done.returncode == 2 and f"deadline '{text}' is neither a time of day" in done.stderr, (text, done)
+
+
 def test_errors_name_what_was_wrong():
     for words, text in (
         (("bg", "999999"), "there is no process 999999"),
