@@ -36,6 +36,7 @@ u64 qavg(u64 avg, u32 backlog, u32 wlog) { return shred_qavg(avg, backlog, wlog)
 u64 qavg_idle(u64 avg, u32 wlog, u64 pkts) { return shred_qavg_idle(avg, wlog, pkts); }
 u32 wlog(u32 lo, u32 avpkt, u32 burst) { return shred_wlog(lo, avpkt, burst); }
 u32 age_class(u64 bytes) { return shred_age_class(bytes); }
+u64 age_count(struct shred_age *age, u32 payload, u32 now_ms) { return shred_age_count(age, payload, now_ms); }
 u32 hint_read(u32 mode, u32 tos) { return shred_hint_read(mode, tos); }
 u32 hint_write(u32 mode, u32 tos, u32 hint) { return shred_hint_write(mode, tos, hint); }
 u32 hint_clear(u32 mode, u32 tos) { return shred_hint_clear(mode, tos); }
@@ -66,6 +67,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "qavg_idle": (u64, [u64, u32, u64]),
         "wlog": (u32, [u32] * 3),
         "age_class": (u32, [u64]),
+        "age_count": (u64, [ctypes.c_char_p, u32, u32]),
         "hint_read": (u32, [u32] * 2),
         "hint_write": (u32, [u32] * 3),
         "hint_clear": (u32, [u32] * 2),
@@ -162,6 +164,26 @@ def test_average_follows_equation_1(c: ctypes.CDLL) -> None:
             oracle = (1 - weight) * oracle + weight * hint if oracle else float(hint)
             assert avg / CWND_ONE == pytest.approx(oracle, rel=0.01)
             assert CWND_ONE <= avg <= 255 * CWND_ONE
+
+
+def test_average_and_threshold_round_to_the_nearest_unit(c: ctypes.CDLL) -> None:
+    """In whole numbers: within half a unit, where cutting off would be up to a whole one."""
+    rng = np.random.default_rng(7)
+    for lo, hi in thresholds(rng, 2000):
+        hint, weight_q32 = int(rng.integers(1, 256)), int(rng.integers(1, 1 << 32))
+        avg = int(rng.integers(CWND_ONE, 255 * CWND_ONE + 1))
+        off_q32 = ((c.hint_avg(avg, hint, weight_q32) - avg) << 32) - (hint * CWND_ONE - avg) * weight_q32
+        assert 2 * abs(off_q32) <= 1 << 32
+        got = c.threshold(lo, hi, 0, hint, avg)
+        if got:
+            assert 2 * abs((hi - got) * avg - (hi - lo) * hint * CWND_ONE) <= avg
+
+
+def test_age_is_what_passed_before_and_begins_anew_after_an_idle_second(c: ctypes.CDLL) -> None:
+    age = ctypes.create_string_buffer(64)
+    start = U32_MAX - 400  # the clock wraps in between
+    seen = [c.age_count(age, 1448, (start + at_ms) & U32_MAX) for at_ms in (0, 1, 1000, 2001, 2002, 3002)]
+    assert seen == [0, 1448, 2896, 0, 1448, 2896], "idle for 1001 ms is another flow, for 1000 ms it is not"
 
 
 def test_threshold_is_equation_2_with_its_bounds(c: ctypes.CDLL) -> None:

@@ -66,6 +66,9 @@ u32 flow_sd(struct flow *f) { return lp_sd_us(&f->lp); }
 u32 flow_sd_q(struct flow *f) { return f->lp.sd_q; }
 bool flow_grows(struct flow *f) { return lp_may_grow(&f->lp); }
 u32 flow_itt_end(struct flow *f) { return f->lp.itt_end_ms; }
+bool flow_over(struct flow *f, u32 now_ms) { return lp_inference_over(&f->lp, now_ms); }
+u32 flow_react(struct flow *f, u32 seq, u32 rtt_us, u32 now_ms)
+{ return lp_react(&f->lp, LP_DELAY, f->cwnd, seq, rtt_us, now_ms); }
 void flow_smooth(struct flow *f, u32 d_us) { lp_smooth(&f->lp, d_us); }
 void flow_loss(struct flow *f) { lbe_path_lost(&f->lp.path, lp_sd_us(&f->lp)); lbe_path_repaired(&f->lp.path); }
 u32 snap(u64 span_us, u32 ticks)
@@ -76,7 +79,7 @@ u32 snap(u64 span_us, u32 ticks)
 }
 """
 
-_types = {"flow_new": ctypes.c_void_p, "flow_grows": ctypes.c_bool}
+_types = {"flow_new": ctypes.c_void_p, "flow_grows": ctypes.c_bool, "flow_over": ctypes.c_bool}
 
 
 def library(folder: Path) -> ctypes.CDLL:
@@ -97,6 +100,8 @@ def library(folder: Path) -> ctypes.CDLL:
         "flow_sd_q",
         "flow_grows",
         "flow_itt_end",
+        "flow_over",
+        "flow_react",
         "flow_smooth",
         "flow_loss",
         "snap",

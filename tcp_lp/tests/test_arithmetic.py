@@ -48,6 +48,26 @@ def test_margin_is_delta_of_the_range(lib):
         assert abs(Ours(lib, (dmin, max(dmax, 1)), delta).margin - expect) < 1
 
 
+def test_margin_is_never_below_the_noise(lib):
+    """A range of a few milliseconds: its part may be less than what delays move by on an empty path."""
+    rng = random.Random(3)
+    margins = []
+    for _ in range(500):
+        dmin, span, delta = rng.randint(1, 10**6), int(10 ** rng.uniform(0, 5)), rng.randint(10, 900)
+        margins.append(Ours(lib, (dmin, dmin + span), delta).margin)
+        assert abs(margins[-1] - max(span * delta / 1000, 1000)) < 1
+    assert margins.count(1000) > 100 and max(margins) > 1000
+
+
+def test_an_inference_phase_ends_only_if_one_began(lib):
+    ours = Ours(lib)
+    assert not lib.flow_over(ours.flow, 5000), "no indication came"
+    lib.flow_react(ours.flow, 100, 100000, 5000)
+    end_ms = ours.itt_end
+    assert end_ms > 5000 and not lib.flow_over(ours.flow, end_ms - 1)
+    assert lib.flow_over(ours.flow, end_ms) and not lib.flow_over(ours.flow, end_ms + 1)
+
+
 def test_snap_agrees_with_nearest_known_tick(lib):
     rng = random.Random(3)
     for _ in range(5000):

@@ -28,6 +28,8 @@ struct edge *edge_new(u32 ack, u32 own, u32 scale)
 }
 
 void edge_free(struct edge *e) { free(e); }
+u32 edge_acked(struct edge *e, u32 ack) { return edge_acknowledged(e, ack); }
+bool edge_near(struct edge *e, u32 seg_bytes) { return edge_reached(e, seg_bytes); }
 
 u32 edge_send(struct edge *e, u32 ack, u32 own_field, u32 kind, u32 bytes, u32 edge_seq, u32 retract, u32 mss)
 {
@@ -67,6 +69,8 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
     library.edge_free.argtypes = [ctypes.c_void_p]
     library.edge_send.argtypes = [ctypes.c_void_p] + [ctypes.c_uint32] * 7
     library.edge_data.argtypes = [ctypes.c_void_p, ctypes.c_uint64] + [ctypes.c_uint32] * 3
+    library.edge_acked.argtypes = library.edge_near.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
+    library.edge_acked.restype, library.edge_near.restype = ctypes.c_uint32, ctypes.c_bool
     library.edge_send.restype = library.edge_data.restype = ctypes.c_uint32
     return library
 
@@ -162,6 +166,26 @@ def test_faults_are_found(tmp_path: Path, number: int) -> None:
             check(library)
         for seed in range(60):
             check_windows(library, seed)
+
+
+def test_an_old_acknowledgment_moves_nothing_back(library: ctypes.CDLL) -> None:
+    for start in (1000, WRAP - 500):
+        handle = library.edge_new(start, 65535, 0)
+        assert library.edge_acked(handle, (start + 2 * MSS) % WRAP) == 2 * MSS
+        assert library.edge_acked(handle, (start + MSS) % WRAP) == 0, "overtaken by a newer one"
+        assert library.edge_acked(handle, (start + 3 * MSS) % WRAP) == MSS, "counted from the newest"
+        library.edge_free(handle)
+
+
+def test_a_sender_is_at_the_edge_within_a_segment_of_it(library: ctypes.CDLL) -> None:
+    for start in (1000, WRAP - 500):
+        handle = library.edge_new(start, 65535, 0)
+        ack = start + MSS
+        assert library.edge_send(handle, ack % WRAP, 65535, WINDOW, 4 * MSS - 1, 0, 1, MSS) == 4 * MSS - 1
+        for came, reached in enumerate((False, False, False, True)):
+            assert library.edge_near(handle, MSS) is reached, f"{came} segments of a window of nearly four"
+            library.edge_data(handle, 1 << 40, (ack + came * MSS) % WRAP, MSS, 7)
+        library.edge_free(handle)
 
 
 def test_data(library: ctypes.CDLL) -> None:

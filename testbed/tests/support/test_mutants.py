@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The list of planted faults, without running any: each can be planted, and names tests that are there."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.base.places import REPO
+from testbed.support import mutants
+
+FAULTS = mutants.faults()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[one.name for one in FAULTS])
+def test_a_fault_has_its_place_and_its_tests(fault: mutants.Fault) -> None:
+    assert not mutants.misplaced(fault)
+    assert fault.new != fault.old and fault.tests
+    for test in fault.tests[: fault.tests.index("-k")] if "-k" in fault.tests else fault.tests:
+        assert (REPO / test.partition("::")[0]).exists(), test
+
+
+def test_a_fault_that_has_lost_its_place_is_said(tmp_path) -> None:
+    fault = mutants.Fault("lost", "a.h", "one", "two", ("a",))
+    assert mutants.misplaced(fault, tmp_path) == "a.h is not there"
+    (tmp_path / "a.h").write_text("one one")
+    assert mutants.misplaced(fault, tmp_path) == "its text stands 2 times in a.h"
+    (tmp_path / "a.h").write_text("one")
+    assert mutants.misplaced(fault, tmp_path) == ""
