@@ -56,7 +56,7 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__field(u64, rate)
 		__field(u64, in_flight)
 		__field(u32, fails)
-		__field(u32, score)
+		__field(u32, pairs)
 		__field(u32, path_rtt_us)
 		__array(u8, daddr, 16)
 	),
@@ -74,17 +74,17 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__entry->rate = p->rate;
 		__entry->in_flight = p->in_flight;
 		__entry->fails = p->fails;
-		__entry->score = p->score;
+		__entry->pairs = p->n;
 		__entry->path_rtt_us = p->rtt_us;
 		memcpy(__entry->daddr, daddr, 16);
 	),
-	TP_printk("cookie=%llu daddr=%pI6c sport=%u dport=%u state=%s reason=%s base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u score=%u path_rtt_us=%u",
+	TP_printk("cookie=%llu daddr=%pI6c sport=%u dport=%u state=%s reason=%s base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u pairs=%u path_rtt_us=%u",
 		  __entry->cookie, __entry->daddr, __entry->sport, __entry->dport,
 		  __print_symbolic(__entry->state, lbe_state_names),
 		  __print_symbolic(__entry->reason, lbe_reason_names),
 		  __entry->base_us, __entry->delay_us, __entry->rtt_us,
 		  __entry->noise_us, __entry->mu, __entry->rate, __entry->in_flight,
-		  __entry->fails, __entry->score, __entry->path_rtt_us)
+		  __entry->fails, __entry->pairs, __entry->path_rtt_us)
 );
 
 DEFINE_EVENT(lbe_path, lbe_ack,

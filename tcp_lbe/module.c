@@ -78,9 +78,7 @@ struct lbe_flow {
 	   claimed:1;
 };
 
-static bool mark = true;
-module_param(mark, bool, 0644);
-MODULE_PARM_DESC(mark, "DSCP LE and TC_PRIO_FILLER for new flows, unless they chose their own (Y)");
+LBE_MARK_PARAM();
 
 /* Sending */
 
@@ -162,9 +160,9 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	lbe_path_sent(p, now_ns, slot_ns, bytes);
 	f->has_slot = 0;
 	f->due_ns = now_ns;
-	if (sk_wmem_alloc_get(sk) > 0)
+	if (p->state == LBE_CRUISE && sk_wmem_alloc_get(sk) > 0)
 		p->local += p->local < 16;
-	else
+	else if (p->state == LBE_CRUISE)
 		p->local -= p->local > 0;
 	f->grant = burst;
 	f->sent_mark = tp->data_segs_out;

@@ -16,8 +16,14 @@
  *	in flight <= R (RTT + 2 e) + 2 packets
  *
  * The bound on what is in flight stops us at once when somebody's burst holds our ACKs
- * up. Growth by more than a jump of 6 p + 2 e within a round trip is somebody who comes:
- * we leave for FLOOR.
+ * up. Growth by more than a jump of 5 p + 2 e within a round trip is somebody who comes:
+ * we leave for FLOOR. A slow start begins with 10 packets, and half of them must do. We
+ * leave too if R is mu / 8 or less for two round trips: the others take what there is.
+ *
+ * Loss is no sign of others where there are queues, for links lose packets too. If a third
+ * of a round trip's packets is lost, somebody drops by rate (a policer), or the buffer was
+ * full when the base was learnt. What came through is the capacity. For 180 s from then on
+ * CRUISE begins at mu / 4, stays 1/32 below mu, and ends when 1/32 of a round trip is lost.
  *
  * A train of 8 packets at rate r shows how its delay grows, g = dq / dt:
  *
@@ -38,12 +44,14 @@
  *
  * FLOOR is silent for as long as a slow start may take, log2(BDP / 10 packets) + 2 round
  * trips, so that it is not met half way by our queue. Then pairs, at most 1/4 % of the
- * capacity. A pair that meets no queue is evidence; a train decides. If it grew twice,
- * either the link is slower now or others have queues of their own. At half the rate that
- * the train came through at, delays on an idle link differ no more than they did when we
- * cruised alone; behind another queue each packet waits 0 to p more. Two such trains in
- * a row with a spread below the calm noise + p / 3 set the capacity. If a pulse shows
- * more later, the capacity of before is tried again.
+ * capacity. A pair that meets no queue is evidence; a train decides. Each return that
+ * fails asks for more pairs, and from the third on for pairs that come in as early as on
+ * the idle path, in the mean: at a short queue a train costs the others a loss. If trains
+ * grew twice, either the link is slower now or others have queues of their own. At half
+ * the rate that the train came through at, delays on an idle link differ no more than they
+ * did when we cruised alone; behind another queue each packet waits 0 to p more. Two such
+ * trains in a row with a spread below the calm noise + p / 3 set the capacity. If a pulse
+ * shows more later, the capacity of before is tried again.
  *
  * Sending. The path has one schedule. A flow that has data takes the next slot of
  * (its burst) / R and queues up again when it has sent: any number of flows share R
@@ -169,6 +177,7 @@ struct lbe_train {
  * @calm_us: least noise while cruising; U32_MAX: none yet
  * @mu: capacity, bytes a second; 0: not known, only in LBE_START
  * @mu_far: side of the latest measurement that was far off (1, -1), 0: none
+ * @policed_us: until then a loss is taken for somebody's
  * @mu_before: capacity before it was taken to be lower, bytes a second; 0: no
  * @round_us: beginning of the present round trip
  * @round_bytes: delivered in it
@@ -184,14 +193,16 @@ struct lbe_train {
  * @high: samples in a row that say that somebody came
  * @high_us: when the first of them came
  * @low_ticks: ticks in a row with a queue below the target
- * @least_ticks: ticks in a row with next to no rate
+ * @least_ticks: ticks in a row with an eighth of the capacity or less
  * @rate: of all flows together, bytes a second
  * @pulse_us: end of the latest pulse
  * @pulsed: the latest pulse is still to be paid for by a rest
- * @local: of the latest 16 grants, how many found our own device busy
+ * @local: of the latest 16 grants in CRUISE, how many found our own device busy
  * @isolated: pulses in a row that speak for a queue of our own
  * @blind_us: nothing is sent or believed before
- * @score: evidence that nobody is there
+ * @n: pairs in a row that met next to no queue
+ * @excess_us: sum of their delays above the base
+ * @idle_us: mean of these on the idle path; U32_MAX: not known
  * @fails: returns that came too early
  * @deep: pairs that met a deep queue
  * @evidence_us: only what was sent later counts
@@ -231,6 +242,7 @@ struct lbe_path {
 	u64 mu;
 	s8 mu_far;
 	u64 mu_before;
+	u64 policed_us;
 
 	u64 round_us;
 	u64 round_bytes;
@@ -256,7 +268,9 @@ struct lbe_path {
 	u32 isolated;
 
 	u64 blind_us;
-	u32 score;
+	u32 n;
+	u32 excess_us;
+	u32 idle_us;
 	u32 fails;
 	u32 deep;
 	u64 evidence_us;
@@ -298,7 +312,7 @@ static inline u32 lbe_path_target_us(const struct lbe_path *p)
 
 static inline u32 lbe_path_jump_us(const struct lbe_path *p)
 {
-	return 6 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
+	return 5 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
 }
 
 static inline u32 lbe_path_idle_us(const struct lbe_path *p)
@@ -309,6 +323,12 @@ static inline u32 lbe_path_idle_us(const struct lbe_path *p)
 static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
 {
 	return max_t(u32, p->rtt_us / 4, 8 * lbe_path_pkt_us(p));
+}
+
+/* Do losses tell of others here, as no queue does? */
+static inline bool lbe_path_policed(const struct lbe_path *p)
+{
+	return p->now_us < p->policed_us;
 }
 
 static inline u64 lbe_path_bdp(u64 rate, u32 us)
@@ -338,6 +358,7 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 	p->rate = div_u64(10ULL * mss * USEC_PER_SEC, p->rtt_us);
 	p->base_us = U32_MAX;
 	p->calm_us = U32_MAX;
+	p->idle_us = U32_MAX;
 	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
 		       (u32)div_u64(now_us, USEC_PER_SEC));
 	p->round_us = now_us;
@@ -433,7 +454,8 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 	lbe_path_enter(p, now_us, LBE_FLOOR, reason);
 	p->blind_us = now_us + (u64)blind_rtts * p->rtt_us;
 	p->evidence_us = now_us;
-	p->score = 0;
+	p->n = 0;
+	p->excess_us = 0;
 	p->deep = 0;
 	p->flat = 0;
 	p->inspect = false;
@@ -472,14 +494,14 @@ static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 	return rtts;
 }
 
-/* Somebody came while we cruised: leave him the time of a slow start. If that was soon
- * after we had come, we came too early.
+/* Others are there while we cruise: leave them the time of a slow start. If they did not
+ * come but were there all the time, or came soon after us, our return failed.
  */
 static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 {
 	u32 rtts = lbe_path_slow_start_rtts(p);
 
-	if (now_us - p->since_us < 3ULL * p->rtt_us)
+	if (reason != LBE_QUEUE_JUMPED || now_us - p->since_us < 3ULL * p->rtt_us)
 		p->fails++;
 	else
 		p->fails = 0;
@@ -558,6 +580,19 @@ static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 	}
 }
 
+/* A train that met nobody: its packets came in as they do on the idle path. */
+static inline void lbe_path_learn_idle(struct lbe_path *p)
+{
+	const struct lbe_train *t = &p->train;
+	u32 mean_us = (u32)div_u64(t->delay_us[0] + t->delay_us[1], t->n[0] + t->n[1]);
+	u32 idle_us = mean_us - min(mean_us, p->base_us + p->longer_us);
+
+	if (p->idle_us == U32_MAX)
+		p->idle_us = idle_us;
+	else
+		p->idle_us += ((s32)idle_us - (s32)p->idle_us) / 4;
+}
+
 static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 {
 	s32 g;
@@ -567,15 +602,18 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 	} else if (!lbe_train_growth(&p->train, &g)) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
-	} else if (g > 742 || p->train.lost_bytes * 4 > p->train.bytes) {
+	} else if (g > (p->longer_us ? 52 : 742) ||
+		   p->train.lost_bytes * 4 > p->train.bytes) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
 		p->slower = div_u64(p->mu << 10, 1024 + max(g, 0));
-		p->inspect = p->fails >= 2;
+		p->inspect = p->fails >= 2 && g > 742;
 		p->inspected = 0;
 	} else if (g < 52) {
+		lbe_path_learn_idle(p);
 		lbe_path_longer(p, now_us);
-		lbe_path_cruise(p, now_us, p->mu - div_u64(p->mu, 50), LBE_TRAIN_PASSED);
+		lbe_path_cruise(p, now_us, lbe_path_policed(p) ? p->mu / 4 :
+				p->mu - div_u64(p->mu, 50), LBE_TRAIN_PASSED);
 	} else {
 		u64 rate = (p->mu * (u32)max_t(s32, 1024 - g - 154, 50)) >> 10;
 
@@ -635,7 +673,7 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 		drain *= 2;
 	rate = ((s64)p->rate + spare + drain) / 2;
 	p->rate = (u64)clamp_t(s64, rate, max_t(s64, mu / 64, LBE_PATH_RATE_MIN),
-			       mu + mu / 128);
+			       lbe_path_policed(p) ? mu - mu / 32 : mu + mu / 128);
 	p->q_us[i] = q_us;
 	p->r[i] = p->rate;
 	p->ticks++;
@@ -696,13 +734,13 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		if (p->ticks > 16)
 			p->calm_us = min(p->calm_us, p->noise_us);
 		p->low_ticks = q_us < target_us ? p->low_ticks + 1 : 0;
-		p->least_ticks = p->rate <= p->mu / 32 ? p->least_ticks + 1 : 0;
-		/* There is nothing left for us. */
-		if (p->least_ticks >= 4 * LBE_PATH_TICKS) {
+		p->least_ticks = p->rate <= p->mu / 8 ? p->least_ticks + 1 : 0;
+		/* Others have taken what there was. */
+		if (p->least_ticks >= LBE_PATH_TICKS) {
 			lbe_path_give_way(p, now_us, LBE_NOTHING_LEFT);
 			return;
 		}
-		if (!p->train.on && p->low_ticks >= 4 &&
+		if (!p->train.on && p->low_ticks >= 4 && !lbe_path_policed(p) &&
 		    now_us - p->pulse_us > 10ULL * p->rtt_us &&
 		    now_us - p->pulse_us > USEC_PER_SEC) {
 			p->pulsed = true;
@@ -730,6 +768,13 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	if (p->round_lost * 3 > p->round_bytes && p->round_bytes + p->round_lost > 8 * p->mss &&
 	    (p->state == LBE_START || p->state == LBE_CRUISE)) {
 		lbe_path_set_mu(p, p->delivered);
+		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;
+		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
+	} else if (lbe_path_policed(p) && p->state == LBE_CRUISE &&
+		   p->round_lost * 32 > p->round_bytes + p->round_lost) {
+		/* It was we alone if that much came through. */
+		if (p->delivered > p->mu / 2)
+			lbe_path_set_mu(p, min(p->mu, p->delivered));
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
 	}
 	p->round_us = a->now_us;
@@ -753,6 +798,24 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us)
 	if ((far && p->high >= 2) ||
 	    (p->high >= 4 && now_us - p->high_us >= 8 * lbe_path_pkt_us(p)))
 		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
+}
+
+/* Pairs that met next to no queue. After three trains that failed, or one where a train is
+ * no witness (at our own device, which keeps the queues of others short, and at a policer,
+ * which has none), they are to be more, and to come in as early as on the idle path in
+ * the mean: behind a queue of others' each waits for the rest of a packet, half of p.
+ * Where that is never so the path has changed: four times as many do without it.
+ */
+static inline bool lbe_path_looks_idle(const struct lbe_path *p)
+{
+	bool strict = p->fails >= 3 || (p->fails && (p->local > 7 || lbe_path_policed(p)));
+	u32 need = strict ? 2 + 2 * min_t(u32, p->fails, 4) : max_t(u32, p->fails + 1, 2);
+	u32 pkt_us = lbe_path_pkt_us(p);
+
+	if (!p->fails && p->n == 1)
+		return p->excess_us < pkt_us / 3 + lbe_path_error_us(p) / 2;
+	return p->n >= need && (!strict || p->idle_us == U32_MAX || p->n >= 4 * need ||
+				p->excess_us / p->n < p->idle_us + pkt_us / 4);
 }
 
 static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
@@ -784,13 +847,14 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	p->flat++;
 	p->flat_min_us = min(q_us, p->flat_min_us);
 	p->flat_max_us = max(q_us, p->flat_max_us);
-	if (q_us < own_us + pkt_us / 3 + lbe_path_error_us(p) / 2)
-		p->score += 2;
-	else if (q_us < lbe_path_idle_us(p))
-		p->score += 1;
-	else
-		p->score = 0;
-	due = p->score >= 2 + 2 * min_t(u32, p->fails, 4);
+	if (q_us < lbe_path_idle_us(p)) {
+		p->n++;
+		p->excess_us += q_us - min(q_us, own_us);
+	} else {
+		p->n = 0;
+		p->excess_us = 0;
+	}
+	due = lbe_path_looks_idle(p);
 	if (due || p->flat >= 8 + 2 * p->fails) {
 		p->longer_us = due ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
 		lbe_path_enter(p, a->now_us, LBE_PROBE, LBE_PATH_IDLE);

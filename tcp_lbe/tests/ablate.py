@@ -19,7 +19,7 @@ OFF: dict[str, dict[str, str]] = {
     },
     "no pulses": {"if (!p->train.on && p->low_ticks >= 4 &&": "if (!p->train.on && p->low_ticks > 1000000 &&"},
     "2 round trips of silence instead of a slow start's": {"while (pkts > 1) {": "while (pkts > 100000000) {"},
-    "any pair starts a train": {"p->score >= 2 + 2 * min_t(u32, p->fails, 4)": "p->score >= 1"},
+    "any pair starts a train": {"due = lbe_path_looks_idle(p);": "due = p->n > 0;"},
     "no quarter of mu after a train": {"return p->fails ? p->mu / 64 : p->mu / 4;": "return p->mu / 64;"},
     "the same gain above the target": {"drain *= 2;": "drain *= 1;"},
     "twice the gain": {"drain) / 2;": "2 * drain) / 2;"},

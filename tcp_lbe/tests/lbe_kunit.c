@@ -10,7 +10,7 @@
  * Expected values are for a path of 10 Mbit/s and 100 ms without noise:
  *
  *	p = 1448 bytes / 1250000 bytes a second = 1158 us	e = 250 us
- *	target 2 p + e = 2566 us		jump 6 p + 2 e = 7448 us
+ *	target 2 p + e = 2566 us		jump 5 p + 2 e = 6290 us
  */
 #include <linux/module.h>
 
@@ -23,7 +23,7 @@
 #define BASE_US	50000U
 #define PKT	1448U
 #define TARGET	2566U
-#define JUMP	7448U
+#define JUMP	6290U
 
 static struct lbe_path *new_path(struct kunit *test)
 {
@@ -291,6 +291,122 @@ static void lbe_pairs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_path_pair_us(p), row->expected);
 }
 
+struct idle_row {
+	const char *name;
+	u32 pairs;
+	u32 excess_us;	/* of each above the base */
+	u32 fails;
+	u32 local;
+	bool policed;
+	bool expected;
+};
+
+/* Idle pairs of this path come 200 us above the base: the mean is to be below 200 + p / 4. */
+static const struct idle_row idle_rows[] = {
+	{ "one that met nothing",		1, 500, 0, 0, false, true },
+	{ "one that met half a packet",		1, 600, 0, 0, false, false },
+	{ "two",				2, 1000, 0, 0, false, true },
+	{ "after a failure: two",		2, 1000, 1, 0, false, true },
+	{ "after two: three",			2, 100, 2, 0, false, false },
+	{ "after three: eight as on the idle path", 8, 480, 3, 0, false, true },
+	{ "eight behind halves of packets",	8, 700, 3, 0, false, false },
+	{ "seven",				7, 100, 3, 0, false, false },
+	{ "four times as many, however they come", 32, 2000, 3, 0, false, true },
+	{ "at our own device after the first",	4, 700, 1, 8, false, false },
+	{ "at a policer after the first",	3, 100, 1, 0, true, false },
+};
+
+static void idle_desc(const struct idle_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(idle, idle_rows, idle_desc);
+
+static void lbe_evidence(struct kunit *test)
+{
+	const struct idle_row *row = test->param_value;
+	struct lbe_path *p = known_path(test);
+
+	p->n = row->pairs;
+	p->excess_us = row->pairs * row->excess_us;
+	p->idle_us = 200;
+	p->fails = row->fails;
+	p->local = row->local;
+	p->policed_us = row->policed ? NOW_US + 1 : 0;
+	KUNIT_EXPECT_EQ(test, lbe_path_looks_idle(p), row->expected);
+}
+
+/* ---- loss ------------------------------------------------------------------- */
+
+struct loss_row {
+	const char *name;
+	u32 lost;	/* of 64 packets of a round trip */
+	bool policed;	/* it is known that a policer drops */
+	bool yields;
+	bool polices;
+};
+
+static const struct loss_row loss_rows[] = {
+	{ "a tenth, as links lose them",	6, false, false, false },
+	{ "a third",				22, false, true, true },
+	{ "1/32 at a policer",			2, true, false, true },
+	{ "more at a policer",			3, true, true, true },
+};
+
+static void loss_desc(const struct loss_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(loss, loss_rows, loss_desc);
+
+static void lbe_losses(struct kunit *test)
+{
+	const struct loss_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, MU / 2);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + RTT_US,
+		.rtt_us = RTT_US,
+		.acked_bytes = (64 - row->lost) * PKT,
+		.lost_bytes = row->lost * PKT,
+	};
+
+	p->round_us = NOW_US;
+	p->policed_us = row->policed ? NOW_US + 60 * USEC_PER_SEC : 0;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->state, row->yields ? LBE_FLOOR : LBE_CRUISE);
+	KUNIT_EXPECT_EQ(test, lbe_path_policed(p), row->polices);
+	if (row->yields) {
+		KUNIT_EXPECT_EQ(test, p->reason, LBE_HEAVY_LOSS);
+		KUNIT_EXPECT_EQ(test, p->fails, 1U);
+		KUNIT_EXPECT_LT(test, p->mu, MU);
+	}
+}
+
+/* Two round trips with an eighth of the capacity: the others take it all. */
+static void lbe_is_crowded_out(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 8);
+	u64 now_us = NOW_US;
+	int ms;
+
+	for (ms = 0; ms < 600 && p->state == LBE_CRUISE; ms++) {
+		struct lbe_path_ack ack = {
+			.now_us = now_us += 1000,
+			.delay_us = BASE_US + TARGET + 2000,
+			.rtt_us = RTT_US + TARGET + 2000,
+			.acked_pkts = 2,
+		};
+
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	KUNIT_EXPECT_EQ(test, p->reason, LBE_NOTHING_LEFT);
+	KUNIT_EXPECT_EQ(test, p->fails, 1U);
+	KUNIT_EXPECT_LE(test, now_us, NOW_US + 4 * RTT_US);
+}
+
 /* ---- base delay -------------------------------------------------------------- */
 
 static void lbe_base_takes_four(struct kunit *test)
@@ -446,6 +562,9 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_second_failure),
 	KUNIT_CASE_PARAM(lbe_leaves_a_slow_start, rtts_gen_params),
 	KUNIT_CASE_PARAM(lbe_pairs, pair_gen_params),
+	KUNIT_CASE_PARAM(lbe_evidence, idle_gen_params),
+	KUNIT_CASE_PARAM(lbe_losses, loss_gen_params),
+	KUNIT_CASE(lbe_is_crowded_out),
 	KUNIT_CASE(lbe_base_takes_four),
 	KUNIT_CASE(lbe_base_is_forgotten),
 	KUNIT_CASE(lbe_start_finds_the_queue),

@@ -34,11 +34,11 @@ MISSED: dict[str, tuple[Case, str, float, float]] = {
     "sixteen hosts": (Case(hosts=16, duration_s=120), "jain", 0.7, 0.9),
     "a tenth of the link is left": (Case(other="steady", other_mbit=0.9 * 10 * EFFICIENCY), "used", 3, 12),
     "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy"), "other_pct", 96, 98),
-    "four hosts, slow, at worst": (
+    "four hosts, slow, another seed": (
         Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=2),
         "other_pct",
-        50,
-        75,
+        96,
+        98,
     ),
 }
 
@@ -128,8 +128,9 @@ def test_a_gain_that_is_doubled_twice_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_law_that_does_not_watch_for_jumps_is_seen(law: Model, tmp_path: Path) -> None:
+    """It is crowded out instead of leaving, takes each time for a return that failed, and hardly comes back."""
     wrong = Model(tmp_path, {"lbe_path_watch(p, a->now_us, q_us);": "(void)q_us;"})
-    assert wrong.run(PAUSES).other_mbit < 0.98 * law.run(PAUSES).other_mbit
+    assert wrong.run(PAUSES).total_mbit < 0.5 * law.run(PAUSES).total_mbit
 
 
 @pytest.mark.parametrize("what", MISSED)
