@@ -103,6 +103,7 @@ struct credit_flow {
 	u64 ref_us;
 	struct lbe_slots owd, rtt;	/* of the least delays, ms */
 	u32 owd_us[CREDIT_SLOTS], rtt_us[CREDIT_SLOTS];
+	u32 base_us;			/* least of rtt_us */
 	u32 latest_rtt_us, latest_queue_us;
 	struct credit_mark marks[CREDIT_MARKS];
 	u8 head, len;			/* of marks[]: oldest, entries */
@@ -304,25 +305,25 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		*again_us = now_us;
 		return NULL;
 	}
-	f = credit_turn(p, c->mss_bytes, 2 * CREDIT_TRAIN * c->mss_bytes);
+	f = credit_turn(p, c->mss_bytes, 2 * c->train_pkts * c->mss_bytes);
 	if (!f) {
 		*again_us = now_us + 1000;
 		return NULL;
 	}
 	list_move_tail(&f->node, &p->flows);
 	credit_give(f, c->mss_bytes, now_us);
-	if (c->train_sent < CREDIT_TRAIN) {
+	if (c->train_sent < c->train_pkts) {
 		p->train[c->train_sent].flow = f;
 		p->train[c->train_sent].seq = f->goal_seq - c->mss_bytes;
 	}
 	c->train_sent++;
-	if (c->train_sent >= CREDIT_TRAIN) {
+	if (c->train_sent >= c->train_pkts) {
 		/* Until the verdict mu / 4, if no train failed before and CRUISE's own
 		 * packets are not on their way.
 		 */
 		if (!c->train_end_us)
-			c->train_end_us = now_us + c->base_us + CREDIT_TRAIN * c->gap_us +
-					  max(c->base_us / 8, 4000U);
+			c->train_end_us = now_us + c->base_us + c->train_pkts * c->gap_us +
+					  max(c->base_us / 8, 4000U) + 2 * c->noise_us;
 		c->slot_us = c->fails || c->kept_Bps ? c->train_end_us :
 			     min(c->slot_us + 4 * c->gap_us, c->train_end_us);
 	} else if (c->train_sent > CREDIT_TRAIN_PRIME) {
@@ -335,12 +336,13 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us, u64 *again_us)
 {
 	struct credit_law *c = &p->law;
-	u32 bytes = (p->n > 1 ? 1 : 2) * c->mss_bytes;
+	bool spread = credit_spreads(c);
+	u32 bytes = (p->n > 1 || spread ? 1 : 2) * c->mss_bytes;
 	struct credit_flow *f;
 	u64 rate_Bps;
 
 	*again_us = 0;
-	if (p->out_bytes + 2 * c->mss_bytes > c->window_bytes ||
+	if (p->out_bytes + (spread ? 1 : 2) * c->mss_bytes > c->window_bytes ||
 	    (c->filling && now_us - c->jumped_us > c->base_us * 5ULL / 4)) {
 		c->filling = false;
 		return NULL;
@@ -354,7 +356,9 @@ static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us,
 		return NULL;
 	credit_give(f, bytes, now_us);
 	rate_Bps = c->filling ? c->rate_Bps : max(c->rate_Bps, div_u64(c->mu_Bps, 2));
-	c->slot_us = max(c->slot_us, now_us - 2000) +
+	if (spread)
+		rate_Bps = credit_rate_of(c->window_bytes, c->base_us) * 5 / 4;
+	c->slot_us = max(c->slot_us, now_us - (spread ? 0 : 2000)) +
 		     div64_u64(bytes * 1000000ULL, max(rate_Bps, 1000ULL));
 	return f;
 }
@@ -469,6 +473,7 @@ static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 no
 	f->latest_rtt_us = (u32)min_t(u64, now_us - released_us, S32_MAX);
 	base_us = lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, (u32)div_u64(now_us, 1000),
 				   f->latest_rtt_us);
+	f->base_us = base_us;
 	if (!c->base_us || base_us < c->base_us)
 		c->base_us = base_us;
 	return f->latest_rtt_us - base_us;
@@ -476,28 +481,32 @@ static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 no
 
 /* A packet of the train? Those that their sender sent late say nothing. */
 static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
-			       u64 released_us, u32 trip_us, u32 credit_us)
+			       u32 trip_us, u32 credit_us)
 {
 	struct credit_path *p = f->path;
 	struct credit_law *c = &p->law;
 	u32 half = c->mss_bytes / 2, i;
 
-	if (!released_us || (trip_us != CREDIT_NO_QUEUE &&
-			     credit_us > trip_us + max(6000U, c->base_us / 8)))
+	u64 base_us = d->now_us - f->base_us;
+
+	if (credit_us == CREDIT_NO_QUEUE && trip_us == CREDIT_NO_QUEUE)
 		return;
-	for (i = 0; i < min_t(u32, c->train_sent, CREDIT_TRAIN); i++) {
+	if (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE &&
+	    credit_us > trip_us + max(6000U, c->base_us / 8) + 2 * c->back_us)
+		return;
+	for (i = 0; i < min_t(u32, c->train_sent, c->train_pkts); i++) {
 		if (p->train[i].flow != f || (s32)(d->seq - p->train[i].seq) > (s32)half ||
 		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
 			continue;
 		p->train[i].flow = NULL;
-		credit_on_train(c, released_us + credit_us, released_us + credit_us -
-				(trip_us == CREDIT_NO_QUEUE ? credit_us : trip_us));
+		credit_on_train(c, base_us,
+				base_us - (trip_us == CREDIT_NO_QUEUE ? credit_us : trip_us));
 	}
-	if (c->train_got == CREDIT_TRAIN)
+	if (c->train_got == c->train_pkts)
 		credit_judge(c, d->now_us);
 }
 
-/* New octets: what they say of the queue, to the law. */
+/* An arrival: what it says of the queue, to the law. */
 static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 released_us)
 {
 	u32 credit_us = credit_queue_of_credit(f, released_us, d->now_us);
@@ -506,6 +515,8 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 	struct credit_law *c = &p->law;
 	u32 queue_us = min(credit_us, trip_us);
 
+	if (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE)
+		credit_learn_back(c, credit_us - min(credit_us, trip_us));
 	if (c->phase == CREDIT_FLOOR && d->now_us >= c->blind_us)
 		f->sure = true;
 	if (f->sure)
@@ -526,7 +537,8 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 		break;
 	case CREDIT_PROBE:
 		c->bytes += d->bytes;
-		credit_match_train(f, d, released_us, trip_us, credit_us);
+		if (d->arrival != RWND_RETRANSMITTED)
+			credit_match_train(f, d, trip_us, credit_us);
 		break;
 	default:
 		credit_on_data(c, d->now_us, d->bytes, queue_us);
@@ -588,8 +600,8 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	struct credit_flow *f = state;
 	struct credit_path *p = f->path;
 	struct credit_law *c = &p->law;
-	u32 end = d->seq + d->bytes, fresh;
-	u64 released_us;
+	u32 end = d->seq + d->bytes, fresh = 0;
+	u64 released_us = 0;
 
 	f->mss_bytes = max(f->mss_bytes, d->seg_bytes);
 	c->mss_bytes = max(c->mss_bytes, f->mss_bytes);
@@ -609,14 +621,16 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 		released_us = credit_released_us(f, end);
 		f->high_seq = end;
 		credit_count(f);
-		credit_sense(f, d, released_us);
-		if (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling)) {
-			if (p->n == 1 || c->phase == CREDIT_START) {
-				credit_give_self(f, fresh, d->now_us);
-			} else {
-				p->clock_bytes = min(p->clock_bytes + fresh, c->window_bytes);
-				credit_give_back(p, f, d->now_us);
-			}
+	}
+	/* What comes late counts for the path, and gives nothing back. */
+	credit_sense(f, d, released_us);
+	if (fresh && !credit_spreads(c) &&
+	    (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling))) {
+		if (p->n == 1 || c->phase == CREDIT_START) {
+			credit_give_self(f, fresh, d->now_us);
+		} else {
+			p->clock_bytes = min(p->clock_bytes + fresh, c->window_bytes);
+			credit_give_back(p, f, d->now_us);
 		}
 	}
 	credit_settle(f, d->now_us, want);

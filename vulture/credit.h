@@ -60,6 +60,10 @@
  * as queue; twice: a foreign burst on a 6 ms path is seen a round trip later.
  */
 #define CREDIT_TICK_MIN_US	4000U
+/* Samples of a tick, unless a round trip has fewer: the least of them is then free of
+ * bursts. Twice: with a small share a tick lasts twice as long.
+ */
+#define CREDIT_TICK_SAMPLES	8
 /* Packets in front of a train: with them the bottleneck stays busy although the
  * window's unit releases packets unevenly. Twice: 2.4 ms more delay at 10 Mbit/s.
  */
@@ -68,7 +72,9 @@
  * half of the error for twice the cost to others.
  */
 #define CREDIT_TRAIN_PKTS	8
-#define CREDIT_TRAIN		(CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS)
+/* On noisy paths more, so that the train lasts 8 times the noise, but no more than: */
+#define CREDIT_TRAIN_MOST	40
+#define CREDIT_TRAIN		(CREDIT_TRAIN_PRIME + CREDIT_TRAIN_MOST)
 /* Fewer measured packets than this give no verdict. */
 #define CREDIT_TRAIN_LEAST	4
 /* Target of the queue, us, and packets: one packet of ours and one of delayed ACKs;
@@ -95,6 +101,11 @@
 /* Samples of the floor that agree for so long are the path's new base, us. */
 #define CREDIT_FLAT_US		8000000U
 #define CREDIT_FLAT_SAMPLES	16
+/* Ticks of a queue that dW does not take away: one round trip until it shows, one to
+ * drain. Half of it: a rate that others leave constant is given up now and then; twice:
+ * somebody's slow growth loses two round trips more.
+ */
+#define CREDIT_HIGH_TICKS	8
 /* A jump is wrong if a foreign queue comes within 3/2 round trips: they were there. */
 #define CREDIT_REGRET_HALVES	3
 
@@ -107,6 +118,8 @@
 
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* a train that says nothing */
+#define CREDIT_SPOILT_MOST	3	/* in a row: then nothing is known of others' queues */
+#define CREDIT_CLUMPED		400U	/* g of one that says little: half of the path */
 
 enum credit_phase { CREDIT_START, CREDIT_CRUISE, CREDIT_FLOOR, CREDIT_PROBE };
 
@@ -134,6 +147,10 @@ struct credit_law {
 	u64 first_us, first_bytes, latest_us;	/* first and latest arrival in it */
 	u32 arrivals;
 	u32 least_us;		/* q */
+	u64 sum_us;		/* of its samples of the queue */
+	u32 samples;
+	u32 noise_us;		/* e */
+	u32 back_us;		/* what the way back and the sender hold a credit up, mean */
 	struct credit_tick ticks[CREDIT_TICKS];
 	u32 n_ticks;		/* since CRUISE began; the ring's index */
 
@@ -142,7 +159,9 @@ struct credit_law {
 	u32 low_ticks;		/* in a row with q < qt / 2 */
 	u32 high_ticks;		/* in a row above 2 qt, not our own */
 	u32 high_row, jump_row;	/* samples in a row above 2 qhi; the last tick + qhi */
+	u64 row_us;		/* when jump_row began */
 	u64 quiet_us, quiet_bytes;	/* latest sample below qt */
+	u32 peak_bytes;		/* largest W since the jump */
 	u32 rose_bytes;		/* W where a queue was met last */
 	u64 rose_us;		/* when */
 	u64 left_Bps;		/* what others left us when we yielded last; 0 = not known */
@@ -164,6 +183,8 @@ struct credit_law {
 	u64 slot_us;		/* next credit */
 	u64 train_end_us;	/* verdict at the latest; 0 = the train is not all out */
 	u32 gap_us;		/* p when it began */
+	u32 spoilt;		/* trains of CRUISE in a row that said nothing */
+	u32 train_pkts;		/* its length, with the first two */
 	u32 train_sent, train_got;
 	s32 train_arrived_us[CREDIT_TRAIN], train_sent_us[CREDIT_TRAIN];
 	u32 growth_permille;	/* g of the latest */
@@ -182,14 +203,15 @@ static inline u32 credit_packet_us(const struct credit_law *c)
 /* qt and qidle */
 static inline u32 credit_target_us(const struct credit_law *c)
 {
-	return max_t(u32, CREDIT_TARGET_US, CREDIT_TARGET_PKTS * credit_packet_us(c));
+	return max_t(u32, CREDIT_TARGET_US, CREDIT_TARGET_PKTS * credit_packet_us(c)) +
+	       c->noise_us / 4;
 }
 
 /* qhi. Several flows bunch by chance: a quarter packet each, up to 16. */
 static inline u32 credit_jump_us(const struct credit_law *c)
 {
 	u32 p_us = credit_packet_us(c);
-	u32 us = max_t(u32, CREDIT_JUMP_US, CREDIT_JUMP_PKTS * p_us);
+	u32 us = max_t(u32, CREDIT_JUMP_US, CREDIT_JUMP_PKTS * p_us) + 2 * c->noise_us;
 
 	return c->flows > 1 ? us + min_t(u32, c->flows - 1, 16) * p_us / 4 : us;
 }
@@ -197,6 +219,21 @@ static inline u32 credit_jump_us(const struct credit_law *c)
 static inline u32 credit_tick_len_us(const struct credit_law *c)
 {
 	return max3(c->base_us / 4, 4 * credit_packet_us(c), CREDIT_TICK_MIN_US);
+}
+
+/* With less than half of the path credit goes out evenly, not as data comes: that
+ * stays in step with the bursts that it came behind, and meets them again.
+ */
+static inline bool credit_spreads(const struct credit_law *c)
+{
+	return c->phase == CREDIT_CRUISE && !c->filling &&
+	       (u64)c->window_bytes * 2000000 < c->mu_Bps * c->base_us;
+}
+
+/* A queue that is gone after so long was a burst, us. */
+static inline u32 credit_burst_us(const struct credit_law *c)
+{
+	return min(8 * credit_packet_us(c), credit_tick_len_us(c));
 }
 
 /* What a rate brings in a time, bytes. */
@@ -305,6 +342,29 @@ static inline bool credit_is_own(const struct credit_law *c, u64 now_us)
 	       (now_us - c->quiet_us) * c->mu_Bps * 17;
 }
 
+/* A credit came back later than its data was on the way, by so much: the queue of the
+ * way back, or a sender that waits for something else.
+ */
+static inline void credit_learn_back(struct credit_law *c, u32 back_us)
+{
+	if (c->phase != CREDIT_START && !c->filling)
+		c->back_us += ((s32)min(back_us, 16000U) - (s32)c->back_us) / 16;
+}
+
+/* By how much the samples of a tick exceed the least of them in the mean, without the
+ * packet of ours that goes before. Not while somebody's queue stands there.
+ */
+static inline void credit_learn_noise(struct credit_law *c)
+{
+	u32 over_us;
+
+	if (c->samples < CREDIT_TICK_SAMPLES || c->filling || c->least_us > 2 * credit_target_us(c))
+		return;
+	over_us = (u32)div_u64(c->sum_us, c->samples) - c->least_us;
+	over_us -= min(over_us, credit_packet_us(c));
+	c->noise_us += ((s32)over_us - (s32)c->noise_us) / (c->phase == CREDIT_START ? 4 : 16);
+}
+
 /* A tick has ended: r and mu. Return: time of a round trip with this queue, us. */
 static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 {
@@ -313,7 +373,7 @@ static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 	u64 rate_Bps = 0;
 	u32 i;
 
-	if (c->arrivals > 16)
+	if (c->arrivals > 16 && c->latest_us - c->first_us > 8 * c->noise_us)
 		rate_Bps = credit_rate_of(c->bytes - c->first_bytes, c->latest_us - c->first_us);
 	for (i = 2; i <= min_t(u32, c->n_ticks, CREDIT_TICKS); i++) {
 		then = &c->ticks[(c->n_ticks - i) % CREDIT_TICKS];
@@ -336,11 +396,14 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 				u32 rtt_us, u32 len_us)
 {
 	u32 target_us = credit_target_us(c);
+	u64 rate_Bps;
 	s64 step;
 
 	/* Slow links: a tick of four packets is longer than a round trip. */
 	len_us = min(len_us, rtt_us);
-	step = div_s64((s64)credit_bytes_of(c->rate_Bps, len_us) *
+	/* Too much goes within two round trips, however little of it is ours. */
+	rate_Bps = queue_us < target_us ? c->rate_Bps : max(c->rate_Bps, c->mu_Bps / 2);
+	step = div_s64((s64)credit_bytes_of(rate_Bps, len_us) *
 			   ((s64)target_us - queue_us), max(rtt_us, 1U));
 
 	if (queue_us < target_us) {
@@ -358,6 +421,7 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 		c->rose_us = now_us;
 	}
 	c->window_bytes = (u32)clamp_t(s64, c->window_bytes + step, 2 * c->mss_bytes, 1 << 30);
+	c->peak_bytes = max(c->peak_bytes, c->window_bytes);
 }
 
 /* Begin a train. */
@@ -367,15 +431,35 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->gap_us = max(credit_packet_us(c), 1U);
 	c->slot_us = now_us;
 	c->train_end_us = 0;
+	c->train_pkts = CREDIT_TRAIN_PRIME +
+			clamp_t(u32, CREDIT_TRAIN_PKTS * c->noise_us / c->gap_us,
+				CREDIT_TRAIN_PKTS, CREDIT_TRAIN_MOST);
 	c->train_sent = 0;
 	c->train_got = 0;
 	c->trains++;
 }
 
+/* The queue of a tick: what the least of many samples would be, if there are few. */
+static inline u32 credit_tick_queue(const struct credit_law *c)
+{
+	u32 mean_us, over_us = c->noise_us + credit_packet_us(c);
+
+	if (!c->samples || c->samples >= CREDIT_TICK_SAMPLES)
+		return c->least_us;
+	mean_us = (u32)div_u64(c->sum_us, c->samples);
+	return min(c->least_us, mean_us - min(mean_us, over_us));
+}
+
+/* Do others grow? What dW gave them is a quarter of what we had. */
+static inline bool credit_is_outgrown(const struct credit_law *c)
+{
+	return c->window_bytes + 2 * c->mss_bytes < c->peak_bytes / 4 * 3;
+}
+
 static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 {
 	struct credit_tick *tick = &c->ticks[c->n_ticks++ % CREDIT_TICKS];
-	u32 len_us = (u32)(now_us - c->tick_us), queue_us = c->least_us, rtt_us;
+	u32 len_us = (u32)(now_us - c->tick_us), queue_us = credit_tick_queue(c), rtt_us;
 	const struct credit_tick *ago;
 	u32 jump_us = credit_jump_us(c);
 	bool high;
@@ -383,8 +467,12 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	*tick = (struct credit_tick){ now_us, c->bytes, queue_us };
 	rtt_us = credit_measure(c, now_us, queue_us);
 	c->tick_us = now_us;
+	if (queue_us != CREDIT_NO_QUEUE)
+		credit_learn_noise(c);
 	c->least_us = CREDIT_NO_QUEUE;
 	c->arrivals = 0;
+	c->samples = 0;
+	c->sum_us = 0;
 	if (queue_us == CREDIT_NO_QUEUE)
 		return;
 	if (c->phase == CREDIT_START) {
@@ -402,12 +490,16 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 		high = false;
 		c->high_ticks = 0;
 	} else {
-		c->high_ticks = queue_us > 2 * credit_target_us(c) ? c->high_ticks + 1 : 0;
+		c->high_ticks = queue_us > 2 * credit_target_us(c) ||
+				(queue_us > credit_target_us(c) &&
+				 c->window_bytes <= 2 * c->mss_bytes) ? c->high_ticks + 1 : 0;
 	}
-	if (high || c->high_ticks >= 4)
-		credit_yield_to_others(c, now_us, c->high_ticks >= 4);
+	if (high || c->high_ticks >= CREDIT_HIGH_TICKS)
+		credit_yield_to_others(c, now_us, c->high_ticks >= CREDIT_HIGH_TICKS);
 	else
 		credit_steer(c, now_us, queue_us, rtt_us, len_us);
+	if (c->phase == CREDIT_CRUISE && credit_is_outgrown(c))
+		credit_yield_to_others(c, now_us, true);
 	if (c->phase == CREDIT_CRUISE && !c->filling && queue_us < credit_target_us(c) &&
 	    c->rate_Bps < c->mu_Bps / 10 * 9 && now_us - c->jumped_us > c->reprobe_us) {
 		c->kept_Bps = c->rate_Bps;
@@ -427,11 +519,13 @@ static inline bool credit_sees_others(struct credit_law *c, u64 now_us, u32 queu
 		c->quiet_bytes = c->bytes;
 	}
 	c->high_row = queue_us > 2 * jump_us ? c->high_row + 1 : 0;
-	if (last && last->queue_us != CREDIT_NO_QUEUE && queue_us > last->queue_us + jump_us)
-		c->jump_row++;
-	else
+	if (!last || last->queue_us == CREDIT_NO_QUEUE || queue_us <= last->queue_us + jump_us)
 		c->jump_row = 0;
-	return (c->high_row >= 2 || c->jump_row >= 4) && !credit_is_own(c, now_us);
+	else if (!c->jump_row++)
+		c->row_us = now_us;
+	return (c->high_row >= 2 ||
+		(c->jump_row >= 4 && now_us - c->row_us >= credit_burst_us(c))) &&
+	       !credit_is_own(c, now_us);
 }
 
 /* A longer route is no queue; a shorter one ends that. */
@@ -462,12 +556,18 @@ static inline void credit_on_data(struct credit_law *c, u64 now_us, u32 bytes, u
 	}
 	c->latest_us = now_us;
 	c->least_us = min(c->least_us, queue_us);
+	if (queue_us != CREDIT_NO_QUEUE) {
+		c->sum_us += queue_us;
+		c->samples++;
+	}
 	if (c->phase == CREDIT_CRUISE && queue_us != CREDIT_NO_QUEUE &&
 	    credit_sees_others(c, now_us, queue_us)) {
 		credit_yield_to_others(c, now_us, false);
 		return;
 	}
-	if (now_us - c->tick_us >= credit_tick_len_us(c))
+	if (now_us - c->tick_us >= credit_tick_len_us(c) &&
+	    (c->samples >= CREDIT_TICK_SAMPLES || c->phase == CREDIT_START ||
+	     now_us - c->tick_us >= c->base_us))
 		credit_end_tick(c, now_us);
 	if (c->phase == CREDIT_START)
 		c->window_bytes = max(c->window_bytes,
@@ -516,12 +616,13 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
 		}
 		return;
 	}
-	if (queue_us >= credit_target_us(c)) {
+	if (queue_us >= credit_target_us(c) + 2 * c->noise_us) {
 		c->score = c->score > 2 ? c->score - 2 : 0;
 		c->deep = 0;
 		return;
 	}
-	c->score += c->deep || queue_us < max(credit_packet_us(c) / 3, 300U) ? 2 : 1;
+	c->score += c->deep ||
+		    queue_us < max(credit_packet_us(c) / 3, 300U) + c->noise_us / 2 ? 2 : 1;
 	c->deep = 0;
 	if (c->fails < 2)
 		c->probe_us = now_us;	/* a second look at once */
@@ -548,7 +649,7 @@ static inline u32 credit_train_gap_us(const struct credit_law *c)
 {
 	u32 gap_us = U32_MAX, i;
 
-	for (i = 2; i < c->train_got; i++) {
+	for (i = CREDIT_TRAIN_PRIME; i < c->train_got; i++) {
 		s32 two = c->train_arrived_us[i] - c->train_arrived_us[i - 2];
 
 		gap_us = min_t(u32, gap_us, max(two, 0) / 2);
@@ -574,12 +675,13 @@ static inline u32 credit_train_growth(const struct credit_law *c)
 	span_us = arrived[1] / n[1] - arrived[0] / n[0];
 	sent_us = sent[1] / n[1] - sent[0] / n[0];
 	work_us = (s32)div_s64((s64)(at[1] / n[1] - at[0] / n[0]) * c->gap_us, 1000);
-	if (span_us <= work_us)
-		return 0;
+	span_us = max(span_us - work_us, 0);
 	/* Sent too slowly to keep the bottleneck busy: credit was held up on its way. */
 	if (sent_us > work_us + work_us / 2)
 		return CREDIT_SPOILT;
-	span_us -= work_us;
+	/* All at once: it came too soon after the one before to meet others. */
+	if (sent_us < work_us / 4)
+		return CREDIT_CLUMPED;
 	return (u32)min_t(u64, div_u64(span_us * 1000ULL, max3(sent_us, work_us / 2, 1)), 10000);
 }
 
@@ -590,6 +692,51 @@ static inline void credit_train_fails(struct credit_law *c, u64 now_us)
 	credit_yield(c, now_us, c->base_us);
 }
 
+/* What looked like a longer route was a queue. */
+static inline void credit_forget_route(struct credit_law *c)
+{
+	c->shift_us = 0;
+	c->shift_new = false;
+}
+
+/* To CRUISE at R. What was ours before the train stays ours. */
+static inline void credit_cruise(struct credit_law *c, u64 now_us)
+{
+	if (c->kept_Bps)
+		c->reprobe_us = min(2 * c->reprobe_us, CREDIT_REPROBE_MOST_US);
+	else
+		c->reprobe_us = max(CREDIT_REPROBE_US, 15 * c->base_us);
+	c->rate_Bps = max(c->rate_Bps, c->kept_Bps);
+	c->kept_Bps = 0;
+	c->tried = c->fails;
+	c->fails = 0;
+	credit_enter(c, CREDIT_CRUISE, now_us);
+	c->jumped_us = now_us;
+	c->window_bytes = credit_bytes_of(c->rate_Bps, c->base_us) + 2 * c->mss_bytes;
+	c->peak_bytes = c->window_bytes;
+	c->filling = true;
+	c->slot_us = now_us;
+	c->quiet_us = now_us;
+	c->quiet_bytes = c->bytes;
+	c->n_ticks = 0;
+	c->tick_us = now_us;
+	c->arrivals = 0;
+	c->samples = 0;
+	c->sum_us = 0;
+	c->least_us = CREDIT_NO_QUEUE;
+}
+
+/* g that leaves nothing to jump into. Beside CRUISE: others who send the rest through
+ * the same queue make g = 1 - k, k being our share of mu; those who have queues of their
+ * own take half of the link from the train, g = 1 or more. Between the two.
+ */
+static inline u32 credit_most_growth(const struct credit_law *c)
+{
+	if (!c->kept_Bps)
+		return 800;
+	return 1000 - (u32)div64_u64(min(c->kept_Bps, c->mu_Bps) * 500, max_t(u64, c->mu_Bps, 1));
+}
+
 /**
  * credit_judge() - the train is in, or will not come
  * @c: law
@@ -598,58 +745,53 @@ static inline void credit_train_fails(struct credit_law *c, u64 now_us)
 static inline void credit_judge(struct credit_law *c, u64 now_us)
 {
 	u32 gap_us, g;
+	bool lost;
 
 	c->growth_permille = 10000;
-	if (c->train_got < CREDIT_TRAIN_PRIME + CREDIT_TRAIN_LEAST) {
+	if (!c->kept_Bps)
+		c->spoilt = 0;
+	/* A full queue is as flat as a longer route, but loses part of a train. */
+	lost = c->shift_new && c->train_got < c->train_pkts;
+	if (lost)
+		credit_forget_route(c);
+	if (lost || c->train_got < CREDIT_TRAIN_PRIME + CREDIT_TRAIN_LEAST) {
 		credit_train_fails(c, now_us);
 		return;
-	}
-	/* The bottleneck lets no two packets closer than its own rate has them. */
-	gap_us = credit_train_gap_us(c);
-	if (gap_us > c->gap_us &&
-	    (gap_us < c->gap_us + c->gap_us / 3 || now_us - c->mu_us > CREDIT_STALE_US)) {
-		c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
-		c->gap_us = gap_us;
 	}
 	g = credit_train_growth(c);
 	c->growth_permille = g;
 	if (g == CREDIT_SPOILT) {
-		credit_yield(c, now_us, c->base_us);
+		if (c->kept_Bps &&
+		    (c->back_us > c->gap_us || ++c->spoilt < CREDIT_SPOILT_MOST))
+			credit_cruise(c, now_us);
+		else
+			credit_yield(c, now_us, c->base_us);
 		return;
 	}
-	/* A full queue is as flat as a longer route, but leaves no room. */
+	/* The bottleneck lets no two packets closer than its own rate has them. */
+	gap_us = credit_train_gap_us(c);
+	if (gap_us > c->gap_us && c->noise_us < c->gap_us / 2 &&
+	    (gap_us < c->gap_us + c->gap_us / 3 || now_us - c->mu_us > CREDIT_STALE_US)) {
+		c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
+		c->gap_us = gap_us;
+		g = credit_train_growth(c);
+	}
+	c->growth_permille = g;
+	c->spoilt = 0;
+	/* Likewise it leaves no room. */
 	if (c->shift_new && g >= 100) {
-		c->shift_us = 0;
+		credit_forget_route(c);
 		g = 10000;
 	}
 	c->shift_new = false;
-	if (g > 800) {
+	if (g > credit_most_growth(c)) {
 		credit_train_fails(c, now_us);
 		return;
 	}
-	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - g), 1000);
+	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - min(g, 850U)), 1000);
 	if (c->left_Bps)
 		c->rate_Bps = min(c->rate_Bps, div_u64(c->left_Bps * 9, 10));
-	if (c->kept_Bps)
-		c->reprobe_us = min(2 * c->reprobe_us, CREDIT_REPROBE_MOST_US);
-	else
-		c->reprobe_us = max(CREDIT_REPROBE_US, 15 * c->base_us);
-	/* What was ours before the train stays ours. */
-	c->rate_Bps = max(c->rate_Bps, c->kept_Bps);
-	c->kept_Bps = 0;
-	c->tried = c->fails;
-	c->fails = 0;
-	credit_enter(c, CREDIT_CRUISE, now_us);
-	c->jumped_us = now_us;
-	c->window_bytes = credit_bytes_of(c->rate_Bps, c->base_us) + 2 * c->mss_bytes;
-	c->filling = true;
-	c->slot_us = now_us;
-	c->quiet_us = now_us;
-	c->quiet_bytes = c->bytes;
-	c->n_ticks = 0;
-	c->tick_us = now_us;
-	c->arrivals = 0;
-	c->least_us = CREDIT_NO_QUEUE;
+	credit_cruise(c, now_us);
 }
 
 #endif /* VULTURE_CREDIT_H */

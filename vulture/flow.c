@@ -332,9 +332,14 @@ static int vulture_flow_change(struct vulture_flow *flow,
 
 /**
  * __vulture_flow_start() - vulture_flow_start() of a locked TCP socket
+ * @sk: the socket
+ * @options: which controller, and its options
  * @rule: id of the rule that asks for it; 0 = a request
  * @opening: the connection is about to be established, and only the SYN has said
  *	what our window is
+ * @gfp: for its memory
+ * @id: where to put the flow's id
+ * @extack: where to put the reason of a refusal
  */
 int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 			 const struct vulture_rule *rule, bool opening, gfp_t gfp,

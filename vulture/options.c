@@ -7,7 +7,7 @@
 #include "vulture.h"
 
 /* Which one runs if nobody names one. */
-#define VULTURE_CONTROLLER_DEFAULT	VULTURE_CONTROLLER_PAPER
+#define VULTURE_CONTROLLER_DEFAULT	VULTURE_CONTROLLER_CREDIT
 
 const struct rwnd_controller *const rwnd_controllers[] = {
 	[VULTURE_CONTROLLER_PAPER] = &rwnd_paper,
