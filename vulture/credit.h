@@ -21,27 +21,37 @@
  *	mu	capacity: most bytes that came in a tick or a round trip
  *	p	MSS / mu, the time of a packet
  *	r	arrivals of the latest round trip
+ *	e	noise: by how much the samples of a tick exceed the least of them, less p
+ *	qt	2 p + e / 4, the target		qhi	5 p + 2 e, a jump
  *
  * START	W = 2 r base + 20 MSS: the sender's own slow start is the slower one.
- * CRUISE	each tick (a quarter of base):
- *			dW = r (qt - q) tick / (base + q)	half of it if q < qt
+ * CRUISE	each tick (a quarter of base, and eight samples), q being the least in it:
+ *			dW = r / 2 (qt - q) tick / (base + q)		q < qt
+ *			dW = max(r, mu / 2) (qt - q) tick / (base + q)	q >= qt
  *		The gain doubles with each 4 ticks of q < qt / 2 (32 at most), below
  *		93 % of the W at which a queue was met in the last 10 s; a step of a
  *		round trip is at most half of qhi. At rest q = qt, so about two packets
  *		of our own stand: W is the pipe and two packets, and arrivals, with them
- *		credit, stop the moment a foreign burst is in front of ours.
- *		Yield to FLOOR when q jumps by qhi, exceeds 2 qhi, or stays above 2 qt
- *		for a round trip, unless nearly all bytes that came since the queue was
- *		short are ours: such a queue is ours, and dW takes it away.
+ *		credit, stop the moment a foreign burst is in front of ours. With less
+ *		than half of the path credit goes out evenly instead, 5/4 W a round trip
+ *		at most: what comes in step with a burst stays in step with it.
+ *		Yield to FLOOR when q jumps by qhi for 8 p, exceeds 2 qhi, or stays
+ *		above 2 qt for two round trips, unless nearly all bytes that came since
+ *		the queue was short are ours: such a queue is ours, and dW takes it away.
+ *		Yield too when dW has given a quarter of W to others: they grow.
  * FLOOR	no credit at all for 2 + log2(pipe / 10 packets) round trips: the length
  *		of a slow start, whose bursts leave gaps that look like an empty path.
- *		Then a packet each P; it says q. Score: +1 if q < qidle, +2 if q < p / 3
- *		or after deep queues, 0 if above. PROBE at 2 + 2 fails (12 at most).
- * PROBE	a train: two packets to prime the queue, then 8 at mu, then mu / 4 until
- *		the verdict. Of the 8, the time that the bottleneck spent on others:
- *			g = (span of arrivals - work) / span of credits = X / mu
+ *		Then a packet each P; it says q. Score: +1 if q < qt + 2 e, +2 if
+ *		q < p / 3 + e / 2 or after deep queues, less if above. PROBE at
+ *		2 + 2 fails (12 at most).
+ * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p, 40 at
+ *		most, if that is more), then mu / 4 until the verdict. Of the 8, the time
+ *		that the bottleneck spent on others:
+ *			g = (span of arrivals - work) / span of sending = X / mu
  *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
  *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
+ *		Sent at once (ACKs were held up on their way): R = mu / 2. Sent too
+ *		slowly: nothing is said. Beside CRUISE at k mu: g > 1 - k / 2 fails.
  *
  * Where it comes from: the delay term is FAST's, with a target for the whole queue
  * instead of one's own part; trains are those of TOPP and pathload; the blind time
@@ -200,7 +210,7 @@ static inline u32 credit_packet_us(const struct credit_law *c)
 	return (u32)min_t(u64, div64_u64(c->mss_bytes * 1000000ULL, c->mu_Bps), 1000000);
 }
 
-/* qt and qidle */
+/* qt: q is the least of a tick, which noise raises little */
 static inline u32 credit_target_us(const struct credit_law *c)
 {
 	return max_t(u32, CREDIT_TARGET_US, CREDIT_TARGET_PKTS * credit_packet_us(c)) +

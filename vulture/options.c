@@ -127,9 +127,10 @@ int vulture_options_parse(struct vulture_net *vn, const struct nlattr *nest,
 			continue;
 		if (i != options->controller) {
 			NL_SET_BAD_ATTR(extack, values);
-			NL_SET_ERR_MSG_FMT_MOD(extack, "these options are not of controller %s, which is to run: name theirs (controller=%s)",
+			NL_SET_ERR_MSG_FMT_MOD(extack, "options of %s, but controller %s is to run: say controller=%s",
+					       rwnd_controllers[i]->name,
 					       rwnd_controllers[options->controller]->name,
-					       rwnd_controllers[i] ? rwnd_controllers[i]->name : "?");
+					       rwnd_controllers[i]->name);
 			return -EINVAL;
 		}
 		err = vulture_parse_values(values, rwnd_controllers[i], options->values, extack);

@@ -43,6 +43,45 @@ void vulture_sockets_put(struct sock **socks, unsigned int n)
 	kvfree(socks);
 }
 
+/* Those of one bucket that match: holds at most @room of them in @socks, adds how many
+ * it holds to @held. A socket that is freed and used anew while we stand on it leads
+ * into another bucket: its end says so, and all is done again.
+ * Return: how many match.
+ */
+static unsigned int vulture_sockets_bucket(struct net *net, const struct vulture_match *match,
+					   unsigned int bucket, struct sock **socks,
+					   unsigned int room, unsigned int *held)
+{
+	struct inet_hashinfo *hashinfo = net->ipv4.tcp_death_row.hashinfo;
+	unsigned int found, n;
+	struct hlist_nulls_node *node;
+	struct sock *sk;
+
+	rcu_read_lock();
+again:
+	found = 0;
+	n = 0;
+	sk_nulls_for_each_rcu(sk, node, &hashinfo->ehash[bucket].chain) {
+		if (!vulture_match_sock(net, match, sk))
+			continue;
+		found++;
+		if (n == room || !refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		if (vulture_match_sock(net, match, sk))
+			socks[n++] = sk;
+		else
+			sock_gen_put(sk);
+	}
+	if (get_nulls_value(node) != bucket) {
+		while (n)
+			sock_gen_put(socks[--n]);
+		goto again;
+	}
+	rcu_read_unlock();
+	*held += n;
+	return found;
+}
+
 /* One pass over the established sockets. Return: how many match; at most @room
  * of them are held in @socks.
  */
@@ -55,24 +94,10 @@ static unsigned int vulture_sockets_scan(struct net *net, const struct vulture_m
 
 	*held = 0;
 	for (bucket = 0; bucket <= hashinfo->ehash_mask; bucket++) {
-		struct hlist_nulls_node *node;
-		struct sock *sk;
-
 		if (hlist_nulls_empty(&hashinfo->ehash[bucket].chain))
 			continue;
-		rcu_read_lock();
-		sk_nulls_for_each_rcu(sk, node, &hashinfo->ehash[bucket].chain) {
-			if (!vulture_match_sock(net, match, sk))
-				continue;
-			found++;
-			if (*held == room || !refcount_inc_not_zero(&sk->sk_refcnt))
-				continue;
-			if (vulture_match_sock(net, match, sk))
-				socks[(*held)++] = sk;
-			else
-				sock_gen_put(sk);
-		}
-		rcu_read_unlock();
+		found += vulture_sockets_bucket(net, match, bucket, socks + *held, room - *held,
+						held);
 		cond_resched();
 	}
 	return found;

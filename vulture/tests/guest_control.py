@@ -131,7 +131,7 @@ def pump(sender: socket.socket, receiver: socket.socket, size: int, pause_s: flo
 def test_start_get_stop_by_descriptor():
     for address in ("127.0.0.1", "::1"):
         with pair(address) as (receiver, sender), vulture.Vulture() as v:
-            v.start(receiver, psi_us=21000)
+            v.start(receiver, controller="paper", psi_us=21000)
             pump(sender, receiver, 3 << 20)
             flow = v.get(receiver)
             assert flow.local == receiver.getsockname()[:2], flow.local
@@ -175,8 +175,9 @@ def test_refusals_by_descriptor():
                                      ("tick_us", 0, "tick-us 0 is not within 1 to 10000"),
                                      ("alpha_permille", 1000, "alpha-permille 1000 is not within 500 to 999"),
                                      ("observe", 2, "observe 2 is not within 0 to 1")):
-            refused(errno.ERANGE, words, v.start, receiver, **{option: value})
-        refused(errno.EINVAL, "options clash", v.start, receiver, cons_low_us=9000, cons_high_us=8000)
+            refused(errno.ERANGE, words, v.start, receiver, controller="paper", **{option: value})
+        refused(errno.EINVAL, "options clash", v.start, receiver, controller="paper", cons_low_us=9000, cons_high_us=8000)
+        refused(errno.EINVAL, "but controller credit is to run: say controller=paper", v.start, receiver, psi_us=21000)
         assert v.list() == []
         v.start(receiver)
         refused(errno.EALREADY, "under control already", v.start, receiver)
@@ -277,7 +278,8 @@ def test_by_cgroup_and_rule():
 def test_rules():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        rule = js("rule", "add", "--local-port", str(port), "--remote", "127.0.0.0/8", "-o", "psi-us=22000")
+        rule = js("rule", "add", "--local-port", str(port), "--remote", "127.0.0.0/8",
+                  "-o", "controller=paper", "-o", "psi-us=22000")
         assert rule["remote"] == "127.0.0.0/8" and rule["local_port"] == port
         sender = socket.create_connection(server.getsockname())
         receiver, _ = server.accept()
@@ -440,15 +442,15 @@ def test_flows_end_with_their_sockets():
 
 def test_observe_then_background_then_back():
     with pair() as (receiver, sender), vulture.Vulture() as v:
-        v.start(receiver, observe=1)
+        v.start(receiver, controller="paper", observe=1)
         pump(sender, receiver, 2 << 20)
         flow = v.get(receiver)
         assert flow.phase == 0 and not flow.rewritten and flow.cwnd_bytes, "it limits while it observes"
-        v.start(receiver)
+        v.start(receiver, controller="paper")
         assert v.get(receiver).phase == 2, "not in control at once"
         pump(sender, receiver, 2 << 20)
         assert v.get(receiver).rewritten
-        v.start(receiver, observe=1)
+        v.start(receiver, controller="paper", observe=1)
         flow = v.get(receiver)
         pump(sender, receiver, 2 << 20)
         assert v.get(receiver).rewritten == flow.rewritten
