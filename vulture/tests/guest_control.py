@@ -177,7 +177,6 @@ def test_refusals_by_descriptor():
                                      ("observe", 2, "observe 2 is not within 0 to 1")):
             refused(errno.ERANGE, words, v.start, receiver, controller="paper", **{option: value})
         refused(errno.EINVAL, "options clash", v.start, receiver, controller="paper", cons_low_us=9000, cons_high_us=8000)
-        refused(errno.EINVAL, "but controller credit is to run: say controller=paper", v.start, receiver, psi_us=21000)
         assert v.list() == []
         v.start(receiver)
         refused(errno.EALREADY, "under control already", v.start, receiver)
@@ -361,6 +360,8 @@ def test_controllers_are_chosen():
         ctl("set", "-o", "controller=paper")
         v.start(receiver)
         assert js("list")[0]["options"] == options
+    said = ctl("rule", "add", "--local-port", "9", "-o", "controller=credit", "-o", "psi-us=21000", status=1)
+    assert "options of paper, but controller credit is to run: say controller=" in said, said
     assert "there is no controller 'pigeon'" in ctl("set", "-o", "controller=pigeon", status=2)
     ctl("set", "-o", f"controller={before['controller']}")
     assert js("show")["options"] == before
