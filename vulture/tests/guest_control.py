@@ -176,7 +176,8 @@ def test_refusals_by_descriptor():
                                      ("alpha_permille", 1000, "alpha-permille 1000 is not within 500 to 999"),
                                      ("observe", 2, "observe 2 is not within 0 to 1")):
             refused(errno.ERANGE, words, v.start, receiver, controller="paper", **{option: value})
-        refused(errno.EINVAL, "options clash", v.start, receiver, controller="paper", cons_low_us=9000, cons_high_us=8000)
+        refused(errno.EINVAL, "options clash", v.start, receiver, controller="paper", cons_low_us=9000,
+                cons_high_us=8000)
         assert v.list() == []
         v.start(receiver)
         refused(errno.EALREADY, "under control already", v.start, receiver)
