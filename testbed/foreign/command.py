@@ -12,15 +12,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..base.progress import make_progress
-from ..kernels.series import DEFAULT_SERIES
 from ..kernels.series import SUITES as SERIES
 from . import packetdrill
-from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Result
+from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Ran
 
 EXAMPLES = """\
 examples:
-  python3 -m testbed foreign                            every subject, every script
-  python3 -m testbed foreign lbe vulture                these beside Reno
+  python3 -m testbed foreign                            every suite, every subject
+  python3 -m testbed foreign lbe credit --suite kernel  these beside Reno, the kernel's own scripts
   python3 -m testbed foreign lp --only 'tcp/sack/*'     these scripts alone
   LBE_PACKETDRILL=packetdrill.tar.gz make check-foreign the archive is somewhere else
 """
@@ -35,24 +34,30 @@ def add_parser(commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sub.add_argument("names", nargs="*", metavar="SUBJECT", help="these beside Reno (default: all)")
+    sub.add_argument("--suite", action="append", default=[], metavar="NAME", help="google or kernel (default: both)")
     sub.add_argument("--only", default="*", metavar="PATTERN", help="scripts whose path matches, such as 'tcp/sack/*'")
-    sub.add_argument("--kernel", default=DEFAULT_SERIES, metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
+    sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: the one that a suite is for)")
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where foreign.json goes")
     sub.add_argument("--json", action="store_true", help="the results as JSON on standard output")
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """A line a subject, and the faults below."""
-    rows = [("subject", "passed", "slow", "failed", "by law", "expected", "faults")]
+    """A line a suite and subject, and the faults below."""
+    rows = [("suite", "subject", "passed", "slow", "failed", "by law", "expected", "faults")]
     for outcome in outcomes:
         counts = (
             outcome.passed, outcome.slow, outcome.failed, len(outcome.windows), len(outcome.expected),
             len(outcome.faults),
         )  # fmt: skip
-        rows.append((outcome.subject, *(str(count) for count in counts)))
+        rows.append((outcome.suite, outcome.subject, *(str(count) for count in counts)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))])
+        "  ".join(
+            [
+                *(cell.ljust(width) for cell, width in zip(row[:2], widths[:2])),
+                *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:])),
+            ]
+        )
         for row in rows
     ]
     for outcome in outcomes:
@@ -60,38 +65,55 @@ def table(outcomes: list[Outcome]) -> str:
         lines += [f"{outcome.subject}: OUTDATED: {text}" for text in outcome.outdated]
     faults = sum(len(outcome.faults) + len(outcome.outdated) for outcome in outcomes)
     lines.append("")
+    lines.append(
+        "Scripts run over IPv4, Reno's and vulture's over IPv6 too; what fails with a reference is not run beside it."
+    )
     lines.append("slow: the script passes with a tolerance of 150 ms. by law: it fails and asserts a window or a rate.")
-    lines.append(f"{sum(outcome.good for outcome in outcomes)} subjects good, {faults} faults")
+    lines.append(f"{sum(outcome.good for outcome in outcomes)} of {len(outcomes)} good, {faults} faults")
     return "\n".join(lines)
 
 
-def document(series: str, version: str, outcomes: list[Outcome], results: dict[str, list[Result]]) -> dict[str, object]:
-    """For JSON: what ran, on what, and every status."""
-    return {
-        "format": 1,
-        "suite": "packetdrill",
-        "source": packetdrill.settings()["source"]["what"],
-        "kernel": series,
-        "version": version,
-        "outcomes": [{**asdict(outcome), "good": outcome.good} for outcome in outcomes],
-        "scripts": {name: [asdict(result) for result in found] for name, found in results.items()},
-    }
+def document(ran: list[Ran]) -> dict[str, object]:
+    """For JSON: what ran, on what, and every status (p: pass, s: slow, f: fail) by script, IPv4's before IPv6's."""
+    suites = []
+    for one in ran:
+        scripts: dict[str, dict[str, str]] = {}
+        for subject, results in one.results.items():
+            for result in results:
+                statuses = scripts.setdefault(result.script, {})
+                statuses[subject] = statuses.get(subject, "") + result.status[0]
+        suites.append(
+            {
+                "suite": one.suite.name,
+                "source": one.suite.what,
+                "kernel": one.kernel,
+                "version": one.version,
+                "outcomes": [{**asdict(outcome), "good": outcome.good} for outcome in one.outcomes],
+                "scripts": scripts,
+            }
+        )
+    return {"format": 2, "what": "packetdrill", "suites": suites}
 
 
 def run(args: argparse.Namespace) -> int:
     """Run, print and write; the exit status."""
-    if args.kernel not in SERIES:
+    if args.kernel not in {None, *SERIES}:
         raise ForeignUnknown(f"--kernel {args.kernel}: there are {', '.join(SERIES)}")
+    packetdrill.chosen(args.names)
     progress = make_progress()
     try:
-        outcomes, results, version = packetdrill.run(args.names, args.kernel, args.only, progress)
+        suites = [suite for suite in packetdrill.ensure_suites(args.suite, progress) if suite.scripts(args.only)]
+        if not suites:
+            raise ForeignUnknown(f"--only {args.only}: no script matches")
+        ran = [packetdrill.run(suite, args.names, args.kernel, args.only, progress) for suite in suites]
     except ForeignAbsent as absent:
         progress.close()
         print(f"ABSENT: {absent}")
         return 1
     finally:
         progress.close()
-    text = json.dumps(document(args.kernel, version, outcomes, results), indent=1)
+    text = json.dumps(document(ran), indent=1)
+    outcomes = [outcome for one in ran for outcome in one.outcomes]
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "foreign.json").write_text(text + "\n", encoding="utf-8")
     print(text if args.json else table(outcomes))

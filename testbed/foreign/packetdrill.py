@@ -1,40 +1,43 @@
 # SPDX-License-Identifier: GPL-2.0
 """packetdrill's TCP scripts with each congestion control, and with vulture's rules in force.
 
-    archive (named by the user, checked against its SHA-256) -> build in the cache -> one boot a subject
-    -> a status for each script -> compared with Reno's -> verdicts
+    archive (checked against its SHA-256), kernel's selftests -> build in the cache -> one boot a subject of a suite
+    -> a status for each script -> compared with the reference's -> verdicts
 
-A subject is a congestion control, or Reno with a vulture controller that takes every connection. Each script
-runs in a network namespace of its own. A script that fails runs again with a tolerance of 150 ms: paced
-controls send the same packets later, which is no fault.
+A subject is a congestion control, or Reno with a vulture controller that takes every connection. Its reference is
+Reno as it starts and sends: paced where the subject paces, with an initial window of two packets where the subject
+has one. What passes with the reference and fails with the subject is a fault, unless the script asserts a window or
+the difference is listed with its reason.
+
+Each script runs in a network namespace of its own. One that fails runs again with a tolerance of 150 ms: a paced
+control sends the same packets later, which is no fault.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..backends.machine import Machine
 from ..backends.tools import build_vulturectl
+from ..backends.uml import Uml
 from ..base.cache import cache_root, lock, whole_entry
 from ..base.errors import BuildFailed, LbeError
-from ..base.places import REPO
 from ..base.progress import Report, silent
-from ..kernels.build import KernelBuild, ensure_kernel
-from ..kernels.modules import ensure_modules
-from ..kernels.series import KernelSpec
+from ..kernels.mirror import ensure_part
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE / "packetdrill.toml"
-JOB = HERE / "packetdrill.sh"
+JOB, SYSCTL = HERE / "packetdrill.sh", HERE / "sysctl.bash"
 #: a script that asserts one of these words tests a window, which differs by law
 WINDOW_WORDS = re.compile(r"\btcpi_(snd_cwnd|snd_ssthresh|pacing_rate|delivery_rate)\b")
 #: virtual seconds that all scripts of a subject may take, and wall seconds for a busy machine
@@ -47,24 +50,70 @@ class ForeignAbsent(LbeError):
 
 @dataclass(frozen=True)
 class Subject:
-    """What is tested: a congestion control and the module that has it, with a vulture controller or none."""
+    """What is tested: a congestion control and the module that has it, with a vulture controller or none.
+
+    A congestion control does not see the family, so it is tried over IPv4; vulture, and Reno beside it, over both.
+    reference: the subject that it is compared with. paced: TCP paces every socket. first_pkts: initial window, if
+    the route sets it.
+    """
 
     name: str
     control: str
     module: str | None = None
     vulture: str | None = None
+    reference: str = "reno"
+    paced: bool = False
+    first_pkts: int | None = None
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Over what its scripts run."""
+        return ("ipv4", "ipv6") if self.name == "reno" or self.vulture else ("ipv4",)
+
+    @property
+    def modules(self) -> list[str]:
+        """What is loaded for it."""
+        return [name for name in (self.module, "vulture" if self.vulture else None) if name]
 
 
 SUBJECTS = (
     Subject("reno", "reno"),
+    Subject("reno-paced", "reno", paced=True),
+    Subject("reno-paced-two", "reno", paced=True, first_pkts=2),
     Subject("cubic", "cubic"),
-    Subject("lbe", "lbe", "tcp_lbe"),
-    Subject("lp", "lp", "tcp_lp"),
-    Subject("ledbat", "ledbat", "tcp_ledbat"),
-    Subject("ledbatpp", "ledbatpp", "tcp_ledbat"),
+    Subject("lbe", "lbe", "tcp_lbe", reference="reno-paced"),
+    Subject("lp", "lp", "tcp_lp", reference="reno-paced"),
+    Subject("ledbat", "ledbat", "tcp_ledbat", reference="reno-paced-two"),
+    Subject("ledbatpp", "ledbatpp", "tcp_ledbat", reference="reno-paced-two"),
     Subject("background", "background", "tcp_lowpri"),
-    Subject("vulture", "reno", None, "default"),
+    Subject("paper", "reno", vulture="paper"),
+    Subject("credit", "reno", vulture="credit"),
+    Subject("rledbat", "reno", vulture="rledbat"),
 )
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Scripts of one source. series: kernel that they were written for."""
+
+    name: str
+    what: str
+    series: str
+    folders: tuple[Path, ...]
+
+    def scripts(self, only: str = "*") -> list[str]:
+        """The scripts that run, relative to the folder above theirs, in order."""
+        left_out = [entry["scripts"] for entry in settings()["left_out"]]
+        names = sorted(str(path.relative_to(top.parent)) for top in self.folders for path in top.glob("**/*.pkt"))
+        return [
+            name
+            for name in names
+            if fnmatch.fnmatch(name, only) and not any(fnmatch.fnmatch(name, pattern) for pattern in left_out)
+        ]
+
+    def text(self, script: str) -> str:
+        """A script's text."""
+        return (self.folders[0].parent / script).read_text(encoding="utf-8", errors="replace")
 
 
 @dataclass(frozen=True)
@@ -79,8 +128,9 @@ class Result:
 
 @dataclass
 class Outcome:
-    """A subject beside Reno. faults: scripts that pass with Reno and fail here without an expected reason."""
+    """A subject beside its reference. faults: scripts that pass there and fail here without an expected reason."""
 
+    suite: str
     subject: str
     passed: int = 0
     slow: int = 0
@@ -104,7 +154,7 @@ def settings() -> dict:
 def archive(source: dict) -> Path:
     """The archive's file. Raises ForeignAbsent if there is none or its content is another."""
     named = os.environ.get(source["variable"])
-    path = Path(named) if named else REPO / source["default"]
+    path = Path(named) if named else cache_root() / "packages" / source["default"]
     if not path.is_file():
         raise ForeignAbsent(
             f"packetdrill is absent: {path} does not exist; set {source['variable']} to an archive of {source['what']}"
@@ -153,15 +203,21 @@ def build(folder: Path) -> None:
             raise BuildFailed(f"packetdrill: {' '.join(command)} failed:\n{(done.stdout + done.stderr)[-2000:]}")
 
 
-def scripts_of(folder: Path, only: str = "*") -> list[str]:
-    """The scripts that run, relative to the folder, in order."""
-    left_out = [entry["scripts"] for entry in settings()["left_out"]]
-    names = sorted(str(path.relative_to(folder)) for path in folder.glob("tcp/**/*.pkt"))
-    return [
-        name
-        for name in names
-        if fnmatch.fnmatch(name, only) and not any(fnmatch.fnmatch(name, pattern) for pattern in left_out)
-    ]
+def ensure_suites(names: list[str], report: Report = silent) -> list[Suite]:
+    """The suites of these names (all without a name), their scripts in the cache. Raises ForeignUnknown."""
+    known = settings()["suite"]
+    unknown = sorted(set(names) - {entry["name"] for entry in known})
+    if unknown:
+        there = ", ".join(entry["name"] for entry in known)
+        raise ForeignUnknown(f"no suite {', '.join(unknown)}; there are: {there}")
+    made = []
+    for entry in known:
+        if names and entry["name"] not in names:
+            continue
+        top = ensure_part(entry["part_of"], entry["part"], report) if "part" in entry else ensure_packetdrill(report)
+        folders = tuple(top / name for name in entry["folders"]) if "folders" in entry else (top,)
+        made.append(Suite(entry["name"], entry["what"], entry["series"], folders))
+    return made
 
 
 def read_results(log: str) -> list[Result]:
@@ -174,27 +230,32 @@ def read_results(log: str) -> list[Result]:
     return results
 
 
-def run_subject(build_: KernelBuild, subject: Subject, scripts: list[str], report: Report = silent) -> list[Result]:
+def run_subject(
+    backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent
+) -> list[Result]:
     """All scripts with one subject, in one boot. LbeError if a script is missing from what it printed."""
-    folder = ensure_packetdrill(report)
-    modules = ensure_modules(build_, progress=report)
-    wanted = [name for name in (subject.module, "vulture" if subject.vulture else None) if name]
+    tool = ensure_packetdrill(report) / "packetdrill" / "packetdrill"
     with tempfile.TemporaryDirectory(prefix="lbe-foreign-") as name:
         work = Path(name)
         job = work / "job"
         job.mkdir()
         control = build_vulturectl(report) if subject.vulture else ""
         job_env = {
-            "SUITE": f"$LBE_HOST{folder}",
+            "PACKETDRILL": f"$LBE_HOST{tool}",
+            "FOLDERS": " ".join(f"$LBE_HOST{folder}" for folder in suite.folders),
+            "VARIANTS": " ".join(subject.families),
             "CONTROL": subject.control,
             "CONTROLLER": subject.vulture or "",
             "VULTURECTL": f"$LBE_HOST{control}" if control else "",
+            "LBE_PACED": "1" if subject.paced else "",
+            "LBE_ROUTE": f"initcwnd {subject.first_pkts}" if subject.first_pkts else "",
         }
         (job / "env.sh").write_text("".join(f'{key}="{value}"\n' for key, value in job_env.items()))
         (job / "scripts").write_text("".join(f"{script}\n" for script in scripts))
         shutil.copy(JOB, job / "job.sh")
-        Machine(build_).run(
-            job, work / "out", 1, modules.load_order(wanted),
+        shutil.copy(SYSCTL, job)
+        Machine(backend.build).run(
+            job, work / "out", 1, [backend.tools().modules[name] for name in subject.modules],
             virtual_limit_s=VIRTUAL_LIMIT_S, wall_limit_s=WALL_LIMIT_S,
         )  # fmt: skip
         results = read_results((work / "out" / "job.log").read_text())
@@ -204,13 +265,36 @@ def run_subject(build_: KernelBuild, subject: Subject, scripts: list[str], repor
     return results
 
 
-def asserts_window(folder: Path, script: str) -> bool:
+def kept_results(
+    backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent
+) -> list[Result]:
+    """As run_subject(), once per content: kernel, modules' sources, scripts, program and job."""
+    backend.prepare(subject.modules, report)
+    hashes = [backend.tools().module_hash(name) for name in subject.modules]
+    digest = hashlib.sha256(f"{backend.key()} {subject} {hashes} {VIRTUAL_LIMIT_S} {settings()['edit']}".encode())
+    digest.update(JOB.read_bytes() + SYSCTL.read_bytes())
+    for script in scripts:
+        digest.update(f"{script}\n{suite.text(script)}".encode())
+    kept = cache_root() / "foreign" / f"results-{digest.hexdigest()[:16]}.json"
+    if kept.is_file():
+        return [Result(**one) for one in json.loads(kept.read_text(encoding="utf-8"))]
+    results = run_subject(backend, suite, subject, scripts, report)
+    kept.write_text(json.dumps([asdict(one) for one in results]), encoding="utf-8")
+    return results
+
+
+def passed_in(results: list[Result]) -> list[str]:
+    """The scripts of which any variant passed."""
+    return sorted({result.script for result in results if result.status != "fail"})
+
+
+def asserts_window(text: str) -> bool:
     """Whether a script asserts a window or a rate, which differ by the control's law."""
-    return bool(WINDOW_WORDS.search((folder / script).read_text(encoding="utf-8", errors="replace")))
+    return bool(WINDOW_WORDS.search(text))
 
 
-def judge(subject: str, results: list[Result], reno: list[Result], window: dict[str, bool]) -> Outcome:
-    """What differs from Reno, and whether that was expected.
+def judge(suite: str, subject: str, results: list[Result], reference: list[Result], window: dict[str, bool]) -> Outcome:
+    """What differs from the reference, and whether that was expected.
 
     A script counts as passed where any variant differs in no other way than time. window: by script, whether it
     asserts a window.
@@ -220,8 +304,8 @@ def judge(subject: str, results: list[Result], reno: list[Result], window: dict[
         for entry in settings().get("expected", [])
         if any(fnmatch.fnmatch(subject, pattern) for pattern in entry["subjects"])
     ]
-    before = {(result.script, result.variant): result.status for result in reno}
-    outcome = Outcome(subject)
+    before = {(result.script, result.variant): result.status for result in reference}
+    outcome = Outcome(suite, subject)
     seen_different: set[str] = set()
     for result in results:
         if result.status != "fail":
@@ -247,27 +331,48 @@ def judge(subject: str, results: list[Result], reno: list[Result], window: dict[
     return outcome
 
 
-def run(
-    names: list[str], series: str, only: str = "*", report: Report = silent
-) -> tuple[list[Outcome], dict[str, list[Result]], str]:
-    """The subjects of these names (all without a name) beside Reno, all results by subject, the modules' version."""
+@dataclass(frozen=True)
+class Ran:
+    """A suite with all its results: kernel's and modules' versions, results and outcomes by subject."""
+
+    suite: Suite
+    kernel: str
+    version: str
+    results: dict[str, list[Result]]
+    outcomes: list[Outcome]
+
+
+def chosen(names: list[str]) -> list[Subject]:
+    """The subjects of these names (all without a name) and what they are compared with. Raises ForeignUnknown."""
     unknown = sorted(set(names) - {subject.name for subject in SUBJECTS})
     if unknown:
         known = ", ".join(subject.name for subject in SUBJECTS)
         raise ForeignUnknown(f"no subject {', '.join(unknown)}; there are: {known}")
-    folder = ensure_packetdrill(report)
-    scripts = scripts_of(folder, only)
-    if not scripts:
-        raise ForeignUnknown(f"no script matches {only!r}")
-    build_ = ensure_kernel(KernelSpec(series=series))
-    chosen = [subject for subject in SUBJECTS if not names or subject.name in names or subject.name == "reno"]
+    wanted = [subject for subject in SUBJECTS if not names or subject.name in names]
+    references = {subject.reference for subject in wanted}
+    # the references stand first in SUBJECTS, Reno before all
+    return [subject for subject in SUBJECTS if subject in wanted or subject.name in references | {"reno"}]
+
+
+def run(suite: Suite, names: list[str], series: str | None = None, only: str = "*", report: Report = silent) -> Ran:
+    """The subjects of these names (all without a name) beside their references."""
+    subjects = chosen(names)
+    scripts = suite.scripts(only)
+    backend = Uml(series or suite.series, "plain")
     results: dict[str, list[Result]] = {}
-    for number, subject in enumerate(chosen):
-        report(f"packetdrill: {subject.name}, {len(scripts)} scripts", number, len(chosen))
-        results[subject.name] = run_subject(build_, subject, scripts, report)
-    window = {script: asserts_window(folder, script) for script in scripts}
-    outcomes = [judge(name, found, results["reno"], window) for name, found in results.items()]
-    return outcomes, results, ensure_modules(build_, progress=report).version
+    for number, subject in enumerate(subjects):
+        # what fails with the reference can tell nothing
+        known = results.get(subject.reference)
+        wanted = scripts if known is None else passed_in(known)
+        wanted = [script for script in wanted if "ipv6" in subject.families or not script.endswith("v6.pkt")]
+        report(f"packetdrill ({suite.name}): {subject.name}, {len(wanted)} scripts", number, len(subjects))
+        results[subject.name] = kept_results(backend, suite, subject, wanted, report)
+    window = {script: asserts_window(suite.text(script)) for script in scripts}
+    outcomes = [
+        judge(suite.name, subject.name, results[subject.name], results[subject.reference], window)
+        for subject in subjects
+    ]
+    return Ran(suite, backend.build.release, backend.tools().modules_version, results, outcomes)
 
 
 class ForeignUnknown(LbeError):

@@ -2,18 +2,27 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # In the guest: all packetdrill scripts with one congestion control. env.sh has
-#   SUITE       the suite's folder
+#   PACKETDRILL the program
+#   FOLDERS     the suite's folders
+#   VARIANTS    ipv4, or ipv4 and ipv6
 #   CONTROL     congestion control of every script
+#   LBE_PACED   not empty: TCP paces every socket
+#   LBE_ROUTE   attributes of the route to the peer, or nothing
 #   CONTROLLER  vulture's controller for every connection ("default": its own default), or nothing
 #   VULTURECTL  the program, or nothing
 # Prints a line a script: RESULT status variant script message, apart by tabs.
 
 # shellcheck source=/dev/null
 . ./env.sh
-mkdir /tmp/suite /tmp/control
-cp -r "$SUITE/tcp" "$SUITE/common" "$SUITE/packetdrill" /tmp/suite/
+[ -z "$LBE_PACED" ] || export LBE_PACED
+export LBE_ROUTE
+mkdir /tmp/suite
+# shellcheck disable=SC2086  # several words
+cp -r $FOLDERS /tmp/suite/
+cp "$PACKETDRILL" /tmp/packetdrill
 # the scripts' defaults name cubic
-sed -i "s/tcp_congestion_control=cubic/tcp_congestion_control=$CONTROL/" /tmp/suite/common/defaults.sh
+find /tmp/suite -name defaults.sh -type f -exec \
+	sed -i -e "s/tcp_congestion_control=cubic/tcp_congestion_control=$CONTROL/" -e '1r sysctl.bash' {} +
 # a restricted control may be a namespace's default once it is allowed
 sysctl -q net.ipv4.tcp_allowed_congestion_control="reno cubic $CONTROL" ||
 	echo "cannot allow $CONTROL" >&2
@@ -40,7 +49,7 @@ packetdrill() { # packetdrill VARIANT SCRIPT TOLERANCE_US
 			ip netns exec pd "$VULTURECTL" rule add --remote ::/0 $option >/dev/null || return 99
 	fi
 	(cd "/tmp/suite/${script%/*}" &&
-		timeout 120 ip netns exec pd /tmp/suite/packetdrill/packetdrill --send_omit_free \
+		timeout 120 ip netns exec pd /tmp/packetdrill --send_omit_free \
 			--tolerance_usecs="$tolerance" "$@" "${script##*/}") >/tmp/printed 2>&1
 	code=$?
 	ip netns del pd
@@ -48,7 +57,7 @@ packetdrill() { # packetdrill VARIANT SCRIPT TOLERANCE_US
 }
 
 while IFS= read -r script; do
-	for variant in ipv4 ipv6; do
+	for variant in $VARIANTS; do
 		case $variant$script in
 		ipv4*v6.pkt | ipv6*v4.pkt) continue ;;
 		esac

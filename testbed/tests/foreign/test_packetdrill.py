@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from testbed.base.errors import BuildFailed, LbeError
-from testbed.foreign import packetdrill
+from testbed.foreign import command, packetdrill
 from testbed.foreign.packetdrill import ForeignAbsent, Outcome, Result
 
 
@@ -58,7 +58,7 @@ def judged(
     patch = pytest.MonkeyPatch()
     patch.setattr(packetdrill, "settings", lambda: {"expected": expected or []})
     try:
-        return packetdrill.judge("lp", results, RENO, window or {})
+        return packetdrill.judge("google", "lp", results, RENO, window or {})
     finally:
         patch.undo()
 
@@ -100,5 +100,29 @@ def test_every_edit_and_expectation_has_a_reason() -> None:
 
 
 def test_an_unknown_subject_is_refused() -> None:
-    with pytest.raises(LbeError, match="no subject nosuch; there are: reno, cubic, lbe"):
-        packetdrill.run(["nosuch"], "6.12")
+    with pytest.raises(LbeError, match="no subject nosuch; there are: reno, reno-paced"):
+        packetdrill.chosen(["nosuch"])
+    with pytest.raises(LbeError, match="no suite nosuch; there are: google, kernel"):
+        packetdrill.ensure_suites(["nosuch"])
+
+
+def test_a_subject_is_compared_with_what_starts_and_sends_like_it() -> None:
+    by_name = {subject.name: subject for subject in packetdrill.SUBJECTS}
+    for subject in packetdrill.SUBJECTS:
+        assert by_name[subject.reference].control == "reno"
+    names = [subject.name for subject in packetdrill.chosen(["ledbat"])]
+    assert names == ["reno", "reno-paced-two", "ledbat"]
+
+
+def test_what_fails_with_the_reference_is_not_run() -> None:
+    assert packetdrill.passed_in([*RENO, result("tcp/a/y.pkt", "slow", "ipv6")]) == [
+        "tcp/a/w.pkt", "tcp/a/x.pkt", "tcp/a/y.pkt",
+    ]  # fmt: skip
+    assert packetdrill.passed_in(RENO) == ["tcp/a/w.pkt", "tcp/a/x.pkt"]
+
+
+def test_every_status_of_a_script_is_written() -> None:
+    suite = packetdrill.Suite("google", "what", "6.12", ())
+    both = [result("tcp/a/x.pkt", "pass"), result("tcp/a/x.pkt", "fail", "ipv6")]
+    ran = packetdrill.Ran(suite, "6.12.1", "0.1", {"reno": both}, [Outcome("google", "reno", 1)])
+    assert command.document([ran])["suites"][0]["scripts"] == {"tcp/a/x.pkt": {"reno": "pf"}}
