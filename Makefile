@@ -35,7 +35,7 @@ check-what	:= --tiers=host,harness,kunit,scenario,qemu
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tools demo check check-fast check-report check-kernels check-foreign lint bench mutants abuse report install \
+.PHONY: help modules tools demo check check-fast check-report check-kernels check-foreign lint bench mutants abuse soak report install \
 	uninstall dkms-source dkms dkms-remove deb clean
 
 help:
@@ -56,6 +56,7 @@ help:
 	@echo '  make bench       how fast the testbed, the queue and the receiver'\''s controller are'
 	@echo '  make mutants     plants faults in a copy of the tree and runs the tests that should notice; ARGS="lowpri"'
 	@echo '  make abuse       what the modules must survive: fuzz, hostile packets, failing memory; 15 min'
+	@echo '  make soak        long lives of connections: gigabytes, idle days, hours of sending, odd clocks; two hours'
 	@echo
 	@echo 'Build it for a kernel:'
 	@echo '  make modules     all modules, in place; for the running kernel, or'
@@ -125,6 +126,11 @@ mutants:
 abuse:
 	@scripts/deps python kernel testbed
 	@$(python) -m testbed abuse $(ARGS)
+
+# ARGS="life_idle --short" picks.
+soak:
+	@scripts/deps python kernel testbed
+	@$(python) -m testbed soak $(ARGS)
 
 report:
 	@scripts/deps python kernel testbed browser ns2

@@ -24,6 +24,7 @@ from .judge import checks
 from .present import text as report_text
 from .results import files as result_files
 from .robustness import command as abuse_command
+from .robustness import soak as soak_command
 from .spec import experiment as experiments
 from .spec.experiment import Experiment, ExperimentError
 
@@ -171,6 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--json", action="store_true", help="as JSON")
 
     abuse_command.add_parser(commands)
+    soak_command.add_parser(commands)
     foreign_command.add_parser(commands)
     oracle.add_parser(commands)
 
@@ -417,6 +419,8 @@ def main(argv: list[str] | None = None) -> int:
             return command_report(args)
         if args.command == "abuse":
             return abuse_command.run(args)
+        if args.command == "soak":
+            return soak_command.run(args)
         if args.command == "foreign":
             return foreign_command.run(args)
         if args.command == "ns2":

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+"""testbed/robustness/lives: the short form of each life, and that a life can fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.__main__ import main
+from testbed.robustness import soak
+from testbed.run import runner
+from testbed.spec.experiment import load
+
+OURS = {"lbe", "lp", "ledbat", "ledbatpp", "background", "paper", "credit"}
+
+
+@pytest.mark.scenario
+@pytest.mark.parametrize("name", soak.lives(short=True))
+def test_life(name: str) -> None:
+    done = soak.live(name, runner.Options("short", jobs=2, command="test"))
+    assert done["checks"] > 0
+    assert not done["wrong"], soak.table([done])
+
+
+@pytest.mark.scenario
+def test_a_flow_that_does_not_step_aside_fails(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    text = soak.lives()["life_clocks"].read_text(encoding="utf-8")
+    other = tmp_path / "life_clocks.toml"
+    other.write_text(text.replace('"flow.bg.cc" = "lp"', '"flow.bg.cc" = "cubic"'), encoding="utf-8")
+    monkeypatch.setattr(soak, "LIVES", tmp_path)
+    wrong = soak.live("life_clocks", runner.Options("short", jobs=2, command="test"))["wrong"]
+    assert len(wrong) == 1
+    assert "background=lp" in wrong[0]
+    assert "be is" in wrong[0]
+
+
+def test_the_short_set_is_bytes_idleness_and_clocks() -> None:
+    assert list(soak.lives(short=True)) == ["life_bytes", "life_clocks", "life_idle"]
+
+
+@pytest.mark.parametrize("name", soak.lives())
+def test_every_law_has_every_life(name: str) -> None:
+    assert set(load(str(soak.lives()[name])).vary["background"]) >= OURS
+
+
+def test_an_unknown_life_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", "nosuch"]) == 2
+    assert "no life nosuch; there are: life_bytes, life_clocks" in capsys.readouterr().err
