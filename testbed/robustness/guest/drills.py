@@ -75,6 +75,7 @@ class Path:
 
     def __init__(self, drill: Drill):
         self.drill, self.began, self.have = drill, time.monotonic(), 0
+        self.win = 60000  # as in the header
         self.due: list[tuple[float, int, int, bool, int]] = []  # (when, order, tsval, ECE, ack)
         self.order, self.late = 0, {}  # late: what came behind a hole
         self.segments: list[tuple[float, int, int, int]] = []  # (when, relative seq, flags, tos) of what was sent
@@ -92,7 +93,7 @@ class Path:
             while self.due and self.due[0][0] <= time.monotonic() + 0.0005:
                 _, _, value, echo, ack = heapq.heappop(self.due)
                 stamp = struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo[1])
-                drill.send(drill.segment(".E" if echo[0] else ".", 1, ack=1 + ack, win=60000, options=stamp))
+                drill.send(drill.segment(".E" if echo[0] else ".", 1, ack=1 + ack, win=self.win, options=stamp))
 
     def _arrived(self, one, forward_ms: float, reverse_ms: float, mark: bool, lost: bool) -> None:
         now = time.monotonic()
@@ -294,6 +295,50 @@ def ledbat_holds_delay_at_its_target(wire: Wire) -> None:
     path.drill.close()
 
 
+def ignores_forged_acknowledgments(wire: Wire, port: int, control: str) -> None:
+    """An off-path sender's ACKs, which TCP throws away, leave the third second's windows as they are without them."""
+    windows = []
+    for forged in (False, True):
+        path = Path(established(wire, port + forged, control))
+        path.win = 400  # 51 packets
+        seen = []
+        for _ in range(30):
+            seen += run_for(path, 0.1, 50, 50)
+            if not forged:
+                continue
+            drill, ahead = path.drill, path.have + (1 << 30)
+            echo = drill.ts_last
+            for seq, ack, value in (
+                (1 << 30, 1 + path.have, 1 << 31),  # outside of the window, with a clock gone wild
+                (1, 1 + ahead, 1 << 20),  # of what was never sent
+                (1, (1 + path.have - (1 << 30)) % WORD, 1 << 20),  # of long ago
+                (1, 1 + path.have, 1),  # an old timestamp
+            ):
+                stamp = struct.pack("!BBBBII", 1, 1, 8, 10, value, echo)
+                drill.send(drill.segment(".", seq, ack=ack, win=1, options=stamp))
+        windows.append(seen)
+        path.drill.close()
+    honest, forged = windows
+    # lbe's second connection begins with what the first one knew of the path
+    if any(abs(one - other) > 2 + one // 10 for one, other in zip(honest[-10:], forged[-10:], strict=True)):
+        raise DrillError(f"{control}: windows {honest}, beside forged ACKs {forged}")
+
+
+def lp_ignores_forged_acknowledgments(wire: Wire) -> None:
+    """lp: an off-path sender's ACKs change no window."""
+    ignores_forged_acknowledgments(wire, 8032, "lp")
+
+
+def ledbat_ignores_forged_acknowledgments(wire: Wire) -> None:
+    """ledbat: the same."""
+    ignores_forged_acknowledgments(wire, 8034, "ledbat")
+
+
+def lbe_ignores_forged_acknowledgments(wire: Wire) -> None:
+    """lbe: the same."""
+    ignores_forged_acknowledgments(wire, 8036, "lbe")
+
+
 # ---- the window field ---------------------------------------------------------------------
 
 
@@ -450,7 +495,7 @@ def vulture_doubles_up_to_what_it_was(wire: Wire) -> None:
 
 
 def vulture_ignores_what_tcp_throws_away(wire: Wire) -> None:
-    """Forged segments: a wrong checksum, or outside of the window, tells it nothing."""
+    """Forged segments: a wrong checksum, outside of the window, or a timestamp that is old, tell it nothing."""
     one = Download(wire, 8044)
     one.start()
     one.send(2.0)
@@ -466,6 +511,8 @@ def vulture_ignores_what_tcp_throws_away(wire: Wire) -> None:
         wire.send(bytes(raw))
         one.one.send(one.one.segment(".", (1 << 30) + at, b"forged", 1, options=stamp))
         one.one.send(one.one.segment(".", (1 + one.sent - (1 << 30) - at) % WORD, b"forged", 1, options=stamp))
+        old = struct.pack("!BBBBII", 1, 1, 8, 10, 1 + at, one.one.ts_last)
+        one.one.send(one.one.segment(".", 1 + one.sent + 500, b"forged", 1, options=old))
     same([one.flow(*kind) for kind in (SEGMENTS, LOSSES, RWND)], before, "segments, losses and window")
     one.one.close()
 
@@ -475,7 +522,7 @@ DRILLS: dict[str, tuple[str, Callable[[Wire], None]]] = {
     for name, function in list(globals().items())
     for prefix, module in (
         ("lowpri_", "tcp_lowpri"), ("shred_hint_", "shred_hint"), ("lp_", "tcp_lp"), ("ledbat_", "tcp_ledbat"),
-        ("vulture_", "vulture"),
+        ("lbe_", "tcp_lbe"), ("vulture_", "vulture"),
     )
     if name.startswith(prefix) and callable(function) and name != "lp_learnt"
 }  # fmt: skip
