@@ -15,15 +15,14 @@
 #define SHRED_BURST_MAX		(1U << 24)
 
 /* min is more than is usual for RED: young packets do not wait behind what it lets queue, and the
- * link stays busy. max and limit leave a full link room: what is dropped there is bursts that
- * arrive in the last band, and the old flows that they meet (all measured:
- * Documentation/sch_shred.md).
+ * link stays busy. limit is a buffer of 1.5 times 120 ms, and no more: packets that wait longer
+ * than their flow pauses are overtaken (all measured: Documentation/sch_shred.md).
  */
 const struct shred_config shred_defaults = {
 	.rate_bytes_s	= 1250000,
-	.limit_us	= 350000,
+	.limit_us	= 175000,
 	.min_us		= 80000,
-	.max_us		= 340000,
+	.max_us		= 168000,
 	.avpkt_bytes	= 1500,
 	.max_p_q32	= U32_MAX / 10,
 	.flags		= SHRED_F_GENTLE,

@@ -11,7 +11,7 @@
  *   MIN, MAX   u32  bytes, thresholds on the average queue, MIN < MAX <= LIMIT
  *   LIMIT_US, MIN_US, MAX_US
  *              u32  the same as time at RATE64, and following it when it is
- *                   changed; defaults 350000, 80000, 340000. Where both forms
+ *                   changed; defaults 175000, 80000, 168000. Where both forms
  *                   of one value are given, the time is taken.
  *   AVPKT      u32  bytes of a full-sized packet, default 1500
  *   BURST      u32  packets; RED's weight 2^-w is the largest with which so many

@@ -58,7 +58,7 @@ static void explain(void)
 		"                 [hint off|tos|dscp] [weight WEIGHT]\n"
 		"  RED that spares short flows, by a hint that each packet carries.\n"
 		"    bandwidth  of the link (default 10mbit); a TIME is so much of it\n"
-		"    limit .. harddrop, nodrop: as for red (defaults 350ms, 80ms, 340ms, 1500, 0.1)\n"
+		"    limit .. harddrop, nodrop: as for red (defaults 175ms, 80ms, 168ms, 1500, 0.1)\n"
 		"    gentle     above max the probability rises to 1 at twice max (default)\n"
 		"    bytes      the probability is in proportion to the packet's size\n"
 		"    wash       the hint is cleared when a packet leaves\n"
