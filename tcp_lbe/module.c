@@ -192,6 +192,12 @@ static void lbe_wake_at(struct sock *sk, u64 wake_ns)
 	sock_hold(sk);
 }
 
+/* A window that TCP takes, whatever a peer that lies makes of the packets in flight. */
+static void lbe_set_window(struct tcp_sock *tp, u32 pkts)
+{
+	tcp_snd_cwnd_set(tp, clamp_t(u32, pkts, 1, min_t(u32, tp->snd_cwnd_clamp, S32_MAX)));
+}
+
 /* Let TCP send what the path's schedule allows now, or have it ask again. */
 static u32 lbe_gate(struct sock *sk)
 {
@@ -221,13 +227,14 @@ static u32 lbe_gate(struct sock *sk)
 	pkts = lbe_may_send(sk, f, now_ns, &wake_ns);
 	if (state != f->shared->law.state)
 		trace_lbe_state(sk, &f->shared->daddr, &f->shared->law, 0, 0);
-	wide = (u32)div_u64(lbe_path_bdp(f->shared->law.rate,
-					 2 * f->shared->law.rtt_us), tp->mss_cache) + 4;
+	wide = (u32)min_t(u64, div_u64(lbe_path_bdp(f->shared->law.rate,
+						    2 * f->shared->law.rtt_us),
+				       tp->mss_cache) + 4, S32_MAX);
 	spin_unlock_bh(&f->shared->lock);
 	if (pkts) {
 		/* More than 1 ms ago, so that TCP does not wait for more to send. */
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns - 2 * NSEC_PER_MSEC);
-		tcp_snd_cwnd_set(tp, min(in_flight + pkts, tp->snd_cwnd_clamp));
+		lbe_set_window(tp, in_flight + pkts);
 		lbe_wake_by(sk, now_ns);
 		if (f->claimed)
 			lbe_wake_at(sk, max(wake_ns, now_ns + NSEC_PER_USEC));
@@ -237,7 +244,7 @@ static u32 lbe_gate(struct sock *sk)
 
 		tp->tcp_wstamp_ns = min(wake_ns, now_ns + slice_ns);
 		lbe_wake_by(sk, tp->tcp_wstamp_ns);
-		tcp_snd_cwnd_set(tp, clamp(wide, in_flight + 1, tp->snd_cwnd_clamp));
+		lbe_set_window(tp, max(wide, in_flight + 1));
 		/* A rest is no closed window. */
 		if (inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0)
 			inet_csk_clear_xmit_timer(sk, ICSK_TIME_PROBE0);
@@ -288,7 +295,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	u8 state;
 
 	if (!f->shared) {
-		tcp_snd_cwnd_set(tp, min_t(u32, 2, tp->snd_cwnd_clamp));
+		lbe_set_window(tp, 2);
 		return;
 	}
 	p = &f->shared->law;
@@ -355,7 +362,7 @@ static void lbe_release(struct sock *sk)
 	lbe_shared_put(sk, f->shared);
 	f->shared = NULL;
 	/* A window without a grant is wide. The next control may start from what is out. */
-	tcp_snd_cwnd_set(tp, max_t(u32, tcp_packets_in_flight(tp), TCP_INIT_CWND));
+	lbe_set_window(tp, max_t(u32, tcp_packets_in_flight(tp), TCP_INIT_CWND));
 	lbe_rest_cancel(sk);
 	lbe_pacing_end(sk);
 	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
