@@ -337,12 +337,14 @@ static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us,
 {
 	struct credit_law *c = &p->law;
 	bool spread = credit_spreads(c);
-	u32 bytes = (p->n > 1 || spread ? 1 : 2) * c->mss_bytes;
+	/* Less than a segment brings no arrival by which the rest could come. */
+	u32 least = spread || p->out_bytes < c->mss_bytes ? 1 : 2;
+	u32 bytes = (p->n > 1 ? 1 : least) * c->mss_bytes;
 	struct credit_flow *f;
 	u64 rate_Bps;
 
 	*again_us = 0;
-	if (p->out_bytes + (spread ? 1 : 2) * c->mss_bytes > c->window_bytes ||
+	if (p->out_bytes + least * c->mss_bytes > c->window_bytes ||
 	    (c->filling && now_us - c->jumped_us > c->base_us * 5ULL / 4)) {
 		c->filling = false;
 		return NULL;
