@@ -43,14 +43,16 @@ static enum holder down_holder(const struct vulture_flow *flow, uint32_t unread_
 {
 	uint32_t window_bytes = flow->own_bytes < flow->rwnd_bytes ? flow->own_bytes :
 								     flow->rwnd_bytes;
+	/* A flow whose sender pauses has no round trip of now. */
+	uint32_t rtt_us = flow->rtt_us ? flow->rtt_us : flow->min_rtt_us;
 
 	if (unread_bytes && unread_bytes >= flow->own_bytes)
 		return HELD_APPLICATION;
 	if (flow->rwnd_bytes < flow->mss_bytes && flow->rwnd_bytes < flow->own_bytes)
 		return HELD_US;
-	if (!flow->rtt_us)
+	if (!rtt_us)
 		return HELD_UNKNOWN;
-	if (Bps * flow->rtt_us / 1e6 < window_bytes / 2.0)
+	if (Bps * rtt_us / 1e6 < window_bytes / 2.0)
 		return HELD_SENDER;
 	return flow->own_bytes <= flow->rwnd_bytes ? HELD_RECEIVER : HELD_US;
 }

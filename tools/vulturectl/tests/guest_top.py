@@ -205,23 +205,30 @@ def test_what_holds_an_upload():
 
 
 def test_bytes_in_the_pauses_of_others():
-    """A foreground flow runs, then ends: what the background one moves after that counts, and nothing before."""
+    """A foreground flow runs, then ends: what the background one moves after that counts, and nothing before.
+
+    The link carries the ACKs as well, which the law takes for somebody else's now and then: it has a minute.
+    """
     slow_link("delay", "10ms", "rate", "8mbit", "limit", "100")
     try:
         with pair() as (receiver, sender), pair() as (other_receiver, other_sender):
             start(receiver, "-o", "controller=credit")
             with traffic(receiver, sender):
                 time.sleep(3)
-                watcher = subprocess.Popen([CTL, "--json", "top", "-n", "1", "-c", "16"], stdout=-1, text=True)
+                watcher = subprocess.Popen([CTL, "--json", "top", "-n", "1", "-c", "60"], stdout=-1, text=True)
                 with traffic(other_receiver, other_sender):
                     time.sleep(6)
-                said = [document(line) for line in watcher.communicate(timeout=60)[0].splitlines()]
+                said = [document(line) for line in watcher.communicate(timeout=120)[0].splitlines()]
         pauses = [one["connections"][0]["pause_bytes"] for one in said]
-        assert len(pauses) == 16 and pauses == sorted(pauses), pauses
+        assert len(pauses) == 60 and pauses == sorted(pauses), pauses
         assert pauses[5] < 300_000, "while the other one runs"
         assert pauses[-1] - pauses[5] > 1_000_000, f"after it has ended: {pauses}"
     finally:
         fast_link()
+    for _ in range(100):  # what was in the sender's buffer meets a closed socket
+        if not top()["connections"]:
+            break
+        time.sleep(0.1)
 
 
 def test_a_stranger_sees_no_names():
@@ -259,7 +266,7 @@ def test_show_speaks_plainly():
             every = ctl("show", "--all", name(receiver.getsockname()), name(receiver.getpeername())).stdout
     for words in ("held by      the sender: it sends less than it may", "program      python3", "Mbit/s", "round trip"):
         assert words in plain, plain
-    assert "piv_negative" not in plain and "piv_negative" in every, every
+    assert "trains_failed" not in plain and "trains_failed" in every, every
 
 
 def metrics() -> dict:
