@@ -19,7 +19,7 @@ from ..backends.ns2.machine import NETWORK, PLAN, Ns2
 from ..base.errors import LbeError
 from ..base.places import REPO
 from ..judge import coverage
-from ..measure.metrics import summarise
+from ..measure.summary import summarise
 from ..present.text import interval
 from ..results import digest
 from ..run import identity

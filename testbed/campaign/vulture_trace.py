@@ -27,7 +27,7 @@ import matplotlib.pyplot as plt
 from ..backends.backend import Backend
 from ..backends.uml import Uml
 from ..base.errors import LbeError
-from ..measure.metrics import summarise
+from ..measure.summary import summarise
 from ..results import digest
 from ..results import files as results
 from ..run import collect, identity, runner

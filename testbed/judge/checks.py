@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..measure.metrics import UNITS, Summary, summarise
+from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..results.files import Result, ResultSet
-from ..spec.experiment import Bound, Case, Check, Differs, Experiment, Metric, case_name, matches
+from ..spec.experiment import Bound, Case, Check, Differs, Experiment, case_name, matches
+from ..spec.metrics import KINDS, Metric
 
 #: what a verdict may be, in the words of the pages
 STATUS = {
@@ -229,7 +230,7 @@ def bound_text(bound: tuple[float | None, float | None]) -> str:
 
 def metric_title(name: str, metric: Metric) -> str:
     """Column head: the label (or name) and the unit."""
-    unit = UNITS[metric.kind]
+    unit = KINDS[metric.kind].unit
     return (metric.label or name) + (f" [{unit}]" if unit else "")
 
 

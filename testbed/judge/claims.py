@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..measure.metrics import Summary
+from ..measure.summary import Summary
 from ..results import digest
 from ..spec.experiment import ExperimentError, load, load_table
 from .coverage import DIFFERS, GOOD, NEAR_MOST_PERCENT, PAPERS, REPRODUCED, Source, against, measured

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..measure.metrics import Summary, summarise
+from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..results.files import ResultSet
 from ..spec.experiment import Case, Check, Differs, Experiment, ExperimentError, load_table, matches

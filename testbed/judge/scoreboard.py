@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..measure.metrics import Summary, summarise
+from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..spec.experiment import ExperimentError, load_table
 from .checks import Table

@@ -1,154 +1,223 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Numbers out of a run's series, and their mean and interval over runs.
+"""The numbers of one run: a function for each kind of metric that spec/metrics.py lists.
 
-Every metric is a function of :class:`Series` (what the agents recorded) and of the run's setting.
 A metric that cannot be computed (no sample, no such event) is NaN, never zero.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..spec import web as web_traffic
-from ..spec.experiment import FLOW_KINDS, Metric, Setting
-from ..spec.records import WEB
-from ..spec.traffic import Flow
+from ..spec import metrics as catalogue
+from ..spec.experiment import Setting
+from ..spec.metrics import CROSSING_WINDOW_S, KINDS, PAUSE_STEP_S, PAUSE_STEPS, Metric
+from ..spec.topology import build
+from ..spec.traffic import Flow, FlowGroup
 from . import web
-
-#: what each kind of metric is measured in
-UNITS = {
-    "goodput": "Mbit/s",
-    "share": "%",
-    "spare_use": "%",
-    "idle_use": "%",
-    "active_share": "%",
-    "gap_use": "%",
-    "jain": "",
-    "min_flow": "Mbit/s",
-    "max_flow": "Mbit/s",
-    "rtt_mean": "ms",
-    "rtt_p95": "ms",
-    "queue_mean": "ms",
-    "queue_p95": "ms",
-    "queue_min": "ms",
-    "drops": "packets",
-    "marks": "packets",
-    "retransmits": "packets",
-    "cwnd_mean": "packets",
-    "cwnd_max": "packets",
-    "yield_s": "s",
-    "reap_s": "s",
-    "longest_stall": "s",
-    "completion_s": "s",
-    "event_count": "",
-    "link_use": "%",
-    "kbytes_s": "kB/s",
-    "kibytes_s": "KiB/s",
-    "sharing": "",
-    "variation": "",
-    "udp_lost": "packets",
-    "udp_delay_mean": "ms",
-    "udp_delay_p50": "ms",
-    "udp_delay_p95": "ms",
-    "udp_delay_p99": "ms",
-    "udp_delay_max": "ms",
-    "object_s": "s",
-    "object_p50_s": "s",
-    "object_p95_s": "s",
-    "object_within": "%",
-    "page_s": "s",
-    "page_p50_s": "s",
-    "page_p95_s": "s",
-    "objects": "",
-    "pages": "",
-    "web_failed": "objects",
-    "web_unfinished": "objects",
-    "syn_lost": "objects",
-    "family_lost": "%",
-    "kernel_count": "",
-    "hint_packets": "packets",
-    "hint_drops": "packets",
-}
-
-#: two-sided 95 % quantile of Student's t for 1 to 30 degrees of freedom; beyond: the normal's
-T_95 = (
-    12.706,
-    4.303,
-    3.182,
-    2.776,
-    2.571,
-    2.447,
-    2.365,
-    2.306,
-    2.262,
-    2.228,
-    2.201,
-    2.179,
-    2.160,
-    2.145,
-    2.131,
-    2.120,
-    2.110,
-    2.101,
-    2.093,
-    2.086,
-    2.080,
-    2.074,
-    2.069,
-    2.064,
-    2.060,
-    2.056,
-    2.052,
-    2.048,
-    2.045,
-    2.042,
-)
+from .series import Series, arrived, bridged, first_time, goodput_mbit, growth, longest_stall_s, rates
 
 
-#: a flow pauses when nothing of it arrives for this many steps (0.3 s: above any round trip here)
-PAUSE_STEP_S = 0.1
-PAUSE_STEPS = 3
+@dataclass(frozen=True)
+class Run:
+    """One run: what it recorded, its setting and flows, and what the machines said of themselves at its end."""
+
+    series: Series
+    setting: Setting
+    flows: list[Flow]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def ids(self, groups: str) -> list[int]:
+        """Flow numbers of groups joined by +; empty string: all flows."""
+        wanted = groups.split("+") if groups else list(self.setting.flows)
+        return [flow.id for flow in self.flows if flow.group in wanted]
+
+    def value(self, metric: Metric) -> float:
+        """One metric's number, NaN if the run has nothing to compute it from."""
+        head = self.setting.head
+        from_s = head.measure_s[0] if metric.from_s is None else metric.from_s
+        to_s = head.measure_s[1] if metric.to_s is None else metric.to_s
+        ids = self.ids(metric.flow)
+        if KINDS[metric.kind].flows and not ids:
+            return math.nan
+        return FUNCTIONS[metric.kind](Asked(self, metric, ids, from_s, to_s))
 
 
-@dataclass
-class Series:
-    """What one run recorded; events are (t_s, flow, event, detail)."""
+@dataclass(frozen=True)
+class Asked:
+    """One metric of one run: its flows' numbers and its window, seconds."""
 
-    send: np.ndarray
-    recv: np.ndarray
-    queue: np.ndarray
-    events: list[tuple[float, int, str, str]] = field(default_factory=list)
-    web: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=WEB))
+    run: Run
+    metric: Metric
+    ids: list[int]
+    from_s: float
+    to_s: float
 
-    def received(self, flow: int) -> tuple[np.ndarray, np.ndarray]:
-        """(seconds, bytes so far) of a flow at its receiver."""
-        rows = self.recv[self.recv["flow"] == flow]
-        return rows["t_ns"] / 1e9, rows["bytes"].astype(float)
+    @property
+    def series(self) -> Series:
+        """What the run recorded."""
+        return self.run.series
 
-    def sent(self, flow: int) -> np.ndarray:
-        """Sender's samples of a flow."""
-        return self.send[self.send["flow"] == flow]
+    @property
+    def duration_s(self) -> float:
+        """Length of the window."""
+        return self.to_s - self.from_s
+
+    @property
+    def capacity_mbit(self) -> float:
+        """What TCP can carry over the bottleneck, payload."""
+        return self.run.setting.topology.tcp_capacity_mbit()
+
+    @property
+    def goodput_mbit(self) -> float:
+        """Payload rate of all flows of the metric."""
+        return goodput_mbit(self.series, self.ids, self.from_s, self.to_s)
+
+    @property
+    def each_mbit(self) -> list[float]:
+        """Payload rate of each flow of the metric."""
+        return [goodput_mbit(self.series, [flow], self.from_s, self.to_s) for flow in self.ids]
+
+    @property
+    def group(self) -> FlowGroup:
+        """The group that the metric names, or the run's first."""
+        flows = self.run.setting.flows
+        return flows[self.metric.flow or next(iter(flows))]
+
+    def others(self) -> list[Flow]:
+        """Flows that the metric does not name and that go to the same host."""
+        target = next(flow.spec.to for flow in self.run.flows if flow.id == self.ids[0])
+        return [flow for flow in self.run.flows if flow.id not in self.ids and flow.spec.to == target]
+
+    def sender_samples(self, column: str) -> np.ndarray:
+        """The senders' samples of ``column`` in the window, without those that say nothing yet (0)."""
+        rows = self.series.send
+        t = rows["t_ns"] / 1e9
+        values = rows[np.isin(rows["flow"], self.ids) & (t >= self.from_s) & (t <= self.to_s)][column].astype(float)
+        return values[values > 0]
+
+    def queue_growth(self, column: str) -> float:
+        """How much a counter of the metric's queue grew in the window."""
+        return growth(self.series.queue, column, "queue", [self.metric.queue], self.from_s, self.to_s)
+
+    def queue_delay_ms(self) -> np.ndarray:
+        """Samples of the time that the queue's backlog takes at the link's rate."""
+        rows = self.series.queue
+        t = rows["t_ns"] / 1e9
+        rows = rows[(rows["queue"] == self.metric.queue) & (t >= self.from_s) & (t <= self.to_s)]
+        return rows["backlog_bytes"] * 8 / (self.run.setting.topology.rate_mbit * 1e6) * 1e3
+
+    def link_used(self) -> float:
+        """Part of the link of the metric's queue that was used, 0 to 1."""
+        bits = self.queue_growth("sent_bytes") * 8
+        return bits / self.duration_s / (self.run.setting.topology.rate_mbit * 1e6)
+
+    def on_link_mbit(self, flow: Flow) -> float:
+        """What a flow takes of the bottleneck, with its headers as the link counts them."""
+        topology = self.run.setting.topology
+        payload = goodput_mbit(self.series, [flow.id], self.from_s, self.to_s)
+        if flow.spec.proto == "udp" and flow.spec.pkt_bytes:
+            around = topology.frame_bytes - topology.mtu + (28 if flow.spec.family == 4 else 48)
+            return payload * (flow.spec.pkt_bytes + around) / flow.spec.pkt_bytes
+        return payload / topology.tcp_capacity_mbit() * topology.rate_mbit
 
 
-def bytes_between(series: Series, flow: int, from_s: float, to_s: float) -> float:
-    """Payload received in a window, bytes; linear between samples."""
-    t, total = series.received(flow)
-    if len(t) == 0:
-        return 0.0
-    low, high = np.interp([from_s, to_s], t, total, left=0.0)
-    return float(high - low)
+Function = Callable[[Asked], float]
+FUNCTIONS: dict[str, Function] = {}
 
 
-def goodput_mbit(series: Series, flows: list[int], from_s: float, to_s: float) -> float:
-    """Payload rate of flows together, Mbit/s."""
-    return sum(bytes_between(series, flow, from_s, to_s) for flow in flows) * 8 / (to_s - from_s) / 1e6
+def computes(*kinds: str) -> Callable[[Function], Function]:
+    """Register the function of kinds; it is an error if spec/metrics.py has no such kind, or if one has two."""
+
+    def register(function: Function) -> Function:
+        for kind in kinds:
+            if kind not in KINDS or kind in FUNCTIONS:
+                raise LookupError(f"metric {kind!r}: {'computed twice' if kind in KINDS else 'in no list of kinds'}")
+            FUNCTIONS[kind] = function
+        return function
+
+    return register
+
+
+def mean(values: np.ndarray) -> float:
+    """Mean; NaN of nothing."""
+    return float(values.mean()) if len(values) else math.nan
+
+
+def percentile(values: np.ndarray, percent: float) -> float:
+    """Percentile; NaN of nothing."""
+    return float(np.percentile(values, percent)) if len(values) else math.nan
+
+
+# ------------------------------------------------------------------------------------------- goodput
+
+
+@computes("goodput")
+def _goodput(asked: Asked) -> float:
+    return asked.goodput_mbit
+
+
+@computes("min_flow")
+def _min_flow(asked: Asked) -> float:
+    return min(asked.each_mbit)
+
+
+@computes("max_flow")
+def _max_flow(asked: Asked) -> float:
+    return max(asked.each_mbit)
+
+
+@computes("kbytes_s")
+def _kbytes_s(asked: Asked) -> float:
+    return asked.goodput_mbit * 1e6 / 8 / 1000
+
+
+@computes("kibytes_s")
+def _kibytes_s(asked: Asked) -> float:
+    return asked.goodput_mbit * 1e6 / 8 / 1024
+
+
+@computes("share")
+def _share(asked: Asked) -> float:
+    return 100 * asked.goodput_mbit / asked.capacity_mbit
+
+
+@computes("spare_use")
+def _spare_use(asked: Asked) -> float:
+    taken = sum(asked.on_link_mbit(flow) for flow in asked.others())
+    spare = asked.capacity_mbit * (1 - taken / asked.run.setting.topology.rate_mbit)
+    return 100 * asked.goodput_mbit / spare if spare > 0 else math.nan
+
+
+@computes("idle_use")
+def _idle_use(asked: Asked) -> float:
+    # ACKs of flows in the other direction use the link too: they count as used
+    idle = max(0.0, 1 - asked.link_used()) * asked.capacity_mbit
+    goodput = asked.goodput_mbit
+    return 100 * goodput / (goodput + idle) if goodput + idle else math.nan
+
+
+@computes("active_share", "gap_use")
+def _pauses(asked: Asked) -> float:
+    """A group that is held up so much that it never comes to pause still has a share while it sends."""
+    t = np.arange(asked.from_s, asked.to_s, PAUSE_STEP_S)
+    mine = arrived(asked.series, asked.ids, t)
+    theirs = arrived(asked.series, [flow.id for flow in asked.others()], t)
+    active = bridged(mine > 0, PAUSE_STEPS)
+    if not active.any():
+        return math.nan
+    if asked.metric.kind == "active_share":
+        return 100 * float(mine[active].sum() / (mine + theirs)[active].sum())
+    if active.all():
+        return math.nan
+    return 100 * float(theirs[~active].mean()) * 8 / PAUSE_STEP_S / 1e6 / asked.capacity_mbit
+
+
+# ------------------------------------------------------------------------------------------ fairness
 
 
 def jain(values: list[float]) -> float:
@@ -168,288 +237,258 @@ def variation(values: list[float]) -> float:
     return sharing(values) * len(values)
 
 
-def rates(series: Series, flow: int, step_s: float, duration_s: float) -> tuple[np.ndarray, np.ndarray]:
-    """(middle of step, Mbit/s) of a flow in steps of ``step_s``."""
-    edges = np.arange(0, duration_s + step_s / 2, step_s)
-    t, total = series.received(flow)
-    if len(t) == 0:
-        return edges[:-1] + step_s / 2, np.zeros(len(edges) - 1)
-    return edges[:-1] + step_s / 2, np.diff(np.interp(edges, t, total, left=0.0)) * 8 / step_s / 1e6
+@computes("jain")
+def _jain(asked: Asked) -> float:
+    return jain(asked.each_mbit)
 
 
-def longest_stall_s(series: Series, flow: int, from_s: float, to_s: float) -> float:
-    """The longest time in the window in which a flow's receiver got nothing, seconds."""
-    t, total = series.received(flow)
-    inside = (t >= from_s) & (t <= to_s)
-    t, total = t[inside], total[inside]
-    if len(t) == 0:
-        return to_s - from_s
-    grew = t[1:][np.diff(total) > 0]
-    return float(np.max(np.diff(np.concatenate([[from_s], grew, [to_s]]))))
+@computes("sharing")
+def _sharing(asked: Asked) -> float:
+    return sharing(asked.each_mbit)
 
 
-def first_time(t: np.ndarray, values: np.ndarray, at_s: float, reached: np.ndarray) -> float:
-    """Seconds after ``at_s`` until ``reached`` first holds."""
-    after = (t >= at_s) & reached
-    return float(t[after][0] - at_s) if after.any() else math.nan
+@computes("variation")
+def _variation(asked: Asked) -> float:
+    return variation(asked.each_mbit)
 
 
-def bridged(active: np.ndarray, steps: int) -> np.ndarray:
-    """The same, with gaps of fewer than ``steps`` counted as active."""
-    out = active.copy()
-    for first, then in itertools.pairwise(np.flatnonzero(active)):
-        if then - first <= steps:
-            out[first:then] = True
-    return out
+# ---------------------------------------------------------------------------- the senders' own view
 
 
-class Run:
-    """Computes the metrics of one run."""
-
-    def __init__(self, series: Series, setting: Setting, flows: list[Flow], facts: dict[str, Any] | None = None):
-        self.series, self.setting, self.flows, self.facts = series, setting, flows, facts or {}
-
-    def ids(self, groups: str) -> list[int]:
-        """Flow numbers of groups joined by +; empty string: all flows."""
-        wanted = groups.split("+") if groups else list(self.setting.flows)
-        return [flow.id for flow in self.flows if flow.group in wanted]
-
-    def _samples(self, metric: Metric, from_s: float, to_s: float) -> np.ndarray:
-        rows = self.series.send
-        if len(rows) == 0:
-            return rows
-        t = rows["t_ns"] / 1e9
-        return rows[np.isin(rows["flow"], self.ids(metric.flow)) & (t >= from_s) & (t <= to_s)]
-
-    def _growth(self, rows: np.ndarray, column: str, key: str, ids: list[int], from_s: float, to_s: float) -> float:
-        """How much a counter grew in the window, summed over ids."""
-        total = 0.0
-        for one in ids:
-            mine = rows[rows[key] == one]
-            if len(mine):
-                low, high = np.interp([from_s, to_s], mine["t_ns"] / 1e9, mine[column].astype(float), left=0.0)
-                total += high - low
-        return float(total)
-
-    def value(self, metric: Metric) -> float:
-        """One metric's number, NaN if the run has nothing to compute it from."""
-        head, topology = self.setting.head, self.setting.topology
-        from_s = head.measure_s[0] if metric.from_s is None else metric.from_s
-        to_s = head.measure_s[1] if metric.to_s is None else metric.to_s
-        ids = self.ids(metric.flow)
-        each = [goodput_mbit(self.series, [flow], from_s, to_s) for flow in ids]
-        goodput = sum(each)
-        capacity = topology.tcp_capacity_mbit()
-        kind = metric.kind
-        if kind in FLOW_KINDS and not ids:
-            return math.nan
-        if kind == "goodput":
-            return goodput
-        if kind == "kbytes_s":
-            return goodput * 125
-        if kind == "kibytes_s":
-            return goodput * 125e3 / 1024
-        if kind == "sharing":
-            return sharing(each)
-        if kind == "variation":
-            return variation(each)
-        if kind == "share":
-            return 100 * goodput / capacity
-        if kind == "spare_use":
-            # what the others of its direction left, in TCP's payload; the group itself does not count
-            others = [flow for flow in self.flows if flow.id not in ids and flow.spec.to == self._target(ids)]
-            taken = sum(self._on_link(flow, from_s, to_s) for flow in others)
-            spare = capacity * (1 - taken / topology.rate_mbit)
-            return 100 * goodput / spare if spare > 0 else math.nan
-        if kind == "idle_use":
-            # of what the link would not have carried without the group: ACKs of reverse flows count as used
-            used = self._growth(self.series.queue, "sent_bytes", "queue", [metric.queue], from_s, to_s)
-            idle = max(0.0, 1 - used * 8 / (to_s - from_s) / (topology.rate_mbit * 1e6)) * capacity
-            return 100 * goodput / (goodput + idle) if goodput + idle else math.nan
-        if kind in ("active_share", "gap_use"):
-            return self._pauses(ids, kind, from_s, to_s)
-        if kind == "jain":
-            return jain(each)
-        if kind == "min_flow":
-            return min(each)
-        if kind == "max_flow":
-            return max(each)
-        if kind in ("rtt_mean", "rtt_p95", "cwnd_mean", "cwnd_max"):
-            column = "srtt_us" if kind.startswith("rtt") else "cwnd_pkts"
-            values = self._samples(metric, from_s, to_s)[column].astype(float)
-            values = values[values > 0]
-            if len(values) == 0:
-                return math.nan
-            if kind == "rtt_p95":
-                return float(np.percentile(values, 95)) / 1e3
-            if kind == "cwnd_max":
-                return float(values.max())
-            return float(values.mean()) / (1e3 if kind == "rtt_mean" else 1)
-        if kind in ("queue_mean", "queue_p95", "queue_min"):
-            return self._queue_delay(metric, from_s, to_s, kind)
-        if kind in ("drops", "marks"):
-            return self._growth(self.series.queue, kind, "queue", [metric.queue], from_s, to_s)
-        if kind == "retransmits":
-            return self._growth(self.series.send, "retrans_pkts", "flow", ids, from_s, to_s)
-        if kind == "link_use":
-            return (
-                100
-                * self._growth(self.series.queue, "sent_bytes", "queue", [metric.queue], from_s, to_s)
-                * 8
-                / (to_s - from_s)
-                / (topology.rate_mbit * 1e6)
-            )
-        if kind == "longest_stall":
-            return max((longest_stall_s(self.series, flow, from_s, to_s) for flow in ids), default=math.nan)
-        if kind in ("yield_s", "reap_s"):
-            return self._crossing(metric, ids, kind == "yield_s")
-        if kind == "udp_lost":
-            return self._udp(ids, "sent", "packets") - self._udp(ids, "received", "packets")
-        if kind == "udp_delay_mean":
-            packets = self._udp(ids, "received", "stamped")
-            return self._udp(ids, "received", "delay_ns") / packets / 1e6 if packets else math.nan
-        if kind in ("udp_delay_p50", "udp_delay_p95", "udp_delay_p99", "udp_delay_max"):
-            key = f"{kind.rpartition('_')[2]}_delay_ns"
-            return max((self._udp([flow], "received", key) for flow in ids), default=math.nan) / 1e6
-        if kind in web_traffic.METRIC_KINDS:
-            rows = web.sized(self.series.web, metric.bytes_from, metric.bytes_to)
-            return web.value(rows, kind, ids, from_s, to_s, metric.threshold or 0.0)
-        if kind == "family_lost":
-            spec = self.setting.flows[metric.flow or next(iter(self.setting.flows))]
-            return web.family_lost_pct(self.facts.get("counters", {}), spec.source, spec.to)
-        if kind == "kernel_count":
-            spec = self.setting.flows[metric.flow or next(iter(self.setting.flows))]
-            counters = self.facts.get("counters", {}).get(spec.source)
-            return float(counters.get(metric.counter, 0)) if counters else math.nan
-        if kind in web_traffic.COUNTER_KINDS:
-            return web.hint_class(self.facts.get("qdiscs", {}), metric.hint, kind.removeprefix("hint_"))
-        if kind == "completion_s":
-            starts = {flow.id: flow.start_s for flow in self.flows}
-            times = [
-                t - starts[flow] for t, flow, event, _ in self.series.events if event == "finished" and flow in ids
-            ]
-            return float(np.mean(times)) if times else math.nan
-        # the last of METRIC_KINDS
-        return float(
-            sum(
-                1
-                for _, flow, event, _ in self.series.events
-                if event == metric.event and (flow in ids or not metric.flow)
-            )
-        )
-
-    def _pauses(self, ids: list[int], kind: str, from_s: float, to_s: float) -> float:
-        """Shares while the group sends and while it pauses, %; NaN if it never does.
-
-        One that is held up so much that it never comes to pause has a share while it sends.
-        """
-        others = [flow.id for flow in self.flows if flow.id not in ids and flow.spec.to == self._target(ids)]
-        t = np.arange(from_s, to_s, PAUSE_STEP_S)
-        mine, theirs = self._arrived(ids, t), self._arrived(others, t)
-        active = bridged(mine > 0, PAUSE_STEPS)
-        if not active.any() or (active.all() and kind == "gap_use"):
-            return math.nan
-        if kind == "active_share":
-            return 100 * float(mine[active].sum() / (mine + theirs)[active].sum())
-        mbit_s = float(theirs[~active].mean()) * 8 / PAUSE_STEP_S / 1e6
-        return 100 * mbit_s / self.setting.topology.tcp_capacity_mbit()
-
-    def _arrived(self, ids: list[int], t: np.ndarray) -> np.ndarray:
-        """Payload of flows together in each step of ``t``, bytes."""
-        total = np.zeros(len(t))
-        for flow in ids:
-            seconds, received = self.series.received(flow)
-            if len(seconds):
-                total += np.interp(t, seconds, received, left=0.0)
-        return np.diff(total)
-
-    def _on_link(self, flow: Flow, from_s: float, to_s: float) -> float:
-        """What a flow takes of the bottleneck, Mbit/s with its headers as the link counts them."""
-        topology, payload = self.setting.topology, goodput_mbit(self.series, [flow.id], from_s, to_s)
-        if flow.spec.proto == "udp" and flow.spec.pkt_bytes:
-            around = topology.frame_bytes - topology.mtu + (28 if flow.spec.family == 4 else 48)
-            return payload * (flow.spec.pkt_bytes + around) / flow.spec.pkt_bytes
-        return payload / topology.tcp_capacity_mbit() * topology.rate_mbit
-
-    def _target(self, ids: list[int]) -> str:
-        return next(flow.spec.to for flow in self.flows if flow.id == ids[0])
-
-    def _udp(self, ids: list[int], event: str, key: str) -> float:
-        """A number of the events that end UDP flows, summed over flows; NaN if there is none."""
-        found = [
-            re.search(rf"\b{key}=(\d+)", detail)
-            for _, flow, name, detail in self.series.events
-            if name == event and flow in ids
-        ]
-        return float(sum(int(one[1]) for one in found if one)) if any(found) else math.nan
-
-    def _queue_delay(self, metric: Metric, from_s: float, to_s: float, kind: str) -> float:
-        """Time that the queue's backlog takes at the link's rate, milliseconds."""
-        rows = self.series.queue
-        t = rows["t_ns"] / 1e9
-        rows = rows[(rows["queue"] == metric.queue) & (t >= from_s) & (t <= to_s)]
-        if len(rows) == 0:
-            return math.nan
-        delay_ms = rows["backlog_bytes"] * 8 / (self.setting.topology.rate_mbit * 1e6) * 1e3
-        if kind == "queue_min":
-            return float(delay_ms.min())
-        return float(np.percentile(delay_ms, 95) if kind == "queue_p95" else delay_ms.mean())
-
-    def _crossing(self, metric: Metric, ids: list[int], falling: bool) -> float:
-        """Time from ``at_s`` until the group's rate (over 1 s) is below or above ``threshold`` Mbit/s."""
-        head = self.setting.head
-        step = head.sample_ms / 1e3
-        width = max(1, round(1 / step))
-        t, total = None, 0.0
-        for flow in ids:
-            t, mbit = rates(self.series, flow, step, head.duration_s)
-            total = total + mbit
-        if t is None:
-            return math.nan
-        smooth = np.convolve(total, np.ones(width) / width)[: len(t)]
-        threshold = metric.threshold or 0.0
-        return first_time(t, smooth, metric.at_s or 0.0, smooth < threshold if falling else smooth >= threshold)
+@computes("rtt_mean")
+def _rtt_mean(asked: Asked) -> float:
+    return mean(asked.sender_samples("srtt_us")) / 1e3
 
 
-@dataclass(frozen=True)
-class Summary:
-    """Runs of one number: mean, half-width of the 95 % interval (NaN for one run), and the spread.
+@computes("rtt_p95")
+def _rtt_p95(asked: Asked) -> float:
+    return percentile(asked.sender_samples("srtt_us"), 95) / 1e3
 
-    n: runs with a value; blank: runs that were made and have none; missing: runs that were asked for and not made.
+
+@computes("cwnd_mean")
+def _cwnd_mean(asked: Asked) -> float:
+    return mean(asked.sender_samples("cwnd_pkts"))
+
+
+@computes("cwnd_max")
+def _cwnd_max(asked: Asked) -> float:
+    return percentile(asked.sender_samples("cwnd_pkts"), 100)
+
+
+@computes("retransmits")
+def _retransmits(asked: Asked) -> float:
+    return growth(asked.series.send, "retrans_pkts", "flow", asked.ids, asked.from_s, asked.to_s)
+
+
+# ------------------------------------------------------------------------------- the bottleneck's queue
+
+
+@computes("queue_mean")
+def _queue_mean(asked: Asked) -> float:
+    return mean(asked.queue_delay_ms())
+
+
+@computes("queue_p95")
+def _queue_p95(asked: Asked) -> float:
+    return percentile(asked.queue_delay_ms(), 95)
+
+
+@computes("queue_min")
+def _queue_min(asked: Asked) -> float:
+    return percentile(asked.queue_delay_ms(), 0)
+
+
+@computes("drops", "marks")
+def _queue_counter(asked: Asked) -> float:
+    return asked.queue_growth(asked.metric.kind)
+
+
+@computes("link_use")
+def _link_use(asked: Asked) -> float:
+    return 100 * asked.link_used()
+
+
+@computes("hint_packets", "hint_drops")
+def _hint_class(asked: Asked) -> float:
+    queue = next((one for one in build(asked.run.setting.topology).queues if one.id == asked.metric.queue), None)
+    if queue is None:
+        return math.nan
+    column = asked.metric.kind.removeprefix("hint_")
+    return hint_class(asked.run.facts.get("qdiscs", {}).get(queue.node, []), queue.dev, asked.metric.hint, column)
+
+
+def hint_class(qdiscs: list[dict[str, Any]], dev: str, hint: str, column: str) -> float:
+    """``column`` ("packets", "drops") of a class of hints, from tc's dump of the shred queue on a device, or NaN."""
+    for qdisc in qdiscs:
+        if qdisc.get("kind") != "shred" or qdisc.get("dev") != dev:
+            continue
+        for one in qdisc.get("classes", []):
+            if one.get("hint") == hint:
+                return float(one[column])
+    return math.nan
+
+
+# --------------------------------------------------------------------------------- times and events
+
+
+def _crossing(asked: Asked, falling: bool) -> float:
+    """Time from ``at_s`` until the group's rate (over 1 s) is below or above ``threshold`` Mbit/s."""
+    if not asked.ids:
+        return math.nan
+    head = asked.run.setting.head
+    step = head.sample_ms / 1e3
+    width = max(1, round(CROSSING_WINDOW_S / step))
+    each = [rates(asked.series, flow, step, head.duration_s) for flow in asked.ids]
+    t, total = each[0][0], sum(mbit for _, mbit in each)
+    smooth = np.convolve(total, np.ones(width) / width)[: len(t)]
+    threshold = asked.metric.threshold or 0.0
+    return first_time(t, asked.metric.at_s or 0.0, smooth < threshold if falling else smooth >= threshold)
+
+
+@computes("yield_s")
+def _yield_s(asked: Asked) -> float:
+    return _crossing(asked, falling=True)
+
+
+@computes("reap_s")
+def _reap_s(asked: Asked) -> float:
+    return _crossing(asked, falling=False)
+
+
+@computes("longest_stall")
+def _longest_stall(asked: Asked) -> float:
+    stalls = (longest_stall_s(asked.series, flow, asked.from_s, asked.to_s) for flow in asked.ids)
+    return max(stalls, default=math.nan)
+
+
+@computes("completion_s")
+def _completion_s(asked: Asked) -> float:
+    starts = {flow.id: flow.start_s for flow in asked.run.flows}
+    ends = [(flow, t) for t, flow, event, _ in asked.series.events if event == "finished" and flow in asked.ids]
+    return mean(np.array([t - starts[flow] for flow, t in ends]))
+
+
+@computes("event_count")
+def _event_count(asked: Asked) -> float:
+    wanted = [flow for _, flow, event, _ in asked.series.events if event == asked.metric.event]
+    return float(sum(flow in asked.ids or not asked.metric.flow for flow in wanted))
+
+
+# ------------------------------------------------------------------------------------- UDP and counters
+
+
+@computes("udp_lost")
+def _udp_lost(asked: Asked) -> float:
+    sent = asked.series.event_sum(asked.ids, "sent", "packets")
+    return sent - asked.series.event_sum(asked.ids, "received", "packets")
+
+
+@computes("udp_delay_mean")
+def _udp_delay_mean(asked: Asked) -> float:
+    packets = asked.series.event_sum(asked.ids, "received", "stamped")
+    return asked.series.event_sum(asked.ids, "received", "delay_ns") / packets / 1e6 if packets else math.nan
+
+
+@computes("udp_delay_p50", "udp_delay_p95", "udp_delay_p99", "udp_delay_max")
+def _udp_delay(asked: Asked) -> float:
+    key = f"{asked.metric.kind.removeprefix('udp_delay_')}_delay_ns"
+    each = (asked.series.event_sum([flow], "received", key) for flow in asked.ids)
+    return max(each, default=math.nan) / 1e6
+
+
+@computes("family_lost")
+def _family_lost(asked: Asked) -> float:
+    return family_lost_pct(asked.run.facts.get("counters", {}), asked.group.source, asked.group.to)
+
+
+def family_lost_pct(counters: dict[str, dict[str, int]], source: str, to: str) -> float:
+    """Percent of the IPv4 packets of one host that did not reach the other, over the whole run.
+
+    Right for a group that is alone in IPv4 between the two (give the others ``family = 6``): then the
+    hosts' own IP counters tell its losses from theirs, under any queue. NaN without counters.
     """
-
-    n: int
-    mean: float
-    half: float
-    low: float
-    median: float
-    high: float
-    blank: int = 0
-    missing: int = 0
-
-    @property
-    def asked(self) -> int:
-        """How many runs were asked for."""
-        return self.n + self.blank + self.missing
-
-    @property
-    def whole(self) -> bool:
-        """Whether every run that was asked for has a value."""
-        return self.n > 0 and not self.blank and not self.missing
+    sent = counters.get(source, {}).get("Ip.OutRequests", 0)
+    if not sent:
+        return math.nan
+    return 100.0 * (sent - counters.get(to, {}).get("Ip.InReceives", 0)) / sent
 
 
-def summarise(values: Sequence[float | None]) -> Summary:
-    """Mean with Student's interval. None (no run) and NaN (no value) are counted, and their number told."""
-    missing = sum(value is None for value in values)
-    made = [value for value in values if value is not None]
-    real = [value for value in made if not math.isnan(value)]
-    blank = len(made) - len(real)
-    if not real:
-        return Summary(0, math.nan, math.nan, math.nan, math.nan, math.nan, blank, missing)
-    count = len(real)
-    half = math.nan
-    if count > 1:
-        quantile = T_95[count - 2] if count - 2 < len(T_95) else 1.96
-        half = quantile * float(np.std(real, ddof=1)) / math.sqrt(count)
-    mean, median = float(np.mean(real)), float(np.median(real))
-    return Summary(count, mean, half, min(real), median, max(real), blank, missing)
+@computes("kernel_count")
+def _kernel_count(asked: Asked) -> float:
+    counters = asked.run.facts.get("counters", {}).get(asked.group.source)
+    return float(counters.get(asked.metric.counter, 0)) if counters else math.nan
+
+
+# --------------------------------------------------------------------------------------------- the web
+
+
+def _web(asked: Asked) -> web.Rows:
+    rows = web.sized(asked.series.web, asked.metric.bytes_from, asked.metric.bytes_to)
+    return web.Rows(rows, asked.ids, asked.from_s, asked.to_s)
+
+
+@computes("object_s")
+def _object_s(asked: Asked) -> float:
+    return mean(_web(asked).object_s)
+
+
+@computes("object_p50_s")
+def _object_p50_s(asked: Asked) -> float:
+    return percentile(_web(asked).object_s, 50)
+
+
+@computes("object_p95_s")
+def _object_p95_s(asked: Asked) -> float:
+    return percentile(_web(asked).object_s, 95)
+
+
+@computes("object_within")
+def _object_within(asked: Asked) -> float:
+    took, every = _web(asked).object_s, len(_web(asked).objects)
+    if not len(took):
+        return math.nan
+    return 100.0 * float(np.count_nonzero(took <= (asked.metric.threshold or 0.0))) / every
+
+
+@computes("page_s")
+def _page_s(asked: Asked) -> float:
+    return mean(_web(asked).page_s)
+
+
+@computes("page_p50_s")
+def _page_p50_s(asked: Asked) -> float:
+    return percentile(_web(asked).page_s, 50)
+
+
+@computes("page_p95_s")
+def _page_p95_s(asked: Asked) -> float:
+    return percentile(_web(asked).page_s, 95)
+
+
+@computes("objects")
+def _objects(asked: Asked) -> float:
+    return float(len(_web(asked).object_s))
+
+
+@computes("pages")
+def _pages(asked: Asked) -> float:
+    return float(len(_web(asked).page_s))
+
+
+@computes("web_failed")
+def _web_failed(asked: Asked) -> float:
+    return _web(asked).flagged(web.FAILED)
+
+
+@computes("web_unfinished")
+def _web_unfinished(asked: Asked) -> float:
+    return _web(asked).flagged(web.UNFINISHED)
+
+
+@computes("syn_lost")
+def _syn_lost(asked: Asked) -> float:
+    return _web(asked).flagged(web.SYN_RETRANS)
+
+
+if missing := sorted(catalogue.KINDS.keys() - FUNCTIONS.keys()):
+    raise LookupError(f"metrics without a function: {', '.join(missing)}")

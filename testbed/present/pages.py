@@ -15,7 +15,7 @@ from typing import Any
 
 from ..base.errors import LbeError
 from ..judge import checks, coverage, scoreboard
-from ..measure.metrics import Summary, summarise
+from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..run import identity
 from ..spec.experiment import case_name, load, matches, names

@@ -15,7 +15,9 @@ import numpy as np
 
 from ..judge.checks import metric_title
 from ..measure import web
-from ..measure.metrics import Run, rates, summarise
+from ..measure.metrics import Run
+from ..measure.series import rates
+from ..measure.summary import summarise
 from ..results.files import Result, ResultSet
 from ..spec import traffic
 from ..spec.experiment import Experiment, Plot, Setting, case_name, matches
@@ -254,7 +256,7 @@ def cdf_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pat
         took = []
         for result in (one for one in results.results if one.case == case):
             ids = Run(result.series, setting, traffic.expand(setting.flows, result.seed)).ids(metric.flow)
-            took.append(web.complete(result.series.web, ids, *setting.head.measure_s)["dur_us"] / 1e6)
+            took.append(web.Rows(result.series.web, ids, *setting.head.measure_s).object_s)
         seconds = np.sort(np.concatenate(took))
         share = np.arange(1, len(seconds) + 1) / max(1, len(seconds))
         for panel in (body, tail):
@@ -285,7 +287,7 @@ def sizes_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: P
         rows = []
         for result in (one for one in results.results if one.case == case):
             ids = Run(result.series, setting, traffic.expand(setting.flows, result.seed)).ids(metric.flow)
-            rows.append(web.complete(result.series.web, ids, *setting.head.measure_s))
+            rows.append(web.Rows(result.series.web, ids, *setting.head.measure_s).complete)
         every = np.concatenate(rows)
         x, y = [], []
         for low, high in itertools.pairwise(SIZE_BINS):

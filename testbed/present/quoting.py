@@ -16,6 +16,8 @@ case. A whole table with a row for each variant of a dimension, and a column for
     ...
     <!--/table-->
 
+The list of metrics (spec/metrics.py) stands between <!--metrics--> and <!--/metrics-->.
+
 `python3 -m testbed evaluate --pages` writes what the results say between the comments; `make check` fails if a
 page says something else. A number of a stale result, or the head of its column, has an asterisk; one that is not there
 reads "(not run)".
@@ -29,6 +31,7 @@ from pathlib import Path
 from ..base.errors import LbeError
 from ..base.places import REPO
 from ..results import digest
+from ..spec import metrics as catalogue
 from ..spec.experiment import matches
 from . import pages
 
@@ -37,6 +40,7 @@ QUOTE = re.compile(r"<!--=\s*(?P<words>[^>]*?)\s*-->(?P<said>[^<]*)<!--/-->")
 BEGUN = re.compile(r"<!--=")
 TABLE = re.compile(r"<!--table\s+(?P<words>[^>]*?)\s*-->\n(?P<said>.*?)<!--/table-->", re.DOTALL)
 TABLE_BEGUN = re.compile(r"<!--table")
+METRICS = re.compile(r"(?<=<!--metrics-->\n).*?(?=<!--/metrics-->)", re.DOTALL)
 STALE = "*"
 #: stands in a table where no case has this combination
 NO_CASE = ""
@@ -102,12 +106,19 @@ def table(words: str, documents: pages.Documents) -> str:
     return "\n".join(lines) + "\n"
 
 
+def metrics() -> str:
+    """The kinds of metrics as a table."""
+    rows = [f"| `{name}` | {unit} | {needs} | {text} |\n" for name, unit, needs, text in catalogue.table()]
+    return "| kind | unit | needs | meaning |\n|---|---|---|---|\n" + "".join(rows)
+
+
 def filled(text: str, documents: pages.Documents, where: str) -> str:
     """A page with its quotes made anew. LbeError if a quote is not ended or names what there is not."""
     if len(BEGUN.findall(text)) != len(QUOTE.findall(text)):
         raise LbeError(f"{where}: a quote <!--= ... --> has no end <!--/-->")
     if len(TABLE_BEGUN.findall(text)) != len(TABLE.findall(text)):
         raise LbeError(f"{where}: a table <!--table ... --> has no end <!--/table-->")
+    text = METRICS.sub(lambda _: metrics(), text)
     try:
         text = TABLE.sub(
             lambda found: f"<!--table {found['words']}\n-->\n{table(found['words'], documents)}<!--/table-->", text

@@ -8,9 +8,10 @@ import math
 from typing import Any
 
 from ..judge.checks import STATUS, Table, Verdict, bound_text, bounded, check_title, judge, judged, metric_title
-from ..measure.metrics import UNITS, Summary, summarise
+from ..measure.summary import Summary, summarise
 from ..results.files import ResultSet
 from ..spec.experiment import Experiment, case_name
+from ..spec.metrics import KINDS
 
 
 def number(value: float | None) -> str:
@@ -175,7 +176,7 @@ def as_json(experiment: Experiment, results: ResultSet) -> dict[str, Any]:
                 "metrics": {
                     name: {
                         **(summary(summarise(runs.values(case, name))) or {}),
-                        "unit": UNITS[metrics[name].kind],
+                        "unit": KINDS[metrics[name].kind].unit,
                     }
                     for name in metrics
                 },

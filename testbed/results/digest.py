@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.errors import LbeError
 from ..base.places import REPO
-from ..measure.metrics import Series, rates
+from ..measure.series import Series, rates
 from ..spec import experiment as experiments
 from ..spec import traffic
 from ..spec.experiment import Experiment

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LbeError
-from ..measure.metrics import Series
+from ..measure.series import Series
 from ..spec.records import QUEUE, RECV, SEND, WEB
 
 #: of a run's record in the cache, and of the files of a result set

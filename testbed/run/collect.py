@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ..base.errors import LbeError
-from ..measure.metrics import Run, Series
+from ..measure.metrics import Run
+from ..measure.series import Series
 from ..results.files import SERIES, Record
 from .job import Job
 

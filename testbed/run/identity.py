@@ -32,7 +32,7 @@ from .job import Job, make
 #: digits of a hash that are kept
 DIGITS = 16
 #: where the numbers come from
-METRIC_SOURCES = tuple(TESTBED / "measure" / name for name in ("metrics.py", "web.py"))
+METRIC_SOURCES = tuple(TESTBED / "measure" / name for name in ("metrics.py", "series.py", "web.py"))
 Identity = dict[str, Any]
 
 

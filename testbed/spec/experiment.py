@@ -20,7 +20,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ..base.errors import LbeError
-from . import ranges, web
+from . import ranges
+from .metrics import KINDS, Metric, lacks
 from .topology import Topology
 from .traffic import FlowGroup
 
@@ -32,49 +33,6 @@ PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")
 MODES = ("short", "brief", "default", "full")
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
-#: kinds of metrics that are of a group's flows: without one there is no number
-FLOW_KINDS = (
-    "goodput",
-    "kbytes_s",
-    "kibytes_s",
-    "sharing",
-    "variation",
-    "share",
-    "spare_use",
-    "idle_use",
-    "active_share",
-    "gap_use",
-    "jain",
-    "min_flow",
-    "max_flow",
-    "retransmits",
-)
-METRIC_KINDS = (
-    *FLOW_KINDS,
-    "rtt_mean",
-    "rtt_p95",
-    "queue_mean",
-    "queue_p95",
-    "queue_min",
-    "drops",
-    "marks",
-    "cwnd_mean",
-    "cwnd_max",
-    "yield_s",
-    "reap_s",
-    "longest_stall",
-    "completion_s",
-    "event_count",
-    "link_use",
-    "udp_lost",
-    "udp_delay_mean",
-    "udp_delay_p50",
-    "udp_delay_p95",
-    "udp_delay_p99",
-    "udp_delay_max",
-    *web.METRIC_KINDS,
-    *web.COUNTER_KINDS,
-)
 #: allowed values of [experiment]'s numbers, in the unit of their names
 RANGES = {
     "duration_s": (0.001, 1e6),
@@ -115,26 +73,6 @@ class Head:
     mem_mb: int = 512
     reference: dict[str, str] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One number per run. ``flow``: groups it looks at (joined by +); times: its own window; bytes: web objects'
-    sizes, from and below. ``counter``: of the kernel of the flow's source, such as TcpExt.TCPSACKReorder."""
-
-    kind: str
-    flow: str = ""
-    label: str = ""
-    queue: int = 1
-    event: str = ""
-    from_s: float | None = None
-    to_s: float | None = None
-    at_s: float | None = None
-    threshold: float | None = None
-    hint: str = ""
-    counter: str = ""
-    bytes_from: int = 0
-    bytes_to: int | None = None
 
 
 @dataclass(frozen=True)
@@ -416,8 +354,10 @@ def setting_of(tables: dict[str, typing.Any], file: str) -> Setting:
         name: load_table(Metric, table, f"{file}:metric.{name}") for name, table in tables.get("metric", {}).items()
     }
     for name, metric in metrics.items():
-        if metric.kind not in METRIC_KINDS:
-            raise ExperimentError(f"{file}:metric.{name}.kind = {metric.kind!r}: allowed are {', '.join(METRIC_KINDS)}")
+        if metric.kind not in KINDS:
+            raise ExperimentError(f"{file}:metric.{name}.kind = {metric.kind!r}: allowed are {', '.join(KINDS)}")
+        for key in lacks(metric):
+            raise ExperimentError(f"{file}:metric.{name}.{key}: missing; kind {metric.kind!r} needs it")
         for group in filter(None, metric.flow.split("+")):
             if group not in flows:
                 raise ExperimentError(f"{file}:metric.{name}.flow: no flow {group!r}; there are {', '.join(flows)}")

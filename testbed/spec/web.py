@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Web traffic: the lines of the agents' plans for it, and the kinds of numbers that there are of it.
+"""Web traffic: the lines of the agents' plans for it.
 
 A group of kind "web" is the open loop of Claypool, Kinicki and Hartling (a fixed offered load), one of
 kind "session" the closed loop that TCP-LP's authors use. The data's sender (``source``) is the server,
@@ -20,23 +20,6 @@ HOST_SYSCTLS = {
     # closed by the program, not yet by the peer
     "net.ipv4.tcp_max_orphans": "32768",
 }
-
-METRIC_KINDS = (
-    "object_s",
-    "object_p50_s",
-    "object_p95_s",
-    "object_within",
-    "page_s",
-    "page_p50_s",
-    "page_p95_s",
-    "objects",
-    "pages",
-    "web_failed",
-    "web_unfinished",
-    "syn_lost",
-)
-#: from what the machine says at the end of a run
-COUNTER_KINDS = ("family_lost", "kernel_count", "hint_packets", "hint_drops")
 
 
 def server_words(flow: Any) -> dict[str, Any]:

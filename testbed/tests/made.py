@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from testbed.backends.backend import RunReport, Tools
-from testbed.measure.metrics import Series
+from testbed.measure.series import Series
 from testbed.results.files import Record, Result, ResultSet
 from testbed.spec.experiment import Experiment, parse
 from testbed.spec.records import QUEUE, RECV, SEND

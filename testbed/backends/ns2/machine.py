@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.errors import LbeError
 from ...base.progress import Report, silent
-from ...measure.metrics import Series
+from ...measure.series import Series
 from ...results.files import Record
 from ...run.job import Job
 from ...spec.records import QUEUE, RECV, SEND, UNFINISHED, WEB

@@ -99,8 +99,10 @@ def test_the_least_time_out_comes_from_where_it_is_set() -> None:
     assert plan.rto_min_s(a_job(), "snd") == 1.0
     without = SMALL.replace("rto_min_ms = 1000", "")
     assert plan.rto_min_s(a_job(without), "snd") == plan.RTO_MIN_S
-    route = without.replace('node = "rcv"\nrun = "ip route replace default via 10.0.2.1 quickack 1"',
-                            'node = "snd"\nrun = "ip route replace default via 10.0.1.1 rto_min 700ms"')
+    route = without.replace(
+        'node = "rcv"\nrun = "ip route replace default via 10.0.2.1 quickack 1"',
+        'node = "snd"\nrun = "ip route replace default via 10.0.1.1 rto_min 700ms"',
+    )
     assert plan.rto_min_s(a_job(route), "snd") == 0.7
 
 

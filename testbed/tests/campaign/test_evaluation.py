@@ -18,7 +18,7 @@ from testbed.base.errors import LbeError
 from testbed.campaign import campaign, command
 from testbed.judge import coverage, scoreboard
 from testbed.kernels.build import configuration_key
-from testbed.measure.metrics import summarise
+from testbed.measure.summary import summarise
 from testbed.present import pages
 from testbed.results import digest
 from testbed.run import identity, runner

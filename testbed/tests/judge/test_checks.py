@@ -11,7 +11,7 @@ import pytest
 
 from testbed.base.errors import LbeError
 from testbed.judge import checks
-from testbed.measure.metrics import summarise
+from testbed.measure.summary import summarise
 from testbed.present import plots, text
 from testbed.results import files as results
 from testbed.tests.made import TWO_FLOWS, experiment, result_set

@@ -10,7 +10,7 @@ import pytest
 
 from testbed.judge import claims, coverage
 from testbed.judge.coverage import PAPERS
-from testbed.measure.metrics import summarise
+from testbed.measure.summary import summarise
 from testbed.present import claims_page
 from testbed.results import digest
 from testbed.spec.experiment import ExperimentError, load_table

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
-from testbed.measure.metrics import Run, Series, jain, longest_stall_s, rates, sharing, summarise, variation
+from testbed.measure import metrics
+from testbed.measure.metrics import Run, jain, sharing, variation
+from testbed.measure.series import Series, longest_stall_s, rates
+from testbed.measure.summary import summarise
 from testbed.spec import traffic
-from testbed.spec.experiment import Metric
+from testbed.spec.metrics import KINDS, Metric, lacks
 from testbed.spec.records import RECV
 from testbed.tests.made import experiment, series
 
@@ -216,3 +220,26 @@ def test_what_a_udp_flow_leaves_counts_its_own_headers() -> None:
     run = Run(series(RATES), setting, traffic.expand(setting.flows, 1))
     left = (10 - 6 * 1000 / 972) * 1448 / 1500
     assert run.value(Metric("spare_use", flow="bg")) == pytest.approx(100 * 3 / left, rel=1e-3)
+
+
+def test_every_kind_has_a_function_a_unit_and_a_sentence() -> None:
+    assert list(metrics.FUNCTIONS) and set(metrics.FUNCTIONS) == set(KINDS)
+    for name, kind in KINDS.items():
+        assert kind.text.endswith("."), name
+        assert set(kind.needs) <= {field.name for field in dataclasses.fields(Metric)}, name
+
+
+@pytest.mark.parametrize("name", ["no_such_kind", "goodput"])
+def test_a_function_of_no_kind_and_a_second_one_are_refused(name: str) -> None:
+    with pytest.raises(LookupError, match=name):
+        metrics.computes(name)(lambda asked: 0.0)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.flows])
+def test_a_group_without_flows_has_no_number(name: str) -> None:
+    assert math.isnan(value(name, flow="nobody"))
+
+
+def test_what_a_kind_needs_must_be_given() -> None:
+    assert lacks(Metric("yield_s")) == ["threshold"] and not lacks(Metric("yield_s", threshold=0.0))
+    assert lacks(Metric("event_count")) == ["event"] and not lacks(Metric("goodput"))

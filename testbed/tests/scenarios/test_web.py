@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from testbed.measure import web
+from testbed.measure.metrics import Run, family_lost_pct
 from testbed.results import files as results
 from testbed.run.job import make
 from testbed.spec import records, traffic
-from testbed.spec import web as plan
+from testbed.spec.metrics import Metric
 from testbed.spec.traffic import FlowGroup, TrafficError, expand, plans
 from testbed.tests.made import experiment, series
 
@@ -96,6 +96,13 @@ def rows() -> np.ndarray:
     return made
 
 
+def measured(kind: str, flow: str) -> float:
+    """A metric of ROWS between 10 and 20 s."""
+    made = series({1: 1.0})
+    made.web = rows()
+    return Run(made, setting(), expand(setting().flows, 1)).value(Metric(kind, flow=flow, threshold=0.5))
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -114,37 +121,30 @@ def rows() -> np.ndarray:
     ],
 )
 def test_value(kind: str, expected: float) -> None:
-    assert web.value(rows(), kind, [1], 10, 20, 0.5) == pytest.approx(expected)
+    assert measured(kind, "web") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["object_s", "object_p95_s", "object_within", "page_s", "page_p95_s"])
 def test_no_object_has_no_time(kind: str) -> None:
-    assert math.isnan(web.value(rows(), kind, [3], 10, 20, 0.5))
-
-
-def test_every_kind_has_a_value_and_a_unit() -> None:
-    from testbed.measure.metrics import UNITS, Run
-    from testbed.spec.experiment import Metric
-
-    made = series({1: 1.0})
-    made.web = rows()
-    run = Run(made, setting(), expand(setting().flows, 1))
-    for kind in (*plan.METRIC_KINDS, *plan.COUNTER_KINDS):
-        assert isinstance(run.value(Metric(kind, flow="web", threshold=0.5)), float) and kind in UNITS
-    assert run.value(Metric("object_s", flow="web")) == pytest.approx(0.6)
+    assert math.isnan(measured(kind, "ftp"))
 
 
 def test_losses_of_a_family() -> None:
     counters = {"snd": {"Ip.OutRequests": 1000}, "rcv": {"Ip.InReceives": 950}}
-    assert web.family_lost_pct(counters, "snd", "rcv") == pytest.approx(5.0)
-    assert math.isnan(web.family_lost_pct({}, "snd", "rcv"))
+    assert family_lost_pct(counters, "snd", "rcv") == pytest.approx(5.0)
+    assert math.isnan(family_lost_pct({}, "snd", "rcv"))
 
 
-def test_classes_of_hints() -> None:
-    shred = {"kind": "shred", "classes": [{"hint": "1", "packets": 10, "drops": 2}]}
-    qdiscs = {"rtr": [{"kind": "tbf"}, shred]}
-    assert web.hint_class(qdiscs, "1", "drops") == 2 and web.hint_class(qdiscs, "1", "packets") == 10
-    assert math.isnan(web.hint_class(qdiscs, "2-3", "drops"))
+def test_classes_of_hints_are_of_the_queue_s_own_device() -> None:
+    made = [
+        {"kind": "shred", "dev": dev, "classes": [{"hint": "1", "packets": packets, "drops": 2}]}
+        for dev, packets in (("west", 99), ("east", 10))
+    ]
+    run = Run(series({1: 1.0}), setting(), expand(setting().flows, 1), {"qdiscs": {"rtr": [{"kind": "tbf"}, *made]}})
+    assert run.value(Metric("hint_packets", hint="1")) == 10 and run.value(Metric("hint_drops", hint="1")) == 2
+    assert run.value(Metric("hint_packets", hint="1", queue=2)) == 99
+    assert math.isnan(run.value(Metric("hint_drops", hint="2-3")))
+    assert math.isnan(run.value(Metric("hint_drops", hint="1", queue=7)))
 
 
 def test_records_survive_the_cache() -> None:
