@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ..measure.summary import Summary, summarise
 from ..results import digest
@@ -72,6 +73,11 @@ class Table:
         self.runs: dict[frozenset[tuple[str, str]], dict[int, dict[str, float]]] = {}
         for one in results:
             self.runs.setdefault(frozenset(one.case.items()), {})[one.seed] = one.metrics
+
+    @classmethod
+    def of(cls, results: ResultSet, simulated: Table | None = None) -> Table:
+        """The metrics of a set of results, over the seeds that were asked for."""
+        return cls(results.results, results.asked_seeds, simulated)
 
     def _runs(self, case: Case) -> dict[int, dict[str, float]]:
         return self.runs.get(frozenset(case.items()), {})
@@ -165,19 +171,23 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
     return ("pass" if met else "fail"), ""
 
 
-def in_ns2(experiment: Experiment) -> Table | None:
+def ns2_table(document: dict[str, Any] | None) -> Table | None:
+    """The numbers of ns-2's document of an experiment, if there is one."""
+    return None if document is None else Table.of(digest.result_set(document))
+
+
+def committed_ns2(experiment: Experiment) -> Table | None:
     """ns-2's numbers as they were committed, if a check asks for them and they are there."""
     path = digest.FOLDER / f"{digest.NS2}{experiment.name}.json"
     if not any(check.ns2 for check in experiment.checks) or not path.exists():
         return None
-    results = digest.result_set(digest.load(path))
-    return Table(results.results, results.asked_seeds)
+    return ns2_table(digest.load(path))
 
 
 def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
     """Every check in every case that was asked for."""
     cases = results.asked_cases
-    table = Table(results.results, results.asked_seeds, in_ns2(experiment))
+    table = Table.of(results, committed_ns2(experiment))
     verdicts = []
     for check in experiment.checks:
         bound, why = _bound(check, results.mode)

@@ -8,7 +8,6 @@ without a number of the paper's cannot be written. The rows are in claims.toml.
 
 from __future__ import annotations
 
-import math
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from ..measure.summary import Summary
 from ..results import digest
 from ..spec.experiment import ExperimentError, load, load_table
-from .coverage import DIFFERS, GOOD, NEAR_MOST_PERCENT, PAPERS, REPRODUCED, Source, against, measured
+from .coverage import DIFFERS, GOOD, NEAR_MOST_PERCENT, PAPERS, REPRODUCED, Source, against, inside, measured
 
 DATA = Path(__file__).with_name("claims.toml")
 WORDS = (REPRODUCED, GOOD, DIFFERS, "not run")
@@ -106,8 +105,7 @@ def word_of(one: Number, ours: Summary) -> tuple[str, str]:
         return "not run", ""
     said = against(one.paper, ours, one.near or 0, one.better)
     if said == REPRODUCED:
-        inside = not math.isnan(ours.half) and abs(ours.mean - one.paper) <= ours.half
-        return said, "within the 95 % interval" if inside else f"within {one.near:g} %: {one.near_why}"
+        return said, "within the 95 % interval" if inside(one.paper, ours) else f"within {one.near:g} %: {one.near_why}"
     return said, f"{one.better} is better" if said == GOOD else one.cause
 
 

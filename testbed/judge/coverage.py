@@ -34,6 +34,7 @@ WORDS = (
 #: what is said of a number beside the paper's, the best first. tested: what we say it comes from was changed, and the
 #: number followed
 REPRODUCED, GOOD, TESTED, DIFFERS = "reproduced", "at least as good", "differs, cause tested", "differs"
+AGAINST = (REPRODUCED, GOOD, TESTED, DIFFERS)
 #: and of a figure whose rows have none of the paper's numbers
 NO_NUMBER = "no number"
 #: the widest that "near" may be, and what it is if a figure does not say
@@ -42,7 +43,10 @@ NEAR_MOST_PERCENT = 10.0
 
 @dataclass(frozen=True)
 class Curve:
-    """The paper's values of a metric over the variants of a dimension. better: as in Figure."""
+    """The paper's values of a metric over the variants of a dimension.
+
+    better: "higher" or "lower" where more than the paper's, or less, is no fault; "" where it is one.
+    """
 
     metric: str
     over: str
@@ -175,8 +179,7 @@ class Verdict:
     @property
     def against(self) -> str:
         """What is said of all of them: the worst."""
-        order = (DIFFERS, TESTED, GOOD, REPRODUCED)
-        return next((word for word in order if word in self.compared), NO_NUMBER)
+        return next((word for word in reversed(AGAINST) if word in self.compared), NO_NUMBER)
 
     @property
     def red(self) -> bool:
@@ -221,6 +224,11 @@ def _allows(figure: Figure, case: dict[str, str] | None) -> bool:
     )
 
 
+def inside(paper: float, ours: Summary) -> bool:
+    """Whether the paper's number lies within our 95 % interval."""
+    return not math.isnan(ours.half) and abs(ours.mean - paper) <= ours.half
+
+
 def against(paper: float, ours: Summary, about_percent: float, better: str) -> str:
     """What is said of our number beside the paper's: reproduced within our 95 % interval or so many percent of it.
 
@@ -229,8 +237,7 @@ def against(paper: float, ours: Summary, about_percent: float, better: str) -> s
     if ours.missing or ours.blank:
         return DIFFERS
     distance = ours.mean - paper
-    inside = not math.isnan(ours.half) and abs(distance) <= ours.half
-    if inside or (about_percent and abs(distance) <= abs(paper) * about_percent / 100):
+    if inside(paper, ours) or (about_percent and abs(distance) <= abs(paper) * about_percent / 100):
         return REPRODUCED
     beyond = (better == "higher" and distance > 0) or (better == "lower" and distance < 0)
     return GOOD if beyond else DIFFERS
@@ -248,7 +255,7 @@ def measured(source: Source, documents: dict[str, dict[str, Any]], name: str = "
     if name not in documents:
         return summarise([])
     results = digest.result_set(documents[name])
-    table = checks.Table(results.results, results.asked_seeds)
+    table = checks.Table.of(results)
     values: list[float | None] = []
     for case in results.asked_cases:
         if not matches(case, source.case):
@@ -298,7 +305,7 @@ def row_of(
     return Row(title, metric, case, paper, ours, reference, rule, status, red, said, note, "", ns2)
 
 
-def in_ns2(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
+def ns2_summary(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
     """A check's number in ns-2's document of the experiment; None where that has not both its cases."""
     if simulated is None or case is None:
         return None
@@ -319,7 +326,7 @@ def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: c
             verdict.bound,
             (verdict.status, verdict.note, verdict.red),
             verdict.reference,
-            in_ns2(verdict.check, verdict.case, simulated),
+            ns2_summary(verdict.check, verdict.case, simulated),
         )
         for verdict in checks.judge(one, results)
         if verdict.check in wanted and _allows(figure, verdict.case)
@@ -329,7 +336,7 @@ def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: c
 def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]:
     """Rows of the figure's own values: each a mean over the cases that its case names."""
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
-    table = checks.Table(results.results, results.asked_seeds)
+    table = checks.Table.of(results)
     rows = []
     for curve in figure.curve:
         for variant, paper in curve.paper.items():
@@ -346,7 +353,7 @@ def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
 
 def finding_rows(figure: Figure, results: ResultSet) -> list[Row]:
     """Rows of numbers that a tool reads from the module's own trace."""
-    table = checks.Table(results.results, results.asked_seeds)
+    table = checks.Table.of(results)
     rows = []
     for one in figure.finding:
         cases = [case for case in results.asked_cases if matches(case, one.case)]
@@ -381,14 +388,6 @@ def word_of(rows: list[Row]) -> str:
     return "not judged" if any(row.ours.n for row in rows) else "not run"
 
 
-def simulated(documents: dict[str, dict[str, Any]], name: str) -> checks.Table | None:
-    """The numbers of ns-2's document of an experiment."""
-    if digest.NS2 + name not in documents:
-        return None
-    results = digest.result_set(documents[digest.NS2 + name])
-    return checks.Table(results.results, results.asked_seeds)
-
-
 def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
     """A figure's verdict from the digests."""
     if figure.cannot:
@@ -401,7 +400,7 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
             rows += finding_rows(figure, results)
             continue
         one = digest.experiment_of(documents[name])
-        rows += check_rows(figure, one, results, simulated(documents, name))
+        rows += check_rows(figure, one, results, checks.ns2_table(documents.get(digest.NS2 + name)))
         if name == figure.experiment:
             rows += curve_rows(figure, one, results)
     old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))

@@ -112,7 +112,7 @@ class Scores:
         self.missing: dict[str, int] = {}
         for name in sorted({group.experiment for group in board.group} & documents.keys()):
             results = digest.result_set(documents[name])
-            self.tables[name] = Table(results.results, results.asked_seeds)
+            self.tables[name] = Table.of(results)
             self.missing[name] = len(results.missing())
 
     def cell(self, group: Group, scenario: str, contender: str, metric: str) -> Cell:

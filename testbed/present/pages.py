@@ -75,7 +75,7 @@ def quote(words: str, documents: Documents) -> str:
     results = digest.result_set(documents[name])
     if not any(metric in run.metrics for run in results.results):
         raise LbeError(f"{TEXTS.name}: {words!r}: {name} has no metric {metric!r}")
-    table = checks.Table(results.results, results.asked_seeds)
+    table = checks.Table.of(results)
     values: list[float | None] = []
     for mine in results.asked_cases:
         if matches(mine, case):
@@ -168,8 +168,7 @@ def against_text(verdict: coverage.Verdict) -> str:
     words = verdict.compared
     if len(set(words)) < 2:
         return verdict.against + (f" ({len(words)})" if words else "")
-    order = (coverage.REPRODUCED, coverage.GOOD, coverage.TESTED, coverage.DIFFERS)
-    return "; ".join(f"{word} ({words.count(word)})" for word in order if word in words)
+    return "; ".join(f"{word} ({words.count(word)})" for word in coverage.AGAINST if word in words)
 
 
 def count_text(verdicts: list[coverage.Verdict]) -> str:
@@ -177,7 +176,7 @@ def count_text(verdicts: list[coverage.Verdict]) -> str:
     words = [verdict.word for verdict in verdicts]
     said = ", ".join(f"{word} {words.count(word)}" for word in reversed(coverage.WORDS) if word in words)
     beside = [verdict.against for verdict in verdicts]
-    order = (coverage.REPRODUCED, coverage.GOOD, coverage.TESTED, coverage.DIFFERS, coverage.NO_NUMBER)
+    order = (*coverage.AGAINST, coverage.NO_NUMBER)
     numbers = ", ".join(f"{word} {beside.count(word)}" for word in order if word in beside)
     return f"claims: {said}; beside the paper's numbers, by the worst of a figure's: {numbers}"
 

@@ -87,7 +87,7 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
         table.add_column(dimension, overflow="fold")
     for name, metric in metrics.items():
         table.add_column(escape(metric_title(name, metric)), justify="right", overflow="fold")
-    runs = Table(results.results, results.asked_seeds)
+    runs = Table.of(results)
     for case in results.asked_cases:
         cells = [case.get(dimension, "base") for dimension in dimensions]
         cells += [interval(summarise(runs.values(case, name))) for name in metrics]
@@ -165,7 +165,7 @@ def as_json(experiment: Experiment, results: ResultSet) -> dict[str, Any]:
         )
 
     metrics = experiment.setting(experiment.cases(results.mode)[0], results.mode).metrics
-    runs = Table(results.results, results.asked_seeds)
+    runs = Table.of(results)
     return {
         "experiment": experiment.name,
         "mode": results.mode,

@@ -62,7 +62,7 @@ def test_a_check_beside_ns2(monkeypatch: pytest.MonkeyPatch) -> None:
     for ours, expected in ((9.1, "pass"), (8.4, "fail"), (9.9, "fail")):
         made = result_set(one, {"alone": [{"be": 9.0}] * 2, "polite": [{"be": ours}] * 2})
         with monkeypatch.context() as patch:
-            patch.setattr(checks, "in_ns2", lambda _: simulated)
+            patch.setattr(checks, "committed_ns2", lambda _: simulated)
             assert [verdict.status for verdict in checks.judge(one, made)] == [expected]
         assert [verdict.status for verdict in checks.judge(one, made)] == ["incomplete"]  # ns-2 has not run
 
