@@ -106,7 +106,7 @@ struct taking {
 	const struct look *before;
 	struct owners owners;
 	bool no_memory;
-	size_t flows;	/* the first so many of look are vulture's */
+	size_t flows;	/* the first so many of look are vulture's, by address */
 };
 
 static struct activity *add(struct taking *taking)
@@ -128,14 +128,22 @@ static struct activity *add(struct taking *taking)
 	return &look->activity[look->count++];
 }
 
-static const struct activity *find(const struct look *look, bool up, uint64_t key)
+static int by_key(const void *a, const void *b)
 {
-	size_t i;
+	const struct activity *left = a, *right = b;
 
-	for (i = 0; look && i < look->count; i++)
-		if (look->activity[i].up == up && look->activity[i].key == key)
-			return &look->activity[i];
-	return NULL;
+	if (left->up != right->up)
+		return left->up - right->up;
+	return (left->key > right->key) - (left->key < right->key);
+}
+
+const struct activity *look_find(const struct look *look, bool up, uint64_t key)
+{
+	struct activity like = { .up = up, .key = key };
+
+	if (!look || !look->count)
+		return NULL;
+	return bsearch(&like, look->activity, look->count, sizeof(like), by_key);
 }
 
 static int one_flow(const struct vulture_flow *flow, void *arg)
@@ -162,16 +170,26 @@ static int one_flow(const struct vulture_flow *flow, void *arg)
 	return 0;
 }
 
-static bool same_end(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b)
+static int end_order(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b)
 {
 	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
 	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
 
-	if (a->sin6_family != b->sin6_family || a->sin6_port != b->sin6_port)
-		return false;
+	if (a->sin6_family != b->sin6_family)
+		return a->sin6_family - b->sin6_family;
+	if (a->sin6_port != b->sin6_port)
+		return a->sin6_port - b->sin6_port;
 	if (a->sin6_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return !memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr));
+		return memcmp(&a4->sin_addr, &b4->sin_addr, sizeof(a4->sin_addr));
+	return memcmp(&a->sin6_addr, &b->sin6_addr, sizeof(a->sin6_addr));
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct activity *left = a, *right = b;
+	int order = end_order(&left->address.local.in6, &right->address.local.in6);
+
+	return order ? order : end_order(&left->address.remote.in6, &right->address.remote.in6);
 }
 
 static void name_owner(struct taking *taking, struct activity *now,
@@ -201,7 +219,7 @@ static bool is_background(const char *control)
 
 static void add_up(struct taking *taking, const struct diag_socket *socket)
 {
-	const struct activity *before = find(taking->before, true, socket->inode);
+	const struct activity *before = look_find(taking->before, true, socket->inode);
 	struct activity *now = add(taking);
 
 	if (!now)
@@ -225,25 +243,28 @@ static void add_up(struct taking *taking, const struct diag_socket *socket)
 
 static void one_socket(const struct diag_socket *socket, void *arg)
 {
+	struct activity like = { .address = socket->address }, *now = NULL;
+	const struct activity *before;
 	struct taking *taking = arg;
-	size_t i;
 
-	for (i = 0; i < taking->flows; i++) {
-		struct activity *now = &taking->look->activity[i];
-		const struct activity *before;
-
-		if (!same_end(&now->address.local.in6, &socket->address.local.in6) ||
-		    !same_end(&now->address.remote.in6, &socket->address.remote.in6))
-			continue;
+	if (taking->flows)
+		now = bsearch(&like, taking->look->activity, taking->flows, sizeof(like),
+			      by_address);
+	if (now) {
 		name_owner(taking, now, socket);
-		before = find(taking->before, false, now->key);
+		before = look_find(taking->before, false, now->key);
 		if (before)
 			compare(now, before, socket->unread_bytes,
 				stat_of(now->flow, "capacity_bps") / 8);
-		break;
 	}
 	if (is_background(socket->control))
 		add_up(taking, socket);
+}
+
+static void sort(struct look *look, int (*order)(const void *, const void *))
+{
+	if (look->count)
+		qsort(look->activity, look->count, sizeof(*look->activity), order);
 }
 
 int look_again(struct look *look, const struct look *before)
@@ -258,6 +279,7 @@ int look_again(struct look *look, const struct look *before)
 	if (v && vulture_list(v, one_flow, &taking) < 0)
 		snprintf(error_text, sizeof(error_text), "%s", vulture_error(v));
 	taking.flows = look->count;
+	sort(look, by_address);
 	for (i = 0; i < look->count; i++)
 		look->activity[i].at_us = look->at_us;
 	if (!*error_text && owners_read(&taking.owners))
@@ -271,6 +293,7 @@ int look_again(struct look *look, const struct look *before)
 	else if (!*error_text)
 		result = 0;
 	owners_free(&taking.owners);
+	sort(look, by_key);
 	/* The array has its place now, and so has each name in it. */
 	for (i = 0; i < look->count; i++)
 		if (look->activity[i].up)

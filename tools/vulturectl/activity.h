@@ -58,7 +58,7 @@ struct activity {
 
 /** struct look - all of them at one time; zero it before the first */
 struct look {
-	struct activity *activity;
+	struct activity *activity;	/* in the order of direction and key */
 	size_t count, room;
 	uint64_t at_us;			/* monotonic */
 };
@@ -71,6 +71,10 @@ struct look {
  */
 int look_again(struct look *look, const struct look *before);
 void look_free(struct look *look);
+
+/* look_find() - one of them: by id of vulture (down), by inode (up). Return: NULL if it is not there. */
+const struct activity *look_find(const struct look *look, bool up, uint64_t key);
+
 const char *look_error(void);
 
 const char *holder_name(enum holder holder);

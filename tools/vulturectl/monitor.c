@@ -200,16 +200,6 @@ int do_monitor(int argc, char **argv)
 
 /* show */
 
-static const struct activity *activity_of(const struct look *look, uint64_t id)
-{
-	size_t i;
-
-	for (i = 0; i < look->count; i++)
-		if (!look->activity[i].up && look->activity[i].key == id)
-			return &look->activity[i];
-	return NULL;
-}
-
 static const char *holder_sentence(enum holder holder, bool yields)
 {
 	switch (holder) {
@@ -239,7 +229,7 @@ void show_plain(const struct vulture_flow *flow)
 	poll(NULL, 0, SHOW_MS);
 	if (look_again(&second, &first))
 		refused("show: %s", look_error());
-	now = activity_of(&second, flow->id);
+	now = look_find(&second, false, flow->id);
 	if (now)
 		flow = now->flow;
 	printf("id %" PRIu64 "  %s <- %s\n", flow->id, endpoint(&flow->address.local.sa, local),

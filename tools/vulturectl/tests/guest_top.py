@@ -17,7 +17,7 @@ import threading
 import time
 
 import jsonschema
-from guest_run import CTL, ctl, main
+from guest_run import CTL, ctl, main, until
 from prometheus_client.parser import text_string_to_metric_families
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads(pathlib.Path("bin/vulturectl.schema.json").read_text()))
@@ -225,10 +225,8 @@ def test_bytes_in_the_pauses_of_others():
         assert pauses[-1] - pauses[5] > 1_000_000, f"after it has ended: {pauses}"
     finally:
         fast_link()
-    for _ in range(100):  # what was in the sender's buffer meets a closed socket
-        if not top()["connections"]:
-            break
-        time.sleep(0.1)
+    # what was in the sender's buffer meets a closed socket
+    until(lambda: not top()["connections"], 10)
 
 
 def test_a_stranger_sees_no_names():
