@@ -14,12 +14,12 @@ from ..backends.backend import Backend
 from ..backends.uml import Uml
 from ..base.errors import LbeError
 from ..base.progress import make_progress
-from ..present import browser, pages, quoting
+from ..present import browser, html_report, markdown, quoting, state
 from ..results import digest
 from ..run import dask_engine, identity
 from ..run.job import Job
 from ..run.runner import Options, default_jobs, label, locally
-from ..spec.experiment import ExperimentError, load, names
+from ..spec.experiment import OWN_LENGTHS, ExperimentError, load, names
 from . import campaign, oracle
 
 #: documents that a tool makes of a module's own trace, and the tool (a module with document(), PIV and CWND)
@@ -52,8 +52,8 @@ def earlier(out: Path, docs: Path) -> dict[str, dict]:
     documents: dict[str, dict] = {}
     for folder in (docs / "data", out / "digests"):
         if folder.is_dir():
-            documents = better(documents, pages.mark_stale(digest.load_all(folder)))
-    return pages.mark_stale(documents)
+            documents = better(documents, state.mark_stale(digest.load_all(folder)))
+    return state.mark_stale(documents)
 
 
 def better(mine: dict[str, dict], other: dict[str, dict]) -> dict[str, dict]:
@@ -63,7 +63,7 @@ def better(mine: dict[str, dict], other: dict[str, dict]) -> dict[str, dict]:
     """
 
     def rank(document: dict) -> tuple:
-        own = document["mode"] in pages.OWN_LENGTHS
+        own = document["mode"] in OWN_LENGTHS
         return own, not document.get("stale"), document["mode"] == "full", digest.runs(document)
 
     chosen = dict(mine)
@@ -79,7 +79,7 @@ def check(out: Path, docs: Path) -> int:
     if not kept:
         raise ExperimentError(f"no results in {docs}/data")
     status = 0
-    for name, text in pages.markdown(kept).items():
+    for name, text in markdown.pages(kept).items():
         path = docs / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             print(f"{path}: is not what its data say; python3 -m testbed evaluate --pages makes it")
@@ -87,11 +87,11 @@ def check(out: Path, docs: Path) -> int:
     for path in quoting.differing(kept) if quoting.goes_with(docs) else ():
         print(f"{path}: quotes other numbers than the results; python3 -m testbed evaluate --pages makes it")
         status = 1
-    documents = pages.mark_stale(kept)
+    documents = state.mark_stale(kept)
     for name, document in sorted(documents.items()):
         if document["stale"]:
             print(f"STALE {name}: {', '.join(document['stale'])}")
-    red = pages.reds(documents)
+    red = state.reds(documents)
     for line in red:
         print(f"RED {line}")
     old = sum(bool(document["stale"]) for document in documents.values())
@@ -159,8 +159,8 @@ def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
     pictures: dict[str, list[Path]] = {}
     for name in documents:
         pictures[name] = sorted(out.glob(f"{name}-*.svg"))
-    page = pages.write_html(documents, pictures, out / "index.html")
-    pages.write_markdown(documents, docs)
+    page = html_report.write(documents, pictures, out / "index.html")
+    markdown.write(documents, docs)
     for path in quoting.write(documents) if quoting.goes_with(docs) else ():
         print(f"numbers made anew: {path}")
     print(f"page: {page}\nMarkdown: {docs}/README.md")
@@ -179,13 +179,13 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
     if args.check:
         return check(args.out, args.docs)
     if args.pages or (args.results and not args.cached):
-        documents = better(earlier(args.out, args.docs), pages.mark_stale(found_in(args.results)))
+        documents = better(earlier(args.out, args.docs), state.mark_stale(found_in(args.results)))
         if not documents:
             raise ExperimentError(
                 f"no results in {args.out} or {args.docs}; the same command without --pages makes some"
             )
         found = write(documents, args.out, args.docs)
-        red = pages.reds(documents)
+        red = state.reds(documents)
         for line in red:
             print(f"RED {line}", file=sys.stderr)
         return 1 if found or red else 0
@@ -225,14 +225,14 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
         return 0
     outcome = campaign.carry_out(parts, backend, args.out, command, failed, not args.no_plots)
     broken = {job.experiment for job, _ in outcome.failed}
-    documents = better(earlier(args.out, args.docs), pages.mark_stale(outcome.documents | others))
+    documents = better(earlier(args.out, args.docs), state.mark_stale(outcome.documents | others))
     # more runs than the form has
     for name, one in found_in(args.results).items():
         documents[name] = digest.with_more(documents.get(name, one), one)
     found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
     # what ran now is judged even where a longer form is shown
-    fresh = pages.mark_stale({name: one for name, one in outcome.documents.items() if documents.get(name) is not one})
-    red = list(dict.fromkeys([*pages.reds(documents), *pages.reds(fresh)]))
+    fresh = state.mark_stale({name: one for name, one in outcome.documents.items() if documents.get(name) is not one})
+    red = list(dict.fromkeys([*state.reds(documents), *state.reds(fresh)]))
     for line in red:
         print(f"RED {line}", file=sys.stderr)
     for job, error in outcome.failed:

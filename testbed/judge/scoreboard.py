@@ -52,6 +52,11 @@ class Group:
     note: str = ""
 
     @property
+    def heading(self) -> str:
+        """Its title over a column."""
+        return self.short or self.title
+
+    @property
     def loses(self) -> str:
         """The metric that says what the others lost; "" where there is nobody else."""
         return next((name for name in self.metrics if name != "bg"), "")

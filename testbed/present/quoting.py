@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Numbers in the pages that people write: README.md and Documentation/*.md quote results by reference.
+"""Numbers in what people write: README.md, Documentation/*.md and papers.toml quote results by reference.
 
 A number stands between two comments that Markdown does not show:
 
     best effort keeps <!--= lbe_rows be contender=lbe scenario=greedy -->9.52 ±0.01<!--/--> Mbit/s
 
-The words after "=" are those of pages.quote(): experiment, metric, dimensions, and "of" for a percentage of another
+The words after "=" are those of quote(): experiment, metric, dimensions, and "of" for a percentage of another
 case. A whole table with a row for each variant of a dimension, and a column for each line:
 
     <!--table lowpri_timeout by keep burst=250k
@@ -15,6 +15,8 @@ case. A whole table with a row for each variant of a dimension, and a column for
     | keep | kB/s | in % of keeping nothing |
     ...
     <!--/table-->
+
+In the texts on the papers (papers.toml) the same words stand between [[ and ]].
 
 The list of metrics (spec/metrics.py) stands between <!--metrics--> and <!--/metrics-->.
 
@@ -26,24 +28,99 @@ reads "(not run)".
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from ..base.errors import LbeError
 from ..base.places import REPO
+from ..judge import checks, coverage
+from ..measure.summary import summarise
 from ..results import digest
+from ..results.digest import Documents
 from ..spec import metrics as catalogue
-from ..spec.experiment import matches
-from . import pages
+from ..spec.experiment import OWN_LENGTHS, matches
+from .text import interval
 
+IN_TEXT = re.compile(r"\[\[(.+?)\]\]")
 QUOTE = re.compile(r"<!--=\s*(?P<words>[^>]*?)\s*-->(?P<said>[^<]*)<!--/-->")
 #: a quote that was begun and not ended
 BEGUN = re.compile(r"<!--=")
 TABLE = re.compile(r"<!--table\s+(?P<words>[^>]*?)\s*-->\n(?P<said>.*?)<!--/table-->", re.DOTALL)
 TABLE_BEGUN = re.compile(r"<!--table")
 METRICS = re.compile(r"(?<=<!--metrics-->\n).*?(?=<!--/metrics-->)", re.DOTALL)
+TEXTS = Path(__file__).with_name("papers.toml")
+BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
 STALE = "*"
+#: stand for a number that is not there, or not whole
+NOT_RUN, INCOMPLETE = "(not run)", "(incomplete)"
+#: stands where the runs are there and none has such a value: a flow that was not started, a time that did not come
+NO_VALUE = "-"
 #: stands in a table where no case has this combination
 NO_CASE = ""
+
+
+def pairs(words: list[str], where: str) -> dict[str, str]:
+    """A case, or a part of one, from words such as dim=variant."""
+    case = {}
+    for word in words:
+        dimension, equals, variant = word.partition("=")
+        if not equals:
+            raise LbeError(f"{where}: {word!r}: expected {BOX}")
+        case[dimension] = variant
+    return case
+
+
+def quote(words: str, documents: Documents) -> str:
+    """The number that a [[...]] in a text stands for: mean and interval over the runs of the cases it names."""
+    name, metric, *rest = words.split()
+    here, other = (rest[: rest.index("of")], rest[rest.index("of") + 1 :]) if "of" in rest else (rest, [])
+    case, limit = pairs(here, words), pairs(other, words)
+    if name not in documents:
+        return NOT_RUN
+    results = digest.result_set(documents[name])
+    if not any(metric in run.metrics for run in results.results):
+        raise LbeError(f"{TEXTS.name}: {words!r}: {name} has no metric {metric!r}")
+    table = checks.Table.of(results)
+    values: list[float | None] = []
+    for mine in results.asked_cases:
+        if matches(mine, case):
+            theirs = {**mine, **limit}
+            values += table.compare(mine, metric, theirs, metric, "percent") if limit else table.values(mine, metric)
+    summary = summarise(values)
+    if values and summary.blank == len(values):
+        return NO_VALUE
+    if summary.missing or summary.blank:
+        return INCOMPLETE if summary.n else NOT_RUN
+    return interval(summary) if summary.n else NOT_RUN
+
+
+def _paragraph(paragraph: str, documents: Documents) -> str:
+    """A paragraph with its numbers; one whose numbers are not there says nothing but that.
+
+    Numbers of short forms are said to be such.
+    """
+    text = IN_TEXT.sub(lambda match: quote(match[1], documents), paragraph)
+    named = list(dict.fromkeys(words.split()[0] for words in IN_TEXT.findall(paragraph)))
+    for mark, state in ((NOT_RUN, "Not run for this state of the pages"), (INCOMPLETE, "INCOMPLETE")):
+        if mark in text:
+            return f"{state}: {', '.join(named)}."
+    old = [name for name in named if documents[name].get("stale")]
+    if old:
+        text += f" (STALE, of an earlier tree: {', '.join(old)}.)"
+    short = [name for name in named if documents[name]["mode"] not in OWN_LENGTHS]
+    return f"{text} (From short runs only: {', '.join(short)}.)" if short else text
+
+
+def papers(documents: Documents) -> dict[str, tuple[str, str]]:
+    """Title and text of each paper, numbers filled in."""
+    tables = tomllib.loads(TEXTS.read_text(encoding="utf-8"))
+    return {
+        paper: (
+            tables[paper]["title"],
+            "\n\n".join(_paragraph(part, documents) for part in tables[paper]["text"].strip().split("\n\n")),
+        )
+        for paper in coverage.PAPERS
+    }
 
 
 def written_pages(root: Path = REPO) -> list[Path]:
@@ -56,14 +133,14 @@ def goes_with(docs: Path, root: Path = REPO) -> bool:
     return docs.resolve() == (root / "Documentation" / "results").resolve()
 
 
-def said(words: str, documents: pages.Documents) -> str:
+def said(words: str, documents: Documents) -> str:
     """What a quote says: the number, with an asterisk if its result is stale."""
-    text = pages.quote(words, documents)
+    text = quote(words, documents)
     name = words.split()[0]
     return text + STALE if name in documents and documents[name].get("stale") else text
 
 
-def table(words: str, documents: pages.Documents) -> str:
+def table(words: str, documents: Documents) -> str:
     """What a table directive says: its first line names the experiment, the dimensions of the rows and what all cells
     have in common; each further line is a column, "METRIC dim=variant ... | head".
     """
@@ -74,10 +151,10 @@ def table(words: str, documents: pages.Documents) -> str:
             f"table {first!r}: expected EXPERIMENT by DIMENSION[,DIMENSION], then lines of METRIC ... | head"
         )
     if name not in documents:
-        return f"{pages.NOT_RUN}\n"
+        return f"{NOT_RUN}\n"
     keys = dimensions.split(",")
     cases = digest.result_set(documents[name]).asked_cases
-    here = pages.pairs(common, first)
+    here = pairs(common, first)
     for key in keys:
         if not any(key in case for case in cases):
             raise LbeError(f"table {first!r}: {name} has no dimension {key!r}")
@@ -97,11 +174,9 @@ def table(words: str, documents: pages.Documents) -> str:
         for column in columns:
             metric, *rest = column.partition("|")[0].split()
             at = rest.index("of") if "of" in rest else len(rest)
-            case = {**here, **dict(zip(keys, row)), **pages.pairs(rest[:at], column)}
+            case = {**here, **dict(zip(keys, row)), **pairs(rest[:at], column)}
             there = any(matches(one, case) for one in cases)
-            cells.append(
-                pages.quote(" ".join([name, metric, *variants, *common, *rest]), documents) if there else NO_CASE
-            )
+            cells.append(quote(" ".join([name, metric, *variants, *common, *rest]), documents) if there else NO_CASE)
         lines.append("| " + " | ".join([*row, *cells]) + " |")
     return "\n".join(lines) + "\n"
 
@@ -112,7 +187,7 @@ def metrics() -> str:
     return "| kind | unit | needs | meaning |\n|---|---|---|---|\n" + "".join(rows)
 
 
-def filled(text: str, documents: pages.Documents, where: str) -> str:
+def filled(text: str, documents: Documents, where: str) -> str:
     """A page with its quotes made anew. LbeError if a quote is not ended or names what there is not."""
     if len(BEGUN.findall(text)) != len(QUOTE.findall(text)):
         raise LbeError(f"{where}: a quote <!--= ... --> has no end <!--/-->")
@@ -128,7 +203,7 @@ def filled(text: str, documents: pages.Documents, where: str) -> str:
         raise LbeError(f"{where}: {error}") from error
 
 
-def differing(documents: pages.Documents, root: Path = REPO) -> dict[Path, str]:
+def differing(documents: Documents, root: Path = REPO) -> dict[Path, str]:
     """The pages that say something else than the results, and what they should say."""
     differ = {}
     for path in written_pages(root):
@@ -139,7 +214,7 @@ def differing(documents: pages.Documents, root: Path = REPO) -> dict[Path, str]:
     return differ
 
 
-def write(documents: pages.Documents, root: Path = REPO) -> list[Path]:
+def write(documents: Documents, root: Path = REPO) -> list[Path]:
     """Make the quotes of all pages anew; those that changed."""
     differ = differing(documents, root)
     for path, text in differ.items():

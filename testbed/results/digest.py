@@ -26,6 +26,10 @@ from ..spec.records import QUEUE, RECV, SEND
 from . import files as result_files
 from .files import Result, ResultSet, plain
 
+Document = dict[str, Any]
+#: by experiment
+Documents = dict[str, Document]
+
 FORMAT = 2
 #: significant digits of a stored metric: far below what two seeds differ by
 DIGITS = 6

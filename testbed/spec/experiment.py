@@ -31,6 +31,8 @@ EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")
 #: short: what the tests run; brief: all cases in the short form's lengths, once; full: the paper's own lengths
 MODES = ("short", "brief", "default", "full")
+#: the forms in which an experiment is as long as it is meant to be
+OWN_LENGTHS = ("default", "full")
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
 #: allowed values of [experiment]'s numbers, in the unit of their names

@@ -19,7 +19,7 @@ from testbed.campaign import campaign, command
 from testbed.judge import coverage, scoreboard
 from testbed.kernels.build import configuration_key
 from testbed.measure.summary import summarise
-from testbed.present import pages
+from testbed.present import html_report, markdown, quoting, state, tables
 from testbed.results import digest
 from testbed.run import identity, runner
 from testbed.spec import experiment as experiments
@@ -114,7 +114,7 @@ def test_a_failing_case_that_is_taken_away_leaves_no_success() -> None:
     document["cases"] = [case for case in document["cases"] if case["case"]["background"] != "lp"]
     verdict = coverage.judge(figure_of("Table I", "tcp_lp", experiment="lp_table1", also=""), {"lp_table1": document})
     assert verdict.word == "INCOMPLETE" and verdict.red
-    assert any("INCOMPLETE" in line for line in pages.reds({"lp_table1": document}))
+    assert any("INCOMPLETE" in line for line in state.reds({"lp_table1": document}))
 
 
 def test_seeds_that_are_missing_leave_no_success() -> None:
@@ -122,16 +122,16 @@ def test_seeds_that_are_missing_leave_no_success() -> None:
     case = next(case for case in document["cases"] if case["case"]["background"] == "lp")
     case["seeds"] = case["seeds"][:1]
     verdict = coverage.judge(figure_of("Table I", "tcp_lp", experiment="lp_table1", also=""), {"lp_table1": document})
-    assert verdict.word == "INCOMPLETE" and pages.reds({"lp_table1": document})
+    assert verdict.word == "INCOMPLETE" and state.reds({"lp_table1": document})
 
 
 def test_what_an_experiment_has_outgrown_is_stale_and_not_lost() -> None:
     document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default"}
     document["cases"] = document["cases"][1:]
     document["stale"] = ["experiment (its file)"]
-    assert not any("INCOMPLETE" in line for line in pages.reds({"lp_table1": document}))
+    assert not any("INCOMPLETE" in line for line in state.reds({"lp_table1": document}))
     document["stale"] = ["module tcp_lp"]
-    assert any("INCOMPLETE" in line for line in pages.reds({"lp_table1": document}))
+    assert any("INCOMPLETE" in line for line in state.reds({"lp_table1": document}))
 
 
 def test_a_reason_is_given_to_the_rows_that_it_is_of() -> None:
@@ -180,7 +180,7 @@ def test_what_was_not_run_is_no_success() -> None:
 def test_what_is_too_short_to_be_judged_is_not_called_not_run() -> None:
     figure = figure_of("Figure 18", "tcp_lp")
     verdict = coverage.judge(figure, {"lp_fig17_hops": made("lp_fig17_hops")})
-    assert verdict.word == "not judged" and any("longer runs" in line for line in pages.reasons(verdict))
+    assert verdict.word == "not judged" and any("longer runs" in line for line in tables.reasons(verdict))
 
 
 def test_a_number_that_is_missing_does_not_hold() -> None:
@@ -278,8 +278,8 @@ def test_numbers_of_files_of_their_own_are_current_as_long_as_these_are() -> Non
     assert identity.stale(document | {"files": files[:1]}, None) == ["tool"]
     assert identity.stale(document | {"files": [*files, "not/there"]}, None) == ["tool"]
     assert identity.stale(document | {"identity": {}}, None) == ["tool"]
-    rows = pages.experiment_rows({"vulture_figures": document})
-    assert ["vulture_figures", "current", pages.FORM["brief"]] in [row[:3] for row in rows]
+    rows = tables.experiment_rows({"vulture_figures": document})
+    assert ["vulture_figures", "current", tables.FORM["brief"]] in [row[:3] for row in rows]
 
 
 # ----------------------------------------------------------------------------------- scoreboard
@@ -348,18 +348,18 @@ def test_a_cell_without_a_number_says_why() -> None:
     for case in document["cases"]:
         if case["case"]["contender"] == "cubic":
             case["metrics"]["yielding"] = case["metrics"]["active"] = [math.nan]
-    assert "Strict priority is no limit here" in pages._scoreboard_md(
+    assert "Strict priority is no limit here" in markdown.scoreboard_page(
         scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document}), ""
     )
     scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
     groups = {one.key: one for one in scores.board.group}
-    assert pages.nothing(scores, groups["swift"], "cubic") == "never"
-    row = next(line for line in pages._scoreboard_md(scores, "").splitlines() if line.startswith("| cubic |"))
+    assert tables.nothing(scores, groups["swift"], "cubic") == "never"
+    row = next(line for line in markdown.scoreboard_page(scores, "").splitlines() if line.startswith("| cubic |"))
     assert "| - / " in row and "| never |" in row
     document["cases"] = [case for case in document["cases"] if case["case"]["contender"] != "strict"]
     scores = scoreboard.Scores(scores.board, {"scoreboard": document})
-    assert pages.nothing(scores, groups["swift"], "cubic") == "strict priority not run"
-    assert pages.nothing(scores, groups["swift"], "strict") == "not run"
+    assert tables.nothing(scores, groups["swift"], "cubic") == "strict priority not run"
+    assert tables.nothing(scores, groups["swift"], "strict") == "not run"
 
 
 def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group() -> None:
@@ -368,8 +368,8 @@ def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group
     scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
     groups = {one.key: one for one in scores.board.group}
     assert scores.run(groups["greedy"], "lp") == 1
-    assert pages.in_part(scores, groups["greedy"], "lp") == " (1 of 3)"
-    assert "not run" in pages.nothing(scores, groups["buffer"], "lp")
+    assert tables.in_part(scores, groups["greedy"], "lp") == " (1 of 3)"
+    assert "not run" in tables.nothing(scores, groups["buffer"], "lp")
     # beside_cubic also stands in the sweep of buffers, of which nothing was run
     assert scores.run(groups["buffer"], "lp") == 0
     assert math.isnan(scores.over(groups["buffer"], "lp", "be"))
@@ -447,7 +447,7 @@ def test_a_digest_is_stale_by_its_modules_and_its_jobs_and_not_by_a_comment() ->
 
 
 def test_references_in_the_texts_lead_to_metrics_and_variants() -> None:
-    texts = tomllib.loads(pages.TEXTS.read_text(encoding="utf-8"))
+    texts = tomllib.loads(quoting.TEXTS.read_text(encoding="utf-8"))
     assert set(texts) == set(coverage.PAPERS)
     for paper in texts.values():
         # numbers of ours are not typed: what is in the text is the paper's, in brackets or named so
@@ -465,31 +465,31 @@ def test_references_in_the_texts_lead_to_metrics_and_variants() -> None:
 
 def test_quotes() -> None:
     documents = {"lp_table1": made("lp_table1", {"tcp": 40.0})}
-    assert pages.quote("lp_table1 tcp link=10M background=lp", documents) == "40.00"
-    assert pages.quote("lp_table1 tcp link=10M background=lp of background=alone", documents) == "100.0"
-    assert pages.quote("lp_table1 tcp link=10M", {}) == "(not run)"
+    assert quoting.quote("lp_table1 tcp link=10M background=lp", documents) == "40.00"
+    assert quoting.quote("lp_table1 tcp link=10M background=lp of background=alone", documents) == "100.0"
+    assert quoting.quote("lp_table1 tcp link=10M", {}) == "(not run)"
     one = experiments.load("lp_table1")
     part = made("lp_table1", {"tcp": 40.0}, seeds=2)
     for case in part["cases"]:
         case["seeds"] = case["seeds"][:1]
     assert len(one.cases("brief")) == len(part["cases"])
-    assert pages.quote("lp_table1 tcp link=10M background=lp", {"lp_table1": part}) == "(incomplete)"
-    assert "INCOMPLETE: lp_table1" in dict(pages.texts({"lp_table1": part}))["tcp_lp"][1]
+    assert quoting.quote("lp_table1 tcp link=10M background=lp", {"lp_table1": part}) == "(incomplete)"
+    assert "INCOMPLETE: lp_table1" in dict(quoting.papers({"lp_table1": part}))["tcp_lp"][1]
     with pytest.raises(LbeError, match="no metric 'nothing'"):
-        pages.quote("lp_table1 nothing", documents)
+        quoting.quote("lp_table1 nothing", documents)
 
 
 def test_a_paragraph_without_its_numbers_claims_nothing() -> None:
-    text = dict(pages.texts({}))["tcp_lp"][1]
+    text = dict(quoting.papers({}))["tcp_lp"][1]
     assert text.splitlines()[0] == "Not run for this state of the pages: lp_table1."
     assert "greedy Reno" not in text
 
 
 def test_a_paragraph_of_short_runs_says_so() -> None:
     document = made("lp_table1")
-    text = dict(pages.texts({"lp_table1": document}))["tcp_lp"][1]
+    text = dict(quoting.papers({"lp_table1": document}))["tcp_lp"][1]
     assert "(From short runs only: lp_table1.)" in text.split("\n\n")[0]
-    text = dict(pages.texts({"lp_table1": {**document, "mode": "default"}}))["tcp_lp"][1]
+    text = dict(quoting.papers({"lp_table1": {**document, "mode": "default"}}))["tcp_lp"][1]
     assert "short runs" not in text
 
 
@@ -512,13 +512,13 @@ def committed() -> dict[str, dict]:
 def test_the_committed_pages_are_what_the_committed_runs_say(committed: dict) -> None:
     """Byte for byte, staleness as of when they were made: `evaluate --check` says what is stale today."""
     assert committed
-    for name, text in pages.markdown(committed).items():
+    for name, text in markdown.pages(committed).items():
         assert (DATA / name).read_text(encoding="utf-8") == text, f"{name}: python3 -m testbed evaluate --pages"
 
 
 def test_no_committed_result_is_red(committed: dict) -> None:
     """Every bound of every experiment, in the form that is committed; a miss needs an explanation with a range."""
-    red = pages.reds(pages.mark_stale(committed))
+    red = state.reds(state.mark_stale(committed))
     assert not red, "\n".join(red)
 
 
@@ -531,7 +531,7 @@ def test_a_committed_result_that_gets_worse_is_red(committed: dict) -> None:
     worse["demo"]["cases"] = worse["demo"]["cases"][1:]
     for document in worse.values():
         document["stale"] = []
-    red = pages.reds(worse)
+    red = state.reds(worse)
     assert any(line.startswith("lp_table1: ") and "FAILS" in line for line in red)
     assert any(line.startswith("demo: INCOMPLETE") for line in red)
 
@@ -539,13 +539,13 @@ def test_a_committed_result_that_gets_worse_is_red(committed: dict) -> None:
 def test_pages_delete_nothing(tmp_path: Path, documents: dict) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "of_old.json").write_text("{}")
-    pages.write_markdown({"lp_table1": documents["lp_table1"]}, tmp_path)
+    markdown.write({"lp_table1": documents["lp_table1"]}, tmp_path)
     assert (tmp_path / "data" / "of_old.json").is_file()
 
 
 def test_a_stale_result_says_so_and_keeps_its_numbers() -> None:
     document = current() | {"stale": ["module tcp_lp"]}
-    shown = pages.markdown({"lp_table1": document})
+    shown = markdown.pages({"lp_table1": document})
     assert "STALE: module tcp_lp" in shown["experiments.md"]
     assert "since then changed: module tcp_lp" in shown["coverage.md"] and ", STALE" in shown["coverage.md"]
     assert "0 current, 1 stale" in shown["README.md"]
@@ -564,7 +564,7 @@ def test_of_two_results_the_current_one_of_its_own_length_is_shown() -> None:
 
 
 def test_the_page_needs_no_other_file(documents) -> None:
-    text = pages.html(documents, {})
+    text = html_report.page(documents, {})
     assert not re.search(r'(src|href)="(?!#|data:)', text)
     assert "<script src" not in text and "@import" not in text
     # every cell of the table leads to its numbers
@@ -573,12 +573,12 @@ def test_the_page_needs_no_other_file(documents) -> None:
 
 
 def test_a_column_without_loss_is_sorted_by_use(documents) -> None:
-    cells = re.findall(r'href="#alone-(\w+)" data-sort="([^"]+)"', pages.html(documents, {}))
+    cells = re.findall(r'href="#alone-(\w+)" data-sort="([^"]+)"', html_report.page(documents, {}))
     assert len(cells) == 13 and dict(cells)["strict"] == "100.000" and len({value for _, value in cells}) > 6
 
 
 def test_markdown_is_made_of_the_same(documents, tmp_path: Path) -> None:
-    paths = pages.write_markdown(documents, tmp_path)
+    paths = markdown.write(documents, tmp_path)
     assert {path.name for path in paths if path.suffix == ".md"} == {
         "README.md",
         "claims.md",
@@ -590,7 +590,7 @@ def test_markdown_is_made_of_the_same(documents, tmp_path: Path) -> None:
     for figure in coverage.figures():
         assert f"### {figure.number}: " in (tmp_path / "coverage.md").read_text()
     again = {path: path.read_bytes() for path in paths}
-    pages.write_markdown(digest.load_all(tmp_path / "data"), tmp_path)
+    markdown.write(digest.load_all(tmp_path / "data"), tmp_path)
     assert {path: path.read_bytes() for path in paths} == again
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.present import browser, pages
+from testbed.present import browser, html_report
 from testbed.tests.made_digests import all_digests
 
 pytestmark = pytest.mark.report
@@ -23,7 +23,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A page of made-up results, with pictures."""
     picture = tmp_path_factory.mktemp("made") / "lp_fig8_delta-delta.svg"
     picture.write_text(f'<?xml version="1.0"?>\n{PLOT}')
-    return pages.html(all_digests(), {"lp_fig8_delta": [picture, picture]})
+    return html_report.page(all_digests(), {"lp_fig8_delta": [picture, picture]})
 
 
 def faults(tmp_path: Path, text: str) -> list[str]:

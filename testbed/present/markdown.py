@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The evaluation as Markdown, which is committed, and the pictures in it; from digests alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..judge import coverage, scoreboard
+from ..results import digest
+from ..results.digest import Documents
+from ..spec.experiment import names
+from . import claims_page, tables
+from .quoting import papers
+from .state import reds
+from .tables import FORM
+from .text import interval, number
+
+NOTE = "<!-- SPDX-License-Identifier: GPL-2.0 -->\n<!-- Made by `make report`; do not edit. -->\n"
+ON_WHITE = '<svg style="color:#333;background:#fff" '
+NO_PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"><title>not run</title></svg>'
+
+
+def _table(head: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
+    def cell(text: str) -> str:
+        return text.replace("|", "\\|").replace("\n", " ") or " "
+
+    lines = ["| " + " | ".join(head) + " |"]
+    lines.append("|" + "|".join("---:" if index in right else "---" for index in range(len(head))) + "|")
+    lines += ["| " + " | ".join(map(cell, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _index(documents: Documents, verdicts: list[coverage.Verdict], picture: str) -> str:
+    parts = [
+        NOTE + "# Results",
+        "What `make report` found. The same as one page, with every picture: `results/report/index.html` after it.",
+        _table(["", ""], [[key, value] for key, value in tables.provenance(documents)]),
+        f"Of {len(verdicts)} tables and figures with data in the papers: {tables.count_text(verdicts)} "
+        "([coverage.md](coverage.md)). "
+        "Every bound of every experiment: [checks.md](checks.md). "
+        "Contenders, scenario by scenario: [scoreboard.md](scoreboard.md). "
+        "What was run, with seeds, settings, queues: [experiments.md](experiments.md); every run's metrics: `data/`. "
+        "Experiments are run in several forms, from the tests' short one to the papers' lengths, and not all of them "
+        "for each state of these pages: each says its form, and what was not run is said to be not run.",
+    ]
+    if picture:
+        parts += [
+            "## At a glance",
+            "![Trade-off: what best effort lost against the share of the spare bandwidth used](tradeoff.svg)",
+        ]
+    parts.append("## Paper by paper")
+    for title, text in papers(documents).values():
+        parts += [f"### {title}", text]
+    return "\n\n".join(parts) + "\n"
+
+
+def _coverage(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> str:
+    parts = [
+        NOTE + "# Coverage: every table and figure with data in the five papers",
+        "Two verdicts a figure, computed from results by the rules in `testbed/judge/coverage.toml`. *The claim*: our "
+        "number is within the bound that the paper's statement or our aim gives. It holds if the whole 95 % interval "
+        "(±: half of it) is within; an interval that contains the bound leaves it undecided, and asks for more seeds. "
+        "*Beside the paper's number*: reproduced (it lies in our 95 % interval, or within 10 %, since most numbers are "
+        "read off a curve and the papers give no spread); at least as good (ours is beyond it on the side that the "
+        "claim wants); differs, with a cause that was tested by changing it and seeing the number follow, or without. "
+        "A row without a number of the paper's counts for nothing. *off*: how far our mean is. *limit*: the "
+        "reference of the experiment (strict priority, where it has one). *form*: "
+        + "; ".join(f"{form}: {words}" for form, words in FORM.items())
+        + ".",
+    ]
+    for paper in coverage.PAPERS:
+        mine = [verdict for verdict in verdicts if verdict.figure.paper == paper]
+        parts.append(f"## {titles[paper]}")
+        parts.append(_table(tables.COVERAGE_HEAD, [tables.coverage_row(verdict) for verdict in mine]))
+        for verdict in mine:
+            figure, rows = verdict.figure, [tables.row_cells(row) for row in verdict.rows]
+            parts.append(f"### {figure.number}: {tables.verdict_text(verdict)}")
+            parts += tables.reasons(verdict)
+            if rows:
+                form = f" ({FORM[verdict.form]})" if verdict.form else ""
+                parts.append(f"`{figure.source}`{form}. {tables.near_rule(figure)}")
+                parts.append(_table(tables.ROW_HEAD, rows, (2, 3, 4, 5, 6, 7)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _checks(documents: Documents) -> str:
+    """Every bound of every experiment."""
+    red = reds(documents)
+    parts = [
+        NOTE + "# Checks: every bound of every experiment",
+        "A bound is a statement of a paper, of an RFC, or an aim, and says why. "
+        + (f"To be mended ({len(red)}):" if red else "None is missed without an explanation, and none is incomplete."),
+    ]
+    if red:
+        parts.append("\n".join(f"- {line}" for line in red))
+    for name, document in documents.items():
+        if name not in names():
+            continue
+        rows = tables.check_rows(document)
+        state = f"STALE: {', '.join(document['stale'])}. " if document.get("stale") else ""
+        parts += [f"## {name}", f"{state}{FORM[document['mode']]}"]
+        parts.append(_table(tables.CHECK_HEAD, rows, (2, 3, 4, 5, 6)) if rows else "No bound is for these cases.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _distance(cell: scoreboard.Cell) -> str:
+    return f"{interval(cell.distance)} ({number(cell.ours.mean)})" if cell.ours.n else "-"
+
+
+def scoreboard_page(scores: scoreboard.Scores, picture: str) -> str:
+    """Each contender's distances, in one table, and what is behind each cell."""
+    board = scores.board
+    rows = []
+    for key, contender in board.contender.items():
+        cells = [contender.title]
+        for group in board.group:
+            numbers = " / ".join(tables.short_number(value) for _, value in tables.cell_parts(scores, group, key))
+            cells.append((numbers or tables.nothing(scores, group, key)) + tables.in_part(scores, group, key))
+        rows.append(cells)
+    parts = [
+        NOTE + "# Scoreboard",
+        "Each cell is a distance from strict priority in the same scenario with the same seed: what best effort lost "
+        "(see each group's first line for what is measured), then, where there is spare bandwidth, the percent of it "
+        "that was used. Lost: less is better; used: more is better. " + tables.SIGNS,
+        _table(["contender", *(group.heading for group in board.group)], rows, tuple(range(1, 15))),
+        "![Trade-off](tradeoff.svg)" if picture else "",
+        "## Contenders",
+        "\n".join(f"- **{contender.title}**: {contender.what}" for contender in board.contender.values()),
+        "## Behind each cell",
+    ]
+    for group in board.group:
+        parts += [f"### {group.title}", *([group.note] if group.note else [])]
+        head = ["contender", *(tables.distance_title(board.distance[metric]) for metric in group.metrics)]
+        for scenario, label in group.scenarios.items():
+            rows = []
+            for key, contender in board.contender.items():
+                behind = (scores.cell(group, scenario, key, metric) for metric in group.metrics)
+                rows.append([contender.title, *map(_distance, behind)])
+            parts += [f"{label} (in brackets what was measured):", _table(head, rows, tuple(range(1, len(head))))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _experiments(documents: Documents) -> str:
+    parts = [
+        NOTE + "# Experiments: what was run",
+        _table(tables.EXPERIMENT_HEAD, tables.experiment_rows(documents)),
+        "## Pinned settings",
+        "As read back from the sending host of the first experiment (a case may set others: its file says so).",
+    ]
+    first = next(iter(documents.values()))
+    parts.append(_table(["sysctl", "value"], [[f"`{key}`", f"`{value}`"] for key, value in first["sysctls"].items()]))
+    parts.append("## Queues and module parameters")
+    for name, document in documents.items():
+        lines = list(dict.fromkeys(line for case in document["cases"] for line in case["queue"]))
+        parts += [f"### {name}", f"`{document['provenance']['command']}`"]
+        modules = [
+            f"{module}: " + ", ".join(f"{key} = {' '.join(values)}" for key, values in said.items())
+            for module, said in document["ran"]["modules"].items()
+        ]
+        more = [f"and {len(lines) - 12} more lines of other cases"] if len(lines) > 12 else []
+        parts.append("```\n" + "\n".join([*modules, *lines[:12], *more]) + "\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def pages(documents: Documents) -> dict[str, str]:
+    """The pages that are committed, and the picture in them, from digests alone."""
+    documents = dict(sorted(documents.items()))
+    verdicts = coverage.judge_all(documents)
+    scores = scoreboard.Scores(scoreboard.load_board(), documents)
+    titles = {paper: title for paper, (title, _) in papers(documents).items()}
+    picture = tables.trade_off(scores)
+    return {
+        "README.md": _index(documents, verdicts, picture),
+        "coverage.md": _coverage(verdicts, titles),
+        "claims.md": NOTE + claims_page.text(documents, titles),
+        "checks.md": _checks(documents),
+        "scoreboard.md": scoreboard_page(scores, picture),
+        "experiments.md": _experiments(documents),
+        # a picture in a page of its own has no page's ink to follow
+        "demo.svg": (tables.demo_picture(documents) or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
+        "tradeoff.svg": (picture or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
+    }
+
+
+def write(documents: Documents, folder: Path) -> list[Path]:
+    """The pages, and the digests that they are made of, each with what of it was stale then. Nothing is removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, text in pages(documents).items():
+        (folder / name).write_text(text, encoding="utf-8")
+        paths.append(folder / name)
+    return paths + [digest.save(document, folder / "data") for document in documents.values()]

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The state that results are in: of an earlier tree, incomplete, red."""
+
+from __future__ import annotations
+
+from ..judge import checks, coverage
+from ..results import digest
+from ..results.digest import Document, Documents
+from ..run import identity
+from ..spec.experiment import case_name, load, names
+from .tables import missing_runs, row_case
+from .text import interval
+
+
+def mark_stale(documents: Documents) -> Documents:
+    """The same, each with what of it is not of today's tree."""
+    marked = {}
+    for name, document in documents.items():
+        experiment = load(name) if name in names() else None
+        marked[name] = {**document, "stale": identity.stale(document, experiment)}
+    return marked
+
+
+def outgrown(document: Document) -> bool:
+    """Whether the experiment has changed since: then what is missing is stale, not lost."""
+    return any(part.startswith("experiment") for part in document.get("stale", ()))
+
+
+def reds(documents: Documents) -> list[str]:
+    """What is to be mended: bounds missed without an explanation, what is incomplete. A line each."""
+    red = []
+    for name, document in sorted(documents.items()):
+        gone = missing_runs(document)
+        if gone and not outgrown(document):
+            red.append(f"{name}: INCOMPLETE: {gone} runs that were asked for are missing")
+        if name not in names():
+            continue
+        experiment = digest.experiment_of(document)
+        metrics = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
+        for verdict in checks.failures(checks.judge(experiment, digest.result_set(document))):
+            if verdict.status == "incomplete":
+                continue  # said above
+            note = f" ({verdict.note})" if verdict.note else ""
+            title = checks.check_title(experiment, verdict.check, metrics)
+            red.append(
+                f"{name}: {title}, {case_name(verdict.case or {})}: {interval(verdict.ours)}, "
+                f"bound {checks.bound_text(verdict.bound)}: {checks.STATUS[verdict.status]}{note}"
+            )
+    for figure in coverage.judge_all(documents):
+        if figure.figure.traced:
+            red += [
+                f"{figure.figure.traced}: {row.what}, {row_case(row)}: {interval(row.ours)}, bound {row.rule}: "
+                f"{checks.STATUS[row.status]}" + (f" ({row.note})" if row.note else "")
+                for row in figure.rows
+                if row.red
+            ]
+    return red

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the pages say, whatever they are written in: rows of their tables, words of their verdicts, a cell's numbers."""
+
+from __future__ import annotations
+
+import math
+
+from ..judge import checks, coverage, scoreboard
+from ..results import digest
+from ..results.digest import Document, Documents
+from ..spec.experiment import OWN_LENGTHS, case_name, names
+from . import drawing
+from .text import interval, number, off
+
+#: words of the forms, for people
+FORM = {
+    "short": "the tests' form: few cases, short",
+    "brief": "all cases once, short",
+    "default": "the experiment's own lengths",
+    "full": "the paper's lengths and runs",
+}
+SIGNS = (
+    "Below 0: the others did better than beside the reference, whose background flow fills every gap that they leave. "
+    "More than 100 % used: more than the reference's background flow did, taken from the others unless a note says why."
+)
+EXPERIMENT_HEAD = ["experiment", "state", "form", "cases", "seeds", "kernel", "modules that ran"]
+COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "claims that hold", "beside the paper's numbers"]
+ROW_HEAD = ["what", "case", "paper", "ns-2", "ours", "off", "limit", "bound", "the claim", "beside the paper"]
+CHECK_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "why this bound", "verdict"]
+CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
+
+
+# ------------------------------------------------------------------------------------- what was run
+
+
+def versions(document: Document) -> str:
+    """The modules' versions by their own word, as they ran."""
+    return ", ".join(
+        f"{name} {' '.join(said.get('version', ['in-tree']))}" for name, said in document["ran"]["modules"].items()
+    )
+
+
+def provenance(documents: Documents) -> list[tuple[str, str]]:
+    """What is the same for all experiments, or the range of it."""
+    kernels = {
+        f"{document['provenance']['kernel']['release']} ({document['provenance']['kernel']['flavour']})"
+        for document in documents.values()
+    }
+    hosts = [document["provenance"]["host"] for document in documents.values()]
+    runs = sum(len(case["seeds"]) for document in documents.values() for case in document["cases"])
+    testbeds = {ran for document in documents.values() for ran in document["ran"]["testbed"] or ["not recorded"]}
+    old = sum(bool(document.get("stale")) for document in documents.values())
+    return [
+        ("kernel", ", ".join(sorted(kernels))),
+        ("testbed that ran", ", ".join(sorted(testbeds))),
+        ("backend", ", ".join(sorted({document["provenance"]["backend"] for document in documents.values()}))),
+        ("python, numpy", ", ".join(sorted({f"{host['python']}, {host['numpy']}" for host in hosts}))),
+        ("experiments, runs", f"{len(documents.keys() & set(names()))} of {len(names())}, {runs}"),
+        ("of today's tree", f"{len(documents) - old} current, {old} stale (experiments.md says what changed)"),
+    ]
+
+
+def missing_runs(document: Document) -> int:
+    """Runs that were asked for and are not there."""
+    return len(digest.result_set(document).missing())
+
+
+def experiment_rows(documents: Documents) -> list[list[str]]:
+    """A row of provenance an experiment."""
+    rows = []
+    for name in sorted({*names(), *documents}):
+        document = documents.get(name)
+        if document is None:
+            rows.append([name, "not run", "", "", "", "", ""])
+            continue
+        seeds = document["asked_seeds"]
+        gone = missing_runs(document)
+        rows.append(
+            [
+                name,
+                ", ".join(
+                    [f"INCOMPLETE: {gone} runs missing"] * bool(gone)
+                    + ["STALE: " + ", ".join(document.get("stale", ()))] * bool(document.get("stale"))
+                )
+                or "current",
+                FORM[document["mode"]],
+                str(len(document["cases"])),
+                f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}",
+                document["provenance"]["kernel"]["release"],
+                versions(document),
+            ]
+        )
+    return rows
+
+
+# ------------------------------------------------------------------------------ the papers' figures
+
+
+def verdict_text(verdict: coverage.Verdict) -> str:
+    """What is said of a figure's claims, with its count."""
+    word = verdict.word + (f" ({verdict.held} of {verdict.judged})" if verdict.judged else "")
+    return word + (", STALE" if verdict.stale else "")
+
+
+def against_text(verdict: coverage.Verdict) -> str:
+    """What is said of a figure beside the paper's numbers, and of how many."""
+    words = verdict.compared
+    if len(set(words)) < 2:
+        return verdict.against + (f" ({len(words)})" if words else "")
+    return "; ".join(f"{word} ({words.count(word)})" for word in coverage.AGAINST if word in words)
+
+
+def count_text(verdicts: list[coverage.Verdict]) -> str:
+    """How many figures have which verdict."""
+    words = [verdict.word for verdict in verdicts]
+    said = ", ".join(f"{word} {words.count(word)}" for word in reversed(coverage.WORDS) if word in words)
+    beside = [verdict.against for verdict in verdicts]
+    order = (*coverage.AGAINST, coverage.NO_NUMBER)
+    numbers = ", ".join(f"{word} {beside.count(word)}" for word in order if word in beside)
+    return f"claims: {said}; beside the paper's numbers, by the worst of a figure's: {numbers}"
+
+
+def reasons(verdict: coverage.Verdict) -> list[str]:
+    """What is to be said of a figure: why it cannot be compared, what is stale, why rows miss; each once."""
+    said: list[str] = []
+    if verdict.word == "cannot be compared":
+        return [verdict.figure.cannot]
+    if verdict.stale:
+        said.append(f"STALE: these numbers are of an earlier tree; since then changed: {', '.join(verdict.stale)}.")
+    if verdict.rows and verdict.form not in OWN_LENGTHS:
+        said.append("Run in a short form only.")
+    if verdict.word == "not judged":
+        said.append("Run, but its bounds are for longer runs than these.")
+    for row in verdict.rows:
+        if row.note and row.status in ("fail", "differs", "incomplete"):
+            said.append(f"{row.what}, {row_case(row)}: {row.note}")
+    for row in verdict.rows:
+        if row.why:
+            same = [other for other in verdict.rows if other.why == row.why]
+            said.append(f"Differs ({', '.join(dict.fromkeys(map(row_case, same)))}): {row.why}")
+    rows = [row for row in verdict.rows if row.against == coverage.DIFFERS and not row.why and row.status != "differs"]
+    if rows:
+        said.append(f"Differs, and the cause is not known: {', '.join(dict.fromkeys(map(row_case, rows)))}.")
+    return list(dict.fromkeys(said))
+
+
+def row_case(row: coverage.Row) -> str:
+    """A row's case in words."""
+    return "not in this form" if row.case is None else case_name(row.case)
+
+
+def row_cells(row: coverage.Row) -> list[str]:
+    """A row of a figure's table."""
+    return [
+        row.what,
+        row_case(row),
+        number(row.paper),
+        interval(row.ns2) if row.ns2 else "",
+        interval(row.ours),
+        off(row.paper, row.ours),
+        interval(row.reference),
+        row.rule,
+        checks.STATUS[row.status],
+        row.against or "-",
+    ]
+
+
+def near_rule(figure: coverage.Figure) -> str:
+    """What reproduced means for a figure."""
+    return f"Reproduced: within our 95 % interval, or within {figure.about:g} %."
+
+
+def coverage_row(verdict: coverage.Verdict) -> list[str]:
+    """A figure's row in the table of its paper."""
+    figure = verdict.figure
+    return [
+        figure.number,
+        figure.shows,
+        figure.source or "-",
+        verdict.form or "-",
+        verdict_text(verdict),
+        against_text(verdict),
+    ]
+
+
+# ------------------------------------------------------------------------------------------- bounds
+
+
+def check_rows(document: Document) -> list[list[str]]:
+    """Every bound of an experiment, judged."""
+    experiment = digest.experiment_of(document)
+    metrics = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
+    return [
+        [
+            checks.check_title(experiment, verdict.check, metrics),
+            case_name(verdict.case),
+            number(verdict.check.paper),
+            interval(verdict.ours),
+            off(verdict.check.paper, verdict.ours),
+            interval(verdict.reference),
+            checks.bound_text(verdict.bound),
+            verdict.why,
+            checks.STATUS[verdict.status] + (f": {verdict.note}" if verdict.note else ""),
+        ]
+        for verdict in checks.judge(experiment, digest.result_set(document))
+        if verdict.case is not None
+    ]
+
+
+# --------------------------------------------------------------------------------------- scoreboard
+
+
+def short_number(value: float) -> str:
+    """Three digits at most, a plain minus, nothing for what is not there."""
+    if math.isnan(value):
+        return "-"
+    if abs(value) < 0.05:
+        value = 0.0
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
+
+
+def cell_parts(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> list[tuple[str, float]]:
+    """A cell of the main table, as ("lost" or "used", number): NaN for a loss that is not known while the use is."""
+    lost = scores.over(group, contender, group.loses) if group.loses else math.nan
+    used = scores.over(group, contender, "bg") if "bg" in group.metrics else math.nan
+    if math.isnan(lost) and math.isnan(used):
+        return []
+    return [("lost", lost)] * bool(group.loses) + ([] if math.isnan(used) else [("used", used)])
+
+
+def in_part(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
+    """Says so where only some of a group's scenarios were run."""
+    have = scores.run(group, contender)
+    return f" ({have} of {len(group.scenarios)})" if 0 < have < len(group.scenarios) else ""
+
+
+def nothing(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
+    """Why a cell has no number."""
+    have = [scores.ran(group, scenario, contender) for scenario in group.scenarios]
+    if not scores.run(group, contender):
+        return "not run"
+    if not any(mine and scores.ran(group, name, scores.board.reference) for mine, name in zip(have, group.scenarios)):
+        return "strict priority not run"
+    # a time that did not come while the run lasted; else a share of nothing
+    return "never" if scores.board.distance[group.loses or "bg"].unit == "s" else "no value"
+
+
+def distance_title(distance: scoreboard.Distance) -> str:
+    """What a distance is called, with its unit."""
+    return distance.title + (f" [{distance.unit}]" if distance.unit else "")
+
+
+def cell_rows(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> list[list[str]]:
+    """All numbers behind a cell of the main table."""
+    rows = []
+    for scenario, label in group.scenarios.items():
+        for metric in group.metrics:
+            cell = scores.cell(group, scenario, contender, metric)
+            if cell.ours.n or cell.reference.n:
+                rows.append(
+                    [
+                        label,
+                        distance_title(scores.board.distance[metric]),
+                        interval(cell.ours),
+                        interval(cell.reference),
+                        interval(cell.distance),
+                    ]
+                )
+    return rows
+
+
+def trade_off(scores: scoreboard.Scores) -> str:
+    """The picture; "" where nobody has a place in it."""
+    board = scores.board
+    points = {contender.title: (scores.lost(key), scores.used(key)) for key, contender in board.contender.items()}
+    if not any(math.isfinite(lost) and math.isfinite(used) for lost, used in points.values()):
+        return ""
+    return drawing.trade_off(
+        points,
+        board.contender[board.reference].title,
+        "best effort lost, % of its rate (mean over the scenarios run; less is better)",
+        "of the spare bandwidth used, % (more is better)",
+        "Trade-off: what best effort lost against the share of the spare bandwidth used",
+    )
+
+
+#: cases of the demo in its picture, from the greedy one to the limit
+DEMO = {
+    "cubic": "background transfer by cubic, as any other",
+    "lp": "by lp",
+    "lbe": "by lbe",
+    "strict": "behind a strict-priority queue, the limit",
+}
+
+
+def demo_picture(documents: Documents) -> str:
+    """Goodput over time of the demo's first runs; "" if they are not there."""
+    document = documents.get("demo")
+    if document is None:
+        return ""
+    traces = {case["case"]["background"]: case["trace"] for case in document["cases"] if case.get("trace")}
+    shown = {title: traces[case] for case, title in DEMO.items() if case in traces}
+    length_s = digest.experiment_of(document).setting(document["cases"][0]["case"], document["mode"]).head.duration_s
+    words = "A foreground transfer of 40 s beside a background transfer: percent of the link over time"
+    return drawing.panels(shown, length_s, words) if shown else ""
