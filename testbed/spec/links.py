@@ -54,11 +54,16 @@ class Wifi:
 
 @dataclass(frozen=True)
 class Pauses:
-    """A constant rate that stops for pause_ms every every_s seconds, as a station that sleeps or scans."""
+    """A constant rate that stops for pause_ms every every_s seconds, as a station that sleeps or scans.
+
+    The first pause is at from_s, and there are count of them; count = 0: as many as there is time for.
+    """
 
     mbit: float = 10.0
     every_s: float = 5.0
     pause_ms: float = 250.0
+    from_s: float = 0.0
+    count: float = 0
     length_s: float = 60.0
     seed: float = 1
 
@@ -91,6 +96,8 @@ RANGES = {
     "max_ms": (0.1, 1000),
     "every_s": (0.1, 1000),
     "pause_ms": (0, 10000),
+    "from_s": (0, 4000),
+    "count": (0, 1000),
     "step_ms": (1, 10000),
     "sigma": (0, 2),
     "outage_every_s": (0.1, 100000),
@@ -142,9 +149,14 @@ def _opportunities(keys: typing.Any, packet_bytes: int) -> list[int]:
         return _wifi(keys, packet_us, draw)
     every_us = [packet_us * index for index in range(int(end_us / packet_us))]
     if isinstance(keys, Pauses):
-        period_us, pause_us = keys.every_s * 1e6, keys.pause_ms * 1e3
-        every_us = [t for t in every_us if t % period_us >= pause_us]
+        every_us = [t for t in every_us if not _in_pause(keys, t)]
     return [round(t) for t in every_us]
+
+
+def _in_pause(keys: Pauses, at_us: float) -> bool:
+    pauses_before, since_us = divmod(at_us - keys.from_s * 1e6, keys.every_s * 1e6)
+    counted = pauses_before >= 0 and (not keys.count or pauses_before < keys.count)
+    return counted and since_us < keys.pause_ms * 1e3
 
 
 def _wifi(keys: Wifi, packet_us: float, draw: random.Random) -> list[int]:

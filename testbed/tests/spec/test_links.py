@@ -41,6 +41,14 @@ def test_pauses_have_their_length_and_period() -> None:
     assert mean_mbit(made, FRAME) == pytest.approx(9.5, rel=0.001)
 
 
+def test_pauses_begin_when_they_are_told_and_are_counted() -> None:
+    made = make("generate:pauses mbit=10 from_s=1 count=6 every_s=0.255 pause_ms=250", FRAME)
+    pauses_ms = [(now / 1e3, then / 1e3) for now, then in itertools.pairwise(made) if then - now > 10_000]
+    assert len(pauses_ms) == 6
+    for index, (now, then) in enumerate(pauses_ms):
+        assert now <= 1000 + 255 * index < now + 2.5 and then - now == pytest.approx(251, abs=1.5)
+
+
 def test_a_cellular_link_stays_within_its_rates_and_has_outages() -> None:
     made = make("generate:cellular min_mbit=4 max_mbit=12 outage_every_s=5 outage_ms=300", FRAME)
     per_s = [sum(1 for t in made if second * 1e6 <= t < (second + 1) * 1e6) * FRAME * 8 / 1e6 for second in range(60)]
