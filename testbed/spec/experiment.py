@@ -22,7 +22,7 @@ from pathlib import Path
 from ..base.errors import LbeError
 from . import ranges
 from .metrics import KINDS, Metric, lacks
-from .topology import Topology
+from .parameters import Topology
 from .traffic import FlowGroup
 
 T = typing.TypeVar("T")

@@ -19,7 +19,7 @@ from testbed.backends.machine import Machine
 from testbed.kernels.build import ensure_kernel
 from testbed.kernels.modules import ensure_modules
 from testbed.kernels.series import KernelSpec
-from testbed.spec import experiment, topology, traffic
+from testbed.spec import experiment, parameters, traffic
 from testbed.spec.experiment import load
 
 ROOT = Path(__file__).parents[3]
@@ -101,9 +101,9 @@ def test_the_testbeds_page_has_every_number_with_its_range() -> None:
     page = (ROOT / "Documentation/testbed.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if "|" in line]
     ranges = [
-        topology.RANGES,
-        topology.QUEUE_RANGES,
-        topology.TICK_RANGES,
+        parameters.RANGES,
+        parameters.QUEUE_RANGES,
+        parameters.TICK_RANGES,
         traffic.RANGES,
         {key: value for key, value in experiment.RANGES.items() if key != "seed"},  # its end is written as a power
     ]

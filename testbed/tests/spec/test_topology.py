@@ -7,17 +7,9 @@ import dataclasses
 
 import pytest
 
-from testbed.spec.topology import (
-    PINNED_SYSCTLS,
-    Hop,
-    Queue,
-    Tick,
-    Topology,
-    TopologyError,
-    build,
-    difference,
-    queue_depth,
-)
+from testbed.spec.parameters import Hop, Queue, Tick, Topology, TopologyError
+from testbed.spec.queues import queue_depth
+from testbed.spec.topology import PINNED_SYSCTLS, build, difference
 
 
 def tc(network, node: str, words: str) -> list[str]:

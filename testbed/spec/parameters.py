@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a network is asked to be: the keys of [topology], and what each may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..base.errors import LbeError
+from . import ranges
+
+ETHERNET_HEADER_BYTES = 14  # counted in the packet length that qdiscs see
+#: octets on the wire beside the IP packet and the Ethernet header: preamble 8, FCS 4, gap 12
+ETHERNET_EXTRA_BYTES = 24
+#: what ``stab overhead`` adds to the qdisc's packet length for each way to count a link's bits
+FRAMINGS = {"ip": -ETHERNET_HEADER_BYTES, "link": 0, "ethernet": ETHERNET_EXTRA_BYTES}
+QUEUE_KINDS = ("pfifo", "bfifo", "red", "prio", "skbprio", "policer", "tc")
+BOTTLENECKS = ("router", "sender")
+LOW_KINDS = ("flows", "le")
+#: allowed values of a network's, a queue's and a shown clock's numbers, in the unit of their names
+RANGES = {
+    "rate_mbit": (0.01, 10000),
+    "reverse_rate_mbit": (0.01, 10000),
+    "delay_ms": (0, 10000),
+    "access_delay_ms": (0, 10000),
+    "access_rate_mbit": (0.01, 100000),
+    "processing_us": (0, 1000000),
+    "mtu": (576, 9000),
+    "senders": (1, 90),
+    "jitter_ms": (0, 1000),
+    "loss_pct": (0, 100),
+    "reverse_loss_pct": (0, 100),
+}
+QUEUE_RANGES = {
+    "packets": (1, 1000000),
+    "bytes": (1, 10**9),
+    "bdp": (0.001, 1000),
+    "red_min_packets": (0, 1000000),
+    "red_max_packets": (0, 1000000),
+    "red_min_fraction": (0, 1),
+    "red_max_fraction": (0, 1),
+    "red_probability": (0, 1),
+    "red_burst_packets": (1, 1000000),
+}
+TICK_RANGES = {"tick_us": (1, 1000000), "drift_ppm": (-1000, 1000)}
+
+
+class TopologyError(LbeError):
+    """A parameter of the network is wrong; the text names it and the allowed range."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The queue under test. Its depth is given by exactly one of packets, bytes and bdp.
+
+    packets: depth in packets of one MTU; bytes: depth in bytes as the qdisc counts them;
+    bdp: depth as a multiple of rate times base round-trip time.
+    low: (prio, skbprio) what is served last: "le" (DSCP LE) or "flows" (flows marked low).
+    red_*: thresholds (packets, or fraction of the depth), see Documentation/testbed.md.
+    tc: (kind tc) the qdisc line, with {limit}, {limit_bytes}, {rate_bit} to be filled in.
+    """
+
+    kind: str = "pfifo"
+    packets: int | None = None
+    bytes: int | None = None
+    bdp: float | None = None
+    low: str = "flows"
+    red_min_packets: float | None = None
+    red_max_packets: float | None = None
+    red_min_fraction: float | None = None
+    red_max_fraction: float | None = None
+    red_probability: float = 0.1
+    red_burst_packets: int | None = None
+    red_flags: str = ""
+    tc: str = ""
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A further bottleneck link of a chain."""
+
+    rate_mbit: float = 10.0
+    delay_ms: float = 10.0
+    queue: Queue = field(default_factory=lambda: Queue(packets=100))
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Clock that a host shows in its TCP timestamps (module lbe_tick).
+
+    tick_us: length of a tick, 1 to 1000000; offset_ticks: added; drift_ppm: speed error,
+    -1000 to 1000; wrap_at_s: choose the offset so that the value wraps at this experiment time;
+    per_flow: add a different offset to each connection, as Linux does.
+    """
+
+    tick_us: int = 1000
+    offset_ticks: int = 0
+    drift_ppm: int = 0
+    wrap_at_s: float | None = None
+    per_flow: bool = False
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Parameters of a network; all delays are one way.
+
+    rate_mbit: bottleneck; framing: which octets count ("ip", "link" = with the Ethernet header,
+    "ethernet" = all that the wire carries); delay_ms: bottleneck link; access_*: the links of the
+    hosts (two on a path); processing_us: random time a sender takes for a packet, never reordering
+    (None: one packet's time at the bottleneck, at most 1 ms); loss_pct: random loss, forward.
+    senders: hosts snd, snd2, ...; bottleneck: at the router, or on the device of "sender" snd itself;
+    link_trace: opportunities to send instead of a rate, forward (links.py); jitter_ms: more or less
+    delay behind the bottleneck, forward, for each packet by itself: it reorders.
+    """
+
+    rate_mbit: float = 10.0
+    reverse_rate_mbit: float | None = None
+    framing: str = "ethernet"
+    mtu: int = 1500
+    delay_ms: float = 48.0
+    access_rate_mbit: float = 100.0
+    access_delay_ms: float = 1.0
+    processing_us: float | None = None
+    senders: int = 1
+    bottleneck: str = "router"
+    link_trace: str = ""
+    jitter_ms: float = 0.0
+    queue: Queue = field(default_factory=lambda: Queue(packets=86))
+    reverse_queue: Queue | None = None
+    loss_pct: float = 0.0
+    reverse_loss_pct: float = 0.0
+    ecn: bool = False
+    timestamps: bool = True
+    offloads: bool = False
+    hops: tuple[Hop, ...] = ()
+    hosts: dict[str, str] = field(default_factory=dict)
+    tick: dict[str, Tick] = field(default_factory=dict)
+
+    @property
+    def chained(self) -> bool:
+        """Whether the link needs wires of its own beside the router."""
+        return bool(self.hops or self.hosts or self.senders > 1 or self.jitter_ms or self.own_device)
+
+    @property
+    def own_device(self) -> bool:
+        """Whether the bottleneck is on the sender's own device."""
+        return self.bottleneck == "sender"
+
+    @property
+    def base_rtt_s(self) -> float:
+        """Round-trip time of the empty path without transmission times, seconds."""
+        links = self.delay_ms + sum(hop.delay_ms for hop in self.hops)
+        return 2 * (links + 2 * self.access_delay_ms) / 1e3
+
+    @property
+    def frame_bytes(self) -> int:
+        """A full packet as the bottleneck counts it, bytes."""
+        return self.mtu + ETHERNET_HEADER_BYTES + FRAMINGS[self.framing]
+
+    def bdp_bytes(self) -> float:
+        """Bandwidth-delay product of the bottleneck, bytes as the bottleneck counts them."""
+        return self.rate_mbit * 1e6 / 8 * self.base_rtt_s
+
+    def tcp_capacity_mbit(self) -> float:
+        """The most that TCP with timestamps can carry over the bottleneck, Mbit/s of payload."""
+        headers = 20 + 20 + (12 if self.timestamps else 0)
+        return self.rate_mbit * (self.mtu - headers) / self.frame_bytes
+
+
+def check(topology: Topology) -> None:
+    """Refuse what no link can be."""
+    for name, bounds in RANGES.items():
+        ranges.check(TopologyError, name, getattr(topology, name), bounds)
+    for name in ("queue", "reverse_queue"):
+        _check_queue(name, getattr(topology, name))
+    for index, hop in enumerate(topology.hops):
+        for name in ("rate_mbit", "delay_ms"):
+            ranges.check(TopologyError, f"hops[{index}].{name}", getattr(hop, name), RANGES[name])
+        _check_queue(f"hops[{index}].queue", hop.queue)
+    if topology.bottleneck not in BOTTLENECKS:
+        raise TopologyError(f"bottleneck {topology.bottleneck!r}: allowed are {', '.join(BOTTLENECKS)}")
+    if topology.jitter_ms > topology.delay_ms:
+        raise TopologyError(f"jitter_ms = {topology.jitter_ms:g}: allowed are 0 to delay_ms = {topology.delay_ms:g}")
+    if topology.link_trace and topology.queue.kind in ("skbprio", "policer"):
+        raise TopologyError(f"link_trace: a queue of kind {topology.queue.kind!r} has a rate of its own")
+    if topology.framing not in FRAMINGS:
+        raise TopologyError(f"framing {topology.framing!r}: allowed are {', '.join(FRAMINGS)}")
+    for node, tick in topology.tick.items():
+        for name, bounds in TICK_RANGES.items():
+            ranges.check(TopologyError, f"tick.{node}.{name}", getattr(tick, name), bounds)
+
+
+def _check_queue(place: str, queue: Queue | None) -> None:
+    if not queue:
+        return
+    for name, bounds in QUEUE_RANGES.items():
+        ranges.check(TopologyError, f"{place}.{name}", getattr(queue, name), bounds)
+    if queue.low not in LOW_KINDS:
+        raise TopologyError(f"{place}.low {queue.low!r}: allowed are {', '.join(LOW_KINDS)}")
