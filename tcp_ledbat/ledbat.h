@@ -85,8 +85,8 @@ static inline u32 ledbat_flow_aim_us(const struct ledbat *f, u32 target_us)
 {
 	if (f->paper)
 		return target_us;
-	return ledbat_aim_us(target_us, lbe_path_range_us(&f->path),
-			     lbe_path_noise_us(&f->path));
+	return ledbat_aim_us(target_us, lbe_delay_range_us(&f->path),
+			     lbe_delay_noise_us(&f->path));
 }
 
 void ledbat_host_join(const struct sock *sk);

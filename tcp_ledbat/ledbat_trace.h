@@ -48,10 +48,10 @@ TRACE_EVENT(ledbat_state,
 		__entry->mode = f->mode;
 		__entry->owd = lbe_owd_source(&f->path.owd) == LBE_OWD_SOURCE_TS;
 		__entry->rest_rtts = f->rest_rtts;
-		__entry->base_us = lbe_path_base_us(&f->path);
+		__entry->base_us = lbe_delay_base_us(&f->path);
 		__entry->queue_us = f->queue_us;
 		__entry->target_us = ledbat_flow_aim_us(f, ledbat_target_us(f));
-		__entry->full_us = lbe_path_range_us(&f->path);
+		__entry->full_us = lbe_delay_range_us(&f->path);
 		__entry->cwnd_pkts = tcp_snd_cwnd(tcp_sk(sk));
 		__entry->ssthresh_pkts = tcp_sk(sk)->snd_ssthresh;
 	),

@@ -306,8 +306,8 @@ static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 			      const struct ack_sample *sample)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct lbe_path_sample path;
-	struct lbe_path_ack ack = {
+	struct lbe_delay_sample path;
+	struct lbe_delay_ack ack = {
 		.pkts = sample->pkts_acked,
 		.round_trip = f->pp || READ_ONCE(signal),
 	};
@@ -315,16 +315,16 @@ static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 
 	if (sample->rtt_us < 0 || !lbe_ack_is_original(sk))
 		return false;
-	lbe_path_delivered(&f->path, tp->rate_delivered, tp->rate_interval_us);
+	lbe_delay_delivered(&f->path, tp->rate_delivered, tp->rate_interval_us);
 	ack.owd = lbe_owd_ack_of(tp, max_t(s32, sample->rtt_us, 1));
-	if (!lbe_path_ack(&f->path, &ack, &path))
+	if (!lbe_delay_ack(&f->path, &ack, &path))
 		return false;
 	if (path.rerouted && !f->pp && !f->paper)
 		f->asked = 1;
 	f->reverse_q3 += path.held_us - (f->reverse_q3 >> LEDBAT_REVERSE_SHIFT);
 	f->queue_us = min(path.queue_us, LEDBAT_DELAY_MAX_US);
 	if (f->path.peak_us)
-		lbe_path_lost(&f->path, path.delay_us);
+		lbe_delay_lost(&f->path, path.delay_us);
 	/* A packet that travels alone can only acquit. */
 	if (sample->pkts_acked <= 1 && sample->in_flight <= tp->mss_cache &&
 	    f->queue_us > aim_us && !f->paper)
@@ -350,7 +350,7 @@ static void ledbat_stop_slow_start(struct sock *sk, struct ledbat *f,
 	f->resume_rounds = LEDBAT_RESUME_ROUNDS;
 	ledbat_avoid_from(sk, f,
 			  ledbat_exit_pkts(cwnd, sample->in_flight / max(tp->mss_cache, 1U),
-					   lbe_path_base_us(&f->path), f->queue_us,
+					   lbe_delay_base_us(&f->path), f->queue_us,
 					   aim_us, min(cwnd, LEDBAT_SLOWDOWN_PKTS)));
 }
 
@@ -383,8 +383,8 @@ static bool ledbat_base_doubtful(const struct sock *sk, const struct ledbat *f)
 
 	return !f->paper &&
 	       (f->reverse_q3 >> LEDBAT_REVERSE_SHIFT > target / 2 ||
-		lbe_path_base_fades(&f->path, target >> LEDBAT_STEADY_SHIFT,
-				    ledbat_now_ms(sk)));
+		lbe_delay_base_fades(&f->path, target >> LEDBAT_STEADY_SHIFT,
+				     ledbat_now_ms(sk)));
 }
 
 static bool ledbat_slowdown_due(struct sock *sk, struct ledbat *f)
@@ -443,7 +443,7 @@ static u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked)
 		return 0;
 	if (f->pp && f->mode == LEDBAT_SLOW_START)
 		divisor = ledbatpp_divisor(ledbat_target_us(f),
-					   lbe_path_base_us(&f->path));
+					   lbe_delay_base_us(&f->path));
 	if (divisor == 1) {
 		acked = tcp_slow_start(tp, acked);
 	} else {
@@ -472,7 +472,7 @@ static s64 ledbat_change_q32(const struct sock *sk, const struct ledbat *f,
 	if (f->pp)
 		return ledbatpp_rate_q32(w, f->queue_us, aim_us,
 					 ledbatpp_divisor(target_us,
-							  lbe_path_base_us(&f->path)),
+							  lbe_delay_base_us(&f->path)),
 					 LEDBAT_ONE_Q16);
 	return ledbat_rate_q32(w, f->queue_us, aim_us, lbe_srtt_us(tcp_sk(sk)),
 			       READ_ONCE(gain_percent.value) * LEDBAT_ONE_Q16 / 100,
@@ -500,8 +500,8 @@ static u32 ledbat_watch_path(struct sock *sk, struct ledbat *f, bool less)
 	u32 now_ms = ledbat_now_ms(sk);
 
 	if (!less) {
-		lbe_path_unsteady(&f->path);
-	} else if (lbe_path_steady(&f->path, lbe_path_base_us(&f->path) + f->queue_us,
+		lbe_delay_unsteady(&f->path);
+	} else if (lbe_delay_steady(&f->path, lbe_delay_base_us(&f->path) + f->queue_us,
 				 ledbat_target_us(f) >> LEDBAT_STEADY_SHIFT,
 				 LEDBAT_STEADY_MS, now_ms)) {
 		f->queue_us = 0;
@@ -525,7 +525,7 @@ static bool ledbat_rest(struct sock *sk, struct ledbat *f, bool least, bool less
 	if (f->paper || f->dynamic)
 		return false;
 	if (!least || READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE) {
-		lbe_path_unsteady(&f->path);
+		lbe_delay_unsteady(&f->path);
 		ledbat_set_rest(sk, f, 0);
 		return false;
 	}
@@ -619,10 +619,10 @@ static u32 ledbat_ssthresh(struct sock *sk)
 /* A loss at a queue that was known to be shorter than the buffer teaches nothing. */
 static void ledbat_lost(struct ledbat *f)
 {
-	u32 range_us = lbe_path_range_us(&f->path);
+	u32 range_us = lbe_delay_range_us(&f->path);
 
 	if (f->queue_us >= range_us - range_us / 4)
-		lbe_path_lost(&f->path, lbe_path_base_us(&f->path) + f->queue_us);
+		lbe_delay_lost(&f->path, lbe_delay_base_us(&f->path) + f->queue_us);
 }
 
 /* A loss was repaired. One from a window of a few packets is a crowd's: rest, and
@@ -654,17 +654,17 @@ static void ledbat_set_state(struct sock *sk, u8 new_state)
 	if (!f->on)
 		return;
 	if (old_state == TCP_CA_Recovery && new_state < TCP_CA_Recovery) {
-		lbe_path_repaired(&f->path);
+		ledbat_crowd(sk, f);
+		lbe_delay_repaired(&f->path);
 		if (f->path.full_us != full_us)
 			trace_ledbat_state(sk, f, LEDBAT_LEARNT);
-		ledbat_crowd(sk, f);
 	}
 	if (new_state < TCP_CA_CWR)
 		return;
 	f->part_q32 = 0;
 	f->resume_rounds = 0;
-	lbe_path_unsteady(&f->path);
-	lbe_path_undone(&f->path);
+	lbe_delay_unsteady(&f->path);
+	lbe_delay_undone(&f->path);
 	if (new_state == TCP_CA_Recovery)
 		ledbat_lost(f);
 	ledbat_begin_avoiding(sk, f);
@@ -675,7 +675,7 @@ static u32 ledbat_undo_cwnd(struct sock *sk)
 	struct ledbat *f = inet_csk_ca(sk);
 
 	if (f->on)
-		lbe_path_undone(&f->path);
+		lbe_delay_undone(&f->path);
 	return tcp_reno_undo_cwnd(sk);
 }
 
@@ -728,7 +728,7 @@ static void __ledbat_init(struct sock *sk, bool pp)
 	struct ledbat *f = inet_csk_ca(sk);
 
 	memset(f, 0, sizeof(*f));
-	lbe_path_init(&f->path, ledbat_now_ms(sk));
+	lbe_delay_init(&f->path, ledbat_now_ms(sk));
 	f->pp = pp;
 	f->paper = READ_ONCE(paper);
 	f->round_end = tp->snd_nxt;
@@ -782,15 +782,19 @@ static void ledbat_release(struct sock *sk)
 	f->on = 0;
 }
 
-/* Without the socket's lock; another control may have put its data here. */
+/* Without the socket's lock. */
 static size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
 	const struct ledbat *f = inet_csk_ca(sk);
-	u32 base_us = lbe_path_base_us(&f->path);
+	u32 base_us = lbe_delay_base_us(&f->path), rest_rtts = READ_ONCE(f->rest_rtts);
 
-	return lbe_bbr_info(sk, base_us == LBE_SLOT_EMPTY ? 0 : base_us,
-			    READ_ONCE(f->rest_rtts), ext, attr, info);
+	/* What was read is ours if the control still is: it changes first. */
+	smp_rmb();
+	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != ledbat_get_info)
+		return 0;
+	return lbe_bbr_info(sk, base_us == LBE_SLOT_EMPTY ? 0 : base_us, rest_rtts,
+			    ext, attr, info);
 }
 
 LBE_DEFINE_TX_START(ledbat_cwnd_event, ledbat_tx_start)

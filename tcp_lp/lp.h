@@ -91,7 +91,7 @@ static inline void lp_init(struct lp *lp, u32 delta_permille, bool paper,
 			   bool marks, u32 now_ms)
 {
 	memset(lp, 0, sizeof(*lp));
-	lbe_path_init(&lp->path, now_ms);
+	lbe_delay_init(&lp->path, now_ms);
 	lp->delta_permille = delta_permille;
 	lp->paper = paper;
 	lp->marks = marks;
@@ -117,10 +117,10 @@ static inline bool lp_learnt(const struct lp *lp)
  */
 static inline u32 lp_margin_us(const struct lp *lp)
 {
-	u32 range_us = lbe_path_range_us(&lp->path);
+	u32 range_us = lbe_delay_range_us(&lp->path);
 	u32 margin_us = div_u64((u64)range_us * lp->delta_permille, 1000);
 
-	return max(margin_us, LBE_PATH_NOISE_US +
+	return max(margin_us, LBE_DELAY_NOISE_US +
 			      min_t(u32, lp->path.pkt_us, range_us / 8));
 }
 
@@ -132,7 +132,7 @@ static inline u32 lp_margin_us(const struct lp *lp)
  */
 static inline u32 lp_few(const struct lp *lp)
 {
-	u32 range_us = lbe_path_range_us(&lp->path);
+	u32 range_us = lbe_delay_range_us(&lp->path);
 	u32 pkt_us = min_t(u32, lp->path.pkt_us, range_us / LP_FEW_MAX);
 
 	if (!lp->held || !range_us || lp->paper)
@@ -166,8 +166,8 @@ static inline void lp_limited(struct lp *lp, bool limited, u32 now_ms)
 		return;
 	if (limited)
 		p->flat_ms = now_ms;
-	else if (now_ms - p->flat_ms >= LP_QUIET_MS && lbe_path_peak_is_full(p))
-		lbe_path_repaired(p);
+	else if (now_ms - p->flat_ms >= LP_QUIET_MS && lbe_delay_peak_is_full(p))
+		lbe_delay_repaired(p);
 }
 
 static inline bool __lp_after(u32 seq, u32 mark)
@@ -184,7 +184,7 @@ static inline void lp_mark(struct lp *lp, u32 snd_nxt)
 
 /* One ACK with a delay. */
 struct lp_ack {
-	struct lbe_path_sample path;
+	struct lbe_delay_sample path;
 	u32 snd_una;	/* next sequence number to be ACKed, after it */
 	u32 snd_nxt;	/* next sequence number to be sent */
 	u32 now_ms;	/* now, ms */
@@ -226,14 +226,14 @@ static inline void __lp_scale_before(struct lp *lp, u32 old_us, u32 new_us)
 static inline bool __lp_longer_path(struct lp *lp, u32 d_us, u32 now_ms)
 {
 	struct lbe_path_delay *p = &lp->path;
-	u32 range_us = lbe_path_range_us(p), base_us = lbe_path_base_us(p);
+	u32 range_us = lbe_delay_range_us(p), base_us = lbe_delay_base_us(p);
 	bool near_full = d_us + range_us / 4 > p->full_us &&
 			 d_us < p->full_us + range_us / 8;
 
-	if (!lbe_path_steady(p, d_us, lbe_path_noise_us(p), near_full ?
+	if (!lbe_delay_steady(p, d_us, lbe_delay_noise_us(p), near_full ?
 			     LP_ROUTE_MS * LP_ROUTE_NEAR_FULL : LP_ROUTE_MS, now_ms))
 		return false;
-	__lp_scale_before(lp, base_us, lbe_path_base_us(p));
+	__lp_scale_before(lp, base_us, lbe_delay_base_us(p));
 	lp->above = 0;
 	lp->rest_rtts = 0;
 	lp_inference_end(lp);
@@ -251,7 +251,7 @@ static inline bool __lp_longer_path(struct lp *lp, u32 d_us, u32 now_ms)
 static inline enum lp_event lp_sample(struct lp *lp, const struct lp_ack *ack)
 {
 	u32 margin_us = lp_margin_us(lp), d_us = ack->path.delay_us;
-	u32 base_us = lbe_path_base_us(&lp->path);
+	u32 base_us = lbe_delay_base_us(&lp->path);
 	bool was_above = lp->above;
 
 	lp->held = ack->path.held_us > margin_us;
@@ -264,7 +264,7 @@ static inline enum lp_event lp_sample(struct lp *lp, const struct lp_ack *ack)
 	}
 	lp_smooth(lp, d_us);
 	if (!lp_learnt(lp) || lp->path.peak_us)
-		lbe_path_lost(&lp->path, lp_sd_us(lp));
+		lbe_delay_lost(&lp->path, lp_sd_us(lp));
 	lp->above = lp_learnt(lp) && !lp->marks &&
 		    (lp->paper ? lp_sd_us(lp) : d_us) > base_us + margin_us;
 	if (lp->stale || !lp->above || !__lp_persists(lp, ack, was_above))
@@ -318,7 +318,7 @@ static inline u32 lp_react(struct lp *lp, enum lp_event event, u32 window_pkts,
 		lp->rest_rtts = clamp_t(u32, lp->rest_rtts * 2, 1,
 					LP_REST_MAX_RTTS);
 	if (!lp->floor)
-		lbe_path_unsteady(&lp->path);
+		lbe_delay_unsteady(&lp->path);
 	lp->floor = new_pkts == 1;
 	lp->cut_us = lp_sd_us(lp);
 	lp_mark(lp, snd_nxt);
@@ -334,7 +334,7 @@ static inline u32 lp_react(struct lp *lp, enum lp_event event, u32 window_pkts,
  */
 static inline bool lp_repaired(struct lp *lp, u32 before_pkts, u32 snd_nxt)
 {
-	lbe_path_repaired(&lp->path);
+	lbe_delay_repaired(&lp->path);
 	lp_mark(lp, snd_nxt);
 	return lp->floor || (before_pkts <= LP_CROWD_PKTS && !lp->paper);
 }

@@ -42,7 +42,7 @@ TRACE_EVENT(lp_state,
 		__entry->before = cwnd_before_pkts;
 		__entry->after = cwnd_after_pkts;
 		__entry->sd_us = lp_sd_us(lp);
-		__entry->base_us = lbe_path_base_us(&lp->path);
+		__entry->base_us = lbe_delay_base_us(&lp->path);
 		__entry->full_us = lp->path.full_us;
 		__entry->margin_us = lp_margin_us(lp);
 	),

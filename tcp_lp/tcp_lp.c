@@ -217,7 +217,7 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct lp *lp = inet_csk_ca(sk);
-	struct lbe_path_ack path_ack = { .pkts = sample->pkts_acked };
+	struct lbe_delay_ack path_ack = { .pkts = sample->pkts_acked };
 	struct lp_ack ack = {
 		.snd_una = tp->snd_una,
 		.snd_nxt = tp->snd_nxt,
@@ -237,9 +237,9 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 		trace_lp_state(sk, lp, LP_LEARNT, tcp_snd_cwnd(tp), tcp_snd_cwnd(tp));
 	if (sample->rtt_us <= 0 || !lbe_ack_is_original(sk))
 		return;
-	lbe_path_delivered(&lp->path, tp->rate_delivered, tp->rate_interval_us);
+	lbe_delay_delivered(&lp->path, tp->rate_delivered, tp->rate_interval_us);
 	path_ack.owd = lbe_owd_ack_of(tp, sample->rtt_us);
-	if (lbe_path_ack(&lp->path, &path_ack, &ack.path))
+	if (lbe_delay_ack(&lp->path, &path_ack, &ack.path))
 		tcp_lp_heard(sk, &ack);
 }
 
@@ -286,7 +286,7 @@ static u32 tcp_lp_undo_cwnd(struct sock *sk)
 	struct lp *lp = inet_csk_ca(sk);
 
 	if (lp->on && lp_learnt(lp))
-		lbe_path_undone(&lp->path);
+		lbe_delay_undone(&lp->path);
 	return tcp_reno_undo_cwnd(sk);
 }
 
@@ -300,7 +300,7 @@ static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 	if (!lp->on)
 		return;
 	if (new_state >= TCP_CA_Recovery && old_state < TCP_CA_Recovery)
-		lbe_path_lost(&lp->path, lp_sd_us(lp));
+		lbe_delay_lost(&lp->path, lp_sd_us(lp));
 	if (new_state >= TCP_CA_Recovery || old_state < TCP_CA_Recovery)
 		return;
 	if (lp_repaired(lp, tp->prior_cwnd, tp->snd_nxt))
@@ -374,16 +374,20 @@ static void tcp_lp_release(struct sock *sk)
 	lp->on = 0;
 }
 
-/* Without the socket's lock; another control may have put its data here. */
+/* Without the socket's lock. */
 static size_t tcp_lp_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
 	const struct lp *lp = inet_csk_ca(sk);
-	u32 base_us = lbe_path_base_us(&lp->path);
+	u32 base_us = lbe_delay_base_us(&lp->path);
+	u32 rest_rtts = lp->floor ? READ_ONCE(lp->rest_rtts) : 0;
 
-	return lbe_bbr_info(sk, base_us == LBE_SLOT_EMPTY ? 0 : base_us,
-			    lp->floor ? READ_ONCE(lp->rest_rtts) : 0, ext, attr,
-			    info);
+	/* What was read is ours if the control still is: it changes first. */
+	smp_rmb();
+	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != tcp_lp_get_info)
+		return 0;
+	return lbe_bbr_info(sk, base_us == LBE_SLOT_EMPTY ? 0 : base_us, rest_rtts,
+			    ext, attr, info);
 }
 
 LBE_DEFINE_TX_START(tcp_lp_cwnd_event, tcp_lp_tx_start)

@@ -363,6 +363,24 @@ static __maybe_unused void flow_test_idle(struct kunit *test, const char *name)
 	}
 }
 
+/* Asked without the socket's lock while another control takes over: what that one
+ * keeps is not shown.
+ */
+static __maybe_unused void flow_test_info_of_another(struct kunit *test, const char *name)
+{
+	union tcp_cc_info info = {};
+	struct flow f;
+	int attr = 0;
+
+	flow_open_at(test, &f, name, 20);
+	KUNIT_EXPECT_GT(test, f.ops->get_info(f.sk, ~0U, &attr, &info), 0U);
+	KUNIT_ASSERT_EQ(test, 0, f.sock->ops->setsockopt(f.sock, SOL_TCP, TCP_CONGESTION,
+							 KERNEL_SOCKPTR((char *)"reno"),
+							 strlen("reno")));
+	memset(inet_csk_ca(f.sk), 0x5a, ICSK_CA_PRIV_SIZE);
+	KUNIT_EXPECT_EQ(test, f.ops->get_info(f.sk, ~0U, &attr, &info), 0U);
+}
+
 /* The tests above as the suite _prefix##_suite. */
 #define FLOW_SUITE(_prefix, _name)					\
 	static void _prefix##_2gib(struct kunit *test)			\
@@ -376,7 +394,9 @@ static __maybe_unused void flow_test_idle(struct kunit *test, const char *name)
 	static void _prefix##_release(struct kunit *test)		\
 	{ flow_test_release(test, _name); }				\
 	static void _prefix##_idle(struct kunit *test)			\
-	{ flow_test_idle(test, _name); }						\
+	{ flow_test_idle(test, _name); }				\
+	static void _prefix##_info_of_another(struct kunit *test)	\
+	{ flow_test_info_of_another(test, _name); }			\
 	static struct kunit_case _prefix##_cases[] = {			\
 		KUNIT_CASE(_prefix##_2gib),				\
 		KUNIT_CASE(_prefix##_before_init),			\
@@ -384,6 +404,7 @@ static __maybe_unused void flow_test_idle(struct kunit *test, const char *name)
 		KUNIT_CASE(_prefix##_blind_timeout),			\
 		KUNIT_CASE(_prefix##_release),				\
 		KUNIT_CASE(_prefix##_idle),				\
+		KUNIT_CASE(_prefix##_info_of_another),			\
 		{}							\
 	};								\
 	static struct kunit_suite _prefix##_suite = {			\

@@ -39,23 +39,23 @@
 /* Base is kept in slots of so many ms: RFC 6817's BASE_HISTORY of 10 minutes is
  * the most. Longer: an old base outlives the route that it was measured on.
  */
-#define LBE_PATH_SLOTS		2
-#define LBE_PATH_SLOT_MS	300000U
+#define LBE_DELAY_SLOTS		2
+#define LBE_DELAY_SLOT_MS	300000U
 /* Jitter that every path has, us. Double it: queues of 2 ms go unnoticed. */
-#define LBE_PATH_NOISE_US	1000U
+#define LBE_DELAY_NOISE_US	1000U
 /* A loss is a full buffer's from so many times the noise on. */
-#define LBE_PATH_FULL_NOISES	2
+#define LBE_DELAY_FULL_NOISES	2
 /* Weight of a loss that came below full: 1/8. */
-#define LBE_PATH_FULL_SHIFT	3
+#define LBE_DELAY_FULL_SHIFT	3
 /* Samples that a flat stretch must hold at least. */
-#define LBE_PATH_FLAT_SAMPLES	6
+#define LBE_DELAY_FLAT_SAMPLES	6
 
 struct lbe_path_delay {
 	struct lbe_owd owd;	/* forward delay out of round trip and TSval */
 	struct lbe_slots age;	/* ages @slot, in ms: wraps in 49 days; later the
 				 * base is kept for longer, no more
 				 */
-	u32 slot[LBE_PATH_SLOTS]; /* least delay of each slot, us */
+	u32 slot[LBE_DELAY_SLOTS]; /* least delay of each slot, us */
 	u32 last_us;		/* delay of the ACK before, unfiltered, us; 0 = none */
 	u32 full_us;		/* delay at which packets are lost, us; 0 = none yet */
 	u32 peak_us;		/* largest delay of the loss going on, us; 0 = none;
@@ -76,45 +76,46 @@ struct lbe_path_delay {
 };
 
 /* What the sender knows of one ACK. */
-struct lbe_path_ack {
+struct lbe_delay_ack {
 	struct lbe_owd_ack owd;
 	u32 pkts;	/* packets that it covers */
 	bool round_trip; /* go by the round trip, the reverse path's queue counts */
 };
 
 /* What it tells. */
-struct lbe_path_sample {
+struct lbe_delay_sample {
 	u32 delay_us;	/* filtered, us */
 	u32 queue_us;	/* of it above base, us */
 	u32 held_us;	/* what the ACK waited on its way back, us */
 	bool rerouted;	/* the way back became shorter at once: base may be too high */
 };
 
-static inline void lbe_path_init(struct lbe_path_delay *p, u32 now_ms)
+static inline void lbe_delay_init(struct lbe_path_delay *p, u32 now_ms)
 {
 	memset(p, 0, sizeof(*p));
 	p->flat_ms = now_ms;
-	lbe_slots_init(&p->age, p->slot, LBE_PATH_SLOTS, now_ms);
+	lbe_slots_init(&p->age, p->slot, LBE_DELAY_SLOTS, now_ms);
 }
 
 /* Base delay, us; LBE_SLOT_EMPTY = none yet. */
-static inline u32 lbe_path_base_us(const struct lbe_path_delay *p)
+static inline u32 lbe_delay_base_us(const struct lbe_path_delay *p)
 {
 	return min(p->slot[0], p->slot[1]);
 }
 
 /* Queueing delay that is no more than noise, us: jitter, and the packet of our
- * own that went before.
+ * own that went before. In a crowd the least time between our packets is our part
+ * of the link and no packet's time.
  */
-static inline u32 lbe_path_noise_us(const struct lbe_path_delay *p)
+static inline u32 lbe_delay_noise_us(const struct lbe_path_delay *p)
 {
-	return LBE_PATH_NOISE_US + p->pkt_us;
+	return LBE_DELAY_NOISE_US + (p->crowd_rtts ? 0 : p->pkt_us);
 }
 
 /* Queue of a full buffer, us; 0 = not known, or not above base. */
-static inline u32 lbe_path_range_us(const struct lbe_path_delay *p)
+static inline u32 lbe_delay_range_us(const struct lbe_path_delay *p)
 {
-	u32 base_us = lbe_path_base_us(p);
+	u32 base_us = lbe_delay_base_us(p);
 
 	return p->full_us > base_us ? p->full_us - base_us : 0;
 }
@@ -122,8 +123,8 @@ static inline u32 lbe_path_range_us(const struct lbe_path_delay *p)
 /* A delivery of pkts packets took interval_us. The least time that a packet took
  * so far is that of the bottleneck, once the flow has filled it.
  */
-static inline void lbe_path_delivered(struct lbe_path_delay *p, u32 pkts,
-				      u32 interval_us)
+static inline void lbe_delay_delivered(struct lbe_path_delay *p, u32 pkts,
+				       u32 interval_us)
 {
 	u32 pkt_us;
 
@@ -135,7 +136,7 @@ static inline void lbe_path_delivered(struct lbe_path_delay *p, u32 pkts,
 }
 
 /* Delays read longer from now on (owd.h): what is kept moves along. */
-static inline void __lbe_path_raise(struct lbe_path_delay *p, u32 by_us)
+static inline void __lbe_delay_raise(struct lbe_path_delay *p, u32 by_us)
 {
 	lbe_slots_raise(&p->age, p->slot, by_us);
 	if (p->full_us)
@@ -144,9 +145,9 @@ static inline void __lbe_path_raise(struct lbe_path_delay *p, u32 by_us)
 		p->peak_us += by_us;
 }
 
-static inline u32 __lbe_path_delay_us(struct lbe_path_delay *p,
-				      const struct lbe_path_ack *ack,
-				      struct lbe_path_sample *sample)
+static inline u32 __lbe_delay_us(struct lbe_path_delay *p,
+				 const struct lbe_delay_ack *ack,
+				 struct lbe_delay_sample *sample)
 {
 	bool had_base = p->owd.has_base;
 	s32 before_us = p->owd.base_us;
@@ -158,12 +159,12 @@ static inline u32 __lbe_path_delay_us(struct lbe_path_delay *p,
 	delay_us = lbe_owd_update(&p->owd, &ack->owd);
 	sample->rerouted = had_base && p->owd.has_base &&
 			   before_us - p->owd.base_us > (s32)LBE_OWD_STEP_US;
-	__lbe_path_raise(p, lbe_owd_rise_us(&p->owd, before_us));
+	__lbe_delay_raise(p, lbe_owd_rise_us(&p->owd, before_us));
 	return lbe_owd_stray(&p->owd) ? 0 : delay_us;
 }
 
 /**
- * lbe_path_ack() - take in one ACK
+ * lbe_delay_ack() - take in one ACK
  * @p: state
  * @ack: of data that was sent once (of retransmitted data the round trip may be
  *	too short)
@@ -171,16 +172,16 @@ static inline u32 __lbe_path_delay_us(struct lbe_path_delay *p,
  *
  * Return: does it tell anything?
  */
-static inline bool lbe_path_ack(struct lbe_path_delay *p,
-				const struct lbe_path_ack *ack,
-				struct lbe_path_sample *sample)
+static inline bool lbe_delay_ack(struct lbe_path_delay *p,
+				 const struct lbe_delay_ack *ack,
+				 struct lbe_delay_sample *sample)
 {
-	u32 delay_us = __lbe_path_delay_us(p, ack, sample);
+	u32 delay_us = __lbe_delay_us(p, ack, sample);
 	u32 last_us = p->last_us, base_us;
 
 	if (!delay_us)
 		return false;
-	base_us = lbe_slots_update(&p->age, p->slot, LBE_PATH_SLOT_MS,
+	base_us = lbe_slots_update(&p->age, p->slot, LBE_DELAY_SLOT_MS,
 				   div_u64(ack->owd.now_us, 1000), delay_us);
 	p->last_us = delay_us;
 	sample->held_us = ack->owd.rtt_us - min(delay_us, ack->owd.rtt_us);
@@ -194,30 +195,30 @@ static inline bool lbe_path_ack(struct lbe_path_delay *p,
 /* ---- losses ---------------------------------------------------------------- */
 
 /* A loss was found, or is being repaired, at this delay. */
-static inline void lbe_path_lost(struct lbe_path_delay *p, u32 delay_us)
+static inline void lbe_delay_lost(struct lbe_path_delay *p, u32 delay_us)
 {
 	p->peak_us = max(p->peak_us, delay_us);
 }
 
 /* It was none after all. */
-static inline void lbe_path_undone(struct lbe_path_delay *p)
+static inline void lbe_delay_undone(struct lbe_path_delay *p)
 {
 	p->peak_us = 0;
 }
 
 /* Was the queue of the loss that of a full buffer, and not noise? */
-static inline bool lbe_path_peak_is_full(const struct lbe_path_delay *p)
+static inline bool lbe_delay_peak_is_full(const struct lbe_path_delay *p)
 {
-	u32 base_us = lbe_path_base_us(p);
+	u32 base_us = lbe_delay_base_us(p);
 
 	return base_us != LBE_SLOT_EMPTY && p->peak_us > base_us &&
-	       p->peak_us - base_us >= LBE_PATH_FULL_NOISES * lbe_path_noise_us(p);
+	       p->peak_us - base_us >= LBE_DELAY_FULL_NOISES * lbe_delay_noise_us(p);
 }
 
 /* Repair is over: learn from it. */
-static inline void lbe_path_repaired(struct lbe_path_delay *p)
+static inline void lbe_delay_repaired(struct lbe_path_delay *p)
 {
-	bool full = lbe_path_peak_is_full(p);
+	bool full = lbe_delay_peak_is_full(p);
 	u32 peak_us = p->peak_us;
 
 	p->peak_us = 0;
@@ -227,22 +228,22 @@ static inline void lbe_path_repaired(struct lbe_path_delay *p)
 		p->full_us = peak_us;
 	else if (peak_us >= p->full_us)
 		p->full_us = min(peak_us, p->full_us +
-				 max(lbe_path_range_us(p) / 2,
-				     LBE_PATH_NOISE_US));
+				 max(lbe_delay_range_us(p) / 2,
+				     LBE_DELAY_NOISE_US));
 	else
-		p->full_us -= (p->full_us - peak_us) >> LBE_PATH_FULL_SHIFT;
+		p->full_us -= (p->full_us - peak_us) >> LBE_DELAY_FULL_SHIFT;
 }
 
 /* ---- a path that became longer ----------------------------------------------- */
 
 /* Begin a stretch anew: this flow sends more than its least, or lost packets. */
-static inline void lbe_path_unsteady(struct lbe_path_delay *p)
+static inline void lbe_delay_unsteady(struct lbe_path_delay *p)
 {
 	p->flat_samples = 0;
 }
 
 /**
- * lbe_path_steady() - has the delay stood still for long?
+ * lbe_delay_steady() - has the delay stood still for long?
  * @p: state
  * @delay_us: this delay, while the flow sends its least, us
  * @within_us: "still", us
@@ -251,10 +252,10 @@ static inline void lbe_path_unsteady(struct lbe_path_delay *p)
  *
  * Return: yes, it is the path's: base was moved up to it, and full along.
  */
-static inline bool lbe_path_steady(struct lbe_path_delay *p, u32 delay_us,
-				   u32 within_us, u32 wait_ms, u32 now_ms)
+static inline bool lbe_delay_steady(struct lbe_path_delay *p, u32 delay_us,
+				    u32 within_us, u32 wait_ms, u32 now_ms)
 {
-	u32 lo_us = min(p->flat_us, delay_us), base_us = lbe_path_base_us(p);
+	u32 lo_us = min(p->flat_us, delay_us), base_us = lbe_delay_base_us(p);
 	u32 span_us = max(p->flat_us + p->flat_span_us, delay_us) - lo_us;
 
 	if (!p->flat_samples || span_us > min_t(u32, within_us, U16_MAX)) {
@@ -268,24 +269,24 @@ static inline bool lbe_path_steady(struct lbe_path_delay *p, u32 delay_us,
 	p->flat_span_us = span_us;
 	p->flat_samples = min(p->flat_samples + 1, U8_MAX);
 	if (now_ms - p->flat_ms < wait_ms ||
-	    p->flat_samples < LBE_PATH_FLAT_SAMPLES)
+	    p->flat_samples < LBE_DELAY_FLAT_SAMPLES)
 		return false;
 
 	p->flat_samples = 0;
 	if (p->full_us)
 		p->full_us += lo_us - base_us;
-	lbe_slots_init(&p->age, p->slot, LBE_PATH_SLOTS, now_ms);
+	lbe_slots_init(&p->age, p->slot, LBE_DELAY_SLOTS, now_ms);
 	p->slot[0] = lo_us;
 	return true;
 }
 
 /* Is base soon forgotten without having been met again, within so much, us? */
-static inline bool lbe_path_base_fades(const struct lbe_path_delay *p,
-				       u32 within_us, u32 now_ms)
+static inline bool lbe_delay_base_fades(const struct lbe_path_delay *p,
+					u32 within_us, u32 now_ms)
 {
-	return now_ms - p->age.start >= LBE_PATH_SLOT_MS / 10 * 9 &&
-	       p->slot[p->age.newest % LBE_PATH_SLOTS] >
-	       lbe_path_base_us(p) + within_us;
+	return now_ms - p->age.start >= LBE_DELAY_SLOT_MS / 10 * 9 &&
+	       p->slot[p->age.newest % LBE_DELAY_SLOTS] >
+	       lbe_delay_base_us(p) + within_us;
 }
 
 #endif /* LBE_PATH_DELAY_H */

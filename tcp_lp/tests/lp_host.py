@@ -38,14 +38,14 @@ void flow_free(struct flow *f) { free(f); }
 u32 flow_ack(struct flow *f, u64 now_us, u32 tsval, bool has_ts, u32 rtt_us, u32 min_rtt_us,
 	     u32 pkts, bool lone, u32 acked_seq, u32 snd_nxt)
 {
-	struct lbe_path_ack ack = { .pkts = pkts, .owd = {
+	struct lbe_delay_ack ack = { .pkts = pkts, .owd = {
 		.now_us = now_us, .tsval = tsval, .rtt_us = rtt_us,
 		.min_rtt_us = min_rtt_us, .has_tsval = has_ts } };
 	struct lp_ack sample = { .snd_una = acked_seq, .snd_nxt = snd_nxt,
 				 .now_ms = now_us / 1000, .lone = lone };
 
 	lp_inference_over(&f->lp, sample.now_ms);
-	if (!lbe_path_ack(&f->lp.path, &ack, &sample.path))
+	if (!lbe_delay_ack(&f->lp.path, &ack, &sample.path))
 		return f->cwnd;
 	f->delay_us = f->lp.path.last_us;
 	if (lp_sample(&f->lp, &sample) == LP_DELAY) {
@@ -60,7 +60,7 @@ u32 flow_indications(struct flow *f) { return f->indications; }
 u32 flow_tick(struct flow *f) { return lbe_owd_tick_us(&f->lp.path.owd); }
 u32 flow_source(struct flow *f) { return lbe_owd_source(&f->lp.path.owd); }
 u32 flow_margin(struct flow *f) { return lp_margin_us(&f->lp); }
-u32 flow_base(struct flow *f) { return lbe_path_base_us(&f->lp.path); }
+u32 flow_base(struct flow *f) { return lbe_delay_base_us(&f->lp.path); }
 u32 flow_full(struct flow *f) { return f->lp.path.full_us; }
 u32 flow_sd(struct flow *f) { return lp_sd_us(&f->lp); }
 u32 flow_sd_q(struct flow *f) { return f->lp.sd_q; }
@@ -70,7 +70,7 @@ bool flow_over(struct flow *f, u32 now_ms) { return lp_inference_over(&f->lp, no
 u32 flow_react(struct flow *f, u32 seq, u32 rtt_us, u32 now_ms)
 { return lp_react(&f->lp, LP_DELAY, f->cwnd, seq, rtt_us, now_ms); }
 void flow_smooth(struct flow *f, u32 d_us) { lp_smooth(&f->lp, d_us); }
-void flow_loss(struct flow *f) { lbe_path_lost(&f->lp.path, lp_sd_us(&f->lp)); lbe_path_repaired(&f->lp.path); }
+void flow_loss(struct flow *f) { lbe_delay_lost(&f->lp.path, lp_sd_us(&f->lp)); lbe_delay_repaired(&f->lp.path); }
 u32 snap(u64 span_us, u32 ticks)
 {
 	struct lbe_owd owd = { .tick = lbe_tick_snap(span_us, ticks) };

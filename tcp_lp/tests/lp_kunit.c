@@ -247,15 +247,15 @@ static void slots_age_by_time(struct kunit *test)
  */
 static u32 path_hears(struct lbe_path_delay *path, u32 rtt_us, u32 pkts, u64 now_us)
 {
-	struct lbe_path_ack ack = {
+	struct lbe_delay_ack ack = {
 		.pkts = pkts, .round_trip = true,
 		.owd = { .now_us = now_us, .rtt_us = rtt_us, .min_rtt_us = rtt_us },
 	};
-	struct lbe_path_sample sample;
+	struct lbe_delay_sample sample;
 
-	if (!lbe_path_ack(path, &ack, &sample))
+	if (!lbe_delay_ack(path, &ack, &sample))
 		return 0;
-	return lbe_path_base_us(path) + sample.queue_us;
+	return lbe_delay_base_us(path) + sample.queue_us;
 }
 
 /* Of two ACKs of one packet the lesser counts, an ACK of two packets by itself. */
@@ -263,14 +263,14 @@ static void path_delayed_ack(struct kunit *test)
 {
 	struct lbe_path_delay path;
 
-	lbe_path_init(&path, 1000);
-	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), LBE_SLOT_EMPTY);
+	lbe_delay_init(&path, 1000);
+	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&path), LBE_SLOT_EMPTY);
 	KUNIT_EXPECT_EQ(test, path_hears(&path, 100 * MS, 1, 1 * S), 100 * MS);
 	KUNIT_EXPECT_EQ(test, path_hears(&path, 300 * MS, 1, 2 * S), 100 * MS);
 	KUNIT_EXPECT_EQ(test, path_hears(&path, 120 * MS, 1, 3 * S), 120 * MS);
 	KUNIT_EXPECT_EQ(test, path_hears(&path, 130 * MS, 2, 4 * S), 130 * MS);
 	KUNIT_EXPECT_EQ(test, path_hears(&path, 140 * MS, 1, 5 * S), 130 * MS);
-	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), 100 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&path), 100 * MS);
 }
 
 /* Base is forgotten after 5 to 10 minutes, and says so in time. */
@@ -279,28 +279,28 @@ static void path_base_fades(struct kunit *test)
 	struct lbe_path_delay path;
 	u32 t_s;
 
-	lbe_path_init(&path, 0);
+	lbe_delay_init(&path, 0);
 	path_hears(&path, 100 * MS, 2, 1 * S);
 	for (t_s = 2; t_s <= 599; t_s++) {
 		path_hears(&path, 110 * MS, 2, t_s * S);
-		KUNIT_ASSERT_EQ(test, lbe_path_base_us(&path), 100 * MS);
+		KUNIT_ASSERT_EQ(test, lbe_delay_base_us(&path), 100 * MS);
 		/* the slot that has not met it is nine tenths old */
-		KUNIT_ASSERT_EQ(test, lbe_path_base_fades(&path, 5 * MS, t_s * 1000),
+		KUNIT_ASSERT_EQ(test, lbe_delay_base_fades(&path, 5 * MS, t_s * 1000),
 				t_s >= 570);
-		KUNIT_ASSERT_FALSE(test, lbe_path_base_fades(&path, 10 * MS, t_s * 1000));
+		KUNIT_ASSERT_FALSE(test, lbe_delay_base_fades(&path, 10 * MS, t_s * 1000));
 	}
 	path_hears(&path, 110 * MS, 2, 600 * S);
-	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), 110 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&path), 110 * MS);
 }
 
 /* ACKs 10 ms apart at a round trip of 100 ms, whose way back takes reverse_us. */
 static unsigned int path_acks(struct lbe_path_delay *p, u64 *now_us, u32 reverse_us, int acks)
 {
-	struct lbe_path_sample sample;
+	struct lbe_delay_sample sample;
 	unsigned int rerouted = 0;
 
 	while (acks--) {
-		struct lbe_path_ack ack = {
+		struct lbe_delay_ack ack = {
 			.owd = {
 				.now_us = *now_us += 10 * MS,
 				.tsval = (u32)div_u64(*now_us - reverse_us, 1000),
@@ -311,7 +311,7 @@ static unsigned int path_acks(struct lbe_path_delay *p, u64 *now_us, u32 reverse
 			.pkts = 2,
 		};
 
-		lbe_path_ack(p, &ack, &sample);
+		lbe_delay_ack(p, &ack, &sample);
 		rerouted += sample.rerouted;
 	}
 	return rerouted;
@@ -324,7 +324,7 @@ static void path_rerouted(struct kunit *test)
 	u64 now_us = 1000 * MS;
 	int i;
 
-	lbe_path_init(&p, 1000);
+	lbe_delay_init(&p, 1000);
 	KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, 40 * MS, 500), 0U);
 	KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, 10 * MS, LBE_OWD_AGREE - 1), 0U);
 	KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, 10 * MS, 100), 1U);
@@ -340,22 +340,22 @@ static void path_steady(struct kunit *test)
 	struct lbe_path_delay path;
 	u32 t;
 
-	lbe_path_init(&path, 0);
+	lbe_delay_init(&path, 0);
 	path_hears(&path, 100 * MS, 2, 1 * S);
-	lbe_path_lost(&path, 200 * MS);
-	lbe_path_repaired(&path);
+	lbe_delay_lost(&path, 200 * MS);
+	lbe_delay_repaired(&path);
 	for (t = 1000; t < 11000; t += 1000)
-		KUNIT_EXPECT_FALSE(test, lbe_path_steady(&path, 150 * MS + t % 3000,
-							 2 * MS, 10000, t));
-	KUNIT_EXPECT_TRUE(test, lbe_path_steady(&path, 151 * MS, 2 * MS, 10000, 11000));
-	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&path), 150 * MS);
-	KUNIT_EXPECT_EQ(test, lbe_path_range_us(&path), 100 * MS);
+		KUNIT_EXPECT_FALSE(test, lbe_delay_steady(&path, 150 * MS + t % 3000,
+							  2 * MS, 10000, t));
+	KUNIT_EXPECT_TRUE(test, lbe_delay_steady(&path, 151 * MS, 2 * MS, 10000, 11000));
+	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&path), 150 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&path), 100 * MS);
 	/* one that moves by more is a queue; so is one that is looked at rarely */
 	for (t = 20000; t < 60000; t += 1000)
-		KUNIT_EXPECT_FALSE(test, lbe_path_steady(&path, 200 * MS + t % 3000 + t % 2000,
-							 2 * MS, 10000, t));
-	for (t = 60000; t < 60000 + 20000 * (LBE_PATH_FLAT_SAMPLES - 1); t += 20000)
-		KUNIT_EXPECT_FALSE(test, lbe_path_steady(&path, 300 * MS, 2 * MS, 10000, t));
+		KUNIT_EXPECT_FALSE(test, lbe_delay_steady(&path, 200 * MS + t % 3000 + t % 2000,
+							  2 * MS, 10000, t));
+	for (t = 60000; t < 60000 + 20000 * (LBE_DELAY_FLAT_SAMPLES - 1); t += 20000)
+		KUNIT_EXPECT_FALSE(test, lbe_delay_steady(&path, 300 * MS, 2 * MS, 10000, t));
 }
 
 /* ---- the threshold --------------------------------------------------------- */
@@ -405,7 +405,7 @@ static void lp_margin(struct kunit *test)
 static enum lp_event sample_at(struct lp *lp, u32 d_us, u32 snd_una, u32 snd_nxt,
 			       u32 now_ms)
 {
-	struct lbe_path_ack path_ack = {
+	struct lbe_delay_ack path_ack = {
 		.pkts = 2, .owd = {
 			.now_us = now_ms * 1000ULL, .rtt_us = d_us, .min_rtt_us = d_us,
 		},
@@ -414,7 +414,7 @@ static enum lp_event sample_at(struct lp *lp, u32 d_us, u32 snd_una, u32 snd_nxt
 		.snd_una = snd_una, .snd_nxt = snd_nxt, .now_ms = now_ms,
 	};
 
-	lbe_path_ack(&lp->path, &path_ack, &ack.path);
+	lbe_delay_ack(&lp->path, &path_ack, &ack.path);
 	return lp_sample(lp, &ack);
 }
 
@@ -433,8 +433,8 @@ static enum lp_event pair(struct lp *lp, u32 d_us, u32 now_ms)
 static void loss_at(struct lp *lp, u32 d_us)
 {
 	lp->sd_q = d_us << LP_GAMMA_SHIFT;
-	lbe_path_lost(&lp->path, lp_sd_us(lp));
-	lbe_path_repaired(&lp->path);
+	lbe_delay_lost(&lp->path, lp_sd_us(lp));
+	lbe_delay_repaired(&lp->path);
 }
 
 /* A flow that has learnt 50 to 150 ms: its threshold is 65 ms. */
@@ -487,7 +487,7 @@ static void lp_learns_at_a_loss(struct kunit *test)
 	struct lp lp = learnt();
 
 	KUNIT_EXPECT_TRUE(test, lp_learnt(&lp));
-	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&lp.path) + lp_margin_us(&lp), 65 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&lp.path) + lp_margin_us(&lp), 65 * MS);
 	KUNIT_EXPECT_EQ(test, packets_until(&lp, 65 * MS, 10), 0);
 	lp = learnt();
 	KUNIT_EXPECT_NE(test, packets_until(&lp, 65 * MS + 1, 10), 0);
@@ -523,9 +523,9 @@ static void lp_losses_without_queue(struct kunit *test)
 	for (i = 0; i < 100; i++)
 		loss_at(&lp, 52 * MS - 1);
 	KUNIT_EXPECT_FALSE(test, lp_learnt(&lp));
-	lbe_path_lost(&lp.path, 150 * MS);
-	lbe_path_undone(&lp.path);
-	lbe_path_repaired(&lp.path);
+	lbe_delay_lost(&lp.path, 150 * MS);
+	lbe_delay_undone(&lp.path);
+	lbe_delay_repaired(&lp.path);
 	KUNIT_EXPECT_FALSE(test, lp_learnt(&lp));
 	loss_at(&lp, 52 * MS);
 	KUNIT_EXPECT_TRUE(test, lp_learnt(&lp));
@@ -541,18 +541,18 @@ static void lp_packet_time(struct kunit *test)
 {
 	struct lp lp = learnt();
 
-	lbe_path_delivered(&lp.path, 1, 5000);		/* one packet is no rate */
-	lbe_path_delivered(&lp.path, 10, 0);
-	KUNIT_EXPECT_EQ(test, lbe_path_noise_us(&lp.path), 1000);
-	lbe_path_delivered(&lp.path, 2, 100 * MS);		/* a pair in a round trip */
+	lbe_delay_delivered(&lp.path, 1, 5000);		/* one packet is no rate */
+	lbe_delay_delivered(&lp.path, 10, 0);
+	KUNIT_EXPECT_EQ(test, lbe_delay_noise_us(&lp.path), 1000);
+	lbe_delay_delivered(&lp.path, 2, 100 * MS);		/* a pair in a round trip */
 	KUNIT_EXPECT_EQ(test, lp.path.pkt_us, 50 * MS);
-	lbe_path_delivered(&lp.path, 80, 98400);		/* 10 Mbit/s */
-	lbe_path_delivered(&lp.path, 10, 98400);
-	KUNIT_EXPECT_EQ(test, lbe_path_noise_us(&lp.path), 2230);
-	lbe_path_delivered(&lp.path, U32_MAX, 1);
+	lbe_delay_delivered(&lp.path, 80, 98400);		/* 10 Mbit/s */
+	lbe_delay_delivered(&lp.path, 10, 98400);
+	KUNIT_EXPECT_EQ(test, lbe_delay_noise_us(&lp.path), 2230);
+	lbe_delay_delivered(&lp.path, U32_MAX, 1);
 	KUNIT_EXPECT_EQ(test, lp.path.pkt_us, 1);
 	lp.path.pkt_us = 0;
-	lbe_path_delivered(&lp.path, 2, U32_MAX);
+	lbe_delay_delivered(&lp.path, 2, U32_MAX);
 	KUNIT_EXPECT_EQ(test, lp.path.pkt_us, U16_MAX);
 }
 
@@ -729,8 +729,8 @@ static void lp_longer_path(struct kunit *test)
 		}
 	KUNIT_EXPECT_EQ(test, adopted_ms, 10000);
 	KUNIT_EXPECT_FALSE(test, lp.floor);
-	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&lp.path), 100 * MS);
-	KUNIT_EXPECT_EQ(test, lbe_path_range_us(&lp.path), 100 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&lp.path), 100 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&lp.path), 100 * MS);
 	/* dmin was 50 ms: the rate of 60 packets there is that of 120 here */
 	KUNIT_EXPECT_EQ(test, lp.before_pkts, 120);
 
@@ -765,7 +765,7 @@ static void lp_shorter_path(struct kunit *test)
 	struct lp lp = learnt();
 
 	sample(&lp, 20 * MS, SEQ, SEQ);
-	KUNIT_EXPECT_EQ(test, lbe_path_base_us(&lp.path), 20 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&lp.path), 20 * MS);
 }
 
 /* A flow that never loses since it does not grow learns from what it sees. */
@@ -863,11 +863,33 @@ static void lp_ecn_not_agreed(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, inet_csk(f.sk)->icsk_ca_ops->name, "lp_ecn");
 }
 
+/* A flow of 2 packets a round trip takes 50 ms for a packet's time. Where it loses
+ * from windows of so few, it is one of many: a loss at 30 ms is a full buffer's.
+ */
+static void path_in_a_crowd(struct kunit *test)
+{
+	struct lbe_path_delay path;
+
+	lbe_delay_init(&path, 0);
+	path_hears(&path, 100 * MS, 2, 1 * S);
+	lbe_delay_delivered(&path, 2, 100 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_noise_us(&path), 51 * MS);
+	lbe_delay_lost(&path, 130 * MS);
+	lbe_delay_repaired(&path);
+	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&path), 0U);
+	path.crowd_rtts = 1;
+	KUNIT_EXPECT_EQ(test, lbe_delay_noise_us(&path), LBE_DELAY_NOISE_US);
+	lbe_delay_lost(&path, 130 * MS);
+	lbe_delay_repaired(&path);
+	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&path), 30 * MS);
+}
+
 static struct kunit_case path_cases[] = {
 	KUNIT_CASE(path_delayed_ack),
 	KUNIT_CASE(path_base_fades),
 	KUNIT_CASE(path_rerouted),
 	KUNIT_CASE(path_steady),
+	KUNIT_CASE(path_in_a_crowd),
 	{}
 };
 
