@@ -64,6 +64,12 @@ s64 reverse(u32 cwnd, s32 change, u32 rtt, u32 acked)
 
 u32 divisor(u32 t, u32 base) { return ledbatpp_divisor(t, base); }
 
+u32 queue(u32 delay, u32 base) { return ledbat_queue_us(delay, base); }
+
+u32 loss(u32 cwnd, u32 floor_pkts) { return ledbat_loss_pkts(cwnd, floor_pkts); }
+
+u32 leaves(u32 q, u32 t) { return ledbat_leaves_slow_start(q, t); }
+
 u32 aim(u32 target, u32 range, u32 noise) { return ledbat_aim_us(target, range, noise); }
 
 u32 exit_pkts(u32 cwnd, u32 sent, u32 base, u32 q, u32 t)
@@ -89,6 +95,9 @@ def law(tmp_path_factory):
         ("divisor", u32, [u32] * 2),
         ("exit_pkts", u32, [u32] * 5),
         ("aim", u32, [u32] * 3),
+        ("queue", u32, [u32] * 2),
+        ("loss", u32, [u32] * 2),
+        ("leaves", u32, [u32] * 2),
         ("floor_of", u32, [u64] + [u32] * 4),
     ):
         function = getattr(library, name)
@@ -240,3 +249,25 @@ def test_dynamic_minimum_is_one_rate_for_all(law):
     for rtt in (200_000, 400_000, 800_000):
         window = law.floor_of(12_500_000, 50, 4, rtt, 1500)
         assert window * 1500 / (rtt / 1e6) == pytest.approx(0.05 * 12_500_000 / 4, rel=0.06)
+
+
+def test_a_delay_below_the_base_is_no_queue(law, random) -> None:
+    for base in (0, 1, *spread(random, 1, 2**32 - 1, 200)):
+        for delay in (0, max(base - 1, 0), base):
+            assert law.queue(delay, base) == 0, (delay, base)
+        assert law.queue(min(base + 7, 2**32 - 1), base) == min(base + 7, 2**32 - 1) - base
+    assert law.queue(2**32 - 1, 0) == DELAY_MAX_US
+
+
+def test_a_loss_halves_the_window_down_to_the_least_and_never_raises_it(law, random) -> None:
+    for cwnd in (1, 2, 3, *spread(random, 1, WINDOW_MAX, 200)):
+        for floor in (1, 2, *spread(random, 1, WINDOW_MAX, 20)):
+            expected = min(cwnd, max(cwnd // 2, floor))
+            assert law.loss(cwnd, floor) == expected <= cwnd, (cwnd, floor)
+
+
+def test_slow_start_ends_at_three_quarters_of_the_target(law, random) -> None:
+    """LEDBAT++ draft, section 4.3."""
+    for target in (4, 60000, *spread(random, 4, DELAY_MAX_US, 200)):
+        for queue in (0, target // 2, 3 * target // 4, 3 * target // 4 + 1, target, DELAY_MAX_US):
+            assert bool(law.leaves(queue, target)) == (queue > 0.75 * target), (queue, target)
