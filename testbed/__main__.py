@@ -26,7 +26,8 @@ from .results import files as result_files
 from .robustness import command as abuse_command
 from .robustness import soak as soak_command
 from .spec import experiment as experiments
-from .spec.experiment import Experiment, ExperimentError
+from .spec.experiment import Experiment
+from .spec.tables import ExperimentError
 
 DEFAULT_OUT = Path("results")
 RESULT_PAGES = Path("Documentation/results")

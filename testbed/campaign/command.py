@@ -19,7 +19,8 @@ from ..results import digest
 from ..run import dask_engine, identity
 from ..run.job import Job
 from ..run.runner import Options, default_jobs, label, locally
-from ..spec.experiment import OWN_LENGTHS, ExperimentError, load, names
+from ..spec.experiment import OWN_LENGTHS, load, names
+from ..spec.tables import ExperimentError
 from . import campaign, oracle
 
 #: documents that a tool makes of a module's own trace, and the tool (a module with document(), PIV and CWND)

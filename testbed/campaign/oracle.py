@@ -25,7 +25,8 @@ from ..results import digest
 from ..run import identity
 from ..run import job as jobs
 from ..run.runner import OnProgress, Options, run
-from ..spec.experiment import Experiment, ExperimentError, case_name, load, matches
+from ..spec.experiment import Experiment, case_name, load, matches
+from ..spec.tables import ExperimentError
 
 #: an experiment that compares the senders themselves
 SENDERS = "ns2_tcp"

@@ -15,7 +15,8 @@ from typing import Any
 
 from ..measure.summary import Summary
 from ..results import digest
-from ..spec.experiment import ExperimentError, load, load_table
+from ..spec.experiment import load
+from ..spec.tables import ExperimentError, load_table
 from .coverage import DIFFERS, GOOD, NEAR_MOST_PERCENT, PAPERS, REPRODUCED, Source, against, inside, measured
 
 DATA = Path(__file__).with_name("claims.toml")

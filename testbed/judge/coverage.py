@@ -13,7 +13,8 @@ from typing import Any
 from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..results.files import ResultSet
-from ..spec.experiment import Case, Check, Differs, Experiment, ExperimentError, load_table, matches
+from ..spec.experiment import Case, Check, Differs, Experiment, matches
+from ..spec.tables import ExperimentError, load_table
 from . import checks
 
 DATA = Path(__file__).parent

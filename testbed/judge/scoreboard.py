@@ -12,7 +12,7 @@ from typing import Any
 
 from ..measure.summary import Summary, summarise
 from ..results import digest
-from ..spec.experiment import ExperimentError, load_table
+from ..spec.tables import ExperimentError, load_table
 from .checks import Table
 
 PATH = Path(__file__).parent / "scoreboard.toml"

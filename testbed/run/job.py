@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..spec import links, traces, traffic, web
-from ..spec.experiment import ExperimentError, Setting, override, setting_of
+from ..spec.experiment import Setting, override, setting_of
+from ..spec.tables import ExperimentError
 from ..spec.topology import Network, build, difference
 from ..spec.traffic import Flow, Plan
 

@@ -41,8 +41,7 @@ from ..base.errors import LbeError
 from ..base.places import REPO
 from ..results import files as results
 from ..results.files import Record, Result, ResultSet
-from ..spec import ranges
-from ..spec.experiment import Experiment, case_name
+from ..spec.experiment import RUNS, Experiment, case_name, matches
 from . import collect, identity
 from . import job as jobs
 from .job import Job
@@ -106,10 +105,8 @@ def version() -> str:
 
 def plan(experiment: Experiment, options: Options) -> list[Job]:
     """All jobs of an experiment, case by case."""
-    from ..spec.experiment import RANGES, matches
-
     count = options.runs if options.runs is not None else experiment.runs(options.mode)
-    ranges.check(LbeError, "runs", count, RANGES["runs"], digits=10)
+    RUNS.check(count, "runs")
     first = options.seed if options.seed is not None else experiment.head.seed
     made = []
     for case in experiment.cases(options.mode):

@@ -8,51 +8,33 @@ dataclass here; an unknown key is refused with its file, its place and the keys 
 from __future__ import annotations
 
 import copy
-import dataclasses
-import functools
 import itertools
 import re
 import tomllib
-import types
 import typing
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Annotated
 
-from ..base.errors import LbeError
-from . import ranges
-from .metrics import KINDS, Metric, lacks
+from .metrics import Metric, lacks
 from .parameters import Topology
+from .tables import ExperimentError, OneOf, T, Within, load_table
 from .traffic import FlowGroup
 
-T = typing.TypeVar("T")
-
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
-PLOT_KINDS = ("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")
 #: short: what the tests run; brief: all cases in the short form's lengths, once; full: the paper's own lengths
 MODES = ("short", "brief", "default", "full")
 #: the forms in which an experiment is as long as it is meant to be
 OWN_LENGTHS = ("default", "full")
+#: seeds per case
+RUNS = Within(1, 10000)
 #: top-level tables that a case, a mode or --set may override
 OVERRIDABLE = ("experiment", "topology", "flow", "modules", "sysctl", "metric")
-#: allowed values of [experiment]'s numbers, in the unit of their names
-RANGES = {
-    "duration_s": (0.001, 1e6),
-    "runs": (1, 10000),
-    "seed": (0, 2**63 - 1),
-    "sample_ms": (1, 10000),
-    "mem_mb": (64, 65536),
-}
 
 
 #: dimension -> variant
 Case = dict[str, str]
-
-
-class ExperimentError(LbeError):
-    """An experiment file or an override is wrong; the text says where and what is allowed."""
-
-    exit_status = 2
 
 
 # --------------------------------------------------------------------------------------- schema
@@ -64,15 +46,15 @@ class Head:
 
     claim: str
     source: str
-    duration_s: float
+    duration_s: Annotated[float, Within(0.001, 1e6)]
     measure_s: tuple[float, float]
     title: str = ""
     drawing: str = ""
     tags: tuple[str, ...] = ()
-    runs: int = 3
-    sample_ms: int = 100
-    seed: int = 1
-    mem_mb: int = 512
+    runs: Annotated[int, RUNS] = 3
+    sample_ms: Annotated[int, Within(1, 10000)] = 100
+    seed: Annotated[int, Within(0, 2**63 - 1)] = 1
+    mem_mb: Annotated[int, Within(64, 65536)] = 512
     reference: dict[str, str] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
 
@@ -114,7 +96,7 @@ class Check:
     of: dict[str, str] | None = None
     metric_of: str = ""
     ns2: bool = False
-    how: str = "percent"
+    how: Annotated[str, OneOf("percent", "difference")] = "percent"
     each: bool = False
     min: float | None = None
     max: float | None = None
@@ -153,7 +135,7 @@ class Plot:
     mean time by size."""
 
     name: str
-    kind: str = "time"
+    kind: Annotated[str, OneOf("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")] = "time"
     title: str = ""
     metric: tuple[str, ...] = ()
     case: dict[str, typing.Any] = field(default_factory=dict)
@@ -165,7 +147,7 @@ class Plot:
 class Mode:
     """Table [short] or [full]: what differs from the default form."""
 
-    runs: int | None = None
+    runs: Annotated[int, RUNS] | None = None
     set: dict[str, typing.Any] = field(default_factory=dict)
     vary: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -185,77 +167,6 @@ class Setting:
 
 
 # --------------------------------------------------------------------------------------- loader
-
-
-def _type_name(kind: typing.Any) -> str:
-    return getattr(kind, "__name__", str(kind)).replace("typing.", "")
-
-
-def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
-    """``value`` from TOML as ``kind``; ExperimentError names the place."""
-    origin = typing.get_origin(kind)
-    if kind is typing.Any:
-        return value
-    if origin in (typing.Union, types.UnionType):
-        options = typing.get_args(kind)
-        if value is None and type(None) in options:
-            return None
-        # the narrowest that fits: a bool is no number, a table is a dataclass
-        for option in options:
-            if option is type(None):
-                continue
-            takes_table = dataclasses.is_dataclass(option) or typing.get_origin(option) is dict
-            if takes_table == isinstance(value, dict):
-                return _convert(option, value, where)
-        raise ExperimentError(f"{where} = {value!r}: expected {' or '.join(map(_type_name, options))}")
-    if origin is tuple:
-        args = typing.get_args(kind)
-        if not isinstance(value, list | tuple):
-            raise ExperimentError(f"{where} = {value!r}: expected a list")
-        if args[-1] is not Ellipsis and len(value) != len(args):
-            raise ExperimentError(f"{where}: expected {len(args)} values, got {len(value)}")
-        inner = itertools.repeat(args[0]) if args[-1] is Ellipsis else args
-        return tuple(_convert(one, item, f"{where}[{index}]") for index, (one, item) in enumerate(zip(inner, value)))
-    if origin in (dict, list):
-        if origin is list:
-            return [_convert(typing.get_args(kind)[0], item, f"{where}[{i}]") for i, item in enumerate(value)]
-        if not isinstance(value, dict):
-            raise ExperimentError(f"{where} = {value!r}: expected a table")
-        return {key: _convert(typing.get_args(kind)[1], item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return load_table(kind, value, where)
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if kind is int and isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-        return value
-    raise ExperimentError(f"{where} = {value!r}: expected {_type_name(kind)}")
-
-
-#: a class's hints are evaluated once: it was half of what planning a campaign took
-@functools.cache
-def _hints(kind: typing.Hashable) -> dict[str, typing.Any]:
-    return typing.get_type_hints(kind)
-
-
-def load_table(kind: type[T], table: typing.Any, where: str) -> T:
-    """A dataclass from a TOML table; unknown and missing keys are errors that name the keys that exist."""
-    if not isinstance(table, dict):
-        raise ExperimentError(f"{where} = {table!r}: expected a table")
-    hints = _hints(kind)  # type: ignore[arg-type]  # every class is hashable
-    fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # T is a dataclass, for which typing has no word
-    names = [one.name for one in fields]
-    for key in table:
-        if key not in names:
-            near = get_close_matches(key, names, 1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ExperimentError(f"{where}.{key}: unknown key{hint}; allowed are {', '.join(names)}")
-    for one in fields:
-        required = one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
-        if required and one.name not in table:
-            raise ExperimentError(f"{where}: {one.name} is missing")
-    return kind(**{key: _convert(hints[key], value, f"{where}.{key}") for key, value in table.items()})
 
 
 def override(tables: dict[str, typing.Any], key: str, value: typing.Any, where: str) -> None:
@@ -344,8 +255,6 @@ def setting_of(tables: dict[str, typing.Any], file: str) -> Setting:
             f"{file}:experiment.measure_s = {list(head.measure_s)}: must lie within 0 to "
             f"duration_s = {head.duration_s:g}"
         )
-    for key, bounds in RANGES.items():
-        ranges.check(ExperimentError, f"{file}:experiment.{key}", getattr(head, key), bounds)
     topology = load_table(Topology, tables.get("topology", {}), f"{file}:topology")
     flows = {
         name: load_table(FlowGroup, table, f"{file}:flow.{name}") for name, table in tables.get("flow", {}).items()
@@ -356,8 +265,6 @@ def setting_of(tables: dict[str, typing.Any], file: str) -> Setting:
         name: load_table(Metric, table, f"{file}:metric.{name}") for name, table in tables.get("metric", {}).items()
     }
     for name, metric in metrics.items():
-        if metric.kind not in KINDS:
-            raise ExperimentError(f"{file}:metric.{name}.kind = {metric.kind!r}: allowed are {', '.join(KINDS)}")
         for key in lacks(metric):
             raise ExperimentError(f"{file}:metric.{name}.{key}: missing; kind {metric.kind!r} needs it")
         for group in filter(None, metric.flow.split("+")):
@@ -482,8 +389,6 @@ def _check_references(experiment: Experiment) -> None:
             check_metric(check.metric_of, f"{where}.metric_of")
         check_case(check.case, f"{where}.case")
         check_case(check.of or {}, f"{where}.of")
-        if check.how not in ("percent", "difference"):
-            raise ExperimentError(f"{file}:{where}.how = {check.how!r}: allowed are percent, difference")
         if check.ns2 and (check.of is not None or check.metric_of or check.paper is not None):
             raise ExperimentError(f"{file}:{where}: ns2 compares with ns-2: of, metric_of and paper are not for it")
         bounded = check.min is not None or check.max is not None
@@ -504,8 +409,6 @@ def _check_references(experiment: Experiment) -> None:
                     f"{file}:{at}: {known.min:g} to {known.max:g} must be a range of values that all miss the bound"
                 )
     for index, plot in enumerate(experiment.plots):
-        if plot.kind not in PLOT_KINDS:
-            raise ExperimentError(f"{file}:plot[{index}].kind = {plot.kind!r}: allowed are {', '.join(PLOT_KINDS)}")
         for name in plot.metric:
             check_metric(name, f"plot[{index}].metric")
         if plot.kind == "sweep" and plot.x not in experiment.sweeps:

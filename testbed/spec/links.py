@@ -12,15 +12,15 @@ of their keys alone. The module lbe_link (testbed/kernels/guest-modules) plays t
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 import typing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from ..base.errors import LbeError
-from . import ranges
+from .tables import Within, load_words
 
 #: what a link trace may hold: the module reads 32 bits of microseconds
 LENGTH_MAX_US = 2**32 - 1
@@ -36,20 +36,20 @@ class LinkError(LbeError):
 class Steady:
     """A constant rate: for comparison with the shaper."""
 
-    mbit: float = 10.0
-    length_s: float = 10.0
-    seed: float = 1
+    mbit: Annotated[float, Within(0.1, 1000)] = 10.0
+    length_s: Annotated[float, Within(1, 4000)] = 10.0
+    seed: Annotated[float, Within(0, 2**31)] = 1
 
 
 @dataclass(frozen=True)
 class Wifi:
     """Aggregates: the link holds packets for min_ms to max_ms (uniform), then sends all it had time for at once."""
 
-    mbit: float = 10.0
-    min_ms: float = 1.0
-    max_ms: float = 9.0
-    length_s: float = 60.0
-    seed: float = 1
+    mbit: Annotated[float, Within(0.1, 1000)] = 10.0
+    min_ms: Annotated[float, Within(0, 1000)] = 1.0
+    max_ms: Annotated[float, Within(0.1, 1000)] = 9.0
+    length_s: Annotated[float, Within(1, 4000)] = 60.0
+    seed: Annotated[float, Within(0, 2**31)] = 1
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Pauses:
     The first pause is at from_s, and there are count of them; count = 0: as many as there is time for.
     """
 
-    mbit: float = 10.0
-    every_s: float = 5.0
-    pause_ms: float = 250.0
-    from_s: float = 0.0
-    count: float = 0
-    length_s: float = 60.0
-    seed: float = 1
+    mbit: Annotated[float, Within(0.1, 1000)] = 10.0
+    every_s: Annotated[float, Within(0.1, 1000)] = 5.0
+    pause_ms: Annotated[float, Within(0, 10000)] = 250.0
+    from_s: Annotated[float, Within(0, 4000)] = 0.0
+    count: Annotated[float, Within(0, 1000)] = 0
+    length_s: Annotated[float, Within(1, 4000)] = 60.0
+    seed: Annotated[float, Within(0, 2**31)] = 1
 
 
 @dataclass(frozen=True)
@@ -76,35 +76,18 @@ class Cellular:
     every outage_every_s on average and lasts outage_ms on average (both exponential).
     """
 
-    mbit: float = 10.0
-    min_mbit: float = 2.0
-    max_mbit: float = 20.0
-    step_ms: float = 100.0
-    sigma: float = 0.15
-    outage_every_s: float = 20.0
-    outage_ms: float = 200.0
-    length_s: float = 60.0
-    seed: float = 1
+    mbit: Annotated[float, Within(0.1, 1000)] = 10.0
+    min_mbit: Annotated[float, Within(0.01, 1000)] = 2.0
+    max_mbit: Annotated[float, Within(0.1, 1000)] = 20.0
+    step_ms: Annotated[float, Within(1, 10000)] = 100.0
+    sigma: Annotated[float, Within(0, 2)] = 0.15
+    outage_every_s: Annotated[float, Within(0.1, 100000)] = 20.0
+    outage_ms: Annotated[float, Within(0, 10000)] = 200.0
+    length_s: Annotated[float, Within(1, 4000)] = 60.0
+    seed: Annotated[float, Within(0, 2**31)] = 1
 
 
 KINDS = {"steady": Steady, "wifi": Wifi, "pauses": Pauses, "cellular": Cellular}
-RANGES = {
-    "mbit": (0.1, 1000),
-    "min_mbit": (0.01, 1000),
-    "max_mbit": (0.1, 1000),
-    "min_ms": (0, 1000),
-    "max_ms": (0.1, 1000),
-    "every_s": (0.1, 1000),
-    "pause_ms": (0, 10000),
-    "from_s": (0, 4000),
-    "count": (0, 1000),
-    "step_ms": (1, 10000),
-    "sigma": (0, 2),
-    "outage_every_s": (0.1, 100000),
-    "outage_ms": (0, 10000),
-    "length_s": (1, 4000),
-    "seed": (0, 2**31),
-}
 
 
 def make(text: str, packet_bytes: int) -> list[int]:
@@ -121,18 +104,7 @@ def make(text: str, packet_bytes: int) -> list[int]:
 
 
 def _keys(text: str, kind: type, words: list[str]) -> typing.Any:
-    names = [one.name for one in dataclasses.fields(kind)]
-    values = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or key not in names:
-            raise LinkError(f"link_trace = {text!r}: {word!r}: expected key=value with a key of {', '.join(names)}")
-        try:
-            values[key] = float(value)
-        except ValueError:
-            raise LinkError(f"link_trace = {text!r}: {key} = {value!r} is no number") from None
-        ranges.check(LinkError, f"link_trace: {key}", values[key], RANGES[key])
-    keys = kind(**values)
+    keys: typing.Any = load_words(kind, words, "link_trace")
     for low, high in (("min_ms", "max_ms"), ("min_mbit", "max_mbit")):
         if hasattr(keys, low) and getattr(keys, low) > getattr(keys, high):
             raise LinkError(f"link_trace = {text!r}: {low} must not be above {high}")

@@ -8,6 +8,9 @@ from it, and the table in Documentation/testbed.md is made from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from .tables import OneOf
 
 
 @dataclass(frozen=True)
@@ -22,26 +25,6 @@ class Kind:
     text: str
     needs: tuple[str, ...] = ()
     flows: bool = False
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One number per run. ``flow``: groups it looks at (joined by +); times: its own window; bytes: web objects'
-    sizes, from and below. ``counter``: of the kernel of the flow's source, such as TcpExt.TCPSACKReorder."""
-
-    kind: str
-    flow: str = ""
-    label: str = ""
-    queue: int = 1
-    event: str = ""
-    from_s: float | None = None
-    to_s: float | None = None
-    at_s: float | None = None
-    threshold: float | None = None
-    hint: str = ""
-    counter: str = ""
-    bytes_from: int = 0
-    bytes_to: int | None = None
 
 
 #: the group's smoothed rate is over this long, seconds (yield_s, reap_s)
@@ -124,6 +107,26 @@ KINDS: dict[str, Kind] = {
     ),
     "hint_drops": Kind("packets", "The same, of those that the queue dropped.", needs=("hint",)),
 }
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number per run. ``flow``: groups it looks at (joined by +); times: its own window; bytes: web objects'
+    sizes, from and below. ``counter``: of the kernel of the flow's source, such as TcpExt.TCPSACKReorder."""
+
+    kind: Annotated[str, OneOf(*KINDS)]
+    flow: str = ""
+    label: str = ""
+    queue: int = 1
+    event: str = ""
+    from_s: float | None = None
+    to_s: float | None = None
+    at_s: float | None = None
+    threshold: float | None = None
+    hint: str = ""
+    counter: str = ""
+    bytes_from: int = 0
+    bytes_to: int | None = None
 
 
 def lacks(metric: Metric) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from .parameters import FRAMINGS, QUEUE_KINDS, Queue, Topology, TopologyError
+from .parameters import FRAMINGS, Queue, Topology, TopologyError
 
 #: an idle netem holds all of a path's packets in flight; its own limit must never be the bottleneck
 NETEM_LIMIT_PKTS = 200000
@@ -94,10 +94,8 @@ def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: 
             for line in _low_filters("egress", queue.low, low_ports, lift.format(0))
         ]
         return [f"{head} skbprio limit {packets}", "qdisc add dev {dev} clsact", *lifted, *rest]
-    if queue.kind == "tc":
-        line = queue.tc.format(limit=packets, limit_bytes=size, rate_bit=round(rate_mbit * 1e6))
-        return [f"{head} {line}"]
-    raise TopologyError(f"queue.kind {queue.kind!r}: allowed are {', '.join(QUEUE_KINDS)}")
+    line = queue.tc.format(limit=packets, limit_bytes=size, rate_bit=round(rate_mbit * 1e6))
+    return [f"{head} {line}"]
 
 
 def _policer_lines(topology: Topology, rate_mbit: float, queue: Queue) -> list[str]:

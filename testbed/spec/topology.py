@@ -211,7 +211,7 @@ def build(
     SO_MARK, additional one-way delay; sysctl: per node (or "all") settings that override the pinned
     ones; zero_s: CLOCK_MONOTONIC at experiment time 0, for clocks that wrap at a given time.
 
-    Raises TopologyError for a value out of range.
+    Raises TopologyError for what cannot be together; the range of each key was checked when its table was read.
     """
     check(topology)
     low_ports, extra_delay_ms = low_ports or [], extra_delay_ms or {}

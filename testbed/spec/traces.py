@@ -33,13 +33,14 @@ import builtins
 import dataclasses
 import hashlib
 import json
-import typing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..base.errors import LbeError
+from .tables import Within, load_words
 
 #: raised whenever the same keys would give another trace
 GENERATOR_FORMAT = 1
@@ -63,41 +64,26 @@ class TraceError(LbeError):
 class Ethernet:
     """Keys of ``generate:ethernet``. Rates count IP packets; sizes are bytes.
 
-    mean_bytes_s: 1e3 to 1e6; mean_packet_bytes: 100 to 900; shape: of the transfers' sizes, 1.05 to 3;
-    wire_mbit: the wire that the packets come from, 1 to 1000.
+    shape: of the transfers' sizes; wire_mbit: the wire that the packets come from.
     """
 
-    mean_bytes_s: float = 179533.0
-    mean_packet_bytes: float = 495.0
-    shape: float = 1.2
-    min_transfer_bytes: float = 4e3
-    max_transfer_bytes: float = 4e6
-    min_rate_mbit: float = 0.2
-    max_rate_mbit: float = 9.0
-    small_mean_bytes: float = 100.0
-    wire_mbit: float = 10.0
-
-    RANGES: typing.ClassVar[dict[str, tuple[float, float]]] = {
-        "mean_bytes_s": (1e3, 1e6),
-        "mean_packet_bytes": (100, 900),
-        "shape": (1.05, 3),
-        "min_transfer_bytes": (1500, 1e6),
-        "max_transfer_bytes": (1e4, 1e9),
-        "min_rate_mbit": (0.01, 1000),
-        "max_rate_mbit": (0.01, 1000),
-        "small_mean_bytes": (45, 400),
-        "wire_mbit": (1, 1000),
-    }
+    mean_bytes_s: Annotated[float, Within(1e3, 1e6)] = 179533.0
+    mean_packet_bytes: Annotated[float, Within(100, 900)] = 495.0
+    shape: Annotated[float, Within(1.05, 3)] = 1.2
+    min_transfer_bytes: Annotated[float, Within(1500, 1e6)] = 4e3
+    max_transfer_bytes: Annotated[float, Within(1e4, 1e9)] = 4e6
+    min_rate_mbit: Annotated[float, Within(0.01, 1000)] = 0.2
+    max_rate_mbit: Annotated[float, Within(0.01, 1000)] = 9.0
+    small_mean_bytes: Annotated[float, Within(45, 400)] = 100.0
+    wire_mbit: Annotated[float, Within(1, 1000)] = 10.0
 
 
 @dataclass(frozen=True)
 class Capture:
     """Keys of ``pcap:FILE``: skip_s: the time to leave out at the beginning; loop: begin again at the end."""
 
-    skip_s: float = 0.0
-    loop: float = 1.0
-
-    RANGES: typing.ClassVar[dict[str, tuple[float, float]]] = {"skip_s": (0, 1e6), "loop": (0, 1)}
+    skip_s: Annotated[float, Within(0, 1e6)] = 0.0
+    loop: Annotated[float, Within(0, 1)] = 1.0
 
 
 @dataclass(frozen=True)
@@ -129,20 +115,7 @@ def parse(file: str) -> tuple[str, Ethernet | Capture]:
     name, *words = rest.split()
     if kind == "generate" and name != "ethernet":
         raise TraceError(f"file = {file!r}: known generators: ethernet")
-    keys = Ethernet if kind == "generate" else Capture
-    values = {}
-    for word in words:
-        key, equals, text = word.partition("=")
-        if not equals or key not in keys.RANGES:
-            raise TraceError(f"file = {file!r}: {word!r}: expected key=value with a key of " + ", ".join(keys.RANGES))
-        low, high = keys.RANGES[key]
-        try:
-            values[key] = float(text)
-        except ValueError:
-            raise TraceError(f"file = {file!r}: {key} = {text!r} is no number") from None
-        if not low <= values[key] <= high:
-            raise TraceError(f"file = {file!r}: {key} = {text}: allowed are {low:g} to {high:g}")
-    made: Ethernet | Capture = keys(**values)
+    made = load_words(Ethernet, words, "file") if kind == "generate" else load_words(Capture, words, "file")
     for low_key, high_key in (("min_transfer_bytes", "max_transfer_bytes"), ("min_rate_mbit", "max_rate_mbit")):
         if isinstance(made, Ethernet) and getattr(made, low_key) >= getattr(made, high_key):
             raise TraceError(f"file = {file!r}: {low_key} must be below {high_key}")
@@ -262,7 +235,7 @@ def _read(path: str) -> bytes:
         raise TraceError(f"pcap {path}: {error.strerror}") from error
 
 
-def _ip_bytes(dpkt: typing.Any, link: int, frame: bytes, wire_bytes: int) -> int:
+def _ip_bytes(dpkt: Any, link: int, frame: bytes, wire_bytes: int) -> int:
     """Length of the IP packet in a frame, 0 if it holds none."""
     makers = {dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet, dpkt.pcap.DLT_LINUX_SLL: dpkt.sll.SLL}
     versions = {4: dpkt.ip.IP, 6: dpkt.ip6.IP6}

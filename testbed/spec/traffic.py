@@ -10,15 +10,14 @@ from __future__ import annotations
 import dataclasses
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from ..base.errors import LbeError
-from . import ranges, traces, web
+from . import traces, web
+from .tables import OneOf, Within
 
 EACH_SENDER = "each"  # source of a group whose flows are spread over the senders
 SINK_PORT = 5000  # + flow id: where it is received
-KINDS = ("greedy", "cbr", "square", "onoff", "trace", "bytes", *web.KINDS)
-SINK_MODES = ("prompt", "every", "slow")
 #: congestion control -> (name for setsockopt, module or None when built in)
 CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
     "cubic": ("cubic", None),
@@ -36,27 +35,6 @@ CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
 LOWPRI_PREFIXES = ("background", "lowpri")
 #: the same laws with the loss recovery of ns-2, for comparison (testbed/kernels/guest-modules)
 NS2_PREFIX = "ns2_"
-#: allowed values of a group's numbers, in the unit of their names; those of the agent's keys are the agent's own
-RANGES = {
-    "count": (0, 20000),
-    "start_s": (0, 1e6),
-    "stop_s": (0, 1e6),
-    "start_spread_s": (0, 1e6),
-    "stagger_s": (0, 1e6),
-    "rate_mbit": (0.000001, 1e6),
-    "period_s": (0.00001, 1e6),
-    "duty": (0.001, 1),
-    "on_s": (0.000001, 1e6),
-    "off_s": (0.000001, 1e6),
-    "bytes": (1, 10**15),
-    "pkt_bytes": (1, 65507),
-    "dscp": (0, 63),
-    "extra_delay_ms": (0, 10000),
-    "sink_rate_mbit": (0.000001, 1e6),
-    "read_ms": (0.1, 100000),
-    "objects": (1, 1000),
-    "sessions": (1, 10000),
-}
 
 
 class TrafficError(LbeError):
@@ -76,38 +54,38 @@ class FlowGroup:
     web, session: objects of a page, sessions side by side; options are of the clients' line.
     """
 
-    kind: str = "greedy"
-    count: int = 1
+    kind: Annotated[str, OneOf("greedy", "cbr", "square", "onoff", "trace", "bytes", *web.KINDS)] = "greedy"
+    count: Annotated[int, Within(0, 20000)] = 1
     source: str = "snd"
     to: str = "rcv"
-    proto: str = "tcp"
-    family: int = 4
+    proto: Annotated[str, OneOf("tcp", "udp")] = "tcp"
+    family: Annotated[int, OneOf(4, 6)] = 4
     cc: str = "cubic"
-    start_s: float = 0.0
-    stop_s: float | None = None
-    start_spread_s: float = 0.0
-    stagger_s: float = 0.0
-    rate_mbit: float | None = None
-    period_s: float | None = None
-    duty: float | None = None
-    on_s: float | None = None
-    off_s: float | None = None
+    start_s: Annotated[float, Within(0, 1e6)] = 0.0
+    stop_s: Annotated[float, Within(0, 1e6)] | None = None
+    start_spread_s: Annotated[float, Within(0, 1e6)] = 0.0
+    stagger_s: Annotated[float, Within(0, 1e6)] = 0.0
+    rate_mbit: Annotated[float, Within(0.000001, 1e6)] | None = None
+    period_s: Annotated[float, Within(0.00001, 1e6)] | None = None
+    duty: Annotated[float, Within(0.001, 1)] | None = None
+    on_s: Annotated[float, Within(0.000001, 1e6)] | None = None
+    off_s: Annotated[float, Within(0.000001, 1e6)] | None = None
     exponential: bool = False
-    bytes: int | None = None
+    bytes: Annotated[int, Within(1, 10**15)] | None = None
     file: str | None = None
-    pkt_bytes: int | None = None
-    dscp: int | None = None
+    pkt_bytes: Annotated[int, Within(1, 65507)] | None = None
+    dscp: Annotated[int, Within(0, 63)] | None = None
     low: bool = False
-    extra_delay_ms: float = 0.0
-    sink_mode: str = "prompt"
-    sink_rate_mbit: float | None = None
-    read_ms: float | None = None
+    extra_delay_ms: Annotated[float, Within(0, 10000)] = 0.0
+    sink_mode: Annotated[str, OneOf("prompt", "every", "slow")] = "prompt"
+    sink_rate_mbit: Annotated[float, Within(0.000001, 1e6)] | None = None
+    read_ms: Annotated[float, Within(0.1, 100000)] | None = None
     verify: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     sink_options: dict[str, Any] = field(default_factory=dict)
     server_options: dict[str, Any] = field(default_factory=dict)
-    objects: int | None = None
-    sessions: int | None = None
+    objects: Annotated[int, Within(1, 1000)] | None = None
+    sessions: Annotated[int, Within(1, 10000)] | None = None
 
 
 @dataclass(frozen=True)
@@ -173,18 +151,6 @@ def _check(name: str, group: FlowGroup) -> None:
             if getattr(group, key) is None:
                 raise TrafficError(f"flow.{name}: kind {group.kind!r} needs {key}")
 
-    def one_of(key: str, allowed: tuple[Any, ...]) -> None:
-        if getattr(group, key) not in allowed:
-            raise TrafficError(
-                f"flow.{name}.{key} = {getattr(group, key)!r}: allowed are " + ", ".join(map(str, allowed))
-            )
-
-    one_of("kind", KINDS)
-    one_of("proto", ("tcp", "udp"))
-    one_of("family", (4, 6))
-    one_of("sink_mode", SINK_MODES)
-    for key, bounds in RANGES.items():
-        ranges.check(TrafficError, f"flow.{name}.{key}", getattr(group, key), bounds, digits=10)
     if group.proto == "tcp":
         module_of(group.cc)
     # over TCP one that pauses may be greedy in between

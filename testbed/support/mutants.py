@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ..base.errors import LbeError
 from ..base.places import REPO, TESTBED
-from ..spec.experiment import load_table
+from ..spec.tables import load_table
 
 LIST = TESTBED / "tests" / "mutants.toml"
 LIMIT_S = 600

@@ -14,7 +14,8 @@ from testbed.campaign import oracle
 from testbed.commands.choose import make_backend
 from testbed.measure.metrics import Run
 from testbed.run import job as jobs
-from testbed.spec.experiment import ExperimentError, load, parse
+from testbed.spec.experiment import load, parse
+from testbed.spec.tables import ExperimentError
 
 SMALL = """
 [experiment]

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -19,8 +20,11 @@ from testbed.backends.machine import Machine
 from testbed.kernels.build import ensure_kernel
 from testbed.kernels.modules import ensure_modules
 from testbed.kernels.series import KernelSpec
-from testbed.spec import experiment, parameters, traffic
-from testbed.spec.experiment import load
+from testbed.spec import tables
+from testbed.spec.experiment import Head, load
+from testbed.spec.parameters import Hop, Queue, Tick, Topology
+from testbed.spec.tables import Within
+from testbed.spec.traffic import FlowGroup
 
 ROOT = Path(__file__).parents[3]
 RULES = tomllib.loads((Path(__file__).parent / "documented.toml").read_text(encoding="utf-8"))
@@ -97,17 +101,21 @@ def test_pages_have_commands() -> None:
     assert {"README.md", "Documentation/tutorial.md"} <= {one.page for one in ALL}
 
 
+def ranges() -> Iterator[tuple[str, Within]]:
+    """Every key of an experiment file that has a range, but the seed, whose end is written as a power."""
+    for kind in (Head, Topology, Queue, Hop, Tick, FlowGroup):
+        for key, hint in tables.hints(kind).items():
+            for part in (hint, *get_args(hint)):
+                marks = [mark for mark in getattr(part, "__metadata__", ()) if isinstance(mark, Within)]
+                yield from ((key, mark) for mark in marks if key != "seed")
+
+
 def test_the_testbeds_page_has_every_number_with_its_range() -> None:
     page = (ROOT / "Documentation/testbed.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if "|" in line]
-    ranges = [
-        parameters.RANGES,
-        parameters.QUEUE_RANGES,
-        parameters.TICK_RANGES,
-        traffic.RANGES,
-        {key: value for key, value in experiment.RANGES.items() if key != "seed"},  # its end is written as a power
-    ]
-    for key, (low, high) in (item for table in ranges for item in table.items()):
+    assert len(list(ranges())) > 40
+    for key, bounds in ranges():
+        low, high = bounds.low, bounds.high
         words = f"{low:.6f}".rstrip("0").rstrip(".") + f" to {high:.0f} |"
         assert any(f"`{key}`" in row and words in row for row in rows), f"{key}: no row with {words}"
 

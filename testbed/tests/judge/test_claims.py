@@ -13,7 +13,7 @@ from testbed.judge.coverage import PAPERS
 from testbed.measure.summary import summarise
 from testbed.present import claims_page
 from testbed.results import digest
-from testbed.spec.experiment import ExperimentError, load_table
+from testbed.spec.tables import ExperimentError, load_table
 from testbed.tests.made_digests import made
 
 NUMBER = claims.Number(

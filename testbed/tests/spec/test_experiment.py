@@ -7,7 +7,8 @@ import pytest
 
 from testbed.judge import claims
 from testbed.run import job
-from testbed.spec.experiment import MODES, ExperimentError, case_name, load, names, parse_set
+from testbed.spec.experiment import MODES, case_name, load, names, parse_set
+from testbed.spec.tables import ExperimentError
 from testbed.tests.made import TWO_FLOWS, experiment
 
 HEAD = """

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.base.errors import LbeError
 from testbed.spec.links import KINDS, LinkError, make, mean_mbit
 
 FRAME = 1514
@@ -89,11 +90,12 @@ def test_a_bad_recording_is_refused(tmp_path: Path, content: str, message: str) 
         ("/nowhere/x", "/nowhere/x: No such file"),
         ("generate:dsl", "known kinds: steady, wifi, pauses, cellular"),
         ("generate:wifi mbit", "'mbit': expected key=value with a key of mbit, min_ms"),
+        ("generate:wifi mbits=3", r"link_trace.mbits: unknown key \(did you mean 'mbit'"),
         ("generate:wifi mbit=fast", "mbit = 'fast' is no number"),
-        ("generate:wifi mbit=0", "link_trace: mbit = 0: allowed are 0.1 to 1000"),
+        ("generate:wifi mbit=0", "link_trace.mbit = 0: allowed are 0.1 to 1000"),
         ("generate:wifi min_ms=5 max_ms=2", "min_ms must not be above max_ms"),
     ],
 )
 def test_a_bad_request_is_refused(text: str, message: str) -> None:
-    with pytest.raises(LinkError, match=message):
+    with pytest.raises(LbeError, match=message):
         make(text, FRAME)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from testbed.backends.uml import Uml
+from testbed.base.errors import LbeError
 from testbed.run import job
 from testbed.run.runner import Options, run
 from testbed.spec import experiment, traces
@@ -103,17 +104,17 @@ def test_the_agent_s_format() -> None:
     ("file", "words"),
     [
         ("generate:token_ring", "known generators: ethernet"),
-        ("generate:ethernet mean=1", "expected key=value"),
+        ("generate:ethernet mean=1", "file.mean: unknown key; allowed are mean_bytes_s, mean_packet_bytes"),
         ("generate:ethernet shape", "expected key=value"),
         ("generate:ethernet shape=x", "is no number"),
         ("generate:ethernet shape=1.0", "allowed are 1.05 to 3"),
         ("generate:ethernet min_rate_mbit=5 max_rate_mbit=5", "must be below"),
         ("pcap:/nonexistent.pcap", "No such file"),
-        ("pcap:/nonexistent.pcap speed=2", "expected key=value"),
+        ("pcap:/nonexistent.pcap speed=2", "unknown key; allowed are skip_s, loop"),
     ],
 )
 def test_refusals(file: str, words: str) -> None:
-    with pytest.raises(TraceError, match=words):
+    with pytest.raises(LbeError, match=words):
         traces.make(file, 10.0, 1)
 
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
+from testbed.base.errors import LbeError
+from testbed.spec.tables import load_table
 from testbed.spec.topology import QueueHandle
 from testbed.spec.traffic import FlowGroup, TrafficError, expand, extra_delays, low_ports, modules_of, plans
 
@@ -83,7 +83,7 @@ def test_modules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("keys", "message"),
     [
         ({"kind": "fast"}, "flow.x.kind = 'fast': allowed are greedy"),
         ({"proto": "sctp"}, "allowed are tcp, udp"),
@@ -104,6 +104,6 @@ def test_modules() -> None:
         ({"to": "moon"}, "hosts are snd, rcv"),
     ],
 )
-def test_refusals(change: dict, message: str) -> None:
-    with pytest.raises(TrafficError, match=message):
-        made({"x": dataclasses.replace(FlowGroup(), **change)})
+def test_refusals(keys: dict, message: str) -> None:
+    with pytest.raises(LbeError, match=message):
+        made({"x": load_table(FlowGroup, keys, "flow.x")})
