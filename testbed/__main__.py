@@ -22,6 +22,7 @@ from .campaign import oracle
 from .foreign import command as foreign_command
 from .judge import checks
 from .present import text as report_text
+from .proof import command as proof_command
 from .results import files as result_files
 from .robustness import command as abuse_command
 from .robustness import soak as soak_command
@@ -175,6 +176,7 @@ def _parser() -> argparse.ArgumentParser:
     abuse_command.add_parser(commands)
     soak_command.add_parser(commands)
     foreign_command.add_parser(commands)
+    proof_command.add_parser(commands)
     oracle.add_parser(commands)
 
     shell = commands.add_parser("shell", help="the nodes in real time, modules loaded, a prompt")
@@ -424,6 +426,8 @@ def main(argv: list[str] | None = None) -> int:
             return soak_command.run(args)
         if args.command == "foreign":
             return foreign_command.run(args)
+        if args.command == "proof":
+            return proof_command.run(args)
         if args.command == "ns2":
             return oracle.carry_out(args, shlex.join(["python3", "-m", "testbed", *sys.argv[1:]]))
         if args.command == "shell":

@@ -13,7 +13,7 @@ from testbed.base.places import REPO, TESTBED
 #: each may import from those before it
 ROOMS = (
     "base", "spec", "kernels", "backends", "measure", "results", "run", "backends/ns2", "judge", "present", "campaign",
-    "robustness", "bench", "foreign", "support", "commands",
+    "robustness", "bench", "foreign", "proof", "support", "commands",
 )  # fmt: skip
 
 

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""python3 -m testbed proof: programs of others beside a person, as they are and in the background.
+
+The numbers go to proof.json, a document as the pages read them. Exit status: 0; 1 a program failed; 2 asked wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from ..backends.distro import ensure_image
+from ..base.errors import LbeError
+from ..base.progress import Report, make_progress
+from ..results import digest
+from ..run import collect, identity
+from . import machine
+
+NAME = "proof"
+NOBODY = "nobody"
+MODES = ("alone", "plain", "background")
+#: what decides the numbers, beside the modules; vulturectl's programs too
+FILES = [
+    "testbed/proof/guest/person.py", "testbed/proof/machine.py", "testbed/proof/programs.sh",
+    "testbed/backends/distro.py",
+    *(f"tools/vulturectl/{name}" for name in ("run.c", "upload.c", "watch.c", "background.bpf.c")),
+    *(f"packaging/{name}" for name in machine.UNITS),
+]  # fmt: skip
+METRICS = ("page", "page_worst", "pages", "voice", "voice_lost", "took")
+EXAMPLES = """\
+examples:
+  python3 -m testbed proof                    every program, about five minutes each
+  python3 -m testbed proof curl restic        these; what the file has of others stays, if it is of the same tree
+  python3 -m testbed proof nobody             the person alone
+"""
+
+
+class ProofUnknown(LbeError):
+    """There is no such program."""
+
+    exit_status = 2
+
+
+def programs() -> list[str]:
+    """As guest/person.py has them, and nobody."""
+    for statement in ast.parse(machine.PERSON.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "PROGRAMS":
+            assert isinstance(statement.value, ast.Dict)
+            return [NOBODY, *(str(key.value) for key in statement.value.keys if isinstance(key, ast.Constant))]
+    raise ProofUnknown(f"{machine.PERSON.name} has no PROGRAMS")
+
+
+def add_parser(commands: Any) -> None:
+    """The sub-command's words."""
+    sub = commands.add_parser(
+        NAME,
+        help="programs of others beside a person, as they are and in the background, on Debian's kernel",
+        epilog=EXAMPLES + "\nprograms: " + ", ".join(programs()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.add_argument("names", nargs="*", metavar="PROGRAM", help="these (default: all)")
+    sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {NAME}.json is")
+
+
+def empty(report: Report) -> dict[str, Any]:
+    """A document without a case, of this tree."""
+    image = ensure_image(machine.SERIES, report)
+    kernel = {"series": machine.SERIES, "flavour": "Debian", "release": image.release, "key": image.key}
+    made = identity.of_tree(f"qemu {image.release}", ["tcp_lbe", "vulture"])
+    return {
+        "format": digest.FORMAT,
+        "experiment": NAME,
+        "mode": "default",
+        "sets": {},
+        "file_sha256": identity.hash_of_files(FILES),
+        "files": FILES,
+        "provenance": {
+            "command": f"python3 -m testbed {NAME}",
+            "kernel": kernel,
+            "backend": "qemu",
+            "host": collect.host_facts(),
+            "programs": machine.ensure_programs(image, report).versions,
+        },
+        "asked_seeds": [1],
+        "identity": made,
+        "ran": {},
+        "sysctls": {},
+        "cases": [],
+    }
+
+
+def same_tree(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two documents' numbers may stand in one."""
+    return all(one.get(key) == other.get(key) for key in ("format", "identity", "file_sha256", "files")) and (
+        one["provenance"]["programs"] == other["provenance"]["programs"]
+    )
+
+
+def with_case(document: dict[str, Any], told: dict[str, Any]) -> None:
+    """Put what person.py said of one mode into a document, in the place of what it had."""
+    case = {"beside": "nobody" if told["program"] == NOBODY else "program", **{k: told[k] for k in ("program", "mode")}}
+    metrics = {name: [round(float(told[name]), 4)] for name in METRICS if name in told}
+    made = {"case": case, "seeds": [1], "jobs": [], "queue": [], "metrics": metrics, "seen": told.get("seen", [])}
+    cases = [one for one in document["cases"] if one["case"] != case]
+    order = programs()
+    document["cases"] = sorted(
+        [*cases, made], key=lambda one: (order.index(one["case"]["program"]), MODES.index(one["case"]["mode"]))
+    )
+
+
+def background_was_seen(told: dict[str, Any]) -> bool:
+    """Whether vulturectl top showed the program in the background, at least one way."""
+    return told["mode"] != "background" or bool(told["seen"])
+
+
+def table(document: dict[str, Any]) -> str:
+    """A line a program and mode."""
+    rows = [("program", "mode", "page s", "worst s", "voice ms", "takes s", "seen")]
+    for one in document["cases"]:
+        value = {name: f"{values[0]:.2f}" for name, values in one["metrics"].items()}
+        cells = (value.get(name, "") for name in ("page", "page_worst", "voice", "took"))
+        rows.append((one["case"]["program"], one["case"]["mode"], *cells, ", ".join(one["seen"])))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, print and write; the exit status."""
+    known = programs()
+    unknown = [name for name in args.names if name not in known]
+    if unknown:
+        raise ProofUnknown(f"no program {', '.join(unknown)}; there are: {', '.join(known)}")
+    progress = make_progress()
+    path = args.out / f"{NAME}.json"
+    failed = []
+    try:
+        document = empty(progress)
+        if path.is_file() and same_tree(old := digest.load(path), document):
+            document = old
+        for number, name in enumerate(args.names or known):
+            progress(name, number, len(args.names or known))
+            began = time.monotonic()
+            with tempfile.TemporaryDirectory(prefix="lbe-proof.") as folder:
+                try:
+                    said = machine.noticed(name, (), Path(folder) / "out", progress)
+                except LbeError as error:
+                    failed.append(f"{name}: {error}")
+                    continue
+            failed += [f"{name}: vulturectl showed nothing of it" for told in said if not background_was_seen(told)]
+            for told in said:
+                with_case(document, told)
+            digest.save(document, args.out)
+            progress(f"{name}: {time.monotonic() - began:.0f} s", number + 1, len(args.names or known))
+    finally:
+        progress.close()
+    print(table(document))
+    for text in failed:
+        print(f"FAILED: {text}")
+    return 1 if failed else 0

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest for the proof: Debian's kernel booted by systemd, the suite installed, programs of others from packages.
+
+    image (backends/distro.py) + suite (by DKMS) + packages (programs.sh) -> boot in virtual time -> guest/person.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..backends.distro import (
+    IN_ROOT,
+    Guest,
+    Image,
+    add_text,
+    digest_of,
+    ensure_image,
+    ensure_installed,
+    run_script,
+)
+from ..backends.machine import read_text
+from ..backends.tools import build_vulturectl
+from ..base.cache import cache_root, lock, need_space, remove, whole_entry
+from ..base.errors import LbeError
+from ..base.places import REPO, TESTBED
+from ..base.progress import Report, silent
+
+SERIES = "6.12"
+PERSON = TESTBED / "proof" / "guest" / "person.py"
+INSTALL = TESTBED / "proof" / "programs.sh"
+PACKAGING = REPO / "packaging"
+#: the programs, their servers, the library that vulturectl needs, what a user's session needs, mke2fs
+PACKAGES = (
+    "curl", "aria2", "rsync", "restic", "restic-rest-server", "rclone", "git", "opentracker", "mktorrent", "skopeo",
+    "docker-registry", "nginx-light", "libbpf1", "libpam-systemd", "dbus-user-session", "sudo", "e2fsprogs",
+)  # fmt: skip
+UNITS = ("background.slice", "background@.service", "lbe-background.service", "vulturectl.service")
+JOB_UNIT = "[Unit]\nDescription=the job\n[Service]\nType=oneshot\nExecStart=/lbe/init.sh\n"
+TARGET = "[Unit]\nRequires=job.service basic.target\nAfter=basic.target\n"
+JOB = """
+set -eu
+modprobe vulture
+modprobe tcp_lbe
+systemctl start lbe-background.service
+cd /
+python3 /tmp/job/person.py {words}
+"""
+MEM_MB = 2048
+#: the file system, with room for what a job writes; a sparse file
+DISK_MIB = 3000
+
+
+class ProofFailed(LbeError):
+    """A program did not do its work; the text says what it printed."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Packages installed beside the suite. versions: package -> version."""
+
+    folder: Path
+    versions: dict[str, str]
+
+
+def ensure_programs(image: Image, report: Report = silent) -> Programs:
+    """The packages for an image; once per content of the list."""
+    key = hashlib.sha256(f"{digest_of([INSTALL])} {PACKAGES}".encode()).hexdigest()[:16]
+    final = cache_root() / "distro" / f"programs-{image.key}-{key}"
+    if not final.is_dir():
+        with lock(f"distro-{final.name}", report):
+            if not final.is_dir():
+                need_space(cache_root(), 2000, "installing programs into a Debian root")
+                for old in final.parent.glob(f"programs-{image.series}-*"):
+                    remove(old)
+                report("installing programs of others", 0, None)
+                with whole_entry(final) as work:
+                    shutil.copy(INSTALL, work / INSTALL.name)
+                    log = cache_root() / "logs" / f"distro-programs-{image.series}.log"
+                    words = ["bash", f"/lbe/{INSTALL.name}", "install", *PACKAGES]
+                    run_script(IN_ROOT, [image.folder / "root.tar", work, *words], log)
+    os.utime(final)
+    versions = dict(line.split() for line in (final / "versions").read_text(encoding="utf-8").splitlines())
+    return Programs(final, versions)
+
+
+def ensure_disk(report: Report = silent) -> Image:
+    """An image with the suite and the packages in it: unpacking them in an emulated machine takes a minute a boot."""
+    image = ensure_image(SERIES, report)
+    programs, installed = ensure_programs(image, report), ensure_installed(image, report)
+    key = f"{image.series}-{programs.folder.name[-8:]}{installed.key[:8]}"
+    final = cache_root() / "distro" / f"proof-{key}"
+    if not final.is_dir():
+        with lock(f"distro-{final.name}", report):
+            if not final.is_dir():
+                need_space(cache_root(), 2 * DISK_MIB, "a disk with the suite and programs of others")
+                for old in final.parent.glob(f"proof-{image.series}-*"):
+                    remove(old)
+                report("making a disk with programs of others", 0, None)
+                with whole_entry(final) as work:
+                    for path in (programs.folder / "programs.tar", installed.folder / "installed.tar", INSTALL):
+                        shutil.copy(path, work / path.name)
+                    log = cache_root() / "logs" / f"distro-proof-{image.series}.log"
+                    words = ["bash", f"/lbe/{INSTALL.name}", "disk", str(DISK_MIB)]
+                    run_script(IN_ROOT, [image.folder / "root.tar", work, *words], log)
+                    for name in ("programs.tar", "installed.tar", INSTALL.name):
+                        remove(work / name)
+                    for name in ("vmlinuz", "initrd", "release"):
+                        shutil.copy(image.folder / name, work / name)
+    os.utime(final)
+    return Image(SERIES, final, key)
+
+
+def boot(
+    script: str, out: Path, files: dict[str, str] | None = None, limit_s: float = 2400, report: Report = silent
+) -> str:
+    """Run a shell script as root under systemd; what it printed. files: name -> text, beside it in /tmp/job.
+
+    vulturectl is at /usr/sbin, as packages have it; the units of packaging/ are there. Nothing is loaded or started.
+    """
+    image = ensure_disk(report)
+    control = build_vulturectl(report)
+    out.mkdir(parents=True, exist_ok=True)
+
+    def fill(archive: tarfile.TarFile) -> None:
+        add_text(archive, "tmp/job/job.sh", f"rm /usr/local/sbin/vulturectl\n{script}")
+        for name, text in (files or {}).items():
+            add_text(archive, f"tmp/job/{name}", text)
+        member = archive.gettarinfo(control, "usr/sbin/vulturectl")
+        member.uid = member.gid = 0
+        member.mode = 0o755
+        with open(control, "rb") as file:
+            archive.addfile(member, file)
+        for name in UNITS:
+            add_text(archive, f"etc/systemd/system/{name}", (PACKAGING / name).read_text(encoding="utf-8"))
+        add_text(archive, "etc/systemd/system/job.service", JOB_UNIT)
+        add_text(archive, "etc/systemd/system/default.target", TARGET)
+        # a line on the console that moves eight times a second is work for an emulated machine
+        add_text(archive, "etc/systemd/system.conf.d/quiet.conf", "[Manager]\nShowStatus=no\n")
+        for name in ("etc/.updated", "var/.updated"):  # not a first boot
+            add_text(archive, name, "")
+        link = tarfile.TarInfo("etc/systemd/system/tmp.mount")  # the job is in /tmp, which would be a new one
+        link.type, link.linkname = tarfile.SYMTYPE, "/dev/null"
+        archive.addfile(link)
+
+    guest = Guest(image, mem_mb=MEM_MB, init="/lib/systemd/systemd", virtual_time=True)
+    try:
+        guest.run(fill, out / "boot", limit_s=limit_s, wall_limit_s=1500)
+    except LbeError as error:
+        said = read_text(out / "boot" / "job.log") or ""
+        raise ProofFailed(f"{error}\nbefore that the job said:\n{said[-3000:]}") from error
+    return read_text(out / "boot" / "job.log") or ""
+
+
+def noticed(program: str, modes: tuple[str, ...], out: Path, report: Report = silent) -> list[dict[str, Any]]:
+    """What person.py says of a program, a table a mode."""
+    words = " ".join(f"'{word}'" for word in (program, *modes))
+    said = boot(JOB.format(words=words), out, {"person.py": PERSON.read_text(encoding="utf-8")}, report=report)
+    return [json.loads(line) for line in said.splitlines() if line.startswith('{"program"')]

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# In the guest of test_proof.py, as root under systemd: every way in which a unit, a job or a user's session gets into
+# the background and out of it. Prints "ok NAME" or "not ok NAME", and what went before it.
+
+SERVER=10.9.0.2
+CONF=/etc/lbe/background.conf
+
+set_up() {
+	ip netns add right
+	ip link add v0 type veth peer name v0 netns right
+	ip address add 10.9.0.1/24 dev v0
+	ip link set v0 up
+	ip -n right address add $SERVER/24 dev v0
+	ip -n right link set v0 up
+	tc -n right qdisc add dev v0 root netem rate 20mbit
+	for port in 5201 5202 5203 5204; do nsenter --net=/run/netns/right iperf3 -s -D -p $port; done
+	for name in mirror:5201 other:5202; do
+		printf '[Service]\nExecStart=/usr/bin/iperf3 -c %s -R -t 600 -p %s\n' $SERVER "${name#*:}" \
+			>"/etc/systemd/system/${name%:*}.service"
+	done
+	useradd -m -s /bin/bash alice
+	echo 'alice ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/alice
+	mkdir -p /etc/lbe/jobs
+	systemctl daemon-reload
+	modprobe vulture
+	modprobe tcp_lbe
+}
+
+down() { vulturectl list | grep -q "$SERVER:$1"; }
+up() { ss -tinHO dst "$SERVER:$1" | grep -q ' lbe '; }
+# set -e takes no notice of "!"
+no() { if "$@"; then echo "unexpected: $*"; return 1; fi; }
+both() { sleep 2; down "$1"; up "$1"; } # until iperf3 has its connections
+neither() { sleep 2; no down "$1"; no up "$1"; ss -tnHO dst "$SERVER:$1" | grep -q .; }
+rule_of_cgroup() { vulturectl rule list | grep cgroup; }
+slice_of() { systemctl show -p Slice --value "$1"; }
+by_alice() { runuser -u alice -- env XDG_RUNTIME_DIR="/run/user/$(id -u alice)" "$@"; }
+
+test_the_service_applies_the_file() {
+	printf 'unit mirror.service\nremote-port 5202\n' >$CONF
+	systemctl start vulturectl.service
+	[ "$(vulturectl showconf | wc -l)" = 2 ]
+	systemctl start mirror.service other.service
+	[ "$(slice_of mirror.service)" = background.slice ]
+	both 5201
+	down 5202
+	no up 5202 # a port is matched for downloads
+	systemctl stop other.service
+	printf 'unit mirror.service\n' >$CONF
+	systemctl reload vulturectl.service
+	systemctl start other.service
+	neither 5202
+	down 5201
+	systemctl stop vulturectl.service mirror.service other.service
+	[ -z "$(vulturectl showconf)" ]
+	no rule_of_cgroup
+	systemctl start mirror.service
+	neither 5201
+	systemctl stop mirror.service
+}
+
+test_a_wrong_file_is_named_and_nothing_changes() {
+	printf 'unit mirror.service\nremote-port 99999\n' >$CONF
+	no systemctl start vulturectl.service
+	journalctl -u vulturectl.service | grep -q "background.conf:2: port '99999' is not a number within 1 to 65535"
+	no rule_of_cgroup
+	systemctl reset-failed vulturectl.service
+	rm $CONF
+}
+
+test_a_user_of_the_file() {
+	echo 'user alice' >$CONF
+	uid=$(id -u alice)
+	systemctl start "user@$uid.service" vulturectl.service
+	by_alice systemd-run -q --user --unit mine iperf3 -c $SERVER -R -t 60 -p 5204
+	both 5204
+	systemctl stop vulturectl.service "user@$uid.service"
+	rm $CONF
+}
+
+test_one_line_puts_a_service_there() {
+	printf '[Service]\nSlice=background.slice\n' | systemctl edit --stdin other.service
+	systemctl start lbe-background.service other.service
+	both 5202
+	systemctl revert other.service
+	systemctl restart other.service
+	neither 5202
+	systemctl stop other.service lbe-background.service
+	no rule_of_cgroup
+}
+
+test_a_job_of_the_template() {
+	printf '#!/bin/sh\nexec iperf3 -c %s -R -t 6 -p 5203\n' $SERVER >/etc/lbe/jobs/fetch
+	chmod 755 /etc/lbe/jobs/fetch
+	systemctl start background@fetch.service
+	both 5203
+	sleep 6
+	[ "$(systemctl show -p Result --value background@fetch.service)" = success ]
+	systemctl stop lbe-background.service
+	systemctl start background@absent.service # its condition is not met
+	no systemctl is-active -q background@absent.service
+}
+
+test_a_killed_holder_can_be_started_again() {
+	systemctl start lbe-background.service
+	systemctl kill -s KILL lbe-background.service
+	sleep 1
+	no systemctl is-active -q lbe-background.service
+	systemctl reset-failed lbe-background.service
+	systemctl start lbe-background.service
+	vulturectl rule list | grep -q cgroup
+	systemctl stop lbe-background.service
+}
+
+test_bg_and_fg_of_a_unit() {
+	systemctl start other.service
+	neither 5202
+	vulturectl bg other.service
+	both 5202
+	vulturectl fg other.service
+	neither 5202
+	systemctl stop other.service
+}
+
+test_a_users_scope() {
+	uid=$(id -u alice)
+	systemctl start "user@$uid.service"
+	by_alice systemd-run -q --user --scope -- vulturectl run -- iperf3 -c $SERVER -R -t 8 -p 5204 \
+		>/tmp/scope 2>&1 &
+	both 5204
+	vulturectl --json rule list | grep -q "\"uid\":$uid"
+	find /sys/fs/cgroup/user.slice -name 'vulture-*' | grep -q .
+	wait $!
+	[ -z "$(find /sys/fs/cgroup/user.slice -name 'vulture-*')" ]
+	no rule_of_cgroup
+	grep -q receiver /tmp/scope
+	systemctl stop "user@$uid.service"
+}
+
+test_sudo_runs_the_command_as_who_called_it() {
+	runuser -u alice -- sudo vulturectl run -- sh -c "id -un >/tmp/who; exec iperf3 -c $SERVER -R -t 5 -p 5204" \
+		>/tmp/sudo 2>&1 &
+	both 5204
+	wait $!
+	[ "$(cat /tmp/who)" = alice ]
+	no rule_of_cgroup
+}
+
+test_the_hook_for_apt() {
+	sh /tmp/job/apt-background.sh
+	systemctl daemon-reload
+	[ "$(slice_of apt-daily.service)" = background.slice ]
+	[ "$(slice_of apt-daily-upgrade.service)" = background.slice ]
+	sh /tmp/job/apt-background.sh --remove
+	systemctl daemon-reload
+	[ "$(slice_of apt-daily.service)" = system.slice ]
+}
+
+set_up
+for name in $(declare -F | cut -d' ' -f3 | grep '^test_'); do
+	(set -eux; $name) >/tmp/said 2>&1
+	status=$?
+	if [ $status -eq 0 ]; then # not "if (...)": set -e would have no effect in it
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		tail -25 /tmp/said
+		journalctl -q -n 8 --no-pager | cut -c1-200
+	fi
+	systemctl stop mirror.service other.service 2>/dev/null
+done
