@@ -407,20 +407,12 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 	if (err) {
 		if (err == -EEXIST)
 			NL_SET_ERR_MSG_MOD(extack, "another connection with the same addresses and ports is under control");
-		if (vulture_flow_close(flow))
-			vulture_flow_leave_path(flow);
-		vulture_flow_put(flow);
-		vulture_flow_put(flow);
-		goto err_user;
+		goto err_flow;
 	}
 	err = xa_err(xa_store_bh(&vn->ids, (unsigned long)flow->id, flow, gfp));
 	if (err) {
 		rhashtable_remove_fast(&vn->table, &flow->node, vulture_table_params);
-		if (vulture_flow_close(flow))
-			vulture_flow_leave_path(flow);
-		vulture_flow_put(flow);
-		vulture_flow_put(flow);
-		goto err_user;
+		goto err_flow;
 	}
 	trace_vulture_flow(flow, true, 0);
 	vulture_event(flow, VULTURE_CMD_EVENT_START, 0);
@@ -430,6 +422,11 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 	vulture_flow_put(flow);
 	return 0;
 
+err_flow:
+	if (vulture_flow_close(flow))
+		vulture_flow_leave_path(flow);
+	vulture_flow_put(flow);	/* the one for ourselves */
+	vulture_flow_put(flow);
 err_user:
 	if (user)
 		atomic_dec(&user->flows);
