@@ -54,6 +54,7 @@
 #define CREDIT_MSS_MIN		536U
 #define CREDIT_TICK_US		1000U	/* the peer's, until measured: Linux, BSD, Windows */
 #define CREDIT_ANY		(1U << 29)	/* no limit, bytes */
+#define CREDIT_OWN_SHARE	0U		/* a limit: to each flow its share */
 
 struct credit_flow;
 
@@ -67,6 +68,7 @@ struct credit_path {
 	struct list_head flows;	/* active; the head is the next in turn */
 	struct list_head idle;
 	u32 n;			/* active */
+	u64 weights;		/* of the active ones, the sum */
 	s64 out_bytes;		/* credit out, of the active ones */
 	u32 clock_bytes;	/* arrivals that were not given back yet */
 	u64 sure_us;		/* latest sample of a flow that is sure of its least delays */
@@ -82,6 +84,7 @@ struct credit_flow {
 	struct credit_path *path;	/* constant */
 	const u32 *options;		/* constant pointer, by attribute */
 	u32 unit_bytes;			/* constant */
+	u32 weight;			/* as path->weights has it; the option, while active */
 	u32 mss_bytes;			/* largest segment seen */
 	bool active;
 	bool push;			/* has credit that no ACK has carried */
@@ -131,6 +134,8 @@ static void credit_activate(struct credit_flow *f)
 		f->active = true;
 		list_move_tail(&f->node, &f->path->flows);
 		f->path->law.flows = ++f->path->n;
+		f->weight = f->options[VULTURE_CREDIT_O_WEIGHT];
+		f->path->weights += f->weight;
 		credit_count(f);
 	}
 }
@@ -145,6 +150,7 @@ static void credit_deactivate(struct credit_flow *f)
 	f->active = false;
 	list_move_tail(&f->node, &p->idle);
 	p->law.flows = --p->n;
+	p->weights -= f->weight;
 	credit_count(f);
 	for (i = 0; i < CREDIT_TRAIN; i++)
 		if (p->train[i].flow == f)
@@ -153,9 +159,13 @@ static void credit_deactivate(struct credit_flow *f)
 
 /* Handing out */
 
-static u32 credit_share(const struct credit_path *p)
+/* An active flow's part of W: by its weight, a segment at least. */
+static u32 credit_share(const struct credit_flow *f)
 {
-	return max(p->law.window_bytes / max(p->n, 1U), p->law.mss_bytes);
+	const struct credit_path *p = f->path;
+	u64 share = div64_u64((u64)p->law.window_bytes * f->weight, p->weights);
+
+	return max_t(u32, (u32)share, p->law.mss_bytes);
 }
 
 /* What a flow may have out: somewhat more than its share and than it used. */
@@ -165,7 +175,7 @@ static u32 credit_cap(const struct credit_flow *f)
 
 	if (f->path->n <= 1)
 		return CREDIT_ANY;
-	return max(used + used / 4, credit_share(f->path)) + 2 * f->mss_bytes;
+	return max(used + used / 4, credit_share(f)) + 2 * f->mss_bytes;
 }
 
 static bool credit_can_use(const struct credit_flow *f, u32 bytes, u32 limit)
@@ -175,18 +185,19 @@ static bool credit_can_use(const struct credit_flow *f, u32 bytes, u32 limit)
 	return credit_out(f) + (s32)bytes < (s32)(limit + f->mss_bytes);
 }
 
-/* The next in turn that can use @bytes with at most @limit out. It stays at the
+/* The next in turn that can use @bytes with at most @limit out, bytes. It stays at the
  * head: a flow gets its share before the next one gets any, so that rounding to the
  * unit releases a packet too much of one flow at a time.
  */
 static struct credit_flow *credit_turn(struct credit_path *p, u32 bytes, u32 limit)
 {
 	struct credit_flow *f;
-	u32 n = p->n;
+	u32 n = p->n, most;
 
 	while (n--) {
 		f = list_first_entry(&p->flows, struct credit_flow, node);
-		if (credit_can_use(f, bytes, min(limit, credit_cap(f))))
+		most = limit == CREDIT_OWN_SHARE ? credit_share(f) : limit;
+		if (credit_can_use(f, bytes, min(most, credit_cap(f))))
 			return f;
 		list_move_tail(&f->node, &p->flows);
 	}
@@ -196,7 +207,7 @@ static struct credit_flow *credit_turn(struct credit_path *p, u32 bytes, u32 lim
 /* First those below their share, then any. */
 static struct credit_flow *credit_next(struct credit_path *p, u32 bytes)
 {
-	struct credit_flow *f = credit_turn(p, bytes, credit_share(p));
+	struct credit_flow *f = credit_turn(p, bytes, CREDIT_OWN_SHARE);
 
 	return f ? f : credit_turn(p, bytes, CREDIT_ANY);
 }
@@ -231,7 +242,7 @@ static void credit_give_back(struct credit_path *p, struct credit_flow *self, u6
 	while (p->clock_bytes >= mss && p->out_bytes + mss <= c->window_bytes) {
 		struct credit_flow *f = self;
 
-		if (!credit_can_use(f, mss, credit_share(p)))
+		if (!credit_can_use(f, mss, credit_share(f)))
 			f = credit_next(p, mss);
 		if (!f)
 			return;
@@ -680,9 +691,16 @@ static void credit_leave(void *state, u64 now_us)
 		rwnd_wake(list_first_entry(&p->flows, struct credit_flow, node), now_us);
 }
 
-/* Options are read where they are used. */
+/* The others are read where they are used. */
 static void credit_change(void *state, u64 now_us, struct rwnd_want *want)
 {
+	struct credit_flow *f = state;
+
+	if (!f->active)
+		return;
+	f->path->weights -= f->weight;
+	f->weight = f->options[VULTURE_CREDIT_O_WEIGHT];
+	f->path->weights += f->weight;
 }
 
 static void credit_stats(const void *state, u64 now_us, struct rwnd_view *view, u64 *s)
@@ -713,6 +731,7 @@ static void credit_stats(const void *state, u64 now_us, struct rwnd_view *view, 
 static const struct rwnd_option credit_options[] = {
 	[VULTURE_CREDIT_O_MIN_KBIT] = { "min-kbit", 0, 1000000, 2 },
 	[VULTURE_CREDIT_O_ESCAPE_S] = { "escape-s", 0, 86400, 20 },
+	[VULTURE_CREDIT_O_WEIGHT] = { "weight", 1, 1000000, 1000 },
 };
 
 const struct rwnd_controller rwnd_credit = {

@@ -196,6 +196,9 @@ enum vulture_credit_option {
 				    * escape-s; 2; 0 (nothing) to 1000000
 				    */
 	VULTURE_CREDIT_O_ESCAPE_S, /* seconds; 20; 0 to 86400 */
+	VULTURE_CREDIT_O_WEIGHT, /* share of what its path's connections have together, as
+				  * against theirs; 1000; 1 to 1000000
+				  */
 	__VULTURE_CREDIT_O_MAX,
 };
 

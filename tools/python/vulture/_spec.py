@@ -162,6 +162,7 @@ SETS: dict[str, list[tuple[str, str, str]]] = {
     "credit-options": [
         ("min-kbit", "u32", ""),
         ("escape-s", "u32", ""),
+        ("weight", "u32", ""),
     ],
     "credit-stats": [
         ("phase", "u64", ""),
