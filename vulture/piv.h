@@ -313,6 +313,7 @@ static inline enum piv_mode piv_mode(const struct piv_set *set,
 #define TICK_FIRST_US	250000U		/* a change of delay of 31 ms still snaps */
 #define TICK_CHECK_US	2000000U	/* as LBE_OWD_LEARN_US */
 #define TICK_RENEW_US	16000000U	/* then start over: skew, new offset */
+#define TICK_MOST_US	1000000U	/* RFC 7323 section 5.4 */
 
 struct piv_tick {
 	u64 ref_us;	/* our clock at the reference, us; 0 = none yet */
@@ -322,6 +323,16 @@ struct piv_tick {
 	s64 sent_us;	/* sending time of last_tsval, us from any origin */
 	u32 last_tsval;	/* latest TSval turned into a time, peer ticks */
 };
+
+/* A tick that is on no list, such as the 16 ms of old Windows. As measured it is wrong by a
+ * part in some hundreds, too much to time packets by; that it is coarse is all that counts.
+ */
+static inline u32 piv_tick_coarse(u64 span_us, s32 ticks)
+{
+	u64 us = div_u64(span_us, ticks);
+
+	return span_us >= 2 * TICK_CHECK_US && us > PIV_COARSE_US ? min_t(u64, us, TICK_MOST_US) : 0;
+}
 
 /**
  * piv_tick_on_data() - learn from one arrival
@@ -343,14 +354,14 @@ static inline bool piv_tick_on_data(struct piv_tick *t, u64 now_us, u32 tsval)
 	if (span_us < t->next_us || ticks == 0)
 		return false;
 	known = lbe_tick_snap(span_us, ticks);
-	found = known ? lbe_ticks_us[known - 1] : 0;
+	found = known ? lbe_ticks_us[known - 1] : piv_tick_coarse(span_us, ticks);
 	if (found && span_us < TICK_CHECK_US)
 		t->next_us = TICK_CHECK_US;
 	else if (found || span_us >= TICK_RENEW_US)
 		t->ref_us = 0;	/* the next packet starts a new baseline */
 	else
 		t->next_us += t->next_us / 4;
-	if (!found || found == t->tick_us)
+	if (!found || found == t->tick_us || (!known && t->tick_us > PIV_COARSE_US))
 		return false;
 	t->tick_us = found;
 	t->sent_us = 0;

@@ -471,6 +471,27 @@ static void ticks_are_learnt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 10000000LL, last - first);
 }
 
+/* 16 and 50 ms are on no list: known as coarse within 5 s, and once. */
+static void coarse_ticks_are_known(struct kunit *test)
+{
+	static const u32 peers_us[] = { 15625, 16000, 50000 };
+	u32 i, n;
+
+	for (n = 0; n < ARRAY_SIZE(peers_us); n++) {
+		struct piv_tick t = {};
+		u32 changes = 0;
+
+		for (i = 0; i < 3000; i++) {	/* a packet each 10 ms, 30 s */
+			changes += piv_tick_on_data(&t, 5000000 + i * 10000ULL,
+						    7 + i * 10000 / peers_us[n]);
+			if (i == 500)
+				KUNIT_EXPECT_GT(test, t.tick_us, PIV_COARSE_US);
+		}
+		KUNIT_EXPECT_LE(test, abs((s32)(t.tick_us - peers_us[n])), (s32)peers_us[n] / 64);
+		KUNIT_EXPECT_EQ(test, changes, 1U);
+	}
+}
+
 static struct kunit_case vulture_cases[] = {
 	KUNIT_CASE_PARAM(classes, class_gen_params),
 	KUNIT_CASE_PARAM(trains, train_gen_params),
@@ -484,6 +505,7 @@ static struct kunit_case vulture_cases[] = {
 	KUNIT_CASE(cwnd_queue_is_bounded),
 	KUNIT_CASE_PARAM(signed_segments_are_left_alone, option_gen_params),
 	KUNIT_CASE_PARAM(ticks_are_learnt, tick_gen_params),
+	KUNIT_CASE(coarse_ticks_are_known),
 	{}
 };
 
