@@ -50,6 +50,8 @@
 #define CREDIT_ACK_US		1000U
 /* A flow that leaves credit for a segment unused for so long is idle, us. */
 #define CREDIT_IDLE_US		1000000U
+/* A sender's time-out is not shorter, us: Linux 200 ms, its timer and a way back less. */
+#define CREDIT_RTO_US		150000U
 /* RFC 9293 section 3.7.1 */
 #define CREDIT_MSS_MIN		536U
 #define CREDIT_TICK_US		1000U	/* the peer's, until measured: Linux, BSD, Windows */
@@ -118,12 +120,17 @@ static s32 credit_out(const struct credit_flow *f)
 	return (s32)(f->goal_seq - f->high_seq);
 }
 
+/* Whole segments: a sender waits for the rest of one, and what it does not send is no
+ * part of W. Counted, the rests of many flows would fill W with nothing under way.
+ */
 static void credit_count(struct credit_flow *f)
 {
 	s32 out = 0;
 
-	if (f->active)
+	if (f->active) {
 		out = max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
+		out -= out % (s32)f->mss_bytes;
+	}
 	f->path->out_bytes += out - f->counted_bytes;
 	f->counted_bytes = out;
 }
@@ -512,11 +519,21 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
 			continue;
 		p->train[i].flow = NULL;
-		credit_on_train(c, base_us,
-				base_us - (trip_us == CREDIT_NO_QUEUE ? credit_us : trip_us));
+		/* The lesser again: fast trains are shorter than a tick of timestamps. */
+		credit_on_train(c, base_us, base_us - min(credit_us, trip_us));
 	}
 	if (c->train_got == c->train_pkts)
 		credit_judge(c, d->now_us);
+}
+
+/* Was it lost before? The furthest data of a flow that is sent again after a time-out
+ * looks like new data that was held up, and by nothing on the way.
+ */
+static bool credit_is_resent(const struct rwnd_data *d, u32 credit_us, u32 trip_us)
+{
+	return d->arrival == RWND_RETRANSMITTED ||
+	       (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE &&
+		credit_us > trip_us + CREDIT_RTO_US);
 }
 
 /* An arrival: what it says of the queue, to the law. */
@@ -538,6 +555,8 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 		queue_us = CREDIT_NO_QUEUE;
 	if (queue_us != CREDIT_NO_QUEUE)
 		f->latest_queue_us = queue_us;
+	if (credit_is_resent(d, credit_us, trip_us))
+		credit_on_resent(c, d->bytes);
 
 	switch (c->phase) {
 	case CREDIT_FLOOR:

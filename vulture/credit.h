@@ -24,8 +24,10 @@
  *	e	noise: by how much the samples of a tick exceed the least of them, less p
  *	qt	2 p + e / 4, the target		qhi	5 p + 2 e, a jump
  *
- * START	W = 2 r base + 20 MSS: the sender's own slow start is the slower one.
- * CRUISE	each tick (a quarter of base, and eight samples), q being the least in it:
+ * START	W = 2 r base + 20 MSS: the sender's own slow start is the slower one. It ends
+ *		with a queue, or where the buffer is too short for one when 1/16 is lost.
+ * CRUISE	each tick (a quarter of base, and eight samples), q being the least in it, or
+ *		after a loss the largest mean of the last five (is the buffer full?):
  *			dW = r / 2 (qt - q) tick / (base + q)		q < qt
  *			dW = max(r, mu / 2) (qt - q) tick / (base + q)	q >= qt
  *		The gain doubles with each 4 ticks of q < qt / 2 (32 at most), below
@@ -51,7 +53,9 @@
  *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
  *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
  *		Sent at once (ACKs were held up on their way): R = mu / 2. Sent too
- *		slowly: nothing is said. Beside CRUISE at k mu: g > 1 - k / 2 fails.
+ *		slowly: nothing is said; after three of these R = mu / 4, or the train's
+ *		packets a round trip if that is less. Beside CRUISE at k mu: g > 1 - k / 2
+ *		fails.
  *
  * Where it comes from: the delay term is FAST's, with a target for the whole queue
  * instead of one's own part; trains are those of TOPP and pathload; the blind time
@@ -126,9 +130,14 @@
 #define CREDIT_REPROBE_US	1500000U
 #define CREDIT_REPROBE_MOST_US	48000000U
 
+/* A slow start that loses a part in so many fills a buffer of a few packets: no link loses
+ * that much. Half of it: some do; twice: others lose as much, for a second longer.
+ */
+#define CREDIT_LOST_PART	16
+
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* a train that says nothing */
-#define CREDIT_SPOILT_MOST	3	/* in a row: then nothing is known of others' queues */
+#define CREDIT_SPOILT_MOST	3	/* in a row: others' queues are not known */
 #define CREDIT_CLUMPED		400U	/* g of one that says little: half of the path */
 
 enum credit_phase { CREDIT_START, CREDIT_CRUISE, CREDIT_FLOOR, CREDIT_PROBE };
@@ -137,6 +146,7 @@ struct credit_tick {
 	u64 at_us;	/* its end */
 	u64 bytes;	/* arrivals until then */
 	u32 queue_us;	/* least in it, or CREDIT_NO_QUEUE */
+	u32 mean_us;	/* mean in it; 0 = no sample */
 };
 
 /* One path. Written under the path's lock by whichever flow has an event. */
@@ -150,13 +160,14 @@ struct credit_law {
 	u64 mu_Bps;		/* bytes/s; 0 = none yet */
 	u64 mu_us;		/* when arrivals last confirmed it */
 	u64 rate_Bps;		/* r; in CRUISE until W is handed out: R */
-	u64 bytes;		/* arrivals, for ever */
+	u64 bytes, lost_bytes;	/* arrivals, for ever; of them what had been lost before */
 
 	/* The present tick */
 	u64 tick_us;		/* began */
 	u64 first_us, first_bytes, latest_us;	/* first and latest arrival in it */
 	u32 arrivals;
 	u32 least_us;		/* q */
+	bool lost;		/* a loss was found out in it */
 	u64 sum_us;		/* of its samples of the queue */
 	u32 samples;
 	u32 noise_us;		/* e */
@@ -175,6 +186,7 @@ struct credit_law {
 	u32 rose_bytes;		/* W where a queue was met last */
 	u64 rose_us;		/* when */
 	u64 left_Bps;		/* what others left us when we yielded last; 0 = not known */
+	bool regret;		/* they had been there when we jumped */
 	u64 jumped_us;
 	u64 kept_Bps;		/* r when CRUISE asked for a train; 0 = it did not */
 	u32 reprobe_us;		/* the next such train, after jumped_us */
@@ -193,7 +205,7 @@ struct credit_law {
 	u64 slot_us;		/* next credit */
 	u64 train_end_us;	/* verdict at the latest; 0 = the train is not all out */
 	u32 gap_us;		/* p when it began */
-	u32 spoilt;		/* trains of CRUISE in a row that said nothing */
+	u32 spoilt;		/* trains in a row that said nothing */
 	u32 train_pkts;		/* its length, with the first two */
 	u32 train_sent, train_got;
 	s32 train_arrived_us[CREDIT_TRAIN], train_sent_us[CREDIT_TRAIN];
@@ -335,7 +347,8 @@ static inline void credit_yield_to_others(struct credit_law *c, u64 now_us, bool
 	if (quiet_us > c->base_us / 8)
 		left_Bps = credit_rate_of(c->bytes - c->quiet_bytes, quiet_us);
 	/* They had been there when we jumped: half as far next time. */
-	if (now_us - c->jumped_us < c->base_us * (u64)CREDIT_REGRET_HALVES / 2)
+	c->regret = now_us - c->jumped_us < c->base_us * (u64)CREDIT_REGRET_HALVES / 2;
+	if (c->regret)
 		left_Bps = min(left_Bps, c->left_Bps ? c->left_Bps : c->mu_Bps) / 2;
 	c->left_Bps = max(left_Bps, div_u64(c->mu_Bps, 20));
 	c->rose_bytes = c->window_bytes;
@@ -359,6 +372,15 @@ static inline void credit_learn_back(struct credit_law *c, u32 back_us)
 {
 	if (c->phase != CREDIT_START && !c->filling)
 		c->back_us += ((s32)min(back_us, 16000U) - (s32)c->back_us) / 16;
+}
+
+static inline void credit_begin_tick(struct credit_law *c)
+{
+	c->least_us = CREDIT_NO_QUEUE;
+	c->lost = false;
+	c->arrivals = 0;
+	c->samples = 0;
+	c->sum_us = 0;
 }
 
 /* By how much the samples of a tick exceed the least of them in the mean, without the
@@ -460,10 +482,30 @@ static inline u32 credit_tick_queue(const struct credit_law *c)
 	return min(c->least_us, mean_us - min(mean_us, over_us));
 }
 
-/* Do others grow? What dW gave them is a quarter of what we had. */
+/* The queue that a tick is judged by. A short buffer is empty now and then in each tick, and
+ * full in between. Where a loss was found out it is the mean that counts, in the round trip
+ * before: high if the buffer was full, low if it was the link that lost.
+ */
+static inline u32 credit_full_queue(const struct credit_law *c, u32 queue_us)
+{
+	u32 mean_us = 0, i;
+
+	if (!c->lost || queue_us == CREDIT_NO_QUEUE)
+		return queue_us;
+	for (i = 1; i <= min_t(u32, c->n_ticks, 5); i++)
+		mean_us = max(mean_us, c->ticks[(c->n_ticks - i) % CREDIT_TICKS].mean_us);
+	return mean_us > credit_target_us(c) ? max(queue_us, mean_us) : queue_us;
+}
+
+/* Do others grow? What dW gave them is a quarter of what we had, a queue stands now, and less
+ * than 17/20 of what leaves it is ours. Else W only falls to what a short buffer holds, or
+ * our own senders wait for a time-out.
+ */
 static inline bool credit_is_outgrown(const struct credit_law *c)
 {
-	return c->window_bytes + 2 * c->mss_bytes < c->peak_bytes / 4 * 3;
+	return c->window_bytes + 2 * c->mss_bytes < c->peak_bytes / 4 * 3 &&
+	       c->ticks[(c->n_ticks - 1) % CREDIT_TICKS].mean_us > credit_target_us(c) &&
+	       c->rate_Bps * 20 < c->mu_Bps * 17;
 }
 
 static inline void credit_end_tick(struct credit_law *c, u64 now_us)
@@ -474,19 +516,19 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	u32 jump_us = credit_jump_us(c);
 	bool high;
 
-	*tick = (struct credit_tick){ now_us, c->bytes, queue_us };
+	*tick = (struct credit_tick){ now_us, c->bytes, queue_us,
+				      c->samples ? (u32)div_u64(c->sum_us, c->samples) : 0 };
 	rtt_us = credit_measure(c, now_us, queue_us);
+	queue_us = credit_full_queue(c, queue_us);
 	c->tick_us = now_us;
 	if (queue_us != CREDIT_NO_QUEUE)
 		credit_learn_noise(c);
-	c->least_us = CREDIT_NO_QUEUE;
-	c->arrivals = 0;
-	c->samples = 0;
-	c->sum_us = 0;
+	credit_begin_tick(c);
 	if (queue_us == CREDIT_NO_QUEUE)
 		return;
 	if (c->phase == CREDIT_START) {
-		if (queue_us > max_t(u32, 3000, 3 * credit_packet_us(c)) && c->rate_Bps) {
+		if ((c->lost_bytes * CREDIT_LOST_PART > c->bytes ||
+		     queue_us > max_t(u32, 3000, 3 * credit_packet_us(c))) && c->rate_Bps) {
 			if (!c->mu_Bps)
 				c->mu_Bps = c->rate_Bps;
 			credit_yield(c, now_us, c->base_us * 3ULL / 2);
@@ -536,6 +578,13 @@ static inline bool credit_sees_others(struct credit_law *c, u64 now_us, u32 queu
 	return (c->high_row >= 2 ||
 		(c->jump_row >= 4 && now_us - c->row_us >= credit_burst_us(c))) &&
 	       !credit_is_own(c, now_us);
+}
+
+/* What came had been lost before. */
+static inline void credit_on_resent(struct credit_law *c, u32 bytes)
+{
+	c->lost = true;
+	c->lost_bytes += bytes;
 }
 
 /* A longer route is no queue; a shorter one ends that. */
@@ -730,10 +779,7 @@ static inline void credit_cruise(struct credit_law *c, u64 now_us)
 	c->quiet_bytes = c->bytes;
 	c->n_ticks = 0;
 	c->tick_us = now_us;
-	c->arrivals = 0;
-	c->samples = 0;
-	c->sum_us = 0;
-	c->least_us = CREDIT_NO_QUEUE;
+	credit_begin_tick(c);
 }
 
 /* g that leaves nothing to jump into. Beside CRUISE: others who send the rest through
@@ -747,6 +793,25 @@ static inline u32 credit_most_growth(const struct credit_law *c)
 	return 1000 - (u32)div64_u64(min(c->kept_Bps, c->mu_Bps) * 500, max_t(u64, c->mu_Bps, 1));
 }
 
+/* It says nothing. Senders that cannot send a train, CREDIT_SPOILT_MOST times in a row, are
+ * the limit themselves: they get what the end of a train takes, or as many packets a round
+ * trip as it has, and W grows from there. From CRUISE: back to it, as long as that is rare.
+ */
+static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
+{
+	bool often = ++c->spoilt >= CREDIT_SPOILT_MOST;
+
+	if (often && !(c->kept_Bps && c->back_us > c->gap_us))
+		c->spoilt = 0;
+	if (!c->kept_Bps && often)
+		c->rate_Bps = min(div_u64(c->mu_Bps, 4),
+				  credit_rate_of((u64)c->train_pkts * c->mss_bytes, c->base_us));
+	if (c->kept_Bps ? !often || c->back_us > c->gap_us : often)
+		credit_cruise(c, now_us);
+	else
+		credit_yield(c, now_us, c->base_us);
+}
+
 /**
  * credit_judge() - the train is in, or will not come
  * @c: law
@@ -758,8 +823,6 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	bool lost;
 
 	c->growth_permille = 10000;
-	if (!c->kept_Bps)
-		c->spoilt = 0;
 	/* A full queue is as flat as a longer route, but loses part of a train. */
 	lost = c->shift_new && c->train_got < c->train_pkts;
 	if (lost)
@@ -771,11 +834,7 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	g = credit_train_growth(c);
 	c->growth_permille = g;
 	if (g == CREDIT_SPOILT) {
-		if (c->kept_Bps &&
-		    (c->back_us > c->gap_us || ++c->spoilt < CREDIT_SPOILT_MOST))
-			credit_cruise(c, now_us);
-		else
-			credit_yield(c, now_us, c->base_us);
+		credit_train_spoilt(c, now_us);
 		return;
 	}
 	/* The bottleneck lets no two packets closer than its own rate has them. */
@@ -799,6 +858,9 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 		return;
 	}
 	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - min(g, 850U)), 1000);
+	/* Nobody now: what somebody left us then is no longer the measure. */
+	if (g < 100 && !c->regret)
+		c->left_Bps = 0;
 	if (c->left_Bps)
 		c->rate_Bps = min(c->rate_Bps, div_u64(c->left_Bps * 9, 10));
 	credit_cruise(c, now_us);

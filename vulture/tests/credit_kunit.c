@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the law of credit (credit.h): its arithmetic at the ends of the ranges, and
+ * each way from state to state. The closed loop with a link is tests/test_credit.py's.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+
+#include "../credit.h"
+
+#define MSS	1448
+#define T0	1000000ULL	/* the clock begins here, us */
+
+/* A path of 10 Mbit/s and 100 ms, in CRUISE with the pipe and two packets. */
+static struct credit_law cruising(void)
+{
+	struct credit_law c;
+
+	credit_init_law(&c, T0);
+	c.mss_bytes = MSS;
+	c.flows = 1;
+	c.base_us = 100000;
+	c.mu_Bps = 1250000;
+	c.mu_us = T0;
+	c.rate_Bps = 1225000;
+	credit_cruise(&c, T0);
+	c.filling = false;
+	c.reprobe_us = U32_MAX;
+	return c;
+}
+
+/* The link's rate for so long, with one queue. Return: when it ended. */
+static u64 arrive(struct credit_law *c, u64 now_us, u32 for_us, u32 queue_us)
+{
+	u32 gap_us = credit_packet_us(c);
+	u64 end_us = now_us + for_us;
+
+	for (; now_us < end_us && c->phase == CREDIT_CRUISE; now_us += gap_us)
+		credit_on_data(c, now_us, MSS, queue_us);
+	return now_us;
+}
+
+/* Arithmetic */
+
+struct path_row {
+	const char *name;
+	u64 mu_Bps;
+	u32 base_us, noise_us, flows;
+	u32 packet_us, target_us, jump_us, tick_us, trips;
+};
+
+static const struct path_row path_rows[] = {
+	{ "nothing known", 0, 0, 0, 1, 0, 2000, 6000, 4000, 0 },
+	{ "10 Mbit/s, 100 ms", 1250000, 100000, 0, 1, 1158, 2316, 6000, 25000, 5 },
+	{ "1 Mbit/s, 10 ms", 125000, 10000, 0, 1, 11584, 23168, 57920, 46336, 2 },
+	{ "10 Gbit/s, 100 ms", 1250000000, 100000, 0, 1, 1, 2000, 6000, 25000, 15 },
+	{ "noise", 1250000, 100000, 4000, 1, 1158, 3316, 14000, 25000, 5 },
+	{ "16 flows bunch", 1250000, 100000, 0, 17, 1158, 2316, 10632, 25000, 5 },
+	{ "no more than 16", 1250000, 100000, 0, 1000, 1158, 2316, 10632, 25000, 5 },
+	{ "a byte a second", 1, 100000, 0, 1, 1000000, 2000000, 5000000, 4000000, 2 },
+};
+
+static void path_describe(const struct path_row *row, char *text)
+{
+	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(path, path_rows, path_describe);
+
+static void paths_have_their_scales(struct kunit *test)
+{
+	const struct path_row *row = test->param_value;
+	struct credit_law c;
+
+	credit_init_law(&c, T0);
+	c.mss_bytes = MSS;
+	c.mu_Bps = row->mu_Bps;
+	c.base_us = row->base_us;
+	c.noise_us = row->noise_us;
+	c.flows = row->flows;
+	KUNIT_EXPECT_EQ(test, credit_packet_us(&c), row->packet_us);
+	KUNIT_EXPECT_EQ(test, credit_target_us(&c), row->target_us);
+	KUNIT_EXPECT_EQ(test, credit_jump_us(&c), row->jump_us);
+	KUNIT_EXPECT_EQ(test, credit_tick_len_us(&c), row->tick_us);
+	if (row->trips)
+		KUNIT_EXPECT_EQ(test, credit_blind_us(&c), (u64)row->trips * row->base_us);
+}
+
+static void rates_do_not_overflow(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, credit_bytes_of(1250000, 100000), 125000U);
+	KUNIT_EXPECT_EQ(test, credit_bytes_of(U64_MAX, U32_MAX), 1U << 30);
+	KUNIT_EXPECT_EQ(test, credit_bytes_of(0, U32_MAX), 0U);
+	KUNIT_EXPECT_EQ(test, credit_rate_of(125000, 100000), 1250000ULL);
+	KUNIT_EXPECT_EQ(test, credit_rate_of(1ULL << 42, 1000000), 1ULL << 42);
+	KUNIT_EXPECT_EQ(test, credit_rate_of(5, 0), 0ULL);
+}
+
+/* States */
+
+static void an_empty_queue_lets_w_grow(struct kunit *test)
+{
+	struct credit_law c = cruising();
+	u32 before = c.window_bytes;
+
+	arrive(&c, T0, 1000000, 0);
+	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_GT(test, c.window_bytes, before);
+}
+
+static void a_foreign_jump_ends_cruise(struct kunit *test)
+{
+	struct credit_law c = cruising();
+	u64 now_us = arrive(&c, T0, 500000, 1000), i;
+
+	/* Ours are a fifth of what the link could bring: the queue is not ours. */
+	for (i = 0; i < 20 && c.phase == CREDIT_CRUISE; i++)
+		credit_on_data(&c, now_us += 5 * credit_packet_us(&c), MSS, 30000);
+	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_FLOOR);
+	KUNIT_EXPECT_EQ(test, c.window_bytes, 0U);
+	KUNIT_EXPECT_GE(test, c.blind_us, now_us + 5 * c.base_us);
+}
+
+static void our_own_queue_does_not(struct kunit *test)
+{
+	struct credit_law c = cruising();
+	u64 now_us = arrive(&c, T0, 500000, 1000);
+	u32 before = c.window_bytes;
+
+	arrive(&c, now_us, 100000, 30000);
+	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_LT(test, c.window_bytes, before);
+}
+
+/* A buffer of three packets: each tick sees it empty once, so that only a loss tells. */
+static void short_buffers(struct kunit *test, bool lost, struct credit_law *c)
+{
+	u64 now_us = T0;
+	u32 i;
+
+	*c = cruising();
+	for (i = 0; i < 2000 && c->phase == CREDIT_CRUISE; i++) {
+		if (lost && i % 20 == 0)
+			credit_on_resent(c, MSS);
+		credit_on_data(c, now_us += credit_packet_us(c), MSS,
+			       i % 10 ? 3 * credit_packet_us(c) : 0);
+	}
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+}
+
+static void losses_tell_of_a_short_buffer(struct kunit *test)
+{
+	struct credit_law with, without;
+
+	short_buffers(test, true, &with);
+	short_buffers(test, false, &without);
+	KUNIT_EXPECT_LT(test, with.window_bytes, without.window_bytes);
+	KUNIT_EXPECT_LT(test, with.window_bytes, 130000U);
+}
+
+/* Losses of a link, with no queue there, are nobody's sign. */
+static void random_losses_cost_nothing(struct kunit *test)
+{
+	struct credit_law lossy = cruising(), clean = cruising();
+	u64 now_us = T0;
+	u32 i;
+
+	for (i = 0; i < 1000; i++) {
+		now_us += credit_packet_us(&clean);
+		if (i % 20 == 0)
+			credit_on_resent(&lossy, MSS);
+		/* Bursts there are, now and then. */
+		credit_on_data(&lossy, now_us, MSS, i % 10 ? 500 : 12000);
+		credit_on_data(&clean, now_us, MSS, i % 10 ? 500 : 12000);
+	}
+	KUNIT_EXPECT_EQ(test, lossy.window_bytes, clean.window_bytes);
+}
+
+/* Where one in twenty is lost it goes on, where one in ten is it does not. */
+static u32 start_that_loses(struct credit_law *law, u32 one_in)
+{
+	struct credit_law c;
+	u64 now_us = T0;
+	u32 i;
+
+	credit_init_law(&c, T0);
+	c.mss_bytes = MSS;
+	c.flows = 1;
+	c.base_us = 20000;
+	for (i = 1; i < 400 && c.phase == CREDIT_START; i++) {
+		if (i % one_in == 0)
+			credit_on_resent(&c, MSS);
+		credit_on_data(&c, now_us += 1000, MSS, 0);
+	}
+	*law = c;
+	return i;
+}
+
+static void start_ends_with_losses(struct kunit *test)
+{
+	struct credit_law c;
+
+	KUNIT_EXPECT_EQ(test, start_that_loses(&c, 20), 400U);
+	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_START);
+	KUNIT_EXPECT_LT(test, start_that_loses(&c, 10), 100U);
+	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_FLOOR);
+	KUNIT_EXPECT_GT(test, c.mu_Bps, 1000000ULL);
+}
+
+/* Trains */
+
+struct train_row {
+	const char *name;
+	s32 sent_us, arrived_us;	/* from packet to packet */
+	u32 n;				/* that came */
+	enum credit_phase phase;
+	u64 rate_Bps;			/* then, within a hundredth; 0 = any */
+};
+
+static const struct train_row train_rows[] = {
+	{ "an empty path", 1158, 1158, 10, CREDIT_CRUISE, 1225000 },
+	{ "half of it taken", 1158, 1737, 10, CREDIT_CRUISE, 500000 },
+	{ "all of it", 1158, 2316, 10, CREDIT_FLOOR, 0 },
+	{ "too few came", 1158, 1158, 5, CREDIT_FLOOR, 0 },
+	{ "sent at once", 100, 1158, 10, CREDIT_CRUISE, 625000 },
+	{ "sent too slowly", 3000, 3000, 10, CREDIT_FLOOR, 0 },
+};
+
+static void train_describe(const struct train_row *row, char *text)
+{
+	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(train, train_rows, train_describe);
+
+static void judge(struct credit_law *c, const struct train_row *row)
+{
+	u32 i;
+
+	c->jumped_us = 0;
+	c->kept_Bps = 0;
+	credit_probe(c, T0);
+	for (i = 0; i < row->n; i++)
+		credit_on_train(c, T0 + 100000 + i * row->arrived_us, T0 + i * row->sent_us);
+	credit_judge(c, T0 + 200000);
+}
+
+static void trains_decide(struct kunit *test)
+{
+	const struct train_row *row = test->param_value;
+	struct credit_law c = cruising();
+
+	judge(&c, row);
+	KUNIT_EXPECT_EQ(test, c.phase, row->phase);
+	if (row->rate_Bps)
+		KUNIT_EXPECT_LT(test, abs((s64)(c.rate_Bps - row->rate_Bps)),
+				(s64)row->rate_Bps / 100);
+}
+
+/* An empty path whose senders cannot send a train is not left unused for ever. */
+static void slow_senders_are_let_go(struct kunit *test)
+{
+	struct credit_law c = cruising();
+	u32 i;
+
+	for (i = 0; i < CREDIT_SPOILT_MOST; i++) {
+		KUNIT_EXPECT_EQ(test, i, c.spoilt);
+		judge(&c, &train_rows[5]);
+	}
+	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_EQ(test, c.rate_Bps, 144800ULL);	/* ten packets a round trip */
+	KUNIT_EXPECT_EQ(test, c.spoilt, 0U);
+}
+
+/* What others left once is the measure while they are there, or were met after a jump. */
+static void what_was_left_is_forgotten(struct kunit *test)
+{
+	struct credit_law c = cruising();
+
+	c.left_Bps = 200000;
+	judge(&c, &train_rows[0]);
+	KUNIT_EXPECT_GT(test, c.rate_Bps, 1000000ULL);
+
+	c = cruising();
+	c.left_Bps = 200000;
+	judge(&c, &train_rows[1]);
+	KUNIT_EXPECT_LE(test, c.rate_Bps, 180000ULL);
+
+	c = cruising();
+	c.left_Bps = 200000;
+	c.regret = true;
+	judge(&c, &train_rows[0]);
+	KUNIT_EXPECT_LE(test, c.rate_Bps, 180000ULL);
+}
+
+static struct kunit_case credit_cases[] = {
+	KUNIT_CASE_PARAM(paths_have_their_scales, path_gen_params),
+	KUNIT_CASE(rates_do_not_overflow),
+	KUNIT_CASE(an_empty_queue_lets_w_grow),
+	KUNIT_CASE(a_foreign_jump_ends_cruise),
+	KUNIT_CASE(our_own_queue_does_not),
+	KUNIT_CASE(losses_tell_of_a_short_buffer),
+	KUNIT_CASE(random_losses_cost_nothing),
+	KUNIT_CASE(start_ends_with_losses),
+	KUNIT_CASE_PARAM(trains_decide, train_gen_params),
+	KUNIT_CASE(slow_senders_are_let_go),
+	KUNIT_CASE(what_was_left_is_forgotten),
+	{}
+};
+
+static struct kunit_suite credit_suite = {
+	.name = "vulture_credit",
+	.test_cases = credit_cases,
+};
+
+kunit_test_suite(credit_suite);
+
+MODULE_DESCRIPTION("KUnit tests of vulture's law of credit");
+MODULE_LICENSE("GPL");
