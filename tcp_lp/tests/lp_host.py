@@ -69,6 +69,21 @@ u32 flow_itt_end(struct flow *f) { return f->lp.itt_end_ms; }
 bool flow_over(struct flow *f, u32 now_ms) { return lp_inference_over(&f->lp, now_ms); }
 u32 flow_react(struct flow *f, u32 seq, u32 rtt_us, u32 now_ms)
 { return lp_react(&f->lp, LP_DELAY, f->cwnd, seq, rtt_us, now_ms); }
+u32 flow_react_to(struct flow *f, u32 event, u32 pkts, u32 rtt_us, u32 now_ms)
+{ return lp_react(&f->lp, event, pkts, 1, rtt_us, now_ms); }
+u32 flow_rest(struct flow *f) { return f->lp.rest_rtts; }
+void flow_above(struct flow *f, bool above) { f->lp.above = above; }
+void flow_mark(struct flow *f, u32 snd_nxt) { lp_mark(&f->lp, snd_nxt); }
+bool flow_stale(struct flow *f, u32 snd_una)
+{
+	struct lp_ack ack = { .snd_una = snd_una, .snd_nxt = snd_una + 10, .path = { .delay_us = 50000 } };
+
+	lp_sample(&f->lp, &ack);
+	return f->lp.stale;
+}
+u32 event_delay(void) { return LP_DELAY; }
+u32 event_ece(void) { return LP_ECE; }
+u32 event_loss(void) { return LP_LOSS; }
 void flow_smooth(struct flow *f, u32 d_us) { lp_smooth(&f->lp, d_us); }
 void flow_loss(struct flow *f) { lbe_delay_lost(&f->lp.path, lp_sd_us(&f->lp)); lbe_delay_repaired(&f->lp.path); }
 u32 snap(u64 span_us, u32 ticks)
@@ -79,7 +94,8 @@ u32 snap(u64 span_us, u32 ticks)
 }
 """
 
-_types = {"flow_new": ctypes.c_void_p, "flow_grows": ctypes.c_bool, "flow_over": ctypes.c_bool}
+_BOOLS = ("flow_grows", "flow_over", "flow_stale")
+_types = {"flow_new": ctypes.c_void_p, **dict.fromkeys(_BOOLS, ctypes.c_bool)}
 
 
 def library(folder: Path) -> ctypes.CDLL:
@@ -102,6 +118,14 @@ def library(folder: Path) -> ctypes.CDLL:
         "flow_itt_end",
         "flow_over",
         "flow_react",
+        "flow_react_to",
+        "flow_rest",
+        "flow_above",
+        "flow_mark",
+        "flow_stale",
+        "event_delay",
+        "event_ece",
+        "event_loss",
         "flow_smooth",
         "flow_loss",
         "snap",

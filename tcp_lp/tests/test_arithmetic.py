@@ -68,6 +68,60 @@ def test_an_inference_phase_ends_only_if_one_began(lib):
     assert lib.flow_over(ours.flow, end_ms) and not lib.flow_over(ours.flow, end_ms + 1)
 
 
+def test_the_second_indication_of_a_phase_leaves_one_packet(lib):
+    """Section 3.2.2 of the paper; a loss at the floor does so at once."""
+    for event in (lib.event_delay(), lib.event_ece()):
+        ours = Ours(lib)
+        lib.flow_smooth(ours.flow, 100000)
+        assert lib.flow_react_to(ours.flow, event, 40, 100000, 0) == 20
+        assert lib.flow_react_to(ours.flow, event, 20, 100000, 100) == 1
+    assert lib.flow_react_to(Ours(lib).flow, lib.event_loss(), 40, 100000, 0) == 1
+
+
+def test_half_the_queue_after_half_the_window_is_our_own(lib):
+    """The delay fell to half of what it was at the cut: nobody else is there. The paper's rule does not ask."""
+    for paper, expected in ((False, 10), (True, 1)):
+        ours = Ours(lib, paper=paper)
+        lib.flow_smooth(ours.flow, 100000)
+        lib.flow_react_to(ours.flow, lib.event_delay(), 40, 100000, 0)
+        for _ in range(60):
+            lib.flow_smooth(ours.flow, 50000)
+        assert lib.flow_react_to(ours.flow, lib.event_delay(), 20, 100000, 100) == expected
+
+
+def test_rests_double_up_to_eight_round_trips(lib):
+    ours, event = Ours(lib), lib.event_delay()
+    lib.flow_smooth(ours.flow, 100000)
+    lib.flow_react_to(ours.flow, event, 40, 100000, 0)
+    rests = []
+    for _ in range(6):
+        assert lib.flow_react_to(ours.flow, event, 2, 100000, 1000) == 1
+        rests.append(lib.flow_rest(ours.flow))
+        # three round trips of inference, and the rest
+        assert ours.itt_end == 1000 + 100 * (3 + rests[-1])
+    assert rests == [1, 2, 4, 8, 8, 8]
+    lib.flow_react_to(ours.flow, event, 5, 100000, 1000)
+    assert lib.flow_rest(ours.flow) == 1, "a window above the crowd's begins anew"
+
+
+def test_a_mark_across_the_wrap_of_sequence_numbers(lib):
+    for snd_nxt in (1000, 2**32 - 1, 2**32 - 5, 2**31, 0):
+        ours = Ours(lib)
+        lib.flow_mark(ours.flow, snd_nxt)
+        for snd_una, stale in ((-20, True), (0, True), (1, False)):
+            assert lib.flow_stale(ours.flow, (snd_nxt + snd_una) % 2**32) == stale, (snd_nxt, snd_una)
+
+
+def test_no_growth_above_the_threshold_or_while_it_infers(lib):
+    ours = Ours(lib)
+    assert lib.flow_grows(ours.flow)
+    lib.flow_above(ours.flow, True)
+    assert not lib.flow_grows(ours.flow)
+    lib.flow_above(ours.flow, False)
+    lib.flow_react_to(ours.flow, lib.event_delay(), 40, 100000, 0)
+    assert not lib.flow_grows(ours.flow)
+
+
 def test_snap_agrees_with_nearest_known_tick(lib):
     rng = random.Random(3)
     for _ in range(5000):
