@@ -7,10 +7,11 @@ A new `step` ends the one before.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 Report = Callable[[str, int, "int | None"], None]
 
@@ -71,6 +72,58 @@ class BarProgress:
     def close(self) -> None:
         """Give the terminal back."""
         self.bar.stop()
+
+
+class RunsProgress:
+    """Progress of runs and the time left: a bar on a terminal, elsewhere a line every PLAIN_EVERY_S."""
+
+    def __init__(self, limit_s: float = math.inf) -> None:
+        self.limit_s = limit_s
+        self.began_s = self.said_s = time.monotonic()
+        self.bar: Any = None
+
+    def spent_s(self) -> float:
+        """Since the beginning."""
+        return time.monotonic() - self.began_s
+
+    def left(self, share: float) -> str:
+        """Time left as a person says it, once this share of the work is done."""
+        if not share:
+            return ""
+        seconds = max(0.0, min(self.spent_s() / share * (1 - share), self.limit_s - self.spent_s()))
+        return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
+
+    def __call__(self, done: int, total: int, text: str, share: float | None = None) -> None:
+        """So many runs are done; share: of the work, where runs differ in what they cost."""
+        share = done / total if share is None else share
+        if sys.stderr.isatty():
+            self._show(share, text)
+        elif done == total or time.monotonic() - self.said_s > PLAIN_EVERY_S:
+            self.said_s = time.monotonic()
+            words = f"{100 * share:.0f} %, {done} of {total} runs, {self.left(share)}".rstrip(", ")
+            print(words + (f" ({text})" if text else ""), file=sys.stderr, flush=True)
+
+    def _show(self, share: float, text: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        if self.bar is None:
+            self.bar = Progress(
+                TextColumn("{task.description:<50.50}"),
+                BarColumn(),
+                TextColumn("{task.percentage:3.0f} %"),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[left]}"),
+                console=Console(stderr=True),
+            )
+            self.bar.start()
+            self.task = self.bar.add_task("", total=1.0, left="")
+        self.bar.update(self.task, completed=share, description=text, left=self.left(share))
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        if self.bar is not None:
+            self.bar.stop()
 
 
 def make_progress() -> PlainProgress | BarProgress:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..backends.backend import Backend
 from ..base.errors import LbeError
+from ..base.progress import RunsProgress
 from ..judge import coverage
 from ..present import plots, text
 from ..results import digest
@@ -199,65 +199,24 @@ def from_cache(chosen: Iterable[str], backend: Backend) -> list[Part]:
 
 
 class Clock:
-    """Progress over all runs, by what they cost: a bar on a terminal, lines elsewhere."""
+    """Progress over all runs, by what they cost in CPU seconds."""
 
     def __init__(self, limit_s: float = math.inf):
-        self.total_s, self.done_s, self.began, self.said = 1e-9, 0.0, time.monotonic(), 0.0
-        self.limit_s = limit_s
-        self.bar = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            self.bar = Progress(
-                TextColumn("{task.description:<50.50}"),
-                BarColumn(),
-                TextColumn("{task.percentage:3.0f} %"),
-                TimeElapsedColumn(),
-                TextColumn("{task.fields[left]}"),
-                console=Console(stderr=True),
-            )
-            self.bar.start()
-            self.task = self.bar.add_task("", total=self.total_s, left="")
-
-    def spent_s(self) -> float:
-        """Since the beginning."""
-        return time.monotonic() - self.began
+        self.total_s, self.done_s = 1e-9, 0.0
+        self.progress = RunsProgress(limit_s)
 
     def pace(self, count: int) -> float:
         """CPU seconds that a planned one takes here, where ``count`` run at once; 1 before anything is known."""
-        return self.spent_s() * count / self.done_s if self.done_s else 1.0
+        return self.progress.spent_s() * count / self.done_s if self.done_s else 1.0
 
     def aim(self, cost: float) -> None:
         """What is still to be done costs so much."""
         self.total_s = max(self.done_s + cost, 1e-9)
-        if self.bar:
-            self.bar.update(self.task, total=self.total_s)
-
-    def left(self) -> str:
-        """Time left as a person says it."""
-        if not self.done_s:
-            return ""
-        seconds = self.spent_s() / self.done_s * (self.total_s - self.done_s)
-        seconds = max(0.0, min(seconds, self.limit_s - self.spent_s()))
-        return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
 
     def step(self, cost: float, text: str, done: int, total: int) -> None:
         """One run is done."""
         self.done_s += cost
-        if self.bar:
-            self.bar.update(self.task, completed=self.done_s, description=text, left=self.left())
-            return
-        now = time.monotonic()
-        if now - self.said > 10 or done == total:
-            self.said = now
-            percent = 100 * self.done_s / self.total_s
-            print(f"{percent:.0f} %, {done} of {total} runs, {self.left()} ({text})", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """Give the terminal back."""
-        if self.bar:
-            self.bar.stop()
+        self.progress(done, total, text, self.done_s / self.total_s)
 
 
 def _in_order(parts: list[Part], ladders: list[list[Part]], have: Collection[str]) -> dict[str, Job]:
@@ -298,7 +257,7 @@ def fill(
             else:
                 store(task.key, record)
             clock.step(cost_s(task.job), label(task.job), len(ran), len(tasks))
-            if clock.spent_s() >= until_s:
+            if clock.progress.spent_s() >= until_s:
                 break
     finally:
         running.close()
@@ -323,9 +282,9 @@ def spend(
     clock = Clock(LAST_RUN * limit_s)
     try:
         for share in (*AGAIN, LAST_RUN):
-            if clock.spent_s() >= LAST_RUN * limit_s:
+            if clock.progress.spent_s() >= LAST_RUN * limit_s:
                 break
-            left_s = max(0.0, PLANNED * limit_s - clock.spent_s())
+            left_s = max(0.0, PLANNED * limit_s - clock.progress.spent_s())
             parts = pick(ladders, have, left_s * count / clock.pace(count))
             todo = _in_order(parts, ladders, have)
             clock.aim(sum(map(cost_s, todo.values())))
@@ -335,7 +294,7 @@ def spend(
             if len(ran) == len(todo):
                 return parts, failed
     finally:
-        clock.close()
+        clock.progress.close()
     return best_of(ladders, have), failed
 
 
@@ -377,6 +336,3 @@ def load_saved(out: Path) -> dict[str, dict]:
     if not documents:
         raise LbeError(f"no digests in {out}/digests; make report makes some")
     return documents
-
-
-__all__ = ["FORMS", "FULL", "MINUTES", "Outcome", "Part", "carry_out", "choose", "cost_s", "load_saved", "spend"]

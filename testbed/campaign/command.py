@@ -144,11 +144,13 @@ def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tup
     return made, failed
 
 
-def beside_ns2(chosen: list[str], args: argparse.Namespace, command: str) -> tuple[dict[str, dict], list[str]]:
+def beside_ns2(chosen: list[str], args: argparse.Namespace) -> tuple[dict[str, dict], list[str]]:
     """ns-2's documents of the papers' experiments among those chosen, and what failed; minutes at most."""
     if args.cached:
         return {}, []
-    options = Options("full" if args.full else "default", jobs=args.jobs, reuse=not args.fresh, command=command)
+    options = Options(
+        "full" if args.full else "default", jobs=args.jobs, reuse=not args.fresh, command=args.command_line
+    )
     made, failed = oracle.documents([name for name in oracle.wanted(()) if name in chosen], options)
     for document in made.values():
         digest.save(document, args.out / "digests")
@@ -168,77 +170,90 @@ def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
     if not browser.program():
         print("the page was not looked at: no Chromium here (scripts/deps browser)", file=sys.stderr)
         return []
-    found = browser.faults(page)
-    for one in found:
-        print(f"{page}: {one}", file=sys.stderr)
-    return found
+    faults = browser.faults(page)
+    for fault in faults:
+        print(f"{page}: {fault}", file=sys.stderr)
+    return faults
 
 
-def carry_out(args: argparse.Namespace, command: str) -> int:
-    """The whole of it; the exit status is 1 if a run failed, or something is red."""
-    _check(args)
-    if args.check:
-        return check(args.out, args.docs)
-    if args.pages or (args.results and not args.cached):
-        documents = better(earlier(args.out, args.docs), state.mark_stale(found_in(args.results)))
-        if not documents:
-            raise ExperimentError(
-                f"no results in {args.out} or {args.docs}; the same command without --pages makes some"
-            )
-        found = write(documents, args.out, args.docs)
-        red = state.reds(documents)
-        for line in red:
-            print(f"RED {line}", file=sys.stderr)
-        return 1 if found or red else 0
-    began = time.monotonic()
-    chosen = args.names or campaign.wanted()
-    backend = Uml(args.kernel)
+def _print_reds(red: list[str]) -> None:
+    for line in red:
+        print(f"RED {line}", file=sys.stderr)
+
+
+def make_pages(args: argparse.Namespace) -> int:
+    """The pages again, from earlier results and those of --results; 1 if something is red."""
+    documents = better(earlier(args.out, args.docs), state.mark_stale(found_in(args.results)))
+    if not documents:
+        raise ExperimentError(f"no results in {args.out} or {args.docs}; the same command without --pages makes some")
+    faults = write(documents, args.out, args.docs)
+    red = state.reds(documents)
+    _print_reds(red)
+    return 1 if faults or red else 0
+
+
+def _prepared(kernel: str, chosen: list[str]) -> Backend:
+    """The kernel, with the modules that any form of these experiments needs."""
+    backend = Uml(kernel)
     progress = make_progress()
     try:
         backend.prepare(campaign.modules_of(chosen), progress)
     finally:
         progress.close()
+    return backend
+
+
+def _parts(
+    chosen: list[str], backend: Backend, args: argparse.Namespace, began_s: float
+) -> tuple[list[campaign.Part], list[tuple[Job, str]]]:
+    """Each experiment in the form that the cache has, that is planned, or that was run in the time; what failed."""
+    if args.cached:
+        return campaign.from_cache(chosen, backend), []
+    ladders = campaign.ladders_of(chosen, backend, campaign.FULL if args.full else campaign.FORMS)
     count = args.jobs or default_jobs()
     minutes = campaign.MINUTES if args.minutes is None else args.minutes
-    failed: list[tuple[Job, str]] = []
-    others, faults = ({}, []) if args.plan else traced(chosen, backend, args)
-    if not args.plan:
-        simulated, failures = beside_ns2(chosen, args, command)
-        others |= simulated
-        faults += failures
-    if args.cached:
-        parts = campaign.from_cache(chosen, backend)
-    else:
-        forms = campaign.FULL if args.full else campaign.FORMS
-        ladders = campaign.ladders_of(chosen, backend, forms)
-        limit_s = math.inf if args.full else max(0.0, minutes * 60 - (time.monotonic() - began))
-        if args.plan:
-            have = set() if args.fresh else campaign.in_cache(ladders)
-            parts = campaign.pick(ladders, have, limit_s * count * campaign.PLANNED)
-        else:
-            execute = dask_engine.over(args.dask) if args.dask else locally
-            parts, failed = campaign.spend(ladders, backend, limit_s, count, execute, not args.fresh)
-            wanted = {ladder[0].experiment.name for ladder in ladders}
-            for name in sorted(wanted - {part.experiment.name for part in parts}):
-                print(f"{name}: no time was left for it", file=sys.stderr)
+    limit_s = math.inf if args.full else max(0.0, minutes * 60 - (time.monotonic() - began_s))
     if args.plan:
-        print(_plan_text(parts))
+        have = set() if args.fresh else campaign.in_cache(ladders)
+        return campaign.pick(ladders, have, limit_s * count * campaign.PLANNED), []
+    execute = dask_engine.over(args.dask) if args.dask else locally
+    parts, failed = campaign.spend(ladders, backend, limit_s, count, execute, not args.fresh)
+    wanted = {ladder[0].experiment.name for ladder in ladders}
+    for name in sorted(wanted - {part.experiment.name for part in parts}):
+        print(f"{name}: no time was left for it", file=sys.stderr)
+    return parts, failed
+
+
+def run(args: argparse.Namespace) -> int:
+    """The whole of it; the exit status is 1 if a run failed, or something is red."""
+    _check(args)
+    if args.check:
+        return check(args.out, args.docs)
+    if args.pages or (args.results and not args.cached):
+        return make_pages(args)
+    began_s = time.monotonic()
+    chosen = args.names or campaign.wanted()
+    backend = _prepared(args.kernel, chosen)
+    if args.plan:
+        print(_plan_text(_parts(chosen, backend, args, began_s)[0]))
         return 0
-    outcome = campaign.carry_out(parts, backend, args.out, command, failed, not args.no_plots)
-    broken = {job.experiment for job, _ in outcome.failed}
-    documents = better(earlier(args.out, args.docs), state.mark_stale(outcome.documents | others))
+    others, faults = traced(chosen, backend, args)
+    simulated, failures = beside_ns2(chosen, args)
+    parts, failed = _parts(chosen, backend, args, began_s)
+    outcome = campaign.carry_out(parts, backend, args.out, args.command_line, failed, not args.no_plots)
+    documents = better(earlier(args.out, args.docs), state.mark_stale(outcome.documents | others | simulated))
     # more runs than the form has
-    for name, one in found_in(args.results).items():
-        documents[name] = digest.with_more(documents.get(name, one), one)
-    found = write({name: one for name, one in documents.items() if name not in broken}, args.out, args.docs)
+    for name, document in found_in(args.results).items():
+        documents[name] = digest.with_more(documents.get(name, document), document)
+    broken = {job.experiment for job, _ in outcome.failed}
+    shown = {name: document for name, document in documents.items() if name not in broken}
+    seen = write(shown, args.out, args.docs)
     # what ran now is judged even where a longer form is shown
-    fresh = state.mark_stale({name: one for name, one in outcome.documents.items() if documents.get(name) is not one})
-    red = list(dict.fromkeys([*state.reds(documents), *state.reds(fresh)]))
-    for line in red:
-        print(f"RED {line}", file=sys.stderr)
-    for job, error in outcome.failed:
-        print(f"failed: {label(job)}: {error}", file=sys.stderr)
+    fresh = {name: document for name, document in outcome.documents.items() if documents.get(name) is not document}
+    red = list(dict.fromkeys([*state.reds(documents), *state.reds(state.mark_stale(fresh))]))
+    _print_reds(red)
+    faults += [*failures, *(f"{label(job)}: {error}" for job, error in outcome.failed)]
     for fault in faults:
         print(f"failed: {fault}", file=sys.stderr)
-    print(f"{(time.monotonic() - began) / 60:.1f} min", file=sys.stderr)
-    return 1 if outcome.failed or faults or found or red else 0
+    print(f"{(time.monotonic() - began_s) / 60:.1f} min", file=sys.stderr)
+    return 1 if faults or seen or red else 0

@@ -130,14 +130,14 @@ def add_parser(commands: Any) -> None:
     length = sub.add_mutually_exclusive_group()
     length.add_argument("--full", action="store_const", dest="mode", const="full", help="the paper's own lengths")
     length.add_argument("--short", action="store_const", dest="mode", const="short", help="the tests' form")
-    sub.set_defaults(mode="default")
+    sub.set_defaults(mode="default", do=carry_out)
     sub.add_argument("--fresh", action="store_true", help="run again what has been run before")
     sub.add_argument(
         "--out", type=Path, default=Path("Documentation/results/data"), metavar="DIR", help="where documents go"
     )
 
 
-def carry_out(args: argparse.Namespace, command: str) -> int:
+def carry_out(args: argparse.Namespace) -> int:
     """Run, print, write. 1 if a run failed."""
     for key in ("runs", "jobs"):
         value = getattr(args, key)
@@ -149,7 +149,7 @@ def carry_out(args: argparse.Namespace, command: str) -> int:
         if not equals:
             raise ExperimentError(f"--case {word!r}: expected DIM=VARIANT")
         only.setdefault(dimension, []).append(variant)
-    options = Options(args.mode, args.runs, args.jobs, reuse=not args.fresh, command=command, cases=only)
+    options = Options(args.mode, args.runs, args.jobs, reuse=not args.fresh, command=args.command_line, cases=only)
     names = wanted(args.names)
     made, failed = documents(names, options)
     for one in made.values():

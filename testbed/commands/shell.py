@@ -19,7 +19,8 @@ from ..base.errors import JobFailed
 from ..base.places import REPO, SCRIPTS
 from ..base.progress import make_progress
 from ..run import job as jobs
-from ..spec.experiment import Experiment
+from ..spec.experiment import Experiment, load
+from .shared import settings
 
 #: nobody is waiting for a shell to end; the guest's watchdog wants a number
 LIMIT_S = 30 * 86400
@@ -63,6 +64,15 @@ def command(machine: Machine) -> list[str]:
     """The machine's own command line, but with the host's clock and with the terminal as its console."""
     words = [word for word in machine.command() if not word.startswith(("time-travel", "con0="))]
     return [*words, "con0=fd:0,fd:1", "quiet", "loglevel=1"]
+
+
+def add_parser(commands: Any) -> None:
+    """The sub-command's words."""
+    sub = commands.add_parser("shell", help="the nodes in real time, modules loaded, a prompt")
+    sub.add_argument("name", nargs="?", default="lp_beside_cubic", help="whose topology (default: lp_beside_cubic)")
+    sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 (default; else $LBE_SERIES) or 7.2")
+    sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    sub.set_defaults(do=lambda args: run_shell(load(args.name), args.kernel, settings(args.set)))
 
 
 def run_shell(experiment: Experiment, series: str | None, sets: dict[str, Any]) -> int:

@@ -39,6 +39,7 @@ def add_parser(commands) -> None:
     sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: the one that a suite is for)")
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where foreign.json goes")
     sub.add_argument("--json", action="store_true", help="the results as JSON on standard output")
+    sub.set_defaults(do=run)
 
 
 def table(outcomes: list[Outcome]) -> str:

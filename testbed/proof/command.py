@@ -64,6 +64,7 @@ def add_parser(commands: Any) -> None:
     )
     sub.add_argument("names", nargs="*", metavar="PROGRAM", help="these (default: all)")
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {NAME}.json is")
+    sub.set_defaults(do=run)
 
 
 def empty(report: Report) -> dict[str, Any]:

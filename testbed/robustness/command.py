@@ -37,6 +37,7 @@ def add_parser(commands) -> None:
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where abuse.json goes")
     sub.add_argument("--json", action="store_true", help="the figures as JSON on standard output")
     sub.add_argument("--corpus", action="store_true", help="add the fuzzer's new answers to the stored corpus")
+    sub.set_defaults(do=run)
 
 
 def chosen(names: list[str]) -> list[Part]:

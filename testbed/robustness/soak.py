@@ -59,6 +59,7 @@ def add_parser(commands) -> None:
     sub.add_argument("--fresh", action="store_true", help="run again what ran before")
     sub.add_argument("--kernel", default=DEFAULT_SERIES, metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where soak.json goes")
+    sub.set_defaults(do=run)
 
 
 def live(

@@ -7,6 +7,7 @@ import importlib
 import json
 import math
 import re
+import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -682,7 +683,7 @@ class Slow:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, stop_after: int | None = None):
         self.now, self.seconds, self.stop_after, self.done = 0.0, seconds, stop_after, 0
-        monkeypatch.setattr(campaign.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
     def __call__(self, tasks: list[runner.Task], backend: PretendBackend, count: int):
         for task in tasks:

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0
+"""python3 -m testbed speed: how many seconds the testbed simulates in one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from ..base.progress import make_progress
+from ..bench import speed
+from ..spec.tables import ExperimentError
+
+
+def add_parser(commands: Any) -> None:
+    """The sub-command's words."""
+    sub = commands.add_parser("speed", help="how fast the testbed is: simulated seconds a second")
+    sub.add_argument("--kernel", action="append", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: all three)")
+    sub.add_argument("--rounds", type=int, default=3, metavar="N", help="the fastest of so many (default: 3)")
+    sub.set_defaults(do=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """A line a case and kernel. 1 if a case let nothing through."""
+    if not 1 <= args.rounds <= 100:
+        raise ExperimentError(f"--rounds {args.rounds}: allowed are 1 to 100")
+    progress = make_progress()
+    try:
+        measured = speed.run_all(tuple(args.kernel or speed.SERIES), args.rounds, progress)
+        speed.beside_ns3(args.rounds, progress)
+    finally:
+        progress.close()
+    idle = speed.idle(measured)
+    for case in idle:
+        print(f"testbed: {case.case.name} on {case.series}: next to nothing came through", file=sys.stderr)
+    return 1 if idle else 0
