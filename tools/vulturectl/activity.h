@@ -72,7 +72,7 @@ struct look {
 int look_again(struct look *look, const struct look *before);
 void look_free(struct look *look);
 
-/* look_find() - one of them: by id of vulture (down), by inode (up). Return: NULL if it is not there. */
+/* look_find() - one of them, by id of vulture (down) or inode (up); NULL if it is not there */
 const struct activity *look_find(const struct look *look, bool up, uint64_t key);
 
 const char *look_error(void);

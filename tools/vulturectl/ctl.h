@@ -51,6 +51,9 @@ int do_hold(int argc, char **argv);	/* hold.c */
 /* live_foreground() - all connections that these processes have now, both ways */
 struct pids;
 void live_foreground(const struct pids *pids);	/* live.c */
+/* live_background() - and back; @up NULL leaves what is sent, @options NULL what is received */
+void live_background(const struct pids *pids, const char *up,
+		     const struct vulture_options *options);
 int do_bg(int argc, char **argv);	/* live.c */
 int do_fg(int argc, char **argv);
 int do_apply(int argc, char **argv);	/* conf.c */

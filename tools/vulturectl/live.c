@@ -24,13 +24,15 @@
  * struct live - what bg and fg do to each socket, and what came of it
  * @up: congestion control for bg; NULL leaves what is sent alone
  * @background: bg, else fg
+ * @down: bg: downloads too, with @options
  * @sockets: TCP sockets seen
  * @up_done, @down_done: sockets whose direction was changed
  * @reason: why a direction of some socket was not changed; "" if all were
  */
 struct live {
 	const char *up;
-	bool background;
+	bool background, down;
+	const struct vulture_options *options;
 	unsigned int sockets, up_done, down_done;
 	char reason[320];
 };
@@ -55,10 +57,10 @@ static void one_socket(const struct tcp_socket *socket, void *arg)
 		live->up_done++;
 	else if (live->up || !live->background)
 		snprintf(live->reason, sizeof(live->reason), "upload: %s", strerror(errno));
-	if (!v || socket->state != TCP_ESTABLISHED)
+	if (!v || socket->state != TCP_ESTABLISHED || (live->background && !live->down))
 		return;
 	if (live->background)
-		result = vulture_start(v, socket->fd, NULL);
+		result = vulture_start(v, socket->fd, live->options);
 	else
 		result = vulture_stop(v, socket->fd);
 	if (!result || errno == EALREADY || (!live->background && errno == ENOENT))
@@ -118,6 +120,16 @@ void live_foreground(const struct pids *pids)
 		pid_sockets(pids->pid[i], NULL, one_socket, &live);
 }
 
+void live_background(const struct pids *pids, const char *up,
+		     const struct vulture_options *options)
+{
+	struct live live = { .up = up, .background = true, .down = options, .options = options };
+	size_t i;
+
+	for (i = 0; i < pids->count; i++)
+		pid_sockets(pids->pid[i], NULL, one_socket, &live);
+}
+
 static void report(const struct live *live, const char *target)
 {
 	if (json)
@@ -133,7 +145,7 @@ static void report(const struct live *live, const char *target)
 
 static int change(int argc, char **argv, bool background)
 {
-	struct live live = { .background = background };
+	struct live live = { .background = background, .down = true };
 	struct pids pids = {};
 	unsigned int denied = 0;
 	size_t i;

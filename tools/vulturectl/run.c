@@ -37,6 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "steer.h"
 #include "upload.h"
 #include "watch.h"
 
@@ -52,6 +53,9 @@
  * @watched_up, @watched_down: by looking at sockets, not by the cgroup
  * @dir: the cgroup's directory; "" without one
  * @deadline: from then on the command is in the foreground, wall clock; 0 = never
+ * @begin: of the command, wall clock
+ * @in_front: it is an ordinary program until the cycle of steer.h goes on
+ * @steer, @steered: the weight of its downloads, if it has one
  * @ready: written once rule and program are in force; the command waits for it
  * @entered: closed once the command is in its cgroup; the guard waits for it
  */
@@ -61,7 +65,10 @@ struct plan {
 	bool watched_up, watched_down;
 	const struct passwd *user;
 	struct vulture_rule rule;
-	time_t deadline;
+	time_t begin, deadline;
+	bool in_front;
+	struct steer steer;
+	bool steered;
 	char dir[1792];
 	int ready[2], entered[2];
 };
@@ -335,6 +342,30 @@ static void meet_deadline(struct plan *plan, pid_t pid, pid_t guard_pid)
 	say("run: the deadline has come: the command is in the foreground now");
 }
 
+/* Step to the foreground and back, as steer.h says. */
+static void near_deadline(struct plan *plan, const struct pids *pids)
+{
+	uint64_t total_s = (uint64_t)(plan->deadline - plan->begin);
+	time_t now = time(NULL);
+	uint64_t gone_s = now > plan->begin ? (uint64_t)(now - plan->begin) : 0;
+	bool in_front = steer_in_front(total_s, gone_s);
+
+	if (in_front == plan->in_front)
+		return;
+	plan->in_front = in_front;
+	if (in_front)
+		live_foreground(pids);
+	else
+		live_background(pids, plan->up, plan->down ? &plan->rule.options : NULL);
+}
+
+/* The command and all that it has started; none without memory. */
+static void command_pids(const struct plan *plan, pid_t pid, struct pids *pids)
+{
+	if (*plan->dir ? cgroup_pids(plan->dir, pids) : tree_pids(pid, pids))
+		pids_free(pids);
+}
+
 /* Look at the sockets of the command and its descendants, and at the clock, until it ends. */
 static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 {
@@ -343,20 +374,28 @@ static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 		.down = plan->watched_down && plan->down ? v : NULL,
 		.options = &plan->rule.options,
 	};
-	unsigned long told = 0;
+	unsigned long told = 0, round;
 	int status;
 	pid_t ended;
 
-	while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
+	for (round = 0; (ended = waitpid(pid, &status, WNOHANG)) == 0; round++) {
+		bool second = round % (STEER_MS / WATCH_MS) == 0;
 		struct pids pids = {};
 
 		if (plan->deadline && time(NULL) >= plan->deadline) {
 			meet_deadline(plan, pid, guard_pid);
 			watch.up = NULL;
 			watch.down = NULL;
+			plan->steered = false;
 		}
-		if ((watch.up || watch.down) && !tree_pids(pid, &pids))
+		if (watch.up || watch.down || (second && (plan->steered || plan->deadline)))
+			command_pids(plan, pid, &pids);
+		if (watch.up || watch.down)
 			watch_pids(&watch, &pids);
+		if (second && plan->deadline)
+			near_deadline(plan, &pids);
+		if (second && plan->steered && !plan->in_front)
+			steer_pids(&plan->steer, &pids);
 		pids_free(&pids);
 		if (watch.refused && !told++)
 			say("run: a connection stays in the foreground: %s", watch.reason);
@@ -371,7 +410,7 @@ static int wait_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 	int status;
 
 	if ((plan->watched_up && plan->up) || (plan->watched_down && plan->down) ||
-	    plan->deadline) {
+	    plan->deadline || plan->steered) {
 		status = watch_command(plan, pid, guard_pid);
 	} else {
 		while (waitpid(pid, &status, 0) < 0)
@@ -445,11 +484,30 @@ static void choose_means(struct plan *plan, bool up, bool down)
 		refused("run: nothing can be put in the background here; the command was not started");
 }
 
+/* Weight and deadline of the downloads. A deadline alone needs no weight of the law. */
+static void set_up_steering(struct plan *plan)
+{
+	struct steer *steer = &plan->steer;
+
+	if (steer->percent && !plan->down)
+		refused("run: --weight divides what downloads have, and none is in the background here");
+	if (!plan->down || (!steer->percent && !plan->deadline))
+		return;
+	steer->v = v;
+	steer->begin = plan->begin;
+	steer->deadline = plan->deadline;
+	plan->steered = steer_first(steer, &plan->rule.options);
+	if (!plan->steered && steer->percent)
+		wrong("run: --weight is an option of the controller credit: leave -o controller=... out");
+	steer->options = &plan->rule.options;
+}
+
 int do_run(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "up", no_argument, NULL, 'U' },
 		{ "down", no_argument, NULL, 'D' },
+		{ "weight", required_argument, NULL, 'w' },
 		{ "deadline", required_argument, NULL, 'd' },
 		{ "user", required_argument, NULL, 'u' },
 		{ "option", required_argument, NULL, 'o' },
@@ -465,6 +523,9 @@ int do_run(int argc, char **argv)
 			up = true;
 		} else if (c == 'D') {
 			down = true;
+		} else if (c == 'w') {
+			plan.steer.percent = (uint32_t)read_number(optarg, "weight", 1,
+								   STEER_PERCENT_MAX);
 		} else if (c == 'd') {
 			plan.deadline = read_deadline(optarg);
 		} else if (c == 'u') {
@@ -486,6 +547,8 @@ int do_run(int argc, char **argv)
 		down = true;
 	}
 	choose_means(&plan, up, down);
+	plan.begin = time(NULL);
+	set_up_steering(&plan);
 	if (pipe2(plan.ready, O_CLOEXEC) || pipe2(plan.entered, O_CLOEXEC))
 		refused("run: %s", strerror(errno));
 	guard_pid = set_up_cgroup(&plan);

@@ -62,7 +62,7 @@ _vulturectl() {
 		esac ;;
 	run)
 		if [[ $prev == run || $cur == -* ]]; then
-			words="--up --down --deadline -u -o --"
+			words="--up --down --weight --deadline -u -o --"
 		else
 			mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 			return

@@ -38,7 +38,7 @@ static const char usage_text[] =
 	"  monitor [-n SECONDS]              the same, live, with rates\n"
 	"  monitor --events                  a line for each start and end\n"
 	"  metrics                           for Prometheus\n"
-	"  run [--up] [--down] [--deadline T] [-u USER] [-o NAME=VALUE]... -- COMMAND...\n"
+	"  run [--up] [--down] [--weight N] [--deadline T] [-u USER] [-o NAME=VALUE]... -- COMMAND...\n"
 	"                                    a command and its children: what they send, what they\n"
 	"                                    receive, or both (the default); needs no privilege\n"
 	"  bg PID|UNIT                       a running program's connections, both ways, at once\n"

@@ -58,7 +58,7 @@ _vulturectl() {
 		apply) _arguments '1:file:_files' ;;
 		hold) _arguments '*-o[option]:option:_vulturectl_option' '1:directory:_files -/' ;;
 		bg | fg) _arguments '1:process:_pids' ;;
-		run) _arguments '--up[what it sends]' '--down[what it receives]' '--deadline[then in the foreground]:time:' '-u[user]:user:_users' '*-o[option]:option:_vulturectl_option' '*::command:_normal' ;;
+		run) _arguments '--up[what it sends]' '--down[what it receives]' '--weight[percent of an ordinary one]:number:' '--deadline[then in the foreground]:time:' '-u[user]:user:_users' '*-o[option]:option:_vulturectl_option' '*::command:_normal' ;;
 		rule) _vulturectl_rule ;;
 		esac ;;
 	esac
