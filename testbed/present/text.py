@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..judge.checks import STATUS, Table, Verdict, bound_text, bounded, check_title, judge, judged, metric_title
 from ..measure.summary import Summary, summarise
 from ..results.files import ResultSet
 from ..spec.experiment import Experiment, case_name
-from ..spec.metrics import KINDS
+from ..spec.metrics import KINDS, Metric
+
+VERDICT_HEAD = ("what", "case", "paper", "ours", "off", "reference", "bound", "verdict")
+#: those of its columns that are numbers
+NUMBERS = VERDICT_HEAD[2:7]
 
 
 def number(value: float | None) -> str:
@@ -49,86 +54,102 @@ def off(paper: float | None, ours: Summary) -> str:
     return f"{100 * (ours.mean - paper) / abs(paper):+.0f} %"
 
 
-def _console(width: int) -> tuple[Any, io.StringIO]:
-    from rich.console import Console
+class _Page:
+    """Plain text of a fixed width, by rich's tables; nothing in it is markup."""
 
-    buffer = io.StringIO()
-    return Console(file=buffer, width=width, color_system=None, force_terminal=False), buffer
+    def __init__(self, width: int):
+        from rich.console import Console
+
+        self.buffer = io.StringIO()
+        self.console = Console(file=self.buffer, width=width, color_system=None, force_terminal=False)
+
+    def line(self, text: str) -> None:
+        """A line, folded where it is too long."""
+        self.console.print(text, markup=False, highlight=False)
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[str]) -> None:
+        """A table; columns of ``right`` are flush right."""
+        from rich import box
+        from rich.markup import escape
+        from rich.table import Table as TextTable
+
+        table = TextTable(box=box.SIMPLE_HEAD, pad_edge=False)
+        for title in head:
+            table.add_column(escape(title), justify="right" if title in right else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*map(escape, row))
+        self.console.print(table)
+
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join(line.rstrip() for line in self.buffer.getvalue().splitlines()) + "\n"
 
 
 def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
     """The report of one experiment as plain text."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table as TextTable
-
-    console, buffer = _console(width)
-    head = experiment.head
+    page = _Page(width)
     metrics = experiment.setting(experiment.cases(results.mode)[0], results.mode).metrics
-    console.print(f"{experiment.name}: {head.title or head.claim}", markup=False, highlight=False)
-    console.print(f"source: {head.source}", markup=False, highlight=False)
-    kernel = results.provenance["kernel"]
-    seeds = len(results.asked_seeds)
-    console.print(
-        f"kernel {kernel.get('release', '?')}, modules {results.provenance['modules_version']}, "
-        f"{seeds} run{'s' if seeds != 1 else ''} a case, {results.mode} form"
-        + (f", set {results.sets}" if results.sets else ""),
-        markup=False,
-        highlight=False,
-    )
-    gone = results.missing()
-    if gone:
-        console.print(f"INCOMPLETE: {len(gone)} of the runs that were asked for are missing", markup=False)
-
-    console.print("\nmean ± half of the 95 % interval", markup=False, highlight=False)
+    verdicts = judge(experiment, results)
+    for line in _origin(experiment, results):
+        page.line(line)
+    page.line("\nmean ± half of the 95 % interval")
     dimensions = list(experiment.vary) or ["case"]
-    table = TextTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    for dimension in dimensions:
-        table.add_column(dimension, overflow="fold")
-    for name, metric in metrics.items():
-        table.add_column(escape(metric_title(name, metric)), justify="right", overflow="fold")
+    titles = [metric_title(name, metric) for name, metric in metrics.items()]
+    page.table([*dimensions, *titles], _case_rows(dimensions, list(metrics), results), titles)
+    if verdicts:
+        page.line("against the paper and the bounds")
+        page.table(VERDICT_HEAD, [_verdict_row(experiment, verdict, metrics) for verdict in verdicts], NUMBERS)
+    for verdict in verdicts:
+        if verdict.status in ("fail", "differs", "undecided", "incomplete") and verdict.case is not None:
+            page.line(_remark(experiment, verdict, metrics))
+    page.line(summary_line(experiment, verdicts))
+    return page.text()
+
+
+def _origin(experiment: Experiment, results: ResultSet) -> Iterator[str]:
+    """What was run, and on what."""
+    yield f"{experiment.name}: {experiment.head.title or experiment.head.claim}"
+    yield f"source: {experiment.head.source}"
+    seeds = len(results.asked_seeds)
+    yield (
+        f"kernel {results.provenance['kernel'].get('release', '?')}, modules {results.provenance['modules_version']}, "
+        f"{seeds} run{'s' if seeds != 1 else ''} a case, {results.mode} form"
+        + (f", set {results.sets}" if results.sets else "")
+    )
+    missing = results.missing()
+    if missing:
+        yield f"INCOMPLETE: {len(missing)} of the runs that were asked for are missing"
+
+
+def _case_rows(dimensions: list[str], metrics: list[str], results: ResultSet) -> Iterator[list[str]]:
+    """Each case with its metrics."""
     runs = Table.of(results)
     for case in results.asked_cases:
-        cells = [case.get(dimension, "base") for dimension in dimensions]
-        cells += [interval(summarise(runs.values(case, name))) for name in metrics]
-        table.add_row(*cells)
-    console.print(table)
+        variants = [case.get(dimension, "base") for dimension in dimensions]
+        yield variants + [interval(summarise(runs.values(case, metric))) for metric in metrics]
 
-    verdicts = judge(experiment, results)
-    if verdicts:
-        console.print("against the paper and the bounds", markup=False, highlight=False)
-        table = TextTable(box=box.SIMPLE_HEAD, pad_edge=False)
-        columns = ("what", "case", "paper", "ours", "off", "reference", "bound", "verdict")
-        for column in columns:
-            table.add_column(
-                column,
-                justify="right" if column in ("paper", "ours", "off", "reference", "bound") else "left",
-                overflow="fold",
-            )
-        for one in verdicts:
-            table.add_row(
-                escape(check_title(experiment, one.check, metrics)),
-                "not asked for" if one.case is None else case_name(one.case),
-                number(one.check.paper),
-                interval(one.ours),
-                off(one.check.paper, one.ours),
-                interval(one.reference),
-                bound_text(one.bound),
-                "-" if one.status == "absent" else STATUS[one.status],
-            )
-        console.print(table)
-    for one in verdicts:
-        if one.status in ("fail", "differs", "undecided", "incomplete") and one.case is not None:
-            note = f". {one.note}" if one.note else ""
-            console.print(
-                f"{STATUS[one.status]}: {check_title(experiment, one.check, metrics)}, {case_name(one.case)}: "
-                f"{number(one.ours.mean)} (runs from {number(one.ours.low)} to {number(one.ours.high)}), "
-                f"bound {bound_text(one.bound)}: {one.why}{note}",
-                markup=False,
-                highlight=False,
-            )
-    console.print(summary_line(experiment, verdicts), markup=False, highlight=False)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+def _verdict_row(experiment: Experiment, verdict: Verdict, metrics: dict[str, Metric]) -> list[str]:
+    return [
+        check_title(experiment, verdict.check, metrics),
+        "not asked for" if verdict.case is None else case_name(verdict.case),
+        number(verdict.check.paper),
+        interval(verdict.ours),
+        off(verdict.check.paper, verdict.ours),
+        interval(verdict.reference),
+        bound_text(verdict.bound),
+        "-" if verdict.status == "absent" else STATUS[verdict.status],
+    ]
+
+
+def _remark(experiment: Experiment, verdict: Verdict, metrics: dict[str, Metric]) -> str:
+    """A bound that is not met, and why it is one."""
+    ours, note = verdict.ours, f". {verdict.note}" if verdict.note else ""
+    return (
+        f"{STATUS[verdict.status]}: {check_title(experiment, verdict.check, metrics)}, "
+        f"{case_name(verdict.case or {})}: {number(ours.mean)} (runs from {number(ours.low)} to {number(ours.high)}), "
+        f"bound {bound_text(verdict.bound)}: {verdict.why}{note}"
+    )
 
 
 def summary_line(experiment: Experiment, verdicts: list[Verdict]) -> str:
@@ -138,32 +159,31 @@ def summary_line(experiment: Experiment, verdicts: list[Verdict]) -> str:
         if bounded(experiment):
             return "NOTHING WAS JUDGED: no bound is for these cases in this form"
         return "no bounds"
-    words = [f"{sum(one.status == 'pass' for one in those)} of {len(those)} bounds met"]
+    words = [f"{sum(verdict.status == 'pass' for verdict in those)} of {len(those)} bounds met"]
     for status in ("fail", "incomplete", "undecided", "differs"):
-        count = sum(one.status == status for one in those)
+        count = sum(verdict.status == status for verdict in those)
         words += [f"{count} {STATUS[status]}"] if count else []
     return ", ".join(words)
 
 
+def _plain(summary: Summary | None) -> dict[str, Any] | None:
+    """A summary for programs."""
+    if summary is None:
+        return None
+    return {
+        "n": summary.n,
+        "no_value": summary.blank,
+        "missing": summary.missing,
+        "mean": summary.mean,
+        "half95": summary.half,
+        "min": summary.low,
+        "median": summary.median,
+        "max": summary.high,
+    }
+
+
 def as_json(experiment: Experiment, results: ResultSet) -> dict[str, Any]:
     """The report for programs."""
-
-    def summary(one: Summary | None) -> dict[str, Any] | None:
-        return (
-            None
-            if one is None
-            else {
-                "n": one.n,
-                "no_value": one.blank,
-                "missing": one.missing,
-                "mean": one.mean,
-                "half95": one.half,
-                "min": one.low,
-                "median": one.median,
-                "max": one.high,
-            }
-        )
-
     metrics = experiment.setting(experiment.cases(results.mode)[0], results.mode).metrics
     runs = Table.of(results)
     return {
@@ -175,7 +195,7 @@ def as_json(experiment: Experiment, results: ResultSet) -> dict[str, Any]:
                 "case": case,
                 "metrics": {
                     name: {
-                        **(summary(summarise(runs.values(case, name))) or {}),
+                        **(_plain(summarise(runs.values(case, name))) or {}),
                         "unit": KINDS[metrics[name].kind].unit,
                     }
                     for name in metrics
@@ -185,18 +205,18 @@ def as_json(experiment: Experiment, results: ResultSet) -> dict[str, Any]:
         ],
         "checks": [
             {
-                "metric": one.check.metric,
-                "case": one.case,
-                "status": one.status,
-                "paper": one.check.paper,
-                "ours": summary(one.ours),
-                "reference": summary(one.reference),
-                "min": one.bound[0],
-                "max": one.bound[1],
-                "why": one.why,
-                "red": one.red,
-                "note": one.note,
+                "metric": verdict.check.metric,
+                "case": verdict.case,
+                "status": verdict.status,
+                "paper": verdict.check.paper,
+                "ours": _plain(verdict.ours),
+                "reference": _plain(verdict.reference),
+                "min": verdict.bound[0],
+                "max": verdict.bound[1],
+                "why": verdict.why,
+                "red": verdict.red,
+                "note": verdict.note,
             }
-            for one in judge(experiment, results)
+            for verdict in judge(experiment, results)
         ],
     }

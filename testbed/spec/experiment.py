@@ -351,71 +351,84 @@ def parse(text: str, path: Path) -> Experiment:
     modes["brief"] = Mode(1, modes["short"].set if "short" in modes else {})
     head = load_table(Head, tables["experiment"], f"{file}:experiment")
     experiment = Experiment(path.stem, path, tables, head, vary, sweeps, exclude, checks, plots, modes)
-    _check_references(experiment)
+    _References(experiment).all()
     return experiment
 
 
-def _check_references(experiment: Experiment) -> None:
-    """Everything that names a dimension, a variant or a metric must name one that exists."""
-    file = experiment.path.name
-    metrics = experiment.tables.get("metric", {})
+class _References:
+    """Everything in a file that names a dimension, a variant or a metric must name one that exists."""
 
-    def check_case(case: dict[str, typing.Any], where: str) -> None:
+    def __init__(self, experiment: Experiment):
+        self.experiment = experiment
+        self.file = experiment.path.name
+        self.metrics = experiment.tables.get("metric", {})
+
+    def refuse(self, where: str, text: str) -> typing.NoReturn:
+        """Say what is wrong, and where."""
+        raise ExperimentError(f"{self.file}:{where}: {text}")
+
+    def case(self, case: dict[str, typing.Any], where: str) -> None:
+        """A case, or a part of one."""
+        vary = self.experiment.vary
         for dimension, wanted in case.items():
-            if dimension not in experiment.vary:
-                raise ExperimentError(
-                    f"{file}:{where}: no dimension {dimension!r}; there are " + (", ".join(experiment.vary) or "none")
-                )
+            if dimension not in vary:
+                self.refuse(where, f"no dimension {dimension!r}; there are {', '.join(vary) or 'none'}")
             for variant in wanted if isinstance(wanted, list) else [wanted]:
-                if variant not in experiment.vary[dimension]:
-                    raise ExperimentError(
-                        f"{file}:{where}.{dimension}: no variant {variant!r}; there are "
-                        + ", ".join(experiment.vary[dimension])
-                    )
+                if variant not in vary[dimension]:
+                    known = ", ".join(vary[dimension])
+                    self.refuse(f"{where}.{dimension}", f"no variant {variant!r}; there are {known}")
 
-    def check_metric(name: str, where: str) -> None:
-        if name not in metrics:
-            raise ExperimentError(f"{file}:{where}: no metric {name!r}; there are {', '.join(metrics) or 'none'}")
+    def metric(self, name: str, where: str) -> None:
+        """A metric's name."""
+        if name not in self.metrics:
+            self.refuse(where, f"no metric {name!r}; there are {', '.join(self.metrics) or 'none'}")
 
-    check_case(experiment.head.reference, "experiment.reference")
-    for index, table in enumerate(experiment.tables.get("event", [])):
-        check_case(load_table(Event, table, f"{file}:event[{index}]").case, f"event[{index}].case")
-    for index, rule in enumerate(experiment.exclude):
-        check_case(rule, f"exclude[{index}]")
-    for index, check in enumerate(experiment.checks):
-        where = f"check[{index}]"
-        check_metric(check.metric, f"{where}.metric")
+    def check(self, check: Check, where: str) -> None:
+        """A [[check]], and that its keys go together."""
+        self.metric(check.metric, f"{where}.metric")
         if check.metric_of:
-            check_metric(check.metric_of, f"{where}.metric_of")
-        check_case(check.case, f"{where}.case")
-        check_case(check.of or {}, f"{where}.of")
+            self.metric(check.metric_of, f"{where}.metric_of")
+        self.case(check.case, f"{where}.case")
+        self.case(check.of or {}, f"{where}.of")
         if check.ns2 and (check.of is not None or check.metric_of or check.paper is not None):
-            raise ExperimentError(f"{file}:{where}: ns2 compares with ns-2: of, metric_of and paper are not for it")
+            self.refuse(where, "ns2 compares with ns-2: of, metric_of and paper are not for it")
         bounded = check.min is not None or check.max is not None
         if not bounded and check.paper is None:
-            raise ExperimentError(f"{file}:{where}: needs min, max or paper")
+            self.refuse(where, "needs min, max or paper")
         if bounded and not check.why:
-            raise ExperimentError(f"{file}:{where}: a bound needs its reason in why")
+            self.refuse(where, "a bound needs its reason in why")
         if check.differs and not bounded:
-            raise ExperimentError(f"{file}:{where}: differs tells why a bound is missed: needs min or max")
-        for number, known in enumerate(check.differs):
-            at = f"{where}.differs[{number}]"
-            check_case(known.case, f"{at}.case")
-            outside = (check.min is not None and known.max < check.min) or (
-                check.max is not None and known.min > check.max
-            )
-            if known.min > known.max or not outside:
-                raise ExperimentError(
-                    f"{file}:{at}: {known.min:g} to {known.max:g} must be a range of values that all miss the bound"
-                )
-    for index, plot in enumerate(experiment.plots):
+            self.refuse(where, "differs tells why a bound is missed: needs min or max")
+        for index, known in enumerate(check.differs):
+            at = f"{where}.differs[{index}]"
+            self.case(known.case, f"{at}.case")
+            below = check.min is not None and known.max < check.min
+            above = check.max is not None and known.min > check.max
+            if known.min > known.max or not (below or above):
+                self.refuse(at, f"{known.min:g} to {known.max:g} must be a range of values that all miss the bound")
+
+    def plot(self, plot: Plot, where: str) -> None:
+        """A [[plot]]."""
         for name in plot.metric:
-            check_metric(name, f"plot[{index}].metric")
-        if plot.kind == "sweep" and plot.x not in experiment.sweeps:
-            raise ExperimentError(
-                f"{file}:plot[{index}].x = {plot.x!r}: no such sweep; there are " + ", ".join(experiment.sweeps)
-            )
-        check_case(plot.case, f"plot[{index}].case")
+            self.metric(name, f"{where}.metric")
+        sweeps = self.experiment.sweeps
+        if plot.kind == "sweep" and plot.x not in sweeps:
+            raise ExperimentError(f"{self.file}:{where}.x = {plot.x!r}: no such sweep; there are {', '.join(sweeps)}")
+        self.case(plot.case, f"{where}.case")
+
+    def all(self) -> None:
+        """The whole file."""
+        experiment = self.experiment
+        self.case(experiment.head.reference, "experiment.reference")
+        for index, table in enumerate(experiment.tables.get("event", [])):
+            event = load_table(Event, table, f"{self.file}:event[{index}]")
+            self.case(event.case, f"event[{index}].case")
+        for index, rule in enumerate(experiment.exclude):
+            self.case(rule, f"exclude[{index}]")
+        for index, check in enumerate(experiment.checks):
+            self.check(check, f"check[{index}]")
+        for index, plot in enumerate(experiment.plots):
+            self.plot(plot, f"plot[{index}]")
 
 
 def files() -> dict[str, Path]:
