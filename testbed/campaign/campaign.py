@@ -102,15 +102,15 @@ def ladders_of(
     chosen: Iterable[str], backend: Backend, forms: tuple[tuple[str, int | None], ...] = FORMS
 ) -> list[list[Part]]:
     """All forms of each experiment, the cheapest first."""
-    made = []
+    ladders = []
     for name in chosen:
-        one = load(name)
+        experiment = load(name)
         ladder = []
         for mode, runs in forms:
-            jobs = plan(one, Options(mode, runs))
-            ladder.append(Part(one, mode, runs, jobs, [run_key(job, backend) for job in jobs], 0.0, len(jobs)))
-        made.append(ladder)
-    return made
+            jobs = plan(experiment, Options(mode, runs))
+            ladder.append(Part(experiment, mode, runs, jobs, [run_key(job, backend) for job in jobs], 0.0, len(jobs)))
+        ladders.append(ladder)
+    return ladders
 
 
 def in_cache(ladders: list[list[Part]]) -> set[str]:
@@ -184,7 +184,7 @@ def best_of(ladders: list[list[Part]], have: Collection[str]) -> list[Part]:
                 keys = [key for key in part.keys if key in have]
                 there.append(Part(part.experiment, part.mode, part.runs, jobs, keys, 0.0, len(part.jobs)))
         if there:
-            parts.append(max(there, key=lambda one: (_cases(one), len(one.jobs) == one.wanted, one.length_s())))
+            parts.append(max(there, key=lambda form: (_cases(form), len(form.jobs) == form.wanted, form.length_s())))
     return parts
 
 
@@ -227,7 +227,7 @@ def _in_order(parts: list[Part], ladders: list[list[Part]], have: Collection[str
     """
     cheapest = {id(ladder[0]) for ladder in ladders}
     todo: dict[str, Job] = {}
-    for part in sorted(parts, key=lambda one: id(one) not in cheapest):
+    for part in sorted(parts, key=lambda chosen: id(chosen) not in cheapest):
         places = {name: list(variants) for name, variants in part.experiment.vary.items()}
 
         def rank(item: tuple[str, Job], places: dict[str, list[str]] = places) -> tuple:

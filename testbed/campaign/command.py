@@ -107,16 +107,16 @@ def found_in(folders: list[Path]) -> dict[str, dict]:
         if path.stem not in names() or not path.with_suffix(".npz").is_file():
             continue
         try:
-            made = digest.from_results(path)
+            document = digest.from_results(path)
         except LbeError as error:
             print(f"left out: {error}", file=sys.stderr)
             continue
-        if made["sets"]:
+        if document["sets"]:
             print(f"left out: {path}: run with --set", file=sys.stderr)
-        elif old := identity.stale(made, load(path.stem)):
+        elif old := identity.stale(document, load(path.stem)):
             print(f"left out: {path}: stale, since changed: {', '.join(old)}", file=sys.stderr)
         else:
-            best[path.stem] = digest.with_more(best.get(path.stem, made), made)
+            best[path.stem] = digest.with_more(best.get(path.stem, document), document)
     return best
 
 
@@ -125,7 +125,7 @@ def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tup
 
     All seeds where they are there already, or for --full; else one, since their machines run one after the other.
     """
-    made, failed = {}, []
+    documents, failed = {}, []
     for name, module in TOOLS.items():
         tool = importlib.import_module(module)
         if not {tool.PIV, tool.CWND} <= set(chosen):
@@ -140,8 +140,8 @@ def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tup
             continue
         if document:
             digest.save(document, args.out / "digests")
-            made[name] = document
-    return made, failed
+            documents[name] = document
+    return documents, failed
 
 
 def beside_ns2(chosen: list[str], args: argparse.Namespace) -> tuple[dict[str, dict], list[str]]:
@@ -151,10 +151,10 @@ def beside_ns2(chosen: list[str], args: argparse.Namespace) -> tuple[dict[str, d
     options = Options(
         "full" if args.full else "default", jobs=args.jobs, reuse=not args.fresh, command=args.command_line
     )
-    made, failed = oracle.documents([name for name in oracle.wanted(()) if name in chosen], options)
-    for document in made.values():
+    documents, failed = oracle.documents([name for name in oracle.wanted(()) if name in chosen], options)
+    for document in documents.values():
         digest.save(document, args.out / "digests")
-    return made, failed
+    return documents, failed
 
 
 def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:

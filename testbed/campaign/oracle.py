@@ -67,14 +67,14 @@ def document(
     name: str, backend: Ns2, options: Options, progress: OnProgress = lambda *_: None
 ) -> dict[str, Any] | None:
     """ns-2's document of an experiment; None if ns-2 can express none of its cases."""
-    one = load(name)
-    cases = [case for case in expressible(one, options.mode) if matches(case, options.cases)]
+    experiment = load(name)
+    cases = [case for case in expressible(experiment, options.mode) if matches(case, options.cases)]
     if not cases:
         return None
-    one.exclude += [case for case in one.cases(options.mode) if case not in cases]
-    made = digest.make(run(one, backend, options, progress))
-    files = [str(path.relative_to(REPO)) for path in (one.path, NETWORK, PLAN)]
-    return made | {
+    experiment.exclude += [case for case in experiment.cases(options.mode) if case not in cases]
+    runs = digest.make(run(experiment, backend, options, progress))
+    files = [str(path.relative_to(REPO)) for path in (experiment.path, NETWORK, PLAN)]
+    return runs | {
         "experiment": digest.NS2 + name,
         "files": files,
         "file_sha256": identity.hash_of_files(files),
@@ -83,10 +83,10 @@ def document(
     }
 
 
-def table(made: dict[str, Any]) -> str:
+def table(document: dict[str, Any]) -> str:
     """A line a case: every metric that has a number, mean and interval."""
-    lines = [f"{made['experiment']} ({made['provenance']['kernel']['release']}, {digest.runs(made)} runs)"]
-    for case in made["cases"]:
+    lines = [f"{document['experiment']} ({document['provenance']['kernel']['release']}, {digest.runs(document)} runs)"]
+    for case in document["cases"]:
         numbers = [
             f"{name} {interval(summarise([float('nan') if value is None else value for value in values]))}"
             for name, values in case["metrics"].items()
@@ -102,16 +102,16 @@ def documents(
     """Documents by name, and what failed."""
     backend = Ns2()
     backend.prepare(())
-    made, failed = {}, []
+    by_name, failed = {}, []
     for name in names:
         try:
-            one = document(name, backend, options, progress)
+            ran = document(name, backend, options, progress)
         except LbeError as error:
             failed.append(f"{digest.NS2}{name}: {error}")
             continue
-        if one:
-            made[one["experiment"]] = one
-    return made, failed
+        if ran:
+            by_name[ran["experiment"]] = ran
+    return by_name, failed
 
 
 def add_parser(commands: Any) -> None:
@@ -151,14 +151,14 @@ def carry_out(args: argparse.Namespace) -> int:
         only.setdefault(dimension, []).append(variant)
     options = Options(args.mode, args.runs, args.jobs, reuse=not args.fresh, command=args.command_line, cases=only)
     names = wanted(args.names)
-    made, failed = documents(names, options)
-    for one in made.values():
-        digest.save(one, args.out)
-        print(table(one))
+    by_name, failed = documents(names, options)
+    for document in by_name.values():
+        digest.save(document, args.out)
+        print(table(document))
     for name in names:
-        mine = digest.NS2 + name
-        if args.names and mine not in made and not any(one.startswith(mine) for one in failed):
+        key = digest.NS2 + name
+        if args.names and key not in by_name and not any(failure.startswith(key) for failure in failed):
             print(f"{name}: no case of it can be said in ns-2", file=sys.stderr)
-    for one in failed:
-        print(f"failed: {one}", file=sys.stderr)
+    for failure in failed:
+        print(f"failed: {failure}", file=sys.stderr)
     return 1 if failed else 0

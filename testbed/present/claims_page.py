@@ -13,20 +13,20 @@ from .text import interval, number
 HEAD = "| what | where | paper | ns-2 | ours | verdict | why |\n|---|---|---|---|---|---|---|"
 
 
-def _line(found: claims.Found, documents: dict[str, dict[str, Any]]) -> str:
-    one = found.number
-    old = " (STALE)" if documents.get(one.experiment, {}).get("stale") else ""
-    paper = number(one.paper) + (" (read off a curve)" if one.read else "")
-    ns2 = interval(found.ns2) if found.ns2.n else ""
-    ours = interval(found.ours) + old if found.ours.n else ""
-    cells = (one.what, one.at, paper, ns2, ours, found.word, found.rule)
+def _line(row: claims.Found, documents: dict[str, dict[str, Any]]) -> str:
+    claimed = row.number
+    old = " (STALE)" if documents.get(claimed.experiment, {}).get("stale") else ""
+    paper = number(claimed.paper) + (" (read off a curve)" if claimed.read else "")
+    ns2 = interval(row.ns2) if row.ns2.n else ""
+    ours = interval(row.ours) + old if row.ours.n else ""
+    cells = (claimed.what, claimed.at, paper, ns2, ours, row.word, row.rule)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def text(documents: dict[str, dict[str, Any]], titles: dict[str, str]) -> str:
     """The page's Markdown, below its head."""
     judged = claims.judge(documents)
-    counts = Counter(found.word for _, rows in judged for found in rows)
+    counts = Counter(row.word for _, rows in judged for row in rows)
     parts = [
         "# What the papers claim and what holds",
         "The claims of the five abstracts in our words, each with the numbers of the paper behind it, what ns-2 gives "

@@ -67,14 +67,14 @@ def _style(index: int) -> dict[str, Any]:
 
 
 def _first(results: ResultSet, case: dict[str, str]) -> Result:
-    return next(one for one in results.results if one.case == case)
+    return next(run for run in results.results if run.case == case)
 
 
 def _cases(results: ResultSet) -> list[dict[str, str]]:
     seen: list[dict[str, str]] = []
-    for one in results.results:
-        if one.case not in seen:
-            seen.append(one.case)
+    for run in results.results:
+        if run.case not in seen:
+            seen.append(run.case)
     return seen
 
 
@@ -171,8 +171,10 @@ def sweep_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: P
         lines: dict[str, list[tuple[float, float, float]]] = {}
         for case in cases:
             rest = {key: value for key, value in case.items() if key != plot.x}
-            one = summarise([run.metrics.get(name, math.nan) for run in results.results if run.case == case])
-            lines.setdefault(case_name(rest) if rest else name, []).append((float(case[plot.x]), one.mean, one.half))
+            summary = summarise([run.metrics.get(name, math.nan) for run in results.results if run.case == case])
+            lines.setdefault(case_name(rest) if rest else name, []).append(
+                (float(case[plot.x]), summary.mean, summary.half)
+            )
         for index, (label, points) in enumerate(lines.items()):
             points.sort()
             x, y, half = (np.array(column) for column in zip(*points))
@@ -211,7 +213,7 @@ def bars_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pa
     rows = np.arange(len(cases))
     for index, (panel, name) in enumerate(zip(axes[0], plot.metric)):
         values = [[run.metrics.get(name, math.nan) for run in results.results if run.case == case] for case in cases]
-        sums = [summarise(one) for one in values]
+        summaries = list(map(summarise, values))
         if spread:
             for row, dots in zip(rows, values):
                 offsets = np.linspace(-0.25, 0.25, len(dots)) if len(dots) > 1 else np.zeros(1)
@@ -219,18 +221,18 @@ def bars_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pa
         else:
             panel.barh(
                 rows,
-                [one.mean for one in sums],
-                xerr=[np.nan_to_num(one.half) for one in sums],
+                [summary.mean for summary in summaries],
+                xerr=[np.nan_to_num(summary.half) for summary in summaries],
                 height=0.6,
                 color=COLOURS[index % len(COLOURS)],
                 capsize=3,
             )
-            room = max((one.mean for one in sums if not math.isnan(one.mean)), default=1.0)
-            for row, one in zip(rows, sums):
-                if not math.isnan(one.mean):
+            room = max((summary.mean for summary in summaries if not math.isnan(summary.mean)), default=1.0)
+            for row, summary in zip(rows, summaries):
+                if not math.isnan(summary.mean):
                     panel.annotate(
-                        f"{one.mean:.2f}",
-                        (one.mean + np.nan_to_num(one.half), row),
+                        f"{summary.mean:.2f}",
+                        (summary.mean + np.nan_to_num(summary.half), row),
                         xytext=(4, 0),
                         textcoords="offset points",
                         va="center",
@@ -254,7 +256,7 @@ def cdf_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pat
         setting = experiment.setting(case, results.mode, results.sets)
         metric = setting.metrics[plot.metric[0]]
         took = []
-        for result in (one for one in results.results if one.case == case):
+        for result in (run for run in results.results if run.case == case):
             ids = Run(result.series, setting, traffic.expand(setting.flows, result.seed)).ids(metric.flow)
             took.append(web.Rows(result.series.web, ids, *setting.head.measure_s).object_s)
         seconds = np.sort(np.concatenate(took))
@@ -285,7 +287,7 @@ def sizes_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: P
         setting = experiment.setting(case, results.mode, results.sets)
         metric = setting.metrics[plot.metric[0]]
         rows = []
-        for result in (one for one in results.results if one.case == case):
+        for result in (run for run in results.results if run.case == case):
             ids = Run(result.series, setting, traffic.expand(setting.flows, result.seed)).ids(metric.flow)
             rows.append(web.Rows(result.series.web, ids, *setting.head.measure_s).complete)
         every = np.concatenate(rows)

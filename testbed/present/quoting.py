@@ -175,7 +175,7 @@ def table(words: str, documents: Documents) -> str:
             metric, *rest = column.partition("|")[0].split()
             at = rest.index("of") if "of" in rest else len(rest)
             case = {**here, **dict(zip(keys, row)), **pairs(rest[:at], column)}
-            there = any(matches(one, case) for one in cases)
+            there = any(matches(asked, case) for asked in cases)
             cells.append(quote(" ".join([name, metric, *variants, *common, *rest]), documents) if there else NO_CASE)
         lines.append("| " + " | ".join([*row, *cells]) + " |")
     return "\n".join(lines) + "\n"
@@ -196,9 +196,9 @@ def filled(text: str, documents: Documents, where: str) -> str:
     text = METRICS.sub(lambda _: metrics(), text)
     try:
         text = TABLE.sub(
-            lambda found: f"<!--table {found['words']}\n-->\n{table(found['words'], documents)}<!--/table-->", text
+            lambda match: f"<!--table {match['words']}\n-->\n{table(match['words'], documents)}<!--/table-->", text
         )
-        return QUOTE.sub(lambda found: f"<!--= {found['words']} -->{said(found['words'], documents)}<!--/-->", text)
+        return QUOTE.sub(lambda match: f"<!--= {match['words']} -->{said(match['words'], documents)}<!--/-->", text)
     except LbeError as error:
         raise LbeError(f"{where}: {error}") from error
 
@@ -208,9 +208,9 @@ def differing(documents: Documents, root: Path = REPO) -> dict[Path, str]:
     differ = {}
     for path in written_pages(root):
         text = path.read_text(encoding="utf-8")
-        made = filled(text, documents, path.name)
-        if made != text:
-            differ[path] = made
+        quoted = filled(text, documents, path.name)
+        if quoted != text:
+            differ[path] = quoted
     return differ
 
 

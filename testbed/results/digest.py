@@ -62,9 +62,9 @@ def _queue_of(result: Result) -> list[str]:
     return [line for line in result.facts["topology"] if line.startswith("tc -n rtr qdisc") and "dev east" in line]
 
 
-def _trace(one: Experiment, results: ResultSet, run: Result) -> dict[str, list[int]]:
+def _trace(experiment: Experiment, results: ResultSet, run: Result) -> dict[str, list[int]]:
     """Goodput of each group in its first run, percent of what TCP can carry, in at most TRACE_POINTS steps."""
-    setting = one.setting(run.case, results.mode, results.sets)
+    setting = experiment.setting(run.case, results.mode, results.sets)
     capacity = setting.topology.tcp_capacity_mbit()
     step_s = max(0.5, math.ceil(setting.head.duration_s / TRACE_POINTS))
     traces = {}
@@ -81,16 +81,16 @@ def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, 
     """The digest of a result set, as plain JSON, with goodput over time if its experiment is given and wants it."""
     traced = experiment if experiment is not None and TRACED & set(experiment.head.tags) else None
     cases: list[dict[str, Any]] = []
-    for one in results.results:
-        known = next((case for case in cases if case["case"] == one.case), None)
+    for run in results.results:
+        known = next((case for case in cases if case["case"] == run.case), None)
         if known is None:
-            known = {"case": one.case, "seeds": [], "jobs": [], "queue": _queue_of(one), "metrics": {}}
+            known = {"case": run.case, "seeds": [], "jobs": [], "queue": _queue_of(run), "metrics": {}}
             if traced:
-                known["trace"] = _trace(traced, results, one)
+                known["trace"] = _trace(traced, results, run)
             cases.append(known)
-        known["seeds"].append(one.seed)
-        known["jobs"].append(one.facts["job"])
-        for name, value in one.metrics.items():
+        known["seeds"].append(run.seed)
+        known["jobs"].append(run.facts["job"])
+        for name, value in run.metrics.items():
             known["metrics"].setdefault(name, []).append(_rounded(value))
     first = results.results[0]
     # the versions of this moment are nobody's: what ran says its own
@@ -108,7 +108,7 @@ def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, 
             "asked_seeds": results.asked_seeds,
             "identity": results.identity,
             "provenance": provenance,
-            "ran": ran([one.facts for one in results.results]),
+            "ran": ran([run.facts for run in results.results]),
             "sysctls": first.facts["sysctls"].get("snd", {}),
             "cases": cases,
         }
@@ -119,12 +119,12 @@ def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, 
 def ran(facts: list[dict[str, Any]]) -> dict[str, Any]:
     """What ran, by its own word: versions of the testbed, and what each module said of itself in any run."""
     modules: dict[str, dict[str, set[str]]] = {}
-    for one in facts:
-        for name, said in one["modules"].items():
+    for run_facts in facts:
+        for name, said in run_facts["modules"].items():
             for key, value in said.items():
                 modules.setdefault(name, {}).setdefault(key, set()).add(str(value))
     return {
-        "testbed": sorted({str(one.get("testbed", "not recorded")) for one in facts}),
+        "testbed": sorted({str(run_facts.get("testbed", "not recorded")) for run_facts in facts}),
         "modules": {name: {key: sorted(values) for key, values in said.items()} for name, said in modules.items()},
     }
 

@@ -72,9 +72,9 @@ def unpack(arrays: dict[str, np.ndarray]) -> Series:
     for line in arrays["events"].tobytes().decode().splitlines():
         words = line.split(" ", 3)
         events.append((float(words[0]), int(words[1]), words[2], words[3] if len(words) > 3 else ""))
-    made = Series(arrays["send"], arrays["recv"], arrays["queue"], events)
-    made.web = arrays.get("web", made.web)
-    return made
+    series = Series(arrays["send"], arrays["recv"], arrays["queue"], events)
+    series.web = arrays.get("web", series.web)
+    return series
 
 
 def series_bytes(series: Series) -> bytes:
@@ -127,7 +127,7 @@ class ResultSet:
 
     def missing(self) -> list[tuple[dict[str, str], int]]:
         """Runs that were asked for and are not there, as (case, seed)."""
-        have = {(frozenset(one.case.items()), one.seed) for one in self.results}
+        have = {(frozenset(run.case.items()), run.seed) for run in self.results}
         return [
             (case, seed)
             for case in self.asked_cases
@@ -156,7 +156,7 @@ class ResultSet:
             "file": self.text,
             "series": {"file": series_name, "sha256": hashlib.sha256(data).hexdigest()},
             "runs": [
-                {"case": one.case, "seed": one.seed, "metrics": one.metrics, "facts": one.facts} for one in self.results
+                {"case": run.case, "seed": run.seed, "metrics": run.metrics, "facts": run.facts} for run in self.results
             ],
         }
         path = folder / f"{self.experiment}.json"

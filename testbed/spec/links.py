@@ -98,9 +98,9 @@ def make(text: str, packet_bytes: int) -> list[int]:
     if kind not in KINDS:
         raise LinkError(f"link_trace = {text!r}: known kinds: {', '.join(KINDS)}")
     keys = _keys(text, KINDS[kind], words)
-    made = _opportunities(keys, packet_bytes)
+    times_us = _opportunities(keys, packet_bytes)
     # the trace ends with its length, whatever the last opportunity was
-    return [*made, round(keys.length_s * 1e6)]
+    return [*times_us, round(keys.length_s * 1e6)]
 
 
 def _keys(text: str, kind: type, words: list[str]) -> typing.Any:
@@ -132,17 +132,17 @@ def _in_pause(keys: Pauses, at_us: float) -> bool:
 
 
 def _wifi(keys: Wifi, packet_us: float, draw: random.Random) -> list[int]:
-    made: list[int] = []
+    times_us: list[int] = []
     at_us = 0.0
     while True:
         at_us += draw.uniform(keys.min_ms, keys.max_ms) * 1e3
         if at_us >= keys.length_s * 1e6:
-            return made
-        made += [round(at_us)] * (int(at_us / packet_us) - len(made))
+            return times_us
+        times_us += [round(at_us)] * (int(at_us / packet_us) - len(times_us))
 
 
 def _cellular(keys: Cellular, packet_bytes: int, draw: random.Random) -> list[int]:
-    made: list[int] = []
+    times_us: list[int] = []
     rate_mbit, credit_bytes = keys.mbit, 0.0
     dark_from_ms = draw.expovariate(1 / keys.outage_every_s) * 1e3
     dark_to_ms = dark_from_ms + (draw.expovariate(1 / keys.outage_ms) if keys.outage_ms else 0)
@@ -159,8 +159,8 @@ def _cellular(keys: Cellular, packet_bytes: int, draw: random.Random) -> list[in
         credit_bytes += rate_mbit * 1e3 / 8
         while credit_bytes >= packet_bytes:
             credit_bytes -= packet_bytes
-            made.append(slot_ms * 1000)
-    return made
+            times_us.append(slot_ms * 1000)
+    return times_us
 
 
 def _read(path: Path) -> list[int]:
@@ -169,20 +169,20 @@ def _read(path: Path) -> list[int]:
         lines = path.read_text(encoding="ascii").split()
     except (OSError, UnicodeDecodeError) as error:
         raise LinkError(f"link_trace {path}: {getattr(error, 'strerror', None) or 'is no text'}") from error
-    made: list[int] = []
+    times_us: list[int] = []
     for number, line in enumerate(lines, start=1):
         try:
             at_us = round(float(line) * 1e3)
         except (ValueError, OverflowError):
             raise LinkError(f"link_trace {path}:{number}: {line!r} is no time in ms") from None
-        if at_us < (made[-1] if made else 0) or at_us > LENGTH_MAX_US:
+        if at_us < (times_us[-1] if times_us else 0) or at_us > LENGTH_MAX_US:
             raise LinkError(f"link_trace {path}:{number}: {line} ms: times must not decrease, nor pass 4294967 ms")
-        made.append(at_us)
-    if not made or made[-1] == 0:
+        times_us.append(at_us)
+    if not times_us or times_us[-1] == 0:
         raise LinkError(f"link_trace {path}: needs a time above 0")
-    return made
+    return times_us
 
 
-def mean_mbit(made: list[int], packet_bytes: int) -> float:
+def mean_mbit(times_us: list[int], packet_bytes: int) -> float:
     """The mean rate of a trace, Mbit/s as the queue counts packets."""
-    return len(made) * packet_bytes * 8 / made[-1]
+    return len(times_us) * packet_bytes * 8 / times_us[-1]

@@ -115,11 +115,11 @@ def parse(file: str) -> tuple[str, Ethernet | Capture]:
     name, *words = rest.split()
     if kind == "generate" and name != "ethernet":
         raise TraceError(f"file = {file!r}: known generators: ethernet")
-    made = load_words(Ethernet, words, "file") if kind == "generate" else load_words(Capture, words, "file")
+    keys = load_words(Ethernet, words, "file") if kind == "generate" else load_words(Capture, words, "file")
     for low_key, high_key in (("min_transfer_bytes", "max_transfer_bytes"), ("min_rate_mbit", "max_rate_mbit")):
-        if isinstance(made, Ethernet) and getattr(made, low_key) >= getattr(made, high_key):
+        if isinstance(keys, Ethernet) and getattr(keys, low_key) >= getattr(keys, high_key):
             raise TraceError(f"file = {file!r}: {low_key} must be below {high_key}")
-    return ("" if kind == "generate" else name), made
+    return ("" if kind == "generate" else name), keys
 
 
 def identity(file: str, duration_s: float, seed: int) -> str:

@@ -216,10 +216,10 @@ def expand(groups: dict[str, FlowGroup], seed: int) -> list[Flow]:
 
 def numbers(groups: dict[str, FlowGroup]) -> dict[str, list[int]]:
     """Flow numbers of each group that has flows."""
-    made: dict[str, list[int]] = {}
+    by_group: dict[str, list[int]] = {}
     for flow in expand(groups, 0):
-        made.setdefault(flow.group, []).append(flow.id)
-    return made
+        by_group.setdefault(flow.group, []).append(flow.id)
+    return by_group
 
 
 def low_ports(flows: list[Flow]) -> list[int]:
@@ -318,11 +318,11 @@ def plans(
     out: str,
 ) -> list[Plan]:
     """One plan for each node that sends, receives or has a queue to be sampled."""
-    made: dict[str, Plan] = {}
+    plan_of: dict[str, Plan] = {}
 
     def plan(node: str) -> Plan:
-        if node not in made:
-            made[node] = Plan(
+        if node not in plan_of:
+            plan_of[node] = Plan(
                 node,
                 [
                     f"node {node}",
@@ -332,7 +332,7 @@ def plans(
                     f"out {out}",
                 ],
             )
-        return made[node]
+        return plan_of[node]
 
     for queue in queues:
         plan(queue.node).lines.append(f"queue id={queue.id} dev={queue.dev} handle={queue.handle}")
@@ -349,4 +349,4 @@ def plans(
             continue
         plan(flow.spec.to).lines.append(_sink_line(flow))
         plan(flow.spec.source).lines.append(_flow_line(flow, addresses[flow.spec.to][flow.spec.family]))
-    return [made[node] for node in sorted(made)]
+    return [plan_of[node] for node in sorted(plan_of)]
