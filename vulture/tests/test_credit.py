@@ -168,6 +168,38 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 	free(wire);
 }
 
+u32 is_own(u64 bytes, u64 since_us, u64 Bps)
+{
+	struct credit_law c = { .bytes = bytes, .mu_Bps = Bps };
+
+	return credit_is_own(&c, since_us);
+}
+
+/* A queue of others that rises by a jump and a packet within a tick: 1 if the law leaves for it. */
+u32 leaves(u64 ours_of_20)
+{
+	struct credit_law c;
+	u64 now_us = 1000000, Bps = 1250000;
+
+	credit_init_law(&c, now_us);
+	c.phase = CREDIT_CRUISE;
+	c.mss_bytes = MSS;
+	c.base_us = 100000;
+	c.mu_Bps = Bps;
+	c.window_bytes = 100 * MSS;
+	c.quiet_us = now_us;
+	c.tick_us = now_us;
+	for (int i = 0; i < 6; i++) {
+		now_us += 25000;
+		c.bytes += Bps * 25000 / 1000000 * ours_of_20 / 20;
+		c.least_us = i < 5 ? 0 : 3 * credit_jump_us(&c);
+		c.samples = CREDIT_TICK_SAMPLES;
+		c.sum_us = c.samples * c.least_us;
+		credit_end_tick(&c, now_us);
+	}
+	return c.phase == CREDIT_FLOOR;
+}
+
 u32 growth(const s32 *arrived, const s32 *released, u32 n, u32 gap_us)
 {
 	struct credit_law c = { .gap_us = gap_us, .train_got = n };
@@ -287,6 +319,19 @@ def test_train_against_oracle(library: ctypes.CDLL) -> None:
         sent = mean(released, 6, 10) - mean(released, 2, 6)
         want = max(0.0, span - 4 * gap) * 1000 / max(sent, 2 * gap, 1) if sent <= 6 * gap else 20000
         assert got == pytest.approx(min(want, 10000), abs=4000 / gap + 2)
+
+
+def test_a_queue_is_ours_if_seventeen_of_twenty_bytes_since_it_was_short_are(library: ctypes.CDLL) -> None:
+    for Bps in (125000, 1250000, 125000000):
+        for since_us in (1000, 50000, 10_000_000):
+            carried = Bps * since_us // 10**6
+            for share in (0, 0.5, 0.84, 0.86, 1):
+                own = library.is_own(*map(ctypes.c_uint64, (int(carried * share), since_us, Bps)))
+                assert bool(own) == (share > 0.85), (Bps, since_us, share)
+
+
+def test_it_leaves_for_a_jump_of_others_and_not_for_its_own(library: ctypes.CDLL) -> None:
+    assert library.leaves(ctypes.c_uint64(8)) and not library.leaves(ctypes.c_uint64(20))
 
 
 @pytest.mark.parametrize(
