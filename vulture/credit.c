@@ -121,7 +121,8 @@ static s32 credit_out(const struct credit_flow *f)
 }
 
 /* Whole segments: a sender waits for the rest of one, and what it does not send is no
- * part of W. Counted, the rests of many flows would fill W with nothing under way.
+ * part of W. Counted, the rests of many flows would fill W with nothing under way. One
+ * flow's rest cannot, and where segments are longer than W its sender splits them.
  */
 static void credit_count(struct credit_flow *f)
 {
@@ -129,7 +130,8 @@ static void credit_count(struct credit_flow *f)
 
 	if (f->active) {
 		out = max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
-		out -= out % (s32)f->mss_bytes;
+		if (f->path->n > 1)
+			out -= out % (s32)f->mss_bytes;
 	}
 	f->path->out_bytes += out - f->counted_bytes;
 	f->counted_bytes = out;
@@ -508,6 +510,11 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 	u32 half = c->mss_bytes / 2, i;
 
 	u64 base_us = d->now_us - f->base_us;
+	u32 queue_us = trip_us == CREDIT_NO_QUEUE ? credit_us : trip_us;
+
+	/* Closer together than ticks of the timestamps: the lesser, which mixes two bases. */
+	if (c->gap_us < f->tick_us)
+		queue_us = min(credit_us, trip_us);
 
 	if (credit_us == CREDIT_NO_QUEUE && trip_us == CREDIT_NO_QUEUE)
 		return;
@@ -519,8 +526,7 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
 			continue;
 		p->train[i].flow = NULL;
-		/* The lesser again: fast trains are shorter than a tick of timestamps. */
-		credit_on_train(c, base_us, base_us - min(credit_us, trip_us));
+		credit_on_train(c, base_us, base_us - queue_us);
 	}
 	if (c->train_got == c->train_pkts)
 		credit_judge(c, d->now_us);

@@ -45,7 +45,7 @@
  *		of a slow start, whose bursts leave gaps that look like an empty path.
  *		Then a packet each P; it says q. Score: +1 if q < qt + 2 e, +2 if
  *		q < p / 3 + e / 2 or after deep queues, less if above. PROBE at
- *		2 + 2 fails (12 at most).
+ *		2 + 2 fails (12 at most); each 10 s at the floor forgets a failure.
  * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p, 40 at
  *		most, if that is more), then mu / 4 until the verdict. Of the 8, the time
  *		that the bottleneck spent on others:
@@ -280,6 +280,16 @@ static inline u64 credit_blind_us(const struct credit_law *c)
 	return (u64)trips * c->base_us;
 }
 
+/* Failures that count: each CREDIT_MEMORY_US at the floor forgets one. Beside others that
+ * leave part of the path most probes meet a queue, and never would enough in a row be clean.
+ */
+static inline u32 credit_fails(const struct credit_law *c, u64 now_us)
+{
+	u64 faded = div_u64(now_us - c->since_us, CREDIT_MEMORY_US);
+
+	return c->fails - (u32)min_t(u64, faded, c->fails);
+}
+
 /* P: a sixth of the time at the floor, but a round trip and a quarter at least, and
  * no rarer than the floor's share of mu allows.
  */
@@ -288,14 +298,15 @@ static inline u32 credit_period_us(const struct credit_law *c, u64 now_us)
 	u64 least = c->base_us * 5ULL / 4;
 	u64 budget = credit_packet_us(c) * 1000ULL / CREDIT_FLOOR_PERMILLE;
 	u64 sixth = div_u64(now_us - c->since_us, 6);
+	u32 fails = credit_fails(c, now_us);
 
 	u64 us = max(min(max(sixth, least), budget), least);
 
 	/* Trains that fail beside packets that meet no queue: fair queueing, or others
 	 * that come in bursts. Each costs them; ask more rarely.
 	 */
-	if (c->fails >= 2 && c->score)
-		us = max_t(u64, us, min_t(u64, (u64)c->base_us << min(c->fails - 1, 10U),
+	if (fails >= 2 && c->score)
+		us = max_t(u64, us, min_t(u64, (u64)c->base_us << min(fails - 1, 10U),
 					  CREDIT_RARE_US));
 	return (u32)us;
 }
@@ -685,7 +696,7 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
 	c->deep = 0;
 	if (c->fails < 2)
 		c->probe_us = now_us;	/* a second look at once */
-	if (c->score >= min(2 + 2 * c->fails, 12U))
+	if (c->score >= min(2 + 2 * credit_fails(c, now_us), 12U))
 		credit_probe(c, now_us);
 }
 

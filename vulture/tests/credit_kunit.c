@@ -272,6 +272,17 @@ static void slow_senders_are_let_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c.spoilt, 0U);
 }
 
+static void failures_fade(struct kunit *test)
+{
+	struct credit_law c = cruising();
+
+	credit_yield(&c, T0, 0);
+	c.fails = 3;
+	KUNIT_EXPECT_EQ(test, credit_fails(&c, T0), 3U);
+	KUNIT_EXPECT_EQ(test, credit_fails(&c, T0 + CREDIT_MEMORY_US), 2U);
+	KUNIT_EXPECT_EQ(test, credit_fails(&c, T0 + 100ULL * CREDIT_MEMORY_US), 0U);
+}
+
 /* What others left once is the measure while they are there, or were met after a jump. */
 static void what_was_left_is_forgotten(struct kunit *test)
 {
@@ -304,6 +315,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(start_ends_with_losses),
 	KUNIT_CASE_PARAM(trains_decide, train_gen_params),
 	KUNIT_CASE(slow_senders_are_let_go),
+	KUNIT_CASE(failures_fade),
 	KUNIT_CASE(what_was_left_is_forgotten),
 	{}
 };
