@@ -26,6 +26,7 @@
 
 #include <linux/inet_diag.h>
 #include <linux/module.h>
+#include <net/sch_generic.h>
 #include <net/tcp.h>
 
 #include <lbe/mark.h>
@@ -41,6 +42,12 @@
  * ACK would free come as much later.
  */
 #define LBE_SLICE_NS	(100 * NSEC_PER_MSEC)
+
+/* Where our own device is the bottleneck it is looked at once in a quarter of a packet's time,
+ * and no more often than this, ns: below what a driver's ring holds, so that it does not run
+ * dry. Double it: some of a fast device is left unused; halve it: twice the timers.
+ */
+#define LBE_DEVICE_POLL_NS	(100 * NSEC_PER_USEC)
 
 /**
  * struct lbe_flow - what a socket has of its own; written under its lock
@@ -107,6 +114,27 @@ static bool lbe_has_data(struct sock *sk)
 				 TCP_SKB_CB(skb)->seq + tp->mss_cache), tcp_wnd_end(tp));
 }
 
+/* Does a packet of anybody wait at our own device? */
+static bool lbe_device_waits(const struct sock *sk)
+{
+	const struct dst_entry *dst;
+	const struct Qdisc *qdisc;
+	bool waits = false;
+	int queue;
+
+	rcu_read_lock();
+	dst = __sk_dst_get(sk);
+	if (dst) {
+		queue = sk_tx_queue_get(sk);
+		if (queue < 0 || queue >= (int)dst->dev->real_num_tx_queues)
+			queue = 0;
+		qdisc = rcu_dereference(netdev_get_tx_queue(dst->dev, queue)->qdisc);
+		waits = qdisc_qlen_sum(qdisc) > 0;
+	}
+	rcu_read_unlock();
+	return waits;
+}
+
 /* Packets that may go now; 0: none, and *wake_ns says when to ask again. */
 static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wake_ns)
 {
@@ -148,6 +176,10 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	*wake_ns = max(f->due_ns, p->free_ns);
 	if (now_ns < *wake_ns)
 		return 0;
+	if (lbe_path_device_busy(p, sk_wmem_alloc_get(sk) > 0, lbe_device_waits(sk))) {
+		*wake_ns = now_ns + max_t(u64, lbe_path_pkt_us(p) * 250ULL, LBE_DEVICE_POLL_NS);
+		return 0;
+	}
 	if (p->in_flight && p->in_flight + bytes > lbe_path_cap(p, bytes)) {
 		if (!f->waiting) {
 			f->waiting = 1;
@@ -160,10 +192,6 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	lbe_path_sent(p, now_ns, slot_ns, bytes);
 	f->has_slot = 0;
 	f->due_ns = now_ns;
-	if (p->state == LBE_CRUISE && sk_wmem_alloc_get(sk) > 0)
-		p->local += p->local < 16;
-	else if (p->state == LBE_CRUISE)
-		p->local -= p->local > 0;
 	f->grant = burst;
 	f->sent_mark = tp->data_segs_out;
 	lbe_account(p, f, in_flight + bytes);

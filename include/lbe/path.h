@@ -46,12 +46,17 @@
  * trips, so that it is not met half way by our queue. Then pairs, at most 1/4 % of the
  * capacity. A pair that meets no queue is evidence; a train decides. Each return that
  * fails asks for more pairs, and from the third on for pairs that come in as early as on
- * the idle path, in the mean: at a short queue a train costs the others a loss. If trains
- * grew twice, either the link is slower now or others have queues of their own. At half
- * the rate that the train came through at, delays on an idle link differ no more than they
- * did when we cruised alone; behind another queue each packet waits 0 to p more. Two such
- * trains in a row with a spread below the calm noise + p / 3 set the capacity. If a pulse
- * shows more later, the capacity of before is tried again.
+ * the idle path, in the mean: at a short queue a train costs the others a loss.
+ *
+ * Where pairs meet no queue and trains grow, either the link is slower now, or others have
+ * queues of their own. Two things tell. A link slows down at once, others come by slow
+ * start: where all that we sent came through, and half or less of it a round trip later, and
+ * the train grew as much, the link is slower. Otherwise, at half the rate that the train
+ * came through at, delays on an idle link differ no more than they did when we cruised
+ * alone; behind another queue each packet waits 0 to p more. Two such trains in a row with
+ * a spread below the calm noise + p / 3 set the capacity, where that noise is below p / 4.
+ * If pulses at 1.25 mu raise mu four times in a row by all they can tell, START finds out
+ * how much faster the link is.
  *
  * Sending. The path has one schedule. A flow that has data takes the next slot of
  * (its burst) / R and queues up again when it has sent: any number of flows share R
@@ -98,6 +103,29 @@
  * Double it: twice the burst after a rest.
  */
 #define LBE_LATE_NS		1000000U
+/* Growth of a train, Q10. Below 0.05 it met nobody: a third of a packet's time over 8 packets is
+ * noise. Above 0.72 somebody who takes turns with us, packet by packet (1.0), cannot be ruled
+ * out. Double the first: trains pass that met others; halve the second: a third of the link
+ * stays unused beside steady traffic of two fifths.
+ */
+#define LBE_GROWTH_NONE		52
+#define LBE_GROWTH_FULL		742
+
+/* Slots that tell whether the bottleneck is our own device. Double it: twice as long until it
+ * is found, and until it is forgotten.
+ */
+#define LBE_LOCAL_MAX		16
+
+/* A link slows down at once. A newcomer sends 10 packets in its first round trip, and 20 in the
+ * next. Where a round trip holds so many packets, the first takes an eighth, and the two cannot
+ * be mistaken.
+ */
+#define LBE_STEP_PKTS		80
+/* Raises of the capacity in a row after which its growth is no measurement of others who have
+ * left: 1.25^4 is 2.4. Double it: a link that is ten times faster is found in 16 s instead of 6 s;
+ * halve it: hosts that share a link push each other away.
+ */
+#define LBE_RAISES		4
 
 enum lbe_state {
 	LBE_START,	/* doubles its rate each round trip */
@@ -177,12 +205,15 @@ struct lbe_train {
  * @calm_us: least noise while cruising; U32_MAX: none yet
  * @mu: capacity, bytes a second; 0: not known, only in LBE_START
  * @mu_far: side of the latest measurement that was far off (1, -1), 0: none
+ * @raises: how often in a row @mu was raised by as much as a pulse can tell
  * @policed_us: until then a loss is taken for somebody's
- * @mu_before: capacity before it was taken to be lower, bytes a second; 0: no
  * @round_us: beginning of the present round trip
  * @round_bytes: delivered in it
  * @round_lost: lost in it
  * @delivered: rate of the one before, bytes a second
+ * @earlier: of the two before that
+ * @acks: in the present round trip
+ * @pause_us: longest time between two of them
  * @tick_us: beginning of the present tick
  * @tick_sum: sum of its delays, us
  * @tick_n: samples in it
@@ -197,7 +228,8 @@ struct lbe_train {
  * @rate: of all flows together, bytes a second
  * @pulse_us: end of the latest pulse
  * @pulsed: the latest pulse is still to be paid for by a rest
- * @local: of the latest 16 grants in CRUISE, how many found our own device busy
+ * @local: of the latest slots, how many found our own packets still at our own device; 0 to
+ *	LBE_LOCAL_MAX
  * @isolated: pulses in a row that speak for a queue of our own
  * @blind_us: nothing is sent or believed before
  * @n: pairs in a row that met next to no queue
@@ -210,6 +242,7 @@ struct lbe_train {
  * @flat_min_us: least of these
  * @flat_max_us: greatest of these
  * @longer_us: by how much the base would rise, if the train passes
+ * @came: delivered after it fell within a round trip, bytes a second; 0: it did not
  * @slower: capacity that would explain the failed train, bytes a second
  * @inspect: a train at half of it is to follow
  * @inspected: of these, how many spoke for it
@@ -241,13 +274,16 @@ struct lbe_path {
 
 	u64 mu;
 	s8 mu_far;
-	u64 mu_before;
+	u8 raises;
 	u64 policed_us;
 
 	u64 round_us;
 	u64 round_bytes;
 	u64 round_lost;
 	u64 delivered;
+	u64 earlier[2];
+	u32 acks;
+	u32 pause_us;
 
 	u64 tick_us;
 	u64 tick_sum;
@@ -277,6 +313,7 @@ struct lbe_path {
 	u32 flat;
 	u32 flat_min_us, flat_max_us;
 	u32 longer_us;
+	u64 came;
 	u64 slower;
 	bool inspect;
 	u8 inspected;
@@ -411,6 +448,16 @@ static inline void lbe_train_start(struct lbe_path *p, u64 now_us, u64 rate, u32
 	t->on = true;
 }
 
+static inline u32 lbe_train_samples(const struct lbe_train *t)
+{
+	return t->n[0] + t->n[1];
+}
+
+static inline u32 lbe_train_mean_us(const struct lbe_train *t)
+{
+	return (u32)div_u64(t->delay_us[0] + t->delay_us[1], max_t(u32, lbe_train_samples(t), 1));
+}
+
 static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us)
 {
 	struct lbe_train *t = &p->train;
@@ -418,7 +465,7 @@ static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us)
 
 	if (!t->on || sent_us < t->from_us || sent_us >= t->until_us)
 		return;
-	t->least_us = t->n[0] + t->n[1] ? min(t->least_us, delay_us) : delay_us;
+	t->least_us = lbe_train_samples(t) ? min(t->least_us, delay_us) : delay_us;
 	half = sent_us - t->from_us >= (t->until_us - t->from_us) / 2;
 	t->n[half]++;
 	t->delay_us[half] += delay_us;
@@ -468,14 +515,16 @@ static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 	s8 side = off > 0 ? 1 : -1;
 
 	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
+		p->raises = 0;
 		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
-	} else if (p->mu_far == side && side > 0 && p->mu_before > p->mu) {
-		/* It was not slower, or is not any more. */
-		lbe_path_set_mu(p, p->mu_before);
-		p->mu_before = 0;
-		lbe_path_yield(p, now_us, LBE_FASTER, 1);
 	} else if (p->mu_far == side) {
+		/* Time and again faster than we could send: how much is to be found. */
+		p->raises = off >= (s64)(p->mu / 6) ? p->raises + 1 : 0;
 		lbe_path_set_mu(p, mu);
+		if (p->raises >= LBE_RAISES) {
+			p->raises = 0;
+			lbe_path_enter(p, now_us, LBE_START, LBE_FASTER);
+		}
 	} else {
 		p->mu_far = side;
 	}
@@ -513,6 +562,7 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	unsigned int i;
 
 	lbe_path_enter(p, now_us, LBE_CRUISE, reason);
+	p->came = 0;
 	p->rate = rate;
 	for (i = 0; i < LBE_PATH_TICKS; i++) {
 		p->r[i] = rate;
@@ -543,6 +593,18 @@ static inline void lbe_path_longer(struct lbe_path *p, u64 now_us)
 	p->rtt_us += base_us - min(base_us, p->rtt_us);
 }
 
+/* The link is slower, and idle. */
+static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
+{
+	u32 pkt_us = lbe_path_pkt_us(p);
+
+	lbe_path_set_mu(p, mu);
+	/* A packet's own transmission is part of the delay. */
+	p->longer_us = lbe_path_pkt_us(p) - min(lbe_path_pkt_us(p), pkt_us);
+	lbe_path_longer(p, now_us);
+	lbe_path_cruise(p, now_us, mu - mu / 8, LBE_SLOWER);
+}
+
 /* A train at half the rate that a failed one came through at. On an idle link its delays
  * differ as they do alone; behind another queue's packets each also waits for the rest of
  * one of them, 0 to a packet's time.
@@ -557,24 +619,15 @@ static inline void lbe_path_inspect(struct lbe_path *p, u64 now_us)
 static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 {
 	const struct lbe_train *t = &p->train;
-	u32 n = t->n[0] + t->n[1];
-	u64 spread_us = n ? div_u64(t->delay_us[0] + t->delay_us[1], n) - t->least_us : 0;
+	u32 spread_us = lbe_train_mean_us(t) - t->least_us;
 
-	if (n >= 10 && p->calm_us != U32_MAX && spread_us < p->calm_us + lbe_path_pkt_us(p) / 3) {
+	if (lbe_train_samples(t) >= 10 && spread_us < p->calm_us + lbe_path_pkt_us(p) / 3) {
 		bool again = p->inspected++;
 
 		lbe_path_yield(p, now_us, LBE_INSPECT, 1);
 		p->inspect = !again;
-		if (again) {
-			u32 pkt_us = lbe_path_pkt_us(p);
-
-			p->mu_before = max(p->mu_before, p->mu);
-			lbe_path_set_mu(p, p->slower);
-			/* A packet's own transmission is part of the delay. */
-			p->longer_us = lbe_path_pkt_us(p) - min(lbe_path_pkt_us(p), pkt_us);
-			lbe_path_longer(p, now_us);
-			lbe_path_cruise(p, now_us, p->slower / 2, LBE_SLOWER);
-		}
+		if (again)
+			lbe_path_slower(p, now_us, p->slower);
 	} else {
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
 	}
@@ -584,7 +637,7 @@ static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 static inline void lbe_path_learn_idle(struct lbe_path *p)
 {
 	const struct lbe_train *t = &p->train;
-	u32 mean_us = (u32)div_u64(t->delay_us[0] + t->delay_us[1], t->n[0] + t->n[1]);
+	u32 mean_us = lbe_train_mean_us(t);
 	u32 idle_us = mean_us - min(mean_us, p->base_us + p->longer_us);
 
 	if (p->idle_us == U32_MAX)
@@ -602,14 +655,21 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 	} else if (!lbe_train_growth(&p->train, &g)) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
-	} else if (g > (p->longer_us ? 52 : 742) ||
+	} else if (g > (p->longer_us ? LBE_GROWTH_NONE : LBE_GROWTH_FULL) ||
 		   p->train.lost_bytes * 4 > p->train.bytes) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
 		p->slower = div_u64(p->mu << 10, 1024 + max(g, 0));
-		p->inspect = p->fails >= 2 && g > 742;
+		if (g > LBE_GROWTH_FULL && p->came > p->slower - p->slower / 8 &&
+		    p->came < p->slower + p->slower / 8) {
+			lbe_path_slower(p, now_us, p->came);
+			return;
+		}
+		/* What half of a packet's time is to tell must not drown in noise. */
+		p->inspect = p->fails >= 2 && g > LBE_GROWTH_FULL &&
+			     p->calm_us < lbe_path_pkt_us(p) / 4;
 		p->inspected = 0;
-	} else if (g < 52) {
+	} else if (g < LBE_GROWTH_NONE) {
 		lbe_path_learn_idle(p);
 		lbe_path_longer(p, now_us);
 		lbe_path_cruise(p, now_us, lbe_path_policed(p) ? p->mu / 4 :
@@ -697,6 +757,14 @@ static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us)
 	lbe_path_yield(p, now_us, LBE_QUEUE_FOUND, 1);
 }
 
+/* Time between pulses: they cost others a short queue. Half while the capacity seems to rise. */
+static inline u64 lbe_path_pulse_gap_us(const struct lbe_path *p)
+{
+	u64 gap_us = max_t(u64, 10ULL * p->rtt_us, USEC_PER_SEC);
+
+	return p->raises || p->mu_far > 0 ? gap_us / 2 : gap_us;
+}
+
 static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 {
 	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, USEC_PER_SEC);
@@ -741,13 +809,12 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 			return;
 		}
 		if (!p->train.on && p->low_ticks >= 4 && !lbe_path_policed(p) &&
-		    now_us - p->pulse_us > 10ULL * p->rtt_us &&
-		    now_us - p->pulse_us > USEC_PER_SEC) {
+		    now_us - p->pulse_us > lbe_path_pulse_gap_us(p)) {
 			p->pulsed = true;
 			lbe_train_start(p, now_us,
 					p->rate > p->mu - p->mu / 10 ?
 					p->mu + p->mu / 4 : p->mu,
-					lbe_train_len_us(p) * (p->local > 7 ? 4 : 1));
+					lbe_train_len_us(p));
 		}
 	}
 }
@@ -766,7 +833,7 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	 * base, or a policer. What came through is what there is.
 	 */
 	if (p->round_lost * 3 > p->round_bytes && p->round_bytes + p->round_lost > 8 * p->mss &&
-	    (p->state == LBE_START || p->state == LBE_CRUISE)) {
+	    !p->high && (p->state == LBE_START || p->state == LBE_CRUISE)) {
 		lbe_path_set_mu(p, p->delivered);
 		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
@@ -777,6 +844,15 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 			lbe_path_set_mu(p, min(p->mu, p->delivered));
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
 	}
+	/* From nearly all to half or less within a round trip, by ACKs that came evenly. */
+	if ((u64)p->pause_us * p->acks < 4 * span_us && p->earlier[1] > p->mu - p->mu / 16 &&
+	    p->delivered < p->mu / 2 + p->mu / 16 &&
+	    lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss)
+		p->came = p->delivered;
+	p->earlier[1] = p->earlier[0];
+	p->earlier[0] = p->delivered;
+	p->acks = 0;
+	p->pause_us = 0;
 	p->round_us = a->now_us;
 	p->round_bytes = 0;
 	p->round_lost = 0;
@@ -800,15 +876,14 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us)
 		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
 }
 
-/* Pairs that met next to no queue. After three trains that failed, or one where a train is
- * no witness (at our own device, which keeps the queues of others short, and at a policer,
- * which has none), they are to be more, and to come in as early as on the idle path in
- * the mean: behind a queue of others' each waits for the rest of a packet, half of p.
- * Where that is never so the path has changed: four times as many do without it.
+/* Pairs that met next to no queue. After three trains that failed, or one at a policer, which
+ * has no queue, they are to be more, and to come in as early as on the idle path in the mean:
+ * behind a queue of others' each waits for the rest of a packet, half of p. Where that is
+ * never so the path has changed: four times as many do without it.
  */
 static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 {
-	bool strict = p->fails >= 3 || (p->fails && (p->local > 7 || lbe_path_policed(p)));
+	bool strict = p->fails >= 3 || (p->fails && lbe_path_policed(p));
 	u32 need = strict ? 2 + 2 * min_t(u32, p->fails, 4) : max_t(u32, p->fails + 1, 2);
 	u32 pkt_us = lbe_path_pkt_us(p);
 
@@ -870,6 +945,8 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	u32 q_us;
 
 	p->now_us = max(p->now_us, a->now_us);
+	p->acks++;
+	p->pause_us = max_t(u64, p->pause_us, min_t(u64, p->now_us - p->heard_us, U32_MAX));
 	p->heard_us = p->now_us;
 	lbe_path_round(p, a);
 	if (!a->delay_us)
@@ -1002,6 +1079,26 @@ static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 					 p->waiting * slot_ns);
 	p->next_ns = due_ns + slot_ns;
 	return due_ns;
+}
+
+/* A slot has come. @mine: packets of the flow are still at our own device; @any: packets of
+ * anybody wait there. Where ours keep waiting it is the bottleneck, and there is no need to
+ * guess what others want: while anything waits, nothing goes. Pairs do go.
+ */
+static inline bool lbe_path_device_busy(struct lbe_path *p, bool mine, bool any)
+{
+	if (p->state == LBE_FLOOR)
+		return false;
+	if (mine)
+		p->local += p->local < LBE_LOCAL_MAX;
+	else if (!any)
+		p->local -= p->local > 0;
+	if (!any || p->local < LBE_LOCAL_MAX / 2)
+		return false;
+	/* That nothing is heard is our own doing, and what the train meets is here. */
+	p->heard_us = p->now_us;
+	p->train.throttled = p->train.on;
+	return true;
 }
 
 /* Something leaves now. */

@@ -5,14 +5,15 @@
  * The law is the header that the module is compiled from: it must come before
  * this text (model.py does that). What the module does around it is in
  * flow_may_send() and host_ack(), step by step as there; the rest of TCP is
- * left out. The network is one drop-tail queue:
+ * left out. The network is one drop-tail queue, or one for each flow, served in turn:
  *
  *   host 0..n-1, each with flows --+
  *   other traffic -----------------+--> rate, buffer --> half an RTT --> receiver
  *
  * The receiver acknowledges every second packet, or one after 40 ms; its ACKs take half an RTT.
  *
- * Noise is a uniform random time that each packet takes more, behind the queue.
+ * Noise is a uniform random time that each packet takes more, behind the queue, and as much
+ * again before it where the queues are many.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #define HEARD_NS	(LBE_DELACK_US * 1000ULL)	/* a lone ACK later may have been held */
 #define FLOWS_MAX	128
 #define SAMPLE_NS	10000000ULL
+#define QUEUE_PKTS	1024	/* of one flow, where each has its own; power of 2 */
 
 enum other { OTHER_NONE, OTHER_STEADY, OTHER_GREEDY, OTHER_ONOFF };
 
@@ -32,6 +34,7 @@ struct model_config {
 	double rtt_s;
 	double buffer_pkts;
 	double noise_us;
+	int fair;		/* a queue for each flow, served in turn */
 	int hosts;
 	int flows;		/* of each host */
 	int other;		/* enum other */
@@ -56,7 +59,7 @@ struct model_result {
 };
 
 enum what { EV_WAKE, EV_ARRIVE, EV_DELACK, EV_ACK, EV_LOST, EV_OTHER, EV_OTHER_ACK, EV_OTHER_LOST,
-	    EV_SAMPLE, EV_CHANGE, EV_KINDS };
+	    EV_QUEUED, EV_SERVED, EV_SAMPLE, EV_CHANGE, EV_KINDS };
 
 struct event {
 	u64 at_ns, order;
@@ -77,6 +80,13 @@ struct flow {
 	u64 held_sent_ns, held_delay_ns;
 };
 
+/* One flow's own queue at the bottleneck; the last of them is the other traffic's. */
+struct queue {
+	struct event pkt[QUEUE_PKTS];
+	u32 head, tail;
+	bool served;	/* in its present round */
+};
+
 struct model {
 	struct model_config c;
 	struct model_result *r;
@@ -85,6 +95,9 @@ struct model {
 	u64 order, now_ns, free_ns, rate_bps, random;
 	struct lbe_path host[FLOWS_MAX];
 	struct flow flow[FLOWS_MAX];
+	struct queue queue[FLOWS_MAX + 1];
+	int last;		/* queue that was served last */
+	bool busy;
 	double delivered[FLOWS_MAX], other_delivered;
 	/* other traffic: a window of packets, Reno's growth, cubic's decrease */
 	double cwnd, ssthresh;
@@ -172,6 +185,61 @@ static u64 through_ns(struct model *m)
 	return m->free_ns + half_ns + (u64)(draw(m) * m->c.noise_us * 1000);
 }
 
+/* ---- a queue for each flow ---- */
+
+/* The link is free: one that was empty until now goes first, then each in turn. */
+static void fair_serve(struct model *m)
+{
+	int queues = m->c.hosts * m->c.flows + 1, best = -1, i;
+
+	for (i = 1; i <= queues; i++) {
+		int k = (m->last + i) % queues;
+		struct queue *q = &m->queue[k];
+
+		if (q->head == q->tail)
+			continue;
+		if (best < 0 || (m->queue[best].served && !q->served))
+			best = k;
+	}
+	m->busy = best >= 0;
+	if (!m->busy)
+		return;
+	if (m->queue[best].served)
+		m->last = best;
+	m->queue[best].served = true;
+	push_at(m, m->now_ns + packet_ns(m), (struct event){ .what = EV_SERVED, .who = best });
+}
+
+/* A packet has come to its own queue. */
+static void fair_queue(struct model *m, const struct event *e)
+{
+	struct queue *q = &m->queue[e->pkts ? e->who : m->c.hosts * m->c.flows];
+	struct event pkt = *e;
+
+	if (q->tail - q->head >= min(m->c.buffer_pkts, (double)QUEUE_PKTS)) {
+		m->r->drops++;
+		pkt.what = e->pkts ? EV_LOST : EV_OTHER_LOST;
+		push_at(m, m->now_ns + (u64)(m->c.rtt_s * NS), pkt);
+		return;
+	}
+	q->pkt[q->tail++ % QUEUE_PKTS] = pkt;
+	if (!m->busy)
+		fair_serve(m);
+}
+
+static void fair_served(struct model *m, const struct event *e)
+{
+	struct queue *q = &m->queue[e->who];
+	struct event pkt = q->pkt[q->head++ % QUEUE_PKTS];
+
+	if (q->head == q->tail)
+		q->served = false;
+	pkt.what = pkt.pkts ? EV_ARRIVE : EV_OTHER_ACK;
+	push_at(m, m->now_ns + (u64)(m->c.rtt_s * NS / (pkt.pkts ? 2 : 1)) +
+		   (u64)(draw(m) * m->c.noise_us * 1000), pkt);
+	fair_serve(m);
+}
+
 /* ---- a flow of lbe: as in module.c ---- */
 
 static void flow_wait_over(struct lbe_path *p, struct flow *f)
@@ -248,6 +316,11 @@ static void flow_send(struct model *m, int who)
 			f->out++;
 			f->lost -= f->lost > 0;
 			p->in_flight += MSS;
+			if (m->c.fair) {
+				e.what = EV_QUEUED;
+				push_at(m, m->now_ns + (u64)(draw(m) * m->c.noise_us * 1000), e);
+				continue;
+			}
 			at_ns = through_ns(m);
 			e.what = at_ns ? EV_ARRIVE : EV_LOST;
 			e.at_ns = at_ns ?: m->now_ns + backlog_ns(m) + (u64)(m->c.rtt_s * NS);
@@ -324,9 +397,14 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 
 static void other_packet(struct model *m)
 {
-	u64 at_ns = through_ns(m);
+	u64 at_ns;
 
 	m->other_out++;
+	if (m->c.fair) {
+		push_at(m, m->now_ns, (struct event){ .what = EV_QUEUED, .sent_ns = m->now_ns });
+		return;
+	}
+	at_ns = through_ns(m);
 	push_at(m, (at_ns ?: m->now_ns + backlog_ns(m)) +
 		   (u64)(m->c.rtt_s * NS / (at_ns ? 2 : 1)),
 		(struct event){ .what = at_ns ? EV_OTHER_ACK : EV_OTHER_LOST,
@@ -442,6 +520,12 @@ static void happen(struct model *m, const struct event *e)
 		break;
 	case EV_OTHER_LOST:
 		other_lost(m, e->sent_ns);
+		break;
+	case EV_QUEUED:
+		fair_queue(m, e);
+		break;
+	case EV_SERVED:
+		fair_served(m, e);
 		break;
 	case EV_SAMPLE:
 		sample(m);

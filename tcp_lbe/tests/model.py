@@ -29,7 +29,7 @@ EFFICIENCY = 1448 / 1514
 class _Config(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_double) for name in ("rate_bps", "rtt_s", "buffer_pkts", "noise_us")),
-        *((name, ctypes.c_int) for name in ("hosts", "flows", "other")),
+        *((name, ctypes.c_int) for name in ("fair", "hosts", "flows", "other")),
         *((name, ctypes.c_double) for name in ("other_bps", "other_start_s", "other_stop_s", "on_s", "duration_s",
                                                "measure_s", "change_s", "change_bps")),
         ("seed", ctypes.c_ulonglong),
@@ -56,6 +56,7 @@ class Case:
     rtt_ms: float = 100.0
     buffer_pkts: float = 0.0
     noise_ms: float = -1.0
+    fair: int = 0
     hosts: int = 1
     flows: int = 1
     other: str = "none"
@@ -115,6 +116,7 @@ class Model:
             rtt_s=case.rtt_ms / 1e3,
             buffer_pkts=case.buffer_pkts or max(20.0, bdp_pkts),
             noise_us=case.noise_ms * 1e3 if case.noise_ms >= 0 else min(1e3, 1514 * 8 / case.rate_mbit),
+            fair=case.fair,
             hosts=case.hosts,
             flows=case.flows,
             other=OTHERS.index(case.other),

@@ -32,8 +32,8 @@ MISSED: dict[str, tuple[Case, str, float, float]] = {
     "twelve milliseconds a packet": (Case(rate_mbit=1, rtt_ms=100), "used", 92, 95),
     "four hosts": (Case(hosts=4, duration_s=120), "jain", 0.7, 0.9),
     "sixteen hosts": (Case(hosts=16, duration_s=120), "jain", 0.7, 0.9),
-    "a tenth of the link is left": (Case(other="steady", other_mbit=0.9 * 10 * EFFICIENCY), "used", 3, 12),
-    "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy"), "other_pct", 96, 98),
+    "a tenth of the link is left": (Case(other="steady", other_mbit=0.9 * 10 * EFFICIENCY), "used", 20, 35),
+    "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy"), "other_pct", 93, 96),
     "four hosts, slow, another seed": (
         Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=2),
         "other_pct",
@@ -97,14 +97,29 @@ def test_beside_a_greedy_flow_it_takes_nothing(law: Model, rate_mbit: float, rtt
     alone = law.run(Case(rate_mbit=rate_mbit, rtt_ms=rtt_ms, flows=0, other="greedy"))
     out = law.run(case)
     # a host that probes beside others' queue costs what its pairs are worth
-    least = 0.99 if hosts == 1 else 0.96 if rate_mbit == 1 else 0.98
+    least = 0.99 if hosts == 1 else 0.93 if rate_mbit == 1 else 0.98
     assert out.other_mbit >= least * alone.other_mbit, (out, alone)
 
 
-@pytest.mark.parametrize("change_mbit", [5, 20])
-def test_a_change_of_capacity_is_found_within_ten_seconds(law: Model, change_mbit: float) -> None:
-    case = Case(change_s=20, change_mbit=change_mbit, measure_s=30, duration_s=50)
+@pytest.mark.parametrize(
+    ("rate_mbit", "rtt_ms", "change_mbit"),
+    [
+        *[(10, 100, 5), (20, 100, 10), (16, 180, 8), (20, 60, 5), (50, 30, 12.5), (30, 60, 3), (60, 40, 6)],
+        *[(10, 100, 20), (5, 50, 20), (3, 60, 30)],
+    ],
+)
+def test_a_change_of_capacity_is_found_within_ten_seconds(
+    law: Model, rate_mbit: float, rtt_ms: float, change_mbit: float
+) -> None:
+    case = Case(rate_mbit, rtt_ms, change_s=20, change_mbit=change_mbit, measure_s=30, duration_s=50)
     assert used(case, law.run(case)) >= 90
+
+
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms"), [(10, 100), (20, 100), (50, 30)])
+def test_at_a_fair_queue_a_newcomer_is_no_slower_link(law: Model, rate_mbit: float, rtt_ms: float) -> None:
+    case = Case(rate_mbit, rtt_ms, fair=1, other="greedy")
+    alone = law.run(dataclasses.replace(case, flows=0))
+    assert law.run(case).other_mbit >= 0.98 * alone.other_mbit
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -128,8 +143,10 @@ def test_a_gain_that_is_doubled_twice_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_law_that_does_not_watch_for_jumps_is_seen(law: Model, tmp_path: Path) -> None:
-    """It is crowded out instead of leaving, takes each time for a return that failed, and hardly comes back."""
+    """A newcomer at a short buffer loses packets to it; and what is crowded out instead of leaving hardly returns."""
     wrong = Model(tmp_path, {"lbe_path_watch(p, a->now_us, q_us);": "(void)q_us;"})
+    newcomer = Case(buffer_pkts=25, other="greedy", measure_s=10, duration_s=25)
+    assert wrong.run(newcomer).other_mbit < 0.9 * law.run(newcomer).other_mbit
     assert wrong.run(PAUSES).total_mbit < 0.5 * law.run(PAUSES).total_mbit
 
 
