@@ -17,7 +17,7 @@ from ..backends.distro import ensure_image
 from ..base.errors import LbeError
 from ..base.progress import Report, make_progress
 from ..results import digest
-from ..run import collect, identity
+from ..run import collect, identity, runner
 from . import machine
 
 NAME = "proof"
@@ -88,7 +88,7 @@ def empty(report: Report) -> dict[str, Any]:
         },
         "asked_seeds": [1],
         "identity": made,
-        "ran": {},
+        "ran": {"testbed": [runner.version()], "modules": {}},
         "sysctls": {},
         "cases": [],
     }

@@ -52,14 +52,14 @@ PROGRAMS = {
            f"--allow-unauthenticated proof-package && cp /var/cache/apt/archives/*.deb {GOT}",
     "curl": f"curl -s -o {GOT}/got {URL}/down",
     "aria2c": f"aria2c -q -x16 -s16 -k1M --file-allocation=none -d {GOT} -o got {URL}/down",
-    "aria2c BitTorrent": f"aria2c -q --seed-time=0 --file-allocation=none --enable-dht=false --bt-enable-lpd=false "
+    "aria2c-BitTorrent": f"aria2c -q --seed-time=0 --file-allocation=none --enable-dht=false --bt-enable-lpd=false "
                          f"--listen-port=6900 -d {GOT} {WORK}/down.torrent",
     "rclone": f"rclone copyto --multi-thread-cutoff 1M --multi-thread-streams 16 --http-url {URL} :http:down {GOT}/got",
-    "git clone": f"git clone -q git://{SERVER}/repository {GOT}/clone",
+    "git-clone": f"git clone -q git://{SERVER}/repository {GOT}/clone",
     "skopeo": "skopeo --insecure-policy copy -q --src-tls-verify=false "
               f"docker://{SERVER}:{REGISTRY_PORT}/image:1 dir:{GOT}/image",
-    "rsync down": f"rsync -e '{SSH}' root@{SERVER}:{WEB}/down {GOT}/got",
-    "rsync up": f"rsync -e '{SSH}' {WORK}/up root@{SERVER}:{GOT}/got",
+    "rsync-down": f"rsync -e '{SSH}' root@{SERVER}:{WEB}/down {GOT}/got",
+    "rsync-up": f"rsync -e '{SSH}' {WORK}/up root@{SERVER}:{GOT}/got",
     "restic": f"{RESTIC} backup {WORK}/up",
 }  # fmt: skip
 
@@ -165,7 +165,7 @@ apt-get -qq -o APT::Sandbox::User=root update
 
 
 def serve_restic() -> None:
-    server("rest-server", "--no-auth", "--path", f"{WORK}/rest", "--listen", f":{REST_PORT}")
+    server("restic-rest-server", "--no-auth", "--path", f"{WORK}/rest", "--listen", f":{REST_PORT}")
     time.sleep(2)
     shell(f"{RESTIC} init")
 
@@ -220,8 +220,8 @@ END
 
 #: what a program needs beyond the web server
 SERVERS: dict[str, Callable[[], None]] = {
-    "apt": serve_apt, "aria2c BitTorrent": serve_torrent, "git clone": serve_git, "skopeo": serve_registry,
-    "rsync down": serve_ssh, "rsync up": serve_ssh, "restic": serve_restic,
+    "apt": serve_apt, "aria2c-BitTorrent": serve_torrent, "git-clone": serve_git, "skopeo": serve_registry,
+    "rsync-down": serve_ssh, "rsync-up": serve_ssh, "restic": serve_restic,
 }  # fmt: skip
 
 

@@ -98,7 +98,8 @@ def test_a_table_without_an_end_or_of_nothing_is_refused(page: str, says: str) -
 
 
 def test_the_readmes_tables_have_no_typed_decimals() -> None:
-    for line in (REPO / "README.md").read_text(encoding="utf-8").splitlines():
+    text = (REPO / "README.md").read_text(encoding="utf-8")
+    for line in quoting.TABLE.sub("", text).splitlines():  # a table directive's lines are made of results
         if line.startswith("|"):
             typed = re.findall(r"\d+\.\d+", re.sub(r"`[^`]*`|\b[67]\.\d+\b", "", quoting.QUOTE.sub("", line)))
             assert not typed, f"typed, not quoted: {typed} in {line}"

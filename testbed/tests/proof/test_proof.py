@@ -11,6 +11,7 @@ import pytest
 
 from testbed.base.places import REPO
 from testbed.proof import command, machine
+from testbed.results import digest
 
 SYSTEMD = Path(__file__).resolve().parent / "systemd.sh"
 TESTS = re.findall(r"^(test_\w+)\(\)", SYSTEMD.read_text(encoding="utf-8"), re.MULTILINE)
@@ -85,6 +86,19 @@ def test_numbers_of_two_trees_do_not_stand_in_one_file() -> None:
 
 
 @pytest.mark.harness
+def test_the_kept_numbers_have_every_mode_of_a_program() -> None:
+    kept = digest.load(digest.FOLDER / f"{command.NAME}.json")
+    modes: dict[str, list[str]] = {}
+    for one in kept["cases"]:
+        modes.setdefault(one["case"]["program"], []).append(one["case"]["mode"])
+    assert modes.pop(command.NOBODY) == ["alone"]
+    assert modes and set(modes) <= set(command.programs())
+    assert all(tuple(have) == command.MODES for have in modes.values()), modes
+    for one in kept["cases"]:
+        assert one["case"]["mode"] != "background" or one["seen"], f"{one['case']}: nothing was in the background"
+
+
+@pytest.mark.harness
 def test_asked_for_what_there_is_not(tmp_path: Path) -> None:
     from testbed.__main__ import main
 
@@ -95,3 +109,4 @@ def test_asked_for_what_there_is_not(tmp_path: Path) -> None:
 @pytest.mark.harness
 def test_programs_are_those_of_the_guest() -> None:
     assert command.programs()[:4] == ["nobody", "apt", "curl", "aria2c"]
+    assert not any(" " in name for name in command.programs()), "a page's quote is words"
