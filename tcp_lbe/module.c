@@ -144,6 +144,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	u32 in_flight = tcp_packets_in_flight(tp) * tp->mss_cache;
 	u32 burst, bytes;
 	u64 slot_ns;
+	bool mine;
 
 	lbe_account(p, f, in_flight);
 	lbe_path_time(p, div_u64(now_ns, NSEC_PER_USEC));
@@ -176,7 +177,9 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	*wake_ns = max(f->due_ns, p->free_ns);
 	if (now_ns < *wake_ns)
 		return 0;
-	if (lbe_path_device_busy(p, sk_wmem_alloc_get(sk) > 0, lbe_device_waits(sk))) {
+	/* Data, that is: TCP counts a pure ACK as 2 bytes, and netem keeps those. */
+	mine = sk_wmem_alloc_get(sk) >= (int)SKB_TRUESIZE(1);
+	if (lbe_path_device_busy(p, mine, lbe_device_waits(sk))) {
 		*wake_ns = now_ns + max_t(u64, lbe_path_pkt_us(p) * 250ULL, LBE_DEVICE_POLL_NS);
 		return 0;
 	}
