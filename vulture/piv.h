@@ -331,7 +331,8 @@ static inline u32 piv_tick_coarse(u64 span_us, s32 ticks)
 {
 	u64 us = div_u64(span_us, ticks);
 
-	return span_us >= 2 * TICK_CHECK_US && us > PIV_COARSE_US ? min_t(u64, us, TICK_MOST_US) : 0;
+	return span_us >= 2 * TICK_CHECK_US && us > PIV_COARSE_US ?
+		       min_t(u64, us, TICK_MOST_US) : 0;
 }
 
 /**

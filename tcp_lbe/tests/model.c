@@ -216,7 +216,7 @@ static void fair_queue(struct model *m, const struct event *e)
 	struct queue *q = &m->queue[e->pkts ? e->who : m->c.hosts * m->c.flows];
 	struct event pkt = *e;
 
-	if (q->tail - q->head >= min(m->c.buffer_pkts, (double)QUEUE_PKTS)) {
+	if (q->tail - q->head >= min_t(double, m->c.buffer_pkts, QUEUE_PKTS)) {
 		m->r->drops++;
 		pkt.what = e->pkts ? EV_LOST : EV_OTHER_LOST;
 		push_at(m, m->now_ns + (u64)(m->c.rtt_s * NS), pkt);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A KUnit suite for the tests of the testbed. It ends as KIND says (Kbuild): pass, fail, skip or oops. */
+/*
+ * A KUnit suite for the tests of the testbed. It ends as KIND (Kbuild) says:
+ * pass, fail, skip or oops.
+ */
 
 #include <kunit/test.h>
 #include <linux/module.h>
