@@ -50,7 +50,7 @@ def test_client_processes_and_cgroups():
         child.wait()
         rule = v.rule_add(cgroup=folder, remote="127.0.0.0/8", min_kbit=9, controller="credit")
         assert (rule.cgroup, rule.remote, rule.uid) == (os.stat(folder).st_ino, "127.0.0.0/8", None), rule
-        assert rule.options == {"controller": "credit", "min_kbit": 9, "escape_s": 20}, rule
+        assert rule.options == {"controller": "credit", "min_kbit": 9, "escape_s": 20, "weight": 1000}, rule
         assert v.rules() == [rule]
         refused(errno.ENOENT, "none of 0 TCP sockets", v.start_cgroup, folder)
         refused(errno.ENOENT, "none of 0 TCP sockets", v.stop_cgroup, folder)
