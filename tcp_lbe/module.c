@@ -115,7 +115,7 @@ static bool lbe_has_data(struct sock *sk)
 }
 
 /* Does a packet of anybody wait at our own device? */
-static bool lbe_device_waits(const struct sock *sk)
+static bool lbe_device_waits(struct sock *sk)
 {
 	const struct dst_entry *dst;
 	const struct Qdisc *qdisc;

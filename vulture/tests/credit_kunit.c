@@ -11,21 +11,30 @@
 #define MSS	1448
 #define T0	1000000ULL	/* the clock begins here, us */
 
-/* A path of 10 Mbit/s and 100 ms, in CRUISE with the pipe and two packets. */
-static struct credit_law cruising(void)
+/* A new path that lives as long as the test. The law is too large for the stack. */
+static struct credit_law *new_path(struct kunit *test)
 {
-	struct credit_law c;
+	struct credit_law *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 
-	credit_init_law(&c, T0);
-	c.mss_bytes = MSS;
-	c.flows = 1;
-	c.base_us = 100000;
-	c.mu_Bps = 1250000;
-	c.mu_us = T0;
-	c.rate_Bps = 1225000;
-	credit_cruise(&c, T0);
-	c.filling = false;
-	c.reprobe_us = U32_MAX;
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	credit_init_law(c, T0);
+	c->mss_bytes = MSS;
+	c->flows = 1;
+	return c;
+}
+
+/* A path of 10 Mbit/s and 100 ms, in CRUISE with the pipe and two packets. */
+static struct credit_law *cruising(struct kunit *test)
+{
+	struct credit_law *c = new_path(test);
+
+	c->base_us = 100000;
+	c->mu_Bps = 1250000;
+	c->mu_us = T0;
+	c->rate_Bps = 1225000;
+	credit_cruise(c, T0);
+	c->filling = false;
+	c->reprobe_us = U32_MAX;
 	return c;
 }
 
@@ -70,20 +79,18 @@ KUNIT_ARRAY_PARAM(path, path_rows, path_describe);
 static void paths_have_their_scales(struct kunit *test)
 {
 	const struct path_row *row = test->param_value;
-	struct credit_law c;
+	struct credit_law *c = new_path(test);
 
-	credit_init_law(&c, T0);
-	c.mss_bytes = MSS;
-	c.mu_Bps = row->mu_Bps;
-	c.base_us = row->base_us;
-	c.noise_us = row->noise_us;
-	c.flows = row->flows;
-	KUNIT_EXPECT_EQ(test, credit_packet_us(&c), row->packet_us);
-	KUNIT_EXPECT_EQ(test, credit_target_us(&c), row->target_us);
-	KUNIT_EXPECT_EQ(test, credit_jump_us(&c), row->jump_us);
-	KUNIT_EXPECT_EQ(test, credit_tick_len_us(&c), row->tick_us);
+	c->mu_Bps = row->mu_Bps;
+	c->base_us = row->base_us;
+	c->noise_us = row->noise_us;
+	c->flows = row->flows;
+	KUNIT_EXPECT_EQ(test, credit_packet_us(c), row->packet_us);
+	KUNIT_EXPECT_EQ(test, credit_target_us(c), row->target_us);
+	KUNIT_EXPECT_EQ(test, credit_jump_us(c), row->jump_us);
+	KUNIT_EXPECT_EQ(test, credit_tick_len_us(c), row->tick_us);
 	if (row->trips)
-		KUNIT_EXPECT_EQ(test, credit_blind_us(&c), (u64)row->trips * row->base_us);
+		KUNIT_EXPECT_EQ(test, credit_blind_us(c), (u64)row->trips * row->base_us);
 }
 
 static void rates_do_not_overflow(struct kunit *test)
@@ -100,45 +107,47 @@ static void rates_do_not_overflow(struct kunit *test)
 
 static void an_empty_queue_lets_w_grow(struct kunit *test)
 {
-	struct credit_law c = cruising();
-	u32 before = c.window_bytes;
+	struct credit_law *c = cruising(test);
+	u32 before = c->window_bytes;
 
-	arrive(&c, T0, 1000000, 0);
-	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_CRUISE);
-	KUNIT_EXPECT_GT(test, c.window_bytes, before);
+	arrive(c, T0, 1000000, 0);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_GT(test, c->window_bytes, before);
 }
 
 static void a_foreign_jump_ends_cruise(struct kunit *test)
 {
-	struct credit_law c = cruising();
-	u64 now_us = arrive(&c, T0, 500000, 1000), i;
+	struct credit_law *c = cruising(test);
+	u64 now_us = arrive(c, T0, 500000, 1000), i;
 
 	/* Ours are a fifth of what the link could bring: the queue is not ours. */
-	for (i = 0; i < 20 && c.phase == CREDIT_CRUISE; i++)
-		credit_on_data(&c, now_us += 5 * credit_packet_us(&c), MSS, 30000);
-	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_FLOOR);
-	KUNIT_EXPECT_EQ(test, c.window_bytes, 0U);
-	KUNIT_EXPECT_GE(test, c.blind_us, now_us + 5 * c.base_us);
+	for (i = 0; i < 20 && c->phase == CREDIT_CRUISE; i++)
+		credit_on_data(c, now_us += 5 * credit_packet_us(c), MSS, 30000);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
+	KUNIT_EXPECT_EQ(test, c->window_bytes, 0U);
+	KUNIT_EXPECT_GE(test, c->blind_us, now_us + 5 * c->base_us);
 }
 
 static void our_own_queue_does_not(struct kunit *test)
 {
-	struct credit_law c = cruising();
-	u64 now_us = arrive(&c, T0, 500000, 1000);
-	u32 before = c.window_bytes;
+	struct credit_law *c = cruising(test);
+	u64 now_us = arrive(c, T0, 500000, 1000);
+	u32 before = c->window_bytes;
 
-	arrive(&c, now_us, 100000, 30000);
-	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_CRUISE);
-	KUNIT_EXPECT_LT(test, c.window_bytes, before);
+	arrive(c, now_us, 100000, 30000);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_LT(test, c->window_bytes, before);
 }
 
-/* A buffer of three packets: each tick sees it empty once, so that only a loss tells. */
-static void short_buffers(struct kunit *test, bool lost, struct credit_law *c)
+/* A buffer of three packets: each tick sees it empty once, so that only a loss tells.
+ * Return: the window after it, bytes.
+ */
+static u32 in_a_short_buffer(struct kunit *test, bool lost)
 {
+	struct credit_law *c = cruising(test);
 	u64 now_us = T0;
 	u32 i;
 
-	*c = cruising();
 	for (i = 0; i < 2000 && c->phase == CREDIT_CRUISE; i++) {
 		if (lost && i % 20 == 0)
 			credit_on_resent(c, MSS);
@@ -146,65 +155,60 @@ static void short_buffers(struct kunit *test, bool lost, struct credit_law *c)
 			       i % 10 ? 3 * credit_packet_us(c) : 0);
 	}
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	return c->window_bytes;
 }
 
 static void losses_tell_of_a_short_buffer(struct kunit *test)
 {
-	struct credit_law with, without;
+	u32 with_losses = in_a_short_buffer(test, true);
 
-	short_buffers(test, true, &with);
-	short_buffers(test, false, &without);
-	KUNIT_EXPECT_LT(test, with.window_bytes, without.window_bytes);
-	KUNIT_EXPECT_LT(test, with.window_bytes, 130000U);
+	KUNIT_EXPECT_LT(test, with_losses, in_a_short_buffer(test, false));
+	KUNIT_EXPECT_LT(test, with_losses, 130000U);
 }
 
 /* Losses of a link, with no queue there, are nobody's sign. */
 static void random_losses_cost_nothing(struct kunit *test)
 {
-	struct credit_law lossy = cruising(), clean = cruising();
+	struct credit_law *lossy = cruising(test), *clean = cruising(test);
 	u64 now_us = T0;
 	u32 i;
 
 	for (i = 0; i < 1000; i++) {
-		now_us += credit_packet_us(&clean);
+		now_us += credit_packet_us(clean);
 		if (i % 20 == 0)
-			credit_on_resent(&lossy, MSS);
+			credit_on_resent(lossy, MSS);
 		/* Bursts there are, now and then. */
-		credit_on_data(&lossy, now_us, MSS, i % 10 ? 500 : 12000);
-		credit_on_data(&clean, now_us, MSS, i % 10 ? 500 : 12000);
+		credit_on_data(lossy, now_us, MSS, i % 10 ? 500 : 12000);
+		credit_on_data(clean, now_us, MSS, i % 10 ? 500 : 12000);
 	}
-	KUNIT_EXPECT_EQ(test, lossy.window_bytes, clean.window_bytes);
+	KUNIT_EXPECT_EQ(test, lossy->window_bytes, clean->window_bytes);
 }
 
-/* Where one in twenty is lost it goes on, where one in ten is it does not. */
-static u32 start_that_loses(struct credit_law *law, u32 one_in)
+/* A START that loses one packet in so many. Return: packets until it ended, 400 at most. */
+static u32 start_that_loses(struct credit_law *c, u32 one_in)
 {
-	struct credit_law c;
 	u64 now_us = T0;
 	u32 i;
 
-	credit_init_law(&c, T0);
-	c.mss_bytes = MSS;
-	c.flows = 1;
-	c.base_us = 20000;
-	for (i = 1; i < 400 && c.phase == CREDIT_START; i++) {
+	c->base_us = 20000;
+	for (i = 1; i < 400 && c->phase == CREDIT_START; i++) {
 		if (i % one_in == 0)
-			credit_on_resent(&c, MSS);
-		credit_on_data(&c, now_us += 1000, MSS, 0);
+			credit_on_resent(c, MSS);
+		credit_on_data(c, now_us += 1000, MSS, 0);
 	}
-	*law = c;
 	return i;
 }
 
+/* Where one in twenty is lost it goes on, where one in ten is it does not. */
 static void start_ends_with_losses(struct kunit *test)
 {
-	struct credit_law c;
+	struct credit_law *few = new_path(test), *many = new_path(test);
 
-	KUNIT_EXPECT_EQ(test, start_that_loses(&c, 20), 400U);
-	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_START);
-	KUNIT_EXPECT_LT(test, start_that_loses(&c, 10), 100U);
-	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_FLOOR);
-	KUNIT_EXPECT_GT(test, c.mu_Bps, 1000000ULL);
+	KUNIT_EXPECT_EQ(test, start_that_loses(few, 20), 400U);
+	KUNIT_EXPECT_EQ(test, few->phase, CREDIT_START);
+	KUNIT_EXPECT_LT(test, start_that_loses(many, 10), 100U);
+	KUNIT_EXPECT_EQ(test, many->phase, CREDIT_FLOOR);
+	KUNIT_EXPECT_GT(test, many->mu_Bps, 1000000ULL);
 }
 
 /* Trains */
@@ -248,60 +252,60 @@ static void judge(struct credit_law *c, const struct train_row *row)
 static void trains_decide(struct kunit *test)
 {
 	const struct train_row *row = test->param_value;
-	struct credit_law c = cruising();
+	struct credit_law *c = cruising(test);
 
-	judge(&c, row);
-	KUNIT_EXPECT_EQ(test, c.phase, row->phase);
+	judge(c, row);
+	KUNIT_EXPECT_EQ(test, c->phase, row->phase);
 	if (row->rate_Bps)
-		KUNIT_EXPECT_LT(test, abs((s64)(c.rate_Bps - row->rate_Bps)),
+		KUNIT_EXPECT_LT(test, abs((s64)(c->rate_Bps - row->rate_Bps)),
 				(s64)row->rate_Bps / 100);
 }
 
 /* An empty path whose senders cannot send a train is not left unused for ever. */
 static void slow_senders_are_let_go(struct kunit *test)
 {
-	struct credit_law c = cruising();
+	struct credit_law *c = cruising(test);
 	u32 i;
 
 	for (i = 0; i < CREDIT_SPOILT_MOST; i++) {
-		KUNIT_EXPECT_EQ(test, i, c.spoilt);
-		judge(&c, &train_rows[5]);
+		KUNIT_EXPECT_EQ(test, i, c->spoilt);
+		judge(c, &train_rows[5]);
 	}
-	KUNIT_EXPECT_EQ(test, c.phase, CREDIT_CRUISE);
-	KUNIT_EXPECT_EQ(test, c.rate_Bps, 144800ULL);	/* ten packets a round trip */
-	KUNIT_EXPECT_EQ(test, c.spoilt, 0U);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_EQ(test, c->rate_Bps, 144800ULL);	/* ten packets a round trip */
+	KUNIT_EXPECT_EQ(test, c->spoilt, 0U);
 }
 
 static void failures_fade(struct kunit *test)
 {
-	struct credit_law c = cruising();
+	struct credit_law *c = cruising(test);
 
-	credit_yield(&c, T0, 0);
-	c.fails = 3;
-	KUNIT_EXPECT_EQ(test, credit_fails(&c, T0), 3U);
-	KUNIT_EXPECT_EQ(test, credit_fails(&c, T0 + CREDIT_MEMORY_US), 2U);
-	KUNIT_EXPECT_EQ(test, credit_fails(&c, T0 + 100ULL * CREDIT_MEMORY_US), 0U);
+	credit_yield(c, T0, 0);
+	c->fails = 3;
+	KUNIT_EXPECT_EQ(test, credit_fails(c, T0), 3U);
+	KUNIT_EXPECT_EQ(test, credit_fails(c, T0 + CREDIT_MEMORY_US), 2U);
+	KUNIT_EXPECT_EQ(test, credit_fails(c, T0 + 100ULL * CREDIT_MEMORY_US), 0U);
 }
 
 /* What others left once is the measure while they are there, or were met after a jump. */
 static void what_was_left_is_forgotten(struct kunit *test)
 {
-	struct credit_law c = cruising();
+	struct credit_law *c = cruising(test);
 
-	c.left_Bps = 200000;
-	judge(&c, &train_rows[0]);
-	KUNIT_EXPECT_GT(test, c.rate_Bps, 1000000ULL);
+	c->left_Bps = 200000;
+	judge(c, &train_rows[0]);
+	KUNIT_EXPECT_GT(test, c->rate_Bps, 1000000ULL);
 
-	c = cruising();
-	c.left_Bps = 200000;
-	judge(&c, &train_rows[1]);
-	KUNIT_EXPECT_LE(test, c.rate_Bps, 180000ULL);
+	c = cruising(test);
+	c->left_Bps = 200000;
+	judge(c, &train_rows[1]);
+	KUNIT_EXPECT_LE(test, c->rate_Bps, 180000ULL);
 
-	c = cruising();
-	c.left_Bps = 200000;
-	c.regret = true;
-	judge(&c, &train_rows[0]);
-	KUNIT_EXPECT_LE(test, c.rate_Bps, 180000ULL);
+	c = cruising(test);
+	c->left_Bps = 200000;
+	c->regret = true;
+	judge(c, &train_rows[0]);
+	KUNIT_EXPECT_LE(test, c->rate_Bps, 180000ULL);
 }
 
 static struct kunit_case credit_cases[] = {
