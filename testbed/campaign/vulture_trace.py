@@ -152,25 +152,20 @@ def document(
     together = {"case": {"of": PIV, "rate": "above less below"}, "seeds": seeds, "jobs": [], "queue": []}
     cases.append(together | {"metrics": order})
     return results.plain(
-        {
-            "format": digest.FORMAT,
-            "experiment": NAME,
-            "mode": "default",
-            "sets": {},
-            "file_sha256": identity.hash_of_files(FILES),
-            "files": FILES,
-            "provenance": {
+        digest.of_files(
+            NAME,
+            (FILES, identity.hash_of_files(FILES)),
+            identity.of_backend(backend, ["vulture"]),
+            {
                 "command": f"python3 -m testbed.campaign.vulture_trace {runs}",
                 "kernel": backend.facts(),
                 "backend": backend.name,
                 "host": collect.host_facts(),
             },
-            "asked_seeds": seeds,
-            "identity": identity.of_backend(backend, ["vulture"]),
-            "ran": digest.ran(facts),
-            "sysctls": {},
-            "cases": cases,
-        }
+            digest.ran(facts),
+            seeds,
+        )
+        | {"cases": cases}
     )
 
 

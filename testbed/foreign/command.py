@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+from ..base.columns import aligned
 from ..base.progress import make_progress
 from ..kernels.series import SUITES as SERIES
 from . import packetdrill
@@ -51,16 +52,7 @@ def table(outcomes: list[Outcome]) -> str:
             len(outcome.faults),
         )  # fmt: skip
         rows.append((outcome.suite, outcome.subject, *(str(count) for count in counts)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            [
-                *(cell.ljust(width) for cell, width in zip(row[:2], widths[:2])),
-                *(cell.rjust(width) for cell, width in zip(row[2:], widths[2:])),
-            ]
-        )
-        for row in rows
-    ]
+    lines = aligned(rows, words=2)
     for outcome in outcomes:
         lines += [f"{outcome.subject}: FAULT: {text}" for text in outcome.faults]
         lines += [f"{outcome.subject}: OUTDATED: {text}" for text in outcome.outdated]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..backends.distro import ensure_image
+from ..base.columns import aligned
 from ..base.errors import LbeError
 from ..base.progress import Report, make_progress
 from ..results import digest
@@ -71,27 +72,20 @@ def empty(report: Report) -> dict[str, Any]:
     """A document without a case, of this tree."""
     image = ensure_image(machine.SERIES, report)
     kernel = {"series": machine.SERIES, "flavour": "Debian", "release": image.release, "key": image.key}
-    made = identity.of_tree(f"qemu {image.release}", ["tcp_lbe", "vulture"])
-    return {
-        "format": digest.FORMAT,
-        "experiment": NAME,
-        "mode": "default",
-        "sets": {},
-        "file_sha256": identity.hash_of_files(FILES),
-        "files": FILES,
-        "provenance": {
+    return digest.of_files(
+        NAME,
+        (FILES, identity.hash_of_files(FILES)),
+        identity.of_tree(f"qemu {image.release}", ["tcp_lbe", "vulture"]),
+        {
             "command": f"python3 -m testbed {NAME}",
             "kernel": kernel,
             "backend": "qemu",
             "host": collect.host_facts(),
             "programs": machine.ensure_programs(image, report).versions,
         },
-        "asked_seeds": [1],
-        "identity": made,
-        "ran": {"testbed": [runner.version()], "modules": {}},
-        "sysctls": {},
-        "cases": [],
-    }
+        {"testbed": [runner.version()], "modules": {}},
+        [1],
+    )
 
 
 def same_tree(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -125,8 +119,7 @@ def table(document: dict[str, Any]) -> str:
         value = {name: f"{values[0]:.2f}" for name, values in one["metrics"].items()}
         cells = (value.get(name, "") for name in ("page", "page_worst", "voice", "took"))
         rows.append((one["case"]["program"], one["case"]["mode"], *cells, ", ".join(one["seen"])))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+    return "\n".join(aligned(rows, words=len(rows[0])))
 
 
 def run(args: argparse.Namespace) -> int:

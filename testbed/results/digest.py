@@ -116,6 +116,35 @@ def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, 
     return made
 
 
+def of_files(
+    name: str,
+    files: tuple[list[str], str],
+    identity: dict[str, Any],
+    provenance: dict[str, Any],
+    versions: dict[str, Any],
+    seeds: list[int],
+) -> dict[str, Any]:
+    """A document without a case yet, of numbers that no experiment's file decides alone.
+
+    files: the programs and experiments that decide them, and their hash. versions: as ran() has them.
+    """
+    names, file_sha256 = files
+    return {
+        "format": FORMAT,
+        "experiment": name,
+        "mode": "default",
+        "sets": {},
+        "file_sha256": file_sha256,
+        "files": names,
+        "provenance": provenance,
+        "asked_seeds": seeds,
+        "identity": identity,
+        "ran": versions,
+        "sysctls": {},
+        "cases": [],
+    }
+
+
 def ran(facts: list[dict[str, Any]]) -> dict[str, Any]:
     """What ran, by its own word: versions of the testbed, and what each module said of itself in any run."""
     modules: dict[str, dict[str, set[str]]] = {}

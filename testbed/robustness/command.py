@@ -7,6 +7,7 @@ import argparse
 import json
 from pathlib import Path
 
+from ..base.columns import aligned
 from ..base.progress import make_progress
 from . import fuzz, parts
 from .parts import PARTS, AbuseError, Outcome, Part
@@ -52,8 +53,7 @@ def chosen(names: list[str]) -> list[Part]:
 
 def table(outcomes: list[Outcome]) -> str:
     """A line a part, and what was wrong below."""
-    head = ("part", "kernel", "seed", "cases", "MB carried", "bytes lost", "warnings", "wrong", "seconds")
-    rows = [head]
+    rows = [("part", "kernel", "seed", "cases", "MB carried", "bytes lost", "warnings", "wrong", "seconds")]
     for one in outcomes:
         rows.append(
             (
@@ -61,12 +61,7 @@ def table(outcomes: list[Outcome]) -> str:
                 str(len(one.warnings)), str(len(one.wrong)), f"{one.wall_s:.0f}",
             )
         )  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = []
-    for row in rows:
-        words = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2])]
-        numbers = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:])]
-        lines.append("  ".join([*words, *numbers]))
+    lines = aligned(rows, words=2)
     for one in outcomes:
         lines += [f"{one.part} ({one.kernel}): {text}" for text in (*one.warnings, *one.wrong)]
         if not one.cases:

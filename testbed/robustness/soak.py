@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 from ..backends.uml import Uml
+from ..base.columns import aligned
 from ..base.errors import LbeError
 from ..base.progress import Report, make_progress, silent
 from ..judge import checks
@@ -95,10 +96,11 @@ def live(
 
 def table(done: list[dict]) -> str:
     """A line a life, then what is wrong."""
-    lines = [f"{'life':12}  {'cases':>5}  {'checks':>6}  {'differ':>6}  {'wrong':>5}"]
+    rows = [("life", "cases", "checks", "differ", "wrong")]
     for one in done:
         numbers = len(one["cases"]), one["checks"], len(one["differs"]), len(one["wrong"])
-        lines.append("{:12}  {:5}  {:6}  {:6}  {:5}".format(one["life"], *numbers))
+        rows.append((one["life"], *map(str, numbers)))
+    lines = aligned(rows, words=1)
     lines += [f"{one['life']}: {text}" for one in done for text in one["differs"]]
     lines += [f"{one['life']}: WRONG: {text}" for one in done for text in one["wrong"]]
     lines.append(f"{sum(len(one['wrong']) for one in done)} wrong of {sum(one['checks'] for one in done)} checks")
