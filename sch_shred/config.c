@@ -7,7 +7,6 @@
  * from burst, min and avpkt. The queue takes the new settings as a whole, or none.
  */
 
-#include <linux/kernel.h>
 #include <net/netlink.h>
 
 #include "queue.h"
@@ -64,7 +63,7 @@ static void shred_get_u32(struct nlattr *attr, u32 *value)
 /* A size in bytes or as time; what is given last replaces the other form. */
 static void shred_get_size(struct nlattr *bytes_attr, struct nlattr *us_attr, u32 *bytes, u32 *us)
 {
-	if (bytes_attr || us_attr)
+	if (bytes_attr)
 		*us = 0;
 	shred_get_u32(bytes_attr, bytes);
 	shred_get_u32(us_attr, us);
@@ -72,8 +71,8 @@ static void shred_get_size(struct nlattr *bytes_attr, struct nlattr *us_attr, u3
 
 static void shred_config_read(struct nlattr **tb, struct shred_config *c)
 {
-	if (tb[TCA_SHRED_RATE64])
-		c->rate_bytes_s = nla_get_u64(tb[TCA_SHRED_RATE64]);
+	struct nla_bitfield32 flags;
+
 	shred_get_size(tb[TCA_SHRED_LIMIT], tb[TCA_SHRED_LIMIT_US], &c->limit_bytes, &c->limit_us);
 	shred_get_size(tb[TCA_SHRED_MIN], tb[TCA_SHRED_MIN_US], &c->min_bytes, &c->min_us);
 	shred_get_size(tb[TCA_SHRED_MAX], tb[TCA_SHRED_MAX_US], &c->max_bytes, &c->max_us);
@@ -81,9 +80,10 @@ static void shred_config_read(struct nlattr **tb, struct shred_config *c)
 	shred_get_u32(tb[TCA_SHRED_BURST], &c->burst_pkts);
 	shred_get_u32(tb[TCA_SHRED_MAX_P], &c->max_p_q32);
 	shred_get_u32(tb[TCA_SHRED_WEIGHT], &c->weight_q32);
+	if (tb[TCA_SHRED_RATE64])
+		c->rate_bytes_s = nla_get_u64(tb[TCA_SHRED_RATE64]);
 	if (tb[TCA_SHRED_FLAGS]) {
-		struct nla_bitfield32 flags = nla_get_bitfield32(tb[TCA_SHRED_FLAGS]);
-
+		flags = nla_get_bitfield32(tb[TCA_SHRED_FLAGS]);
 		c->flags = (c->flags & ~flags.selector) | flags.value;
 	}
 	if (tb[TCA_SHRED_HINT])
@@ -95,17 +95,16 @@ static int shred_set_time(u32 *bytes, u32 us, u64 rate_bytes_s, const char *name
 {
 	u64 exact = mul_u64_u64_div_u64(us, rate_bytes_s, USEC_PER_SEC);
 
-	if (!us)
-		return 0;
 	if (exact > S32_MAX)
 		return shred_refuse(extack, "%s %u us at %llu bytes/s: must be below 2^31 bytes",
 				    name, us, rate_bytes_s);
-	*bytes = (u32)exact;
+	if (us)
+		*bytes = (u32)exact;
 	return 0;
 }
 
-/* Completes what follows from other settings. */
-static int shred_config_derive(struct shred_config *c, struct netlink_ext_ack *extack)
+/* Completes what follows from other settings, and checks that all hold together. */
+static int shred_config_check(struct shred_config *c, struct netlink_ext_ack *extack)
 {
 	u32 burst_pkts;
 	int err;
@@ -120,23 +119,18 @@ static int shred_config_derive(struct shred_config *c, struct netlink_ext_ack *e
 	      shred_set_time(&c->max_bytes, c->max_us, c->rate_bytes_s, "max", extack);
 	if (err)
 		return err;
-	burst_pkts = c->burst_pkts ?: (u32)div_u64(2ULL * c->min_bytes + c->max_bytes,
-						   3 * c->avpkt_bytes);
-	if (burst_pkts > SHRED_BURST_MAX)
-		return shred_refuse(extack, "burst %u: must be 1 to %u packets", burst_pkts,
-				    SHRED_BURST_MAX);
-	c->wlog = shred_wlog(c->min_bytes, c->avpkt_bytes, burst_pkts);
-	return 0;
-}
-
-static int shred_config_check(const struct shred_config *c, struct netlink_ext_ack *extack)
-{
 	if (!c->min_bytes || c->min_bytes >= c->max_bytes)
 		return shred_refuse(extack, "min %u: must be 1 to %u, below max %u", c->min_bytes,
 				    c->max_bytes ? c->max_bytes - 1 : 0, c->max_bytes);
 	if (c->limit_bytes < c->max_bytes || c->limit_bytes > S32_MAX)
 		return shred_refuse(extack, "limit %u: must be max %u to 2^31 - 1",
 				    c->limit_bytes, c->max_bytes);
+	burst_pkts = c->burst_pkts ?: (u32)div_u64(2ULL * c->min_bytes + c->max_bytes,
+						   3 * c->avpkt_bytes);
+	if (burst_pkts > SHRED_BURST_MAX)
+		return shred_refuse(extack, "burst %u: must be 1 to %u packets", burst_pkts,
+				    SHRED_BURST_MAX);
+	c->wlog = shred_wlog(c->min_bytes, c->avpkt_bytes, burst_pkts);
 	if (!c->wlog)
 		return shred_refuse(extack,
 				    "burst %u, min %u: must be at least %u packets (min / avpkt) and %u bytes (avpkt)",
@@ -172,7 +166,7 @@ int shred_config_parse(struct nlattr *opt, struct shred_config *c, struct netlin
 			return err;
 		shred_config_read(tb, c);
 	}
-	return shred_config_derive(c, extack) ?: shred_config_check(c, extack);
+	return shred_config_check(c, extack);
 }
 
 /* ---- to a reader ---- */
@@ -186,71 +180,77 @@ void shred_config_get(struct Qdisc *sch, struct shred_config *c)
 	sch_tree_unlock(sch);
 }
 
-static int shred_put_nonzero(struct sk_buff *skb, int attr, u32 value)
+static int shred_put_set(struct sk_buff *skb, int attr, u32 value)
 {
 	return value ? nla_put_u32(skb, attr, value) : 0;
 }
 
+static int shred_put_config(struct sk_buff *skb, const struct shred_config *c)
+{
+	return nla_put_u64_64bit(skb, TCA_SHRED_RATE64, c->rate_bytes_s, TCA_SHRED_PAD) ?:
+	       nla_put_u32(skb, TCA_SHRED_LIMIT, c->limit_bytes) ?:
+	       nla_put_u32(skb, TCA_SHRED_MIN, c->min_bytes) ?:
+	       nla_put_u32(skb, TCA_SHRED_MAX, c->max_bytes) ?:
+	       shred_put_set(skb, TCA_SHRED_LIMIT_US, c->limit_us) ?:
+	       shred_put_set(skb, TCA_SHRED_MIN_US, c->min_us) ?:
+	       shred_put_set(skb, TCA_SHRED_MAX_US, c->max_us) ?:
+	       nla_put_u32(skb, TCA_SHRED_AVPKT, c->avpkt_bytes) ?:
+	       shred_put_set(skb, TCA_SHRED_BURST, c->burst_pkts) ?:
+	       nla_put_u8(skb, TCA_SHRED_WLOG, c->wlog) ?:
+	       nla_put_u32(skb, TCA_SHRED_MAX_P, c->max_p_q32) ?:
+	       nla_put_bitfield32(skb, TCA_SHRED_FLAGS, c->flags, SHRED_F_ALL) ?:
+	       nla_put_u8(skb, TCA_SHRED_HINT, c->hint) ?:
+	       nla_put_u32(skb, TCA_SHRED_WEIGHT, c->weight_q32);
+}
+
 int shred_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
-	struct nlattr *opts = nla_nest_start_noflag(skb, TCA_OPTIONS);
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
 	struct shred_config c;
 
-	if (!opts)
-		return -EMSGSIZE;
 	shred_config_get(sch, &c);
-	if (nla_put_u64_64bit(skb, TCA_SHRED_RATE64, c.rate_bytes_s, TCA_SHRED_PAD) ||
-	    nla_put_u32(skb, TCA_SHRED_LIMIT, c.limit_bytes) ||
-	    nla_put_u32(skb, TCA_SHRED_MIN, c.min_bytes) ||
-	    nla_put_u32(skb, TCA_SHRED_MAX, c.max_bytes) ||
-	    shred_put_nonzero(skb, TCA_SHRED_LIMIT_US, c.limit_us) ||
-	    shred_put_nonzero(skb, TCA_SHRED_MIN_US, c.min_us) ||
-	    shred_put_nonzero(skb, TCA_SHRED_MAX_US, c.max_us) ||
-	    nla_put_u32(skb, TCA_SHRED_AVPKT, c.avpkt_bytes) ||
-	    shred_put_nonzero(skb, TCA_SHRED_BURST, c.burst_pkts) ||
-	    nla_put_u8(skb, TCA_SHRED_WLOG, c.wlog) ||
-	    nla_put_u32(skb, TCA_SHRED_MAX_P, c.max_p_q32) ||
-	    nla_put_bitfield32(skb, TCA_SHRED_FLAGS, c.flags, SHRED_F_ALL) ||
-	    nla_put_u8(skb, TCA_SHRED_HINT, c.hint) ||
-	    nla_put_u32(skb, TCA_SHRED_WEIGHT, c.weight_q32)) {
-		nla_nest_cancel(skb, opts);
+	if (!nest || shred_put_config(skb, &c)) {
+		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}
-	return nla_nest_end(skb, opts);
+	return nla_nest_end(skb, nest);
+}
+
+/* Drops and marks by reason: counters and attributes are in one order. */
+static int shred_put_stats(struct sk_buff *skb, const struct shred_stats *st)
+{
+	int i, err = 0;
+
+	for (i = 0; i < SHRED_VERDICTS; i++)
+		err |= nla_put_u64_64bit(skb, TCA_SHRED_STATS_EARLY + i, st->drops[i],
+					 TCA_SHRED_STATS_PAD);
+	for (i = 0; i < SHRED_LIMIT; i++)
+		err |= nla_put_u64_64bit(skb, TCA_SHRED_STATS_EARLY_MARK + i, st->marks[i],
+					 TCA_SHRED_STATS_PAD);
+	return err ?:
+	       nla_put(skb, TCA_SHRED_STATS_CLASS_PKTS, sizeof(st->class_pkts), st->class_pkts) ?:
+	       nla_put(skb, TCA_SHRED_STATS_CLASS_DROPS, sizeof(st->class_drops),
+		       st->class_drops);
 }
 
 int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
+	u32 hint_avg_q22, qavg_bytes;
 	struct shred_stats st;
 	struct nlattr *nest;
-	u32 hint_avg_q22, qavg_bytes;
 
 	/* one picture: the shares must add up */
 	sch_tree_lock(sch);
 	st = q->stats;
 	hint_avg_q22 = q->hint_avg_q22;
-	qavg_bytes = q->qavg >> q->wlog;
+	qavg_bytes = q->qavg >> q->config.wlog;
 	sch_tree_unlock(sch);
 
 	nest = nla_nest_start_noflag(d->skb, TCA_STATS_APP);
-	if (!nest)
-		return -1;
-	if (nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_EARLY, st.early_drop,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_FORCED, st.forced_drop,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_LIMIT, st.limit_drop,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_EARLY_MARK, st.early_mark,
-			      TCA_SHRED_STATS_PAD) ||
-	    nla_put_u64_64bit(d->skb, TCA_SHRED_STATS_FORCED_MARK, st.forced_mark,
-			      TCA_SHRED_STATS_PAD) ||
+	if (!nest || shred_put_stats(d->skb, &st) ||
 	    nla_put_u32(d->skb, TCA_SHRED_STATS_HINT_AVG, hint_avg_q22) ||
-	    nla_put_u32(d->skb, TCA_SHRED_STATS_QAVG, qavg_bytes) ||
-	    nla_put(d->skb, TCA_SHRED_STATS_CLASS_PKTS, sizeof(st.class_pkts), st.class_pkts) ||
-	    nla_put(d->skb, TCA_SHRED_STATS_CLASS_DROPS, sizeof(st.class_drops),
-		    st.class_drops)) {
+	    nla_put_u32(d->skb, TCA_SHRED_STATS_QAVG, qavg_bytes)) {
 		nla_nest_cancel(d->skb, nest);
 		return -1;
 	}

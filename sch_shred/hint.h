@@ -76,7 +76,7 @@ static inline u32 shred_hint_clamp(u32 value)
  *
  * Return: 1 to 255, or 0 = no hint.
  */
-static inline u32 shred_hint_read(enum shred_hint_mode mode, u8 tos)
+static __always_inline u32 shred_hint_read(enum shred_hint_mode mode, u8 tos)
 {
 	if (mode == SHRED_HINT_DSCP)
 		return (tos & SHRED_DSCP_MASK) == SHRED_DSCP_MASK ?

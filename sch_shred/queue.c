@@ -44,17 +44,12 @@
  * Locking: all of struct shred_sched_data is under the qdisc's tree lock.
  */
 
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/kernel.h>
+#include <linux/if_vlan.h>
 #include <linux/module.h>
 #include <linux/prefetch.h>
-#include <linux/skbuff.h>
 #include LBE_GSO_HEADER
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
-#include <net/netlink.h>
-#include <net/pkt_sched.h>
 
 #include "queue.h"
 
@@ -81,52 +76,43 @@ static struct shred_skb_cb *shred_cb(const struct sk_buff *skb)
 	return (struct shred_skb_cb *)qdisc_skb_cb(skb)->data;
 }
 
-enum shred_verdict {
-	SHRED_PASS,
-	SHRED_EARLY,	/* hit by probability */
-	SHRED_FORCED,	/* average queue above the last threshold */
-};
-
 /* ---- the TOS byte or traffic class ---- */
 
 /* Of a packet whose header is not in the linear part, or behind VLAN tags; 0 of what is not IP. */
 static noinline u8 shred_far_tos(const struct sk_buff *skb)
 {
-	__be16 proto = skb_protocol(skb, true);
-	__be16 buf;
+	__be16 proto = skb_protocol(skb, true), buf;
 	const __be16 *first = skb_header_pointer(skb, skb_network_offset(skb), sizeof(buf), &buf);
 
-	if (!first)
-		return 0;
-	if (proto == htons(ETH_P_IP))
+	if (first && proto == htons(ETH_P_IP))
 		return (u8)ntohs(*first);		/* version, length; TOS */
-	if (proto == htons(ETH_P_IPV6))
+	if (first && proto == htons(ETH_P_IPV6))
 		return (u8)(ntohs(*first) >> 4);	/* version; class; label */
 	return 0;
 }
 
 static __always_inline u8 shred_tos(const struct sk_buff *skb)
 {
-	unsigned int second = skb->network_header + 1;
+	const u8 *first = skb_network_header(skb);
 
-	if (unlikely(second >= skb_tail_pointer(skb) - skb->head))
+	if (unlikely(first + 1 >= skb_tail_pointer(skb)))
 		return shred_far_tos(skb);
 	if (likely(skb->protocol == htons(ETH_P_IP)))
-		return skb->head[second];
+		return first[1];
 	if (likely(skb->protocol == htons(ETH_P_IPV6)))
-		return (u8)(skb->head[second - 1] << 4 | skb->head[second] >> 4);
+		return (u8)(first[0] << 4 | first[1] >> 4);
 	return shred_far_tos(skb);
 }
 
-static void shred_wash(const struct shred_sched_data *q, struct sk_buff *skb)
+static noinline void shred_wash(const struct shred_sched_data *q, struct sk_buff *skb)
 {
 	int at = skb_network_offset(skb);
 	u8 tos = shred_tos(skb);
 	__be16 proto = skb_protocol(skb, true);
 
-	if (!shred_hint_read(q->hint, tos))
+	if (!shred_hint_read(q->config.hint, tos))
 		return;
-	tos = shred_hint_clear(q->hint, tos);
+	tos = shred_hint_clear(q->config.hint, tos);
 	if (proto == htons(ETH_P_IP) && !skb_ensure_writable(skb, at + sizeof(struct iphdr)))
 		ipv4_change_dsfield(ip_hdr(skb), 0, tos);
 	else if (proto == htons(ETH_P_IPV6) &&
@@ -143,52 +129,63 @@ static noinline u64 shred_qavg_after_idle(const struct shred_sched_data *q)
 	u64 pkts = mul_u64_u64_div_u64(min_t(u64, idle_us, 1ULL << 40), q->config.rate_bytes_s,
 				       (u64)q->config.avpkt_bytes * USEC_PER_SEC);
 
-	return shred_qavg_idle(q->qavg, q->wlog, pkts);
+	return shred_qavg_idle(q->qavg, q->config.wlog, pkts);
 }
 
 static __always_inline void shred_note_arrival(struct Qdisc *sch, struct shred_sched_data *q,
 					       u32 hint)
 {
 	if (likely(sch->q.qlen))
-		q->qavg = shred_qavg(q->qavg, sch->qstats.backlog, q->wlog);
+		q->qavg = shred_qavg(q->qavg, sch->qstats.backlog, q->config.wlog);
 	else
 		q->qavg = shred_qavg_after_idle(q);
 	q->stats.class_pkts[shred_hint_class(hint)]++;
 	if (hint)
-		q->hint_avg_q22 = shred_hint_avg(q->hint_avg_q22, hint, q->weight_q32);
+		q->hint_avg_q22 = shred_hint_avg(q->hint_avg_q22, hint, q->config.weight_q32);
+}
+
+static u64 shred_certain_bytes(const struct shred_config *c)
+{
+	return shred_certain(c->min_bytes, c->max_bytes, c->max_p_q32);
 }
 
 /* Plain RED's number is net/red.h's to the bit; else it is exact for any max_p and thresholds. */
 static noinline void shred_draw(struct shred_sched_data *q)
 {
+	const struct shred_config *c = &q->config;
 	u32 random = get_random_u32();
 
-	q->acc_bytes = 0;
-	q->random_bytes = q->hint == SHRED_HINT_OFF ?
-				  random / q->per_byte_q32 :
-				  mul_u64_u32_shr(q->certain_bytes, random, 32);
+	q->left_bytes = c->hint == SHRED_HINT_OFF ?
+				random / max(c->max_p_q32 / (c->max_bytes - c->min_bytes), 1U) :
+				mul_u64_u32_shr(shred_certain_bytes(c), random, 32);
 }
 
 static __always_inline u32 shred_threshold_of(const struct shred_sched_data *q, u32 hint)
 {
-	return hint ? shred_threshold(q->min_bytes, q->max_bytes, q->floor_bytes, hint,
-				      q->hint_avg_q22) : q->min_bytes;
+	return hint ? shred_threshold(q->config.min_bytes, q->config.max_bytes, q->floor_bytes,
+				      hint, q->hint_avg_q22) : q->config.min_bytes;
 }
 
 /* A packet adds to A: is it hit? */
 static __always_inline enum shred_verdict shred_add(struct shred_sched_data *q, u64 added,
 						    unsigned int len)
 {
+	bool plain = q->config.hint == SHRED_HINT_OFF;
+
 	if (unlikely(!++q->count)) {
 		shred_draw(q);
 		return SHRED_PASS;
 	}
-	if (unlikely(q->flags & SHRED_F_BYTES))
+	if (unlikely(q->config.flags & SHRED_F_BYTES))
 		added = div_u64(added * len, q->config.avpkt_bytes);
 	/* sch_red's product, for packets that are all alike */
-	q->acc_bytes = q->hint == SHRED_HINT_OFF ? added * q->count : q->acc_bytes + added;
-	if (likely(q->acc_bytes < q->random_bytes))
+	if (plain)
+		added *= q->count;
+	if (likely(added < q->left_bytes)) {
+		if (!plain)
+			q->left_bytes -= added;
 		return SHRED_PASS;
+	}
 	q->count = 0;
 	shred_draw(q);
 	return SHRED_EARLY;
@@ -198,13 +195,14 @@ static __always_inline enum shred_verdict shred_add(struct shred_sched_data *q, 
 static noinline enum shred_verdict shred_decide_above(struct shred_sched_data *q, u32 qavg_bytes,
 						      u32 hint, unsigned int len)
 {
+	const struct shred_config *c = &q->config;
 	u64 added;
 
-	if (!(q->flags & SHRED_F_GENTLE) || qavg_bytes >= 2ULL * q->max_bytes) {
+	if (!(c->flags & SHRED_F_GENTLE) || qavg_bytes >= 2ULL * c->max_bytes) {
 		q->count = -1;
 		return SHRED_FORCED;
 	}
-	added = shred_gentle(shred_threshold_of(q, hint), q->max_bytes, q->certain_bytes,
+	added = shred_gentle(shred_threshold_of(q, hint), c->max_bytes, shred_certain_bytes(c),
 			     qavg_bytes);
 	return added ? shred_add(q, added, len) : SHRED_PASS;
 }
@@ -212,7 +210,7 @@ static noinline enum shred_verdict shred_decide_above(struct shred_sched_data *q
 static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *q, u32 hint,
 						       unsigned int len)
 {
-	u32 qavg_bytes = q->qavg >> q->wlog, threshold_bytes;
+	u32 qavg_bytes = q->qavg >> q->config.wlog, threshold_bytes;
 
 	/* below every packet's threshold: RED's count begins anew */
 	if (qavg_bytes < q->floor_bytes) {
@@ -220,7 +218,7 @@ static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *
 		return SHRED_PASS;
 	}
 	/* of ages the line goes on, and what is too much pushes out the oldest */
-	if (unlikely(qavg_bytes >= q->max_bytes) && q->hint != SHRED_HINT_DSCP)
+	if (unlikely(qavg_bytes >= q->config.max_bytes) && q->config.hint != SHRED_HINT_DSCP)
 		return shred_decide_above(q, qavg_bytes, hint, len);
 	threshold_bytes = shred_threshold_of(q, hint);
 	/* below its own, but not below every packet's: the count goes on */
@@ -229,12 +227,12 @@ static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *
 	return shred_add(q, qavg_bytes - threshold_bytes, len);
 }
 
-/* ---- the packets ---- */
+/* ---- the bands ---- */
 
 /* Without ages there is one band, the last: it is a FIFO behind whatever is left in the others. */
 static __always_inline u32 shred_band_of(const struct shred_sched_data *q, u32 hint)
 {
-	return hint && q->hint == SHRED_HINT_DSCP ?
+	return hint && q->config.hint == SHRED_HINT_DSCP ?
 		       (shred_hint_class(hint) - 1) / SHRED_AGES_PER_BAND : SHRED_BANDS - 1;
 }
 
@@ -245,12 +243,13 @@ static __always_inline void shred_push(struct Qdisc *sch, struct shred_sched_dat
 
 	shred_cb(skb)->arrival = q->arrivals++;
 	skb->next = NULL;
-	if (b->head)
+	if (b->head) {
 		b->tail->next = skb;
-	else
+	} else {
 		b->head = skb;
+		q->busy |= 1U << band;
+	}
 	b->tail = skb;
-	q->busy |= 1U << band;
 	lbe_qstats_backlog_add(sch, qdisc_pkt_len(skb));
 	lbe_qdisc_qlen_inc(sch);
 }
@@ -308,78 +307,49 @@ static __always_inline u32 shred_choose(struct shred_sched_data *q)
 
 /* ---- what happens to a packet that is not to pass ---- */
 
-/* Drops a packet that is not, or no longer, in a band. */
-static void shred_drop(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
-		       u32 hint, u64 *counter, struct sk_buff **to_free)
+/* Drops a packet that is not, or no longer, in a band. Returns what enqueue returns. */
+static noinline int shred_drop(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
+			       u32 hint, enum shred_verdict verdict, struct sk_buff **to_free)
 {
-	++*counter;
+	q->stats.drops[verdict]++;
 	q->stats.class_drops[shred_hint_class(hint)]++;
 	lbe_qdisc_drop_reason(skb, sch, to_free,
-			      counter == &q->stats.early_drop ? QDISC_DROP_CONGESTED :
-								QDISC_DROP_OVERLIMIT);
+			      verdict == SHRED_EARLY ? QDISC_DROP_CONGESTED :
+						       QDISC_DROP_OVERLIMIT);
+	return verdict == SHRED_LIMIT ? NET_XMIT_DROP : NET_XMIT_CN;
 }
 
-/* Marks the packet instead of dropping it, or lets it pass unmarked with nodrop. */
-static bool shred_mark(struct shred_sched_data *q, struct sk_buff *skb,
-		       enum shred_verdict verdict)
+/* A packet that was hit is marked instead of dropped, or passes unmarked with nodrop: true. */
+static noinline bool shred_mark(struct Qdisc *sch, struct shred_sched_data *q,
+				struct sk_buff *skb, enum shred_verdict verdict)
 {
-	if (!(q->flags & SHRED_F_ECN) ||
-	    (verdict == SHRED_FORCED && q->flags & SHRED_F_HARDDROP))
+	u16 flags = q->config.flags;
+
+	qdisc_qstats_overlimit(sch);
+	if (!(flags & SHRED_F_ECN) || (verdict == SHRED_FORCED && flags & SHRED_F_HARDDROP))
 		return false;
 	if (!INET_ECN_set_ce(skb))
-		return q->flags & SHRED_F_NODROP;
-	if (verdict == SHRED_EARLY)
-		q->stats.early_mark++;
-	else
-		q->stats.forced_mark++;
+		return flags & SHRED_F_NODROP;
+	q->stats.marks[verdict]++;
 	return true;
 }
 
-/* A packet that was hit: marked, or dropped; true when it is gone. */
-static noinline bool shred_punish(struct Qdisc *sch, struct shred_sched_data *q,
-				  struct sk_buff *skb, u32 hint, enum shred_verdict verdict,
-				  struct sk_buff **to_free)
+/* Drops the first packets of the highest of these bands until so many bytes more fit: true. */
+static noinline bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 bands,
+				     u32 len, struct sk_buff **to_free)
 {
-	qdisc_qstats_overlimit(sch);
-	if (shred_mark(q, skb, verdict))
-		return false;
-	shred_drop(sch, q, skb, hint,
-		   verdict == SHRED_EARLY ? &q->stats.early_drop : &q->stats.forced_drop, to_free);
-	return true;
-}
+	unsigned int backlog = sch->qstats.backlog, pkts;
+	struct sk_buff *skb;
 
-/* The first packet of the highest band that has any. */
-static void shred_drop_oldest_flow(struct Qdisc *sch, struct shred_sched_data *q,
-				   struct sk_buff **to_free)
-{
-	struct sk_buff *skb = shred_pop(sch, q, __fls(q->busy));
-
-	shred_drop(sch, q, skb, shred_hint_read(q->hint, shred_tos(skb)), &q->stats.limit_drop,
-		   to_free);
-}
-
-/*
- * The queue is full. Packets of older flows make room; without any the packet itself goes.
- * Returns what enqueue returns.
- */
-static noinline int shred_enqueue_full(struct Qdisc *sch, struct shred_sched_data *q,
-				       struct sk_buff *skb, u32 hint, struct sk_buff **to_free)
-{
-	unsigned int len = qdisc_pkt_len(skb), backlog = sch->qstats.backlog;
-	u32 band = shred_band_of(q, hint), pkts = 0;
-
-	while (q->busy >> band > 1 && sch->qstats.backlog + len > q->limit_bytes) {
-		shred_drop_oldest_flow(sch, q, to_free);
-		pkts++;
+	for (pkts = 0; q->busy & bands && sch->qstats.backlog + len > q->config.limit_bytes;
+	     pkts++) {
+		skb = shred_pop(sch, q, __fls(q->busy));
+		shred_drop(sch, q, skb, shred_hint_read(q->config.hint, shred_tos(skb)),
+			   SHRED_LIMIT, to_free);
 	}
 	if (pkts)
 		qdisc_tree_reduce_backlog(sch, pkts, backlog - sch->qstats.backlog);
-	if (sch->qstats.backlog + len <= q->limit_bytes) {
-		shred_push(sch, q, skb, band);
-		return NET_XMIT_SUCCESS;
-	}
-	shred_drop(sch, q, skb, hint, &q->stats.limit_drop, to_free);
-	return NET_XMIT_DROP;
+	return sch->qstats.backlog + len <= q->config.limit_bytes;
 }
 
 /* ---- queue operations ---- */
@@ -416,23 +386,25 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	struct shred_sched_data *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
 	enum shred_verdict verdict;
-	u32 hint = 0;
+	u32 hint = 0, band;
 
-	/* where many queues take turns none of this is in the cache */
+	/* where many queues take turns neither is in the cache */
 	prefetchw(q->bands);
 	prefetchw(&q->stats);
-	if (unlikely(q->flags & SHRED_F_SPLIT_GSO && skb_is_gso(skb)))
+	if (unlikely(q->config.flags & SHRED_F_SPLIT_GSO && skb_is_gso(skb)))
 		return shred_enqueue_split(skb, sch, to_free);
-	if (q->hint != SHRED_HINT_OFF)
-		hint = shred_hint_read(q->hint, shred_tos(skb));
+	if (q->config.hint != SHRED_HINT_OFF)
+		hint = shred_hint_read(q->config.hint, shred_tos(skb));
 	shred_note_arrival(sch, q, hint);
 	verdict = shred_decide(q, hint, len);
-	if (unlikely(verdict != SHRED_PASS) &&
-	    shred_punish(sch, q, skb, hint, verdict, to_free))
-		return NET_XMIT_CN;
-	if (unlikely(sch->qstats.backlog + len > q->limit_bytes))
-		return shred_enqueue_full(sch, q, skb, hint, to_free);
-	shred_push(sch, q, skb, shred_band_of(q, hint));
+	if (unlikely(verdict != SHRED_PASS) && !shred_mark(sch, q, skb, verdict))
+		return shred_drop(sch, q, skb, hint, verdict, to_free);
+	band = shred_band_of(q, hint);
+	/* a full queue: packets of higher bands make room; without any the packet itself goes */
+	if (unlikely(sch->qstats.backlog + len > q->config.limit_bytes) &&
+	    !shred_make_room(sch, q, -2U << band, len, to_free))
+		return shred_drop(sch, q, skb, hint, SHRED_LIMIT, to_free);
+	shred_push(sch, q, skb, band);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -445,19 +417,10 @@ static struct sk_buff *shred_dequeue(struct Qdisc *sch)
 	if (!q->busy)
 		return NULL;
 	skb = shred_pop(sch, q, shred_choose(q));
-	if (unlikely(q->flags & SHRED_F_WASH))
+	if (unlikely(q->config.flags & SHRED_F_WASH))
 		shred_wash(q, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
-}
-
-static void shred_forget(struct shred_sched_data *q)
-{
-	q->qavg = 0;
-	q->count = -1;
-	q->hint_avg_q22 = 0;
-	q->owed_bytes = 0;
-	q->idle_since = ktime_get();
 }
 
 static void shred_reset(struct Qdisc *sch)
@@ -471,102 +434,76 @@ static void shred_reset(struct Qdisc *sch)
 		q->bands[band].head = NULL;
 	}
 	q->busy = 0;
-	shred_forget(q);
+	q->qavg = 0;
+	q->count = -1;
+	q->hint_avg_q22 = 0;
+	q->owed_bytes = 0;
+	q->idle_since = ktime_get();
 }
 
 /* ---- configuration ---- */
 
-/* What max_p and the thresholds say about A and R. */
-static void shred_set_slope(struct shred_sched_data *q, u32 max_p_q32)
-{
-	WRITE_ONCE(q->config.max_p_q32, max_p_q32);
-	q->certain_bytes = shred_certain(q->min_bytes, q->max_bytes, max_p_q32);
-	q->per_byte_q32 = max(max_p_q32 / (q->max_bytes - q->min_bytes), 1U);
-}
-
 static void shred_adapt(struct timer_list *t)
 {
 	struct shred_sched_data *q = timer_container_of(q, t, adapt_timer);
-	u32 fifth_bytes, qavg_bytes, max_p_q32;
+	struct shred_config *c = &q->config;
+	u32 fifth_bytes, qavg_bytes;
 	spinlock_t *root_lock;
 
 	rcu_read_lock();
 	root_lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(root_lock);
 	/* switched off while this waited for the lock? */
-	if (q->flags & SHRED_F_ADAPTIVE) {
-		fifth_bytes = (q->max_bytes - q->min_bytes) / 5;
-		qavg_bytes = (q->sch->q.qlen ? q->qavg : shred_qavg_after_idle(q)) >> q->wlog;
-		max_p_q32 = q->config.max_p_q32;
-		if (qavg_bytes > q->min_bytes + 3 * fifth_bytes && max_p_q32 <= SHRED_MAX_P_MOST)
-			shred_set_slope(q, max_p_q32 + min(SHRED_MAX_P_STEP, max_p_q32 / 4));
-		else if (qavg_bytes < q->min_bytes + 2 * fifth_bytes &&
-			 max_p_q32 >= SHRED_MAX_P_STEP)
-			shred_set_slope(q, max_p_q32 / 10 * 9);
+	if (c->flags & SHRED_F_ADAPTIVE) {
+		fifth_bytes = (c->max_bytes - c->min_bytes) / 5;
+		qavg_bytes = (q->sch->q.qlen ? q->qavg : shred_qavg_after_idle(q)) >> c->wlog;
+		if (qavg_bytes > c->min_bytes + 3 * fifth_bytes &&
+		    c->max_p_q32 <= SHRED_MAX_P_MOST)
+			c->max_p_q32 += min(SHRED_MAX_P_STEP, c->max_p_q32 / 4);
+		else if (qavg_bytes < c->min_bytes + 2 * fifth_bytes &&
+			 c->max_p_q32 >= SHRED_MAX_P_STEP)
+			c->max_p_q32 = c->max_p_q32 / 10 * 9;
 		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
 	}
 	spin_unlock(root_lock);
 	rcu_read_unlock();
 }
 
-/* Under the tree lock. */
-static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c)
+/* Under the tree lock. What is queued stays in its band; what no longer fits goes. */
+static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c,
+			       struct sk_buff **to_free)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
-	u8 old_hint = q->hint;
+	u8 wlog = q->config.wlog;
 
 	/* the average is kept in units of its weight */
-	q->qavg = c->wlog >= q->wlog ? q->qavg << (c->wlog - q->wlog) :
-				       q->qavg >> (q->wlog - c->wlog);
+	q->qavg = c->wlog >= wlog ? q->qavg << (c->wlog - wlog) : q->qavg >> (wlog - c->wlog);
 	q->count = -1;
-	q->weight_q32 = c->weight_q32;
-	q->min_bytes = c->min_bytes;
-	q->max_bytes = c->max_bytes;
-	q->limit_bytes = c->limit_bytes;
-	q->flags = c->flags;
-	q->hint = c->hint;
-	q->wlog = c->wlog;
+	if (c->hint != q->config.hint)
+		q->hint_avg_q22 = 0;
 	q->config = *c;
 	q->floor_bytes = c->min_bytes;
 	if (c->hint == SHRED_HINT_TOS)
 		q->floor_bytes = min_t(u64, c->min_bytes, (u64)SHRED_FLOOR_PKTS * c->avpkt_bytes);
-	shred_set_slope(q, c->max_p_q32);
-	/* what is queued stays in its band */
-	if (c->hint != old_hint)
-		q->hint_avg_q22 = 0;
-}
-
-/* What no longer fits goes, the oldest flows first. */
-static void shred_shrink(struct Qdisc *sch, struct shred_sched_data *q)
-{
-	unsigned int backlog = sch->qstats.backlog;
-	struct sk_buff *to_free = NULL;
-	u32 pkts = 0;
-
-	/* a packet that the parent has peeked at is in no band any more */
-	for (; q->busy && sch->qstats.backlog > q->limit_bytes; pkts++)
-		shred_drop_oldest_flow(sch, q, &to_free);
-	if (pkts)
-		qdisc_tree_reduce_backlog(sch, pkts, backlog - sch->qstats.backlog);
-	kfree_skb_list(to_free);
+	shred_make_room(sch, q, ~0U, 0, to_free);
+	timer_delete(&q->adapt_timer);
+	if (c->flags & SHRED_F_ADAPTIVE)
+		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
 }
 
 /* Read, check, swap. */
 static int shred_configure(struct Qdisc *sch, struct nlattr *opt, struct shred_config *c,
 			   struct netlink_ext_ack *extack)
 {
-	struct shred_sched_data *q = qdisc_priv(sch);
 	int err = shred_config_parse(opt, c, extack);
+	struct sk_buff *to_free = NULL;
 
 	if (err)
 		return err;
 	sch_tree_lock(sch);
-	shred_config_apply(sch, c);
-	shred_shrink(sch, q);
-	timer_delete(&q->adapt_timer);
-	if (c->flags & SHRED_F_ADAPTIVE)
-		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
+	shred_config_apply(sch, c, &to_free);
 	sch_tree_unlock(sch);
+	kfree_skb_list(to_free);
 	return 0;
 }
 
@@ -586,7 +523,7 @@ static int shred_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	/* destroy runs even when init fails */
 	q->sch = sch;
 	timer_setup(&q->adapt_timer, shred_adapt, 0);
-	shred_forget(q);
+	shred_reset(sch);
 	return shred_configure(sch, opt, &config, extack);
 }
 

@@ -85,10 +85,13 @@ static inline u32 shred_hint_avg(u32 avg_q22, u32 hint, u32 weight_q32)
 static inline u32 shred_threshold(u32 min_bytes, u32 max_bytes, u32 floor_bytes, u32 hint,
 				  u32 avg_q22)
 {
-	/* below 2^32 * 2^8 * 2^22; half a unit is for the rounding */
-	u64 scaled = ((u64)(max_bytes - min_bytes) * hint << SHRED_AVG_SHIFT) + avg_q22 / 2;
+	u64 scaled;
 
-	/* most packets are of flows at least as long as the average: no division for them */
+	/* most packets are of flows at least as long as the average: no product for them */
+	if (hint << SHRED_AVG_SHIFT >= avg_q22 && floor_bytes == min_bytes)
+		return floor_bytes;
+	/* below 2^32 * 2^8 * 2^22; half a unit is for the rounding */
+	scaled = ((u64)(max_bytes - min_bytes) * hint << SHRED_AVG_SHIFT) + avg_q22 / 2;
 	if (scaled >= (u64)(max_bytes - floor_bytes) * avg_q22)
 		return floor_bytes;
 	return max_bytes - (u32)div_u64(scaled, avg_q22);
