@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A flow's age as a router counts it: bytes of payload that passed before.
+ * What a writer remembers: bytes of payload that passed before, of a flow and of
+ * a pair of hosts.
  *
- *   age' = age + payload                      each packet
- *   age' = payload                            after SHRED_IDLE_MS without any
+ *   flow   age' = max(age, least) + payload     each packet; age = 0 after
+ *                                               SHRED_IDLE_MS without any
+ *   pair   debt' = debt + payload               each packet; it falls by
+ *                                               SHRED_PAIR_BYTES_MS all the time
  *
  * An idle flow begins anew: a persistent connection's next answer is a short
  * flow of its own, and TCP's window has begun anew too (RFC 5681, section 4.1).
  * Nothing of the flow is queued any more then, so that no packet of its new
- * life overtakes one of its old life. Pure functions.
+ * life overtakes one of its old life. An age never falls in between, whatever
+ * its least is.
+ *
+ * Both are kept in buckets of SHRED_WAYS. What is 0 takes no room. Pure functions.
  */
 #ifndef _SHRED_AGE_H
 #define _SHRED_AGE_H
@@ -20,30 +26,84 @@
  */
 #define SHRED_IDLE_MS		1000U
 
+/* Bytes. No coding tells larger ages apart; a debt of so much takes 32 s to fall to nothing. */
+#define SHRED_AGE_MAX		(1U << 21)
+
+/* A pair's share in each of its flows' age: pages of 1 MiB stay below the last band (128 KiB).
+ * Doubling it, pages of 2 MiB, and so much more for whoever opens a connection for each object.
+ */
+#define SHRED_PAIR_SHARE	8U
+
+/* Bytes a millisecond, 0.5 Mbit/s: what a pair may always send young, a page of 2 MiB in 32 s.
+ * Doubling it lets one that never pauses have 1 Mbit/s so.
+ */
+#define SHRED_PAIR_BYTES_MS	64U
+
+/* With the lock of a bucket they fill a cache line. */
+#define SHRED_WAYS		5U
+
 struct shred_age {
-	u64 bytes;		/* counted so far; 2^64 are never reached */
-	u32 last_ms;		/* when the last packet was counted; wraps, see shred_age_count() */
-	bool started;		/* a packet was counted */
+	u32 tag;	/* the flow's or the pair's; its lowest bit says which */
+	u32 bytes;	/* at most SHRED_AGE_MAX */
+	u32 last_ms;	/* of the last packet; wraps: after 49 idle days a debt or an age may come
+			 * back once, for at most what it was
+			 */
 };
+
+/* The tag of a hash. */
+static inline u32 shred_age_tag(u64 hash, bool pair)
+{
+	return ((u32)hash & ~1U) | pair;
+}
+
+/**
+ * shred_age_left() - a flow's age or a pair's debt now
+ * @age: as it is kept
+ * @now_ms: a clock that wraps at 2^32
+ *
+ * Return: bytes.
+ */
+static inline u32 shred_age_left(const struct shred_age *age, u32 now_ms)
+{
+	u32 idle_ms = now_ms - age->last_ms;
+
+	if (age->tag & 1)
+		return age->bytes - (u32)min_t(u64, age->bytes, (u64)idle_ms * SHRED_PAIR_BYTES_MS);
+	return idle_ms <= SHRED_IDLE_MS ? age->bytes : 0;
+}
 
 /**
  * shred_age_count() - counts a packet
- * @age: of its flow
+ * @ages: the bucket
+ * @tag: of its flow or pair
  * @payload_bytes: what it carries
- * @now_ms: a clock that wraps at 2^32; an idle time of 49 days and up to a second more is taken
- *          for short, once
+ * @least_bytes: the age is at least this, at most SHRED_AGE_MAX
+ * @now_ms: a clock that wraps at 2^32
  *
- * Return: the flow's age before this packet, bytes.
+ * Return: the age or debt before this packet, bytes; U32_MAX when the bucket has no room.
  */
-static inline u64 shred_age_count(struct shred_age *age, u32 payload_bytes, u32 now_ms)
+static inline u32 shred_age_count(struct shred_age ages[SHRED_WAYS], u32 tag, u32 payload_bytes,
+				  u32 least_bytes, u32 now_ms)
 {
-	u64 before = age->bytes;
+	struct shred_age *age = NULL;
+	u32 i, before;
 
-	if (!age->started || now_ms - age->last_ms > SHRED_IDLE_MS)
-		before = 0;
-	age->bytes = before + payload_bytes;
-	age->last_ms = now_ms;
-	age->started = true;
+	for (i = 0; i < SHRED_WAYS; i++) {
+		if (ages[i].tag == tag) {
+			age = &ages[i];
+			break;
+		}
+		if (!shred_age_left(&ages[i], now_ms))
+			age = &ages[i];
+	}
+	if (!age)
+		return U32_MAX;
+	before = age->tag == tag ? shred_age_left(age, now_ms) : 0;
+	before = max(before, least_bytes);
+	*age = (struct shred_age){
+		.tag = tag, .last_ms = now_ms,
+		.bytes = min_t(u64, (u64)before + payload_bytes, SHRED_AGE_MAX),
+	};
 	return before;
 }
 

@@ -2,11 +2,8 @@
 /*
  * shred_hint on the sending host: what the socket knows, without parsing.
  *
- *   mode dscp   TCP: age = bytes_acked + (snd_nxt - snd_una), what the connection
- *               had sent before this packet, less what that was when it last sent
- *               after an idle second. A retransmission is as old as new data, or it
- *               would overtake what it repeats. Other protocols: counted as at the
- *               edge.
+ *   mode dscp   TCP: what the connection has sent, counted as the edge does, so
+ *               that both say the same. Other protocols: the edge's way.
  *   mode tos    TCP: min(max(snd_cwnd, 1), 255), the paper's hint. Others: none.
  *
  * A SYN, a SYN/ACK and what belongs to no connection (reset, TIME-WAIT) say 1.
@@ -18,53 +15,22 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "age.h"
 #include "writer.h"
 
-/* An entry of hn->restarts: the connection's hash, then its age at the restart in KiB. */
-static u64 shred_restart_entry(const struct sock *sk, u64 age_bytes)
+/* 0 = none: the table has no room. */
+static u32 shred_host_tcp_hint(struct shred_hint_net *hn, const struct sk_buff *skb,
+			       const struct sock *sk, u8 mode)
 {
-	return (u64)sk->sk_hash << 32 | min_t(u64, age_bytes >> 10, U32_MAX);
-}
+	u32 age_bytes;
 
-/* Age at which the socket's present burst began, bytes. */
-static u64 shred_restart_bytes(struct shred_hint_net *hn, const struct sock *sk, u64 age_bytes)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	atomic64_t *entry = &hn->restarts[hash_32(sk->sk_hash, ilog2(SHRED_RESTARTS))];
-	u64 now = shred_restart_entry(sk, age_bytes), was = atomic64_read(entry);
-
-	/* of another connection: this one's restart, if it had any, is forgotten */
-	if (was >> 32 != sk->sk_hash)
-		was = 0;
-	/* nothing is under way, and what was has been acknowledged a while ago; or an earlier
-	 * connection had the same addresses and ports
-	 */
-	if (was > now || (!tp->packets_out && tp->tcp_mstamp - tp->delivered_mstamp >
-					      SHRED_IDLE_MS * USEC_PER_MSEC)) {
-		atomic64_set(entry, now);
-		return age_bytes;
-	}
-	return (was & U32_MAX) << 10;
-}
-
-/* snd_nxt moves on after the packet has left: new data finds its own number in it. */
-static u64 shred_host_age(struct shred_hint_net *hn, const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 age_bytes = tp->bytes_acked + (tp->snd_nxt - tp->snd_una);
-
-	return age_bytes - min(age_bytes, shred_restart_bytes(hn, sk, age_bytes));
-}
-
-static u32 shred_host_tcp_hint(struct shred_hint_net *hn, const struct sock *sk, u8 mode)
-{
 	/* a listening socket, or one that has sent no data yet */
 	if ((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_SYN_SENT | TCPF_CLOSE))
 		return 1;
 	if (mode == SHRED_HINT_TOS)
 		return tcp_snd_cwnd(tcp_sk(sk));
-	return 1U << shred_age_class(shred_host_age(hn, sk));
+	age_bytes = shred_flow_count(hn, sk->sk_hash * GOLDEN_RATIO_64, false,
+				     skb->len - skb_transport_offset(skb) - tcp_hdrlen(skb), 0);
+	return age_bytes == U32_MAX ? 0 : 1U << shred_age_class(age_bytes);
 }
 
 static u32 shred_host_hint(struct shred_hint_net *hn, const struct sk_buff *skb,
@@ -73,12 +39,12 @@ static u32 shred_host_hint(struct shred_hint_net *hn, const struct sk_buff *skb,
 	/* a connection request, or TIME-WAIT */
 	if (!sk_fullsock(sk))
 		return 1;
-	if (sk_is_tcp(sk))
-		return shred_host_tcp_hint(hn, sk, mode);
-	/* TCP from a raw socket: the kernel's own, for resets of no connection */
-	if (sk->sk_protocol == IPPROTO_TCP)
-		return 1;
-	return mode == SHRED_HINT_DSCP ? shred_edge_hint(hn, skb, family, mode) : 0;
+	/* not what a tunnel has made of it; TCP from a raw socket is the kernel's own, for resets
+	 * of no connection
+	 */
+	if (sk->sk_protocol == IPPROTO_TCP && shred_packet_protocol(skb, family) == IPPROTO_TCP)
+		return sk_is_tcp(sk) ? shred_host_tcp_hint(hn, skb, sk, mode) : 1;
+	return mode == SHRED_HINT_DSCP ? shred_flow_hint(hn, skb, family, mode) : 0;
 }
 
 unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
@@ -86,31 +52,19 @@ unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_ho
 	struct shred_hint_net *hn = shred_hint_pernet(state->net);
 	/* an IPv6 reset of no connection has its socket only here */
 	const struct sock *sk = skb->sk ?: state->sk;
-	u8 mode = READ_ONCE(hn->mode);
+	u8 mode = READ_ONCE(hn->set[SHRED_MODE]);
 	u32 hint;
 
 	/* a forwarded packet has no socket and is the edge's */
-	if (!sk || mode == SHRED_HINT_OFF || !shred_device_wanted(hn, state->out))
+	if (!sk || mode == SHRED_HINT_OFF || !READ_ONCE(hn->set[SHRED_HOST]) ||
+	    !shred_device_wanted(hn, state->out))
 		return NF_ACCEPT;
 	if (shred_packet_tos(skb, state->pf) & ~SHRED_ECN_MASK) {
 		shred_hint_count(hn, SHRED_SKIPPED);
 		return NF_ACCEPT;
 	}
 	hint = shred_host_hint(hn, skb, sk, state->pf, mode);
-	if (hint && shred_packet_write(skb, state->pf, mode, hint))
-		shred_hint_count(hn, SHRED_WRITTEN_HOST);
+	if (hint)
+		shred_packet_write(hn, skb, state->pf, mode, hint, SHRED_WRITTEN_HOST);
 	return NF_ACCEPT;
-}
-
-/* Before the hooks are in place. Once there, the table stays until the namespace goes. */
-int shred_host_prepare(struct shred_hint_net *hn)
-{
-	if (!hn->restarts)
-		hn->restarts = kvcalloc(SHRED_RESTARTS, sizeof(*hn->restarts), GFP_KERNEL_ACCOUNT);
-	return hn->restarts ? 0 : -ENOMEM;
-}
-
-void shred_host_free(struct shred_hint_net *hn)
-{
-	kvfree(hn->restarts);
 }

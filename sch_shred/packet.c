@@ -13,19 +13,25 @@ u8 shred_packet_tos(const struct sk_buff *skb, int family)
 	return family == NFPROTO_IPV4 ? ip_hdr(skb)->tos : ipv6_get_dsfield(ipv6_hdr(skb));
 }
 
-/* Returns false when there is no memory for a header of our own. */
-bool shred_packet_write(struct sk_buff *skb, int family, u8 mode, u32 hint)
+u8 shred_packet_protocol(const struct sk_buff *skb, int family)
+{
+	return family == NFPROTO_IPV4 ? ip_hdr(skb)->protocol : ipv6_hdr(skb)->nexthdr;
+}
+
+/* Writes and counts, unless there is no memory for a header of our own. */
+void shred_packet_write(struct shred_hint_net *hn, struct sk_buff *skb, int family, u8 mode,
+			u32 hint, enum shred_hint_count what)
 {
 	int header = family == NFPROTO_IPV4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	u8 tos = shred_hint_write(mode, shred_packet_tos(skb, family), hint);
 
 	if (skb_ensure_writable(skb, skb_network_offset(skb) + header))
-		return false;
+		return;
 	if (family == NFPROTO_IPV4)
 		ipv4_change_dsfield(ip_hdr(skb), 0, tos);
 	else
 		ipv6_change_dsfield(ipv6_hdr(skb), 0, tos);
-	return true;
+	shred_hint_count(hn, what);
 }
 
 /* Under RCU, as every netfilter hook is. */

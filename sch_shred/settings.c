@@ -12,46 +12,31 @@
 #define SHRED_HOOK(func, family, num)	\
 	{ .hook = func, .pf = family, .hooknum = num, .priority = NF_IP_PRI_LAST }
 
-static const struct nf_hook_ops shred_host_ops[] = {
+static const struct nf_hook_ops shred_hooks[] = {
 	SHRED_HOOK(shred_host_hook, NFPROTO_IPV4, NF_INET_POST_ROUTING),
 	SHRED_HOOK(shred_host_hook, NFPROTO_IPV6, NF_INET_POST_ROUTING),
-};
-
-static const struct nf_hook_ops shred_edge_ops[] = {
 	SHRED_HOOK(shred_edge_hook, NFPROTO_IPV4, NF_INET_FORWARD),
 	SHRED_HOOK(shred_edge_hook, NFPROTO_IPV6, NF_INET_FORWARD),
 };
 
-static int shred_hook(struct net *net, const struct nf_hook_ops *ops, unsigned int n,
-		      bool want, bool *have)
+/* Under hn->mutex: puts the hooks in place, or takes them away. */
+static int shred_hook(struct shred_hint_net *hn)
 {
+	bool wanted = hn->set[SHRED_MODE] && (hn->set[SHRED_HOST] || hn->set[SHRED_EDGE]);
 	int err = 0;
 
-	if (want && !*have)
-		err = nf_register_net_hooks(net, ops, n);
-	else if (!want && *have)
-		nf_unregister_net_hooks(net, ops, n);
+	if (wanted && !hn->hooked)
+		err = shred_flows_prepare(hn) ?:
+		      nf_register_net_hooks(hn->net, shred_hooks, ARRAY_SIZE(shred_hooks));
+	else if (!wanted && hn->hooked)
+		nf_unregister_net_hooks(hn->net, shred_hooks, ARRAY_SIZE(shred_hooks));
 	if (!err)
-		*have = want;
+		hn->hooked = wanted;
 	return err;
 }
 
-/* Under hn->mutex. */
-static int shred_hooks(struct shred_hint_net *hn)
-{
-	bool on = hn->mode != SHRED_HINT_OFF;
-	int err = 0;
-
-	if (on && hn->host)
-		err = shred_host_prepare(hn);
-	return err ?: shred_hook(hn->net, shred_host_ops, ARRAY_SIZE(shred_host_ops),
-				 on && hn->host, &hn->hooked_host) ?:
-	       shred_hook(hn->net, shred_edge_ops, ARRAY_SIZE(shred_edge_ops),
-			  on && hn->edge, &hn->hooked_edge);
-}
-
 /* A setting and the hooks go together: if these fail the setting is as it was. */
-static int shred_set_u8(struct shred_hint_net *hn, u8 *setting, u8 value)
+static int shred_set(struct shred_hint_net *hn, u8 *setting, u8 value)
 {
 	u8 old;
 	int err;
@@ -59,65 +44,60 @@ static int shred_set_u8(struct shred_hint_net *hn, u8 *setting, u8 value)
 	mutex_lock(&hn->mutex);
 	old = *setting;
 	WRITE_ONCE(*setting, value);
-	err = shred_hooks(hn);
-	if (err) {
+	err = shred_hook(hn);
+	if (err)
 		WRITE_ONCE(*setting, old);
-		shred_hooks(hn);
-	}
 	mutex_unlock(&hn->mutex);
 	return err;
 }
 
-/* ---- one handler each for names, switches and interfaces ---- */
+/* ---- settings of which each value has a name ---- */
 
-static const char * const shred_mode_names[__SHRED_HINT_MAX] = { "off", "tos", "dscp" };
+static const char * const shred_modes[] = { "off", "tos", "dscp", NULL };
+static const char * const shred_switches[] = { "0", "1", NULL };
+static const char * const shred_polices[] = { "0", "1", "2", NULL };
 
-static int shred_sysctl_mode(LBE_CTL_CONST struct ctl_table *ctl, int write, void *buffer,
+static int shred_sysctl_name(LBE_CTL_CONST struct ctl_table *ctl, int write, void *buffer,
 			     size_t *lenp, loff_t *ppos)
 {
-	struct shred_hint_net *hn = ctl->extra1;
+	const char * const *names = ctl->extra2;
+	u8 *setting = ctl->data;
 	char name[8];
 	struct ctl_table text = { .data = name, .maxlen = sizeof(name) };
-	int err, mode;
+	int err, value;
 
-	strscpy(name, shred_mode_names[READ_ONCE(hn->mode)], sizeof(name));
+	strscpy(name, names[READ_ONCE(*setting)], sizeof(name));
 	err = proc_dostring(&text, write, buffer, lenp, ppos);
 	if (err || !write)
 		return err;
-	mode = match_string(shred_mode_names, __SHRED_HINT_MAX, name);
-	return mode < 0 ? -EINVAL : shred_set_u8(hn, &hn->mode, mode);
+	value = match_string(names, -1, name);
+	return value < 0 ? -EINVAL : shred_set(ctl->extra1, setting, value);
 }
 
-static int shred_sysctl_switch(LBE_CTL_CONST struct ctl_table *ctl, int write, void *buffer,
-			       size_t *lenp, loff_t *ppos)
-{
-	struct shred_hint_net *hn = ctl->extra1;
-	u8 value = READ_ONCE(*(u8 *)ctl->data);
-	struct ctl_table number = {
-		.data = &value, .maxlen = sizeof(value),
-		.extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE,
-	};
-	int err = proc_dou8vec_minmax(&number, write, buffer, lenp, ppos);
+/* ---- interfaces ---- */
 
-	if (err || !write)
-		return err;
-	return shred_set_u8(hn, ctl->data, value);
-}
-
-/* The names between blanks, or an error. */
-static int shred_devices_split(struct shred_devices *devices)
+/* The interfaces named between blanks: NULL = none, or an error. */
+static struct shred_devices *shred_devices_read(const char *text)
 {
 	char copy[SHRED_DEVICES_LEN], *rest = copy, *name;
+	struct shred_devices *devices = kzalloc(sizeof(*devices), GFP_KERNEL);
+	int err = devices ? 0 : -ENOMEM;
 
-	strscpy(copy, devices->text, sizeof(copy));
-	while ((name = strsep(&rest, " "))) {
+	strscpy(copy, text, sizeof(copy));
+	while (!err && (name = strsep(&rest, " "))) {
 		if (!*name)
 			continue;
-		if (strlen(name) >= IFNAMSIZ || !dev_valid_name(name))
-			return -EINVAL;
-		strscpy(devices->names[devices->n++], name, IFNAMSIZ);
+		if (!dev_valid_name(name))
+			err = -EINVAL;
+		else
+			strscpy(devices->names[devices->n++], name, IFNAMSIZ);
 	}
-	return 0;
+	if (!err && devices->n) {
+		strscpy(devices->text, text, sizeof(devices->text));
+		return devices;
+	}
+	kfree(devices);
+	return ERR_PTR(err);
 }
 
 static void shred_devices_set(struct shred_hint_net *hn, struct shred_devices *devices)
@@ -132,50 +112,43 @@ static void shred_devices_set(struct shred_hint_net *hn, struct shred_devices *d
 static int shred_sysctl_devices(LBE_CTL_CONST struct ctl_table *ctl, int write,
 				void *buffer, size_t *lenp, loff_t *ppos)
 {
+	char names[SHRED_DEVICES_LEN] = "";
+	struct ctl_table text = { .data = names, .maxlen = sizeof(names) };
 	struct shred_hint_net *hn = ctl->extra1;
-	struct shred_devices *devices, *old;
-	struct ctl_table text = { .maxlen = SHRED_DEVICES_LEN };
+	struct shred_devices *devices;
 	int err;
 
 	if (write && *lenp >= SHRED_DEVICES_LEN)
 		return -EINVAL;		/* half a name would name another interface */
-	devices = kzalloc(sizeof(*devices), GFP_KERNEL);
-	if (!devices)
-		return -ENOMEM;
-	text.data = devices->text;
 	rcu_read_lock();
-	old = rcu_dereference(hn->devices);
-	if (old)
-		strscpy(devices->text, old->text, SHRED_DEVICES_LEN);
+	devices = rcu_dereference(hn->devices);
+	if (devices)
+		strscpy(names, devices->text, sizeof(names));
 	rcu_read_unlock();
 	err = proc_dostring(&text, write, buffer, lenp, ppos);
-	if (!err && write)
-		err = shred_devices_split(devices);
-	if (err || !write || !devices->n) {
-		kfree(devices);
-		devices = NULL;
-	}
-	if (!err && write)
-		shred_devices_set(hn, devices);
-	return err;
+	if (err || !write)
+		return err;
+	devices = shred_devices_read(names);
+	if (IS_ERR(devices))
+		return PTR_ERR(devices);
+	shred_devices_set(hn, devices);
+	return 0;
 }
 
 /* ---- the table ---- */
 
-static int shred_max_flows_limit = SHRED_MAX_FLOWS;
-/* Packets charge a flow's memory to nobody: a container's root may not have more of it. */
-static int shred_max_flows_user_limit = SHRED_DEFAULT_FLOWS;
+#define SHRED_NAMED(name, values)						\
+	{ .procname = name, .mode = 0644, .maxlen = 8, .extra2 = (void *)values,	\
+	  .proc_handler = shred_sysctl_name }
 
+/* In the order of enum shred_setting. */
 static const struct ctl_table shred_sysctls[] = {
-	{ .procname = "mode", .mode = 0644, .maxlen = 8, .proc_handler = shred_sysctl_mode },
-	{ .procname = "host", .mode = 0644, .maxlen = 1, .proc_handler = shred_sysctl_switch },
-	{ .procname = "edge", .mode = 0644, .maxlen = 1, .proc_handler = shred_sysctl_switch },
-	{ .procname = "police", .mode = 0644, .maxlen = 1, .proc_handler = shred_sysctl_switch },
+	SHRED_NAMED("mode", shred_modes),
+	SHRED_NAMED("host", shred_switches),
+	SHRED_NAMED("edge", shred_switches),
+	SHRED_NAMED("police", shred_polices),
 	{ .procname = "devices", .mode = 0644, .maxlen = SHRED_DEVICES_LEN,
 	  .proc_handler = shred_sysctl_devices },
-	{ .procname = "max_flows", .mode = 0644, .maxlen = sizeof(int),
-	  .proc_handler = proc_dointvec_minmax,
-	  .extra1 = SYSCTL_ONE, .extra2 = &shred_max_flows_limit },
 	{ }	/* for kernels that take no size */
 };
 
@@ -183,21 +156,14 @@ static const struct ctl_table shred_sysctls[] = {
 
 int shred_settings_init(struct shred_hint_net *hn)
 {
-	void *data[SHRED_SYSCTLS] = {
-		&hn->mode, &hn->host, &hn->edge, &hn->police, NULL, &hn->max_flows,
-	};
 	struct ctl_table *table = kmemdup(shred_sysctls, sizeof(shred_sysctls), GFP_KERNEL);
 	size_t i;
 
 	if (!table)
 		return -ENOMEM;
 	for (i = 0; i < SHRED_SYSCTLS; i++) {
-		table[i].data = data[i];
-		if (!table[i].extra1)
-			table[i].extra1 = hn;
-		if (table[i].extra2 == &shred_max_flows_limit &&
-		    hn->net->user_ns != &init_user_ns)
-			table[i].extra2 = &shred_max_flows_user_limit;
+		table[i].extra1 = hn;
+		table[i].data = &hn->set[i];	/* of devices nothing */
 	}
 	hn->sysctls = register_net_sysctl_sz(hn->net, "net/shred_hint", table, SHRED_SYSCTLS);
 	if (!hn->sysctls) {
@@ -214,6 +180,6 @@ void shred_settings_exit(struct shred_hint_net *hn)
 
 	unregister_net_sysctl_table(hn->sysctls);
 	kfree(table);
-	shred_set_u8(hn, &hn->mode, SHRED_HINT_OFF);
+	shred_set(hn, &hn->set[SHRED_MODE], SHRED_HINT_OFF);
 	shred_devices_set(hn, NULL);
 }

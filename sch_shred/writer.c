@@ -3,16 +3,16 @@
  * shred_hint: writes the hint that the shred queue reads (hint.h).
  *
  *   host.c      on the sending host, from the socket
- *   edge.c      at an edge router, from a byte counter a flow
+ *   edge.c      at an edge router, without a socket
+ *   flows.c     what each flow has sent
  *   packet.c    the byte in the header
  *   settings.c  net.shred_hint.*, per network namespace, all off at first:
  *
  *     mode        off, tos, dscp: coding of hint.h; off writes nothing
  *     host, edge  0 or 1: who writes
- *     police      0 or 1: the edge overwrites hints that say less than the truth
+ *     police      1: the edge overwrites hints that say less than the flow's age;
+ *                 2: also flows of a pair of hosts share an age
  *     devices     names of the interfaces on which hints leave; empty: all
- *     max_flows   1 to 1048576, flows that the table holds (at most 65536 where
- *                 the namespace is not the first user namespace's)
  *
  * /proc/net/shred_hint shows the counters.
  *
@@ -50,7 +50,7 @@ static int shred_hint_show(struct seq_file *m, void *v)
 	struct shred_hint_net *hn = shred_hint_pernet(seq_file_single_net(m));
 	int cpu, i;
 
-	seq_printf(m, "flows %d\n", atomic_read(&hn->n_flows));
+	seq_printf(m, "flows %u\n", shred_flows_known(hn));
 	for (i = 0; i < SHRED_COUNTS; i++) {
 		u64 sum = 0;
 
@@ -64,32 +64,20 @@ static int shred_hint_show(struct seq_file *m, void *v)
 static int __net_init shred_hint_net_init(struct net *net)
 {
 	struct shred_hint_net *hn = shred_hint_pernet(net);
-	int err;
 
 	hn->net = net;
 	mutex_init(&hn->mutex);
-	hn->max_flows = SHRED_DEFAULT_FLOWS;
 	hn->counters = alloc_percpu(struct shred_hint_counters);
 	if (!hn->counters)
 		return -ENOMEM;
-	err = shred_edge_init(hn);
-	if (err)
-		goto free_counters;
-	err = -ENOMEM;
 	if (!proc_create_net_single("shred_hint", 0444, net->proc_net, shred_hint_show, NULL))
-		goto free_edge;
-	err = shred_settings_init(hn);
-	if (err)
-		goto remove_proc;
-	return 0;
-
-remove_proc:
+		goto free_counters;
+	if (!shred_settings_init(hn))
+		return 0;
 	remove_proc_entry("shred_hint", net->proc_net);
-free_edge:
-	shred_edge_free(hn);
 free_counters:
 	free_percpu(hn->counters);
-	return err;
+	return -ENOMEM;
 }
 
 /* Between this and exit the core waits until no packet is in a hook any more. */
@@ -105,8 +93,7 @@ static void __net_exit shred_hint_net_exit(struct net *net)
 {
 	struct shred_hint_net *hn = shred_hint_pernet(net);
 
-	shred_host_free(hn);
-	shred_edge_free(hn);
+	kvfree(hn->buckets);
 	free_percpu(hn->counters);
 }
 
@@ -126,7 +113,7 @@ static int __init shred_hint_init(void)
 static void __exit shred_hint_exit(void)
 {
 	unregister_pernet_subsys(&shred_hint_net_ops);
-	rcu_barrier();			/* flows and devices that were forgotten */
+	rcu_barrier();			/* devices that were forgotten */
 }
 
 module_init(shred_hint_init);

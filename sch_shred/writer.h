@@ -6,21 +6,19 @@
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/netfilter.h>
-#include <linux/rhashtable.h>
+#include <linux/spinlock.h>
 #include <linux/sysctl.h>
-#include <linux/workqueue.h>
 
+#include "age.h"
 #include "hint.h"
 
 #define SHRED_DEVICES_LEN	128	/* of the setting, with the last NUL */
-#define SHRED_MAX_FLOWS		1048576
-#define SHRED_DEFAULT_FLOWS	65536
 
-/* Restarts of ages that sending sockets remember; a power of two. Two sockets that share an entry
- * take turns in it, and the one that is not in it counts from its beginning: too old, never too
- * young. Doubling it costs 32 KiB a namespace.
+/* Of the table: 2^14 buckets are 1 MiB and remember 81920 flows that are active within one second,
+ * which on a link of 1 Gbit/s leaves each of them a packet a second.
  */
-#define SHRED_RESTARTS		4096
+#define SHRED_BUCKETS_LOG	14
+#define SHRED_BUCKETS		(1U << SHRED_BUCKETS_LOG)
 
 enum shred_hint_count {
 	SHRED_WRITTEN_HOST,	/* packets written on the sending host */
@@ -36,6 +34,12 @@ struct shred_hint_counters {
 	u64 n[SHRED_COUNTS];
 };
 
+/* A packet's age takes one cache line. */
+struct shred_bucket {
+	spinlock_t lock;
+	struct shred_age ages[SHRED_WAYS];
+};
+
 /* Interfaces by name, so that one that is made later counts too; replaced as a whole, under RCU. */
 struct shred_devices {
 	struct rcu_head rcu;
@@ -44,21 +48,22 @@ struct shred_devices {
 	char names[SHRED_DEVICES_LEN / 2][IFNAMSIZ];
 };
 
+/* What is set; each a number of one byte, 0 at first. */
+enum shred_setting {
+	SHRED_MODE,	/* enum shred_hint_mode */
+	SHRED_HOST,	/* 0 or 1 */
+	SHRED_EDGE,	/* 0 or 1 */
+	SHRED_POLICE,	/* 0; 1 = by flow; 2 = by flow and pair of hosts */
+	SHRED_SETTINGS
+};
+
 struct shred_hint_net {
 	struct net *net;
 	struct mutex mutex;		/* settings and hooks; readers use READ_ONCE */
-	u8 mode;			/* enum shred_hint_mode */
-	u8 host;			/* 0 or 1 */
-	u8 edge;			/* 0 or 1 */
-	u8 police;			/* 0 or 1 */
-	bool hooked_host;
-	bool hooked_edge;
-	unsigned int max_flows;
+	u8 set[SHRED_SETTINGS];
+	bool hooked;
 	struct shred_devices __rcu *devices;	/* NULL: all; written under mutex */
-	atomic64_t *restarts;		/* SHRED_RESTARTS entries, host.c; NULL until host was on */
-	struct rhashtable flows;	/* edge.c; under RCU */
-	atomic_t n_flows;
-	struct delayed_work sweep;	/* runs while there are flows */
+	struct shred_bucket *buckets;	/* flows.c; NULL until the first hook */
 	struct shred_hint_counters __percpu *counters;
 	struct ctl_table_header *sysctls;
 };
@@ -72,18 +77,20 @@ static inline void shred_hint_count(struct shred_hint_net *hn, enum shred_hint_c
 
 /* packet.c */
 u8 shred_packet_tos(const struct sk_buff *skb, int family);
-bool shred_packet_write(struct sk_buff *skb, int family, u8 mode, u32 hint);
+u8 shred_packet_protocol(const struct sk_buff *skb, int family);
+void shred_packet_write(struct shred_hint_net *hn, struct sk_buff *skb, int family, u8 mode,
+			u32 hint, enum shred_hint_count what);
 bool shred_device_wanted(const struct shred_hint_net *hn, const struct net_device *dev);
 
-/* host.c */
-int shred_host_prepare(struct shred_hint_net *hn);
-void shred_host_free(struct shred_hint_net *hn);
-unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+/* flows.c */
+int shred_flows_prepare(struct shred_hint_net *hn);
+unsigned int shred_flows_known(const struct shred_hint_net *hn);
+u32 shred_flow_count(struct shred_hint_net *hn, u64 hash, bool pair, u32 payload_bytes,
+		     u32 least_bytes);
+u32 shred_flow_hint(struct shred_hint_net *hn, const struct sk_buff *skb, int family, u8 mode);
 
-/* edge.c */
-int shred_edge_init(struct shred_hint_net *hn);
-void shred_edge_free(struct shred_hint_net *hn);
-u32 shred_edge_hint(struct shred_hint_net *hn, const struct sk_buff *skb, int family, u8 mode);
+/* host.c, edge.c */
+unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 unsigned int shred_edge_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 
 /* settings.c */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The edge's age of a flow. Expected values: worked by hand from the
+ * What a writer remembers of flows and pairs of hosts. Expected values: worked by hand from the
  * definitions in age.h.
  */
 
@@ -9,45 +9,63 @@
 
 #include "../age.h"
 
+#define FLOW	2U	/* a flow's tag is even */
+#define PAIR	3U
+
 static void age_is_what_was_sent_before_test(struct kunit *test)
 {
-	struct shred_age age = {};
+	struct shred_age ages[SHRED_WAYS] = {};
 	u32 now_ms = 0xffffff00;	/* the clock wraps within the test */
 	int i;
 
-	KUNIT_EXPECT_EQ(test, 0ULL, shred_age_count(&age, 0, now_ms));		/* SYN */
+	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, FLOW, 0, 0, now_ms));	/* SYN */
 	for (i = 0; i < 10; i++)
-		KUNIT_EXPECT_EQ(test, i * 1448ULL,
-				shred_age_count(&age, 1448, now_ms + i * 100));
+		KUNIT_EXPECT_EQ(test, i * 1448U,
+				shred_age_count(ages, FLOW, 1448, 0, now_ms + i * 100));
 	/* an acknowledgement alone adds nothing */
-	KUNIT_EXPECT_EQ(test, 14480ULL, shred_age_count(&age, 0, now_ms + 1000));
-	KUNIT_EXPECT_EQ(test, 14480ULL, shred_age_count(&age, 1448, now_ms + 1000));
+	KUNIT_EXPECT_EQ(test, 14480U, shred_age_count(ages, FLOW, 0, 0, now_ms + 1000));
+	KUNIT_EXPECT_EQ(test, 14480U, shred_age_count(ages, FLOW, 1448, 0, now_ms + 1000));
 }
 
 static void age_begins_anew_after_an_idle_second_test(struct kunit *test)
 {
-	struct shred_age age = {};
+	struct shred_age ages[SHRED_WAYS] = {};
 
-	shred_age_count(&age, 100000, 5000);
-	KUNIT_EXPECT_EQ(test, 100000ULL, shred_age_count(&age, 500, 6000));
-	KUNIT_EXPECT_EQ(test, 0ULL, shred_age_count(&age, 700, 7001));
-	KUNIT_EXPECT_EQ(test, 700ULL, shred_age_count(&age, 1, 7002));
+	shred_age_count(ages, FLOW, 100000, 0, 5000);
+	KUNIT_EXPECT_EQ(test, 100000U, shred_age_count(ages, FLOW, 500, 0, 6000));
+	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, FLOW, 700, 0, 7001));
+	KUNIT_EXPECT_EQ(test, 700U, shred_age_count(ages, FLOW, 1, 0, 7002));
+	/* a pair's flow is no younger than the pair makes it */
+	KUNIT_EXPECT_EQ(test, 5000U, shred_age_count(ages, FLOW, 1, 5000, 7002));
+	KUNIT_EXPECT_EQ(test, 5001U, shred_age_count(ages, FLOW, 1, 0, 7002));
 }
 
-static void age_passes_two_to_the_32_test(struct kunit *test)
+static void debt_falls_all_the_time_test(struct kunit *test)
 {
-	struct shred_age age = {};
+	struct shred_age ages[SHRED_WAYS] = {};
+
+	shred_age_count(ages, PAIR, 100000, 0, 5000);
+	KUNIT_EXPECT_EQ(test, 100000U - 64000, shred_age_count(ages, PAIR, 0, 0, 6000));
+	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, PAIR, 0, 0, 7000));
+}
+
+static void a_full_bucket_has_no_room_test(struct kunit *test)
+{
+	struct shred_age ages[SHRED_WAYS] = {};
 	u32 i;
 
-	for (i = 0; i < 70000; i++)
-		shred_age_count(&age, 65536, i);
-	KUNIT_EXPECT_EQ(test, 70000ULL * 65536, shred_age_count(&age, 0, i));
+	for (i = 0; i < SHRED_WAYS; i++)
+		shred_age_count(ages, shred_age_tag(2 * i + 2, false), U32_MAX, 0, 1000);
+	KUNIT_EXPECT_EQ(test, U32_MAX, shred_age_count(ages, 100, 1, 0, 2000));
+	KUNIT_EXPECT_EQ(test, SHRED_AGE_MAX, shred_age_count(ages, FLOW, 1, 0, 2000));
+	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, 100, 1, 0, 2001));
 }
 
 static struct kunit_case shred_hint_cases[] = {
 	KUNIT_CASE(age_is_what_was_sent_before_test),
 	KUNIT_CASE(age_begins_anew_after_an_idle_second_test),
-	KUNIT_CASE(age_passes_two_to_the_32_test),
+	KUNIT_CASE(debt_falls_all_the_time_test),
+	KUNIT_CASE(a_full_bucket_has_no_room_test),
 	{}
 };
 
@@ -58,5 +76,5 @@ static struct kunit_suite shred_hint_suite = {
 
 kunit_test_suite(shred_hint_suite);
 
-MODULE_DESCRIPTION("KUnit tests of the edge's age of a flow");
+MODULE_DESCRIPTION("KUnit tests of the writer's ages");
 MODULE_LICENSE("GPL");

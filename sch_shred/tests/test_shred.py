@@ -36,7 +36,8 @@ u64 qavg(u64 avg, u32 backlog, u32 wlog) { return shred_qavg(avg, backlog, wlog)
 u64 qavg_idle(u64 avg, u32 wlog, u64 pkts) { return shred_qavg_idle(avg, wlog, pkts); }
 u32 wlog(u32 lo, u32 avpkt, u32 burst) { return shred_wlog(lo, avpkt, burst); }
 u32 age_class(u64 bytes) { return shred_age_class(bytes); }
-u64 age_count(struct shred_age *age, u32 payload, u32 now_ms) { return shred_age_count(age, payload, now_ms); }
+u32 age_count(struct shred_age *ages, u32 tag, u32 payload, u32 least, u32 now_ms)
+{ return shred_age_count(ages, tag, payload, least, now_ms); }
 u32 hint_read(u32 mode, u32 tos) { return shred_hint_read(mode, tos); }
 u32 hint_write(u32 mode, u32 tos, u32 hint) { return shred_hint_write(mode, tos, hint); }
 u32 hint_clear(u32 mode, u32 tos) { return shred_hint_clear(mode, tos); }
@@ -67,7 +68,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "qavg_idle": (u64, [u64, u32, u64]),
         "wlog": (u32, [u32] * 3),
         "age_class": (u32, [u64]),
-        "age_count": (u64, [ctypes.c_char_p, u32, u32]),
+        "age_count": (u32, [ctypes.c_char_p, u32, u32, u32, u32]),
         "hint_read": (u32, [u32] * 2),
         "hint_write": (u32, [u32] * 3),
         "hint_clear": (u32, [u32] * 2),
@@ -179,11 +180,72 @@ def test_average_and_threshold_round_to_the_nearest_unit(c: ctypes.CDLL) -> None
             assert 2 * abs((hi - got) * avg - (hi - lo) * hint * CWND_ONE) <= avg
 
 
+#: tags of flows are even, of pairs of hosts odd
+FLOW, PAIR = 2, 3
+NO_ROOM = U32_MAX
+AGE_MAX, WAYS = 1 << 21, 5
+
+
+def bucket() -> ctypes.Array:
+    return ctypes.create_string_buffer(60)
+
+
 def test_age_is_what_passed_before_and_begins_anew_after_an_idle_second(c: ctypes.CDLL) -> None:
-    age = ctypes.create_string_buffer(64)
+    ages = bucket()
     start = U32_MAX - 400  # the clock wraps in between
-    seen = [c.age_count(age, 1448, (start + at_ms) & U32_MAX) for at_ms in (0, 1, 1000, 2001, 2002, 3002)]
+    times_ms = (0, 1, 1000, 2001, 2002, 3002)
+    seen = [c.age_count(ages, FLOW, 1448, 0, (start + at_ms) & U32_MAX) for at_ms in times_ms]
     assert seen == [0, 1448, 2896, 0, 1448, 2896], "idle for 1001 ms is another flow, for 1000 ms it is not"
+
+
+def test_a_pairs_debt_falls_all_the_time(c: ctypes.CDLL) -> None:
+    """64 bytes a millisecond: who sends less never owes anything, who sends more owes the difference."""
+    ages = bucket()
+    for at_ms in range(0, 20_000, 20):
+        assert c.age_count(ages, PAIR, 1280, 0, at_ms) == 0
+    ages, owed = bucket(), 0
+    for at_ms in range(0, 20_000, 20):
+        assert c.age_count(ages, PAIR, 1500, 0, at_ms) == max(owed - 1280, 0)
+        owed = max(owed - 1280, 0) + 1500
+    # a second without a packet is no new beginning
+    assert c.age_count(ages, PAIR, 0, 0, at_ms + 2000) == owed - 128_000
+    # and after the largest debt there is a time when nothing is left
+    assert c.age_count(ages, PAIR, U32_MAX, 0, at_ms + 2000) <= AGE_MAX
+    assert c.age_count(ages, PAIR, 0, 0, at_ms + 2000 + AGE_MAX // 64 - 1) == 64
+    assert c.age_count(ages, PAIR, 0, 0, at_ms + 2000 + AGE_MAX // 64) == 0
+
+
+def test_an_age_never_falls_while_the_flow_sends(c: ctypes.CDLL) -> None:
+    """Whatever the pair's part in it does: else a packet would overtake an earlier one of its flow."""
+    rng = np.random.default_rng(11)
+    ages, before, now_ms = bucket(), 0, 0
+    for _ in range(5000):
+        now_ms += int(rng.integers(0, 1001))
+        least = int(rng.integers(0, AGE_MAX // 8))
+        age = c.age_count(ages, FLOW, int(rng.integers(0, 100)), least, now_ms)
+        assert max(before, least) <= age <= AGE_MAX
+        before = age
+    assert before > AGE_MAX // 16
+
+
+def test_a_bucket_has_room_for_five_active_flows(c: ctypes.CDLL) -> None:
+    """What has nothing left makes room: flows after a second, pairs when they owe nothing, all who sent no data."""
+    ages = bucket()
+    tags = [10, 12, 14, 16, PAIR]
+    for tag in tags:
+        assert c.age_count(ages, tag, 64_000, 0, 0) == 0
+    assert c.age_count(ages, 18, 1, 0, 999) == NO_ROOM
+    # after 1 s the pair owes nothing; the flows are idle a millisecond later
+    assert c.age_count(ages, 18, 0, 0, 1000) == 0 and c.age_count(ages, 20, 5, 0, 1000) == 0
+    assert c.age_count(ages, 22, 5, 0, 1000) == NO_ROOM
+    for tag in tags[:4]:
+        assert c.age_count(ages, tag, 1, 0, 1000) == 64_000, "another flow's room was not taken"
+    assert c.age_count(ages, 22, 5, 0, 2002) == 0 and c.age_count(ages, 22, 5, 0, 2003) == 5
+
+
+def test_an_age_stops_at_its_largest(c: ctypes.CDLL) -> None:
+    ages = bucket()
+    assert [c.age_count(ages, FLOW, U32_MAX, 0, 1) for _ in range(3)] == [0, AGE_MAX, AGE_MAX]
 
 
 def test_threshold_is_equation_2_with_its_bounds(c: ctypes.CDLL) -> None:

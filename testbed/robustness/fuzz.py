@@ -116,9 +116,8 @@ TEXTS = {
     "/proc/sys/net/shred_hint/mode": ("off", "tos", "dscp"),
     "/proc/sys/net/shred_hint/host": ("0", "1"),
     "/proc/sys/net/shred_hint/edge": ("0", "1"),
-    "/proc/sys/net/shred_hint/police": ("0", "1"),
+    "/proc/sys/net/shred_hint/police": ("0", "1", "2"),
     "/proc/sys/net/shred_hint/devices": ("", "lo", "lo idle", " lo", "lolo", "l"),
-    "/proc/sys/net/shred_hint/max_flows": ("1", "65536", "1048576"),
     **{
         f"/sys/module/tcp_lp/parameters/{name}": (least, most)
         for name, least, most in (

@@ -306,7 +306,7 @@ def main() -> None:
         index = common.socket.if_nametoindex(device)
         add = qdisc(RTM_NEWQDISC, F_CREATE | F_EXCL, shred_options() + attribute(11, b"\1"), index, handle=0x10000)
         must(route.ask(add)[0], f"queue on {device}")
-    for setting, value in (("mode", "tos"), ("host", "1"), ("edge", "1"), ("police", "1"), ("max_flows", "64")):
+    for setting, value in (("mode", "tos"), ("host", "1"), ("edge", "1"), ("police", "2")):
         must(write(f"{HINT}/{setting}", value), setting)
     receiving.family = family()
     controls = [control for several in CONTROLS.values() for control in several]

@@ -128,8 +128,6 @@ CONTAINER: Checks = {
     "container_adds_its_own_queue": (lambda: queue(RTM_NEWQDISC, shred_options()), (0,)),
     "container_deletes_its_own_queue": (lambda: queue(RTM_DELQDISC, None), (0,)),
     "container_writes_its_own_hint": (lambda: write(f"{HINT}/mode", "tos"), (0,)),
-    "container_takes_the_default_of_flows": (lambda: write(f"{HINT}/max_flows", "65536"), (0,)),
-    "container_asks_for_more_flows": (lambda: write(f"{HINT}/max_flows", "65537"), (errno.EINVAL,)),
     "container_writes_a_parameter": (lambda: write("/sys/module/tcp_ledbat/parameters/target_us", "5000"), REFUSED),
     "container_loads_a_module": (lambda: load("tcp_lp"), REFUSED),
     "container_unloads_a_module": (lambda: unload("tcp_lp"), REFUSED),
@@ -139,8 +137,6 @@ CONTAINER: Checks = {
 }  # fmt: skip
 
 ROOT: Checks = {
-    "root_asks_for_more_flows": (lambda: write(f"{HINT}/max_flows", "1048576"), (0,)),
-    "root_asks_for_too_many_flows": (lambda: write(f"{HINT}/max_flows", "1048577"), (errno.EINVAL,)),
     "root_asks_for_too_many_connections": (
         lambda: ask(V_SET, max_flows(1000001)), (errno.ERANGE,),
     ),

@@ -33,7 +33,6 @@ from common import (
     must,
     progress,
     qdisc,
-    read,
     rule_on,
     shred_options,
     socket,
@@ -48,13 +47,8 @@ FAULTS = "/sys/kernel/debug/failslab"
 PORT = 5997
 
 
-def counters() -> dict[str, int]:
-    """shred_hint's."""
-    return {name: int(value) for name, value in (line.split() for line in read("/proc/net/shred_hint").splitlines())}
-
-
 def forward(west: Wire, east: Wire, number: int) -> None:
-    """New flows past the edge, so that it has to remember each."""
+    """New flows past the edge, whose headers it has to write."""
     source, target = west.addresses(False)[1], east.addresses(False)[1]
     for port in range(200):
         one = Segment(1000 + number % 30000, 1 + port, 5, 5, 16, 100, bytes(500))
@@ -99,9 +93,6 @@ def main() -> None:
             one.close("with memory short")
         progress(done, rounds)
     constant.close("all the time, with memory short")
-    full = counters()["table_full"]
-    count("flows at the edge that had no memory", full)
-    expect(full > 0, "no flow at the edge ever lacked memory: nothing was tried")
     ended, _, bodies = link.ask(vulture(5, b"", number))
     expect(not ended and struct.pack("=I", 0) in b"".join(bodies), "connections are left under control")
     must(write("/sys/kernel/debug/kmemleak", "scan"), "kmemleak went away, so its silence says nothing")
