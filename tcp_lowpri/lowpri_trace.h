@@ -14,32 +14,28 @@
 #define LOWPRI_TRACE_H
 
 #include <linux/tracepoint.h>
-#include <net/inet_sock.h>
+#include <net/sock.h>
+#include <lbe/sock_trace.h>
 
 DECLARE_EVENT_CLASS(lowpri_window,
 	TP_PROTO(const struct sock *sk, u32 before_pkts, u32 after_pkts,
 		 u32 limit_pkts),
 	TP_ARGS(sk, before_pkts, after_pkts, limit_pkts),
 	TP_STRUCT__entry(
-		__field(const void *, sk)
-		__field(u16, sport)
-		__field(u16, dport)
+		LBE_TRACE_SOCK_FIELDS
 		__field(u32, before_pkts)
 		__field(u32, after_pkts)
 		__field(u32, limit_pkts)
 	),
 	TP_fast_assign(
-		__entry->sk = sk;
-		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
-		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		LBE_TRACE_SOCK_ASSIGN(sk);
 		__entry->before_pkts = before_pkts;
 		__entry->after_pkts = after_pkts;
 		__entry->limit_pkts = limit_pkts;
 	),
-	TP_printk("sk=%p sport=%u dport=%u before_pkts=%u after_pkts=%u limit_pkts=%u",
-		  __entry->sk, __entry->sport, __entry->dport,
-		  __entry->before_pkts, __entry->after_pkts,
-		  __entry->limit_pkts)
+	TP_printk(LBE_TRACE_SOCK_FORMAT " before_pkts=%u after_pkts=%u limit_pkts=%u",
+		  LBE_TRACE_SOCK_ARGS, __entry->before_pkts,
+		  __entry->after_pkts, __entry->limit_pkts)
 );
 
 #define LOWPRI_EVENT(_name) \

@@ -38,13 +38,15 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/bitmap.h>
-#include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/tcp.h>
 
+#define LBE_COUNTERS_FILE	"lbe_lowpri"
+#include <lbe/counters.h>
+#include <lbe/info.h>
 #include <lbe/mark.h>
 
 #include "lowpri_law.h"
@@ -72,11 +74,11 @@
  * @part_q16: part of a packet that slow start earned, Q16, under 1
  * @undo_drop_target_pkts: @drop_target_pkts before the last reduction
  * @undo_limit_pkts: @limit_pkts before the last reduction
- * @undo_ssthresh_pkts: the socket's ssthresh before the last reduction
- * @drops: reductions for drops or ECN marks, count; wraps
- * @timeouts: time-outs, count; wraps
+ * @undo_ssthresh_pkts: the socket's ssthresh before the last reduction; 0: none of ours
  * @lift: ssthresh is still the recovery's; lift it at the next chance
  * @growing_back: slow start after a drop is on its way to the limit
+ * @on: between init and release, and so among the counters' flows
+ * @yielding: as the counters have it
  * @keep_percent: the parameter timeout_keep_percent when the flow began
  * @mark: what of the LE mark is ours (LBE_MARK_*); 0: nothing, or released
  */
@@ -89,10 +91,10 @@ struct lowpri {
 	u32 undo_drop_target_pkts;
 	u32 undo_limit_pkts;
 	u32 undo_ssthresh_pkts;
-	u16 drops;
-	u16 timeouts;
 	u8 lift:1,
-	   growing_back:1;
+	   growing_back:1,
+	   on:1,
+	   yielding:1;
 	u8 keep_percent;
 	u8 mark;
 };
@@ -136,6 +138,19 @@ static const struct lowpri_law *lowpri_law_of(const struct sock *sk)
 	return &lowpri_laws[inet_csk(sk)->icsk_ca_ops - lowpri_ops];
 }
 
+/* For the counters a flow gives way from a reduction until it is back at its limit; without
+ * one, until the loss is repaired.
+ */
+static void lowpri_count(const struct sock *sk, struct lowpri *ca, u32 bytes)
+{
+	bool yields = ca->before_pkts || ca->lift || ca->growing_back;
+
+	if (!ca->on)
+		return;
+	lbe_counters_ack(sk, ca->yielding, yields, bytes);
+	ca->yielding = yields;
+}
+
 /* Loss episodes */
 
 /* The window that a reduction starts from. LowPri3.7 does not cut what a
@@ -173,7 +188,7 @@ static u32 lowpri_ssthresh(struct sock *sk)
 	ca->part_q16 = 0;
 	ca->lift = 1;
 	ca->growing_back = 0;
-	ca->drops++;
+	lowpri_count(sk, ca, 0);
 	trace_lowpri_drop(sk, before_pkts, ca->drop_target_pkts, ca->limit_pkts);
 	return ca->drop_target_pkts;
 }
@@ -190,10 +205,13 @@ static u32 lowpri_undo_cwnd(struct sock *sk)
 	ca->before_pkts = 0;
 	ca->lift = 0;
 	ca->growing_back = 0;
+	lowpri_count(sk, ca, 0);
 	/* TCP restores ssthresh only where that raises it, and ours may have
-	 * been lifted to the limit in the meantime.
+	 * been lifted to the limit in the meantime. What another control has
+	 * reduced before is TCP's to restore.
 	 */
-	WRITE_ONCE(tp->snd_ssthresh, ca->undo_ssthresh_pkts);
+	if (ca->undo_ssthresh_pkts)
+		WRITE_ONCE(tp->snd_ssthresh, ca->undo_ssthresh_pkts);
 	return cwnd;
 }
 
@@ -212,7 +230,6 @@ static void lowpri_timeout(struct sock *sk, struct lowpri *ca)
 	if (keep_pkts > tcp_snd_cwnd(tp))
 		tcp_snd_cwnd_set(tp, min(keep_pkts, tp->snd_cwnd_clamp));
 	ca->part_q16 = 0;
-	ca->timeouts++;
 	trace_lowpri_timeout(sk, ca->before_pkts, tcp_snd_cwnd(tp),
 			     ca->limit_pkts);
 }
@@ -225,6 +242,7 @@ static void lowpri_set_state(struct sock *sk, u8 new_state)
 		lowpri_timeout(sk, ca);
 	else if (new_state == TCP_CA_Open)
 		ca->before_pkts = 0;
+	lowpri_count(sk, ca, 0);
 }
 
 static void lowpri_cwnd_event(struct sock *sk, enum tcp_ca_event event)
@@ -237,6 +255,7 @@ static void lowpri_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	ca->part_q16 = 0;
 	ca->lift = 0;
 	ca->growing_back = 0;
+	lowpri_count(sk, ca, 0);
 }
 
 /* Growth */
@@ -271,7 +290,7 @@ static u32 lowpri_grow(struct sock *sk, struct lowpri *ca, u32 acked)
 			  tp->snd_ssthresh);
 	ca->part_q16 = g.part_q16;
 	tcp_snd_cwnd_set(tp, min(g.cwnd, tp->snd_cwnd_clamp));
-	if (ca->growing_back && g.cwnd >= ca->limit_pkts) {
+	if (ca->growing_back && g.cwnd >= min(ca->limit_pkts, tp->snd_cwnd_clamp)) {
 		ca->growing_back = 0;
 		trace_lowpri_regrown(sk, ca->drop_target_pkts, g.cwnd,
 				     ca->limit_pkts);
@@ -286,14 +305,18 @@ static void lowpri_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	if (ca->lift)
 		lowpri_lift_ssthresh(sk, ca);
-	if (!tcp_is_cwnd_limited(sk))
-		return;
-	if (tcp_in_slow_start(tp)) {
-		acked = lowpri_grow(sk, ca, acked);
-		if (!acked)
-			return;
+	if (tcp_is_cwnd_limited(sk)) {
+		if (tcp_in_slow_start(tp))
+			acked = lowpri_grow(sk, ca, acked);
+		if (acked)
+			tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked);
 	}
-	tcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked);
+	lowpri_count(sk, ca, 0);
+}
+
+static void lowpri_pkts_acked(struct sock *sk, const struct ack_sample *sample)
+{
+	lowpri_count(sk, inet_csk_ca(sk), sample->pkts_acked * tcp_sk(sk)->mss_cache);
 }
 
 /* Flow's life */
@@ -305,10 +328,11 @@ static void lowpri_init(struct sock *sk)
 	memset(ca, 0, sizeof(*ca));
 	ca->drop_target_pkts = LOWPRI_NO_DROP;
 	ca->undo_drop_target_pkts = LOWPRI_NO_DROP;
-	ca->undo_ssthresh_pkts = TCP_INFINITE_SSTHRESH;
 	ca->keep_percent = READ_ONCE(timeout_keep_percent);
 	if (READ_ONCE(mark))
 		ca->mark = lbe_mark_set(sk);
+	ca->on = 1;
+	lbe_counters_join(sk);
 }
 
 /* May come twice, and without an init before (6.1, 6.12). */
@@ -316,32 +340,19 @@ static void lowpri_release(struct sock *sk)
 {
 	struct lowpri *ca = inet_csk_ca(sk);
 
+	if (!ca->on)
+		return;
+	lbe_counters_leave(sk, ca->yielding);
 	lbe_mark_clear(sk, ca->mark);
-	ca->mark = 0;
+	ca->on = 0;
 }
 
-/* `ss -i` has names for the fields of a few in-tree controls only, so this goes
- * under dctcp's; Documentation/tcp_lowpri.md has the key. Read without the
- * socket lock: fields may be of different moments.
- */
 static size_t lowpri_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
-	const struct lowpri *ca = inet_csk_ca(sk);
-	u32 drop_target_pkts = READ_ONCE(ca->drop_target_pkts);
+	u32 least_us = tcp_min_rtt(tcp_sk(sk));
 
-	if (!(ext & (1 << (INET_DIAG_DCTCPINFO - 1) |
-		     1 << (INET_DIAG_VEGASINFO - 1))))
-		return 0;
-	memset(&info->dctcp, 0, sizeof(info->dctcp));
-	info->dctcp.dctcp_enabled = 1;
-	info->dctcp.dctcp_ce_state = READ_ONCE(ca->timeouts);
-	info->dctcp.dctcp_alpha = READ_ONCE(ca->drops);
-	if (drop_target_pkts != LOWPRI_NO_DROP)
-		info->dctcp.dctcp_ab_ecn = drop_target_pkts;
-	info->dctcp.dctcp_ab_tot = READ_ONCE(ca->limit_pkts);
-	*attr = INET_DIAG_DCTCPINFO;
-	return sizeof(info->dctcp);
+	return lbe_bbr_info(sk, least_us == ~0U ? 0 : least_us, 0, ext, attr, info);
 }
 
 /* Which variants to register */
@@ -402,6 +413,7 @@ static const struct tcp_congestion_ops lowpri_template __initconst = {
 	.release	= lowpri_release,
 	.ssthresh	= lowpri_ssthresh,
 	.cong_avoid	= lowpri_cong_avoid,
+	.pkts_acked	= lowpri_pkts_acked,
 	.set_state	= lowpri_set_state,
 	.cwnd_event	= lowpri_cwnd_event,
 	.undo_cwnd	= lowpri_undo_cwnd,
@@ -429,6 +441,9 @@ static int __init lowpri_module_init(void)
 	err = lowpri_parse_variants(variants, wanted);
 	if (err)
 		return err;
+	err = register_pernet_subsys(&lbe_counters_ops);
+	if (err)
+		return err;
 	for_each_set_bit(i, wanted, ARRAY_SIZE(lowpri_laws)) {
 		lowpri_ops[i] = lowpri_template;
 		strscpy(lowpri_ops[i].name, lowpri_laws[i].name,
@@ -438,6 +453,7 @@ static int __init lowpri_module_init(void)
 			pr_err("%s could not be registered: error %d\n",
 			       lowpri_laws[i].name, err);
 			lowpri_unregister_all();
+			unregister_pernet_subsys(&lbe_counters_ops);
 			return err;
 		}
 		__set_bit(i, lowpri_registered);
@@ -448,6 +464,7 @@ static int __init lowpri_module_init(void)
 static void __exit lowpri_module_exit(void)
 {
 	lowpri_unregister_all();
+	unregister_pernet_subsys(&lbe_counters_ops);
 }
 
 module_init(lowpri_module_init);

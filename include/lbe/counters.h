@@ -9,7 +9,8 @@
  *	yielded_bytes	acknowledged while giving way
  *
  * Included by one file of the module, which says LBE_COUNTERS_FILE before, the name
- * there, and registers lbe_counters_ops.
+ * there, and registers lbe_counters_ops. A module that has lines of its own says
+ * LBE_COUNTERS_MORE(seq, net) too, which prints them.
  */
 #ifndef LBE_COUNTERS_H
 #define LBE_COUNTERS_H
@@ -85,6 +86,9 @@ static int lbe_counters_show(struct seq_file *seq, void *unused)
 	struct net *net = seq_file_single_net(seq);
 
 	__lbe_counters_show(seq, net_generic(net, lbe_counters_id));
+#ifdef LBE_COUNTERS_MORE
+	LBE_COUNTERS_MORE(seq, net);
+#endif
 	return 0;
 }
 

@@ -539,6 +539,17 @@ static void lowpri_test_undo_to_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 65U);
 }
 
+/* Undone here, reduced under another control: that one's threshold is not ours to set. */
+static void lowpri_test_undo_of_another(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at_84(test, &f, "background");
+	f.tp->prior_cwnd = 100;
+	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), 100U);
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 40U);
+}
+
 static void lowpri_test_idle_restart(struct kunit *test)
 {
 	struct flow f;
@@ -553,6 +564,7 @@ static void lowpri_test_idle_restart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 20U);
 }
 
+/* In BBR's words, each with its meaning there: `ss` of any age has names for them. */
 static void lowpri_test_info(struct kunit *test)
 {
 	union tcp_cc_info info;
@@ -561,19 +573,19 @@ static void lowpri_test_info(struct kunit *test)
 
 	flow_open_at_84(test, &f, "lowpri3.7");
 	KUNIT_EXPECT_EQ(test, f.ops->get_info(f.sk, 0, &attr, &info), (size_t)0);
-	KUNIT_EXPECT_EQ(test, f.ops->get_info(f.sk, ~0U, &attr, &info),
-			sizeof(info.dctcp));
-	KUNIT_EXPECT_EQ(test, attr, (int)INET_DIAG_DCTCPINFO);
-	KUNIT_EXPECT_EQ(test, info.dctcp.dctcp_ab_ecn, 0U);
-	flow_recover(&f);
-	flow_timeout(&f, true);
+	KUNIT_EXPECT_EQ(test, f.ops->get_info(f.sk, ~0U, &attr, &info), sizeof(info.bbr));
+	KUNIT_EXPECT_EQ(test, attr, (int)INET_DIAG_BBRINFO);
+	KUNIT_EXPECT_EQ(test, info.bbr.bbr_min_rtt, 0U);
+	f.tp->mss_cache = 1000;
+	f.tp->rate_delivered = 40;
+	f.tp->rate_interval_us = 100000;
+	minmax_reset(&f.tp->rtt_min, tcp_jiffies32, 105000);
 	KUNIT_EXPECT_NE(test, f.ops->get_info(f.sk, ~0U, &attr, &info), (size_t)0);
-	KUNIT_EXPECT_EQ(test, info.dctcp.dctcp_enabled, 1);
-	KUNIT_EXPECT_EQ(test, info.dctcp.dctcp_ce_state, 1);
-	KUNIT_EXPECT_EQ(test, info.dctcp.dctcp_alpha, 2U);
-	/* 63 after the drop, 0.75 of it after the time-out */
-	KUNIT_EXPECT_EQ(test, info.dctcp.dctcp_ab_ecn, 47U);
-	KUNIT_EXPECT_EQ(test, info.dctcp.dctcp_ab_tot, 51U);
+	KUNIT_EXPECT_EQ(test, info.bbr.bbr_bw_lo, 400000U);
+	KUNIT_EXPECT_EQ(test, info.bbr.bbr_min_rtt, 105000U);
+	/* It never rests; 84 packets, where 42 would do. */
+	KUNIT_EXPECT_EQ(test, info.bbr.bbr_pacing_gain, 256U);
+	KUNIT_EXPECT_EQ(test, info.bbr.bbr_cwnd_gain, 512U);
 }
 
 /* More aggressive than standard TCP: not for everybody. */
@@ -688,6 +700,7 @@ static struct kunit_case lowpri_cases[] = {
 	KUNIT_CASE(lowpri_test_smaller_mtu),
 	KUNIT_CASE(lowpri_test_undo),
 	KUNIT_CASE(lowpri_test_undo_to_growth),
+	KUNIT_CASE(lowpri_test_undo_of_another),
 	KUNIT_CASE(lowpri_test_idle_restart),
 	KUNIT_CASE(lowpri_test_info),
 	KUNIT_CASE(lowpri_test_restricted),

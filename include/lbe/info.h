@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What `ss -i` and TCP_CC_INFO show of a flow of the suite. Without the socket's lock.
+ */
+#ifndef LBE_INFO_H
+#define LBE_INFO_H
+
+#include <linux/inet_diag.h>
+#include <net/tcp.h>
+
+/**
+ * lbe_bbr_info - tell `ss -i` and TCP_CC_INFO in the words of BBR
+ * @sk: socket, perhaps without its lock
+ * @base_us: least delay, us; 0 = none yet
+ * @rest_rtts: rest between windows, round trips
+ * @ext: what is asked for
+ * @attr: out
+ * @info: out
+ *
+ *	bw		rate at which data was delivered of late, bytes a second
+ *	min_rtt		least delay, us
+ *	pacing_gain	part of the time that the flow sends: 1 / (1 + rest), in 256ths
+ *	cwnd_gain	window over what bw and min_rtt hold, in 256ths
+ *
+ * Return: size of the answer, 0: not asked for.
+ */
+static inline size_t lbe_bbr_info(const struct sock *sk, u32 base_us, u32 rest_rtts,
+				  u32 ext, int *attr, union tcp_cc_info *info)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 interval_us = READ_ONCE(tp->rate_interval_us), bw = 0, pipe;
+
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) |
+		     1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	if (interval_us)
+		bw = div64_u64((u64)READ_ONCE(tp->rate_delivered) *
+			       tp->mss_cache * USEC_PER_SEC, interval_us);
+	pipe = max_t(u64, div_u64(min_t(u64, bw, 1ULL << 36) * min(base_us, 1U << 26),
+				  USEC_PER_SEC), 1);
+	memset(&info->bbr, 0, sizeof(info->bbr));
+	info->bbr.bbr_bw_lo = (u32)bw;
+	info->bbr.bbr_bw_hi = (u32)(bw >> 32);
+	info->bbr.bbr_min_rtt = base_us;
+	info->bbr.bbr_pacing_gain = 256 / (1 + rest_rtts);
+	info->bbr.bbr_cwnd_gain = min_t(u64, U32_MAX,
+					div64_u64((u64)READ_ONCE(tp->snd_cwnd) *
+						  tp->mss_cache * 256, pipe));
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
+}
+
+#endif /* LBE_INFO_H */
