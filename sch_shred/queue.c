@@ -170,25 +170,24 @@ static __always_inline u32 shred_threshold_of(const struct shred_sched_data *q, 
 static __always_inline enum shred_verdict shred_add(struct shred_sched_data *q, u64 added,
 						    unsigned int len)
 {
-	bool plain = q->config.hint == SHRED_HINT_OFF;
+	enum shred_verdict verdict = SHRED_PASS;
 
-	if (unlikely(!++q->count)) {
-		shred_draw(q);
-		return SHRED_PASS;
-	}
-	if (unlikely(q->config.flags & SHRED_F_BYTES))
-		added = div_u64(added * len, q->config.avpkt_bytes);
-	/* sch_red's product, for packets that are all alike */
-	if (plain)
-		added *= q->count;
-	if (likely(added < q->left_bytes)) {
-		if (!plain)
+	if (likely(q->count >= 0)) {
+		if (unlikely(q->config.flags & SHRED_F_BYTES))
+			added = div_u64(added * len, q->config.avpkt_bytes);
+		/* sch_red's product, for packets that are all alike */
+		if (q->config.hint == SHRED_HINT_OFF) {
+			if (added * ++q->count < q->left_bytes)
+				return SHRED_PASS;
+		} else if (likely(added < q->left_bytes)) {
 			q->left_bytes -= added;
-		return SHRED_PASS;
+			return SHRED_PASS;
+		}
+		verdict = SHRED_EARLY;
 	}
 	q->count = 0;
 	shred_draw(q);
-	return SHRED_EARLY;
+	return verdict;
 }
 
 /* The average queue is at least max. */
@@ -386,15 +385,14 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	struct shred_sched_data *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
 	enum shred_verdict verdict;
-	u32 hint = 0, band;
+	u32 hint, band;
 
 	/* where many queues take turns neither is in the cache */
 	prefetchw(q->bands);
 	prefetchw(&q->stats);
 	if (unlikely(q->config.flags & SHRED_F_SPLIT_GSO && skb_is_gso(skb)))
 		return shred_enqueue_split(skb, sch, to_free);
-	if (q->config.hint != SHRED_HINT_OFF)
-		hint = shred_hint_read(q->config.hint, shred_tos(skb));
+	hint = shred_hint_read(q->config.hint, shred_tos(skb));
 	shred_note_arrival(sch, q, hint);
 	verdict = shred_decide(q, hint, len);
 	if (unlikely(verdict != SHRED_PASS) && !shred_mark(sch, q, skb, verdict))

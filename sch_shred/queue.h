@@ -62,7 +62,7 @@ struct shred_stats {
 struct shred_sched_data {
 	u64 qavg;		/* RED's average queue, bytes << wlog */
 	u64 left_bytes;		/* R - A: what packets may add until the next hit */
-	s32 count;		/* packets since R was drawn; -1 = draw it with the next one */
+	s32 count;		/* of plain RED: packets since R was drawn; -1 = draw it next */
 	u32 hint_avg_q22;	/* 10.22; 0 = no hint seen yet */
 	u32 floor_bytes;	/* lowest threshold of any packet */
 	u32 arrivals;		/* packets that were queued; wraps, compared by difference */
