@@ -29,6 +29,8 @@ class Queue:
     packets: depth in packets of one MTU; bytes: depth in bytes as the qdisc counts them;
     bdp: depth as a multiple of rate times base round-trip time.
     low: (prio, skbprio) what is served last: "le" (DSCP LE) or "flows" (flows marked low).
+    shaper: what gives the link its rate. "tbf" looks at the next packet by taking it out of the queue, and sends a
+    packet of credit after a pause at once; "htb" does neither, as a wire does not. skbprio always has htb.
     red_*: thresholds (packets, or fraction of the depth), see Documentation/testbed.md.
     tc: (kind tc) the qdisc line, with {limit}, {limit_bytes}, {rate_bit} to be filled in.
     """
@@ -38,6 +40,7 @@ class Queue:
     bytes: Annotated[int, Within(1, 10**9)] | None = None
     bdp: Annotated[float, Within(0.001, 1000)] | None = None
     low: Annotated[str, OneOf("flows", "le")] = "flows"
+    shaper: Annotated[str, OneOf("tbf", "htb")] = "tbf"
     red_min_packets: Annotated[float, Within(0, 1000000)] | None = None
     red_max_packets: Annotated[float, Within(0, 1000000)] | None = None
     red_min_fraction: Annotated[float, Within(0, 1)] | None = None

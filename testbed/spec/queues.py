@@ -124,7 +124,7 @@ def bottleneck_lines(
     root, rate = f"qdisc add dev {{dev}} root handle 1:{size_table}", f"rate {round(rate_mbit * 1e6)}bit"
     # the shaper sends packet by packet, as a line does: one packet of burst for tbf, none for htb, which may overdraw
     lines = [f"{root} tbf {rate} burst {topology.frame_bytes + 16} limit 100000000"]
-    if queue.kind == "skbprio":
+    if queue.kind == "skbprio" or (queue.shaper == "htb" and not trace):
         # tbf looks at the next packet by taking it out, and a filler packet so taken goes before what arrives then
         lines = [f"{root} htb default 1", f"class add dev {{dev}} parent 1: classid 1:1 htb {rate} burst 1 cburst 1"]
     elif trace:

@@ -89,12 +89,14 @@ def test_queue_lines(queue: Queue, expected: str) -> None:
         assert not [line for line in network.nodes[host].tc if "netem" not in line], "no bottleneck on a host"
 
 
-def test_what_cannot_look_at_its_next_packet_stands_below_htb() -> None:
-    network = build(Topology(queue=Queue(kind="skbprio", packets=64)))
+@pytest.mark.parametrize("kind", [{"kind": "skbprio"}, {"kind": "prio", "shaper": "htb"}])
+def test_what_cannot_look_at_its_next_packet_stands_below_htb(kind: dict) -> None:
+    queue = Queue(packets=64, **kind)
+    network = build(Topology(queue=queue))
     assert not tc(network, "rtr", "tbf")
     shaper = "class add dev east parent 1: classid 1:1 htb rate 10000000bit burst 1 cburst 1"
     assert shaper in network.nodes["rtr"].tc
-    changed = build(Topology(rate_mbit=4, queue=Queue(kind="skbprio", packets=64)))
+    changed = build(Topology(rate_mbit=4, queue=queue))
     assert "tc class change dev east parent 1: classid 1:1 htb rate 4000000bit burst 1 cburst 1" in [
         line for _, line in difference(network, changed)
     ]
