@@ -33,7 +33,9 @@
  *  - * the window follows the reverse path's delay, so that the rate stays;
  *  - * slowdowns of ledbat (above);
  *  - * at the least window a flow rests between round trips: two packets a round trip
- *    are 6 % of a narrow path. A loss from a window of four packets rests too;
+ *    are 6 % of a narrow path. It rests too after the second of two losses from a few
+ *    packets: a crowd may keep the queue so full that no base is seen;
+ *  - * a queue of an eighth of the target is none: jitter does not slow growth;
  *  - * a delay that stood still for a minute at the least window is a longer path's;
  *  - * pacing;
  *  - ramps are standard slow start, not scaled by GAIN: at 1/6 they take 20 round
@@ -73,7 +75,9 @@
 #define LEDBAT_STEADY_LOOK_MS	45000U
 /* "Stood still", and "met again": within this part of the target. */
 #define LEDBAT_STEADY_SHIFT	2
-/* A loss from a window of so few packets is one of many flows, queue or none. */
+/* Half of this, rounded down, is a crowd's threshold after a loss, packets: the window was
+ * 5 at most. Twice as much: random losses of 1 % are taken for a crowd's.
+ */
 #define LEDBAT_CROWD_PKTS	4U
 /* Longest rest, RTT. 2 packets are then 1 % of a pipe and buffer that hold 11. Twice
  * as much: half of that, and twice as late to notice that TCP has left.
@@ -323,6 +327,8 @@ static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 		f->asked = 1;
 	f->reverse_q3 += path.held_us - (f->reverse_q3 >> LEDBAT_REVERSE_SHIFT);
 	f->queue_us = min(path.queue_us, LEDBAT_DELAY_MAX_US);
+	if (!f->paper && ledbat_queue_empty(f->queue_us, ledbat_target_us(f)))
+		f->queue_us = 0;
 	if (f->path.peak_us)
 		lbe_delay_lost(&f->path, path.delay_us);
 	/* A packet that travels alone can only acquit. */
@@ -520,6 +526,7 @@ static u32 ledbat_watch_path(struct sock *sk, struct ledbat *f, bool less)
 static bool ledbat_rest(struct sock *sk, struct ledbat *f, bool least, bool less)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool empty;
 	u32 rtts;
 
 	if (f->paper || f->dynamic)
@@ -529,9 +536,14 @@ static bool ledbat_rest(struct sock *sk, struct ledbat *f, bool least, bool less
 		ledbat_set_rest(sk, f, 0);
 		return false;
 	}
-	if (f->new_round)
-		ledbat_set_rest(sk, f, ledbat_rest_rtts(f->rest_rtts, less,
+	if (f->new_round) {
+		/* Delay alone keeps the flow at rest: losses are no news. */
+		if (less && f->rest_rtts == LEDBAT_REST_MAX_RTTS)
+			f->path.crowd_rtts /= 2;
+		empty = f->path.crowd_rtts <= 1 && !f->queue_us;
+		ledbat_set_rest(sk, f, ledbat_rest_rtts(f->rest_rtts, less, empty,
 							LEDBAT_REST_MAX_RTTS));
+	}
 	f->new_round = 0;
 	rtts = ledbat_watch_path(sk, f, less);
 	lbe_rest(sk, ledbat_rest_us(rtts, lbe_srtt_us(tp), hash_32(tp->snd_una, 32)));
@@ -551,7 +563,7 @@ static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 	s64 follow_q32 = ledbat_follow_reverse_q32(sk, f, &w, acked);
 
 	if (f->holds ||
-	    ledbat_rest(sk, f, w.cwnd <= floor && !w.part_q32, rate_q32 < 0))
+	    ledbat_rest(sk, f, w.cwnd <= floor, f->queue_us > ledbat_aim(f)))
 		return;
 	if (rate_q32 < 0 || limited)
 		ledbat_window_add(&w, ledbat_per_ack_q32(rate_q32, acked, &w), floor);
@@ -625,24 +637,22 @@ static void ledbat_lost(struct ledbat *f)
 		lbe_delay_lost(&f->path, lbe_delay_base_us(&f->path) + f->queue_us);
 }
 
-/* A loss was repaired. One from a window of a few packets is a crowd's: rest, and
- * twice as long as after the last one if the window was not larger since.
+/* A loss was repaired. From a window of a few packets one may be chance; the next one,
+ * if the window was not larger since, is a crowd's: rest, each time twice as long. A
+ * crowd's queue may be in the base, so delay does not end such a rest fast.
  */
 static void ledbat_crowd(struct sock *sk, struct ledbat *f)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
 	u8 *rtts = &f->path.crowd_rtts;
 
 	if (f->paper || f->dynamic)
 		return;
-	if (tp->snd_ssthresh > LEDBAT_CROWD_PKTS / 2) {
+	if (tcp_sk(sk)->snd_ssthresh > LEDBAT_CROWD_PKTS / 2) {
 		*rtts = 0;
 		return;
 	}
-	*rtts = ledbat_rest_rtts(*rtts, true, LEDBAT_REST_MAX_RTTS);
-	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), ledbat_floor(sk, f)));
-	WRITE_ONCE(tp->snd_ssthresh, max(tcp_snd_cwnd(tp), 2U));
-	ledbat_set_rest(sk, f, max(f->rest_rtts, *rtts));
+	*rtts = ledbat_rest_rtts(*rtts, true, false, 2 * LEDBAT_REST_MAX_RTTS);
+	ledbat_set_rest(sk, f, max(f->rest_rtts, *rtts / 2));
 }
 
 static void ledbat_set_state(struct sock *sk, u8 new_state)

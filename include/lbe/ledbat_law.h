@@ -176,11 +176,11 @@ static inline s64 ledbatpp_rate_q32(const struct ledbat_window *w, u32 queue_us,
 static inline s64 ledbat_per_ack_q32(s64 rate_q32, u32 acked,
 				     const struct ledbat_window *w)
 {
-	u64 w_q16 = ledbat_window_q16(w);
-	u64 acked_q16 = min_t(u64, (u64)acked << 16, w_q16);
-	u32 share_q28 = div64_u64(acked_q16 << 26, w_q16 >> 2);
-	u64 size_q32 = mul_u64_u32_shr(rate_q32 < 0 ? -rate_q32 : rate_q32,
-				       share_q28, 28);
+	u32 cwnd = max(w->cwnd, 1U);
+	u64 size_q32 = rate_q32 < 0 ? -rate_q32 : rate_q32;
+
+	/* rounded up: W ACKs of a packet make the whole change */
+	size_q32 = div_u64(size_q32 + cwnd - 1, cwnd) * min(acked, cwnd);
 
 	return rate_q32 < 0 ? -(s64)size_q32 : (s64)size_q32;
 }
@@ -321,13 +321,18 @@ static inline u32 ledbat_exit_pkts(u32 cwnd, u32 sent, u32 base_us, u32 queue_us
  *
  *	R = 0, 1, 2, 4 ... most		rate = W_min / ((1 + R) RTT)
  *
- * So the window itself stays RFC 6817's, 2 packets, which an ACK answers at
- * once; and a short queue between two of TCP's halvings, which is gone before
- * R is 0, does not make the flow grow.
+ * So the window itself stays RFC 6817's, 2 packets, which an ACK answers at once.
+ *
+ * Many flows see the same trough of a TCP flow's queue at the same time. Did each of
+ * them halve its rest there, together they would fill the trough and the queue would
+ * stay at the target, TCP starved. So a rest ends fast where the queue is below half of
+ * the target alone; nearer to it one round trip goes for each window.
  */
-static inline u32 ledbat_rest_rtts(u32 rest, bool less, u32 most)
+static inline u32 ledbat_rest_rtts(u32 rest, bool less, bool empty, u32 most)
 {
-	return less ? min(max(2 * rest, 1U), most) : rest / 2;
+	if (less)
+		return min(max(2 * rest, 1U), most);
+	return empty ? rest / 2 : rest - min(rest, 1U);
 }
 
 /* A rest is no longer than this, us: sch_fq drops what is due in 10 s. */

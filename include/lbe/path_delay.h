@@ -70,8 +70,9 @@ struct lbe_path_delay {
 				 * 0 = none yet, saturates
 				 */
 	u8 flat_samples;	/* in the flat stretch, saturates */
-	u8 crowd_rtts;		/* the caller's: rest after the latest loss in a crowd,
-				 * RTT; 0 = the window was larger than a crowd's since
+	u8 crowd_rtts;		/* the caller's: twice the rest after the latest loss in
+				 * a crowd, RTT; 1 = one loss, perhaps by chance; 0 = the
+				 * window was larger than a crowd's since
 				 */
 };
 
@@ -109,7 +110,7 @@ static inline u32 lbe_delay_base_us(const struct lbe_path_delay *p)
  */
 static inline u32 lbe_delay_noise_us(const struct lbe_path_delay *p)
 {
-	return LBE_DELAY_NOISE_US + (p->crowd_rtts ? 0 : p->pkt_us);
+	return LBE_DELAY_NOISE_US + (p->crowd_rtts > 1 ? 0 : p->pkt_us);
 }
 
 /* Queue of a full buffer, us; 0 = not known, or not above base. */

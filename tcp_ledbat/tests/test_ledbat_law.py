@@ -68,6 +68,8 @@ u32 queue(u32 delay, u32 base) { return ledbat_queue_us(delay, base); }
 
 u32 loss(u32 cwnd, u32 floor_pkts) { return ledbat_loss_pkts(cwnd, floor_pkts); }
 
+u32 rest(u32 r, u32 less, u32 empty) { return ledbat_rest_rtts(r, less, empty, 16); }
+
 u32 leaves(u32 q, u32 t) { return ledbat_leaves_slow_start(q, t); }
 
 u32 aim(u32 target, u32 range, u32 noise) { return ledbat_aim_us(target, range, noise); }
@@ -98,6 +100,7 @@ def law(tmp_path_factory):
         ("queue", u32, [u32] * 2),
         ("loss", u32, [u32] * 2),
         ("leaves", u32, [u32] * 2),
+        ("rest", u32, [u32] * 3),
         ("floor_of", u32, [u64] + [u32] * 4),
     ):
         function = getattr(library, name)
@@ -264,6 +267,13 @@ def test_a_loss_halves_the_window_down_to_the_least_and_never_raises_it(law, ran
         for floor in (1, 2, *spread(random, 1, WINDOW_MAX, 20)):
             expected = min(cwnd, max(cwnd // 2, floor))
             assert law.loss(cwnd, floor) == expected <= cwnd, (cwnd, floor)
+
+
+def test_a_rest_doubles_and_ends_slowly_unless_the_queue_is_empty(law) -> None:
+    for rest in range(17):
+        assert law.rest(rest, True, False) == min(max(2 * rest, 1), 16)
+        assert law.rest(rest, False, True) == rest // 2
+        assert law.rest(rest, False, False) == max(rest - 1, 0)
 
 
 def test_slow_start_ends_at_three_quarters_of_the_target(law, random) -> None:

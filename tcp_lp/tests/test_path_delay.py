@@ -134,7 +134,7 @@ def test_noise_is_jitter_and_the_least_time_between_packets(lib, seed):
         assert ours.noise() == NOISE_US + (least_us or 0)
     ours.crowd(3)
     assert ours.noise() == NOISE_US
-    ours.crowd(0)
+    ours.crowd(1)  # a single loss may be chance
     assert ours.noise() == NOISE_US + least_us
 
 
