@@ -126,6 +126,13 @@
  * halve it: hosts that share a link push each other away.
  */
 #define LBE_RAISES		4
+/* A flow that differs from the others of its path in so many samples more than it agreed in, and
+ * for so long, ms, gets a path of its own. The time is twice what the peer's clock takes to be
+ * learnt (owd.h): until then reverse traffic is in a new flow's delays. Double them: a peer that
+ * lies is believed for twice as long; halve them: flows that start beside reverse traffic part.
+ */
+#define LBE_ODD			32
+#define LBE_ODD_MS		4000
 
 enum lbe_state {
 	LBE_START,	/* doubles its rate each round trip */
@@ -247,6 +254,9 @@ struct lbe_train {
  * @inspect: a train at half of it is to follow
  * @inspected: of these, how many spoke for it
  * @prompt: the receiver acknowledges single packets at once
+ * @spoke: whose delay was the latest; only compared
+ * @spoke_us: when its packet was sent
+ * @spoke_delay_us: that delay
  * @train: the train or pulse under way
  */
 struct lbe_path {
@@ -319,7 +329,23 @@ struct lbe_path {
 	u8 inspected;
 	bool prompt;
 
+	const void *spoke;
+	u64 spoke_us;
+	u32 spoke_delay_us;
+
 	struct lbe_train train;
+};
+
+/**
+ * struct lbe_view - how what a flow meets differs from what the others of its path meet
+ * @odd: by how many samples more it met a longer (above 0) or a shorter delay (below 0) than agreed
+ * @odd_ms: since when @odd is not 0; differences alone count: it wraps
+ * @delay_us: its latest delay
+ */
+struct lbe_view {
+	s32 odd;
+	u32 odd_ms;
+	u32 delay_us;
 };
 
 struct lbe_path_ack {
@@ -981,6 +1007,70 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 		break;
 	}
 	lbe_path_tick(p, a->now_us);
+}
+
+/* All that was known of the path may be what one flow made of it. Its flows stay. */
+static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
+{
+	u32 flows = p->flows, epoch = p->epoch + 1;
+	u64 in_flight = p->in_flight;
+
+	lbe_path_init(p, now_us, p->mss, p->rtt_us);
+	p->epoch = epoch;
+	p->flows = flows;
+	p->in_flight = in_flight;
+	p->now_us = now_us;
+	p->heard_us = now_us;
+}
+
+/**
+ * lbe_path_contradicts() - does a flow meet another queue than the others of its path?
+ * @p: the path
+ * @v: what is known of that; its address is the flow's name
+ * @a: an ACK of the flow, with a delay; before lbe_path_ack()
+ *
+ * Flows of one path meet one queue. One whose delays are longer or shorter than the others', by
+ * more than twice what its own move by, time after time, has another route, another host behind
+ * the address, or a peer that lies. What it told has been forgotten when this returns true, and
+ * it is to get a path of its own.
+ */
+static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
+					const struct lbe_path_ack *a)
+{
+	u64 sent_us = a->now_us - a->rtt_us;
+	u64 apart_us = max(sent_us, p->spoke_us) - min(sent_us, p->spoke_us);
+	bool another = p->spoke && p->spoke != v && apart_us < p->rtt_us;
+	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);
+	s32 own_us = (s32)(a->delay_us - v->delay_us);
+	s32 same_us = 2 * max(own_us, -own_us) + lbe_path_pkt_us(p) + LBE_PATH_ERROR_US;
+	int side = (off_us > same_us) - (off_us < -same_us);
+
+	v->delay_us = a->delay_us;
+	p->spoke = v;
+	p->spoke_us = sent_us;
+	p->spoke_delay_us = a->delay_us;
+	if (!another || p->flows < 2)
+		return false;
+	if (!v->odd)
+		v->odd_ms = (u32)div_u64(a->now_us, 1000);
+	if (side && side * v->odd >= 0)
+		v->odd += side;
+	else
+		v->odd -= clamp_t(s32, v->odd, -2, 2);
+	if (max(v->odd, -v->odd) < LBE_ODD ||
+	    (u32)div_u64(a->now_us, 1000) - v->odd_ms < LBE_ODD_MS)
+		return false;
+	lbe_path_begin_anew(p, a->now_us);
+	return true;
+}
+
+/* A flow comes to a path that has none. If nothing was heard for long, what failed then says
+ * nothing of now.
+ */
+static inline void lbe_path_resume(struct lbe_path *p, u64 now_us)
+{
+	if (now_us - min(now_us, p->heard_us) > USEC_PER_SEC)
+		p->fails = 0;
 }
 
 /* Sending */
