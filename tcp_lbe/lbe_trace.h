@@ -4,6 +4,7 @@
  *
  *	lbe:lbe_ack	what one ACK told
  *	lbe:lbe_state	the path's state changed, and why
+ *	lbe:lbe_split	the flow contradicts the others of the path, and leaves it
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM lbe
@@ -13,6 +14,7 @@
 
 #include <linux/tracepoint.h>
 #include <net/tcp.h>
+#include <lbe/sock_trace.h>
 
 #include "paths.h"
 
@@ -39,13 +41,10 @@
 	{ LBE_SILENCE, "silence" }
 
 DECLARE_EVENT_CLASS(lbe_path,
-	TP_PROTO(const struct sock *sk, const struct in6_addr *daddr, const struct lbe_path *p,
-		 u32 delay_us, u32 rtt_us),
-	TP_ARGS(sk, daddr, p, delay_us, rtt_us),
+	TP_PROTO(const struct sock *sk, const struct lbe_path *p, u32 delay_us, u32 rtt_us),
+	TP_ARGS(sk, p, delay_us, rtt_us),
 	TP_STRUCT__entry(
-		__field(u64, cookie)
-		__field(u16, sport)
-		__field(u16, dport)
+		LBE_TRACE_SOCK_FIELDS
 		__field(u8, state)
 		__field(u8, reason)
 		__field(u32, base_us)
@@ -58,12 +57,9 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__field(u32, fails)
 		__field(u32, pairs)
 		__field(u32, path_rtt_us)
-		__array(u8, daddr, 16)
 	),
 	TP_fast_assign(
-		__entry->cookie = atomic64_read(&sk->sk_cookie);
-		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
-		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		LBE_TRACE_SOCK_ASSIGN(sk);
 		__entry->state = p->state;
 		__entry->reason = p->reason;
 		__entry->base_us = p->base_us;
@@ -76,10 +72,9 @@ DECLARE_EVENT_CLASS(lbe_path,
 		__entry->fails = p->fails;
 		__entry->pairs = p->n;
 		__entry->path_rtt_us = p->rtt_us;
-		memcpy(__entry->daddr, daddr, 16);
 	),
-	TP_printk("cookie=%llu daddr=%pI6c sport=%u dport=%u state=%s reason=%s base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u pairs=%u path_rtt_us=%u",
-		  __entry->cookie, __entry->daddr, __entry->sport, __entry->dport,
+	TP_printk(LBE_TRACE_SOCK_FORMAT " state=%s reason=%s base_us=%u delay_us=%u rtt_us=%u noise_us=%u mu=%llu rate=%llu in_flight=%llu fails=%u pairs=%u path_rtt_us=%u",
+		  LBE_TRACE_SOCK_ARGS,
 		  __print_symbolic(__entry->state, lbe_state_names),
 		  __print_symbolic(__entry->reason, lbe_reason_names),
 		  __entry->base_us, __entry->delay_us, __entry->rtt_us,
@@ -88,13 +83,14 @@ DECLARE_EVENT_CLASS(lbe_path,
 );
 
 DEFINE_EVENT(lbe_path, lbe_ack,
-	TP_PROTO(const struct sock *sk, const struct in6_addr *daddr, const struct lbe_path *p,
-		 u32 delay_us, u32 rtt_us),
-	TP_ARGS(sk, daddr, p, delay_us, rtt_us));
+	TP_PROTO(const struct sock *sk, const struct lbe_path *p, u32 delay_us, u32 rtt_us),
+	TP_ARGS(sk, p, delay_us, rtt_us));
 DEFINE_EVENT(lbe_path, lbe_state,
-	TP_PROTO(const struct sock *sk, const struct in6_addr *daddr, const struct lbe_path *p,
-		 u32 delay_us, u32 rtt_us),
-	TP_ARGS(sk, daddr, p, delay_us, rtt_us));
+	TP_PROTO(const struct sock *sk, const struct lbe_path *p, u32 delay_us, u32 rtt_us),
+	TP_ARGS(sk, p, delay_us, rtt_us));
+DEFINE_EVENT(lbe_path, lbe_split,
+	TP_PROTO(const struct sock *sk, const struct lbe_path *p, u32 delay_us, u32 rtt_us),
+	TP_ARGS(sk, p, delay_us, rtt_us));
 
 #endif /* LBE_TRACE_H */
 

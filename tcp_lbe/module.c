@@ -24,16 +24,18 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
+#include "paths.h"
+
+#define LBE_COUNTERS_FILE		"lbe_lbe"
+#define LBE_COUNTERS_MORE(seq, net)	lbe_paths_totals(seq, net)
+#include <lbe/counters.h>
 #include <lbe/mark.h>
 #include <lbe/owd.h>
 #include <lbe/sender.h>
-
-#include "paths.h"
 
 #define CREATE_TRACE_POINTS
 #include "lbe_trace.h"
@@ -53,7 +55,9 @@
  * struct lbe_flow - what a socket has of its own; written under its lock
  * @shared: its path; NULL: before init, after release, or no memory for one
  * @owd: forward delay
+ * @view: how it differs from what the others of the path meet
  * @due_ns: its slot, or since when it has the grant
+ * @capped_ns: no slot before, by the application's SO_MAX_PACING_RATE
  * @acked_us: latest ACK
  * @rate: of the path, as `ss` shows it, bytes a second
  * @base_us: of the path, as `ss` shows it
@@ -66,11 +70,15 @@
  * @has_slot: @due_ns is a slot
  * @waiting: it is among the path's waiting flows
  * @claimed: sch_fq has claimed the pacing of a packet since init
+ * @on: between init and release, and so among the counters' flows
+ * @yielding: as the counters have it
  */
 struct lbe_flow {
 	struct lbe_shared *shared;
 	struct lbe_owd owd;
+	struct lbe_view view;
 	u64 due_ns;
+	u64 capped_ns;
 	u64 acked_us;
 	u64 rate;
 	u32 base_us;
@@ -82,10 +90,19 @@ struct lbe_flow {
 	u8 mark;
 	u8 has_slot:1,
 	   waiting:1,
-	   claimed:1;
+	   claimed:1,
+	   on:1,
+	   yielding:1;
 };
 
 LBE_MARK_PARAM();
+
+/* For the counters a flow gives way while it has data and its path is not in use. */
+static void lbe_count(const struct sock *sk, struct lbe_flow *f, bool yields)
+{
+	lbe_counters_ack(sk, f->yielding, yields, 0);
+	f->yielding = yields;
+}
 
 /* Sending */
 
@@ -135,6 +152,16 @@ static bool lbe_device_waits(struct sock *sk)
 	return waits;
 }
 
+/* So many bytes leave: when may the next ones, if the application has set a rate? */
+static void lbe_cap(const struct sock *sk, struct lbe_flow *f, u64 now_ns, u32 bytes)
+{
+	unsigned long rate = READ_ONCE(sk->sk_max_pacing_rate);
+
+	if (rate && rate != ~0UL)
+		f->capped_ns = max(f->capped_ns, lbe_path_late_ns(now_ns, U64_MAX)) +
+			       div64_ul((u64)bytes * NSEC_PER_SEC, rate);
+}
+
 /* Packets that may go now; 0: none, and *wake_ns says when to ask again. */
 static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wake_ns)
 {
@@ -161,6 +188,12 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		return f->grant - sent;
 	}
 	f->grant = 0;
+	if (now_ns < f->capped_ns) {
+		lbe_wait_over(p, f);
+		f->has_slot = 0;
+		*wake_ns = f->capped_ns;
+		return 0;
+	}
 	burst = lbe_path_burst_pkts(p);
 	/* The receiver holds the ACK of an odd one until the next or a timer. */
 	if (burst == 2 && tp->packets_out & 1)
@@ -179,7 +212,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		return 0;
 	/* Data, that is: TCP counts a pure ACK as 2 bytes, and netem keeps those. */
 	mine = sk_wmem_alloc_get(sk) >= (int)SKB_TRUESIZE(1);
-	if (lbe_path_device_busy(p, mine, lbe_device_waits(sk))) {
+	if (lbe_path_device_busy(p, mine, (mine || p->local) && lbe_device_waits(sk))) {
 		*wake_ns = now_ns + max_t(u64, lbe_path_pkt_us(p) * 250ULL, LBE_DEVICE_POLL_NS);
 		return 0;
 	}
@@ -198,6 +231,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	f->grant = burst;
 	f->sent_mark = tp->data_segs_out;
 	lbe_account(p, f, in_flight + bytes);
+	lbe_cap(sk, f, now_ns, bytes);
 	*wake_ns = p->free_ns;
 	return burst;
 }
@@ -251,17 +285,20 @@ static u32 lbe_gate(struct sock *sk)
 		lbe_wait_over(&f->shared->law, f);
 		f->has_slot = 0;
 		spin_unlock_bh(&f->shared->lock);
+		lbe_count(sk, f, false);
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns);
 		return 1;
 	}
 	state = f->shared->law.state;
 	pkts = lbe_may_send(sk, f, now_ns, &wake_ns);
 	if (state != f->shared->law.state)
-		trace_lbe_state(sk, &f->shared->daddr, &f->shared->law, 0, 0);
+		trace_lbe_state(sk, &f->shared->law, 0, 0);
+	state = f->shared->law.state;
 	wide = (u32)min_t(u64, div_u64(lbe_path_bdp(f->shared->law.rate,
 						    2 * f->shared->law.rtt_us),
 				       tp->mss_cache) + 4, S32_MAX);
 	spin_unlock_bh(&f->shared->lock);
+	lbe_count(sk, f, state == LBE_FLOOR || state == LBE_PROBE);
 	if (pkts) {
 		/* More than 1 ms ago, so that TCP does not wait for more to send. */
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns - 2 * NSEC_PER_MSEC);
@@ -286,6 +323,51 @@ static u32 lbe_gate(struct sock *sk)
 static u32 lbe_min_tso_segs(struct sock *sk)
 {
 	return lbe_gate(sk);
+}
+
+/* The path */
+
+static bool lbe_join(struct sock *sk, struct lbe_flow *f, bool alone)
+{
+	u64 now_us = div_u64(tcp_clock_ns(), NSEC_PER_USEC);
+	struct lbe_path *p;
+
+	f->shared = lbe_shared_get(sk, now_us, alone);
+	if (!f->shared)
+		return false;
+	p = &f->shared->law;
+	spin_lock_bh(&f->shared->lock);
+	if (!p->flows++)
+		lbe_path_resume(p, now_us);
+	f->epoch = p->epoch;
+	spin_unlock_bh(&f->shared->lock);
+	f->has_slot = 0;
+	f->grant = 0;
+	f->view = (struct lbe_view) {};
+	return true;
+}
+
+static void lbe_leave(struct sock *sk, struct lbe_flow *f)
+{
+	struct lbe_path *p = &f->shared->law;
+
+	spin_lock_bh(&f->shared->lock);
+	lbe_account(p, f, 0);
+	lbe_wait_over(p, f);
+	p->flows--;
+	spin_unlock_bh(&f->shared->lock);
+	lbe_shared_put(sk, f->shared);
+	f->shared = NULL;
+}
+
+/* Is it on a path, and the one of the device that it leaves by? */
+static bool lbe_on_path(struct sock *sk, struct lbe_flow *f)
+{
+	int ifindex = lbe_shared_device(sk);
+
+	if (f->shared && ifindex && ifindex != f->shared->ifindex)
+		lbe_leave(sk, f);
+	return f->shared || (f->on && lbe_join(sk, f, false));
 }
 
 /* Hearing */
@@ -325,7 +407,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	u64 rate;
 	u8 state;
 
-	if (!f->shared) {
+	if (!lbe_on_path(sk, f)) {
 		lbe_set_window(tp, 2);
 		return;
 	}
@@ -338,15 +420,26 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;
 	ack.marked = tp->delivered_ce != f->delivered_ce;
 	f->delivered_ce = tp->delivered_ce;
+	if (f->yielding)
+		lbe_counters_ack(sk, true, true, ack.acked_bytes);
 	spin_lock_bh(&f->shared->lock);
+	if (ack.delay_us && lbe_path_contradicts(p, &f->view, &ack)) {
+		trace_lbe_split(sk, p, ack.delay_us, ack.rtt_us);
+		spin_unlock_bh(&f->shared->lock);
+		lbe_leave(sk, f);
+		if (lbe_join(sk, f, true))
+			lbe_gate(sk);
+		return;
+	}
 	state = p->state;
+	p->mss = max(p->mss, tp->mss_cache);
 	lbe_account(p, f, tcp_packets_in_flight(tp) * tp->mss_cache);
 	lbe_path_ack(p, &ack);
 	WRITE_ONCE(f->rate, p->rate);
 	WRITE_ONCE(f->base_us, p->base_us);
-	trace_lbe_ack(sk, &f->shared->daddr, p, ack.delay_us, ack.rtt_us);
+	trace_lbe_ack(sk, p, ack.delay_us, ack.rtt_us);
 	if (state != p->state)
-		trace_lbe_state(sk, &f->shared->daddr, p, ack.delay_us, ack.rtt_us);
+		trace_lbe_state(sk, p, ack.delay_us, ack.rtt_us);
 	spin_unlock_bh(&f->shared->lock);
 	/* Above what the path grants: it only spaces the packets of one grant. */
 	rate = 4 * max(READ_ONCE(p->rate), READ_ONCE(p->mu));
@@ -363,14 +456,10 @@ static void lbe_init(struct sock *sk)
 
 	BUILD_BUG_ON(sizeof(*f) > ICSK_CA_PRIV_SIZE);
 	memset(f, 0, sizeof(*f));
-	f->shared = lbe_shared_get(sk, div_u64(tcp_clock_ns(), NSEC_PER_USEC), tp->mss_cache,
-				   tp->srtt_us ? tp->srtt_us >> 3 : USEC_PER_SEC);
-	if (!f->shared)
-		return;
-	spin_lock_bh(&f->shared->lock);
-	f->shared->law.flows++;
-	f->epoch = f->shared->law.epoch;
-	spin_unlock_bh(&f->shared->lock);
+	f->on = 1;
+	lbe_counters_join(sk);
+	/* The mark drops the route, by which the path is found. */
+	lbe_join(sk, f, false);
 	f->delivered_ce = tp->delivered_ce;
 	lbe_pacing_begin(sk);
 	if (READ_ONCE(mark))
@@ -382,16 +471,13 @@ static void lbe_release(struct sock *sk)
 	struct lbe_flow *f = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!f->shared)
+	if (!f->on)
 		return;
+	f->on = 0;
+	lbe_counters_leave(sk, f->yielding);
 	lbe_mark_clear(sk, f->mark);
-	spin_lock_bh(&f->shared->lock);
-	lbe_account(&f->shared->law, f, 0);
-	lbe_wait_over(&f->shared->law, f);
-	f->shared->law.flows--;
-	spin_unlock_bh(&f->shared->lock);
-	lbe_shared_put(sk, f->shared);
-	f->shared = NULL;
+	if (f->shared)
+		lbe_leave(sk, f);
 	/* A window without a grant is wide. The next control may start from what is out. */
 	lbe_set_window(tp, max_t(u32, tcp_packets_in_flight(tp), TCP_INIT_CWND));
 	lbe_rest_cancel(sk);
@@ -424,14 +510,19 @@ static void lbe_set_state(struct sock *sk, u8 new_state)
 static size_t lbe_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct lbe_flow *f = inet_csk_ca(sk);
+	u32 base_us = READ_ONCE(f->base_us);
 	u64 rate = READ_ONCE(f->rate);
 
+	/* What was read is ours if the control still is: it changes first. */
+	smp_rmb();
+	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != lbe_get_info)
+		return 0;
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
 	memset(&info->bbr, 0, sizeof(info->bbr));
 	info->bbr.bbr_bw_lo = (u32)rate;
 	info->bbr.bbr_bw_hi = (u32)(rate >> 32);
-	info->bbr.bbr_min_rtt = READ_ONCE(f->base_us);
+	info->bbr.bbr_min_rtt = base_us;
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
 }
@@ -456,15 +547,25 @@ static int __init lbe_module_init(void)
 
 	if (err)
 		return err;
+	err = register_pernet_subsys(&lbe_counters_ops);
+	if (err)
+		goto err_paths;
 	err = tcp_register_congestion_control(&lbe_ops);
 	if (err)
-		lbe_paths_unregister();
+		goto err_counters;
+	return 0;
+
+err_counters:
+	unregister_pernet_subsys(&lbe_counters_ops);
+err_paths:
+	lbe_paths_unregister();
 	return err;
 }
 
 static void __exit lbe_module_exit(void)
 {
 	tcp_unregister_congestion_control(&lbe_ops);
+	unregister_pernet_subsys(&lbe_counters_ops);
 	lbe_paths_unregister();
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paths of a network namespace: found by destination, shared by its flows,
- * kept for a while after the last one left.
+ * The paths of a network namespace: found by destination and device, shared by its flows,
+ * kept for a while after the last one left; and their dump, /proc/net/lbe_paths.
  */
 #include <linux/jhash.h>
 #include <linux/jiffies.h>
+#include <linux/netdevice.h>
 #include <linux/proc_fs.h>
+#include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -15,9 +17,10 @@
 #include <net/tcp.h>
 
 #include "paths.h"
+#include "lbe_trace.h"
 
 #define LBE_PATHS_BUCKETS	256
-/* Paths without a flow that a namespace keeps at most. Double it: 512 kB more. */
+/* Paths without a flow that a namespace keeps at most. Double it: 1 MB more. */
 #define LBE_PATHS_IDLE_MAX	1024
 /* A path without a flow is forgotten after this. What it knew is older than the
  * window of base and capacity then.
@@ -28,12 +31,16 @@
  * struct lbe_paths - paths of a network namespace
  * @lock: guards all; not held while a path's own lock is taken
  * @bucket: by hash of the destination; read under RCU too
+ * @seed: of the hash: peers choose their addresses
  * @idle: paths without a flow
+ * @splits: paths made for flows that contradicted the others, ever
  */
 struct lbe_paths {
 	spinlock_t lock;
 	struct hlist_head bucket[LBE_PATHS_BUCKETS];
+	u32 seed;
 	u32 idle;
+	unsigned long splits;
 };
 
 static unsigned int lbe_paths_id __read_mostly;
@@ -49,10 +56,15 @@ static void lbe_daddr(const struct sock *sk, struct in6_addr *daddr)
 	ipv6_addr_set_v4mapped(sk->sk_daddr, daddr);
 }
 
-static void lbe_paths_forget(struct lbe_paths *paths, struct lbe_shared *shared)
+static bool lbe_shared_old(const struct lbe_shared *shared)
+{
+	return !READ_ONCE(shared->users) &&
+	       time_after64(get_jiffies_64(), READ_ONCE(shared->left) + LBE_PATHS_KEEP);
+}
+
+static void lbe_paths_forget(struct lbe_shared *shared)
 {
 	hlist_del_rcu(&shared->node);
-	paths->idle--;
 	kfree_rcu(shared, rcu);
 }
 
@@ -64,60 +76,209 @@ static void lbe_paths_age(struct lbe_paths *paths, struct hlist_head *head)
 
 	hlist_for_each_entry_safe(shared, next, head, node)
 		if (!shared->users &&
-		    (paths->idle > LBE_PATHS_IDLE_MAX ||
-		     time_after(jiffies, shared->left + LBE_PATHS_KEEP)))
-			lbe_paths_forget(paths, shared);
+		    (paths->idle > LBE_PATHS_IDLE_MAX || lbe_shared_old(shared))) {
+			paths->idle--;
+			lbe_paths_forget(shared);
+		}
 }
 
-static struct lbe_shared *lbe_paths_find(struct hlist_head *head, const struct in6_addr *daddr)
+static struct lbe_shared *lbe_paths_find(struct hlist_head *head, const struct in6_addr *daddr,
+					 int ifindex)
 {
 	struct lbe_shared *shared;
 
 	hlist_for_each_entry(shared, head, node)
-		if (ipv6_addr_equal(&shared->daddr, daddr))
+		if (!shared->alone && ipv6_addr_equal(&shared->daddr, daddr) &&
+		    (!ifindex || shared->ifindex == ifindex))
 			return shared;
 	return NULL;
 }
 
-struct lbe_shared *lbe_shared_get(struct sock *sk, u64 now_us, u32 mss, u32 rtt_us)
+/**
+ * lbe_shared_get - the path of a flow, to be given back by lbe_shared_put()
+ * @sk: socket, locked
+ * @now_us: TCP's clock
+ * @alone: the flow shares with nobody
+ *
+ * Return: NULL if there is no memory.
+ */
+struct lbe_shared *lbe_shared_get(const struct sock *sk, u64 now_us, bool alone)
 {
 	struct lbe_paths *paths = net_generic(sock_net(sk), lbe_paths_id);
-	struct lbe_shared *shared;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	int ifindex = lbe_shared_device(sk);
+	struct lbe_shared *shared = NULL;
 	struct hlist_head *head;
 	struct in6_addr daddr;
 
 	lbe_daddr(sk, &daddr);
-	head = &paths->bucket[__ipv6_addr_jhash(&daddr, 0) % LBE_PATHS_BUCKETS];
+	head = &paths->bucket[jhash(&daddr, sizeof(daddr), paths->seed) % LBE_PATHS_BUCKETS];
 	spin_lock_bh(&paths->lock);
 	lbe_paths_age(paths, head);
-	shared = lbe_paths_find(head, &daddr);
+	if (!alone)
+		shared = lbe_paths_find(head, &daddr, ifindex);
 	if (!shared) {
 		shared = kzalloc(sizeof(*shared), GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
 		if (!shared)
 			goto out;
 		shared->daddr = daddr;
+		shared->ifindex = ifindex;
+		shared->alone = alone;
+		shared->born = get_jiffies_64();
 		spin_lock_init(&shared->lock);
-		lbe_path_init(&shared->law, now_us, mss, rtt_us);
+		lbe_path_init(&shared->law, now_us, tp->mss_cache,
+			      tp->srtt_us ? tp->srtt_us >> 3 : USEC_PER_SEC);
 		hlist_add_head_rcu(&shared->node, head);
+		if (alone)
+			WRITE_ONCE(paths->splits, paths->splits + 1);
 	} else if (!shared->users) {
 		paths->idle--;
 	}
-	shared->users++;
+	WRITE_ONCE(shared->users, shared->users + 1);
 out:
 	spin_unlock_bh(&paths->lock);
 	return shared;
 }
 
-void lbe_shared_put(struct sock *sk, struct lbe_shared *shared)
+void lbe_shared_put(const struct sock *sk, struct lbe_shared *shared)
 {
 	struct lbe_paths *paths = net_generic(sock_net(sk), lbe_paths_id);
 
 	spin_lock_bh(&paths->lock);
-	if (!--shared->users) {
-		shared->left = jiffies;
+	WRITE_ONCE(shared->left, get_jiffies_64());
+	WRITE_ONCE(shared->users, shared->users - 1);
+	if (!shared->users && shared->alone)
+		lbe_paths_forget(shared);
+	else if (!shared->users)
 		paths->idle++;
-	}
 	spin_unlock_bh(&paths->lock);
+}
+
+/* The dump. A place in it is a bucket: no path is shown twice, and none is left out because
+ * another one came or went.
+ */
+
+#define LBE_NAME(names, value)						\
+	({								\
+		static const struct trace_print_flags __names[] = { names }; \
+									\
+		lbe_name(__names, ARRAY_SIZE(__names), value);		\
+	})
+
+static const char *lbe_name(const struct trace_print_flags *names, size_t nr, u8 value)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (names[i].mask == value)
+			return names[i].name;
+	return "?";
+}
+
+static void lbe_number(struct seq_file *seq, bool known, u64 value)
+{
+	if (known)
+		seq_printf(seq, " %llu", value);
+	else
+		seq_puts(seq, " -");
+}
+
+/* Under RCU */
+static void lbe_shared_show(struct seq_file *seq, struct lbe_shared *shared, u64 now_us)
+{
+	const struct net_device *dev = dev_get_by_index_rcu(seq_file_net(seq), shared->ifindex);
+	u64 now = get_jiffies_64(), left = READ_ONCE(shared->left);
+	struct lbe_path *p = &shared->law;
+	u64 mu, rate, in_flight, since_us;
+	u32 flows, base_us, q_us;
+	u8 state, reason;
+
+	spin_lock_bh(&shared->lock);
+	state = p->state;
+	reason = p->reason;
+	since_us = p->since_us;
+	flows = p->flows;
+	base_us = p->base_us;
+	q_us = p->q_us[(p->ticks + LBE_PATH_TICKS - 1) % LBE_PATH_TICKS];
+	mu = p->mu;
+	rate = p->rate;
+	in_flight = p->in_flight;
+	spin_unlock_bh(&shared->lock);
+
+	if (ipv6_addr_v4mapped(&shared->daddr))
+		seq_printf(seq, "%pI4", &shared->daddr.s6_addr32[3]);
+	else
+		seq_printf(seq, "%pI6c", &shared->daddr);
+	seq_printf(seq, " %s %s %u %s %s", dev ? dev->name : "-",
+		   shared->alone ? "split" : "shared", flows,
+		   LBE_NAME(lbe_state_names, state), LBE_NAME(lbe_reason_names, reason));
+	lbe_number(seq, true, div_u64(now_us - min(now_us, since_us), USEC_PER_SEC));
+	lbe_number(seq, base_us != U32_MAX, base_us);
+	lbe_number(seq, state == LBE_CRUISE, q_us);
+	lbe_number(seq, mu, mu);
+	lbe_number(seq, true, rate);
+	lbe_number(seq, state == LBE_CRUISE, mu - min(mu, rate));
+	lbe_number(seq, true, in_flight);
+	lbe_number(seq, true, div_u64(now - shared->born, HZ));
+	lbe_number(seq, !flows && left, div_u64(now - min(now, left), HZ));
+	seq_putc(seq, '\n');
+}
+
+static void *lbe_paths_start(struct seq_file *seq, loff_t *pos)
+{
+	return *pos <= LBE_PATHS_BUCKETS ? pos : NULL;
+}
+
+static void *lbe_paths_next(struct seq_file *seq, void *v, loff_t *pos)
+{
+	++*pos;
+	return lbe_paths_start(seq, pos);
+}
+
+static void lbe_paths_stop(struct seq_file *seq, void *v)
+{
+}
+
+static int lbe_paths_show(struct seq_file *seq, void *v)
+{
+	struct lbe_paths *paths = net_generic(seq_file_net(seq), lbe_paths_id);
+	u64 now_us = div_u64(tcp_clock_ns(), NSEC_PER_USEC);
+	loff_t place = *(loff_t *)v;
+	struct lbe_shared *shared;
+
+	if (!place) {
+		seq_puts(seq, "destination device path flows state reason state_s base_us queue_us capacity rate others in_flight age_s idle_s\n");
+		return 0;
+	}
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(shared, &paths->bucket[place - 1], node)
+		if (!lbe_shared_old(shared))
+			lbe_shared_show(seq, shared, now_us);
+	rcu_read_unlock();
+	return 0;
+}
+
+static const struct seq_operations lbe_paths_seq_ops = {
+	.start	= lbe_paths_start,
+	.next	= lbe_paths_next,
+	.stop	= lbe_paths_stop,
+	.show	= lbe_paths_show,
+};
+
+/* What the namespace's counters say of its paths. */
+void lbe_paths_totals(struct seq_file *seq, struct net *net)
+{
+	const struct lbe_paths *paths = net_generic(net, lbe_paths_id);
+	const struct lbe_shared *shared;
+	unsigned int known = 0;
+	int i;
+
+	rcu_read_lock();
+	for (i = 0; i < LBE_PATHS_BUCKETS; i++)
+		hlist_for_each_entry_rcu(shared, &paths->bucket[i], node)
+			known += !lbe_shared_old(shared);
+	rcu_read_unlock();
+	seq_printf(seq, "paths %u\nsplits %lu\n", known, READ_ONCE(paths->splits));
 }
 
 static int __net_init lbe_paths_init(struct net *net)
@@ -128,7 +289,11 @@ static int __net_init lbe_paths_init(struct net *net)
 	spin_lock_init(&paths->lock);
 	for (i = 0; i < LBE_PATHS_BUCKETS; i++)
 		INIT_HLIST_HEAD(&paths->bucket[i]);
-	paths->idle = 0;
+	paths->seed = get_random_u32();
+	if (!proc_create_net("lbe_paths", 0444, net->proc_net, &lbe_paths_seq_ops,
+			     sizeof(struct seq_net_private)) &&
+	    IS_ENABLED(CONFIG_PROC_FS))
+		return -ENOMEM;
 	return 0;
 }
 
@@ -140,9 +305,10 @@ static void __net_exit lbe_paths_exit(struct net *net)
 	struct hlist_node *next;
 	int i;
 
+	remove_proc_entry("lbe_paths", net->proc_net);
 	for (i = 0; i < LBE_PATHS_BUCKETS; i++)
 		hlist_for_each_entry_safe(shared, next, &paths->bucket[i], node)
-			lbe_paths_forget(paths, shared);
+			lbe_paths_forget(shared);
 }
 
 static struct pernet_operations lbe_paths_ops = {
@@ -160,5 +326,4 @@ int lbe_paths_register(void)
 void lbe_paths_unregister(void)
 {
 	unregister_pernet_subsys(&lbe_paths_ops);
-	rcu_barrier();
 }

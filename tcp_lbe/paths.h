@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The path object: what the flows of one network namespace to one destination share.
+ * The path object: what the flows of one network namespace to one destination share, as long
+ * as they leave by the same device.
+ *
+ * The destination alone does not do: fe80::1 on two links, one address in two VRFs, or sockets
+ * bound to different devices are different paths. A flow whose route changes to another device
+ * moves to that path with its next ACK. What lies behind the device cannot be known; a flow
+ * that meets other delays there than the others do (lbe_path_contradicts()) gets a path of
+ * its own for the rest of its life.
  */
 #ifndef LBE_PATHS_H
 #define LBE_PATHS_H
@@ -9,33 +16,55 @@
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
+#include <net/sock.h>
 
 #include <lbe/path.h>
 
-struct sock;
+struct seq_file;
 
 /**
- * struct lbe_shared - a path, found by its destination
+ * struct lbe_shared - a path, found by destination and device
  * @node: in the namespace's table
  * @daddr: destination, IPv4 as mapped address; never changes
+ * @ifindex: egress device, 0: there was no route at that moment; never changes
+ * @alone: of one flow that contradicted the others, found by nobody else; never changes
  * @lock: guards @law; held for a few hundred instructions, never over a call into TCP
  * @users: flows of it; guarded by the table's lock
- * @left: jiffies when the last flow left
+ * @born: jiffies when it was made, 64 bits: it does not wrap
+ * @left: the same when the last flow left
  * @law: what the path knows
- * @rcu: readers without a lock (ss, the dump) may still look when it goes
+ * @rcu: the dump may still look when it goes
  */
 struct lbe_shared {
 	struct hlist_node node;
 	struct in6_addr daddr;
+	int ifindex;
+	bool alone;
 	spinlock_t lock;
 	u32 users;
-	unsigned long left;
+	u64 born;
+	u64 left;
 	struct lbe_path law;
 	struct rcu_head rcu;
 };
 
-struct lbe_shared *lbe_shared_get(struct sock *sk, u64 now_us, u32 mss, u32 rtt_us);
-void lbe_shared_put(struct sock *sk, struct lbe_shared *shared);
+/* Where its packets leave; 0: it has no route at the moment. */
+static inline int lbe_shared_device(const struct sock *sk)
+{
+	const struct dst_entry *dst;
+	int ifindex = 0;
+
+	rcu_read_lock();
+	dst = __sk_dst_get(sk);
+	if (dst)
+		ifindex = dst->dev->ifindex;
+	rcu_read_unlock();
+	return ifindex;
+}
+
+struct lbe_shared *lbe_shared_get(const struct sock *sk, u64 now_us, bool alone);
+void lbe_shared_put(const struct sock *sk, struct lbe_shared *shared);
+void lbe_paths_totals(struct seq_file *seq, struct net *net);
 int lbe_paths_register(void);
 void lbe_paths_unregister(void);
 

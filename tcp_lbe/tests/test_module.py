@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import functools
 import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from testbed.support import guests
 pytestmark = pytest.mark.kunit
 
 guest = functools.partial(guests.run, "tcp_lbe")
+ROOT = Path(__file__).resolve().parents[2]
 
 # One connection over lo, by a user without any capability, from control to control.
 FLOW = """
@@ -130,3 +133,325 @@ dmesg | grep -c -E "BUG|WARNING|Oops" || true
 """
     said = guest(tmp_path, script.replace("flows.py", "/tmp/flows.py")).splitlines()
     assert "unloaded" in said and said[-1] == "0", said
+
+
+# What the tests below do with sockets: a sender to ADDRESS of a peer that reads all, and what is shown of it.
+FLOWS = """
+import json, os, socket, struct, subprocess, sys, threading, time
+TCP_CC_INFO = 26
+
+def drain(listener):
+    def read(peer):
+        while peer.recv(1 << 20):
+            pass
+    while True:
+        threading.Thread(target=read, args=(listener.accept()[0],), daemon=True).start()
+
+def serve(address, family=socket.AF_INET):
+    listener = socket.create_server((address, 5001), family=family)
+    threading.Thread(target=drain, args=(listener,), daemon=True).start()
+
+def connect(where, control=b"lbe", rate=None):
+    sender = socket.socket(socket.AF_INET6 if ":" in where[0] else socket.AF_INET)
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+    if rate:
+        sender.setsockopt(socket.SOL_SOCKET, 47, rate)      # SO_MAX_PACING_RATE
+    sender.connect(where)
+    return sender
+
+def send(sender, size):
+    begin = time.monotonic()
+    sender.sendall(bytes(size))
+    while struct.unpack("i", __import__("fcntl").ioctl(sender, 0x5411, b"0000"))[0]:   # SIOCOUTQ
+        time.sleep(0.001)
+    return time.monotonic() - begin
+
+def least_rtt(sender):
+    return struct.unpack_from("<3I", sender.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64))[2]
+
+def paths():
+    if not os.path.exists("/proc/self/net/lbe_paths"):
+        return []
+    head, *rows = [line.split() for line in open("/proc/self/net/lbe_paths")]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+def counters():
+    return {name: int(value) for name, value in (line.split() for line in open("/proc/self/net/lbe_lbe"))}
+"""
+
+
+def flows(folder: Path, network: str, program: str) -> dict:
+    """What the program printed as JSON at its end, in a guest with that network."""
+    script = f"ip link set lo up\ninsmod \"$KO\"\n{network}\n{sys.executable} program.py\n"
+    said = guest(folder, script, {"program.py": FLOWS + program, "serve.py": SERVE})
+    (line,) = [line for line in said.splitlines() if line.startswith("facts ")] or [said]
+    return json.loads(line.removeprefix("facts "))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_paths_and_counters_are_shown(tmp_path: Path, address: str) -> None:
+    """One row a path, while it has flows and afterwards; of this namespace alone; readable by everybody."""
+    program = f"""
+address = "{address}"
+serve(address, socket.AF_INET6 if ":" in address else socket.AF_INET)
+senders = [connect((address, 5001)), connect((address, 5001))]
+for sender in senders:
+    send(sender, 3000000)
+facts = {{"paths": paths(), "counters": counters()}}
+cat = "cat /proc/self/net/lbe_paths /proc/self/net/lbe_lbe"
+for name, command in {{"elsewhere": "unshare -n " + cat, "nobody": "setpriv --reuid=65534 " + cat}}.items():
+    facts[name] = subprocess.run(command, shell=True, capture_output=True, text=True).stdout.splitlines()
+for sender in senders:
+    sender.close()
+time.sleep(5)
+facts["left"] = [paths(), counters()]
+print("facts " + json.dumps(facts))
+"""
+    network = "ip link set lo mtu 1500\ntc qdisc add dev lo root netem delay 5ms rate 100mbit limit 1000"
+    facts = flows(tmp_path, network, program)
+    (path,) = facts["paths"]
+    assert path["destination"] == address and path["device"] == "lo" and path["path"] == "shared"
+    assert path["flows"] == "2" and path["idle_s"] == "-"
+    assert path["state"] in ("start", "cruise", "floor", "probe") and path["reason"] != "?"
+    assert 4000 <= int(path["base_us"]) <= 20000, path
+    if path["capacity"] != "-":
+        assert 8_000_000 <= int(path["capacity"]) <= 13_000_000, path
+    counters = facts["counters"]
+    assert counters["flows"] == 2 and counters["paths"] == 1 and counters["splits"] == 0
+    assert list(counters) == ["flows", "yielding", "yields", "yielded_bytes", "paths", "splits"]
+    assert facts["elsewhere"][1:] == [f"{name} 0" for name in counters], "header and no row"
+    assert facts["nobody"][0] == facts["elsewhere"][0] and facts["nobody"][1].startswith(address)
+    page = (ROOT / "Documentation" / "tcp_lbe.md").read_text()
+    assert f"\n    {facts['nobody'][0]}\n" in page, "the page's example is what is printed"
+    table = page[page.index("| column | unit |") :].split("\n\n")[0]
+    assert re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in table.splitlines() if row)) == list(path)
+    (path,), counters = facts["left"]
+    assert path["flows"] == "0" and 4 <= int(path["idle_s"]) <= 6 and path["in_flight"] == "0"
+    assert counters["flows"] == counters["yielding"] == 0 and counters["paths"] == 1
+
+
+def test_a_flow_that_gives_way_is_counted(tmp_path: Path) -> None:
+    program = """
+serve("127.0.0.1")
+ours, other = connect(("127.0.0.1", 5001)), connect(("127.0.0.1", 5001), b"cubic")
+for sender in ours, other:
+    threading.Thread(target=send, args=(sender, 100000000), daemon=True).start()
+time.sleep(20)
+facts = {"paths": paths(), "counters": counters()}
+ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+facts["left"] = counters()
+print("facts " + json.dumps(facts), flush=True)
+os._exit(0)
+"""
+    facts = flows(tmp_path, "tc qdisc add dev lo root netem delay 20ms rate 10mbit limit 100", program)
+    assert facts["counters"]["yields"] >= 1 and facts["counters"]["yielded_bytes"] > 0
+    assert facts["counters"]["yielding"] == 1 == facts["counters"]["flows"], facts
+    assert facts["left"]["yielding"] == facts["left"]["flows"] == 0
+
+
+# Two links to one neighbour, which has one link-local and one global address on both; 5 and 60 ms away.
+LINKS = """
+ip netns add peer
+ip -n peer link set lo up
+ip -n peer addr add 10.9.9.9/32 dev lo
+for n in 1 2; do
+    ip link add v$n type veth peer name p$n netns peer
+    ip link set v$n up addrgenmode none
+    ip -n peer link set p$n up addrgenmode none
+    ip addr add 10.9.$n.1/24 dev v$n
+    ip -n peer addr add 10.9.$n.2/24 dev p$n
+    ip addr add fe80::$n/64 dev v$n nodad
+    ip -n peer addr add fe80::9/64 dev p$n nodad
+done
+tc qdisc add dev v1 root netem delay 5ms rate 20mbit limit 1000
+tc qdisc add dev v2 root netem delay 60ms rate 20mbit limit 1000
+ip route add 10.9.9.9 via 10.9.1.2
+ip netns exec peer python3 serve.py &
+sleep 1
+"""
+SERVE = """
+import socket, threading
+listener = socket.create_server(("::", 5001), family=socket.AF_INET6, dualstack_ipv6=True)
+def read(peer):
+    while peer.recv(1 << 20):
+        pass
+while True:
+    threading.Thread(target=read, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+def test_one_address_on_two_links_is_two_paths(tmp_path: Path) -> None:
+    """fe80::9 of one link is not fe80::9 of the other: base delay and rate are not shared."""
+    program = """
+senders = [connect(("fe80::9", 5001, 0, socket.if_nametoindex(f"v{n}"))) for n in (1, 2)]
+facts = {"took": [send(sender, 500000) for sender in senders], "least": [least_rtt(sender) for sender in senders]}
+if os.path.exists("/proc/net/lbe_paths"):
+    facts["paths"] = paths()
+print("facts " + json.dumps(facts))
+"""
+    facts = flows(tmp_path, LINKS, program)
+    near, far = facts["least"]
+    assert near < 30_000 and far >= 60_000, facts
+    assert sorted((path["destination"], path["device"], path["flows"]) for path in facts["paths"]) == [
+        ("fe80::9", "v1", "1"),
+        ("fe80::9", "v2", "1"),
+    ]
+
+
+def test_a_flow_moves_with_its_route(tmp_path: Path) -> None:
+    """The route goes to another device: the flow leaves what it knew of the old one, and its bytes arrive."""
+    program = """
+sender = connect(("10.9.9.9", 5001))
+send(sender, 500000)
+facts = {"before": [least_rtt(sender), paths()]}
+os.system("ip route change 10.9.9.9 via 10.9.2.2 src 10.9.1.1")
+send(sender, 500000)
+facts["after"] = [least_rtt(sender), paths()]
+print("facts " + json.dumps(facts))
+"""
+    facts = flows(tmp_path, LINKS, program)
+    assert facts["before"][0] < 30_000
+    assert [(path["device"], path["flows"]) for path in facts["before"][1]] == [("v1", "1")]
+    assert facts["after"][0] >= 60_000
+    assert sorted((path["device"], path["flows"]) for path in facts["after"][1]) == [("v1", "0"), ("v2", "1")]
+
+
+def test_the_application_s_rate_is_kept(tmp_path: Path) -> None:
+    """SO_MAX_PACING_RATE holds for one socket; what it leaves goes to the others of the path."""
+    program = """
+serve("127.0.0.1")
+slow, fast = connect(("127.0.0.1", 5001), rate=500000), connect(("127.0.0.1", 5001))
+took = {}
+threads = [threading.Thread(target=lambda s=s, n=n, b=b: took.setdefault(n, send(s, b)))
+           for s, n, b in ((slow, "slow", 5000000), (fast, "fast", 10000000))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("facts " + json.dumps(took))
+"""
+    network = "ip link set lo mtu 1500\ntc qdisc add dev lo root netem delay 50ms rate 20mbit limit 300"
+    facts = flows(tmp_path, network, program)
+    assert 9.8 <= facts["slow"] <= 14, facts
+    assert facts["fast"] <= 9, facts
+
+
+def test_a_flow_by_another_route_is_told_apart(tmp_path: Path) -> None:
+    """Three flows to one address by one device; behind it one of them goes a longer way. It is counted and shown."""
+    program = """
+serve("127.0.0.1")
+senders = [connect(("127.0.0.1", 5001)) for _ in range(2)]
+listener = socket.create_server(("127.0.0.1", 5002))
+threading.Thread(target=drain, args=(listener,), daemon=True).start()
+senders.append(connect(("127.0.0.1", 5002)))
+threads = [threading.Thread(target=send, args=(sender, 15000000)) for sender in senders]
+for thread in threads:
+    thread.start()
+time.sleep(15)
+facts = {"paths": paths(), "counters": counters(), "least": [least_rtt(sender) for sender in senders]}
+for thread in threads:
+    thread.join()
+senders[2].close()
+time.sleep(1)
+facts["left"] = [paths(), counters()]
+print("facts " + json.dumps(facts))
+"""
+    network = """
+ip link set lo mtu 1500
+tc qdisc add dev lo root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+tc qdisc add dev lo parent 1:1 netem delay 10ms rate 20mbit limit 1000
+tc qdisc add dev lo parent 1:2 netem delay 25ms rate 20mbit limit 1000
+tc filter add dev lo parent 1: protocol ip u32 match ip dport 5002 0xffff flowid 1:2
+"""
+    facts = flows(tmp_path, network, program)
+    assert facts["counters"]["splits"] == 1 and facts["counters"]["paths"] == 2, facts
+    split = {path["path"]: path for path in facts["paths"]}["split"]
+    assert split["flows"] == "1"
+    assert facts["least"][0] < 30_000 and facts["least"][2] >= 35_000, facts
+    assert [path["path"] for path in facts["left"][0]] == ["shared"], "a path of one flow goes with it"
+    assert facts["left"][1]["splits"] == 1 and facts["left"][1]["flows"] == 2
+
+
+# Everything at once: sockets of many addresses that send, change control and die, while the dumps are read in pieces.
+CHURN = """
+import random
+
+def turns(number):
+    # A pause each: virtual time stands still while a program computes.
+    for _ in range(number):
+        time.sleep(random.random() / 20)
+        yield
+
+def reader():
+    for _ in turns(200):
+        for name in ("lbe_paths", "lbe_lbe"):
+            with open("/proc/self/net/" + name, "rb", buffering=0) as file:
+                while file.read(random.randrange(1, 3000)):
+                    if random.random() < 0.02:
+                        file.seek(random.randrange(0, 4000))
+                        break
+
+def worker(number):
+    random.seed(number)
+    for _ in turns(60):
+        where = random.choice([("::1", 5002), (f"127.0.{number}.{random.randrange(1, 255)}", 5001)])
+        sender = socket.socket(socket.AF_INET6 if ":" in where[0] else socket.AF_INET)
+        control = lambda name: sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
+        control(b"lbe")
+        if random.random() < 0.3:
+            sender.setsockopt(socket.IPPROTO_TCP, 30, 1)             # TCP_FASTOPEN_CONNECT
+        try:
+            sender.connect(where)
+            for _ in range(random.randrange(6)):
+                sender.sendall(bytes(random.choice([1, 3000, 60000])))
+                step = random.randrange(6)
+                if step == 0:
+                    control(random.choice([b"lbe", b"cubic", b"reno", b"lbe"]))
+                elif step == 1:
+                    sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, random.choice([0, 4, 0x20]))
+                elif step == 2:
+                    sender.setsockopt(socket.SOL_SOCKET, 47, random.choice([20000, 100000, -1]))
+                elif step == 3:
+                    time.sleep(random.random() / 20)
+                elif step == 4:
+                    sender.connect_ex(("0.0.0.0", 0)) if random.random() < 0.1 else None
+            if random.random() < 0.5:
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        except OSError:
+            pass
+        sender.close()
+
+def spaces():
+    for number, _ in enumerate(turns(10)):
+        os.system(f"ip netns add c{number}; ip netns exec c{number} cat /proc/self/net/lbe_paths > /dev/null")
+        os.system(f"ip netns del c{number}; rmmod tcp_lbe 2> /dev/null")
+
+serve("0.0.0.0")
+listener = socket.create_server(("::1", 5002), family=socket.AF_INET6)
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 100)
+threading.Thread(target=drain, args=(listener,), daemon=True).start()
+holder = connect(("127.0.0.1", 5001))
+children = []
+for job, arguments in [(reader, ())] * 2 + [(spaces, ())] + [(worker, (n,)) for n in range(6)]:
+    child = os.fork()
+    if not child:
+        try:
+            job(*arguments)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    children.append(child)
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+facts = {"codes": codes, "most": counters(), "rows": len(paths())}
+holder.close()
+time.sleep(30)
+print("facts " + json.dumps(facts | {"left": counters(), "flows": sum(int(path["flows"]) for path in paths())}))
+"""
+
+
+def test_nothing_breaks_while_flows_come_and_go(tmp_path: Path) -> None:
+    network = "sysctl -q net.ipv4.tcp_fastopen=3\ntc qdisc add dev lo root netem delay 1ms rate 100mbit limit 1000"
+    facts = flows(tmp_path, network + "\ntrap 'rmmod tcp_lbe && dmesg | grep -E \"BUG|WARN|Oops\"' EXIT", CHURN)
+    assert set(facts["codes"]) == {0}, facts
+    assert facts["most"]["paths"] > 50 and facts["rows"] == facts["most"]["paths"]
+    assert facts["left"]["flows"] == facts["left"]["yielding"] == facts["flows"] == 0, facts
