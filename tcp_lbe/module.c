@@ -152,14 +152,12 @@ static bool lbe_device_waits(struct sock *sk)
 	return waits;
 }
 
-/* So many bytes leave: when may the next ones, if the application has set a rate? */
-static void lbe_cap(const struct sock *sk, struct lbe_flow *f, u64 now_ns, u32 bytes)
+/* What the application allows by SO_MAX_PACING_RATE, bytes a second; 0: any rate */
+static u64 lbe_cap(const struct sock *sk)
 {
 	unsigned long rate = READ_ONCE(sk->sk_max_pacing_rate);
 
-	if (rate && rate != ~0UL)
-		f->capped_ns = max(f->capped_ns, lbe_path_late_ns(now_ns, U64_MAX)) +
-			       div64_ul((u64)bytes * NSEC_PER_SEC, rate);
+	return rate == ~0UL ? 0 : rate;
 }
 
 /* Packets that may go now; 0: none, and *wake_ns says when to ask again. */
@@ -169,8 +167,8 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 sent = tp->data_segs_out - f->sent_mark;
 	u32 in_flight = tcp_packets_in_flight(tp) * tp->mss_cache;
+	u64 slot_ns, cap = lbe_cap(sk);
 	u32 burst, bytes;
-	u64 slot_ns;
 	bool mine;
 
 	lbe_account(p, f, in_flight);
@@ -188,13 +186,15 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		return f->grant - sent;
 	}
 	f->grant = 0;
-	if (now_ns < f->capped_ns) {
+	if (cap && now_ns < f->capped_ns) {
 		lbe_wait_over(p, f);
 		f->has_slot = 0;
 		*wake_ns = f->capped_ns;
 		return 0;
 	}
 	burst = lbe_path_burst_pkts(p);
+	if (cap)
+		burst = (u32)clamp_t(u64, div_u64(cap >> 10, tp->mss_cache), 1, burst);
 	/* The receiver holds the ACK of an odd one until the next or a timer. */
 	if (burst == 2 && tp->packets_out & 1)
 		burst++;
@@ -231,7 +231,9 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	f->grant = burst;
 	f->sent_mark = tp->data_segs_out;
 	lbe_account(p, f, in_flight + bytes);
-	lbe_cap(sk, f, now_ns, bytes);
+	if (cap)
+		f->capped_ns = max(f->capped_ns, lbe_path_late_ns(now_ns, U64_MAX)) +
+			       div64_u64((u64)bytes * NSEC_PER_SEC, cap);
 	*wake_ns = p->free_ns;
 	return burst;
 }
@@ -432,7 +434,8 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 		return;
 	}
 	state = p->state;
-	p->mss = max(p->mss, tp->mss_cache);
+	/* Others' packets are like the largest of ours, until the path's MTU falls. */
+	p->mss = max(tp->mss_cache, p->mss - p->mss / 256);
 	lbe_account(p, f, tcp_packets_in_flight(tp) * tp->mss_cache);
 	lbe_path_ack(p, &ack);
 	WRITE_ONCE(f->rate, p->rate);
@@ -482,6 +485,8 @@ static void lbe_release(struct sock *sk)
 	lbe_set_window(tp, max_t(u32, tcp_packets_in_flight(tp), TCP_INIT_CWND));
 	lbe_rest_cancel(sk);
 	lbe_pacing_end(sk);
+	if (f->claimed)
+		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_FQ);
 	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 }
 

@@ -587,6 +587,24 @@ static void lbe_releases(struct kunit *test)
 	f.tp->packets_out = 0;
 }
 
+/* sch_fq claims the pacing of a socket once: the next control finds it as fq left it. */
+static void lbe_gives_the_pacing_back(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open(test, &f, "lbe");
+	WRITE_ONCE(f.sk->sk_pacing_status, SK_PACING_FQ);
+	f.ops->min_tso_segs(f.sk);
+	KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_NEEDED);
+	f.ops->release(f.sk);
+	KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_FQ);
+}
+
+static void lbe_info_of_another(struct kunit *test)
+{
+	flow_test_info_of_another(test, "lbe");
+}
+
 static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_cruise_law, cruise_gen_params),
 	KUNIT_CASE_PARAM(lbe_yields, watch_gen_params),
@@ -610,6 +628,8 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_falls_silent),
 	KUNIT_CASE(lbe_before_init),
 	KUNIT_CASE(lbe_releases),
+	KUNIT_CASE(lbe_gives_the_pacing_back),
+	KUNIT_CASE(lbe_info_of_another),
 	{}
 };
 

@@ -336,6 +336,26 @@ print("facts " + json.dumps(took))
     assert facts["fast"] <= 9, facts
 
 
+def test_a_first_flow_of_small_segments_does_not_set_the_path_s_packet(tmp_path: Path) -> None:
+    """TCP_MAXSEG of the path's first flow: the next one, of full packets, takes as long as on a path of its own."""
+    program = """
+serve("127.0.0.1")
+first = socket.socket()
+first.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"lbe")
+if False:
+    first.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 88)
+first.connect(("127.0.0.1", 5001))
+send(first, 20000)
+took = send(connect(("127.0.0.1", 5001)), 10000000)
+print("facts " + json.dumps({"took": took}))
+"""
+    network = "ip link set lo mtu 1500\ntc qdisc add dev lo root netem delay 25ms rate 10mbit limit 86"
+    (tmp_path / "full").mkdir()
+    full = flows(tmp_path / "full", network, program)["took"]
+    small = flows(tmp_path, network, program.replace("False", "True"))["took"]
+    assert 8.5 < full < 12 and small < 1.2 * full, (full, small)
+
+
 def test_a_flow_by_another_route_is_told_apart(tmp_path: Path) -> None:
     """Three flows to one address by one device; behind it one of them goes a longer way. It is counted and shown."""
     program = """
