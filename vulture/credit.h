@@ -135,6 +135,12 @@
  */
 #define CREDIT_LOST_PART	16
 
+/* Most noise that is learnt beside others, us: half of the target. Twice: their bursts hide
+ * their queue, and we take half of a short one that our ACKs share; none: after each loss of
+ * a link's own the bursts of resent data look like somebody's queue.
+ */
+#define CREDIT_NOISE_BESIDE_US	1000U
+
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* a train that says nothing */
 #define CREDIT_SPOILT_MOST	3	/* in a row: others' queues are not known */
@@ -395,7 +401,8 @@ static inline void credit_begin_tick(struct credit_law *c)
 }
 
 /* By how much the samples of a tick exceed the least of them in the mean, without the
- * packet of ours that goes before. Not while somebody's queue stands there.
+ * packet of ours that goes before. Not while somebody's queue stands there. Beside others
+ * it is their bursts: as noise these would raise qt and qhi until nothing of theirs counts.
  */
 static inline void credit_learn_noise(struct credit_law *c)
 {
@@ -405,6 +412,8 @@ static inline void credit_learn_noise(struct credit_law *c)
 		return;
 	over_us = (u32)div_u64(c->sum_us, c->samples) - c->least_us;
 	over_us -= min(over_us, credit_packet_us(c));
+	if (c->phase != CREDIT_START && c->rate_Bps * 20 < c->mu_Bps * 17)
+		over_us = min(over_us, max(c->noise_us, CREDIT_NOISE_BESIDE_US));
 	c->noise_us += ((s32)over_us - (s32)c->noise_us) / (c->phase == CREDIT_START ? 4 : 16);
 }
 

@@ -200,6 +200,26 @@ u32 leaves(u64 ours_of_20)
 	return c.phase == CREDIT_FLOOR;
 }
 
+/* CRUISE where the delay of packets swings by 20 ms in each tick, with a share of the link. Return: noise, us. */
+u32 noise_beside(u64 ours_of_20)
+{
+	struct credit_law c;
+	u64 Bps = 1250000;
+
+	credit_init_law(&c, 1000000);
+	c.phase = CREDIT_CRUISE;
+	c.mss_bytes = MSS;
+	c.mu_Bps = Bps;
+	c.rate_Bps = Bps * ours_of_20 / 20;
+	for (int i = 0; i < 200; i++) {
+		c.least_us = 0;
+		c.samples = CREDIT_TICK_SAMPLES;
+		c.sum_us = c.samples * 10000;
+		credit_learn_noise(&c);
+	}
+	return c.noise_us;
+}
+
 u32 growth(const s32 *arrived, const s32 *released, u32 n, u32 gap_us)
 {
 	struct credit_law c = { .gap_us = gap_us, .train_got = n };
@@ -332,6 +352,12 @@ def test_a_queue_is_ours_if_seventeen_of_twenty_bytes_since_it_was_short_are(lib
 
 def test_it_leaves_for_a_jump_of_others_and_not_for_its_own(library: ctypes.CDLL) -> None:
     assert library.leaves(ctypes.c_uint64(8)) and not library.leaves(ctypes.c_uint64(20))
+
+
+def test_bursts_of_others_are_no_noise(library: ctypes.CDLL) -> None:
+    """What the delay swings by is the path's noise where the path is ours, and others' queue where it is not."""
+    assert 8000 <= library.noise_beside(ctypes.c_uint64(20)) <= 10000
+    assert library.noise_beside(ctypes.c_uint64(10)) <= 1000
 
 
 @pytest.mark.parametrize(
