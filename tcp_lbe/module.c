@@ -420,6 +420,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	ack.acked_pkts = rs->acked_sacked;
 	ack.acked_bytes = rs->acked_sacked * tp->mss_cache;
 	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;
+	ack.limited = rs->is_app_limited;
 	ack.marked = tp->delivered_ce != f->delivered_ce;
 	f->delivered_ce = tp->delivered_ce;
 	if (f->yielding)

@@ -170,6 +170,7 @@ enum lbe_reason {
  * @bytes: granted in its time
  * @lost_bytes: lost until its verdict, of whatever was out
  * @throttled: the sender's own device held it up
+ * @limited: there was not enough to send
  * @on: it is under way, or its verdict is to come
  */
 struct lbe_train {
@@ -181,6 +182,7 @@ struct lbe_train {
 	u64 bytes;
 	u64 lost_bytes;
 	bool throttled;
+	bool limited;
 	bool on;
 };
 
@@ -255,7 +257,7 @@ struct lbe_train {
  * @inspected: of these, how many spoke for it
  * @prompt: the receiver acknowledges single packets at once
  * @spoke: whose delay was the latest; only compared
- * @spoke_us: when its packet was sent
+ * @spoke_us: when it was heard
  * @spoke_delay_us: that delay
  * @train: the train or pulse under way
  */
@@ -356,6 +358,7 @@ struct lbe_path_ack {
 	u32 lost_bytes;	/* newly taken to be lost */
 	u32 acked_pkts;
 	bool marked;
+	bool limited;	/* of a packet sent when there was no more to send */
 };
 
 static inline u32 lbe_path_pkt_us(const struct lbe_path *p)
@@ -413,6 +416,14 @@ static inline void lbe_path_enter(struct lbe_path *p, u64 now_us, u8 state, u8 r
 	p->free_ns = 0;
 }
 
+static inline void lbe_path_next_tick(struct lbe_path *p, u64 now_us)
+{
+	p->tick_us = now_us;
+	p->tick_n = 0;
+	p->tick_sum = 0;
+	p->tick_min = U32_MAX;
+}
+
 static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rtt_us)
 {
 	memset(p, 0, sizeof(*p));
@@ -425,8 +436,7 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
 		       (u32)div_u64(now_us, USEC_PER_SEC));
 	p->round_us = now_us;
-	p->tick_us = now_us;
-	p->tick_min = U32_MAX;
+	lbe_path_next_tick(p, now_us);
 	lbe_path_enter(p, now_us, LBE_START, LBE_NEW);
 }
 
@@ -484,13 +494,14 @@ static inline u32 lbe_train_mean_us(const struct lbe_train *t)
 	return (u32)div_u64(t->delay_us[0] + t->delay_us[1], max_t(u32, lbe_train_samples(t), 1));
 }
 
-static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us)
+static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us, bool limited)
 {
 	struct lbe_train *t = &p->train;
 	int half;
 
 	if (!t->on || sent_us < t->from_us || sent_us >= t->until_us)
 		return;
+	t->limited |= limited;
 	t->least_us = lbe_train_samples(t) ? min(t->least_us, delay_us) : delay_us;
 	half = sent_us - t->from_us >= (t->until_us - t->from_us) / 2;
 	t->n[half]++;
@@ -595,10 +606,7 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 		p->q_us[i] = lbe_path_target_us(p);
 	}
 	p->pulse_us = now_us;
-	p->tick_us = now_us;
-	p->tick_n = 0;
-	p->tick_sum = 0;
-	p->tick_min = U32_MAX;
+	lbe_path_next_tick(p, now_us);
 	p->ticks = 0;
 	p->low_ticks = 0;
 	p->least_ticks = 0;
@@ -679,7 +687,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 	if (p->reason == LBE_INSPECT) {
 		lbe_path_inspect_verdict(p, now_us);
 	} else if (!lbe_train_growth(&p->train, &g)) {
-		p->fails++;
+		p->fails += !p->train.limited;
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
 	} else if (g > (p->longer_us ? LBE_GROWTH_NONE : LBE_GROWTH_FULL) ||
 		   p->train.lost_bytes * 4 > p->train.bytes) {
@@ -716,7 +724,7 @@ static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 	p->train.on = false;
 	p->pulse_us = now_us;
 	p->high = 0;
-	if (!lbe_train_growth(t, &g))
+	if (t->limited || !lbe_train_growth(t, &g))
 		return;
 	if (t->rate > p->mu) {
 		u64 c = div_u64(t->rate << 10, (u32)max_t(s32, 1024 + g, 512));
@@ -812,10 +820,7 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 	if (p->tick_n > 1 && (p->state == LBE_CRUISE || p->state == LBE_START))
 		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) /
 			       (p->state == LBE_START ? 4 : 16);
-	p->tick_us = now_us;
-	p->tick_n = 0;
-	p->tick_sum = 0;
-	p->tick_min = U32_MAX;
+	lbe_path_next_tick(p, now_us);
 
 	if (p->state == LBE_START) {
 		p->rate = min_t(u64, p->rate + p->rate / 5,
@@ -977,19 +982,25 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_path_round(p, a);
 	if (!a->delay_us)
 		return;
+	/* Until then a path may not know more than a guess. */
+	if (p->base_us == U32_MAX)
+		p->rtt_us = clamp_t(u32, a->rtt_us, 100, p->rtt_us);
 	lbe_path_base(p, a->now_us, a->delay_us);
 	q_us = a->delay_us - min(a->delay_us, p->base_us);
 	if (a->marked)	/* somebody's queue, whatever the delay says */
 		q_us = max(q_us, 2 * lbe_path_jump_us(p) + 1);
 	else if (a->rtt_us > q_us)
 		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / 16;
-	/* What a pulse queues is no sign of others. */
-	if (!p->train.on || a->now_us - a->rtt_us < p->train.from_us) {
+	/* What a pulse queues is no sign of others; and START asks what the link makes of its
+	 * rate, which it cannot if there was less to send.
+	 */
+	if ((!p->train.on || a->now_us - a->rtt_us < p->train.from_us) &&
+	    !(p->state == LBE_START && a->limited)) {
 		p->tick_sum += a->delay_us;
 		p->tick_n++;
 		p->tick_min = min(p->tick_min, a->delay_us);
 	}
-	lbe_train_add(p, a->now_us - a->rtt_us, a->delay_us);
+	lbe_train_add(p, a->now_us - a->rtt_us, a->delay_us, a->limited);
 	switch (p->state) {
 	case LBE_CRUISE:
 		/* Not what our own pulse has queued. */
@@ -1031,14 +1042,13 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
  *
  * Flows of one path meet one queue. One whose delays are longer or shorter than the others', by
  * more than twice what its own move by, time after time, has another route, another host behind
- * the address, or a peer that lies. What it told has been forgotten when this returns true, and
- * it is to get a path of its own.
+ * the address, or a peer that lies. What it told has been forgotten when this returns true, and it
+ * is to get a path of its own.
  */
 static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
 					const struct lbe_path_ack *a)
 {
-	u64 sent_us = a->now_us - a->rtt_us;
-	u64 apart_us = max(sent_us, p->spoke_us) - min(sent_us, p->spoke_us);
+	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
 	bool another = p->spoke && p->spoke != v && apart_us < p->rtt_us;
 	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);
 	s32 own_us = (s32)(a->delay_us - v->delay_us);
@@ -1047,7 +1057,7 @@ static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
 
 	v->delay_us = a->delay_us;
 	p->spoke = v;
-	p->spoke_us = sent_us;
+	p->spoke_us = a->now_us;
 	p->spoke_delay_us = a->delay_us;
 	if (!another || p->flows < 2)
 		return false;

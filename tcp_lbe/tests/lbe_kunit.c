@@ -187,7 +187,8 @@ static void probe(struct lbe_path *p, const struct train_row *row)
 	for (i = 0; i < row->samples; i++) {
 		u32 sent_us = i * len_us / 8;
 
-		lbe_train_add(p, NOW_US + sent_us, BASE_US + (sent_us * row->growth_q10 >> 10));
+		lbe_train_add(p, NOW_US + sent_us, BASE_US + (sent_us * row->growth_q10 >> 10),
+			      false);
 	}
 	p->train.bytes = 8 * PKT;
 	p->train.lost_bytes = 8 * PKT * row->lost_pct / 100;
@@ -495,6 +496,95 @@ static void lbe_start_finds_the_queue(struct kunit *test)
 	EXPECT_NEAR(test, p->mu, MU, MU / 20);
 }
 
+/* Packets one at a time, each answered when there is an answer: no queue, and no capacity. */
+static void lbe_start_waits_for_data(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	u64 rate = p->rate;
+	int i;
+
+	for (i = 1; i < 50; i++) {
+		struct lbe_path_ack ack = {
+			.now_us = NOW_US + i * (u64)RTT_US,
+			.delay_us = BASE_US + i % 4 * 15000,
+			.rtt_us = RTT_US + i % 4 * 15000,
+			.acked_bytes = 100, .acked_pkts = 1, .limited = true,
+		};
+
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, LBE_START);
+	KUNIT_EXPECT_EQ(test, p->rate, rate);
+	KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
+}
+
+/* ---- flows that see another queue --------------------------------------------- */
+
+struct view_row {
+	const char *name;
+	s32 off_us;	/* of one flow's delays */
+	u32 noise_us;	/* of both */
+	u32 gap_us;	/* between samples */
+	u32 samples;	/* of each flow */
+	bool splits;
+};
+
+static const struct view_row view_rows[] = {
+	{ "the same",				0, 0, 10000, 1000, false },
+	{ "a packet's time longer",		1158, 0, 10000, 1000, false },
+	{ "30 ms shorter, for 3 s",		-30000, 1000, 10000, 150, false },
+	{ "30 ms shorter, for 6 s",		-30000, 1000, 10000, 300, true },
+	{ "30 ms longer, for 6 s",		30000, 1000, 10000, 300, true },
+	{ "5 ms in 10 ms of noise",		5000, 10000, 10000, 1000, false },
+	{ "each alone for its round trip",	-30000, 0, RTT_US, 1000, false },
+};
+
+static void view_desc(const struct view_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(view, view_rows, view_desc);
+
+static void lbe_views(struct kunit *test)
+{
+	const struct view_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, MU / 2);
+	struct lbe_view views[2] = {};
+	u64 now_us = NOW_US;
+	bool splits = false;
+	u32 draw = 1, i;
+
+	p->flows = 2;
+	p->in_flight = 5 * PKT;
+	for (i = 0; i < 2 * row->samples && !splits; i++) {
+		struct lbe_path_ack ack = {
+			.now_us = now_us += row->gap_us, .rtt_us = RTT_US, .acked_pkts = 2,
+		};
+
+		draw = draw * 1664525 + 1013904223;
+		ack.delay_us = BASE_US + (i & 1 ? row->off_us : 0) +
+			       (row->noise_us ? (draw >> 8) % row->noise_us : 0);
+		splits = lbe_path_contradicts(p, &views[i & 1], &ack);
+	}
+	KUNIT_EXPECT_EQ(test, splits, row->splits);
+	KUNIT_EXPECT_EQ(test, p->flows, 2U);
+	KUNIT_EXPECT_EQ(test, p->in_flight, 5ULL * PKT);
+	KUNIT_EXPECT_EQ(test, p->base_us, splits ? U32_MAX : BASE_US);
+	KUNIT_EXPECT_EQ(test, p->state, splits ? LBE_START : LBE_CRUISE);
+}
+
+static void lbe_resumes(struct kunit *test)
+{
+	struct lbe_path *p = known_path(test);
+
+	p->fails = 9;
+	lbe_path_resume(p, NOW_US + USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, p->fails, 9U);
+	lbe_path_resume(p, NOW_US + USEC_PER_SEC + 1);
+	KUNIT_EXPECT_EQ(test, p->fails, 0U);
+}
+
 /* ---- sending ----------------------------------------------------------------- */
 
 static void lbe_slots_follow(struct kunit *test)
@@ -621,6 +711,9 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_base_takes_four),
 	KUNIT_CASE(lbe_base_is_forgotten),
 	KUNIT_CASE(lbe_start_finds_the_queue),
+	KUNIT_CASE(lbe_start_waits_for_data),
+	KUNIT_CASE_PARAM(lbe_views, view_gen_params),
+	KUNIT_CASE(lbe_resumes),
 	KUNIT_CASE(lbe_slots_follow),
 	KUNIT_CASE(lbe_slots_at_boot),
 	KUNIT_CASE(lbe_floor_is_silent),

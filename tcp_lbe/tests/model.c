@@ -25,6 +25,7 @@
 #define HEARD_NS	(LBE_DELACK_US * 1000ULL)	/* a lone ACK later may have been held */
 #define FLOWS_MAX	128
 #define SAMPLE_NS	10000000ULL
+#define LIAR_PKTS	40	/* the window that a lying peer offers: it hides every queue */
 #define QUEUE_PKTS	1024	/* of one flow, where each has its own; power of 2 */
 
 enum other { OTHER_NONE, OTHER_STEADY, OTHER_GREEDY, OTHER_ONOFF };
@@ -45,6 +46,12 @@ struct model_config {
 	double measure_s;	/* from then on */
 	double change_s;	/* the rate changes then; 0: never */
 	double change_bps;
+	int liars;		/* of host 0's flows: their packets are acknowledged early, or lost */
+	double lie_us;		/* by so much, in all: queue and a part of the way */
+	double lie_stop_s;	/* then they leave; 0: never */
+	double chat_s;		/* until then each flow has a packet at a time, which the peer answers */
+	double answer_us;	/* within so long */
+	double others_start_s;	/* host 0's honest flows begin within a second of that */
 	unsigned long long seed;
 };
 
@@ -56,9 +63,11 @@ struct model_result {
 	double rate_dev;		/* standard deviation of host 0's rate over its mean */
 	double drops;
 	double state_s[8];		/* of host 0, in the window */
+	double honest_bps;		/* of host 0's flows that do not lie */
+	double paths;			/* hosts, and flows that got a path of their own */
 };
 
-enum what { EV_WAKE, EV_ARRIVE, EV_DELACK, EV_ACK, EV_LOST, EV_OTHER, EV_OTHER_ACK, EV_OTHER_LOST,
+enum what { EV_COME, EV_WAKE, EV_ARRIVE, EV_DELACK, EV_ACK, EV_LOST, EV_OTHER, EV_OTHER_ACK, EV_OTHER_LOST,
 	    EV_QUEUED, EV_SERVED, EV_SAMPLE, EV_CHANGE, EV_KINDS };
 
 struct event {
@@ -70,10 +79,12 @@ struct event {
 
 struct flow {
 	int host;
+	bool lies;
+	struct lbe_view view;
 	u64 due_ns, heard_ns;
 	u32 epoch, out, segs_out, sent_mark, grant, version;
 	u32 lost;		/* and not sent again: they go first */
-	bool has_slot, waiting;
+	bool has_slot, waiting, left;
 	/* receiver */
 	int held;
 	u32 held_version;
@@ -98,7 +109,8 @@ struct model {
 	struct queue queue[FLOWS_MAX + 1];
 	int last;		/* queue that was served last */
 	bool busy;
-	double delivered[FLOWS_MAX], other_delivered;
+	int paths;		/* hosts, and flows that have a path of their own */
+	double delivered[FLOWS_MAX], other_delivered, honest_delivered;
 	/* other traffic: a window of packets, Reno's growth, cubic's decrease */
 	double cwnd, ssthresh;
 	int other_out;
@@ -160,6 +172,11 @@ static struct event pop(struct model *m)
 	}
 	m->heap[i] = last;
 	return first;
+}
+
+static bool chats(const struct model *m)
+{
+	return m->now_ns < m->c.chat_s * NS;
 }
 
 static u64 packet_ns(const struct model *m)
@@ -304,11 +321,22 @@ static void flow_send(struct model *m, int who)
 	u64 wake_ns = m->now_ns, at_ns;
 	int k;
 
+	if (f->lies && m->c.lie_stop_s && m->now_ns > m->c.lie_stop_s * NS) {
+		flow_wait_over(p, f);
+		p->flows -= !f->left;
+		f->left = true;
+		return;
+	}
 	for (;;) {
-		u32 pkts = flow_may_send(m, f, &wake_ns);
+		u32 pkts;
 
+		if ((f->lies && f->out >= LIAR_PKTS) || (chats(m) && f->out))
+			break;
+		pkts = flow_may_send(m, f, &wake_ns);
 		if (!pkts)
 			break;
+		if (chats(m))
+			pkts = 1;
 		for (k = 0; k < (int)pkts; k++) {
 			struct event e = { .who = who, .sent_ns = m->now_ns, .pkts = 1 };
 
@@ -322,6 +350,8 @@ static void flow_send(struct model *m, int who)
 				continue;
 			}
 			at_ns = through_ns(m);
+			if (f->lies)	/* whatever becomes of it */
+				at_ns = m->now_ns + (u64)(m->c.rtt_s * NS / 2 - m->c.lie_us * 1000);
 			e.what = at_ns ? EV_ARRIVE : EV_LOST;
 			e.at_ns = at_ns ?: m->now_ns + backlog_ns(m) + (u64)(m->c.rtt_s * NS);
 			push(m, e);
@@ -343,12 +373,20 @@ static void receiver_arrive(struct model *m, const struct event *e)
 {
 	struct flow *f = &m->flow[e->who];
 
-	if (m->now_ns >= m->c.measure_s * NS)
-		m->delivered[f->host] += MSS;
+	if (m->now_ns >= m->c.measure_s * NS) {
+		m->delivered[e->who / m->c.flows] += MSS;
+		m->honest_delivered += e->who < m->c.flows && !f->lies ? MSS : 0;
+	}
 	f->held_sent_ns = e->sent_ns;
 	f->held_delay_ns = m->now_ns - e->sent_ns;
 	f->held_version++;
-	if (++f->held >= 2) {
+	if (chats(m)) {
+		u64 answer_ns = (u64)(draw(m) * m->c.answer_us * 1000);
+
+		push_at(m, m->now_ns + answer_ns + (u64)(m->c.rtt_s * NS / 2),
+			(struct event){ .what = EV_ACK, .who = e->who, .sent_ns = e->sent_ns,
+					.delay_ns = f->held_delay_ns + answer_ns, .pkts = 1 });
+	} else if (++f->held >= 2) {
 		receiver_ack(m, e->who, f->held_sent_ns, f->held_delay_ns, f->held);
 		f->held = 0;
 	} else {
@@ -368,6 +406,25 @@ static void receiver_timer(struct model *m, const struct event *e)
 	f->held = 0;
 }
 
+/* The flow sees another queue than the others of its path: it gets one of its own. */
+static struct lbe_path *flow_split(struct model *m, struct flow *f)
+{
+	struct lbe_path *p = &m->host[f->host];
+
+	flow_wait_over(p, f);
+	p->flows--;
+	p->in_flight -= f->out * MSS;
+	if (m->paths == FLOWS_MAX)
+		abort();
+	f->host = m->paths++;
+	p = &m->host[f->host];
+	lbe_path_init(p, m->now_ns / 1000, MSS, (u32)(m->c.rtt_s * 1e6));
+	p->flows = 1;
+	p->in_flight = f->out * MSS;
+	f->epoch = p->epoch - 1;
+	return p;
+}
+
 static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 {
 	struct flow *f = &m->flow[e->who];
@@ -379,17 +436,23 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 		.acked_pkts = e->pkts,
 		.acked_bytes = e->pkts * MSS,
 		.lost_bytes = lost_pkts * MSS,
+		.limited = chats(m),
 	};
 
 	/* A lone packet's ACK may have been held. */
-	if (e->pkts < 2 && m->now_ns - f->heard_ns > HEARD_NS &&
+	if (e->pkts < 2 && !chats(m) && m->now_ns - f->heard_ns > HEARD_NS &&
 	    !(p->state == LBE_FLOOR && p->prompt))
 		ack.delay_us = 0;
 	f->heard_ns = m->now_ns;
 	f->out -= e->pkts + lost_pkts;
 	f->lost += lost_pkts;
 	p->in_flight -= (e->pkts + lost_pkts) * MSS;
-	lbe_path_ack(p, &ack);
+	if (ack.delay_us && lbe_path_contradicts(p, &f->view, &ack)) {
+		memset(&f->view, 0, sizeof(f->view));
+		flow_split(m, f);
+	} else {
+		lbe_path_ack(p, &ack);
+	}
 	flow_send(m, e->who);
 }
 
@@ -491,6 +554,11 @@ static void change(struct model *m)
 static void happen(struct model *m, const struct event *e)
 {
 	switch (e->what) {
+	case EV_COME:
+		if (!m->host[m->flow[e->who].host].flows++)
+			lbe_path_resume(&m->host[m->flow[e->who].host], m->now_ns / 1000);
+		flow_send(m, e->who);
+		break;
 	case EV_WAKE:
 		if (e->version == m->flow[e->who].version)
 			flow_send(m, e->who);
@@ -544,6 +612,8 @@ static void finish(struct model *m)
 	for (i = 0; i < m->c.hosts; i++)
 		m->r->host_bps[i] = m->delivered[i] * 8 / span_s;
 	m->r->other_bps = m->other_delivered * 8 / span_s;
+	m->r->honest_bps = m->honest_delivered * 8 / span_s;
+	m->r->paths = m->paths;
 	if (!m->samples)
 		return;
 	mean = m->rate_sum / m->samples;
@@ -568,12 +638,16 @@ int model_run(const struct model_config *c, struct model_result *r)
 	m->r = r;
 	m->rate_bps = (u64)c->rate_bps;
 	m->random = c->seed * 2 + 88172645463325252ULL;
+	m->paths = c->hosts;
 	for (i = 0; i < c->hosts; i++)
 		lbe_path_init(&m->host[i], 0, MSS, (u32)(c->rtt_s * 1e6));
 	for (i = 0; i < c->hosts * c->flows; i++) {
+		double start_s = i >= c->liars && i < c->flows ? c->others_start_s : 0;
+
 		m->flow[i].host = i / c->flows;
-		m->host[i / c->flows].flows++;
-		push(m, (struct event){ .what = EV_WAKE, .who = i, .at_ns = (u64)(draw(m) * NS) });
+		m->flow[i].lies = i < c->liars;
+		push(m, (struct event){ .what = EV_COME, .who = i,
+					.at_ns = (u64)((start_s + draw(m)) * NS) });
 	}
 	if (c->other != OTHER_NONE)
 		push(m, (struct event){ .what = EV_OTHER, .at_ns = (u64)(c->other_start_s * NS) });

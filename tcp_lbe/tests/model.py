@@ -32,6 +32,8 @@ class _Config(ctypes.Structure):
         *((name, ctypes.c_int) for name in ("fair", "hosts", "flows", "other")),
         *((name, ctypes.c_double) for name in ("other_bps", "other_start_s", "other_stop_s", "on_s", "duration_s",
                                                "measure_s", "change_s", "change_bps")),
+        ("liars", ctypes.c_int),
+        *((name, ctypes.c_double) for name in ("lie_us", "lie_stop_s", "chat_s", "answer_us", "others_start_s")),
         ("seed", ctypes.c_ulonglong),
     ]  # fmt: skip
 
@@ -41,6 +43,7 @@ class _Result(ctypes.Structure):
         ("host_bps", ctypes.c_double * FLOWS_MAX),
         *((name, ctypes.c_double) for name in ("other_bps", "queue_us", "queue_max_us", "rate_dev", "drops")),
         ("state_s", ctypes.c_double * 8),
+        *((name, ctypes.c_double) for name in ("honest_bps", "paths")),
     ]
 
 
@@ -49,7 +52,7 @@ class Case:
     """A network and what is on it.
 
     Buffer: 0 = one bandwidth-delay product, at least 20 packets. Noise: below 0 = one packet's time, at most 1 ms,
-    which is what the testbed's hosts take to process a packet.
+    which is what the testbed's hosts take to process a packet. Liars: so many of the first host's flows.
     """
 
     rate_mbit: float = 10.0
@@ -68,6 +71,12 @@ class Case:
     measure_s: float = 20.0
     change_s: float = 0.0
     change_mbit: float = 0.0
+    liars: int = 0
+    lie_ms: float = 30.0
+    lie_stop_s: float = 0.0
+    others_start_s: float = 0.0
+    chat_s: float = 0.0
+    answer_ms: float = 20.0
     seed: int = 1
 
 
@@ -83,6 +92,8 @@ class Outcome:
     rate_dev: float = 0.0
     drops: int = 0
     states_s: tuple[float, ...] = ()
+    honest_mbit: float = 0.0
+    paths: int = 0
 
     @property
     def jain(self) -> float:
@@ -128,6 +139,12 @@ class Model:
             measure_s=case.measure_s,
             change_s=case.change_s,
             change_bps=case.change_mbit * 1e6,
+            liars=case.liars,
+            lie_us=case.lie_ms * 1e3,
+            lie_stop_s=case.lie_stop_s,
+            others_start_s=case.others_start_s,
+            chat_s=case.chat_s,
+            answer_us=case.answer_ms * 1e3,
             seed=case.seed,
         )
         made = _Result()
@@ -143,6 +160,8 @@ class Model:
             made.rate_dev,
             round(made.drops),
             tuple(made.state_s),
+            made.honest_bps / 1e6,
+            round(made.paths),
         )
 
 

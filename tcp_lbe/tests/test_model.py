@@ -128,6 +128,35 @@ def test_at_a_fair_queue_a_newcomer_is_no_slower_link(law: Model, rate_mbit: flo
     assert law.run(case).other_mbit >= 0.98 * alone.other_mbit
 
 
+@pytest.mark.parametrize(("flows", "lie_ms"), [(2, 30), (4, 30), (4, 6), (4, -20)])
+def test_a_lying_peer_loses_its_place_on_the_path(law: Model, flows: int, lie_ms: float) -> None:
+    """Packets that are acknowledged before they came, or late: the others keep what one more host would leave them."""
+    case = Case(flows=flows, liars=1, lie_ms=lie_ms, duration_s=50)
+    out = law.run(case)
+    liar_mbit = 40 * 1448 * 8 / 1e6 / ((case.rtt_ms - lie_ms) / 1e3)  # its window a round trip
+    assert out.paths > 1 and out.honest_mbit >= 0.8 * (10 * EFFICIENCY - min(liar_mbit, 7.0)), out
+
+
+@pytest.mark.parametrize("others_start_s", [8.0, 15.0, 17.0])
+def test_after_a_lie_the_path_is_used_again(law: Model, others_start_s: float) -> None:
+    case = Case(flows=2, liars=1, lie_stop_s=15, others_start_s=others_start_s, measure_s=25, duration_s=45)
+    assert law.run(case).honest_mbit >= 0.9 * 10 * EFFICIENCY
+
+
+@pytest.mark.parametrize("answer_ms", [20, 60])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_dialogue_before_the_transfer_is_no_queue(law: Model, answer_ms: float, seed: int) -> None:
+    """As SSH begins: packets one at a time, which the peer answers when it has an answer."""
+    case = Case(5, 31, 82, chat_s=1.5, answer_ms=answer_ms, measure_s=1.5, duration_s=11.5, seed=seed)
+    assert used(case, law.run(case)) >= 95
+
+
+@pytest.mark.parametrize("noise_ms", [0, 1, 4])
+@pytest.mark.parametrize("other", ["none", "greedy", "onoff"])
+def test_honest_flows_of_a_host_stay_together(law: Model, noise_ms: float, other: str) -> None:
+    assert law.run(Case(flows=8, noise_ms=noise_ms, other=other)).paths == 1
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_beside_steady_traffic_its_rate_settles(law: Model, seed: int) -> None:
     out = law.run(dataclasses.replace(STEADY, seed=seed))
