@@ -40,7 +40,7 @@
  *  - * pacing;
  *  - ramps are standard slow start, not scaled by GAIN: at 1/6 they take 20 round
  *    trips to 50 packets; two slowdowns are a second apart at least;
- *  - min_window=dynamic.
+ *  - min_window=0: the least window follows the capacity.
  *
  * Does not: cure ledbat's latecomer's advantage (ledbatpp does), nor stay behind
  * TCP flows that never let the queue reach the target (AQM).
@@ -99,79 +99,18 @@ LBE_PARAM(share_permille, 50, 1, 500,
 LBE_PARAM(pp_target_us, 60000, 1000, 100000,
 	  "ledbatpp: queueing delay to settle at, us");
 
+LBE_PARAM(min_window, 2, 0, 64,
+	  "ledbat: least window, packets; 0: it follows the capacity");
+
+static bool round_trip;
+module_param(round_trip, bool, 0644);
+MODULE_PARM_DESC(round_trip, "ledbat: go by the round trip, not by the one-way delay (N)");
+
 static bool paper;
 module_param(paper, bool, 0644);
 MODULE_PARM_DESC(paper, "both: the law as its document has it (N)");
 
 LBE_MARK_PARAM();
-
-/* min_window: a number of packets, or "dynamic" (0 here). */
-#define LEDBAT_MIN_WINDOW_MOST	64U
-
-static unsigned int min_window = 2;
-
-static int ledbat_set_min_window(const char *val, const struct kernel_param *kp)
-{
-	unsigned int pkts = 0;
-
-	if (!val || (!sysfs_streq(val, "dynamic") &&
-		     (kstrtouint(val, 0, &pkts) || !pkts ||
-		      pkts > LEDBAT_MIN_WINDOW_MOST))) {
-		pr_err("%s=%.*s refused: packets from 1 to %u, or dynamic, are wanted\n",
-		       kp->name, lbe_text_len(val), val ?: "",
-		       LEDBAT_MIN_WINDOW_MOST);
-		return -EINVAL;
-	}
-	WRITE_ONCE(min_window, pkts);
-	return 0;
-}
-
-static int ledbat_get_min_window(char *buffer, const struct kernel_param *kp)
-{
-	unsigned int pkts = READ_ONCE(min_window);
-
-	return pkts ? sysfs_emit(buffer, "%u\n", pkts) :
-		      sysfs_emit(buffer, "dynamic\n");
-}
-
-static const struct kernel_param_ops ledbat_min_window_ops = {
-	.set = ledbat_set_min_window,
-	.get = ledbat_get_min_window,
-};
-
-module_param_cb(min_window, &ledbat_min_window_ops, NULL, 0644);
-MODULE_PARM_DESC(min_window, "ledbat: least window, packets (1 to 64, default 2), or \"dynamic\": it follows the capacity");
-
-static const char * const ledbat_signals[] = { "owd", "rtt" };
-static int signal;
-
-static int ledbat_set_signal(const char *val, const struct kernel_param *kp)
-{
-	int index = val ? __sysfs_match_string(ledbat_signals,
-					       ARRAY_SIZE(ledbat_signals),
-					       val) : -EINVAL;
-
-	if (index < 0) {
-		pr_err("%s=%.*s refused: owd or rtt is wanted\n", kp->name,
-		       lbe_text_len(val), val ?: "");
-		return -EINVAL;
-	}
-	WRITE_ONCE(signal, index);
-	return 0;
-}
-
-static int ledbat_get_signal(char *buffer, const struct kernel_param *kp)
-{
-	return sysfs_emit(buffer, "%s\n", ledbat_signals[READ_ONCE(signal)]);
-}
-
-static const struct kernel_param_ops ledbat_signal_ops = {
-	.set = ledbat_set_signal,
-	.get = ledbat_get_signal,
-};
-
-module_param_cb(signal, &ledbat_signal_ops, NULL, 0644);
-MODULE_PARM_DESC(signal, "ledbat: delay to go by, owd (needs TCP timestamps, else rtt) or rtt (default owd)");
 
 u32 ledbat_target_us(const struct ledbat *f)
 {
@@ -187,7 +126,7 @@ static u32 ledbat_aim(const struct ledbat *f)
 /* Least window, packets. */
 static u32 ledbat_floor(const struct sock *sk, const struct ledbat *f)
 {
-	u32 fixed = READ_ONCE(min_window);
+	u32 fixed = READ_ONCE(min_window.value);
 
 	if (f->pp || !fixed)
 		fixed = LEDBAT_SLOWDOWN_PKTS;
@@ -313,7 +252,7 @@ static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 	struct lbe_delay_sample path;
 	struct lbe_delay_ack ack = {
 		.pkts = sample->pkts_acked,
-		.round_trip = f->pp || READ_ONCE(signal),
+		.round_trip = f->pp || READ_ONCE(round_trip),
 	};
 	u32 aim_us = ledbat_aim(f);
 
@@ -752,7 +691,7 @@ static void __ledbat_init(struct sock *sk, bool pp)
 		f->mark = lbe_mark_set(sk);
 	if (!f->paper)
 		lbe_pacing_begin(sk);
-	if (!pp && !READ_ONCE(min_window)) {
+	if (!pp && !READ_ONCE(min_window.value)) {
 		f->dynamic = 1;
 		ledbat_host_join(sk);
 	}

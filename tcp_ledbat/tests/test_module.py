@@ -24,9 +24,8 @@ REFUSED = {
     "target_us=0": "target_us=0 refused: a number from 1000 to 100000 is wanted",
     "gain_percent=101": "gain_percent=101 refused: a number from 1 to 100 is wanted",
     "share_permille=0": "share_permille=0 refused: a number from 1 to 500 is wanted",
-    "min_window=0": "min_window=0 refused: packets from 1 to 64, or dynamic, are wanted",
-    "min_window=dynamite": "min_window=dynamite refused: packets from 1 to 64, or dynamic, are wanted",
-    "signal=both": "signal=both refused: owd or rtt is wanted",
+    "min_window=65": "min_window=65 refused: a number from 0 to 64 is wanted",
+    "min_window=dynamite": "min_window=dynamite refused: a number from 0 to 64 is wanted",
     "pp_target_us=999": "pp_target_us=999 refused: a number from 1000 to 100000 is wanted",
 }
 
@@ -46,17 +45,17 @@ def test_a_parameter_out_of_range_leaves_the_old_one(tmp_path: Path) -> None:
 insmod "$KO"
 cd /sys/module/tcp_ledbat/parameters
 echo 100001 > target_us || echo refused
-echo both > signal || echo refused
+echo both > round_trip || echo refused
 echo 65 > min_window || echo refused
-cat target_us signal min_window
+cat target_us round_trip min_window
 echo 60000 > target_us
-echo rtt > signal
-echo dynamic > min_window
-cat target_us signal min_window
+echo 1 > round_trip
+echo 0 > min_window
+cat target_us round_trip min_window
 """
     said = guest(tmp_path, script).splitlines()
     assert said.count("refused") == 3
-    assert said[-6:] == ["25000", "owd", "2", "60000", "rtt", "dynamic"]
+    assert said[-6:] == ["25000", "N", "2", "60000", "Y", "0"]
 
 
 # One connection over lo, by a user without any capability, through all the controls.

@@ -128,7 +128,7 @@ TEXTS = {
         f"/sys/module/tcp_ledbat/parameters/{name}": (least, most)
         for name, least, most in (
             ("target_us", "1000", "100000"), ("gain_percent", "1", "100"), ("share_permille", "1", "500"),
-            ("pp_target_us", "1000", "100000"), ("min_window", "1", "dynamic"), ("signal", "owd", "rtt"),
+            ("pp_target_us", "1000", "100000"), ("min_window", "0", "64"), ("round_trip", "0", "1"),
             ("paper", "Y", "N"), ("mark", "Y", "N"),
         )
     },
