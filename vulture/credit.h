@@ -52,10 +52,9 @@
  *			g = (span of arrivals - work) / span of sending = X / mu
  *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
  *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
- *		Sent at once (ACKs were held up on their way): R = mu / 2. Sent too
- *		slowly: nothing is said; after three of these R = mu / 4, or the train's
- *		packets a round trip if that is less. Beside CRUISE at k mu: g > 1 - k / 2
- *		fails.
+ *		Sent at once (ACKs were held up on their way) or too slowly: nothing is
+ *		said; after three of these R = mu / 4, or the train's packets a round
+ *		trip if that is less. Beside CRUISE at k mu: g > 1 - k / 2 fails.
  *
  * Where it comes from: the delay term is FAST's, with a target for the whole queue
  * instead of one's own part; trains are those of TOPP and pathload; the blind time
@@ -144,7 +143,6 @@
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* a train that says nothing */
 #define CREDIT_SPOILT_MOST	3	/* in a row: others' queues are not known */
-#define CREDIT_CLUMPED		400U	/* g of one that says little: half of the path */
 
 enum credit_phase { CREDIT_START, CREDIT_CRUISE, CREDIT_FLOOR, CREDIT_PROBE };
 
@@ -755,12 +753,11 @@ static inline u32 credit_train_growth(const struct credit_law *c)
 	sent_us = sent[1] / n[1] - sent[0] / n[0];
 	work_us = (s32)div_s64((s64)(at[1] / n[1] - at[0] / n[0]) * c->gap_us, 1000);
 	span_us = max(span_us - work_us, 0);
-	/* Sent too slowly to keep the bottleneck busy: credit was held up on its way. */
-	if (sent_us > work_us + work_us / 2)
+	/* Credit was held up on its way: too slow to keep the bottleneck busy, or all at
+	 * once, each too soon after the one before to meet others.
+	 */
+	if (sent_us > work_us + work_us / 2 || sent_us < work_us / 4)
 		return CREDIT_SPOILT;
-	/* All at once: it came too soon after the one before to meet others. */
-	if (sent_us < work_us / 4)
-		return CREDIT_CLUMPED;
 	return (u32)min_t(u64, div_u64(span_us * 1000ULL, max3(sent_us, work_us / 2, 1)), 10000);
 }
 

@@ -226,7 +226,7 @@ static const struct train_row train_rows[] = {
 	{ "half of it taken", 1158, 1737, 10, CREDIT_CRUISE, 500000 },
 	{ "all of it", 1158, 2316, 10, CREDIT_FLOOR, 0 },
 	{ "too few came", 1158, 1158, 5, CREDIT_FLOOR, 0 },
-	{ "sent at once", 100, 1158, 10, CREDIT_CRUISE, 625000 },
+	{ "sent at once", 100, 1158, 10, CREDIT_FLOOR, 0 },
 	{ "sent too slowly", 3000, 3000, 10, CREDIT_FLOOR, 0 },
 };
 

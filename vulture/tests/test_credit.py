@@ -341,6 +341,14 @@ def test_train_against_oracle(library: ctypes.CDLL) -> None:
         assert got == pytest.approx(min(want, 10000), abs=4000 / gap + 2)
 
 
+def test_a_train_that_was_sent_at_once_says_nothing(library: ctypes.CDLL) -> None:
+    """Its packets leave the bottleneck one behind the other, however much others send."""
+    arrived = (ctypes.c_int32 * 10)(*(1158 * i for i in range(10)))
+    for gap, spoilt in ((0, True), (200, True), (400, False), (1158, False), (3000, True)):
+        sent = (ctypes.c_int32 * 10)(*(gap * i for i in range(10)))
+        assert (library.growth(arrived, sent, 10, 1158) == 20000) == spoilt, gap
+
+
 def test_a_queue_is_ours_if_seventeen_of_twenty_bytes_since_it_was_short_are(library: ctypes.CDLL) -> None:
     for Bps in (125000, 1250000, 125000000):
         for since_us in (1000, 50000, 10_000_000):
