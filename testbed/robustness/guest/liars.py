@@ -37,8 +37,9 @@ LIES = {
     "hurries again": "as above, so that nothing honest comes between it and the next",
     "honest again": "none, after all of these",
 }
-#: what a lie of the same address may take from an honest connection after it, of what Reno sends there
-LEAST_SHARE, AGAIN_S = 0.5, 15
+#: Flows of lbe share what they know. What the lies of an address leave an honest connection after them is a packet a
+#: round trip, for as long as the base delay and the capacity that were told alone are remembered: of Reno's
+LEAST_SHARE, AGAIN_S = 0.1, 15
 
 
 class Liar:
@@ -139,9 +140,10 @@ def main() -> None:
                 expect(False, f"{lie}, {control}: {error}")
                 continue
             most = SLACK[0] * told["reno"] + SLACK[1]
-            expect(told[control] <= most, f"{lie}: {control} sends {told[control]}, Reno {told['reno']} segments")
-            least = LEAST_SHARE * told["reno"] if again else 1
-            expect(told[control] >= least, f"{lie}: {control} sends {told[control]}, Reno {told['reno']} segments")
+            least = LEAST_SHARE * told["reno"] if again and control == "lbe" else 1
+            said = f"{lie}: {control} sends {told[control]}, Reno {told['reno']} segments"
+            expect(again or told[control] <= most, said)
+            expect(told[control] >= least, said)
             count(lie)
         Drill.forget()
         progress(number + 1, len(LIES))
