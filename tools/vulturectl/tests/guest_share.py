@@ -124,7 +124,8 @@ def test_a_deadline_raises_the_share_until_the_program_is_an_ordinary_one():
         rates(other)
     parts = [mean(mine[begin:begin + 15]) / LINK_BPS for begin in (10, 30, 48, 72)]
     print("# share of the link from 10, 30, 48 and 72 s on:", *(f"{part:.3f}" for part in parts), flush=True)
-    assert parts[0] < 0.25 and parts[0] + 0.05 < parts[1] < parts[2] < parts[3], parts
+    assert parts[0] < 0.25 and parts[0] + 0.05 < parts[1] < min(parts[2:]), parts
+    # the last two are both of the time as an ordinary one, or nearly: which is larger is a matter of two sawteeth
     assert parts[2] > 0.3 and 0.35 < parts[3] < 0.65, parts
 
 
