@@ -426,12 +426,16 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	if (f->yielding)
 		lbe_counters_ack(sk, true, true, ack.acked_bytes);
 	spin_lock_bh(&f->shared->lock);
+	/* Another CPU's ACK may be later than this one, and was first. */
+	ack.now_us = max(ack.now_us, p->now_us);
 	if (ack.delay_us && lbe_path_contradicts(p, &f->view, &ack)) {
 		trace_lbe_split(sk, p, ack.delay_us, ack.rtt_us);
 		spin_unlock_bh(&f->shared->lock);
 		lbe_leave(sk, f);
 		if (lbe_join(sk, f, true))
 			lbe_gate(sk);
+		else
+			lbe_set_window(tp, 2);
 		return;
 	}
 	state = p->state;

@@ -76,7 +76,7 @@ static void lbe_paths_age(struct lbe_paths *paths, struct hlist_head *head)
 
 	hlist_for_each_entry_safe(shared, next, head, node)
 		if (!shared->users &&
-		    (paths->idle > LBE_PATHS_IDLE_MAX || lbe_shared_old(shared))) {
+		    (paths->idle >= LBE_PATHS_IDLE_MAX || lbe_shared_old(shared))) {
 			paths->idle--;
 			lbe_paths_forget(shared);
 		}
@@ -147,7 +147,7 @@ void lbe_shared_put(const struct sock *sk, struct lbe_shared *shared)
 	spin_lock_bh(&paths->lock);
 	WRITE_ONCE(shared->left, get_jiffies_64());
 	WRITE_ONCE(shared->users, shared->users - 1);
-	if (!shared->users && shared->alone)
+	if (!shared->users && (shared->alone || paths->idle >= LBE_PATHS_IDLE_MAX))
 		lbe_paths_forget(shared);
 	else if (!shared->users)
 		paths->idle++;

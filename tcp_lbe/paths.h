@@ -7,7 +7,7 @@
  * bound to different devices are different paths. A flow whose route changes to another device
  * moves to that path with its next ACK. What lies behind the device cannot be known; a flow
  * that meets other delays there than the others do (lbe_path_contradicts()) gets a path of
- * its own for the rest of its life.
+ * its own, until its device changes.
  */
 #ifndef LBE_PATHS_H
 #define LBE_PATHS_H

@@ -170,7 +170,7 @@ enum lbe_reason {
  * @bytes: granted in its time
  * @lost_bytes: lost until its verdict, of whatever was out
  * @throttled: the sender's own device held it up
- * @limited: there was not enough to send
+ * @limited: samples of packets sent when there was no more to send
  * @on: it is under way, or its verdict is to come
  */
 struct lbe_train {
@@ -182,7 +182,7 @@ struct lbe_train {
 	u64 bytes;
 	u64 lost_bytes;
 	bool throttled;
-	bool limited;
+	u32 limited;
 	bool on;
 };
 
@@ -195,6 +195,7 @@ struct lbe_train {
  * @reason: enum lbe_reason of the latest change
  * @epoch: counts changes of state; a slot reserved before one is void. Only
  *	compared for equality, so that it may wrap
+ * @anew_us: when all was forgotten because flows contradicted each other; 0: never
  * @since_us: beginning of @state
  * @now_us: latest time that any flow told: CPUs may disagree by some us
  * @heard_us: latest ACK
@@ -265,6 +266,7 @@ struct lbe_path {
 	u8 state;
 	u8 reason;
 	u32 epoch;
+	u64 anew_us;
 	u64 since_us;
 	u64 now_us;
 	u64 heard_us;
@@ -494,6 +496,12 @@ static inline u32 lbe_train_mean_us(const struct lbe_train *t)
 	return (u32)div_u64(t->delay_us[0] + t->delay_us[1], max_t(u32, lbe_train_samples(t), 1));
 }
 
+/* Data ran out in it. A packet now and then of a flow with little to send is no such thing. */
+static inline bool lbe_train_limited(const struct lbe_train *t)
+{
+	return 2 * t->limited > lbe_train_samples(t);
+}
+
 static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us, bool limited)
 {
 	struct lbe_train *t = &p->train;
@@ -501,7 +509,7 @@ static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us, 
 
 	if (!t->on || sent_us < t->from_us || sent_us >= t->until_us)
 		return;
-	t->limited |= limited;
+	t->limited += limited;
 	t->least_us = lbe_train_samples(t) ? min(t->least_us, delay_us) : delay_us;
 	half = sent_us - t->from_us >= (t->until_us - t->from_us) / 2;
 	t->n[half]++;
@@ -687,7 +695,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 	if (p->reason == LBE_INSPECT) {
 		lbe_path_inspect_verdict(p, now_us);
 	} else if (!lbe_train_growth(&p->train, &g)) {
-		p->fails += !p->train.limited;
+		p->fails += !lbe_train_limited(&p->train);
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
 	} else if (g > (p->longer_us ? LBE_GROWTH_NONE : LBE_GROWTH_FULL) ||
 		   p->train.lost_bytes * 4 > p->train.bytes) {
@@ -724,7 +732,7 @@ static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 	p->train.on = false;
 	p->pulse_us = now_us;
 	p->high = 0;
-	if (t->limited || !lbe_train_growth(t, &g))
+	if (lbe_train_limited(t) || !lbe_train_growth(t, &g))
 		return;
 	if (t->rate > p->mu) {
 		u64 c = div_u64(t->rate << 10, (u32)max_t(s32, 1024 + g, 512));
@@ -1020,11 +1028,17 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_path_tick(p, a->now_us);
 }
 
-/* All that was known of the path may be what one flow made of it. Its flows stay. */
+/* All that was known of the path may be what one flow made of it. Its flows stay. Not more often
+ * than a base is taken: START fills queues, and a peer that lies on each new connection could keep
+ * the path there.
+ */
 static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 {
 	u32 flows = p->flows, epoch = p->epoch + 1;
 	u64 in_flight = p->in_flight;
+
+	if (p->anew_us && now_us - p->anew_us < LBE_PATH_SLOT_S * USEC_PER_SEC)
+		return;
 
 	lbe_path_init(p, now_us, p->mss, p->rtt_us);
 	p->epoch = epoch;
@@ -1032,6 +1046,7 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 	p->in_flight = in_flight;
 	p->now_us = now_us;
 	p->heard_us = now_us;
+	p->anew_us = now_us;
 }
 
 /**
@@ -1042,8 +1057,8 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
  *
  * Flows of one path meet one queue. One whose delays are longer or shorter than the others', by
  * more than twice what its own move by, time after time, has another route, another host behind
- * the address, or a peer that lies. What it told has been forgotten when this returns true, and it
- * is to get a path of its own.
+ * the address, or a peer that lies. It is to get a path of its own when this returns true, and what
+ * it told has been forgotten, if no other was told apart of late.
  */
 static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
 					const struct lbe_path_ack *a)
