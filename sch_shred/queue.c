@@ -334,26 +334,52 @@ static noinline bool shred_mark(struct Qdisc *sch, struct shred_sched_data *q,
 }
 
 /* Drops the first packets of the highest of these bands until so many bytes more fit: true. */
-static noinline bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 bands,
-				     u32 len, struct sk_buff **to_free)
+static bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 bands, u32 len,
+			    struct sk_buff **to_free)
 {
-	unsigned int backlog = sch->qstats.backlog, pkts;
 	struct sk_buff *skb;
 
-	for (pkts = 0; q->busy & bands && sch->qstats.backlog + len > q->config.limit_bytes;
-	     pkts++) {
+	while (q->busy & bands && sch->qstats.backlog + len > q->config.limit_bytes) {
 		skb = shred_pop(sch, q, __fls(q->busy));
 		shred_drop(sch, q, skb, shred_hint_read(q->config.hint, shred_tos(skb)),
 			   SHRED_LIMIT, to_free);
 	}
-	if (pkts)
-		qdisc_tree_reduce_backlog(sch, pkts, backlog - sch->qstats.backlog);
 	return sch->qstats.backlog + len <= q->config.limit_bytes;
+}
+
+/* A full queue: packets of higher bands make room; without any the packet itself goes. Parents
+ * hear of what was dropped when the packet is in the queue: one that hears of an empty queue
+ * takes its class out of service, and hfsc does not put it back for a packet that it offered
+ * before.
+ */
+static noinline int shred_enqueue_full(struct Qdisc *sch, struct shred_sched_data *q,
+				       struct sk_buff *skb, u32 hint, u32 band,
+				       struct sk_buff **to_free)
+{
+	unsigned int len = qdisc_pkt_len(skb), qlen = sch->q.qlen, backlog = sch->qstats.backlog;
+	bool fits = len <= q->config.limit_bytes &&
+		    shred_make_room(sch, q, -2U << band, len, to_free);
+
+	qlen -= sch->q.qlen;
+	backlog -= sch->qstats.backlog;
+	if (fits)
+		shred_push(sch, q, skb, band);
+	if (qlen)
+		qdisc_tree_reduce_backlog(sch, qlen, backlog);
+	return fits ? NET_XMIT_SUCCESS : shred_drop(sch, q, skb, hint, SHRED_LIMIT, to_free);
 }
 
 /* ---- queue operations ---- */
 
 static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+
+/* Later kernels keep how many segments a packet has (Kbuild looks for it). */
+static void shred_one_segment(struct sk_buff *skb)
+{
+#ifdef SHRED_HAVE_PKT_SEGS
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
 
 /* Each packet of an aggregate for itself. */
 static noinline int shred_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
@@ -369,6 +395,7 @@ static noinline int shred_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 	skb_list_walk_safe(segs, segs, next) {
 		skb_mark_not_on_list(segs);
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		shred_one_segment(segs);
 		if (shred_enqueue(segs, sch, to_free) == NET_XMIT_SUCCESS) {
 			taken++;
 			taken_len += segs->len;
@@ -398,10 +425,8 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	if (unlikely(verdict != SHRED_PASS) && !shred_mark(sch, q, skb, verdict))
 		return shred_drop(sch, q, skb, hint, verdict, to_free);
 	band = shred_band_of(q, hint);
-	/* a full queue: packets of higher bands make room; without any the packet itself goes */
-	if (unlikely(sch->qstats.backlog + len > q->config.limit_bytes) &&
-	    !shred_make_room(sch, q, -2U << band, len, to_free))
-		return shred_drop(sch, q, skb, hint, SHRED_LIMIT, to_free);
+	if (unlikely(sch->qstats.backlog + len > q->config.limit_bytes))
+		return shred_enqueue_full(sch, q, skb, hint, band, to_free);
 	shred_push(sch, q, skb, band);
 	return NET_XMIT_SUCCESS;
 }
@@ -471,6 +496,7 @@ static void shred_adapt(struct timer_list *t)
 static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c,
 			       struct sk_buff **to_free)
 {
+	unsigned int qlen = sch->q.qlen, backlog = sch->qstats.backlog;
 	struct shred_sched_data *q = qdisc_priv(sch);
 	u8 wlog = q->config.wlog;
 
@@ -484,6 +510,9 @@ static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c,
 	if (c->hint == SHRED_HINT_TOS)
 		q->floor_bytes = min_t(u64, c->min_bytes, (u64)SHRED_FLOOR_PKTS * c->avpkt_bytes);
 	shred_make_room(sch, q, ~0U, 0, to_free);
+	qlen -= sch->q.qlen;
+	if (qlen)
+		qdisc_tree_reduce_backlog(sch, qlen, backlog - sch->qstats.backlog);
 	timer_delete(&q->adapt_timer);
 	if (c->flags & SHRED_F_ADAPTIVE)
 		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);

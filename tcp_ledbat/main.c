@@ -591,6 +591,8 @@ static void ledbat_crowd(struct sock *sk, struct ledbat *f)
 		return;
 	}
 	*rtts = ledbat_rest_rtts(*rtts, true, false, 2 * LEDBAT_REST_MAX_RTTS);
+	if (*rtts > 1)	/* what a loss leaves may be more than the least window */
+		tcp_snd_cwnd_set(tcp_sk(sk), min(tcp_snd_cwnd(tcp_sk(sk)), ledbat_floor(sk, f)));
 	ledbat_set_rest(sk, f, max(f->rest_rtts, *rtts / 2));
 }
 
