@@ -46,12 +46,12 @@ struct model_config {
 	double measure_s;	/* from then on */
 	double change_s;	/* the rate changes then; 0: never */
 	double change_bps;
-	int liars;		/* of host 0's flows: their packets are acknowledged early, or lost */
+	int liars;		/* flows of host 0: acknowledged early, or lost */
 	double lie_us;		/* by so much, in all: queue and a part of the way */
 	double lie_stop_s;	/* then they leave; 0: never */
-	double chat_s;		/* until then each flow has a packet at a time, which the peer answers */
+	double chat_s;		/* until then each flow sends one packet and waits for the answer */
 	double answer_us;	/* within so long */
-	double others_start_s;	/* host 0's honest flows begin within a second of that */
+	double others_start_s;	/* host 0's honest flows begin within 1 s of it */
 	unsigned long long seed;
 };
 
@@ -67,8 +67,11 @@ struct model_result {
 	double paths;			/* hosts, and flows that got a path of their own */
 };
 
-enum what { EV_COME, EV_WAKE, EV_ARRIVE, EV_DELACK, EV_ACK, EV_LOST, EV_OTHER, EV_OTHER_ACK, EV_OTHER_LOST,
-	    EV_QUEUED, EV_SERVED, EV_SAMPLE, EV_CHANGE, EV_KINDS };
+enum what {
+	EV_COME, EV_WAKE, EV_ARRIVE, EV_DELACK, EV_ACK, EV_LOST,
+	EV_OTHER, EV_OTHER_ACK, EV_OTHER_LOST,
+	EV_QUEUED, EV_SERVED, EV_SAMPLE, EV_CHANGE, EV_KINDS
+};
 
 struct event {
 	u64 at_ns, order;
@@ -643,11 +646,11 @@ int model_run(const struct model_config *c, struct model_result *r)
 		lbe_path_init(&m->host[i], 0, MSS, (u32)(c->rtt_s * 1e6));
 	for (i = 0; i < c->hosts * c->flows; i++) {
 		double start_s = i >= c->liars && i < c->flows ? c->others_start_s : 0;
+		u64 at_ns = (u64)((start_s + draw(m)) * NS);
 
 		m->flow[i].host = i / c->flows;
 		m->flow[i].lies = i < c->liars;
-		push(m, (struct event){ .what = EV_COME, .who = i,
-					.at_ns = (u64)((start_s + draw(m)) * NS) });
+		push(m, (struct event){ .what = EV_COME, .who = i, .at_ns = at_ns });
 	}
 	if (c->other != OTHER_NONE)
 		push(m, (struct event){ .what = EV_OTHER, .at_ns = (u64)(c->other_start_s * NS) });

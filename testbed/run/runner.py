@@ -251,6 +251,7 @@ def _worker(backend: Backend, line: Connection) -> None:
     """Run tasks from the line until it ends. SIGTERM unwinds through the machine's own clean-up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _end_with_parent()
     while (task := line.recv()) is not None:
         try:
@@ -290,7 +291,12 @@ def locally(tasks: list[Task], backend: Backend, count: int) -> Generator[Finish
     def start() -> None:
         line, theirs = context.Pipe()
         process = context.Process(target=_worker, args=(backend, theirs), daemon=True)
-        process.start()
+        # a SIGTERM that finds the new process before it has its own handler would raise in this frame's copy
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         theirs.close()  # so that a worker's death ends the line
         give(line, process)
 

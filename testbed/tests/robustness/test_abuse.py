@@ -172,7 +172,8 @@ def test_the_shred_attributes_are_all_there() -> None:
 
 def test_every_setting_is_written_to() -> None:
     """All sysctls of shred_hint and all parameters that can be written while a module is loaded."""
-    found = set(re.findall(r'\.procname = "(\w+)"', (REPO / "sch_shred" / "settings.c").read_text(encoding="utf-8")))
+    table = (REPO / "sch_shred" / "settings.c").read_text(encoding="utf-8")
+    found = set(re.findall(r'(?:\.procname = |SHRED_NAMED\()"(\w+)"', table))
     sources = {
         "tcp_lp": r"^LBE_PARAM\((\w+),|module_param(?:_cb|_named)?\((\w+),.*0644\)|^LBE_(MARK)_PARAM",
         "tcp_ledbat": r"^LBE_PARAM\((\w+),|module_param(?:_cb|_named)?\((\w+),.*0644\)|^LBE_(MARK)_PARAM",

@@ -140,6 +140,22 @@ def test_a_worker_that_dies_is_a_failure(backend: PretendBackend, one) -> None:
         runner.run(one, backend, Options(jobs=2), progress)
 
 
+def test_a_worker_that_is_ended_as_it_is_born_is_a_failure(backend: PretendBackend, one) -> None:
+    """Not a second copy of the caller: the command line's SIGTERM handler raises wherever it finds the process."""
+    caller, at_birth = os.getpid(), [True]
+    os.register_at_fork(after_in_child=lambda: at_birth and os.kill(os.getpid(), signal.SIGTERM))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    _, progress = progress_list()
+    try:
+        with pytest.raises(RunFailed, match=r"status 143"):
+            runner.run(one, backend, Options(jobs=2), progress)
+    finally:
+        if os.getpid() != caller:
+            os._exit(9)
+        at_birth.clear()
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_a_worker_that_is_killed_in_mid_run_costs_nothing_but_time(backend: PretendBackend, one, tmp_path) -> None:
     """Four workers; the first two that run are killed. Every result is there, and the same as without."""
     _, progress = progress_list()
