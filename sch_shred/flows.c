@@ -152,7 +152,7 @@ int shred_flows_prepare(struct shred_hint_net *hn)
 		return -ENOMEM;
 	for (i = 0; i < SHRED_BUCKETS; i++)
 		spin_lock_init(&buckets[i].lock);
-	hn->buckets = buckets;
+	smp_store_release(&hn->buckets, buckets);	/* shred_flows_known() may be reading */
 	return 0;
 }
 

@@ -46,6 +46,7 @@
 
 #include <linux/if_vlan.h>
 #include <linux/module.h>
+#include <linux/overflow.h>
 #include <linux/prefetch.h>
 #include LBE_GSO_HEADER
 #include <net/dsfield.h>
@@ -171,13 +172,15 @@ static __always_inline enum shred_verdict shred_add(struct shred_sched_data *q, 
 						    unsigned int len)
 {
 	enum shred_verdict verdict = SHRED_PASS;
+	u64 sum;
 
 	if (likely(q->count >= 0)) {
 		if (unlikely(q->config.flags & SHRED_F_BYTES))
-			added = div_u64(added * len, q->config.avpkt_bytes);
+			added = shred_sized(added, len, q->config.avpkt_bytes);
 		/* sch_red's product, for packets that are all alike */
 		if (q->config.hint == SHRED_HINT_OFF) {
-			if (added * ++q->count < q->left_bytes)
+			if (!check_mul_overflow(added, (u64)++q->count, &sum) &&
+			    sum < q->left_bytes)
 				return SHRED_PASS;
 		} else if (likely(added < q->left_bytes)) {
 			q->left_bytes -= added;

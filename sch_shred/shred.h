@@ -132,6 +132,24 @@ static inline u64 shred_gentle(u32 threshold_bytes, u32 max_bytes, u64 certain_b
 }
 
 /**
+ * shred_sized() - what a packet adds to A in ns-2's byte mode
+ * @added_bytes: what a packet of @avpkt_bytes would add
+ * @len_bytes: the packet, not 0
+ * @avpkt_bytes: the average packet, not 0
+ *
+ * Return: @added_bytes len / avpkt, bytes; 2^64 - 1 for more.
+ */
+static inline u64 shred_sized(u64 added_bytes, u32 len_bytes, u32 avpkt_bytes)
+{
+	u64 most = div_u64(U64_MAX, len_bytes), one;
+
+	if (added_bytes <= most)
+		return div_u64(added_bytes * len_bytes, avpkt_bytes);
+	one = div_u64(added_bytes, avpkt_bytes);
+	return one <= most ? one * len_bytes : U64_MAX;
+}
+
+/**
  * shred_qavg() - RED's average of the queue at an arrival
  * @qavg: average so far, bytes << wlog
  * @backlog_bytes: what is queued now

@@ -70,7 +70,8 @@ static int __net_init shred_hint_net_init(struct net *net)
 	hn->counters = alloc_percpu(struct shred_hint_counters);
 	if (!hn->counters)
 		return -ENOMEM;
-	if (!proc_create_net_single("shred_hint", 0444, net->proc_net, shred_hint_show, NULL))
+	if (!proc_create_net_single("shred_hint", 0444, net->proc_net, shred_hint_show, NULL) &&
+	    IS_ENABLED(CONFIG_PROC_FS))
 		goto free_counters;
 	if (!shred_settings_init(hn))
 		return 0;

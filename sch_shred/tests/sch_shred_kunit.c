@@ -76,6 +76,15 @@ static void shred_average_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, avg - AVG(1), 300U);
 }
 
+static void shred_sized_test(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 1500ULL, shred_sized(1000, 1500, 1000));
+	KUNIT_EXPECT_EQ(test, 40ULL, shred_sized(1000, 40, 1000));
+	/* the product does not fit 64 bits */
+	KUNIT_EXPECT_EQ(test, 1ULL << 56, shred_sized(1ULL << 50, 1 << 16, 1 << 10));
+	KUNIT_EXPECT_EQ(test, U64_MAX, shred_sized(1ULL << 60, 1 << 16, 1 << 10));
+}
+
 static void shred_gentle_test(struct kunit *test)
 {
 	/* max_p 0.1 over 60000 bytes: probability 1 is 600000 bytes */
@@ -141,6 +150,7 @@ static void shred_hint_coding_test(struct kunit *test)
 static struct kunit_case sch_shred_cases[] = {
 	KUNIT_CASE_PARAM(shred_threshold_test, threshold_gen_params),
 	KUNIT_CASE(shred_average_test),
+	KUNIT_CASE(shred_sized_test),
 	KUNIT_CASE(shred_gentle_test),
 	KUNIT_CASE(shred_idle_test),
 	KUNIT_CASE(shred_hint_coding_test),
