@@ -18,7 +18,7 @@
  *
  *	q	queue: least of two upper bounds of it, each against its own least
  *		value (one-way delay by the peer's timestamps; credit to data)
- *	mu	capacity: most bytes that came in a tick or a round trip
+ *	mu	capacity: most bytes that came in a tick or a round trip, and in 32 e
  *	p	MSS / mu, the time of a packet
  *	r	arrivals of the latest round trip
  *	e	noise: by how much the samples of a tick exceed the least of them, less p
@@ -128,6 +128,12 @@
  */
 #define CREDIT_REPROBE_US	1500000U
 #define CREDIT_REPROBE_MOST_US	48000000U
+
+/* The capacity is counted over so many times the noise: what that moves into a span is a part
+ * in 16 of it at most. Half of it: twice that part, for ever, and what is left of the path
+ * then looks like somebody's; twice: a faster path is seen after twice the time.
+ */
+#define CREDIT_SPAN		32
 
 /* A slow start that loses a part in so many fills a buffer of a few packets: no link loses
  * that much. Half of it: some do; twice: others lose as much, for a second longer.
@@ -415,26 +421,40 @@ static inline void credit_learn_noise(struct credit_law *c)
 	c->noise_us += ((s32)over_us - (s32)c->noise_us) / (c->phase == CREDIT_START ? 4 : 16);
 }
 
+/* The tick that ended so long ago, or NULL: less than 3/4 of that is known. */
+static inline const struct credit_tick *credit_ago(const struct credit_law *c, u64 now_us,
+						   u32 ago_us)
+{
+	const struct credit_tick *then = NULL;
+	u32 i;
+
+	for (i = 2; i <= min_t(u32, c->n_ticks, CREDIT_TICKS); i++) {
+		then = &c->ticks[(c->n_ticks - i) % CREDIT_TICKS];
+		if (now_us - then->at_us >= ago_us)
+			break;
+	}
+	if (then && now_us - then->at_us < ago_us / 4 * 3 && c->n_ticks < CREDIT_TICKS)
+		then = NULL;
+	return then;
+}
+
 /* A tick has ended: r and mu. Return: time of a round trip with this queue, us. */
 static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 {
 	u32 rtt_us = c->base_us + (queue_us == CREDIT_NO_QUEUE ? 0 : queue_us);
-	const struct credit_tick *then = NULL;
+	u32 span_us = (c->phase == CREDIT_START ? 8 : CREDIT_SPAN) * c->noise_us;
+	const struct credit_tick *then;
 	u64 rate_Bps = 0;
-	u32 i;
 
-	if (c->arrivals > 16 && c->latest_us - c->first_us > 8 * c->noise_us)
+	if (c->arrivals > 16 && c->latest_us - c->first_us > span_us)
 		rate_Bps = credit_rate_of(c->bytes - c->first_bytes, c->latest_us - c->first_us);
-	for (i = 2; i <= min_t(u32, c->n_ticks, CREDIT_TICKS); i++) {
-		then = &c->ticks[(c->n_ticks - i) % CREDIT_TICKS];
-		if (now_us - then->at_us >= rtt_us)
-			break;
-	}
-	if (then && (now_us - then->at_us >= rtt_us / 4 * 3 || c->n_ticks >= CREDIT_TICKS)) {
+	then = credit_ago(c, now_us, rtt_us);
+	if (then)
 		c->rate_Bps = credit_rate_of(c->bytes - then->bytes, now_us - then->at_us);
-		if (c->bytes - then->bytes >= 8 * c->mss_bytes)
-			rate_Bps = max(rate_Bps, c->rate_Bps);
-	}
+	then = credit_ago(c, now_us, max(rtt_us, span_us));
+	if (then && c->bytes - then->bytes >= 8 * c->mss_bytes)
+		rate_Bps = max(rate_Bps, credit_rate_of(c->bytes - then->bytes,
+							now_us - then->at_us));
 	if (rate_Bps * 10 > c->mu_Bps * 8)
 		c->mu_us = now_us;
 	c->mu_Bps = max(c->mu_Bps, rate_Bps);

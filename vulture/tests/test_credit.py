@@ -26,12 +26,21 @@ WRAPPER = """
 #define MSS	1448
 #define RING	(1U << 17)
 
-struct result { double ours_Bps, others_Bps, queue_us; u32 phase, drops; };
+struct result { double ours_Bps, others_Bps, queue_us, mu_Bps; u32 phase, drops; };
 
 struct packet { u64 at_us, released_us; bool ours; };
 struct fifo { struct packet at[RING]; u32 head, len; };
 
 static void push(struct fifo *q, struct packet p) { q->at[(q->head + q->len++) % RING] = p; }
+/* By its time: a packet that took long comes behind later ones. */
+static void push_in_order(struct fifo *q, struct packet p)
+{
+	u32 i = q->head + q->len++;
+
+	for (; i != q->head && q->at[(i - 1) % RING].at_us > p.at_us; i--)
+		q->at[i % RING] = q->at[(i - 1) % RING];
+	q->at[i % RING] = p;
+}
 static struct packet pop(struct fifo *q)
 {
 	struct packet p = q->at[q->head];
@@ -81,15 +90,18 @@ static u32 pump(struct credit_law *c, u64 now_us, s64 out)
 	return n;
 }
 
-/* Others: a share of the link, in permille, from from_us to until_us. */
+/* Others: a share of the link, in permille, from from_us to until_us, in bursts of so many.
+ * Each packet of ours takes up to jitter_us more behind the queue.
+ */
 void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until_us,
-	  u64 end_us, u64 measure_us, u32 step_us, struct result *r)
+	  u64 end_us, u64 measure_us, u32 step_us, u32 burst, u32 jitter_us, struct result *r)
 {
 	struct credit_law *c = calloc(1, sizeof(*c));
 	struct fifo *sent = calloc(1, sizeof(*sent)), *queue = calloc(1, sizeof(*queue));
 	struct fifo *wire = calloc(1, sizeof(*wire));
 	double link = 0, foreign = 0, queued = 0, ours = 0, theirs = 0;
 	u64 now_us, steps = 0;
+	u32 random = 1;
 	s64 out = 0;
 
 	credit_init_law(c, 1000000);
@@ -106,7 +118,7 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 			push(sent, (struct packet){ now_us + base_us / 2, now_us, true });
 		if (now_us >= from_us && now_us < until_us)
 			foreign += Bps * others / 1000 * step_us / 1e6;
-		for (; foreign >= MSS; foreign -= MSS) {
+		for (u32 i = foreign >= burst * MSS ? burst : 0; i; i--, foreign -= MSS) {
 			if (queue->len < limit)
 				push(queue, (struct packet){ 0, 0, false });
 			else
@@ -124,9 +136,11 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 		for (; queue->len && link >= MSS; link -= MSS) {
 			struct packet p = pop(queue);
 
-			p.at_us = now_us + base_us - base_us / 2;
+			random = random * 1664525 + 1013904223;
+			p.at_us = now_us + base_us - base_us / 2 +
+				  (u64)(random >> 8) * jitter_us / (1 << 24);
 			if (p.ours)
-				push(wire, p);
+				push_in_order(wire, p);
 			if (now_us >= measure_us)
 				*(p.ours ? &ours : &theirs) += MSS;
 		}
@@ -161,6 +175,7 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 	r->ours_Bps = ours * 1e6 / (end_us - measure_us);
 	r->others_Bps = theirs * 1e6 / (end_us - measure_us);
 	r->queue_us = queued / steps * MSS * 1e6 / Bps;
+	r->mu_Bps = c->mu_Bps;
 	r->phase = c->phase;
 	free(c);
 	free(sent);
@@ -198,6 +213,26 @@ u32 leaves(u64 ours_of_20)
 		credit_end_tick(&c, now_us);
 	}
 	return c.phase == CREDIT_FLOOR;
+}
+
+/* mu after a tick in which 24 packets came within 20 ms, 24 of each 25 ms before; with so much noise. */
+u64 capacity(u32 noise_us)
+{
+	struct credit_law c;
+
+	credit_init_law(&c, 1000000);
+	c.phase = CREDIT_CRUISE;
+	c.mss_bytes = MSS;
+	c.base_us = 100000;
+	c.mu_Bps = 24 * MSS * 40;
+	c.noise_us = noise_us;
+	c.arrivals = 24;
+	c.first_us = 2000000;
+	c.latest_us = 2020000;
+	c.first_bytes = MSS;
+	c.bytes = 24 * MSS;
+	credit_measure(&c, 2025000, 0);
+	return c.mu_Bps;
 }
 
 /* CRUISE where the delay of packets swings by 20 ms in each tick, with a share of the link. Return: noise, us. */
@@ -240,17 +275,19 @@ class Result(ctypes.Structure):
         ("ours_Bps", ctypes.c_double),
         ("others_Bps", ctypes.c_double),
         ("queue_us", ctypes.c_double),
+        ("mu_Bps", ctypes.c_double),
         ("phase", ctypes.c_uint32),
         ("drops", ctypes.c_uint32),
     )
 
 
 class Others(NamedTuple):
-    """Other traffic: permille of the link, from and until, s."""
+    """Other traffic: permille of the link, from and until, s, and packets that come at once."""
 
     permille: int = 0
     from_s: float = 0
     until_s: float = 0
+    burst: int = 1
 
 
 def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
@@ -264,9 +301,11 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
         (include / "credit.h").write_text(text.replace(*change), encoding="utf-8")
     library = hostc.load(WRAPPER, folder, include, "credit")
     library.loop.argtypes = [
-        ctypes.c_double, *[ctypes.c_uint32] * 3, *[ctypes.c_uint64] * 4, ctypes.c_uint32, ctypes.POINTER(Result),
+        ctypes.c_double, *[ctypes.c_uint32] * 3, *[ctypes.c_uint64] * 4, *[ctypes.c_uint32] * 3,
+        ctypes.POINTER(Result),
     ]  # fmt: skip
     library.growth.restype = ctypes.c_uint32
+    library.capacity.restype = ctypes.c_uint64
     return library
 
 
@@ -276,13 +315,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def loop(
-    library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int, others: Others, measure: tuple[float, float]
+    library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int, others: Others, measure: tuple[float, float],
+    jitter_ms: float = 0,
 ) -> Result:
     result = Result()
     us = lambda s: int(s * 1e6)  # noqa: E731
     library.loop(
         mbit * MBIT, us(rtt_ms / 1e3), packets, others.permille, us(others.from_s), us(others.until_s), us(measure[1]),
-        us(measure[0]), max(5, min(100, int(400 / mbit))), ctypes.byref(result),
+        us(measure[0]), max(5, min(100, int(400 / mbit))), others.burst, us(jitter_ms / 1e3), ctypes.byref(result),
     )  # fmt: skip
     return result
 
@@ -295,6 +335,16 @@ def test_alone(library: ctypes.CDLL, mbit: float, rtt_ms: float) -> None:
     packet_us = 1448 * 8 / mbit
     assert result.ours_Bps >= 0.95 * mbit * MBIT
     assert result.queue_us <= max(6000, 5 * packet_us)
+
+
+@pytest.mark.parametrize("mbit", [3, 10, 40])
+@pytest.mark.parametrize("rtt_ms", [30, 100, 300])
+@pytest.mark.parametrize("jitter_ms", [2, 8])
+def test_alone_with_jitter(library: ctypes.CDLL, mbit: float, rtt_ms: float, jitter_ms: float) -> None:
+    """Whatever time packets take beyond the queue, and in whatever order: the path is used, and measured right."""
+    result = loop(library, mbit, rtt_ms, 100000, Others(), (30, 60), jitter_ms)
+    assert result.ours_Bps >= 0.9 * mbit * MBIT
+    assert 0.95 * mbit * MBIT <= result.mu_Bps <= 1.15 * mbit * MBIT
 
 
 @pytest.mark.parametrize(
@@ -318,6 +368,23 @@ def test_takes_what_is_left(library: ctypes.CDLL, permille: int) -> None:
     assert result.others_Bps >= 0.99 * (10 * MBIT - left)
     assert result.ours_Bps >= 0.85 * left
     assert result.queue_us <= 10000
+
+
+@pytest.mark.parametrize("burst", [2, 4])
+@pytest.mark.parametrize("permille", [300, 500])
+def test_takes_what_bursts_leave(library: ctypes.CDLL, permille: int, burst: int) -> None:
+    """The same, when they come a few packets at once: nothing is lost to them."""
+    result = loop(library, 10, 100, 200, Others(permille, 10, 120, burst), (60, 120))
+    left = (1000 - permille) / 1000 * 10 * MBIT
+    assert result.others_Bps >= 0.99 * (10 * MBIT - left)
+    assert result.ours_Bps >= 0.7 * left
+
+
+def test_the_capacity_is_not_what_jitter_packs_into_a_tick(library: ctypes.CDLL) -> None:
+    """24 packets of each 25 ms in 20 ms: a quarter too much, unless noise says that they may be late."""
+    link = 24 * 1448 * 40
+    assert library.capacity(2000) == link
+    assert library.capacity(0) >= link * 1.1
 
 
 def test_train_against_oracle(library: ctypes.CDLL) -> None:
