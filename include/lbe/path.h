@@ -50,11 +50,12 @@
  *
  * Where pairs meet no queue and trains grow, either the link is slower now, or others have
  * queues of their own. Two things tell. A link slows down at once, others come by slow
- * start: where all that we sent came through, and half or less of it a round trip later, and
- * the train grew as much, the link is slower. Otherwise, at half the rate that the train
- * came through at, delays on an idle link differ no more than they did when we cruised
- * alone; behind another queue each packet waits 0 to p more. Two such trains in a row with
- * a spread below the calm noise + p / 3 set the capacity, where that noise is below p / 4.
+ * start: where what was in flight when we left came in slower than it was sent, for a round
+ * trip, and the train came through at just that rate, the link is slower. Otherwise, at half
+ * the rate that the train came through at, delays on an idle link differ no more than they did
+ * when we cruised alone; behind another queue each packet waits 0 to p more. Two such trains
+ * in a row with a spread below the calm noise + p / 8 set the capacity, where that noise is
+ * below p / 4.
  * If pulses at 1.25 mu raise mu four times in a row by all they can tell, START finds out
  * how much faster the link is.
  *
@@ -116,11 +117,13 @@
  */
 #define LBE_LOCAL_MAX		16
 
-/* A link slows down at once. A newcomer sends 10 packets in its first round trip, and 20 in the
- * next. Where a round trip holds so many packets, the first takes an eighth, and the two cannot
- * be mistaken.
+/* A link slows down at once. A newcomer at a fair queue sends 10 packets in its first round trip,
+ * and 20 in the next. Where a round trip holds so many packets, more than half of the link is
+ * ours after the first and until the second are through. Double it: slower links are found by
+ * the spread of delays alone where a round trip holds fewer packets; halve it: such a newcomer
+ * is taken for a slower link.
  */
-#define LBE_STEP_PKTS		80
+#define LBE_STEP_PKTS		40
 /* Raises of the capacity in a row after which its growth is no measurement of others who have
  * left: 1.25^4 is 2.4. Double it: a link that is ten times faster is found in 16 s instead of 6 s;
  * halve it: hosts that share a link push each other away.
@@ -221,9 +224,7 @@ struct lbe_train {
  * @round_bytes: delivered in it
  * @round_lost: lost in it
  * @delivered: rate of the one before, bytes a second
- * @earlier: of the two before that
- * @acks: in the present round trip
- * @pause_us: longest time between two of them
+ * @leaving: the present one began when the path gave way
  * @tick_us: beginning of the present tick
  * @tick_sum: sum of its delays, us
  * @tick_n: samples in it
@@ -252,7 +253,8 @@ struct lbe_train {
  * @flat_min_us: least of these
  * @flat_max_us: greatest of these
  * @longer_us: by how much the base would rise, if the train passes
- * @came: delivered after it fell within a round trip, bytes a second; 0: it did not
+ * @came: rate at which came in what was in flight when the path gave way, bytes a second;
+ *	0: as it was sent, or not known
  * @slower: capacity that would explain the failed train, bytes a second
  * @inspect: a train at half of it is to follow
  * @inspected: of these, how many spoke for it
@@ -295,9 +297,7 @@ struct lbe_path {
 	u64 round_bytes;
 	u64 round_lost;
 	u64 delivered;
-	u64 earlier[2];
-	u32 acks;
-	u32 pause_us;
+	bool leaving;
 
 	u64 tick_us;
 	u64 tick_sum;
@@ -595,10 +595,17 @@ static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 {
 	u32 rtts = lbe_path_slow_start_rtts(p);
 
-	if (reason != LBE_QUEUE_JUMPED || now_us - p->since_us < 3ULL * p->rtt_us)
+	if (reason != LBE_QUEUE_JUMPED || now_us - p->since_us < 3ULL * p->rtt_us) {
 		p->fails++;
-	else
+	} else {
 		p->fails = 0;
+		/* What is on its way comes in at the rate that is left, for a round trip. */
+		p->came = 0;
+		p->leaving = lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss;
+		p->round_us = now_us;
+		p->round_bytes = 0;
+		p->round_lost = 0;
+	}
 	lbe_path_yield(p, now_us, reason, rtts);
 }
 
@@ -607,7 +614,6 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	unsigned int i;
 
 	lbe_path_enter(p, now_us, LBE_CRUISE, reason);
-	p->came = 0;
 	p->rate = rate;
 	for (i = 0; i < LBE_PATH_TICKS; i++) {
 		p->r[i] = rate;
@@ -663,7 +669,7 @@ static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 	const struct lbe_train *t = &p->train;
 	u32 spread_us = lbe_train_mean_us(t) - t->least_us;
 
-	if (lbe_train_samples(t) >= 10 && spread_us < p->calm_us + lbe_path_pkt_us(p) / 3) {
+	if (lbe_train_samples(t) >= 10 && spread_us < p->calm_us + lbe_path_pkt_us(p) / 8) {
 		bool again = p->inspected++;
 
 		lbe_path_yield(p, now_us, LBE_INSPECT, 1);
@@ -690,25 +696,29 @@ static inline void lbe_path_learn_idle(struct lbe_path *p)
 
 static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 {
+	u64 slower;
 	s32 g;
 
 	if (p->reason == LBE_INSPECT) {
 		lbe_path_inspect_verdict(p, now_us);
-	} else if (!lbe_train_growth(&p->train, &g)) {
+		return;
+	}
+	if (!lbe_train_growth(&p->train, &g)) {
 		p->fails += !lbe_train_limited(&p->train);
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
+		return;
+	}
+	slower = div_u64(p->mu << 10, 1024 + max(g, 0));
+	if (g >= LBE_GROWTH_NONE && p->came > slower - slower / 8 &&
+	    p->came < slower + slower / 8) {
+		lbe_path_slower(p, now_us, p->came);
 	} else if (g > (p->longer_us ? LBE_GROWTH_NONE : LBE_GROWTH_FULL) ||
 		   p->train.lost_bytes * 4 > p->train.bytes) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
-		p->slower = div_u64(p->mu << 10, 1024 + max(g, 0));
-		if (g > LBE_GROWTH_FULL && p->came > p->slower - p->slower / 8 &&
-		    p->came < p->slower + p->slower / 8) {
-			lbe_path_slower(p, now_us, p->came);
-			return;
-		}
+		p->slower = slower;
 		/* What half of a packet's time is to tell must not drown in noise. */
-		p->inspect = p->fails >= 2 && g > LBE_GROWTH_FULL &&
+		p->inspect = p->fails >= 2 && g > LBE_GROWTH_NONE &&
 			     p->calm_us < lbe_path_pkt_us(p) / 4;
 		p->inspected = 0;
 	} else if (g < LBE_GROWTH_NONE) {
@@ -825,7 +835,8 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		lbe_path_queue_found(p, now_us);
 		return;
 	}
-	if (p->tick_n > 1 && (p->state == LBE_CRUISE || p->state == LBE_START))
+	if (p->tick_n > 1 && (p->state == LBE_START ||
+			      (p->state == LBE_CRUISE && least_us < lbe_path_target_us(p))))
 		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) /
 			       (p->state == LBE_START ? 4 : 16);
 	lbe_path_next_tick(p, now_us);
@@ -860,6 +871,7 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
+	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
 	u64 span_us = a->now_us - p->round_us;
 
 	p->round_bytes += a->acked_bytes;
@@ -883,26 +895,22 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 			lbe_path_set_mu(p, min(p->mu, p->delivered));
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
 	}
-	/* From nearly all to half or less within a round trip, by ACKs that came evenly. */
-	if ((u64)p->pause_us * p->acks < 4 * span_us && p->earlier[1] > p->mu - p->mu / 16 &&
-	    p->delivered < p->mu / 2 + p->mu / 16 &&
-	    lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss)
+	if (p->leaving && p->delivered < before - before / 16)
 		p->came = p->delivered;
-	p->earlier[1] = p->earlier[0];
-	p->earlier[0] = p->delivered;
-	p->acks = 0;
-	p->pause_us = 0;
+	p->leaving = false;
 	p->round_us = a->now_us;
 	p->round_bytes = 0;
 	p->round_lost = 0;
 }
 
-/* Is somebody else's queue there? */
-static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us)
+/* Is somebody else's queue there? What a pulse of ours queues is never far. */
+static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool pulse)
 {
 	u32 jump_us = lbe_path_jump_us(p);
 	bool far = q_us > 2 * jump_us;
 
+	if (pulse && !far)
+		return;
 	if (!far && q_us < lbe_path_q_rtt_ago(p) + jump_us) {
 		p->high = 0;
 		return;
@@ -953,7 +961,8 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		p->prompt = true;
 	}
 	if (!p->flat || max(q_us, p->flat_max_us) - min(q_us, p->flat_min_us) >
-			lbe_path_error_us(p) + pkt_us) {
+			min(lbe_path_error_us(p) + pkt_us,
+			    2 * (lbe_path_error_us(p) + LBE_PATH_ERROR_US))) {
 		p->flat = 0;
 		p->flat_min_us = q_us;
 		p->flat_max_us = q_us;
@@ -984,8 +993,6 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	u32 q_us;
 
 	p->now_us = max(p->now_us, a->now_us);
-	p->acks++;
-	p->pause_us = max_t(u64, p->pause_us, min_t(u64, p->now_us - p->heard_us, U32_MAX));
 	p->heard_us = p->now_us;
 	lbe_path_round(p, a);
 	if (!a->delay_us)
@@ -1011,9 +1018,8 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_train_add(p, a->now_us - a->rtt_us, a->delay_us, a->limited);
 	switch (p->state) {
 	case LBE_CRUISE:
-		/* Not what our own pulse has queued. */
-		if (!p->train.on && a->now_us - a->rtt_us >= p->pulse_us)
-			lbe_path_watch(p, a->now_us, q_us);
+		lbe_path_watch(p, a->now_us, q_us,
+			       p->train.on || a->now_us - a->rtt_us < p->pulse_us);
 		if (p->train.on && a->now_us - a->rtt_us > p->train.until_us)
 			lbe_path_pulse_verdict(p, a->now_us);
 		break;

@@ -127,10 +127,24 @@ static void lbe_yields(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < row->samples; i++)
-		lbe_path_watch(p, NOW_US + i * row->gap_us, row->q_us);
+		lbe_path_watch(p, NOW_US + i * row->gap_us, row->q_us, false);
 	KUNIT_EXPECT_EQ(test, p->state, row->yields ? LBE_FLOOR : LBE_CRUISE);
 	if (row->yields)
 		KUNIT_EXPECT_EQ(test, p->reason, LBE_QUEUE_JUMPED);
+}
+
+/* What a pulse of ours queues is no sign of others, but two jumps are. */
+static void lbe_watches_during_a_pulse(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	u32 i;
+
+	for (i = 0; i < 8; i++)
+		lbe_path_watch(p, NOW_US + i * 4000, 2 * JUMP, true);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_CRUISE);
+	lbe_path_watch(p, NOW_US + 32000, 2 * JUMP + 1, true);
+	lbe_path_watch(p, NOW_US + 32100, 2 * JUMP + 1, true);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
 }
 
 /* A mark is somebody's queue, whatever the delay says. */
@@ -698,6 +712,7 @@ static void lbe_info_of_another(struct kunit *test)
 static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_cruise_law, cruise_gen_params),
 	KUNIT_CASE_PARAM(lbe_yields, watch_gen_params),
+	KUNIT_CASE(lbe_watches_during_a_pulse),
 	KUNIT_CASE(lbe_yields_to_marks),
 	KUNIT_CASE_PARAM(lbe_train_verdict, train_gen_params),
 	KUNIT_CASE(lbe_second_failure),

@@ -46,6 +46,7 @@ struct model_config {
 	double measure_s;	/* from then on */
 	double change_s;	/* the rate changes then; 0: never */
 	double change_bps;
+	double back_s;		/* and is what it was; 0: never */
 	int liars;		/* flows of host 0: acknowledged early, or lost */
 	double lie_us;		/* by so much, in all: queue and a part of the way */
 	double lie_stop_s;	/* then they leave; 0: never */
@@ -550,7 +551,7 @@ static void change(struct model *m)
 {
 	u64 pkts = backlog_ns(m) / packet_ns(m);
 
-	m->rate_bps = (u64)m->c.change_bps;
+	m->rate_bps = (u64)(m->rate_bps == (u64)m->c.change_bps ? m->c.rate_bps : m->c.change_bps);
 	m->free_ns = m->now_ns + pkts * packet_ns(m);
 }
 
@@ -656,6 +657,8 @@ int model_run(const struct model_config *c, struct model_result *r)
 		push(m, (struct event){ .what = EV_OTHER, .at_ns = (u64)(c->other_start_s * NS) });
 	if (c->change_s > 0)
 		push(m, (struct event){ .what = EV_CHANGE, .at_ns = (u64)(c->change_s * NS) });
+	if (c->back_s > 0)
+		push(m, (struct event){ .what = EV_CHANGE, .at_ns = (u64)(c->back_s * NS) });
 	push(m, (struct event){ .what = EV_SAMPLE, .at_ns = SAMPLE_NS });
 	while (m->n && m->heap[0].at_ns < c->duration_s * NS) {
 		struct event e = pop(m);

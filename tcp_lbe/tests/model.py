@@ -31,7 +31,7 @@ class _Config(ctypes.Structure):
         *((name, ctypes.c_double) for name in ("rate_bps", "rtt_s", "buffer_pkts", "noise_us")),
         *((name, ctypes.c_int) for name in ("fair", "hosts", "flows", "other")),
         *((name, ctypes.c_double) for name in ("other_bps", "other_start_s", "other_stop_s", "on_s", "duration_s",
-                                               "measure_s", "change_s", "change_bps")),
+                                               "measure_s", "change_s", "change_bps", "back_s")),
         ("liars", ctypes.c_int),
         *((name, ctypes.c_double) for name in ("lie_us", "lie_stop_s", "chat_s", "answer_us", "others_start_s")),
         ("seed", ctypes.c_ulonglong),
@@ -71,6 +71,7 @@ class Case:
     measure_s: float = 20.0
     change_s: float = 0.0
     change_mbit: float = 0.0
+    back_s: float = 0.0
     liars: int = 0
     lie_ms: float = 30.0
     lie_stop_s: float = 0.0
@@ -139,6 +140,7 @@ class Model:
             measure_s=case.measure_s,
             change_s=case.change_s,
             change_bps=case.change_mbit * 1e6,
+            back_s=case.back_s,
             liars=case.liars,
             lie_us=case.lie_ms * 1e3,
             lie_stop_s=case.lie_stop_s,

@@ -32,8 +32,14 @@ MISSED: dict[str, tuple[Case, str, float, float]] = {
     "twelve milliseconds a packet": (Case(rate_mbit=1, rtt_ms=100), "used", 92, 95),
     "four hosts": (Case(hosts=4, duration_s=120), "jain", 0.7, 0.9),
     "sixteen hosts": (Case(hosts=16, duration_s=120), "jain", 0.7, 0.9),
-    "a tenth of the link is left": (Case(other="steady", other_mbit=0.9 * 10 * EFFICIENCY), "used", 20, 35),
-    "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy"), "other_pct", 93, 96),
+    "a tenth of the link is left": (Case(other="steady", other_mbit=0.9 * 10 * EFFICIENCY), "used", 45, 70),
+    "a tenth of the link is left, another seed": (
+        Case(other="steady", other_mbit=0.9 * 10 * EFFICIENCY, seed=2),
+        "used",
+        10,
+        30,
+    ),
+    "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=4), "other_pct", 93, 96),
     "four hosts, slow, another seed": (
         Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=2),
         "other_pct",
@@ -121,7 +127,19 @@ def test_a_change_of_capacity_is_found_within_ten_seconds(
     assert used(case, law.run(case)) >= 90
 
 
-@pytest.mark.parametrize(("rate_mbit", "rtt_ms"), [(10, 100), (20, 100), (50, 30)])
+@pytest.mark.parametrize("ratio", [0.2, 0.4, 0.5, 0.6, 0.7, 0.8])
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms"), [(10, 60), (10, 100), (20, 60), (20, 100), (50, 100), (100, 60)])
+def test_a_link_that_is_faster_for_a_while_is_used_again(
+    law: Model, rate_mbit: float, rtt_ms: float, ratio: float
+) -> None:
+    """Whatever the path was at when the link slowed down: climbing, in a pulse, or above the capacity."""
+    case = Case(ratio * rate_mbit, rtt_ms, change_s=20, change_mbit=rate_mbit, back_s=45, measure_s=55, duration_s=65)
+    for seed in (1, 2, 3, 4):
+        out = law.run(dataclasses.replace(case, seed=seed))
+        assert out.total_mbit >= 0.9 * case.rate_mbit * EFFICIENCY, (seed, out)
+
+
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms"), [(10, 60), (10, 100), (20, 100), (50, 20), (50, 30), (100, 20)])
 def test_at_a_fair_queue_a_newcomer_is_no_slower_link(law: Model, rate_mbit: float, rtt_ms: float) -> None:
     case = Case(rate_mbit, rtt_ms, fair=1, other="greedy")
     alone = law.run(dataclasses.replace(case, flows=0))
@@ -179,9 +197,9 @@ def test_a_gain_that_is_doubled_twice_is_seen(tmp_path: Path) -> None:
 
 def test_a_law_that_does_not_watch_for_jumps_is_seen(law: Model, tmp_path: Path) -> None:
     """A newcomer at a short buffer loses packets to it; and what is crowded out instead of leaving hardly returns."""
-    wrong = Model(tmp_path, {"lbe_path_watch(p, a->now_us, q_us);": "(void)q_us;"})
+    wrong = Model(tmp_path, {"if (pulse && !far)": "if (1)"})
     newcomer = Case(buffer_pkts=25, other="greedy", measure_s=10, duration_s=25)
-    assert wrong.run(newcomer).other_mbit < 0.9 * law.run(newcomer).other_mbit
+    assert wrong.run(newcomer).other_mbit < 0.95 * law.run(newcomer).other_mbit
     assert wrong.run(PAUSES).total_mbit < 0.5 * law.run(PAUSES).total_mbit
 
 
