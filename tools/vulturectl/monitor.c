@@ -17,33 +17,59 @@
 /* ms between the two looks of show: several round trips of most paths */
 #define SHOW_MS	300
 
-static int list_one(const struct vulture_flow *flow, void *arg)
-{
-	unsigned int *n = arg;
+/* All that there is now. Nothing is printed before all of it is here: a list that fails
+ * half way leaves no half of a document.
+ */
+struct flows {
+	struct vulture_flow *at;
+	size_t n, room;
+};
 
-	if (json) {
-		fputs(*n ? ",\n{" : "{", stdout);
-		json_flow(flow);
-		putchar('}');
-	} else {
-		list_line(flow, flow->bytes / 1e6);
+static int keep_flow(const struct vulture_flow *flow, void *arg)
+{
+	struct flows *flows = arg;
+
+	if (flows->n == flows->room) {
+		flows->room = flows->room ? 2 * flows->room : 64;
+		flows->at = realloc(flows->at, flows->room * sizeof(*flows->at));
+		if (!flows->at)
+			refused("out of memory");
 	}
-	(*n)++;
+	flows->at[flows->n++] = *flow;
 	return 0;
+}
+
+static void read_flows(struct flows *flows)
+{
+	flows->n = 0;
+	check(vulture_list(v, keep_flow, flows));
 }
 
 int do_list(int argc, char **argv)
 {
-	unsigned int n = 0;
+	struct flows flows = {};
+	size_t i;
 
 	no_arguments(argc, argv);
+	read_flows(&flows);
 	if (json) {
 		json_begin();
 		fputs(",\"connections\":[", stdout);
 	} else {
 		list_header("MB");
 	}
-	check(vulture_list(v, list_one, &n));
+	for (i = 0; i < flows.n; i++) {
+		const struct vulture_flow *flow = &flows.at[i];
+
+		if (json) {
+			fputs(i ? ",\n{" : "{", stdout);
+			json_flow(flow);
+			putchar('}');
+		} else {
+			list_line(flow, flow->bytes / 1e6);
+		}
+	}
+	free(flows.at);
 	if (json) {
 		putchar(']');
 		json_end();
@@ -78,9 +104,8 @@ static double monitor_rate_bps(const struct monitor *m, const struct vulture_flo
 	return 0;
 }
 
-static int monitor_one(const struct vulture_flow *flow, void *arg)
+static void monitor_one(const struct vulture_flow *flow, struct monitor *m)
 {
-	struct monitor *m = arg;
 	double rate_bps = monitor_rate_bps(m, flow);
 
 	if (m->n_new == m->room) {
@@ -97,14 +122,16 @@ static int monitor_one(const struct vulture_flow *flow, void *arg)
 		list_line(flow, rate_bps / 1e6);
 	}
 	m->new[m->n_new++] = (struct seen){ flow->id, flow->bytes, flow->age_us };
-	return 0;
 }
 
 static int monitor_table(unsigned int seconds)
 {
+	struct flows flows = {};
 	struct monitor m = {};
+	size_t i;
 
 	for (;;) {
+		read_flows(&flows);
 		if (json) {
 			json_begin();
 			printf(",\"time_s\":%lld,\"connections\":[", (long long)time(NULL));
@@ -113,7 +140,8 @@ static int monitor_table(unsigned int seconds)
 			list_header("Mbit/s");
 		}
 		m.n_new = 0;
-		check(vulture_list(v, monitor_one, &m));
+		for (i = 0; i < flows.n; i++)
+			monitor_one(&flows.at[i], &m);
 		if (json) {
 			putchar(']');
 			json_end();

@@ -460,17 +460,43 @@ static int do_show(int argc, char **argv)
 
 /* Rules */
 
-static int list_rule(const struct vulture_rule *rule, void *arg)
-{
-	unsigned int *n = arg;
+/* All of them, before any is printed: a list that fails half way leaves no half of a document. */
+struct rules {
+	struct vulture_rule *at;
+	size_t n, room;
+};
 
-	if (json) {
-		puts(*n ? "," : "[");
-		json_rule(rule);
-	} else {
-		text_rule(rule);
+static int keep_rule(const struct vulture_rule *rule, void *arg)
+{
+	struct rules *rules = arg;
+
+	if (rules->n == rules->room) {
+		rules->room = rules->room ? 2 * rules->room : 64;
+		rules->at = realloc(rules->at, rules->room * sizeof(*rules->at));
+		if (!rules->at)
+			refused("out of memory");
 	}
-	(*n)++;
+	rules->at[rules->n++] = *rule;
+	return 0;
+}
+
+static int list_rules(void)
+{
+	struct rules rules = {};
+	size_t i;
+
+	check(vulture_rule_list(v, keep_rule, &rules));
+	for (i = 0; i < rules.n; i++) {
+		if (json) {
+			puts(i ? "," : "[");
+			json_rule(&rules.at[i]);
+		} else {
+			text_rule(&rules.at[i]);
+		}
+	}
+	if (json)
+		puts(rules.n ? "\n]" : "[]");
+	free(rules.at);
 	return 0;
 }
 
@@ -527,8 +553,6 @@ static int rule_add(int argc, char **argv)
 
 static int do_rule(int argc, char **argv)
 {
-	unsigned int n = 0;
-
 	if (argc < 2)
 		wrong("rule needs add, del or list");
 	if (!strcmp(argv[1], "add"))
@@ -541,10 +565,7 @@ static int do_rule(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "list") || argc != 2)
 		wrong("rule takes add, del or list, not '%s'", argv[argc - 1]);
-	check(vulture_rule_list(v, list_rule, &n));
-	if (json)
-		puts(n ? "\n]" : "[]");
-	return 0;
+	return list_rules();
 }
 
 static int do_set(int argc, char **argv)

@@ -189,6 +189,28 @@ def test_refusals_by_descriptor():
         refused(errno.ENOTCONN, "finished sending", v.start, receiver)
 
 
+def test_multipath():
+    """A descriptor of MPTCP is no TCP socket; a rule takes its subflow, and no byte is lost."""
+    mptcp = 262
+    try:
+        server = socket.socket(socket.AF_INET, socket.SOCK_STREAM, mptcp)
+    except OSError as error:
+        assert error.errno == errno.EPROTONOSUPPORT     # 6.1 without it
+        return
+    with server, socket.socket(socket.AF_INET, socket.SOCK_STREAM, mptcp) as sender, vulture.Vulture() as v:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        rule = js("rule", "add", "--local-port", str(server.getsockname()[1]))["id"]
+        sender.connect(server.getsockname())
+        receiver, _ = server.accept()
+        with receiver:
+            refused(errno.EPROTONOSUPPORT, "not a TCP socket", v.start, receiver)
+            pump(sender, receiver, 1 << 20)
+            flow, = js("list")
+            assert flow["rule"] == rule and flow["bytes"] >= 1 << 20, flow
+        ctl("rule", "del", str(rule))
+
+
 def test_without_timestamps():
     with open("/proc/sys/net/ipv4/tcp_timestamps", "w") as file:
         file.write("0")

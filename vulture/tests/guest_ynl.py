@@ -10,6 +10,7 @@ Every operation, attribute set and event of the spec is used by name; the client
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -142,6 +143,22 @@ def test_ynl_rules():
     ynl_refused(errno.ERANGE, "remote-prefix-len 33 is not within 0 to 32", client, "rule-add",
                 {"rule": wanted | {"remote-prefix-len": 33}})
     assert client.dump("rule-get", {}) == []
+
+
+def test_ynl_failed_starts_of_a_rule_are_counted():
+    client = family()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        rule = client.do("rule-add", {"rule": {"local-port": server.getsockname()[1]}})["rule"]
+        assert (rule["started"], rule["failed"]) == (0, 0)
+        client.do("set", {"max-flows": 1})
+        with contextlib.ExitStack() as stack:
+            for _ in range(3):
+                stack.enter_context(socket.create_connection(server.getsockname()))
+                stack.enter_context(server.accept()[0])
+            rule = client.dump("rule-get", {})[0]["rule"]
+            assert (rule["started"], rule["failed"]) == (1, 2), rule
+    client.do("set", {"max-flows": 16384})
+    client.do("rule-del", {"rule": {"id": rule["id"]}})
 
 
 if __name__ == "__main__":

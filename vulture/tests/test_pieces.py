@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Functions cut out of the module's sources, and vulturectl, in a world that does what no guest does on demand.
+
+A hash chain that changes under its reader, 3 GiB without loss, an application that holds its socket for long, a list that
+fails half way, a kernel without tracepoints.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from testbed.base.places import REPO
+from testbed.support import hostc
+
+pytestmark = pytest.mark.host
+
+FOLDER = Path(__file__).resolve().parent.parent
+
+
+def cut(name: str, file: str) -> str:
+    """A function's text, from the line that has its name to the brace that ends it."""
+    text = (FOLDER / file).read_text(encoding="utf-8")
+    found = re.search(rf"^static [^\n;]*\b{name}\((?:[^;{{]|\n)*\n{{\n.*?^}}\n", text, re.MULTILINE | re.DOTALL)
+    assert found, f"{file} has no {name}()"
+    return found[0]
+
+
+def compiled(world: str, name: str, file: str, folder: Path) -> ctypes.CDLL:
+    """The function in its world. What it does not use of that is no fault."""
+    words = ("unused", "unused-parameter", "empty-body")
+    calm = "".join(f'#pragma GCC diagnostic ignored "-W{word}"\n' for word in words)
+    return hostc.load(calm + world % cut(name, file), folder, FOLDER, name)
+
+
+LOSS = """
+#include <stdlib.h>
+#include "policy.h"
+#include "controller.h"
+#define PAPER_REDUCED_BYTES	RWND_MAX_BYTES
+struct paper { bool seen_data; u32 high_seq, reduced_seq; };
+%s
+/* Losses that are answered after so many bytes without one, of `losses`: one each 64 kB. */
+u32 answered(u64 quiet_bytes, u32 losses, u32 ce)
+{
+	struct paper p = { 0 };
+	struct rwnd_data d = { .seq = 0xfff00000, .bytes = 65536, .arrival = RWND_NEXT };
+	u32 seen = 0;
+	u64 i;
+
+	for (i = 0; i < quiet_bytes / 65536; i++, d.seq += 65536)
+		seen += paper_sees_loss(&p, &d);
+	for (i = 0; i < losses; i++, d.seq += 65536) {
+		d.arrival = ce ? RWND_NEXT : RWND_HOLE;
+		d.ce = ce;
+		if (paper_sees_loss(&p, &d)) {
+			p.reduced_seq = p.high_seq;	/* paper_on_loss() */
+			seen++;
+		}
+	}
+	return seen;
+}
+"""
+
+
+@pytest.mark.parametrize("gib", [0.001, 1, 1.9, 2.1, 3, 3.9, 5])
+@pytest.mark.parametrize("ce", [0, 1])
+def test_losses_count_however_long_there_was_none(tmp_path: Path, gib: float, ce: int) -> None:
+    """A reduction covers what was in flight, not what lies 2 GiB behind: sequence numbers wrap."""
+    library = compiled(LOSS, "paper_sees_loss", "paper.c", tmp_path)
+    library.answered.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]
+    assert library.answered(int(gib * (1 << 30)), 10, ce) == 10
+
+
+CHAIN = """
+#include <stdlib.h>
+#include <lbe/arith.h>
+#define rcu_read_lock()		do { } while (0)
+#define rcu_read_unlock()	do { } while (0)
+struct hlist_nulls_node { struct hlist_nulls_node *next; };
+struct sock { struct hlist_nulls_node node; bool matches; int refs, sk_refcnt; };
+struct chain { struct hlist_nulls_node *chain; };
+struct inet_hashinfo { struct chain *ehash; };
+struct vulture_match { int unused; };
+struct net { struct { struct { struct inet_hashinfo *hashinfo; } tcp_death_row; } ipv4; };
+
+static struct sock socks[6];
+static int pass;
+#define refcount_inc_not_zero(refs)	(++*(refs))
+#define sock_gen_put(sk)		((void)--(sk)->sk_refcnt)
+#define get_nulls_value(end)		((unsigned int)((unsigned long)(end) >> 1))
+/* First pass: the reader stands on 1 when that is freed and used anew in bucket 7. Second pass: all of 3. */
+static struct sock *at(int i)
+{
+	return i < (pass ? 6 : 2) ? &socks[i] : NULL;
+}
+#define sk_nulls_for_each_rcu(sk, node, list)						\\
+	for (int i_ = 0; (void)(list), (sk) = at(i_),					\\
+	     (node) = (void *)(((unsigned long)((sk) ? 0 : pass++ ? 3 : 7) << 1) | 1), (sk); i_++)
+static bool vulture_match_sock(struct net *net, const struct vulture_match *match, const struct sock *sk)
+{
+	return sk->matches;
+}
+%s
+/* Return: matches; *held, and how many references there are on sockets. */
+u32 scan(u32 room, u32 *held, s32 *refs)
+{
+	struct chain chains[8] = { { NULL } };
+	struct inet_hashinfo info = { chains };
+	struct net net = { { { &info } } };
+	struct vulture_match match = { 0 };
+	struct sock *found[8];
+	u32 n, i;
+
+	pass = 0;
+	for (i = 0; i < 6; i++)
+		socks[i] = (struct sock){ .matches = i != 4 };
+	*held = 0;
+	n = vulture_sockets_bucket(&net, &match, 3, found, room, held);
+	for (*refs = 0, i = 0; i < 6; i++)
+		*refs += socks[i].sk_refcnt;
+	return n;
+}
+"""
+
+
+@pytest.mark.parametrize(("room", "held"), [(8, 5), (3, 3)])
+def test_a_chain_that_ends_in_another_bucket_is_read_again(tmp_path: Path, room: int, held: int) -> None:
+    """None is missed, and none is held twice."""
+    library = compiled(CHAIN, "vulture_sockets_bucket", "sockets.c", tmp_path)
+    got, refs = ctypes.c_uint32(), ctypes.c_int32()
+    assert library.scan(room, ctypes.byref(got), ctypes.byref(refs)) == 5
+    assert (got.value, refs.value) == (held, held)
+
+
+FLUSH = """
+#include <stdlib.h>
+#include <lbe/arith.h>
+struct vulture_net { int flows; };
+struct net { struct vulture_net vn; int users; bool dying; };
+static struct net nets[4];
+static int locked, net_rwsem, wrong;
+#define down_read(sem)		((void)(sem), locked++)
+#define up_read(sem)		((void)(sem), locked--)
+#define for_each_net(net)	for ((net) = nets; (net) < nets + 4; (net)++)
+#define atomic_read(value)	(*(value))
+#define vulture_net(net)	(&(net)->vn)
+static struct net *maybe_get_net(struct net *net)
+{
+	return net->dying ? NULL : (net->users++, net);
+}
+static void put_net(struct net *net) { net->users--; }
+/* Ends one flow, and waits for an application that holds its socket. */
+static void vulture_flows_flush(struct vulture_net *vn)
+{
+	struct net *net = (struct net *)vn;
+
+	wrong += locked || net->users < 2;
+	vn->flows--;
+}
+%s
+int flush(void)
+{
+	for (int i = 0; i < 4; i++)
+		nets[i] = (struct net){ { i }, 1, false };
+	vulture_flush_all();
+	for (int i = 0; i < 4; i++)
+		wrong += nets[i].vn.flows || nets[i].users != 1;
+	return wrong + locked;
+}
+"""
+
+
+def test_flows_end_without_the_list_of_all_namespaces(tmp_path: Path) -> None:
+    """An application may hold its socket for as long as it likes: the creation of namespaces does not wait for that."""
+    library = compiled(FLUSH, "vulture_flush_all", "main.c", tmp_path)
+    assert library.flush() == 0
+
+
+BROKEN = """
+#include <errno.h>
+#include <stdint.h>
+#include "internal.h"
+struct vulture *__wrap_vulture_open(void);
+struct vulture *__wrap_vulture_open(void) { static char handle[4096]; return (void *)handle; }
+void __wrap_vulture_close(struct vulture *v);
+void __wrap_vulture_close(struct vulture *v) { (void)v; }
+const char *__wrap_vulture_error(const struct vulture *v);
+const char *__wrap_vulture_error(const struct vulture *v) { (void)v; return "the rest is lost"; }
+int __wrap_vulture_list(struct vulture *v, int (*each)(const struct vulture_flow *, void *), void *arg);
+int __wrap_vulture_list(struct vulture *v, int (*each)(const struct vulture_flow *, void *), void *arg)
+{
+	struct vulture_flow flow = { .id = 1 };
+
+	(void)v;
+	each(&flow, arg);
+	return RESULT;
+}
+int __wrap_vulture_rule_list(struct vulture *v, int (*each)(const struct vulture_rule *, void *), void *arg);
+int __wrap_vulture_rule_list(struct vulture *v, int (*each)(const struct vulture_rule *, void *), void *arg)
+{
+	struct vulture_rule rule = { .id = 1 };
+
+	(void)v;
+	each(&rule, arg);
+	return RESULT;
+}
+"""
+WRAPPED = ("open", "close", "error", "list", "rule_list")
+
+
+@pytest.fixture(scope="module")
+def ctl(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """vulturectl whose lists hand over one and then return the key."""
+    tools = {}
+    for result in (-1, 0):
+        folder = tmp_path_factory.mktemp("ctl")
+        (folder / "broken.c").write_text(BROKEN.replace("RESULT", str(result)))
+        words = [*(f"-Wl,--wrap=vulture_{name}" for name in WRAPPED), f"-I{REPO}/tools/libvulture"]
+        flags = " ".join([*words, str(folder / "broken.c")])
+        make = ["make", "-s", "-C", REPO / "tools" / "vulturectl", f"O={folder}", "BPF=no", f"LDFLAGS={flags}"]
+        subprocess.run(make, check=True)
+        tools[result] = folder / "vulturectl"
+    return tools
+
+
+@pytest.mark.parametrize("words", [["list"], ["rule", "list"], ["monitor"]])
+def test_a_list_that_fails_half_way_leaves_no_half_of_a_document(ctl: dict[int, Path], words: list[str]) -> None:
+    done = subprocess.run([ctl[-1], "--json", *words], check=False, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "vulturectl: the rest is lost\n")
+
+
+@pytest.mark.parametrize("words", [["list"], ["rule", "list"]])
+def test_a_list_that_does_not_fail_is_whole(ctl: dict[int, Path], words: list[str]) -> None:
+    said = json.loads(subprocess.run([ctl[0], "--json", *words], check=True, capture_output=True, text=True).stdout)
+    assert [one["id"] for one in (said["connections"] if words == ["list"] else said)] == [1]
+
+
+@pytest.mark.parametrize("lacks", [[], ["CONFIG_TRACEPOINTS"], ["CONFIG_NETFILTER"]])
+def test_a_kernel_that_cannot_carry_it_builds_the_others(lacks: list[str]) -> None:
+    """Kbuild leaves the module out and says why."""
+    has = [f"{name}=y" for name in ("CONFIG_TRACEPOINTS", "CONFIG_NETFILTER") if name not in lacks]
+    text = f"src := {FOLDER}\nKBUILD_MODULES := 1\ninclude {FOLDER}/Kbuild\nall:\n\t@echo modules: $(obj-m)\n"
+    words = ["make", "-s", "-f", "-", "all", *has]
+    said = subprocess.run(words, input=text, check=True, capture_output=True, text=True).stdout
+    assert ("vulture.o" in said.split("modules:")[1].split()) == (not lacks)
+    assert ("left out" in said and all(name in said for name in lacks)) == bool(lacks)
