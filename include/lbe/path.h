@@ -247,7 +247,6 @@ struct lbe_train {
  * @excess_us: sum of their delays above the base
  * @idle_us: mean of these on the idle path; U32_MAX: not known
  * @fails: returns that came too early
- * @deep: pairs that met a deep queue
  * @evidence_us: only what was sent later counts
  * @flat: pairs in a row that met the same queue
  * @flat_min_us: least of these
@@ -322,7 +321,6 @@ struct lbe_path {
 	u32 excess_us;
 	u32 idle_us;
 	u32 fails;
-	u32 deep;
 	u64 evidence_us;
 	u32 flat;
 	u32 flat_min_us, flat_max_us;
@@ -548,7 +546,6 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 	p->evidence_us = now_us;
 	p->n = 0;
 	p->excess_us = 0;
-	p->deep = 0;
 	p->flat = 0;
 	p->inspect = false;
 }
@@ -949,8 +946,6 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 
 	if (sent_us < p->evidence_us || a->now_us < p->blind_us)
 		return;
-	if (q_us > max_t(u32, 2 * lbe_path_jump_us(p), p->rtt_us / 3) && ++p->deep >= 4)
-		p->fails = 0;
 	p->evidence_us = a->now_us;
 	if (a->acked_pkts == 1) {
 		/* It may have been held: ask again with two. */
