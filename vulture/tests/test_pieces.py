@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Functions cut out of the module's sources, and vulturectl, in a world that does what no guest does on demand.
+"""Functions cut out of the module's sources, and vulturectl, in conditions that no guest produces on demand.
 
-A hash chain that changes under its reader, 3 GiB without loss, an application that holds its socket for long, a list that
-fails half way, a kernel without tracepoints.
+A hash chain that changes under its reader, 3 GiB without loss, an application that holds its socket for long, a list
+that fails half way, a kernel without tracepoints.
 """
 
 from __future__ import annotations
