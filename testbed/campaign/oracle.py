@@ -118,7 +118,7 @@ def add_parser(commands: Any) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         "ns2",
-        help="the papers' experiments in ns-2, their simulator: numbers to hold ours against",
+        help="run the papers' experiments in ns-2, their simulator, for comparison",
         description="Runs the cases that ns-2 can express, in the experiment's own lengths, and writes ns2_NAME.json.",
     )
     sub.add_argument("names", nargs="*", metavar="NAME", help="experiment, paper or figure (default: all of them)")
@@ -129,11 +129,17 @@ def add_parser(commands: Any) -> None:
     sub.add_argument("--jobs", type=int, metavar="N", help="runs at once (default: one per CPU)")
     length = sub.add_mutually_exclusive_group()
     length.add_argument("--full", action="store_const", dest="mode", const="full", help="the paper's own lengths")
-    length.add_argument("--short", action="store_const", dest="mode", const="short", help="the tests' form")
+    length.add_argument(
+        "--short", action="store_const", dest="mode", const="short", help="the short form that the tests use"
+    )
     sub.set_defaults(mode="default", do=carry_out)
-    sub.add_argument("--fresh", action="store_true", help="run again what has been run before")
+    sub.add_argument("--fresh", action="store_true", help="run everything again, without reusing earlier runs")
     sub.add_argument(
-        "--out", type=Path, default=Path("Documentation/results/data"), metavar="DIR", help="where documents go"
+        "--out",
+        type=Path,
+        default=Path("Documentation/results/data"),
+        metavar="DIR",
+        help="where results go (default: Documentation/results/data)",
     )
 
 

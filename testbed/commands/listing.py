@@ -13,7 +13,7 @@ from ..spec.tables import ExperimentError
 
 def add_parser(commands: Any) -> None:
     """The sub-command's words."""
-    sub = commands.add_parser("list", help="the experiments, a line each")
+    sub = commands.add_parser("list", help="list the experiments, one per line")
     sub.add_argument("--json", action="store_true", help="as JSON")
     sub.add_argument("tag", nargs="?", help="only those with this tag (tcp_lp, demo, ...)")
     sub.set_defaults(do=run)

@@ -19,11 +19,13 @@ from .shared import DEFAULT_OUT, print_json
 
 def add_parser(commands: Any) -> None:
     """The sub-command's words."""
-    sub = commands.add_parser("report", help="table and pictures from result files")
+    sub = commands.add_parser("report", help="print tables and draw pictures again, from result files")
     sub.add_argument(
         "names", nargs="*", metavar="NAME", help="experiment, or path of a .json file (default: all in --out)"
     )
-    sub.add_argument("--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help="where the results are")
+    sub.add_argument(
+        "--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help="where the results are (default: results/)"
+    )
     sub.add_argument("--no-plots", action="store_true", help="draw nothing")
     sub.add_argument("--json", action="store_true", help="as JSON")
     sub.set_defaults(do=run)

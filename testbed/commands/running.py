@@ -28,9 +28,13 @@ def add_parser(commands: Any) -> None:
     run = add_verb(commands, "run", "run experiments, print the table, draw the pictures")
     run.add_argument("names", nargs="+", metavar="NAME", help="experiment, or path of a .toml file")
     run.set_defaults(do=lambda args: run_all(list(map(load, args.names)), args))
-    demo = add_verb(commands, "demo", "a background transfer steps aside for a foreground one: table and picture")
+    demo = add_verb(
+        commands, "demo", "show a background transfer that steps aside for a foreground one: table and picture"
+    )
     demo.set_defaults(do=lambda args: run_all([load("demo")], args))
-    bench = add_verb(commands, "bench", "every experiment (or those of a tag), with the papers' figures beside ours")
+    bench = add_verb(
+        commands, "bench", "run every experiment (or those of a tag), with the papers' figures beside ours"
+    )
     bench.add_argument("tag", nargs="?", help="only those with this tag")
     bench.set_defaults(do=lambda args: run_all(tagged(args.tag), args))
     for sub in (run, demo, bench):

@@ -38,7 +38,7 @@ def add_workers(sub: argparse.ArgumentParser) -> None:
     """How runs are spread, and whether earlier ones are taken."""
     sub.add_argument("--jobs", type=int, metavar="N", help="machines at once (default: one per CPU)")
     sub.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
-    sub.add_argument("--fresh", action="store_true", help="run again what has been run before")
+    sub.add_argument("--fresh", action="store_true", help="run everything again, without reusing earlier runs")
     sub.add_argument("--no-plots", action="store_true", help="draw nothing")
 
 

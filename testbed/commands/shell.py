@@ -68,10 +68,17 @@ def command(machine: Machine) -> list[str]:
 
 def add_parser(commands: Any) -> None:
     """The sub-command's words."""
-    sub = commands.add_parser("shell", help="the nodes in real time, modules loaded, a prompt")
-    sub.add_argument("name", nargs="?", default="lp_beside_cubic", help="whose topology (default: lp_beside_cubic)")
+    sub = commands.add_parser("shell", help="a prompt on an experiment's nodes in real time, with the modules loaded")
+    sub.add_argument(
+        "name",
+        nargs="?",
+        default="lp_beside_cubic",
+        help="experiment whose nodes are set up (default: lp_beside_cubic)",
+    )
     sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 (default; else $LBE_SERIES) or 7.2")
-    sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    sub.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a parameter; may be repeated"
+    )
     sub.set_defaults(do=lambda args: run_shell(load(args.name), args.kernel, settings(args.set)))
 
 

@@ -14,9 +14,11 @@ from ..spec.tables import ExperimentError
 
 def add_parser(commands: Any) -> None:
     """The sub-command's words."""
-    sub = commands.add_parser("speed", help="how fast the testbed is: simulated seconds a second")
+    sub = commands.add_parser("speed", help="measure simulated seconds per second of real time")
     sub.add_argument("--kernel", action="append", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: all three)")
-    sub.add_argument("--rounds", type=int, default=3, metavar="N", help="the fastest of so many (default: 3)")
+    sub.add_argument(
+        "--rounds", type=int, default=3, metavar="N", help="rounds, of which the fastest counts (default: 3)"
+    )
     sub.set_defaults(do=run)
 
 

@@ -20,9 +20,9 @@ from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Ran
 EXAMPLES = """\
 examples:
   python3 -m testbed foreign                            every suite, every subject
-  python3 -m testbed foreign lbe credit --suite kernel  these beside Reno, the kernel's own scripts
-  python3 -m testbed foreign lp --only 'tcp/sack/*'     these scripts alone
-  LBE_PACKETDRILL=packetdrill.tar.gz make check-foreign the archive is somewhere else
+  python3 -m testbed foreign lbe credit --suite kernel  two subjects, the kernel's own scripts
+  python3 -m testbed foreign lp --only 'tcp/sack/*'     only these scripts
+  LBE_PACKETDRILL=packetdrill.tar.gz make check-foreign names the archive
 """
 
 
@@ -30,11 +30,11 @@ def add_parser(commands) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         "foreign",
-        help="suites that others wrote, with each congestion control and with vulture",
+        help="run packetdrill's scripts with each congestion control and with vulture",
         epilog=EXAMPLES + "\nsubjects: " + ", ".join(subject.name for subject in SUBJECTS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    sub.add_argument("names", nargs="*", metavar="SUBJECT", help="these beside Reno (default: all)")
+    sub.add_argument("names", nargs="*", metavar="SUBJECT", help="compared with Reno (default: all)")
     sub.add_argument("--suite", action="append", default=[], metavar="NAME", help="google or kernel (default: both)")
     sub.add_argument("--only", default="*", metavar="PATTERN", help="scripts whose path matches, such as 'tcp/sack/*'")
     sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: the one that a suite is for)")

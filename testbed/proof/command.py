@@ -59,12 +59,14 @@ def add_parser(commands: Any) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         NAME,
-        help="programs of others beside a person, as they are and in the background, on Debian's kernel",
+        help="measure how ordinary programs disturb a person's pages and calls, as they are and in the background",
         epilog=EXAMPLES + "\nprograms: " + ", ".join(programs()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    sub.add_argument("names", nargs="*", metavar="PROGRAM", help="these (default: all)")
-    sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {NAME}.json is")
+    sub.add_argument("names", nargs="*", metavar="PROGRAM", help="program (default: all)")
+    sub.add_argument(
+        "--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {NAME}.json is read and written"
+    )
     sub.set_defaults(do=run)
 
 

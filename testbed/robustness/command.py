@@ -25,7 +25,7 @@ def add_parser(commands) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         "abuse",
-        help="what the modules must survive, counted: load cycles, fuzz, hostile packets, failures",
+        help="attack the modules: load cycles, fuzzing, hostile packets, failing memory",
         epilog=EXAMPLES + "\nparts: " + ", ".join(part.key for part in PARTS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -33,7 +33,7 @@ def add_parser(commands) -> None:
     sub.add_argument("--seed", type=int, default=1, metavar="N", help="first seed (default: 1)")
     sub.add_argument("--rounds", type=int, default=1, metavar="N", help="rounds, each with the next seed (default: 1)")
     sub.add_argument("--short", action="store_true", help="the reduced form that the tests use")
-    sub.add_argument("--fresh", action="store_true", help="run again what went well before")
+    sub.add_argument("--fresh", action="store_true", help="run everything again, also what passed before")
     sub.add_argument("--kernel", default="6.12", metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where abuse.json goes")
     sub.add_argument("--json", action="store_true", help="the figures as JSON on standard output")
@@ -90,9 +90,7 @@ def run(args: argparse.Namespace) -> int:
         for seed in range(args.seed, args.seed + args.rounds):
             for part in wanted:
                 outcomes.append(
-                    parts.run_part(
-                        part, seed, short=args.short, series=args.kernel, fresh=args.fresh, report=progress
-                    )
+                    parts.run_part(part, seed, short=args.short, series=args.kernel, fresh=args.fresh, report=progress)
                 )
                 if not outcomes[-1].good:
                     progress.close()

@@ -26,9 +26,9 @@ LIVES = Path(__file__).resolve().parent / "lives"
 
 EXAMPLES = """\
 examples:
-  python3 -m testbed soak                       every life in full: two hours
+  python3 -m testbed soak                       every experiment in full: two hours
   python3 -m testbed soak --short               what make check runs
-  python3 -m testbed soak life_idle             one life
+  python3 -m testbed soak life_idle             one experiment
   python3 -m testbed run testbed/robustness/lives/life_idle.toml --case background=lp --case idle=day --case peer=ms
 """
 
@@ -49,15 +49,15 @@ def add_parser(commands) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         "soak",
-        help="long lives of connections in virtual time, each held to its checks",
+        help="run long connections in virtual time, and judge each by its checks",
         epilog=EXAMPLES + "\nlives: " + ", ".join(lives()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    sub.add_argument("names", nargs="*", metavar="LIFE", help="these (default: all)")
+    sub.add_argument("names", nargs="*", metavar="LIFE", help="experiment (default: all)")
     sub.add_argument("--short", action="store_true", help="the reduced form that the tests use")
     sub.add_argument("--seed", type=int, default=1, metavar="N", help="first seed (default: 1)")
     sub.add_argument("--jobs", type=int, metavar="N", help="machines at once (default: one for each CPU)")
-    sub.add_argument("--fresh", action="store_true", help="run again what ran before")
+    sub.add_argument("--fresh", action="store_true", help="run everything again, without reusing earlier runs")
     sub.add_argument("--kernel", default=DEFAULT_SERIES, metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where soak.json goes")
     sub.set_defaults(do=run)
