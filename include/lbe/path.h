@@ -833,7 +833,7 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		return;
 	}
 	if (p->tick_n > 1 && (p->state == LBE_START ||
-			      (p->state == LBE_CRUISE && least_us < lbe_path_target_us(p))))
+			      p->state == LBE_CRUISE))
 		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) /
 			       (p->state == LBE_START ? 4 : 16);
 	lbe_path_next_tick(p, now_us);
