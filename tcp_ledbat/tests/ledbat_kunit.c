@@ -6,6 +6,7 @@
  * application does, and expects the default parameters.
  */
 #include <linux/module.h>
+#include <linux/pkt_sched.h>
 
 #include <lbe/kunit_flow.h>
 
@@ -646,6 +647,26 @@ static void ledbat_test_rest(struct kunit *test)
 	}
 }
 
+/* Half the sequence space after the flow began round trips still end: rests grow. */
+static void ledbat_test_rest_after_2gib(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	flow_open_at(test, &f, "ledbat", 20);
+	for (i = 0; i < 9 * 16; i++) {	/* 2.25 GiB */
+		f.tp->snd_una += 1 << 24;
+		flow_ack(&f, 1, 100 * MS);
+	}
+	tcp_snd_cwnd_set(f.tp, 2);
+	f.tp->snd_ssthresh = 2;
+	f.tp->snd_una = f.tp->snd_nxt;
+	f.queue_us = 100 * MS;
+	for (i = 0; i < 10; i++)
+		flow_pair(&f);
+	KUNIT_EXPECT_EQ(test, flow_of(&f)->rest_rtts, 16);
+}
+
 /* Losses without a queue from a window of a few packets. One may be chance; those after
  * it, if the window was not larger since, are a crowd's, and rests follow. Above that
  * window all is Reno's.
@@ -926,6 +947,23 @@ static void ledbat_test_undo(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), 64U);
 }
 
+/* What looked like a loss was reordering: it teaches nothing of the buffer's depth. */
+static void ledbat_test_undone_depth(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at(test, &f, "ledbat", 20);
+	f.queue_us = 30 * MS;
+	flow_round(&f);
+	f.tp->prior_cwnd = tcp_snd_cwnd(f.tp);
+	f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+	flow_state(&f, TCP_CA_Recovery);
+	tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
+	flow_state(&f, TCP_CA_Open);
+	flow_round(&f);
+	KUNIT_EXPECT_EQ(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 25 * MS);
+}
+
 /* ACKs without a delay (of a retransmission, without timestamps): what is known
  * holds for a round trip, then there is no verdict.
  */
@@ -987,6 +1025,54 @@ static void ledbat_test_switch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 64U);
 }
 
+/* From BBR, whose ssthresh is infinite: a slowdown as well, and where the window is too
+ * small for one the law, not slow start.
+ */
+static void ledbat_test_switch_from_bbr(struct kunit *test)
+{
+	static const char * const names[] = { "ledbat", "ledbatpp" };
+	struct flow f;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open_at(test, &f, names[i], 64);
+		f.tp->data_segs_out = 1000;
+		f.ops->release(f.sk);
+		f.tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+		f.ops->init(f.sk);
+		KUNIT_EXPECT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 2));
+		KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 64U);
+		f.ops->release(f.sk);
+		tcp_snd_cwnd_set(f.tp, LEDBAT_SLOWDOWN_SKIP);
+		f.tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+		f.ops->init(f.sk);
+		flow_round(&f);
+		flow_round(&f);
+		KUNIT_EXPECT_LE(test, tcp_snd_cwnd(f.tp), LEDBAT_SLOWDOWN_SKIP + 2);
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
+/* On the sender's own device the mark alone tells it from others; it goes with the control. */
+static void ledbat_test_mark_by_default(struct kunit *test)
+{
+	static const char * const names[] = { "ledbat", "ledbatpp" };
+	struct flow f;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open(test, &f, names[i]);
+		KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0x04);
+		KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_FILLER);
+		f.ops->release(f.sk);
+		KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0);
+		KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_BESTEFFORT);
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
 static void ledbat_test_unprivileged(struct kunit *test)
 {
 	struct flow f;
@@ -1037,6 +1123,7 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_depth_flow),
 	KUNIT_CASE(ledbat_test_idle_restart),
 	KUNIT_CASE(ledbat_test_rest),
+	KUNIT_CASE(ledbat_test_rest_after_2gib),
 	KUNIT_CASE(ledbat_test_loss_in_a_crowd),
 	KUNIT_CASE(ledbat_test_noise_is_no_queue),
 	KUNIT_CASE(ledbat_test_longer_path),
@@ -1050,9 +1137,12 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_no_slowdown_in_recovery),
 	KUNIT_CASE(ledbat_test_ecn),
 	KUNIT_CASE(ledbat_test_undo),
+	KUNIT_CASE(ledbat_test_undone_depth),
 	KUNIT_CASE(ledbat_test_no_sample),
 	KUNIT_CASE(ledbat_test_skip),
 	KUNIT_CASE(ledbat_test_switch),
+	KUNIT_CASE(ledbat_test_switch_from_bbr),
+	KUNIT_CASE(ledbat_test_mark_by_default),
 	KUNIT_CASE(ledbat_test_unprivileged),
 	{}
 };

@@ -539,6 +539,24 @@ static void lowpri_test_undo_to_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 65U);
 }
 
+/* Undone in the first slow start: what goes on is TCP's own, by a packet for each. */
+static void lowpri_test_undo_to_slow_start(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at_84(test, &f, "background");
+	f.tp->snd_ssthresh = 200;
+	f.tp->prior_cwnd = 84;
+	f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+	flow_state(&f, TCP_CA_Recovery);
+	tcp_snd_cwnd_set(f.tp, f.tp->snd_ssthresh);
+	tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
+	flow_state(&f, TCP_CA_Open);
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 200U);
+	flow_ack(&f, 16);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 100U);
+}
+
 /* Undone here, reduced under another control: that one's threshold is not ours to set. */
 static void lowpri_test_undo_of_another(struct kunit *test)
 {
@@ -700,6 +718,7 @@ static struct kunit_case lowpri_cases[] = {
 	KUNIT_CASE(lowpri_test_smaller_mtu),
 	KUNIT_CASE(lowpri_test_undo),
 	KUNIT_CASE(lowpri_test_undo_to_growth),
+	KUNIT_CASE(lowpri_test_undo_to_slow_start),
 	KUNIT_CASE(lowpri_test_undo_of_another),
 	KUNIT_CASE(lowpri_test_idle_restart),
 	KUNIT_CASE(lowpri_test_info),

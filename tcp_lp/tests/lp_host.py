@@ -81,6 +81,9 @@ bool flow_stale(struct flow *f, u32 snd_una)
 	lp_sample(&f->lp, &ack);
 	return f->lp.stale;
 }
+bool flow_repaired(struct flow *f, u32 before_pkts) { return lp_repaired(&f->lp, before_pkts, 1); }
+/* ACKs are held up on their way back, on a link that takes so long for a packet. */
+void flow_held(struct flow *f, u32 pkt_us) { f->lp.held = 1; f->lp.path.pkt_us = pkt_us; }
 u32 event_delay(void) { return LP_DELAY; }
 u32 event_ece(void) { return LP_ECE; }
 u32 event_loss(void) { return LP_LOSS; }
@@ -94,7 +97,7 @@ u32 snap(u64 span_us, u32 ticks)
 }
 """
 
-_BOOLS = ("flow_grows", "flow_over", "flow_stale")
+_BOOLS = ("flow_grows", "flow_over", "flow_stale", "flow_repaired")
 _types = {"flow_new": ctypes.c_void_p, **dict.fromkeys(_BOOLS, ctypes.c_bool)}
 
 
@@ -123,6 +126,7 @@ def library(folder: Path) -> ctypes.CDLL:
         "flow_above",
         "flow_mark",
         "flow_stale",
+        "flow_repaired",
         "event_delay",
         "event_ece",
         "event_loss",

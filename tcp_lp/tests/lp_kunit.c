@@ -5,6 +5,7 @@
  * oracles and longer traces; here they run as the kernel compiles them.
  */
 #include <linux/module.h>
+#include <linux/pkt_sched.h>
 
 #include <net/inet_ecn.h>
 
@@ -863,6 +864,103 @@ static void lp_ecn_not_agreed(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, inet_csk(f.sk)->icsk_ca_ops->name, "lp_ecn");
 }
 
+static struct lp *lp_of(const struct flow *flow)
+{
+	return inet_csk_ca(flow->sk);
+}
+
+/* A time-out soon after an indication: slow start up to half of the window, though the
+ * phase ends meanwhile, or the flow was at its floor.
+ */
+static void lp_timeout_after_an_indication(struct kunit *test)
+{
+	struct flow f;
+	int i, floor;
+
+	for (floor = 0; floor <= 1; floor++) {
+		flow_open_learnt(test, &f, "lp");
+		f.queue_us = 100 * MS;
+		for (i = 0; i < 40 && !(floor ? lp_of(&f)->floor : lp_of(&f)->inference); i++)
+			flow_round(&f);
+		KUNIT_ASSERT_TRUE(test, lp_of(&f)->inference);
+		KUNIT_ASSERT_EQ(test, (bool)lp_of(&f)->floor, floor == 1);
+		tcp_snd_cwnd_set(f.tp, 64);
+		flow_timeout(&f);
+		f.tp->snd_cwnd_cnt = 0;
+		for (i = 0; i < 31; i++)
+			flow_ack(&f, 1, floor ? 1 * MS : 1000 * MS);
+		KUNIT_EXPECT_EQ(test, (bool)lp_of(&f)->inference, floor == 1);
+		KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 32U);
+		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 32U);
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
+/* What looked like a loss was reordering: it teaches nothing of the buffer. */
+static void lp_undone(struct kunit *test)
+{
+	struct flow f;
+	u32 full_us;
+
+	flow_open_learnt(test, &f, "lp");
+	f.queue_us = 10 * MS;
+	flow_round(&f);
+	flow_round(&f);
+	full_us = lp_of(&f)->path.full_us;
+	f.tp->prior_cwnd = tcp_snd_cwnd(f.tp);
+	f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+	flow_state(&f, TCP_CA_Recovery);
+	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), f.tp->prior_cwnd);
+	flow_state(&f, TCP_CA_Open);
+	KUNIT_EXPECT_EQ(test, lp_of(&f)->path.full_us, full_us);
+	/* the same without undo does */
+	flow_recover(&f);
+	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
+}
+
+/* One of many flows: a loss from four packets leads to the floor and to longer rests,
+ * one from more does not.
+ */
+static void lp_socket_in_a_crowd(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	flow_open_learnt(test, &f, "lp");
+	tcp_snd_cwnd_set(f.tp, LP_CROWD_PKTS + 1);
+	flow_recover(&f);
+	KUNIT_EXPECT_FALSE(test, lp_of(&f)->inference);
+	for (i = 1; i <= LP_REST_MAX_RTTS; i *= 2) {
+		tcp_snd_cwnd_set(f.tp, LP_CROWD_PKTS);
+		flow_recover(&f);
+		KUNIT_EXPECT_TRUE(test, lp_of(&f)->floor);
+		KUNIT_EXPECT_EQ(test, lp_of(&f)->rest_rtts, i);
+	}
+	flow_ack_of(&f, 2, 100 * MS, 0);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+	KUNIT_EXPECT_EQ(test, flow_rest_us(&f), LP_REST_MAX_RTTS * 100 * MS);
+}
+
+/* On the sender's own device the mark alone tells it from others; it goes with the control. */
+static void lp_mark_by_default(struct kunit *test)
+{
+	static const char * const names[] = { "lp", "lp_ecn" };
+	struct flow f;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open(test, &f, names[i]);
+		KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos & ~INET_ECN_MASK, 0x04);
+		KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_FILLER);
+		f.ops->release(f.sk);
+		KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos & ~INET_ECN_MASK, 0);
+		KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_BESTEFFORT);
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
 /* A flow of 2 packets a round trip takes 50 ms for a packet's time. Where it loses
  * from windows of so few, it is one of many: a loss at 30 ms is a full buffer's.
  */
@@ -923,6 +1021,10 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_paper_rule),
 	KUNIT_CASE(lp_fits_the_socket),
 	KUNIT_CASE(lp_ecn_not_agreed),
+	KUNIT_CASE(lp_timeout_after_an_indication),
+	KUNIT_CASE(lp_undone),
+	KUNIT_CASE(lp_socket_in_a_crowd),
+	KUNIT_CASE(lp_mark_by_default),
 	{}
 };
 

@@ -112,6 +112,67 @@ def test_a_mark_across_the_wrap_of_sequence_numbers(lib):
             assert lib.flow_stale(ours.flow, (snd_nxt + snd_una) % 2**32) == stale, (snd_nxt, snd_una)
 
 
+def test_a_mark_of_another_half_of_the_sequence_space_is_not_compared(lib):
+    """Any number of bytes after the last indication the next one still takes a round trip, and comes."""
+    step = 1 << 24
+    for gib in (1, 2, 3, 4, 6):
+        ours = Ours(lib)
+        now_us, seq = 10**6, 1000
+        for rtt_us in (50_000, 50_000, 90_000):  # above the threshold, for less than a round trip
+            now_us, seq = now_us + 10_000, seq + 1000
+            ack(lib, ours, now_us, rtt_us, seq, 10_000)
+        for _ in range(gib * 64):
+            now_us, seq = now_us + 10_000, seq + step
+            ack(lib, ours, now_us, 50_000, seq, step)
+        assert ours.indications == 0
+        for number in range(12):  # the first sets the mark, the eleventh after it is of data sent later
+            assert ours.indications == 0, (gib, number)
+            now_us, seq = now_us + 10_000, seq + 1000
+            ack(lib, ours, now_us, 90_000, seq, 10_000)
+        assert ours.indications == 1, gib
+
+
+def ack(lib, ours, now_us: int, rtt_us: int, seq: int, flight: int) -> None:
+    """Without timestamps, of two packets."""
+    wrapped, ahead = seq & 0xFFFFFFFF, (seq + flight) & 0xFFFFFFFF
+    lib.flow_ack(ours.flow, now_us, 0, False, rtt_us, 50_000, 2, False, wrapped, ahead)
+
+
+@pytest.mark.parametrize("idle_s", [1, 36 * 60, 40 * 60, 71 * 60, 80 * 60, 86_400, 24 * 86_400])
+@pytest.mark.parametrize("start_ms", [0, 5000, 2**31 - 1, 2**32 - 100])
+def test_a_phase_is_over_after_any_pause(lib, start_ms, idle_s):
+    """Of up to 24 days."""
+    ours = Ours(lib)
+    lib.flow_react(ours.flow, 100, 100_000, start_ms)
+    assert not lib.flow_over(ours.flow, (start_ms + 299) & 0xFFFFFFFF)
+    assert lib.flow_over(ours.flow, (start_ms + 300 + idle_s * 1000) & 0xFFFFFFFF)
+
+
+@pytest.mark.parametrize(
+    ("srtt_us", "end_ms"), [(10_000_000, 320_000), (60_000_000, 1_920_000), (2**32 - 1, 1_920_000)]
+)
+def test_the_longest_phase_of_the_longest_round_trip(lib, srtt_us, end_ms):
+    """At the floor with the longest rest, and few packets in the range: 8 times 3 round trips and 8."""
+    ours = Ours(lib)
+    lib.flow_held(ours.flow, 60_000)
+    lib.flow_smooth(ours.flow, 100_000)
+    for _ in range(6):
+        lib.flow_react_to(ours.flow, lib.event_ece(), 2, srtt_us, 0)
+    assert lib.flow_rest(ours.flow) == 8 and ours.itt_end == end_ms
+    assert not lib.flow_over(ours.flow, end_ms - 1)
+    assert lib.flow_over(ours.flow, end_ms)
+
+
+def test_a_loss_of_one_of_many_is_an_indication(lib):
+    """A window of up to four packets, or the floor; by the paper's rule no loss is one."""
+    for paper in (False, True):
+        for pkts in range(1, 9):
+            assert lib.flow_repaired(Ours(lib, paper=paper).flow, pkts) == (pkts <= 4 and not paper), pkts
+    ours = Ours(lib)
+    lib.flow_react_to(ours.flow, lib.event_loss(), 40, 100_000, 0)
+    assert lib.flow_repaired(ours.flow, 100)
+
+
 def test_no_growth_above_the_threshold_or_while_it_infers(lib):
     ours = Ours(lib)
     assert lib.flow_grows(ours.flow)

@@ -4,9 +4,9 @@
     python3 -m testbed.support.mutants [WORD ...]      those whose name or file has one of the words; default: all
 
 tests/mutants.toml lists the faults: in which file, what is put in place of what, and which tests should notice. Each is
-applied to a scratch copy of the tree, never to the tree itself, and the tests are run there. The tests must pass
-without the fault. A fault that no test notices survives: exit status 1. So does one whose text is no longer in its
-file once, for it proves nothing any more.
+applied to a scratch copy of the tree, never to the tree itself, and the tests are run there: tests of the host, or the
+KUnit suites of module folders in the user-mode kernel. The tests must pass without the fault. A fault that no test
+notices survives: exit status 1. So does one whose text is no longer in its file once, for it proves nothing any more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class MutantError(LbeError):
 
 @dataclass(frozen=True)
 class Fault:
-    """``old`` stands in ``file`` once; with ``new`` in its place, one of ``tests`` must fail."""
+    """``old`` stands in ``file`` once; with ``new`` in its place, one of ``tests`` must fail: pytest's words, or
+    "kunit" and module folders."""
 
     name: str
     file: str
@@ -77,11 +78,18 @@ def scratch(folder: Path) -> Path:
     return folder
 
 
+def command(tests: tuple[str, ...]) -> list[str]:
+    """What runs a fault's tests."""
+    if tests[0] == "kunit":
+        return [sys.executable, "-m", "testbed.support.kunit", *tests[1:]]
+    return [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+
+
 def passes(top: Path, tests: tuple[str, ...]) -> bool:
     """Whether the tests pass there. MutantError if there are none, or they cannot be run."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests],
+            command(tests),
             check=False,
             capture_output=True,
             text=True,
@@ -91,9 +99,9 @@ def passes(top: Path, tests: tuple[str, ...]) -> bool:
         )
     except subprocess.TimeoutExpired:
         return False  # a loop without an end is noticed too
-    if done.returncode not in (0, 1, 2):  # 2: a fault may break the import itself
+    if done.returncode not in (0, 1) and (tests[0] == "kunit" or done.returncode != 2):  # 2: an import that broke
         said = done.stdout[-2000:] + done.stderr[-2000:]
-        raise MutantError(f"pytest {' '.join(tests)}: status {done.returncode}\n{said}")
+        raise MutantError(f"{' '.join(tests)}: status {done.returncode}\n{said}")
     return done.returncode == 0
 
 

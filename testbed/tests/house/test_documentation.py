@@ -125,6 +125,14 @@ def test_every_command_has_a_rule() -> None:
     assert not bare, "commands that documented.toml does not know:\n" + "\n".join(bare)
 
 
+def test_no_command_takes_controls_from_users() -> None:
+    """tcp_allowed_congestion_control is written as a whole: what a line leaves out, users may no longer choose."""
+    written = [one for one in ALL if re.search(r"tcp_allowed_congestion_control *=", one.text)]
+    assert written, "the page of lowpri has one"
+    for one in written:
+        assert "$(sysctl -n net.ipv4.tcp_allowed_congestion_control) " in one.text, f"{one.page}:{one.line}"
+
+
 def test_every_rule_names_a_test_that_is_there_or_a_reason() -> None:
     for rule in RULES["rule"]:
         if rule["how"] == "by":

@@ -15,6 +15,9 @@ FAULTS = mutants.faults()
 def test_a_fault_has_its_place_and_its_tests(fault: mutants.Fault) -> None:
     assert not mutants.misplaced(fault)
     assert fault.new != fault.old and fault.tests
+    if fault.tests[0] == "kunit":
+        assert fault.tests[1:] and all(list((REPO / folder).glob("tests/*_kunit.c")) for folder in fault.tests[1:])
+        return
     for test in fault.tests[: fault.tests.index("-k")] if "-k" in fault.tests else fault.tests:
         assert (REPO / test.partition("::")[0]).exists(), test
 
