@@ -179,7 +179,8 @@ static __always_inline enum shred_verdict shred_add(struct shred_sched_data *q, 
 			added = shred_sized(added, len, q->config.avpkt_bytes);
 		/* sch_red's product, for packets that are all alike */
 		if (q->config.hint == SHRED_HINT_OFF) {
-			if (!check_mul_overflow(added, (u64)++q->count, &sum) &&
+			q->count++;
+			if (!check_mul_overflow(added, (u64)q->count, &sum) &&
 			    sum < q->left_bytes)
 				return SHRED_PASS;
 		} else if (likely(added < q->left_bytes)) {

@@ -46,6 +46,9 @@
 #define LP_OWN_EIGHTHS		5
 /* Longest round trip that the arithmetic takes at its word, us. */
 #define LP_RTT_MAX_US		60000000U
+/* Longest inference phase: at the floor, with the longest rest. */
+#define LP_PHASE_MAX_MS		((LP_ITT_RTTS * LP_FEW_MAX + LP_REST_MAX_RTTS) * \
+				 (LP_RTT_MAX_US / 1000))
 
 struct lp {
 	struct lbe_path_delay path;
@@ -55,7 +58,7 @@ struct lp {
 			 * while stale or above, so no older than a round trip
 			 */
 	u32 itt_end_ms;	/* inference ends then; valid if inference; wraps in 49
-			 * days, and 25 of them idle prolong one phase
+			 * days, and is believed for LP_PHASE_MAX_MS
 			 */
 	u32 cut_us;	/* sd when the latest indication came, us */
 	u16 delta_permille; /* threshold's place between base and full */
@@ -342,7 +345,10 @@ static inline bool lp_repaired(struct lp *lp, u32 before_pkts, u32 snd_nxt)
 /* Does the inference phase end now? Not while an indication is under way. */
 static inline bool lp_inference_over(struct lp *lp, u32 now_ms)
 {
-	if (!lp->inference || (s32)(now_ms - lp->itt_end_ms) < 0 ||
+	u32 left_ms = lp->itt_end_ms - now_ms;
+
+	/* more left than the longest phase has: the clock has passed its end */
+	if (!lp->inference || (left_ms && left_ms <= LP_PHASE_MAX_MS) ||
 	    (lp->above && !lp->stale))
 		return false;
 	lp_inference_end(lp);

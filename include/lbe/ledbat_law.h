@@ -5,10 +5,13 @@
  *
  * LEDBAT (RFC 6817, section 2.4.2), W in packets, q the queueing delay:
  *
- *	q	= min(delays of the last round trip) - min(delays of 10 minutes)
+ *	q	= min(latest delays) - min(delays of 10 minutes)
  *	dW/RTT	= GAIN (T - q) / T				q <= T
  *	dW/RTT	= - min(W / 2, max(GAIN (q - T) / T, D W (q - T) / RTT))   q > T
  *	W	= max(min(W, flight + ALLOWED_INCREASE), MIN_CWND)
+ *
+ * The latest delays are one of an ACK of two packets or more, and two where an ACK is of one
+ * packet, which the peer may have held back (path_delay.h); the RFC's filter is of a round trip.
  *
  * D W (q - T) / RTT is D times the packets this flow keeps in the queue beyond
  * the target: with D = 0 the decrease is the RFC's own, with D = 1 (default)

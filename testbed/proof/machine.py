@@ -122,7 +122,7 @@ def boot(
 ) -> str:
     """Run a shell script as root under systemd; what it printed. files: name -> text, beside it in /tmp/job.
 
-    vulturectl is at /usr/sbin, as packages have it; the units of packaging/ are there. Nothing is loaded or started.
+    vulturectl is at /usr/bin, as packages have it; the units of packaging/ are there. Nothing is loaded or started.
     """
     image = ensure_disk(report)
     control = build_vulturectl(report)
@@ -132,7 +132,7 @@ def boot(
         add_text(archive, "tmp/job/job.sh", f"rm /usr/local/sbin/vulturectl\n{script}")
         for name, text in (files or {}).items():
             add_text(archive, f"tmp/job/{name}", text)
-        member = archive.gettarinfo(control, "usr/sbin/vulturectl")
+        member = archive.gettarinfo(control, "usr/bin/vulturectl")
         member.uid = member.gid = 0
         member.mode = 0o755
         with open(control, "rb") as file:

@@ -27,6 +27,7 @@ from testbed.spec.tables import Within
 from testbed.spec.traffic import FlowGroup
 
 ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "packaging" / "sysctl.conf"
 RULES = tomllib.loads((Path(__file__).parent / "documented.toml").read_text(encoding="utf-8"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.md"))]
 #: what a line of a block begins with if it is a command; drawings, formulas and plans do not
@@ -131,6 +132,9 @@ def test_no_command_takes_controls_from_users() -> None:
     assert written, "the page of lowpri has one"
     for one in written:
         assert "$(sysctl -n net.ipv4.tcp_allowed_congestion_control) " in one.text, f"{one.page}:{one.line}"
+    # sysctl.d has no such words, and is read after the modules are loaded
+    line = re.search(r"^net.ipv4.tcp_allowed_congestion_control = (.*)$", EXAMPLE.read_text(), re.MULTILINE)[1]
+    assert {"reno", "cubic", "lbe", "lp", "lp_ecn", "ledbat", "ledbatpp", "background"} <= set(line.split())
 
 
 def test_every_rule_names_a_test_that_is_there_or_a_reason() -> None:

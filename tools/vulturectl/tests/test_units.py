@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     """The units; what they start is there."""
     for name in UNITS:
         text = (PACKAGING / name).read_text()
-        for program in ("/usr/sbin/vulturectl", "=vulturectl", "/sbin/modprobe"):
+        for program in ("/usr/bin/vulturectl", "=vulturectl", "/sbin/modprobe"):
             text = text.replace(program, "=/bin/true" if program.startswith("=") else "/bin/true")
         (tmp_path / name).write_text(text.replace("/etc/lbe/jobs/%i", "/bin/true"))
     return tmp_path
