@@ -138,7 +138,7 @@ def ack(lib, ours, now_us: int, rtt_us: int, seq: int, flight: int) -> None:
     lib.flow_ack(ours.flow, now_us, 0, False, rtt_us, 50_000, 2, False, wrapped, ahead)
 
 
-@pytest.mark.parametrize("idle_s", [1, 36 * 60, 40 * 60, 71 * 60, 80 * 60, *(86_400 * days for days in (1, 24, 26, 40))])
+@pytest.mark.parametrize("idle_s", [1, 2160, 2400, 4260, 4800, *(86_400 * days for days in (1, 24, 26, 40))])
 @pytest.mark.parametrize("start_ms", [0, 5000, 2**31 - 1, 2**32 - 100])
 def test_a_phase_is_over_after_any_pause(lib, start_ms, idle_s):
     """The clock of 32 bits in ms wraps in 49 days."""
