@@ -46,7 +46,8 @@
  * trips, so that it is not met half way by our queue. Then pairs, at most 1/4 % of the
  * capacity. A pair that meets no queue is evidence; a train decides. Each return that
  * fails asks for more pairs, and from the third on for pairs that come in as early as on
- * the idle path, in the mean: at a short queue a train costs the others a loss.
+ * the idle path, in the mean: at a short queue a train costs the others a loss. Each such
+ * failure doubles the time after which three pairs that met no queue do again.
  *
  * Where pairs meet no queue and trains grow, either the link is slower now, or others have
  * queues of their own. Two things tell. A link slows down at once, others come by slow
@@ -136,6 +137,14 @@
  */
 #define LBE_ODD			32
 #define LBE_ODD_MS		4000
+
+/* For so many round trips, times two for each failure up to a limit, pairs are held to strict
+ * evidence: 6.4 s after the third failure at 100 ms, 51 s from the sixth on. A train costs others
+ * eight packets. Double the first: twice as long out of pauses that are too short to prove;
+ * halve it: twice as many trains beside a greedy flow.
+ */
+#define LBE_PATIENCE_RTTS	8
+#define LBE_PATIENCE_MAX	6
 
 enum lbe_state {
 	LBE_START,	/* doubles its rate each round trip */
@@ -920,15 +929,26 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool
 		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
 }
 
-/* Pairs that met next to no queue. After three trains that failed, or one at a policer, which
- * has no queue, they are to be more, and to come in as early as on the idle path in the mean:
- * behind a queue of others' each waits for the rest of a packet, half of p. Where that is
- * never so the path has changed: four times as many do without it.
+/* After three trains that failed, or one at a policer, which has no queue, pairs are to be more,
+ * and to come in as early as on the idle path in the mean: behind a queue of others' each waits
+ * for the rest of a packet, half of p. Beside others who leave pauses too short for that, or a
+ * steady part of the link, it is never so: after LBE_PATIENCE_RTTS, doubled with each failure,
+ * fewer do.
  */
+static inline bool lbe_path_strict(const struct lbe_path *p)
+{
+	u64 patience_us = ((u64)p->rtt_us * LBE_PATIENCE_RTTS) <<
+			  min_t(u32, p->fails, LBE_PATIENCE_MAX);
+
+	return (p->fails >= 3 || (p->fails && lbe_path_policed(p))) &&
+	       p->now_us - p->since_us < patience_us;
+}
+
+/* Pairs that met next to no queue. */
 static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 {
-	bool strict = p->fails >= 3 || (p->fails && lbe_path_policed(p));
-	u32 need = strict ? 2 + 2 * min_t(u32, p->fails, 4) : max_t(u32, p->fails + 1, 2);
+	bool strict = lbe_path_strict(p);
+	u32 need = strict ? 2 + 2 * min_t(u32, p->fails, 4) : clamp_t(u32, p->fails + 1, 2, 3);
 	u32 pkt_us = lbe_path_pkt_us(p);
 
 	if (!p->fails && p->n == 1)
@@ -1122,7 +1142,10 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 	u64 us = div_u64(p->now_us - p->since_us, 6);
 
 	us = max(min(us, budget_us), least_us);
-	if (p->fails >= 2)
+	/* those that are to agree come one after the other, before a pause is over */
+	if (p->n && p->fails >= 3 && !lbe_path_strict(p))
+		us = least_us;
+	else if (p->fails >= 2)
 		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, 4));
 	return (u32)min_t(u64, us, 5 * USEC_PER_SEC);
 }

@@ -349,6 +349,7 @@ struct idle_row {
 	u32 fails;
 	bool policed;
 	bool expected;
+	u32 floor_rtts;
 };
 
 /* Idle pairs of this path come 200 us above the base: the mean is to be below 200 + p / 4. */
@@ -363,6 +364,12 @@ static const struct idle_row idle_rows[] = {
 	{ "seven",				7, 100, 3, false, false },
 	{ "four times as many, however they come", 32, 2000, 3, false, true },
 	{ "at a policer after the first",	3, 100, 1, true, false },
+	{ "three that met others, before 64 round trips", 3, 2000, 3, false, false, 63 },
+	{ "three that met others, after 64 round trips", 3, 2000, 3, false, true, 64 },
+	{ "after nine failures: before 512",	3, 2000, 9, false, false, 511 },
+	{ "after nine failures: after 512",	3, 2000, 9, false, true, 512 },
+	{ "at a policer: before 16",		3, 100, 1, true, false, 15 },
+	{ "at a policer: after 16",		2, 100, 1, true, true, 16 },
 };
 
 static void idle_desc(const struct idle_row *row, char *desc)
@@ -381,7 +388,9 @@ static void lbe_evidence(struct kunit *test)
 	p->excess_us = row->pairs * row->excess_us;
 	p->idle_us = 200;
 	p->fails = row->fails;
-	p->policed_us = row->policed ? NOW_US + 1 : 0;
+	p->since_us = NOW_US;
+	p->now_us = NOW_US + (u64)row->floor_rtts * p->rtt_us;
+	p->policed_us = row->policed ? p->now_us + 1 : 0;
 	KUNIT_EXPECT_EQ(test, lbe_path_looks_idle(p), row->expected);
 }
 
