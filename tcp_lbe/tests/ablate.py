@@ -19,6 +19,8 @@ OFF: dict[str, dict[str, str]] = {
     },
     "no pulses": {"if (!p->train.on && p->low_ticks >= 4 &&": "if (!p->train.on && p->low_ticks > 1000000 &&"},
     "2 round trips of silence instead of a slow start's": {"while (pkts > 1) {": "while (pkts > 100000000) {"},
+    "no strict evidence": {"return (p->fails >= 3 ||": "return (p->fails >= 1000 ||"},
+    "strict evidence without an end": {"p->now_us - p->since_us < patience_us;": "patience_us;"},
     "any pair starts a train": {"due = lbe_path_looks_idle(p);": "due = p->n > 0;"},
     "no quarter of mu after a train": {"return p->fails ? p->mu / 64 : p->mu / 4;": "return p->mu / 64;"},
     "the same gain above the target": {"drain *= 2;": "drain *= 1;"},
