@@ -309,6 +309,7 @@ static struct credit_flow *credit_pump_floor(struct credit_path *p, u64 now_us, 
 	f->probing = true;
 	credit_give(f, c->mss_bytes, now_us);
 	c->probe_us = now_us + credit_probe_period(f, now_us);
+	c->probe_us += credit_dither_us(c, (u32)(c->probe_us - now_us) / 4);
 	return f;
 }
 
@@ -316,7 +317,10 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 {
 	struct credit_law *c = &p->law;
 	struct credit_flow *f;
+	u32 mark;
 
+	if (!c->train_sent)
+		memset(p->train, 0, sizeof(p->train));
 	*again_us = c->slot_us;
 	if (now_us < c->slot_us)
 		return NULL;
@@ -325,18 +329,19 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		*again_us = now_us;
 		return NULL;
 	}
-	f = credit_turn(p, c->mss_bytes, 2 * c->train_pkts * c->mss_bytes);
+	/* Beside CRUISE's W, which is out already. */
+	f = credit_turn(p, c->mss_bytes, c->window_bytes + 2 * c->train_pkts * c->mss_bytes);
 	if (!f) {
 		*again_us = now_us + 1000;
 		return NULL;
 	}
 	list_move_tail(&f->node, &p->flows);
 	credit_give(f, c->mss_bytes, now_us);
-	if (c->train_sent < c->train_pkts) {
-		p->train[c->train_sent].flow = f;
-		p->train[c->train_sent].seq = f->goal_seq - c->mss_bytes;
+	mark = credit_train_mark(c, c->train_sent++);
+	if (mark < c->train_marks) {
+		p->train[mark].flow = f;
+		p->train[mark].seq = f->goal_seq - c->mss_bytes;
 	}
-	c->train_sent++;
 	if (c->train_sent >= c->train_pkts) {
 		/* Until the verdict mu / 4, if no train failed before and CRUISE's own
 		 * packets are not on their way.
@@ -521,14 +526,14 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 	if (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE &&
 	    credit_us > trip_us + max(6000U, c->base_us / 8) + 2 * c->back_us)
 		return;
-	for (i = 0; i < min_t(u32, c->train_sent, c->train_pkts); i++) {
+	for (i = 0; i < c->train_marks; i++) {
 		if (p->train[i].flow != f || (s32)(d->seq - p->train[i].seq) > (s32)half ||
 		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
 			continue;
 		p->train[i].flow = NULL;
-		credit_on_train(c, base_us, base_us - queue_us);
+		credit_on_train(c, i, base_us, base_us - queue_us);
 	}
-	if (c->train_got == c->train_pkts)
+	if (c->train_got == c->train_marks)
 		credit_judge(c, d->now_us);
 }
 

@@ -36,7 +36,8 @@
  *		of our own stand: W is the pipe and two packets, and arrivals, with them
  *		credit, stop the moment a foreign burst is in front of ours. With less
  *		than half of the path credit goes out evenly instead, 5/4 W a round trip
- *		at most: what comes in step with a burst stays in step with it.
+ *		at most: what comes in step with a burst stays in step with it; and q
+ *		is the least of twice as many samples: bursts of others fill a tick.
  *		Yield to FLOOR when q jumps by qhi for 8 p, exceeds 2 qhi, or stays
  *		above 2 qt for two round trips, unless nearly all bytes that came since
  *		the queue was short are ours: such a queue is ours, and dW takes it away.
@@ -46,15 +47,17 @@
  *		Then a packet each P; it says q. Score: +1 if q < qt + 2 e, +2 if
  *		q < p / 3 + e / 2 or after deep queues, less if above. PROBE at
  *		2 + 2 fails (12 at most); each 10 s at the floor forgets a failure.
- * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p, 40 at
- *		most, if that is more), then mu / 4 until the verdict. Of the 8, the time
+ *		Once q went up after it was low, up to a quarter of P is added, by chance.
+ * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p if that is
+ *		more, 50 ms at most), then mu / 4 until the verdict. Of the 8, the time
  *		that the bottleneck spent on others:
  *			g = (span of arrivals - work) / span of sending = X / mu
  *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
  *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
  *		Sent at once (ACKs were held up on their way) or too slowly: nothing is
  *		said; after three of these R = mu / 4, or the train's packets a round
- *		trip if that is less. Beside CRUISE at k mu: g > 1 - k / 2 fails.
+ *		trip if that is less. Beside CRUISE at k mu: g > 1 - k / 2 three times
+ *		in a row fails; else it goes on as it was.
  *
  * Where it comes from: the delay term is FAST's, with a target for the whole queue
  * instead of one's own part; trains are those of TOPP and pathload; the blind time
@@ -85,9 +88,16 @@
  * half of the error for twice the cost to others.
  */
 #define CREDIT_TRAIN_PKTS	8
-/* On noisy paths more, so that the train lasts 8 times the noise, but no more than: */
-#define CREDIT_TRAIN_MOST	40
-#define CREDIT_TRAIN		(CREDIT_TRAIN_PRIME + CREDIT_TRAIN_MOST)
+/* On noisy paths the train lasts 8 times the noise, but no longer than this, us. Half of it:
+ * g errs by twice as much where packets swing by more than 10 ms; twice: others meet twice
+ * the train.
+ */
+#define CREDIT_TRAIN_MOST_US	50000U
+/* Of more packets than this each second, third, ... is measured. Twice: g errs by less, by
+ * the square root of that; for twice the memory.
+ */
+#define CREDIT_TRAIN_MARKS	40
+#define CREDIT_TRAIN		(CREDIT_TRAIN_PRIME + CREDIT_TRAIN_MARKS)
 /* Fewer measured packets than this give no verdict. */
 #define CREDIT_TRAIN_LEAST	4
 /* Target of the queue, us, and packets: one packet of ours and one of delayed ACKs;
@@ -128,6 +138,10 @@
  */
 #define CREDIT_REPROBE_US	1500000U
 #define CREDIT_REPROBE_MOST_US	48000000U
+/* So many in a row must fail. One less: others' bursts end what is rightly ours each minute;
+ * one more: a flow beside us in a fair queue waits three round trips longer.
+ */
+#define CREDIT_DOUBTS_MOST	3
 
 /* The capacity is counted over so many times the noise: what that moves into a span is a part
  * in 16 of it at most. Half of it: twice that part, for ever, and what is left of the path
@@ -157,6 +171,7 @@ struct credit_tick {
 	u64 bytes;	/* arrivals until then */
 	u32 queue_us;	/* least in it, or CREDIT_NO_QUEUE */
 	u32 mean_us;	/* mean in it; 0 = no sample */
+	u32 samples;
 };
 
 /* One path. Written under the path's lock by whichever flow has an event. */
@@ -199,13 +214,17 @@ struct credit_law {
 	bool regret;		/* they had been there when we jumped */
 	u64 jumped_us;
 	u64 kept_Bps;		/* r when CRUISE asked for a train; 0 = it did not */
-	u32 reprobe_us;		/* the next such train, after jumped_us */
+	u32 reprobe_us;		/* from one such train to the next */
+	u64 ask_us;		/* the next */
+	u32 doubts;		/* of them, in a row, failed */
 
 	/* FLOOR */
 	u64 blind_us;		/* until then */
 	u64 probe_us;		/* next probe */
 	u32 fails, tried;	/* now; at the latest jump */
 	u32 score, deep;
+	bool bursts;		/* probes met an empty queue, and then one */
+	u32 random;
 	u32 shift_us;		/* what a longer route adds to every q */
 	bool shift_new;		/* no train has confirmed it yet */
 	u32 flat_min_us, flat_max_us, flat_samples;
@@ -217,8 +236,14 @@ struct credit_law {
 	u32 gap_us;		/* p when it began */
 	u32 spoilt;		/* trains in a row that said nothing */
 	u32 train_pkts;		/* its length, with the first two */
-	u32 train_sent, train_got;
-	s32 train_arrived_us[CREDIT_TRAIN], train_sent_us[CREDIT_TRAIN];
+	u32 train_step;		/* after these one of so many packets is a mark */
+	u32 train_marks;	/* the first two, and the marks after them */
+	u32 train_sent, train_got;	/* packets; marks */
+	/* Of the marks after the first two, each half's: sums, and how many came */
+	s64 half_arrived_us[2], half_sent_us[2];
+	u32 half_got[2];
+	s32 train_late_us[2];	/* the latest two arrivals */
+	u32 train_least_us;	/* least time between packets, over two gaps */
 	u32 growth_permille;	/* g of the latest */
 
 	u64 yields, trains, failed;	/* counters */
@@ -321,11 +346,27 @@ static inline u32 credit_period_us(const struct credit_law *c, u64 now_us)
 	return (u32)us;
 }
 
+/* Up to @most_us, evenly spread. */
+static inline u32 credit_random_us(struct credit_law *c, u32 most_us)
+{
+	c->random = c->random * 1664525 + 1013904223;
+	return (u32)((u64)most_us * c->random >> 32);
+}
+
+/* Others that come in bursts may have a period: probes that are a fixed time apart meet the
+ * same part of each. How much later a probe goes, us.
+ */
+static inline u32 credit_dither_us(struct credit_law *c, u32 most_us)
+{
+	return c->bursts ? credit_random_us(c, most_us) : 0;
+}
+
 static inline void credit_init_law(struct credit_law *c, u64 now_us)
 {
 	memset(c, 0, sizeof(*c));
 	c->phase = CREDIT_START;
 	c->since_us = now_us;
+	c->random = (u32)now_us;
 	c->window_bytes = 65535;	/* what the handshake advertised at most */
 	c->least_us = CREDIT_NO_QUEUE;
 }
@@ -353,8 +394,10 @@ static inline void credit_yield(struct credit_law *c, u64 now_us, u64 blind_us)
 	c->probe_us = c->blind_us;
 	c->score = 0;
 	c->deep = 0;
+	c->bursts = false;
 	c->flat_samples = 0;
 	c->kept_Bps = 0;
+	c->doubts = 0;
 	c->window_bytes = 0;
 	c->yields++;
 }
@@ -497,16 +540,34 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 /* Begin a train. */
 static inline void credit_probe(struct credit_law *c, u64 now_us)
 {
+	u32 pkts;
+
 	credit_enter(c, CREDIT_PROBE, now_us);
 	c->gap_us = max(credit_packet_us(c), 1U);
 	c->slot_us = now_us;
 	c->train_end_us = 0;
-	c->train_pkts = CREDIT_TRAIN_PRIME +
-			clamp_t(u32, CREDIT_TRAIN_PKTS * c->noise_us / c->gap_us,
-				CREDIT_TRAIN_PKTS, CREDIT_TRAIN_MOST);
+	pkts = CREDIT_TRAIN_PKTS * min(c->noise_us, CREDIT_TRAIN_MOST_US / CREDIT_TRAIN_PKTS);
+	pkts = max_t(u32, pkts / c->gap_us, CREDIT_TRAIN_PKTS);
+	c->train_step = (pkts - 1) / CREDIT_TRAIN_MARKS + 1;
+	c->train_marks = CREDIT_TRAIN_PRIME + pkts / c->train_step;
+	c->train_pkts = CREDIT_TRAIN_PRIME + pkts;
 	c->train_sent = 0;
 	c->train_got = 0;
+	c->train_least_us = U32_MAX;
+	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
+	memset(c->half_sent_us, 0, sizeof(c->half_sent_us));
+	memset(c->half_got, 0, sizeof(c->half_got));
 	c->trains++;
+}
+
+/* Which mark is the train's packet @nth? U32_MAX = none. */
+static inline u32 credit_train_mark(const struct credit_law *c, u32 nth)
+{
+	u32 past = nth - CREDIT_TRAIN_PRIME, mark = CREDIT_TRAIN_PRIME + past / c->train_step;
+
+	if (nth < CREDIT_TRAIN_PRIME)
+		return nth;
+	return past % c->train_step || mark >= c->train_marks ? U32_MAX : mark;
 }
 
 /* The queue of a tick: what the least of many samples would be, if there are few. */
@@ -546,6 +607,24 @@ static inline bool credit_is_outgrown(const struct credit_law *c)
 	       c->rate_Bps * 20 < c->mu_Bps * 17;
 }
 
+/* Most of the path is others', and their bursts fill a tick of a few samples now and then. What
+ * W is set by is what stays: the least of twice the samples that a tick has else.
+ */
+static inline u32 credit_lasting_queue(const struct credit_law *c, u32 queue_us)
+{
+	u32 i, samples = 0;
+
+	for (i = 1; i <= min_t(u32, c->n_ticks, CREDIT_TICKS); i++) {
+		const struct credit_tick *tick = &c->ticks[(c->n_ticks - i) % CREDIT_TICKS];
+
+		queue_us = min(queue_us, tick->queue_us);
+		samples += tick->samples;
+		if (samples >= 2 * CREDIT_TICK_SAMPLES)
+			break;
+	}
+	return queue_us;
+}
+
 static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 {
 	struct credit_tick *tick = &c->ticks[c->n_ticks++ % CREDIT_TICKS];
@@ -555,7 +634,8 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	bool high;
 
 	*tick = (struct credit_tick){ now_us, c->bytes, queue_us,
-				      c->samples ? (u32)div_u64(c->sum_us, c->samples) : 0 };
+				      c->samples ? (u32)div_u64(c->sum_us, c->samples) : 0,
+				      c->samples };
 	rtt_us = credit_measure(c, now_us, queue_us);
 	queue_us = credit_full_queue(c, queue_us);
 	c->tick_us = now_us;
@@ -584,6 +664,8 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 				(queue_us > credit_target_us(c) &&
 				 c->window_bytes <= 2 * c->mss_bytes) ? c->high_ticks + 1 : 0;
 	}
+	if (credit_spreads(c))
+		queue_us = credit_lasting_queue(c, queue_us);
 	if (high || c->high_ticks >= CREDIT_HIGH_TICKS)
 		credit_yield_to_others(c, now_us, c->high_ticks >= CREDIT_HIGH_TICKS);
 	else
@@ -591,7 +673,7 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	if (c->phase == CREDIT_CRUISE && credit_is_outgrown(c))
 		credit_yield_to_others(c, now_us, true);
 	if (c->phase == CREDIT_CRUISE && !c->filling && queue_us < credit_target_us(c) &&
-	    c->rate_Bps < c->mu_Bps / 10 * 9 && now_us - c->jumped_us > c->reprobe_us) {
+	    c->rate_Bps < c->mu_Bps / 10 * 9 && now_us > c->ask_us) {
 		c->kept_Bps = c->rate_Bps;
 		credit_probe(c, now_us);
 	}
@@ -714,6 +796,7 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
 		return;
 	}
 	if (queue_us >= credit_target_us(c) + 2 * c->noise_us) {
+		c->bursts |= c->score > 0;
 		c->score = c->score > 2 ? c->score - 2 : 0;
 		c->deep = 0;
 		return;
@@ -722,56 +805,47 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
 		    queue_us < max(credit_packet_us(c) / 3, 300U) + c->noise_us / 2 ? 2 : 1;
 	c->deep = 0;
 	if (c->fails < 2)
-		c->probe_us = now_us;	/* a second look at once */
+		c->probe_us = now_us + credit_dither_us(c, credit_tick_len_us(c));
 	if (c->score >= min(2 + 2 * credit_fails(c, now_us), 12U))
 		credit_probe(c, now_us);
 }
 
 /**
- * credit_on_train() - a packet of the train came
+ * credit_on_train() - a mark of the train came
  * @c: law
+ * @mark: its number: packets may come in another order
  * @arrived_us: our clock, less the least round trip of its flow
  * @sent_us: our clock, less a constant: when it was sent
  */
-static inline void credit_on_train(struct credit_law *c, u64 arrived_us, u64 sent_us)
+static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_us, u64 sent_us)
 {
-	u32 i = c->train_got++;
+	u32 half = 2 * mark >= CREDIT_TRAIN_PRIME + c->train_marks, i = c->train_got++ % 2;
+	s32 at_us = (s32)(arrived_us - c->since_us);
 
-	c->train_arrived_us[i] = (s32)(arrived_us - c->since_us);
-	c->train_sent_us[i] = (s32)(sent_us - c->since_us);
+	if (c->train_got > 2)
+		c->train_least_us = min_t(u32, c->train_least_us,
+					  max(at_us - c->train_late_us[i], 0) / 2);
+	c->train_late_us[i] = at_us;
+	if (mark < CREDIT_TRAIN_PRIME)
+		return;
+	c->half_arrived_us[half] += at_us;
+	c->half_sent_us[half] += (s32)(sent_us - c->since_us);
+	c->half_got[half]++;
 }
 
-/* Least time between packets of the train, us: over two gaps, against jitter. */
-static inline u32 credit_train_gap_us(const struct credit_law *c)
+/* From the mean of the first half's marks to that of the second's, us. */
+static inline s32 credit_train_span(const struct credit_law *c, const s64 *sum_us)
 {
-	u32 gap_us = U32_MAX, i;
-
-	for (i = CREDIT_TRAIN_PRIME; i < c->train_got; i++) {
-		s32 two = c->train_arrived_us[i] - c->train_arrived_us[i - 2];
-
-		gap_us = min_t(u32, gap_us, max(two, 0) / 2);
-	}
-	return gap_us;
+	return (s32)(div_s64(sum_us[1], c->half_got[1]) - div_s64(sum_us[0], c->half_got[0]));
 }
 
-/* g of the train, 1/1000: means of its two halves. */
+/* g of the train, 1/1000. */
 static inline u32 credit_train_growth(const struct credit_law *c)
 {
-	s32 arrived[2] = { 0 }, sent[2] = { 0 }, at[2] = { 0 }, n[2] = { 0 };
-	s32 span_us, sent_us, work_us;
-	u32 i;
+	s32 span_us = credit_train_span(c, c->half_arrived_us);
+	s32 sent_us = credit_train_span(c, c->half_sent_us);
+	s32 work_us = (s32)((c->half_got[0] + c->half_got[1]) * c->train_step * c->gap_us / 2);
 
-	for (i = CREDIT_TRAIN_PRIME; i < c->train_got; i++) {
-		u32 half = 2 * (i - CREDIT_TRAIN_PRIME) >= c->train_got - CREDIT_TRAIN_PRIME;
-
-		arrived[half] += c->train_arrived_us[i];
-		sent[half] += c->train_sent_us[i];
-		at[half] += i * 1000;
-		n[half]++;
-	}
-	span_us = arrived[1] / n[1] - arrived[0] / n[0];
-	sent_us = sent[1] / n[1] - sent[0] / n[0];
-	work_us = (s32)div_s64((s64)(at[1] / n[1] - at[0] / n[0]) * c->gap_us, 1000);
 	span_us = max(span_us - work_us, 0);
 	/* Credit was held up on its way: too slow to keep the bottleneck busy, or all at
 	 * once, each too soon after the one before to meet others.
@@ -798,10 +872,12 @@ static inline void credit_forget_route(struct credit_law *c)
 /* To CRUISE at R. What was ours before the train stays ours. */
 static inline void credit_cruise(struct credit_law *c, u64 now_us)
 {
-	if (c->kept_Bps)
-		c->reprobe_us = min(2 * c->reprobe_us, CREDIT_REPROBE_MOST_US);
-	else
+	if (!c->kept_Bps)
 		c->reprobe_us = max(CREDIT_REPROBE_US, 15 * c->base_us);
+	else if (!c->doubts)
+		c->reprobe_us = min(2 * c->reprobe_us, CREDIT_REPROBE_MOST_US);
+	c->ask_us = now_us + (c->doubts ? 2 * c->base_us + credit_random_us(c, c->base_us) :
+			      c->reprobe_us);
 	c->rate_Bps = max(c->rate_Bps, c->kept_Bps);
 	c->kept_Bps = 0;
 	c->tried = c->fails;
@@ -856,15 +932,16 @@ static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
  */
 static inline void credit_judge(struct credit_law *c, u64 now_us)
 {
-	u32 gap_us, g;
+	u32 gap_us = c->train_least_us, g;
 	bool lost;
 
 	c->growth_permille = 10000;
 	/* A full queue is as flat as a longer route, but loses part of a train. */
-	lost = c->shift_new && c->train_got < c->train_pkts;
+	lost = c->shift_new && c->train_got < c->train_marks;
 	if (lost)
 		credit_forget_route(c);
-	if (lost || c->train_got < CREDIT_TRAIN_PRIME + CREDIT_TRAIN_LEAST) {
+	if (lost || !c->half_got[0] || !c->half_got[1] ||
+	    c->half_got[0] + c->half_got[1] < CREDIT_TRAIN_LEAST) {
 		credit_train_fails(c, now_us);
 		return;
 	}
@@ -875,7 +952,6 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 		return;
 	}
 	/* The bottleneck lets no two packets closer than its own rate has them. */
-	gap_us = credit_train_gap_us(c);
 	if (gap_us > c->gap_us && c->noise_us < c->gap_us / 2 &&
 	    (gap_us < c->gap_us + c->gap_us / 3 || now_us - c->mu_us > CREDIT_STALE_US)) {
 		c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
@@ -891,7 +967,17 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	}
 	c->shift_new = false;
 	if (g > credit_most_growth(c)) {
-		credit_train_fails(c, now_us);
+		/* One burst of others is more than a train. */
+		if (c->kept_Bps && ++c->doubts < CREDIT_DOUBTS_MOST)
+			credit_cruise(c, now_us);
+		else
+			credit_train_fails(c, now_us);
+		return;
+	}
+	c->doubts = 0;
+	/* CRUISE knows its rate better than a train that others' bursts missed. */
+	if (c->kept_Bps) {
+		credit_cruise(c, now_us);
 		return;
 	}
 	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - min(g, 850U)), 1000);

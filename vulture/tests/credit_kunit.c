@@ -34,7 +34,7 @@ static struct credit_law *cruising(struct kunit *test)
 	c->rate_Bps = 1225000;
 	credit_cruise(c, T0);
 	c->filling = false;
-	c->reprobe_us = U32_MAX;
+	c->ask_us = U64_MAX;
 	return c;
 }
 
@@ -237,15 +237,15 @@ static void train_describe(const struct train_row *row, char *text)
 
 KUNIT_ARRAY_PARAM(train, train_rows, train_describe);
 
-static void judge(struct credit_law *c, const struct train_row *row)
+static void judge(struct credit_law *c, const struct train_row *row, u64 kept_Bps)
 {
 	u32 i;
 
 	c->jumped_us = 0;
-	c->kept_Bps = 0;
+	c->kept_Bps = kept_Bps;
 	credit_probe(c, T0);
 	for (i = 0; i < row->n; i++)
-		credit_on_train(c, T0 + 100000 + i * row->arrived_us, T0 + i * row->sent_us);
+		credit_on_train(c, i, T0 + 100000 + i * row->arrived_us, T0 + i * row->sent_us);
 	credit_judge(c, T0 + 200000);
 }
 
@@ -254,7 +254,7 @@ static void trains_decide(struct kunit *test)
 	const struct train_row *row = test->param_value;
 	struct credit_law *c = cruising(test);
 
-	judge(c, row);
+	judge(c, row, 0);
 	KUNIT_EXPECT_EQ(test, c->phase, row->phase);
 	if (row->rate_Bps)
 		KUNIT_EXPECT_LT(test, abs((s64)(c->rate_Bps - row->rate_Bps)),
@@ -269,11 +269,67 @@ static void slow_senders_are_let_go(struct kunit *test)
 
 	for (i = 0; i < CREDIT_SPOILT_MOST; i++) {
 		KUNIT_EXPECT_EQ(test, i, c->spoilt);
-		judge(c, &train_rows[5]);
+		judge(c, &train_rows[5], 0);
 	}
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
 	KUNIT_EXPECT_EQ(test, c->rate_Bps, 144800ULL);	/* ten packets a round trip */
 	KUNIT_EXPECT_EQ(test, c->spoilt, 0U);
+}
+
+/* A train in CRUISE that meets a burst says little; the share of a fair queue fails each. */
+static void three_trains_end_cruise(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u32 i;
+
+	for (i = 1; i < CREDIT_DOUBTS_MOST; i++) {
+		judge(c, &train_rows[2], 400000);
+		KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+		KUNIT_EXPECT_LE(test, c->ask_us, T0 + 1000000);
+	}
+	judge(c, &train_rows[2], 400000);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
+}
+
+/* Nor does one that met nobody between two bursts: W is left to CRUISE. */
+static void a_train_of_cruise_gives_nothing(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->rate_Bps = 400000;
+	c->doubts = 1;
+	judge(c, &train_rows[0], 400000);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_EQ(test, c->rate_Bps, 400000ULL);
+	KUNIT_EXPECT_EQ(test, c->doubts, 0U);
+}
+
+static void probes_among_bursts_keep_no_period(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u32 first_us;
+
+	credit_yield(c, T0, 0);
+	KUNIT_EXPECT_EQ(test, credit_dither_us(c, 25000), 0U);
+	credit_on_probe(c, T0 + 100000, 0);
+	credit_on_probe(c, T0 + 200000, 6000);
+	first_us = credit_dither_us(c, 25000);
+	KUNIT_EXPECT_LT(test, first_us, 25000U);
+	KUNIT_EXPECT_NE(test, credit_dither_us(c, 25000), first_us);
+}
+
+/* With less than half of the path a queue counts that lasts for two ticks of eight samples. */
+static void a_burst_takes_nothing_from_a_small_share(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->window_bytes = 30 * MSS;
+	c->n_ticks = 2;
+	c->ticks[0] = (struct credit_tick){ .queue_us = 300, .samples = CREDIT_TICK_SAMPLES };
+	c->ticks[1] = (struct credit_tick){ .queue_us = 5000, .samples = CREDIT_TICK_SAMPLES };
+	KUNIT_EXPECT_EQ(test, credit_lasting_queue(c, 5000), 300U);
+	c->ticks[1].samples = 2 * CREDIT_TICK_SAMPLES;
+	KUNIT_EXPECT_EQ(test, credit_lasting_queue(c, 5000), 5000U);
 }
 
 static void failures_fade(struct kunit *test)
@@ -293,18 +349,18 @@ static void what_was_left_is_forgotten(struct kunit *test)
 	struct credit_law *c = cruising(test);
 
 	c->left_Bps = 200000;
-	judge(c, &train_rows[0]);
+	judge(c, &train_rows[0], 0);
 	KUNIT_EXPECT_GT(test, c->rate_Bps, 1000000ULL);
 
 	c = cruising(test);
 	c->left_Bps = 200000;
-	judge(c, &train_rows[1]);
+	judge(c, &train_rows[1], 0);
 	KUNIT_EXPECT_LE(test, c->rate_Bps, 180000ULL);
 
 	c = cruising(test);
 	c->left_Bps = 200000;
 	c->regret = true;
-	judge(c, &train_rows[0]);
+	judge(c, &train_rows[0], 0);
 	KUNIT_EXPECT_LE(test, c->rate_Bps, 180000ULL);
 }
 
@@ -319,6 +375,10 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(start_ends_with_losses),
 	KUNIT_CASE_PARAM(trains_decide, train_gen_params),
 	KUNIT_CASE(slow_senders_are_let_go),
+	KUNIT_CASE(three_trains_end_cruise),
+	KUNIT_CASE(a_train_of_cruise_gives_nothing),
+	KUNIT_CASE(probes_among_bursts_keep_no_period),
+	KUNIT_CASE(a_burst_takes_nothing_from_a_small_share),
 	KUNIT_CASE(failures_fade),
 	KUNIT_CASE(what_was_left_is_forgotten),
 	{}
