@@ -1070,46 +1070,6 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 	p->anew_us = now_us;
 }
 
-/**
- * lbe_path_contradicts() - does a flow meet another queue than the others of its path?
- * @p: the path
- * @v: what is known of that; its address is the flow's name
- * @a: an ACK of the flow, with a delay; before lbe_path_ack()
- *
- * Flows of one path meet one queue. One whose delays are longer or shorter than the others', by
- * more than twice what its own move by, time after time, has another route, another host behind
- * the address, or a peer that lies. It is to get a path of its own when this returns true, and what
- * it told has been forgotten, if no other was told apart of late.
- */
-static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
-					const struct lbe_path_ack *a)
-{
-	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
-	bool another = p->spoke && p->spoke != v && apart_us < p->rtt_us;
-	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);
-	s32 own_us = (s32)(a->delay_us - v->delay_us);
-	s32 same_us = 2 * max(own_us, -own_us) + lbe_path_pkt_us(p) + LBE_PATH_ERROR_US;
-	int side = (off_us > same_us) - (off_us < -same_us);
-
-	v->delay_us = a->delay_us;
-	p->spoke = v;
-	p->spoke_us = a->now_us;
-	p->spoke_delay_us = a->delay_us;
-	if (!another || p->flows < 2)
-		return false;
-	if (!v->odd)
-		v->odd_ms = (u32)div_u64(a->now_us, 1000);
-	if (side && side * v->odd >= 0)
-		v->odd += side;
-	else
-		v->odd -= clamp_t(s32, v->odd, -2, 2);
-	if (max(v->odd, -v->odd) < LBE_ODD ||
-	    (u32)div_u64(a->now_us, 1000) - v->odd_ms < LBE_ODD_MS)
-		return false;
-	lbe_path_begin_anew(p, a->now_us);
-	return true;
-}
-
 /* A flow comes to a path that has none. If nothing was heard for long, what failed then says
  * nothing of now.
  */
@@ -1148,6 +1108,48 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 	else if (p->fails >= 2)
 		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, 4));
 	return (u32)min_t(u64, us, 5 * USEC_PER_SEC);
+}
+
+/**
+ * lbe_path_contradicts() - does a flow meet another queue than the others of its path?
+ * @p: the path
+ * @v: what is known of that; its address is the flow's name
+ * @a: an ACK of the flow, with a delay; before lbe_path_ack()
+ *
+ * Flows of one path meet one queue. One whose delays are longer or shorter than the others', by
+ * more than twice what its own move by, time after time, has another route, another host behind
+ * the address, or a peer that lies. It is to get a path of its own when this returns true, and what
+ * it told has been forgotten, if no other was told apart of late.
+ */
+static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
+					const struct lbe_path_ack *a)
+{
+	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
+	/* In FLOOR the flows take turns: each pair is compared with the one before. */
+	u32 within_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) + p->rtt_us : p->rtt_us;
+	bool another = p->spoke && p->spoke != v && apart_us < within_us;
+	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);
+	s32 own_us = (s32)(a->delay_us - v->delay_us);
+	s32 same_us = 2 * max(own_us, -own_us) + lbe_path_pkt_us(p) + LBE_PATH_ERROR_US;
+	int side = (off_us > same_us) - (off_us < -same_us);
+
+	v->delay_us = a->delay_us;
+	p->spoke = v;
+	p->spoke_us = a->now_us;
+	p->spoke_delay_us = a->delay_us;
+	if (!another || p->flows < 2)
+		return false;
+	if (!v->odd)
+		v->odd_ms = (u32)div_u64(a->now_us, 1000);
+	if (side && side * v->odd >= 0)
+		v->odd += side;
+	else
+		v->odd -= clamp_t(s32, v->odd, -2, 2);
+	if (max(v->odd, -v->odd) < LBE_ODD ||
+	    (u32)div_u64(a->now_us, 1000) - v->odd_ms < LBE_ODD_MS)
+		return false;
+	lbe_path_begin_anew(p, a->now_us);
+	return true;
 }
 
 /* Time itself moves on, with no ACK. */

@@ -155,6 +155,13 @@ def test_a_lying_peer_loses_its_place_on_the_path(law: Model, flows: int, lie_ms
     assert out.paths > 1 and out.honest_mbit >= 0.8 * (10 * EFFICIENCY - min(liar_mbit, 7.0)), out
 
 
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_two_flows_with_different_routes_do_not_wait_for_each_other(law: Model, seed: int) -> None:
+    """In FLOOR they take turns: every second pair seems to meet a queue, and no two are heard within a round trip."""
+    case = Case(20, 20, flows=2, liars=1, lie_ms=-15, measure_s=30, seed=seed)
+    assert law.run(case).total_mbit >= 0.9 * 20 * EFFICIENCY
+
+
 @pytest.mark.parametrize("others_start_s", [8.0, 15.0, 17.0])
 def test_after_a_lie_the_path_is_used_again(law: Model, others_start_s: float) -> None:
     case = Case(flows=2, liars=1, lie_stop_s=15, others_start_s=others_start_s, measure_s=25, duration_s=45)
