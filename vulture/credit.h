@@ -55,9 +55,9 @@
  *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
  *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
  *		Sent at once (ACKs were held up on their way) or too slowly: nothing is
- *		said; after three of these R = mu / 4, or the train's packets a round
- *		trip if that is less. Beside CRUISE at k mu: g > 1 - k / 2 three times
- *		in a row fails; else it goes on as it was.
+ *		said; after three of these R = mu / 4, or as many packets a round trip
+ *		as the train has marks, if that is less. Beside CRUISE at k mu: g > 1 -
+ *		k / 2 three times in a row fails; else it goes on as it was.
  *
  * Where it comes from: the delay term is FAST's, with a target for the whole queue
  * instead of one's own part; trains are those of TOPP and pathload; the blind time
@@ -908,7 +908,8 @@ static inline u32 credit_most_growth(const struct credit_law *c)
 
 /* It says nothing. Senders that cannot send a train, CREDIT_SPOILT_MOST times in a row, are
  * the limit themselves: they get what the end of a train takes, or as many packets a round
- * trip as it has, and W grows from there. From CRUISE: back to it, as long as that is rare.
+ * trip as it has marks, and W grows from there. From CRUISE: back to it, as long as that is
+ * rare.
  */
 static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
 {
@@ -918,7 +919,7 @@ static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
 		c->spoilt = 0;
 	if (!c->kept_Bps && often)
 		c->rate_Bps = min(div_u64(c->mu_Bps, 4),
-				  credit_rate_of((u64)c->train_pkts * c->mss_bytes, c->base_us));
+				  credit_rate_of((u64)c->train_marks * c->mss_bytes, c->base_us));
 	if (c->kept_Bps ? !often || c->back_us > c->gap_us : often)
 		credit_cruise(c, now_us);
 	else

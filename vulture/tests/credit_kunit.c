@@ -276,6 +276,25 @@ static void slow_senders_are_let_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->spoilt, 0U);
 }
 
+/* A longer train, on a noisy path, does not let them go further. */
+static void slow_senders_get_no_more_on_noisy_paths(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u32 i;
+
+	c->mu_Bps = 25000000;
+	c->noise_us = 4000;
+	for (i = 0; i < CREDIT_SPOILT_MOST; i++) {
+		c->jumped_us = 0;
+		c->kept_Bps = 0;
+		credit_probe(c, T0);
+		credit_train_spoilt(c, T0);
+	}
+	KUNIT_EXPECT_GT(test, c->train_pkts, 500U);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_LE(test, c->rate_Bps, CREDIT_TRAIN * MSS * 10ULL);
+}
+
 /* A train in CRUISE that meets a burst says little; the share of a fair queue fails each. */
 static void three_trains_end_cruise(struct kunit *test)
 {
@@ -375,6 +394,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(start_ends_with_losses),
 	KUNIT_CASE_PARAM(trains_decide, train_gen_params),
 	KUNIT_CASE(slow_senders_are_let_go),
+	KUNIT_CASE(slow_senders_get_no_more_on_noisy_paths),
 	KUNIT_CASE(three_trains_end_cruise),
 	KUNIT_CASE(a_train_of_cruise_gives_nothing),
 	KUNIT_CASE(probes_among_bursts_keep_no_period),
