@@ -39,6 +39,18 @@ MISSED: dict[str, tuple[Case, str, float, float]] = {
         10,
         30,
     ),
+    "steady traffic on a fast path": (
+        Case(37, 100, other="steady", other_mbit=0.8 * 37 * EFFICIENCY, measure_s=30, duration_s=90, seed=2),
+        "used",
+        0,
+        30,
+    ),
+    "steady traffic on a fast long path": (
+        Case(37, 300, other="steady", other_mbit=0.7 * 37 * EFFICIENCY, measure_s=30, duration_s=90),
+        "used",
+        20,
+        60,
+    ),
     "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=4), "other_pct", 93, 96),
     "four hosts, slow, another seed": (
         Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=2),
