@@ -976,12 +976,10 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 		return;
 	}
 	c->doubts = 0;
-	/* CRUISE knows its rate better than a train that others' bursts missed. */
-	if (c->kept_Bps) {
-		credit_cruise(c, now_us);
-		return;
-	}
 	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - min(g, 850U)), 1000);
+	/* The train of CRUISE may have missed others' bursts: not more than twice. */
+	if (c->kept_Bps)
+		c->rate_Bps = min(c->rate_Bps, 2 * c->kept_Bps);
 	/* Nobody now: what somebody left us then is no longer the measure. */
 	if (g < 100 && !c->regret)
 		c->left_Bps = 0;
