@@ -146,6 +146,12 @@
 #define LBE_PATIENCE_RTTS	8
 #define LBE_PATIENCE_MAX	6
 
+/* Pairs that all meet the same queue for so long, us, meet the path: cubic stays within two packets of
+ * its plateau for 2 (2 / 0.4)^(1/3) s = 3.4 s. Double it: a longer route is found four seconds later;
+ * halve it: a plateau is taken for the path.
+ */
+#define LBE_FLAT_US		(4 * USEC_PER_SEC)
+
 enum lbe_state {
 	LBE_START,	/* doubles its rate each round trip */
 	LBE_CRUISE,	/* keeps a queue of about one packet */
@@ -258,6 +264,7 @@ struct lbe_train {
  * @fails: returns that came too early
  * @evidence_us: only what was sent later counts
  * @flat: pairs in a row that met the same queue
+ * @flat_us: when the first of them was heard
  * @flat_min_us: least of these
  * @flat_max_us: greatest of these
  * @longer_us: by how much the base would rise, if the train passes
@@ -332,6 +339,7 @@ struct lbe_path {
 	u32 fails;
 	u64 evidence_us;
 	u32 flat;
+	u64 flat_us;
 	u32 flat_min_us, flat_max_us;
 	u32 longer_us;
 	u64 came;
@@ -823,6 +831,12 @@ static inline u64 lbe_path_pulse_gap_us(const struct lbe_path *p)
 	return p->raises || p->mu_far > 0 ? gap_us / 2 : gap_us;
 }
 
+/* Others have taken what there was. At so low a rate silence may come before the next tick. */
+static inline bool lbe_path_nothing_left(const struct lbe_path *p)
+{
+	return p->rate <= p->mu / 8;
+}
+
 static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 {
 	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, USEC_PER_SEC);
@@ -858,8 +872,7 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		if (p->ticks > 16)
 			p->calm_us = min(p->calm_us, p->noise_us);
 		p->low_ticks = q_us < target_us ? p->low_ticks + 1 : 0;
-		p->least_ticks = p->rate <= p->mu / 8 ? p->least_ticks + 1 : 0;
-		/* Others have taken what there was. */
+		p->least_ticks = lbe_path_nothing_left(p) ? p->least_ticks + 1 : 0;
 		if (p->least_ticks >= LBE_PATH_TICKS) {
 			lbe_path_give_way(p, now_us, LBE_NOTHING_LEFT);
 			return;
@@ -976,9 +989,10 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		p->prompt = true;
 	}
 	if (!p->flat || max(q_us, p->flat_max_us) - min(q_us, p->flat_min_us) >
-			min(lbe_path_error_us(p) + pkt_us,
+			min(2 * lbe_path_error_us(p) + pkt_us,
 			    2 * (lbe_path_error_us(p) + LBE_PATH_ERROR_US))) {
 		p->flat = 0;
+		p->flat_us = a->now_us;
 		p->flat_min_us = q_us;
 		p->flat_max_us = q_us;
 	}
@@ -993,7 +1007,7 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		p->excess_us = 0;
 	}
 	due = lbe_path_looks_idle(p);
-	if (due || p->flat >= 8 + 2 * p->fails) {
+	if (due || (p->flat >= 8 && a->now_us - p->flat_us >= LBE_FLAT_US)) {
 		p->longer_us = due ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
 		lbe_path_enter(p, a->now_us, LBE_PROBE, LBE_PATH_IDLE);
 		lbe_train_start(p, a->now_us, p->mu, lbe_train_len_us(p));
@@ -1157,8 +1171,12 @@ static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 {
 	p->now_us = max(p->now_us, now_us);
 	if (p->state == LBE_CRUISE && p->now_us - p->heard_us >
-				      max_t(u64, 4ULL * p->rtt_us, USEC_PER_SEC))
-		lbe_path_yield(p, p->now_us, LBE_SILENCE, 0);
+				      max_t(u64, 4ULL * p->rtt_us, USEC_PER_SEC)) {
+		if (lbe_path_nothing_left(p))
+			lbe_path_give_way(p, p->now_us, LBE_NOTHING_LEFT);
+		else
+			lbe_path_yield(p, p->now_us, LBE_SILENCE, 0);
+	}
 	if (p->state == LBE_FLOOR && p->inspect && p->now_us >= p->blind_us)
 		lbe_path_inspect(p, p->now_us);
 	if (p->train.on && p->now_us > p->train.until_us + 3ULL * p->rtt_us) {

@@ -675,6 +675,17 @@ static void lbe_falls_silent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->now_us, NOW_US + 3600 * (u64)USEC_PER_SEC);
 }
 
+/* At an eighth of the capacity a packet may be a second apart from the next: others have the rest. */
+static void lbe_falls_silent_beside_others(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 8);
+
+	lbe_path_time(p, NOW_US + 3600 * (u64)USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	KUNIT_EXPECT_EQ(test, p->reason, LBE_NOTHING_LEFT);
+	KUNIT_EXPECT_EQ(test, p->fails, 1);
+}
+
 /* ---- the module -------------------------------------------------------------- */
 
 static void lbe_before_init(struct kunit *test)
@@ -743,6 +754,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_floor_is_silent),
 	KUNIT_CASE(lbe_bounds_in_flight),
 	KUNIT_CASE(lbe_falls_silent),
+	KUNIT_CASE(lbe_falls_silent_beside_others),
 	KUNIT_CASE(lbe_before_init),
 	KUNIT_CASE(lbe_releases),
 	KUNIT_CASE(lbe_gives_the_pacing_back),

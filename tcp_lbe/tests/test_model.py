@@ -125,6 +125,15 @@ def test_beside_a_greedy_flow_it_takes_nothing(law: Model, rate_mbit: float, rtt
     assert out.other_mbit >= least * alone.other_mbit, (out, alone)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_sixteen_hosts_beside_a_greedy_flow_take_alike(law: Model, seed: int) -> None:
+    """None takes a queue that stands still for a few seconds, as cubic's does, for a longer path."""
+    case = Case(hosts=16, other="greedy", measure_s=20, duration_s=90, seed=seed)
+    alone = law.run(dataclasses.replace(case, flows=0))
+    out = law.run(case)
+    assert out.other_mbit >= 0.98 * alone.other_mbit and out.jain >= 0.9, (out, alone)
+
+
 @pytest.mark.parametrize(
     ("rate_mbit", "rtt_ms", "change_mbit"),
     [
