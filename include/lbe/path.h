@@ -146,9 +146,9 @@
 #define LBE_PATIENCE_RTTS	8
 #define LBE_PATIENCE_MAX	6
 
-/* Pairs that all meet the same queue for so long, us, meet the path: cubic stays within two packets of
- * its plateau for 2 (2 / 0.4)^(1/3) s = 3.4 s. Double it: a longer route is found four seconds later;
- * halve it: a plateau is taken for the path.
+/* Pairs that all meet the same queue for so long, us, meet the path: cubic stays within two packets
+ * of its plateau for 2 (2 / 0.4)^(1/3) s = 3.4 s. Double it: a longer route is found four seconds
+ * later; halve it: a plateau is taken for the path.
  */
 #define LBE_FLAT_US		(4 * USEC_PER_SEC)
 
