@@ -398,17 +398,20 @@ static void lbe_evidence(struct kunit *test)
 
 struct loss_row {
 	const char *name;
-	u32 lost;	/* of 64 packets of a round trip */
+	u32 lost;	/* of the packets of a round trip */
+	u32 of;
 	bool policed;	/* it is known that a policer drops */
 	bool yields;
 	bool polices;
 };
 
 static const struct loss_row loss_rows[] = {
-	{ "a tenth, as links lose them",	6, false, false, false },
-	{ "a third",				22, false, true, true },
-	{ "1/32 at a policer",			2, true, false, true },
-	{ "more at a policer",			3, true, true, true },
+	{ "a tenth, as links lose them",	6, 64, false, false, false },
+	{ "a third",				22, 64, false, true, true },
+	{ "a third of few",			8, 24, false, false, false },
+	{ "a third of one more",		8, 25, false, true, true },
+	{ "1/32 at a policer",			2, 64, true, false, true },
+	{ "more at a policer",			3, 64, true, true, true },
 };
 
 static void loss_desc(const struct loss_row *row, char *desc)
@@ -425,7 +428,7 @@ static void lbe_losses(struct kunit *test)
 	struct lbe_path_ack ack = {
 		.now_us = NOW_US + RTT_US,
 		.rtt_us = RTT_US,
-		.acked_bytes = (64 - row->lost) * PKT,
+		.acked_bytes = (row->of - row->lost) * PKT,
 		.lost_bytes = row->lost * PKT,
 	};
 
