@@ -926,6 +926,15 @@ static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
 		credit_yield(c, now_us, c->base_us);
 }
 
+/* Of a train that noise made longer its beginning came, and nothing of the rest: senders whose own
+ * window is shorter, after a loss on the way.
+ */
+static inline bool credit_train_outgrows_senders(const struct credit_law *c)
+{
+	return c->train_marks > CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS && !c->half_got[1] &&
+	       c->half_got[0] >= CREDIT_TRAIN_LEAST;
+}
+
 /**
  * credit_judge() - the train is in, or will not come
  * @c: law
@@ -941,6 +950,10 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	lost = c->shift_new && c->train_got < c->train_marks;
 	if (lost)
 		credit_forget_route(c);
+	if (!lost && credit_train_outgrows_senders(c)) {
+		credit_train_spoilt(c, now_us);
+		return;
+	}
 	if (lost || !c->half_got[0] || !c->half_got[1] ||
 	    c->half_got[0] + c->half_got[1] < CREDIT_TRAIN_LEAST) {
 		credit_train_fails(c, now_us);

@@ -276,6 +276,26 @@ static void slow_senders_are_let_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->spoilt, 0U);
 }
 
+/* Senders whose window, after a loss, is shorter than a train that noise made longer. */
+static void a_train_longer_than_windows_fails_nobody(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u32 i, n;
+
+	c->noise_us = 5000;
+	for (n = 0; n < CREDIT_SPOILT_MOST; n++) {
+		c->jumped_us = 0;
+		c->kept_Bps = 0;
+		credit_probe(c, T0);
+		KUNIT_ASSERT_GT(test, c->train_marks, 30U);
+		for (i = 0; i < 10; i++)
+			credit_on_train(c, i, T0 + 100000 + i * 1158, T0 + i * 1158);
+		credit_judge(c, T0 + 200000);
+	}
+	KUNIT_EXPECT_EQ(test, c->fails, 0U);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+}
+
 /* A longer train, on a noisy path, does not let them go further. */
 static void slow_senders_get_no_more_on_noisy_paths(struct kunit *test)
 {
@@ -394,6 +414,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(start_ends_with_losses),
 	KUNIT_CASE_PARAM(trains_decide, train_gen_params),
 	KUNIT_CASE(slow_senders_are_let_go),
+	KUNIT_CASE(a_train_longer_than_windows_fails_nobody),
 	KUNIT_CASE(slow_senders_get_no_more_on_noisy_paths),
 	KUNIT_CASE(three_trains_end_cruise),
 	KUNIT_CASE(a_train_of_cruise_gives_as_much_again),
