@@ -909,7 +909,8 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	/* No random loss is that heavy: a full buffer that was full when we learnt the
 	 * base, or a policer. What came through is what there is.
 	 */
-	if (p->round_lost * 3 > p->round_bytes && p->round_bytes + p->round_lost > LBE_LOSS_PKTS * p->mss &&
+	if (p->round_lost * 3 > p->round_bytes &&
+	    p->round_bytes + p->round_lost > LBE_LOSS_PKTS * p->mss &&
 	    !p->high && (p->state == LBE_START || p->state == LBE_CRUISE)) {
 		lbe_path_set_mu(p, p->delivered);
 		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;
