@@ -54,10 +54,11 @@
  *			g = (span of arrivals - work) / span of sending = X / mu
  *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
  *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
- *		Sent at once (ACKs were held up on their way) or too slowly: nothing is
- *		said; after three of these R = mu / 4, or as many packets a round trip
- *		as the train has marks, if that is less. Beside CRUISE at k mu: g > 1 -
- *		k / 2 three times in a row fails; else it goes on as it was.
+ *		Sent at once (ACKs were held up on their way), too slowly, or with no
+ *		more than the first half of a train of over 8 arrived: nothing is said;
+ *		after three of these R = mu / 4, or as many packets a round trip as the
+ *		train has marks, if that is less. Beside CRUISE at k mu: g > 1 - k / 2
+ *		three times in a row fails; else it goes on as it was.
  *
  * Where it comes from: the delay term is FAST's, with a target for the whole queue
  * instead of one's own part; trains are those of TOPP and pathload; the blind time
