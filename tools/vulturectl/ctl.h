@@ -36,6 +36,11 @@ void find_cgroup_root(char *path, size_t room);
 /* check() - a library call failed: its sentence, exit status 1 */
 void check(int result);
 
+/* with_room() - the array @at, of @n members of @size bytes and room for *@room, with room for one
+ * more. Without memory: exit status 1.
+ */
+void *with_room(void *at, size_t n, size_t *room, size_t size);
+
 /* no_arguments() - of a command that takes none */
 void no_arguments(int argc, char **argv);
 

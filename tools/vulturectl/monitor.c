@@ -29,12 +29,7 @@ static int keep_flow(const struct vulture_flow *flow, void *arg)
 {
 	struct flows *flows = arg;
 
-	if (flows->n == flows->room) {
-		flows->room = flows->room ? 2 * flows->room : 64;
-		flows->at = realloc(flows->at, flows->room * sizeof(*flows->at));
-		if (!flows->at)
-			refused("out of memory");
-	}
+	flows->at = with_room(flows->at, flows->n, &flows->room, sizeof(*flows->at));
 	flows->at[flows->n++] = *flow;
 	return 0;
 }
@@ -79,22 +74,13 @@ int do_list(int argc, char **argv)
 
 /* monitor: rates are differences of two lists */
 
-struct seen {
-	uint64_t id, bytes, age_us;
-};
-
-struct monitor {
-	struct seen *old, *new;
-	size_t n_old, n_new, room;
-};
-
-static double monitor_rate_bps(const struct monitor *m, const struct vulture_flow *flow)
+static double monitor_rate_bps(const struct flows *old, size_t nth, const struct vulture_flow *flow)
 {
 	size_t i;
 
 	/* Lists come in the same order mostly: look from where we stand. */
-	for (i = 0; i < m->n_old; i++) {
-		const struct seen *s = &m->old[(i + m->n_new) % m->n_old];
+	for (i = 0; i < old->n; i++) {
+		const struct vulture_flow *s = &old->at[(i + nth) % old->n];
 
 		if (s->id == flow->id)
 			return flow->age_us <= s->age_us ? 0 :
@@ -104,34 +90,26 @@ static double monitor_rate_bps(const struct monitor *m, const struct vulture_flo
 	return 0;
 }
 
-static void monitor_one(const struct vulture_flow *flow, struct monitor *m)
+static void monitor_one(const struct flows *old, size_t nth, const struct vulture_flow *flow)
 {
-	double rate_bps = monitor_rate_bps(m, flow);
+	double rate_bps = monitor_rate_bps(old, nth, flow);
 
-	if (m->n_new == m->room) {
-		m->room = m->room ? 2 * m->room : 64;
-		m->new = realloc(m->new, m->room * sizeof(*m->new));
-		if (!m->new)
-			refused("out of memory");
-	}
 	if (json) {
-		fputs(m->n_new ? ",{" : "{", stdout);
+		fputs(nth ? ",{" : "{", stdout);
 		json_flow(flow);
 		printf(",\"rate_bps\":%.0f}", rate_bps);
 	} else {
 		list_line(flow, rate_bps / 1e6);
 	}
-	m->new[m->n_new++] = (struct seen){ flow->id, flow->bytes, flow->age_us };
 }
 
 static int monitor_table(unsigned int seconds)
 {
-	struct flows flows = {};
-	struct monitor m = {};
+	struct flows lists[2] = {}, *old = &lists[0], *new = &lists[1], *seen;
 	size_t i;
 
 	for (;;) {
-		read_flows(&flows);
+		read_flows(new);
 		if (json) {
 			json_begin();
 			printf(",\"time_s\":%lld,\"connections\":[", (long long)time(NULL));
@@ -139,9 +117,8 @@ static int monitor_table(unsigned int seconds)
 			fputs(isatty(STDOUT_FILENO) ? "\033[H\033[J" : "", stdout);
 			list_header("Mbit/s");
 		}
-		m.n_new = 0;
-		for (i = 0; i < flows.n; i++)
-			monitor_one(&flows.at[i], &m);
+		for (i = 0; i < new->n; i++)
+			monitor_one(old, i, &new->at[i]);
 		if (json) {
 			putchar(']');
 			json_end();
@@ -150,11 +127,9 @@ static int monitor_table(unsigned int seconds)
 		}
 		if (fflush(stdout))
 			return 1;
-		free(m.old);
-		m.old = m.new;
-		m.n_old = m.n_new;
-		m.new = NULL;
-		m.room = 0;
+		seen = new;
+		new = old;
+		old = seen;
 		sleep(seconds);
 	}
 }

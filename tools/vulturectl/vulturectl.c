@@ -87,6 +87,17 @@ void refused(const char *format, ...)
 	exit(1);
 }
 
+void *with_room(void *at, size_t n, size_t *room, size_t size)
+{
+	if (n < *room)
+		return at;
+	*room = *room ? 2 * *room : 64;
+	at = realloc(at, *room * size);
+	if (!at)
+		refused("out of memory");
+	return at;
+}
+
 void say(const char *format, ...)
 {
 	va_list args;
@@ -470,12 +481,7 @@ static int keep_rule(const struct vulture_rule *rule, void *arg)
 {
 	struct rules *rules = arg;
 
-	if (rules->n == rules->room) {
-		rules->room = rules->room ? 2 * rules->room : 64;
-		rules->at = realloc(rules->at, rules->room * sizeof(*rules->at));
-		if (!rules->at)
-			refused("out of memory");
-	}
+	rules->at = with_room(rules->at, rules->n, &rules->room, sizeof(*rules->at));
 	rules->at[rules->n++] = *rule;
 	return 0;
 }
