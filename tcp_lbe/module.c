@@ -70,6 +70,7 @@
  * @has_slot: @due_ns is a slot
  * @waiting: it is among the path's waiting flows
  * @claimed: sch_fq has claimed the pacing of a packet since init
+ * @outage: packets that were lost in a silence of the path are still to be sent again
  * @on: between init and release, and so among the counters' flows
  * @yielding: as the counters have it
  */
@@ -91,6 +92,7 @@ struct lbe_flow {
 	u8 has_slot:1,
 	   waiting:1,
 	   claimed:1,
+	   outage:1,
 	   on:1,
 	   yielding:1;
 };
@@ -374,23 +376,40 @@ static bool lbe_on_path(struct sock *sk, struct lbe_flow *f)
 
 /* Hearing */
 
-static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us,
+/* Round trip of the latest packet that this ACK acknowledges, us; 0: not known. Of what was sent
+ * again RACK knows it, if the last that was sent is the last to come; not where it is below the
+ * least, for then the original was acknowledged. After a silence it counts: what was lost goes
+ * pair by pair, and nothing else could tell that the path is back. Elsewhere it does not:
+ * reordering makes it shorter, and when a few packets were lost others have just slowed down.
+ */
+static u32 lbe_rtt_us(const struct sock *sk, struct lbe_flow *f, const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	f->outage = tp->lost_out &&
+		    (f->outage || READ_ONCE(f->shared->law.reason) == LBE_SILENCE);
+	if (!rs->is_retrans && !tp->tlp_high_seq && inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
+		return max_t(s32, rs->rtt_us, 0);
+	if (!f->outage || tp->rack.mstamp + tp->rack.rtt_us != tp->tcp_mstamp)
+		return 0;
+	return tp->rack.rtt_us;
+}
+
+static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us, u32 rtt_us,
 			const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 base_us = READ_ONCE(f->shared->law.base_us);
 	struct lbe_owd_ack ack = {
 		.now_us = now_us,
 		.tsval = tp->rx_opt.rcv_tsval,
-		.rtt_us = max_t(s32, rs->rtt_us, 1),
-		.min_rtt_us = min_t(u32, base_us, max_t(s32, rs->rtt_us, 1)),
+		.rtt_us = rtt_us,
+		.min_rtt_us = min(READ_ONCE(f->shared->law.base_us), rtt_us),
 		.has_tsval = tp->rx_opt.saw_tstamp,
 	};
 	u64 last_us = f->acked_us;
 
 	f->acked_us = now_us;
-	if (rs->rtt_us <= 0 || rs->is_retrans || tp->tlp_high_seq ||
-	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+	if (!rtt_us)
 		return 0;
 	/* A lone packet's ACK may have been held. */
 	if (rs->acked_sacked < 2 && !tp->sacked_out &&
@@ -406,6 +425,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct lbe_path_ack ack;
 	struct lbe_path *p;
+	u32 rtt_us;
 	u64 rate;
 	u8 state;
 
@@ -415,8 +435,9 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	}
 	p = &f->shared->law;
 	ack.now_us = div_u64(tp->tcp_clock_cache, NSEC_PER_USEC);
-	ack.delay_us = lbe_delay_us(sk, f, ack.now_us, rs);
-	ack.rtt_us = max_t(s32, rs->rtt_us, 1);
+	rtt_us = lbe_rtt_us(sk, f, rs);
+	ack.delay_us = lbe_delay_us(sk, f, ack.now_us, rtt_us, rs);
+	ack.rtt_us = rtt_us ?: max_t(s32, rs->rtt_us, 1);
 	ack.acked_pkts = rs->acked_sacked;
 	ack.acked_bytes = rs->acked_sacked * tp->mss_cache;
 	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;
