@@ -85,6 +85,7 @@ struct vulture_flow {
  * @prefix: remote addresses, network byte order
  * @options: of the connections that it starts
  * @started: how many it started
+ * @failed: how many it matched and could not start
  */
 struct vulture_rule {
 	uint32_t id;
@@ -98,7 +99,7 @@ struct vulture_rule {
 	uint8_t prefix_len;
 	uint8_t prefix[16];
 	struct vulture_options options;
-	uint64_t started;
+	uint64_t started, failed;
 };
 
 /** struct vulture_defaults - of this network namespace */

@@ -422,6 +422,7 @@ static void read_rule(const struct nlattr *nest, struct vulture_rule *rule)
 	rule->remote_port = get_u16(a[VULTURE_R_REMOTE_PORT]);
 	read_options(a[VULTURE_R_OPTIONS], &rule->options);
 	rule->started = get_u64(a[VULTURE_R_STARTED]);
+	rule->failed = get_u64(a[VULTURE_R_FAILED]);
 	prefix = a[VULTURE_R_REMOTE_PREFIX];
 	if (!prefix)
 		return;

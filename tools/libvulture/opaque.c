@@ -196,6 +196,11 @@ uint64_t vulture_rule_started(const struct vulture_rule *rule)
 	return rule->started;
 }
 
+uint64_t vulture_rule_failed(const struct vulture_rule *rule)
+{
+	return rule->failed;
+}
+
 const struct vulture_options *vulture_rule_options(const struct vulture_rule *rule)
 {
 	return &rule->options;

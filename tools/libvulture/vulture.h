@@ -145,6 +145,8 @@ VULTURE_API uint64_t vulture_rule_cgroup(const struct vulture_rule *rule);	/* 0 
 VULTURE_API uint16_t vulture_rule_local_port(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API uint16_t vulture_rule_remote_port(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API uint64_t vulture_rule_started(const struct vulture_rule *rule);	/* connections */
+/* that it matched and that could not be started: over a limit, without memory */
+VULTURE_API uint64_t vulture_rule_failed(const struct vulture_rule *rule);
 VULTURE_API const struct vulture_options *vulture_rule_options(const struct vulture_rule *rule);
 
 /* Defaults of this network namespace. */

@@ -213,6 +213,8 @@ void text_rule(const struct vulture_rule *rule)
 		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
 		       rule->prefix_len);
 	printf(" started %" PRIu64, rule->started);
+	if (rule->failed)
+		printf(" failed %" PRIu64, rule->failed);
 	if (rule->owned)
 		printf(" of user %u", rule->uid);
 	putchar('\n');
@@ -235,7 +237,7 @@ void json_rule(const struct vulture_rule *rule)
 		printf("\"remote\":\"%s/%u\",",
 		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
 		       rule->prefix_len);
-	printf("\"started\":%" PRIu64 ",", rule->started);
+	printf("\"started\":%" PRIu64 ",\"failed\":%" PRIu64 ",", rule->started, rule->failed);
 	json_options(&rule->options);
 	putchar('}');
 }

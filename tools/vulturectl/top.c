@@ -239,6 +239,13 @@ static int started_metric(const struct vulture_rule *rule, void *arg)
 	return 0;
 }
 
+static int failed_metric(const struct vulture_rule *rule, void *arg)
+{
+	(void)arg;
+	printf("vulture_rule_failed_total{rule=\"%u\"} %" PRIu64 "\n", rule->id, rule->failed);
+	return 0;
+}
+
 static void module_metrics(void)
 {
 	struct vulture_defaults defaults;
@@ -256,6 +263,9 @@ static void module_metrics(void)
 	printf("vulture_flows_limit %u\n", defaults.max_flows);
 	metric("vulture_rule_started_total", "counter", "Connections that a rule has started.");
 	check(vulture_rule_list(v, started_metric, NULL));
+	metric("vulture_rule_failed_total", "counter",
+	       "Connections that a rule has matched and could not start.");
+	check(vulture_rule_list(v, failed_metric, NULL));
 }
 
 int do_metrics(int argc, char **argv)

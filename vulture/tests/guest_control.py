@@ -346,6 +346,22 @@ def test_table_is_capped():
     assert js("show")["max_flows"] == 16384
 
 
+def test_rules_say_what_they_could_not_start():
+    ctl("set", "-m", "1")
+    with socket.create_server(("127.0.0.1", 0)) as server, contextlib.ExitStack() as stack:
+        rule = js("rule", "add", "--local-port", str(server.getsockname()[1]))
+        assert rule["failed"] == 0 and "failed" not in ctl("rule", "list")
+        for _ in range(3):
+            stack.enter_context(socket.create_connection(server.getsockname()))
+            stack.enter_context(server.accept()[0])
+        shown, = js("rule", "list")
+        assert (shown["started"], shown["failed"]) == (1, 2), shown
+        assert "started 1 failed 2\n" in ctl("rule", "list")
+        assert f'vulture_rule_failed_total{{rule="{rule["id"]}"}} 2\n' in ctl("metrics")
+        ctl("rule", "del", str(rule["id"]))
+    ctl("set", "-m", "16384")
+
+
 def test_defaults():
     before = js("show")
     ctl("set", "-o", "psi-us=23000", "-o", "increase-segs=5")
