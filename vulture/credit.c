@@ -55,7 +55,7 @@
 /* RFC 9293 section 3.7.1 */
 #define CREDIT_MSS_MIN		536U
 #define CREDIT_TICK_US		1000U	/* the peer's, until measured: Linux, BSD, Windows */
-#define CREDIT_ANY		(1U << 29)	/* no limit, bytes */
+#define CREDIT_ANY		(1U << 29)	/* as much as it uses, bytes; no limit for one alone */
 #define CREDIT_OWN_SHARE	0U		/* a limit: to each flow its share */
 
 struct credit_flow;
@@ -201,12 +201,15 @@ static bool credit_can_use(const struct credit_flow *f, u32 bytes, u32 limit)
 static struct credit_flow *credit_turn(struct credit_path *p, u32 bytes, u32 limit)
 {
 	struct credit_flow *f;
-	u32 n = p->n, most;
+	u32 n = p->n, most = limit;
 
 	while (n--) {
 		f = list_first_entry(&p->flows, struct credit_flow, node);
-		most = limit == CREDIT_OWN_SHARE ? credit_share(f) : limit;
-		if (credit_can_use(f, bytes, min(most, credit_cap(f))))
+		if (limit == CREDIT_OWN_SHARE)
+			most = credit_share(f);
+		else if (limit == CREDIT_ANY)
+			most = credit_cap(f);
+		if (credit_can_use(f, bytes, most))
 			return f;
 		list_move_tail(&f->node, &p->flows);
 	}

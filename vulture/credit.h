@@ -51,7 +51,9 @@
  * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p if that is
  *		more, 50 ms at most), then mu / 4 until the verdict. Of the 8, the time
  *		that the bottleneck spent on others:
- *			g = (span of arrivals - work) / span of sending = X / mu
+ *			g = (span of arrivals - work) / span of sending = X / mu,
+ *		each span from the mean of the first half's to that of the second's; work is
+ *		p for each packet that was sent in between, or that came, if these are more.
  *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
  *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
  *		Sent at once (ACKs were held up on their way), too slowly, or with no
@@ -240,8 +242,10 @@ struct credit_law {
 	u32 train_step;		/* after these one of so many packets is a mark */
 	u32 train_marks;	/* the first two, and the marks after them */
 	u32 train_sent, train_got;	/* packets; marks */
+	u64 train_bytes;	/* c->bytes when it began */
 	/* Of the marks after the first two, each half's: sums, and how many came */
 	s64 half_arrived_us[2], half_sent_us[2];
+	s64 half_bytes[2], half_marks[2];	/* arrivals until then; numbers */
 	u32 half_got[2];
 	s32 train_late_us[2];	/* the latest two arrivals */
 	u32 train_least_us;	/* least time between packets, over two gaps */
@@ -557,6 +561,9 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->train_least_us = U32_MAX;
 	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
 	memset(c->half_sent_us, 0, sizeof(c->half_sent_us));
+	memset(c->half_bytes, 0, sizeof(c->half_bytes));
+	memset(c->half_marks, 0, sizeof(c->half_marks));
+	c->train_bytes = c->bytes;
 	memset(c->half_got, 0, sizeof(c->half_got));
 	c->trains++;
 }
@@ -831,21 +838,37 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 		return;
 	c->half_arrived_us[half] += at_us;
 	c->half_sent_us[half] += (s32)(sent_us - c->since_us);
+	c->half_bytes[half] += (s64)(c->bytes - c->train_bytes);
+	c->half_marks[half] += mark;
 	c->half_got[half]++;
 }
 
-/* From the mean of the first half's marks to that of the second's, us. */
-static inline s32 credit_train_span(const struct credit_law *c, const s64 *sum_us)
+/* From the mean of the first half's marks to that of the second's, times @scale. */
+static inline s64 credit_train_span(const struct credit_law *c, const s64 *sum, u64 scale)
 {
-	return (s32)(div_s64(sum_us[1], c->half_got[1]) - div_s64(sum_us[0], c->half_got[0]));
+	s32 n[2] = { (s32)c->half_got[0], (s32)c->half_got[1] };
+
+	return div_s64((sum[1] * n[0] - sum[0] * n[1]) * (s64)scale, n[0] * n[1]);
+}
+
+/* How long the bottleneck worked for us in that time, us: for what was sent, lost or not; or
+ * for what came, if that is more. The window's unit releases packets that are no marks, and
+ * in another order.
+ */
+static inline s32 credit_train_work(const struct credit_law *c)
+{
+	s64 sent_us = credit_train_span(c, c->half_marks, (u64)c->train_step * c->gap_us);
+	s64 came_us = credit_train_span(c, c->half_bytes, c->gap_us);
+
+	return (s32)max(sent_us, div_s64(came_us, (s32)max(c->mss_bytes, 1U)));
 }
 
 /* g of the train, 1/1000. */
 static inline u32 credit_train_growth(const struct credit_law *c)
 {
-	s32 span_us = credit_train_span(c, c->half_arrived_us);
-	s32 sent_us = credit_train_span(c, c->half_sent_us);
-	s32 work_us = (s32)((c->half_got[0] + c->half_got[1]) * c->train_step * c->gap_us / 2);
+	s32 span_us = (s32)credit_train_span(c, c->half_arrived_us, 1);
+	s32 sent_us = (s32)credit_train_span(c, c->half_sent_us, 1);
+	s32 work_us = credit_train_work(c);
 
 	span_us = max(span_us - work_us, 0);
 	/* Credit was held up on its way: too slow to keep the bottleneck busy, or all at

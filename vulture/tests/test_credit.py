@@ -267,6 +267,29 @@ u32 growth(const s32 *arrived, const s32 *released, u32 n, u32 gap_us)
 		credit_on_train(&c, i, arrived[i], released[i]);
 	return credit_train_growth(&c);
 }
+
+/* A train on an empty path of which the mark @lost does not come, and @extra packets of ours that are no marks
+ * come behind the mark @behind. Return: g.
+ */
+u32 growth_of_our_own(u32 lost, u32 behind, u32 extra)
+{
+	struct credit_law c = { .mss_bytes = MSS, .gap_us = 180, .train_step = 1,
+				.train_marks = CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS };
+	u32 at_us = 0;
+
+	for (u32 i = 0; i < c.train_marks; i++) {
+		at_us += c.gap_us;
+		if (i != lost) {
+			c.bytes += MSS;
+			credit_on_train(&c, i, at_us, c.gap_us * (i > CREDIT_TRAIN_PRIME ? i - CREDIT_TRAIN_PRIME : 0));
+		}
+		for (u32 n = i == behind ? extra : 0; n; n--) {
+			at_us += c.gap_us;
+			c.bytes += MSS;
+		}
+	}
+	return credit_train_growth(&c);
+}
 """
 MBIT = 1e6 / 8
 PRIME = 2
@@ -417,6 +440,19 @@ def test_a_train_is_read_in_the_order_of_sending(library: ctypes.CDLL) -> None:
     sent = [1158 * max(0, i - PRIME) for i in range(10)]
     arrived = [1158 * i for i in (0, 1, 5, 2, 4, 3, 9, 6, 8, 7)]
     assert library.growth((ctypes.c_int32 * 10)(*arrived), (ctypes.c_int32 * 10)(*sent), 10, 1158) <= 2
+
+
+@pytest.mark.parametrize("lost", range(10))
+def test_a_lost_packet_is_no_others(library: ctypes.CDLL, lost: int) -> None:
+    """Of a train on an empty path g is nothing, whichever of its packets is lost behind the bottleneck."""
+    assert library.growth_of_our_own(lost, 0, 0) <= 2
+
+
+@pytest.mark.parametrize("behind", range(2, 9))
+def test_what_rounding_releases_is_no_others(library: ctypes.CDLL, behind: int) -> None:
+    """A window counts in units: packets of ours come between those that the train has counted."""
+    assert library.growth_of_our_own(99, behind, 1) <= 2
+    assert library.growth_of_our_own(99, behind, 2) <= 2
 
 
 def test_a_train_that_was_sent_at_once_says_nothing(library: ctypes.CDLL) -> None:

@@ -2,7 +2,7 @@
 """Functions cut out of the module's sources, and vulturectl, in conditions that no guest produces on demand.
 
 A hash chain that changes under its reader, 3 GiB without loss, an application that holds its socket for long, a list
-that fails half way, a kernel without tracepoints.
+that fails half way, downloads that have rested, a kernel without tracepoints.
 """
 
 from __future__ import annotations
@@ -212,6 +212,55 @@ int __wrap_vulture_rule_list(struct vulture *v, int (*each)(const struct vulture
 }
 """
 WRAPPED = ("open", "close", "error", "list", "rule_list")
+
+
+TURNS = """
+#include <stdlib.h>
+#include <lbe/arith.h>
+#define CREDIT_ANY		(1U << 29)
+#define CREDIT_OWN_SHARE	0U
+#define max_t(type, a, b)	((type)(a) > (type)(b) ? (type)(a) : (type)(b))
+#define list_first_entry(list, type, member)	(&flows[first])
+#define list_move_tail(node, list)		(first = (first + 1) %%%% 3)
+struct credit_flow {
+	struct credit_path *path;
+	bool own_known;
+	u32 own_seq, goal_seq, high_seq, used_bytes, last_bytes, mss_bytes, weight;
+};
+struct credit_path { struct { u32 window_bytes, mss_bytes; } law; u32 n; u64 weights; };
+static struct credit_flow flows[3];
+static int first;
+static s32 credit_out(const struct credit_flow *f) { return (s32)(f->goal_seq - f->high_seq); }
+%s
+/* Three downloads that have rested: packets that they get at once, of so many, with this limit. */
+u32 given(u32 pkts, u32 limit)
+{
+	struct credit_path p = { { 0, 1448 }, 3, 3 };
+	u32 n = 0;
+
+	for (int i = 0; i < 3; i++)
+		flows[i] = (struct credit_flow){ .path = &p, .mss_bytes = 1448, .weight = 1 };
+	while (n < pkts) {
+		struct credit_flow *f = credit_turn(&p, 1448, limit);
+
+		if (!f)
+			break;
+		f->goal_seq += 1448;
+		list_move_tail(&f->node, &p.flows);
+		n++;
+	}
+	return n;
+}
+"""
+
+
+def test_a_train_is_not_cut_to_what_downloads_used_at_the_floor(tmp_path: Path) -> None:
+    """Its limit is its own; the window goes to those that use it."""
+    pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "can_use")]
+    library = compiled(TURNS % ("".join(pieces) + "%s"), "credit_turn", "credit.c", tmp_path)
+    assert library.given(100, 200 * 1448) == 100
+    assert library.given(100, 1 << 29) < 20
+    assert library.given(100, 0) < 10
 
 
 @pytest.fixture(scope="module")
