@@ -249,6 +249,7 @@ struct credit_law {
 	u32 half_got[2];
 	s32 train_late_us[2];	/* the latest two arrivals */
 	u32 train_least_us;	/* least time between packets, over two gaps */
+	u32 train_queue_us;	/* that its first packet met */
 	u32 growth_permille;	/* g of the latest */
 
 	u64 yields, trains, failed;	/* counters */
@@ -267,6 +268,12 @@ static inline u32 credit_target_us(const struct credit_law *c)
 {
 	return max_t(u32, CREDIT_TARGET_US, CREDIT_TARGET_PKTS * credit_packet_us(c)) +
 	       c->noise_us / 4;
+}
+
+/* A single packet that waited longer met a queue: noise raises it by twice its mean. */
+static inline u32 credit_met_us(const struct credit_law *c)
+{
+	return credit_target_us(c) + 2 * c->noise_us;
 }
 
 /* qhi. Several flows bunch by chance: a quarter packet each, up to 16. */
@@ -559,6 +566,7 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->train_sent = 0;
 	c->train_got = 0;
 	c->train_least_us = U32_MAX;
+	c->train_queue_us = 0;
 	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
 	memset(c->half_sent_us, 0, sizeof(c->half_sent_us));
 	memset(c->half_bytes, 0, sizeof(c->half_bytes));
@@ -803,7 +811,7 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
 		}
 		return;
 	}
-	if (queue_us >= credit_target_us(c) + 2 * c->noise_us) {
+	if (queue_us >= credit_met_us(c)) {
 		c->bursts |= c->score > 0;
 		c->score = c->score > 2 ? c->score - 2 : 0;
 		c->deep = 0;
@@ -834,6 +842,8 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 		c->train_least_us = min_t(u32, c->train_least_us,
 					  max(at_us - c->train_late_us[i], 0) / 2);
 	c->train_late_us[i] = at_us;
+	if (!mark)
+		c->train_queue_us = (u32)(arrived_us - sent_us);
 	if (mark < CREDIT_TRAIN_PRIME)
 		return;
 	c->half_arrived_us[half] += at_us;
@@ -1014,9 +1024,12 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	}
 	c->doubts = 0;
 	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - min(g, 850U)), 1000);
-	/* The train of CRUISE may have missed others' bursts: not more than twice. */
+	/* The train of CRUISE may have missed others' bursts: not more than twice; and nothing
+	 * where it came behind one, before the next.
+	 */
 	if (c->kept_Bps)
-		c->rate_Bps = min(c->rate_Bps, 2 * c->kept_Bps);
+		c->rate_Bps = min(c->rate_Bps, c->train_queue_us < credit_met_us(c) ?
+				  2 * c->kept_Bps : c->kept_Bps);
 	/* Nobody now: what somebody left us then is no longer the measure. */
 	if (g < 100 && !c->regret)
 		c->left_Bps = 0;

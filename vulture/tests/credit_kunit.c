@@ -237,7 +237,9 @@ static void train_describe(const struct train_row *row, char *text)
 
 KUNIT_ARRAY_PARAM(train, train_rows, train_describe);
 
-static void judge(struct credit_law *c, const struct train_row *row, u64 kept_Bps)
+/* Its first packet meets so much queue. */
+static void judge_behind(struct credit_law *c, const struct train_row *row, u64 kept_Bps,
+			 u32 queue_us)
 {
 	u32 i;
 
@@ -245,8 +247,13 @@ static void judge(struct credit_law *c, const struct train_row *row, u64 kept_Bp
 	c->kept_Bps = kept_Bps;
 	credit_probe(c, T0);
 	for (i = 0; i < row->n; i++)
-		credit_on_train(c, i, T0 + 100000 + i * row->arrived_us, T0 + i * row->sent_us);
+		credit_on_train(c, i, T0 + queue_us + i * row->arrived_us, T0 + i * row->sent_us);
 	credit_judge(c, T0 + 200000);
+}
+
+static void judge(struct credit_law *c, const struct train_row *row, u64 kept_Bps)
+{
+	judge_behind(c, row, kept_Bps, 0);
 }
 
 static void trains_decide(struct kunit *test)
@@ -343,6 +350,17 @@ static void a_train_of_cruise_gives_as_much_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->doubts, 0U);
 }
 
+/* Behind a burst, and before the next: it met nobody, and somebody is there. */
+static void a_train_behind_a_burst_gives_nothing(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->rate_Bps = 400000;
+	judge_behind(c, &train_rows[0], 400000, credit_met_us(c));
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_EQ(test, c->rate_Bps, 400000ULL);
+}
+
 static void probes_among_bursts_keep_no_period(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -418,6 +436,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(slow_senders_get_no_more_on_noisy_paths),
 	KUNIT_CASE(three_trains_end_cruise),
 	KUNIT_CASE(a_train_of_cruise_gives_as_much_again),
+	KUNIT_CASE(a_train_behind_a_burst_gives_nothing),
 	KUNIT_CASE(probes_among_bursts_keep_no_period),
 	KUNIT_CASE(a_burst_takes_nothing_from_a_small_share),
 	KUNIT_CASE(failures_fade),
