@@ -55,7 +55,7 @@
 /* RFC 9293 section 3.7.1 */
 #define CREDIT_MSS_MIN		536U
 #define CREDIT_TICK_US		1000U	/* the peer's, until measured: Linux, BSD, Windows */
-#define CREDIT_ANY		(1U << 29)	/* as much as it uses, bytes; no limit for one alone */
+#define CREDIT_ANY		(1U << 29)	/* what it uses, bytes; no limit for one alone */
 #define CREDIT_OWN_SHARE	0U		/* a limit: to each flow its share */
 
 struct credit_flow;
