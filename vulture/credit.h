@@ -26,8 +26,9 @@
  *
  * START	W = 2 r base + 20 MSS: the sender's own slow start is the slower one. It ends
  *		with a queue, or where the buffer is too short for one when 1/16 is lost.
- * CRUISE	each tick (a quarter of base, and eight samples), q being the least in it, or
- *		after a loss the largest mean of the last five (is the buffer full?):
+ * CRUISE	each tick (a quarter of base, 4 p and 4 ms at least, and eight samples unless
+ *		that takes longer than base), q being the least in it, or after a loss the
+ *		largest mean of the last five (is the buffer full?):
  *			dW = r / 2 (qt - q) tick / (base + q)		q < qt
  *			dW = max(r, mu / 2) (qt - q) tick / (base + q)	q >= qt
  *		The gain doubles with each 4 ticks of q < qt / 2 (32 at most), below
@@ -38,10 +39,12 @@
  *		than half of the path credit goes out evenly instead, 5/4 W a round trip
  *		at most: what comes in step with a burst stays in step with it; and q
  *		is the least of twice as many samples: bursts of others fill a tick.
- *		Yield to FLOOR when q jumps by qhi for 8 p, exceeds 2 qhi, or stays
- *		above 2 qt for two round trips, unless nearly all bytes that came since
- *		the queue was short are ours: such a queue is ours, and dW takes it away.
- *		Yield too when dW has given a quarter of W to others: they grow.
+ *		Yield to FLOOR when q exceeds 2 qhi twice, when four samples in 8 p exceed
+ *		the latest tick by qhi, or a tick the one of a round trip ago, and when q
+ *		stays above 2 qt (qt if W is 2 MSS) for 8 ticks; unless 17 of 20 bytes that
+ *		the path could have brought since the queue was short are ours: such a queue
+ *		is ours, and dW takes it away. Yield too when dW has given a quarter of W to
+ *		others: they grow.
  * FLOOR	no credit at all for 2 + log2(pipe / 10 packets) round trips: the length
  *		of a slow start, whose bursts leave gaps that look like an empty path.
  *		Then a packet each P; it says q. Score: +1 if q < qt + 2 e, +2 if
@@ -49,18 +52,26 @@
  *		2 + 2 fails (12 at most); each 10 s at the floor forgets a failure.
  *		Once q went up after it was low, up to a quarter of P is added, by chance.
  * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p if that is
- *		more, 50 ms at most), then mu / 4 until the verdict. Of the 8, the time
- *		that the bottleneck spent on others:
+ *		more, 50 ms at most), then mu / 4 until the verdict, unless one failed before.
+ *		Of the 8, the time that the bottleneck spent on others:
  *			g = (span of arrivals - work) / span of sending = X / mu,
  *		each span from the mean of the first half's to that of the second's; work is
  *		p for each packet that was sent in between, or that came, if these are more.
+ *		Where none of it came closer than p' > p, p' is p from now on (up to 4/3 p, and
+ *		whatever it is if nothing has confirmed mu for 60 s).
  *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
- *		g < 0.1, else mu (0.9 - g); W = R base + 2 MSS, handed out at R.
+ *		g < 0.1, else mu (0.9 - g); at most 0.9 of the rate that others left us before
+ *		we yielded (half of it if they were there when we jumped), until g < 0.1 says
+ *		that they have gone. W = R base + 2 MSS, handed out at R.
  *		Sent at once (ACKs were held up on their way), too slowly, or with no
  *		more than the first half of a train of over 8 arrived: nothing is said;
  *		after three of these R = mu / 4, or as many packets a round trip as the
- *		train has marks, if that is less. Beside CRUISE at k mu: g > 1 - k / 2
- *		three times in a row fails; else it goes on as it was.
+ *		train has marks, if that is less.
+ *		CRUISE at k mu < 0.9 mu asks with a train too, first after 15 round trips and
+ *		1.5 s, then after twice as long, 48 s at most, and two to three round trips
+ *		after one that failed: g > 1 - k / 2 three times in a row ends CRUISE; else
+ *		R = k mu, or what the train says if that is more, 2 k mu at most, and k mu if
+ *		its first packet met a queue.
  *
  * Where it comes from: the delay term is FAST's, with a target for the whole queue
  * instead of one's own part; trains are those of TOPP and pathload; the blind time
@@ -118,13 +129,22 @@
  * loses to us for ever; half of it doubles the time until we see that it has gone.
  */
 #define CREDIT_FLOOR_PERMILLE	6
-/* The rarest probes, us. */
+/* The rarest probes, us, where trains fail and packets meet no queue. Twice: a path that has
+ * become free there is seen twice as late; half: others meet twice the trains.
+ */
 #define CREDIT_RARE_US		5000000U
-/* Memory of where the window met a queue, us: a few of others' sawteeth. */
+/* Memory of where the window met a queue, and of a train that failed, us: a few of others'
+ * sawteeth. Twice: twice as long until W grows faster again; half: each sawtooth is met anew.
+ */
 #define CREDIT_MEMORY_US	10000000U
-/* A capacity that nothing has confirmed for so long is no longer believed, us. */
+/* A capacity that nothing has confirmed for so long is no longer believed, us: longer than others
+ * that take part of it stay. Twice: a slower path is used as little for twice as long; half: their
+ * share is taken for the capacity.
+ */
 #define CREDIT_STALE_US		60000000U
-/* Samples of the floor that agree for so long are the path's new base, us. */
+/* Samples of the floor that agree for so long are the path's new base, us, and so many at least.
+ * Twice: a longer route is used twice as late; half: a full short buffer looks like one.
+ */
 #define CREDIT_FLAT_US		8000000U
 #define CREDIT_FLAT_SAMPLES	16
 /* Ticks of a queue that dW does not take away: one round trip until it shows, one to
@@ -132,7 +152,9 @@
  * somebody's slow growth loses two round trips more.
  */
 #define CREDIT_HIGH_TICKS	8
-/* A jump is wrong if a foreign queue comes within 3/2 round trips: they were there. */
+/* A jump is wrong if a foreign queue comes within so many halves of a round trip: its own data
+ * come in the second. Twice: others that begin then count; half: they are not seen yet.
+ */
 #define CREDIT_REGRET_HALVES	3
 
 /* Part of the path and no queue: what others leave, or one's share of a fair queue,
@@ -165,7 +187,10 @@
 
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* a train that says nothing */
-#define CREDIT_SPOILT_MOST	3	/* in a row: others' queues are not known */
+/* Trains in a row that say nothing, until the download goes on without. Twice: senders with small
+ * windows wait twice as long; half: one that ACKs held up lets it go on beside others.
+ */
+#define CREDIT_SPOILT_MOST	3
 
 enum credit_phase { CREDIT_START, CREDIT_CRUISE, CREDIT_FLOOR, CREDIT_PROBE };
 
