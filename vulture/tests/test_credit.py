@@ -94,16 +94,17 @@ static u32 pump(struct credit_law *c, u64 now_us, s64 out)
 }
 
 /* Others: a share of the link, in permille, from from_us to until_us, in bursts of so many.
- * Each packet of ours takes up to jitter_us more behind the queue.
+ * Each packet of ours takes up to jitter_us more behind the queue. With back_us the same bursts
+ * stand on the way back, so much later: credit leaves behind them.
  */
 void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until_us,
-	  u64 end_us, u64 measure_us, u32 step_us, u32 burst, u32 jitter_us, struct result *r)
+	  u64 end_us, u64 measure_us, u32 step_us, u32 burst, u32 jitter_us, u32 back_us, struct result *r)
 {
 	struct credit_law *c = calloc(1, sizeof(*c));
 	struct fifo *sent = calloc(1, sizeof(*sent)), *queue = calloc(1, sizeof(*queue));
 	struct fifo *wire = calloc(1, sizeof(*wire));
 	double link = 0, foreign = 0, queued = 0, ours = 0, theirs = 0;
-	u64 now_us, steps = 0;
+	u64 now_us, steps = 0, back_at_us = U64_MAX, way_back_us = 0;
 	u32 random = 1;
 	s64 out = 0;
 
@@ -118,10 +119,17 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 
 		out += (s64)n * MSS;
 		for (; n; n--, nth++)
-			push(sent, (struct packet){ now_us + base_us / 2, now_us, true,
+			push(sent, (struct packet){ max(now_us, way_back_us) + base_us / 2,
+						    max(now_us, way_back_us), true,
 						    c->phase == CREDIT_PROBE ? credit_train_mark(c, nth) : U32_MAX });
 		if (now_us >= from_us && now_us < until_us)
 			foreign += Bps * others / 1000 * step_us / 1e6;
+		if (now_us >= back_at_us) {
+			way_back_us = max(now_us, way_back_us) + burst * MSS * 1e6 / Bps;
+			back_at_us = U64_MAX;
+		}
+		if (back_us && foreign >= burst * MSS)
+			back_at_us = now_us + back_us;
 		for (u32 i = foreign >= burst * MSS ? burst : 0; i; i--, foreign -= MSS) {
 			if (queue->len < limit)
 				push(queue, (struct packet){ 0 });
@@ -315,6 +323,8 @@ class Others(NamedTuple):
     from_s: float = 0
     until_s: float = 0
     burst: int = 1
+    #: bursts on the way back come so much later, ms; 0 = there are none
+    back_ms: float = 0
 
 
 def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
@@ -328,7 +338,7 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
         (include / "credit.h").write_text(text.replace(*change), encoding="utf-8")
     library = hostc.load(WRAPPER, folder, include, "credit")
     library.loop.argtypes = [
-        ctypes.c_double, *[ctypes.c_uint32] * 3, *[ctypes.c_uint64] * 4, *[ctypes.c_uint32] * 3,
+        ctypes.c_double, *[ctypes.c_uint32] * 3, *[ctypes.c_uint64] * 4, *[ctypes.c_uint32] * 4,
         ctypes.POINTER(Result),
     ]  # fmt: skip
     library.growth.restype = ctypes.c_uint32
@@ -349,7 +359,8 @@ def loop(
     us = lambda s: int(s * 1e6)  # noqa: E731
     library.loop(
         mbit * MBIT, us(rtt_ms / 1e3), packets, others.permille, us(others.from_s), us(others.until_s), us(measure[1]),
-        us(measure[0]), max(5, min(100, int(400 / mbit))), others.burst, us(jitter_ms / 1e3), ctypes.byref(result),
+        us(measure[0]), max(5, min(100, int(400 / mbit))), others.burst, us(jitter_ms / 1e3),
+        us(others.back_ms / 1e3), ctypes.byref(result),
     )  # fmt: skip
     return result
 
@@ -405,6 +416,18 @@ def test_takes_what_bursts_leave(library: ctypes.CDLL, permille: int, burst: int
     left = (1000 - permille) / 1000 * 10 * MBIT
     assert result.others_Bps >= 0.99 * (10 * MBIT - left)
     assert result.ours_Bps >= 0.7 * left
+
+
+def test_takes_what_is_left_beside_a_busy_way_back(library: ctypes.CDLL) -> None:
+    """Bursts of five packets, and the same on the way back: in most phases most of the rest is used."""
+    left = 0.4 * 10 * MBIT
+    ours = []
+    for tenth in range(10):
+        others = Others(600, 10, 60, 5, 0.1 + 0.965 * tenth)
+        result = loop(library, 10, 100, 200, others, (20, 60))
+        assert result.others_Bps >= 0.99 * (10 * MBIT - left)
+        ours.append(result.ours_Bps / left)
+    assert sum(share >= 0.7 for share in ours) >= 5, ours
 
 
 def test_the_capacity_is_not_what_jitter_packs_into_a_tick(library: ctypes.CDLL) -> None:
