@@ -63,8 +63,8 @@
  *		g < 0.1, else mu (0.9 - g); at most 0.9 of the rate that others left us before
  *		we yielded (half of it if they were there when we jumped), until g < 0.1 says
  *		that they have gone. W = R base + 2 MSS, handed out at R.
- *		Sent at once (ACKs were held up on their way), too slowly, or with no
- *		more than the first half of a train of over 8 arrived: nothing is said;
+ *		Sent at once (ACKs were held up on their way), too slowly, or of more than 8
+ *		less than half as much of the second half as of the first: nothing is said;
  *		after three of these R = mu / 4, or as many packets a round trip as the
  *		train has marks, if that is less.
  *		CRUISE at k mu < 0.9 mu asks with a train too, first after 15 round trips and
@@ -985,13 +985,13 @@ static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
 		credit_yield(c, now_us, c->base_us);
 }
 
-/* Of a train that noise made longer its beginning came, and nothing of the rest: senders whose own
- * window is shorter, after a loss on the way.
+/* Of a train that noise made longer its beginning came, and little of the rest: senders whose own
+ * window is shorter, after a rest or a loss. The few marks of the second half are mostly noise.
  */
 static inline bool credit_train_outgrows_senders(const struct credit_law *c)
 {
-	return c->train_marks > CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS && !c->half_got[1] &&
-	       c->half_got[0] >= CREDIT_TRAIN_LEAST;
+	return c->train_marks > CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS &&
+	       c->half_got[0] >= CREDIT_TRAIN_LEAST && 2 * c->half_got[1] < c->half_got[0];
 }
 
 /**

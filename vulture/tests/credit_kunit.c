@@ -303,6 +303,24 @@ static void a_train_longer_than_windows_fails_nobody(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
 }
 
+/* One packet of the second half, which noise moves, is no verdict. */
+static void a_train_is_not_judged_by_one_packet(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u32 i;
+
+	c->noise_us = 2000;
+	c->kept_Bps = 0;
+	credit_probe(c, T0);
+	KUNIT_ASSERT_GT(test, c->train_marks, CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS);
+	for (i = 0; !c->half_got[1]; i++)
+		credit_on_train(c, i, T0 + i * 1158, T0 + i * 1158);
+	KUNIT_EXPECT_EQ(test, c->half_got[1], 1U);
+	credit_judge(c, T0 + 200000);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
+	KUNIT_EXPECT_EQ(test, c->fails, 0U);
+}
+
 /* A longer train, on a noisy path, does not let them go further. */
 static void slow_senders_get_no_more_on_noisy_paths(struct kunit *test)
 {
@@ -433,6 +451,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE_PARAM(trains_decide, train_gen_params),
 	KUNIT_CASE(slow_senders_are_let_go),
 	KUNIT_CASE(a_train_longer_than_windows_fails_nobody),
+	KUNIT_CASE(a_train_is_not_judged_by_one_packet),
 	KUNIT_CASE(slow_senders_get_no_more_on_noisy_paths),
 	KUNIT_CASE(three_trains_end_cruise),
 	KUNIT_CASE(a_train_of_cruise_gives_as_much_again),
