@@ -108,11 +108,13 @@ static void lbe_count(const struct sock *sk, struct lbe_flow *f, bool yields)
 
 /* Sending */
 
-static void lbe_wait_over(struct lbe_path *p, struct lbe_flow *f)
+/* Its slot is taken, or of no use. */
+static void lbe_slot_over(struct lbe_path *p, struct lbe_flow *f)
 {
 	if (f->waiting && f->epoch == p->epoch && p->waiting)
 		p->waiting--;
 	f->waiting = 0;
+	f->has_slot = 0;
 }
 
 static void lbe_account(struct lbe_path *p, struct lbe_flow *f, u32 bytes)
@@ -176,9 +178,8 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	lbe_account(p, f, in_flight);
 	lbe_path_time(p, div_u64(now_ns, NSEC_PER_USEC));
 	if (f->epoch != p->epoch) {
-		f->waiting = 0;
+		lbe_slot_over(p, f);
 		f->epoch = p->epoch;
-		f->has_slot = 0;
 		f->grant = 0;
 	}
 	if (f->grant > sent) {
@@ -189,8 +190,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	}
 	f->grant = 0;
 	if (cap && now_ns < f->capped_ns) {
-		lbe_wait_over(p, f);
-		f->has_slot = 0;
+		lbe_slot_over(p, f);
 		*wake_ns = f->capped_ns;
 		return 0;
 	}
@@ -226,9 +226,8 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		*wake_ns = now_ns + 2 * NSEC_PER_MSEC;
 		return 0;
 	}
-	lbe_wait_over(p, f);
+	lbe_slot_over(p, f);
 	lbe_path_sent(p, now_ns, slot_ns, bytes);
-	f->has_slot = 0;
 	f->due_ns = now_ns;
 	f->grant = burst;
 	f->sent_mark = tp->data_segs_out;
@@ -274,33 +273,33 @@ static u32 lbe_gate(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now_ns = tp->tcp_clock_cache, wake_ns = 0;
 	u32 in_flight = tcp_packets_in_flight(tp);
+	struct lbe_path *p;
 	u32 pkts, wide;
 	u8 state;
 
 	if (!f->shared)
 		return 1;
+	p = &f->shared->law;
 	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED) {
 		f->claimed |= READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ;
 		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
 	}
 	spin_lock_bh(&f->shared->lock);
 	if (!lbe_has_data(sk)) {
-		lbe_account(&f->shared->law, f, in_flight * tp->mss_cache);
-		lbe_wait_over(&f->shared->law, f);
-		f->has_slot = 0;
+		lbe_account(p, f, in_flight * tp->mss_cache);
+		lbe_slot_over(p, f);
 		spin_unlock_bh(&f->shared->lock);
 		lbe_count(sk, f, false);
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns);
 		return 1;
 	}
-	state = f->shared->law.state;
+	state = p->state;
 	pkts = lbe_may_send(sk, f, now_ns, &wake_ns);
-	if (state != f->shared->law.state)
-		trace_lbe_state(sk, &f->shared->law, 0, 0);
-	state = f->shared->law.state;
-	wide = (u32)min_t(u64, div_u64(lbe_path_bdp(f->shared->law.rate,
-						    2 * f->shared->law.rtt_us),
-				       tp->mss_cache) + 4, S32_MAX);
+	if (state != p->state)
+		trace_lbe_state(sk, p, 0, 0);
+	state = p->state;
+	wide = (u32)min_t(u64, div_u64(lbe_path_bdp(p->rate, 2 * p->rtt_us), tp->mss_cache) + 4,
+			  S32_MAX);
 	spin_unlock_bh(&f->shared->lock);
 	lbe_count(sk, f, state == LBE_FLOOR || state == LBE_PROBE);
 	if (pkts) {
@@ -345,7 +344,6 @@ static bool lbe_join(struct sock *sk, struct lbe_flow *f, bool alone)
 		lbe_path_resume(p, now_us);
 	f->epoch = p->epoch;
 	spin_unlock_bh(&f->shared->lock);
-	f->has_slot = 0;
 	f->grant = 0;
 	f->view = (struct lbe_view) {};
 	return true;
@@ -357,7 +355,7 @@ static void lbe_leave(struct sock *sk, struct lbe_flow *f)
 
 	spin_lock_bh(&f->shared->lock);
 	lbe_account(p, f, 0);
-	lbe_wait_over(p, f);
+	lbe_slot_over(p, f);
 	p->flows--;
 	spin_unlock_bh(&f->shared->lock);
 	lbe_shared_put(sk, f->shared);

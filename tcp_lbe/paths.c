@@ -188,39 +188,30 @@ static void lbe_shared_show(struct seq_file *seq, struct lbe_shared *shared, u64
 {
 	const struct net_device *dev = dev_get_by_index_rcu(seq_file_net(seq), shared->ifindex);
 	u64 now = get_jiffies_64(), left = READ_ONCE(shared->left);
-	struct lbe_path *p = &shared->law;
-	u64 mu, rate, in_flight, since_us;
-	u32 flows, base_us, q_us;
-	u8 state, reason;
+	struct lbe_path p;
+	bool cruises;
 
 	spin_lock_bh(&shared->lock);
-	state = p->state;
-	reason = p->reason;
-	since_us = p->since_us;
-	flows = p->flows;
-	base_us = p->base_us;
-	q_us = p->q_us[(p->ticks + LBE_PATH_TICKS - 1) % LBE_PATH_TICKS];
-	mu = p->mu;
-	rate = p->rate;
-	in_flight = p->in_flight;
+	p = shared->law;
 	spin_unlock_bh(&shared->lock);
+	cruises = p.state == LBE_CRUISE;
 
 	if (ipv6_addr_v4mapped(&shared->daddr))
 		seq_printf(seq, "%pI4", &shared->daddr.s6_addr32[3]);
 	else
 		seq_printf(seq, "%pI6c", &shared->daddr);
 	seq_printf(seq, " %s %s %u %s %s", dev ? dev->name : "-",
-		   shared->alone ? "split" : "shared", flows,
-		   LBE_NAME(lbe_state_names, state), LBE_NAME(lbe_reason_names, reason));
-	lbe_number(seq, true, div_u64(now_us - min(now_us, since_us), USEC_PER_SEC));
-	lbe_number(seq, base_us != U32_MAX, base_us);
-	lbe_number(seq, state == LBE_CRUISE, q_us);
-	lbe_number(seq, mu, mu);
-	lbe_number(seq, true, rate);
-	lbe_number(seq, state == LBE_CRUISE, mu - min(mu, rate));
-	lbe_number(seq, true, in_flight);
+		   shared->alone ? "split" : "shared", p.flows,
+		   LBE_NAME(lbe_state_names, p.state), LBE_NAME(lbe_reason_names, p.reason));
+	lbe_number(seq, true, div_u64(now_us - min(now_us, p.since_us), USEC_PER_SEC));
+	lbe_number(seq, p.base_us != U32_MAX, p.base_us);
+	lbe_number(seq, cruises, p.q_us[(p.ticks + LBE_PATH_TICKS - 1) % LBE_PATH_TICKS]);
+	lbe_number(seq, p.mu, p.mu);
+	lbe_number(seq, true, p.rate);
+	lbe_number(seq, cruises, p.mu - min(p.mu, p.rate));
+	lbe_number(seq, true, p.in_flight);
 	lbe_number(seq, true, div_u64(now - shared->born, HZ));
-	lbe_number(seq, !flows && left, div_u64(now - min(now, left), HZ));
+	lbe_number(seq, !p.flows && left, div_u64(now - min(now, left), HZ));
 	seq_putc(seq, '\n');
 }
 

@@ -264,12 +264,11 @@ struct lbe_train {
  * @local: of the latest slots, how many found our own packets still at our own device; 0 to
  *	LBE_LOCAL_MAX
  * @isolated: pulses in a row that speak for a queue of our own
- * @blind_us: nothing is sent or believed before
+ * @blind_us: nothing is sent before, and nothing that was sent before is believed
  * @n: pairs in a row that met next to no queue
  * @excess_us: sum of their delays above the base
  * @idle_us: mean of these on the idle path; U32_MAX: not known
  * @fails: returns that came too early
- * @evidence_us: only what was sent later counts
  * @flat: pairs in a row that met the same queue
  * @flat_us: when the first of them was heard
  * @flat_min_us: least of these
@@ -344,7 +343,6 @@ struct lbe_path {
 	u32 excess_us;
 	u32 idle_us;
 	u32 fails;
-	u64 evidence_us;
 	u32 flat;
 	u64 flat_us;
 	u32 flat_min_us, flat_max_us;
@@ -567,7 +565,6 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 {
 	lbe_path_enter(p, now_us, LBE_FLOOR, reason);
 	p->blind_us = now_us + (u64)blind_rtts * p->rtt_us;
-	p->evidence_us = now_us;
 	p->n = 0;
 	p->excess_us = 0;
 	p->flat = 0;
@@ -602,10 +599,8 @@ static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 	u64 pkts = div_u64(lbe_path_bdp(p->mu, p->rtt_us), 10 * p->mss);
 	u32 rtts = 2;
 
-	while (pkts > 1) {
+	for (; pkts > 1; pkts >>= 1)
 		rtts++;
-		pkts >>= 1;
-	}
 	return rtts;
 }
 
@@ -649,17 +644,12 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 }
 
 /* A train passed although all pairs met the same queue: that is the path, not a queue. */
-static inline void lbe_path_longer(struct lbe_path *p, u64 now_us)
+static inline void lbe_path_longer(struct lbe_path *p)
 {
-	u32 base_us = p->base_us + p->longer_us;
-
-	if (!p->longer_us)
-		return;
+	lbe_slots_raise(&p->base_age, p->base_slot, p->longer_us);
+	p->base_us += p->longer_us;
+	p->rtt_us = max(p->rtt_us, p->base_us);
 	p->longer_us = 0;
-	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
-		       (u32)div_u64(now_us, USEC_PER_SEC));
-	lbe_path_base(p, now_us, base_us);
-	p->rtt_us += base_us - min(base_us, p->rtt_us);
 }
 
 /* The link is slower, and idle. */
@@ -670,7 +660,7 @@ static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
 	lbe_path_set_mu(p, mu);
 	/* A packet's own transmission is part of the delay. */
 	p->longer_us = lbe_path_pkt_us(p) - min(lbe_path_pkt_us(p), pkt_us);
-	lbe_path_longer(p, now_us);
+	lbe_path_longer(p);
 	lbe_path_cruise(p, now_us, mu - mu / 8, LBE_SLOWER);
 }
 
@@ -689,17 +679,12 @@ static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 {
 	const struct lbe_train *t = &p->train;
 	u32 spread_us = lbe_train_mean_us(t) - t->least_us;
+	bool calm = lbe_train_samples(t) >= 10 && spread_us < p->calm_us + lbe_path_pkt_us(p) / 8;
 
-	if (lbe_train_samples(t) >= 10 && spread_us < p->calm_us + lbe_path_pkt_us(p) / 8) {
-		bool again = p->inspected++;
-
-		lbe_path_yield(p, now_us, LBE_INSPECT, 1);
-		p->inspect = !again;
-		if (again)
-			lbe_path_slower(p, now_us, p->slower);
-	} else {
-		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
-	}
+	lbe_path_yield(p, now_us, calm ? LBE_INSPECT : LBE_TRAIN_GREW, 1);
+	p->inspect = calm && !p->inspected++;
+	if (calm && !p->inspect)
+		lbe_path_slower(p, now_us, p->slower);
 }
 
 /* A train that met nobody: its packets came in as they do on the idle path. */
@@ -709,10 +694,7 @@ static inline void lbe_path_learn_idle(struct lbe_path *p)
 	u32 mean_us = lbe_train_mean_us(t);
 	u32 idle_us = mean_us - min(mean_us, p->base_us + p->longer_us);
 
-	if (p->idle_us == U32_MAX)
-		p->idle_us = idle_us;
-	else
-		p->idle_us += ((s32)idle_us - (s32)p->idle_us) / 4;
+	p->idle_us = p->idle_us == U32_MAX ? idle_us : (3 * p->idle_us + idle_us) / 4;
 }
 
 static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
@@ -720,10 +702,6 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 	u64 slower;
 	s32 g;
 
-	if (p->reason == LBE_INSPECT) {
-		lbe_path_inspect_verdict(p, now_us);
-		return;
-	}
 	if (!lbe_train_growth(&p->train, &g)) {
 		p->fails += !lbe_train_limited(&p->train);
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
@@ -744,7 +722,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		p->inspected = 0;
 	} else if (g < LBE_GROWTH_NONE) {
 		lbe_path_learn_idle(p);
-		lbe_path_longer(p, now_us);
+		lbe_path_longer(p);
 		lbe_path_cruise(p, now_us, lbe_path_policed(p) ? p->mu / 4 :
 				p->mu - div_u64(p->mu, 50), LBE_TRAIN_PASSED);
 	} else {
@@ -787,6 +765,16 @@ static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 
 		p->rate = max(p->rate, rate);
 	}
+}
+
+static inline void lbe_path_verdict(struct lbe_path *p, u64 now_us)
+{
+	if (p->state == LBE_CRUISE)
+		lbe_path_pulse_verdict(p, now_us);
+	else if (p->reason == LBE_INSPECT)
+		lbe_path_inspect_verdict(p, now_us);
+	else
+		lbe_path_probe_verdict(p, now_us);
 }
 
 /* The rate that leaves the queue where it should be. */
@@ -898,7 +886,8 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
-	u64 span_us = a->now_us - p->round_us;
+	u64 span_us = a->now_us - p->round_us, all;
+	bool policed = lbe_path_policed(p);
 
 	p->round_bytes += a->acked_bytes;
 	p->round_lost += a->lost_bytes;
@@ -906,20 +895,16 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	if (span_us < max_t(u32, p->rtt_us, 8 * lbe_path_pkt_us(p)))
 		return;
 	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
+	all = p->round_bytes + p->round_lost;
 	/* No random loss is that heavy: a full buffer that was full when we learnt the
-	 * base, or a policer. What came through is what there is.
+	 * base, or a policer. What came through is what there is: at a known policer only
+	 * if it is so much that we were alone.
 	 */
-	if (p->round_lost * 3 > p->round_bytes &&
-	    p->round_bytes + p->round_lost > LBE_LOSS_PKTS * p->mss &&
-	    !p->high && (p->state == LBE_START || p->state == LBE_CRUISE)) {
-		lbe_path_set_mu(p, p->delivered);
+	if ((p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
+	    p->round_lost * (policed ? 32 : 4) > all && (policed || all > LBE_LOSS_PKTS * p->mss)) {
+		if (!policed || p->delivered > p->mu / 2)
+			lbe_path_set_mu(p, p->delivered);
 		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;
-		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
-	} else if (lbe_path_policed(p) && p->state == LBE_CRUISE &&
-		   p->round_lost * 32 > p->round_bytes + p->round_lost) {
-		/* It was we alone if that much came through. */
-		if (p->delivered > p->mu / 2)
-			lbe_path_set_mu(p, min(p->mu, p->delivered));
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
 	}
 	if (p->leaving && p->delivered < before - before / 16)
@@ -982,12 +967,11 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 {
 	u32 pkt_us = lbe_path_pkt_us(p);
 	u32 own_us = a->acked_pkts >= 2 ? pkt_us : 0;
-	u64 sent_us = a->now_us - a->rtt_us;
 	bool due;
 
-	if (sent_us < p->evidence_us || a->now_us < p->blind_us)
+	if (a->now_us - a->rtt_us < p->blind_us)
 		return;
-	p->evidence_us = a->now_us;
+	p->blind_us = a->now_us;
 	if (a->acked_pkts == 1) {
 		/* It may have been held: ask again with two. */
 		if (p->prompt && q_us > LBE_DELACK_US) {
@@ -996,17 +980,15 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		}
 		p->prompt = true;
 	}
-	if (!p->flat || max(q_us, p->flat_max_us) - min(q_us, p->flat_min_us) >
-			min(2 * lbe_path_error_us(p) + pkt_us,
-			    2 * (lbe_path_error_us(p) + LBE_PATH_ERROR_US))) {
-		p->flat = 0;
+	p->flat_min_us = min(q_us, p->flat_min_us);
+	p->flat_max_us = max(q_us, p->flat_max_us);
+	if (!p->flat++ || p->flat_max_us - p->flat_min_us >
+			  2 * lbe_path_error_us(p) + min_t(u32, pkt_us, 2 * LBE_PATH_ERROR_US)) {
+		p->flat = 1;
 		p->flat_us = a->now_us;
 		p->flat_min_us = q_us;
 		p->flat_max_us = q_us;
 	}
-	p->flat++;
-	p->flat_min_us = min(q_us, p->flat_min_us);
-	p->flat_max_us = max(q_us, p->flat_max_us);
 	if (q_us < lbe_path_idle_us(p)) {
 		p->n++;
 		p->excess_us += q_us - min(q_us, own_us);
@@ -1027,6 +1009,7 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
  */
 static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a)
 {
+	u64 sent_us = a->now_us - a->rtt_us;
 	u32 q_us;
 
 	p->now_us = max(p->now_us, a->now_us);
@@ -1046,28 +1029,19 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	/* What a pulse queues is no sign of others; and START asks what the link makes of its
 	 * rate, which it cannot if there was less to send.
 	 */
-	if ((!p->train.on || a->now_us - a->rtt_us < p->train.from_us) &&
+	if ((!p->train.on || sent_us < p->train.from_us) &&
 	    !(p->state == LBE_START && a->limited)) {
 		p->tick_sum += a->delay_us;
 		p->tick_n++;
 		p->tick_min = min(p->tick_min, a->delay_us);
 	}
-	lbe_train_add(p, a->now_us - a->rtt_us, a->delay_us, a->limited);
-	switch (p->state) {
-	case LBE_CRUISE:
-		lbe_path_watch(p, a->now_us, q_us,
-			       p->train.on || a->now_us - a->rtt_us < p->pulse_us);
-		if (p->train.on && a->now_us - a->rtt_us > p->train.until_us)
-			lbe_path_pulse_verdict(p, a->now_us);
-		break;
-	case LBE_FLOOR:
+	lbe_train_add(p, sent_us, a->delay_us, a->limited);
+	if (p->state == LBE_CRUISE)
+		lbe_path_watch(p, a->now_us, q_us, p->train.on || sent_us < p->pulse_us);
+	else if (p->state == LBE_FLOOR)
 		lbe_path_evidence(p, a, q_us);
-		break;
-	case LBE_PROBE:
-		if (a->now_us - a->rtt_us > p->train.until_us)
-			lbe_path_probe_verdict(p, a->now_us);
-		break;
-	}
+	if (p->train.on && sent_us > p->train.until_us)
+		lbe_path_verdict(p, a->now_us);
 	lbe_path_tick(p, a->now_us);
 }
 
@@ -1101,7 +1075,7 @@ static inline void lbe_path_resume(struct lbe_path *p, u64 now_us)
 		p->fails = 0;
 }
 
-/* Sending */
+/* Sending: rates and times */
 
 static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 {
@@ -1187,12 +1161,8 @@ static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 	}
 	if (p->state == LBE_FLOOR && p->inspect && p->now_us >= p->blind_us)
 		lbe_path_inspect(p, p->now_us);
-	if (p->train.on && p->now_us > p->train.until_us + 3ULL * p->rtt_us) {
-		if (p->state == LBE_PROBE)
-			lbe_path_probe_verdict(p, p->now_us);
-		else
-			lbe_path_pulse_verdict(p, p->now_us);
-	}
+	if (p->train.on && p->now_us > p->train.until_us + 3ULL * p->rtt_us)
+		lbe_path_verdict(p, p->now_us);
 }
 
 /* Packets that one slot carries. */
