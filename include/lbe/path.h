@@ -959,7 +959,7 @@ static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 
 	if (!p->fails && p->n == 1)
 		return p->excess_us < pkt_us / 3 + lbe_path_error_us(p) / 2;
-	return p->n >= need && (!strict || p->idle_us == U32_MAX || p->n >= 4 * need ||
+	return p->n >= need && (!strict || p->idle_us == U32_MAX ||
 				p->excess_us / p->n < p->idle_us + pkt_us / 4);
 }
 

@@ -362,7 +362,6 @@ static const struct idle_row idle_rows[] = {
 	{ "after three: eight as on the idle path", 8, 480, 3, false, true },
 	{ "eight behind halves of packets",	8, 700, 3, false, false },
 	{ "seven",				7, 100, 3, false, false },
-	{ "four times as many, however they come", 32, 2000, 3, false, true },
 	{ "at a policer after the first",	3, 100, 1, true, false },
 	{ "three that met others, before 64 round trips", 3, 2000, 3, false, false, 63 },
 	{ "three that met others, after 64 round trips", 3, 2000, 3, false, true, 64 },
