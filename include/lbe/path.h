@@ -23,7 +23,7 @@
  * Loss is no sign of others where there are queues, for links lose packets too. If a third
  * of a round trip's packets is lost, somebody drops by rate (a policer), or the buffer was
  * full when the base was learnt. What came through is the capacity. For 180 s from then on
- * CRUISE begins at mu / 4, stays 1/32 below mu, and ends when 1/32 of a round trip is lost.
+ * CRUISE stays 1/32 below mu, sends no pulses, and ends when 1/32 of a round trip is lost.
  *
  * A train of 8 packets at rate r shows how its delay grows, g = dq / dt:
  *
@@ -723,8 +723,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 	} else if (g < LBE_GROWTH_NONE) {
 		lbe_path_learn_idle(p);
 		lbe_path_longer(p);
-		lbe_path_cruise(p, now_us, lbe_path_policed(p) ? p->mu / 4 :
-				p->mu - div_u64(p->mu, 50), LBE_TRAIN_PASSED);
+		lbe_path_cruise(p, now_us, p->mu - p->mu / 50, LBE_TRAIN_PASSED);
 	} else {
 		u64 rate = (p->mu * (u32)max_t(s32, 1024 - g - 154, 50)) >> 10;
 
