@@ -199,16 +199,11 @@ enum lbe_reason {
  * @on: it is under way, or its verdict is to come
  */
 struct lbe_train {
-	u64 from_us, until_us;
-	u64 rate;
+	u64 from_us, until_us, rate;
 	u64 delay_us[2], sent_us[2];
-	u32 n[2];
-	u32 least_us;
-	u64 bytes;
-	u64 lost_bytes;
-	bool throttled;
-	u32 limited;
-	bool on;
+	u32 n[2], least_us, limited;
+	u64 bytes, lost_bytes;
+	bool throttled, on;
 };
 
 /**
@@ -286,72 +281,42 @@ struct lbe_train {
  * @train: the train or pulse under way
  */
 struct lbe_path {
-	u8 state;
-	u8 reason;
+	u8 state, reason;
 	u32 epoch;
-	u64 anew_us;
-	u64 since_us;
-	u64 now_us;
-	u64 heard_us;
-	u32 mss;
-	u32 flows;
-	u32 waiting;
-	u64 in_flight;
-	u64 next_ns;
-	u64 free_ns;
+	u64 anew_us, since_us, now_us, heard_us;
+	u32 mss, flows, waiting;
+	u64 in_flight, next_ns, free_ns;
 
 	struct lbe_slots base_age;
 	u32 base_slot[LBE_PATH_SLOTS];
-	u32 base_us;
-	u32 low_us;
-	u32 lows;
-	u32 rtt_us;
-	u32 noise_us;
-	u32 calm_us;
+	u32 base_us, low_us, lows;
+	u32 rtt_us, noise_us, calm_us;
 
-	u64 mu;
+	u64 mu, policed_us;
 	s8 mu_far;
 	u8 raises;
-	u64 policed_us;
 
-	u64 round_us;
-	u64 round_bytes;
-	u64 round_lost;
-	u64 delivered;
+	u64 round_us, round_bytes, round_lost, delivered;
 	bool leaving;
 
-	u64 tick_us;
-	u64 tick_sum;
-	u32 tick_n;
-	u32 tick_min;
+	u64 tick_us, tick_sum;
+	u32 tick_n, tick_min;
 	u32 q_us[LBE_PATH_TICKS];
 	u64 r[LBE_PATH_TICKS];
-	u32 ticks;
-	u32 high;
+	u32 ticks, low_ticks, least_ticks, high;
 	u64 high_us;
-	u32 low_ticks;
-	u32 least_ticks;
 
-	u64 rate;
-	u64 pulse_us;
+	u64 rate, pulse_us;
 	bool pulsed;
-	u8 local;
-	u32 isolated;
+	u8 local, isolated;
 
 	u64 blind_us;
-	u32 n;
-	u32 excess_us;
-	u32 idle_us;
-	u32 fails;
-	u32 flat;
+	u32 n, excess_us, idle_us, fails;
 	u64 flat_us;
-	u32 flat_min_us, flat_max_us;
-	u32 longer_us;
-	u64 came;
-	u64 slower;
-	bool inspect;
+	u32 flat, flat_min_us, flat_max_us, longer_us;
+	u64 came, slower;
+	bool inspect, prompt;
 	u8 inspected;
-	bool prompt;
 
 	const void *spoke;
 	u64 spoke_us;
@@ -401,11 +366,6 @@ static inline u32 lbe_path_target_us(const struct lbe_path *p)
 static inline u32 lbe_path_jump_us(const struct lbe_path *p)
 {
 	return 5 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
-}
-
-static inline u32 lbe_path_idle_us(const struct lbe_path *p)
-{
-	return 2 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
 }
 
 static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
@@ -799,13 +759,6 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 	p->ticks++;
 }
 
-static inline u32 lbe_path_q_rtt_ago(const struct lbe_path *p)
-{
-	u32 i = p->ticks % LBE_PATH_TICKS;
-
-	return p->q_us[(i + LBE_PATH_TICKS - 4) % LBE_PATH_TICKS];
-}
-
 static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us)
 {
 	u64 span_us = now_us - p->round_us;
@@ -917,12 +870,13 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 /* Is somebody else's queue there? What a pulse of ours queues is never far. */
 static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool pulse)
 {
+	u32 rtt_ago_us = p->q_us[(p->ticks + LBE_PATH_TICKS - 4) % LBE_PATH_TICKS];
 	u32 jump_us = lbe_path_jump_us(p);
 	bool far = q_us > 2 * jump_us;
 
 	if (pulse && !far)
 		return;
-	if (!far && q_us < lbe_path_q_rtt_ago(p) + jump_us) {
+	if (!far && q_us < rtt_ago_us + jump_us) {
 		p->high = 0;
 		return;
 	}
@@ -988,7 +942,7 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		p->flat_min_us = q_us;
 		p->flat_max_us = q_us;
 	}
-	if (q_us < lbe_path_idle_us(p)) {
+	if (q_us < lbe_path_target_us(p) + lbe_path_error_us(p)) {
 		p->n++;
 		p->excess_us += q_us - min(q_us, own_us);
 	} else {
