@@ -340,8 +340,7 @@ static bool lbe_join(struct sock *sk, struct lbe_flow *f, bool alone)
 		return false;
 	p = &f->shared->law;
 	spin_lock_bh(&f->shared->lock);
-	if (!p->flows++)
-		lbe_path_resume(p, now_us);
+	lbe_path_join(p, now_us);
 	f->epoch = p->epoch;
 	spin_unlock_bh(&f->shared->lock);
 	f->grant = 0;

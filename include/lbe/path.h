@@ -434,8 +434,6 @@ static inline void lbe_path_set_mu(struct lbe_path *p, u64 mu)
 
 static inline void lbe_path_base(struct lbe_path *p, u64 now_us, u32 delay_us)
 {
-	u32 now_s = (u32)div_u64(now_us, USEC_PER_SEC);
-
 	if (p->base_us != U32_MAX && delay_us + 1000 < p->base_us) {
 		p->low_us = p->lows ? max(p->low_us, delay_us) : delay_us;
 		if (++p->lows < 4)
@@ -444,7 +442,7 @@ static inline void lbe_path_base(struct lbe_path *p, u64 now_us, u32 delay_us)
 	}
 	p->lows = 0;
 	p->base_us = lbe_slots_update(&p->base_age, p->base_slot, LBE_PATH_SLOT_S,
-				      now_s, delay_us);
+				      (u32)div_u64(now_us, USEC_PER_SEC), delay_us);
 }
 
 /* Trains */
@@ -500,6 +498,7 @@ static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us, 
 /* Growth of delay a time of sending, Q10; below 0: it fell. Returns false: nothing can be said. */
 static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
 {
+	u64 paced;
 	s64 d, s;
 
 	if (!t->n[0] || !t->n[1])
@@ -509,13 +508,10 @@ static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
 	if (s <= 0)
 		return false;
 	*growth_q10 = (s32)clamp_t(s64, div_s64(d * 1024, (s32)s), -1023, 1 << 20);
-	if (t->throttled) {
-		u64 paced = div_u64(t->rate * (t->until_us - t->from_us), USEC_PER_SEC);
-
-		if (paced > t->bytes)
-			*growth_q10 = (s32)div64_u64((1024 + *growth_q10) * paced,
-						     max_t(u64, t->bytes, 1)) - 1024;
-	}
+	paced = lbe_path_bdp(t->rate, (u32)(t->until_us - t->from_us));
+	if (t->throttled && paced > t->bytes)
+		*growth_q10 = (s32)div64_u64((1024 + *growth_q10) * paced,
+					     max_t(u64, t->bytes, 1)) - 1024;
 	return true;
 }
 
@@ -685,9 +681,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_longer(p);
 		lbe_path_cruise(p, now_us, p->mu - p->mu / 50, LBE_TRAIN_PASSED);
 	} else {
-		u64 rate = (p->mu * (u32)max_t(s32, 1024 - g - 154, 50)) >> 10;
-
-		lbe_path_cruise(p, now_us, rate, LBE_TRAIN_PASSED);
+		lbe_path_cruise(p, now_us, p->mu * (1024 - g - 154) >> 10, LBE_TRAIN_PASSED);
 	}
 }
 
@@ -740,9 +734,8 @@ static inline void lbe_path_verdict(struct lbe_path *p, u64 now_us)
 static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 {
 	u32 back = min_t(u32, LBE_PATH_TICKS - 1, p->rtt_us / max_t(u32, dt_us, 1));
-	u32 i = p->ticks % LBE_PATH_TICKS;
-	u32 before_us = p->q_us[(i + LBE_PATH_TICKS - 1) % LBE_PATH_TICKS];
-	u64 sent = p->r[(i + LBE_PATH_TICKS - 1 - back) % LBE_PATH_TICKS];
+	u32 before_us = p->q_us[(p->ticks - 1) % LBE_PATH_TICKS];
+	u64 sent = p->r[(p->ticks - 1 - back) % LBE_PATH_TICKS];
 	s32 qt = (s32)lbe_path_target_us(p);
 	s64 mu = (s64)p->mu;
 	s64 spare, drain, rate;
@@ -754,9 +747,8 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 	rate = ((s64)p->rate + spare + drain) / 2;
 	p->rate = (u64)clamp_t(s64, rate, max_t(s64, mu / 64, LBE_PATH_RATE_MIN),
 			       lbe_path_policed(p) ? mu - mu / 32 : mu + mu / 128);
-	p->q_us[i] = q_us;
-	p->r[i] = p->rate;
-	p->ticks++;
+	p->q_us[p->ticks % LBE_PATH_TICKS] = q_us;
+	p->r[p->ticks++ % LBE_PATH_TICKS] = p->rate;
 }
 
 static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us)
@@ -870,7 +862,7 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 /* Is somebody else's queue there? What a pulse of ours queues is never far. */
 static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool pulse)
 {
-	u32 rtt_ago_us = p->q_us[(p->ticks + LBE_PATH_TICKS - 4) % LBE_PATH_TICKS];
+	u32 rtt_ago_us = p->q_us[(p->ticks - 4) % LBE_PATH_TICKS];
 	u32 jump_us = lbe_path_jump_us(p);
 	bool far = q_us > 2 * jump_us;
 
@@ -1019,12 +1011,12 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 	p->anew_us = now_us;
 }
 
-/* A flow comes to a path that has none. If nothing was heard for long, what failed then says
+/* A flow comes. If the path had none, and nothing was heard for long, what failed then says
  * nothing of now.
  */
-static inline void lbe_path_resume(struct lbe_path *p, u64 now_us)
+static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
 {
-	if (now_us - min(now_us, p->heard_us) > USEC_PER_SEC)
+	if (!p->flows++ && now_us - min(now_us, p->heard_us) > USEC_PER_SEC)
 		p->fails = 0;
 }
 

@@ -604,9 +604,12 @@ static void lbe_resumes(struct kunit *test)
 	struct lbe_path *p = known_path(test);
 
 	p->fails = 9;
-	lbe_path_resume(p, NOW_US + USEC_PER_SEC);
+	lbe_path_join(p, NOW_US + USEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, p->fails, 9U);
-	lbe_path_resume(p, NOW_US + USEC_PER_SEC + 1);
+	lbe_path_join(p, NOW_US + USEC_PER_SEC + 1);
+	KUNIT_EXPECT_EQ(test, p->fails, 9U);
+	p->flows = 0;
+	lbe_path_join(p, NOW_US + USEC_PER_SEC + 1);
 	KUNIT_EXPECT_EQ(test, p->fails, 0U);
 }
 

@@ -334,8 +334,10 @@ static void flow_send(struct model *m, int who)
 	for (;;) {
 		u32 pkts;
 
-		if ((f->lies && f->out >= LIAR_PKTS) || (chats(m) && f->out))
+		if ((f->lies && f->out >= LIAR_PKTS) || (chats(m) && f->out)) {
+			wake_ns = m->now_ns + NS / 1000;
 			break;
+		}
 		pkts = flow_may_send(m, f, &wake_ns);
 		if (!pkts)
 			break;
@@ -559,8 +561,7 @@ static void happen(struct model *m, const struct event *e)
 {
 	switch (e->what) {
 	case EV_COME:
-		if (!m->host[m->flow[e->who].host].flows++)
-			lbe_path_resume(&m->host[m->flow[e->who].host], m->now_ns / 1000);
+		lbe_path_join(&m->host[m->flow[e->who].host], m->now_ns / 1000);
 		flow_send(m, e->who);
 		break;
 	case EV_WAKE:
