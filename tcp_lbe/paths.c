@@ -154,9 +154,7 @@ void lbe_shared_put(const struct sock *sk, struct lbe_shared *shared)
 	spin_unlock_bh(&paths->lock);
 }
 
-/* The dump. A place in it is a bucket: no path is shown twice, and none is left out because
- * another one came or went.
- */
+/* The dump */
 
 #define LBE_NAME(names, value)						\
 	({								\
@@ -186,7 +184,8 @@ static void lbe_number(struct seq_file *seq, bool known, u64 value)
 /* Under RCU */
 static void lbe_shared_show(struct seq_file *seq, struct lbe_shared *shared, u64 now_us)
 {
-	const struct net_device *dev = dev_get_by_index_rcu(seq_file_net(seq), shared->ifindex);
+	const struct net_device *dev = dev_get_by_index_rcu(seq_file_single_net(seq),
+							     shared->ifindex);
 	u64 now = get_jiffies_64(), left = READ_ONCE(shared->left);
 	struct lbe_path p;
 	bool cruises;
@@ -215,46 +214,22 @@ static void lbe_shared_show(struct seq_file *seq, struct lbe_shared *shared, u64
 	seq_putc(seq, '\n');
 }
 
-static void *lbe_paths_start(struct seq_file *seq, loff_t *pos)
-{
-	return *pos <= LBE_PATHS_BUCKETS ? pos : NULL;
-}
-
-static void *lbe_paths_next(struct seq_file *seq, void *v, loff_t *pos)
-{
-	++*pos;
-	return lbe_paths_start(seq, pos);
-}
-
-static void lbe_paths_stop(struct seq_file *seq, void *v)
-{
-}
-
 static int lbe_paths_show(struct seq_file *seq, void *v)
 {
-	struct lbe_paths *paths = net_generic(seq_file_net(seq), lbe_paths_id);
+	struct lbe_paths *paths = net_generic(seq_file_single_net(seq), lbe_paths_id);
 	u64 now_us = div_u64(tcp_clock_ns(), NSEC_PER_USEC);
-	loff_t place = *(loff_t *)v;
 	struct lbe_shared *shared;
+	int i;
 
-	if (!place) {
-		seq_puts(seq, "destination device path flows state reason state_s base_us queue_us capacity rate others in_flight age_s idle_s\n");
-		return 0;
-	}
+	seq_puts(seq, "destination device path flows state reason state_s base_us queue_us capacity rate others in_flight age_s idle_s\n");
 	rcu_read_lock();
-	hlist_for_each_entry_rcu(shared, &paths->bucket[place - 1], node)
-		if (!lbe_shared_old(shared))
-			lbe_shared_show(seq, shared, now_us);
+	for (i = 0; i < LBE_PATHS_BUCKETS; i++)
+		hlist_for_each_entry_rcu(shared, &paths->bucket[i], node)
+			if (!lbe_shared_old(shared))
+				lbe_shared_show(seq, shared, now_us);
 	rcu_read_unlock();
 	return 0;
 }
-
-static const struct seq_operations lbe_paths_seq_ops = {
-	.start	= lbe_paths_start,
-	.next	= lbe_paths_next,
-	.stop	= lbe_paths_stop,
-	.show	= lbe_paths_show,
-};
 
 /* What the namespace's counters say of its paths. */
 void lbe_paths_totals(struct seq_file *seq, struct net *net)
@@ -281,8 +256,7 @@ static int __net_init lbe_paths_init(struct net *net)
 	for (i = 0; i < LBE_PATHS_BUCKETS; i++)
 		INIT_HLIST_HEAD(&paths->bucket[i]);
 	paths->seed = get_random_u32();
-	if (!proc_create_net("lbe_paths", 0444, net->proc_net, &lbe_paths_seq_ops,
-			     sizeof(struct seq_net_private)) &&
+	if (!proc_create_net_single("lbe_paths", 0444, net->proc_net, lbe_paths_show, NULL) &&
 	    IS_ENABLED(CONFIG_PROC_FS))
 		return -ENOMEM;
 	return 0;
