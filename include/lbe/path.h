@@ -40,7 +40,7 @@
  *	                  | | +--------------------+ grew, lost       |
  *	                  | +-----------------------------------------+ jump, mark,
  *	                  |                                             own queue, silence
- *	        each failure: twice the pairs, half as often
+ *	        each failure: more pairs, less often
  *
  * FLOOR is silent for as long as a slow start may take, log2(BDP / 10 packets) + 2 round
  * trips, so that it is not met half way by our queue. Then pairs, at most 1/4 % of the
@@ -65,7 +65,7 @@
  * alike, one that has nothing to send takes nothing, one that ends leaves at once.
  *
  * Constants: LBE_* below. Fractions in the text: 2 p + e keeps the link busy over one
- * delayed ACK; twice that and twice the noise is no accident.
+ * delayed ACK; 5 p + 2 e is half of the 10 packets that a slow start begins with.
  *
  * Pure functions: no clock, no socket, no lock. See tcp_lbe for the mechanism.
  */
@@ -348,6 +348,8 @@ struct lbe_path_ack {
 	bool limited;	/* of a packet sent when there was no more to send */
 };
 
+/* Arithmetic */
+
 static inline u32 lbe_path_pkt_us(const struct lbe_path *p)
 {
 	return (u32)div64_u64((u64)p->mss * USEC_PER_SEC, max_t(u64, p->mu ?: p->rate, 1));
@@ -430,7 +432,29 @@ static inline void lbe_path_set_mu(struct lbe_path *p, u64 mu)
 	p->mu_far = 0;
 }
 
-/* Delay */
+/* One measurement: near ones are averaged, far ones count from the second in a row on. */
+static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
+{
+	s64 off = (s64)mu - (s64)p->mu;
+	s8 side = off > 0 ? 1 : -1;
+
+	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
+		p->raises = 0;
+		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
+	} else if (p->mu_far == side) {
+		/* Time and again faster than we could send: how much is to be found. */
+		p->raises = off >= (s64)(p->mu / 6) ? p->raises + 1 : 0;
+		lbe_path_set_mu(p, mu);
+		if (p->raises >= LBE_RAISES) {
+			p->raises = 0;
+			lbe_path_enter(p, now_us, LBE_START, LBE_FASTER);
+		}
+	} else {
+		p->mu_far = side;
+	}
+}
+
+/* Base delay */
 
 static inline void lbe_path_base(struct lbe_path *p, u64 now_us, u32 delay_us)
 {
@@ -515,7 +539,7 @@ static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
 	return true;
 }
 
-/* States */
+/* Changes of state */
 
 static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32 blind_rtts)
 {
@@ -525,28 +549,6 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 	p->excess_us = 0;
 	p->flat = 0;
 	p->inspect = false;
-}
-
-/* One measurement: near ones are averaged, far ones count from the second in a row on. */
-static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
-{
-	s64 off = (s64)mu - (s64)p->mu;
-	s8 side = off > 0 ? 1 : -1;
-
-	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
-		p->raises = 0;
-		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
-	} else if (p->mu_far == side) {
-		/* Time and again faster than we could send: how much is to be found. */
-		p->raises = off >= (s64)(p->mu / 6) ? p->raises + 1 : 0;
-		lbe_path_set_mu(p, mu);
-		if (p->raises >= LBE_RAISES) {
-			p->raises = 0;
-			lbe_path_enter(p, now_us, LBE_START, LBE_FASTER);
-		}
-	} else {
-		p->mu_far = side;
-	}
 }
 
 /* Round trips of a slow start from 10 packets to the path's content, and two. */
@@ -619,6 +621,8 @@ static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
 	lbe_path_longer(p);
 	lbe_path_cruise(p, now_us, mu - mu / 8, LBE_SLOWER);
 }
+
+/* Verdicts of trains */
 
 /* A train at half the rate that a failed one came through at. On an idle link its delays
  * differ as they do alone; behind another queue's packets each also waits for the rest of
@@ -730,6 +734,8 @@ static inline void lbe_path_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_probe_verdict(p, now_us);
 }
 
+/* START and CRUISE, tick by tick */
+
 /* The rate that leaves the queue where it should be. */
 static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 {
@@ -827,6 +833,8 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 	}
 }
 
+/* Losses and queues of others */
+
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
@@ -880,6 +888,8 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool
 		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
 }
 
+/* FLOOR */
+
 /* After three trains that failed, or one at a policer, which has no queue, pairs are to be more,
  * and to come in as early as on the idle path in the mean: behind a queue of others' each waits
  * for the rest of a packet, half of p. Beside others who leave pauses too short for that, or a
@@ -906,6 +916,23 @@ static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 		return p->excess_us < pkt_us / 3 + lbe_path_error_us(p) / 2;
 	return p->n >= need && (!strict || p->idle_us == U32_MAX ||
 				p->excess_us / p->n < p->idle_us + pkt_us / 4);
+}
+
+/* Time between pairs in FLOOR */
+static inline u32 lbe_path_pair_us(const struct lbe_path *p)
+{
+	u64 least_us = p->rtt_us + p->rtt_us / 4;
+	u64 budget_us = div64_u64((p->prompt ? 1ULL : 2ULL) * p->mss * 1000 / 4 * USEC_PER_SEC,
+				  max_t(u64, p->mu, 1));
+	u64 us = div_u64(p->now_us - p->since_us, 6);
+
+	us = max(min(us, budget_us), least_us);
+	/* those that are to agree come one after the other, before a pause is over */
+	if (p->n && p->fails >= 3 && !lbe_path_strict(p))
+		us = least_us;
+	else if (p->fails >= 2)
+		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, 4));
+	return (u32)min_t(u64, us, 5 * USEC_PER_SEC);
 }
 
 static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
@@ -949,6 +976,8 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	}
 }
 
+/* What is heard */
+
 /**
  * lbe_path_ack() - what one ACK of one flow tells the path
  */
@@ -990,109 +1019,6 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_path_tick(p, a->now_us);
 }
 
-/* All that was known of the path may be what one flow made of it. Its flows stay. Not more often
- * than a base is taken: START fills queues, and a peer that lies on each new connection could keep
- * the path there.
- */
-static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
-{
-	u32 flows = p->flows, epoch = p->epoch + 1;
-	u64 in_flight = p->in_flight;
-
-	if (p->anew_us && now_us - p->anew_us < LBE_PATH_SLOT_S * USEC_PER_SEC)
-		return;
-
-	lbe_path_init(p, now_us, p->mss, p->rtt_us);
-	p->epoch = epoch;
-	p->flows = flows;
-	p->in_flight = in_flight;
-	p->now_us = now_us;
-	p->heard_us = now_us;
-	p->anew_us = now_us;
-}
-
-/* A flow comes. If the path had none, and nothing was heard for long, what failed then says
- * nothing of now.
- */
-static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
-{
-	if (!p->flows++ && now_us - min(now_us, p->heard_us) > USEC_PER_SEC)
-		p->fails = 0;
-}
-
-/* Sending: rates and times */
-
-static inline u64 lbe_path_send_rate(const struct lbe_path *p)
-{
-	if (p->train.on && p->now_us < p->train.until_us)
-		return p->train.rate;
-	/* After a train a quarter of it, so that there is news when its verdict comes;
-	 * after one that failed as good as nothing.
-	 */
-	if (p->state == LBE_PROBE)
-		return p->fails ? p->mu / 64 : p->mu / 4;
-	return p->rate;
-}
-
-/* Time between pairs in FLOOR */
-static inline u32 lbe_path_pair_us(const struct lbe_path *p)
-{
-	u64 least_us = p->rtt_us + p->rtt_us / 4;
-	u64 budget_us = div64_u64((p->prompt ? 1ULL : 2ULL) * p->mss * 1000 / 4 * USEC_PER_SEC,
-				  max_t(u64, p->mu, 1));
-	u64 us = div_u64(p->now_us - p->since_us, 6);
-
-	us = max(min(us, budget_us), least_us);
-	/* those that are to agree come one after the other, before a pause is over */
-	if (p->n && p->fails >= 3 && !lbe_path_strict(p))
-		us = least_us;
-	else if (p->fails >= 2)
-		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, 4));
-	return (u32)min_t(u64, us, 5 * USEC_PER_SEC);
-}
-
-/**
- * lbe_path_contradicts() - does a flow meet another queue than the others of its path?
- * @p: the path
- * @v: what is known of that; its address is the flow's name
- * @a: an ACK of the flow, with a delay; before lbe_path_ack()
- *
- * Flows of one path meet one queue. One whose delays are longer or shorter than the others', by
- * more than twice what its own move by, time after time, has another route, another host behind
- * the address, or a peer that lies. It is to get a path of its own when this returns true, and what
- * it told has been forgotten, if no other was told apart of late.
- */
-static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
-					const struct lbe_path_ack *a)
-{
-	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
-	/* In FLOOR the flows take turns: each pair is compared with the one before. */
-	u32 within_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) + p->rtt_us : p->rtt_us;
-	bool another = p->spoke && p->spoke != v && apart_us < within_us;
-	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);
-	s32 own_us = (s32)(a->delay_us - v->delay_us);
-	s32 same_us = 2 * max(own_us, -own_us) + lbe_path_pkt_us(p) + LBE_PATH_ERROR_US;
-	int side = (off_us > same_us) - (off_us < -same_us);
-
-	v->delay_us = a->delay_us;
-	p->spoke = v;
-	p->spoke_us = a->now_us;
-	p->spoke_delay_us = a->delay_us;
-	if (!another || p->flows < 2)
-		return false;
-	if (!v->odd)
-		v->odd_ms = (u32)div_u64(a->now_us, 1000);
-	if (side && side * v->odd >= 0)
-		v->odd += side;
-	else
-		v->odd -= clamp_t(s32, v->odd, -2, 2);
-	if (max(v->odd, -v->odd) < LBE_ODD ||
-	    (u32)div_u64(a->now_us, 1000) - v->odd_ms < LBE_ODD_MS)
-		return false;
-	lbe_path_begin_anew(p, a->now_us);
-	return true;
-}
-
 /* Time itself moves on, with no ACK. */
 static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 {
@@ -1108,6 +1034,29 @@ static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 		lbe_path_inspect(p, p->now_us);
 	if (p->train.on && p->now_us > p->train.until_us + 3ULL * p->rtt_us)
 		lbe_path_verdict(p, p->now_us);
+}
+
+/* A flow comes. If the path had none, and nothing was heard for long, what failed then says
+ * nothing of now.
+ */
+static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
+{
+	if (!p->flows++ && now_us - min(now_us, p->heard_us) > USEC_PER_SEC)
+		p->fails = 0;
+}
+
+/* Sending */
+
+static inline u64 lbe_path_send_rate(const struct lbe_path *p)
+{
+	if (p->train.on && p->now_us < p->train.until_us)
+		return p->train.rate;
+	/* After a train a quarter of it, so that there is news when its verdict comes;
+	 * after one that failed as good as nothing.
+	 */
+	if (p->state == LBE_PROBE)
+		return p->fails ? p->mu / 64 : p->mu / 4;
+	return p->rate;
 }
 
 /* Packets that one slot carries. */
@@ -1207,6 +1156,71 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 		cap += lbe_path_bdp(p->train.rate,
 				    (u32)(p->train.until_us - p->train.from_us));
 	return cap;
+}
+
+/* Flows that contradict each other */
+
+/* All that was known of the path may be what one flow made of it. Its flows stay. Not more often
+ * than a base is taken: START fills queues, and a peer that lies on each new connection could keep
+ * the path there.
+ */
+static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
+{
+	u32 flows = p->flows, epoch = p->epoch + 1;
+	u64 in_flight = p->in_flight;
+
+	if (p->anew_us && now_us - p->anew_us < LBE_PATH_SLOT_S * USEC_PER_SEC)
+		return;
+
+	lbe_path_init(p, now_us, p->mss, p->rtt_us);
+	p->epoch = epoch;
+	p->flows = flows;
+	p->in_flight = in_flight;
+	p->now_us = now_us;
+	p->heard_us = now_us;
+	p->anew_us = now_us;
+}
+
+/**
+ * lbe_path_contradicts() - does a flow meet another queue than the others of its path?
+ * @p: the path
+ * @v: what is known of that; its address is the flow's name
+ * @a: an ACK of the flow, with a delay; before lbe_path_ack()
+ *
+ * Flows of one path meet one queue. One whose delays are longer or shorter than the others', by
+ * more than twice what its own move by, time after time, has another route, another host behind
+ * the address, or a peer that lies. It is to get a path of its own when this returns true, and what
+ * it told has been forgotten, if no other was told apart of late.
+ */
+static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
+					const struct lbe_path_ack *a)
+{
+	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
+	/* In FLOOR the flows take turns: each pair is compared with the one before. */
+	u32 within_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) + p->rtt_us : p->rtt_us;
+	bool another = p->spoke && p->spoke != v && apart_us < within_us;
+	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);
+	s32 own_us = (s32)(a->delay_us - v->delay_us);
+	s32 same_us = 2 * max(own_us, -own_us) + lbe_path_pkt_us(p) + LBE_PATH_ERROR_US;
+	int side = (off_us > same_us) - (off_us < -same_us);
+
+	v->delay_us = a->delay_us;
+	p->spoke = v;
+	p->spoke_us = a->now_us;
+	p->spoke_delay_us = a->delay_us;
+	if (!another || p->flows < 2)
+		return false;
+	if (!v->odd)
+		v->odd_ms = (u32)div_u64(a->now_us, 1000);
+	if (side && side * v->odd >= 0)
+		v->odd += side;
+	else
+		v->odd -= clamp_t(s32, v->odd, -2, 2);
+	if (max(v->odd, -v->odd) < LBE_ODD ||
+	    (u32)div_u64(a->now_us, 1000) - v->odd_ms < LBE_ODD_MS)
+		return false;
+	lbe_path_begin_anew(p, a->now_us);
+	return true;
 }
 
 #endif /* LBE_PATH_H */
