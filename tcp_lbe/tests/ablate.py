@@ -18,7 +18,7 @@ OFF: dict[str, dict[str, str]] = {
         "if (p->state != LBE_CRUISE)\n\t\treturn U64_MAX;": "if (1)\n\t\treturn U64_MAX;",
     },
     "no pulses": {"if (!p->train.on && p->low_ticks >= 4 &&": "if (!p->train.on && p->low_ticks > 1000000 &&"},
-    "2 round trips of silence instead of a slow start's": {"while (pkts > 1) {": "while (pkts > 100000000) {"},
+    "2 round trips of silence instead of a slow start's": {"for (; pkts > 1;": "for (; pkts > 100000000;"},
     "no strict evidence": {"return (p->fails >= 3 ||": "return (p->fails >= 1000 ||"},
     "strict evidence without an end": {"p->now_us - p->since_us < patience_us;": "patience_us;"},
     "any pair starts a train": {"due = lbe_path_looks_idle(p);": "due = p->n > 0;"},
