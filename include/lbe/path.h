@@ -870,13 +870,12 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 /* Is somebody else's queue there? What a pulse of ours queues is never far. */
 static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool pulse)
 {
-	u32 rtt_ago_us = p->q_us[(p->ticks - 4) % LBE_PATH_TICKS];
 	u32 jump_us = lbe_path_jump_us(p);
 	bool far = q_us > 2 * jump_us;
 
 	if (pulse && !far)
 		return;
-	if (!far && q_us < rtt_ago_us + jump_us) {
+	if (!far && q_us < p->q_us[(p->ticks - 4) % LBE_PATH_TICKS] + jump_us) {
 		p->high = 0;
 		return;
 	}

@@ -25,7 +25,9 @@ OFF: dict[str, dict[str, str]] = {
     "no quarter of mu after a train": {"return p->fails ? p->mu / 64 : p->mu / 4;": "return p->mu / 64;"},
     "the same gain above the target": {"drain *= 2;": "drain *= 1;"},
     "twice the gain": {"drain) / 2;": "2 * drain) / 2;"},
-    "yields at a far queue alone": {"if (!far && q_us < rtt_ago_us + jump_us) {": "if (!far) {"},
+    "yields at a far queue alone": {
+        "if (!far && q_us < p->q_us[(p->ticks - 4) % LBE_PATH_TICKS] + jump_us) {": "if (!far) {"
+    },
 }
 NETWORKS: dict[str, Case] = {
     "alone": Case(),

@@ -58,7 +58,8 @@ def simulated_ms(use: float, seed: int = 1, seconds: int = 2000) -> float:
 def main() -> None:
     """Print the table."""
     limit = most_use(2)
-    print(f"Idle, a burst waits {wait_ms(0):.1f} ms; pages at most 2 % longer allow {100 * limit:.0f} % of the spare.\n")
+    print(f"Idle, a burst waits {wait_ms(0):.1f} ms; pages at most 2 % longer allow {100 * limit:.0f} % of the spare.")
+    print()
     print("| of the spare | wait by the equation, ms | simulated, ms | a round of a page is longer by, % |")
     print("|---|---|---|---|")
     for use in (0.0, 0.2, limit, 0.6, 0.8):
