@@ -787,12 +787,8 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, USEC_PER_SEC);
 	u32 mean_us, least_us, q_us;
 
-	if (dt_us < lbe_path_tick_len_us(p))
+	if (dt_us < lbe_path_tick_len_us(p) || !p->tick_n)
 		return;
-	if (!p->tick_n) {
-		p->tick_us = now_us;
-		return;
-	}
 	mean_us = (u32)div_u64(p->tick_sum, p->tick_n);
 	q_us = mean_us - min(mean_us, p->base_us);
 	least_us = p->tick_min - min(p->tick_min, p->base_us);
