@@ -20,11 +20,12 @@ from ..kernels.modules import GUEST_HEADERS
 #: tc's plugin for the shred queue: what it is made of
 PLUGIN_SOURCES = ("tools/tc/Makefile", "tools/tc/q_shred.c", "tools/tc/tc_abi.h", "sch_shred/uapi/shred.h")
 CONTROL_SOURCES = (
-    *sorted(str(path.relative_to(REPO)) for path in (REPO / "tools" / "vulturectl").glob("*.[ch]")),
+    *sorted(
+        str(path.relative_to(REPO))
+        for tool in ("vulturectl", "libvulture")
+        for path in (REPO / "tools" / tool).glob("*.[ch]")
+    ),
     "tools/vulturectl/Makefile",
-    "tools/libvulture/libvulture.c",
-    "tools/libvulture/vulture.h",
-    "tools/libvulture/internal.h",
     "vulture/uapi/vulture.h",
 )
 

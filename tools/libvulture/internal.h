@@ -47,27 +47,12 @@ struct vulture_flow {
 	uint32_t n_stats;		/* in stats[], of any controller */
 	struct vulture_stat stats[VULTURE_STATS];
 	uint32_t queue_us;		/* what stands in the path's queue */
-	/* Of the paper's controller, from here on to last_sum_us, and piv_negative to
-	 * aggressive_us; but rwnd_bytes, windows, round trips and mss_bytes of all.
-	 */
-	uint32_t phase;			/* vulture_phase_name() */
-	uint32_t mode;			/* vulture_mode_name() */
-	uint32_t policy;		/* vulture_policy_name() */
 	uint32_t rwnd_bytes;		/* window wanted */
-	uint32_t thresh_bytes;		/* window before the last reduction */
 	uint32_t advertised_bytes;	/* in the latest segment sent */
 	uint32_t own_bytes;		/* what TCP itself wanted there */
-	uint32_t cwnd_bytes;		/* estimate of the sender's window */
 	uint32_t rtt_us, min_rtt_us;
 	uint32_t mss_bytes;
-	uint32_t peer_tick_us;		/* of the peer's timestamps */
-	uint32_t last_pivs, last_positive;	/* latest round */
-	int64_t last_sum_us;
 	uint64_t age_us;
-	uint64_t piv_negative, piv_zero, piv_positive;
-	uint64_t piv_low, piv_middle, piv_high;
-	uint64_t rounds, fixes, increases, doublings, halvings, losses;
-	uint64_t conservative_us, aggressive_us;
 	uint64_t segments, bytes;	/* received */
 	uint64_t acks, rewritten, updates;	/* sent */
 };

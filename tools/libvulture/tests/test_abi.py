@@ -56,7 +56,7 @@ def test_what_breaks_programs_is_noticed(copy: Path, name: str, old: str, new: s
     assert old in text
     (copy / name).write_text(text.replace(old, new))
     if name == "vulture.h" and "long fd" in new:
-        source = copy / "libvulture.c"
+        source = copy / "requests.c"
         source.write_text(source.read_text().replace("int vulture_stop(struct vulture *v, int fd)", new))
     status, text = check(copy)
     assert status == 1 and said in text, text
