@@ -23,8 +23,6 @@ export LBE_VERSION DESTDIR PREFIX
 
 # kbuild's own default where ARCH is not given.
 kbuild		= $(MAKE) -C $(kdir) M=$(CURDIR) $(if $(ARCH),ARCH=$(ARCH))
-tool-dirs	:= $(patsubst %/Makefile,%,$(wildcard tools/*/Makefile))
-in-tools	= @set -e; for dir in $(tool-dirs); do $(MAKE) -C $$dir $(1); done
 python		= python=$$(scripts/venv) && exec "$$python"
 
 # Another kernel changes nothing for the tiers that need none.
@@ -62,7 +60,7 @@ help:
 	@echo '  make modules     all modules, in place; for the running kernel, or'
 	@echo '                   KDIR=<build folder of 6.1, 6.12 or 7.2>  [ARCH=um for a user-mode one]'
 	@echo '  make tools       library, command line, tc plugin'
-	@echo '  make install     modules into updates/lbe, tools under PREFIX ($(PREFIX)); loads nothing'
+	@echo '  make install     modules into updates/lbe, tools and systemd units under PREFIX ($(PREFIX)); loads and starts nothing'
 	@echo '  make uninstall   takes away what install put there; same KDIR, PREFIX, DESTDIR'
 	@echo '  make dkms        the modules by DKMS, which builds them again for each new kernel; make dkms-remove'
 	@echo '  make deb         Debian packages, in build/: lbe-dkms, lbe-tools, libvulture1, libvulture-dev, python3-vulture'
@@ -85,8 +83,7 @@ modules:
 
 tools:
 	@scripts/deps tools
-	@test -n '$(tool-dirs)' || { echo 'tools: no Makefile under tools/' >&2; exit 1; }
-	$(call in-tools,all)
+	@$(MAKE) -C tools all
 
 demo:
 	@scripts/deps python kernel testbed
@@ -150,14 +147,14 @@ release = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(utsrelease) 2>/d
 # A package's root (DESTDIR) gets its indexes from the maintainer scripts.
 install:
 	@$(MAKE) modules CONFIG_KUNIT=
-	$(if $(tool-dirs),@$(MAKE) tools)
+	@$(MAKE) tools
 	$(kbuild) CONFIG_KUNIT= INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates/lbe DEPMOD=true modules_install
-	$(call in-tools,install)
+	@$(MAKE) -C tools install
 	$(if $(DESTDIR),,depmod -a $(release) && ldconfig)
 
 uninstall:
 	rm -rf $(DESTDIR)/lib/modules/$(release)/updates/lbe
-	$(call in-tools,uninstall)
+	@$(MAKE) -C tools uninstall
 	$(if $(DESTDIR),,depmod -a $(release) && ldconfig)
 
 # What the modules are built from, where DKMS looks for it.
@@ -193,4 +190,4 @@ clean:
 	@find . -name .git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 		-o -name '.*.cmd' -o -name '*.o.d' -o -name 'modules.order' -o -name 'Module.symvers' \
 		-o -name '.module-common.o' \) -type f -exec rm -f {} +
-	$(call in-tools,clean)
+	@$(MAKE) -C tools clean

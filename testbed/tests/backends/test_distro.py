@@ -462,6 +462,9 @@ for module in tcp_lowpri tcp_lp tcp_ledbat vulture sch_shred shred_hint; do
     modinfo -k "$release" -n "$module" | grep '/updates/'
 done
 vulturectl --help >/dev/null
+python3 -c 'import vulture'
+[ "$(find /usr/lib/systemd/system /usr/local/lib/systemd/system -name lbe-background.service | wc -l)" = 1 ]
+[ ! -e /etc/systemd/system/multi-user.target.wants/lbe-background.service ]
 files >/lbe/between
 {remove}
 depmod -a "$release"
@@ -473,7 +476,6 @@ diff /lbe/before /lbe/after
 BY_PACKAGES = (
     "DEBIAN_FRONTEND=noninteractive dpkg --install /lbe/lbe-dkms_*.deb /lbe/lbe-tools_*.deb "
     "/lbe/libvulture1_*.deb /lbe/libvulture-dev_*.deb /lbe/python3-vulture_*.deb\n"
-    "python3 -c 'import vulture'\n"
     'dkms status lbe | grep "$release.*installed"',
     "dpkg --purge lbe-dkms lbe-tools python3-vulture libvulture-dev libvulture1",
 )
@@ -499,7 +501,9 @@ def test_install_and_remove_leave_nothing(
     image: Image = ensure_image(series)
     work = tmp_path_factory.mktemp("install") / "work"
     work.mkdir()
-    for name in (*source_names(), "scripts/deps"):  # `make tools` asks for its packages
+    also = ["scripts/deps", "Documentation/admin.md"]  # `make tools` asks for its packages
+    also += [f"packaging/{path.name}" for path in (REPO / "packaging").iterdir()]
+    for name in (*source_names(), *also):
         (work / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (work / "source" / name).write_bytes((REPO / name).read_bytes())
         (work / "source" / name).chmod((REPO / name).stat().st_mode)

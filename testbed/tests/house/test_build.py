@@ -88,6 +88,7 @@ def test_install_then_uninstall_leaves_nothing(tmp_path, kdir):
         for module in modules:
             assert f"lib/modules/{kernel_release}/updates/lbe/{folder}/{module}.ko" in there
     assert not [name for name in there if "kunit" in name]
+    assert {"usr/bin/vulturectl", "usr/lib/systemd/system/lbe-background.service", "etc/lbe/background.conf"} <= there
 
     (target / "usr/somebody-elses").write_text("")
     removed = run("make", "uninstall", *words, cwd=tree)

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The systemd units in packaging/: systemd itself finds nothing wrong with them, and a broken one is noticed."""
+"""The systemd units in packaging/: systemd itself finds nothing wrong with them, and a broken one is noticed.
+
+And what `make install` puts beside the modules: the Debian packages ship the same, and uninstall takes it away.
+"""
 
 from __future__ import annotations
 
+import fnmatch
+import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -71,3 +77,83 @@ def test_the_apt_hook_comes_and_goes(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     done = subprocess.run([hook, "--now"], check=False, capture_output=True, text=True, env=env)
     assert done.returncode == 2 and "not '--now'" in done.stderr
+
+
+# -- make install ---------------------------------------------------------------------------------------
+
+
+def make(verb: str, target: Path, prefix: str) -> None:
+    """As a package's build or a user calls it; built in place, without BPF, which changes no name."""
+    words = [f"DESTDIR={target}", f"PREFIX={prefix}", "LBE_VERSION=test", "BPF=no"]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(
+        ["make", "-s", "-C", target.parent / "tree" / "tools", verb, *words],
+        check=False, capture_output=True, text=True, env=clean,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def files(target: Path) -> set[str]:
+    """What is there, relative; links too."""
+    return {str(path.relative_to(target)) for path in target.rglob("*") if not path.is_dir()}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of what the tools are made of."""
+    folder = tmp_path_factory.mktemp("install")
+    left_out = shutil.ignore_patterns("*.o", "*.a", "*.so", "*.pc", "__pycache__")
+    for name in ("tools", "packaging", "vulture/uapi", "sch_shred/uapi"):
+        shutil.copytree(REPO / name, folder / "tree" / name, ignore=left_out)
+    (folder / "tree" / "Documentation").mkdir()
+    for name in ("VERSION", "Documentation/admin.md"):
+        shutil.copy(REPO / name, folder / "tree" / name)
+    return folder
+
+
+def test_the_packages_ship_what_make_installs(root: Path) -> None:
+    target = root / "usr"
+    make("install", target, "/usr")
+    patterns = [
+        line.split()[0]
+        for path in (REPO / "debian").glob("*.install")
+        for line in path.read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    # the library's folder has the machine's name in a package, and none here
+    patterns = [re.sub(r"^usr/lib/\*/(?!tc)", "usr/lib/", pattern) for pattern in patterns]
+    for name in files(target):
+        owners = [one for one in patterns if fnmatch.fnmatch(name, one) or name.startswith(f"{one}/")]
+        assert len(owners) == 1, (name, owners)
+    for pattern in patterns:
+        assert list(target.glob(pattern)), f"debian/ names {pattern}, which is not installed"
+
+
+@pytest.mark.parametrize("prefix", ["/usr", "/usr/local"])
+def test_what_is_installed_finds_the_rest_and_goes_again(root: Path, prefix: str) -> None:
+    target = root / "target"
+    make("install", target, prefix)
+    there = target / prefix.lstrip("/")
+    units = there / "lib/systemd/system"
+    assert {path.name for path in units.iterdir()} == set(UNITS)
+    for unit in units.iterdir():
+        for program in re.findall(r"^Exec\w+=(\S*vulturectl)\b", unit.read_text(), re.MULTILINE):
+            assert program == f"{prefix}/bin/vulturectl" and (there / "bin/vulturectl").is_file(), (unit.name, program)
+    assert os.access(there / "share/doc/lbe-tools/examples/apt-background.sh", os.X_OK)
+    assert (target / "etc/lbe/jobs").is_dir(), "background@NAME.service runs what is there"
+    conf = target / "etc/lbe/background.conf"
+    assert all(line.startswith("#") for line in conf.read_text().splitlines() if line), "it puts nothing there by itself"
+
+    asked = ["/usr/bin/python3", "-c", "import site; print(*site.getsitepackages())"]
+    searched = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    (client,) = there.glob("lib/python3*/dist-packages/vulture/py.typed")
+    assert str(Path("/") / client.relative_to(target).parents[1]) in searched, "import vulture would fail"
+
+    conf.write_text("unit restic.service\n")
+    make("install", target, prefix)
+    make("uninstall", target, prefix)
+    assert files(target) == {"etc/lbe/background.conf"} and conf.read_text() == "unit restic.service\n"
+    conf.unlink()
+    make("install", target, prefix)
+    make("uninstall", target, prefix)
+    assert files(target) == set()
