@@ -6,26 +6,28 @@
 #include "parts.h"
 
 const struct lv_option lv_options[] = {
-	[VULTURE_OPTION_CONTROLLER] = { "controller", 0, VULTURE_O_CONTROLLER },
-	{ "tick-us", VULTURE_O_PAPER, VULTURE_PAPER_O_TICK_US },
-	{ "psi-us", VULTURE_O_PAPER, VULTURE_PAPER_O_PSI_US },
-	{ "cons-low-us", VULTURE_O_PAPER, VULTURE_PAPER_O_CONS_LOW_US },
-	{ "cons-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_CONS_HIGH_US },
-	{ "aggr-low-us", VULTURE_O_PAPER, VULTURE_PAPER_O_AGGR_LOW_US },
-	{ "aggr-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_AGGR_HIGH_US },
-	{ "pairing", VULTURE_O_PAPER, VULTURE_PAPER_O_PAIRING },
-	{ "alpha-permille", VULTURE_O_PAPER, VULTURE_PAPER_O_ALPHA_PERMILLE },
-	{ "increase-segs", VULTURE_O_PAPER, VULTURE_PAPER_O_INCREASE_SEGS },
-	{ "positive-test", VULTURE_O_PAPER, VULTURE_PAPER_O_POSITIVE_TEST },
-	{ "goals", VULTURE_O_PAPER, VULTURE_PAPER_O_GOALS },
-	{ "settle", VULTURE_O_PAPER, VULTURE_PAPER_O_SETTLE },
-	{ "retract", VULTURE_O_PAPER, VULTURE_PAPER_O_RETRACT },
-	{ "observe", VULTURE_O_PAPER, VULTURE_PAPER_O_OBSERVE },
-	{ "min-kbit", VULTURE_O_CREDIT, VULTURE_CREDIT_O_MIN_KBIT },
-	{ "escape-s", VULTURE_O_CREDIT, VULTURE_CREDIT_O_ESCAPE_S },
-	{ "weight", VULTURE_O_CREDIT, VULTURE_CREDIT_O_WEIGHT },
-	{ "target-us", VULTURE_O_RLEDBAT, VULTURE_RLEDBAT_O_TARGET_US },
-	{ "slowdown", VULTURE_O_RLEDBAT, VULTURE_RLEDBAT_O_SLOWDOWN },
+	[VULTURE_OPTION_CONTROLLER] = {
+		"controller", 0, VULTURE_O_CONTROLLER, 0, LV_CONTROLLERS - 1
+	},
+	{ "tick-us", VULTURE_O_PAPER, VULTURE_PAPER_O_TICK_US, 1, 10000 },
+	{ "psi-us", VULTURE_O_PAPER, VULTURE_PAPER_O_PSI_US, 1000, 1000000 },
+	{ "cons-low-us", VULTURE_O_PAPER, VULTURE_PAPER_O_CONS_LOW_US, 1, 1000000 },
+	{ "cons-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_CONS_HIGH_US, 1, 1000000 },
+	{ "aggr-low-us", VULTURE_O_PAPER, VULTURE_PAPER_O_AGGR_LOW_US, 1, 1000000 },
+	{ "aggr-high-us", VULTURE_O_PAPER, VULTURE_PAPER_O_AGGR_HIGH_US, 1, 1000000 },
+	{ "pairing", VULTURE_O_PAPER, VULTURE_PAPER_O_PAIRING, 0, 1 },
+	{ "alpha-permille", VULTURE_O_PAPER, VULTURE_PAPER_O_ALPHA_PERMILLE, 500, 999 },
+	{ "increase-segs", VULTURE_O_PAPER, VULTURE_PAPER_O_INCREASE_SEGS, 1, 64 },
+	{ "positive-test", VULTURE_O_PAPER, VULTURE_PAPER_O_POSITIVE_TEST, 0, 1 },
+	{ "goals", VULTURE_O_PAPER, VULTURE_PAPER_O_GOALS, 0, 1 },
+	{ "settle", VULTURE_O_PAPER, VULTURE_PAPER_O_SETTLE, 0, 1 },
+	{ "retract", VULTURE_O_PAPER, VULTURE_PAPER_O_RETRACT, 0, 1 },
+	{ "observe", VULTURE_O_PAPER, VULTURE_PAPER_O_OBSERVE, 0, 1 },
+	{ "min-kbit", VULTURE_O_CREDIT, VULTURE_CREDIT_O_MIN_KBIT, 0, 1000000 },
+	{ "escape-s", VULTURE_O_CREDIT, VULTURE_CREDIT_O_ESCAPE_S, 0, 86400 },
+	{ "weight", VULTURE_O_CREDIT, VULTURE_CREDIT_O_WEIGHT, 1, 1000000 },
+	{ "target-us", VULTURE_O_RLEDBAT, VULTURE_RLEDBAT_O_TARGET_US, 1000, 100000 },
+	{ "slowdown", VULTURE_O_RLEDBAT, VULTURE_RLEDBAT_O_SLOWDOWN, 0, 1 },
 };
 
 const unsigned int lv_n_options = sizeof(lv_options) / sizeof(lv_options[0]);
@@ -147,6 +149,21 @@ const char *vulture_reason_name(uint32_t reason)
 	static const char *const names[] = { "stopped", "closed", "removed" };
 
 	return NAME_OF(names, reason);
+}
+
+int lv_option_range(const char *name, uint32_t *min, uint32_t *max)
+{
+	unsigned int i;
+
+	for (i = 1; i < lv_n_options; i++) {
+		if (strcmp(lv_options[i].name, name))
+			continue;
+		*min = lv_options[i].min;
+		*max = lv_options[i].max;
+		return 0;
+	}
+	errno = EINVAL;
+	return -1;
 }
 
 static void set_option(struct vulture_options *options, unsigned int option, uint32_t value)

@@ -41,10 +41,12 @@ struct vulture {
  * struct lv_option - an option, by its number in the library
  * @nest: of its controller; 0 for the controller itself
  * @attr: its attribute there
+ * @min, @max: what the kernel takes (Documentation/vulture.yaml)
  */
 struct lv_option {
 	const char *name;
 	uint16_t nest, attr;
+	uint32_t min, max;
 };
 
 /** struct lv_stats - a controller's statistics: its nest, and names by attribute */

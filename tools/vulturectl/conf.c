@@ -116,19 +116,17 @@ static void conf_prefix(const char *value, struct vulture_rule *rule)
 
 static void conf_option(char *word, struct item *item)
 {
-	char *equals = strchr(word, '='), *end;
 	size_t used = strlen(item->options);
-	unsigned long value;
+	char *equals = strchr(word, '=');
+	const char *why;
 
 	if (used + strlen(word) + 2 > sizeof(item->options))
 		bad("the options are longer than %zu characters", sizeof(item->options) - 1);
 	sprintf(item->options + used, "%s%s", used ? "," : "", word);
 	*equals = '\0';
-	value = strtoul(equals + 1, &end, 10);
-	if (*end || end == equals + 1 || value > UINT32_MAX)
-		bad("option %s: '%s' is not a number", word, equals + 1);
-	if (vulture_option(&item->rule.options, word, (uint32_t)value))
-		bad("there is no option '%s'; vulturectl --help-options lists them", word);
+	why = set_option(&item->rule.options, word, equals + 1);
+	if (why)
+		bad("%s", why);
 }
 
 static void conf_value(struct item *item)
@@ -216,7 +214,7 @@ static void read_conf(struct items *items)
 	fclose(file);
 }
 
-/* What was applied: KIND VALUE OPTIONS UP DOWN RULE-ID */
+/* What is in force, at least one way: KIND VALUE OPTIONS UP DOWN RULE-ID */
 
 static void read_state(struct items *items)
 {
@@ -259,6 +257,8 @@ static void write_state(const struct items *items)
 	for (i = 0; i < items->count; i++) {
 		const struct item *item = &items->item[i];
 
+		if (item->kind != UNIT && !item->pinned && !item->rule.id)
+			continue;
 		fprintf(file, "%s %s %s %d %d %u\n", kinds[item->kind], item->value,
 			item->options, item->pinned, item->down, item->rule.id);
 	}
@@ -499,7 +499,7 @@ static const struct item *find_item(const struct items *items, const struct item
 static void read_words(int argc, char **argv)
 {
 	if (argc > 2)
-		wrong("%s takes one file at most", argv[0]);
+		wrong("%s takes one file at most", command_name);
 	if (argc == 2)
 		conf_file = argv[1];
 }
@@ -556,7 +556,7 @@ int do_showconf(int argc, char **argv)
 		char options[sizeof(item->options)], *comma;
 
 		if (item->kind != UNIT && item->kind <= USER)
-			direction = item->pinned && item->down ? " both" :
+			direction = item->pinned && item->rule.id ? " both" :
 				    item->pinned ? " up" : " down";
 		strcpy(options, strcmp(item->options, "-") ? item->options : "");
 		for (comma = options; (comma = strchr(comma, ',')); )

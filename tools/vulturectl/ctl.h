@@ -5,15 +5,25 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "../libvulture/internal.h"
 
 extern bool json;		/* --json: machine-readable output */
 extern struct vulture *v;	/* NULL where the module is absent and the command can do without */
 
-/* wrong() - the command line is wrong: a sentence, usage, exit status 2 */
+extern const char *command_name;	/* as the usage has it; NULL until it is known */
+
+/* usage_of_command() - how the command is called */
+void usage_of_command(FILE *to);
+
+/* wrong() - the command line is wrong: a sentence, the command's usage, exit status 2 */
 __attribute__((format(printf, 1, 2), noreturn))
 void wrong(const char *format, ...);
+
+/* wrong_option() - the same where getopt has said the sentence */
+__attribute__((noreturn))
+void wrong_option(void);
 
 /* refused() - it cannot be done: a sentence, exit status 1 */
 __attribute__((format(printf, 1, 2), noreturn))
@@ -24,7 +34,15 @@ __attribute__((format(printf, 1, 2)))
 void say(const char *format, ...);
 
 uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max);
+
+/* set_option() - NULL, or a sentence that says what @text, as the value of @name, should be */
+const char *set_option(struct vulture_options *options, const char *name, const char *text);
+
+/* read_option() - NAME=VALUE, as -o has it */
 void read_option(struct vulture_options *options, char *text);
+
+/* read_endpoint() - 10.0.0.1:80 or [fd00::1]:80 */
+void read_endpoint(const char *text, struct sockaddr_in6 *to);
 uint64_t read_cgroup(const char *dir);
 
 /* cgroup_descriptor() - for a rule without privilege */
@@ -33,7 +51,7 @@ int cgroup_descriptor(const char *dir);
 /* find_cgroup_root() - where the v2 hierarchy is mounted; "" if it is not */
 void find_cgroup_root(char *path, size_t room);
 
-/* check() - a library call failed: its sentence, exit status 1 */
+/* check() - a library call failed: its sentence, exit status 1; 2 for a number out of its range */
 void check(int result);
 
 /* with_room() - the array @at, of @n members of @size bytes and room for *@room, with room for one
@@ -53,6 +71,7 @@ int do_top(int argc, char **argv);	/* top.c; argc 0: without a verb */
 int do_metrics(int argc, char **argv);
 int do_run(int argc, char **argv);	/* run.c */
 int do_hold(int argc, char **argv);	/* hold.c */
+int do_rule(int argc, char **argv);	/* rules.c */
 /* live_foreground() - all connections that these processes have now, both ways */
 struct pids;
 void live_foreground(const struct pids *pids);	/* live.c */

@@ -81,7 +81,7 @@ int do_hold(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "o:")) != -1) {
 		if (c != 'o')
-			wrong("hold: see above");
+			wrong_option();
 		read_option(&rule.options, optarg);
 	}
 	if (optind + 1 != argc)

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "print.h"
 #include "sockets.h"
 #include "upload.h"
 
@@ -132,13 +133,16 @@ void live_background(const struct pids *pids, const char *up,
 
 static void report(const struct live *live, const char *target)
 {
-	if (json)
-		printf("{\"target\": \"%s\", \"sockets\": %u, \"up\": %u, \"down\": %u}\n", target,
-		       live->sockets, live->up_done, live->down_done);
-	else
+	if (json) {
+		fputs("{\"target\":", stdout);
+		json_string(target);
+		printf(",\"sockets\":%u,\"up\":%u,\"down\":%u}\n", live->sockets, live->up_done,
+		       live->down_done);
+	} else {
 		printf("%s: %u TCP sockets, %u sending and %u receiving in the %s now\n", target,
 		       live->sockets, live->up_done, live->down_done,
 		       live->background ? "background" : "foreground");
+	}
 	if (*live->reason)
 		say("some sockets stay as they are: %s", live->reason);
 }
@@ -151,14 +155,14 @@ static int change(int argc, char **argv, bool background)
 	size_t i;
 
 	if (argc != 2)
-		wrong("%s takes a process number or the name of a unit", argv[0]);
+		wrong("%s takes a process number or the name of a unit", command_name);
+	find_processes(argv[1], &pids);
 	if (background) {
 		live.up = upload_control();
 		if (!live.up && !v)
 			refused("neither vulture nor one of the congestion controls %s is loaded",
 				upload_controls());
 	}
-	find_processes(argv[1], &pids);
 	for (i = 0; i < pids.count; i++)
 		if (pid_sockets(pids.pid[i], NULL, one_socket, &live) < 0 && errno == EPERM)
 			denied++;

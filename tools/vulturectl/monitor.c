@@ -194,7 +194,7 @@ int do_monitor(int argc, char **argv)
 		else if (c == 'n')
 			seconds = (unsigned int)read_number(optarg, "interval", 1, 86400);
 		else
-			wrong("monitor: see above");
+			wrong_option();
 	}
 	if (optind != argc)
 		wrong("monitor takes no argument '%s'", argv[optind]);

@@ -181,7 +181,7 @@ int do_top(int argc, char **argv)
 		else if (c == 'c')
 			times = read_number(optarg, "count", 1, UINT32_MAX);
 		else
-			wrong("top: see above");
+			wrong_option();
 	}
 	if (optind != argc)
 		wrong("top takes no argument '%s'", argv[optind]);

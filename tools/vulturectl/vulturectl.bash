@@ -5,6 +5,11 @@ _vulturectl_options() {
 	vulturectl --help-options 2>/dev/null | sed 's/$/=/'
 }
 
+_vulturectl_programs() {
+	(cd /proc && echo [0-9]*)
+	systemctl list-units --plain --no-legend --state=running --type=service,scope 2>/dev/null | cut -d' ' -f1
+}
+
 _vulturectl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command='' i
@@ -29,7 +34,7 @@ _vulturectl() {
 	--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
 		return ;;
-	-u)
+	-u | --user)
 		mapfile -t COMPREPLY < <(compgen -u -- "$cur")
 		return ;;
 	esac
@@ -41,6 +46,7 @@ _vulturectl() {
 	show) words="--all --id" ;;
 	top) words="--interval --count" ;;
 	hold)
+		[[ $cur == -* ]] && COMPREPLY=(-o) && return
 		compopt -o dirnames
 		[ -n "$cur" ] || cur=/sys/fs/cgroup/
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
@@ -50,7 +56,7 @@ _vulturectl() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	bg | fg)
-		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$(_vulturectl_programs)" -- "$cur")
 		return ;;
 	monitor) words="--events --interval" ;;
 	set) words="-m -o" ;;

@@ -6,21 +6,12 @@
  * why), 2 the command line is wrong; run: that of the command, or 126 and 127
  * as a shell has them.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <inttypes.h>
-#include <linux/magic.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #include "ctl.h"
 #include "print.h"
@@ -57,165 +48,50 @@ static const char usage_text[] =
 	"          --id ID        as list shows it (stop, show)\n"
 	"  MATCH:  --cgroup DIR  --local-port N  --remote-port N  --remote PREFIX[/BITS]\n"
 	"\n"
-	"vulturectl --help-options lists the names for -o. vulturectl(8) tells more.\n";
+	"vulturectl COMMAND --help shows one of them, --help-options the names for -o. vulturectl(8)\n"
+	"tells more.\n";
 
 bool json;
 struct vulture *v;
 
-void wrong(const char *format, ...)
-{
-	va_list args;
+const char *command_name;
 
-	fputs("vulturectl: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputs("\n\n", stderr);
-	fputs(usage_text, stderr);
-	exit(2);
+/* The lines of the usage that begin with a word, with what stands before the first and the others;
+ * and those below them that are set further in.
+ */
+static void usage_of(const char *word, const char *first, const char *others, FILE *to)
+{
+	size_t length = strlen(word);
+	const char *line, *next;
+	bool mine = false;
+
+	for (line = usage_text; *line; line = next) {
+		next = strchr(line, '\n') + 1;
+		if (strncmp(line, "   ", 3)) {
+			mine = !strncmp(line, "  ", 2) && !strncmp(line + 2, word, length) &&
+			       strchr(" :\n", line[2 + length]);
+			if (mine) {
+				fprintf(to, "%s%.*s", first, (int)(next - line - 2), line + 2);
+				first = others;
+			}
+		} else if (mine) {
+			fwrite(line, 1, (size_t)(next - line), to);
+		}
+	}
 }
 
-void refused(const char *format, ...)
+void usage_of_command(FILE *to)
 {
-	va_list args;
-
-	fputs("vulturectl: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	exit(1);
-}
-
-void *with_room(void *at, size_t n, size_t *room, size_t size)
-{
-	if (n < *room)
-		return at;
-	*room = *room ? 2 * *room : 64;
-	at = realloc(at, *room * size);
-	if (!at)
-		refused("out of memory");
-	return at;
-}
-
-void say(const char *format, ...)
-{
-	va_list args;
-
-	fputs("vulturectl: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
-
-/* Reading arguments */
-
-uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max)
-{
-	unsigned long long value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || *end || end == text || *text == '-' || value < min || value > max)
-		wrong("%s '%s' is not a number within %" PRIu64 " to %" PRIu64, what, text,
-		      min, max);
-	return value;
-}
-
-void read_option(struct vulture_options *options, char *text)
-{
-	char *equals = strchr(text, '=');
-	uint32_t value;
-
-	if (!equals)
-		wrong("option '%s' has no value: -o NAME=VALUE", text);
-	*equals = '\0';
-	if (!strcmp(text, "controller")) {
-		int controller = vulture_controller_number(equals + 1);
-
-		if (controller < 0)
-			wrong("there is no controller '%s': paper, credit, rledbat", equals + 1);
-		vulture_option(options, text, (uint32_t)controller);
+	if (!command_name) {
+		fputs("usage: vulturectl [--json] [COMMAND ...]; --help lists the commands\n", to);
 		return;
 	}
-	value = (uint32_t)read_number(equals + 1, text, 0, UINT32_MAX);
-	if (!vulture_option(options, text, value))
-		return;
-	wrong("there is no option '%s'; vulturectl --help-options lists them", text);
-}
-
-/* "10.0.0.1:80", "[fd00::1]:80" */
-static void read_endpoint(const char *text, struct sockaddr_in6 *to)
-{
-	struct sockaddr_in *in = (struct sockaddr_in *)to;
-	char host[ADDRESS_CHARS];
-	const char *colon = strrchr(text, ':');
-	const char *from = text;
-	size_t length;
-	uint16_t port;
-
-	if (!colon || (size_t)(colon - text) >= sizeof(host))
-		wrong("'%s' is no address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
-	port = (uint16_t)read_number(colon + 1, "port", 1, 65535);
-	length = colon - text;
-	if (length >= 2 && *text == '[' && text[length - 1] == ']') {
-		from++;
-		length -= 2;
-	}
-	memcpy(host, from, length);
-	host[length] = '\0';
-	memset(to, 0, sizeof(*to));
-	if (from == text && inet_pton(AF_INET, host, &in->sin_addr) == 1) {
-		in->sin_family = AF_INET;
-		in->sin_port = htons(port);
-	} else if (from != text && inet_pton(AF_INET6, host, &to->sin6_addr) == 1) {
-		to->sin6_family = AF_INET6;
-		to->sin6_port = htons(port);
-	} else {
-		wrong("'%s' is no address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
-	}
-}
-
-uint64_t read_cgroup(const char *dir)
-{
-	struct statfs fs;
-	struct stat st;
-
-	if (stat(dir, &st))
-		refused("%s: %s", dir, strerror(errno));
-	/* Elsewhere the number of an inode may be that of a stranger's cgroup. */
-	if (!S_ISDIR(st.st_mode) || statfs(dir, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
-		refused("%s: not the directory of a v2 cgroup", dir);
-	return st.st_ino;
-}
-
-int cgroup_descriptor(const char *dir)
-{
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		refused("%s: %s", dir, strerror(errno));
-	return fd;
-}
-
-static void read_prefix(char *text, struct vulture_rule *rule)
-{
-	char *slash = strchr(text, '/');
-	unsigned int bits;
-
-	if (slash)
-		*slash = '\0';
-	if (inet_pton(AF_INET, text, rule->prefix) == 1)
-		rule->family = AF_INET;
-	else if (inet_pton(AF_INET6, text, rule->prefix) == 1)
-		rule->family = AF_INET6;
-	else
-		wrong("'%s' is no IPv4 or IPv6 address", text);
-	bits = rule->family == AF_INET ? 32 : 128;
-	rule->prefix_len = slash ? (uint8_t)read_number(slash + 1, "prefix length", 0, bits) :
-				   (uint8_t)bits;
+	usage_of(command_name, "usage: vulturectl ", "       vulturectl ", to);
+	if (!strcmp(command_name, "start") || !strcmp(command_name, "stop") ||
+	    !strcmp(command_name, "show"))
+		usage_of("TARGET", "  ", "  ", to);
+	if (!strcmp(command_name, "rule"))
+		usage_of("MATCH", "  ", "  ", to);
 }
 
 /* What start, stop and show act on, with options. */
@@ -265,13 +141,13 @@ static void read_target(int argc, char **argv, struct target *t, bool options)
 			read_option(&t->options, optarg);
 			break;
 		default:
-			wrong("%s: see above", argv[0]);
+			wrong_option();
 		}
 	}
 	if (optind == argc)
 		return;
 	if (argc - optind != 2)
-		wrong("%s takes LOCAL and REMOTE, or --pid, --cgroup, --id", argv[0]);
+		wrong("%s takes LOCAL and REMOTE, or --pid, --cgroup, --id", command_name);
 	set_target(t, BY_ADDRESS);
 	read_endpoint(argv[optind], &t->address.local.in6);
 	read_endpoint(argv[optind + 1], &t->address.remote.in6);
@@ -289,8 +165,10 @@ static void say_count(const char *verb, int count)
 
 void check(int result)
 {
-	if (result < 0)
-		refused("%s", vulture_error(v));
+	if (result >= 0)
+		return;
+	say("%s", vulture_error(v));
+	exit(errno == ERANGE ? 2 : 1);
 }
 
 /* Commands */
@@ -402,7 +280,7 @@ static int do_stop(int argc, char **argv)
 void no_arguments(int argc, char **argv)
 {
 	if (argc > 1)
-		wrong("%s takes no argument '%s'", argv[0], argv[1]);
+		wrong("%s takes no argument '%s'", command_name, argv[1]);
 }
 
 static int show_defaults(void)
@@ -469,111 +347,6 @@ static int do_show(int argc, char **argv)
 	return 0;
 }
 
-/* Rules */
-
-/* All of them, before any is printed: a list that fails half way leaves no half of a document. */
-struct rules {
-	struct vulture_rule *at;
-	size_t n, room;
-};
-
-static int keep_rule(const struct vulture_rule *rule, void *arg)
-{
-	struct rules *rules = arg;
-
-	rules->at = with_room(rules->at, rules->n, &rules->room, sizeof(*rules->at));
-	rules->at[rules->n++] = *rule;
-	return 0;
-}
-
-static int list_rules(void)
-{
-	struct rules rules = {};
-	size_t i;
-
-	check(vulture_rule_list(v, keep_rule, &rules));
-	for (i = 0; i < rules.n; i++) {
-		if (json) {
-			puts(i ? "," : "[");
-			json_rule(&rules.at[i]);
-		} else {
-			text_rule(&rules.at[i]);
-		}
-	}
-	if (json)
-		puts(rules.n ? "\n]" : "[]");
-	free(rules.at);
-	return 0;
-}
-
-static int rule_add(int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{ "cgroup", required_argument, NULL, 'c' },
-		{ "local-port", required_argument, NULL, 'l' },
-		{ "remote-port", required_argument, NULL, 'r' },
-		{ "remote", required_argument, NULL, 'a' },
-		{ "option", required_argument, NULL, 'o' },
-		{}
-	};
-	struct vulture_rule rule = {};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "c:l:r:a:o:", longs, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			rule.cgroup = read_cgroup(optarg);
-			rule.by_fd = geteuid();
-			if (rule.by_fd)
-				rule.cgroup_fd = cgroup_descriptor(optarg);
-			break;
-		case 'l':
-			rule.local_port = (uint16_t)read_number(optarg, "port", 1, 65535);
-			break;
-		case 'r':
-			rule.remote_port = (uint16_t)read_number(optarg, "port", 1, 65535);
-			break;
-		case 'a':
-			read_prefix(optarg, &rule);
-			break;
-		case 'o':
-			read_option(&rule.options, optarg);
-			break;
-		default:
-			wrong("rule add: see above");
-		}
-	}
-	if (optind != argc)
-		wrong("rule add takes no argument '%s'", argv[optind]);
-	if (!rule.cgroup && !rule.local_port && !rule.remote_port && !rule.family)
-		wrong("rule add needs at least one of --cgroup, --local-port, --remote-port, --remote");
-	check(vulture_rule_add(v, &rule));
-	if (json) {
-		json_rule(&rule);
-		putchar('\n');
-	} else {
-		printf("rule %u\n", rule.id);
-	}
-	return 0;
-}
-
-static int do_rule(int argc, char **argv)
-{
-	if (argc < 2)
-		wrong("rule needs add, del or list");
-	if (!strcmp(argv[1], "add"))
-		return rule_add(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "del")) {
-		if (argc != 3)
-			wrong("rule del takes one ID");
-		check(vulture_rule_del(v, (uint32_t)read_number(argv[2], "id", 1, UINT32_MAX)));
-		return 0;
-	}
-	if (strcmp(argv[1], "list") || argc != 2)
-		wrong("rule takes add, del or list, not '%s'", argv[argc - 1]);
-	return list_rules();
-}
-
 static int do_set(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -593,7 +366,7 @@ static int do_set(int argc, char **argv)
 		} else if (c == 'o') {
 			read_option(&options, optarg);
 		} else {
-			wrong("set: see above");
+			wrong_option();
 		}
 	}
 	if (optind != argc)
@@ -602,24 +375,6 @@ static int do_set(int argc, char **argv)
 		wrong("set needs -m or -o");
 	check(vulture_set_defaults(v, &options, has_max ? &max_flows : NULL));
 	return 0;
-}
-
-/* Where the v2 hierarchy is; "" if nowhere. */
-void find_cgroup_root(char *path, size_t room)
-{
-	char line[1024], type[64], dir[512];
-	FILE *mounts = fopen("/proc/self/mounts", "re");
-
-	*path = '\0';
-	if (!mounts)
-		return;
-	while (fgets(line, sizeof(line), mounts)) {
-		if (sscanf(line, "%*s %511s %63s", dir, type) == 2 && !strcmp(type, "cgroup2")) {
-			snprintf(path, room, "%s", dir);
-			break;
-		}
-	}
-	fclose(mounts);
 }
 
 /* without_module: it does what it can where the kernel module is absent */
@@ -644,6 +399,19 @@ static const struct command *find_command(const char *name)
 		if (!strcmp(commands[i].name, name))
 			return &commands[i];
 	wrong("there is no command '%s'", name);
+}
+
+/* Whether a word asks for help; those of run may be of the program that it runs. */
+static bool asks_for_help(int argc, char **argv)
+{
+	int i;
+
+	if (argc > 2 && !strcmp(argv[0], "run"))
+		argc = 2;
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return true;
+	return false;
 }
 
 static int help_options(void)
@@ -682,7 +450,13 @@ int main(int argc, char **argv)
 {
 	int first = read_globals(argc, argv), i, end = argc, status;
 	const struct command *command = find_command(first < argc ? argv[first] : "top");
+	char title[32];
 
+	command_name = command->name;
+	if (asks_for_help(argc - first, argv + first)) {
+		usage_of_command(stdout);
+		return 0;
+	}
 	/* --json may stand anywhere, except in the command of run. */
 	for (i = first + 1; i < end && strcmp(command->name, "run"); i++) {
 		if (strcmp(argv[i], "--json") && strcmp(argv[i], "-j"))
@@ -696,6 +470,10 @@ int main(int argc, char **argv)
 	v = vulture_open();
 	if (!v && !command->without_module)
 		refused("%s", vulture_error(NULL));
+	/* as getopt begins what it says of a wrong option */
+	snprintf(title, sizeof(title), "vulturectl: %s", command->name);
+	if (first < argc)
+		argv[first] = title;
 	status = command->function(end - first, argv + first);
 	vulture_close(v);
 	if (fflush(stdout) || ferror(stdout))

@@ -8,6 +8,13 @@ _vulturectl_option() {
 	compadd -S '=' -a names
 }
 
+_vulturectl_program() {
+	local -a units
+	units=(${(f)"$(_call_program units 'systemctl list-units --plain --no-legend --state=running --type=service,scope 2>/dev/null | cut -d" " -f1')"})
+	compadd -a units
+	_pids
+}
+
 _vulturectl_rule() {
 	_arguments -C '1:what:(add del list)' '*::arg:->rest'
 	case $line[1] in
@@ -57,8 +64,11 @@ _vulturectl() {
 		set) _arguments '-m[limit on connections]:connections:' '*-o[option]:option:_vulturectl_option' ;;
 		apply) _arguments '1:file:_files' ;;
 		hold) _arguments '*-o[option]:option:_vulturectl_option' '1:directory:_files -/' ;;
-		bg | fg) _arguments '1:process:_pids' ;;
-		run) _arguments '--up[what it sends]' '--down[what it receives]' '--weight[percent of an ordinary one]:number:' '--deadline[then in the foreground]:time:' '-u[user]:user:_users' '*-o[option]:option:_vulturectl_option' '*::command:_normal' ;;
+		bg | fg) _arguments '1:process or unit:_vulturectl_program' ;;
+		run) _arguments '--up[what it sends]' '--down[what it receives]' \
+			'--weight[percent of an ordinary background program]:number (1 to 1000):' \
+			'--deadline[from then on it is in the foreground]:time (06\:00, 90s, 45m, 6h):' \
+			'-u[user]:user:_users' '*-o[option]:option:_vulturectl_option' '*::command:_normal' ;;
 		rule) _vulturectl_rule ;;
 		esac ;;
 	esac

@@ -341,7 +341,7 @@ def test_table_is_capped():
         refused(errno.ENOSPC, "the limit is 1", v.start, sender)
         v.stop(receiver)
         v.start(sender)
-    assert "is not within 0 to 1000000" in ctl("set", "-m", "1000001", status=1)
+    assert "is not within 0 to 1000000" in ctl("set", "-m", "1000001", status=2)
     ctl("set", "-m", "16384")
     assert js("show")["max_flows"] == 16384
 
@@ -370,7 +370,8 @@ def test_defaults():
     with pair() as (receiver, _), vulture.Vulture() as v:
         v.start(receiver)
         assert js("list")[0]["options"].items() <= now.items()
-    assert "psi-us 1 is not within" in ctl("set", "-o", "psi-us=1", "-o", "increase-segs=6", status=1)
+    said = ctl("set", "-o", "increase-segs=6", "-o", "psi-us=1", status=2)
+    assert "psi-us '1' is not a number within 1000 to 1000000" in said, said
     assert js("show")["options"] == now, "a refused request changed something"
     were = before["options"]
     ctl("set", "-o", f"psi-us={were['psi-us']}", "-o", f"increase-segs={were['increase-segs']}")

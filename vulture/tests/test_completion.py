@@ -26,7 +26,7 @@ CASES = [
     (["rule", "add"], "--", {"--cgroup", "--local-port", "--remote-port", "--remote"}, {"--pid"}),
     (["set", "-o"], "ps", {"psi-us="}, {"tick-us="}),
     (["run", "-u"], "nob", {"nobody"}, {"list"}),
-    (["run"], "--", {"--up", "--down"}, {"--pid"}),
+    (["run"], "--", {"--up", "--down", "--weight", "--deadline"}, {"--pid"}),
     ([], "b", {"bg"}, {"fg"}),
 ]
 

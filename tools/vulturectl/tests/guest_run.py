@@ -243,6 +243,9 @@ def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
     assert ctl("showconf").stdout == ""
     apply("remote-port 873 controller=0\n")
     assert ctl("showconf").stdout == "remote-port 873 controller=0\n"
+    apply("remote-port 873 controller=rledbat target-us=20000\n")
+    assert ctl("showconf").stdout == "remote-port 873 controller=rledbat target-us=20000\n"
+    assert [rule["options"]["target-us"] for rule in rules()] == [20000]
     assert apply("remote-port 873\n").stdout == "1 added, 0 kept, 1 removed, 0 failed\n"
     apply("")
 
@@ -280,6 +283,7 @@ def test_apply_reads_the_whole_file_before_it_changes_anything():
     assert done.returncode == 1 and "apply needs root" in done.stderr, done
     done = apply("cgroup /sys/fs/cgroup/absent\n")
     assert done.returncode == 1 and "apply again once it is there" in done.stderr, done
+    assert ctl("showconf").stdout == "", "it is not in force"
     apply("")
 
 
@@ -337,9 +341,13 @@ def test_errors_name_what_was_wrong():
         (("run", "--sideways", "--", "true"), "unrecognized option"),
         (("run", "-u", "nosuchuser", "--", "true"), "there is no user 'nosuchuser'"),
         (("run",), "run needs a command"),
+        (("run", "-o", "weight=0", "--", "touch", "/tmp/never"), "weight '0' is not a number within 1 to 1000000"),
+        (("rule", "add", "--local-port", "65536"), "port '65536' is not a number within 1 to 65535"),
+        (("set", "-m", "1000001"), "max-flows 1000001 is not within 0 to 1000000"),
     ):
         done = ctl(*words)
-        assert done.returncode in (1, 2) and text in done.stderr, (words, done)
+        assert done.returncode == (1 if text.startswith("there is no process") else 2), (words, done)
+        assert text in done.stderr, (words, done)
     assert not cgroups() and not rules()
 
 

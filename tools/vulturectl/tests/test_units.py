@@ -142,7 +142,7 @@ def test_what_is_installed_finds_the_rest_and_goes_again(root: Path, prefix: str
     assert os.access(there / "share/doc/lbe-tools/examples/apt-background.sh", os.X_OK)
     assert (target / "etc/lbe/jobs").is_dir(), "background@NAME.service runs what is there"
     conf = target / "etc/lbe/background.conf"
-    assert all(line.startswith("#") for line in conf.read_text().splitlines() if line), "it puts nothing there by itself"
+    assert all(line.startswith("#") for line in conf.read_text().splitlines() if line), "nothing by itself"
 
     asked = ["/usr/bin/python3", "-c", "import site; print(*site.getsitepackages())"]
     searched = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vulturectl's command line without a kernel module: what is wrong is named, with what it may be, and status 2."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from testbed.base.places import REPO
+
+pytestmark = pytest.mark.host
+
+TOOL = REPO / "tools" / "vulturectl"
+COMMANDS = [
+    "top", "start", "stop", "show", "list", "monitor", "metrics", "run", "bg", "fg", "hold", "apply", "showconf",
+    "rule", "set",
+]  # fmt: skip
+Ranges = list[tuple[str, int, int]]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ctl")
+    subprocess.run(["make", "-s", "-C", TOOL, f"O={folder}", "BPF=no"], check=True, capture_output=True)
+    return folder / "vulturectl"
+
+
+@pytest.fixture(scope="module")
+def ranges() -> Ranges:
+    """(option, least, most) as the kernel's specification has them."""
+    specification = yaml.safe_load((REPO / "Documentation" / "vulture.yaml").read_text(encoding="utf-8"))
+    return [
+        (one["name"], one["checks"].get("min", 0), one["checks"]["max"])
+        for options in specification["attribute-sets"]
+        if options["name"].endswith("-options")
+        for one in options["attributes"]
+    ]
+
+
+def ctl(program: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in (program, *words)], check=False, capture_output=True, text=True)
+
+
+def test_an_option_out_of_its_range_is_named_with_the_range(program: Path, ranges: Ranges, tmp_path: Path) -> None:
+    """By -o and in a file of apply. What is within is no fault of the command line."""
+    conf = tmp_path / "background.conf"
+    assert {name for name, _, _ in ranges} | {"controller"} == set(ctl(program, "--help-options").stdout.split())
+    for name, least, most in ranges:
+        text = f"{name} '{{}}' is not a number within {least} to {most}"
+        for value in (least - 1, most + 1, "x", "", "+5", " 5", "1e3", 1 << 70):
+            done = ctl(program, "run", "-o", f"{name}={value}", "--", "true")
+            assert done.returncode == 2 and text.format(value) in done.stderr, (name, value, done)
+        conf.write_text(f"remote-port 80\nremote-port 81 {name}={most + 1}\n")
+        done = ctl(program, "apply", conf)
+        assert (done.returncode, done.stderr) == (2, f"vulturectl: {conf}:2: {text.format(most + 1)}\n")
+        for value in (least, most):
+            done = ctl(program, "run", "-o", f"{name}={value}", "--frobnicate")
+            assert "not a number" not in done.stderr and "unrecognized option '--frobnicate'" in done.stderr, done
+
+
+def test_a_controller_is_named(program: Path) -> None:
+    for word in ("pigeon", "3", "-1"):
+        done = ctl(program, "run", "-o", f"controller={word}", "--", "true")
+        assert done.returncode == 2 and f"no controller '{word}': paper, credit, rledbat" in done.stderr, done
+    for word in ("credit", "rledbat", "paper", "0", "2"):
+        assert "no controller" not in ctl(program, "run", "-o", f"controller={word}", "--frobnicate").stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_says_how_it_is_called(program: Path, command: str) -> None:
+    """--help: its own lines of the usage and no other's; a wrong option: the same after a sentence."""
+    done = ctl(program, command, "--help")
+    assert done.returncode == 0 and done.stdout.startswith(f"usage: vulturectl {command}"), done
+    others = {line.split()[1] for line in done.stdout.splitlines() if line.lstrip().startswith("vulturectl ")}
+    assert others <= {command}, done.stdout
+    if command not in ("metrics", "list", "showconf", "apply", "bg", "fg", "rule"):
+        wrong = ctl(program, command, "--frobnicate")
+        # without the module some commands come no further
+        assert wrong.returncode == 2 or "is not loaded" in wrong.stderr, wrong
+        assert wrong.stderr.startswith("vulturectl: "), wrong
+    for folder_word in ("bash", "zsh"):
+        assert command in (TOOL / f"vulturectl.{folder_word}").read_text().split("rest)")[0], folder_word
+    page = (TOOL / "vulturectl.8").read_text()
+    assert re.search(rf'^\.B[IR]? "?{command}\b', page, re.MULTILINE), "the manual does not have it"
+
+
+def test_the_help_of_what_is_run_is_its_own(program: Path) -> None:
+    """`run -- CMD --help` is CMD's."""
+    assert "usage: vulturectl" not in ctl(program, "run", "--", "true", "--help").stdout
+    assert ctl(program, "run", "--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["fly"], "there is no command 'fly'"),
+        (["--loud", "list"], "there is no option '--loud'"),
+        (["bg", "0"], "pid '0' is not a number within 1 to 2147483647"),
+        (["bg", "a b"], "'a b' is neither a process number nor the name of a unit"),
+        (["fg"], "fg takes a process number or the name of a unit"),
+        (["top", "-n", "86401"], "interval '86401' is not a number within 1 to 86400"),
+        (["top", "x"], "top takes no argument 'x'"),
+        (["metrics", "x"], "metrics takes no argument 'x'"),
+        (["apply", "a", "b"], "apply takes one file at most"),
+        (["showconf", "x"], "showconf takes no argument 'x'"),
+        (["hold"], "hold takes the directory of a v2 cgroup"),
+        (["run"], "run needs a command"),
+        (["run", "--deadline", "25:00", "--", "true"], "deadline '25:00' is neither a time of day, 00:00 to 23:59, "),
+        (["run", "--weight", "1001", "--", "true"], "weight '1001' is not a number within 1 to 1000"),
+        (["run", "--weight"], "option '--weight' requires an argument"),
+    ],
+)
+def test_what_is_wrong_is_said_first_and_then_the_usage(program: Path, words: list[str], text: str) -> None:
+    done = ctl(program, *words)
+    first, *rest = done.stderr.splitlines()
+    assert done.returncode == 2 and first.startswith("vulturectl: ") and text in first, done
+    assert any(line.startswith("usage: vulturectl") for line in rest) and len(rest) < 8, "the sentence stays in sight"
