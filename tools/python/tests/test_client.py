@@ -6,8 +6,10 @@ What it does against the kernel: vulture/tests/guest_client.py, by vulture/tests
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import re
+import socket
 import struct
 import subprocess
 import sys
@@ -84,3 +86,71 @@ def test_an_unknown_option_is_refused(client, options: dict):
 def test_a_number_that_does_not_fit_is_refused(client, value: int):
     with pytest.raises(OverflowError):
         sys.modules["vulture._netlink"].encode("main", client._options({"psi_us": value}))
+
+
+# -- events, from a socket that plays the kernel ------------------------------------------------------------
+
+
+class Kernel:
+    """In the place of _netlink.Connection: what is told to tell() arrives as an event."""
+
+    family = 30
+
+    def __init__(self) -> None:
+        self.socket, self.end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+
+    def listen(self) -> None:
+        """Nothing to join."""
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def tell(self, *kinds: str) -> None:
+        netlink, spec = sys.modules["vulture._netlink"], sys.modules["vulture._spec"]
+        ends = {"local": bytes(4), "local-port": 80, "remote": bytes(4), "remote-port": 81}
+        said = netlink.encode("main", {"flow": {"addr": ends, "options": {"controller": 1}}})
+        for kind in kinds:
+            body = netlink.GENL_HEADER.pack(spec.COMMANDS[kind], 1, 0) + said
+            self.end.send(netlink.HEADER.pack(netlink.HEADER.size + len(body), self.family, 0, 0, 0) + body)
+
+
+@pytest.fixture
+def events(client, monkeypatch):
+    """An Events of such a kernel."""
+    monkeypatch.setattr(sys.modules["vulture._netlink"], "Connection", Kernel)
+    with client.Events() as made:
+        yield made
+    made._netlink.end.close()
+
+
+def test_events_come_in_their_order_and_end_with_close(events):
+    events._netlink.tell("event-start", "event-end", "event-start")
+    assert [next(events).kind for _ in range(2)] == ["start", "end"]
+    events.close()
+    assert list(events) == [] and events.fileno() == -1
+
+
+def test_a_task_that_waits_for_an_event_ends_with_close(events):
+    """And with nothing else: a task that is cancelled says so."""
+
+    async def watch() -> list[str]:
+        return [event.kind async for event in events]
+
+    async def closed() -> list[str]:
+        task = asyncio.create_task(watch())
+        await asyncio.sleep(0)
+        events._netlink.tell("event-start", "event-end")
+        await asyncio.sleep(0.05)
+        events.close()
+        return await asyncio.wait_for(task, 5)
+
+    async def cancelled() -> None:
+        task = asyncio.create_task(watch())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert asyncio.run(closed()) == ["start", "end"]
+    assert asyncio.run(watch()) == []

@@ -328,13 +328,14 @@ _KINDS = {COMMANDS["event-start"]: "start", COMMANDS["event-end"]: "end"}
 class Events:
     """What happens in this network namespace from now on: iterate over it, or ``async for``.
 
-    OSError with ENOBUFS says that events were lost; the iteration may go on after it.
+    OSError with ENOBUFS says that events were lost; the iteration may go on after it. It ends when this is closed.
     """
 
     def __init__(self) -> None:
         self._netlink = _netlink.Connection()
         self._netlink.listen()
         self._waiting: list[Event] = []
+        self._reading: asyncio.Future[bytes] | None = None
 
     def __enter__(self) -> Events:
         return self
@@ -342,12 +343,20 @@ class Events:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> Events:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Events end."""
+        """Events end, also for a task of this thread that waits for one."""
+        if self._reading:
+            self._reading.cancel()
         self._netlink.close()
 
     def fileno(self) -> int:
-        """To poll."""
+        """To poll; -1 once it is closed."""
         return self._netlink.socket.fileno()
 
     def _take(self, data: bytes) -> None:
@@ -363,17 +372,30 @@ class Events:
 
     def __next__(self) -> Event:
         while not self._waiting:
+            if self.fileno() < 0:
+                raise StopIteration
             self._take(self._netlink.socket.recv(1 << 16))
         return self._waiting.pop(0)
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        self._netlink.socket.setblocking(False)
+        if self.fileno() >= 0:
+            self._netlink.socket.setblocking(False)
         return self
 
     async def __anext__(self) -> Event:
         loop = asyncio.get_running_loop()
         while not self._waiting:
-            self._take(await loop.sock_recv(self._netlink.socket, 1 << 16))
+            if self.fileno() < 0:
+                raise StopAsyncIteration
+            self._reading = asyncio.ensure_future(loop.sock_recv(self._netlink.socket, 1 << 16))
+            try:
+                self._take(await self._reading)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if self.fileno() >= 0 or (task and task.cancelling()):
+                    raise
+            finally:
+                self._reading = None
         return self._waiting.pop(0)
 
 
