@@ -233,7 +233,8 @@ def test_unprivileged():
                 os.setuid(65534)
                 with vulture.Vulture() as v:
                     v.start(receiver)
-                    assert len(v.list()) == 1
+                    # the subflow of the test before may still be closing
+                    assert receiver.getsockname() in [flow.local for flow in v.list()], v.list()
                     v.stop(receiver)
                 local, remote = ends(receiver)
                 for words in (("start", local, remote), ("stop", local, remote), ("stop", "--id", "1"),
