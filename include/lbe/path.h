@@ -16,9 +16,10 @@
  *	in flight <= R (RTT + 2 e) + 2 packets
  *
  * The bound on what is in flight stops us at once when somebody's burst holds our ACKs
- * up. Growth by more than a jump of 5 p + 2 e within a round trip is somebody who comes:
- * we leave for FLOOR. A slow start begins with 10 packets, and half of them must do. We
- * leave too if R is mu / 8 or less for two round trips: the others take what there is.
+ * up. Growth by more than a jump of 5 p + 2 e (on fast links 1/2 ms + 2 e, two slots of our
+ * own) within a round trip is somebody who comes: we leave for FLOOR. A slow start begins
+ * with 10 packets, and half of them must do. We leave too if R is mu / 8 or less for two
+ * round trips: the others take what there is.
  *
  * Loss is no sign of others where there are queues, for links lose packets too. If a third
  * of a round trip's packets is lost, somebody drops by rate (a policer), or the buffer was
@@ -101,6 +102,12 @@
  * us: below any delayed-ACK timer in use (40 ms in Linux).
  */
 #define LBE_DELACK_US		25000
+/* A slot is 2^-12 s, 244 us, one packet at least and at most what a TSO segment holds. A late
+ * timer lets two slots go at once, and their queue is no jump. Double the time: on fast links
+ * others must have twice the queue before we give way. Halve it: twice as many timers there.
+ */
+#define LBE_SLOT_SHIFT		12
+#define LBE_SLOT_PKTS		44
 /* A slot that was missed by up to this, ns, is made up for: timers are late by that much.
  * Double it: twice the burst after a rest.
  */
@@ -365,9 +372,16 @@ static inline u32 lbe_path_target_us(const struct lbe_path *p)
 	return 2 * lbe_path_pkt_us(p) + lbe_path_error_us(p);
 }
 
+/* Packets that a slot carries at @rate, bytes a second. */
+static inline u32 lbe_path_slot_pkts(const struct lbe_path *p, u64 rate)
+{
+	return (u32)clamp_t(u64, div64_u64(rate >> LBE_SLOT_SHIFT, p->mss), 1, LBE_SLOT_PKTS);
+}
+
 static inline u32 lbe_path_jump_us(const struct lbe_path *p)
 {
-	return 5 * lbe_path_pkt_us(p) + 2 * lbe_path_error_us(p);
+	return max_t(u32, 5, 2 * lbe_path_slot_pkts(p, p->mu)) * lbe_path_pkt_us(p) +
+	       2 * lbe_path_error_us(p);
 }
 
 static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
@@ -1061,11 +1075,10 @@ static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 
 	if (p->state == LBE_FLOOR)
 		return p->prompt ? 1 : 2;
-	/* About a millisecond. */
-	pkts = (u32)div64_u64(lbe_path_send_rate(p) >> 10, p->mss);
+	pkts = lbe_path_slot_pkts(p, lbe_path_send_rate(p));
 	if (pkts < 2 && (u64)p->flows * p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * 10000)
 		return 2;
-	return clamp_t(u32, pkts, 1, 44);
+	return pkts;
 }
 
 static inline u64 lbe_path_slot_ns(const struct lbe_path *p, u32 bytes, u32 dither)
