@@ -13,6 +13,7 @@ import dataclasses
 import re
 import sys
 import tempfile
+import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -194,7 +195,13 @@ NETWORKS: dict[str, dict[str, float | str]] = {
 def main(words: list[str]) -> None:
     """Print a line for each network, or for the one that the words describe."""
     kinds = {one.name: type(one.default) for one in dataclasses.fields(Case)}
-    asked = {key: kinds[key](value) for key, _, value in (word.partition("=") for word in words)}
+    asked: dict[str, typing.Any] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        try:
+            asked[key] = kinds[key](value)
+        except (KeyError, ValueError):
+            sys.exit(f"{word}: give key=value; keys: {', '.join(kinds)}")
     with tempfile.TemporaryDirectory() as folder:
         model = Model(Path(folder))
         head = ("lbe", "% of left", "other", "Jain", "queue ms", "dev")
