@@ -102,7 +102,7 @@ static struct lbe_shared *lbe_paths_find(struct hlist_head *head, const struct i
  *
  * Return: NULL if there is no memory.
  */
-struct lbe_shared *lbe_shared_get(const struct sock *sk, u64 now_us, bool alone)
+struct lbe_shared *lbe_shared_get(struct sock *sk, u64 now_us, bool alone)
 {
 	struct lbe_paths *paths = net_generic(sock_net(sk), lbe_paths_id);
 	const struct tcp_sock *tp = tcp_sk(sk);

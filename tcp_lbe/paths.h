@@ -49,7 +49,7 @@ struct lbe_shared {
 };
 
 /* Where its packets leave; 0: it has no route at the moment. */
-static inline int lbe_shared_device(const struct sock *sk)
+static inline int lbe_shared_device(struct sock *sk)
 {
 	const struct dst_entry *dst;
 	int ifindex = 0;
@@ -62,7 +62,7 @@ static inline int lbe_shared_device(const struct sock *sk)
 	return ifindex;
 }
 
-struct lbe_shared *lbe_shared_get(const struct sock *sk, u64 now_us, bool alone);
+struct lbe_shared *lbe_shared_get(struct sock *sk, u64 now_us, bool alone);
 void lbe_shared_put(const struct sock *sk, struct lbe_shared *shared);
 void lbe_paths_totals(struct seq_file *seq, struct net *net);
 int lbe_paths_register(void);
