@@ -70,7 +70,7 @@
  * @has_slot: @due_ns is a slot
  * @waiting: it is among the path's waiting flows
  * @claimed: sch_fq has claimed the pacing of a packet since init
- * @outage: packets that were lost in a silence of the path are still to be sent again
+ * @resends: what was lost in a silence or at the end of START is still to be sent again
  * @on: between init and release, and so among the counters' flows
  * @yielding: as the counters have it
  */
@@ -92,7 +92,7 @@ struct lbe_flow {
 	u8 has_slot:1,
 	   waiting:1,
 	   claimed:1,
-	   outage:1,
+	   resends:1,
 	   on:1,
 	   yielding:1;
 };
@@ -375,19 +375,21 @@ static bool lbe_on_path(struct sock *sk, struct lbe_flow *f)
 
 /* Round trip of the latest packet that this ACK acknowledges, us; 0: not known. Of what was sent
  * again RACK knows it, if the last that was sent is the last to come; not where it is below the
- * least, for then the original was acknowledged. After a silence it counts: what was lost goes
- * pair by pair, and nothing else could tell that the path is back. Elsewhere it does not:
- * reordering makes it shorter, and when a few packets were lost others have just slowed down.
+ * least, for then the original was acknowledged. After a silence, and after START, which may have
+ * lost a round trip's packets, it counts: they go pair by pair, and nothing else could tell that
+ * the path is idle. Elsewhere it does not: reordering makes it shorter, and when a few packets
+ * were lost others have just slowed down.
  */
 static u32 lbe_rtt_us(const struct sock *sk, struct lbe_flow *f, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u8 reason = READ_ONCE(f->shared->law.reason);
 
-	f->outage = tp->lost_out &&
-		    (f->outage || READ_ONCE(f->shared->law.reason) == LBE_SILENCE);
+	f->resends = tp->lost_out &&
+		     (f->resends || reason == LBE_SILENCE || reason == LBE_QUEUE_FOUND);
 	if (!rs->is_retrans && !tp->tlp_high_seq && inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
 		return max_t(s32, rs->rtt_us, 0);
-	if (!f->outage || tp->rack.mstamp + tp->rack.rtt_us != tp->tcp_mstamp)
+	if (!f->resends || tp->rack.mstamp + tp->rack.rtt_us != tp->tcp_mstamp)
 		return 0;
 	return tp->rack.rtt_us;
 }
