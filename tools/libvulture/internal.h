@@ -96,6 +96,9 @@ struct vulture_defaults {
 	char version[64];		/* of the module */
 };
 
+/* lv_option_number() - of a name, from 1; 0 with EINVAL if there is no such option */
+unsigned int lv_option_number(const char *name);
+
 /* lv_option_range() - what the kernel takes. Return: 0, or -1 (EINVAL: there is no such option) */
 int lv_option_range(const char *name, uint32_t *min, uint32_t *max);
 

@@ -151,37 +151,35 @@ const char *vulture_reason_name(uint32_t reason)
 	return NAME_OF(names, reason);
 }
 
-int lv_option_range(const char *name, uint32_t *min, uint32_t *max)
+unsigned int lv_option_number(const char *name)
 {
 	unsigned int i;
 
-	for (i = 1; i < lv_n_options; i++) {
-		if (strcmp(lv_options[i].name, name))
-			continue;
-		*min = lv_options[i].min;
-		*max = lv_options[i].max;
-		return 0;
-	}
+	for (i = 1; i < lv_n_options; i++)
+		if (!strcmp(lv_options[i].name, name))
+			return i;
 	errno = EINVAL;
-	return -1;
+	return 0;
 }
 
-static void set_option(struct vulture_options *options, unsigned int option, uint32_t value)
+int lv_option_range(const char *name, uint32_t *min, uint32_t *max)
 {
-	options->set |= 1ULL << option;
-	options->value[option] = value;
+	unsigned int option = lv_option_number(name);
+
+	if (!option)
+		return -1;
+	*min = lv_options[option].min;
+	*max = lv_options[option].max;
+	return 0;
 }
 
 int vulture_option(struct vulture_options *options, const char *name, uint32_t value)
 {
-	unsigned int i;
+	unsigned int option = lv_option_number(name);
 
-	for (i = 1; i < lv_n_options; i++) {
-		if (!strcmp(lv_options[i].name, name)) {
-			set_option(options, i, value);
-			return 0;
-		}
-	}
-	errno = EINVAL;
-	return -1;
+	if (!option)
+		return -1;
+	options->set |= 1ULL << option;
+	options->value[option] = value;
+	return 0;
 }

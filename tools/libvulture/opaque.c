@@ -18,20 +18,16 @@ void vulture_options_free(struct vulture_options *options)
 
 int vulture_option_get(const struct vulture_options *options, const char *name, uint32_t *value)
 {
-	unsigned int i;
+	unsigned int option = lv_option_number(name);
 
-	for (i = 1; vulture_option_name(i); i++) {
-		if (strcmp(vulture_option_name(i), name))
-			continue;
-		if (options->set & (1ULL << i)) {
-			*value = options->value[i];
-			return 0;
-		}
+	if (!option)
+		return -1;
+	if (!(options->set & (1ULL << option))) {
 		errno = ENOENT;
 		return -1;
 	}
-	errno = EINVAL;
-	return -1;
+	*value = options->value[option];
+	return 0;
 }
 
 /* Connections */

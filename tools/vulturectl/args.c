@@ -15,15 +15,29 @@
 #include "ctl.h"
 #include "print.h"
 
+static void say_v(const char *format, va_list args)
+{
+	fputs("vulturectl: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_v(format, args);
+	va_end(args);
+}
+
 void wrong(const char *format, ...)
 {
 	va_list args;
 
-	fputs("vulturectl: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	say_v(format, args);
 	va_end(args);
-	fputc('\n', stderr);
 	usage_of_command(stderr);
 	exit(2);
 }
@@ -38,11 +52,9 @@ void refused(const char *format, ...)
 {
 	va_list args;
 
-	fputs("vulturectl: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	say_v(format, args);
 	va_end(args);
-	fputc('\n', stderr);
 	exit(1);
 }
 
@@ -57,89 +69,111 @@ void *with_room(void *at, size_t n, size_t *room, size_t size)
 	return at;
 }
 
-void say(const char *format, ...)
+/* Values from words. Each returns NULL, or a sentence on what the word should be, which
+ * stays until the next one is made.
+ */
+
+__attribute__((format(printf, 1, 2)))
+static const char *should(const char *format, ...)
 {
+	static char text[400];
 	va_list args;
 
-	fputs("vulturectl: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	return text;
 }
 
-/* Reading arguments */
-
-static int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+const char *set_number(uint64_t *value, const char *text, const char *what, uint64_t min,
+		       uint64_t max)
 {
 	char *end;
 
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	return errno || *end || end == text || *text < '0' || *text > '9' || *value < min ||
-	       *value > max ? -1 : 0;
+	if (errno || *end || *text < '0' || *text > '9' || *value < min || *value > max)
+		return should("%s '%s' is not a number within %" PRIu64 " to %" PRIu64, what, text,
+			      min, max);
+	return NULL;
 }
 
-static int parse_number(const char *text, uint32_t min, uint32_t max, uint32_t *value)
+const char *set_port(uint16_t *port, const char *text)
 {
-	uint64_t wide;
+	uint64_t value;
+	const char *why = set_number(&value, text, "port", 1, 65535);
 
-	if (parse_u64(text, min, max, &wide))
-		return -1;
-	*value = (uint32_t)wide;
-	return 0;
+	*port = (uint16_t)value;
+	return why;
+}
+
+const char *set_prefix(struct vulture_rule *rule, const char *text)
+{
+	char address[INET6_ADDRSTRLEN];
+	size_t length = strcspn(text, "/");
+	unsigned int most;
+	uint64_t bits;
+	const char *why = NULL;
+
+	snprintf(address, sizeof(address), "%.*s", (int)length, text);
+	if (length < sizeof(address) && inet_pton(AF_INET, address, rule->prefix) == 1)
+		rule->family = AF_INET;
+	else if (length < sizeof(address) && inet_pton(AF_INET6, address, rule->prefix) == 1)
+		rule->family = AF_INET6;
+	else
+		return should("'%s' is neither an IPv4 nor an IPv6 prefix (192.0.2.0/24, 2001:db8::/32)",
+			      text);
+	most = rule->family == AF_INET ? 32 : 128;
+	bits = most;
+	if (text[length])
+		why = set_number(&bits, text + length + 1, "prefix length", 0, most);
+	rule->prefix_len = (uint8_t)bits;
+	return why;
+}
+
+const char *set_option(struct vulture_options *options, const char *name, const char *text)
+{
+	int controller = strcmp(name, "controller") ? -1 : vulture_controller_number(text);
+	uint64_t value = (uint64_t)controller;
+	const char *why = NULL;
+	uint32_t min, max;
+
+	if (lv_option_range(name, &min, &max))
+		return should("there is no option '%s'; vulturectl --help-options lists them",
+			      name);
+	if (controller < 0)
+		why = set_number(&value, text, name, min, max);
+	if (why && !strcmp(name, "controller"))
+		return should("there is no controller '%s': paper, credit, rledbat", text);
+	if (!why)
+		vulture_option(options, name, (uint32_t)value);
+	return why;
+}
+
+/* The same of the command line */
+
+void must(const char *why)
+{
+	if (why)
+		wrong("%s", why);
 }
 
 uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max)
 {
 	uint64_t value;
 
-	if (parse_u64(text, min, max, &value))
-		wrong("%s '%s' is not a number within %" PRIu64 " to %" PRIu64, what, text, min,
-		      max);
+	must(set_number(&value, text, what, min, max));
 	return value;
-}
-
-const char *set_option(struct vulture_options *options, const char *name, const char *text)
-{
-	static char why[160];
-	uint32_t min, max, value;
-	int controller;
-
-	if (!strcmp(name, "controller")) {
-		controller = vulture_controller_number(text);
-		if (controller >= 0) {
-			vulture_option(options, name, (uint32_t)controller);
-			return NULL;
-		}
-	}
-	if (lv_option_range(name, &min, &max)) {
-		snprintf(why, sizeof(why),
-			 "there is no option '%s'; vulturectl --help-options lists them", name);
-	} else if (!parse_number(text, min, max, &value)) {
-		vulture_option(options, name, value);
-		return NULL;
-	} else if (!strcmp(name, "controller")) {
-		snprintf(why, sizeof(why), "there is no controller '%s': paper, credit, rledbat",
-			 text);
-	} else {
-		snprintf(why, sizeof(why), "%s '%s' is not a number within %u to %u", name, text,
-			 min, max);
-	}
-	return why;
 }
 
 void read_option(struct vulture_options *options, char *text)
 {
 	char *equals = strchr(text, '=');
-	const char *why;
 
 	if (!equals)
 		wrong("option '%s' has no value: -o NAME=VALUE", text);
 	*equals = '\0';
-	why = set_option(options, text, equals + 1);
-	if (why)
-		wrong("%s", why);
+	must(set_option(options, text, equals + 1));
 }
 
 /* "10.0.0.1:80", "[fd00::1]:80" */
@@ -154,7 +188,7 @@ void read_endpoint(const char *text, struct sockaddr_in6 *to)
 
 	if (!colon || (size_t)(colon - text) >= sizeof(host))
 		wrong("'%s' is no address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
-	port = (uint16_t)read_number(colon + 1, "port", 1, 65535);
+	must(set_port(&port, colon + 1));
 	length = colon - text;
 	if (length >= 2 && *text == '[' && text[length - 1] == ']') {
 		from++;

@@ -15,7 +15,6 @@
 #define _GNU_SOURCE
 #include "ctl.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
@@ -82,51 +81,22 @@ static void bad(const char *format, ...)
 	exit(2);
 }
 
-static uint16_t conf_port(const char *text)
+static void conf_check(const char *why)
 {
-	char *end;
-	unsigned long port = strtoul(text, &end, 10);
-
-	if (*end || end == text || port < 1 || port > 65535)
-		bad("port '%s' is not a number within 1 to 65535", text);
-	return (uint16_t)port;
-}
-
-static void conf_prefix(const char *value, struct vulture_rule *rule)
-{
-	char text[256], *slash, *end;
-	unsigned long bits, most;
-
-	snprintf(text, sizeof(text), "%s", value);
-	slash = strchr(text, '/');
-	if (slash)
-		*slash = '\0';
-	if (inet_pton(AF_INET, text, rule->prefix) == 1)
-		rule->family = AF_INET;
-	else if (inet_pton(AF_INET6, text, rule->prefix) == 1)
-		rule->family = AF_INET6;
-	else
-		bad("'%s' is neither an IPv4 nor an IPv6 prefix", value);
-	most = rule->family == AF_INET ? 32 : 128;
-	bits = slash ? strtoul(slash + 1, &end, 10) : most;
-	if (slash && (*end || end == slash + 1 || bits > most))
-		bad("prefix length '%s' is not within 0 to %lu", slash + 1, most);
-	rule->prefix_len = (uint8_t)bits;
+	if (why)
+		bad("%s", why);
 }
 
 static void conf_option(char *word, struct item *item)
 {
 	size_t used = strlen(item->options);
 	char *equals = strchr(word, '=');
-	const char *why;
 
 	if (used + strlen(word) + 2 > sizeof(item->options))
 		bad("the options are longer than %zu characters", sizeof(item->options) - 1);
 	sprintf(item->options + used, "%s%s", used ? "," : "", word);
 	*equals = '\0';
-	why = set_option(&item->rule.options, word, equals + 1);
-	if (why)
-		bad("%s", why);
+	conf_check(set_option(&item->rule.options, word, equals + 1));
 }
 
 static void conf_value(struct item *item)
@@ -145,13 +115,13 @@ static void conf_value(struct item *item)
 			bad("there is no user '%s'", item->value);
 		break;
 	case LOCAL_PORT:
-		item->rule.local_port = conf_port(item->value);
+		conf_check(set_port(&item->rule.local_port, item->value));
 		break;
 	case REMOTE_PORT:
-		item->rule.remote_port = conf_port(item->value);
+		conf_check(set_port(&item->rule.remote_port, item->value));
 		break;
 	case REMOTE:
-		conf_prefix(item->value, &item->rule);
+		conf_check(set_prefix(&item->rule, item->value));
 		break;
 	}
 }

@@ -33,10 +33,18 @@ void refused(const char *format, ...);
 __attribute__((format(printf, 1, 2)))
 void say(const char *format, ...);
 
-uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max);
-
-/* set_option() - NULL, or a sentence that says what @text, as the value of @name, should be */
+/* set_*() - a value from a word. NULL, or a sentence that says what @text should be */
+const char *set_number(uint64_t *value, const char *text, const char *what, uint64_t min,
+		       uint64_t max);
+const char *set_port(uint16_t *port, const char *text);
+const char *set_prefix(struct vulture_rule *rule, const char *text);
 const char *set_option(struct vulture_options *options, const char *name, const char *text);
+
+/* must() - wrong(), with such a sentence if there is one */
+void must(const char *why);
+
+/* read_number() - set_number(), of the command line */
+uint64_t read_number(const char *text, const char *what, uint64_t min, uint64_t max);
 
 /* read_option() - NAME=VALUE, as -o has it */
 void read_option(struct vulture_options *options, char *text);
@@ -72,6 +80,8 @@ int do_metrics(int argc, char **argv);
 int do_run(int argc, char **argv);	/* run.c */
 int do_hold(int argc, char **argv);	/* hold.c */
 int do_rule(int argc, char **argv);	/* rules.c */
+/* all_rules() - an array of them, to free() */
+struct vulture_rule *all_rules(size_t *n);
 /* live_foreground() - all connections that these processes have now, both ways */
 struct pids;
 void live_foreground(const struct pids *pids);	/* live.c */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* vulturectl rule: which new connections go to the background. */
-#include <arpa/inet.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,24 +8,6 @@
 
 #include "ctl.h"
 #include "print.h"
-
-static void read_prefix(char *text, struct vulture_rule *rule)
-{
-	char *slash = strchr(text, '/');
-	unsigned int bits;
-
-	if (slash)
-		*slash = '\0';
-	if (inet_pton(AF_INET, text, rule->prefix) == 1)
-		rule->family = AF_INET;
-	else if (inet_pton(AF_INET6, text, rule->prefix) == 1)
-		rule->family = AF_INET6;
-	else
-		wrong("'%s' is no IPv4 or IPv6 address", text);
-	bits = rule->family == AF_INET ? 32 : 128;
-	rule->prefix_len = slash ? (uint8_t)read_number(slash + 1, "prefix length", 0, bits) :
-				   (uint8_t)bits;
-}
 
 /* All of them, before any is printed: a list that fails half way leaves no half of a document. */
 struct rules {
@@ -43,23 +24,32 @@ static int keep_rule(const struct vulture_rule *rule, void *arg)
 	return 0;
 }
 
-static int list_rules(void)
+struct vulture_rule *all_rules(size_t *n)
 {
 	struct rules rules = {};
-	size_t i;
 
 	check(vulture_rule_list(v, keep_rule, &rules));
-	for (i = 0; i < rules.n; i++) {
+	*n = rules.n;
+	return rules.at;
+}
+
+static int list_rules(void)
+{
+	struct vulture_rule *rules;
+	size_t i, n;
+
+	rules = all_rules(&n);
+	for (i = 0; i < n; i++) {
 		if (json) {
 			puts(i ? "," : "[");
-			json_rule(&rules.at[i]);
+			json_rule(&rules[i]);
 		} else {
-			text_rule(&rules.at[i]);
+			text_rule(&rules[i]);
 		}
 	}
 	if (json)
-		puts(rules.n ? "\n]" : "[]");
-	free(rules.at);
+		puts(n ? "\n]" : "[]");
+	free(rules);
 	return 0;
 }
 
@@ -85,13 +75,13 @@ static int rule_add(int argc, char **argv)
 				rule.cgroup_fd = cgroup_descriptor(optarg);
 			break;
 		case 'l':
-			rule.local_port = (uint16_t)read_number(optarg, "port", 1, 65535);
+			must(set_port(&rule.local_port, optarg));
 			break;
 		case 'r':
-			rule.remote_port = (uint16_t)read_number(optarg, "port", 1, 65535);
+			must(set_port(&rule.remote_port, optarg));
 			break;
 		case 'a':
-			read_prefix(optarg, &rule);
+			must(set_prefix(&rule, optarg));
 			break;
 		case 'o':
 			read_option(&rule.options, optarg);

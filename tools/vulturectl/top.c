@@ -232,18 +232,22 @@ static void program_metrics(const struct program *programs, size_t count)
 	}
 }
 
-static int started_metric(const struct vulture_rule *rule, void *arg)
+static void rule_metrics(void)
 {
-	(void)arg;
-	printf("vulture_rule_started_total{rule=\"%u\"} %" PRIu64 "\n", rule->id, rule->started);
-	return 0;
-}
+	struct vulture_rule *rules;
+	size_t i, n;
 
-static int failed_metric(const struct vulture_rule *rule, void *arg)
-{
-	(void)arg;
-	printf("vulture_rule_failed_total{rule=\"%u\"} %" PRIu64 "\n", rule->id, rule->failed);
-	return 0;
+	rules = all_rules(&n);
+	metric("vulture_rule_started_total", "counter", "Connections that a rule has started.");
+	for (i = 0; i < n; i++)
+		printf("vulture_rule_started_total{rule=\"%u\"} %" PRIu64 "\n", rules[i].id,
+		       rules[i].started);
+	metric("vulture_rule_failed_total", "counter",
+	       "Connections that a rule has matched and could not start.");
+	for (i = 0; i < n; i++)
+		printf("vulture_rule_failed_total{rule=\"%u\"} %" PRIu64 "\n", rules[i].id,
+		       rules[i].failed);
+	free(rules);
 }
 
 static void module_metrics(void)
@@ -261,11 +265,7 @@ static void module_metrics(void)
 	printf("vulture_flows %u\n", defaults.flows);
 	metric("vulture_flows_limit", "gauge", "Limit on them.");
 	printf("vulture_flows_limit %u\n", defaults.max_flows);
-	metric("vulture_rule_started_total", "counter", "Connections that a rule has started.");
-	check(vulture_rule_list(v, started_metric, NULL));
-	metric("vulture_rule_failed_total", "counter",
-	       "Connections that a rule has matched and could not start.");
-	check(vulture_rule_list(v, failed_metric, NULL));
+	rule_metrics();
 }
 
 int do_metrics(int argc, char **argv)

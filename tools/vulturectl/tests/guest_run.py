@@ -268,7 +268,7 @@ def test_apply_reads_the_whole_file_before_it_changes_anything():
     for text, why in (
         ("remote-port 80\nlocal-port 70000\n", ":2: port '70000' is not a number within 1 to 65535"),
         ("port 80\n", ":1: 'port' is none of unit, cgroup, user, local-port, remote-port, remote"),
-        ("remote 10.0.0.0/33\n", "prefix length '33' is not within 0 to 32"),
+        ("remote 10.0.0.0/33\n", "prefix length '33' is not a number within 0 to 32"),
         ("remote-port 80 up\n", "a remote-port can be matched for downloads only"),
         ("unit restic.service down\n", "a unit goes to the background both ways"),
         ("cgroup relative\n", "is not an absolute path"),
@@ -342,6 +342,8 @@ def test_errors_name_what_was_wrong():
         (("run", "-u", "nosuchuser", "--", "true"), "there is no user 'nosuchuser'"),
         (("run",), "run needs a command"),
         (("run", "-o", "weight=0", "--", "touch", "/tmp/never"), "weight '0' is not a number within 1 to 1000000"),
+        (("rule", "add", "--remote", "10.0.0.0/33"), "prefix length '33' is not a number within 0 to 32"),
+        (("rule", "add", "--remote", "home"), "'home' is neither an IPv4 nor an IPv6 prefix"),
         (("rule", "add", "--local-port", "65536"), "port '65536' is not a number within 1 to 65535"),
         (("set", "-m", "1000001"), "max-flows 1000001 is not within 0 to 1000000"),
     ):

@@ -62,6 +62,26 @@ def test_an_option_out_of_its_range_is_named_with_the_range(program: Path, range
             assert "not a number" not in done.stderr and "unrecognized option '--frobnicate'" in done.stderr, done
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("remote 10.0.0.0/33", "prefix length '33' is not a number within 0 to 32"),
+        ("remote 10.0.0.0/", "prefix length '' is not a number within 0 to 32"),
+        ("remote 10.0.0.0/-1", "prefix length '-1' is not a number within 0 to 32"),
+        ("remote 2001:db8::/129", "prefix length '129' is not a number within 0 to 128"),
+        ("remote 10.0.0/8", "'10.0.0/8' is neither an IPv4 nor an IPv6 prefix (192.0.2.0/24, 2001:db8::/32)"),
+        (f"remote {'1' * 250}", f"'{'1' * 250}' is neither an IPv4 nor an IPv6 prefix"),
+        ("local-port 0", "port '0' is not a number within 1 to 65535"),
+        ("remote-port +80", "port '+80' is not a number within 1 to 65535"),
+    ],
+)
+def test_a_value_of_a_line_is_named(program: Path, tmp_path: Path, line: str, text: str) -> None:
+    conf = tmp_path / "background.conf"
+    conf.write_text(f"# one that is right\nremote 2001:db8::/32\n{line}\n")
+    done = ctl(program, "apply", conf)
+    assert done.returncode == 2 and done.stderr.startswith(f"vulturectl: {conf}:3: {text}"), done
+
+
 def test_a_controller_is_named(program: Path) -> None:
     for word in ("pigeon", "3", "-1"):
         done = ctl(program, "run", "-o", f"controller={word}", "--", "true")
