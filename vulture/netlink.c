@@ -27,6 +27,7 @@ static const struct nla_policy vulture_rule_policy[VULTURE_R_MAX + 1] = {
 	[VULTURE_R_REMOTE_PREFIX_LEN] = NLA_POLICY_MAX(NLA_U8, 128),
 	[VULTURE_R_OPTIONS] = NLA_POLICY_NESTED(vulture_options_policy),
 	[VULTURE_R_CGROUP_FD] = { .type = NLA_U32 },
+	[VULTURE_R_DSCP] = { .type = NLA_U8 },
 };
 
 static const struct nla_policy vulture_target_policy[VULTURE_A_OPTIONS + 1] = {
@@ -220,6 +221,8 @@ static int vulture_put_rule(struct sk_buff *skb, const struct vulture_rule *rule
 	if (rule->family &&
 	    (nla_put(skb, VULTURE_R_REMOTE_PREFIX, length, rule->prefix) ||
 	     nla_put_u8(skb, VULTURE_R_REMOTE_PREFIX_LEN, rule->prefix_len)))
+		return -EMSGSIZE;
+	if (rule->by_dscp && nla_put_u8(skb, VULTURE_R_DSCP, rule->dscp))
 		return -EMSGSIZE;
 	if (vulture_options_put(skb, VULTURE_R_OPTIONS, &rule->options) ||
 	    nla_put_u64_64bit(skb, VULTURE_R_STARTED, atomic64_read(&rule->started),
@@ -561,6 +564,21 @@ static int vulture_parse_prefix(struct nlattr **attrs, struct vulture_rule *rule
 	return 0;
 }
 
+static int vulture_parse_dscp(const struct nlattr *attr, struct vulture_rule *rule,
+			      struct netlink_ext_ack *extack)
+{
+	if (!attr)
+		return 0;
+	rule->by_dscp = true;
+	rule->dscp = nla_get_u8(attr);
+	if (rule->dscp <= VULTURE_MAX_DSCP)
+		return 0;
+	NL_SET_BAD_ATTR(extack, attr);
+	NL_SET_ERR_MSG_FMT_MOD(extack, "dscp %u is not within 0 to %u", rule->dscp,
+			       VULTURE_MAX_DSCP);
+	return -ERANGE;
+}
+
 /* Caller: holds rules_lock. */
 static int vulture_parse_rule(struct vulture_net *vn, struct nlattr **attrs,
 			      struct vulture_rule *rule, struct netlink_ext_ack *extack)
@@ -574,13 +592,15 @@ static int vulture_parse_rule(struct vulture_net *vn, struct nlattr **attrs,
 	if (attrs[VULTURE_R_ID] ||
 	    (!attrs[VULTURE_R_CGROUP] && !attrs[VULTURE_R_CGROUP_FD] &&
 	     !attrs[VULTURE_R_LOCAL_PORT] && !attrs[VULTURE_R_REMOTE_PORT] &&
-	     !attrs[VULTURE_R_REMOTE_PREFIX])) {
-		NL_SET_ERR_MSG_MOD(extack, "a rule needs cgroup, local-port, remote-port or remote-prefix, and gets its id from the kernel");
+	     !attrs[VULTURE_R_REMOTE_PREFIX] && !attrs[VULTURE_R_DSCP])) {
+		NL_SET_ERR_MSG_MOD(extack, "a rule needs cgroup, local-port, remote-port, remote-prefix or dscp, and gets its id from the kernel");
 		return -EINVAL;
 	}
 	err = vulture_options_parse(vn, attrs[VULTURE_R_OPTIONS], &rule->options, extack);
 	if (!err)
 		err = vulture_parse_prefix(attrs, rule, extack);
+	if (!err)
+		err = vulture_parse_dscp(attrs[VULTURE_R_DSCP], rule, extack);
 	if (err)
 		return err;
 	if (attrs[VULTURE_R_LOCAL_PORT])

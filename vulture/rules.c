@@ -84,6 +84,18 @@ static bool vulture_prefix_match(const struct vulture_rule *rule,
 			  htonl(~0U << (32 - bits)));
 }
 
+/* The DSCP that the socket sends with: as the program, a BPF program or the listener has set it.
+ * What arrives is no measure: networks on the way rewrite it, and the peer would choose.
+ */
+static u8 vulture_sock_dscp(const struct sock *sk, u16 family)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (family == AF_INET6)
+		return READ_ONCE(inet6_sk(sk)->tclass) >> 2;
+#endif
+	return READ_ONCE(inet_sk(sk)->tos) >> 2;
+}
+
 static bool vulture_rule_match(const struct vulture_rule *rule, const struct sock *sk,
 			       const struct vulture_key *key)
 {
@@ -92,6 +104,8 @@ static bool vulture_rule_match(const struct vulture_rule *rule, const struct soc
 	if (rule->remote_port && rule->remote_port != ntohs(key->remote_port))
 		return false;
 	if (rule->family && !vulture_prefix_match(rule, key))
+		return false;
+	if (rule->by_dscp && rule->dscp != vulture_sock_dscp(sk, key->family))
 		return false;
 	return !rule->cgroup || vulture_sock_in_cgroup(sk, rule->cgroup);
 }

@@ -53,6 +53,7 @@
 #define VULTURE_USERS			16	/* of a namespace, at a time */
 #define VULTURE_USER_RULES		8	/* each */
 #define VULTURE_USER_FLOWS		512	/* each, that such rules started */
+#define VULTURE_MAX_DSCP		63	/* six bits, RFC 2474 */
 #define VULTURE_PATH_BUCKETS		256
 /* system_wq warns of its age on 7.2, and 6.1 does not know the name that took
  * its place. This one does the same work, and all kernels have it.
@@ -148,6 +149,8 @@ struct vulture_rule {
 	u16 family;			/* of prefix; 0 = any */
 	u8 prefix_len;			/* bits */
 	__be32 prefix[4];
+	bool by_dscp;			/* dscp counts */
+	u8 dscp;			/* that the socket sends with, 0 to 63 */
 	struct vulture_options options;
 	struct vulture_user *user;	/* whose it is; NULL = an administrator's */
 	atomic64_t started, failed;	/* connections */

@@ -68,6 +68,7 @@ struct vulture_flow {
  * @family: of @prefix, AF_INET or AF_INET6; 0 = any
  * @prefix_len: bits
  * @prefix: remote addresses, network byte order
+ * @by_dscp, @dscp: what the socket sends with, 0 to 63; it counts if @by_dscp
  * @options: of the connections that it starts
  * @started: how many it started
  * @failed: how many it matched and could not start
@@ -83,6 +84,8 @@ struct vulture_rule {
 	uint16_t family;
 	uint8_t prefix_len;
 	uint8_t prefix[16];
+	bool by_dscp;
+	uint8_t dscp;
 	struct vulture_options options;
 	uint64_t started, failed;
 };

@@ -162,6 +162,12 @@ int vulture_rule_set_remote(struct vulture_rule *rule, const struct sockaddr *pr
 	return 0;
 }
 
+void vulture_rule_set_dscp(struct vulture_rule *rule, uint8_t dscp)
+{
+	rule->by_dscp = true;
+	rule->dscp = dscp;
+}
+
 void vulture_rule_set_options(struct vulture_rule *rule, const struct vulture_options *options)
 {
 	rule->options = *options;
@@ -185,6 +191,11 @@ uint16_t vulture_rule_local_port(const struct vulture_rule *rule)
 uint16_t vulture_rule_remote_port(const struct vulture_rule *rule)
 {
 	return rule->remote_port;
+}
+
+int vulture_rule_dscp(const struct vulture_rule *rule)
+{
+	return rule->by_dscp ? rule->dscp : -1;
 }
 
 uint64_t vulture_rule_started(const struct vulture_rule *rule)

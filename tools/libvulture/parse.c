@@ -170,6 +170,9 @@ void lv_read_rule(const struct nlattr *nest, struct vulture_rule *rule)
 	lv_read_options(a[VULTURE_R_OPTIONS], &rule->options);
 	rule->started = lv_get_u64(a[VULTURE_R_STARTED]);
 	rule->failed = lv_get_u64(a[VULTURE_R_FAILED]);
+	rule->by_dscp = a[VULTURE_R_DSCP];
+	if (rule->by_dscp)
+		rule->dscp = mnl_attr_get_u8(a[VULTURE_R_DSCP]);
 	prefix = a[VULTURE_R_REMOTE_PREFIX];
 	if (!prefix)
 		return;

@@ -273,6 +273,8 @@ int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
 			     rule->prefix);
 		mnl_attr_put_u8(nlh, VULTURE_R_REMOTE_PREFIX_LEN, rule->prefix_len);
 	}
+	if (rule->by_dscp)
+		mnl_attr_put_u8(nlh, VULTURE_R_DSCP, rule->dscp);
 	put_options(nlh, VULTURE_R_OPTIONS, &rule->options);
 	mnl_attr_nest_end(nlh, nest);
 	return lv_talk(v, nlh, &sink);

@@ -138,12 +138,15 @@ VULTURE_API void vulture_rule_set_ports(struct vulture_rule *rule, uint16_t loca
 /* Return: 0, or -1 with EAFNOSUPPORT, or ERANGE for more bits than the address has */
 VULTURE_API int vulture_rule_set_remote(struct vulture_rule *rule, const struct sockaddr *prefix,
 					unsigned int bits);
+/* the DSCP that the socket sends with when its connection is established, 0 to 63 (1: LE) */
+VULTURE_API void vulture_rule_set_dscp(struct vulture_rule *rule, uint8_t dscp);
 VULTURE_API void vulture_rule_set_options(struct vulture_rule *rule,
 					  const struct vulture_options *options);
 VULTURE_API uint32_t vulture_rule_id(const struct vulture_rule *rule);
 VULTURE_API uint64_t vulture_rule_cgroup(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API uint16_t vulture_rule_local_port(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API uint16_t vulture_rule_remote_port(const struct vulture_rule *rule);	/* 0 = any */
+VULTURE_API int vulture_rule_dscp(const struct vulture_rule *rule);	/* -1 = any */
 VULTURE_API uint64_t vulture_rule_started(const struct vulture_rule *rule);	/* connections */
 /* that it matched and that could not be started: over a limit, without memory */
 VULTURE_API uint64_t vulture_rule_failed(const struct vulture_rule *rule);

@@ -131,6 +131,36 @@ const char *set_prefix(struct vulture_rule *rule, const char *text)
 	return why;
 }
 
+/* The two DSCPs of background traffic: RFC 8622, and what went before it, RFC 3662. */
+static const struct { const char *name; uint8_t dscp; } dscps[] = { { "le", 1 }, { "cs1", 8 } };
+
+const char *dscp_name(uint8_t dscp)
+{
+	static char number[4];
+	size_t i;
+
+	for (i = 0; i < sizeof(dscps) / sizeof(dscps[0]); i++)
+		if (dscps[i].dscp == dscp)
+			return dscps[i].name;
+	snprintf(number, sizeof(number), "%u", dscp);
+	return number;
+}
+
+const char *set_dscp(struct vulture_rule *rule, const char *text)
+{
+	uint64_t value = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(dscps) / sizeof(dscps[0]); i++)
+		if (!strcmp(dscps[i].name, text))
+			value = dscps[i].dscp;
+	if (!value && set_number(&value, text, "dscp", 0, 63))
+		return should("dscp '%s' is neither le, cs1 nor a number within 0 to 63", text);
+	rule->by_dscp = true;
+	rule->dscp = (uint8_t)value;
+	return NULL;
+}
+
 const char *set_option(struct vulture_options *options, const char *name, const char *text)
 {
 	int controller = strcmp(name, "controller") ? -1 : vulture_controller_number(text);

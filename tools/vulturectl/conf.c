@@ -34,11 +34,12 @@
 #define SLICE		"background.slice"
 #define ITEMS		256	/* the kernel's limit on rules in a namespace */
 
-enum kind { UNIT, CGROUP, USER, LOCAL_PORT, REMOTE_PORT, REMOTE };
+enum kind { UNIT, CGROUP, USER, LOCAL_PORT, REMOTE_PORT, REMOTE, DSCP };
 
 static const char *const kinds[] = {
 	[UNIT] = "unit", [CGROUP] = "cgroup", [USER] = "user",
 	[LOCAL_PORT] = "local-port", [REMOTE_PORT] = "remote-port", [REMOTE] = "remote",
+	[DSCP] = "dscp",
 };
 
 /**
@@ -123,6 +124,9 @@ static void conf_value(struct item *item)
 	case REMOTE:
 		conf_check(set_prefix(&item->rule, item->value));
 		break;
+	case DSCP:
+		conf_check(set_dscp(&item->rule, item->value));
+		break;
 	}
 }
 
@@ -137,7 +141,8 @@ static void read_item(char *line, struct items *items)
 		if (!strcmp(word, kinds[kind]))
 			break;
 	if (kind == sizeof(kinds) / sizeof(kinds[0]))
-		bad("'%s' is none of unit, cgroup, user, local-port, remote-port, remote", word);
+		bad("'%s' is none of unit, cgroup, user, local-port, remote-port, remote, dscp",
+		    word);
 	item.kind = (enum kind)kind;
 	word = strtok(NULL, " \t");
 	if (!word)

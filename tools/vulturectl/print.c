@@ -212,6 +212,8 @@ void text_rule(const struct vulture_rule *rule)
 		printf(" remote %s/%u",
 		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
 		       rule->prefix_len);
+	if (rule->by_dscp)
+		printf(" dscp %s", dscp_name(rule->dscp));
 	printf(" started %" PRIu64, rule->started);
 	if (rule->failed)
 		printf(" failed %" PRIu64, rule->failed);
@@ -237,6 +239,8 @@ void json_rule(const struct vulture_rule *rule)
 		printf("\"remote\":\"%s/%u\",",
 		       inet_ntop(rule->family, rule->prefix, prefix, sizeof(prefix)),
 		       rule->prefix_len);
+	if (rule->by_dscp)
+		printf("\"dscp\":%u,", rule->dscp);
 	printf("\"started\":%" PRIu64 ",\"failed\":%" PRIu64 ",", rule->started, rule->failed);
 	json_options(&rule->options);
 	putchar('}');

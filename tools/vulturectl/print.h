@@ -29,6 +29,9 @@ void json_flow(const struct vulture_flow *flow);
 /* text_flow() - all counters of a connection */
 void text_flow(const struct vulture_flow *flow);
 
+/* dscp_name() - "le" for 1; the number where it has no name here */
+const char *dscp_name(uint8_t dscp);	/* args.c */
+
 void json_rule(const struct vulture_rule *rule);
 void text_rule(const struct vulture_rule *rule);
 

@@ -60,13 +60,14 @@ static int rule_add(int argc, char **argv)
 		{ "local-port", required_argument, NULL, 'l' },
 		{ "remote-port", required_argument, NULL, 'r' },
 		{ "remote", required_argument, NULL, 'a' },
+		{ "dscp", required_argument, NULL, 'd' },
 		{ "option", required_argument, NULL, 'o' },
 		{}
 	};
 	struct vulture_rule rule = {};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "c:l:r:a:o:", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "c:l:r:a:d:o:", longs, NULL)) != -1) {
 		switch (c) {
 		case 'c':
 			rule.cgroup = read_cgroup(optarg);
@@ -83,6 +84,9 @@ static int rule_add(int argc, char **argv)
 		case 'a':
 			must(set_prefix(&rule, optarg));
 			break;
+		case 'd':
+			must(set_dscp(&rule, optarg));
+			break;
 		case 'o':
 			read_option(&rule.options, optarg);
 			break;
@@ -92,8 +96,8 @@ static int rule_add(int argc, char **argv)
 	}
 	if (optind != argc)
 		wrong("rule add takes no argument '%s'", argv[optind]);
-	if (!rule.cgroup && !rule.local_port && !rule.remote_port && !rule.family)
-		wrong("rule add needs at least one of --cgroup, --local-port, --remote-port, --remote");
+	if (!rule.cgroup && !rule.local_port && !rule.remote_port && !rule.family && !rule.by_dscp)
+		wrong("rule add needs at least one of --cgroup, --local-port, --remote-port, --remote, --dscp");
 	check(vulture_rule_add(v, &rule));
 	if (json) {
 		json_rule(&rule);

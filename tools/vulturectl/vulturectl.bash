@@ -34,6 +34,9 @@ _vulturectl() {
 	--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
 		return ;;
+	--dscp)
+		mapfile -t COMPREPLY < <(compgen -W "le cs1" -- "$cur")
+		return ;;
 	-u | --user)
 		mapfile -t COMPREPLY < <(compgen -u -- "$cur")
 		return ;;
@@ -62,7 +65,7 @@ _vulturectl() {
 	set) words="-m -o" ;;
 	rule)
 		case ${COMP_WORDS[i + 1]} in
-		add) words="--cgroup --local-port --remote-port --remote -o" ;;
+		add) words="--cgroup --local-port --remote-port --remote --dscp -o" ;;
 		del) words=$(vulturectl rule list 2>/dev/null | cut -d' ' -f1) ;;
 		*) words="add del list" ;;
 		esac ;;

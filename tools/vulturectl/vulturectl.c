@@ -47,6 +47,7 @@ static const char usage_text[] =
 	"          --cgroup DIR   all of a v2 cgroup, and those below (start, stop)\n"
 	"          --id ID        as list shows it (stop, show)\n"
 	"  MATCH:  --cgroup DIR  --local-port N  --remote-port N  --remote PREFIX[/BITS]\n"
+	"          --dscp le|cs1|N  that this machine's socket sends with, 0 to 63\n"
 	"\n"
 	"vulturectl COMMAND --help shows one of them, --help-options the names for -o. vulturectl(8)\n"
 	"tells more.\n";

@@ -58,6 +58,10 @@ def test_client_processes_and_cgroups():
         refused(errno.ENOENT, f"no rule with id {rule.id}", v.rule_del, rule.id)
         refused(errno.ENOTDIR, "is not the directory of a v2 cgroup", v.rule_add, cgroup="/tmp")
         refused(errno.EINVAL, "a rule needs", v.rule_add)
+        rule = v.rule_add(dscp=63)
+        assert (rule.dscp, rule.cgroup) == (63, None) and v.rules() == [rule], rule
+        v.rule_del(rule)
+        refused(errno.ERANGE, "dscp 64 is not within 0 to 63", v.rule_add, dscp=64)
     os.rmdir(folder)
 
 

@@ -46,6 +46,7 @@ def ctl(*words: str, status: int = 0) -> str:
 
 with open(f"{BIN}/vulturectl.schema.json") as file:
     SCHEMA = jsonschema.Draft202012Validator(json.load(file))
+RULE = SCHEMA.evolve(schema={"$ref": "#/$defs/rule", "$defs": SCHEMA.schema["$defs"]})
 
 
 def document(text: str) -> dict:
@@ -62,7 +63,11 @@ def js(*words: str):
         return document(said)["connections"]
     if words[0] == "show":
         return document(said)["defaults"] if len(words) == 1 else document(said)["connections"][0]
-    return json.loads(said)
+    told = json.loads(said)
+    if words[0] == "rule":
+        for rule in told if isinstance(told, list) else [told]:
+            RULE.validate(rule)
+    return told
 
 
 def listen(address: str) -> socket.socket:
@@ -324,6 +329,54 @@ def test_rules():
     ctl("rule", "del", str(js("rule", "add", "--remote", "10.0.0.0/7")["id"]))
     assert "needs at least one" in ctl("rule", "add", status=2)
     assert "is not a number within 0 to 32" in ctl("rule", "add", "--remote", "10.0.0.0/33", status=2)
+
+
+def started_by_rule(address: str, tos: int, marked: str, late: bool = False) -> set[str]:
+    """Which ends are under control of a connection whose "client" or "listener" has that TOS."""
+    there = address.removeprefix("::ffff:")
+    six = ":" in there
+    option = (socket.IPPROTO_IPV6, socket.IPV6_TCLASS) if six else (socket.IPPROTO_IP, socket.IP_TOS)
+    with listen(there) as server, socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as client:
+        if not late:
+            {"client": client, "listener": server}[marked].setsockopt(*option, tos)
+        client.connect((address, server.getsockname()[1]))
+        accepted, _ = server.accept()
+        with accepted:
+            if late:
+                {"client": client, "listener": accepted}[marked].setsockopt(*option, tos)
+            ports = {str(client.getsockname()[1]): "client", str(server.getsockname()[1]): "listener"}
+            local = [flow["local"].rpartition(":")[2] for flow in js("list")]
+            return {ports[port] for port in local if port in ports}
+
+
+def test_rules_by_dscp():
+    """What the socket itself sends with decides, in both families: not the peer's mark, and not a later one."""
+    rule = js("rule", "add", "--dscp", "le")
+    assert rule["dscp"] == 1 and f"{rule['id']:<4} dscp le started 0" in ctl("rule", "list")
+    reflect = "/proc/sys/net/ipv4/tcp_reflect_tos"
+    for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
+        assert started_by_rule(address, 1 << 2, "client") == {"client"}, address
+        assert started_by_rule(address, 1 << 2 | 1, "client") == {"client"}, "ECN's bits are not the DSCP's"
+        assert started_by_rule(address, 1 << 2, "listener") == {"listener"}, address
+        assert started_by_rule(address, 8 << 2, "client") == set(), address
+        assert started_by_rule(address, 0, "client") == set(), address
+        assert started_by_rule(address, 1 << 2, "client", late=True) == set(), address
+        with open(reflect, "w") as file:
+            file.write("1")
+        assert started_by_rule(address, 1 << 2, "client") == {"client", "listener"}, "the SYN's mark is taken over"
+        with open(reflect, "w") as file:
+            file.write("0")
+    ctl("rule", "del", str(rule["id"]))
+    rule = js("rule", "add", "--dscp", "0", "--remote", "::1")
+    assert rule["dscp"] == 0
+    assert started_by_rule("::1", 63 << 2, "client") == {"listener"}, "0 is a value, not every one"
+    assert started_by_rule("127.0.0.1", 0, "client") == set()
+    ctl("rule", "del", str(rule["id"]))
+    assert "dscp" not in js("rule", "add", "--local-port", "9")
+    ctl("rule", "del", str(js("rule", "list")[0]["id"]))
+    for word in ("64", "-1", "ef", ""):
+        said = ctl("rule", "add", "--dscp", word, status=2)
+        assert f"dscp '{word}' is neither le, cs1 nor a number within 0 to 63" in said, said
 
 
 def test_rules_are_capped():

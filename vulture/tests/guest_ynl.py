@@ -132,7 +132,7 @@ def test_ynl_rules():
     client = family()
     cgroup = os.stat("/sys/fs/cgroup").st_ino
     wanted = {"cgroup": cgroup, "local-port": 9, "remote-port": 10, "remote-prefix": socket.inet_aton("192.0.2.0"),
-              "remote-prefix-len": 24, "options": {"controller": "paper", "paper": {"psi-us": 26000}}}
+              "remote-prefix-len": 24, "dscp": 8, "options": {"controller": "paper", "paper": {"psi-us": 26000}}}
     rule = client.do("rule-add", {"rule": wanted})["rule"]
     assert {name: rule[name] for name in wanted if name != "options"} | {"options": wanted["options"]} == wanted
     assert rule["options"]["paper"]["psi-us"] == 26000 and rule["started"] == 0
@@ -142,6 +142,7 @@ def test_ynl_rules():
     ynl_refused(errno.EINVAL, "a rule needs", client, "rule-add", {"rule": {}})
     ynl_refused(errno.ERANGE, "remote-prefix-len 33 is not within 0 to 32", client, "rule-add",
                 {"rule": wanted | {"remote-prefix-len": 33}})
+    ynl_refused(errno.ERANGE, "dscp 64 is not within 0 to 63", client, "rule-add", {"rule": {"dscp": 64}})
     assert client.dump("rule-get", {}) == []
 
 

@@ -47,7 +47,9 @@
  * VULTURE_CMD_RULE_ADD		every connection that matches starts when it is
  *				established, until the rule is deleted
  *	VULTURE_A_RULE nest	at least one of CGROUP, LOCAL_PORT, REMOTE_PORT,
- *				REMOTE_PREFIX; all that are given must match.
+ *				REMOTE_PREFIX, DSCP; all that are given must match.
+ *				DSCP is the socket's own (IP_TOS, IPV6_TCLASS) at that
+ *				moment, not that of packets that arrive.
  *				OPTIONS as for START. A rule acts in this network
  *				namespace alone, and goes when its cgroup does.
  *				Needs (*), or CGROUP_FD instead of CGROUP: a file
@@ -368,6 +370,7 @@ enum vulture_rule_attr {
 	VULTURE_R_FAILED,		/* u64, connections that matched and could not be started */
 	VULTURE_R_CGROUP_FD,		/* u32, in requests: of the directory, open */
 	VULTURE_R_UID,			/* u32, in replies: its user; absent: CAP_NET_ADMIN */
+	VULTURE_R_DSCP,			/* u8, 0 to 63: what this machine's socket sends with */
 	__VULTURE_R_MAX,
 };
 

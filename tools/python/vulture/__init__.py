@@ -180,6 +180,8 @@ class Rule:
     failed: int
     #: whose rule it is; None: an administrator's
     uid: int | None
+    #: that the socket sends with, 0 to 63
+    dscp: int | None
 
 
 def _rule(values: Values) -> Rule:
@@ -189,6 +191,7 @@ def _rule(values: Values) -> Rule:
     return Rule(
         values["id"], values.get("cgroup"), values.get("local-port"), values.get("remote-port"), remote,
         _plain_options(values.get("options", {})), values["started"], values.get("failed", 0), values.get("uid"),
+        values.get("dscp"),
     )  # fmt: skip
 
 
@@ -265,11 +268,12 @@ class Vulture:
 
     def rule_add(
         self, *, cgroup: str | os.PathLike[str] | None = None, local_port: int | None = None,
-        remote_port: int | None = None, remote: str | None = None, **options: Option,
+        remote_port: int | None = None, remote: str | None = None, dscp: int | None = None, **options: Option,
     ) -> Rule:  # fmt: skip
         """New connections that match start by themselves. Without CAP_NET_ADMIN: of a cgroup that one may write to.
 
-        ``remote`` is a prefix, "192.0.2.0/24".
+        ``remote`` is a prefix, "192.0.2.0/24"; ``dscp`` what the socket sends with when its connection is established,
+        0 to 63 (1: LE).
         """
         nest: Values = {}
         if local_port is not None:
@@ -279,6 +283,8 @@ class Vulture:
         if remote is not None:
             network = ipaddress.ip_network(remote, strict=False)
             nest |= {"remote-prefix": network.network_address.packed, "remote-prefix-len": network.prefixlen}
+        if dscp is not None:
+            nest["dscp"] = dscp
         nest |= _options(options)
         if cgroup is None:
             return _rule(self._one("rule-add", {"rule": nest})["rule"])

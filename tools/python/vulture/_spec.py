@@ -202,5 +202,6 @@ SETS: dict[str, list[tuple[str, str, str]]] = {
         ("failed", "u64", ""),
         ("cgroup-fd", "u32", ""),
         ("uid", "u32", ""),
+        ("dscp", "u8", ""),
     ],
 }

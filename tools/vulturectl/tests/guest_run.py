@@ -247,6 +247,10 @@ def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
     assert ctl("showconf").stdout == "remote-port 873 controller=rledbat target-us=20000\n"
     assert [rule["options"]["target-us"] for rule in rules()] == [20000]
     assert apply("remote-port 873\n").stdout == "1 added, 0 kept, 1 removed, 0 failed\n"
+    assert apply("dscp le\ndscp 0\n").stdout == "2 added, 0 kept, 1 removed, 0 failed\n"
+    assert [rule["dscp"] for rule in rules()] == [1, 0]
+    assert ctl("showconf").stdout == "dscp le\ndscp 0\n"
+    assert apply("dscp le\n").stdout == "0 added, 1 kept, 1 removed, 0 failed\n"
     apply("")
 
 
@@ -267,7 +271,7 @@ def test_apply_puts_units_into_the_slice():
 def test_apply_reads_the_whole_file_before_it_changes_anything():
     for text, why in (
         ("remote-port 80\nlocal-port 70000\n", ":2: port '70000' is not a number within 1 to 65535"),
-        ("port 80\n", ":1: 'port' is none of unit, cgroup, user, local-port, remote-port, remote"),
+        ("port 80\n", ":1: 'port' is none of unit, cgroup, user, local-port, remote-port, remote, dscp"),
         ("remote 10.0.0.0/33\n", "prefix length '33' is not a number within 0 to 32"),
         ("remote-port 80 up\n", "a remote-port can be matched for downloads only"),
         ("unit restic.service down\n", "a unit goes to the background both ways"),

@@ -73,6 +73,9 @@ def test_an_option_out_of_its_range_is_named_with_the_range(program: Path, range
         (f"remote {'1' * 250}", f"'{'1' * 250}' is neither an IPv4 nor an IPv6 prefix"),
         ("local-port 0", "port '0' is not a number within 1 to 65535"),
         ("remote-port +80", "port '+80' is not a number within 1 to 65535"),
+        ("dscp 64", "dscp '64' is neither le, cs1 nor a number within 0 to 63"),
+        ("dscp LE", "dscp 'LE' is neither le, cs1 nor a number within 0 to 63"),
+        ("dscp le up", "a dscp can be matched for downloads only"),
     ],
 )
 def test_a_value_of_a_line_is_named(program: Path, tmp_path: Path, line: str, text: str) -> None:
