@@ -25,13 +25,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "steer.h"
 #include "upload.h"
 
 #define CONF_FILE	"/etc/lbe/background.conf"
 #define STATE_DIR	"/run/lbe"
 #define STATE_FILE	STATE_DIR "/applied"
 #define PIN_DIR		"/sys/fs/bpf/lbe"
-#define SLICE		"background.slice"
 #define ITEMS		256	/* the kernel's limit on rules in a namespace */
 
 enum kind { UNIT, CGROUP, USER, LOCAL_PORT, REMOTE_PORT, REMOTE, DSCP };
@@ -45,7 +45,8 @@ static const char *const kinds[] = {
 /**
  * struct item - one line of the file, or of what was applied
  * @kind, @value: whose connections
- * @options: as the file has them, commas between; "-" for none
+ * @options: weight and options as the file has them, commas for blanks; "-" for none
+ * @percent: weight, of an ordinary background connection's; 0 is none
  * @up, @down: which directions; only a cgroup has an upward one
  * @rule: in force for @down; its id is 0 where there is none
  * @pinned: the BPF program is in force for @up
@@ -54,6 +55,7 @@ struct item {
 	enum kind kind;
 	char value[256];
 	char options[256];
+	uint32_t percent;
 	bool up, down;
 	struct vulture_rule rule;
 	bool pinned;
@@ -88,16 +90,61 @@ static void conf_check(const char *why)
 		bad("%s", why);
 }
 
-static void conf_option(char *word, struct item *item)
+/* A word of the line's options, to be compared and shown. */
+static void keep_word(const char *word, struct item *item)
 {
 	size_t used = strlen(item->options);
-	char *equals = strchr(word, '=');
 
 	if (used + strlen(word) + 2 > sizeof(item->options))
 		bad("the options are longer than %zu characters", sizeof(item->options) - 1);
 	sprintf(item->options + used, "%s%s", used ? "," : "", word);
+}
+
+static void conf_option(char *word, struct item *item)
+{
+	char *equals = strchr(word, '=');
+
+	keep_word(word, item);
 	*equals = '\0';
 	conf_check(set_option(&item->rule.options, word, equals + 1));
+}
+
+static void conf_weight(const char *word, struct item *item)
+{
+	uint64_t percent;
+
+	if (!word)
+		bad("weight needs a number within 1 to %d", STEER_PERCENT_MAX);
+	if (item->percent)
+		bad("a line has one weight");
+	conf_check(set_number(&percent, word, "weight", 1, STEER_PERCENT_MAX));
+	item->percent = (uint32_t)percent;
+	keep_word("weight", item);
+	keep_word(word, item);
+}
+
+/* The line is read: what it says together. */
+static void conf_whole(struct item *item, const char *direction)
+{
+	const struct steer steer = { .percent = item->percent };
+	uint32_t weight;
+
+	item->up = item->kind <= USER && (!direction || strcmp(direction, "down"));
+	item->down = !direction || strcmp(direction, "up");
+	if (item->kind == UNIT && (!item->up || !item->down))
+		bad("a unit goes to the background both ways");
+	if (item->kind == UNIT && strchr(item->options, '='))
+		bad("a unit takes weight N and no other option: units share the rule of a slice");
+	if (item->kind > USER && direction && strcmp(direction, "down"))
+		bad("a %s can be matched for downloads only", kinds[item->kind]);
+	if (!item->percent)
+		return;
+	if (!item->down)
+		bad("uploads have no weight");
+	if (!vulture_option_get(&item->rule.options, "weight", &weight))
+		bad("a line has one weight");
+	if (!steer_first(&steer, &item->rule.options))
+		bad("weight is for the controller credit");
 }
 
 static void conf_value(struct item *item)
@@ -130,7 +177,7 @@ static void conf_value(struct item *item)
 	}
 }
 
-/* KIND VALUE [up|down|both] [NAME=VALUE]... */
+/* KIND VALUE [up|down|both] [weight N] [NAME=VALUE]... */
 static void read_item(char *line, struct items *items)
 {
 	struct item item = {};
@@ -154,18 +201,15 @@ static void read_item(char *line, struct items *items)
 	while ((word = strtok(NULL, " \t"))) {
 		if (strchr(word, '='))
 			conf_option(word, &item);
+		else if (!strcmp(word, "weight"))
+			conf_weight(strtok(NULL, " \t"), &item);
 		else if (!direction && (!strcmp(word, "up") || !strcmp(word, "down") ||
 					!strcmp(word, "both")))
 			direction = word;
 		else
-			bad("'%s' is neither up, down, both nor NAME=VALUE", word);
+			bad("'%s' is neither up, down, both, weight N nor NAME=VALUE", word);
 	}
-	item.up = item.kind <= USER && (!direction || strcmp(direction, "down"));
-	item.down = !direction || strcmp(direction, "up");
-	if (item.kind == UNIT && (!item.up || !item.down))
-		bad("a unit goes to the background both ways");
-	if (item.kind > USER && direction && strcmp(direction, "down"))
-		bad("a %s can be matched for downloads only", kinds[kind]);
+	conf_whole(&item, direction);
 	if (!*item.options)
 		strcpy(item.options, "-");
 	if (items->count == ITEMS)
@@ -215,6 +259,8 @@ static void read_state(struct items *items)
 		item->pinned = up;
 		item->down = down;
 		item->rule.id = id;
+		if (item->kind == UNIT)
+			sscanf(options, "weight,%u", &item->percent);
 	}
 	fclose(file);
 }
@@ -243,16 +289,28 @@ static void write_state(const struct items *items)
 
 /* Where things are */
 
+#define SLICE_CHARS	32
+
+/* The slice of the units of one weight. */
+static const char *item_slice(const struct item *item, char slice[SLICE_CHARS])
+{
+	if (item->percent)
+		snprintf(slice, SLICE_CHARS, "background_%u.slice", item->percent);
+	else
+		strcpy(slice, "background.slice");
+	return slice;
+}
+
 /* The cgroup of an item, "" if it has none. */
 static void item_cgroup(const struct item *item, char *dir, size_t room)
 {
 	const struct passwd *user;
-	char root[512];
+	char root[512], slice[SLICE_CHARS];
 
 	find_cgroup_root(root, sizeof(root));
 	*dir = '\0';
 	if (item->kind == UNIT) {
-		snprintf(dir, room, "%s/" SLICE, root);
+		snprintf(dir, room, "%s/%s", root, item_slice(item, slice));
 	} else if (item->kind == CGROUP) {
 		snprintf(dir, room, "%s", item->value);
 	} else if (item->kind == USER) {
@@ -262,12 +320,13 @@ static void item_cgroup(const struct item *item, char *dir, size_t room)
 	}
 }
 
-/* Where an item's BPF program is kept; units share one. */
+/* Where an item's BPF program is kept; units of one weight share one. */
 static void item_pin(const struct item *item, char *pin, size_t room)
 {
-	char name[256], *c;
+	char name[256], slice[SLICE_CHARS], *c;
 
-	snprintf(name, sizeof(name), "%s", item->kind == UNIT ? SLICE : item->value);
+	snprintf(name, sizeof(name), "%s",
+		 item->kind == UNIT ? item_slice(item, slice) : item->value);
 	for (c = name; *c; c++)
 		if (*c == '/' || *c == '.')
 			*c = '_';
@@ -317,9 +376,10 @@ static void drop_unit(const char *unit)
 	unlink(path);
 }
 
-static bool write_drop_in(const char *unit)
+static bool write_drop_in(const struct item *item)
 {
-	char path[512], *slash;
+	char path[512], slice[SLICE_CHARS], *slash;
+	const char *unit = item->value;
 	FILE *file;
 
 	unit_drop_in(unit, path, sizeof(path));
@@ -336,7 +396,8 @@ static bool write_drop_in(const char *unit)
 		say("%s: cannot write %s: %s", unit, path, strerror(errno));
 		return false;
 	}
-	fprintf(file, "# written by vulturectl apply\n[Service]\nSlice=" SLICE "\n");
+	fprintf(file, "# written by vulturectl apply\n[Service]\nSlice=%s\n",
+		item_slice(item, slice));
 	fclose(file);
 	return true;
 }
@@ -413,18 +474,17 @@ static bool apply_up(struct item *item, const struct item *before, const char *d
 	return true;
 }
 
-/* The units share the rule and the program of their slice: the first one has them. */
-static struct item *first_unit(struct items *items)
+/* Units share the rule and the program of their slice: the first one of it has them. */
+static bool first_of_slice(const struct items *items, const struct item *item)
 {
-	unsigned int i;
+	const struct item *one = items->item;
 
-	for (i = 0; i < items->count; i++)
-		if (items->item[i].kind == UNIT)
-			return &items->item[i];
-	return NULL;
+	while (one->kind != UNIT || one->percent != item->percent)
+		one++;
+	return one == item;
 }
 
-static void apply_item(struct items *wanted, struct item *item, const struct item *before,
+static void apply_item(const struct items *wanted, struct item *item, const struct item *before,
 		       const char *control, struct change *change)
 {
 	uint64_t cgroup = 0;
@@ -433,8 +493,8 @@ static void apply_item(struct items *wanted, struct item *item, const struct ite
 	bool good = true;
 
 	if (item->kind == UNIT) {
-		change->reload |= write_drop_in(item->value);
-		if (item != first_unit(wanted)) {
+		change->reload |= write_drop_in(item);
+		if (!first_of_slice(wanted, item)) {
 			change->kept += !!before;
 			change->added += !before;
 			return;

@@ -221,7 +221,6 @@ def said_inside(cgroup: str, server: Server) -> dict:
 def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
     for name in ("one", "two"):
         Path(f"/sys/fs/cgroup/{name}").mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
     both = "# mirrors\ncgroup /sys/fs/cgroup/one\ncgroup /sys/fs/cgroup/two up\nremote-port 873\n"
     done = apply(both)
     assert (done.returncode, done.stdout) == (0, "3 added, 0 kept, 0 removed, 0 failed\n"), done
@@ -252,6 +251,40 @@ def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
     assert ctl("showconf").stdout == "dscp le\ndscp 0\n"
     assert apply("dscp le\n").stdout == "0 added, 1 kept, 1 removed, 0 failed\n"
     apply("")
+
+
+def test_apply_gives_a_line_its_weight():
+    """In percent of an ordinary background connection, as run has it; a unit by a slice for those of its weight."""
+    apply("remote-port 873 weight 20\nremote-port 80 down min-kbit=9 weight 1000\n")
+    assert [rule["options"]["weight"] for rule in rules()] == [200, 10000]
+    assert {rule["options"]["controller"] for rule in rules()} == {"credit"}
+    assert ctl("showconf").stdout == "remote-port 873 weight 20\nremote-port 80 min-kbit=9 weight 1000\n"
+    assert apply("remote-port 873 weight 30\n").stdout == "1 added, 0 kept, 2 removed, 0 failed\n"
+    three = "unit restic.service weight 50\nunit mirror.service\nunit pull.service weight 50\n"
+    done = apply(three)
+    assert done.stdout == "3 added, 0 kept, 1 removed, 0 failed\n", done
+    before = rules()
+    drop_in = "/run/systemd/system/{}.service.d/50-lbe-background.conf"
+    slices = {"restic": "background_50", "mirror": "background", "pull": "background_50"}
+    for unit, name in slices.items():
+        assert f"Slice={name}.slice\n" in Path(drop_in.format(unit)).read_text()
+    assert sorted((rule["cgroup"], rule["options"]["weight"]) for rule in before) == sorted(
+        (Path(f"/sys/fs/cgroup/{name}.slice").stat().st_ino, weight)
+        for name, weight in (("background", 1000), ("background_50", 500))
+    )
+    assert apply(three).stdout == "0 added, 3 kept, 0 removed, 0 failed\n" and rules() == before
+    for name in set(slices.values()):
+        assert background(said_inside(f"/sys/fs/cgroup/{name}.slice", Server()))
+    assert ctl("showconf").stdout == three
+    # the first of two of a weight goes, then the other one has another weight
+    apply("unit mirror.service\nunit pull.service weight 50\n")
+    assert len(rules()) == 2 and background(said_inside("/sys/fs/cgroup/background_50.slice", Server()))
+    apply("unit mirror.service\nunit pull.service weight 5\n")
+    assert "Slice=background_5.slice\n" in Path(drop_in.format("pull")).read_text()
+    assert sorted(rule["options"]["weight"] for rule in rules()) == [50, 1000]
+    assert said_inside("/sys/fs/cgroup/background_50.slice", Server())["cc"] == "cubic"
+    apply("")
+    assert not rules()
 
 
 def test_apply_puts_units_into_the_slice():
@@ -385,6 +418,7 @@ def main(tests: dict) -> None:
     """Run all functions named test_*, by name."""
     os.setgroups([])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
     for name, test in sorted(tests.items()):
         if not name.startswith("test_"):
             continue
