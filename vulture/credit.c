@@ -142,6 +142,9 @@ static void credit_activate(struct credit_flow *f)
 	if (!f->active) {
 		f->active = true;
 		list_move_tail(&f->node, &f->path->flows);
+		/* Of those that are active: a route may have come to carry less. */
+		f->path->law.mss_bytes = max(f->path->n ? f->path->law.mss_bytes : 0,
+					     f->mss_bytes);
 		f->path->law.flows = ++f->path->n;
 		f->weight = f->options[VULTURE_CREDIT_O_WEIGHT];
 		f->path->weights += f->weight;
@@ -351,7 +354,7 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		 */
 		if (!c->train_end_us)
 			c->train_end_us = now_us + c->base_us + c->train_pkts * c->gap_us +
-					  max(c->base_us / 8, 4000U) + 2 * c->noise_us;
+					  credit_late_us(c);
 		c->slot_us = c->fails || c->kept_Bps ? c->train_end_us :
 			     min(c->slot_us + 4 * c->gap_us, c->train_end_us);
 	} else if (c->train_sent > CREDIT_TRAIN_PRIME) {
@@ -570,7 +573,7 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 	if (queue_us != CREDIT_NO_QUEUE)
 		f->latest_queue_us = queue_us;
 	if (credit_is_resent(d, credit_us, trip_us))
-		credit_on_resent(c, d->bytes);
+		credit_on_resent(c, d->now_us, d->bytes);
 
 	switch (c->phase) {
 	case CREDIT_FLOOR:
@@ -622,7 +625,6 @@ static void credit_init(void *state, const struct rwnd_start *start, struct rwnd
 	f->options = start->options;
 	f->unit_bytes = start->unit_bytes;
 	f->mss_bytes = max(start->mss_bytes, CREDIT_MSS_MIN);
-	p->law.mss_bytes = max(p->law.mss_bytes, f->mss_bytes);
 	/* Whatever TCP has advertised stays valid. */
 	f->goal_seq = start->edge_seq;
 	f->wire_seq = start->edge_seq;

@@ -43,8 +43,9 @@
  *		the latest tick by qhi, or a tick the one of a round trip ago, and when q
  *		stays above 2 qt (qt if W is 2 MSS) for 8 ticks; unless 17 of 20 bytes that
  *		the path could have brought since the queue was short are ours: such a queue
- *		is ours, and dW takes it away. Yield too when dW has given a quarter of W to
- *		others: they grow.
+ *		is ours, and dW takes it away. Where dW has given a quarter of W away, others
+ *		grow: yield if packets were lost since the jump, else ask with a train, which
+ *		decides alone: ACKs that share the link keep a queue there too.
  * FLOOR	no credit at all for 2 + log2(pipe / 10 packets) round trips: the length
  *		of a slow start, whose bursts leave gaps that look like an empty path.
  *		Then a packet each P; it says q. Score: +1 if q < qt + 2 e, +2 if
@@ -57,12 +58,14 @@
  *			g = (span of arrivals - work) / span of sending = X / mu,
  *		each span from the mean of the first half's to that of the second's; work is
  *		p for each packet that was sent in between, or that came, if these are more.
- *		Where none of it came closer than p' > p, p' is p from now on (up to 4/3 p, and
- *		whatever it is if nothing has confirmed mu for 60 s).
- *		g > 0.8: fails + 1, FLOOR for a round trip. Otherwise R = 0.98 mu if
- *		g < 0.1, else mu (0.9 - g); at most 0.9 of the rate that others left us before
- *		we yielded (half of it if they were there when we jumped), until g < 0.1 says
- *		that they have gone. W = R base + 2 MSS, handed out at R.
+ *		The verdict waits until no mark has come for base / 8. Where none came closer
+ *		than p' > p, p' is p from now on: up to 4/3 p at once, more if nothing has
+ *		confirmed mu for 120 s p / p'; the train was then too fast to say anything else.
+ *		g > 0.8, or a quarter of the train lost: fails + 1, FLOOR for a round trip.
+ *		Otherwise R = 0.98 mu if g < 0.1, else mu (0.9 - g); at most 0.9 of the rate
+ *		that others left us before we yielded (half of it if they were there when we
+ *		jumped), until g < 0.1 says that they have gone. W = R base + 2 MSS, handed
+ *		out at R.
  *		Sent at once (ACKs were held up on their way), too slowly, or of more than 8
  *		less than half as much of the second half as of the first: nothing is said;
  *		after three of these R = mu / 4, or as many packets a round trip as the
@@ -137,9 +140,10 @@
  * sawteeth. Twice: twice as long until W grows faster again; half: each sawtooth is met anew.
  */
 #define CREDIT_MEMORY_US	10000000U
-/* A capacity that nothing has confirmed for so long is no longer believed, us: longer than others
- * that take part of it stay. Twice: a slower path is used as little for twice as long; half: their
- * share is taken for the capacity.
+/* A capacity that nothing has confirmed for so long is no longer believed, us, where trains come
+ * half as fast; where they come at a tenth of it, after a fifth of this. It is longer than others
+ * in a fair queue stay. Twice: a slower path is used as little for twice as long; half: the share
+ * that others leave is taken for the capacity sooner.
  */
 #define CREDIT_STALE_US		60000000U
 /* Samples of the floor that agree for so long are the path's new base, us, and so many at least.
@@ -221,6 +225,7 @@ struct credit_law {
 	u32 arrivals;
 	u32 least_us;		/* q */
 	bool lost;		/* a loss was found out in it */
+	u64 lost_us;		/* the latest */
 	u64 sum_us;		/* of its samples of the queue */
 	u32 samples;
 	u32 noise_us;		/* e */
@@ -672,7 +677,7 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	u32 len_us = (u32)(now_us - c->tick_us), queue_us = credit_tick_queue(c), rtt_us;
 	const struct credit_tick *ago;
 	u32 jump_us = credit_jump_us(c);
-	bool high;
+	bool high, outgrown;
 
 	*tick = (struct credit_tick){ now_us, c->bytes, queue_us,
 				      c->samples ? (u32)div_u64(c->sum_us, c->samples) : 0,
@@ -711,13 +716,21 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 		credit_yield_to_others(c, now_us, c->high_ticks >= CREDIT_HIGH_TICKS);
 	else
 		credit_steer(c, now_us, queue_us, rtt_us, len_us);
-	if (c->phase == CREDIT_CRUISE && credit_is_outgrown(c))
+	if (c->phase != CREDIT_CRUISE || c->filling)
+		return;
+	outgrown = credit_is_outgrown(c);
+	if (outgrown && c->lost_us > c->jumped_us) {
 		credit_yield_to_others(c, now_us, true);
-	if (c->phase == CREDIT_CRUISE && !c->filling && queue_us < credit_target_us(c) &&
-	    c->rate_Bps < c->mu_Bps / 10 * 9 && now_us > c->ask_us) {
-		c->kept_Bps = c->rate_Bps;
-		credit_probe(c, now_us);
+		return;
 	}
+	/* Who has given that much away already is sure after one train. */
+	if (outgrown)
+		c->doubts = CREDIT_DOUBTS_MOST - 1;
+	else if (queue_us >= credit_target_us(c) || c->rate_Bps >= c->mu_Bps / 10 * 9 ||
+		 now_us <= c->ask_us)
+		return;
+	c->kept_Bps = c->rate_Bps;
+	credit_probe(c, now_us);
 }
 
 /* A sample of CRUISE: does it call for the floor at once? */
@@ -742,9 +755,10 @@ static inline bool credit_sees_others(struct credit_law *c, u64 now_us, u32 queu
 }
 
 /* What came had been lost before. */
-static inline void credit_on_resent(struct credit_law *c, u32 bytes)
+static inline void credit_on_resent(struct credit_law *c, u64 now_us, u32 bytes)
 {
 	c->lost = true;
+	c->lost_us = now_us;
 	c->lost_bytes += bytes;
 }
 
@@ -851,6 +865,20 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
 		credit_probe(c, now_us);
 }
 
+/* How long after the last mark was due, or came, no other will come, us. */
+static inline u32 credit_late_us(const struct credit_law *c)
+{
+	return max(c->base_us / 8, 4000U) + 2 * c->noise_us;
+}
+
+/* The train is out. Its marks come more slowly where the path does: the verdict waits for them. */
+static inline void credit_wait_for_train(struct credit_law *c, u64 until_us)
+{
+	if (until_us > c->train_end_us && c->slot_us == c->train_end_us)
+		c->slot_us = until_us;
+	c->train_end_us = max(c->train_end_us, until_us);
+}
+
 /**
  * credit_on_train() - a mark of the train came
  * @c: law
@@ -863,6 +891,8 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 	u32 half = 2 * mark >= CREDIT_TRAIN_PRIME + c->train_marks, i = c->train_got++ % 2;
 	s32 at_us = (s32)(arrived_us - c->since_us);
 
+	if (c->train_end_us)
+		credit_wait_for_train(c, arrived_us + c->base_us + credit_late_us(c));
 	if (c->train_got > 2)
 		c->train_least_us = min_t(u32, c->train_least_us,
 					  max(at_us - c->train_late_us[i], 0) / 2);
@@ -994,6 +1024,28 @@ static inline bool credit_train_outgrows_senders(const struct credit_law *c)
 	       c->half_got[0] >= CREDIT_TRAIN_LEAST && 2 * c->half_got[1] < c->half_got[0];
 }
 
+/* The bottleneck lets no two packets closer than its own rate has them. In a fair queue others do
+ * that too: p' / p - 1 of them. The more it takes, the less long that is believed. Trains that
+ * failed until then were too fast as well.
+ * Return: the train was too fast for the bottleneck to say more than this.
+ */
+static inline bool credit_relearn_capacity(struct credit_law *c, u64 now_us)
+{
+	u32 gap_us = c->train_least_us;
+
+	bool much = gap_us >= c->gap_us + c->gap_us / 3;
+
+	if (c->train_got < CREDIT_TRAIN_LEAST || gap_us <= c->gap_us ||
+	    c->noise_us >= gap_us / 2 ||
+	    (much && (now_us - c->mu_us) * gap_us < 2ULL * CREDIT_STALE_US * c->gap_us))
+		return false;
+	c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
+	c->gap_us = gap_us;
+	if (much)
+		c->fails = 0;
+	return much;
+}
+
 /**
  * credit_judge() - the train is in, or will not come
  * @c: law
@@ -1001,20 +1053,20 @@ static inline bool credit_train_outgrows_senders(const struct credit_law *c)
  */
 static inline void credit_judge(struct credit_law *c, u64 now_us)
 {
-	u32 gap_us = c->train_least_us, g;
-	bool lost;
+	bool slower = credit_relearn_capacity(c, now_us), lost;
+	u32 g;
 
 	c->growth_permille = 10000;
 	/* A full queue is as flat as a longer route, but loses part of a train. */
 	lost = c->shift_new && c->train_got < c->train_marks;
 	if (lost)
 		credit_forget_route(c);
-	if (!lost && credit_train_outgrows_senders(c)) {
+	if (!lost && (slower || credit_train_outgrows_senders(c))) {
 		credit_train_spoilt(c, now_us);
 		return;
 	}
 	if (lost || !c->half_got[0] || !c->half_got[1] ||
-	    c->half_got[0] + c->half_got[1] < CREDIT_TRAIN_LEAST) {
+	    4 * (c->train_marks - c->train_got) >= c->train_marks) {
 		credit_train_fails(c, now_us);
 		return;
 	}
@@ -1024,14 +1076,6 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 		credit_train_spoilt(c, now_us);
 		return;
 	}
-	/* The bottleneck lets no two packets closer than its own rate has them. */
-	if (gap_us > c->gap_us && c->noise_us < c->gap_us / 2 &&
-	    (gap_us < c->gap_us + c->gap_us / 3 || now_us - c->mu_us > CREDIT_STALE_US)) {
-		c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
-		c->gap_us = gap_us;
-		g = credit_train_growth(c);
-	}
-	c->growth_permille = g;
 	c->spoilt = 0;
 	/* Likewise it leaves no room. */
 	if (c->shift_new && g >= 100) {

@@ -150,7 +150,7 @@ static u32 in_a_short_buffer(struct kunit *test, bool lost)
 
 	for (i = 0; i < 2000 && c->phase == CREDIT_CRUISE; i++) {
 		if (lost && i % 20 == 0)
-			credit_on_resent(c, MSS);
+			credit_on_resent(c, now_us, MSS);
 		credit_on_data(c, now_us += credit_packet_us(c), MSS,
 			       i % 10 ? 3 * credit_packet_us(c) : 0);
 	}
@@ -176,7 +176,7 @@ static void random_losses_cost_nothing(struct kunit *test)
 	for (i = 0; i < 1000; i++) {
 		now_us += credit_packet_us(clean);
 		if (i % 20 == 0)
-			credit_on_resent(lossy, MSS);
+			credit_on_resent(lossy, now_us, MSS);
 		/* Bursts there are, now and then. */
 		credit_on_data(lossy, now_us, MSS, i % 10 ? 500 : 12000);
 		credit_on_data(clean, now_us, MSS, i % 10 ? 500 : 12000);
@@ -193,7 +193,7 @@ static u32 start_that_loses(struct credit_law *c, u32 one_in)
 	c->base_us = 20000;
 	for (i = 1; i < 400 && c->phase == CREDIT_START; i++) {
 		if (i % one_in == 0)
-			credit_on_resent(c, MSS);
+			credit_on_resent(c, now_us, MSS);
 		credit_on_data(c, now_us += 1000, MSS, 0);
 	}
 	return i;

@@ -28,7 +28,7 @@ WRAPPER = """
 
 struct result { double ours_Bps, others_Bps, queue_us, mu_Bps; u32 phase, drops; };
 
-struct packet { u64 at_us, released_us; bool ours; u32 mark; };
+struct packet { u64 at_us, released_us; bool ours, credit; u32 mark, bytes; };
 struct fifo { struct packet at[RING]; u32 head, len; };
 
 static void push(struct fifo *q, struct packet p) { q->at[(q->head + q->len++) % RING] = p; }
@@ -95,10 +95,13 @@ static u32 pump(struct credit_law *c, u64 now_us, s64 out)
 
 /* Others: a share of the link, in permille, from from_us to until_us, in bursts of so many.
  * Each packet of ours takes up to jitter_us more behind the queue. With back_us the same bursts
- * stand on the way back, so much later: credit leaves behind them.
+ * stand on the way back, so much later: credit leaves behind them. From later_us on the link has
+ * later_Bps. With ack_bytes each credit is a packet of so many that waits in the same queue, as in
+ * the air.
  */
 void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until_us,
-	  u64 end_us, u64 measure_us, u32 step_us, u32 burst, u32 jitter_us, u32 back_us, struct result *r)
+	  u64 end_us, u64 measure_us, u32 step_us, u32 burst, u32 jitter_us, u32 back_us,
+	  double later_Bps, u64 later_us, u32 ack_bytes, struct result *r)
 {
 	struct credit_law *c = calloc(1, sizeof(*c));
 	struct fifo *sent = calloc(1, sizeof(*sent)), *queue = calloc(1, sizeof(*queue));
@@ -118,10 +121,16 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 		u32 n = pump(c, now_us, out), nth = c->train_sent - n;
 
 		out += (s64)n * MSS;
-		for (; n; n--, nth++)
-			push(sent, (struct packet){ max(now_us, way_back_us) + base_us / 2,
-						    max(now_us, way_back_us), true,
-						    c->phase == CREDIT_PROBE ? credit_train_mark(c, nth) : U32_MAX });
+		if (now_us >= later_us && later_Bps)
+			Bps = later_Bps;
+		for (; n; n--, nth++) {
+			u64 at_us = max(now_us, way_back_us);
+			struct packet p = { at_us + base_us / 2, at_us, true, ack_bytes != 0,
+					    c->phase == CREDIT_PROBE ? credit_train_mark(c, nth) : U32_MAX,
+					    ack_bytes ? ack_bytes : MSS };
+
+			push(ack_bytes ? queue : sent, p);
+		}
 		if (now_us >= from_us && now_us < until_us)
 			foreign += Bps * others / 1000 * step_us / 1e6;
 		if (now_us >= back_at_us) {
@@ -132,7 +141,7 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 			back_at_us = now_us + back_us;
 		for (u32 i = foreign >= burst * MSS ? burst : 0; i; i--, foreign -= MSS) {
 			if (queue->len < limit)
-				push(queue, (struct packet){ 0 });
+				push(queue, (struct packet){ .bytes = MSS });
 			else
 				r->drops++;
 		}
@@ -145,9 +154,15 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 				out -= MSS, r->drops++;
 		}
 		link += Bps * step_us / 1e6;
-		for (; queue->len && link >= MSS; link -= MSS) {
+		while (queue->len && link >= queue->at[queue->head].bytes) {
 			struct packet p = pop(queue);
 
+			link -= p.bytes;
+			if (p.credit) {
+				push(sent, (struct packet){ now_us + base_us / 2, p.released_us, true, false,
+							    p.mark, MSS });
+				continue;
+			}
 			random = random * 1664525 + 1013904223;
 			p.at_us = now_us + base_us - base_us / 2 +
 				  (u64)(random >> 8) * jitter_us / (1 << 24);
@@ -339,7 +354,7 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
     library = hostc.load(WRAPPER, folder, include, "credit")
     library.loop.argtypes = [
         ctypes.c_double, *[ctypes.c_uint32] * 3, *[ctypes.c_uint64] * 4, *[ctypes.c_uint32] * 4,
-        ctypes.POINTER(Result),
+        ctypes.c_double, ctypes.c_uint64, ctypes.c_uint32, ctypes.POINTER(Result),
     ]  # fmt: skip
     library.growth.restype = ctypes.c_uint32
     library.capacity.restype = ctypes.c_uint64
@@ -353,14 +368,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 def loop(
     library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int, others: Others, measure: tuple[float, float],
-    jitter_ms: float = 0,
+    jitter_ms: float = 0, later: tuple[float, float] = (0, 0), ack_bytes: int = 0,
 ) -> Result:
     result = Result()
     us = lambda s: int(s * 1e6)  # noqa: E731
     library.loop(
         mbit * MBIT, us(rtt_ms / 1e3), packets, others.permille, us(others.from_s), us(others.until_s), us(measure[1]),
         us(measure[0]), max(5, min(100, int(400 / mbit))), others.burst, us(jitter_ms / 1e3),
-        us(others.back_ms / 1e3), ctypes.byref(result),
+        us(others.back_ms / 1e3), later[0] * MBIT, us(later[1]), ack_bytes, ctypes.byref(result),
     )  # fmt: skip
     return result
 
@@ -416,6 +431,31 @@ def test_takes_what_bursts_leave(library: ctypes.CDLL, permille: int, burst: int
     left = (1000 - permille) / 1000 * 10 * MBIT
     assert result.others_Bps >= 0.99 * (10 * MBIT - left)
     assert result.ours_Bps >= 0.7 * left
+
+
+@pytest.mark.parametrize(("mbit", "later"), [(100, 80), (100, 10), (200, 8), (1000, 8), (10, 2)])
+def test_a_path_that_became_slower_is_used(library: ctypes.CDLL, mbit: float, later: float) -> None:
+    """A fall below 3/4 is believed after 120 s divided by its factor, and what a train and a return take."""
+    until_s = 30 + (0 if mbit < 4 / 3 * later else 120 * later / mbit) + 12
+    result = loop(library, mbit, 30, 200, Others(), (until_s, until_s + 20), later=(later, 30))
+    assert result.ours_Bps >= 0.9 * later * MBIT
+    assert result.mu_Bps == pytest.approx(later * MBIT, rel=0.05)
+
+
+def test_half_of_the_path_is_not_taken_for_the_path_at_once(library: ctypes.CDLL) -> None:
+    """So much a fair queue leaves beside one other flow: for 60 s that is what it is."""
+    result = loop(library, 20, 30, 200, Others(), (35, 80), later=(10, 30))
+    assert result.ours_Bps <= 0.05 * 10 * MBIT
+    assert result.mu_Bps >= 19 * MBIT
+
+
+@pytest.mark.parametrize("mbit", [2, 8, 30, 60])
+@pytest.mark.parametrize("rtt_ms", [6, 20, 80])
+@pytest.mark.parametrize("ack_bytes", [66, 132])
+def test_alone_where_acks_share_the_link(library: ctypes.CDLL, mbit: float, rtt_ms: float, ack_bytes: int) -> None:
+    """What its own ACKs take is nobody's; they and the data wait for each other."""
+    result = loop(library, mbit, rtt_ms, 200, Others(), (20, 80), ack_bytes=ack_bytes)
+    assert result.ours_Bps * (1448 + ack_bytes) / 1448 >= 0.65 * mbit * MBIT
 
 
 def test_takes_what_is_left_beside_a_busy_way_back(library: ctypes.CDLL) -> None:

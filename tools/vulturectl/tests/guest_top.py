@@ -207,8 +207,7 @@ def test_what_holds_an_upload():
 def test_bytes_in_the_pauses_of_others():
     """A foreground flow runs, then ends: what the background one moves after that counts, and nothing before.
 
-    The link carries the ACKs as well, which the law takes for somebody else's: from 0.46 MB a minute on
-    was seen.
+    The law knows this path as one of Gbit/s, from the tests before, and must learn that it has 8 Mbit/s.
     """
     slow_link("delay", "10ms", "rate", "8mbit", "limit", "100")
     try:
@@ -223,7 +222,7 @@ def test_bytes_in_the_pauses_of_others():
         pauses = [one["connections"][0]["pause_bytes"] for one in said]
         assert len(pauses) == 60 and pauses == sorted(pauses), pauses
         assert pauses[5] < 300_000, "while the other one runs"
-        assert pauses[-1] - pauses[5] > 300_000, f"after it has ended: {pauses}"
+        assert pauses[-1] - pauses[5] > 25_000_000, f"after it has ended: {pauses}"
     finally:
         fast_link()
     # what was in the sender's buffer meets a closed socket
