@@ -147,6 +147,23 @@ static void conf_whole(struct item *item, const char *direction)
 		bad("weight is for the controller credit");
 }
 
+/* What the rule matches, but for a cgroup. */
+static const char *set_match(struct item *item)
+{
+	switch (item->kind) {
+	case LOCAL_PORT:
+		return set_port(&item->rule.local_port, item->value);
+	case REMOTE_PORT:
+		return set_port(&item->rule.remote_port, item->value);
+	case REMOTE:
+		return set_prefix(&item->rule, item->value);
+	case DSCP:
+		return set_dscp(&item->rule, item->value);
+	default:
+		return NULL;
+	}
+}
+
 static void conf_value(struct item *item)
 {
 	switch (item->kind) {
@@ -162,18 +179,8 @@ static void conf_value(struct item *item)
 		if (!getpwnam(item->value))
 			bad("there is no user '%s'", item->value);
 		break;
-	case LOCAL_PORT:
-		conf_check(set_port(&item->rule.local_port, item->value));
-		break;
-	case REMOTE_PORT:
-		conf_check(set_port(&item->rule.remote_port, item->value));
-		break;
-	case REMOTE:
-		conf_check(set_prefix(&item->rule, item->value));
-		break;
-	case DSCP:
-		conf_check(set_dscp(&item->rule, item->value));
-		break;
+	default:
+		conf_check(set_match(item));
 	}
 }
 
@@ -261,6 +268,7 @@ static void read_state(struct items *items)
 		item->rule.id = id;
 		if (item->kind == UNIT)
 			sscanf(options, "weight,%u", &item->percent);
+		set_match(item);
 	}
 	fclose(file);
 }
@@ -346,6 +354,14 @@ static bool same(const struct item *a, const struct item *b)
 	       !strcmp(a->options, b->options) && a->down == b->down;
 }
 
+static bool same_match(const struct vulture_rule *a, const struct vulture_rule *b)
+{
+	return a->cgroup == b->cgroup && a->local_port == b->local_port &&
+	       a->remote_port == b->remote_port && a->family == b->family &&
+	       a->prefix_len == b->prefix_len && a->by_dscp == b->by_dscp && a->dscp == b->dscp &&
+	       !memcmp(a->prefix, b->prefix, sizeof(a->prefix));
+}
+
 struct search {
 	uint32_t id;
 	const struct vulture_rule *wanted;
@@ -356,11 +372,13 @@ static int search_rule(const struct vulture_rule *rule, void *arg)
 {
 	struct search *search = arg;
 
-	search->found |= rule->id == search->id && rule->cgroup == search->wanted->cgroup;
+	search->found |= rule->id == search->id && same_match(rule, search->wanted);
 	return 0;
 }
 
-/* Whether rule `id` is still there, for the same cgroup. */
+/* Whether rule `id` is still there. Once the module was loaded anew it may be another's, which
+ * matches something else.
+ */
 static bool rule_lives(uint32_t id, const struct vulture_rule *wanted)
 {
 	struct search search = { .id = id, .wanted = wanted };
@@ -402,13 +420,18 @@ static bool write_drop_in(const struct item *item)
 	return true;
 }
 
-/* Take away what was applied. */
+/* Take away what was applied. A rule whose cgroup is gone has gone with it. */
 static void remove_item(const struct item *item)
 {
-	char pin[600];
+	struct vulture_rule rule = item->rule;
+	char pin[600], dir[1024];
+	struct stat st;
 
-	if (item->rule.id && v)
-		vulture_rule_del(v, item->rule.id);
+	item_cgroup(item, dir, sizeof(dir));
+	if (*dir && !stat(dir, &st))
+		rule.cgroup = st.st_ino;
+	if (rule_lives(rule.id, &rule))
+		vulture_rule_del(v, rule.id);
 	if (item->pinned) {
 		item_pin(item, pin, sizeof(pin));
 		unlink(pin);
@@ -435,8 +458,6 @@ static bool apply_down(struct item *item, const struct item *before, uint64_t cg
 		item->rule.id = before->rule.id;
 		return true;
 	}
-	if (before && before->rule.id && v)
-		vulture_rule_del(v, before->rule.id);
 	if (!v) {
 		say("%s %s: downloads stay in the foreground: %s", kinds[item->kind], item->value,
 		    vulture_error(NULL));

@@ -287,6 +287,27 @@ def test_apply_gives_a_line_its_weight():
     assert not rules()
 
 
+def test_apply_leaves_a_rule_that_only_has_the_number_of_its_own():
+    """Numbers begin anew with the module: what was applied is known by what it matches too."""
+    state = Path("/run/lbe/applied")
+    file = "remote-port 80\nremote 10.0.0.0/8\ndscp le\n"
+    apply(file)
+    hand = str(json.loads(ctl("--json", "rule", "add", "--local-port", "9").stdout)["id"])
+    before = rules()
+    # as if each of ours had that number
+    lines = [line.rsplit(" ", 1)[0] for line in state.read_text().splitlines()]
+    state.write_text("".join(f"{line} {hand}\n" for line in lines))
+    done = apply(file)
+    assert done.stdout == "3 added, 0 kept, 0 removed, 0 failed\n", done
+    assert rules()[:4] == before and len(rules()) == 7, rules()
+    assert apply(file).stdout == "0 added, 3 kept, 0 removed, 0 failed\n"
+    state.write_text("".join(f"{line} {hand}\n" for line in lines))
+    assert apply("").stdout == "0 added, 0 kept, 3 removed, 0 failed\n"
+    assert len(rules()) == 7, "the rule of that number is another's"
+    for rule in rules():
+        ctl("rule", "del", str(rule["id"]))
+
+
 def test_apply_puts_units_into_the_slice():
     done = apply("unit restic.service\nunit mirror.service\n")
     assert (done.returncode, done.stdout) == (0, "2 added, 0 kept, 0 removed, 0 failed\n"), done
