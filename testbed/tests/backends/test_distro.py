@@ -42,6 +42,7 @@ from testbed.run.runner import Options, run
 from testbed.spec.experiment import Experiment, load
 from testbed.support import race
 from testbed.tests.backends.misbehaving import misbehaving
+from testbed.tests.backends.user import MODULES
 
 HERE = Path(__file__).resolve().parent
 USER = HERE / "user.py"
@@ -58,7 +59,6 @@ SMOKE = (
     "log",
 )
 RACES_S = 40
-OURS = ("tcp_lowpri", "tcp_lp", "tcp_ledbat", "vulture", "sch_shred", "shred_hint")
 
 
 def steps_of(text: str) -> dict[str, str]:
@@ -133,7 +133,7 @@ def test_no_race_on_several_cpus(tmp_path: Path) -> None:
     kernel = race.ensure("6.12")
     bad = misbehaving(KernelSpec("6.12", "race")).paths
     files = {"user.py": USER.read_text(encoding="utf-8")}
-    log = race.boot(kernel, RACES, tmp_path, files, {name: kernel.modules[name] for name in OURS} | bad)
+    log = race.boot(kernel, RACES, tmp_path, files, {name: kernel.modules[name] for name in MODULES} | bad)
     results = steps_of(read_text(tmp_path / "job.log"))
     assert results == dict.fromkeys(RACE_STEPS, "ok"), results
     trial, race_shown, after = re.split(r".*misbehave: (?:race|lock-order)\n", log)
@@ -142,7 +142,7 @@ def test_no_race_on_several_cpus(tmp_path: Path) -> None:
     print(read_text(tmp_path / "job.log"))
     print(f"# {watched} accesses watched, {len(races)} races of the kernel's own:", {one.title for one in races} or "")
     assert watched > 10000
-    assert not [one.text for one in race.of_modules(races, OURS)]
+    assert not [one.text for one in race.of_modules(races, MODULES)]
     assert race.complaint(others) is None
     assert race.of_modules(race.races_in(race_shown)[0], bad), "KCSAN did not see a race"
     assert isinstance(race.complaint(race.races_in(after)[1]), Lockdep), "lockdep was off"
@@ -174,7 +174,7 @@ def test_a_race_is_ours_if_a_module_of_ours_is_in_it(first: str, caller: str, ou
     log = f"[    1.000000] before\n{text}[   13.000000] WARNING: CPU: 1 PID: 1 at x\n"
     found, others = race.races_in(log + text)
     assert len(found) == 2 and found[0].title.startswith("data-race in")
-    assert bool(race.of_modules(found, OURS)) is ours
+    assert bool(race.of_modules(found, MODULES)) is ours
     assert others == "before\nWARNING: CPU: 1 PID: 1 at x\n"
     assert isinstance(race.complaint(others), KernelWarning)
 

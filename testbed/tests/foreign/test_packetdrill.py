@@ -126,3 +126,32 @@ def test_every_status_of_a_script_is_written() -> None:
     both = [result("tcp/a/x.pkt", "pass"), result("tcp/a/x.pkt", "fail", "ipv6")]
     ran = packetdrill.Ran(suite, "6.12.1", "0.1", {"reno": both}, [Outcome("google", "reno", 1)])
     assert command.document([ran])["suites"][0]["scripts"] == {"tcp/a/x.pkt": {"reno": "pf"}}
+
+
+def test_a_boot_that_stands_still_loses_no_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    reno, suite = packetdrill.SUBJECTS[0], packetdrill.Suite("google", "what", "6.12", ())
+    boots: list[list[str]] = []
+
+    def boot(_backend, _suite, _subject, scripts: list[str], _report) -> list[Result]:
+        boots.append(scripts)
+        if scripts[0] == "stuck":
+            return []
+        if len(boots) == 1:  # over IPv6 the second one stood still
+            return [result("a", "pass"), result("a", "pass", "ipv6"), result("b", "pass")]
+        return [result(script, "pass", family) for script in scripts[:2] for family in ("ipv4", "ipv6")]
+
+    monkeypatch.setattr(packetdrill, "boot", boot)
+    results = packetdrill.run_subject(None, suite, reno, ["a", "b", "c", "stuck", "d"])
+    assert boots == [
+        ["a", "b", "c", "stuck", "d"],
+        ["b", "c", "stuck", "d"],
+        ["c", "stuck", "d"],
+        ["stuck", "d"],
+        ["d"],
+    ]
+    assert [(one.script, one.variant) for one in results if one.status == "pass"] == [
+        (script, family) for script in "abcd" for family in ("ipv4", "ipv6")
+    ]
+    assert [one for one in results if one.status == "fail"] == [
+        Result("stuck", "ipv4", "fail", "the machine stood still")
+    ]
