@@ -458,7 +458,7 @@ touch "/boot/config-$release" "/boot/vmlinuz-$release"
 files >/lbe/before
 {install}
 depmod -a "$release"
-for module in tcp_lowpri tcp_lp tcp_ledbat vulture sch_shred shred_hint; do
+for module in {modules}; do
     modinfo -k "$release" -n "$module" | grep '/updates/'
 done
 vulturectl --help >/dev/null
@@ -510,5 +510,5 @@ def test_install_and_remove_leave_nothing(
     if way is BY_PACKAGES:
         for path in packages(tmp_path_factory.getbasetemp() / "deb").glob("*.deb"):
             (work / path.name).write_bytes(path.read_bytes())
-    (work / "test.sh").write_text(INSTALL.format(install=way[0], remove=way[1]))
+    (work / "test.sh").write_text(INSTALL.format(modules=" ".join(MODULES), install=way[0], remove=way[1]))
     run_script(IN_ROOT, [image.folder / "root.tar", work, "bash", "/lbe/test.sh"], work.parent / "log")
