@@ -42,7 +42,7 @@ JOB, SYSCTL = HERE / "packetdrill.sh", HERE / "sysctl.bash"
 #: a script that asserts one of these words tests a window, which differs by law
 WINDOW_WORDS = re.compile(r"\btcpi_(snd_cwnd|snd_ssthresh|pacing_rate|delivery_rate)\b")
 #: scripts of a boot, the virtual seconds that they may take, and wall seconds for a busy machine
-BOOT_SCRIPTS, VIRTUAL_LIMIT_S, WALL_LIMIT_S = 25, 20_000.0, 300.0
+BOOT_SCRIPTS, VIRTUAL_LIMIT_S, WALL_LIMIT_S = 25, 20_000.0, 150.0
 
 
 class ForeignAbsent(LbeError):
