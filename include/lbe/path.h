@@ -16,10 +16,14 @@
  *	in flight <= R (RTT + 2 e) + 2 packets
  *
  * The bound on what is in flight stops us at once when somebody's burst holds our ACKs
- * up. Growth by more than a jump of 5 p + 2 e (on fast links 1/2 ms + 2 e, two slots of our
- * own) within a round trip is somebody who comes: we leave for FLOOR. A slow start begins
- * with 10 packets, and half of them must do. We leave too if R is mu / 8 or less for two
- * round trips: the others take what there is.
+ * up. Growth by more than a jump within a round trip is somebody who comes: we leave for FLOOR.
+ * A jump is 2 e and the longest of three times. 5 p: a slow start begins with 10 packets, and half
+ * of them must do. 1/2 ms: two slots of our own. RTT / 32, on paths that hold hundreds of packets:
+ * a return at a rate that is 1/32 too high queues as much before it hears of it. But a slow start
+ * goes on, doubles twice or more until we are gone, and is to find neither a full buffer nor the
+ * delay that ends it early (4 to 16 ms in Linux): of that time no more than 4 ms and than 1/16 of
+ * the longest queue that was met. START meets half of a BDP if the buffer has it.
+ * We leave too if R is mu / 8 or less for two round trips: the others take what there is.
  *
  * Loss is no sign of others where there are queues, for links lose packets too. If a third
  * of a round trip's packets is lost, somebody drops by rate (a policer), or the buffer was
@@ -66,7 +70,7 @@
  * alike, one that has nothing to send takes nothing, one that ends leaves at once.
  *
  * Constants: LBE_* below. Fractions in the text: 2 p + e keeps the link busy over one
- * delayed ACK; 5 p + 2 e is half of the 10 packets that a slow start begins with.
+ * delayed ACK.
  *
  * Pure functions: no clock, no socket, no lock. See tcp_lbe for the mechanism.
  */
@@ -112,6 +116,19 @@
  * Double it: twice the burst after a rest.
  */
 #define LBE_LATE_NS		1000000U
+/* A train tells the rest of the link to some percent, and what is sent too fast queues for a round
+ * trip. Double it: where a round trip holds hundreds of packets, returns beside steady traffic end
+ * early; halve it: slow starts of others meet a queue that ends them.
+ */
+#define LBE_JUMP_RTTS		32
+/* Of the longest queue met. Double it: beside steady traffic less is used where the buffer holds a
+ * fifth of a round trip; halve it: best effort that comes and goes loses there.
+ */
+#define LBE_JUMP_DEEP		16
+/* And at most, us. Double it: with 300 ms, best effort that comes and goes loses a twentieth; halve
+ * it: less is used there.
+ */
+#define LBE_JUMP_US		4000
 /* Growth of a train, Q10. Below 0.05 it met nobody: a third of a packet's time over 8 packets is
  * noise. Above 0.72 somebody who takes turns with us, packet by packet (1.0), cannot be ruled
  * out. Double the first: trains pass that met others; halve the second: a third of the link
@@ -240,6 +257,7 @@ struct lbe_train {
  * @rtt_us: round trip with an empty forward queue, smoothed
  * @noise_us: by how much delays exceed the least of a tick in the mean
  * @calm_us: least noise while cruising; U32_MAX: none yet
+ * @deep_us: longest queue met for a tick: the buffer is not shorter
  * @mu: capacity, bytes a second; 0: not known, only in LBE_START
  * @mu_far: side of the latest measurement that was far off (1, -1), 0: none
  * @raises: how often in a row @mu was raised by as much as a pulse can tell
@@ -297,7 +315,7 @@ struct lbe_path {
 	struct lbe_slots base_age;
 	u32 base_slot[LBE_PATH_SLOTS];
 	u32 base_us, low_us, lows;
-	u32 rtt_us, noise_us, calm_us;
+	u32 rtt_us, noise_us, calm_us, deep_us;
 
 	u64 mu, policed_us;
 	s8 mu_far;
@@ -372,16 +390,12 @@ static inline u32 lbe_path_target_us(const struct lbe_path *p)
 	return 2 * lbe_path_pkt_us(p) + lbe_path_error_us(p);
 }
 
-/* Packets that a slot carries at @rate, bytes a second. */
-static inline u32 lbe_path_slot_pkts(const struct lbe_path *p, u64 rate)
-{
-	return (u32)clamp_t(u64, div64_u64(rate >> LBE_SLOT_SHIFT, p->mss), 1, LBE_SLOT_PKTS);
-}
-
 static inline u32 lbe_path_jump_us(const struct lbe_path *p)
 {
-	return max_t(u32, 5, 2 * lbe_path_slot_pkts(p, p->mu)) * lbe_path_pkt_us(p) +
-	       2 * lbe_path_error_us(p);
+	u32 own_us = max_t(u32, 5 * lbe_path_pkt_us(p), 2 * USEC_PER_SEC >> LBE_SLOT_SHIFT);
+	u32 late_us = min(p->rtt_us / LBE_JUMP_RTTS, p->deep_us / LBE_JUMP_DEEP);
+
+	return max(own_us, min_t(u32, late_us, LBE_JUMP_US)) + 2 * lbe_path_error_us(p);
 }
 
 static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
@@ -806,6 +820,7 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 	mean_us = (u32)div_u64(p->tick_sum, p->tick_n);
 	q_us = mean_us - min(mean_us, p->base_us);
 	least_us = p->tick_min - min(p->tick_min, p->base_us);
+	p->deep_us = max(p->deep_us, least_us);
 	if (p->state == LBE_START && least_us > max_t(u32, 3 * lbe_path_pkt_us(p), 3000)) {
 		lbe_path_queue_found(p, now_us);
 		return;
@@ -1075,7 +1090,8 @@ static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 
 	if (p->state == LBE_FLOOR)
 		return p->prompt ? 1 : 2;
-	pkts = lbe_path_slot_pkts(p, lbe_path_send_rate(p));
+	pkts = (u32)clamp_t(u64, div64_u64(lbe_path_send_rate(p) >> LBE_SLOT_SHIFT, p->mss),
+			    1, LBE_SLOT_PKTS);
 	if (pkts < 2 && (u64)p->flows * p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * 10000)
 		return 2;
 	return pkts;
