@@ -99,6 +99,14 @@ def test_an_explained_miss_has_a_floor_and_a_ceiling(values: list[float], said: 
     assert status(DIFFERS, values) == [said]
 
 
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [([9.0, 7.5], "differs"), ([7.0, 7.9], "differs"), ([9.0, 6.9], "fail"), ([9.0, 9.0], "fail")],
+)
+def test_where_each_run_is_judged_so_is_each_that_misses(values: list[float], said: str) -> None:
+    assert status(DIFFERS.replace("min = 8", "min = 8\neach = true", 1), values) == [said]
+
+
 def test_an_explanation_says_what_it_says_and_of_its_cases_alone() -> None:
     one = experiment(CHECK + DIFFERS)
     made = result_set(one, {"alone": [{"be": 9.0}], "polite": [{"be": 7.5, "bg": 1.0}]})
