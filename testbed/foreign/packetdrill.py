@@ -313,17 +313,22 @@ def asserts_window(text: str) -> bool:
     return bool(WINDOW_WORDS.search(text))
 
 
+def listed(kind: str, subject: str) -> list[tuple[str, str]]:
+    """(script, why) of the file's entries of a kind that are about a subject."""
+    return [
+        (entry["script"], entry["why"])
+        for entry in settings().get(kind, [])
+        if any(fnmatch.fnmatch(subject, pattern) for pattern in entry["subjects"])
+    ]
+
+
 def judge(suite: str, subject: str, results: list[Result], reference: list[Result], window: dict[str, bool]) -> Outcome:
     """What differs from the reference, and whether that was expected.
 
     A script counts as passed where any variant differs in no other way than time. window: by script, whether it
     asserts a window.
     """
-    expected = [
-        (entry["script"], entry["why"])
-        for entry in settings().get("expected", [])
-        if any(fnmatch.fnmatch(subject, pattern) for pattern in entry["subjects"])
-    ]
+    expected, known = listed("expected", subject), listed("fault", subject)
     before = {(result.script, result.variant): result.status for result in reference}
     outcome = Outcome(suite, subject)
     seen_different: set[str] = set()
@@ -338,14 +343,17 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
         what = f"{result.script} ({result.variant}): {result.message}"
         seen_different.add(result.script)
         why = next((why for pattern, why in expected if fnmatch.fnmatch(result.script, pattern)), None)
+        cause = next((why for pattern, why in known if fnmatch.fnmatch(result.script, pattern)), None)
         if why is not None:
             outcome.expected.append(f"{what} [{why}]")
+        elif cause is not None:
+            outcome.faults.append(f"{what} [known: {cause}]")
         elif window.get(result.script):
             outcome.windows.append(what)
         else:
             outcome.faults.append(what)
     ran = {result.script for result in results}
-    for pattern, _ in expected:
+    for pattern, _ in expected + known:
         if fnmatch.filter(ran, pattern) and not fnmatch.filter(seen_different, pattern):
             outcome.outdated.append(f"{pattern}: listed as different, and it is not")
     return outcome

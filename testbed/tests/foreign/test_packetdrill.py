@@ -52,11 +52,14 @@ def test_results_are_read_whole() -> None:
 
 
 def judged(
-    statuses: dict[str, str], window: dict[str, bool] | None = None, expected: list[dict] | None = None
+    statuses: dict[str, str],
+    window: dict[str, bool] | None = None,
+    expected: list[dict] | None = None,
+    fault: list[dict] | None = None,
 ) -> Outcome:
     results = [result(script, status) for script, status in statuses.items()]
     patch = pytest.MonkeyPatch()
-    patch.setattr(packetdrill, "settings", lambda: {"expected": expected or []})
+    patch.setattr(packetdrill, "settings", lambda: {"expected": expected or [], "fault": fault or []})
     try:
         return packetdrill.judge("google", "lp", results, RENO, window or {})
     finally:
@@ -89,13 +92,21 @@ def test_an_expected_difference_is_none_for_others_and_goes_out_of_date() -> Non
     assert not judged({"tcp/a/x.pkt": "fail"}, expected=others).good
 
 
+def test_a_known_fault_stays_red_and_says_its_cause() -> None:
+    listed = [{"subjects": ["lp"], "script": "tcp/a/x.pkt", "why": "a cookie is lost"}]
+    outcome = judged({"tcp/a/x.pkt": "fail", "tcp/a/w.pkt": "pass"}, {"tcp/a/x.pkt": True}, fault=listed)
+    assert outcome.faults == ["tcp/a/x.pkt (ipv4): line 3 [known: a cookie is lost]"]
+    assert not outcome.good and not outcome.windows
+    assert judged({"tcp/a/x.pkt": "pass"}, fault=listed).outdated
+
+
 def test_nothing_that_ran_is_not_good() -> None:
     assert not judged({}).good
 
 
 def test_every_edit_and_expectation_has_a_reason() -> None:
     said = packetdrill.settings()
-    for entry in [*said["edit"], *said["left_out"], *said.get("expected", [])]:
+    for entry in [*said["edit"], *said["left_out"], *said.get("expected", []), *said.get("fault", [])]:
         assert len(entry["why"]) > 20, entry
 
 
