@@ -61,7 +61,8 @@
  *		The verdict waits until no mark has come for base / 8. Where none came closer
  *		than p' > p, p' is p from now on: up to 4/3 p at once, more if nothing has
  *		confirmed mu for 120 s p / p'; the train was then too fast to say anything else.
- *		g > 0.8, or a quarter of the train lost: fails + 1, FLOOR for a round trip.
+ *		g > 0.8, or a quarter of the train lost (later marks came): fails + 1, FLOOR
+ *		for a round trip.
  *		Otherwise R = 0.98 mu if g < 0.1, else mu (0.9 - g); at most 0.9 of the rate
  *		that others left us before we yielded (half of it if they were there when we
  *		jumped), until g < 0.1 says that they have gone. W = R base + 2 MSS, handed
@@ -272,6 +273,7 @@ struct credit_law {
 	u32 train_step;		/* after these one of so many packets is a mark */
 	u32 train_marks;	/* the first two, and the marks after them */
 	u32 train_sent, train_got;	/* packets; marks */
+	u32 train_high;		/* the furthest mark that came, and one */
 	u64 train_bytes;	/* c->bytes when it began */
 	/* Of the marks after the first two, each half's: sums, and how many came */
 	s64 half_arrived_us[2], half_sent_us[2];
@@ -595,6 +597,7 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->train_pkts = CREDIT_TRAIN_PRIME + pkts;
 	c->train_sent = 0;
 	c->train_got = 0;
+	c->train_high = 0;
 	c->train_least_us = U32_MAX;
 	c->train_queue_us = 0;
 	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
@@ -897,6 +900,7 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 		c->train_least_us = min_t(u32, c->train_least_us,
 					  max(at_us - c->train_late_us[i], 0) / 2);
 	c->train_late_us[i] = at_us;
+	c->train_high = max(c->train_high, mark + 1);
 	if (!mark)
 		c->train_queue_us = (u32)(arrived_us - sent_us);
 	if (mark < CREDIT_TRAIN_PRIME)
@@ -1024,6 +1028,14 @@ static inline bool credit_train_outgrows_senders(const struct credit_law *c)
 	       c->half_got[0] >= CREDIT_TRAIN_LEAST && 2 * c->half_got[1] < c->half_got[0];
 }
 
+/* A buffer of a few packets is never a queue that delay shows. What its sender did not send is not
+ * lost: nothing behind it comes.
+ */
+static inline bool credit_train_lost_much(const struct credit_law *c)
+{
+	return 4 * (c->train_high - c->train_got) >= c->train_marks;
+}
+
 /* The bottleneck lets no two packets closer than its own rate has them. In a fair queue others do
  * that too: p' / p - 1 of them. The more it takes, the less long that is believed. Trains that
  * failed until then were too fast as well.
@@ -1065,8 +1077,8 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 		credit_train_spoilt(c, now_us);
 		return;
 	}
-	if (lost || !c->half_got[0] || !c->half_got[1] ||
-	    4 * (c->train_marks - c->train_got) >= c->train_marks) {
+	if (lost || credit_train_lost_much(c) || !c->half_got[0] || !c->half_got[1] ||
+	    c->half_got[0] + c->half_got[1] < CREDIT_TRAIN_LEAST) {
 		credit_train_fails(c, now_us);
 		return;
 	}

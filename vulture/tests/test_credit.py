@@ -291,6 +291,17 @@ u32 growth(const s32 *arrived, const s32 *released, u32 n, u32 gap_us)
 	return credit_train_growth(&c);
 }
 
+/* A train of ten of which the marks in @mask came: 1 if too much of it was lost. */
+u32 lost_much(u32 mask)
+{
+	struct credit_law c = { .gap_us = 180, .train_step = 1, .train_marks = 10 };
+
+	for (u32 i = 0; i < 10; i++)
+		if (mask & 1U << i)
+			credit_on_train(&c, i, 180 * i, 0);
+	return credit_train_lost_much(&c);
+}
+
 /* A train on an empty path of which the mark @lost does not come, and @extra packets of ours that are no marks
  * come behind the mark @behind. Return: g.
  */
@@ -509,6 +520,11 @@ def test_a_train_is_read_in_the_order_of_sending(library: ctypes.CDLL) -> None:
 def test_a_lost_packet_is_no_others(library: ctypes.CDLL, lost: int) -> None:
     """Of a train on an empty path g is nothing, whichever of its packets is lost behind the bottleneck."""
     assert library.growth_of_our_own(lost, 0, 0) <= 2
+
+
+def test_a_quarter_of_a_train_is_much_to_lose_and_what_was_not_sent_is_not_lost(library: ctypes.CDLL) -> None:
+    for came, lost in ((0b1111111111, 0), (0b1110111011, 0), (0b1110010011, 1), (0b0000001111, 0), (0b0001000001, 1)):
+        assert library.lost_much(came) == lost, bin(came)
 
 
 @pytest.mark.parametrize("behind", range(2, 9))
