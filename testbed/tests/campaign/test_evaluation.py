@@ -17,7 +17,7 @@ import pytest
 
 from testbed.base.errors import LbeError
 from testbed.campaign import campaign, command
-from testbed.judge import coverage, scoreboard
+from testbed.judge import checks, coverage, scoreboard
 from testbed.kernels.build import configuration_key
 from testbed.measure.summary import summarise
 from testbed.present import html_report, markdown, quoting, state, tables
@@ -101,7 +101,9 @@ def test_verdicts_follow_from_the_results(jain: float, near: int) -> None:
 
 
 @pytest.mark.parametrize(("tcp", "word"), [(50.0, "holds"), (1.0, "FAILS")])
-def test_the_claim_is_the_worst_of_its_rows(tcp: float, word: str) -> None:
+def test_the_claim_is_the_worst_of_its_rows(tcp: float, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # what explains a miss of today's is no part of this
+    monkeypatch.setattr(checks, "explained", lambda *_: None)
     document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default"}
     for case in document["cases"]:
         if case["case"]["background"] == "lp":
