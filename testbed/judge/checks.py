@@ -155,11 +155,11 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
         return "fail", f"no value in {ours.blank} of {len(values)} runs"
     if ours.missing:
         return "incomplete", f"{ours.missing} of {len(values)} runs missing"
-    if known and mode in ("short", "brief"):
+    if known and not check.each and mode in ("short", "brief"):
         return "shown", "the range of its explanation is for its own lengths"
     judged = values if check.each else [ours.mean]
     missed = [value for value in judged if value is None or not meets(value, bound)]
-    if known:
+    if known and mode not in ("short", "brief"):
         span = f"{known.min:g} to {known.max:g}"
         if not missed:
             return "fail", f"the bound is met: the explanation ({span}) must go"
