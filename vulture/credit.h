@@ -1044,7 +1044,6 @@ static inline bool credit_train_lost_much(const struct credit_law *c)
 static inline bool credit_relearn_capacity(struct credit_law *c, u64 now_us)
 {
 	u32 gap_us = c->train_least_us;
-
 	bool much = gap_us >= c->gap_us + c->gap_us / 3;
 
 	if (c->train_got < CREDIT_TRAIN_LEAST || gap_us <= c->gap_us ||

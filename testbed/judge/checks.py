@@ -13,7 +13,7 @@ from typing import Any
 from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..results.files import Result, ResultSet
-from ..spec.experiment import Bound, Case, Check, Differs, Experiment, case_name, matches
+from ..spec.experiment import OWN_LENGTHS, Bound, Case, Check, Differs, Experiment, case_name, matches
 from ..spec.metrics import KINDS, Metric
 
 #: what a verdict may be, in the words of the pages
@@ -126,9 +126,9 @@ def meets(value: float, bound: Limits) -> bool:
 
 
 def _bound(check: Check, mode: str) -> tuple[Limits, str]:
-    if mode in ("short", "brief") and isinstance(check.short, Bound):
+    if mode not in OWN_LENGTHS and isinstance(check.short, Bound):
         return (check.short.min, check.short.max), check.short.why
-    if mode in ("short", "brief") and check.short is False:
+    if mode not in OWN_LENGTHS and check.short is False:
         return (None, None), check.why
     return (check.min, check.max), check.why
 
@@ -155,11 +155,13 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
         return "fail", f"no value in {ours.blank} of {len(values)} runs"
     if ours.missing:
         return "incomplete", f"{ours.missing} of {len(values)} runs missing"
-    if known and not check.each and mode in ("short", "brief"):
-        return "shown", "the range of its explanation is for its own lengths"
+    if known and mode not in OWN_LENGTHS:
+        if not check.each:
+            return "shown", "the range of its explanation is for its own lengths"
+        known = None  # it explains single runs of the longer form
     judged = values if check.each else [ours.mean]
     missed = [value for value in judged if value is None or not meets(value, bound)]
-    if known and mode not in ("short", "brief"):
+    if known:
         span = f"{known.min:g} to {known.max:g}"
         if not missed:
             return "fail", f"the bound is met: the explanation ({span}) must go"
