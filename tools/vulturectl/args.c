@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Words of the command line as values; and what is said where they are wrong. */
+/* Values from the words of the command line, and the messages for wrong ones. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -69,8 +69,8 @@ void *with_room(void *at, size_t n, size_t *room, size_t size)
 	return at;
 }
 
-/* Values from words. Each returns NULL, or a sentence on what the word should be, which
- * stays until the next one is made.
+/* Values from words. Each returns NULL, or a sentence that says what the word should be. The
+ * sentence is valid until the next call.
  */
 
 __attribute__((format(printf, 1, 2)))
@@ -217,7 +217,7 @@ void read_endpoint(const char *text, struct sockaddr_in6 *to)
 	uint16_t port;
 
 	if (!colon || (size_t)(colon - text) >= sizeof(host))
-		wrong("'%s' is no address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
+		wrong("'%s' is not an address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
 	must(set_port(&port, colon + 1));
 	length = colon - text;
 	if (length >= 2 && *text == '[' && text[length - 1] == ']') {
@@ -234,7 +234,7 @@ void read_endpoint(const char *text, struct sockaddr_in6 *to)
 		to->sin6_family = AF_INET6;
 		to->sin6_port = htons(port);
 	} else {
-		wrong("'%s' is no address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
+		wrong("'%s' is not an address with a port (10.0.0.1:80 or [fd00::1]:80)", text);
 	}
 }
 

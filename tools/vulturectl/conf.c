@@ -116,7 +116,7 @@ static void conf_weight(const char *word, struct item *item)
 	if (!word)
 		bad("weight needs a number within 1 to %d", STEER_PERCENT_MAX);
 	if (item->percent)
-		bad("a line has one weight");
+		bad("a line may have only one weight");
 	conf_check(set_number(&percent, word, "weight", 1, STEER_PERCENT_MAX));
 	item->percent = (uint32_t)percent;
 	keep_word("weight", item);
@@ -132,7 +132,7 @@ static void conf_whole(struct item *item, const char *direction)
 	item->up = item->kind <= USER && (!direction || strcmp(direction, "down"));
 	item->down = !direction || strcmp(direction, "up");
 	if (item->kind == UNIT && (!item->up || !item->down))
-		bad("a unit goes to the background both ways");
+		bad("a unit goes to the background in both directions; leave up or down out");
 	if (item->kind == UNIT && strchr(item->options, '='))
 		bad("a unit takes weight N and no other option: units share the rule of a slice");
 	if (item->kind > USER && direction && strcmp(direction, "down"))
@@ -142,9 +142,9 @@ static void conf_whole(struct item *item, const char *direction)
 	if (!item->down)
 		bad("uploads have no weight");
 	if (!vulture_option_get(&item->rule.options, "weight", &weight))
-		bad("a line has one weight");
+		bad("a line may have only one weight");
 	if (!steer_first(&steer, &item->rule.options))
-		bad("weight is for the controller credit");
+		bad("weight works only with the controller credit");
 }
 
 /* What the rule matches, but for a cgroup. */

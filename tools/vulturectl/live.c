@@ -144,7 +144,7 @@ static void report(const struct live *live, const char *target)
 		       live->background ? "background" : "foreground");
 	}
 	if (*live->reason)
-		say("some sockets stay as they are: %s", live->reason);
+		say("some sockets were not changed: %s", live->reason);
 }
 
 static int change(int argc, char **argv, bool background)
@@ -160,7 +160,7 @@ static int change(int argc, char **argv, bool background)
 	if (background) {
 		live.up = upload_control();
 		if (!live.up && !v)
-			refused("neither vulture nor one of the congestion controls %s is loaded",
+			refused("neither vulture nor any of the congestion controls %s is loaded (modprobe -a vulture tcp_lbe)",
 				upload_controls());
 	}
 	for (i = 0; i < pids.count; i++)
@@ -168,7 +168,7 @@ static int change(int argc, char **argv, bool background)
 			denied++;
 	pids_free(&pids);
 	if (denied && !live.sockets)
-		refused("the sockets of %s may not be looked at: run this as its user, or as root",
+		refused("you may not inspect the sockets of %s: run this as its user, or as root",
 			argv[1]);
 	report(&live, argv[1]);
 	return live.sockets ? 0 : 1;

@@ -208,13 +208,13 @@ static const char *holder_sentence(enum holder holder, bool yields)
 	switch (holder) {
 	case HELD_US:
 		return yields ? "us: others use the path, and this connection steps aside" :
-				"us: it has what is spare";
+				"us: it uses the bandwidth that is spare";
 	case HELD_SENDER:
 		return "the sender: it sends less than it may";
 	case HELD_RECEIVER:
 		return "the receiver: TCP's own window is smaller than ours";
 	case HELD_APPLICATION:
-		return "the application: it does not read what has come";
+		return "the application: it does not read the data that has arrived";
 	default:
 		return "not known yet: nothing was measured";
 	}
@@ -246,7 +246,7 @@ void show_plain(const struct vulture_flow *flow)
 		printf("  %-12s %s\n", "held by", holder_sentence(now->holder, now->yields));
 	}
 	printf("  %-12s %.3f MB in %.1f s\n", "received", flow->bytes / 1e6, flow->age_us / 1e6);
-	printf("  %-12s %.1f ms of waiting on the path\n", "queue", flow->queue_us / 1e3);
+	printf("  %-12s %.1f ms of queueing delay on the path\n", "queue", flow->queue_us / 1e3);
 	printf("  %-12s %.1f ms, %.1f ms at best\n", "round trip", flow->rtt_us / 1e3,
 	       flow->min_rtt_us / 1e3);
 	printf("  %-12s %.1f kB allowed; TCP itself would allow %.1f kB\n", "window",

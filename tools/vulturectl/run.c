@@ -227,7 +227,7 @@ static void await_empty(struct plan *plan)
 	close(events.fd);
 }
 
-/* Nobody who reads what the command prints has to wait for the guard. */
+/* A reader of the command's output must not wait for the guard to end. */
 static void drop_terminal(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
@@ -258,13 +258,13 @@ static void guard(struct plan *plan, int started)
 		if (plan->rule.by_fd)
 			plan->rule.cgroup_fd = cgroup_descriptor(plan->dir);
 		if (!v || vulture_rule_add(v, &plan->rule) < 0) {
-			say("run: no rule for the cgroup, sockets are looked at instead: %s",
+			say("run: cannot add a rule for the cgroup, so run watches the command's sockets instead: %s",
 			    vulture_error(v));
 			answer |= 1;
 		}
 	}
 	if (plan->up && !plan->watched_up && upload_attach(plan->dir, plan->up, NULL)) {
-		say("run: no BPF program for the cgroup, sockets are looked at instead: %s",
+		say("run: cannot use BPF for the cgroup, so run watches the command's sockets instead: %s",
 		    upload_error());
 		answer |= 2;
 	}
@@ -452,7 +452,7 @@ static time_t read_deadline(const char *text)
 	      text);
 }
 
-/* The guard ends with the last process; a word if that is not yet. */
+/* The guard ends with the last process of the cgroup; says so if some still run. */
 static void leave_guard(const struct plan *plan, pid_t pid)
 {
 	int waited;
@@ -462,10 +462,10 @@ static void leave_guard(const struct plan *plan, pid_t pid)
 			return;
 		poll(NULL, 0, 10);
 	}
-	say("run: processes remain in %s; they stay in the background until they end", plan->dir);
+	say("run: some processes of %s still run; they stay in the background until they end", plan->dir);
 }
 
-/* What can be had of what was asked; refuses if that is nothing. */
+/* The directions that can be put in the background, of those asked for; exits if there is none. */
 static void choose_means(struct plan *plan, bool up, bool down)
 {
 	if (up) {
@@ -490,7 +490,7 @@ static void set_up_steering(struct plan *plan)
 	struct steer *steer = &plan->steer;
 
 	if (steer->percent && !plan->down)
-		refused("run: --weight divides what downloads have, and none is in the background here");
+		refused("run: --weight is for downloads only, and this command's stay in the foreground");
 	if (!plan->down || (!steer->percent && !plan->deadline))
 		return;
 	steer->v = v;
@@ -537,7 +537,7 @@ int do_run(int argc, char **argv)
 		} else if (c == 'o') {
 			read_option(&plan.rule.options, optarg);
 		} else {
-			wrong("run: see above");
+			wrong_option();
 		}
 	}
 	if (optind == argc)

@@ -42,7 +42,7 @@ static void table(const struct look *look, const struct program *programs, size_
 	printf("%zu background connection%s: %.2f Mbit/s down, %.2f Mbit/s up\n", look->count,
 	       look->count == 1 ? "" : "s", bps[0] / 1e6, bps[1] / 1e6);
 	if (!v)
-		printf("downloads are not seen: %s\n", vulture_error(NULL));
+		printf("downloads cannot be shown: %s\n", vulture_error(NULL));
 	printf("%-16s %7s %-4s %5s %9s %9s %-11s %13s\n", "PROGRAM", "PID", "WAY", "CONNS", "Mbit/s",
 	       "QUEUE-ms", "HELD BY", "IN-PAUSES-MB");
 	for (i = 0; i < count; i++) {

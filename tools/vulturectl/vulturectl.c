@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vulturectl: background downloads from the command line.
+ * vulturectl: puts programs in the background, both ways, from the command line.
  *
- * Exit status: 0 done, 1 refused or failed (a line on standard error says
- * why), 2 the command line is wrong; run: that of the command, or 126 and 127
- * as a shell has them.
+ * Exit status: 0 done; 1 refused or failed (a line on standard error says why);
+ * 2 the command line is wrong. run has the exit status of its command, or 126
+ * or 127 as in a shell.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -20,37 +20,38 @@
 static const char usage_text[] =
 	"usage: vulturectl [--json] [COMMAND ...]\n"
 	"\n"
-	"  top [-n SECONDS] [-c COUNT]       what runs in the background, live: also without COMMAND\n"
-	"  start TARGET [-o NAME=VALUE]...   connections go to the background\n"
-	"  stop TARGET                       they get their window back, at once\n"
-	"  show [--all] TARGET               one connection in plain words; --all: every counter\n"
-	"  show                              defaults, limits, version\n"
-	"  list                              downloads under control, a line each\n"
-	"  monitor [-n SECONDS]              the same, live, with rates\n"
-	"  monitor --events                  a line for each start and end\n"
-	"  metrics                           for Prometheus\n"
+	"  top [-n SECONDS] [-c COUNT]       show live what runs in the background; the default\n"
+	"  start TARGET [-o NAME=VALUE]...   put downloads in the background\n"
+	"  stop TARGET                       give them their window back, at once\n"
+	"  show [--all] TARGET               describe one download; --all: print every counter\n"
+	"  show                              print defaults, limits and version\n"
+	"  list                              print a line for each download in the background\n"
+	"  monitor [-n SECONDS]              show the same live, with rates\n"
+	"  monitor --events                  print a line for each start and end\n"
+	"  metrics                           print counters in the text format of Prometheus\n"
 	"  run [--up] [--down] [--weight N] [--deadline T] [-u USER] [-o NAME=VALUE]... -- COMMAND...\n"
-	"                                    a command and its children: what they send, what they\n"
-	"                                    receive, or both (the default); needs no privilege\n"
-	"  bg PID|UNIT                       a running program's connections, both ways, at once\n"
-	"  fg PID|UNIT                       and back to the foreground\n"
-	"  hold DIR [-o NAME=VALUE]...       a v2 cgroup, both ways, for as long as this runs\n"
-	"  apply [FILE]                      what FILE (/etc/lbe/background.conf) says, and no more\n"
-	"  showconf                          what apply has put in force, as such a file\n"
-	"  rule add MATCH... [-o NAME=VALUE]...   new connections that match\n"
-	"  rule del ID\n"
-	"  rule list\n"
-	"  set [-m MAX] [-o NAME=VALUE]...   defaults of this network namespace\n"
+	"                                    run a command in the background: what it and its children\n"
+	"                                    send, receive, or both (the default); needs no privilege\n"
+	"  bg PID|UNIT                       put a running program in the background, both ways, at once\n"
+	"  fg PID|UNIT                       take it back to the foreground\n"
+	"  hold DIR [-o NAME=VALUE]...       keep a v2 cgroup in the background, both ways, until this ends\n"
+	"  apply [FILE]                      put in force what FILE (/etc/lbe/background.conf) says,\n"
+	"                                    and remove what it no longer says\n"
+	"  showconf                          print what apply has put in force, as such a file\n"
+	"  rule add MATCH... [-o NAME=VALUE]...   put each new connection that matches in the background\n"
+	"  rule del ID                       delete a rule\n"
+	"  rule list                         print all rules\n"
+	"  set [-m MAX] [-o NAME=VALUE]...   set the limit and default options of this network namespace\n"
 	"\n"
 	"  TARGET: LOCAL REMOTE   addresses with ports, 10.0.0.1:80 or [fd00::1]:80\n"
 	"          --pid PID      all TCP sockets of a process (start, stop)\n"
-	"          --cgroup DIR   all of a v2 cgroup, and those below (start, stop)\n"
-	"          --id ID        as list shows it (stop, show)\n"
+	"          --cgroup DIR   all TCP sockets of a v2 cgroup and of those below it (start, stop)\n"
+	"          --id ID        a connection's number, as list shows it (stop, show)\n"
 	"  MATCH:  --cgroup DIR  --local-port N  --remote-port N  --remote PREFIX[/BITS]\n"
-	"          --dscp le|cs1|N  that this machine's socket sends with, 0 to 63\n"
+	"          --dscp le|cs1|N  the DSCP, 0 to 63, with which this machine's socket sends\n"
 	"\n"
-	"vulturectl COMMAND --help shows one of them, --help-options the names for -o. vulturectl(8)\n"
-	"tells more.\n";
+	"\"vulturectl COMMAND --help\" describes one command, \"vulturectl --help-options\" lists the names\n"
+	"for -o, and vulturectl(8) is the manual.\n";
 
 bool json;
 struct vulture *v;

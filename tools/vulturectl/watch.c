@@ -96,7 +96,7 @@ void watch_pids(struct watch *watch, const struct pids *pids)
 	watch->round++;
 	for (i = 0; i < pids->count; i++)
 		if (pid_sockets(pids->pid[i], unfinished, one_socket, watch) < 0 && errno == EPERM)
-			note(watch, "a process", "its sockets may not be looked at (ptrace is restricted)");
+			note(watch, "a process", "its sockets may not be inspected (ptrace is restricted)");
 	/* An inode number may be used again: forget the sockets that are gone. */
 	for (i = 0; i < watch->seen_count; i++)
 		if (watch->seen[i].round == watch->round)

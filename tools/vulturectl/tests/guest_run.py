@@ -328,7 +328,7 @@ def test_apply_reads_the_whole_file_before_it_changes_anything():
         ("port 80\n", ":1: 'port' is none of unit, cgroup, user, local-port, remote-port, remote, dscp"),
         ("remote 10.0.0.0/33\n", "prefix length '33' is not a number within 0 to 32"),
         ("remote-port 80 up\n", "a remote-port can be matched for downloads only"),
-        ("unit restic.service down\n", "a unit goes to the background both ways"),
+        ("unit restic.service down\n", "a unit goes to the background in both directions"),
         ("cgroup relative\n", "is not an absolute path"),
         ("user nosuchuser\n", "there is no user 'nosuchuser'"),
         ("remote-port 80 altitude=3\n", "there is no option 'altitude'"),
