@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# apt's own updates by the clock (unattended-upgrades) go to the background: apt-background.sh [--remove]
-# Writes a drop-in for apt-daily.service and apt-daily-upgrade.service; running ones are left alone.
+# apt-background.sh [--remove]: puts apt's periodic updates (unattended-upgrades) in the background.
+# Writes a drop-in for apt-daily.service and apt-daily-upgrade.service. A run that is under way does not change.
 set -eu
 
 folder=${SYSTEMD_ETC:-/etc/systemd/system}
