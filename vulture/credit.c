@@ -6,7 +6,8 @@
  *
  *	on_data()	arrivals: the queue that each met, to the law; what came is
  *			given back, to the same flow while it is below its share
- *	on_ack()	notes when which credit went out
+ *	on_ack()	notes when which credit went out; where TCP's own window held credit
+ *			back it goes with the ACK that opens that
  *	on_timer()	credit that no arrival brings: probes of the floor, trains, W
  *			after a train
  *
@@ -93,6 +94,7 @@ struct credit_flow {
 	bool sure;			/* has seen the path empty: its least delays are right */
 	bool probing;			/* a probe is out */
 	bool own_known;			/* own_seq is valid */
+	bool finished;			/* the furthest data had PSH: its sender had no more */
 	u32 goal_seq;			/* the edge that credit allows */
 	u32 wire_seq;			/* the edge on the wire, rounded up to the unit */
 	u32 high_seq;			/* end of the furthest data */
@@ -100,6 +102,7 @@ struct credit_flow {
 	u32 probe_seq;			/* the probe begins here */
 	s32 counted_bytes;		/* its part of path->out_bytes */
 	u64 data_us, grant_us;		/* latest arrival; latest credit */
+	u64 timeout_us;			/* what a time-out had held up came; 0 = none */
 	u64 used_us;			/* this round trip began */
 	u32 used_bytes, last_bytes;	/* arrivals in it; in the one before */
 	struct piv_tick tick;		/* the peer's clock */
@@ -543,14 +546,21 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 		credit_judge(c, d->now_us);
 }
 
-/* Was it lost before? The furthest data of a flow that is sent again after a time-out
- * looks like new data that was held up, and by nothing on the way.
+/* Was it lost before? The furthest data of a flow that is sent again after a time-out looks like
+ * new data that was held up, and by nothing on the way. So does what an application wrote late;
+ * but that was silent because it had sent all (PSH), or was not silent.
  */
-static bool credit_is_resent(const struct rwnd_data *d, u32 credit_us, u32 trip_us)
+static bool credit_is_resent(struct credit_flow *f, const struct rwnd_data *d, u64 released_us,
+			     u32 credit_us, u32 trip_us)
 {
-	return d->arrival == RWND_RETRANSMITTED ||
-	       (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE &&
-		credit_us > trip_us + CREDIT_RTO_US);
+	if (d->arrival == RWND_RETRANSMITTED)
+		return true;
+	if (credit_us == CREDIT_NO_QUEUE || trip_us == CREDIT_NO_QUEUE ||
+	    credit_us <= trip_us + CREDIT_RTO_US)
+		return false;
+	if (!f->finished && d->now_us - f->data_us > f->base_us + trip_us + CREDIT_RTO_US)
+		f->timeout_us = d->now_us;
+	return released_us < f->timeout_us;
 }
 
 /* An arrival: what it says of the queue, to the law. */
@@ -572,7 +582,7 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 		queue_us = CREDIT_NO_QUEUE;
 	if (queue_us != CREDIT_NO_QUEUE)
 		f->latest_queue_us = queue_us;
-	if (credit_is_resent(d, credit_us, trip_us))
+	if (credit_is_resent(f, d, released_us, credit_us, trip_us))
 		credit_on_resent(c, d->now_us, d->bytes);
 
 	switch (c->phase) {
@@ -655,7 +665,6 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	c->mss_bytes = max(c->mss_bytes, f->mss_bytes);
 	credit_after_idle(p, d->now_us);
 	credit_activate(f);
-	f->data_us = d->now_us;
 	p->data_us = d->now_us;
 	if (d->now_us - f->used_us > c->base_us) {
 		f->used_us = d->now_us;
@@ -672,6 +681,8 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	}
 	/* What comes late counts for the path, and gives nothing back. */
 	credit_sense(f, d, released_us);
+	f->data_us = d->now_us;
+	f->finished = fresh ? d->push : f->finished;
 	if (fresh && !credit_spreads(c) &&
 	    (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling))) {
 		if (p->n == 1 || c->phase == CREDIT_START) {
@@ -688,10 +699,20 @@ static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_wan
 {
 	struct credit_flow *f = state;
 	s32 room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);
-	u32 wire_seq;
+	u32 wire_seq, own_seq = a->ack_seq + a->own_bytes;
+	bool held = f->active && f->own_known &&
+		    (s32)(f->own_seq - f->goal_seq) < (s32)f->mss_bytes &&
+		    (s32)(own_seq - f->goal_seq) >= (s32)f->mss_bytes;
 
-	f->own_seq = a->ack_seq + a->own_bytes;
+	f->own_seq = own_seq;
 	f->own_known = true;
+	/* TCP's own window was the limit and is none now: no data will come that bring credit. */
+	if (held) {
+		if (f->path->law.phase == CREDIT_START)
+			credit_give_self(f, own_seq - f->goal_seq, a->now_us);
+		credit_settle(f, a->now_us, want);
+		room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);
+	}
 	room = max(room, 0) & ~(s32)(f->unit_bytes - 1);
 	wire_seq = a->ack_seq + min_t(u32, room, a->own_bytes);
 	if ((s32)(wire_seq - f->wire_seq) > 0) {

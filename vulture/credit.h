@@ -26,6 +26,7 @@
  *
  * START	W = 2 r base + 20 MSS: the sender's own slow start is the slower one. It ends
  *		with a queue, or where the buffer is too short for one when 1/16 is lost.
+ *		mu is 8 packets a round trip then at least: that few are an application's rate.
  * CRUISE	each tick (a quarter of base, 4 p and 4 ms at least, and eight samples unless
  *		that takes longer than base), q being the least in it, or after a loss the
  *		largest mean of the last five (is the buffer full?):
@@ -179,6 +180,10 @@
  */
 #define CREDIT_SPAN		32
 
+/* Fewer packets in a round trip say nothing of the capacity. Twice: that of a path of few packets
+ * is found by trains alone; half: what an application wrote is taken for it.
+ */
+#define CREDIT_LEAST_PKTS	8
 /* A slow start that loses a part in so many fills a buffer of a few packets: no link loses
  * that much. Half of it: some do; twice: others lose as much, for a second longer.
  */
@@ -539,7 +544,7 @@ static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 	if (then)
 		c->rate_Bps = credit_rate_of(c->bytes - then->bytes, now_us - then->at_us);
 	then = credit_ago(c, now_us, max(rtt_us, span_us));
-	if (then && c->bytes - then->bytes >= 8 * c->mss_bytes)
+	if (then && c->bytes - then->bytes >= CREDIT_LEAST_PKTS * c->mss_bytes)
 		rate_Bps = max(rate_Bps, credit_rate_of(c->bytes - then->bytes,
 							now_us - then->at_us));
 	if (rate_Bps * 10 > c->mu_Bps * 8)
@@ -696,8 +701,11 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	if (c->phase == CREDIT_START) {
 		if ((c->lost_bytes * CREDIT_LOST_PART > c->bytes ||
 		     queue_us > max_t(u32, 3000, 3 * credit_packet_us(c))) && c->rate_Bps) {
+			/* In no round trip did that many come: the senders were the limit. */
 			if (!c->mu_Bps)
-				c->mu_Bps = c->rate_Bps;
+				c->mu_Bps = max(c->rate_Bps,
+						credit_rate_of(CREDIT_LEAST_PKTS * c->mss_bytes,
+							       rtt_us));
 			credit_yield(c, now_us, c->base_us * 3ULL / 2);
 		}
 		return;

@@ -97,16 +97,16 @@ static u32 pump(struct credit_law *c, u64 now_us, s64 out)
  * Each packet of ours takes up to jitter_us more behind the queue. With back_us the same bursts
  * stand on the way back, so much later: credit leaves behind them. From later_us on the link has
  * later_Bps. With ack_bytes each credit is a packet of so many that waits in the same queue, as in
- * the air.
+ * the air. Until written_us our application writes app_Bps, and credit waits for it.
  */
 void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until_us,
 	  u64 end_us, u64 measure_us, u32 step_us, u32 burst, u32 jitter_us, u32 back_us,
-	  double later_Bps, u64 later_us, u32 ack_bytes, struct result *r)
+	  double later_Bps, u64 later_us, u32 ack_bytes, double app_Bps, u64 written_us, struct result *r)
 {
 	struct credit_law *c = calloc(1, sizeof(*c));
 	struct fifo *sent = calloc(1, sizeof(*sent)), *queue = calloc(1, sizeof(*queue));
-	struct fifo *wire = calloc(1, sizeof(*wire));
-	double link = 0, foreign = 0, queued = 0, ours = 0, theirs = 0;
+	struct fifo *wire = calloc(1, sizeof(*wire)), *unused = calloc(1, sizeof(*unused));
+	double written = 0, link = 0, foreign = 0, queued = 0, ours = 0, theirs = 0;
 	u64 now_us, steps = 0, back_at_us = U64_MAX, way_back_us = 0;
 	u32 random = 1;
 	s64 out = 0;
@@ -129,8 +129,17 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 					    c->phase == CREDIT_PROBE ? credit_train_mark(c, nth) : U32_MAX,
 					    ack_bytes ? ack_bytes : MSS };
 
-			push(ack_bytes ? queue : sent, p);
+			push(now_us < written_us ? unused : ack_bytes ? queue : sent, p);
 		}
+		for (written += app_Bps * step_us / 1e6; unused->len && (written >= MSS || now_us >= written_us);
+		     written -= MSS) {
+			struct packet p = pop(unused);
+
+			p.at_us = now_us + base_us / 2;
+			p.released_us = now_us;
+			push(sent, p);
+		}
+		written = min(written, 10 * MSS);
 		if (now_us >= from_us && now_us < until_us)
 			foreign += Bps * others / 1000 * step_us / 1e6;
 		if (now_us >= back_at_us) {
@@ -208,6 +217,7 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 	free(sent);
 	free(queue);
 	free(wire);
+	free(unused);
 }
 
 u32 is_own(u64 bytes, u64 since_us, u64 Bps)
@@ -365,7 +375,7 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
     library = hostc.load(WRAPPER, folder, include, "credit")
     library.loop.argtypes = [
         ctypes.c_double, *[ctypes.c_uint32] * 3, *[ctypes.c_uint64] * 4, *[ctypes.c_uint32] * 4,
-        ctypes.c_double, ctypes.c_uint64, ctypes.c_uint32, ctypes.POINTER(Result),
+        ctypes.c_double, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_double, ctypes.c_uint64, ctypes.POINTER(Result),
     ]  # fmt: skip
     library.growth.restype = ctypes.c_uint32
     library.capacity.restype = ctypes.c_uint64
@@ -379,14 +389,15 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 def loop(
     library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int, others: Others, measure: tuple[float, float],
-    jitter_ms: float = 0, later: tuple[float, float] = (0, 0), ack_bytes: int = 0,
+    jitter_ms: float = 0, later: tuple[float, float] = (0, 0), ack_bytes: int = 0, app: tuple[float, float] = (0, 0),
 ) -> Result:
     result = Result()
     us = lambda s: int(s * 1e6)  # noqa: E731
     library.loop(
         mbit * MBIT, us(rtt_ms / 1e3), packets, others.permille, us(others.from_s), us(others.until_s), us(measure[1]),
         us(measure[0]), max(5, min(100, int(400 / mbit))), others.burst, us(jitter_ms / 1e3),
-        us(others.back_ms / 1e3), later[0] * MBIT, us(later[1]), ack_bytes, ctypes.byref(result),
+        us(others.back_ms / 1e3), later[0] * MBIT, us(later[1]), ack_bytes, app[0] * MBIT, us(app[1]),
+        ctypes.byref(result),
     )  # fmt: skip
     return result
 
@@ -514,6 +525,15 @@ def test_a_train_is_read_in_the_order_of_sending(library: ctypes.CDLL) -> None:
     sent = [1158 * max(0, i - PRIME) for i in range(10)]
     arrived = [1158 * i for i in (0, 1, 5, 2, 4, 3, 9, 6, 8, 7)]
     assert library.growth((ctypes.c_int32 * 10)(*arrived), (ctypes.c_int32 * 10)(*sent), 10, 1158) <= 2
+
+
+@pytest.mark.parametrize("mbit", [10, 100, 300])
+@pytest.mark.parametrize("app_mbit", [0.005, 0.05, 0.4])
+def test_what_an_application_writes_is_not_the_capacity(library: ctypes.CDLL, mbit: float, app_mbit: float) -> None:
+    """It writes little while others come and go; when it writes as fast as it can the path is used within seconds."""
+    result = loop(library, mbit, 20, round(6 * mbit), Others(1050, 2, 4), (9, 14), app=(app_mbit, 6))
+    assert result.ours_Bps >= 0.85 * mbit * MBIT
+    assert result.mu_Bps <= 1.15 * mbit * MBIT
 
 
 @pytest.mark.parametrize("lost", range(10))
