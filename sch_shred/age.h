@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a writer remembers: bytes of payload that passed before, of a flow and of
- * a pair of hosts.
+ * The counts that a writer keeps: bytes of payload that have passed before, for each flow
+ * and for each pair of hosts.
  *
  *   flow   age' = max(age, least) + payload     each packet; age = 0 after
  *                                               SHRED_IDLE_MS without any
@@ -21,21 +21,22 @@
 
 #include <lbe/arith.h>
 
-/* The smallest RTO of RFC 6298. Half of it, and a sender that pauses after each burst is young
- * twice as often; twice as much, and answers on a persistent connection find it old more often.
+/* The smallest RTO of RFC 6298. With half of it, a sender that pauses after each burst is young
+ * twice as often; with twice as much, answers on a persistent connection are old more often.
  */
 #define SHRED_IDLE_MS		1000U
 
 /* Bytes. No coding tells larger ages apart; a debt of so much takes 32 s to fall to nothing. */
 #define SHRED_AGE_MAX		(1U << 21)
 
-/* A pair's share in each of its flows' age: pages of 1 MiB stay below the last band (128 KiB).
- * Doubling it, pages of 2 MiB, and so much more for whoever opens a connection for each object.
+/* A pair's debt over its flows' least age: pages of 1 MiB stay below the last band (128 KiB).
+ * If it is doubled, pages of 2 MiB do, and a user who opens a connection for each object gains as
+ * much.
  */
 #define SHRED_PAIR_SHARE	8U
 
-/* Bytes a millisecond, 0.5 Mbit/s: what a pair may always send young, a page of 2 MiB in 32 s.
- * Doubling it lets one that never pauses have 1 Mbit/s so.
+/* Bytes a millisecond (0.5 Mbit/s) that a pair may always send as young, or a page of 2 MiB in 32 s.
+ * If it is doubled, a pair that never pauses may send 1 Mbit/s as young.
  */
 #define SHRED_PAIR_BYTES_MS	64U
 

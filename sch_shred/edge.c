@@ -2,10 +2,9 @@
 /*
  * shred_hint at an edge router.
  *
- * A packet that comes without a hint gets its flow's age. With police a hint
- * that says less than the flow's age is overwritten with it, in every packet and
- * of whatever protocol: there is nothing to wait for, since the count is exact.
- * A packet that carries another DSCP stays as it is.
+ * A packet that arrives without a hint gets its flow's age. With police, a hint that
+ * says less than the flow's age is overwritten with that age, in every packet of every
+ * protocol, since the count is exact. A packet that carries another DSCP is not changed.
  */
 
 #include "writer.h"

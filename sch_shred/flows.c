@@ -2,13 +2,13 @@
 /*
  * shred_hint's table: what flows, and pairs of hosts, have sent (age.h).
  *
- * A fixed number of buckets, found by a keyed hash that nobody outside can
- * foresee. A bucket that is full of active flows has no room for another one:
- * that one is the oldest with police, and gets no hint without. A flow is taken
- * for another one in its bucket, and then too old, once in 2^31.
+ * The table has a fixed number of buckets, found by a keyed hash that nobody outside can
+ * predict. A bucket that is full of active flows has no room for another one: with police
+ * such a flow counts as the oldest, without police it gets no hint. With a probability of
+ * 2^-31 a flow is mistaken for another one in its bucket, and then counts as too old.
  *
- * Flows are told apart by addresses, protocol and ports. Fragments after the
- * first, and so all of them, count as a flow of their own between the two hosts.
+ * Flows are identified by addresses, protocol and ports. All fragments between two hosts
+ * count as one flow, since fragments after the first have no ports.
  * A pair is of the two addresses; of IPv6 their upper halves, since a host
  * chooses the lower half as it likes.
  */

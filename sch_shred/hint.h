@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a hint says, and how it travels in the TOS byte or traffic class.
+ * The meaning of a hint, and its coding in the TOS byte or traffic class.
  *
  *   tos    the paper (section 5): the flow's congestion window, 1 to 255 packets,
  *          in the whole byte; 0 = no hint. It overwrites DSCP and ECN, and reads
@@ -32,8 +32,8 @@
 
 #define SHRED_HINT_MAX		255U	/* largest hint of any coding */
 
-/* Bytes: 2 KiB, so that classes end at 4, 8 ... 256 KiB. Doubling it lets the first 512 KiB of a
- * flow go before those that have sent more.
+/* log2 of bytes: 2 KiB, so that classes end at 4, 8 ... 256 KiB. If the unit is doubled, a flow's
+ * first 256 KiB, instead of 128 KiB, are served before the flows of the last band.
  */
 #define SHRED_AGE_UNIT_LOG	11
 #define SHRED_AGE_CLASSES	8U

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * shred_hint on the sending host: what the socket knows, without parsing.
+ * shred_hint on the sending host: the hint comes from the socket, without parsing packets.
  *
  *   mode dscp   TCP: what the connection has sent, counted as the edge does, so
  *               that both say the same. Other protocols: the edge's way.
  *   mode tos    TCP: min(max(snd_cwnd, 1), 255), the paper's hint. Others: none.
  *
- * A SYN, a SYN/ACK and what belongs to no connection (reset, TIME-WAIT) say 1.
- * A packet whose DSCP is set already, by its socket or by a rule, stays as it is.
+ * The hint of a SYN, a SYN/ACK and a packet of no connection (reset, TIME-WAIT) is 1.
+ * A packet whose DSCP is set already, by its socket or by a rule, is not changed.
  */
 
 #include <linux/hash.h>

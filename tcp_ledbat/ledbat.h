@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A flow of LEDBAT or LEDBAT++, and what its namespace knows of the capacity.
+ * The state of a flow of LEDBAT or LEDBAT++, and the capacity that its namespace has
+ * measured.
  *
  *	ledbat_law.h	the laws, as pure functions
  *	main.c		parameters, steps of an ACK, both controls, registration
@@ -31,11 +32,11 @@
  * @mark: what of the LE mark is ours (LBE_MARK_*)
  * @mode: enum ledbat_mode
  * @resume_rounds: round trips for which slow start may yet go on
- * @on: init has run (the ACK of a Fast Open comes before)
+ * @on: init has run (with Fast Open the first ACK comes before it)
  * @pp: LEDBAT++
- * @paper: the law as its document has it
+ * @paper: use the law as its document has it
  * @dynamic: the minimum window follows the capacity
- * @has_sample: @queue_us is of the latest ACK
+ * @has_sample: @queue_us is that of the latest ACK
  * @holds: delays are of packets sent before the window was set anew
  * @new_round: @rest_rtts has not changed in this round trip yet
  * @asked: a slowdown is asked for, whatever @next_ms

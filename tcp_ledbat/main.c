@@ -7,43 +7,44 @@
  *	ledbatpp  LEDBAT++ (P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo,
  *	          draft-irtf-iccrg-ledbat-plus-plus), by the round trip
  *
- * Their laws stand at the head of ledbat_law.h. A flow's modes:
+ * The laws are at the head of ledbat_law.h. These are the modes of a flow (T is the
+ * target, q the queueing delay):
  *
  *	SLOW_START --q > 3/4 T, loss, ssthresh--> AVOID --due--> FREEZE --2 RTT--> RAMP
  *	     ^  ^                                  | ^ ^            | loss          |
  *	     |  +-- queue gone within 5 RTT -------+ | +------------+               |
  *	     +----- idle (from all)                  +------ ssthresh, q > T, loss -+
  *
- * Slowdowns (FREEZE, RAMP) are LEDBAT++'s: 9 durations apart. ledbat has one only
- * where its base delay is about to be forgotten without having been met again, where
- * the round trip contradicts it (once a minute), where the ACKs' way became shorter at
- * once, or where the flow comes from another control, whose queue it would take for its
- * base.
+ * Slowdowns (FREEZE, RAMP) are LEDBAT++'s; one begins 9 times its predecessor's duration
+ * after that has ended. ledbat has a slowdown only if its base delay is about to be
+ * forgotten without having been met again, if the round trip contradicts it (once a
+ * minute), if the ACKs' way suddenly became shorter, or if the flow comes from another
+ * control, whose queue it would take for its base.
  *
  * Analysis beside TCP: A. J. Abu, S. Gordon, "Performance Analysis of LEDBAT in the
- * Presence of TCP-Newreno": paper=1 min_window=1, target_us=25000. paper=1 leaves
- * out what is marked with * of the departures:
+ * Presence of TCP-Newreno"; its law is paper=1, min_window=1, target_us=25000. Departures
+ * (paper=1 removes those marked with *):
  *  - * the decrease is larger than the increase: what a flow has in the queue beyond
- *    the target goes within a round trip (RFC: MAY);
+ *    the target leaves it within a round trip (the RFC permits this by MAY);
  *  - slow start, which the RFC leaves open, ends on delay with the window that the
- *    target allows, and goes on if the queue was a burst's;
+ *    target allows, and continues if the queue was only a burst;
  *  - a flow that its window does not limit does not grow (TCP's own rule, in place
  *    of the RFC's clamp to the flight, which strangles long paths);
- *  - * where the buffer is no deeper than 1.7 targets, the target gives way;
+ *  - * if the buffer is not deeper than 1.7 targets, the flow aims below the target;
  *  - * the window follows the reverse path's delay, so that the rate stays;
  *  - * slowdowns of ledbat (above);
  *  - * at the least window a flow rests between round trips: two packets a round trip
  *    are 6 % of a narrow path. It rests too after the second of two losses from a few
- *    packets: a crowd may keep the queue so full that no base is seen;
+ *    packets: many flows may keep the queue so full that base is never seen;
  *  - * a queue of an eighth of the target is none: jitter does not slow growth;
- *  - * a delay that stood still for a minute at the least window is a longer path's;
+ *  - * a delay that is constant for a minute at the least window is a longer path's;
  *  - * pacing;
  *  - ramps are standard slow start, not scaled by GAIN: at 1/6 they take 20 round
  *    trips to 50 packets; two slowdowns are a second apart at least;
  *  - min_window=0: the least window follows the capacity.
  *
- * Does not: cure ledbat's latecomer's advantage (ledbatpp does), nor stay behind
- * TCP flows that never let the queue reach the target (AQM).
+ * ledbat does not remove the advantage of a latecomer (ledbatpp does). Neither control
+ * yields to TCP flows whose queue never reaches the target (AQM).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The LowPri family: what a drop does to the window, as arithmetic and as data.
+ * The LowPri family: the effect of a drop on the window, as functions and as a table.
  *
  *	LowPri1    w <- w - 2
  *	LowPri2    w <- w - w^p
@@ -27,7 +27,7 @@
 /* TCP's least window, packets: with fewer, a drop can only be seen by time-out. */
 #define LOWPRI_MIN_PKTS		2U
 
-/* "Slow start doubles at every size": no drop to grow back from. */
+/* The window before the drop if there was no drop: slow start then doubles at every size. */
 #define LOWPRI_NO_DROP		(~0U)
 
 enum lowpri_rule {

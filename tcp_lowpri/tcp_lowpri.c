@@ -4,7 +4,7 @@
  * that serves filler strictly last.
  *
  * The laws, their source and the table of variants are in lowpri_law.h; each
- * row of the table is a congestion control. What a flow goes through:
+ * row of the table is a congestion control. These are the states of a flow:
  *
  *	           drop: recovery to w' = law(w)       ack
  *	 linear  ---------------------------> PRR  ----------> slow start (s)
@@ -26,14 +26,14 @@
  *  - A time-out is left open by the paper except for LowPri3.7. Here ssthresh
  *    becomes what a drop would have made of it, so LowPri3 slow-starts to its
  *    limit, doubling to w' and by s above it.
- *  - The first slow start and the one after an idle time know of no drop and
- *    double. Idle restart forgets the limit and, as for any TCP, grows back to
- *    at least 3/4 of the window.
+ *  - The first slow start and the one after idle time have no limit, and double the
+ *    window. After idle time the window grows back to at least 3/4 of its old size, as
+ *    with any TCP.
  *  - ECN marks count as drops.
  *
- * Does not: keep its hands off other filler that is standard TCP (Table 14).
- * Hence restricted: only CAP_NET_ADMIN may use these, or who the administrator
- * allows by net.ipv4.tcp_allowed_congestion_control.
+ * These controls do not yield to standard TCP in the same class (Table 14). They are
+ * therefore restricted to CAP_NET_ADMIN, unless the administrator allows them by
+ * net.ipv4.tcp_allowed_congestion_control.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -56,10 +56,10 @@
 
 #define LOWPRI_DEFAULT_VARIANTS "background,lowpri3.7"
 
-/* What LowPri3.7 keeps of its window over a time-out, percent: as much as a
- * drop would. Measured: Documentation/tcp_lowpri.md, "The time-out law". More
- * sends a longer burst into a queue that may still be closed; less regrows
- * longer.
+/* Part of its window that LowPri3.7 keeps over a time-out, percent: as much as a drop
+ * leaves. Measured: Documentation/tcp_lowpri.md, "The time-out law". With more, a
+ * longer burst goes into a queue that may still be full; with less, the window takes
+ * longer to grow back.
  */
 #define LOWPRI_DEFAULT_KEEP_PERCENT 75
 

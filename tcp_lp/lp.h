@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * TCP-LP: the law's arithmetic, as pure functions (see tcp_lp.c for the law).
+ * TCP-LP: the arithmetic of the law, as pure functions (tcp_lp.c has the law).
  *
  * Every function works on struct lp and plain numbers, so that the module, KUnit
- * and the host tests run the same text. Delays are those of path_delay.h.
+ * and the host tests run the same source. Delays are those of path_delay.h.
  */
 #ifndef LBE_TCP_LP_LP_H
 #define LBE_TCP_LP_LP_H
@@ -14,18 +14,19 @@
 /* The paper's gamma, 1/8 as a power of two, and inference time-out, RTT. */
 #define LP_GAMMA_SHIFT		3
 #define LP_ITT_RTTS		3
-/* Longest rest between pairs at the floor, RTT. Twice as long: half of what a
- * flow at the floor costs others, and twice as late to notice that they left.
+/* Longest rest between pairs at the floor, RTT. Twice as long halves what a flow at
+ * the floor costs other flows, and doubles the time until it notices that they have
+ * left.
  */
 #define LP_REST_MAX_RTTS	8
-/* A loss from a window of so few packets is an indication, queue or none: where
- * each of many flows has so little, the queue stands and no base is ever seen.
- * While the window does not grow beyond that, rests go on from the last one: 64
- * flows of 2 packets a round trip fill 10 Mbit/s, 100 ms by themselves.
+/* A loss from a window of so few packets or fewer is an indication, with or without a
+ * queue: if each of many flows has so small a window, the queue never drains, and no
+ * flow ever sees base. Until the window has grown beyond this, rests continue from the
+ * last one: 64 flows of 2 packets a round trip fill a path of 10 Mbit/s and 100 ms.
  */
 #define LP_CROWD_PKTS		4
-/* Without a loss, and without growth of our own for so long, the largest delay
- * seen was the work of others and is taken for full, ms.
+/* If a flow has had no loss, and its window has not limited it for so long, the largest
+ * delay seen was caused by other flows and is taken for full, ms.
  */
 #define LP_QUIET_MS		10000
 /* At the floor, a delay that is flat for so long is a longer path, ms; near full
@@ -33,18 +34,20 @@
  */
 #define LP_ROUTE_MS		10000
 #define LP_ROUTE_NEAR_FULL	10
-/* Where fewer packets than this make the range between base and full, and the
- * way back is busy, one of ours costs TCP more than its share: see lp_few().
- * Double it: an eighth less use of what TCP leaves, at the same cost (measured).
+/* If the range between base and full holds few packets compared with this, and the way
+ * back is busy, one packet of ours costs TCP more than its share: see lp_few(). Doubling
+ * it, lp uses an eighth less of what TCP leaves, at the same cost to TCP (measured).
  */
 #define LP_FEW_PKTS		64
-/* At most so many times: a range of one packet is no rest for a minute. */
+/* The inference phase is prolonged at most so many times, so that it does not take a minute
+ * if the range holds a single packet.
+ */
 #define LP_FEW_MAX		8
 /* A delay of up to this part of what it was at the cut (5/8, in eighths) is
  * what halving our own window explains: 1/2 and some noise.
  */
 #define LP_OWN_EIGHTHS		5
-/* Longest round trip that the arithmetic takes at its word, us. */
+/* Longest round trip with which the arithmetic calculates, us; longer ones are cut to it. */
 #define LP_RTT_MAX_US		60000000U
 /* Longest inference phase: at the floor, with the longest rest. */
 #define LP_PHASE_MAX_MS		((LP_ITT_RTTS * LP_FEW_MAX + LP_REST_MAX_RTTS) * \

@@ -16,42 +16,44 @@
  *
  *	in INFER and FLOOR: no growth.   a loss: Reno.
  *
- * TCP sees congestion when the buffer overflows, this flow when 15 % of it is in
- * use: so it leaves before TCP has to, and takes what TCP leaves.
+ * TCP sees congestion when the buffer overflows, and this flow sees it when 15 % of
+ * the buffer is in use. It therefore yields before TCP has to, and uses what TCP
+ * leaves.
  *
  * Source: A. Kuzmanovic, E. Knightly, "TCP-LP: a distributed algorithm for low
  * priority data transfer", INFOCOM 2003, sections III-A (indication), III-B
  * (policy, Figure 3), III-D (settings), IV-A (the ECN variant).
  *
- * lp takes one-way delay; lp_ecn the router's ECN marks (delay where ECN was not
- * agreed upon); lp takes marks as well as delay.
+ * lp goes by one-way delay, and by ECN marks too if ECN is in use. lp_ecn goes by the
+ * router's ECN marks, or by delay if ECN was not agreed upon.
  *
- * Departures from the paper, each to keep it from harm:
+ * Departures from the paper, and what each avoids:
  *  - an indication is a delay above the threshold for a whole round trip, not a
  *    smoothed one above it once (paper=1): clumped ACKs leave bursts in a queue
  *    that is empty in between; a TCP flow's queue stands. One sample is enough
  *    where the buffer holds few packets and ACKs are held up (lp_few());
- *  - delay leaves the reverse path's queue and the receiver's hold out (owd.h);
+ *  - the delay excludes the reverse path's queue and the time for which the receiver
+ *    delays an ACK (owd.h);
  *  - full is the delay at losses, not the largest seen: one stall would lift the
  *    threshold for life. Random losses teach nothing (path_delay.h);
  *  - the threshold is at least 1 ms and a packet's time above base: noise;
- *  - data sent before a reaction is no evidence: it shows the queue that the
- *    reaction was about;
- *  - a second indication that our own halved window explains halves again: deep
- *    buffers, after slow start;
+ *  - data sent before a reaction gives no indication: it met the queue to which the
+ *    flow has reacted already;
+ *  - a second indication that our own halved window explains only halves the window
+ *    again: this happens in deep buffers, after slow start;
  *  - W = 1 is two packets every other round trip: receivers hold the ACK of one,
  *    which looks like a queue; then up to every ninth, since one packet a round
  *    trip is 6 % of 1.5 Mbit/s;
- *  - at W = 1 a delay that stands still is a longer path;
- *  - a loss at W = 1, or from a window of four packets, is an indication: many
- *    flows that have so little each keep the queue full, and never see base. Until
- *    the window is larger, rests stay as long as the last one;
- *  - a reduction sets ssthresh too, or Reno would slow-start back; Recovery and
- *    Loss own the window.
+ *  - at W = 1 a constant delay is taken for a longer path;
+ *  - a loss at W = 1, or from a window of four packets or fewer, is an indication:
+ *    many flows with such windows keep the queue full and never see base. Until the
+ *    window is larger, rests stay as long as the last one;
+ *  - a reduction sets ssthresh too, since Reno would otherwise return by slow start;
+ *    in Recovery and Loss the kernel alone sets the window.
  *
- * Does not: act before the first loss (the paper's rule), unless its window did
- * not limit it for 10 s; give way where the buffer holds less than the noise, or
- * under queues that isolate flows (fq_codel): there the mark has to tell.
+ * lp does not act before the first loss (the paper's rule), unless its window did
+ * not limit it for 10 s. It does not give way if the buffer holds less than the noise,
+ * or behind queues that isolate flows (fq_codel), which have to go by the mark.
  *
  * State is in the socket, counters in the network namespace.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the module tells a controller of receive windows, and what it wants back.
+ * The interface between the module and a controller of receive windows.
  *
- * A controller sees data as it comes in, acknowledgments as they go out and the
- * time it asked for, and says where the right edge of the window should be. It
- * knows no socket, no packet and no clock of its own: the module sees to what may
- * go on the wire (edge.h). One controller is one file: its state, its options,
+ * The module calls a controller when data arrives, when an acknowledgment goes out and
+ * at times that the controller asks for. The controller answers where the right edge of
+ * the window should be. It has no access to a socket, a packet or a clock: the module
+ * decides what may go on the wire (edge.h). One controller is one file: its state, its options,
  * its statistics, and a struct rwnd_controller that rwnd_controllers[] lists.
  *
  *	          start                                      stop, close

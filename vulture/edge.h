@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The right edge of the receive window: what has come in, what was acknowledged,
- * what was promised, and what a segment may advertise. All rules of the window
- * on the wire are here.
+ * The right edge of the receive window: the data that has arrived, what was
+ * acknowledged and promised, and what a segment may advertise. All rules for the
+ * window on the wire are here.
  *
  *	        ack_seq          goal_seq  edge_seq      ack_seq + own
  *	  --------|-----------------|--------|----------------|----->  sequence numbers
  *	   already       to come                 TCP would take
  *
  *	own	the window that TCP itself would advertise
- *	unit	2^scale, in which the header counts
+ *	unit	2^scale octets, in which the header counts
  *
  *	window = min(own, ceil((goal - ack) / unit))	RWND_WINDOW, at least 1
  *	window = min(own, floor((goal - ack) / unit))	RWND_EDGE
  *	goal   = max(goal, what the controller wants)	without retraction
  *	goal   = what the controller wants		with it, on new acknowledgments
  *
- * goal is kept to the octet. Were the rounded edge kept instead, each ACK that
- * acknowledges less than a unit would push it on by what it acknowledged, and
- * the window would never shrink. So the edge on the wire may move to the left by
- * less than a unit, as RFC 7323 section 2.4 allows: a sender must cope, and what
- * it has sent is taken, since TCP's own edge does not move.
+ * goal is kept to the octet. If the rounded edge were kept instead, each ACK that
+ * acknowledges less than a unit would move the edge to the right by as much, and the
+ * window would never shrink. The edge on the wire may therefore move to the left by
+ * less than a unit, which RFC 7323 section 2.4 allows. Data that was sent beyond it is
+ * accepted, since TCP's own edge does not move.
  *
  * retraction (RFC 7323 section 2.4, RFC 9293 section 3.8.6) is the controller's
  * choice. It leaves at least EDGE_KEEP_SEGS segments.
@@ -38,12 +38,12 @@
 
 #include "controller.h"
 
-/* What retraction leaves open, segments: one less and the delayed ACK of an odd
+/* Segments that a retraction leaves open. With one less, the delayed ACK of an odd
  * segment stalls the sender.
  */
 #define EDGE_KEEP_SEGS	2
-/* A timestamp of the peer is compared with one at most so old, us: half of the
- * time in which a clock of 1 us (the finest there is) wraps its sign.
+/* Greatest age of the timestamp with which a peer's timestamp is compared, us: about half
+ * of the time after which a clock with the finest tick, 1 us, changes its sign.
  */
 #define EDGE_TSVAL_US	1000000000U
 

@@ -13,11 +13,11 @@
 #include "vulture.h"
 #include "trace.h"
 
-/* Hooks stay this long after the last flow: an application that switches modes
- * would else pay for their removal (a grace period) each time.
+/* The hooks stay for this long after the last flow. Otherwise an application that switches
+ * modes would wait for their removal (a grace period) each time.
  */
 #define VULTURE_HOOKS_LINGER	HZ
-/* How often, and how far apart (us), a removal tries a socket that is in use. */
+/* A removal tries this often, at intervals of so many us, to lock a socket that is in use. */
 #define VULTURE_REMOVE_TRIES	20
 #define VULTURE_REMOVE_US	500
 
@@ -27,8 +27,9 @@ static atomic64_t vulture_last_id = ATOMIC64_INIT(0);
 static atomic_t vulture_flows = ATOMIC_INIT(0);	/* in all tables */
 static bool vulture_unloading;	/* set once, at module exit: start nothing */
 
-/* A namespace's own administrator sets its limit; this one is the machine's. Flows
- * that a rule starts are made while a packet is handled, so no cgroup is charged.
+/* Limit for the machine; the administrator of a namespace sets the limit of that namespace.
+ * Flows that a rule starts are made while a packet is handled, so their memory is charged to
+ * no cgroup.
  */
 static unsigned int vulture_machine_flows = VULTURE_MACHINE_FLOWS;
 module_param_named(machine_flows, vulture_machine_flows, uint, 0644);

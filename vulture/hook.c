@@ -7,8 +7,8 @@
  * sees TCP's own addresses too, and so that connection tracking judges by the
  * window that goes on the wire.
  *
- * Neither drops anything. What cannot be read or rewritten (a header that is
- * not there, no memory) passes as TCP made it.
+ * Neither hook drops a packet. A packet that cannot be read or rewritten (its header
+ * is not there, or memory is short) passes as TCP made it.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>

@@ -3,14 +3,13 @@
  * vulture: background downloads by receive window, on the receiver alone.
  *
  * The sender of a TCP connection keeps within the window that the receiver
- * advertises. This module looks at the data of chosen connections as it comes
- * in, judges whether others want the path
- * (the controllers), and makes the window of the segments that go out smaller than
- * TCP itself would (edge.h). Nothing changes at the sender, in the application or
- * in the kernel's TCP.
+ * advertises. This module watches the data of chosen connections as it arrives,
+ * judges whether other traffic needs the path (the controllers), and makes the window
+ * of the segments that go out smaller than TCP itself would (edge.h). Nothing changes
+ * at the sender, in the application or in the kernel's TCP.
  *
- * Does not: raise a window above TCP's own; act on connections without
- * timestamps or with signed headers; hold back what this machine sends.
+ * It does not raise a window above TCP's own, act on connections without timestamps
+ * or with signed headers, or limit what this machine sends.
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
@@ -28,9 +27,9 @@ struct vulture_net *vulture_net(const struct net *net)
 	return net_generic(net, vulture_net_id);
 }
 
-/* Hooks: in place while there is a flow, a rule that can start one (the first ACK of
- * a connection must not advertise all that TCP would), or a request that is about to
- * make one of the two.
+/* The hooks are in place while there is a flow, a rule that can start one (the first ACK
+ * of a connection must not advertise all that TCP would), or a request that is about to
+ * make a flow or a rule.
  */
 
 /* Caller: holds hooks_lock. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A flow as a netlink message, and the events of its life.
+ * Writes a flow as a netlink message, and sends the events of its start and end.
  */
 #include <net/genetlink.h>
 

@@ -55,8 +55,8 @@ static bool vulture_is_admin(struct sk_buff *skb, struct net *net)
 	return netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN);
 }
 
-/* Whoever opened the netlink socket writes to it too: a program of another user that was
- * handed the socket as its output does not act for that user.
+/* Whether the opener of the netlink socket also writes to it. A program of another user that
+ * was given the socket as its output must not act with that user's rights.
  */
 static bool vulture_sender_is_caller(struct sk_buff *skb)
 {

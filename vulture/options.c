@@ -6,7 +6,7 @@
 
 #include "vulture.h"
 
-/* Which one runs if nobody names one. */
+/* The controller that runs if a request or a rule names none. */
 #define VULTURE_CONTROLLER_DEFAULT	VULTURE_CONTROLLER_CREDIT
 
 const struct rwnd_controller *const rwnd_controllers[] = {
@@ -33,7 +33,7 @@ static const struct rwnd_controller *vulture_controller(u32 controller)
 	return controller < __VULTURE_CONTROLLER_MAX ? rwnd_controllers[controller] : NULL;
 }
 
-/* Lay the options of one controller's nest over @values. On error they are spoilt. */
+/* Overwrites @values by the options of one controller's nest. On error @values is not valid. */
 static int vulture_parse_values(const struct nlattr *nest, const struct rwnd_controller *c,
 				u32 *values, struct netlink_ext_ack *extack)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Paths: what the flows of one controller share that come from one network of
- * peers through one device. What is in a path's state is the controller's affair
- * (and its arithmetic is in include/lbe/); here are its key and its life.
+ * Paths: the state that flows share if they have the same controller, come from the
+ * same network of peers and use the same device. The controller defines the state;
+ * this file looks paths up, makes them and frees them.
  *
- * A path is made by its first flow. When the last one has gone it idles for
- * VULTURE_PATH_LINGER, then a work frees it.
+ * The first flow makes a path. VULTURE_PATH_LINGER after the last flow has ended, a
+ * work item frees it.
  */
 #include <linux/hash.h>
 #include <linux/inetdevice.h>
@@ -15,14 +15,16 @@
 
 #include "vulture.h"
 
-/* How long a path outlives its last flow. A browser's next request comes within
- * seconds; a route or a competitor that has changed is seen anew. Twice as long
- * keeps stale capacity, half of it learns a path anew for each page.
+/* Time for which a path outlives its last flow. A browser's next request comes within
+ * seconds, while the route or the other traffic may change within minutes. Twice as long
+ * keeps stale capacities; with half of it, a path is learnt again for each page.
  */
 #define VULTURE_PATH_LINGER	(60 * HZ)
 /* Idle paths, at most: about 1 MiB. Beyond it a path goes with its last flow. */
 #define VULTURE_PATHS_IDLE	4096
-/* Peers behind one access link or in one machine room, as their prefix. */
+/* Length in bits of the prefix that stands for peers behind one access link, or in one data
+ * centre.
+ */
 #define VULTURE_PATH_BITS_4	24
 #define VULTURE_PATH_BITS_6	64
 

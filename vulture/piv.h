@@ -28,9 +28,9 @@
  * cons_high" are the same.
  *
  * Departs from the paper in:
- *  - Which packets enter the queue is unsaid: its pseudo-code queues only those
- *    that formed no pair (PIV_PAIR_LITERAL here), so half the packets are never
- *    the earlier one of a pair and the queue runs dry in turns. PIV_PAIR_EACH,
+ *  - The paper does not say which packets enter the queue. Its pseudo-code queues only
+ *    those that formed no pair (PIV_PAIR_LITERAL here), so half the packets are never
+ *    the earlier one of a pair, and the queue becomes empty again and again. PIV_PAIR_EACH,
  *    the default, queues every packet and pairs it with the oldest packet of
  *    the latest sending time that is PSI ago: one variation per packet, and the
  *    n-th packet of a burst meets the n-th of the burst before. The paper's sum

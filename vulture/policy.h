@@ -17,17 +17,17 @@
  *			edge stands still meanwhile), threshold = rwnd before
  *
  * Departs from the paper in:
- *  - "rwnd +/- acknowledged bytes" has no end as printed: a window's worth of
- *    ACKs would take a halved window to 0. The text says "doubled (or halved)
+ *  - "rwnd +/- acknowledged bytes" has no end as printed: the ACKs of one window
+ *    would take a halved window to 0. The text says "doubled (or halved)
  *    during the next RTT", so policies end there. goals = 0 is the pseudo-code as
  *    printed.
- *  - Double ends at the threshold if that is nearer: beyond it one goes "very
- *    prudently" (section 0.3.3).
+ *  - Double ends at the threshold if that is nearer, since beyond it the window is
+ *    to grow "very prudently" (section 0.3.3).
  *  - The window grows only while the sender uses it, give or take an eighth, and
- *    a reduction starts from what the sender uses. Else the window runs away from
- *    a sender that its own congestion window or its application limits, and says
- *    nothing (RFC 9840 section 4.1).
- *  - Floor of two full segments: less lets delayed ACKs and silly-window
+ *    a reduction starts from what the sender uses. Otherwise the window grows far
+ *    beyond what a sender uses that its congestion window or its application
+ *    limits, and no longer limits that sender (RFC 9840 section 4.1).
+ *  - The least window is two full segments. With less, delayed ACKs and silly-window
  *    avoidance stall the sender.
  *
  * Pure functions; the caller holds the flow's lock.

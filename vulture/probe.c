@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lives of connections: TCP reports each change of a socket's state by the
- * tracepoint sock:inet_sock_set_state, under the socket's lock. ESTABLISHED may start
- * a flow by rule, CLOSE ends one.
+ * How connections begin and end: TCP reports each change of a socket's state by the
+ * tracepoint sock:inet_sock_set_state, under the socket's lock. At ESTABLISHED a rule
+ * may start a flow, at CLOSE a flow ends.
  *
- * A probe runs with preemption off. On PREEMPT_RT it can take no spinlock_t and get no
- * memory, so there (defer = 1) it only takes note, and a work does the rest: a flow
- * that a rule starts begins some microseconds late, with the window that TCP has
- * advertised by then, and a flow that ends is told from a living one by its mark.
+ * A probe runs with preemption off. On PREEMPT_RT it can neither take a spinlock_t nor
+ * allocate memory. There (defer = 1) the probe only records the event, and a work item
+ * does the rest: a flow that a rule starts begins some microseconds late, with the window
+ * that TCP has advertised by then, and a flow that has ended is only marked (closed) until
+ * the work item removes it.
  */
 #include <linux/llist.h>
 #include <linux/module.h>
@@ -16,8 +17,9 @@
 
 #include "vulture.h"
 
-/* Connections that wait for the work, at most. It takes microseconds to come, so
- * this is a burst of that many; more are counted as failed by no rule, but told once.
+/* Most connections that may wait for the work item, which runs within microseconds. If more
+ * open at once, they are not put under control; no rule counts them as failed, but the kernel's
+ * log says so once.
  */
 #define VULTURE_PROBE_ROOM	1024
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rLEDBAT (RFC 9840) with the law of LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): the
- * sender keeps its own congestion control, and the smaller window rules.
+ * rLEDBAT (RFC 9840) with the law of LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus). The
+ * sender keeps its own congestion control, and the smaller of the two windows limits it.
  *
- *	RLWND	window wanted, packets; what arrives takes the place of what is acknowledged
+ *	RLWND	(W) the window wanted, packets
  *	q	= min(last 4 round trips) - min(round trips of 10 minutes)
  *	dW/RTT	as ledbat_law.h has it, T = 60 ms
  *	loss	W = max(W / 2, 2), once per two round trips
@@ -18,16 +18,17 @@
  *
  * A round trip (section 4.2): from the segment with which a timestamp of ours first went
  * out to the first data that echoes it. It counts if that data is new and in order and
- * came within a round trip (or 10 ms) of the data before it: else the sender had been
- * idle, and the echo is old.
+ * came within a round trip (or 10 ms) of the data before it. Otherwise the sender had
+ * been idle, and the echo is old.
  *
  * A loss (section 4.3): data below the furthest, sent after it (edge.h). ECN is a loss.
  *
  * The edge never moves to the left (section 4.1.1): a smaller window is reached as data
  * comes. Until then (a->edge_seq beyond W) neither delay nor loss changes W again.
  *
- * Departs from the RFC in: the window grows only while the sender uses what it has.
- * Does not: measure one-way delays; act without timestamps (the module refuses those).
+ * Departs from the RFC in that the window grows only while the sender uses it.
+ * Does not measure one-way delays, and needs timestamps (the module refuses connections
+ * without them).
  */
 #include <linux/kernel.h>
 
@@ -38,8 +39,8 @@
 
 /* LEDBAT++ 4.1 and RFC 9840: initial and least window, packets. */
 #define RLEDBAT_LEAST_PKTS	2U
-/* Current delay: least of so many round trips. Fewer lets a delayed ACK of the path
- * back pass for a queue, twice as many sees a queue a round trip later.
+/* The current delay is the least of so many round trips. With fewer, a delayed ACK passes for a
+ * queue; with twice as many, a queue is seen a round trip later.
  */
 #define RLEDBAT_FILTER		4
 /* RFC 6817: base delay by minutes, ten of them; here in ms, so that it does not wrap
@@ -47,11 +48,13 @@
  */
 #define RLEDBAT_BASE_SLOTS	10
 #define RLEDBAT_BASE_SLOT_MS	60000U
-/* A gap in the data that tells no idle sender, us: on a path of microseconds each
- * pause of a timer is longer than a round trip. A sixth of the target.
+/* A shorter gap in the data does not mean that the sender was idle, us: on a path of some
+ * microseconds, every pause for a timer is longer than a round trip. A sixth of the target.
  */
 #define RLEDBAT_IDLE_US		10000U
-/* Timestamps under way whose time of sending is known: a round trip to 1/16. */
+/* Number of timestamps in flight whose time of sending is kept. It resolves a round trip to
+ * 1/16.
+ */
 #define RLEDBAT_SENT		32
 
 struct rledbat {

@@ -11,7 +11,7 @@
 
 #include "vulture.h"
 
-/* How often rules are looked at whose cgroup may be gone. */
+/* Interval at which rules are checked for cgroups that are gone. */
 #define VULTURE_PRUNE_EVERY	(5 * HZ)
 
 /* A reference to a cgroup by its id, which is its directory's inode. */
@@ -30,9 +30,9 @@ struct cgroup *vulture_get_cgroup(u64 id, struct netlink_ext_ack *extack)
 #endif
 }
 
-/* The same by a file descriptor of its directory, to which the caller may write: who
- * may do that may freeze and kill what is in there too. The descriptor is read once, so
- * that nobody exchanges it between the look at it and its use.
+/* The same by a file descriptor of its directory, to which the caller must be allowed to
+ * write: who may write there may also freeze and kill the processes in the cgroup. The
+ * descriptor is read only once, so that nobody can exchange it between check and use.
  */
 struct cgroup *vulture_get_cgroup_fd(u32 fd, u64 *id, struct netlink_ext_ack *extack)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From what a request names to sockets: a file descriptor, addresses, a process,
- * a cgroup, or the id of a flow.
+ * Finds the sockets that a request names by a file descriptor, addresses, a process, a
+ * cgroup, or the id of a flow.
  */
 #include <linux/cgroup.h>
 #include <linux/fdtable.h>
@@ -43,9 +43,9 @@ void vulture_sockets_put(struct sock **socks, unsigned int n)
 	kvfree(socks);
 }
 
-/* Those of one bucket that match: holds at most @room of them in @socks, adds how many
- * it holds to @held. A socket that is freed and used anew while we stand on it leads
- * into another bucket: its end says so, and all is done again.
+/* Collects the sockets of one bucket that match: takes references to at most @room of them in
+ * @socks, and adds their number to @held. If a socket is freed and used again during the walk, the
+ * walk ends in another bucket; the value at its end shows this, and the walk is repeated.
  * Return: how many match.
  */
 static unsigned int vulture_sockets_bucket(struct net *net, const struct vulture_match *match,

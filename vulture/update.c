@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A flow's timer, and the ACKs that we send ourselves.
+ * A flow's timer, and the ACKs that the module sends by itself.
  *
  * The timer runs for three reasons: the controller asked to be called at a time
  * (rwnd_want.wake_us), another flow of the path asked for it (rwnd_wake()), or the
- * sender stands at the edge while TCP sits on an ACK (a kick). Each can end in an
- * ACK, which TCP itself makes (__tcp_send_ack()) and whose window the hook writes as
- * any other.
+ * sender has used up its window while TCP delays an ACK (a kick). Each can lead to an
+ * ACK, which TCP itself makes (__tcp_send_ack()) and whose window the hook writes like
+ * that of any other segment.
  *
  * An armed timer holds a reference to its flow, and is counted in
  * vulture_net.timers.
@@ -17,9 +17,9 @@
 
 #include "vulture.h"
 
-/* TCP gets this long to send the ACK itself before we do, us; and an application
- * that holds the socket to let go of it. Half of it sends ACKs that TCP would have
- * sent as well; twice as much is felt on paths of a few ms.
+/* Time that TCP has to send the ACK before the module does, us; also the time that an
+ * application has to release the socket. With half of it, the module sends ACKs that TCP would
+ * have sent as well; twice as much delays the sender noticeably on paths of a few ms.
  */
 #define VULTURE_KICK_US		1000
 /* Longest time that a timer is armed for, us: a flow that ends while its timer runs

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside of vulture.ko: what its rooms share.
+ * Declarations that the source files of vulture.ko share.
  *
  *	main.c       namespaces, init and exit
  *	  netlink.c    requests and answers
@@ -15,12 +15,12 @@
  *	      message.c    a flow as a message; events
  *	        paper.c ...  the controllers
  *
- * A file calls what stands below it, never above.
+ * A file calls only functions of files below it in this list.
  *
  * A flow lives from vulture_flow_start() to the moment its socket enters
  * TCP_CLOSE, which the kernel reports by the tracepoint inet_sock_set_state
  * under the socket's lock: close, reset, abort and time-wait all pass through
- * it. So a flow holds no reference to its socket, and never outlives it.
+ * it. Therefore a flow needs no reference to its socket, and never outlives it.
  *
  * Locks, outer first: socket lock > vulture_net.rules_lock or hooks_lock >
  * vulture_flow.lock > vulture_flow.state_lock > vulture_flow.timer_lock. Each call of
@@ -49,14 +49,16 @@
 #define VULTURE_MACHINE_FLOWS		65536	/* of all namespaces: about 160 MiB at most */
 #define VULTURE_MAX_FLOWS_LIMIT		1000000
 #define VULTURE_MAX_RULES		256	/* each new connection reads them all */
-/* Rules without capability: together half of the rules, and of the default table. */
+/* Limits for users without CAP_NET_ADMIN: all of them together may have half of the rules, and half
+ * of the default table.
+ */
 #define VULTURE_USERS			16	/* of a namespace, at a time */
 #define VULTURE_USER_RULES		8	/* each */
 #define VULTURE_USER_FLOWS		512	/* each, that such rules started */
 #define VULTURE_MAX_DSCP		63	/* six bits, RFC 2474 */
 #define VULTURE_PATH_BUCKETS		256
-/* system_wq warns of its age on 7.2, and 6.1 does not know the name that took
- * its place. This one does the same work, and all kernels have it.
+/* On 7.2 system_wq warns that it is deprecated, and 6.1 does not have the queue that
+ * replaces it. This queue does the same work, and all kernels have it.
  */
 #define VULTURE_WQ			system_power_efficient_wq
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the hooks read of a TCP header's options: timestamps, and whether the
- * segment is signed. Pure: no packet, no clock.
+ * Reads a TCP header's options: the timestamps, and whether the segment is signed.
+ * Pure functions, without access to a packet or a clock.
  */
 #ifndef VULTURE_WIRE_H
 #define VULTURE_WIRE_H

@@ -4,13 +4,13 @@
  * a line for each:
  *
  *	flows		sockets that use a control of the module
- *	yielding	of them, those that give way to others now
- *	yields		times that one began to
- *	yielded_bytes	acknowledged while giving way
+ *	yielding	those of them that give way to others now
+ *	yields		how often a flow began to give way
+ *	yielded_bytes	bytes acknowledged while flows gave way
  *
- * Included by one file of the module, which says LBE_COUNTERS_FILE before, the name
- * there, and registers lbe_counters_ops. A module that has lines of its own says
- * LBE_COUNTERS_MORE(seq, net) too, which prints them.
+ * One file of the module includes this header. Before that it defines LBE_COUNTERS_FILE,
+ * the name of the file in /proc/net; it registers lbe_counters_ops. A module that has lines
+ * of its own also defines LBE_COUNTERS_MORE(seq, net), which prints them.
  */
 #ifndef LBE_COUNTERS_H
 #define LBE_COUNTERS_H
@@ -34,7 +34,9 @@ struct lbe_counters {
 	atomic64_t yielded_bytes;
 };
 
-/* Of one flow, which has joined; @yielding: did it give way up to now? */
+/* Counts an ACK of one flow, which has joined. @yielding: it gave way before this ACK; @yields: it
+ * gives way now.
+ */
 static inline void __lbe_counters_ack(struct lbe_counters *c, bool yielding,
 				      bool yields, u32 bytes)
 {

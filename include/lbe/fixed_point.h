@@ -20,8 +20,8 @@
  *    2^-31, which 20 binary digits of log2(x) turn into 1.25 u of exponent.
  *    So the error at 2^20 is 1/32 packet, far below the half packet wanted.
  *
- * All of them are monotone: each step is a cut product of factors that do not
- * fall, and the values at 1 and 2 of an octave are met from below.
+ * All functions are monotone: each step is a truncated product of factors that do not
+ * fall, and the values at both ends of an octave are approached from below.
  */
 #ifndef LBE_FIXED_POINT_H
 #define LBE_FIXED_POINT_H

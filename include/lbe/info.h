@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What `ss -i` and TCP_CC_INFO show of a flow of the suite. Without the socket's lock.
+ * The answer of the suite's congestion controls to `ss -i` and TCP_CC_INFO. It is given
+ * without the socket's lock.
  */
 #ifndef LBE_INFO_H
 #define LBE_INFO_H
@@ -9,7 +10,7 @@
 #include <net/tcp.h>
 
 /**
- * lbe_bbr_info - tell `ss -i` and TCP_CC_INFO in the words of BBR
+ * lbe_bbr_info - answer `ss -i` and TCP_CC_INFO in the fields of BBR
  * @sk: socket, perhaps without its lock
  * @base_us: least delay, us; 0 = none yet
  * @rest_rtts: rest between windows, round trips
@@ -17,12 +18,12 @@
  * @attr: out
  * @info: out
  *
- *	bw		rate at which data was delivered of late, bytes a second
+ *	bw		latest delivery rate, bytes a second
  *	min_rtt		least delay, us
- *	pacing_gain	part of the time that the flow sends: 1 / (1 + rest), in 256ths
- *	cwnd_gain	window over what bw and min_rtt hold, in 256ths
+ *	pacing_gain	part of the time in which the flow sends: 1 / (1 + rest), in 256ths
+ *	cwnd_gain	window divided by bw times min_rtt, in 256ths
  *
- * Return: size of the answer, 0: not asked for.
+ * Return: size of the answer; 0 if no such answer was asked for.
  */
 static inline size_t lbe_bbr_info(const struct sock *sk, u32 base_us, u32 rest_rtts,
 				  u32 ext, int *attr, union tcp_cc_info *info)

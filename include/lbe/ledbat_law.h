@@ -10,8 +10,9 @@
  *	dW/RTT	= - min(W / 2, max(GAIN (q - T) / T, D W (q - T) / RTT))   q > T
  *	W	= max(min(W, flight + ALLOWED_INCREASE), MIN_CWND)
  *
- * The latest delays are one of an ACK of two packets or more, and two where an ACK is of one
- * packet, which the peer may have held back (path_delay.h); the RFC's filter is of a round trip.
+ * "Latest delays" is the delay of one ACK if that covers two packets or more. It is the lesser of
+ * two if an ACK covers one packet, since the peer may have delayed it (path_delay.h). The RFC takes
+ * the delays of a round trip.
  *
  * D W (q - T) / RTT is D times the packets this flow keeps in the queue beyond
  * the target: with D = 0 the decrease is the RFC's own, with D = 1 (default)
@@ -36,20 +37,20 @@
 /* Q16 stands for 1. */
 #define LEDBAT_ONE_Q16		(1U << 16)
 
-/* Longest delay that the arithmetic takes at its word, us: 67 s, above any
- * RTO's worth. Longer ones are cut; 2^26 keeps all products below 2^63.
+/* Longest delay with which the arithmetic calculates, us: 67 s, more than any sensible
+ * RTO. Longer ones are cut to it; 2^26 keeps all products below 2^63.
  */
 #define LEDBAT_DELAY_MAX_US	(1U << 26)
 
-/* Largest window that the arithmetic takes at its word, packets. */
+/* Largest window with which the arithmetic calculates, packets; larger ones are cut to it. */
 #define LEDBAT_WINDOW_MAX_PKTS	(1U << 20)
 
 /* RFC 6817 section 2.5: TARGET MUST NOT exceed 100 ms. */
 #define LEDBAT_TARGET_MAX_US	100000U
 
-/* Leave slow start when the queue is above 3/4 of the target (LEDBAT++ 4.1;
- * the RFC leaves slow start open). Higher: more packets in the queue by the
- * time the flow knows. Lower: noise ends slow start.
+/* Slow start ends when the queue is above 3/4 of the target (LEDBAT++ 4.1; the RFC
+ * leaves slow start open). With a higher value, more packets are in the queue by the
+ * time the flow knows of it; with a lower one, noise ends slow start.
  */
 #define LEDBAT_EXIT_NUM		3U
 #define LEDBAT_EXIT_DEN		4U

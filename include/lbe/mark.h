@@ -7,21 +7,22 @@
  * by; Linux maps LE to plain best effort there (ip_tos2prio[2]), so it has to
  * be set as well.
  *
- * Manners, for congestion controls that mark the sockets they are given:
- *  - what the application has chosen stays: a code point other than 0, or a
- *    priority other than 0. Its choice of a code point covers the priority too,
- *    since IP_TOS sets both; LE chosen by itself gets the priority with it;
- *  - an application that chooses later wins, as IP_TOS, IPV6_TCLASS and
- *    SO_PRIORITY write over the mark; IPV6_TCLASS alone leaves sk_priority;
- *  - taking the mark off touches only what still is as it was put on. A value
- *    that the application set to just the same cannot be told from ours;
+ * The rules for congestion controls that mark sockets:
+ *  - what the application has chosen is kept: a code point other than 0, or a
+ *    priority other than 0. If it has chosen a code point, the priority does not
+ *    change either, since IP_TOS sets both; if it has chosen LE, the socket gets the
+ *    priority too;
+ *  - a later choice of the application takes effect, since IP_TOS, IPV6_TCLASS and
+ *    SO_PRIORITY overwrite the mark; only IPV6_TCLASS does not change sk_priority;
+ *  - removing the mark changes only values that are still those of the mark. If the
+ *    application has set the same value, it cannot be told from ours;
  *  - one byte is written, that of the family on the wire: an IPv6 socket that
  *    talks to a mapped address sends IPv4 packets from inet->tos.
  *
- * A congestion control is first called when the connection stands, so SYN and
- * SYN-ACK go unmarked; the application can have them marked by IP_TOS.
+ * A congestion control is first called when the connection is established, so SYN and
+ * SYN-ACK are not marked; the application can mark them by IP_TOS.
  *
- * Both functions want the socket lock. Header fields and sk_priority are read
+ * The caller of both functions holds the socket lock. Header fields and sk_priority are read
  * without it per packet, so each is written at once (WRITE_ONCE); a packet may
  * leave between the two writes with one of them.
  */
@@ -34,7 +35,7 @@
 #define LBE_MARK_ECN_MASK	0x03	/* RFC 3168 section 5 */
 #define LBE_MARK_FILLER		1	/* TC_PRIO_FILLER of linux/pkt_sched.h */
 
-/* What of the mark is ours on this socket; 0: nothing. */
+/* The parts of the mark that we have set on this socket; 0: none. */
 #define LBE_MARK_HAS_DSCP	0x01
 #define LBE_MARK_HAS_PRIORITY	0x02
 #define LBE_MARK_IS_IPV6	0x04

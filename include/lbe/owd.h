@@ -2,11 +2,11 @@
 /*
  * One-way delay of the forward path, seen from a TCP sender.
  *
- * A sender wants the delay of its data and not that of the ACKs, which other
- * people's traffic on the way back may hold up. Nobody's clock is set like
- * anybody else's, so only changes of a delay can be known. The two clocks at
- * hand are ours, in microseconds, and the one that stamps the ACKs (TSval of
- * RFC 7323, in ticks of unknown length plus a random offset per connection).
+ * A sender needs the delay of its data and not that of the ACKs, which other traffic
+ * on the way back may delay. No two clocks are set alike, so only changes of a delay
+ * can be measured. There are two clocks: ours, in microseconds, and the one that stamps
+ * the ACKs (TSval of RFC 7323, in ticks of unknown length, plus a random offset per
+ * connection).
  *
  * The law. With now = arrival of the ACK on our clock, T = tick of the peer:
  *
@@ -14,51 +14,51 @@
  *	reverse	= rev - base - T	at least 0
  *	delay	= rtt - reverse
  *
- * rev is the delay of the ACK plus a constant: it needs no TSecr, hence knows
- * neither our own tick nor the time the receiver sat on a delayed ACK, both of
- * which are in TSval - TSecr. base is the level of rev with an empty reverse
- * path. T is taken off once more because TSval is rounded down: reverse is what
- * the ACK certainly waited, never more. So delay has the microsecond precision
- * of the round-trip time, is that round-trip time when the reverse path is
- * idle, and equals one-way delay plus a constant (the empty reverse path) in
- * any case. Without timestamps, or with a tick not (yet) known, or coarser than
- * LBE_OWD_COARSE_US, reverse is 0: the fallback to round-trip time needs no new
- * minimum, since both sources share one scale.
+ * rev is the delay of the ACK plus a constant. It needs no TSecr, and so includes
+ * neither our own tick nor the time for which the receiver delays an ACK; TSval -
+ * TSecr includes both. base is the value of rev with an empty reverse path. T is
+ * subtracted once more because TSval is rounded down: reverse is the time that the
+ * ACK has waited at least. delay therefore has the microsecond precision of the
+ * round-trip time. It is the round-trip time when the reverse path is idle, and
+ * always equals the one-way delay plus a constant (the empty reverse path).
  *
- * How base begins. While T is learnt, the ACK with the least round trip is kept
- * (the first, while none comes down to the caller's min_rtt_us): its rev is the
- * first base, so that what waited on the way back then, and is in the caller's
- * least delay, is in base too. A base from a later ACK would have a reverse path
- * that has filled meanwhile for an empty one, and what it holds more than that
- * ACK's would read as forward queue for as long as it never empties.
+ * If there are no timestamps, or the tick is not known yet or is longer than
+ * LBE_OWD_COARSE_US, reverse is 0, and delay is the round-trip time. That needs no
+ * new minimum, since both have the same scale.
  *
- * How base is kept. It is the least rev, at once: nothing is faster than empty.
- * Upwards there is one bound, from the reverse path not having queued more than
+ * How base begins. While T is measured, the ACK with the least round trip is kept
+ * (the first one, until one comes down to the caller's min_rtt_us), and its rev is the
+ * first base. A queue that this ACK met on the way back is then in base, as it is in the
+ * caller's least delay. A base from a later ACK would include a reverse queue that has
+ * grown in the meantime, and any queue beyond that would count as a forward queue until
+ * the reverse path is empty again.
+ *
+ * How base is kept. It falls to the least rev at once, since nothing is faster than an
+ * empty path. It rises by one bound, since the reverse path cannot have queued more than
  * the whole round trip did:
  *
  *	base >= rev - T - (rtt - min_rtt)
  *
- * which each sample near the least round trip states, and which a peer's clock
- * that runs slow makes base fall behind. It is good only as far as the least
- * round trip knew both paths empty at once, and two that take turns never are;
- * so base rises by no more than clocks can differ, LBE_OWD_SKEW_PPM of the time
- * since it last moved. Samples that break the bound by more than a least round
- * trip are no delays: a wild TSval, alone, costs its own sample; LBE_OWD_AGREE
- * in a row are a peer that started over, and so does this. A base that falls by
- * more than LBE_OWD_STEP_US is likewise asked for by as many. What is left of
- * skew: while the round trip never comes near its least, the error grows at the
- * clocks' relative rate (200 ppm: 12 ms a minute), at most to the least forward
- * queue of that time.
+ * A sample near the least round trip gives this bound, and base falls behind it if the
+ * peer's clock runs slow. The bound holds only if both paths were empty at once at the
+ * least round trip, which is never so if the two queue in turns. Therefore base rises by
+ * no more than clocks can differ, LBE_OWD_SKEW_PPM of the time since it last moved. A
+ * sample that breaks the bound by more than a least round trip is not a delay: a single
+ * wild TSval is ignored, while LBE_OWD_AGREE in a row mean that the peer's clock started
+ * over, and so does the measurement. As many samples are needed for base to fall by more
+ * than LBE_OWD_STEP_US. An error from skew remains while the round trip never comes near
+ * its least: it grows at the clocks' relative rate (200 ppm: 12 ms a minute), up to the
+ * least forward queue of that time.
  *
- * When base rises for skew, later delays read longer than earlier ones of the
- * same path: callers move the least delay they keep along (lbe_owd_rise_us()).
- * If the clocks did differ, it had been read too short, or the next empty path
- * corrects it; if a busy reverse path was mistaken for them, the two cancel.
+ * When base rises for skew, later delays read longer than earlier ones of the same path,
+ * so callers raise the least delay that they keep by the same amount (lbe_owd_rise_us()).
+ * If the clocks did differ, that least delay had been read too short, or the next empty
+ * path corrects it. If a busy reverse path was mistaken for skew, the two errors cancel.
  *
  * How T is learnt. From one long baseline (2 s, then 4, 8, 16 s), never from
  * one ACK: T = elapsed / ticks, snapped to a rate that systems are known to
  * use, if within 1/8 of one. A change of reverse delay of 250 ms in the first
- * 2 s is thus tolerated. What snaps to none is tried again, for ever.
+ * 2 s is thus tolerated. If T is near no such rate, it is measured again, without end.
  *
  * Sources: RFC 7323 sections 4.1 and 5.4 (tick between 1 ms and 1 s, offsets),
  * RFC 6817 section 3.1 and appendix A (offset and skew cancel in differences).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Module parameters that are numbers with a range. One that is out of it is
- * refused with a line in the kernel's log, and changes nothing.
+ * Module parameters that are numbers with a range. A value out of range is refused
+ * with a line in the kernel's log, and changes nothing.
  *
  *	LBE_PARAM(delta_permille, 150, 10, 900, "what it is, unit");
  *	... READ_ONCE(delta_permille.value) ...

@@ -9,22 +9,23 @@
  *	clean	: queue <= 1 ms + a packet's time at the bottleneck: less is noise
  *	full	= delay at which packets are lost
  *
- * Delayed ACKs. A receiver holds the ACK of a single packet, for a second one to
- * come. Of two samples in a row at most one was held, so the lesser one counts; an
- * ACK of two packets was not held. Of a packet that travels alone each ACK may be
- * held: its delay can show that there is no queue, and not that there is one.
+ * Delayed ACKs. A receiver delays the ACK of a single packet until a second one comes.
+ * Of two samples in a row at most one was delayed, so the lesser one counts; an ACK of
+ * two packets was not delayed. If packets travel alone, each ACK may be delayed: its
+ * delay can show that there is no queue, but not that there is one.
  *
- * A loss teaches nothing where the path was clean: it was random. A loss near full
- * or above moves full up, by half of the range at most: one stall of a radio link
- * is no buffer. One below moves it down by an eighth of the difference. Time alone
- * moves it nowhere: a flow that leaves at a part of full never sees full again.
+ * A loss on a clean path was random and changes nothing. A loss near full or above moves
+ * full up, by half of the range at most, since a single stall of a radio link is not a
+ * buffer. A loss below moves full down by an eighth of the difference. Time does not
+ * change full: a flow that leaves at a part of full never sees full again.
  *
- * A longer path. Queues of others move, TCP's at least as it halves. A delay that
- * stands still while this flow sends its least is the path's.
+ * A longer path. The queues of other flows vary; TCP's does at least when TCP halves its
+ * window. A delay that is constant while this flow sends its least is the path's.
  *
- * A shorter path. Where the window filled the longer path, what it held of it is a
- * queue now, and delay falls no more than the window does: base never shows. But an
- * ACK's way back becomes shorter at once, by more than clocks drift between two ACKs.
+ * A shorter path. If the window filled the longer path, the packets that no longer fit
+ * form a queue now, and the delay falls only as the window does, so that the new base is
+ * not seen. But the ACKs' way back becomes shorter at once, by more than clocks drift
+ * between two ACKs.
  *
  * Pure functions: no clock, no socket. One struct a flow, written by the flow's
  * own ACK processing under the socket lock.
@@ -43,7 +44,7 @@
 #define LBE_DELAY_SLOT_MS	300000U
 /* Jitter that every path has, us. Double it: queues of 2 ms go unnoticed. */
 #define LBE_DELAY_NOISE_US	1000U
-/* A loss is a full buffer's from so many times the noise on. */
+/* A loss with a queue of at least so many times the noise is that of a full buffer. */
 #define LBE_DELAY_FULL_NOISES	2
 /* Weight of a loss that came below full: 1/8. */
 #define LBE_DELAY_FULL_SHIFT	3

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suite's congestion controls do with a socket in the same way: which
- * ACKs tell a delay, how a rest or pacing begins and ends.
+ * Functions on sockets that the suite's congestion controls share: which ACKs give a
+ * delay, and how a rest or pacing begins and ends.
  *
- * All functions want the socket lock.
+ * The caller of each function holds the socket lock.
  */
 #ifndef LBE_SENDER_H
 #define LBE_SENDER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Minimum over the last nr slots of time, aged by time and not by samples: a
- * flow that was idle for an hour does not keep the path of an hour ago. The
- * caller gives the array (10 slots of a minute for RFC 6817's BASE_HISTORY; 4
+ * Minimum over the last nr slots of time. Slots are dropped as time passes and not as
+ * samples arrive, so that a flow that was idle for an hour does not keep a minimum of an
+ * hour ago. The caller gives the array (10 slots of a minute for RFC 6817's BASE_HISTORY; 4
  * slots of a quarter round trip for a current-delay filter) and the unit of
  * time, any that wraps as u32.
  *
@@ -34,7 +34,7 @@ static inline void lbe_slots_init(struct lbe_slots *s, u32 *slot, u8 nr,
 		slot[i] = LBE_SLOT_EMPTY;
 }
 
-/* Begin the slots that time has reached; those skipped are empty. */
+/* Begins the slots up to the present time; slots without samples are empty. */
 static inline void lbe_slots_age(struct lbe_slots *s, u32 *slot, u32 slot_len,
 				 u32 now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What every trace event of a sender says of its socket: the cookie, by which `ss
- * -e` and BPF know it, and both addresses.
+ * The fields of every sender's trace event that identify the socket: the cookie, by
+ * which `ss -e` and BPF identify it, and both addresses.
  */
 #ifndef LBE_SOCK_TRACE_H
 #define LBE_SOCK_TRACE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The clock behind a peer's TSval (RFC 7323): systems use few ticks, so one that
- * is measured is snapped to the nearest known.
+ * The clock behind a peer's TSval (RFC 7323). Systems use only a few lengths of tick, so
+ * a measured tick is rounded to the nearest known one.
  *
  * Sources: RFC 7323 section 5.4 (between 1 ms and 1 s); the ticks of today's
  * systems beside the table.

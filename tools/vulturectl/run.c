@@ -462,7 +462,8 @@ static void leave_guard(const struct plan *plan, pid_t pid)
 			return;
 		poll(NULL, 0, 10);
 	}
-	say("run: some processes of %s still run; they stay in the background until they end", plan->dir);
+	say("run: some processes of %s still run; they stay in the background until they end",
+	    plan->dir);
 }
 
 /* The directions that can be put in the background, of those asked for; exits if there is none. */
