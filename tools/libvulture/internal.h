@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0 */
 /*
- * Inside of libvulture: what is behind the opaque names of vulture.h. vulturectl, which is
- * linked with the library's own object, reads it too; nothing else may.
+ * The structs behind the opaque names of vulture.h. Only libvulture and vulturectl, which is
+ * linked with the library's objects, may include this file.
  */
 #ifndef LIBVULTURE_INTERNAL_H
 #define LIBVULTURE_INTERNAL_H

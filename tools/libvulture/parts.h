@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0 */
 /*
- * What the library's own files share; a file calls those above it here, never below.
+ * Declarations that the library's files share. A file calls only functions of files above it
+ * in this list.
  *
  *	names.c		options, controllers and statistics by their names
  *	transport.c	a handle: requests out, answers in, errors as sentences
  *	parse.c		answers as the structs of internal.h
- *	requests.c	what may be asked, a function each
- *	events.c	what the kernel tells unasked
- *	opaque.c	the structs, made and read by programs
+ *	requests.c	a function for each request
+ *	events.c	events from the kernel
+ *	opaque.c	functions with which programs make and read the structs
  *
  * Names that are not the ABI's begin with lv_: in the static library the linker sees them.
  */

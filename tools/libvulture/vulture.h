@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0 */
 /*
- * libvulture: take TCP downloads to the background, and back.
+ * libvulture: put TCP downloads in the background, and take them back.
  *
- * Talks to the kernel module vulture (generic netlink). An application needs
- * no privilege for sockets of its own:
+ * The library talks to the kernel module vulture by generic netlink. An application
+ * needs no privilege for sockets of its own:
  *
  *	struct vulture *v = vulture_open();
  *	if (!v || vulture_start(v, fd, NULL) < 0)
@@ -16,18 +16,20 @@
  * vulture_error(). A handle is for one thread; each thread opens its own. A callback
  * may use the handle that it was called from.
  *
- * The ABI is stable: structs are opaque, symbols carry the version VULTURE_1, and
- * what the kernel says more in a later release comes under new names of
- * vulture_flow_number(). libvulture.abi, in the source, is the ABI as text.
+ * The ABI is stable: structs are opaque, and symbols carry the version VULTURE_1. If a
+ * later kernel reports more, vulture_flow_number() has new names for it. The file
+ * libvulture.abi in the source is the ABI as text.
  *
  * errno:
  *	ENOENT		no such connection, cgroup or rule; or, from vulture_open(),
  *			the module is not loaded
- *	EBADF, ENOTSOCK, EPROTONOSUPPORT, ENOTCONN	what the descriptor lacks
- *	EOPNOTSUPP	the connection has no timestamps, or is signed
- *	EALREADY	it is under control already
- *	ENOSPC		the kernel's table is full
- *	ERANGE, EINVAL	an option out of its range, or options that clash
+ *	EBADF, ENOTSOCK, EPROTONOSUPPORT, ENOTCONN	the descriptor is not open, no
+ *			socket, not one of TCP, or not connected
+ *	EOPNOTSUPP	the connection has no timestamps, or is signed (TCP-MD5, TCP-AO)
+ *	EALREADY	it is under control already, with the same options or by another
+ *			controller
+ *	ENOSPC		a limit on connections or rules is reached
+ *	ERANGE, EINVAL	an option is out of its range, or options contradict each other
  *	EPERM		CAP_NET_ADMIN is needed
  */
 #ifndef LIBVULTURE_H
@@ -44,13 +46,13 @@ extern "C" {
 
 #define VULTURE_API __attribute__((visibility("default")))
 
-/* Opaque. What *_new() gives, *_free() takes; what a function hands to a callback is the
- * library's, and valid until the callback returns.
+/* Opaque structs. The caller frees by *_free() what *_new() returned. An object that a callback
+ * is given belongs to the library, and is valid until the callback returns.
  */
 struct vulture;			/* a handle on the kernel module */
-struct vulture_options;		/* what differs from the kernel's defaults */
+struct vulture_options;		/* options that differ from the kernel's defaults */
 struct vulture_flow;		/* one connection under control, as it was when it was read */
-struct vulture_rule;		/* which new connections start by themselves */
+struct vulture_rule;		/* matches new connections, which are then put under control */
 struct vulture_defaults;	/* of this network namespace */
 
 /**
@@ -68,11 +70,11 @@ struct vulture_address {
 
 /**
  * vulture_open() - a handle for the calling thread's network namespace
- * Return: the handle, or NULL; vulture_error(NULL) then tells why.
+ * Return: the handle, or NULL; vulture_error(NULL) then returns the reason.
  */
 VULTURE_API struct vulture *vulture_open(void);
 
-/** vulture_close() - give a handle back; NULL is fine */
+/** vulture_close() - free a handle; it may be NULL */
 VULTURE_API void vulture_close(struct vulture *v);
 
 /**
@@ -81,7 +83,7 @@ VULTURE_API void vulture_close(struct vulture *v);
  */
 VULTURE_API const char *vulture_error(const struct vulture *v);
 
-/** vulture_options_new() - nothing differs; NULL without memory */
+/** vulture_options_new() - options that are all defaults; NULL if memory is short */
 VULTURE_API struct vulture_options *vulture_options_new(void);
 VULTURE_API void vulture_options_free(struct vulture_options *options);
 
@@ -98,7 +100,7 @@ VULTURE_API int vulture_option(struct vulture_options *options, const char *name
 VULTURE_API int vulture_option_get(const struct vulture_options *options, const char *name,
 				   uint32_t *value);
 
-/** vulture_option_name() - of option 1 and so on; NULL after the last */
+/** vulture_option_name() - name of option 1, 2, ...; NULL after the last */
 VULTURE_API const char *vulture_option_name(unsigned int option);
 
 /* A connection. Windows are in bytes, times in microseconds; counters count since the
@@ -115,22 +117,25 @@ VULTURE_API const struct vulture_options *vulture_flow_options(const struct vult
 
 /**
  * vulture_flow_number() - one number of a connection, by name
- * @name: rwnd_bytes (window that the law allows), own_bytes (that TCP itself would),
- *	advertised_bytes, rtt_us, min_rtt_us, queue_us, mss_bytes, age_us, segments, bytes,
- *	acks, rewritten, updates, or a statistic of its controller
- * Return: 0, or -1 with ENOENT if it has no such number.
+ * @name: rwnd_bytes (the window that the law allows), own_bytes (the one that TCP itself
+ *	would allow), advertised_bytes (the one that was sent), rtt_us, min_rtt_us, queue_us,
+ *	mss_bytes, age_us, segments, bytes, acks, rewritten, updates, or a statistic of its controller
+ * Return: 0, or -1 with ENOENT if the connection has no such number.
  */
 VULTURE_API int vulture_flow_number(const struct vulture_flow *flow, const char *name,
 				    int64_t *value);
 
-/** vulture_flow_name() - of number 0 and so on; NULL after the last */
+/** vulture_flow_name() - name of number 0, 1, ...; NULL after the last */
 VULTURE_API const char *vulture_flow_name(const struct vulture_flow *flow, unsigned int number);
 
-/* A rule: of what is set, all must match. Ports are in host byte order. */
+/* A rule: a connection matches if it meets all conditions that are set. Ports are in host byte
+ * order.
+ */
 VULTURE_API struct vulture_rule *vulture_rule_new(void);
 VULTURE_API void vulture_rule_free(struct vulture_rule *rule);
-/* by the inode of a v2 cgroup's directory (CAP_NET_ADMIN), or by a descriptor of it: who may
- * write to the directory needs no privilege. The descriptor stays the caller's.
+/* A v2 cgroup by the inode of its directory (needs CAP_NET_ADMIN), or by a descriptor of the
+ * directory. With a descriptor, a caller who may write to the directory needs no privilege. The
+ * descriptor still belongs to the caller.
  */
 VULTURE_API void vulture_rule_set_cgroup(struct vulture_rule *rule, uint64_t inode);
 VULTURE_API void vulture_rule_set_cgroup_fd(struct vulture_rule *rule, int fd);
@@ -138,7 +143,7 @@ VULTURE_API void vulture_rule_set_ports(struct vulture_rule *rule, uint16_t loca
 /* Return: 0, or -1 with EAFNOSUPPORT, or ERANGE for more bits than the address has */
 VULTURE_API int vulture_rule_set_remote(struct vulture_rule *rule, const struct sockaddr *prefix,
 					unsigned int bits);
-/* the DSCP that the socket sends with when its connection is established, 0 to 63 (1: LE) */
+/* the DSCP with which the socket sends when its connection is established, 0 to 63 (1: LE) */
 VULTURE_API void vulture_rule_set_dscp(struct vulture_rule *rule, uint8_t dscp);
 VULTURE_API void vulture_rule_set_options(struct vulture_rule *rule,
 					  const struct vulture_options *options);
@@ -148,7 +153,9 @@ VULTURE_API uint16_t vulture_rule_local_port(const struct vulture_rule *rule);	/
 VULTURE_API uint16_t vulture_rule_remote_port(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API int vulture_rule_dscp(const struct vulture_rule *rule);	/* -1 = any */
 VULTURE_API uint64_t vulture_rule_started(const struct vulture_rule *rule);	/* connections */
-/* that it matched and that could not be started: over a limit, without memory */
+/* connections that it matched but that could not be put under control: a limit was reached, or
+ * memory was short
+ */
 VULTURE_API uint64_t vulture_rule_failed(const struct vulture_rule *rule);
 VULTURE_API const struct vulture_options *vulture_rule_options(const struct vulture_rule *rule);
 
@@ -173,20 +180,20 @@ VULTURE_API const char *vulture_policy_name(uint32_t policy);
 VULTURE_API const char *vulture_reason_name(uint32_t reason);
 
 /**
- * vulture_start() - a connection of the caller goes to the background
+ * vulture_start() - put a connection of the caller in the background
  * @fd: a connected TCP socket, or one that is only observed so far
  * @options: NULL for the defaults
  */
 VULTURE_API int vulture_start(struct vulture *v, int fd, const struct vulture_options *options);
 
-/** vulture_stop() - it gets its window back, at once */
+/** vulture_stop() - give the connection TCP's own window back, at once */
 VULTURE_API int vulture_stop(struct vulture *v, int fd);
 
-/** vulture_get() - how it fares, into @flow (vulture_flow_new()) */
+/** vulture_get() - read the state of the connection into @flow (vulture_flow_new()) */
 VULTURE_API int vulture_get(struct vulture *v, int fd, struct vulture_flow *flow);
 
-/* The same for any connection of this namespace: CAP_NET_ADMIN. Those of a
- * process or a cgroup return how many connections were started or stopped.
+/* The same for any connection of this namespace; these need CAP_NET_ADMIN. The functions for a
+ * process or a cgroup return the number of connections that were started or stopped.
  */
 VULTURE_API int vulture_start_address(struct vulture *v, const struct vulture_address *address,
 				      const struct vulture_options *options);
@@ -211,7 +218,7 @@ VULTURE_API int vulture_stop_id(struct vulture *v, uint64_t id);
 VULTURE_API int vulture_list(struct vulture *v,
 			     int (*each)(const struct vulture_flow *flow, void *arg), void *arg);
 
-/** vulture_rule_add() - @rule gets its id */
+/** vulture_rule_add() - add a rule; @rule then has its id */
 VULTURE_API int vulture_rule_add(struct vulture *v, struct vulture_rule *rule);
 VULTURE_API int vulture_rule_del(struct vulture *v, uint32_t id);
 VULTURE_API int vulture_rule_list(struct vulture *v,
@@ -221,19 +228,19 @@ VULTURE_API int vulture_rule_list(struct vulture *v,
 VULTURE_API int vulture_get_defaults(struct vulture *v, struct vulture_defaults *defaults);
 
 /**
- * vulture_set_defaults() - for connections started from now on
+ * vulture_set_defaults() - set the defaults for connections started from now on
  * @options: what changes; NULL for nothing
- * @max_flows: NULL leaves the limit
+ * @max_flows: new limit on connections; NULL for no change
  */
 VULTURE_API int vulture_set_defaults(struct vulture *v, const struct vulture_options *options,
 				     const uint32_t *max_flows);
 
-/* What vulture_event() tells of. */
+/* The events that vulture_event() returns. */
 #define VULTURE_EVENT_START	1
 #define VULTURE_EVENT_END	2
 
 /**
- * vulture_listen() - from now on this handle is for vulture_event() alone
+ * vulture_listen() - use this handle for vulture_event() only, from now on
  * Return: a file descriptor to poll, or -1.
  */
 VULTURE_API int vulture_listen(struct vulture *v);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tc's part of the "shred" queue: parse, print, statistics, JSON, help.
+ * tc's plugin for the "shred" queue: it parses options, and prints settings and
+ * statistics as text and JSON.
  *
- * RED's own options mean what they mean to "tc qdisc ... red". Only what is said
- * is sent; the kernel has the defaults, and in a change keeps the rest. What
- * "show" prints can be given to "add": settings that have their defaults are
- * printed with -details and in JSON alone.
+ * RED's own options have the meaning that they have for "tc qdisc ... red". Only
+ * options that are given are sent; the kernel has the defaults, and keeps the other
+ * settings in a change. The output of "show" can be given to "add"; settings that
+ * have their defaults are printed only with -details and in JSON.
  */
 
 #include <errno.h>
@@ -57,15 +58,16 @@ static void explain(void)
 		"                 [[no]gentle] [[no]bytes] [[no]wash] [[no]split-gso]\n"
 		"                 [hint off|tos|dscp] [weight WEIGHT]\n"
 		"  RED that spares short flows, by a hint that each packet carries.\n"
-		"    bandwidth  of the link (default 10mbit); a TIME is so much of it\n"
-		"    limit .. harddrop, nodrop: as for red (defaults 175ms, 80ms, 168ms, 1500, 0.1)\n"
+		"    bandwidth  rate of the link, which converts a TIME into bytes (default 10mbit)\n"
+		"    limit, min, max, avpkt, burst, probability, adaptive, ecn, harddrop, nodrop:\n"
+		"               as for red (defaults 175ms, 80ms, 168ms, 1500, from min and max, 0.1)\n"
 		"    gentle     above max the probability rises to 1 at twice max (default)\n"
 		"    bytes      the probability is in proportion to the packet's size\n"
-		"    wash       the hint is cleared when a packet leaves\n"
-		"    split-gso  aggregates are queued as single packets\n"
-		"    hint       dscp: the flow's age in eight DSCPs, four bands (default);\n"
-		"               tos: the paper's, a window in the whole byte; off: plain RED\n"
-		"    weight     of one hint in their average, 0.0001 to 1 (default 0.002)\n"
+		"    wash       clear the hint when a packet leaves\n"
+		"    split-gso  split aggregates, and queue their packets one by one\n"
+		"    hint       dscp: the flow's age in eight DSCPs, four bands (default); tos: the\n"
+		"               paper's, a congestion window in the whole TOS byte; off: plain RED\n"
+		"    weight     weight of one hint in the average hint, 0.0001 to 1 (default 0.002)\n"
 		"  Example: tc qdisc add dev eth0 root shred bandwidth 10mbit\n");
 }
 
@@ -226,7 +228,7 @@ static int shred_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 			continue;
 		if (!takes_value(*argv)) {
 			if (strcmp(*argv, "help"))
-				fprintf(stderr, "shred: what is \"%s\"?\n", *argv);
+				fprintf(stderr, "shred: unknown option \"%s\"\n", *argv);
 			explain();
 			return -1;
 		}

@@ -2,11 +2,11 @@
 /*
  * The weight and the deadline of a program.
  *
- * With N of its downloads under control, and p the part of the time to the deadline
- * that has gone (0 without a deadline):
+ * With N downloads of the program under control, and p the fraction of the time to the
+ * deadline that has passed (0 without a deadline):
  *
  *	weight of each	= percent * 10 / N / (1 - p)	against 1000 of an ordinary one
- *	in front	= p^2 of each cycle of STEER_CYCLE_S
+ *	in foreground	= p^2 of each cycle of STEER_CYCLE_S
  *
  * The weight divides what is spare among the background programs of a path; the
  * program has it whatever its number of connections. It is an option of the
