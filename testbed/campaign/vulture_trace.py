@@ -191,6 +191,9 @@ def verdicts(made: dict[str, Any]) -> list[tuple[str, bool]]:
 
 def main(runs: str = str(RUNS), folder: str = "results") -> int:
     """Run, print, draw."""
+    if not runs.isdecimal():
+        print("usage: python3 -m testbed.campaign.vulture_trace [RUNS [FOLDER]]", file=sys.stderr)
+        return 2
     backend = Uml("6.12")
     backend.prepare(["vulture"])
     out = Path(folder)

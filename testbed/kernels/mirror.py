@@ -246,7 +246,7 @@ class PrivateApt:
                 f"update the package debian-archive-keyring\n{short}"
             )
         if re.search(r"Release file .* not valid yet", said):
-            return FetchFailed(f"the mirror's index is of a time to come: set this machine's clock\n{short}")
+            return FetchFailed(f"the mirror's index has a date in the future: set this machine's clock\n{short}")
         if re.search(
             r"Temporary failure|Could not (connect|resolve)|Unable to connect|timed out"
             r"|Network is unreachable|Connection refused",

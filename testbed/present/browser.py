@@ -188,6 +188,9 @@ def faults(page: Path) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Check the pages named."""
     status = 0
+    if not arguments or arguments[0].startswith("-"):
+        print("usage: python3 -m testbed.present.browser PAGE.html...", file=sys.stderr)
+        return 2
     for name in arguments:
         found = faults(Path(name))
         good = f"{name}: good in light and dark, at {WIDTHS[0]} and {WIDTHS[1]} px"
@@ -197,4 +200,8 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except LbeError as error:
+        print(f"testbed.present.browser: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)
