@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The verbs of the suite. Thin on purpose: kbuild builds the modules (Kbuild),
-# each tool has a Makefile, `python3 -m testbed` runs everything else.
-# No verb loads a module into the running kernel.
+# The targets of the suite. They delegate the work: kbuild builds the modules (Kbuild),
+# each tool has a Makefile, and `python3 -m testbed` runs everything else.
+# No target loads a module into the running kernel.
 
 KERNELRELEASE	?= $(shell uname -r)
 KDIR		?= /lib/modules/$(KERNELRELEASE)/build
@@ -61,10 +61,10 @@ help:
 	@echo '                   KDIR=<build folder of 6.1, 6.12 or 7.2>  [ARCH=um for a user-mode one]'
 	@echo '  make tools       library, command line, tc plugin'
 	@echo '  make install     modules into updates/lbe, tools and systemd units under PREFIX ($(PREFIX)); loads and starts nothing'
-	@echo '  make uninstall   takes away what install put there; same KDIR, PREFIX, DESTDIR'
+	@echo '  make uninstall   removes what install installed; give the same KDIR, PREFIX, DESTDIR'
 	@echo '  make dkms        the modules by DKMS, which builds them again for each new kernel; make dkms-remove'
 	@echo '  make deb         Debian packages, in build/: lbe-dkms, lbe-tools, libvulture1, libvulture-dev, python3-vulture'
-	@echo '  make clean       what was built here; the cache (kernels, Python) stays'
+	@echo '  make clean       removes what was built here; the cache (kernels, Python) stays'
 	@echo
 	@echo 'Work on it:'
 	@echo '  make lint        checkpatch, sparse, W=1, shellcheck, ruff, mypy, the project'\''s own rules'
@@ -77,7 +77,7 @@ help:
 
 modules:
 	@test -e $(kdir)/Makefile || { \
-		echo 'modules: no kernel build folder at $(kdir): install linux-headers-$(KERNELRELEASE), or say KDIR=<folder>' >&2; \
+		echo 'modules: no kernel build folder at $(kdir): install linux-headers-$(KERNELRELEASE), or give KDIR=<folder>' >&2; \
 		exit 1; }
 	$(kbuild) modules
 
