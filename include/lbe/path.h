@@ -35,8 +35,8 @@
  *	r (1 + g)^-1		is what we get of the link
  *	r = mu, we were away	g mu is what the others send
  *	r = 1.25 mu, R near mu	r / (1 + g) is the capacity
- *	r = mu, R = rho mu	1 / (1 + g) is 1 / (2 - rho) in a queue shared with others who
- *				take the rest, rho in one that is ours alone (fair queueing)
+ *	r = mu, R = rho mu	g is at most 1 - rho in a queue that is shared and does not grow:
+ *				more was sent by others who have queues of their own
  *
  *	         queue             idle pairs            passed
  *	START ----------> FLOOR ---------------> PROBE ----------> CRUISE
@@ -136,6 +136,13 @@
  */
 #define LBE_GROWTH_NONE		52
 #define LBE_GROWTH_FULL		742
+/* Beside others a train's growth tells what they send to so much of the link, Q10: 0.15. So much
+ * is left to them at a return, and by so much at least what they and we send exceeds the link
+ * before the queue counts as ours alone: that noise is a sixteenth of the train or less. Double
+ * it: behind fair queueing others lose their share for longer; halve it: returns beside steady
+ * traffic end early.
+ */
+#define LBE_GROWTH_ERROR	154
 
 /* Slots that tell whether the bottleneck is our own device. Double it: twice as long until it
  * is found, and until it is forgotten.
@@ -460,16 +467,25 @@ static inline void lbe_path_set_mu(struct lbe_path *p, u64 mu)
 	p->mu_far = 0;
 }
 
-/* One measurement: near ones are averaged, far ones count from the second in a row on. */
+static inline u32 lbe_train_len_us(const struct lbe_path *p)
+{
+	return max_t(u32, LBE_TRAIN_PKTS * max_t(u32, lbe_path_pkt_us(p), p->noise_us),
+		     LBE_TRAIN_US);
+}
+
+/* One measurement: near ones are averaged, far ones count from the second in a row on, or from the
+ * third where noise alone makes one far (an eighth) as easily as not.
+ */
 static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 {
 	s64 off = (s64)mu - (s64)p->mu;
 	s8 side = off > 0 ? 1 : -1;
+	int need = 12 * p->noise_us > lbe_train_len_us(p) ? 2 : 1;
 
 	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
 		p->raises = 0;
 		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
-	} else if (p->mu_far == side) {
+	} else if (p->mu_far * side >= need) {
 		/* Time and again faster than we could send: how much is to be found. */
 		p->raises = off >= (s64)(p->mu / 6) ? p->raises + 1 : 0;
 		lbe_path_set_mu(p, mu);
@@ -478,7 +494,7 @@ static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 			lbe_path_enter(p, now_us, LBE_START, LBE_FASTER);
 		}
 	} else {
-		p->mu_far = side;
+		p->mu_far = p->mu_far * side > 0 ? p->mu_far + side : side;
 	}
 }
 
@@ -499,12 +515,6 @@ static inline void lbe_path_base(struct lbe_path *p, u64 now_us, u32 delay_us)
 
 /* Trains */
 
-static inline u32 lbe_train_len_us(const struct lbe_path *p)
-{
-	return max_t(u32, LBE_TRAIN_PKTS * max_t(u32, lbe_path_pkt_us(p), p->noise_us),
-		     LBE_TRAIN_US);
-}
-
 static inline void lbe_train_start(struct lbe_path *p, u64 now_us, u64 rate, u32 len_us)
 {
 	struct lbe_train *t = &p->train;
@@ -524,6 +534,18 @@ static inline u32 lbe_train_samples(const struct lbe_train *t)
 static inline u32 lbe_train_mean_us(const struct lbe_train *t)
 {
 	return (u32)div_u64(t->delay_us[0] + t->delay_us[1], max_t(u32, lbe_train_samples(t), 1));
+}
+
+/* Bytes that are sent if there is enough */
+static inline u64 lbe_train_paced(const struct lbe_train *t)
+{
+	return lbe_path_bdp(t->rate, (u32)(t->until_us - t->from_us));
+}
+
+/* In PROBE only data that ran out, or our own device, makes a train shorter. */
+static inline bool lbe_train_whole(const struct lbe_train *t)
+{
+	return t->throttled || t->bytes >= lbe_train_paced(t);
 }
 
 /* Data ran out in it. A packet now and then of a flow with little to send is no such thing. */
@@ -560,7 +582,7 @@ static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
 	if (s <= 0)
 		return false;
 	*growth_q10 = (s32)clamp_t(s64, div_s64(d * 1024, (s32)s), -1023, 1 << 20);
-	paced = lbe_path_bdp(t->rate, (u32)(t->until_us - t->from_us));
+	paced = lbe_train_paced(t);
 	if (t->throttled && paced > t->bytes)
 		*growth_q10 = (s32)div64_u64((1024 + *growth_q10) * paced,
 					     max_t(u64, t->bytes, 1)) - 1024;
@@ -691,7 +713,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 	s32 g;
 
 	if (!lbe_train_growth(&p->train, &g)) {
-		p->fails += !lbe_train_limited(&p->train);
+		p->fails += !lbe_train_limited(&p->train) && lbe_train_whole(&p->train);
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
 		return;
 	}
@@ -713,15 +735,15 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_longer(p);
 		lbe_path_cruise(p, now_us, p->mu - p->mu / 50, LBE_TRAIN_PASSED);
 	} else {
-		lbe_path_cruise(p, now_us, p->mu * (1024 - g - 154) >> 10, LBE_TRAIN_PASSED);
+		lbe_path_cruise(p, now_us, p->mu * (1024 - g - LBE_GROWTH_ERROR) >> 10,
+				LBE_TRAIN_PASSED);
 	}
 }
 
 static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 {
 	const struct lbe_train *t = &p->train;
-	u32 share_q10, fair_q10;
-	s32 g;
+	s32 g, share_q10, error_q10;
 
 	p->train.on = false;
 	p->pulse_us = now_us;
@@ -734,12 +756,13 @@ static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_learn_mu(p, now_us, min(c, t->rate));
 		return;
 	}
-	/* At mu a queue shared with others gives us 1 / (2 - r) of the link, r = R / mu,
-	 * if they take all that we leave; one of our own gives r and no more. Between them:
+	/* There was no queue before: in one that is shared, what others send and we do fits,
+	 * but for the train's error, 5/4 of the noise in half of its length.
 	 */
-	share_q10 = (u32)div64_u64(p->rate << 10, p->mu);
-	fair_q10 = ((1 << 20) / (2048 - share_q10) + share_q10) / 2;
-	if (share_q10 < 614 && (1 << 20) / (u32)(1024 + g) < fair_q10) {
+	share_q10 = (s32)div64_u64(p->rate << 10, p->mu);
+	error_q10 = max_t(s32, LBE_GROWTH_ERROR,
+			  (s32)div64_u64(p->noise_us * 2560ULL, t->until_us - t->from_us));
+	if (g + share_q10 > 1024 + error_q10) {
 		if (++p->isolated >= 2)
 			lbe_path_give_way(p, now_us, LBE_ISOLATED);
 		return;
@@ -1177,8 +1200,7 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 	cap = lbe_path_bdp(p->rate, p->rtt_us + 2 * p->noise_us) +
 	      max(2 * p->mss, burst_bytes);
 	if (p->train.on)
-		cap += lbe_path_bdp(p->train.rate,
-				    (u32)(p->train.until_us - p->train.from_us));
+		cap += lbe_train_paced(&p->train);
 	return cap;
 }
 

@@ -173,6 +173,7 @@ struct train_row {
 	u8 state;
 	u8 reason;
 	u64 rate;
+	u32 sent;	/* packets, if data ran out */
 };
 
 static const struct train_row train_rows[] = {
@@ -183,6 +184,7 @@ static const struct train_row train_rows[] = {
 	{ "a third was lost",		8, 0, 33, LBE_FLOOR, LBE_TRAIN_GREW, 0 },
 	{ "one sample",			1, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0 },
 	{ "none",			0, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0 },
+	{ "data for three packets",	3, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0, 3 },
 };
 
 static void train_desc(const struct train_row *row, char *desc)
@@ -204,7 +206,7 @@ static void probe(struct lbe_path *p, const struct train_row *row)
 		lbe_train_add(p, NOW_US + sent_us, BASE_US + (sent_us * row->growth_q10 >> 10),
 			      false);
 	}
-	p->train.bytes = 8 * PKT;
+	p->train.bytes = (row->sent ?: 8) * PKT;
 	p->train.lost_bytes = 8 * PKT * row->lost_pct / 100;
 	lbe_path_probe_verdict(p, NOW_US + RTT_US);
 }
@@ -217,7 +219,7 @@ static void lbe_train_verdict(struct kunit *test)
 	probe(p, row);
 	KUNIT_EXPECT_EQ(test, p->state, row->state);
 	KUNIT_EXPECT_EQ(test, p->reason, row->reason);
-	KUNIT_EXPECT_EQ(test, p->fails, row->state == LBE_FLOOR);
+	KUNIT_EXPECT_EQ(test, p->fails, row->state == LBE_FLOOR && !row->sent);
 	if (row->rate)
 		EXPECT_NEAR(test, p->rate, row->rate, MU / 200);
 }
@@ -245,6 +247,78 @@ static void lbe_step_is_a_slower_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->state, LBE_CRUISE);
 	KUNIT_EXPECT_EQ(test, p->reason, LBE_SLOWER);
 	KUNIT_EXPECT_EQ(test, p->mu, MU * 1024 / 1824);
+}
+
+/* ---- the verdict of a pulse -------------------------------------------------- */
+
+struct pulse_row {
+	const char *name;
+	u64 rate;
+	u32 growth_q10;
+	u32 noise_us;
+	u8 state;
+};
+
+static const struct pulse_row pulse_rows[] = {
+	{ "others send what is left",		MU / 3, 683, 0, LBE_CRUISE },
+	{ "and a seventh more: an error",	MU / 3, 830, 0, LBE_CRUISE },
+	{ "they fill a queue of their own",	MU / 3, 1024, 0, LBE_FLOOR },
+	{ "the same, at a fifth",		MU / 5, 1024, 0, LBE_FLOOR },
+	{ "noise may be as much",		MU / 3, 950, 2000, LBE_CRUISE },
+};
+
+static void pulse_desc(const struct pulse_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(pulse, pulse_rows, pulse_desc);
+
+static void pulse(struct lbe_path *p, u64 rate, u32 growth_q10)
+{
+	u32 len_us = lbe_train_len_us(p), i;
+
+	lbe_train_start(p, NOW_US, rate, len_us);
+	for (i = 0; i < 8; i++) {
+		u32 sent_us = i * len_us / 8;
+
+		lbe_train_add(p, NOW_US + sent_us, BASE_US + (sent_us * growth_q10 >> 10), false);
+	}
+	p->train.bytes = 8 * PKT;
+	lbe_path_pulse_verdict(p, NOW_US + RTT_US);
+}
+
+static void lbe_pulse_verdict(struct kunit *test)
+{
+	const struct pulse_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, row->rate);
+	int i;
+
+	p->noise_us = row->noise_us;
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, p->state, LBE_CRUISE);
+		p->rate = row->rate;
+		pulse(p, MU, row->growth_q10);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, row->state);
+}
+
+/* Two far ones change the capacity, three where noise makes them. */
+static void lbe_noise_is_no_capacity(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU);
+
+	pulse(p, MU + MU / 4, 0);
+	KUNIT_EXPECT_EQ(test, p->mu, MU);
+	pulse(p, MU + MU / 4, 0);
+	EXPECT_NEAR(test, p->mu, MU + MU / 4, MU / 100);
+	p = cruising(test, MU);
+	p->noise_us = 1000;
+	pulse(p, MU + MU / 4, 0);
+	pulse(p, MU + MU / 4, 0);
+	KUNIT_EXPECT_EQ(test, p->mu, MU);
+	pulse(p, MU + MU / 4, 0);
+	EXPECT_NEAR(test, p->mu, MU + MU / 4, MU / 100);
 }
 
 /* ---- our own device ------------------------------------------------------------- */
@@ -742,6 +816,8 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_train_verdict, train_gen_params),
 	KUNIT_CASE(lbe_second_failure),
 	KUNIT_CASE(lbe_step_is_a_slower_link),
+	KUNIT_CASE_PARAM(lbe_pulse_verdict, pulse_gen_params),
+	KUNIT_CASE(lbe_noise_is_no_capacity),
 	KUNIT_CASE(lbe_own_device),
 	KUNIT_CASE_PARAM(lbe_leaves_a_slow_start, rtts_gen_params),
 	KUNIT_CASE_PARAM(lbe_pairs, pair_gen_params),

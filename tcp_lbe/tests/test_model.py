@@ -132,6 +132,21 @@ def test_a_return_that_is_a_little_too_fast_is_no_jump(
     assert used(case, law.run(dataclasses.replace(case, other_start_s=3))) >= 75
 
 
+@pytest.mark.parametrize("seed", [3, 6])
+def test_noise_does_not_raise_the_capacity(law: Model, seed: int) -> None:
+    """A pulse is short there, and two in a row may not grow by chance."""
+    case = Case(27, 100, noise_ms=1, duration_s=60, seed=seed)
+    assert used(case, law.run(case)) >= 96.5
+
+
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms", "seed"), [(37, 60, 7), (27, 100, 3)])
+def test_noise_beside_steady_traffic_is_no_queue_of_others(
+    law: Model, rate_mbit: float, rtt_ms: float, seed: int
+) -> None:
+    case = Case(rate_mbit, rtt_ms, other="steady", other_mbit=rate_mbit / 2, other_start_s=4, noise_ms=2, seed=seed)
+    assert used(case, law.run(dataclasses.replace(case, duration_s=60))) >= 90
+
+
 def test_a_jump_is_short_of_what_the_buffer_holds(law: Model, tmp_path: Path) -> None:
     """Best effort keeps more of a buffer of 20 packets than beside a law whose jump does not know it."""
     blind = Model(tmp_path, {"p->deep_us / LBE_JUMP_DEEP": "U32_MAX"})
