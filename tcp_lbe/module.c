@@ -307,7 +307,8 @@ static u32 lbe_gate(struct sock *sk)
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns - 2 * NSEC_PER_MSEC);
 		lbe_set_window(tp, in_flight + pkts);
 		lbe_wake_by(sk, now_ns);
-		if (f->claimed)
+		/* Nor does TCP's own pacing wake us before its first ten segments have gone. */
+		if (f->claimed || tp->data_segs_out < TCP_INIT_CWND)
 			lbe_wake_at(sk, max(wake_ns, now_ns + NSEC_PER_USEC));
 	} else {
 		u64 slice_ns = min_t(u64, LBE_SLICE_NS,

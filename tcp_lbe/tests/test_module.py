@@ -80,6 +80,31 @@ python3 flow.py {family}
             assert step["rate"] > 0 and 0 < step["base_us"] < 1_000_000, step
 
 
+def test_the_first_packets_go_in_one_round_trip(tmp_path: Path) -> None:
+    """Ten packets over 100 ms without a queue: a round trip, not one for each pair."""
+    script = """
+ip link set lo mtu 1500 up
+ip link set lo gso_max_segs 1
+tc qdisc add dev lo root netem delay 50ms
+insmod "$KO"
+python3 - <<'END'
+import socket, time
+listener = socket.create_server(("127.0.0.1", 5001))
+sender = socket.socket()
+sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"lbe")
+sender.connect(("127.0.0.1", 5001))
+peer, _ = listener.accept()
+begin, got = time.monotonic(), 0
+sender.sendall(bytes(14480))
+while got < 14480:
+    got += len(peer.recv(65536))
+print("took", round(1000 * (time.monotonic() - begin)), flush=True)
+END
+"""
+    took_ms = int(re.search(r"^took (\d+)", guest(tmp_path, script), re.MULTILINE)[1])
+    assert 50 <= took_ms <= 160
+
+
 def test_unload_waits_for_sockets(tmp_path: Path) -> None:
     script = """
 ip link set lo up
