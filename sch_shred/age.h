@@ -35,8 +35,8 @@
  */
 #define SHRED_PAIR_SHARE	8U
 
-/* Bytes a millisecond (0.5 Mbit/s) that a pair may always send as young, or a page of 2 MiB in 32 s.
- * If it is doubled, a pair that never pauses may send 1 Mbit/s as young.
+/* Bytes a millisecond (0.5 Mbit/s) that a pair may always send as young, or a page of 2 MiB in
+ * 32 s. If it is doubled, a pair that never pauses may send 1 Mbit/s as young.
  */
 #define SHRED_PAIR_BYTES_MS	64U
 

@@ -119,7 +119,8 @@ VULTURE_API const struct vulture_options *vulture_flow_options(const struct vult
  * vulture_flow_number() - one number of a connection, by name
  * @name: rwnd_bytes (the window that the law allows), own_bytes (the one that TCP itself
  *	would allow), advertised_bytes (the one that was sent), rtt_us, min_rtt_us, queue_us,
- *	mss_bytes, age_us, segments, bytes, acks, rewritten, updates, or a statistic of its controller
+ *	mss_bytes, age_us, segments, bytes, acks, rewritten, updates, or a statistic of its
+ *	controller
  * Return: 0, or -1 with ENOENT if the connection has no such number.
  */
 VULTURE_API int vulture_flow_number(const struct vulture_flow *flow, const char *name,
