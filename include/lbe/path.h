@@ -266,7 +266,7 @@ struct lbe_train {
  * @calm_us: least noise while cruising; U32_MAX: none yet
  * @deep_us: longest queue met for a tick: the buffer is not shorter
  * @mu: capacity, bytes a second; 0: not known, only in LBE_START
- * @mu_far: side of the latest measurement that was far off (1, -1), 0: none
+ * @mu_far: how many measurements in a row were far off, below 0: all below @mu
  * @raises: how often in a row @mu was raised by as much as a pulse can tell
  * @policed_us: until then a loss is taken for somebody's
  * @round_us: beginning of the present round trip
