@@ -129,7 +129,7 @@ def boot(
     out.mkdir(parents=True, exist_ok=True)
 
     def fill(archive: tarfile.TarFile) -> None:
-        add_text(archive, "tmp/job/job.sh", f"rm /usr/local/sbin/vulturectl\n{script}")
+        add_text(archive, "tmp/job/job.sh", f"rm /usr/local/bin/vulturectl\n{script}")
         for name, text in (files or {}).items():
             add_text(archive, f"tmp/job/{name}", text)
         member = archive.gettarinfo(control, "usr/bin/vulturectl")

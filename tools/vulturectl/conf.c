@@ -486,7 +486,7 @@ static bool apply_up(struct item *item, const struct item *before, const char *d
 		    kinds[item->kind], item->value, upload_controls());
 		return false;
 	}
-	if (upload_attach(dir, control, pin)) {
+	if (upload_attach(dir, control, pin) < 0) {
 		say("%s %s: uploads stay in the foreground: %s", kinds[item->kind], item->value,
 		    upload_error());
 		return false;

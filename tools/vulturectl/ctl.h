@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "../libvulture/internal.h"
 
@@ -79,6 +80,11 @@ int do_monitor(int argc, char **argv);
 int do_top(int argc, char **argv);	/* top.c; argc 0: without a verb */
 int do_metrics(int argc, char **argv);
 int do_run(int argc, char **argv);	/* run.c */
+#define CGROUP_CHARS	1792	/* of a cgroup's directory */
+/* make_cgroup() - dir = NAME-PID, below the cgroup of that process. Return: 0, or -1 with errno */
+int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid);
+/* enter_cgroup() - a process, 0 for this one, moves. Return: 0, or -1 with errno */
+int enter_cgroup(const char *dir, pid_t pid);
 int do_hold(int argc, char **argv);	/* hold.c */
 int do_rule(int argc, char **argv);	/* rules.c */
 /* all_rules() - an array of them, to free() */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vulturectl hold: a cgroup is in the background, both ways, for as long as this runs.
+ * vulturectl hold: a cgroup is in the background, both ways, for as long as this runs; with --users
+ * users' runs get cgroups of their own too (lend.h).
  *
  * For a service that holds the rule and the program of a slice: when it ends,
  * however it ends, the program goes with it; the rule is deleted at SIGTERM and
@@ -16,10 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lend.h"
 #include "upload.h"
 
 /* Tell the service manager that all is in force (sd_notify(3)); nothing without one. */
@@ -57,32 +60,53 @@ static bool hold_down(const char *dir, struct vulture_rule *rule)
 	return false;
 }
 
-static bool hold_up(const char *dir)
+/* Return: what uploads use, or NULL */
+static const char *hold_up(const char *dir)
 {
 	const char *control = upload_control();
 
 	if (!control) {
 		say("hold: uploads stay in the foreground: none of %s can be used",
 		    upload_controls());
-		return false;
+		return NULL;
 	}
-	if (!upload_attach(dir, control, NULL))
-		return true;
+	if (upload_attach(dir, control, NULL) >= 0)
+		return control;
 	say("hold: uploads stay in the foreground: %s", upload_error());
-	return false;
+	return NULL;
+}
+
+/* What users' runs ask. Return: a descriptor, or -1 */
+static int open_to_users(const char *control)
+{
+	int fd = control ? lend_listen() : -1;
+
+	if (fd < 0)
+		say("hold: users' uploads are not taken from the first packet: %s",
+		    control ? strerror(errno) : "there is no program for them");
+	return fd;
 }
 
 int do_hold(int argc, char **argv)
 {
+	static const struct option longs[] = {
+		{ "users", no_argument, NULL, 'U' },
+		{ "option", required_argument, NULL, 'o' },
+		{}
+	};
 	struct vulture_rule rule = {};
-	bool down, up;
+	bool down, users = false;
+	int c, signals, listener = -1;
+	const char *control;
 	sigset_t ends;
-	int c, sig;
 
-	while ((c = getopt(argc, argv, "o:")) != -1) {
-		if (c != 'o')
+	while ((c = getopt_long(argc, argv, "o:", longs, NULL)) != -1) {
+		if (c == 'U')
+			users = true;
+		else if (c == 'o')
+			read_option(&rule.options, optarg);
+		else
 			wrong_option();
-		read_option(&rule.options, optarg);
 	}
 	if (optind + 1 != argc)
 		wrong("hold takes the directory of a v2 cgroup");
@@ -93,12 +117,17 @@ int do_hold(int argc, char **argv)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGINT);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
+	signals = signalfd(-1, &ends, SFD_CLOEXEC);
+	if (signals < 0)
+		refused("hold: %s", strerror(errno));
 	down = hold_down(argv[optind], &rule);
-	up = hold_up(argv[optind]);
-	if (!down && !up)
+	control = hold_up(argv[optind]);
+	if (!down && !control)
 		return 1;
+	if (users)
+		listener = open_to_users(control);
 	tell_ready();
-	sigwait(&ends, &sig);
+	lend_until(signals, listener, control);
 	if (down && vulture_rule_del(v, rule.id) < 0 && errno != ENOENT)
 		refused("hold: %s", vulture_error(v));
 	return 0;

@@ -7,13 +7,14 @@
  *	uploads     a BPF program for it        each socket                 each socket
  *
  * A rule and a program act from a connection's first packet, a look at each socket
- * WATCH_MS later at the latest. A cgroup is one's own if one may write to it, as below
- * systemd's user manager (systemd-run --user --scope).
+ * WATCH_MS later at the latest. The administrator's service gives a user a cgroup of
+ * one's own, with the program for uploads (lend.h). Without it a cgroup is one's own if
+ * one may write to it, as below systemd's user manager (systemd-run --user --scope).
  *
  *	run ---- the command, in its cgroup, with the rights of the invoking user
  *	 |
- *	 +------ guard: holds rule and program until the cgroup is empty, then removes
- *	         both and the cgroup; it outlives a run that is killed
+ *	 +------ guard: holds rule and program, or what is lent, until the cgroup is empty, then
+ *	         removes both and the cgroup; it outlives a run that is killed
  *
  * Without the cgroup's means, run looks at the sockets of the command and of
  * its descendants instead (watch.h), which needs no privilege.
@@ -31,12 +32,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lend.h"
 #include "steer.h"
 #include "upload.h"
 #include "watch.h"
@@ -56,6 +60,8 @@
  * @begin: of the command, wall clock
  * @in_front: it is an ordinary program until the cycle of steer.h goes on
  * @steer, @steered: the weight of its downloads, if it has one
+ * @link: the program on the cgroup, or -1
+ * @lent: a connection to the service that has attached it for a user, or -1
  * @ready: written once rule and program are in force; the command waits for it
  * @entered: closed once the command is in its cgroup; the guard waits for it
  */
@@ -69,30 +75,39 @@ struct plan {
 	bool in_front;
 	struct steer steer;
 	bool steered;
-	char dir[1792];
+	char dir[CGROUP_CHARS];
+	int link, lent;
 	int ready[2], entered[2];
 };
 
-/* The caller's own cgroup below the root: "/" or "/user.slice/...". */
-static void find_own_cgroup(char *path, size_t room)
+/* A process's cgroup below the root: "/" or "/user.slice/...". Return: 0, or -1 with errno. */
+static int find_cgroup_of(pid_t pid, char *path, size_t room)
 {
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	char line[1024];
+	char line[1024], *end;
+	int result = -1;
+	FILE *file;
 
-	snprintf(path, room, "/");
+	snprintf(line, sizeof(line), "/proc/%d/cgroup", (int)pid);
+	file = fopen(line, "re");
 	if (!file)
-		return;
+		return -1;
+	errno = ENAMETOOLONG;
 	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "0::", 3))
+		end = strchr(line, '\n');
+		/* what follows would be read as a line, and its author may have chosen it */
+		if (!end)
+			break;
+		*end = '\0';
+		if (strncmp(line, "0::/", 4))
 			continue;
-		line[strcspn(line, "\n")] = '\0';
 		snprintf(path, room, "%s", line + 3);
+		result = 0;
 	}
 	fclose(file);
+	return result;
 }
 
-/* A cgroup below our own. Return: 0, or -1 with errno. */
-static int make_cgroup(char *dir, size_t room)
+int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 {
 	char root[512], own[1024];
 	char procs[2048];
@@ -103,21 +118,24 @@ static int make_cgroup(char *dir, size_t room)
 		errno = ENODEV;
 		return -1;
 	}
-	find_own_cgroup(own, sizeof(own));
-	length = snprintf(dir, room, "%s%s%svulture-%d", root, own,
-			  own[strlen(own) - 1] == '/' ? "" : "/", (int)getpid());
-	if (length < 0 || (size_t)length >= room) {
+	if (find_cgroup_of(pid, own, sizeof(own)))
+		return -1;
+	length = snprintf(dir, CGROUP_CHARS, "%s%s%s%s-%d", root, own,
+			  own[strlen(own) - 1] == '/' ? "" : "/", name, (int)pid);
+	if (length < 0 || length >= CGROUP_CHARS) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	/* The command enters it from here: our own cgroup's list changes too. */
+	/* A process enters it from there: that cgroup's list changes too. */
 	snprintf(procs, sizeof(procs), "%s%s/cgroup.procs", root, own);
 	if (access(procs, W_OK))
 		return -1;
+	/* one that is empty has been left by a process that had this number */
+	rmdir(dir);
 	return mkdir(dir, 0755);
 }
 
-static int enter_cgroup(const char *dir)
+int enter_cgroup(const char *dir, pid_t pid)
 {
 	char path[2048];
 	int fd, ok;
@@ -126,9 +144,9 @@ static int enter_cgroup(const char *dir)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	ok = write(fd, "0", 1) == 1;
+	ok = dprintf(fd, "%d", (int)pid);
 	close(fd);
-	return ok ? 0 : -1;
+	return ok < 0 ? -1 : 0;
 }
 
 /* Root only for what needs it; the command has the user's rights. */
@@ -164,7 +182,7 @@ static void child(const struct plan *plan, char **command)
 	close(plan->ready[1]);
 	if (read(plan->ready[0], &byte, 1) != 1)
 		_exit(126);
-	if (*plan->dir && enter_cgroup(plan->dir)) {
+	if (*plan->dir && enter_cgroup(plan->dir, 0)) {
 		fprintf(stderr, "vulturectl: run: cannot enter %s: %s\n", plan->dir,
 			strerror(errno));
 		_exit(126);
@@ -198,7 +216,9 @@ static void end_background(struct plan *plan)
 	if (plan->rule.id)
 		vulture_rule_del(v, plan->rule.id);
 	plan->rule.id = 0;
-	upload_detach();
+	if (plan->link >= 0)
+		close(plan->link);
+	plan->link = -1;
 	if (!cgroup_pids(plan->dir, &pids))
 		live_foreground(&pids);
 	pids_free(&pids);
@@ -263,10 +283,13 @@ static void guard(struct plan *plan, int started)
 			answer |= 1;
 		}
 	}
-	if (plan->up && !plan->watched_up && upload_attach(plan->dir, plan->up, NULL)) {
-		say("run: cannot use BPF for the cgroup, so run watches the command's sockets instead: %s",
-		    upload_error());
-		answer |= 2;
+	if (plan->up && !plan->watched_up && plan->lent < 0) {
+		plan->link = upload_attach(plan->dir, plan->up, NULL);
+		if (plan->link < 0) {
+			say("run: cannot use BPF for the cgroup, so run watches the command's sockets instead: %s",
+			    upload_error());
+			answer |= 2;
+		}
 	}
 	answer |= 0x40;
 	if (write(started, &answer, 1) != 1)
@@ -294,10 +317,11 @@ static pid_t set_up_cgroup(struct plan *plan)
 	char answer = 0;
 	pid_t pid;
 
-	plan->watched_up = geteuid();	/* the kernel lets root alone load programs */
-	if ((!plan->down && plan->watched_up) || make_cgroup(plan->dir, sizeof(plan->dir))) {
+	/* the kernel lets root alone load programs */
+	plan->watched_up = geteuid() && plan->lent < 0;
+	if ((!plan->down && plan->watched_up) || make_cgroup(plan->dir, "vulture", getpid())) {
 		*plan->dir = '\0';
-		plan->watched_up = true;
+		plan->watched_up = plan->lent < 0;
 		plan->watched_down = true;
 		return 0;
 	}
@@ -334,12 +358,28 @@ static void meet_deadline(struct plan *plan, pid_t pid, pid_t guard_pid)
 	struct pids pids = {};
 
 	plan->deadline = 0;
+	if (plan->lent >= 0)
+		shutdown(plan->lent, SHUT_RDWR);	/* the guard's too */
+	plan->lent = -1;
 	if (guard_pid)
 		kill(guard_pid, SIGUSR1);
 	else if (!tree_pids(pid, &pids))
 		live_foreground(&pids);
 	pids_free(&pids);
 	say("run: the deadline has come: the command is in the foreground now");
+}
+
+/* The service has nothing more to say: what can be read is its end. */
+static bool service_ended(struct plan *plan)
+{
+	struct pollfd end = { .fd = plan->lent, .events = POLLIN };
+
+	if (plan->lent < 0 || poll(&end, 1, 0) <= 0)
+		return false;
+	plan->lent = -1;
+	say("run: lbe-background has ended; from now on uploads are put in the background up to %d ms after they are opened",
+	    WATCH_MS);
+	return true;
 }
 
 /* Step to the foreground and back, as steer.h says. */
@@ -374,6 +414,7 @@ static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 		.down = plan->watched_down && plan->down ? v : NULL,
 		.options = &plan->rule.options,
 	};
+	struct pollfd end = { .fd = pidfd_open(pid, 0), .events = POLLIN };
 	unsigned long told = 0, round;
 	int status;
 	pid_t ended;
@@ -388,6 +429,8 @@ static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 			watch.down = NULL;
 			plan->steered = false;
 		}
+		if (service_ended(plan))
+			watch.up = plan->up;
 		if (watch.up || watch.down || (second && (plan->steered || plan->deadline)))
 			command_pids(plan, pid, &pids);
 		if (watch.up || watch.down)
@@ -399,8 +442,9 @@ static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 		pids_free(&pids);
 		if (watch.refused && !told++)
 			say("run: a connection stays in the foreground: %s", watch.reason);
-		poll(NULL, 0, WATCH_MS);
+		poll(&end, 1, WATCH_MS);
 	}
+	close(end.fd);
 	watch_end(&watch);
 	return ended == pid ? status : -1;
 }
@@ -410,7 +454,7 @@ static int wait_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 	int status;
 
 	if ((plan->watched_up && plan->up) || (plan->watched_down && plan->down) ||
-	    plan->deadline || plan->steered) {
+	    plan->deadline || plan->steered || plan->lent >= 0) {
 		status = watch_command(plan, pid, guard_pid);
 	} else {
 		while (waitpid(pid, &status, 0) < 0)
@@ -466,11 +510,31 @@ static void leave_guard(const struct plan *plan, pid_t pid)
 	    plan->dir);
 }
 
+/* A user's uploads from the first packet on, by the administrator's service; what they use. */
+static const char *ask_service(struct plan *plan)
+{
+	const char *said;
+
+	plan->lent = lend_ask(&said);
+	if (plan->lent >= 0)
+		return said;
+	if (said)
+		say("run: connections are put in the background up to %d ms after they are opened, since lbe-background refuses a cgroup: %s",
+		    WATCH_MS, said);
+	else
+		say("run: connections are put in the background up to %d ms after they are opened; to have them there from the first packet, do once: sudo systemctl enable --now lbe-background",
+		    WATCH_MS);
+	return NULL;
+}
+
 /* The directions that can be put in the background, of those asked for; exits if there is none. */
 static void choose_means(struct plan *plan, bool up, bool down)
 {
 	if (up) {
-		plan->up = upload_control();
+		if (geteuid())
+			plan->up = ask_service(plan);
+		if (!plan->up)
+			plan->up = upload_control();
 		if (!plan->up)
 			say("run: uploads stay in the foreground: none of the congestion controls %s can be used (is tcp_lbe loaded?)",
 			    upload_controls());
@@ -514,7 +578,7 @@ int do_run(int argc, char **argv)
 		{ "option", required_argument, NULL, 'o' },
 		{}
 	};
-	struct plan plan = { .user = invoking_user() };
+	struct plan plan = { .user = invoking_user(), .link = -1, .lent = -1 };
 	bool up = false, down = false;
 	int c, status;
 	pid_t guard_pid;

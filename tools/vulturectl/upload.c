@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #ifdef HAVE_BPF
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "background.skel.h"
@@ -122,58 +123,54 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 	return 0;
 }
 
-static struct bpf_link *attached;	/* by the latest upload_attach() without a pin */
-
-void upload_detach(void)
+/* Loaded once: whoever has its descriptor may attach it to any cgroup, so nobody else gets it. */
+static struct background_bpf *load_program(const char *control)
 {
-	bpf_link__destroy(attached);
-	attached = NULL;
+	static struct background_bpf *object;
+
+	if (object)
+		return object;
+	libbpf_set_print(quiet);
+	object = background_bpf__open();
+	if (!object) {
+		failed("cannot read the BPF program: %s", strerror(errno));
+		return NULL;
+	}
+	snprintf((char *)object->rodata->control, sizeof(object->rodata->control), "%s", control);
+	if (background_bpf__load(object)) {
+		failed("the kernel refuses the BPF program: %s", strerror(errno));
+		background_bpf__destroy(object);
+		object = NULL;
+	}
+	return object;
 }
 
 int upload_attach(const char *dir, const char *control, const char *pin)
 {
-	struct background_bpf *object;
-	struct bpf_link *link;
-	int cgroup;
+	struct background_bpf *object = load_program(control);
+	int cgroup, link;
 
-	libbpf_set_print(quiet);
-	object = background_bpf__open();
 	if (!object)
-		return failed("cannot read the BPF program: %s", strerror(errno));
-	snprintf((char *)object->rodata->control, sizeof(object->rodata->control), "%s", control);
-	if (background_bpf__load(object)) {
-		failed("the kernel refuses the BPF program: %s", strerror(errno));
-		goto out;
-	}
+		return -1;
 	cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cgroup < 0) {
-		failed("cannot open %s: %s", dir, strerror(errno));
-		goto out;
-	}
-	link = bpf_program__attach_cgroup(object->progs.background, cgroup);
-	close(cgroup);
-	if (!link) {
+	if (cgroup < 0)
+		return failed("cannot open %s: %s", dir, strerror(errno));
+	link = bpf_link_create(bpf_program__fd(object->progs.background), cgroup,
+			       BPF_CGROUP_SOCK_OPS, NULL);
+	if (link < 0)
 		failed("cannot attach the BPF program to %s: %s", dir, strerror(errno));
-		goto out;
-	}
-	if (pin && bpf_link__pin(link, pin)) {
+	close(cgroup);
+	if (link < 0 || !pin)
+		return link < 0 ? -1 : link;
+	if (bpf_obj_pin(link, pin)) {
 		failed("cannot keep the BPF program at %s: %s", pin, strerror(errno));
-		bpf_link__destroy(link);
-		goto out;
+		close(link);
+		return -1;
 	}
-	/* Without a pin it lives until upload_detach(), or as long as this process. */
-	if (!pin)
-		attached = link;
+	close(link);
 	return 0;
-out:
-	background_bpf__destroy(object);
-	return -1;
 }
 #else
-void upload_detach(void)
-{
-}
-
 int upload_attach(const char *dir, const char *control, const char *pin)
 {
 	(void)dir;

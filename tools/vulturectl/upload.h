@@ -40,15 +40,13 @@ int upload_foreground(int fd);
 /**
  * upload_attach() - all sockets that a cgroup opens or accepts from now on
  * @dir: directory of a v2 cgroup
- * @control: from upload_control()
+ * @control: from upload_control(), the same in each call of a process
  * @pin: a path on a BPF file system that keeps it after this process has
- *	ended, or NULL: then it ends with this process
- * Return: 0, or -1; upload_error() says why.
+ *	ended, or NULL
+ * Return: 0 with a pin; without one a descriptor, until that is closed; or -1:
+ * upload_error() says why.
  */
 int upload_attach(const char *dir, const char *control, const char *pin);
-
-/** upload_detach() - what upload_attach() attached last, without a pin, ends */
-void upload_detach(void);
 
 /** upload_error() - a sentence on the latest failure of upload_attach() */
 const char *upload_error(void);

@@ -49,7 +49,10 @@ _vulturectl() {
 	show) words="--all --id" ;;
 	top) words="--interval --count" ;;
 	hold)
-		[[ $cur == -* ]] && COMPREPLY=(-o) && return
+		if [[ $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "--users -o" -- "$cur")
+			return
+		fi
 		compopt -o dirnames
 		[ -n "$cur" ] || cur=/sys/fs/cgroup/
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")

@@ -64,7 +64,7 @@ _vulturectl() {
 		monitor) _arguments '--events[a line each]' '-n[interval]:seconds:' ;;
 		set) _arguments '-m[limit on connections]:connections:' '*-o[option]:option:_vulturectl_option' ;;
 		apply) _arguments '1:file:_files' ;;
-		hold) _arguments '*-o[option]:option:_vulturectl_option' '1:directory:_files -/' ;;
+		hold) _arguments '--users[cgroups for what users run, too]' '*-o[option]:option:_vulturectl_option' '1:directory:_files -/' ;;
 		bg | fg) _arguments '1:process or unit:_vulturectl_program' ;;
 		run) _arguments '--up[what it sends]' '--down[what it receives]' \
 			'--weight[percent of an ordinary background program]:number (1 to 1000):' \

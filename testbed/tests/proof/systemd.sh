@@ -18,12 +18,20 @@ set_up() {
 	ip -n right link set v0 up
 	tc -n right qdisc add dev v0 root netem rate 20mbit
 	for port in 5201 5202 5203 5204; do nsenter --net=/run/netns/right iperf3 -s -D -p $port; done
+	nsenter --net=/run/netns/right python3 -m http.server 5205 >/dev/null 2>&1 &
 	for name in mirror:5201 other:5202; do
 		printf '[Service]\nExecStart=/usr/bin/iperf3 -c %s -R -t 600 -p %s\n' $SERVER "${name#*:}" \
 			>"/etc/systemd/system/${name%:*}.service"
 	done
 	useradd -m -s /bin/bash alice
 	echo 'alice ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/alice
+	# a connection's control when connect() has returned
+	cat >/tmp/first.py <<-END
+		import socket
+		s = socket.create_connection(("$SERVER", 5205))
+		print("control", s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), "tos", s.getsockopt(0, 1))
+	END
+	chmod 644 /tmp/first.py
 	mkdir -p /etc/lbe/jobs
 	systemctl daemon-reload
 	modprobe vulture
@@ -146,6 +154,51 @@ test_a_users_scope() {
 	systemctl stop "user@$uid.service"
 }
 
+# A login: its cgroup is root's, not the user's.
+in_a_session() { systemd-run -q --pipe --wait -p User=alice -p PAMName=su-l -- "$@"; }
+
+test_a_users_session() {
+	in_a_session cat /proc/self/cgroup | grep 'user-.*slice/session-.*scope'
+	in_a_session vulturectl run -- python3 /tmp/first.py >/tmp/session 2>&1
+	grep 'control cubic tos 0' /tmp/session # 100 ms later it would have been in the background
+	[ "$(grep -c 'do once: sudo systemctl enable --now lbe-background' /tmp/session)" = 1 ]
+
+	systemctl enable --now lbe-background # what the message asks for
+	in_a_session vulturectl run -- python3 /tmp/first.py >/tmp/session 2>&1
+	grep -x 'control lbe tos 4' /tmp/session
+	no grep '^vulturectl:' /tmp/session
+	in_a_session vulturectl run -- iperf3 -c $SERVER -R -t 8 -p 5204 >/tmp/session 2>&1 &
+	both 5204
+	vulturectl --json rule list | grep -q "\"uid\":$(id -u alice)"
+	find /sys/fs/cgroup/user.slice -path '*/session-*.scope/lbe-*/vulture-*' -name 'vulture-*' | grep -q .
+	wait $!
+	sleep 2
+	[ -z "$(find /sys/fs/cgroup -name 'lbe-*' -path '*user*')" ]
+	[ "$(rule_of_cgroup | wc -l)" = 1 ] # of the slice
+
+	by_alice sh -c 'echo | python3 -c "
+import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(\"/run/lbe/background.sock\")
+print(s.recv(500), open(\"/proc/self/cgroup\").read())"' | grep 'lbe-'
+	pid=$(systemctl show -p MainPID --value lbe-background)
+	# chown, dac_override, net_admin, perfmon, bpf: no administrator, no modules
+	[ $((0x$(sed -n 's/^CapEff:\s*//p' "/proc/$pid/status"))) = $((1 << 0 | 1 << 1 | 1 << 12 | 1 << 38 | 1 << 39)) ]
+	systemctl disable --now lbe-background
+	no rule_of_cgroup
+	[ ! -e /run/lbe/background.sock ]
+}
+
+test_a_users_scope_with_the_service() {
+	uid=$(id -u alice)
+	systemctl start "user@$uid.service" lbe-background
+	by_alice systemd-run -q --user --scope -- vulturectl run -- python3 /tmp/first.py >/tmp/scope 2>&1
+	grep -x 'control lbe tos 4' /tmp/scope
+	no grep '^vulturectl:' /tmp/scope
+	systemctl stop "user@$uid.service" lbe-background
+	[ -z "$(find /sys/fs/cgroup -name 'lbe-*' -path '*user*')" ]
+}
+
 test_sudo_runs_the_command_as_who_called_it() {
 	runuser -u alice -- sudo vulturectl run -- sh -c "id -un >/tmp/who; exec iperf3 -c $SERVER -R -t 5 -p 5204" \
 		>/tmp/sudo 2>&1 &
@@ -180,5 +233,5 @@ for name in "$@"; do
 		tail -25 /tmp/said
 		journalctl -q -n 8 --no-pager | cut -c1-200
 	fi
-	systemctl stop mirror.service other.service 2>/dev/null
+	systemctl stop mirror.service other.service lbe-background.service 2>/dev/null
 done

@@ -60,10 +60,21 @@ def test_a_broken_unit_is_noticed(folder: Path) -> None:
 
 def test_every_sandboxed_unit_keeps_what_it_needs() -> None:
     """BPF programs, rules and modules: without these capabilities the units start and do nothing."""
-    for name in ("lbe-background.service", "vulturectl.service"):
+    more = {"lbe-background.service": ("CAP_CHOWN", "AF_UNIX"), "vulturectl.service": ("CAP_SYS_MODULE",)}
+    for name in more:
         text = (PACKAGING / name).read_text()
-        for needed in ("CAP_NET_ADMIN", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_MODULE", "AF_NETLINK", "AF_INET"):
+        for needed in ("CAP_NET_ADMIN", "CAP_BPF", "CAP_PERFMON", "AF_NETLINK", "AF_INET", *more[name]):
             assert needed in text, (name, needed)
+
+
+def test_what_users_talk_to_may_do_little() -> None:
+    """lbe-background answers every user: it loads no module, and is no administrator of the system."""
+    text = (PACKAGING / "lbe-background.service").read_text()
+    (line,) = re.findall(r"^CapabilityBoundingSet=(.*)", text, re.MULTILINE)
+    may = {"CAP_NET_ADMIN", "CAP_BPF", "CAP_PERFMON", "CAP_DAC_OVERRIDE", "CAP_CHOWN"}
+    assert set(line.split()) == may
+    for word in ("NoNewPrivileges=yes", "ProtectSystem=strict", "MemoryMax=", "TasksMax="):
+        assert word in text, word
 
 
 def test_the_apt_hook_comes_and_goes(tmp_path: Path) -> None:

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A cgroup for a user's run, lent by a service. */
+#define _GNU_SOURCE
+#include "lend.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "upload.h"
+
+/* As many as users may have rules of vulture; each costs a cgroup and two descriptors. */
+#define LENT_MAX	128
+#define LENT_PER_USER	8
+/* ms until an attempt to remove a cgroup that was not empty is repeated */
+#define REMOVE_MS	500
+/* s that run waits for an answer, so that a service that hangs stops nobody */
+#define ANSWER_S	2
+#define ANSWER_CHARS	600
+
+/**
+ * struct lent - a cgroup of a user's
+ * @dir: its directory; "" if this place is free
+ * @connection: of the user, or -1: it is closed, and the cgroup to be removed
+ * @link: the program on it, or -1
+ */
+struct lent {
+	char dir[CGROUP_CHARS];
+	uid_t uid;
+	int connection, link;
+};
+
+static struct lent lent[LENT_MAX];
+
+static struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = LEND_SOCKET };
+
+/* Of the user's side */
+
+int lend_ask(const char **said)
+{
+	static char answer[ANSWER_CHARS];
+	struct timeval patience = { .tv_sec = ANSWER_S };
+	ssize_t length = -1;
+	int fd;
+
+	*said = NULL;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (!connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		*said = "it does not answer";
+		length = recv(fd, answer, sizeof(answer) - 1, 0);
+	} else if (errno != ENOENT && errno != ECONNREFUSED) {
+		*said = strerror(errno);
+	}
+	if (length > 1) {
+		answer[length] = '\0';
+		*said = answer + 1;
+		if (*answer == '+')
+			return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+/* Of the service's side */
+
+int lend_listen(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	mkdir("/run/lbe", 0755);
+	unlink(LEND_SOCKET);
+	if (fd >= 0 && !bind(fd, (struct sockaddr *)&address, sizeof(address)) &&
+	    !chmod(LEND_SOCKET, 0666) && !listen(fd, LENT_MAX))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+__attribute__((format(printf, 2, 3)))
+static void answer(int connection, const char *format, ...)
+{
+	char text[ANSWER_CHARS];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	/* a caller who does not listen has had his answer */
+	send(connection, text, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A place for a user. NULL: there is none, and that has been said. */
+static struct lent *find_place(int connection, uid_t uid)
+{
+	struct lent *place = NULL;
+	unsigned int i, has = 0;
+
+	for (i = 0; i < LENT_MAX; i++) {
+		if (!*lent[i].dir)
+			place = &lent[i];
+		else
+			has += lent[i].uid == uid;
+	}
+	if (has >= LENT_PER_USER) {
+		answer(connection, "-user %u has %d of them already", uid, LENT_PER_USER);
+		return NULL;
+	}
+	if (!place)
+		answer(connection, "-all %d of them are taken", LENT_MAX);
+	return place;
+}
+
+/* Whether the process that connected is there, and its user's. */
+static bool is_there(int pidfd, const struct ucred *peer)
+{
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)peer->pid);
+	return pidfd >= 0 && !stat(path, &st) && st.st_uid == peer->uid && poll(&end, 1, 0) == 0;
+}
+
+/*
+ * The cgroup, with the process in it. A number is not given to another process while the first
+ * one lives, so that what is there afterwards is what has been moved.
+ */
+static bool make(struct lent *to, const struct ucred *peer)
+{
+	int pidfd = peer->pid > 0 ? pidfd_open(peer->pid, 0) : -1;
+	char procs[CGROUP_CHARS + 16];
+	bool done = false;
+
+	errno = ESRCH;
+	if (is_there(pidfd, peer) && !make_cgroup(to->dir, "lbe", peer->pid)) {
+		snprintf(procs, sizeof(procs), "%s/cgroup.procs", to->dir);
+		done = !enter_cgroup(to->dir, peer->pid) && is_there(pidfd, peer) &&
+		       !chown(to->dir, peer->uid, peer->gid) &&
+		       !chown(procs, peer->uid, peer->gid);
+	} else {
+		*to->dir = '\0';
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+	return done;
+}
+
+/* The connection is closed: the program ends, then the cgroup. */
+static void take_back(struct lent *back)
+{
+	if (back->connection >= 0)
+		close(back->connection);
+	if (back->link >= 0)
+		close(back->link);
+	back->connection = -1;
+	back->link = -1;
+	if (*back->dir && (!rmdir(back->dir) || errno != EBUSY))
+		*back->dir = '\0';
+}
+
+static void lend(int connection, const char *control)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct lent *to;
+
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size)) {
+		close(connection);
+		return;
+	}
+	if (!peer.uid) {
+		answer(connection, "-root needs no help");
+		close(connection);
+		return;
+	}
+	to = find_place(connection, peer.uid);
+	if (!to) {
+		close(connection);
+		return;
+	}
+	*to = (struct lent){ .uid = peer.uid, .connection = connection, .link = -1 };
+	if (!make(to, &peer)) {
+		answer(connection, "-process %d: %s", (int)peer.pid, strerror(errno));
+		take_back(to);
+		return;
+	}
+	to->link = upload_attach(to->dir, control, NULL);
+	if (to->link < 0) {
+		answer(connection, "-%s", upload_error());
+		take_back(to);
+		return;
+	}
+	answer(connection, "+%s", control);
+}
+
+void lend_until(int signals, int listener, const char *control)
+{
+	struct pollfd events[2 + LENT_MAX] = {
+		{ .fd = signals, .events = POLLIN }, { .fd = listener, .events = POLLIN },
+	};
+	int i, wait, connection;
+
+	do {
+		wait = -1;
+		for (i = 0; i < LENT_MAX; i++) {
+			/* a caller has nothing to say: what can be read is the end, or nonsense */
+			if (*lent[i].dir && (lent[i].connection < 0 || events[2 + i].revents))
+				take_back(&lent[i]);
+			if (*lent[i].dir && lent[i].connection < 0)
+				wait = REMOVE_MS;
+		}
+		connection = events[1].revents ?
+			     accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+		if (connection >= 0)
+			lend(connection, control);
+		for (i = 0; i < LENT_MAX; i++)
+			events[2 + i] = (struct pollfd){
+				.fd = *lent[i].dir ? lent[i].connection : -1, .events = POLLIN,
+			};
+		if (poll(events, 2 + LENT_MAX, wait) < 0 && errno != EINTR)
+			refused("hold: %s", strerror(errno));
+	} while (!events[0].revents);
+	for (i = 0; i < LENT_MAX; i++)
+		take_back(&lent[i]);
+	if (listener >= 0)
+		unlink(LEND_SOCKET);
+}
