@@ -139,7 +139,7 @@ def test_a_child_that_outlives_the_command_stays_in_the_background():
     server = Server()
     words = " ".join(server.client(1.5))
     done = ctl("run", "--", "sh", "-c", f"setsid {words} >/tmp/late </dev/null 2>&1 & sleep 0.3")
-    assert done.returncode == 0 and "processes remain" in done.stderr, done
+    assert done.returncode == 0 and "still run; they stay in the background" in done.stderr, done
     assert len(rules()) == 1
     until(lambda: not cgroups() and not rules(), 10)
     assert background(json.loads(Path("/tmp/late").read_text()))
