@@ -118,14 +118,14 @@ def test_a_deadline_raises_the_share_until_the_program_is_an_ordinary_one():
     """Beside one ordinary download: little at first, half of the link from the deadline on."""
     source = Source()
     with link():
-        program = start(CTL, "run", "--down", "--deadline", "65s", "--", *source.download(1, 150))
+        program = start(CTL, "run", "--down", "--deadline", "130s", "--", *source.download(1, 240))
         time.sleep(5)
-        other = start(*source.download(1, 145))
+        other = start(*source.download(1, 235))
         mine = rates(program)
         rates(other)
-    # two ordinary downloads take turns for 10 s and more, sawtooth by sawtooth: the last part is one of 100 s
-    parts = [mean(mine[begin:end]) / LINK_BPS for begin, end in ((10, 25), (30, 45), (48, 148))]
-    print("# share of the link from 10, 30 and 48 s on:", *(f"{part:.3f}" for part in parts), flush=True)
+    # two ordinary downloads take turns for 10 s and more, sawtooth by sawtooth, so no part is short
+    parts = [mean(mine[begin:end]) / LINK_BPS for begin, end in ((20, 55), (75, 115), (130, 230))]
+    print("# share of the link from 20, 75 and 130 s on:", *(f"{part:.3f}" for part in parts), flush=True)
     assert parts[0] < 0.25 and parts[0] + 0.05 < parts[1] < parts[2], parts
     assert 0.33 < parts[2] < 0.65, parts
 
