@@ -55,6 +55,8 @@
  *		Once q went up after it was low, up to a quarter of P is added, by chance.
  * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p if that is
  *		more, 50 ms at most), then mu / 4 until the verdict, unless one failed before.
+ *		After one that failed it begins at random within a round trip, in CRUISE within
+ *		a tick: others' bursts may have a period that divides the round trip.
  *		Of the 8, the time that the bottleneck spent on others:
  *			g = (span of arrivals - work) / span of sending = X / mu,
  *		each span from the mean of the first half's to that of the second's; work is
@@ -594,6 +596,11 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	credit_enter(c, CREDIT_PROBE, now_us);
 	c->gap_us = max(credit_packet_us(c), 1U);
 	c->slot_us = now_us;
+	/* Others' bursts may have a period that divides the round trip: the next train would meet
+	 * the part that this one met. In CRUISE nothing is given back until it begins.
+	 */
+	if (c->fails || c->doubts)
+		c->slot_us += credit_random_us(c, c->kept_Bps ? credit_tick_len_us(c) : c->base_us);
 	c->train_end_us = 0;
 	pkts = CREDIT_TRAIN_PKTS * min(c->noise_us, CREDIT_TRAIN_MOST_US / CREDIT_TRAIN_PKTS);
 	pkts = max_t(u32, pkts / c->gap_us, CREDIT_TRAIN_PKTS);

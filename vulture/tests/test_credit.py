@@ -116,6 +116,7 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 	c->flows = 1;
 	c->base_us = base_us;
 	c->window_bytes = 10 * MSS;
+	c->random = (u32)from_us;
 	*r = (struct result){ 0 };
 	for (now_us = 1000000; now_us < end_us; now_us += step_us) {
 		u32 n = pump(c, now_us, out), nth = c->train_sent - n;
@@ -490,6 +491,24 @@ def test_takes_what_is_left_beside_a_busy_way_back(library: ctypes.CDLL) -> None
         assert result.others_Bps >= 0.99 * (10 * MBIT - left)
         ours.append(result.ours_Bps / left)
     assert sum(share >= 0.7 for share in ours) >= 5, ours
+
+
+@pytest.mark.parametrize(
+    ("mbit", "rtt_ms", "packets", "permille", "burst"),
+    [(10, 30, 86, 600, 8), (10, 96.5, 86, 600, 5), (40, 50, 200, 500, 16), (99.62, 100, 860, 500, 43)],
+)
+def test_a_period_of_others_that_divides_the_round_trip(
+    library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int, permille: int, burst: int
+) -> None:
+    """What follows a packet by a round trip meets the same part of each burst: trains must not all meet that one."""
+    left = (1000 - permille) / 1000 * mbit * MBIT
+    ours = []
+    for start in range(6):
+        others = Others(permille, 10 + 0.1137 * start, 70, burst)
+        result = loop(library, mbit, rtt_ms, packets, others, (30, 70))
+        assert result.others_Bps >= 0.99 * (mbit * MBIT - left)
+        ours.append(result.ours_Bps / left)
+    assert sum(ours) / len(ours) >= 0.75, ours
 
 
 def test_the_capacity_is_not_what_jitter_packs_into_a_tick(library: ctypes.CDLL) -> None:
