@@ -78,7 +78,8 @@
  *		1.5 s, then after twice as long, 48 s at most, and two to three round trips
  *		after one that failed: g > 1 - k / 2 three times in a row ends CRUISE; else
  *		R = k mu, or what the train says if that is more, 2 k mu at most, and k mu if
- *		its first packet met a queue.
+ *		its first packet met a queue. If nothing of it came and W was more than r base
+ *		5/4 (and a jump's worth), senders do not use W, and the train waits: k mu again.
  *
  * Where it comes from: the delay term is FAST's, with a target for the whole queue
  * instead of one's own part; trains are those of TOPP and pathload; the blind time
@@ -1051,6 +1052,18 @@ static inline bool credit_train_lost_much(const struct credit_law *c)
 	return 4 * (c->train_high - c->train_got) >= c->train_marks;
 }
 
+/* Nothing of CRUISE's train came, and more credit was out before than its senders use in a round
+ * trip and a quarter, with a queue of a jump: it waits behind that. Their own windows, or what
+ * applications write, are the limit.
+ */
+static inline bool credit_train_waits(const struct credit_law *c)
+{
+	u32 used_us = c->base_us + c->base_us / 4 + credit_jump_us(c);
+
+	return c->kept_Bps && !c->train_high &&
+	       c->window_bytes > credit_bytes_of(c->kept_Bps, used_us);
+}
+
 /* The bottleneck lets no two packets closer than its own rate has them. In a fair queue others do
  * that too: p' / p - 1 of them. The more it takes, the less long that is believed. Trains that
  * failed until then were too fast as well.
@@ -1083,6 +1096,10 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	u32 g;
 
 	c->growth_permille = 10000;
+	if (credit_train_waits(c)) {
+		credit_cruise(c, now_us);
+		return;
+	}
 	/* A full queue is as flat as a longer route, but loses part of a train. */
 	lost = c->shift_new && c->train_got < c->train_marks;
 	if (lost)

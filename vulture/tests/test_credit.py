@@ -555,6 +555,15 @@ def test_what_an_application_writes_is_not_the_capacity(library: ctypes.CDLL, mb
     assert result.mu_Bps <= 1.15 * mbit * MBIT
 
 
+@pytest.mark.parametrize(("mbit", "rtt_ms", "app_mbit"), [(10, 100, 4), (10, 100, 7), (10, 30, 4), (100, 20, 30)])
+def test_what_waits_behind_unused_credit_is_not_lost(
+    library: ctypes.CDLL, mbit: float, rtt_ms: float, app_mbit: float
+) -> None:
+    """An application that writes less than the path has, after others were there: it can send all that it writes."""
+    result = loop(library, mbit, rtt_ms, 200, Others(1050, 20, 22), (30, 90), app=(app_mbit, 1000))
+    assert result.ours_Bps >= 0.95 * app_mbit * MBIT
+
+
 @pytest.mark.parametrize("lost", range(10))
 def test_a_lost_packet_is_no_others(library: ctypes.CDLL, lost: int) -> None:
     """Of a train on an empty path g is nothing, whichever of its packets is lost behind the bottleneck."""
