@@ -68,6 +68,7 @@ static inline u8 lbe_mark_parts_left(u8 parts, u8 tos, u32 priority)
 #include <linux/ipv6.h>
 #include <linux/moduleparam.h>
 #include <linux/pkt_sched.h>
+#include <net/inet_connection_sock.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
@@ -118,6 +119,9 @@ static inline u8 lbe_mark_set(struct sock *sk)
 	parts = lbe_mark_parts(*lbe_mark_byte(sk, family), sk->sk_priority);
 	parts |= family;
 	lbe_mark_write(sk, parts, LBE_MARK_DSCP_LE, LBE_MARK_FILLER);
+	/* What the SYN-ACK told of Fast Open is kept by the route, after this. */
+	if (parts & LBE_MARK_HAS_DSCP && inet_csk(sk)->icsk_af_ops)
+		inet_csk(sk)->icsk_af_ops->rebuild_header(sk);
 	return parts;
 }
 
