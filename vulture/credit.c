@@ -294,7 +294,7 @@ static u64 credit_probe_period(const struct credit_flow *f, u64 now_us)
 	u64 period_us = div_u64((u64)credit_period_us(c, now_us) * bytes, c->mss_bytes);
 
 	if (min_kbit && now_us - c->since_us >= escape_us)
-		period_us = min(period_us, div_u64(bytes * 8000ULL, min_kbit * f->path->n));
+		period_us = min(period_us, div64_u64(bytes * 8000ULL, (u64)min_kbit * f->path->n));
 	return max_t(u64, period_us, 1000);
 }
 

@@ -26,7 +26,7 @@ FOLDER = Path(__file__).resolve().parent.parent
 def cut(name: str, file: str) -> str:
     """A function's text, from the line that has its name to the brace that ends it."""
     text = (FOLDER / file).read_text(encoding="utf-8")
-    found = re.search(rf"^static [^\n;]*\b{name}\((?:[^;{{]|\n)*\n{{\n.*?^}}\n", text, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^(?:static|void) [^\n;]*\b{name}\((?:[^;{{]|\n)*\n{{\n.*?^}}\n", text, re.MULTILINE | re.DOTALL)
     assert found, f"{file} has no {name}()"
     return found[0]
 
@@ -261,6 +261,37 @@ def test_a_train_is_not_cut_to_what_downloads_used_at_the_floor(tmp_path: Path) 
     assert library.given(100, 200 * 1448) == 100
     assert library.given(100, 1 << 29) < 20
     assert library.given(100, 0) < 10
+
+
+PERIOD = """
+#include <stdlib.h>
+#include "credit.h"
+#define VULTURE_CREDIT_O_MIN_KBIT	1
+#define VULTURE_CREDIT_O_ESCAPE_S	2
+struct credit_flow { struct credit_path *path; const u32 *options; u32 unit_bytes; };
+struct credit_path { struct credit_law law; u32 n; };
+%s
+/* Time between two packets of the floor, us: so many downloads, each with this option. */
+u64 period(u32 n, u32 min_kbit)
+{
+	struct credit_path p = { .law = { .mss_bytes = 1448, .base_us = 100000, .mu_Bps = 1250000 }, .n = n };
+	const u32 options[3] = { 0, min_kbit, 0 };
+	struct credit_flow f = { &p, options, 1 };
+
+	return credit_probe_period(&f, 10000000);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("n", "min_kbit", "period_us"),
+    [(1, 100, 115_840), (8192, 524_288, 1000), (8192, 600_000, 1000), (65_535, 1_000_000, 1000)],
+)
+def test_the_least_rate_of_thousands_of_downloads(tmp_path: Path, n: int, min_kbit: int, period_us: int) -> None:
+    """Their sum in kbit/s is more than 32 bits hold: 8192 times 524288 is 0 there, and the kernel divides by it."""
+    library = compiled(PERIOD, "credit_probe_period", "credit.c", tmp_path)
+    library.period.restype = ctypes.c_uint64
+    assert library.period(n, min_kbit) == period_us
 
 
 @pytest.fixture(scope="module")
