@@ -8,7 +8,7 @@
  * ACK, which TCP itself makes (__tcp_send_ack()) and whose window the hook writes like
  * that of any other segment.
  *
- * An armed timer holds a reference to its flow, and is counted in
+ * A timer that is armed or runs holds one reference to its flow, and is counted once in
  * vulture_net.timers.
  */
 #include <linux/ktime.h>
@@ -47,7 +47,8 @@ static void vulture_timer_set(struct vulture_flow *flow, u64 at_us)
 {
 	if (flow->timer_ends || (flow->timer_us && flow->timer_us <= at_us))
 		return;
-	if (!flow->timer_us) {
+	if (!flow->timer_held) {
+		flow->timer_held = true;
 		refcount_inc(&flow->refs);
 		atomic_inc(&flow->vn->timers);
 	}
@@ -106,6 +107,21 @@ static void vulture_timer_ran(struct vulture_flow *flow)
 	spin_unlock(&flow->timer_lock);
 }
 
+/* Its function ends. Another CPU may have armed it meanwhile, be it for an earlier time before
+ * vulture_timer_ran(): then it keeps its reference. While the function runs it does not begin anew.
+ */
+static void vulture_timer_done(struct vulture_flow *flow)
+{
+	bool again;
+
+	spin_lock(&flow->timer_lock);
+	again = hrtimer_is_queued(&flow->timer);
+	flow->timer_held = again;
+	spin_unlock(&flow->timer_lock);
+	if (!again)
+		vulture_timer_put(flow);
+}
+
 /* It is not armed any more. Caller: BH off. */
 void vulture_timer_end(struct vulture_flow *flow)
 {
@@ -113,9 +129,9 @@ void vulture_timer_end(struct vulture_flow *flow)
 
 	spin_lock(&flow->timer_lock);
 	flow->timer_ends = true;
-	cancelled = flow->timer_us && hrtimer_try_to_cancel(&flow->timer) > 0;
+	cancelled = flow->timer_held && hrtimer_try_to_cancel(&flow->timer) > 0;
 	if (cancelled)
-		flow->timer_us = 0;
+		flow->timer_held = false;
 	spin_unlock(&flow->timer_lock);
 	if (cancelled)
 		vulture_timer_put(flow);
@@ -190,7 +206,7 @@ static enum hrtimer_restart vulture_timer(struct hrtimer *timer)
 		bh_unlock_sock(sk);
 		sock_put(sk);
 	}
-	vulture_timer_put(flow);
+	vulture_timer_done(flow);
 	return HRTIMER_NORESTART;
 }
 

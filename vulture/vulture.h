@@ -123,11 +123,12 @@ struct vulture_flow {
 	refcount_t refs;		/* table, armed timer, and readers outside RCU */
 	struct rcu_head rcu;
 
-	spinlock_t timer_lock;		/* the next four; taken with BH off, inside a path's */
+	spinlock_t timer_lock;		/* the next five; taken with BH off, inside a path's */
 	struct hrtimer timer;		/* what comes first of wake, kick and poke */
 	u64 timer_us;			/* it is armed for this time; 0 = it is not */
 	u64 poke_us;			/* rwnd_wake() asked for this time; 0 = it did not */
 	bool timer_ends;		/* it is not armed any more */
+	bool timer_held;		/* it has a reference: it is armed, or its function runs */
 
 	spinlock_t lock;		/* all that follows; taken with BH off */
 	u64 kick_us;			/* look then whether TCP owes an ACK; 0 = no */

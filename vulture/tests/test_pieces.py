@@ -294,6 +294,101 @@ def test_the_least_rate_of_thousands_of_downloads(tmp_path: Path, n: int, min_kb
     assert library.period(n, min_kbit) == period_us
 
 
+TIMER = """
+#include <stdlib.h>
+#include <lbe/arith.h>
+#define VULTURE_TIMER_MAX_US	1000000
+#define NSEC_PER_USEC		1000
+#define HRTIMER_MODE_ABS_SOFT	0
+#define ns_to_ktime(ns)		(ns)
+#define spin_lock(lock)		((void)(lock))
+#define spin_unlock(lock)	((void)(lock))
+#define bh_lock_sock(sk)	((void)(sk))
+#define bh_unlock_sock(sk)	((void)(sk))
+#define sock_put(sk)		((void)(sk))
+#define refcount_inc(refs)	(++*(refs))
+#define atomic_inc(value)	(++*(value))
+#define atomic_dec_and_test(value)	(!--*(value))
+#define wake_up_var(value)	((void)(value))
+#define container_of(member, type, name)	(&one)
+enum hrtimer_restart { HRTIMER_NORESTART };
+struct hrtimer { bool queued, running; };
+struct sock { int unused; };
+struct vulture_net { int timers; };
+struct vulture_flow {
+	struct vulture_net *vn;
+	struct hrtimer timer;
+	int refs, timer_lock;
+	u64 timer_us, poke_us;
+	bool timer_ends, timer_held;
+};
+static struct vulture_net net;
+static struct vulture_flow one;
+static struct sock socket;
+static int wrong;
+
+/* The kernel's: what is queued again while it runs runs once more. */
+static void hrtimer_start(struct hrtimer *timer, u64 at_ns, int mode) { timer->queued = true; }
+__attribute__((unused)) static bool hrtimer_is_queued(const struct hrtimer *timer) { return timer->queued; }
+static int hrtimer_try_to_cancel(struct hrtimer *timer)
+{
+	int was = timer->queued;
+
+	if (timer->running)
+		return -1;
+	timer->queued = false;
+	return was;
+}
+static void vulture_flow_put(struct vulture_flow *flow) { wrong += --flow->refs < 0; }
+static struct sock *vulture_flow_hold_sock(struct vulture_flow *flow);
+static bool vulture_flow_due(struct vulture_flow *flow, const struct sock *sk);
+static void vulture_send_update(struct vulture_flow *flow, struct sock *sk) { }
+%s
+
+/* What the other CPU does, and when: as the timer's function begins, in its middle, or not at all. */
+enum { NEVER, BEGIN, MIDDLE };
+static int wakes, ends;
+static void other(int when)
+{
+	if (wakes == when)
+		vulture_timer_set(&one, 500);
+	if (ends == when)
+		vulture_timer_end(&one);
+}
+static struct sock *vulture_flow_hold_sock(struct vulture_flow *flow) { other(BEGIN); return &socket; }
+static bool vulture_flow_due(struct vulture_flow *flow, const struct sock *sk) { other(MIDDLE); return false; }
+
+/* A timer for 1000 runs; then all that is queued. Return: references left, or taken that nobody had. */
+int race(int wakes_when, int ends_when)
+{
+	net.timers = wrong = 0;
+	one = (struct vulture_flow){ .vn = &net, .refs = 1 };
+	wakes = wakes_when;
+	ends = ends_when;
+	vulture_timer_set(&one, 1000);
+	for (int runs = 0; one.timer.queued && runs < 5; runs++) {
+		one.timer = (struct hrtimer){ .running = true };
+		vulture_timer(&one.timer);
+		one.timer.running = false;
+		wakes = ends = NEVER;
+	}
+	vulture_timer_end(&one);
+	return wrong + abs(one.refs - 1) + abs(net.timers);
+}
+"""
+
+
+@pytest.mark.parametrize("wakes", [0, 1, 2])
+@pytest.mark.parametrize("ends", [0, 1, 2])
+def test_a_timer_armed_while_it_runs_has_one_reference(tmp_path: Path, wakes: int, ends: int) -> None:
+    """Another CPU may arm it for an earlier time, or end it, before its function has taken note that it runs."""
+    names = ("put", "set", "ran", "done")
+    text = (FOLDER / "update.c").read_text(encoding="utf-8")
+    pieces = [cut(f"vulture_timer_{name}", "update.c") for name in names if f" vulture_timer_{name}(" in text]
+    pieces.append(cut("vulture_timer_end", "update.c"))
+    library = compiled(TIMER % ("".join(pieces) + "%s"), "vulture_timer", "update.c", tmp_path)
+    assert library.race(wakes, ends) == 0
+
 @pytest.fixture(scope="module")
 def ctl(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     """vulturectl whose lists hand over one and then return the key."""
