@@ -47,7 +47,7 @@ TRACE_EVENT(vulture_round,
 		  __entry->id, __entry->pivs, __entry->positive, __entry->sum_us,
 		  __print_symbolic(__entry->mode, { 0, "conservative" }, { 1, "aggressive" }),
 		  __print_symbolic(__entry->policy, { 0, "fix" }, { 1, "increase" },
-				   { 2, "double" }, { 3, "halve" }, { 4, "drain" }),
+				   { 2, "double" }, { 3, "halve" }),
 		  __entry->loss, __entry->rwnd, __entry->thresh, __entry->cwnd,
 		  __entry->rtt_us)
 );

@@ -14,6 +14,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from testbed.base.places import REPO
 from testbed.support import hostc
@@ -26,7 +27,8 @@ FOLDER = Path(__file__).resolve().parent.parent
 def cut(name: str, file: str) -> str:
     """A function's text, from the line that has its name to the brace that ends it."""
     text = (FOLDER / file).read_text(encoding="utf-8")
-    found = re.search(rf"^(?:static|void) [^\n;]*\b{name}\((?:[^;{{]|\n)*\n{{\n.*?^}}\n", text, re.MULTILINE | re.DOTALL)
+    begin = rf"^(?:static|void) [^\n;]*\b{name}\((?:[^;{{]|\n)*"
+    found = re.search(rf"{begin}\n{{\n.*?^}}\n", text, re.MULTILINE | re.DOTALL)
     assert found, f"{file} has no {name}()"
     return found[0]
 
@@ -388,6 +390,17 @@ def test_a_timer_armed_while_it_runs_has_one_reference(tmp_path: Path, wakes: in
     pieces.append(cut("vulture_timer_end", "update.c"))
     library = compiled(TIMER % ("".join(pieces) + "%s"), "vulture_timer", "update.c", tmp_path)
     assert library.race(wakes, ends) == 0
+
+@pytest.mark.parametrize("enum", ["mode", "policy", "reason"])
+def test_tracepoints_name_what_there_is(enum: str) -> None:
+    """The names are those of the spec, no more and no fewer."""
+    spec = yaml.safe_load((REPO / "Documentation/vulture.yaml").read_text(encoding="utf-8"))
+    wanted = next(one["entries"] for one in spec["definitions"] if one["name"] == enum)
+    text = (FOLDER / "trace.h").read_text(encoding="utf-8")
+    found = re.search(rf"__print_symbolic\(__entry->{enum},(.*?)\)", text, re.DOTALL)
+    assert found
+    assert re.findall(r'\{ (\d+), "(\w+)" \}', found[1]) == [(str(i), name) for i, name in enumerate(wanted)]
+
 
 @pytest.fixture(scope="module")
 def ctl(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
