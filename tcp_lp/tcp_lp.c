@@ -345,11 +345,11 @@ static struct tcp_congestion_ops tcp_lp_no_ecn;
 
 /* Without ECN agreed upon no packet may say that it is capable, though the
  * handshake did by our flag: routers would mark instead of dropping, and nobody
- * would echo the mark.
+ * would echo the mark. In SYN_SENT the socket knows only what it has asked for.
  */
 static void tcp_lp_ecn_init(struct sock *sk)
 {
-	bool agreed = tcp_ecn_mode_any(tcp_sk(sk));
+	bool agreed = sk->sk_state != TCP_SYN_SENT && tcp_ecn_mode_any(tcp_sk(sk));
 
 	__tcp_lp_init(sk, agreed);
 	if (agreed || sk->sk_state == TCP_LISTEN || sk->sk_state == TCP_CLOSE)
