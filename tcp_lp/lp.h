@@ -80,7 +80,8 @@ struct lp {
 	    above:1,	/* the latest delay was above the threshold */
 	    stale:1,	/* waiting for data sent after mark_seq to be ACKed */
 	    inference:1; /* within itt of an indication */
-	u8  floor:1;	/* window is one packet a round trip, or less */
+	u8  floor:1,	/* window is one packet a round trip, or less */
+	    undone:1;	/* the latest loss was none: TCP has undone its reduction */
 };
 
 enum lp_event {
@@ -335,13 +336,18 @@ static inline u32 lp_react(struct lp *lp, enum lp_event event, u32 window_pkts,
 	return new_pkts;
 }
 
-/* A loss was repaired, from a window of before_pkts. What was in flight is no news
- * (the paper ignores indications for a round trip). Return: is it an indication?
+/* A loss was repaired, from a window of before_pkts, or was none. What was in flight is no
+ * news (the paper ignores indications for a round trip). Return: is it an indication?
  */
 static inline bool lp_repaired(struct lp *lp, u32 before_pkts, u32 snd_nxt)
 {
-	lbe_delay_repaired(&lp->path);
 	lp_mark(lp, snd_nxt);
+	if (lp->undone) {
+		if (lp_learnt(lp))
+			lbe_delay_undone(&lp->path);
+		return false;
+	}
+	lbe_delay_repaired(&lp->path);
 	return lp->floor || (before_pkts <= LP_CROWD_PKTS && !lp->paper);
 }
 

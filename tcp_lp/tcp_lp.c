@@ -287,8 +287,7 @@ static u32 tcp_lp_undo_cwnd(struct sock *sk)
 {
 	struct lp *lp = inet_csk_ca(sk);
 
-	if (lp->on && lp_learnt(lp))
-		lbe_delay_undone(&lp->path);
+	lp->undone = 1;
 	return tcp_reno_undo_cwnd(sk);
 }
 
@@ -301,8 +300,10 @@ static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 
 	if (!lp->on)
 		return;
-	if (new_state >= TCP_CA_Recovery && old_state < TCP_CA_Recovery)
+	if (new_state >= TCP_CA_Recovery && old_state < TCP_CA_Recovery) {
 		lbe_delay_lost(&lp->path, lp_sd_us(lp));
+		lp->undone = 0;
+	}
 	if (new_state >= TCP_CA_Recovery || old_state < TCP_CA_Recovery)
 		return;
 	if (lp_repaired(lp, tp->prior_cwnd, tp->snd_nxt))

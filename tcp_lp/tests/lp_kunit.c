@@ -919,6 +919,39 @@ static void lp_undone(struct kunit *test)
 	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
 }
 
+/* In a crowd, at the floor, and before anything is known of the buffer: what looked like
+ * a loss was none, and is neither an indication nor a lesson.
+ */
+static void lp_undone_is_no_loss(struct kunit *test)
+{
+	struct flow f;
+	int learnt;
+
+	for (learnt = 0; learnt <= 1; learnt++) {
+		if (learnt)
+			flow_open_learnt(test, &f, "lp");
+		else
+			flow_open(test, &f, "lp");
+		flow_ack(&f, 1, 1000);
+		f.queue_us = 10 * MS;
+		flow_round(&f);
+		tcp_snd_cwnd_set(f.tp, LP_CROWD_PKTS);
+		f.tp->prior_cwnd = tcp_snd_cwnd(f.tp);
+		f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+		flow_state(&f, TCP_CA_Recovery);
+		f.ops->undo_cwnd(f.sk);
+		flow_state(&f, TCP_CA_Open);
+		KUNIT_EXPECT_FALSE(test, lp_of(&f)->inference);
+		KUNIT_EXPECT_EQ(test, lp_learnt(lp_of(&f)), (bool)learnt);
+		/* the next one is a loss again */
+		flow_recover(&f);
+		KUNIT_EXPECT_TRUE(test, lp_of(&f)->inference);
+		KUNIT_EXPECT_TRUE(test, lp_learnt(lp_of(&f)));
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
 /* One of many flows: a loss from four packets leads to the floor and to longer rests,
  * one from more does not.
  */
@@ -1023,6 +1056,7 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_ecn_not_agreed),
 	KUNIT_CASE(lp_timeout_after_an_indication),
 	KUNIT_CASE(lp_undone),
+	KUNIT_CASE(lp_undone_is_no_loss),
 	KUNIT_CASE(lp_socket_in_a_crowd),
 	KUNIT_CASE(lp_mark_by_default),
 	{}
