@@ -44,7 +44,16 @@ static struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = LEND_SO
 
 /* Of the user's side */
 
-int lend_ask(const char **said)
+/* The program is not wanted. Return: whether the service has taken it away. */
+static bool without_program(int fd)
+{
+	char byte;
+
+	return send(fd, LEND_DOWN, strlen(LEND_DOWN), MSG_NOSIGNAL) > 0 &&
+	       recv(fd, &byte, 1, 0) == 1;
+}
+
+int lend_ask(bool up, const char **said)
 {
 	static char answer[ANSWER_CHARS];
 	struct timeval patience = { .tv_sec = ANSWER_S };
@@ -66,8 +75,10 @@ int lend_ask(const char **said)
 	if (length > 1) {
 		answer[length] = '\0';
 		*said = answer + 1;
-		if (*answer == '+')
+		if (*answer == '+' && (up || without_program(fd)))
 			return fd;
+		if (*answer == '+')
+			*said = "it keeps the program for uploads";
 	}
 	close(fd);
 	return -1;
@@ -172,6 +183,21 @@ static void take_back(struct lent *back)
 		*back->dir = '\0';
 }
 
+/* What a caller says. Return: whether it is LEND_DOWN; else it is the end, or nonsense. */
+static bool obey(struct lent *to)
+{
+	char word[sizeof(LEND_DOWN)];
+
+	if (to->link < 0 ||
+	    recv(to->connection, word, sizeof(word), MSG_DONTWAIT) != sizeof(word) - 1 ||
+	    memcmp(word, LEND_DOWN, sizeof(word) - 1))
+		return false;
+	close(to->link);
+	to->link = -1;
+	answer(to->connection, "+");
+	return true;
+}
+
 static void lend(int connection, const char *control)
 {
 	struct ucred peer;
@@ -217,8 +243,8 @@ void lend_until(int signals, int listener, const char *control)
 	do {
 		wait = -1;
 		for (i = 0; i < LENT_MAX; i++) {
-			/* a caller has nothing to say: what can be read is the end, or nonsense */
-			if (*lent[i].dir && (lent[i].connection < 0 || events[2 + i].revents))
+			if (*lent[i].dir && (lent[i].connection < 0 ||
+					     (events[2 + i].revents && !obey(&lent[i]))))
 				take_back(&lent[i]);
 			if (*lent[i].dir && lent[i].connection < 0)
 				wait = REMOVE_MS;

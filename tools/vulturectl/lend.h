@@ -8,23 +8,31 @@
  *	  |                                    | the process there, gives it to the user, attaches
  *	  | <------ "+" and the control's name | the BPF program for uploads
  *	  |         or "-" and why not         |
+ *	  | "down", for downloads alone -----> | the program ends
+ *	  | <----------------------------- "+" |
  *	  | close(), by run and its guard ---> | the program ends; the cgroup, once it is empty
  *
- * The caller sends nothing. What it gets follows from what the kernel says of it, so nobody can
- * name a cgroup of somebody else's. It may put its own processes into the cgroup and below, and
- * no other: the kernel asks for the right to write to the cgroup above, too.
+ * The caller sends nothing else. What it gets follows from what the kernel says of it, so nobody
+ * can name a cgroup of somebody else's. It may put its own processes into the cgroup and below,
+ * and no other: the kernel asks for the right to write to the cgroup above, too.
  */
 #ifndef VULTURECTL_LEND_H
 #define VULTURECTL_LEND_H
 
+#include <stdbool.h>
+
 #define LEND_SOCKET	"/run/lbe/background.sock"
 
+/* what a caller may say */
+#define LEND_DOWN	"down"
+
 /**
- * lend_ask() - a cgroup of our own, with the program
+ * lend_ask() - a cgroup of our own
+ * @up: with the program
  * @said: the control's name, or a sentence on why there is none; NULL if there is no service
  * Return: a connection that holds it, or -1.
  */
-int lend_ask(const char **said);
+int lend_ask(bool up, const char **said);
 
 /** lend_listen() - a socket for everybody. Return: its descriptor, or -1 with errno. */
 int lend_listen(void);

@@ -8,8 +8,9 @@
  *
  * A rule and a program act from a connection's first packet, a look at each socket
  * WATCH_MS later at the latest. The administrator's service gives a user a cgroup of
- * one's own, with the program for uploads (lend.h). Without it a cgroup is one's own if
- * one may write to it, as below systemd's user manager (systemd-run --user --scope).
+ * one's own, with the program if uploads are asked for (lend.h). Without it a cgroup is
+ * one's own if one may write to it, as below systemd's user manager (systemd-run --user
+ * --scope).
  *
  *	run ---- the command, in its cgroup, with the rights of the invoking user
  *	 |
@@ -61,7 +62,7 @@
  * @in_front: it is an ordinary program until the cycle of steer.h goes on
  * @steer, @steered: the weight of its downloads, if it has one
  * @link: the program on the cgroup, or -1
- * @lent: a connection to the service that has attached it for a user, or -1
+ * @lent: a connection to the service that lends a user a cgroup, or -1
  * @ready: written once rule and program are in force; the command waits for it
  * @entered: closed once the command is in its cgroup; the guard waits for it
  */
@@ -107,7 +108,8 @@ static int find_cgroup_of(pid_t pid, char *path, size_t room)
 	return result;
 }
 
-int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
+/* What make_cgroup() would make. Return: 0, or -1 with errno if that is not allowed. */
+static int name_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 {
 	char root[512], own[1024];
 	char procs[2048];
@@ -128,7 +130,12 @@ int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 	}
 	/* A process enters it from there: that cgroup's list changes too. */
 	snprintf(procs, sizeof(procs), "%s%s/cgroup.procs", root, own);
-	if (access(procs, W_OK))
+	return access(procs, W_OK);
+}
+
+int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
+{
+	if (name_cgroup(dir, name, pid))
 		return -1;
 	/* one that is empty has been left by a process that had this number */
 	rmdir(dir);
@@ -374,7 +381,7 @@ static bool service_ended(struct plan *plan)
 {
 	struct pollfd end = { .fd = plan->lent, .events = POLLIN };
 
-	if (plan->lent < 0 || poll(&end, 1, 0) <= 0)
+	if (plan->lent < 0 || !plan->up || poll(&end, 1, 0) <= 0)
 		return false;
 	plan->lent = -1;
 	say("run: lbe-background has ended; from now on uploads are put in the background up to %d ms after they are opened",
@@ -454,7 +461,7 @@ static int wait_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 	int status;
 
 	if ((plan->watched_up && plan->up) || (plan->watched_down && plan->down) ||
-	    plan->deadline || plan->steered || plan->lent >= 0) {
+	    plan->deadline || plan->steered || (plan->lent >= 0 && plan->up)) {
 		status = watch_command(plan, pid, guard_pid);
 	} else {
 		while (waitpid(pid, &status, 0) < 0)
@@ -510,12 +517,17 @@ static void leave_guard(const struct plan *plan, pid_t pid)
 	    plan->dir);
 }
 
-/* A user's uploads from the first packet on, by the administrator's service; what they use. */
-static const char *ask_service(struct plan *plan)
+/*
+ * A user's cgroup, by the administrator's service: for uploads, and for downloads where none of
+ * one's own can be made. Return: what uploads use
+ */
+static const char *ask_service(struct plan *plan, bool up)
 {
 	const char *said;
 
-	plan->lent = lend_ask(&said);
+	if (!up && !name_cgroup(plan->dir, "vulture", getpid()))
+		return NULL;
+	plan->lent = lend_ask(up, &said);
 	if (plan->lent >= 0)
 		return said;
 	if (said)
@@ -530,9 +542,12 @@ static const char *ask_service(struct plan *plan)
 /* The directions that can be put in the background, of those asked for; exits if there is none. */
 static void choose_means(struct plan *plan, bool up, bool down)
 {
+	const char *control = NULL;
+
+	if (geteuid() && (up || v))
+		control = ask_service(plan, up);
 	if (up) {
-		if (geteuid())
-			plan->up = ask_service(plan);
+		plan->up = control;
 		if (!plan->up)
 			plan->up = upload_control();
 		if (!plan->up)

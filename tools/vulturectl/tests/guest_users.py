@@ -33,7 +33,7 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 s.connect("{SOCKET}")
 print(s.recv(500).decode(), flush=True)
 for line in sys.stdin:
-    s.send(line.encode())
+    s.send(line.strip().encode())
     try:
         print(len(s.recv(500)), flush=True)
     except ConnectionResetError:
@@ -135,9 +135,47 @@ def test_children_and_up_alone():
         words = " ".join(server.client())
         done = run("--up", "--", "sh", "-c", f"({words}) & wait")
         assert background(json.loads(done.stdout)) and done.stderr == "", done
-        done = run("--down", "--", *server.client())
-        assert json.loads(done.stdout)["cc"] == "cubic", "nobody asked for uploads"
         until(nothing_left)
+
+
+def test_down_alone_has_a_cgroup_without_the_program():
+    with service() as holder:
+        before = descriptors(holder.pid)
+        server = Server()
+        held = subprocess.Popen([CTL, "run", "--down", "--", *server.client(1)], stdout=-1, stderr=-1, text=True, **USER)
+        until(flows)
+        assert [rule["id"] for rule in rules() if "uid" in rule] == [flows()[0]["rule"]], "from the first packet"
+        out, error = held.communicate(timeout=30)
+        said = json.loads(out)
+        assert (said["cc"], said["tos"], said["priority"]) == ("cubic", 0, 0), "nobody asked for uploads"
+        assert error == "" and held.returncode == 0, error
+        until(nothing_left)
+        assert descriptors(holder.pid) == before
+        with caller(**USER) as (process, answer):
+            assert answer == "+lbe"
+            for answered in ("1\n", "0\n"):  # a second time it is nonsense
+                process.stdin.write("down\n")
+                process.stdin.flush()
+                assert process.stdout.readline() == answered
+        until(lambda: not lent())
+
+
+def test_down_alone_where_a_cgroup_is_ones_own_or_none_is_lent():
+    server = Server()
+    done = run("--down", "--", *server.client(0.3))
+    assert done.stderr.count(ONCE) == 1 and done.stderr.count("\n") == 1 and done.returncode == 0, done
+    own = ROOT / "his"
+    own.mkdir()
+    for path in (own, own / "cgroup.procs"):
+        os.chown(path, 65534, 65534)
+    enter = f"echo 0 >{own}/cgroup.procs; exec setpriv --reuid 65534 --regid 65534 --clear-groups {CTL} run --down -- "
+    done = shell(enter + " ".join(server.client()))
+    assert (done.returncode, done.stderr) == (0, ""), done
+    with service():
+        shell(enter + f"sh -c 'ls -d {ROOT}/lbe-*/* {own}/* >/tmp/where'")
+        assert f"{own}/vulture-" in Path("/tmp/where").read_text() and "lbe-" not in Path("/tmp/where").read_text()
+    until(lambda: not list(own.glob("vulture-*")))
+    own.rmdir()
 
 
 def test_a_user_without_the_service_is_told_once_what_is_missing():
@@ -146,7 +184,6 @@ def test_a_user_without_the_service_is_told_once_what_is_missing():
     done = run("--", "sh", "-c", f"{words} & {words} & wait")
     assert done.returncode == 0 and all(background(json.loads(line)) for line in done.stdout.splitlines()), done
     assert done.stderr.count(ONCE) == 1, done.stderr
-    assert not run("--down", "--", "true").stderr, "it takes the program for uploads alone"
     assert not ctl("run", "--", "true").stderr, "root needs no service"
 
 
