@@ -83,6 +83,9 @@ int do_run(int argc, char **argv);	/* run.c */
 #define CGROUP_CHARS	1792	/* of a cgroup's directory */
 /* make_cgroup() - dir = NAME-PID, below the cgroup of that process. Return: 0, or -1 with errno */
 int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid);
+#define REMOVE_MS	500	/* until an attempt to remove one is repeated */
+/* remove_cgroup() - with those below it, if no process is there. Return: whether it is gone */
+bool remove_cgroup(const char *dir);
 /* enter_cgroup() - a process, 0 for this one, moves. Return: 0, or -1 with errno */
 int enter_cgroup(const char *dir, pid_t pid);
 int do_hold(int argc, char **argv);	/* hold.c */

@@ -20,8 +20,6 @@
 /* As many as users may have rules of vulture; each costs a cgroup and two descriptors. */
 #define LENT_MAX	128
 #define LENT_PER_USER	8
-/* ms until an attempt to remove a cgroup that was not empty is repeated */
-#define REMOVE_MS	500
 /* s that run waits for an answer, so that a service that hangs stops nobody */
 #define ANSWER_S	2
 #define ANSWER_CHARS	600
@@ -179,7 +177,7 @@ static void take_back(struct lent *back)
 		close(back->link);
 	back->connection = -1;
 	back->link = -1;
-	if (*back->dir && (!rmdir(back->dir) || errno != EBUSY))
+	if (*back->dir && remove_cgroup(back->dir))
 		*back->dir = '\0';
 }
 

@@ -23,8 +23,10 @@
 #define _GNU_SOURCE
 #include "ctl.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <getopt.h>
 #include <grp.h>
 #include <poll.h>
@@ -142,6 +144,38 @@ int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 	return mkdir(dir, 0755);
 }
 
+static bool is_populated(int events)
+{
+	char text[256];
+	ssize_t length = pread(events, text, sizeof(text) - 1, 0);
+
+	text[length > 0 ? length : 0] = '\0';
+	return strstr(text, "populated 1");
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)at;
+	if (type == FTW_DP)
+		rmdir(path);
+	return 0;
+}
+
+bool remove_cgroup(const char *dir)
+{
+	char path[2048];
+	int events;
+
+	snprintf(path, sizeof(path), "%s/cgroup.events", dir);
+	events = open(path, O_RDONLY | O_CLOEXEC);
+	if (events >= 0 && !is_populated(events))
+		nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	if (events >= 0)
+		close(events);
+	return access(dir, F_OK);
+}
+
 int enter_cgroup(const char *dir, pid_t pid)
 {
 	char path[2048];
@@ -235,17 +269,13 @@ static void end_background(struct plan *plan)
 static void await_empty(struct plan *plan)
 {
 	struct pollfd events = { .events = POLLPRI };
-	char path[2048], text[256];
-	ssize_t length;
+	char path[2048];
 
 	snprintf(path, sizeof(path), "%s/cgroup.events", plan->dir);
 	events.fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (events.fd < 0)
 		return;
-	while ((length = pread(events.fd, text, sizeof(text) - 1, 0)) > 0) {
-		text[length] = '\0';
-		if (strstr(text, "populated 0"))
-			break;
+	while (is_populated(events.fd)) {
 		/* a moment's delay is all that a signal just before poll() costs */
 		poll(&events, 1, plan->deadline ? 1000 : -1);
 		if (deadline_came)
@@ -254,13 +284,27 @@ static void await_empty(struct plan *plan)
 	close(events.fd);
 }
 
-/* A reader of the command's output must not wait for the guard to end. */
-static void drop_terminal(void)
+/*
+ * A reader of the command's output, and who waits for a lock or a mount of the caller's, must not
+ * wait for the guard to end. What run was called with is all that is not closed by exec().
+ */
+static void drop_callers(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+	DIR *fds = opendir("/proc/self/fd");
+	struct dirent *entry;
 
 	for (fd = 0; null >= 0 && fd <= 2; fd++)
 		dup2(null, fd);
+	while (fds && (entry = readdir(fds))) {
+		fd = atoi(entry->d_name);
+		if (fd > 2 && !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			close(fd);
+	}
+	if (fds)
+		closedir(fds);
+	if (chdir("/"))
+		return;	/* it stays in use */
 }
 
 /*
@@ -276,6 +320,7 @@ static void guard(struct plan *plan, int started)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);	/* a run that was killed hears no answer */
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_deadline }, NULL);
 	prctl(PR_SET_NAME, "vulture-guard");
 	/* The handle of the parent is the parent's: a netlink socket is not shared. */
@@ -302,7 +347,7 @@ static void guard(struct plan *plan, int started)
 	if (write(started, &answer, 1) != 1)
 		answer |= 3;
 	close(started);
-	drop_terminal();
+	drop_callers();
 	/* The end of the pipe: the command has entered the cgroup, or never will. */
 	close(plan->ready[0]);
 	close(plan->ready[1]);
@@ -312,8 +357,10 @@ static void guard(struct plan *plan, int started)
 	await_empty(plan);
 	if (plan->rule.id)
 		vulture_rule_del(v, plan->rule.id);
-	while (rmdir(plan->dir) && errno == EBUSY)
+	while (!remove_cgroup(plan->dir)) {
+		poll(NULL, 0, REMOVE_MS);
 		await_empty(plan);
+	}
 	_exit(0);
 }
 
@@ -509,8 +556,11 @@ static void leave_guard(const struct plan *plan, pid_t pid)
 	int waited;
 
 	for (waited = 0; waited < GUARD_WAIT_MS; waited += 10) {
-		if (waitpid(pid, NULL, WNOHANG) == pid)
+		if (waitpid(pid, NULL, WNOHANG) == pid) {
+			/* one that was killed has left it, and the rule, which ends with it */
+			remove_cgroup(plan->dir);
 			return;
+		}
 		poll(NULL, 0, 10);
 	}
 	say("run: some processes of %s still run; they stay in the background until they end",

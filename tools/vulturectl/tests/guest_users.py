@@ -178,6 +178,15 @@ def test_down_alone_where_a_cgroup_is_ones_own_or_none_is_lent():
     own.rmdir()
 
 
+def test_cgroups_that_the_command_leaves_go_too():
+    """Whatever its user has made there, a place is free again."""
+    with service():
+        script = "mkdir -p /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/one/two; cd /sys/fs/cgroup/lbe-*; mkdir three"
+        done = run("--", "sh", "-c", script)
+        assert done.returncode == 0 and done.stderr == "", done
+        until(nothing_left)
+
+
 def test_a_user_without_the_service_is_told_once_what_is_missing():
     server = Server()
     words = " ".join(server.client(0.5))

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What runs inside the guest for test_run.py: run leaves its caller's descriptors, signals and settings as they are.
+
+Called and answered as guest_run.py is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from guest_run import CTL, Server, background, cgroups, ctl, main, rules, until
+
+USER = {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+def guards() -> list[int]:
+    return [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/comm")
+        if path.exists() and path.read_text().strip() == "vulture-guard"
+    ]
+
+
+def nothing_left() -> bool:
+    return not cgroups() and not rules() and not guards()
+
+
+def ticks(pid: int) -> int:
+    """CPU time of a process, 1/100 s."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_the_command_has_the_descriptors_of_the_caller_and_no_other():
+    there, gone = os.pipe()
+    os.set_inheritable(gone, True)
+    for user in ({}, USER):
+        done = ctl("run", "--", "ls", "-l", "/proc/self/fd", pass_fds=[gone], **user)
+        numbers = {int(line.split()[8]) for line in done.stdout.splitlines() if "->" in line}
+        opened = {int(line.split()[8]) for line in done.stdout.splitlines() if "/proc/" in line}
+        assert numbers - opened == {0, 1, 2, gone}, done
+    os.close(there)
+    os.close(gone)
+
+
+def test_the_guard_holds_no_descriptor_and_no_folder_of_the_caller():
+    there, gone = os.pipe()
+    folder = Path("/tmp/mounted")
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
+    script = f"cd / && setsid sleep 2 {gone}>&- >/dev/null 2>&1 & sleep 0.2"
+    ctl("run", "--", "sh", "-c", script, pass_fds=[gone], cwd=folder)
+    os.close(gone)
+    began = time.monotonic()
+    assert guards(), "the child lives"
+    assert os.read(there, 1) == b"" and time.monotonic() - began < 1, "the guard held the pipe"
+    subprocess.run(["umount", folder], check=True)
+    os.close(there)
+    until(nothing_left)
+
+
+def test_cgroups_that_the_command_leaves_go_too():
+    script = """
+mkdir -p /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/one/two
+mkdir /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/three
+"""
+    done = ctl("run", "--", "sh", "-c", script)
+    assert done.returncode == 0 and done.stderr == "", done
+    until(nothing_left)
+
+
+def test_a_guard_that_cannot_remove_its_cgroup_does_not_burn_time():
+    """A process comes back into a cgroup that was empty: it is waited for asleep."""
+    run = subprocess.Popen([CTL, "run", "--", "sleep", "0.5"], stderr=-1, text=True)
+    until(lambda: cgroups() and guards())
+    (cgroup,) = (Path("/sys/fs/cgroup") / name for name in cgroups())
+    (cgroup / "sub").mkdir()
+    stays = subprocess.Popen(["sleep", "2.5"])
+    (cgroup / "sub" / "cgroup.procs").write_text(str(stays.pid))
+    run.wait()
+    (guard,) = guards()
+    before = ticks(guard)
+    time.sleep(1)
+    assert ticks(guard) - before < 20, "it spins"
+    stays.wait()
+    until(nothing_left)
+
+
+def test_a_killed_guard_leaves_nothing_once_the_command_has_ended():
+    run = subprocess.Popen([CTL, "run", "--", "sleep", "1"])
+    until(lambda: cgroups() and guards())
+    (guard,) = guards()
+    time.sleep(0.2)
+    os.kill(guard, signal.SIGKILL)
+    assert run.wait() == 0
+    until(nothing_left, 15)
+
+
+def test_a_run_killed_at_any_moment_leaves_nothing():
+    for step in range(40):
+        run = subprocess.Popen([CTL, "run", "--", "true"], stdout=-3, stderr=-3)
+        time.sleep(step * 0.002)
+        run.kill()
+        run.wait()
+    until(nothing_left, 15)
+
+
+def test_a_run_killed_while_its_guard_begins_leaves_nothing():
+    """The guard has its rule, and nobody reads its answer any more."""
+    for _ in range(20):
+        run = subprocess.Popen([CTL, "run", "--", "true"], stdout=-3, stderr=-3)
+        while not cgroups():
+            time.sleep(0.0002)
+        run.kill()
+        run.wait()
+    until(nothing_left, 15)
+
+
+def test_the_exit_status_is_the_commands():
+    for user in ({}, USER):
+        for script, status in (("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -9 $$", 137), ("kill -15 $$", 143)):
+            assert ctl("run", "--", "sh", "-c", script, **user).returncode == status, (script, user)
+        assert ctl("run", "--", "/nonexistent", **user).returncode == 127
+        assert ctl("run", "--", "/etc", **user).returncode == 126
+
+
+def test_environment_limits_and_settings_stay():
+    show = "env | grep -v ^_ | sort; ulimit -a; umask; nice; pwd; id; cat /proc/self/oom_score_adj"
+    for user in ({}, USER):
+        more = {"env": {"PATH": os.environ["PATH"], "A": "b c", "EMPTY": ""}, "cwd": "/usr", "umask": 0o057, **user}
+        words = ["sh", "-c", f"ulimit -n 77; ulimit -c 0; exec nice -n 3 $0 sh -c '{show}'"]
+        plain = subprocess.run([*words, "env"], capture_output=True, text=True, check=True, **more).stdout
+        run = subprocess.run([words[0], "-c", words[2].replace("$0", f"{CTL} run --")], capture_output=True, text=True, **more)
+        assert run.stdout == plain and run.stderr.count("\n") <= 1, (plain, run)
+
+
+def test_two_runs_at_once_and_one_within_another():
+    server = Server()
+    runs = [subprocess.Popen([CTL, "run", "--", *server.client(0.5)], stdout=-1, text=True) for _ in range(6)]
+    assert all(background(json.loads(run.communicate(timeout=30)[0])) for run in runs)
+    until(nothing_left)
+    done = ctl("run", "--", CTL, "run", "--", *server.client())
+    assert done.returncode == 0 and background(json.loads(done.stdout)) and done.stderr == "", done
+    until(nothing_left)
+
+
+def test_where_there_is_no_cgroup2_each_socket_is_looked_at():
+    server = Server()
+    words = " ".join(server.client(0.5))
+    for who in ("", "setpriv --reuid 65534 --regid 65534 --clear-groups"):
+        script = f"umount /sys/fs/cgroup && exec {who} {CTL} run -- {words}"
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and background(json.loads(done.stdout)), done
+    assert nothing_left()
+
+
+if __name__ == "__main__":
+    main(dict(globals()))
