@@ -233,8 +233,6 @@ static void child(const struct plan *plan, char **command)
 			strerror(errno));
 		_exit(126);
 	}
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
 	execvp(command[0], command);
 	fprintf(stderr, "vulturectl: run: %s: %s\n", command[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
@@ -400,10 +398,34 @@ static pid_t set_up_cgroup(struct plan *plan)
 
 static pid_t command_pid;	/* for the signal handler */
 
-static void pass_on(int sig)
+/* What the terminal's keys send, the command gets by itself. */
+static void pass_on(int sig, siginfo_t *info, void *context)
 {
-	if (command_pid > 0)
+	(void)context;
+	if (command_pid > 0 && info->si_code <= 0)
 		kill(command_pid, sig);
+}
+
+/* Start the command. It has the signals as the caller has set them, and misses none. */
+static void start_command(const struct plan *plan, char **command)
+{
+	static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+	struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction callers;
+	sigset_t all, before;
+	size_t i;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	command_pid = fork();
+	for (i = 0; command_pid && i < sizeof(passed) / sizeof(passed[0]); i++)
+		if (!sigaction(passed[i], NULL, &callers) && callers.sa_handler != SIG_IGN)
+			sigaction(passed[i], &action, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (command_pid == 0)
+		child(plan, command);
+	if (command_pid < 0)
+		refused("run: cannot fork: %s", strerror(errno));
 }
 
 /* From now on the command is an ordinary one. */
@@ -682,17 +704,8 @@ int do_run(int argc, char **argv)
 	if (pipe2(plan.ready, O_CLOEXEC) || pipe2(plan.entered, O_CLOEXEC))
 		refused("run: %s", strerror(errno));
 	guard_pid = set_up_cgroup(&plan);
-	/* The terminal signals the command itself; others are passed on. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	command_pid = fork();
-	if (command_pid == 0)
-		child(&plan, argv + optind);
+	start_command(&plan, argv + optind);
 	close(plan.entered[1]);
-	if (command_pid < 0)
-		refused("run: cannot fork: %s", strerror(errno));
-	signal(SIGTERM, pass_on);
-	signal(SIGHUP, pass_on);
 	close(plan.ready[0]);
 	if (write(plan.ready[1], "", 1) != 1)
 		kill(command_pid, SIGKILL);

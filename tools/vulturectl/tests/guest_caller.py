@@ -123,6 +123,80 @@ def test_a_run_killed_while_its_guard_begins_leaves_nothing():
     until(nothing_left, 15)
 
 
+def test_signals_that_the_caller_ignores_stay_ignored():
+    show = "import signal; print([int(signal.getsignal(s) == signal.SIG_IGN) for s in (2, 3, 1, 15, 13)])"
+    for ignored in ("INT QUIT", "HUP", "TERM", "PIPE", ""):
+        trap = f"trap '' {ignored};" if ignored else ""
+        plain, run = (
+            subprocess.run(
+                ["sh", "-c", f"{trap} exec {how} {sys.executable} -c '{show}'"], capture_output=True, text=True, check=True
+            ).stdout
+            for how in ("", f"{CTL} run --")
+        )
+        assert plain == run, (ignored, plain, run)
+
+
+def test_a_signal_sent_to_run_reaches_the_command():
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        run = subprocess.Popen([CTL, "run", "--", "sleep", "60"])
+        until(cgroups)
+        time.sleep(0.3)
+        run.send_signal(number)
+        assert run.wait(timeout=10) == 128 + number, number
+        until(nothing_left)
+
+
+def test_the_keys_of_a_terminal():
+    """Ctrl-C once, not twice; Ctrl-Z stops run and command, and both go on."""
+    told = "import signal,time\nn=[]\nsignal.signal(2,lambda *a: n.append(1))\nprint('ready',flush=True)\n"
+    told += "end=time.time()+1.5\nwhile time.time()<end: time.sleep(0.05)\nprint('got',len(n),flush=True)\n"
+    Path("/tmp/told.py").write_text(told)
+    pid, master = os.forkpty()
+    if pid == 0:
+        os.execv(CTL, [CTL, "run", "--", sys.executable, "/tmp/told.py"])
+    text = b""
+    while b"ready" not in text:
+        text += os.read(master, 1000)
+    os.write(master, b"\x03")
+    try:
+        while b"got" not in text:
+            text += os.read(master, 1000)
+    except OSError:
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0 and b"got 1" in text, text
+    os.close(master)
+
+    def stopped(one: int) -> bool:
+        return Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    pid, master = os.forkpty()
+    if pid == 0:
+        # a job as of a shell: a group of its own, with the terminal
+        shell = os.fork()
+        if shell:
+            os.waitpid(shell, 0)
+            os._exit(0)
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execv(CTL, [CTL, "run", "--", "sleep", "3"])
+    until(cgroups)
+    (cgroup,) = cgroups()
+    procs = Path("/sys/fs/cgroup") / cgroup / "cgroup.procs"
+    until(lambda: procs.read_text().split())
+    (command,) = map(int, procs.read_text().split())
+    run = int(Path(f"/proc/{command}/stat").read_text().rpartition(")")[2].split()[1])
+    os.write(master, b"\x1a")
+    until(lambda: stopped(command) and stopped(run))
+    os.kill(run, signal.SIGCONT)
+    os.kill(command, signal.SIGCONT)
+    until(lambda: not stopped(command) and not stopped(run))
+    os.kill(command, signal.SIGTERM)
+    os.close(master)
+    until(nothing_left)
+
+
 def test_the_exit_status_is_the_commands():
     for user in ({}, USER):
         for script, status in (("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -9 $$", 137), ("kill -15 $$", 143)):
