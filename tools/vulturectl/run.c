@@ -208,10 +208,15 @@ static int become(const struct passwd *user)
 static const struct passwd *invoking_user(void)
 {
 	const char *uid = getenv("SUDO_UID");
+	const struct passwd *user;
 
 	if (!uid || geteuid())
 		return NULL;
-	return getpwuid((uid_t)read_number(uid, "SUDO_UID", 0, UINT32_MAX - 1));
+	user = getpwuid((uid_t)read_number(uid, "SUDO_UID", 0, UINT32_MAX - 1));
+	if (!user)
+		refused("run: there is no user with the number %s, which SUDO_UID names: name one by -u",
+			uid);
+	return user;
 }
 
 __attribute__((noreturn))
@@ -665,7 +670,7 @@ int do_run(int argc, char **argv)
 		{ "option", required_argument, NULL, 'o' },
 		{}
 	};
-	struct plan plan = { .user = invoking_user(), .link = -1, .lent = -1 };
+	struct plan plan = { .link = -1, .lent = -1 };
 	bool up = false, down = false;
 	int c, status;
 	pid_t guard_pid;
@@ -694,6 +699,8 @@ int do_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		wrong("run needs a command");
+	if (!plan.user)
+		plan.user = invoking_user();
 	if (!up && !down) {
 		up = true;
 		down = true;

@@ -215,6 +215,18 @@ def test_environment_limits_and_settings_stay():
         assert run.stdout == plain and run.stderr.count("\n") <= 1, (plain, run)
 
 
+def test_a_caller_of_sudo_that_nobody_knows_is_no_root():
+    env = {**os.environ, "SUDO_UID": "54321", "SUDO_GID": "54321"}
+    done = ctl("run", "--", "id", "-u", env=env)
+    assert done.returncode != 0 and done.stdout == "" and "54321" in done.stderr, done
+    done = ctl("run", "-u", "nobody", "--", "id", "-u", env=env)
+    assert (done.returncode, done.stdout) == (0, "65534\n"), done
+    for uid in ("", "x", "-1", "4294967295"):
+        done = ctl("run", "--", "id", "-u", env={**env, "SUDO_UID": uid})
+        assert done.returncode == 2 and done.stdout == "" and "SUDO_UID" in done.stderr, done
+    until(nothing_left)
+
+
 def test_two_runs_at_once_and_one_within_another():
     server = Server()
     runs = [subprocess.Popen([CTL, "run", "--", *server.client(0.5)], stdout=-1, text=True) for _ in range(6)]
