@@ -74,16 +74,17 @@ static void set_class(int fd, int tos)
 	setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
 }
 
-static bool has_class(int fd)
+/* The traffic class of a socket, of either family, without ECN's bits. */
+static int get_class(int fd)
 {
 	int tos = 0;
 	socklen_t size = sizeof(tos);
 
 	if (!getsockopt(fd, IPPROTO_IP, IP_TOS, &tos, &size) && (tos & 0xfc))
-		return true;
+		return tos & 0xfc;
 	tos = 0;
 	size = sizeof(tos);
-	return !getsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, &size) && (tos & 0xfc);
+	return getsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, &size) ? 0 : tos & 0xfc;
 }
 
 int upload_background(int fd, const char *control)
@@ -91,7 +92,7 @@ int upload_background(int fd, const char *control)
 	int priority = PRIO_FILLER;
 
 	/* IP_TOS sets the priority too, so that comes after it. */
-	if (!has_class(fd))
+	if (!get_class(fd))
 		set_class(fd, LE_TOS);
 	setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
 	return choose(fd, control);
@@ -109,7 +110,8 @@ int upload_foreground(int fd)
 			strcpy(control, "cubic");
 		fclose(file);
 	}
-	set_class(fd, 0);
+	if (get_class(fd) == LE_TOS)
+		set_class(fd, 0);
 	setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
 	return choose(fd, control);
 }

@@ -3,9 +3,9 @@
  * What a host sends: congestion control, DSCP and priority of its sockets.
  *
  * A background socket has a less-than-best-effort congestion control, DSCP LE
- * (RFC 8622) and the priority TC_PRIO_FILLER. Its settings from before are not
- * kept: a socket that goes back to the foreground gets the namespace's default
- * control, DSCP 0 and priority 0.
+ * (RFC 8622) and the priority TC_PRIO_FILLER. Another DSCP is the application's
+ * and stands. Of its other settings none is kept: a socket that goes back to the
+ * foreground gets the namespace's default control, DSCP 0 for LE, and priority 0.
  */
 #ifndef VULTURECTL_UPLOAD_H
 #define VULTURECTL_UPLOAD_H

@@ -227,6 +227,26 @@ def test_a_caller_of_sudo_that_nobody_knows_is_no_root():
     until(nothing_left)
 
 
+def test_a_dscp_of_the_applications_own_survives_the_foreground():
+    server = Server()
+    script = f"""
+import json, socket, time
+s = socket.socket()
+s.setsockopt(0, 1, 0x48)
+s.connect(("127.0.0.1", {server.port}))
+print(flush=True)
+time.sleep(2.5)
+print(json.dumps([s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), s.getsockopt(0, 1)]))
+"""
+    client = subprocess.Popen([sys.executable, "-c", script], stdout=-1, text=True)
+    client.stdout.readline()
+    assert ctl("bg", str(client.pid)).returncode == 0
+    assert ctl("fg", str(client.pid)).returncode == 0
+    assert json.loads(client.communicate()[0]) == ["cubic", 0x48]
+    done = ctl("run", "--deadline", "1s", "--", sys.executable, "-c", script)
+    assert json.loads(done.stdout) == ["cubic", 0x48], done
+
+
 def test_two_runs_at_once_and_one_within_another():
     server = Server()
     runs = [subprocess.Popen([CTL, "run", "--", *server.client(0.5)], stdout=-1, text=True) for _ in range(6)]
