@@ -7,11 +7,13 @@
  * or 127 as in a shell.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl.h"
 #include "print.h"
@@ -417,13 +419,37 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
+/*
+ * Standard descriptors that the caller has closed: what is opened here must not get their numbers.
+ * A reader finds the end, a writer an error; a command of run finds them closed.
+ */
+static void hold_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* What has been printed is written. Return: whether it could be */
+static bool flush(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return true;
+	say("cannot write to standard output");
+	return false;
+}
+
 static int help_options(void)
 {
 	unsigned int i;
 
 	for (i = 1; vulture_option_name(i); i++)
 		puts(vulture_option_name(i));
-	return 0;
+	return !flush();
 }
 
 /* Options before the command. Return: index of the command, argc if there is none. */
@@ -436,12 +462,12 @@ static int read_globals(int argc, char **argv)
 			json = true;
 		} else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
 			fputs(usage_text, stdout);
-			exit(0);
+			exit(!flush());
 		} else if (!strcmp(argv[i], "--help-options")) {
 			exit(help_options());
 		} else if (!strcmp(argv[i], "--version")) {
 			puts("vulturectl " LBE_VERSION);
-			exit(0);
+			exit(!flush());
 		} else {
 			wrong("there is no option '%s'", argv[i]);
 		}
@@ -451,14 +477,17 @@ static int read_globals(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int first = read_globals(argc, argv), i, end = argc, status;
-	const struct command *command = find_command(first < argc ? argv[first] : "top");
+	int first, i, end = argc, status;
+	const struct command *command;
 	char title[32];
 
+	hold_standard();
+	first = read_globals(argc, argv);
+	command = find_command(first < argc ? argv[first] : "top");
 	command_name = command->name;
 	if (asks_for_help(argc - first, argv + first)) {
 		usage_of_command(stdout);
-		return 0;
+		return !flush();
 	}
 	/* --json may stand anywhere, except in the command of run. */
 	for (i = first + 1; i < end && strcmp(command->name, "run"); i++) {
@@ -479,7 +508,5 @@ int main(int argc, char **argv)
 		argv[first] = title;
 	status = command->function(end - first, argv + first);
 	vulture_close(v);
-	if (fflush(stdout) || ferror(stdout))
-		return 1;
-	return status;
+	return flush() ? status : 1;
 }

@@ -142,7 +142,8 @@ def test_down_alone_has_a_cgroup_without_the_program():
     with service() as holder:
         before = descriptors(holder.pid)
         server = Server()
-        held = subprocess.Popen([CTL, "run", "--down", "--", *server.client(1)], stdout=-1, stderr=-1, text=True, **USER)
+        words = [CTL, "run", "--down", "--", *server.client(1)]
+        held = subprocess.Popen(words, stdout=-1, stderr=-1, text=True, **USER)
         until(flows)
         assert [rule["id"] for rule in rules() if "uid" in rule] == [flows()[0]["rule"]], "from the first packet"
         out, error = held.communicate(timeout=30)
@@ -176,6 +177,25 @@ def test_down_alone_where_a_cgroup_is_ones_own_or_none_is_lent():
         assert f"{own}/vulture-" in Path("/tmp/where").read_text() and "lbe-" not in Path("/tmp/where").read_text()
     until(lambda: not list(own.glob("vulture-*")))
     own.rmdir()
+
+
+def test_closed_standard_descriptors():
+    """The connection to the service and the pipes of run do not take their numbers: the guard closes those."""
+    with service():
+        server = Server()
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
+            Path("/tmp/closed").write_text("")
+            Path("/tmp/closed").chmod(0o666)
+            script = f"ls /proc/self/fd >/tmp/fds; sleep 1; exec {' '.join(server.client())} >/tmp/closed 2>&1"
+            Path("/tmp/closed.sh").write_text(script)
+            held = subprocess.Popen(["sh", "-c", f"exec {CTL} run -- sh /tmp/closed.sh {closed}"], **USER)
+            until(lent)
+            time.sleep(0.3)
+            held.kill()
+            held.wait()
+            until(lambda: Path("/tmp/closed").read_text())
+            assert background(json.loads(Path("/tmp/closed").read_text())), closed
+            until(nothing_left)
 
 
 def test_cgroups_that_the_command_leaves_go_too():
