@@ -143,6 +143,19 @@ static void vulture_take(struct vulture_flow *flow, struct rwnd_data *data)
 	vulture_timer_arm(flow, data->now_us);
 }
 
+/* Does TCP take what acknowledges this (RFC 5961 section 5)? A stranger may hit the window, and has
+ * to hit this too. Not snd_nxt, which moves after its segment has gone out. Caller: under RCU, and
+ * holds flow->lock.
+ */
+static bool vulture_answers(const struct vulture_flow *flow, u32 ack_seq)
+{
+	const struct tcp_sock *tp = tcp_sk(flow->sk);
+
+	return !flow->dead && !READ_ONCE(flow->closed) &&
+	       !before(ack_seq, READ_ONCE(tp->snd_una) - READ_ONCE(tp->max_window)) &&
+	       !after(ack_seq, READ_ONCE(tp->write_seq));
+}
+
 static unsigned int vulture_in(void *priv, struct sk_buff *skb,
 			       const struct nf_hook_state *state)
 {
@@ -154,7 +167,7 @@ static unsigned int vulture_in(void *priv, struct sk_buff *skb,
 	if (!vulture_read(skb, state->pf, true, &key, &h))
 		return NF_ACCEPT;
 	flow = vulture_flow_lookup(vulture_net(state->net), &key);
-	if (!flow || h.th->syn || h.th->rst ||
+	if (!flow || h.th->syn || h.th->rst || !h.th->ack ||
 	    skb->len <= h.offset + h.th->doff * 4 ||
 	    !vulture_timestamps(h.th, &data.tsval, &data.tsecr) ||
 	    nf_checksum(skb, state->hook, h.offset, IPPROTO_TCP, state->pf))
@@ -168,7 +181,8 @@ static unsigned int vulture_in(void *priv, struct sk_buff *skb,
 	vulture_geometry(skb, flow->max_seg_bytes, &data);
 
 	spin_lock_bh(&flow->lock);
-	if (!flow->dead && edge_takes(&flow->edge, data.now_us, data.seq, data.bytes, data.tsval))
+	if (vulture_answers(flow, ntohl(h.th->ack_seq)) &&
+	    edge_takes(&flow->edge, data.now_us, data.seq, data.bytes, data.tsval))
 		vulture_take(flow, &data);
 	spin_unlock_bh(&flow->lock);
 	return NF_ACCEPT;

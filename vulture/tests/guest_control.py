@@ -765,6 +765,44 @@ def test_wire_checksums():
         subprocess.run(["ip", "netns", "del", "peer"], check=True)
 
 
+def forge(latest: bytes, offset: int, ahead: int) -> bytes:
+    """The segment that could follow this one of the sender's, with an acknowledgment of what was never sent, and the
+    timestamp so far ahead."""
+    header = bytearray(latest[offset : offset + (latest[offset + 12] >> 4) * 4])
+    length = len(latest) - offset - len(header)
+    struct.pack_into("!II", header, 4, (number(latest, offset + 4, 4) + length) % (1 << 32),
+                     (number(latest, offset + 8, 4) + (1 << 30)) % (1 << 32))
+    at = header.index(b"\x08\x0a", 20) + 2
+    struct.pack_into("!I", header, at, (number(header, at, 4) + ahead) % (1 << 32))
+    header[13], segment = 0x18, bytes(1000)
+    header[16:18] = b"\0\0"
+    data = latest[12:20] + (6).to_bytes(2, "big") + (len(header) + 1000).to_bytes(2, "big") + header + segment
+    total = sum(number(data, i, 2) for i in range(0, len(data), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    struct.pack_into("!H", header, 16, 0xFFFF - total)
+    return bytes(header) + segment
+
+
+def test_what_tcp_refuses_ends_no_download():
+    """A stranger who hits the window, but not what the receiver has sent: TCP drops that, and so do we."""
+    wire = Wire("lo")
+    with pair() as (receiver, sender), vulture.Vulture() as v:
+        v.start(receiver)
+        pump(sender, receiver, 1 << 20)
+        time.sleep(0.1)
+        port = sender.getsockname()[1]
+        latest, offset = [(packet, offset) for packet, offset in wire.segments()
+                          if number(packet, offset, 2) == port and len(packet) > offset + 60][-1]
+        with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP) as stranger:
+            stranger.sendto(forge(latest, offset, 1 << 30), receiver.getsockname())
+        time.sleep(0.1)
+        before = v.get(receiver).bytes
+        receiver.settimeout(5)
+        pump(sender, receiver, 8 << 20)
+        assert before == 1 << 20, f"{before - (1 << 20)} bytes of the stranger's count"
+
+
 def test_thousands_of_starts_and_stops_under_traffic():
     with pair() as (receiver, sender):
         stop = threading.Event()
