@@ -193,9 +193,14 @@ static u32 credit_cap(const struct credit_flow *f)
 	return max(used + used / 4, credit_share(f)) + 2 * f->mss_bytes;
 }
 
+/* TCP's own window has to take as many segments of its own: where the buffer is small, one of the
+ * path's may be longer than that window.
+ */
 static bool credit_can_use(const struct credit_flow *f, u32 bytes, u32 limit)
 {
-	if (f->own_known && (s32)(f->own_seq - f->goal_seq) < (s32)bytes)
+	u32 own_bytes = bytes / f->path->law.mss_bytes * f->mss_bytes;
+
+	if (f->own_known && (s32)(f->own_seq - f->goal_seq) < (s32)own_bytes)
 		return false;
 	return credit_out(f) + (s32)bytes < (s32)(limit + f->mss_bytes);
 }

@@ -253,6 +253,17 @@ u32 given(u32 pkts, u32 limit)
 	}
 	return n;
 }
+
+/* Is one download given a segment of the path's length, where TCP's own window and its segments are so long? */
+u32 given_to_small(u32 own_bytes, u32 mss_bytes)
+{
+	struct credit_path p = { { 65536, 65483 }, 1, 1 };
+
+	flows[0] = (struct credit_flow){ .path = &p, .own_known = true, .own_seq = own_bytes,
+					 .mss_bytes = mss_bytes, .weight = 1 };
+	first = 0;
+	return credit_turn(&p, 65483, 65483) != NULL;
+}
 """
 
 
@@ -263,6 +274,14 @@ def test_a_train_is_not_cut_to_what_downloads_used_at_the_floor(tmp_path: Path) 
     assert library.given(100, 200 * 1448) == 100
     assert library.given(100, 1 << 29) < 20
     assert library.given(100, 0) < 10
+
+
+def test_a_small_buffer_gets_credit_beside_long_segments(tmp_path: Path) -> None:
+    """TCP's own window never holds a segment as long as those of another download of the path."""
+    pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "can_use")]
+    library = compiled(TURNS % ("".join(pieces) + "%s"), "credit_turn", "credit.c", tmp_path)
+    assert library.given_to_small(8192, 4096) and library.given_to_small(65483, 65483)
+    assert not library.given_to_small(4000, 4096) and not library.given_to_small(65000, 65483)
 
 
 PERIOD = """
