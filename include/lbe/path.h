@@ -835,10 +835,11 @@ static inline bool lbe_path_nothing_left(const struct lbe_path *p)
 
 static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 {
-	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, USEC_PER_SEC);
+	u32 len_us = lbe_path_tick_len_us(p);
+	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, max_t(u32, len_us, USEC_PER_SEC));
 	u32 mean_us, least_us, q_us;
 
-	if (dt_us < lbe_path_tick_len_us(p) || !p->tick_n)
+	if (dt_us < len_us || !p->tick_n)
 		return;
 	mean_us = (u32)div_u64(p->tick_sum, p->tick_n);
 	q_us = mean_us - min(mean_us, p->base_us);

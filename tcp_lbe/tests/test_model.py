@@ -79,6 +79,13 @@ def test_alone_it_fills_the_link_and_keeps_the_queue_short(law: Model, rate_mbit
     assert out.states_s[1] >= 0.97 * (case.duration_s - case.measure_s), f"it yields to nobody: {out}"
 
 
+@pytest.mark.parametrize("rtt_ms", [1300, 3000])
+def test_a_round_trip_of_seconds_is_no_limit(law: Model, rtt_ms: float) -> None:
+    """There a tick is longer than a second."""
+    case = Case(rtt_ms=rtt_ms, duration_s=160, measure_s=120)
+    assert used(case, law.run(case)) >= 92
+
+
 @pytest.mark.parametrize("rtt_ms", [10, 30, 100])
 @pytest.mark.parametrize("rate_mbit", [500, 1000])
 def test_on_a_fast_link_its_own_slots_are_no_jump(law: Model, rate_mbit: float, rtt_ms: float) -> None:
