@@ -526,13 +526,22 @@ static u32 lbe_undo_cwnd(struct sock *sk)
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
-/* TCP times out: what it sends now is not to bear the end of a rest as its time. */
+/* TCP times out: what it sends now is not to bear the end of a rest as its time; and what was in
+ * flight is lost, which the gate may never be asked about again if there is no more to send.
+ */
 static void lbe_set_state(struct sock *sk, u8 new_state)
 {
+	struct lbe_flow *f = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (new_state == TCP_CA_Loss)
-		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tcp_clock_ns());
+	if (new_state != TCP_CA_Loss)
+		return;
+	tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, tcp_clock_ns());
+	if (!f->shared)
+		return;
+	spin_lock_bh(&f->shared->lock);
+	lbe_account(&f->shared->law, f, tcp_packets_in_flight(tp) * tp->mss_cache);
+	spin_unlock_bh(&f->shared->lock);
 }
 
 /* In BBR's words: bw is the rate of the whole path. Read without a lock, and so from

@@ -417,6 +417,34 @@ tc filter add dev lo parent 1: protocol ip u32 match ip dport 5002 0xffff flowid
     assert facts["left"][1]["splits"] == 1 and facts["left"][1]["flows"] == 2
 
 
+def test_what_was_lost_with_a_dead_connection_is_not_in_flight(tmp_path: Path) -> None:
+    """One connection is cut off with most of what the path may hold in flight, and no more to send: the other goes on."""
+    program = """
+serve("127.0.0.1")
+listener = socket.create_server(("127.0.0.1", 5002))
+threading.Thread(target=drain, args=(listener,), daemon=True).start()
+cut, other = connect(("127.0.0.1", 5002)), connect(("127.0.0.1", 5001))
+send(cut, 6000000)
+send(cut, 6000000)
+os.system("tc qdisc change dev lo parent 1:2 netem loss 100%")
+cut.sendall(bytes(110000))
+time.sleep(1)
+facts = {"took": send(other, 5000000), "paths": paths()}
+print("facts " + json.dumps(facts), flush=True)
+os._exit(0)
+"""
+    network = """
+ip link set lo mtu 1500
+tc qdisc add dev lo root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+tc qdisc add dev lo parent 1:1 netem delay 50ms rate 10mbit limit 1000
+tc qdisc add dev lo parent 1:2 netem delay 50ms rate 10mbit limit 1000
+tc filter add dev lo parent 1: protocol ip u32 match ip dport 5002 0xffff flowid 1:2
+"""
+    facts = flows(tmp_path, network, program)
+    assert len(facts["paths"]) == 1, facts
+    assert facts["took"] <= 8, facts
+
+
 # Everything at once: sockets of many addresses that send, change control and die, while the dumps are read in pieces.
 CHURN = """
 import random
