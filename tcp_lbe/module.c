@@ -117,6 +117,14 @@ static void lbe_slot_over(struct lbe_path *p, struct lbe_flow *f)
 	f->has_slot = 0;
 }
 
+/* It does not take its slot: the next flow that asks gets it. */
+static void lbe_slot_free(struct lbe_path *p, struct lbe_flow *f)
+{
+	if (f->has_slot && f->epoch == p->epoch)
+		p->next_ns = min(p->next_ns, f->due_ns);
+	lbe_slot_over(p, f);
+}
+
 static void lbe_account(struct lbe_path *p, struct lbe_flow *f, u32 bytes)
 {
 	p->in_flight += bytes - (u64)f->in_flight;
@@ -287,7 +295,7 @@ static u32 lbe_gate(struct sock *sk)
 	spin_lock_bh(&f->shared->lock);
 	if (!lbe_has_data(sk)) {
 		lbe_account(p, f, in_flight * tp->mss_cache);
-		lbe_slot_over(p, f);
+		lbe_slot_free(p, f);
 		spin_unlock_bh(&f->shared->lock);
 		lbe_count(sk, f, false);
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns);
@@ -355,7 +363,7 @@ static void lbe_leave(struct sock *sk, struct lbe_flow *f)
 
 	spin_lock_bh(&f->shared->lock);
 	lbe_account(p, f, 0);
-	lbe_slot_over(p, f);
+	lbe_slot_free(p, f);
 	p->flows--;
 	spin_unlock_bh(&f->shared->lock);
 	lbe_shared_put(sk, f->shared);

@@ -207,7 +207,7 @@ def counters():
 
 def flows(folder: Path, network: str, program: str) -> dict:
     """What the program printed as JSON at its end, in a guest with that network."""
-    script = f"ip link set lo up\ninsmod \"$KO\"\n{network}\n{sys.executable} program.py\n"
+    script = f'ip link set lo up\ninsmod "$KO"\n{network}\n{sys.executable} program.py\n'
     said = guest(folder, script, {"program.py": FLOWS + program, "serve.py": SERVE})
     (line,) = [line for line in said.splitlines() if line.startswith("facts ")] or [said]
     return json.loads(line.removeprefix("facts "))
@@ -443,6 +443,35 @@ tc filter add dev lo parent 1: protocol ip u32 match ip dport 5002 0xffff flowid
     facts = flows(tmp_path, network, program)
     assert len(facts["paths"]) == 1, facts
     assert facts["took"] <= 8, facts
+
+
+def test_slots_of_connections_that_were_given_up_are_free(tmp_path: Path) -> None:
+    """Beside a greedy flow: forty connections with data are reset before their turn comes. A new one waits for none."""
+    program = """
+serve("127.0.0.1")
+other = connect(("127.0.0.1", 5001), b"cubic")
+for sender in other, connect(("127.0.0.1", 5001)):
+    threading.Thread(target=send, args=(sender, 200000000), daemon=True).start()
+time.sleep(15)
+facts = {"before": paths()[0]["state"]}
+given_up = [connect(("127.0.0.1", 5001)) for _ in range(40)]
+for sender in given_up:
+    sender.sendall(bytes(10000))
+for sender in given_up:
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sender.close()
+took = []
+threading.Thread(target=lambda: took.append(send(connect(("127.0.0.1", 5001)), 1000)), daemon=True).start()
+time.sleep(10)
+facts |= {"took": took, "paths": paths()}
+print("facts " + json.dumps(facts), flush=True)
+os._exit(0)
+"""
+    facts = flows(
+        tmp_path, "ip link set lo mtu 1500\ntc qdisc add dev lo root netem delay 20ms rate 10mbit limit 100", program
+    )
+    assert facts["before"] == "floor" and facts["paths"][0]["flows"] == "2", facts
+    assert facts["took"] and facts["took"][0] <= 6, facts
 
 
 # Everything at once: sockets of many addresses that send, change control and die, while the dumps are read in pieces.
