@@ -418,7 +418,7 @@ tc filter add dev lo parent 1: protocol ip u32 match ip dport 5002 0xffff flowid
 
 
 def test_what_was_lost_with_a_dead_connection_is_not_in_flight(tmp_path: Path) -> None:
-    """One connection is cut off with most of what the path may hold in flight, and no more to send: the other goes on."""
+    """One is cut off with most of what the path may hold in flight, and no more to send: the other goes on."""
     program = """
 serve("127.0.0.1")
 listener = socket.create_server(("127.0.0.1", 5002))
