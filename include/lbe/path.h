@@ -725,7 +725,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		   p->train.lost_bytes * 4 > p->train.bytes) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
-		p->slower = slower;
+		p->slower = max_t(u64, slower, LBE_PATH_RATE_MIN);
 		/* What half of a packet's time is to tell must not drown in noise. */
 		p->inspect = p->fails >= 2 && g > LBE_GROWTH_NONE &&
 			     p->calm_us < lbe_path_pkt_us(p) / 4;

@@ -237,6 +237,21 @@ static void lbe_second_failure(struct kunit *test)
 	EXPECT_NEAR(test, p->slower, MU * 1024 / 1824, MU / 100);
 }
 
+/* A capacity below the least is none: the train at half of it would never end, or divide by 0. */
+static void lbe_slower_has_a_least(struct kunit *test)
+{
+	static const struct train_row grew = { "grew", 8, 300 };
+	struct lbe_path *p = known_path(test);
+
+	lbe_path_set_mu(p, LBE_PATH_RATE_MIN);
+	p->calm_us = 200;
+	p->fails = 1;
+	p->longer_us = 1;
+	probe(p, &grew);
+	KUNIT_EXPECT_TRUE(test, p->inspect);
+	KUNIT_EXPECT_EQ(test, p->slower, LBE_PATH_RATE_MIN);
+}
+
 /* The rate fell to that of the train within a round trip before we gave way: no doubt then. */
 static void lbe_step_is_a_slower_link(struct kunit *test)
 {
@@ -815,6 +830,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_yields_to_marks),
 	KUNIT_CASE_PARAM(lbe_train_verdict, train_gen_params),
 	KUNIT_CASE(lbe_second_failure),
+	KUNIT_CASE(lbe_slower_has_a_least),
 	KUNIT_CASE(lbe_step_is_a_slower_link),
 	KUNIT_CASE_PARAM(lbe_pulse_verdict, pulse_gen_params),
 	KUNIT_CASE(lbe_noise_is_no_capacity),
