@@ -256,17 +256,28 @@ void find_cgroup_root(char *path, size_t room)
 	fclose(mounts);
 }
 
-uint64_t read_cgroup(const char *dir)
+const char *set_cgroup(uint64_t *cgroup, const char *dir)
 {
 	struct statfs fs;
 	struct stat st;
 
 	if (stat(dir, &st))
-		refused("%s: %s", dir, strerror(errno));
+		return should("%s: %s", dir, strerror(errno));
 	/* Elsewhere the number of an inode may be that of a stranger's cgroup. */
 	if (!S_ISDIR(st.st_mode) || statfs(dir, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
-		refused("%s: not the directory of a v2 cgroup", dir);
-	return st.st_ino;
+		return should("%s: not the directory of a v2 cgroup", dir);
+	*cgroup = st.st_ino;
+	return NULL;
+}
+
+uint64_t read_cgroup(const char *dir)
+{
+	uint64_t cgroup = 0;
+	const char *why = set_cgroup(&cgroup, dir);
+
+	if (why)
+		refused("%s", why);
+	return cgroup;
 }
 
 int cgroup_descriptor(const char *dir)

@@ -317,7 +317,9 @@ static void item_cgroup(const struct item *item, char *dir, size_t room)
 
 	find_cgroup_root(root, sizeof(root));
 	*dir = '\0';
-	if (item->kind == UNIT) {
+	if (item->kind == CGROUP) {
+		snprintf(dir, room, "%s", item->value);
+	} else if (item->kind == UNIT && *root) {
 		snprintf(dir, room, "%s/%s", root, item_slice(item, slice));
 	} else if (item->kind == CGROUP) {
 		snprintf(dir, room, "%s", item->value);
@@ -509,6 +511,7 @@ static void apply_item(const struct items *wanted, struct item *item, const stru
 		       const char *control, struct change *change)
 {
 	uint64_t cgroup = 0;
+	const char *why = NULL;
 	char dir[1024];
 	struct stat st;
 	bool good = true;
@@ -524,14 +527,14 @@ static void apply_item(const struct items *wanted, struct item *item, const stru
 	item_cgroup(item, dir, sizeof(dir));
 	if (item->kind == UNIT)
 		mkdir(dir, 0755);
-	if (*dir) {
-		if (stat(dir, &st)) {
-			say("%s %s: %s: %s; apply again once it is there", kinds[item->kind],
-			    item->value, dir, strerror(errno));
-			change->failed++;
-			return;
-		}
-		cgroup = st.st_ino;
+	errno = 0;
+	if (item->kind <= USER)
+		why = *dir ? set_cgroup(&cgroup, dir) : "there is no v2 hierarchy of cgroups";
+	if (why) {
+		say("%s %s: %s%s", kinds[item->kind], item->value, why,
+		    errno == ENOENT ? "; apply again once it is there" : "");
+		change->failed++;
+		return;
 	}
 	if (item->down)
 		good &= apply_down(item, before, cgroup);

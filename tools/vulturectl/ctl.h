@@ -40,6 +40,7 @@ const char *set_number(uint64_t *value, const char *text, const char *what, uint
 const char *set_port(uint16_t *port, const char *text);
 const char *set_prefix(struct vulture_rule *rule, const char *text);
 const char *set_dscp(struct vulture_rule *rule, const char *text);
+const char *set_cgroup(uint64_t *cgroup, const char *dir);
 const char *set_option(struct vulture_options *options, const char *name, const char *text);
 
 /* must() - wrong(), with such a sentence if there is one */

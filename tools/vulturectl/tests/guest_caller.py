@@ -196,7 +196,7 @@ def test_the_keys_of_a_terminal():
 
 def test_the_exit_status_is_the_commands():
     for user in ({}, USER):
-        for script, status in {"exit 0": 0, "exit 7": 7, "exit 255": 255, "kill -9 $$": 137, "kill -15 $$": 143}.items():
+        for script, status in {"exit 0": 0, "exit 7": 7, "kill -9 $$": 137, "kill -15 $$": 143}.items():
             assert ctl("run", "--", "sh", "-c", script, **user).returncode == status, (script, user)
         assert ctl("run", "--", "/nonexistent", **user).returncode == 127
         assert ctl("run", "--", "/etc", **user).returncode == 126
