@@ -46,6 +46,7 @@ static const char *const kinds[] = {
  * struct item - one line of the file, or of what was applied
  * @kind, @value: whose connections
  * @options: weight and options as the file has them, commas for blanks; "-" for none
+ * @line: of the file
  * @percent: weight, of an ordinary background connection's; 0 is none
  * @up, @down: which directions; only a cgroup has an upward one
  * @rule: in force for @down; its id is 0 where there is none
@@ -55,6 +56,7 @@ struct item {
 	enum kind kind;
 	char value[256];
 	char options[256];
+	unsigned int line;
 	uint32_t percent;
 	bool up, down;
 	struct vulture_rule rule;
@@ -184,10 +186,21 @@ static void conf_value(struct item *item)
 	}
 }
 
+/* Which of two lines about the same would count? */
+static void conf_once(const struct items *items, const struct item *item)
+{
+	unsigned int i;
+
+	for (i = 0; i < items->count; i++)
+		if (items->item[i].kind == item->kind && !strcmp(items->item[i].value, item->value))
+			bad("%s %s is in line %u already", kinds[item->kind], item->value,
+			    items->item[i].line);
+}
+
 /* KIND VALUE [up|down|both] [weight N] [NAME=VALUE]... */
 static void read_item(char *line, struct items *items)
 {
-	struct item item = {};
+	struct item item = { .line = conf_line };
 	char *word = strtok(line, " \t"), *direction = NULL;
 	size_t kind;
 
@@ -205,6 +218,7 @@ static void read_item(char *line, struct items *items)
 		bad("the value is longer than %zu characters", sizeof(item.value) - 1);
 	strcpy(item.value, word);
 	conf_value(&item);
+	conf_once(items, &item);
 	while ((word = strtok(NULL, " \t"))) {
 		if (strchr(word, '='))
 			conf_option(word, &item);
@@ -233,10 +247,14 @@ static void read_conf(struct items *items)
 		refused("cannot read %s: %s", conf_file, strerror(errno));
 	while (fgets(line, sizeof(line), file)) {
 		conf_line++;
+		if (!strchr(line, '\n') && !feof(file))
+			bad("the line is longer than %zu characters", sizeof(line) - 2);
 		line[strcspn(line, "#\n")] = '\0';
 		if (line[strspn(line, " \t")])
 			read_item(line, items);
 	}
+	if (ferror(file))
+		refused("cannot read %s: %s", conf_file, strerror(errno));
 	fclose(file);
 }
 

@@ -54,6 +54,40 @@ def test_a_directory_that_is_no_cgroup_is_refused():
     none_is_left()
 
 
+def test_a_file_that_cannot_be_read_changes_nothing():
+    apply("remote-port 80\n")
+    for path in ("/tmp", "/nonexistent", "/proc/self/mem"):
+        done = ctl("apply", path)
+        assert done.returncode == 1 and path in done.stderr and len(rules()) == 1, done
+    none_is_left()
+
+
+def test_a_line_that_is_too_long_is_no_two_lines():
+    port = "remote-port 80"
+    for line in ("# " + 1021 * "x" + f"{port}\n", port + 1100 * " " + "\n", 1023 * " " + port):
+        done = apply("remote-port 443\n" + line)
+        assert done.returncode == 2 and ":2: the line is longer than 1022 characters" in done.stderr, done
+        assert not rules()
+    done = apply("remote-port 443\n#" + 1021 * "x" + "\nremote-port 80")
+    assert done.returncode == 0 and len(rules()) == 2, "the last line needs no end"
+    none_is_left()
+
+
+def test_the_same_twice_is_a_mistake():
+    Path("/sys/fs/cgroup/one").mkdir(exist_ok=True)
+    for text in (
+        "remote-port 80\nremote-port 80 down\n",
+        "remote-port 80\nremote-port 80 weight 20\n",
+        "cgroup /sys/fs/cgroup/one up\ncgroup /sys/fs/cgroup/one\n",
+        "unit a.service\nunit a.service weight 30\n",
+    ):
+        done = apply(text)
+        assert done.returncode == 2 and ":2: " in done.stderr and "is in line 1 already" in done.stderr, (text, done)
+        assert not rules()
+    assert apply("remote-port 80\nlocal-port 80\n").returncode == 0
+    none_is_left()
+
+
 def test_where_there_is_no_cgroup2():
     script = f"echo unit a.service >/tmp/unit.conf; umount /sys/fs/cgroup; {CTL} apply /tmp/unit.conf; ls -d /*.slice"
     done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
