@@ -16,12 +16,14 @@
 #include "ctl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -291,16 +293,17 @@ static void read_state(struct items *items)
 	fclose(file);
 }
 
-static void write_state(const struct items *items)
+/* Return: whether it is written; if not, the one from before is there, and errno says why. */
+static bool write_state(const struct items *items)
 {
 	char name[] = STATE_FILE ".new";
 	unsigned int i;
 	FILE *file;
+	int result;
 
-	mkdir(STATE_DIR, 0755);
 	file = fopen(name, "we");
 	if (!file)
-		refused("cannot write %s: %s", name, strerror(errno));
+		return false;
 	for (i = 0; i < items->count; i++) {
 		const struct item *item = &items->item[i];
 
@@ -309,8 +312,24 @@ static void write_state(const struct items *items)
 		fprintf(file, "%s %s %s %d %d %u\n", kinds[item->kind], item->value,
 			item->options, item->pinned, item->down, item->rule.id);
 	}
-	if (fclose(file) || rename(name, STATE_FILE))
-		refused("cannot write %s: %s", STATE_FILE, strerror(errno));
+	result = fclose(file);
+	if (!result && !rename(name, STATE_FILE))
+		return true;
+	result = errno;
+	unlink(name);
+	errno = result;
+	return false;
+}
+
+/* One apply at a time; until the end of this one. */
+static void lock_state(void)
+{
+	int fd;
+
+	mkdir(STATE_DIR, 0755);
+	fd = open(STATE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
 }
 
 /* Where things are */
@@ -339,9 +358,7 @@ static void item_cgroup(const struct item *item, char *dir, size_t room)
 		snprintf(dir, room, "%s", item->value);
 	} else if (item->kind == UNIT && *root) {
 		snprintf(dir, room, "%s/%s", root, item_slice(item, slice));
-	} else if (item->kind == CGROUP) {
-		snprintf(dir, room, "%s", item->value);
-	} else if (item->kind == USER) {
+	} else if (item->kind == USER && *root) {
 		user = getpwnam(item->value);
 		if (user)
 			snprintf(dir, room, "%s/user.slice/user-%u.slice", root, user->pw_uid);
@@ -367,6 +384,17 @@ static void unit_drop_in(const char *unit, char *path, size_t room)
 }
 
 /* Putting it in force */
+
+/**
+ * struct change - what apply did and could not do
+ * @added, @removed, @kept: items
+ * @failed: items of which a direction is not in force
+ * @reload: systemd has new drop-ins
+ */
+struct change {
+	unsigned int added, removed, kept, failed;
+	bool reload;
+};
 
 static bool same(const struct item *a, const struct item *b)
 {
@@ -414,7 +442,8 @@ static void drop_unit(const char *unit)
 	unlink(path);
 }
 
-static bool write_drop_in(const struct item *item)
+/* Return: whether it is there; @change learns of a new one */
+static bool write_drop_in(const struct item *item, struct change *change)
 {
 	char path[512], slice[SLICE_CHARS], *slash;
 	const char *unit = item->value;
@@ -422,7 +451,7 @@ static bool write_drop_in(const struct item *item)
 
 	unit_drop_in(unit, path, sizeof(path));
 	if (!access(path, F_OK))
-		return false;
+		return true;
 	slash = strrchr(path, '/');
 	*slash = '\0';
 	mkdir("/run/systemd", 0755);
@@ -430,13 +459,15 @@ static bool write_drop_in(const struct item *item)
 	mkdir(path, 0755);
 	*slash = '/';
 	file = fopen(path, "we");
-	if (!file) {
+	if (file)
+		fprintf(file, "# written by vulturectl apply\n[Service]\nSlice=%s\n",
+			item_slice(item, slice));
+	if (!file || fclose(file)) {
 		say("%s: cannot write %s: %s", unit, path, strerror(errno));
+		unlink(path);
 		return false;
 	}
-	fprintf(file, "# written by vulturectl apply\n[Service]\nSlice=%s\n",
-		item_slice(item, slice));
-	fclose(file);
+	change->reload = true;
 	return true;
 }
 
@@ -459,17 +490,6 @@ static void remove_item(const struct item *item)
 	if (item->kind == UNIT)
 		drop_unit(item->value);
 }
-
-/**
- * struct change - what apply did and could not do
- * @added, @removed, @kept: items
- * @failed: items of which a direction is not in force
- * @reload: systemd has new drop-ins
- */
-struct change {
-	unsigned int added, removed, kept, failed;
-	bool reload;
-};
 
 static bool apply_down(struct item *item, const struct item *before, uint64_t cgroup)
 {
@@ -531,14 +551,14 @@ static void apply_item(const struct items *wanted, struct item *item, const stru
 	uint64_t cgroup = 0;
 	const char *why = NULL;
 	char dir[1024];
-	struct stat st;
 	bool good = true;
 
 	if (item->kind == UNIT) {
-		change->reload |= write_drop_in(item);
+		good = write_drop_in(item, change);
 		if (!first_of_slice(wanted, item)) {
-			change->kept += !!before;
-			change->added += !before;
+			change->kept += good && before;
+			change->added += good && !before;
+			change->failed += !good;
 			return;
 		}
 	}
@@ -581,6 +601,21 @@ static void read_words(int argc, char **argv)
 		conf_file = argv[1];
 }
 
+/* Known as in force before anything else is done, so that whatever ends apply leaves no orphan. */
+static void keep_item(struct items *applied, const struct item *item)
+{
+	struct item *known = (struct item *)find_item(applied, item);
+
+	if (!known)
+		known = &applied->item[applied->count++];
+	*known = *item;
+	if (write_state(applied))
+		return;
+	say("cannot write %s: %s", STATE_FILE, strerror(errno));
+	remove_item(item);
+	exit(1);
+}
+
 int do_apply(int argc, char **argv)
 {
 	static struct items wanted, applied;
@@ -592,20 +627,29 @@ int do_apply(int argc, char **argv)
 	read_conf(&wanted);
 	if (geteuid())
 		refused("apply needs root");
+	lock_state();
 	read_state(&applied);
+	if (!write_state(&applied))
+		refused("cannot write %s: %s", STATE_FILE, strerror(errno));
 	mkdir(PIN_DIR, 0700);
 	control = upload_control();
-	for (i = 0; i < applied.count; i++) {
-		if (find_item(&wanted, &applied.item[i]))
+	for (i = 0; i < applied.count;) {
+		if (find_item(&wanted, &applied.item[i])) {
+			i++;
 			continue;
+		}
 		remove_item(&applied.item[i]);
 		change.reload |= applied.item[i].kind == UNIT;
 		change.removed++;
+		applied.item[i] = applied.item[--applied.count];
 	}
-	for (i = 0; i < wanted.count; i++)
+	for (i = 0; i < wanted.count; i++) {
 		apply_item(&wanted, &wanted.item[i], find_item(&applied, &wanted.item[i]), control,
 			   &change);
-	write_state(&wanted);
+		keep_item(&applied, &wanted.item[i]);
+	}
+	if (!write_state(&wanted))
+		refused("cannot write %s: %s", STATE_FILE, strerror(errno));
 	if (change.reload && !access("/run/systemd/private", F_OK) &&
 	    system("systemctl daemon-reload"))
 		say("systemctl daemon-reload failed");

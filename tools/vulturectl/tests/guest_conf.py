@@ -88,11 +88,83 @@ def test_the_same_twice_is_a_mistake():
     none_is_left()
 
 
+def test_a_state_that_cannot_be_kept_is_no_orphan():
+    """Without it nobody would know which rules to take away."""
+    for options in ("size=4k", "size=4k,nr_inodes=2", "ro"):
+        with disk(STATE, options):
+            if options == "size=4k":
+                fill(STATE)
+            done = apply("remote-port 80\nunit a.service\n")
+            assert done.returncode == 1 and "cannot write /run/lbe/applied" in done.stderr, (options, done)
+            assert done.stderr.count("\n") == 1 and not rules(), (options, done, rules())
+            assert not (UNITS / "a.service.d/50-lbe-background.conf").exists()
+    assert apply("remote-port 80\n").returncode == 0
+    before = rules()
+    with disk(Path("/run"), "ro"):
+        done = apply("remote-port 81\n")
+        assert done.returncode == 1 and rules() == before, done
+    none_is_left()
+
+
+def test_a_drop_in_that_cannot_be_written_is_said():
+    with disk(UNITS, "size=4k"):
+        fill(UNITS)
+        done = apply("unit a.service\n")
+        assert done.returncode == 1 and "1 failed" in done.stdout and "cannot write" in done.stderr, done
+        (UNITS / "full").unlink()
+        done = apply("unit a.service\n")
+        text = (UNITS / "a.service.d/50-lbe-background.conf").read_text()
+        assert done.returncode == 0 and "Slice=background.slice" in text, (done, text)
+        apply("")
+    none_is_left()
+
+
+def test_a_killed_apply_leaves_one_rule_at_most():
+    """It is killed by the limit on files when the state has more than 1024 bytes."""
+    Path("/tmp/many.conf").write_text("".join(f"remote-port {port}\n" for port in range(1, 101)))
+    script = f"ulimit -f 1; exec {CTL} apply /tmp/many.conf"
+    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True)
+    assert done.returncode < 0 and 10 < len(rules()) <= 100, (done, len(rules()))
+    assert ctl("apply", "/tmp/many.conf").returncode == 0
+    assert 100 <= len(rules()) <= 101, len(rules())
+    apply("")
+    assert len(rules()) <= 1
+    for rule in rules():
+        ctl("rule", "del", str(rule["id"]))
+
+
 def test_where_there_is_no_cgroup2():
     script = f"echo unit a.service >/tmp/unit.conf; umount /sys/fs/cgroup; {CTL} apply /tmp/unit.conf; ls -d /*.slice"
     done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
     assert "there is no v2 hierarchy of cgroups" in done.stderr and "1 failed" in done.stdout, done
     assert "background.slice" not in done.stdout and not rules(), done
+    none_is_left()
+
+
+def test_more_than_the_kernel_takes():
+    """256 rules in a namespace."""
+    hand = [ctl("rule", "add", "--local-port", "9") for _ in range(3)]
+    assert all(one.returncode == 0 for one in hand)
+    done = apply("".join(f"remote-port {port}\n" for port in range(1, 257)))
+    assert done.returncode == 1 and "3 failed" in done.stdout and len(rules()) == 256, done
+    done = apply("".join(f"remote-port {port}\n" for port in range(1, 258)))
+    assert done.returncode == 2 and ":257: more than 256 lines" in done.stderr, done
+    apply("")
+    assert len(rules()) == 3
+    for rule in rules():
+        ctl("rule", "del", str(rule["id"]))
+
+
+def test_zz_several_at_once():
+    """The search for a congestion control, whose modules take their time here, comes between reading and writing."""
+    Path("/tmp/slow").write_text("#!/bin/sh\nsleep 0.2\n")
+    Path("/tmp/slow").chmod(0o755)
+    Path("/proc/sys/kernel/modprobe").write_text("/tmp/slow")
+    subprocess.run(["rmmod", "tcp_lbe"], check=True)
+    Path("/tmp/many.conf").write_text("".join(f"remote-port {port}\n" for port in range(1, 21)))
+    many = [subprocess.Popen([CTL, "apply", "/tmp/many.conf"], stdout=-3) for _ in range(5)]
+    assert [one.wait() for one in many] == [0] * 5
+    assert len(rules()) == 20, len(rules())
     none_is_left()
 
 
