@@ -25,7 +25,7 @@
  * @queue_us: queueing delay q of the latest ACK, us
  * @began_ms: when the slowdown began, ms
  * @next_ms: AVOID: no slowdown before then; FREEZE: it ends then, ms. Both wrap in
- *	49 days; after 25 idle days a slowdown is late by as much, no more
+ *	49 days; refreshed by each ACK that finds no slowdown due, and after idle times
  * @reverse_q3: smoothed delay of the reverse path above its least, us << 3
  * @reverse_felt_us: what of it the window has followed, us
  * @rest_rtts: R, rest before the next window, round trips

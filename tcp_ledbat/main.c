@@ -342,8 +342,10 @@ static bool ledbat_slowdown_due(struct sock *sk, struct ledbat *f)
 		return false;
 	if (!f->asked && (s32)(now_ms - f->next_ms) < 0)
 		return false;
-	if (!f->asked && !f->pp && !ledbat_base_doubtful(sk, f))
+	if (!f->asked && !f->pp && !ledbat_base_doubtful(sk, f)) {
+		f->next_ms = now_ms;	/* or it would be in the future in 25 days */
 		return false;
+	}
 	f->asked = 0;
 	if (cwnd > LEDBAT_SLOWDOWN_SKIP)
 		return true;

@@ -804,6 +804,30 @@ static void ledbat_test_out_of_step(struct kunit *test)
 	}
 }
 
+/* Days without a doubt about base: the next doubt is not put off by the clock's wrap. */
+static void ledbat_test_doubt_after_days(struct kunit *test)
+{
+	int days, i;
+
+	for (days = 0; days <= 26; days += 26) {
+		struct flow f;
+
+		flow_open_at(test, &f, "ledbat", 20);
+		flow_round(&f);
+		for (i = 0; i < days * 24; i++)
+			flow_ack(&f, 2, 3600U * (u32)USEC_PER_SEC);
+		tcp_snd_cwnd_set(f.tp, 20);
+		f.tp->snd_ssthresh = 20;
+		flow_round(&f);
+		f.queue_us = 20 * MS;
+		for (i = 0; i < 620 && flow_mode(&f) != LEDBAT_FREEZE; i++)
+			flow_ack(&f, 2, USEC_PER_SEC);
+		KUNIT_EXPECT_EQ_MSG(test, flow_mode(&f), LEDBAT_FREEZE, "after %d days", days);
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
 /* LEDBAT++: two round trips after slow start the window freezes at two packets
  * for two more, then comes back by doubling.
  */
@@ -1129,6 +1153,7 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_longer_path),
 	KUNIT_CASE(ledbat_test_standing_queue),
 	KUNIT_CASE(ledbat_test_out_of_step),
+	KUNIT_CASE(ledbat_test_doubt_after_days),
 	KUNIT_CASE(ledbat_test_initial_slowdown),
 	KUNIT_CASE(ledbat_test_periodic_slowdown),
 	KUNIT_CASE(ledbat_test_ramp_delay),
