@@ -447,7 +447,7 @@ bool vulture_sock_is_tcp(const struct sock *sk)
 
 /**
  * vulture_flow_start() - take a connection under control, or change its options
- * @sk: any socket; the caller holds a reference, not the lock
+ * @sk: of TCP, in any state; the caller holds a reference, not the lock
  * @options: checked
  * @gfp: for the flow
  * @id: where to put the flow's id
@@ -461,10 +461,6 @@ int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 {
 	int err;
 
-	if (!vulture_sock_is_tcp(sk)) {
-		NL_SET_ERR_MSG_MOD(extack, "the socket is not a TCP socket");
-		return -EPROTONOSUPPORT;
-	}
 	lock_sock(sk);
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2))) {
 		NL_SET_ERR_MSG_MOD(extack, "the socket is not connected, or the peer has finished sending");
@@ -478,7 +474,7 @@ int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 
 /**
  * vulture_flow_stop() - give a connection its window back, at once
- * @sk: any socket; the caller holds a reference, not the lock
+ * @sk: of TCP, in any state; the caller holds a reference, not the lock
  * @extack: where to put the reason of a refusal
  *
  * Return: 0, or -ENOENT if it is not under control.
@@ -488,10 +484,6 @@ int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack)
 	struct vulture_flow *flow;
 	int err = -ENOENT;
 
-	if (!vulture_sock_is_tcp(sk)) {
-		NL_SET_ERR_MSG_MOD(extack, "the socket is not a TCP socket");
-		return -EPROTONOSUPPORT;
-	}
 	lock_sock(sk);
 	flow = vulture_flow_get_by_sock(sk);
 	if (flow && vulture_flow_end(flow, VULTURE_REASON_STOPPED)) {

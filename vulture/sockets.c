@@ -143,8 +143,7 @@ static int vulture_fd_visit(const void *arg, struct file *file, unsigned int fd)
 	struct socket *sock = sock_from_file(file);
 	struct sock *sk = sock ? sock->sk : NULL;
 
-	if (!sk || sk->sk_protocol != IPPROTO_TCP || sk->sk_type != SOCK_STREAM ||
-	    !net_eq(sock_net(sk), walk->net))
+	if (!sk || !vulture_sock_is_tcp(sk) || !net_eq(sock_net(sk), walk->net))
 		return 0;
 	walk->found++;
 	if (walk->n < walk->room) {
@@ -231,6 +230,11 @@ struct sock **vulture_sockets_of_fd(u32 fd, unsigned int *n,
 		return ERR_PTR(err);
 	}
 	sk = sock->sk;
+	if (!vulture_sock_is_tcp(sk)) {
+		NL_SET_ERR_MSG_MOD(extack, "the socket is not a TCP socket");
+		sockfd_put(sock);
+		return ERR_PTR(-EPROTONOSUPPORT);
+	}
 	sock_hold(sk);
 	sockfd_put(sock);
 	return vulture_sockets_one(sk, n);

@@ -170,8 +170,12 @@ def test_refusals_by_descriptor():
         refused(errno.EBADF, "999 is not open", v.start, Closed())
         with open("/dev/null", "rb") as file:
             refused(errno.ENOTSOCK, "is not a socket", v.start, file)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-            refused(errno.EPROTONOSUPPORT, "not a TCP socket", v.start, udp)
+        for kind in ((socket.AF_INET, socket.SOCK_DGRAM), (socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_TCP),
+                     (socket.AF_UNIX, socket.SOCK_STREAM), (socket.AF_NETLINK, socket.SOCK_RAW),
+                     (socket.AF_PACKET, socket.SOCK_RAW)):
+            with socket.socket(*kind) as other:
+                for call in (v.start, v.get, v.stop):
+                    refused(errno.EPROTONOSUPPORT, "not a TCP socket", call, other)
         with socket.socket() as alone:
             refused(errno.ENOTCONN, "not connected", v.start, alone)
         with socket.create_server(("127.0.0.1", 0)) as listener:
