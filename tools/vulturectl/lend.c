@@ -89,6 +89,12 @@ int lend_listen(void)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	mkdir("/run/lbe", 0755);
+	/* one that was killed has left it; at another that runs it stays */
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		close(fd);
+		errno = EADDRINUSE;
+		return -1;
+	}
 	unlink(LEND_SOCKET);
 	if (fd >= 0 && !bind(fd, (struct sockaddr *)&address, sizeof(address)) &&
 	    !chmod(LEND_SOCKET, 0666) && !listen(fd, LENT_MAX))

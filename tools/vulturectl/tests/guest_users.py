@@ -408,6 +408,23 @@ def test_the_name_of_a_cgroup_is_no_line_of_its_own():
         folder = folder.parent
 
 
+def test_a_second_service_leaves_the_first_ones_users_alone():
+    server = Server()
+    other = ROOT / "other"
+    other.mkdir(exist_ok=True)
+    with service():
+        second = subprocess.Popen([CTL, "hold", "--users", str(other)], stderr=-1, text=True)
+        until(lambda: len(rules()) == 2)
+        time.sleep(0.2)
+        second.send_signal(signal.SIGTERM)
+        said = second.communicate(timeout=10)[1]
+        done = run("--", *server.client())
+        assert background(json.loads(done.stdout)) and done.stderr == "", done
+        assert second.returncode == 0 and "Address already in use" in said and said.count("\n") == 1, said
+        until(nothing_left)
+    other.rmdir()
+
+
 def test_errors_of_hold():
     for words, text in (
         (("hold", "--users"), "hold takes the directory of a v2 cgroup"),
