@@ -117,7 +117,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("tools", "packaging", "vulture/uapi", "sch_shred/uapi"):
         shutil.copytree(REPO / name, folder / "tree" / name, ignore=left_out)
     (folder / "tree" / "Documentation").mkdir()
-    for name in ("VERSION", "Documentation/admin.md"):
+    for name in ("VERSION", *(f"Documentation/{page}.md" for page in ("admin", "vulture", "vulture_credit"))):
         shutil.copy(REPO / name, folder / "tree" / name)
     return folder
 
@@ -152,6 +152,8 @@ def test_what_is_installed_finds_the_rest_and_goes_again(root: Path, prefix: str
             assert program == f"{prefix}/bin/vulturectl" and (there / "bin/vulturectl").is_file(), (unit.name, program)
     assert os.access(there / "share/doc/lbe-tools/examples/apt-background.sh", os.X_OK)
     assert (target / "etc/lbe/jobs").is_dir(), "background@NAME.service runs what is there"
+    for page in re.findall(r"\b\w+\.(?:md|schema\.json)", (REPO / "tools/vulturectl/vulturectl.8").read_text()):
+        assert (there / "share/doc/lbe-tools" / page).is_file(), f"the manual names {page}"
     conf = target / "etc/lbe/background.conf"
     assert all(line.startswith("#") for line in conf.read_text().splitlines() if line), "nothing by itself"
 
