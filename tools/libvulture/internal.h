@@ -99,6 +99,24 @@ struct vulture_defaults {
 	char version[64];		/* of the module */
 };
 
+/**
+ * struct lv_option - an option, by its number in the library
+ * @nest: of its controller; 0 for the controller itself
+ * @attr: its attribute there
+ * @min, @max: what the kernel takes (Documentation/vulture.yaml)
+ * @def: the module's own default
+ * @unit: "-" for a plain number, and where 1 is yes and 0 no
+ */
+struct lv_option {
+	const char *name;
+	uint16_t nest, attr;
+	uint32_t min, max, def;
+	const char *unit;
+};
+
+extern const struct lv_option lv_options[];	/* from 1 */
+extern const unsigned int lv_n_options;
+
 /* lv_option_number() - of a name, from 1; 0 with EINVAL if there is no such option */
 unsigned int lv_option_number(const char *name);
 

@@ -38,18 +38,6 @@ struct vulture {
 
 /* names.c */
 
-/**
- * struct lv_option - an option, by its number in the library
- * @nest: of its controller; 0 for the controller itself
- * @attr: its attribute there
- * @min, @max: what the kernel takes (Documentation/vulture.yaml)
- */
-struct lv_option {
-	const char *name;
-	uint16_t nest, attr;
-	uint32_t min, max;
-};
-
 /** struct lv_stats - a controller's statistics: its nest, and names by attribute */
 struct lv_stats {
 	uint16_t nest;
@@ -59,8 +47,6 @@ struct lv_stats {
 
 #define LV_CONTROLLERS	3
 
-extern const struct lv_option lv_options[];	/* from 1 */
-extern const unsigned int lv_n_options;
 extern const struct lv_stats lv_stats[LV_CONTROLLERS];
 
 /* transport.c */

@@ -2,7 +2,7 @@
 # bash completion for vulturectl
 
 _vulturectl_options() {
-	vulturectl --help-options 2>/dev/null | sed 's/$/=/'
+	vulturectl --help-options 2>/dev/null | awk 'NR > 1 { print $1 "=" }'
 }
 
 _vulturectl_programs() {

@@ -19,6 +19,8 @@
 #include "print.h"
 #include "sockets.h"
 
+#include "../../vulture/uapi/vulture.h"
+
 static const char usage_text[] =
 	"usage: vulturectl [--json] [COMMAND ...]\n"
 	"\n"
@@ -53,8 +55,8 @@ static const char usage_text[] =
 	"  MATCH:  --cgroup DIR  --local-port N  --remote-port N  --remote PREFIX[/BITS]\n"
 	"          --dscp le|cs1|N  the DSCP, 0 to 63, with which this machine's socket sends\n"
 	"\n"
-	"\"vulturectl COMMAND --help\" describes one command, \"vulturectl --help-options\" lists the names\n"
-	"for -o, and vulturectl(8) is the manual.\n";
+	"\"vulturectl COMMAND --help\" describes one command, \"vulturectl --help-options\" lists what\n"
+	"-o takes, and vulturectl(8) is the manual.\n";
 
 bool json;
 struct vulture *v;
@@ -445,10 +447,24 @@ static bool flush(void)
 
 static int help_options(void)
 {
+	static const char *const nests[] = {
+		[VULTURE_O_PAPER] = "paper", [VULTURE_O_CREDIT] = "credit",
+		[VULTURE_O_RLEDBAT] = "rledbat",
+	};
+	static const char line[] = "%-15s %-23s %-8s %-9s %s\n";
+	char range[24], def[12];
 	unsigned int i;
 
-	for (i = 1; vulture_option_name(i); i++)
-		puts(vulture_option_name(i));
+	printf(line, "NAME", "VALUES", "DEFAULT", "UNIT", "CONTROLLER");
+	printf(line, lv_options[1].name, "paper, credit, rledbat",
+	       vulture_controller_name(lv_options[1].def), "-", "all");
+	for (i = 2; i < lv_n_options; i++) {
+		const struct lv_option *option = &lv_options[i];
+
+		snprintf(range, sizeof(range), "%u to %u", option->min, option->max);
+		snprintf(def, sizeof(def), "%u", option->def);
+		printf(line, option->name, range, def, option->unit, nests[option->nest]);
+	}
 	return !flush();
 }
 

@@ -4,7 +4,7 @@
 
 _vulturectl_option() {
 	local -a names
-	names=(${(f)"$(_call_program options vulturectl --help-options 2>/dev/null)"})
+	names=(${(f)"$(_call_program options "vulturectl --help-options 2>/dev/null | awk 'NR > 1 { print \$1 }'")"})
 	compadd -S '=' -a names
 }
 
@@ -49,7 +49,7 @@ _vulturectl() {
 		'rule:for new connections'
 		'set:defaults of this network namespace'
 	)
-	_arguments -C '--json[machine-readable]' '--help[usage]' '--help-options[names for -o]' \
+	_arguments -C '--json[machine-readable]' '--help[usage]' '--help-options[what -o takes]' \
 		'--version[version]' '1:command:->command' '*::arg:->rest'
 	case $state in
 	command) _describe command commands ;;

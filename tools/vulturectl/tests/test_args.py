@@ -19,6 +19,8 @@ COMMANDS = [
     "top", "start", "stop", "show", "list", "monitor", "metrics", "run", "bg", "fg", "hold", "apply", "showconf",
     "rule", "set",
 ]  # fmt: skip
+#: by the end of an option's name
+UNITS = {"-us": "us", "-s": "s", "-kbit": "kbit/s", "-permille": "1/1000", "-segs": "segments"}
 Ranges = list[tuple[str, int, int]]
 
 
@@ -48,7 +50,6 @@ def ctl(program: Path, *words: object) -> subprocess.CompletedProcess[str]:
 def test_an_option_out_of_its_range_is_named_with_the_range(program: Path, ranges: Ranges, tmp_path: Path) -> None:
     """By -o and in a file of apply. What is within is no fault of the command line."""
     conf = tmp_path / "background.conf"
-    assert {name for name, _, _ in ranges} | {"controller"} == set(ctl(program, "--help-options").stdout.split())
     for name, least, most in ranges:
         text = f"{name} '{{}}' is not a number within {least} to {most}"
         for value in (least - 1, most + 1, "x", "", "+5", " 5", "1e3", 1 << 70):
@@ -60,6 +61,22 @@ def test_an_option_out_of_its_range_is_named_with_the_range(program: Path, range
         for value in (least, most):
             done = ctl(program, "run", "-o", f"{name}={value}", "--frobnicate")
             assert "not a number" not in done.stderr and "unrecognized option '--frobnicate'" in done.stderr, done
+
+
+def test_all_options_are_listed_with_range_default_and_unit(program: Path) -> None:
+    """As the kernel's specification has them; its doc ends with default and range."""
+    head, controller, *rest = (line.split("  ") for line in ctl(program, "--help-options").stdout.splitlines())
+    lines = {line[0]: [word.strip() for word in line[1:] if word.strip()] for line in (head, controller, *rest)}
+    assert lines.pop("NAME") == ["VALUES", "DEFAULT", "UNIT", "CONTROLLER"]
+    assert lines.pop("controller") == ["paper, credit, rledbat", "credit", "-", "all"]
+    wanted = {}
+    specification = yaml.safe_load((REPO / "Documentation" / "vulture.yaml").read_text(encoding="utf-8"))
+    for options in specification["attribute-sets"]:
+        for one in options["attributes"] if options["name"].endswith("-options") else []:
+            least, most, default = one["checks"].get("min", 0), one["checks"]["max"], one["doc"].split("; ")[-2]
+            unit = next((unit for end, unit in UNITS.items() if one["name"].endswith(end)), "-")
+            wanted[one["name"]] = [f"{least} to {most}", default, unit, options["name"].removesuffix("-options")]
+    assert lines == wanted
 
 
 @pytest.mark.parametrize(
