@@ -58,6 +58,15 @@ def test_client_processes_and_cgroups():
         refused(errno.ENOENT, f"no rule with id {rule.id}", v.rule_del, rule.id)
         refused(errno.ENOTDIR, "is not the directory of a v2 cgroup", v.rule_add, cgroup="/tmp")
         refused(errno.EINVAL, "a rule needs", v.rule_add)
+        for call in (v.start_cgroup, v.stop_cgroup):
+            refused(errno.ENOTDIR, "is not the directory of a v2 cgroup", call, "/tmp")
+            refused(errno.ENOENT, "", call, "/nonexistent")
+        with vulture.background(receiver.makefile()) as handle:
+            assert len(handle.list()) == 1
+        assert v.list() == []
+        with receiver.makefile() as file, vulture.background(file):
+            file.close()
+        v.stop(receiver)
         rule = v.rule_add(dscp=63)
         assert (rule.dscp, rule.cgroup) == (63, None) and v.rules() == [rule], rule
         v.rule_del(rule)

@@ -7,6 +7,7 @@ What it does against the kernel: vulture/tests/guest_client.py, by vulture/tests
 from __future__ import annotations
 
 import asyncio
+import errno
 import importlib
 import re
 import socket
@@ -84,8 +85,9 @@ def test_an_unknown_option_is_refused(client, options: dict):
 
 @pytest.mark.parametrize("value", [-1, 1 << 32])
 def test_a_number_that_does_not_fit_is_refused(client, value: int):
-    with pytest.raises(OverflowError):
+    with pytest.raises(OSError, match=f"psi-us {value} is not within 0 to 4294967295") as refused:
         sys.modules["vulture._netlink"].encode("main", client._options({"psi_us": value}))
+    assert refused.value.errno == errno.ERANGE
 
 
 # -- events, from a socket that plays the kernel ------------------------------------------------------------

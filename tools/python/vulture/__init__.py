@@ -25,6 +25,7 @@ import asyncio
 import builtins
 import contextlib
 import dataclasses
+import errno
 import ipaddress
 import os
 import socket
@@ -106,6 +107,14 @@ def _address(sock: HasFileno | tuple[Endpoint, Endpoint]) -> Values:
             "remote": ipaddress.ip_address(remote).packed, "remote-port": remote_port,
         }
     }  # fmt: skip
+
+
+def _cgroup(directory: str | os.PathLike[str]) -> Values:
+    """By its inode, which in another file system is that of a stranger's cgroup."""
+    number = os.stat(directory).st_ino
+    if not os.path.exists(os.path.join(directory, "cgroup.controllers")):
+        raise NotADirectoryError(errno.ENOTDIR, "is not the directory of a v2 cgroup", os.fspath(directory))
+    return {"cgroup": number}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -260,11 +269,11 @@ class Vulture:
 
     def start_cgroup(self, directory: str | os.PathLike[str], **options: Option) -> int:
         """All connections of a v2 cgroup and of those below; how many were started. CAP_NET_ADMIN."""
-        return int(self._one("start", {"cgroup": os.stat(directory).st_ino} | _options(options))["count"])
+        return int(self._one("start", _cgroup(directory) | _options(options))["count"])
 
     def stop_cgroup(self, directory: str | os.PathLike[str]) -> int:
         """How many were stopped. CAP_NET_ADMIN."""
-        return int(self._one("stop", {"cgroup": os.stat(directory).st_ino})["count"])
+        return int(self._one("stop", _cgroup(directory))["count"])
 
     def rule_add(
         self, *, cgroup: str | os.PathLike[str] | None = None, local_port: int | None = None,
@@ -413,6 +422,6 @@ def background(connection: socket.socket | HasFileno, **options: Option) -> Iter
         try:
             yield handle
         finally:
-            if connection.fileno() >= 0:
-                with contextlib.suppress(OSError):
-                    handle.stop(connection)
+            # fileno() of a closed file is a ValueError, of a closed socket -1, which is no descriptor
+            with contextlib.suppress(OSError, ValueError):
+                handle.stop(connection)

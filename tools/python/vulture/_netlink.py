@@ -47,7 +47,7 @@ def _attribute(number: int, payload: bytes) -> bytes:
 
 
 def encode(table: str, values: Values) -> bytes:
-    """Attributes of one set. KeyError for a name that it has not; OverflowError for a number out of its type."""
+    """Attributes of one set. KeyError for a name that it has not; OSError (ERANGE) for a number out of its type."""
     known = {name: (number, kind, nested) for number, (name, kind, nested) in _BY_NUMBER[table].items()}
     parts = []
     for name, value in values.items():
@@ -60,6 +60,8 @@ def encode(table: str, values: Values) -> bytes:
             parts.append(_attribute(number, value.encode() + b"\0"))
         else:
             size = struct.calcsize(NUMBERS[kind])
+            if not 0 <= int(value) < 1 << 8 * size:
+                raise OSError(errno.ERANGE, f"{name} {value} is not within 0 to {(1 << 8 * size) - 1}")
             parts.append(_attribute(number, int(value).to_bytes(size, sys.byteorder)))
     return b"".join(parts)
 
