@@ -256,7 +256,9 @@ static void credit_send(struct credit_flow *f, const struct credit_flow *self, u
 		rwnd_wake(f, now_us);
 }
 
-/* What arrived goes back: to its own flow below the share, else to the next. */
+/* What arrived goes back: to its own flow while that stays below its share, else to the next.
+ * Were each to fill its share up to a whole segment, the last of many would never have a turn.
+ */
 static void credit_give_back(struct credit_path *p, struct credit_flow *self, u64 now_us)
 {
 	struct credit_law *c = &p->law;
@@ -265,7 +267,7 @@ static void credit_give_back(struct credit_path *p, struct credit_flow *self, u6
 	while (p->clock_bytes >= mss && p->out_bytes + mss <= c->window_bytes) {
 		struct credit_flow *f = self;
 
-		if (!credit_can_use(f, mss, credit_share(f)))
+		if (!credit_can_use(f, mss, credit_share(f) - mss))
 			f = credit_next(p, mss);
 		if (!f)
 			return;
@@ -276,13 +278,13 @@ static void credit_give_back(struct credit_path *p, struct credit_flow *self, u6
 	}
 }
 
-/* One flow alone, and START: by the octet, with the ACK that TCP sends anyway. */
+/* One flow alone: by the octet, with the ACK that TCP sends anyway. */
 static void credit_give_self(struct credit_flow *f, u32 fresh, u64 now_us)
 {
 	const struct credit_law *c = &f->path->law;
 	s64 room = (s64)c->window_bytes - f->path->out_bytes;
 
-	room = min_t(s64, room, c->phase == CREDIT_START ? 2 * fresh : fresh);
+	room = min_t(s64, room, fresh);
 	if (f->own_known)
 		room = min_t(s64, room, (s32)(f->own_seq - f->goal_seq));
 	if (room > 0)
@@ -690,7 +692,8 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	f->finished = fresh ? d->push : f->finished;
 	if (fresh && !credit_spreads(c) &&
 	    (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling))) {
-		if (p->n == 1 || c->phase == CREDIT_START) {
+		fresh <<= c->phase == CREDIT_START;
+		if (p->n == 1) {
 			credit_give_self(f, fresh, d->now_us);
 		} else {
 			p->clock_bytes = min(p->clock_bytes + fresh, c->window_bytes);
@@ -713,7 +716,7 @@ static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_wan
 	f->own_known = true;
 	/* TCP's own window was the limit and is none now: no data will come that bring credit. */
 	if (held) {
-		if (f->path->law.phase == CREDIT_START)
+		if (f->path->law.phase == CREDIT_START && f->path->n == 1)
 			credit_give_self(f, own_seq - f->goal_seq, a->now_us);
 		credit_settle(f, a->now_us, want);
 		room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);

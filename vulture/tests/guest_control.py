@@ -808,6 +808,71 @@ def test_what_tcp_refuses_ends_no_download():
         assert before == 1 << 20, f"{before - (1 << 20)} bytes of the stranger's count"
 
 
+def test_no_download_stalls_beside_another():
+    """One that writes little and often has all credit, from when it was alone; the other's buffer is small. It does not
+    wait for the first to end."""
+    with contextlib.ExitStack() as stack, vulture.Vulture() as v:
+        servers = [stack.enter_context(listen("127.0.0.1")) for _ in range(2)]
+        servers[1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        (busy, busy_end), (short, short_end) = [
+            (stack.enter_context(socket.create_connection(server.getsockname(), source_address=("127.9.44.1", 0))),
+             stack.enter_context(server.accept()[0])) for server in servers]
+        for receiver in (busy_end, short_end):
+            v.start(receiver)
+        stop = threading.Event()
+
+        def write_often() -> None:
+            while not stop.is_set():
+                pump(busy, busy_end, 200_000)
+                time.sleep(0.01)
+
+        def write_at_once() -> None:
+            with contextlib.suppress(OSError):
+                short.sendall(bytes(300_000))
+
+        pump(busy, busy_end, 8 << 20)
+        threads = [threading.Thread(target=write_often), threading.Thread(target=write_at_once)]
+        for thread in threads:
+            thread.start()
+        short_end.settimeout(5)
+        left = 300_000
+        with contextlib.suppress(TimeoutError):
+            while left:
+                left -= len(short_end.recv(65536))
+        stop.set()
+        short_end.close()
+        for thread in threads:
+            thread.join()
+        assert not left, f"it had {left} bytes to go"
+
+
+def test_each_of_many_downloads_moves():
+    """More of them than W has segments, and none has nothing to send."""
+    with contextlib.ExitStack() as stack, vulture.Vulture() as v:
+        server = stack.enter_context(listen("127.0.0.1"))
+        pairs = []
+        for _ in range(48):
+            sender = stack.enter_context(socket.create_connection(server.getsockname(),
+                                                                  source_address=("127.9.45.1", 0)))
+            receiver = stack.enter_context(server.accept()[0])
+            v.start(receiver)
+            sender.setblocking(False)
+            receiver.setblocking(False)
+            pairs.append((sender, receiver))
+        block = bytes(1 << 17)
+        for seconds in (4, 1):
+            got = [0] * len(pairs)
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                for i, (sender, receiver) in enumerate(pairs):
+                    with contextlib.suppress(BlockingIOError):
+                        sender.send(block)
+                    with contextlib.suppress(BlockingIOError):
+                        got[i] += len(receiver.recv(1 << 20))
+                time.sleep(0.001)
+        assert min(got), f"of {len(pairs)} {got.count(0)} have stalled"
+
+
 def test_thousands_of_starts_and_stops_under_traffic():
     with pair() as (receiver, sender):
         stop = threading.Event()
