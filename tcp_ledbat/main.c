@@ -633,6 +633,18 @@ static u32 ledbat_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
+/* The window after a silence, or before the first packet. */
+static void ledbat_first_window(struct tcp_sock *tp)
+{
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_SLOWDOWN_PKTS));
+}
+
+/* Has nothing been sent yet? One packet may be a Fast Open's. */
+static bool ledbat_is_new(const struct tcp_sock *tp)
+{
+	return tp->data_segs_out <= 1;
+}
+
 /* Is TCP's idle time our rest? */
 static bool ledbat_rests(const struct sock *sk, const struct ledbat *f)
 {
@@ -650,10 +662,14 @@ static void ledbat_tx_start(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct ledbat *f = inet_csk_ca(sk);
 
-	if (!f->on || tcp_jiffies32 - tp->lsndtime <= inet_csk(sk)->icsk_rto ||
-	    ledbat_rests(sk, f))
+	if (!f->on)
 		return;
-	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_SLOWDOWN_PKTS));
+	/* Where init came in SYN_SENT, TCP has set its own first window since. */
+	if (ledbat_is_new(tp))
+		ledbat_first_window(tp);
+	if (tcp_jiffies32 - tp->lsndtime <= inet_csk(sk)->icsk_rto || ledbat_rests(sk, f))
+		return;
+	ledbat_first_window(tp);
 	f->part_q32 = 0;
 	f->path.last_us = 0;
 	f->resume_rounds = 0;
@@ -687,9 +703,8 @@ static void __ledbat_init(struct sock *sk, bool pp)
 	f->paper = READ_ONCE(paper);
 	f->round_end = tp->snd_nxt;
 	f->next_ms = ledbat_now_ms(sk);
-	/* One packet may be a Fast Open's. */
-	if (tp->data_segs_out <= 1)
-		tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_SLOWDOWN_PKTS));
+	if (ledbat_is_new(tp))
+		ledbat_first_window(tp);
 	else
 		ledbat_take_over(sk, f);
 	if (READ_ONCE(mark))

@@ -443,6 +443,28 @@ static void ledbat_test_init_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 8U);
 }
 
+/* Chosen in SYN_SENT: TCP sets its first window after the control's init. */
+static void ledbat_test_chosen_in_syn_sent(struct kunit *test)
+{
+	static const char * const names[] = { "ledbat", "ledbatpp" };
+	struct flow f;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		flow_open(test, &f, names[i]);
+		tcp_snd_cwnd_set(f.tp, TCP_INIT_CWND);
+		flow_idle(&f, 0);
+		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
+		/* later a short silence changes nothing */
+		f.tp->data_segs_out = 20;
+		tcp_snd_cwnd_set(f.tp, TCP_INIT_CWND);
+		flow_idle(&f, 0);
+		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), (u32)TCP_INIT_CWND);
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
 static void ledbat_test_info(struct kunit *test)
 {
 	union tcp_cc_info info = {};
@@ -1138,6 +1160,7 @@ static struct kunit_suite ledbat_law_suite = {
 
 static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_init_window),
+	KUNIT_CASE(ledbat_test_chosen_in_syn_sent),
 	KUNIT_CASE(ledbat_test_info),
 	KUNIT_CASE(ledbat_test_control),
 	KUNIT_CASE(ledbat_test_short_path),
