@@ -81,6 +81,7 @@ struct lp {
 	    stale:1,	/* waiting for data sent after mark_seq to be ACKed */
 	    inference:1; /* within itt of an indication */
 	u8  floor:1,	/* window is one packet a round trip, or less */
+	    losing:1,	/* a loss is being repaired */
 	    undone:1;	/* the latest loss was none: TCP has undone its reduction */
 };
 

@@ -291,21 +291,26 @@ static u32 tcp_lp_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
+/* A reduction that no mark asked for is a loss: in Recovery and Loss, in CWR of a packet
+ * that the sender's own device did not take, or whose tail loss probe was acknowledged.
+ */
 static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 {
-	u8 old_state = inet_csk(sk)->icsk_ca_state;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct lp *lp = inet_csk_ca(sk);
 	bool learnt = lp_learnt(lp);
 
 	if (!lp->on)
 		return;
-	if (new_state >= TCP_CA_Recovery && old_state < TCP_CA_Recovery) {
+	if (!lp->losing &&
+	    (new_state >= TCP_CA_Recovery || (new_state == TCP_CA_CWR && !lp->ece))) {
 		lbe_delay_lost(&lp->path, lp_sd_us(lp));
+		lp->losing = 1;
 		lp->undone = 0;
 	}
-	if (new_state >= TCP_CA_Recovery || old_state < TCP_CA_Recovery)
+	if (new_state >= TCP_CA_CWR || !lp->losing)
 		return;
+	lp->losing = 0;
 	if (lp_repaired(lp, tp->prior_cwnd, tp->snd_nxt))
 		tcp_lp_indication(sk, LP_LOSS);
 	if (!learnt && lp_learnt(lp))

@@ -952,6 +952,31 @@ static void lp_undone_is_no_loss(struct kunit *test)
 	}
 }
 
+/* The sender's own device did not take a packet: a loss. ECN-Echo is none. */
+static void lp_local_drop(struct kunit *test)
+{
+	struct flow f;
+	int marked;
+
+	for (marked = 0; marked <= 1; marked++) {
+		flow_open(test, &f, "lp");
+		flow_ack(&f, 1, 1000);
+		f.queue_us = 100 * MS;
+		flow_round(&f);
+		f.ops->in_ack_event(f.sk, marked ? CA_ACK_ECE : 0);
+		f.tp->prior_cwnd = tcp_snd_cwnd(f.tp);
+		f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+		flow_state(&f, TCP_CA_CWR);
+		f.ops->in_ack_event(f.sk, 0);
+		flow_ack(&f, 1, 1000);
+		flow_state(&f, TCP_CA_Open);
+		KUNIT_EXPECT_EQ(test, lp_learnt(lp_of(&f)), !marked);
+		KUNIT_EXPECT_EQ(test, (bool)lp_of(&f)->inference, marked == 1);
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
 /* One of many flows: a loss from four packets leads to the floor and to longer rests,
  * one from more does not.
  */
@@ -1057,6 +1082,7 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_timeout_after_an_indication),
 	KUNIT_CASE(lp_undone),
 	KUNIT_CASE(lp_undone_is_no_loss),
+	KUNIT_CASE(lp_local_drop),
 	KUNIT_CASE(lp_socket_in_a_crowd),
 	KUNIT_CASE(lp_mark_by_default),
 	{}
