@@ -64,6 +64,7 @@ struct lp {
 			 * days, and is believed for LP_PHASE_MAX_MS
 			 */
 	u32 cut_us;	/* sd when the latest indication came, us */
+	u32 undo_full_us; /* full before the latest loss, us; 0 = not known then */
 	u16 delta_permille; /* threshold's place between base and full */
 	u16 before_pkts; /* window before the first of the latest indications, or
 			  * that rate's on a longer path; saturates
@@ -82,6 +83,7 @@ struct lp {
 	    inference:1; /* within itt of an indication */
 	u8  floor:1,	/* window is one packet a round trip, or less */
 	    losing:1,	/* a loss is being repaired */
+	    by_loss:1,	/* nothing but losses asked for the inference phase */
 	    undone:1;	/* the latest loss was none: TCP has undone its reduction */
 };
 
@@ -314,8 +316,12 @@ static inline u32 lp_react(struct lp *lp, enum lp_event event, u32 window_pkts,
 {
 	u32 new_pkts = max_t(u32, window_pkts / 2, 1), rtts;
 
-	if (!lp->inference)
+	if (!lp->inference) {
 		lp->before_pkts = min_t(u32, window_pkts, U16_MAX);
+		lp->by_loss = 1;
+	}
+	if (event != LP_LOSS)
+		lp->by_loss = 0;
 	if (event == LP_LOSS ||
 	    (lp->inference && !(event == LP_DELAY && lp_own_queue(lp))))
 		new_pkts = 1;
@@ -348,8 +354,22 @@ static inline bool lp_repaired(struct lp *lp, u32 before_pkts, u32 snd_nxt)
 			lbe_delay_undone(&lp->path);
 		return false;
 	}
+	lp->undo_full_us = lp->path.full_us;
 	lbe_delay_repaired(&lp->path);
 	return lp->floor || (before_pkts <= LP_CROWD_PKTS && !lp->paper);
+}
+
+/* The loss that was repaired last was none: it taught nothing, and an inference phase
+ * that only losses asked for is over. Return: was there one?
+ */
+static inline bool lp_undo_repaired(struct lp *lp)
+{
+	bool over = lp->inference && lp->by_loss;
+
+	lp->path.full_us = lp->undo_full_us;
+	if (over)
+		lp_inference_end(lp);
+	return over;
 }
 
 /* Does the inference phase end now? Not while an indication is under way. */

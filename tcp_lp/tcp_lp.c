@@ -288,6 +288,9 @@ static u32 tcp_lp_undo_cwnd(struct sock *sk)
 	struct lp *lp = inet_csk_ca(sk);
 
 	lp->undone = 1;
+	/* Without timestamps the copy is reported just after the repair. */
+	if (lp->on && !lp->losing && lp_undo_repaired(lp))
+		tcp_lp_stops_yielding(sk, LP_OVER);
 	return tcp_reno_undo_cwnd(sk);
 }
 

@@ -952,6 +952,34 @@ static void lp_undone_is_no_loss(struct kunit *test)
 	}
 }
 
+/* The same, reported when the repair is over: what it taught and asked for is taken back.
+ * A phase that a delay asked for goes on.
+ */
+static void lp_undone_late(struct kunit *test)
+{
+	struct flow f;
+	u32 full_us;
+
+	flow_open_learnt(test, &f, "lp");
+	full_us = lp_of(&f)->path.full_us;
+	f.queue_us = 10 * MS;
+	flow_round(&f);
+	tcp_snd_cwnd_set(f.tp, LP_CROWD_PKTS);
+	flow_recover(&f);
+	KUNIT_EXPECT_TRUE(test, lp_of(&f)->floor);
+	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
+	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), LP_CROWD_PKTS);
+	KUNIT_EXPECT_FALSE(test, lp_of(&f)->floor);
+	KUNIT_EXPECT_FALSE(test, lp_of(&f)->inference);
+	KUNIT_EXPECT_EQ(test, lp_of(&f)->path.full_us, full_us);
+	tcp_snd_cwnd_set(f.tp, 20);
+	flow_expect_yields(test, &f);
+	KUNIT_EXPECT_TRUE(test, lp_of(&f)->inference);
+	flow_recover(&f);
+	f.ops->undo_cwnd(f.sk);
+	KUNIT_EXPECT_TRUE(test, lp_of(&f)->inference);
+}
+
 /* The sender's own device did not take a packet: a loss. ECN-Echo is none. */
 static void lp_local_drop(struct kunit *test)
 {
@@ -1082,6 +1110,7 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_timeout_after_an_indication),
 	KUNIT_CASE(lp_undone),
 	KUNIT_CASE(lp_undone_is_no_loss),
+	KUNIT_CASE(lp_undone_late),
 	KUNIT_CASE(lp_local_drop),
 	KUNIT_CASE(lp_socket_in_a_crowd),
 	KUNIT_CASE(lp_mark_by_default),
