@@ -76,6 +76,7 @@
  * @undo_limit_pkts: @limit_pkts before the last reduction
  * @undo_ssthresh_pkts: the socket's ssthresh before the last reduction; 0: none of ours
  * @lift: ssthresh is still the recovery's; lift it at the next chance
+ * @undo_lift: @lift before the last reduction
  * @growing_back: slow start after a drop is on its way to the limit
  * @on: between init and release, and so among the counters' flows
  * @yielding: as the counters have it
@@ -92,6 +93,7 @@ struct lowpri {
 	u32 undo_limit_pkts;
 	u32 undo_ssthresh_pkts;
 	u8 lift:1,
+	   undo_lift:1,
 	   growing_back:1,
 	   on:1,
 	   yielding:1;
@@ -170,6 +172,7 @@ static void lowpri_remember_for_undo(const struct sock *sk, struct lowpri *ca)
 {
 	ca->undo_drop_target_pkts = ca->drop_target_pkts;
 	ca->undo_limit_pkts = ca->limit_pkts;
+	ca->undo_lift = ca->lift;
 	ca->undo_ssthresh_pkts = tcp_sk(sk)->snd_ssthresh;
 }
 
@@ -203,7 +206,7 @@ static u32 lowpri_undo_cwnd(struct sock *sk)
 	ca->drop_target_pkts = ca->undo_drop_target_pkts;
 	ca->limit_pkts = ca->undo_limit_pkts;
 	ca->before_pkts = 0;
-	ca->lift = 0;
+	ca->lift = ca->undo_lift;
 	ca->growing_back = 0;
 	lowpri_count(sk, ca, 0);
 	/* TCP restores ssthresh only where that raises it, and ours may have

@@ -539,6 +539,24 @@ static void lowpri_test_undo_to_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 65U);
 }
 
+/* A repair whose end finds the next loss, before an ACK could lift ssthresh; that loss was
+ * none: growing back from the first one is still to come.
+ */
+static void lowpri_test_undo_to_lift(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_at_84(test, &f, "background");
+	flow_recover(&f);
+	flow_recover(&f);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 47U);
+	tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
+	flow_ack(&f, 2);
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
+}
+
 /* Undone in the first slow start: what goes on is TCP's own, by a packet for each. */
 static void lowpri_test_undo_to_slow_start(struct kunit *test)
 {
@@ -718,6 +736,7 @@ static struct kunit_case lowpri_cases[] = {
 	KUNIT_CASE(lowpri_test_smaller_mtu),
 	KUNIT_CASE(lowpri_test_undo),
 	KUNIT_CASE(lowpri_test_undo_to_growth),
+	KUNIT_CASE(lowpri_test_undo_to_lift),
 	KUNIT_CASE(lowpri_test_undo_to_slow_start),
 	KUNIT_CASE(lowpri_test_undo_of_another),
 	KUNIT_CASE(lowpri_test_idle_restart),
