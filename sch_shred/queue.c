@@ -79,12 +79,19 @@ static struct shred_skb_cb *shred_cb(const struct sk_buff *skb)
 
 /* ---- the TOS byte or traffic class ---- */
 
-/* Of a packet whose header is not in the linear part, or behind VLAN tags; 0 of what is not IP. */
-static noinline u8 shred_far_tos(const struct sk_buff *skb)
+/* Of a packet whose header is not in the linear part, or behind VLAN tags; 0 of what is not IP.
+ * A bridge leaves the network header at the inner one of two tags, which is no TOS byte to read,
+ * to wash or to mark: it is moved to where the protocol is.
+ */
+static noinline u8 shred_far_tos(struct sk_buff *skb)
 {
-	__be16 proto = skb_protocol(skb, true), buf;
-	const __be16 *first = skb_header_pointer(skb, skb_network_offset(skb), sizeof(buf), &buf);
+	int at = skb_network_offset(skb);
+	__be16 proto = __vlan_get_protocol(skb, skb->protocol, &at), buf;
+	const __be16 *first;
 
+	if (eth_type_vlan(skb->protocol))
+		skb_set_network_header(skb, at);
+	first = skb_header_pointer(skb, skb_network_offset(skb), sizeof(buf), &buf);
 	if (first && proto == htons(ETH_P_IP))
 		return (u8)ntohs(*first);		/* version, length; TOS */
 	if (first && proto == htons(ETH_P_IPV6))
@@ -92,7 +99,7 @@ static noinline u8 shred_far_tos(const struct sk_buff *skb)
 	return 0;
 }
 
-static __always_inline u8 shred_tos(const struct sk_buff *skb)
+static __always_inline u8 shred_tos(struct sk_buff *skb)
 {
 	const u8 *first = skb_network_header(skb);
 
@@ -107,8 +114,8 @@ static __always_inline u8 shred_tos(const struct sk_buff *skb)
 
 static noinline void shred_wash(const struct shred_sched_data *q, struct sk_buff *skb)
 {
-	int at = skb_network_offset(skb);
 	u8 tos = shred_tos(skb);
+	int at = skb_network_offset(skb);
 	__be16 proto = skb_protocol(skb, true);
 
 	if (!shred_hint_read(q->config.hint, tos))

@@ -246,3 +246,62 @@ def test_adaptive_adapts(backend: Uml, tmp_path: Path) -> None:
     (shown,) = json.loads((guest(backend, tmp_path, ADAPTIVE, red=RED) / "idle").read_text())
     # ten steps in 5 s, at most one more or less
     assert 0.1 * 0.9**11 <= shown["options"]["probability"] <= 0.1 * 0.9**9
+
+
+BRIDGED = """
+set -eu
+export TC_LIB_DIR=/tmp/job/tc
+for name in llc stp bridge; do insmod {host}{intree}/$name.ko; done
+insmod {host}{module}
+ip link add br0 type bridge
+for pair in "in in_br" "out_br out"; do
+    set -- $pair
+    ip link add $1 type veth peer name $2
+    ip link set $1 up
+    ip link set $2 up
+done
+ip link set in_br master br0
+ip link set out_br master br0
+ip link set br0 up
+tc qdisc add dev out_br root shred {red} wash
+/usr/bin/python3 - > "$LBE_OUT/frames" <<'END'
+import socket, struct, time
+
+ours = b"\\x02\\0\\0\\0\\0\\x01"
+ipv4 = bytes.fromhex("45ff0028 00014000 4011beb2 0a000001 0a000002")
+ipv6 = bytes.fromhex("6ff00000 00001140") + bytes(32)
+listen = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+listen.bind(("out", 0))
+listen.settimeout(2)
+send = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+send.bind(("in", 0))
+time.sleep(1)  # a bridge's port learns before it forwards
+for vlan in ({vlans}):
+    for ethertype, header in ((0x0800, ipv4), (0x86DD, ipv6)):
+        tags = struct.pack(">HHHHH", 0x88A8, 7, 0x8100, vlan, ethertype)
+        send.send(b"\\xff" * 6 + ours + tags + header + b"payload" * 6)
+        while (frame := listen.recv(200))[6:12] != ours:
+            pass
+        # the outer tag is beside what is received
+        print(vlan, ethertype, *struct.unpack(">H", frame[14:16]), frame[18:].removesuffix(b"payload" * 6).hex())
+END
+ip link del out_br
+ip link del br0
+rmmod sch_shred
+"""
+
+
+def test_a_bridged_frame_keeps_its_inner_vlan(backend: Uml, tmp_path: Path) -> None:
+    """Of two tags the inner one is where the kernel says that the network header is: it is no TOS byte.
+
+    VLANs 28 and 252 look like the oldest and the youngest age of IPv4, 448 like the oldest of IPv6. The header
+    behind them says DSCP 63, and is washed.
+    """
+    intree = backend.build.kdir / "intree"
+    lines = (guest(backend, tmp_path, BRIDGED, red=RED, intree=intree, vlans="28, 252, 448, 3") / "frames").read_text()
+    rows = [line.split() for line in lines.splitlines()]
+    assert [int(sent) for sent, *_ in rows] == [28, 28, 252, 252, 448, 448, 3, 3]
+    washed4 = "45030028000140004011bfae0a0000010a000002"
+    washed6 = "60300000" + "00001140" + "00" * 32
+    for sent, ethertype, vlan, header in rows:
+        assert vlan == sent and header == (washed4 if ethertype == "2048" else washed6), (sent, vlan, header)
