@@ -8,7 +8,8 @@
  *   tc filter add dev eth0 egress bpf direct-action obj age.bpf.o sec tc
  *
  * An example: it does not begin anew after an idle second, and leaves packets
- * alone that carry another DSCP, options behind the IPv6 header or no socket.
+ * alone that carry another DSCP, options behind the IPv6 header or a VLAN tag,
+ * have no socket (a router's), or leave by a device without an Ethernet header.
  */
 #include <stddef.h>
 
@@ -43,14 +44,11 @@ static __always_inline __u32 age_class(__u64 bytes)
 	return class;
 }
 
-/* bytes_acked and what is under way; 0 of a socket that has sent nothing, or of none. */
-static __always_inline __u64 age_of(struct __sk_buff *skb)
+/* bytes_acked and what is under way; 0 of a socket that has sent nothing. */
+static __always_inline __u64 age_of(struct bpf_sock *sk)
 {
-	struct bpf_sock *sk = skb->sk;
 	struct bpf_tcp_sock *tp;
 
-	if (!sk)
-		return 0;
 	sk = bpf_sk_fullsock(sk);
 	if (!sk)
 		return 0;
@@ -98,11 +96,18 @@ static __always_inline int write6(struct __sk_buff *skb, __u64 age)
 SEC("tc")
 int shred_age(struct __sk_buff *skb)
 {
-	switch (skb->protocol) {
+	struct bpf_sock *sk = skb->sk;
+	__u16 ethertype;
+
+	/* the offsets are those behind an Ethernet header */
+	if (!sk || bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &ethertype, 2) ||
+	    ethertype != skb->protocol)
+		return TC_ACT_OK;
+	switch (ethertype) {
 	case bpf_htons(ETH_P_IP):
-		return write4(skb, age_of(skb));
+		return write4(skb, age_of(sk));
 	case bpf_htons(ETH_P_IPV6):
-		return write6(skb, age_of(skb));
+		return write6(skb, age_of(sk));
 	}
 	return TC_ACT_OK;
 }

@@ -17,6 +17,7 @@ from testbed.results.files import Record
 from testbed.run import runner
 from testbed.run.job import ZERO_S
 from testbed.spec.experiment import parse
+from testbed.support import guests
 
 pytestmark = pytest.mark.scenario
 
@@ -246,20 +247,63 @@ def test_retransmissions_carry_the_window_too(run) -> None:
     assert again["byte"].max() <= rows["byte"].max()
 
 
-@pytest.mark.parametrize("family", [4, 6])
-def test_the_bpf_example_writes_the_age(run, tmp_path_factory: pytest.TempPathFactory, family: int) -> None:
-    """examples/age.bpf.c on the sender's egress, shred_hint asleep: the same bytes, good checksums."""
+@pytest.fixture(scope="module")
+def bpf_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """examples/age.bpf.c, as its head comment compiles it."""
     source = Path(__file__).resolve().parents[1] / "examples" / "age.bpf.c"
     program = tmp_path_factory.mktemp("bpf") / "age.bpf.o"
     include = f"/usr/include/{os.uname().machine}-linux-gnu"
     command = ["clang", "-O2", "-g", "-Wall", "-Werror", "-target", "bpf", f"-I{include}", "-c", source, "-o", program]
     subprocess.run(command, check=True)
-    load = f"tc qdisc add dev eth0 clsact && tc filter add dev eth0 egress bpf da obj {HOST_ROOT}{program} sec tc"
+    return program
+
+
+#: puts the program in place on a device
+LOAD = "tc qdisc add dev {dev} clsact && tc filter add dev {dev} egress bpf da obj {program} sec tc"
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_the_bpf_example_writes_the_age(run, bpf_program: Path, family: int) -> None:
+    """On the sender's egress, shred_hint asleep: the same bytes, good checksums."""
+    load = LOAD.format(dev="eth0", program=f"{HOST_ROOT}{bpf_program}")
     seen = run(f'[[event]]\nat_s = 0\nnode = "snd"\nrun = "{load}"\n', flow__data__family=family)
     rows = seen.of_sender()
     assert (rows["family"] == family).all() and len(rows) > 1000
     assert hints(rows, "dscp").tolist() == [hint_of(age) for age in ages(rows)]
     assert_unharmed(seen)
+
+
+def test_the_bpf_example_leaves_forwarded_packets_alone(run, bpf_program: Path) -> None:
+    """A router has no socket from which to tell the age: its packets are not the youngest."""
+    load = LOAD.format(dev="east", program=f"{HOST_ROOT}{bpf_program}")
+    seen = run(f'[[event]]\nat_s = 0\nnode = "rtr"\nrun = "{load}"\n', flow__data__family=4)
+    rows = seen.of_sender("east")
+    assert len(rows) > 1000 and set(hints(rows, "dscp").tolist()) == {0}
+    assert_unharmed(seen)
+
+
+NO_ETHERNET = """
+/usr/bin/python3 - <<'END'
+import fcntl, os, socket, struct, subprocess
+
+tun = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH14x", b"ip0", 0x1001))
+subprocess.run("ip addr add 10.9.0.1/24 dev ip0 && ip link set ip0 up && {load}", shell=True, check=True)
+client = socket.socket()
+client.setblocking(False)
+client.connect_ex(("10.9.0.2", 6))
+while (packet := os.read(tun, 2000))[9] != 6 or packet[0] != 0x45:
+    pass
+total = sum(struct.unpack("!10H", packet[:20]))
+print("seen", socket.inet_ntoa(packet[12:16]), hex(total % 0xFFFF))
+END
+"""
+
+
+def test_the_bpf_example_does_no_harm_without_an_ethernet_header(bpf_program: Path, tmp_path: Path) -> None:
+    """Of a SYN from 10.9.0.1 to port 6 the byte where TOS would be, behind Ethernet, is the address's last."""
+    load = LOAD.format(dev="ip0", program=f"$LBE_HOST{bpf_program}")
+    assert "seen 10.9.0.1 0x0\n" in guests.run("shred_hint", tmp_path, NO_ETHERNET.format(load=load))
 
 
 #: bursts of a second with pauses of 1.6 s; 5 Mbit/s make each longer than the oldest age
