@@ -9,6 +9,7 @@
  * have their defaults are printed only with -details and in JSON.
  */
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -116,17 +117,32 @@ static int put_weight(struct nlmsghdr *n, const char *name, const char *value)
 	return put_u32(n, TCA_SHRED_WEIGHT, q32 < SHRED_WEIGHT_MIN ? SHRED_WEIGHT_MIN : q32);
 }
 
+/* tc's own get_time() knows the units, but takes any number, and cuts off what is below 1 us. */
+static int parse_time(const char *value, __u32 *time_us)
+{
+	unsigned int cut_us;
+	char *unit;
+	double us = strtod(value, &unit);
+
+	us *= tolower(*unit) == 'u' ? 1 : tolower(*unit) == 'm' ? 1e3 : 1e6;
+	if (get_time(&cut_us, value) || !(us >= 1 && us <= 0xffffffffU))
+		return -1;
+	*time_us = (__u32)(us + 0.5);
+	return 0;
+}
+
 /* A size, or a time: that ends with an "s", as no size does. */
 static int put_size(struct nlmsghdr *n, const char *name, const char *value, int bytes_attr,
 		    int us_attr)
 {
 	size_t len = strlen(value);
 	unsigned int number;
+	__u32 us;
 
 	if (len && value[len - 1] == 's') {
-		if (get_time(&number, value) || !number)
-			return bad(name, value, "a time above 0, such as 60ms");
-		return put_u32(n, us_attr, number);
+		if (parse_time(value, &us))
+			return bad(name, value, "a time of 1us to 4294s, such as 60ms");
+		return put_u32(n, us_attr, us);
 	}
 	if (get_size(&number, value) || !number)
 		return bad(name, value,
@@ -269,14 +285,30 @@ static enum output_type shown(bool is_default)
 	return is_default && !show_details ? PRINT_JSON : PRINT_ANY;
 }
 
+/* tc rounds sizes to kilobytes and megabytes that they are near. */
+static void print_exact_size(__u32 bytes, const char *key, const char *fmt)
+{
+	char text[sizeof("4294967295b")];
+	bool exact = bytes % 1024 == 0 && bytes < 1000000 * 1024;
+
+	print_color_size(exact ? PRINT_ANY : PRINT_JSON, COLOR_NONE, key, fmt, bytes);
+	snprintf(text, sizeof(text), "%ub", bytes);
+	if (!exact)
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, fmt, text);
+}
+
 static void print_size_or_time(struct rtattr **tb, int bytes_attr, int us_attr, const char *key,
 			       const char *key_us, const char *size_fmt, const char *time_fmt)
 {
 	__u32 bytes, us;
 	bool timed = get_attr_u32(tb, us_attr, &us);
 
-	if (get_attr_u32(tb, bytes_attr, &bytes))
-		print_color_size(timed ? PRINT_JSON : PRINT_ANY, COLOR_NONE, key, size_fmt, bytes);
+	if (get_attr_u32(tb, bytes_attr, &bytes)) {
+		if (timed)
+			print_color_size(PRINT_JSON, COLOR_NONE, key, size_fmt, bytes);
+		else
+			print_exact_size(bytes, key, size_fmt);
+	}
 	if (timed) {
 		print_color_uint(PRINT_JSON, COLOR_NONE, key_us, NULL, us);
 		print_color_float(PRINT_FP, COLOR_NONE, NULL, time_fmt, us / 1e3);
@@ -346,11 +378,11 @@ static int shred_print_opt(const struct qdisc_util *qu, FILE *f, struct rtattr *
 			   NLA_F_NESTED);
 
 	print_size_or_time(tb, TCA_SHRED_LIMIT, TCA_SHRED_LIMIT_US, "limit", "limit_us",
-			   "limit %s ", "limit %.6lgms ");
+			   "limit %s ", "limit %.10lgms ");
 	print_size_or_time(tb, TCA_SHRED_MIN, TCA_SHRED_MIN_US, "min", "min_us", "min %s ",
-			   "min %.6lgms ");
+			   "min %.10lgms ");
 	print_size_or_time(tb, TCA_SHRED_MAX, TCA_SHRED_MAX_US, "max", "max_us", "max %s ",
-			   "max %.6lgms ");
+			   "max %.10lgms ");
 	print_flags(tb);
 	print_red(tb);
 	print_hint(tb);
