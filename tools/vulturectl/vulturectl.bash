@@ -10,6 +10,20 @@ _vulturectl_programs() {
 	systemctl list-units --plain --no-legend --state=running --type=service,scope 2>/dev/null | cut -d' ' -f1
 }
 
+# Where the command of run begins, from the word after "run"; the number of words if it is not there yet
+_vulturectl_command() {
+	local i
+	for ((i = $1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--) ((i++)); break ;;
+		--weight | --deadline | -u | --user | -o | --option) ((i++)) ;;
+		-*) ;;
+		*) break ;;
+		esac
+	done
+	echo "$i"
+}
+
 _vulturectl() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local command='' i
@@ -21,6 +35,19 @@ _vulturectl() {
 		*) command=${COMP_WORDS[i]}; break ;;
 		esac
 	done
+	if [ "$command" = run ]; then
+		local first
+		first=$(_vulturectl_command $((i + 1)))
+		if ((first < COMP_CWORD)); then
+			if declare -F _command_offset >/dev/null; then
+				_command_offset "$first"
+			else
+				compopt -o filenames
+				mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			fi
+			return
+		fi
+	fi
 	case $prev in
 	-o | --option)
 		compopt -o nospace
@@ -73,7 +100,7 @@ _vulturectl() {
 		*) words="add del list" ;;
 		esac ;;
 	run)
-		if [[ $prev == run || $cur == -* ]]; then
+		if [[ $prev == run || ($cur == -* && $prev != --) ]]; then
 			words="--up --down --weight --deadline -u -o --"
 		else
 			mapfile -t COMPREPLY < <(compgen -c -- "$cur")

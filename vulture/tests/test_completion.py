@@ -80,6 +80,25 @@ def by_zsh(words: list[str], typed: str, folder: Path) -> set[str]:
     return {word if not words or words[-1] != "-o" else f"{word}=" for word in done.stdout.split()}
 
 
+@pytest.mark.parametrize(
+    ("words", "typed", "some", "none"),
+    [
+        (["run", "--"], "mktem", {"mktemp"}, {"--up"}),
+        (["run", "--up", "--weight", "5"], "mktem", {"mktemp"}, set()),
+        (["run", "--", "tar", "xf"], "/etc/host", {"/etc/hostname"}, set()),
+        (["run", "tar", "xf"], "/etc/host", {"/etc/hostname"}, set()),
+        (["run", "--", "rsync"], "--", set(), {"--up", "--weight"}),
+        (["run", "--", "rsync", "-u"], "nob", set(), {"nobody"}),
+        (["run", "--", "rsync", "-o"], "ps", set(), {"psi-us="}),
+        (["run", "--up", "-o"], "ps", {"psi-us="}, set()),
+    ],
+)
+def test_what_run_runs_is_completed_as_it_is_without_run(words, typed, some, none, tmp_path: Path) -> None:
+    """By bash without its package of completions; zsh has that of each command."""
+    offered = by_bash(words, typed, tmp_path)
+    assert some <= offered and not none & offered, offered
+
+
 @pytest.mark.parametrize("shell", [by_bash, by_zsh])
 @pytest.mark.parametrize(("words", "typed", "some", "none"), CASES)
 def test_completion(shell, words: list[str], typed: str, some: set[str], none: set[str], tmp_path: Path) -> None:
