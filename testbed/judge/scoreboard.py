@@ -164,7 +164,7 @@ class Scores:
         """
         values = []
         for group in self.board.group:
-            if group.loses in ("be", "active", "page"):
+            if group.loses in ("be", "page"):
                 value = self.over(group, contender, group.loses)
                 slower = self.board.distance[group.loses].how == "percent_more"
                 values.append(100 * value / (100 + value) if slower else value)

@@ -350,7 +350,7 @@ def test_a_cell_without_a_number_says_why() -> None:
     document = made("scoreboard")
     for case in document["cases"]:
         if case["case"]["contender"] == "cubic":
-            case["metrics"]["yielding"] = case["metrics"]["active"] = [math.nan]
+            case["metrics"]["yielding"] = case["metrics"]["be"] = [math.nan]
     assert "Strict priority is no limit here" in markdown.scoreboard_page(
         scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document}), ""
     )
