@@ -124,8 +124,8 @@ def test_a_deadline_raises_the_share_until_the_program_is_an_ordinary_one():
         mine = rates(program)
         rates(other)
     # two ordinary downloads take turns for 10 s and more, sawtooth by sawtooth, so no part is short
-    parts = [mean(mine[begin:end]) / LINK_BPS for begin, end in ((20, 55), (75, 115), (130, 230))]
-    print("# share of the link from 20, 75 and 130 s on:", *(f"{part:.3f}" for part in parts), flush=True)
+    parts = [mean(mine[begin:end]) / LINK_BPS for begin, end in ((20, 55), (60, 95), (130, 230))]
+    print("# share of the link from 20, 60 and 130 s on:", *(f"{part:.3f}" for part in parts), flush=True)
     assert parts[0] < 0.25 and parts[0] + 0.05 < parts[1] < parts[2], parts
     assert 0.33 < parts[2] < 0.65, parts
 
