@@ -125,16 +125,17 @@ static int shred_config_check(struct shred_config *c, struct netlink_ext_ack *ex
 	if (c->limit_bytes < c->max_bytes || c->limit_bytes > S32_MAX)
 		return shred_refuse(extack, "limit %u: must be max %u to 2^31 - 1",
 				    c->limit_bytes, c->max_bytes);
-	burst_pkts = c->burst_pkts ?: (u32)div_u64(2ULL * c->min_bytes + c->max_bytes,
-						   3 * c->avpkt_bytes);
+	burst_pkts = c->burst_pkts ?: max_t(u32, DIV_ROUND_UP(c->min_bytes, c->avpkt_bytes),
+					    div_u64(2ULL * c->min_bytes + c->max_bytes,
+						    3 * c->avpkt_bytes));
 	if (burst_pkts > SHRED_BURST_MAX)
 		return shred_refuse(extack, "burst %u: must be 1 to %u packets", burst_pkts,
 				    SHRED_BURST_MAX);
 	c->wlog = shred_wlog(c->min_bytes, c->avpkt_bytes, burst_pkts);
 	if (!c->wlog)
 		return shred_refuse(extack,
-				    "burst %u, min %u: must be at least %u packets (min / avpkt) and %u bytes (avpkt)",
-				    c->burst_pkts, c->min_bytes,
+				    "burst %u, min %u: must be %u packets and %u bytes or more",
+				    burst_pkts, c->min_bytes,
 				    DIV_ROUND_UP(c->min_bytes, c->avpkt_bytes), c->avpkt_bytes);
 	if (!c->max_p_q32)
 		return shred_refuse(extack, "probability 0: must be above 0, at most 1");

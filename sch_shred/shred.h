@@ -134,14 +134,14 @@ static inline u64 shred_gentle(u32 threshold_bytes, u32 max_bytes, u64 certain_b
 /**
  * shred_sized() - what a packet adds to A in ns-2's byte mode
  * @added_bytes: what a packet of @avpkt_bytes would add
- * @len_bytes: the packet, not 0
+ * @len_bytes: the packet; 0 for a frame of nothing but the header that its device has not
  * @avpkt_bytes: the average packet, not 0
  *
  * Return: @added_bytes len / avpkt, bytes; 2^64 - 1 for more.
  */
 static inline u64 shred_sized(u64 added_bytes, u32 len_bytes, u32 avpkt_bytes)
 {
-	u64 most = div_u64(U64_MAX, len_bytes), one;
+	u64 most = len_bytes ? div_u64(U64_MAX, len_bytes) : U64_MAX, one;
 
 	if (added_bytes <= most)
 		return div_u64(added_bytes * len_bytes, avpkt_bytes);

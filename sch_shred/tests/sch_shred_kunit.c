@@ -80,6 +80,7 @@ static void shred_sized_test(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 1500ULL, shred_sized(1000, 1500, 1000));
 	KUNIT_EXPECT_EQ(test, 40ULL, shred_sized(1000, 40, 1000));
+	KUNIT_EXPECT_EQ(test, 0ULL, shred_sized(U64_MAX, 0, 1000));
 	/* the product does not fit 64 bits */
 	KUNIT_EXPECT_EQ(test, 1ULL << 56, shred_sized(1ULL << 50, 1 << 16, 1 << 10));
 	KUNIT_EXPECT_EQ(test, U64_MAX, shred_sized(1ULL << 60, 1 << 16, 1 << 10));

@@ -32,6 +32,7 @@ u32 threshold(u32 lo, u32 hi, u32 floor, u32 hint, u32 avg)
 u64 certain(u32 lo, u32 hi, u32 p) { return shred_certain(lo, hi, p); }
 u64 gentle(u32 threshold, u32 hi, u64 certain, u32 qavg)
 { return shred_gentle(threshold, hi, certain, qavg); }
+u64 sized(u64 added, u32 len, u32 avpkt) { return shred_sized(added, len, avpkt); }
 u64 qavg(u64 avg, u32 backlog, u32 wlog) { return shred_qavg(avg, backlog, wlog); }
 u64 qavg_idle(u64 avg, u32 wlog, u64 pkts) { return shred_qavg_idle(avg, wlog, pkts); }
 u32 wlog(u32 lo, u32 avpkt, u32 burst) { return shred_wlog(lo, avpkt, burst); }
@@ -64,6 +65,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "threshold": (u32, [u32] * 5),
         "certain": (u64, [u32] * 3),
         "gentle": (u64, [u32, u32, u64, u32]),
+        "sized": (u64, [u64, u32, u32]),
         "qavg": (u64, [u64, u32, u32]),
         "qavg_idle": (u64, [u64, u32, u64]),
         "wlog": (u32, [u32] * 3),
@@ -153,6 +155,12 @@ def test_what_a_packet_adds_is_equation_4(c: ctypes.CDLL) -> None:
         assert certain == pytest.approx((hi - lo) * Q32 / max_p_q32, rel=1e-6, abs=1)
         above += got > 0
     assert above > 1000
+
+
+def test_a_packet_in_byte_mode_adds_in_proportion(c: ctypes.CDLL) -> None:
+    """Of no bytes too: a frame of nothing but its Ethernet header, sent on by a device that has none."""
+    for added, length, avpkt in itertools.product((0, 1, 1500, 1 << 40, (1 << 64) - 1), (0, 1, 40, 1 << 31), (1, 1500)):
+        assert c.sized(added, length, avpkt) == pytest.approx(min(added * length / avpkt, 2.0**64 - 1), rel=1e-3, abs=1)
 
 
 def test_average_follows_equation_1(c: ctypes.CDLL) -> None:

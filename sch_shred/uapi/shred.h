@@ -16,7 +16,8 @@
  *   AVPKT      u32  bytes of a full-sized packet, default 1500
  *   BURST      u32  packets; RED's weight 2^-w is the largest with which so many
  *                   packets raise the average from 0 to no more than MIN.
- *                   Default (2 MIN + MAX) / (3 AVPKT), and following these
+ *                   Default (2 MIN + MAX) / (3 AVPKT), at least MIN / AVPKT,
+ *                   and following these
  *   MAX_P      u32  0.32 fixed point, probability at MAX, default 0.1
  *   FLAGS      bitfield32 of SHRED_F_*, default SHRED_F_GENTLE
  *   HINT       u8   enum shred_hint_mode, default SHRED_HINT_DSCP
