@@ -42,8 +42,8 @@
  *		is the least of twice as many samples: bursts of others fill a tick.
  *		Yield to FLOOR when q exceeds 2 qhi twice, when four samples in 8 p exceed
  *		the latest tick by qhi, or a tick the one of a round trip ago, and when q
- *		stays above 2 qt (qt if W is 2 MSS) for 8 ticks; unless 17 of 20 bytes that
- *		the path could have brought since the queue was short are ours: such a queue
+ *		stays above 2 qt (qt if W is 2 MSS) for 8 ticks; unless what others had of the
+ *		path since the queue was short is less than half of the queue: such a queue
  *		is ours, and dW takes it away. Where dW has given a quarter of W away, others
  *		grow: yield if packets were lost since the jump, else ask with a train, which
  *		decides alone: ACKs that share the link keep a queue there too.
@@ -472,13 +472,18 @@ static inline void credit_yield_to_others(struct credit_law *c, u64 now_us, bool
 	credit_yield(c, now_us, credit_blind_us(c));
 }
 
-/* Is what stands in the queue our own? Since it was short last, 17 of 20 bytes that
- * the bottleneck could have sent were ours.
+/* Is what stands in the queue our own? It is if others, since the queue was short last, had
+ * less of the bottleneck's time than half of the queue takes, and a twelfth of the time since:
+ * where ACKs share the link ours take a part in 22, and mu may be wrong by as much. Twice that
+ * part: a slow start of others that has a seventh of the path passes for ours; half: our own ACKs
+ * end our use of the path.
  */
-static inline bool credit_is_own(const struct credit_law *c, u64 now_us)
+static inline bool credit_is_own(const struct credit_law *c, u64 now_us, u32 queue_us)
 {
-	return (c->bytes - c->quiet_bytes) * 20 * 1000000 >=
-	       (now_us - c->quiet_us) * c->mu_Bps * 17;
+	u64 time_us = now_us - c->quiet_us, others_us = time_us / 12 + queue_us / 2;
+
+	return others_us >= time_us ||
+	       (c->bytes - c->quiet_bytes) * 1000000 >= (time_us - others_us) * c->mu_Bps;
 }
 
 /* A credit came back later than its data was on the way, by so much: the queue of the
@@ -721,7 +726,7 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	ago = c->n_ticks > 5 ? &c->ticks[(c->n_ticks - 5) % CREDIT_TICKS] : NULL;
 	high = queue_us > 2 * jump_us ||
 	       (ago && ago->queue_us != CREDIT_NO_QUEUE && queue_us > ago->queue_us + jump_us);
-	if (credit_is_own(c, now_us)) {
+	if (credit_is_own(c, now_us, queue_us)) {
 		high = false;
 		c->high_ticks = 0;
 	} else {
@@ -770,7 +775,7 @@ static inline bool credit_sees_others(struct credit_law *c, u64 now_us, u32 queu
 		c->row_us = now_us;
 	return (c->high_row >= 2 ||
 		(c->jump_row >= 4 && now_us - c->row_us >= credit_burst_us(c))) &&
-	       !credit_is_own(c, now_us);
+	       !credit_is_own(c, now_us, queue_us);
 }
 
 /* What came had been lost before. */

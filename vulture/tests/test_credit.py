@@ -221,11 +221,11 @@ void loop(double Bps, u32 base_us, u32 limit, u32 others, u64 from_us, u64 until
 	free(unused);
 }
 
-u32 is_own(u64 bytes, u64 since_us, u64 Bps)
+u32 is_own(u64 bytes, u64 since_us, u64 Bps, u32 queue_us)
 {
 	struct credit_law c = { .bytes = bytes, .mu_Bps = Bps };
 
-	return credit_is_own(&c, since_us);
+	return credit_is_own(&c, since_us, queue_us);
 }
 
 /* A queue of others that rises by a jump and a packet within a tick: 1 if the law leaves for it. */
@@ -590,17 +590,24 @@ def test_a_train_that_was_sent_at_once_says_nothing(library: ctypes.CDLL) -> Non
         assert (library.growth(arrived, sent, 10, 1158) == 20000) == spoilt, gap
 
 
-def test_a_queue_is_ours_if_seventeen_of_twenty_bytes_since_it_was_short_are(library: ctypes.CDLL) -> None:
-    for Bps in (125000, 1250000, 125000000):
-        for since_us in (1000, 50000, 10_000_000):
-            carried = Bps * since_us // 10**6
-            for share in (0, 0.5, 0.84, 0.86, 1):
-                own = library.is_own(*map(ctypes.c_uint64, (int(carried * share), since_us, Bps)))
-                assert bool(own) == (share > 0.85), (Bps, since_us, share)
+@pytest.mark.parametrize("Bps", [125000, 1250000, 125000000])
+@pytest.mark.parametrize("since_us", [1000, 50000, 10_000_000])
+@pytest.mark.parametrize("queue_us", [0, 10000, 200000])
+def test_a_queue_is_ours_unless_others_brought_half_of_it(
+    library: ctypes.CDLL, Bps: int, since_us: int, queue_us: int
+) -> None:
+    allowed_us = queue_us // 2 + since_us // 12
+    for others_us in (0, allowed_us - 10, allowed_us + 10, since_us):
+        others_us = min(max(others_us, 0), since_us)
+        ours = Bps * (since_us - others_us) / 10**6
+        own = library.is_own(*map(ctypes.c_uint64, (round(ours), since_us, Bps)), ctypes.c_uint32(queue_us))
+        assert bool(own) == (others_us <= allowed_us), others_us
 
 
 def test_it_leaves_for_a_jump_of_others_and_not_for_its_own(library: ctypes.CDLL) -> None:
+    """Others in slow start make a queue of several packets' time with a seventh of what arrives."""
     assert library.leaves(ctypes.c_uint64(8)) and not library.leaves(ctypes.c_uint64(20))
+    assert library.leaves(ctypes.c_uint64(17))
 
 
 def test_bursts_of_others_are_no_noise(library: ctypes.CDLL) -> None:
