@@ -705,6 +705,8 @@ int do_run(int argc, char **argv)
 		up = true;
 		down = true;
 	}
+	if (!down && plan.rule.options.set)
+		wrong("run: -o is for downloads only: leave --up out, or add --down");
 	choose_means(&plan, up, down);
 	plan.begin = time(NULL);
 	set_up_steering(&plan);

@@ -399,6 +399,7 @@ def test_errors_name_what_was_wrong():
         (("run", "--sideways", "--", "true"), "unrecognized option"),
         (("run", "-u", "nosuchuser", "--", "true"), "there is no user 'nosuchuser'"),
         (("run",), "run needs a command"),
+        (("run", "--up", "-o", "weight=10", "--", "touch", "/tmp/never"), "-o is for downloads only"),
         (("run", "-o", "weight=0", "--", "touch", "/tmp/never"), "weight '0' is not a number within 1 to 1000000"),
         (("rule", "add", "--remote", "10.0.0.0/33"), "prefix length '33' is not a number within 0 to 32"),
         (("rule", "add", "--remote", "home"), "'home' is neither an IPv4 nor an IPv6 prefix"),
