@@ -88,7 +88,9 @@ def _checks(documents: Documents) -> str:
     red = reds(documents)
     parts = [
         NOTE + "# Checks: every bound of every experiment",
-        "A bound is a statement of a paper, of an RFC, or an aim, and says why. "
+        "A bound is a statement of a paper, of an RFC, or an aim, and says why. Of a bound on what others lose beside "
+        "one of our controls, *beside a rival* has the same number with a control that yields to nobody in its place. "
+        "If that meets the bound too, the row shows safety, not yielding, and says why it is kept. "
         + (f"To be mended ({len(red)}):" if red else "None is missed without an explanation, and none is incomplete."),
     ]
     if red:

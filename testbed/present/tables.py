@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from ..judge import checks, coverage, scoreboard
+from ..judge import checks, coverage, rivals, scoreboard
 from ..results import digest
 from ..results.digest import Document, Documents
 from ..spec.experiment import OWN_LENGTHS, case_name, names
@@ -26,7 +26,7 @@ SIGNS = (
 EXPERIMENT_HEAD = ["experiment", "state", "form", "cases", "seeds", "kernel", "modules that ran"]
 COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "claims that hold", "beside the paper's numbers"]
 ROW_HEAD = ["what", "case", "paper", "ns-2", "ours", "off", "limit", "bound", "the claim", "beside the paper"]
-CHECK_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "why this bound", "verdict"]
+CHECK_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "why this bound", "beside a rival", "verdict"]
 CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 
 
@@ -187,8 +187,9 @@ def coverage_row(verdict: coverage.Verdict) -> list[str]:
 
 
 def check_rows(document: Document) -> list[list[str]]:
-    """Every bound of an experiment, judged."""
-    experiment = digest.experiment_of(document)
+    """Every bound of an experiment, judged, and whether a rival in the background's place would meet it too."""
+    experiment, results = digest.experiment_of(document), digest.result_set(document)
+    beside = {(id(one.check), case_name(one.case)): one.text for one in rivals.beside(experiment, results)}
     metrics = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
     return [
         [
@@ -200,9 +201,10 @@ def check_rows(document: Document) -> list[list[str]]:
             interval(verdict.reference),
             checks.bound_text(verdict.bound),
             verdict.why,
+            beside.get((id(verdict.check), case_name(verdict.case)), "-"),
             checks.STATUS[verdict.status] + (f": {verdict.note}" if verdict.note else ""),
         ]
-        for verdict in checks.judge(experiment, digest.result_set(document))
+        for verdict in checks.judge(experiment, results)
         if verdict.case is not None
     ]
 

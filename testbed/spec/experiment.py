@@ -88,6 +88,7 @@ class Check:
     ns2: compare in the same way with ns-2's mean of the same metric in the same case (``testbed ns2`` makes it).
     each: every single run must meet the bound, not the mean alone.
     differs: where today's kernel misses this bound, which stays as claimed: why, and within which values.
+    rival: why a bound of best effort is kept although a rival such as cubic meets it too in the same case.
     """
 
     metric: str
@@ -103,6 +104,7 @@ class Check:
     paper: float | None = None
     paper_at: str = ""
     differs: tuple[Differs, ...] = ()
+    rival: str = ""
     short: Bound | bool = True
 
 
@@ -399,6 +401,8 @@ class _References:
             self.refuse(where, "a bound needs its reason in why")
         if check.differs and not bounded:
             self.refuse(where, "differs tells why a bound is missed: needs min or max")
+        if check.rival and not bounded:
+            self.refuse(where, "rival tells why a bound is kept: needs min or max")
         for index, known in enumerate(check.differs):
             at = f"{where}.differs[{index}]"
             self.case(known.case, f"{at}.case")
@@ -406,6 +410,20 @@ class _References:
             above = check.max is not None and known.min > check.max
             if known.min > known.max or not (below or above):
                 self.refuse(at, f"{known.min:g} to {known.max:g} must be a range of values that all miss the bound")
+
+    def undone(self) -> None:
+        """A later dimension's variant must not undo what an earlier one's sets, unless it takes a flow away."""
+        vary = self.experiment.vary
+        for case in self.experiment.cases():
+            done: dict[str, tuple[str, typing.Any]] = {}
+            for dimension, variant in case.items():
+                for key, value in vary[dimension][variant].items():
+                    for old, (by, before) in done.items():
+                        same = old == key or old.startswith(f"{key}.")
+                        if same and before != value and not (key.endswith(".count") and value == 0):
+                            self.refuse(f"vary.{dimension}.{variant}", f"{key} undoes {old} of {by}: exclude this case")
+                for key, value in vary[dimension][variant].items():
+                    done[key] = (f"{dimension}={variant}", value)
 
     def plot(self, plot: Plot, where: str) -> None:
         """A [[plot]]."""
@@ -429,6 +447,7 @@ class _References:
             self.check(check, f"check[{index}]")
         for index, plot in enumerate(experiment.plots):
             self.plot(plot, f"plot[{index}]")
+        self.undone()
 
 
 def files() -> dict[str, Path]:

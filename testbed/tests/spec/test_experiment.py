@@ -177,3 +177,36 @@ def test_set(text: str, expected: tuple) -> None:
 def test_set_refuses_what_is_no_assignment() -> None:
     with pytest.raises(ExperimentError, match="expected key=value"):
         parse_set("fast")
+
+
+CHANGES = """
+[flow.a]
+[vary.who]
+nobody = { "flow.a.count" = 0 }
+strict = { "topology.queue.kind" = "prio" }
+[vary.how]
+plain = {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("variant", "undone"),
+    [
+        ('many = { "flow.a.count" = 16 }', "flow.a.count undoes flow.a.count of who=nobody"),
+        ('red = { "topology.queue" = { kind = "red", packets = 9 } }', "topology.queue undoes topology.queue.kind"),
+        ('red = { "topology.queue.kind" = "red" }', "topology.queue.kind undoes topology.queue.kind of who=strict"),
+    ],
+)
+def test_a_variant_that_undoes_another_s_is_refused(variant: str, undone: str) -> None:
+    with pytest.raises(ExperimentError, match=undone):
+        experiment(HEAD + CHANGES + variant)
+
+
+@pytest.mark.parametrize("variant", ['none = { "flow.a.count" = 0 }', 'same = { "topology.queue.kind" = "prio" }'])
+def test_a_flow_may_be_taken_away_and_the_same_be_set_twice(variant: str) -> None:
+    experiment(HEAD + CHANGES + variant)
+
+
+def test_a_case_that_is_excluded_undoes_nothing() -> None:
+    excluded = '[[exclude]]\nwho = "nobody"\nhow = "many"\n'
+    experiment(HEAD + CHANGES + 'many = { "flow.a.count" = 16 }\n' + excluded)
