@@ -59,8 +59,9 @@ def traced(job: Job, backend: Backend, run: bool, reuse: bool) -> tuple[Rounds, 
     """(rounds, record) of one run, times of rounds on the experiment's clock; None: not in the cache, not to be run."""
     start = f"echo 16384 > {TRACE}/buffer_size_kb\necho 1 > {TRACE}/events/vulture/vulture_round/enable\n"
     job.files["events.sh"] = job.files["events.sh"].replace("set -eu\n", f"set -eu\n{start}", 1)
-    job.files["job.sh"] = job.files["job.sh"].replace("set -eu\n", "set -eu\ntrap 'cp "
-                                                      f"{TRACE}/trace /tmp/out/trace' EXIT\n", 1)
+    job.files["job.sh"] = job.files["job.sh"].replace(
+        "set -eu\n", f"set -eu\ntrap 'cp {TRACE}/trace /tmp/out/trace' EXIT\n", 1
+    )
     key = runner.run_key(job, backend)
     record = runner.load_cached(key) if reuse else None
     if record is None or "rounds" not in record.facts:
@@ -179,13 +180,22 @@ def verdicts(made: dict[str, Any]) -> list[tuple[str, bool]]:
     """The paper's findings, and whether they show."""
     under = [mean(made, "share", of=PIV, rate=rate) for rate in load(PIV).vary["rate"] if float(rate) <= SPARE_MBIT]
     return [
-        ("Figure 5: the share is larger above the spare rate than anywhere below",
-         mean(made, "share", rate="above less below") > 0),
+        (
+            "Figure 5: the share is larger above the spare rate than anywhere below",
+            mean(made, "share", rate="above less below") > 0,
+        ),
         ("Figure 5: at most half are positive up to the spare rate", np.nanmax(under) <= 50),
-        ("Figure 8: the sum is larger above the spare rate than anywhere below",
-         mean(made, "sum", rate="above less below") > 0),
-        *((f"Figures 11, 12: the estimate follows {sender}'s window within a tenth",
-           abs(mean(made, "of_own", of=CWND, sender=sender) - 100) <= 10) for sender in ("cubic", "reno")),
+        (
+            "Figure 8: the sum is larger above the spare rate than anywhere below",
+            mean(made, "sum", rate="above less below") > 0,
+        ),
+        *(
+            (
+                f"Figures 11, 12: the estimate follows {sender}'s window within a tenth",
+                abs(mean(made, "of_own", of=CWND, sender=sender) - 100) <= 10,
+            )
+            for sender in ("cubic", "reno")
+        ),
     ]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest for the proof: Debian's kernel booted by systemd, the suite installed, programs of others from packages.
 
-    image (backends/distro.py) + suite (by DKMS) + packages (programs.sh) -> boot in virtual time -> guest/person.py
+image (backends/distro.py) + suite (by DKMS) + packages (programs.sh) -> boot in virtual time -> guest/person.py
 """
 
 from __future__ import annotations

@@ -156,9 +156,7 @@ def in_guest(
         watcher.start()
         began = time.monotonic()
         try:
-            Machine(build, mem_mb=part.mem_mb).run(
-                job, out, seed=seed, virtual_limit_s=500000, wall_limit_s=LIMIT_S
-            )
+            Machine(build, mem_mb=part.mem_mb).run(job, out, seed=seed, virtual_limit_s=500000, wall_limit_s=LIMIT_S)
         except MachineFailure as failure:
             outcome.more["failure"] = str(failure)
             own, ours = sorted_out(read_text(out / "console") or "", read_text(out / "kmemleak") or "")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What runs inside the guest for test_control.py: the Python client against the kernel.
 
-    guest_client.py BIN             BIN: as guest_control.py has it
+guest_client.py BIN             BIN: as guest_control.py has it
 """
 
 from __future__ import annotations

@@ -163,6 +163,7 @@ def test_mapped_address():
 
 def test_refusals_by_descriptor():
     with pair() as (receiver, sender), vulture.Vulture() as v:
+
         class Closed:
             def fileno(self):
                 return 999
@@ -170,9 +171,13 @@ def test_refusals_by_descriptor():
         refused(errno.EBADF, "999 is not open", v.start, Closed())
         with open("/dev/null", "rb") as file:
             refused(errno.ENOTSOCK, "is not a socket", v.start, file)
-        for kind in ((socket.AF_INET, socket.SOCK_DGRAM), (socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_TCP),
-                     (socket.AF_UNIX, socket.SOCK_STREAM), (socket.AF_NETLINK, socket.SOCK_RAW),
-                     (socket.AF_PACKET, socket.SOCK_RAW)):
+        for kind in (
+            (socket.AF_INET, socket.SOCK_DGRAM),
+            (socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_TCP),
+            (socket.AF_UNIX, socket.SOCK_STREAM),
+            (socket.AF_NETLINK, socket.SOCK_RAW),
+            (socket.AF_PACKET, socket.SOCK_RAW),
+        ):
             with socket.socket(*kind) as other:
                 for call in (v.start, v.get, v.stop):
                     refused(errno.EPROTONOSUPPORT, "not a TCP socket", call, other)
@@ -180,13 +185,16 @@ def test_refusals_by_descriptor():
             refused(errno.ENOTCONN, "not connected", v.start, alone)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             refused(errno.ENOTCONN, "not connected", v.start, listener)
-        for option, value, words in (("psi_us", 999, "psi-us 999 is not within 1000 to 1000000"),
-                                     ("tick_us", 0, "tick-us 0 is not within 1 to 10000"),
-                                     ("alpha_permille", 1000, "alpha-permille 1000 is not within 500 to 999"),
-                                     ("observe", 2, "observe 2 is not within 0 to 1")):
+        for option, value, words in (
+            ("psi_us", 999, "psi-us 999 is not within 1000 to 1000000"),
+            ("tick_us", 0, "tick-us 0 is not within 1 to 10000"),
+            ("alpha_permille", 1000, "alpha-permille 1000 is not within 500 to 999"),
+            ("observe", 2, "observe 2 is not within 0 to 1"),
+        ):
             refused(errno.ERANGE, words, v.start, receiver, controller="paper", **{option: value})
-        refused(errno.EINVAL, "options clash", v.start, receiver, controller="paper", cons_low_us=9000,
-                cons_high_us=8000)
+        refused(
+            errno.EINVAL, "options clash", v.start, receiver, controller="paper", cons_low_us=9000, cons_high_us=8000
+        )
         assert v.list() == []
         v.start(receiver)
         refused(errno.EALREADY, "under control already", v.start, receiver)
@@ -204,7 +212,7 @@ def test_multipath():
     try:
         server = socket.socket(socket.AF_INET, socket.SOCK_STREAM, mptcp)
     except OSError as error:
-        assert error.errno == errno.EPROTONOSUPPORT     # 6.1 without it
+        assert error.errno == errno.EPROTONOSUPPORT  # 6.1 without it
         return
     with server, socket.socket(socket.AF_INET, socket.SOCK_STREAM, mptcp) as sender, vulture.Vulture() as v:
         server.bind(("127.0.0.1", 0))
@@ -215,7 +223,7 @@ def test_multipath():
         with receiver:
             refused(errno.EPROTONOSUPPORT, "not a TCP socket", v.start, receiver)
             pump(sender, receiver, 1 << 20)
-            flow, = js("list")
+            (flow,) = js("list")
             assert flow["rule"] == rule and flow["bytes"] >= 1 << 20, flow
         ctl("rule", "del", str(rule))
 
@@ -246,8 +254,13 @@ def test_unprivileged():
                     assert receiver.getsockname() in [flow.local for flow in v.list()], v.list()
                     v.stop(receiver)
                 local, remote = ends(receiver)
-                for words in (("start", local, remote), ("stop", local, remote), ("stop", "--id", "1"),
-                              ("rule", "add", "--local-port", "80"), ("set", "-m", "5")):
+                for words in (
+                    ("start", local, remote),
+                    ("stop", local, remote),
+                    ("stop", "--id", "1"),
+                    ("rule", "add", "--local-port", "80"),
+                    ("set", "-m", "5"),
+                ):
                     said = ctl(*words, status=1)
                     assert "CAP_NET_ADMIN" in said, f"{words}: {said}"
                 # a process that root made, who alone may trace it
@@ -280,7 +293,7 @@ def test_by_address():
 
 def test_by_pid():
     with pair(), pair():
-        assert js("start", "--pid", str(os.getpid())) == {"started": 4}     # both ends of both
+        assert js("start", "--pid", str(os.getpid())) == {"started": 4}  # both ends of both
         assert js("stop", "--pid", str(os.getpid())) == {"stopped": 4}
         assert "none of" in ctl("stop", "--pid", str(os.getpid()), status=1)
     assert "no process" in ctl("start", "--pid", "99999", status=1)
@@ -290,9 +303,16 @@ def test_by_cgroup_and_rule():
     os.makedirs("/sys/fs/cgroup/a/b", exist_ok=True)
     with socket.create_server(("127.0.0.1", 0)) as server:
         child = subprocess.Popen(
-            [sys.executable, "-c", "import socket, sys, time; open('/sys/fs/cgroup/a/b/cgroup.procs', 'w').write('0');"
-             f"s = socket.create_connection(('127.0.0.1', {server.getsockname()[1]})); print('up', flush=True);"
-             "sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            [
+                sys.executable,
+                "-c",
+                "import socket, sys, time; open('/sys/fs/cgroup/a/b/cgroup.procs', 'w').write('0');"
+                f"s = socket.create_connection(('127.0.0.1', {server.getsockname()[1]})); print('up', flush=True);"
+                "sys.stdin.read()",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         sender, _ = server.accept()
         assert child.stdout.readline() == b"up\n"
         with sender:
@@ -310,13 +330,23 @@ def test_by_cgroup_and_rule():
 def test_rules():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        rule = js("rule", "add", "--local-port", str(port), "--remote", "127.0.0.0/8",
-                  "-o", "controller=paper", "-o", "psi-us=22000")
+        rule = js(
+            "rule",
+            "add",
+            "--local-port",
+            str(port),
+            "--remote",
+            "127.0.0.0/8",
+            "-o",
+            "controller=paper",
+            "-o",
+            "psi-us=22000",
+        )
         assert rule["remote"] == "127.0.0.0/8" and rule["local_port"] == port
         sender = socket.create_connection(server.getsockname())
         receiver, _ = server.accept()
         with receiver, sender:
-            flow, = js("list")
+            (flow,) = js("list")
             assert flow["rule"] == rule["id"] and flow["options"]["psi-us"] == 22000, flow
             pump(sender, receiver, 1 << 20)
         assert js("rule", "list")[0]["started"] == 1
@@ -386,7 +416,7 @@ def test_rules_by_dscp():
 def test_rules_are_capped():
     ids = [js("rule", "add", "--local-port", "9")["id"] for _ in range(256)]
     assert "256 rules already" in ctl("rule", "add", "--local-port", "9", status=1)
-    assert [rule["id"] for rule in js("rule", "list")] == ids      # a dump of many messages, each once
+    assert [rule["id"] for rule in js("rule", "list")] == ids  # a dump of many messages, each once
     for one in ids:
         ctl("rule", "del", str(one))
     assert js("rule", "list") == []
@@ -412,7 +442,7 @@ def test_rules_say_what_they_could_not_start():
         for _ in range(3):
             stack.enter_context(socket.create_connection(server.getsockname()))
             stack.enter_context(server.accept()[0])
-        shown, = js("rule", "list")
+        (shown,) = js("rule", "list")
         assert (shown["started"], shown["failed"]) == (1, 2), shown
         assert "started 1 failed 2\n" in ctl("rule", "list")
         assert f'vulture_rule_failed_total{{rule="{rule["id"]}"}} 2\n' in ctl("metrics")
@@ -440,8 +470,15 @@ def test_defaults():
 
 #: every constant that the paper prints: the defaults of its controller
 PAPER = {
-    "tick-us": 4000, "psi-us": 20000, "cons-low-us": 4000, "cons-high-us": 8000, "aggr-low-us": 12000,
-    "aggr-high-us": 20000, "alpha-permille": 875, "increase-segs": 1, "positive-test": 1,
+    "tick-us": 4000,
+    "psi-us": 20000,
+    "cons-low-us": 4000,
+    "cons-high-us": 8000,
+    "aggr-low-us": 12000,
+    "aggr-high-us": 20000,
+    "alpha-permille": 875,
+    "increase-segs": 1,
+    "positive-test": 1,
 }
 
 
@@ -467,11 +504,29 @@ def test_controllers_are_chosen():
 
 
 def test_usage_errors_have_status_2():
-    for words in (("fly",), ("start",), ("start", "10.0.0.1:80"), ("start", "10.0.0.1", "10.0.0.2:1"),
-                  ("start", "10.0.0.1:80", "[fd00::1]:80"), ("start", "1.2.3.4:70000", "1.2.3.4:1"),
-                  ("start", "--pid", "x"), ("start", "--pid", "1", "--id", "2"), ("set",), ("rule",), ("rule", "add"),
-                  ("run",), ("set", "-o", "psi-us"), ("set", "-o", "altitude=1"), ("--loud", "list"), ("list", "x"),
-                  ("monitor", "-n", "0"), ("top", "-n", "0"), ("top", "-c", "x"), ("top", "x"), ("metrics", "x")):
+    for words in (
+        ("fly",),
+        ("start",),
+        ("start", "10.0.0.1:80"),
+        ("start", "10.0.0.1", "10.0.0.2:1"),
+        ("start", "10.0.0.1:80", "[fd00::1]:80"),
+        ("start", "1.2.3.4:70000", "1.2.3.4:1"),
+        ("start", "--pid", "x"),
+        ("start", "--pid", "1", "--id", "2"),
+        ("set",),
+        ("rule",),
+        ("rule", "add"),
+        ("run",),
+        ("set", "-o", "psi-us"),
+        ("set", "-o", "altitude=1"),
+        ("--loud", "list"),
+        ("list", "x"),
+        ("monitor", "-n", "0"),
+        ("top", "-n", "0"),
+        ("top", "-c", "x"),
+        ("top", "x"),
+        ("metrics", "x"),
+    ):
         said = ctl(*words, status=2)
         assert said.startswith("vulturectl: ") and "usage:" in said, f"{words}: {said}"
     assert ctl("--help").startswith("usage:")
@@ -482,15 +537,24 @@ def test_run():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         child = subprocess.Popen(
-            ["vulturectl", "run", "-u", "nobody", "--", "/bin/sh", "-c",
-             f"{sys.executable} -c \"import os, socket; s = socket.create_connection(('127.0.0.1', {port}));"
-             " s.recv(1); exit(os.getuid() == 65534 and 7)\"; exit $?"])
+            [
+                "vulturectl",
+                "run",
+                "-u",
+                "nobody",
+                "--",
+                "/bin/sh",
+                "-c",
+                f"{sys.executable} -c \"import os, socket; s = socket.create_connection(('127.0.0.1', {port}));"
+                ' s.recv(1); exit(os.getuid() == 65534 and 7)"; exit $?',
+            ]
+        )
         sender, _ = server.accept()
         with sender:
             deadline = time.monotonic() + 5
             while not js("list") and time.monotonic() < deadline:
                 time.sleep(0.05)
-            flow, = js("list")
+            (flow,) = js("list")
             assert flow["remote"] == name(sender.getsockname()), flow
             sender.send(b"x")
         assert child.wait(10) == 7
@@ -514,7 +578,11 @@ def test_events_and_monitor():
     watcher.kill()
     table.kill()
     assert [(one["event"], one.get("reason")) for one in said] == [
-        ("start", None), ("end", "stopped"), ("start", None), ("end", "closed")], said
+        ("start", None),
+        ("end", "stopped"),
+        ("start", None),
+        ("end", "closed"),
+    ], said
     text = table.stdout.read()
     assert "Mbit/s" in text and "127.0.0.1:" in text
     watcher.wait()
@@ -619,7 +687,7 @@ class Wire:
     def __init__(self, device: str):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
         self.socket.bind((device, ETH_P_ALL))
-        self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)    # SO_RCVBUFFORCE
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
         self.socket.settimeout(0.3)
 
     def segments(self):
@@ -627,7 +695,7 @@ class Wire:
         with contextlib.suppress(TimeoutError):
             while True:
                 packet, sender = self.socket.recvfrom(1 << 16)
-                if sender[2] != socket.PACKET_OUTGOING:    # lo shows each packet again as it comes in
+                if sender[2] != socket.PACKET_OUTGOING:  # lo shows each packet again as it comes in
                     continue
                 offset = (packet[0] & 15) * 4 if packet[0] >> 4 == 4 else 40
                 if packet[9 if packet[0] >> 4 == 4 else 6] == 6:
@@ -701,8 +769,9 @@ def window_events():
     with open(f"{tracing}/events/vulture/vulture_window/enable", "w") as file:
         file.write("0")
     with open(f"{tracing}/trace") as file:
-        found += [(int(own), int(ours)) for own, ours in
-                  re.findall(r"own_bytes=(\d+) advertised_bytes=(\d+)", file.read())]
+        found += [
+            (int(own), int(ours)) for own, ours in re.findall(r"own_bytes=(\d+) advertised_bytes=(\d+)", file.read())
+        ]
 
 
 def test_wire_rules():
@@ -739,12 +808,15 @@ def wire_rules() -> None:
 def test_wire_checksums():
     """A device that does no checksums: the kernel finishes them after our hook, over our window."""
     subprocess.run(["ip", "netns", "add", "peer"], check=True)
-    subprocess.run("ip link add v0 type veth peer name v1 netns peer && ip addr add 10.9.0.1/24 dev v0 &&"
-                   " ip addr add fd09::1/64 dev v0 nodad && ip link set v0 up && ip -n peer link set v1 up &&"
-                   " ip -n peer addr add 10.9.0.2/24 dev v1 && ip -n peer addr add fd09::2/64 dev v1 nodad",
-                   shell=True, check=True)
+    subprocess.run(
+        "ip link add v0 type veth peer name v1 netns peer && ip addr add 10.9.0.1/24 dev v0 &&"
+        " ip addr add fd09::1/64 dev v0 nodad && ip link set v0 up && ip -n peer link set v1 up &&"
+        " ip -n peer addr add 10.9.0.2/24 dev v1 && ip -n peer addr add fd09::2/64 dev v1 nodad",
+        shell=True,
+        check=True,
+    )
     try:
-        with socket.socket() as control:    # ETHTOOL_STXCSUM 0 also ends segmentation offload
+        with socket.socket() as control:  # ETHTOOL_STXCSUM 0 also ends segmentation offload
             value = ctypes.create_string_buffer(struct.pack("II", STXCSUM, 0))
             fcntl.ioctl(control, SIOCETHTOOL, struct.pack("16sP", b"v0", ctypes.addressof(value)))
         for address, there in (("10.9.0.1", "10.9.0.2"), ("fd09::1", "fd09::2")):
@@ -752,9 +824,17 @@ def test_wire_checksums():
             with listen(address) as server:
                 port = server.getsockname()[1]
                 child = subprocess.Popen(
-                    ["ip", "netns", "exec", "peer", sys.executable, "-c",
-                     f"import socket; s = socket.create_connection(('{address}', {port}));"
-                     "s.sendall(b'0123456789abcdef' * 65536); s.recv(1)"])
+                    [
+                        "ip",
+                        "netns",
+                        "exec",
+                        "peer",
+                        sys.executable,
+                        "-c",
+                        f"import socket; s = socket.create_connection(('{address}', {port}));"
+                        "s.sendall(b'0123456789abcdef' * 65536); s.recv(1)",
+                    ]
+                )
                 receiver, _ = server.accept()
             with receiver, vulture.Vulture() as v:
                 v.start(receiver, controller="paper", retract=0)
@@ -775,8 +855,13 @@ def forge(latest: bytes, offset: int, ahead: int) -> bytes:
     timestamp so far ahead."""
     header = bytearray(latest[offset : offset + (latest[offset + 12] >> 4) * 4])
     length = len(latest) - offset - len(header)
-    struct.pack_into("!II", header, 4, (number(latest, offset + 4, 4) + length) % (1 << 32),
-                     (number(latest, offset + 8, 4) + (1 << 30)) % (1 << 32))
+    struct.pack_into(
+        "!II",
+        header,
+        4,
+        (number(latest, offset + 4, 4) + length) % (1 << 32),
+        (number(latest, offset + 8, 4) + (1 << 30)) % (1 << 32),
+    )
     at = header.index(b"\x08\x0a", 20) + 2
     struct.pack_into("!I", header, at, (number(header, at, 4) + ahead) % (1 << 32))
     header[13], segment = 0x18, bytes(1000)
@@ -797,8 +882,11 @@ def test_what_tcp_refuses_ends_no_download():
         pump(sender, receiver, 1 << 20)
         time.sleep(0.1)
         port = sender.getsockname()[1]
-        latest, offset = [(packet, offset) for packet, offset in wire.segments()
-                          if number(packet, offset, 2) == port and len(packet) > offset + 60][-1]
+        latest, offset = [
+            (packet, offset)
+            for packet, offset in wire.segments()
+            if number(packet, offset, 2) == port and len(packet) > offset + 60
+        ][-1]
         with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP) as stranger:
             stranger.sendto(forge(latest, offset, 1 << 30), receiver.getsockname())
         time.sleep(0.1)
@@ -815,8 +903,12 @@ def test_no_download_stalls_beside_another():
         servers = [stack.enter_context(listen("127.0.0.1")) for _ in range(2)]
         servers[1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
         (busy, busy_end), (short, short_end) = [
-            (stack.enter_context(socket.create_connection(server.getsockname(), source_address=("127.9.44.1", 0))),
-             stack.enter_context(server.accept()[0])) for server in servers]
+            (
+                stack.enter_context(socket.create_connection(server.getsockname(), source_address=("127.9.44.1", 0))),
+                stack.enter_context(server.accept()[0]),
+            )
+            for server in servers
+        ]
         for receiver in (busy_end, short_end):
             v.start(receiver)
         stop = threading.Event()
@@ -852,8 +944,9 @@ def test_each_of_many_downloads_moves():
         server = stack.enter_context(listen("127.0.0.1"))
         pairs = []
         for _ in range(48):
-            sender = stack.enter_context(socket.create_connection(server.getsockname(),
-                                                                  source_address=("127.9.45.1", 0)))
+            sender = stack.enter_context(
+                socket.create_connection(server.getsockname(), source_address=("127.9.45.1", 0))
+            )
             receiver = stack.enter_context(server.accept()[0])
             v.start(receiver)
             sender.setblocking(False)
@@ -915,8 +1008,12 @@ def test_namespaces_are_apart():
     try:
         with pair() as (receiver, _), vulture.Vulture() as v:
             v.start(receiver)
-            there = subprocess.run(["ip", "netns", "exec", "other", f"{BIN}/vulturectl", "--json", "list"],
-                                   check=True, capture_output=True, text=True)
+            there = subprocess.run(
+                ["ip", "netns", "exec", "other", f"{BIN}/vulturectl", "--json", "list"],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
             assert document(there.stdout)["connections"] == []
     finally:
         subprocess.run(["ip", "netns", "del", "other"], check=True)
@@ -953,8 +1050,12 @@ def test_namespace_exit_with_flows():
     for _ in range(3):
         subprocess.run(["ip", "netns", "add", "gone"], check=True)
         inode = os.stat("/run/netns/gone").st_ino
-        child = subprocess.Popen(["ip", "netns", "exec", "gone", sys.executable, "-c", LEFT_BEHIND],
-                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": BIN})
+        child = subprocess.Popen(
+            ["ip", "netns", "exec", "gone", sys.executable, "-c", LEFT_BEHIND],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": BIN},
+        )
         assert child.stdout.readline() == b"up\n"
         with open("/run/netns/gone") as inside:
             assert os.fstat(inside.fileno()).st_ino == inode
@@ -978,8 +1079,14 @@ def test_example_in_c():
     with listen("127.0.0.1") as server:
         thread = threading.Thread(target=feed, args=(server, 9.5))
         thread.start()
-        done = subprocess.run([f"{BIN}/switching", "127.0.0.1", str(server.getsockname()[1]), "3", "3"], check=True,
-                              capture_output=True, text=True, timeout=60, env={"LD_LIBRARY_PATH": BIN})
+        done = subprocess.run(
+            [f"{BIN}/switching", "127.0.0.1", str(server.getsockname()[1]), "3", "3"],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={"LD_LIBRARY_PATH": BIN},
+        )
         thread.join()
     seen = ["window" in line for line in done.stdout.splitlines()]
     assert len(seen) == 9, done.stdout
@@ -1006,8 +1113,12 @@ def test_example_in_python():
         watcher = subprocess.Popen(["vulturectl", "--json", "monitor", "--events"], stdout=subprocess.PIPE, text=True)
         time.sleep(0.3)
         url = f"http://127.0.0.1:{server.server_address[1]}/file"
-        subprocess.run([sys.executable, f"{BIN}/download.py", url, "/tmp/got", "1"], check=True, timeout=60,
-                       env=os.environ | {"PYTHONPATH": BIN})
+        subprocess.run(
+            [sys.executable, f"{BIN}/download.py", url, "/tmp/got", "1"],
+            check=True,
+            timeout=60,
+            env=os.environ | {"PYTHONPATH": BIN},
+        )
         said = [document(watcher.stdout.readline()) for _ in range(2)]
         watcher.kill()
         watcher.wait()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What runs inside the guest for test_control.py: how flows and rules begin and end, and what the wire sees of it.
 
-    guest_lives.py BIN MODULE       BIN: as guest_control.py has it; MODULE: vulture.ko, loaded
+guest_lives.py BIN MODULE       BIN: as guest_control.py has it; MODULE: vulture.ko, loaded
 """
 
 from __future__ import annotations
@@ -78,8 +78,14 @@ def test_rledbat():
         assert flow["rewritten"] and flow["rtt_us"] and flow["samples"], flow
         refused(errno.EALREADY, "by controller rledbat", v.start, receiver, controller="paper")
         refused(errno.EINVAL, "options of rledbat, but", v.start, receiver, controller="paper", target_us=40000)
-        ctl("start", *(name(end) for end in (receiver.getsockname(), receiver.getpeername())),
-            "-o", "controller=rledbat", "-o", "slowdown=0")
+        ctl(
+            "start",
+            *(name(end) for end in (receiver.getsockname(), receiver.getpeername())),
+            "-o",
+            "controller=rledbat",
+            "-o",
+            "slowdown=0",
+        )
         assert js("list")[0]["options"]["slowdown"] == 0
 
 
@@ -87,14 +93,21 @@ def test_get_needs_no_privilege():
     with pair() as (receiver, _), vulture.Vulture() as v:
         v.start(receiver)
         number = str(js("list")[0]["id"])
-        said = subprocess.run(["vulturectl", "show", "--id", number], user=65534, check=False, capture_output=True,
-                              text=True, env=os.environ)
+        said = subprocess.run(
+            ["vulturectl", "show", "--id", number],
+            user=65534,
+            check=False,
+            capture_output=True,
+            text=True,
+            env=os.environ,
+        )
         assert said.returncode == 0 and f"id {number} " in said.stdout, said.stderr
         ends = (name(receiver.getsockname()), name(receiver.getpeername()))
         said = subprocess.run(["vulturectl", "show", *ends], user=65534, check=False, capture_output=True, text=True)
         assert said.returncode == 0, said.stderr
-        said = subprocess.run(["vulturectl", "stop", "--id", number], user=65534, check=False, capture_output=True,
-                              text=True)
+        said = subprocess.run(
+            ["vulturectl", "stop", "--id", number], user=65534, check=False, capture_output=True, text=True
+        )
         assert said.returncode == 1 and "CAP_NET_ADMIN" in said.stderr
 
 
@@ -159,9 +172,17 @@ def test_a_device_that_passes_packets_twice():
             server.listen()
             address = server.getsockname()
             child = subprocess.Popen(
-                ["ip", "netns", "exec", "peer", sys.executable, "-c",
-                 f"import socket; s = socket.create_connection({address});"
-                 "s.sendall(b'0123456789abcdef' * 262144); s.recv(1)"])
+                [
+                    "ip",
+                    "netns",
+                    "exec",
+                    "peer",
+                    sys.executable,
+                    "-c",
+                    f"import socket; s = socket.create_connection({address});"
+                    "s.sendall(b'0123456789abcdef' * 262144); s.recv(1)",
+                ]
+            )
             receiver, _ = server.accept()
         with receiver, vulture.Vulture() as v:
             v.start(receiver)
@@ -188,10 +209,10 @@ def churn(rounds: int) -> None:
             with receiver, sender:
                 wait_for(lambda: len(js("list")) == 1)
                 pump(sender, receiver, 1 << 18)
-                if turn % 2:    # reset
+                if turn % 2:  # reset
                     receiver.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             wait_for(lambda: js("list") == [])
-        shown, = js("rule", "list")
+        (shown,) = js("rule", "list")
         assert shown["started"] == rounds, shown
         ctl("rule", "del", str(rule["id"]))
 

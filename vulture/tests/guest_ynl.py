@@ -56,8 +56,12 @@ def ynl_refused(number: int, words: str, client: YnlFamily, operation: str, requ
 def address(sock: socket.socket, peer: socket.socket) -> dict:
     """The nest that names a connection."""
     octets = socket.inet_aton(sock.getsockname()[0])
-    return {"local": octets, "local-port": sock.getsockname()[1],
-            "remote": socket.inet_aton(peer.getsockname()[0]), "remote-port": peer.getsockname()[1]}
+    return {
+        "local": octets,
+        "local-port": sock.getsockname()[1],
+        "remote": socket.inet_aton(peer.getsockname()[0]),
+        "remote-port": peer.getsockname()[1],
+    }
 
 
 def options_space(name: str) -> str:
@@ -89,15 +93,20 @@ def check_options(client: YnlFamily, controller: str, options: dict) -> None:
     assert sorted(options) == sorted(spec), "an option that the spec does not have, or the other way"
     numbers = {name: index for index, name in enumerate(client.consts["pairing"].entries)}
     for name, value in options.items():
-        value = numbers.get(value, value)    # the client gives an enum's name
+        value = numbers.get(value, value)  # the client gives an enum's name
         limits = {"min": 0} | spec[name].yaml["checks"]
         assert limits["min"] <= value <= limits["max"]
         default, spread = spec[name].yaml["doc"].rsplit("; ", 2)[1:]
         assert int(default) == value, f"{name}: the spec says {default}, the kernel {value}"
         assert [int(word) for word in re.findall(r"\d+", spread)] == [limits["min"], limits["max"]], name
         for outside in {limits["min"] - 1, limits["max"] + 1} - {-1}:
-            at = ynl_refused(errno.ERANGE, f"{name} {outside} is not within {limits['min']} to {limits['max']}",
-                             client, "set", {"options": {controller: {name: outside}}})
+            at = ynl_refused(
+                errno.ERANGE,
+                f"{name} {outside} is not within {limits['min']} to {limits['max']}",
+                client,
+                "set",
+                {"options": {controller: {name: outside}}},
+            )
             assert at == f".options.{controller}.{name}", at
 
 
@@ -122,8 +131,10 @@ def test_ynl_flow_and_events():
         ynl_refused(errno.ENOENT, "not under control", client, "get", {"fd": receiver.fileno()})
         ynl_refused(errno.EINVAL, "exactly one of", client, "stop", {"fd": receiver.fileno(), "id": 1})
     watcher.check_ntf()
-    seen = [(one["name"], one["msg"]["flow"]["id"] - reply["id"], one["msg"].get("reason"))
-            for one in watcher.async_msg_queue]
+    seen = [
+        (one["name"], one["msg"]["flow"]["id"] - reply["id"], one["msg"].get("reason"))
+        for one in watcher.async_msg_queue
+    ]
     assert sorted(seen[:2]) == [("event-start", 0, None), ("event-start", 1, None)], seen
     assert sorted(seen[2:]) == [("event-end", 0, "stopped"), ("event-end", 1, "stopped")], seen
 
@@ -131,8 +142,15 @@ def test_ynl_flow_and_events():
 def test_ynl_rules():
     client = family()
     cgroup = os.stat("/sys/fs/cgroup").st_ino
-    wanted = {"cgroup": cgroup, "local-port": 9, "remote-port": 10, "remote-prefix": socket.inet_aton("192.0.2.0"),
-              "remote-prefix-len": 24, "dscp": 8, "options": {"controller": "paper", "paper": {"psi-us": 26000}}}
+    wanted = {
+        "cgroup": cgroup,
+        "local-port": 9,
+        "remote-port": 10,
+        "remote-prefix": socket.inet_aton("192.0.2.0"),
+        "remote-prefix-len": 24,
+        "dscp": 8,
+        "options": {"controller": "paper", "paper": {"psi-us": 26000}},
+    }
     rule = client.do("rule-add", {"rule": wanted})["rule"]
     assert {name: rule[name] for name in wanted if name != "options"} | {"options": wanted["options"]} == wanted
     assert rule["options"]["paper"]["psi-us"] == 26000 and rule["started"] == 0
@@ -140,8 +158,13 @@ def test_ynl_rules():
     client.do("rule-del", {"rule": {"id": rule["id"]}})
     ynl_refused(errno.ENOENT, f"no rule with id {rule['id']}", client, "rule-del", {"rule": {"id": rule["id"]}})
     ynl_refused(errno.EINVAL, "a rule needs", client, "rule-add", {"rule": {}})
-    ynl_refused(errno.ERANGE, "remote-prefix-len 33 is not within 0 to 32", client, "rule-add",
-                {"rule": wanted | {"remote-prefix-len": 33}})
+    ynl_refused(
+        errno.ERANGE,
+        "remote-prefix-len 33 is not within 0 to 32",
+        client,
+        "rule-add",
+        {"rule": wanted | {"remote-prefix-len": 33}},
+    )
     ynl_refused(errno.ERANGE, "dscp 64 is not within 0 to 63", client, "rule-add", {"rule": {"dscp": 64}})
     assert client.dump("rule-get", {}) == []
 

@@ -66,8 +66,13 @@ def environment() -> dict[str, str]:
 def by_bash(words: list[str], typed: str, _: Path) -> set[str]:
     """What bash would offer."""
     script = BASH.format(file=TOOL / "vulturectl.bash")
-    done = subprocess.run(["bash", "-c", script, "bash", "vulturectl", *words, typed], check=True, capture_output=True,
-                          text=True, env=environment())
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", "vulturectl", *words, typed],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
     return set(done.stdout.split())
 
 
@@ -75,8 +80,14 @@ def by_zsh(words: list[str], typed: str, folder: Path) -> set[str]:
     """What zsh would offer."""
     (folder / "_vulturectl").write_text((TOOL / "vulturectl.zsh").read_text())
     line = " ".join(["vulturectl", *words, typed])
-    done = subprocess.run(["zsh", "-f", "-c", ZSH.format(folder=folder, line=line)], check=False, capture_output=True,
-                          text=True, env=environment(), timeout=60)
+    done = subprocess.run(
+        ["zsh", "-f", "-c", ZSH.format(folder=folder, line=line)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+    )
     return {word if not words or words[-1] != "-o" else f"{word}=" for word in done.stdout.split()}
 
 

@@ -389,8 +389,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def loop(
-    library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int, others: Others, measure: tuple[float, float],
-    jitter_ms: float = 0, later: tuple[float, float] = (0, 0), ack_bytes: int = 0, app: tuple[float, float] = (0, 0),
+    library: ctypes.CDLL,
+    mbit: float,
+    rtt_ms: float,
+    packets: int,
+    others: Others,
+    measure: tuple[float, float],
+    jitter_ms: float = 0,
+    later: tuple[float, float] = (0, 0),
+    ack_bytes: int = 0,
+    app: tuple[float, float] = (0, 0),
 ) -> Result:
     result = Result()
     us = lambda s: int(s * 1e6)  # noqa: E731

@@ -94,7 +94,7 @@ def check_windows(library: ctypes.CDLL, seed: int, steps: int = 400) -> None:
             kind, retract = rng.choice([WINDOW, WINDOW, EDGE, EDGE, LEAVE]), rng.random() < 0.2
             want = rng.randrange(60000 * unit) if rng.random() < 0.5 else rng.randrange(20 * MSS)
         fresh = rng.random() < 0.9
-        if fresh:    # what the sender may have sent; TCP's own edge moves on and never back
+        if fresh:  # what the sender may have sent; TCP's own edge moves on and never back
             ack += rng.randrange(1, max(2, min(4 * MSS, furthest - ack)))
             own_edge = max(own_edge, ack + rng.randrange(65536) * unit)
         own_field = min(65535, (own_edge - ack) // unit)
@@ -148,8 +148,13 @@ def check_shrinks(library: ctypes.CDLL, scale: int, per_ack: int) -> None:
 #: (fault put in, the check that finds it)
 FAULTS = [
     # The rule of before: the goal is kept in whole units, and moves on with each acknowledgment.
-    (("	if (left && edge_before(e->goal_seq, edge_seq))", "	(void)left;\n	if (edge_before(e->goal_seq, edge_seq))"),
-     lambda library: check_shrinks(library, 11, MSS)),
+    (
+        (
+            "	if (left && edge_before(e->goal_seq, edge_seq))",
+            "	(void)left;\n	if (edge_before(e->goal_seq, edge_seq))",
+        ),
+        lambda library: check_shrinks(library, 11, MSS),
+    ),
     (("return (u16)min_t(u32, units, own_field);", "return (u16)units;"), None),
     (("	if (edge_before(ack + own_bytes, wanted_seq))\n		wanted_seq = ack + own_bytes;\n", ""), None),
     (("} else if (want->retract && fresh) {", "} else if (want->retract && (fresh || !fresh)) {"), None),
@@ -199,8 +204,17 @@ def test_data(library: ctypes.CDLL) -> None:
         for _ in range(300):
             now += rng.randrange(2000)
             tick += rng.randrange(3)
-            seq = rng.choice([high, high, high + MSS, ack, max(ack - MSS, high - 5 * MSS), ack - MSS,
-                              ack + rng.randrange(-(1 << 31) + 1, 1 << 31)])
+            seq = rng.choice(
+                [
+                    high,
+                    high,
+                    high + MSS,
+                    ack,
+                    max(ack - MSS, high - 5 * MSS),
+                    ack - MSS,
+                    ack + rng.randrange(-(1 << 31) + 1, 1 << 31),
+                ]
+            )
             ts = tick - rng.choice([0, 0, 0, 1, 3, 1 << 20])
             got = library.edge_data(handle, now, seq % WRAP, MSS, ts % WRAP)
             end = seq + MSS
@@ -219,7 +233,7 @@ def test_data(library: ctypes.CDLL) -> None:
                 recent = tick - (1 << 31)
             if not any_data or end > high:
                 high, high_tick, any_data = end, ts, True
-            if seq <= ack and rng.random() < 0.5:    # TCP has filled its holes, and says so
+            if seq <= ack and rng.random() < 0.5:  # TCP has filled its holes, and says so
                 ack = high
                 library.edge_send(handle, ack % WRAP, 65535, LEAVE, 0, 0, 0, MSS)
                 edge = max(edge, ack + 65535)

@@ -410,6 +410,7 @@ def test_a_timer_armed_while_it_runs_has_one_reference(tmp_path: Path, wakes: in
     library = compiled(TIMER % ("".join(pieces) + "%s"), "vulture_timer", "update.c", tmp_path)
     assert library.race(wakes, ends) == 0
 
+
 @pytest.mark.parametrize("enum", ["mode", "policy", "reason"])
 def test_tracepoints_name_what_there_is(enum: str) -> None:
     """The names are those of the spec, no more and no fewer."""

@@ -363,6 +363,6 @@ def main(program: str, *modes: str) -> None:
 
 
 if __name__ == "__main__":
-    {"hear": hear_voice, "send": send_voice}.get(sys.argv[1], main)(*sys.argv[1 + (sys.argv[1] in ("hear", "send")):])
+    {"hear": hear_voice, "send": send_voice}.get(sys.argv[1], main)(*sys.argv[1 + (sys.argv[1] in ("hear", "send")) :])
     sys.stdout.flush()
     os._exit(0)  # servers go with the machine

@@ -180,7 +180,7 @@ PACKET = re.compile(
 
 
 def timestamps_option(text: str, echo: int) -> bytes:
-    """"TS val N ecr N|last"."""
+    """ "TS val N ecr N|last"."""
     value, wanted = re.fullmatch(r"TS val (\d+) ecr (\w+)", text).groups()
     return struct.pack("!BBII", 8, 10, int(value) % WORD, echo if wanted == "last" else int(wanted) % WORD)
 

@@ -16,9 +16,23 @@ SOURCE = Path(__file__).resolve().parents[2] / "agent"
 
 SEND = np.dtype(
     [("t_ns", "<u8")]
-    + [(name, "<u4") for name in ("flow", "cwnd_pkts", "ssthresh_pkts", "srtt_us", "rttvar_us", "minrtt_us",
-                                  "mss_bytes", "delivered_pkts", "retrans_pkts", "lost_pkts", "unacked_pkts",
-                                  "ca_state")]
+    + [
+        (name, "<u4")
+        for name in (
+            "flow",
+            "cwnd_pkts",
+            "ssthresh_pkts",
+            "srtt_us",
+            "rttvar_us",
+            "minrtt_us",
+            "mss_bytes",
+            "delivered_pkts",
+            "retrans_pkts",
+            "lost_pkts",
+            "unacked_pkts",
+            "ca_state",
+        )
+    ]
     + [("bytes_acked", "<u8"), ("bytes_sent", "<u8"), ("cc", "<u4", 5)]
 )
 RECV = np.dtype([("t_ns", "<u8"), ("flow", "<u4"), ("reserved", "<u4"), ("bytes", "<u8")])
@@ -27,9 +41,7 @@ QUEUE = np.dtype(
     + [(name, "<u4") for name in ("queue", "qlen_pkts", "backlog_bytes", "drops", "overlimits", "requeues")]
     + [("sent_bytes", "<u8"), ("sent_pkts", "<u4"), ("marks", "<u4")]
 )
-WEB = np.dtype(
-    [("t_ns", "<u8")] + [(name, "<u4") for name in ("dur_us", "bytes", "page", "objects", "flow", "flags")]
-)
+WEB = np.dtype([("t_ns", "<u8")] + [(name, "<u4") for name in ("dur_us", "bytes", "page", "objects", "flow", "flags")])
 WEB_SYN_RETRANS, WEB_FAILED, WEB_PAGE, WEB_UNFINISHED = 1, 2, 4, 8
 
 
@@ -95,7 +107,7 @@ def run_loopback(folder: Path, plan: str, end_s: float) -> Run:
     (folder / "out").mkdir(exist_ok=True)
     (folder / "a.plan").write_text(f"node lo\nend_s {end_s}\nout out\n{plan}\n")
     done = namespace(
-        "ip link set lo up\ntc qdisc add dev lo root handle 1: pfifo limit 1000\nexec \"$AGENT\" run a.plan",
+        'ip link set lo up\ntc qdisc add dev lo root handle 1: pfifo limit 1000\nexec "$AGENT" run a.plan',
         folder,
     )
     return Run(done.returncode, done.stderr, folder / "out")

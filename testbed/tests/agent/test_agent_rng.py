@@ -129,8 +129,17 @@ def lib(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library.bytes_made.restype = U64
     library.packet_ns.argtypes = [U64, ctypes.c_uint32, U64]
     library.packet_ns.restype = U64
-    library.intervals.argtypes = [ctypes.c_uint32, U64, REAL, U64, U64, ctypes.c_uint32, U64, ctypes.c_int,
-                                  np.ctypeslib.ndpointer(np.uint64, flags="C")]
+    library.intervals.argtypes = [
+        ctypes.c_uint32,
+        U64,
+        REAL,
+        U64,
+        U64,
+        ctypes.c_uint32,
+        U64,
+        ctypes.c_int,
+        np.ctypeslib.ndpointer(np.uint64, flags="C"),
+    ]
     library.stream_fault.argtypes = [U64] * 4
     library.stream_fault.restype = U64
     return library

@@ -184,9 +184,7 @@ def test_an_unknown_congestion_control(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tolerated", [False, True])
 def test_nobody_listens(tmp_path: Path, tolerated: bool) -> None:
-    run = run_loopback(
-        tmp_path, f"flow id=1 kind=greedy may_fail={int(tolerated)} to=127.0.0.1 port=5001", end_s=0.3
-    )
+    run = run_loopback(tmp_path, f"flow id=1 kind=greedy may_fail={int(tolerated)} to=127.0.0.1 port=5001", end_s=0.3)
     assert run.status == (0 if tolerated else 1)
     assert bool(run.stderr) is not tolerated
     (event,) = run.events("lo", "error", 1)
@@ -256,9 +254,7 @@ def test_a_trace_is_replayed(tmp_path: Path, write, options: str, packets: int, 
 )
 def test_a_bad_trace_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "x.trace").write_bytes(content)
-    run = run_loopback(
-        tmp_path, "flow id=1 kind=trace file=x.trace proto=udp to=127.0.0.1 port=5001", end_s=0.3
-    )
+    run = run_loopback(tmp_path, "flow id=1 kind=trace file=x.trace proto=udp to=127.0.0.1 port=5001", end_s=0.3)
     assert run.status == 1
     assert message in run.stderr
 
@@ -361,9 +357,10 @@ def test_web_totals(web: Run) -> None:
     assert int(served[2]["objects"]) == sum(int(c[2]["objects"]) for c in clients) == len(objects)
     assert int(served[2]["bytes"]) == sum(int(c[2]["bytes"]) for c in clients) == objects["bytes"].sum()
     received = web.records("lo", "recv", RECV)
-    assert received[received["flow"] == 1]["bytes"][-1] + received[received["flow"] == 2]["bytes"][-1] == objects[
-        "bytes"
-    ].sum()
+    assert (
+        received[received["flow"] == 1]["bytes"][-1] + received[received["flow"] == 2]["bytes"][-1]
+        == objects["bytes"].sum()
+    )
 
 
 def test_web_without_a_server(tmp_path: Path) -> None:
@@ -401,7 +398,7 @@ def test_wait_until(tmp_path: Path) -> None:
     done = namespace(
         "read -r up _ < /proc/uptime\n"
         '"$AGENT" wait-until 1\n'
-        'IFS=. read -r s cs < /proc/uptime; cs=${cs%% *}\n'
+        "IFS=. read -r s cs < /proc/uptime; cs=${cs%% *}\n"
         '"$AGENT" wait-until $(((s * 100 + 1$cs - 100 + 50) * 10000000))\n'
         "echo $up; cat /proc/uptime",
         tmp_path,

@@ -93,8 +93,10 @@ def removable(module: str) -> None:
     wait_until(
         lambda: references(module) == 0,
         f"{module} without references",
-        detail=lambda: f"; it has {references(module)}, and there are\n"
-        + "".join(run("ss", "-tanO", node=node, status=None) for node in ADDRESS),
+        detail=lambda: (
+            f"; it has {references(module)}, and there are\n"
+            + "".join(run("ss", "-tanO", node=node, status=None) for node in ADDRESS)
+        ),
     )
     run("rmmod", module)
     assert references(module) == -1

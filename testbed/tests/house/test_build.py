@@ -165,18 +165,14 @@ ALL_BUT_SPARSE = r"""for p; do case $p in -* | *'{'* | sparse) ;; *) echo "insta
 
 
 def test_deps_with_all_there_touches_nothing(tmp_path):
-    path = fake_path(
-        tmp_path / "bin", dpkg_query=ALL_BUT_SPARSE, apt_get=f"touch {tmp_path}/called", id="echo 0"
-    )
+    path = fake_path(tmp_path / "bin", dpkg_query=ALL_BUT_SPARSE, apt_get=f"touch {tmp_path}/called", id="echo 0")
     result = run(ROOT / "scripts/deps", "compiler", "kernel", "testbed", PATH=path)
     assert (result.returncode, result.stdout) == (0, "")
     assert not (tmp_path / "called").exists()
 
 
 def test_deps_installs_only_what_is_missing(tmp_path):
-    path = fake_path(
-        tmp_path / "bin", dpkg_query=ALL_BUT_SPARSE, apt_get=f'echo "$*" >>{tmp_path}/called', id="echo 0"
-    )
+    path = fake_path(tmp_path / "bin", dpkg_query=ALL_BUT_SPARSE, apt_get=f'echo "$*" >>{tmp_path}/called', id="echo 0")
     result = run(ROOT / "scripts/deps", "lint", PATH=path)
     assert result.returncode == 0, result.stdout
     update, install = (tmp_path / "called").read_text().splitlines()
@@ -261,9 +257,7 @@ PASS = "def test_a():\n    pass\n"
 
 
 def test_check_is_green_with_a_test_in_each_tier(tmp_path):
-    result = check(
-        tmp_path, {"tcp_lp/tests/test_a.py": PASS, "testbed/tests/test_a.py": PASS}, "--tiers=host,harness"
-    )
+    result = check(tmp_path, {"tcp_lp/tests/test_a.py": PASS, "testbed/tests/test_a.py": PASS}, "--tiers=host,harness")
     assert result.returncode == 0, result.stdout
     assert re.search(r"^host +1 +0 +0", result.stdout, re.MULTILINE)
     assert re.search(r"^harness +1 +0 +0", result.stdout, re.MULTILINE)

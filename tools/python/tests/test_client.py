@@ -58,8 +58,9 @@ def test_numbers_are_the_headers(client):
     spec = sys.modules["vulture._spec"]
     for table, prefix in (("main", "A"), ("flow", "F"), ("rule", "R"), ("options", "O"), ("addr", "ADDR")):
         names = re.findall(rf"^\tVULTURE_{prefix}_(\w+),", header, re.MULTILINE)
-        assert [name.lower().replace("_", "-") for name in names if name != "UNSPEC"] == \
-            [name for name, _, _ in spec.SETS[table]], table
+        assert [name.lower().replace("_", "-") for name in names if name != "UNSPEC"] == [
+            name for name, _, _ in spec.SETS[table]
+        ], table
     commands = re.findall(r"^\tVULTURE_CMD_(\w+),", header, re.MULTILINE)
     assert [name.lower().replace("_", "-") for name in commands[1:]] == list(spec.COMMANDS)
 

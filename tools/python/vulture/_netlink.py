@@ -162,7 +162,7 @@ class Connection:
         answers: list[Values] = []
         while True:
             for kind, answer_flags, sequence, answer in messages(self.socket.recv(1 << 16)):
-                if sequence != self._sequence:    # the rest of an answer that was given up
+                if sequence != self._sequence:  # the rest of an answer that was given up
                     continue
                 if kind in (NLMSG_ERROR, NLMSG_DONE):
                     if len(answer) >= 4:

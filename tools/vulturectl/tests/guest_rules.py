@@ -152,14 +152,16 @@ def test_limits_per_user():
         path = stack.enter_context(cgroup("alice", ALICE))
         for _ in range(8):
             assert as_user(ALICE, "rule", "add", "--cgroup", str(path)).returncode == 0
-        assert "you have 8 rules already, the limit without CAP_NET_ADMIN" in \
-            refusals(ALICE, "rule", "add", "--cgroup", str(path))
+        assert "you have 8 rules already, the limit without CAP_NET_ADMIN" in refusals(
+            ALICE, "rule", "add", "--cgroup", str(path)
+        )
         for uid in range(BOB, ALICE + 16):
             other = stack.enter_context(cgroup(f"user-{uid}", uid))
             assert as_user(uid, "rule", "add", "--cgroup", str(other)).returncode == 0
         last = stack.enter_context(cgroup("user-1017", ALICE + 16))
-        assert "16 users have rules without CAP_NET_ADMIN already" in \
-            refusals(ALICE + 16, "rule", "add", "--cgroup", str(last))
+        assert "16 users have rules without CAP_NET_ADMIN already" in refusals(
+            ALICE + 16, "rule", "add", "--cgroup", str(last)
+        )
         assert ctl("rule", "add", "--cgroup", str(last)).returncode == 0, "an administrator has no such limit"
         drop(*[rule["id"] for rule in rules() if rule.get("uid") != ALICE])
         assert as_user(ALICE + 16, "rule", "add", "--cgroup", str(last)).returncode == 0, "a place is free again"

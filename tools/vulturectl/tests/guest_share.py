@@ -56,8 +56,14 @@ class Source:
                 peer.sendall(bytes(1 << 16))
 
     def download(self, connections: int, seconds: int) -> list[str]:
-        return [sys.executable, "/tmp/download.py", "127.0.0.1", str(self.socket.getsockname()[1]), str(connections),
-                str(seconds)]
+        return [
+            sys.executable,
+            "/tmp/download.py",
+            "127.0.0.1",
+            str(self.socket.getsockname()[1]),
+            str(connections),
+            str(seconds),
+        ]
 
 
 @contextlib.contextmanager
@@ -90,8 +96,10 @@ def shares(first: tuple[str, int], second: tuple[str, int], **more) -> tuple[flo
     """Bit/s of two programs side by side, each (--weight, connections), over the last 30 s of 45."""
     source = Source()
     with link():
-        programs = [start(CTL, "run", "--down", "--weight", weight, "--", *source.download(n, 45), **more)
-                    for weight, n in (first, second)]
+        programs = [
+            start(CTL, "run", "--down", "--weight", weight, "--", *source.download(n, 45), **more)
+            for weight, n in (first, second)
+        ]
         one, two = (mean(rates(program)[15:]) for program in programs)
     print(f"# {first} {one / 1e6:.2f} Mbit/s, {second} {two / 1e6:.2f} Mbit/s", flush=True)
     return one, two

@@ -241,9 +241,11 @@ def test_a_stranger_sees_no_names():
 
 def test_a_name_that_would_break_the_output():
     """A program names itself; neither the terminal nor a JSON or metrics reader is to suffer."""
-    script = ("import socket, time; open('/proc/self/comm', 'w').write('a\"b\\\\\\x1b[31m\\n')\n"
-              "s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname())\n"
-              "c.setsockopt(6, 13, b'lbe'); print(1, flush=True); time.sleep(30)")
+    script = (
+        "import socket, time; open('/proc/self/comm', 'w').write('a\"b\\\\\\x1b[31m\\n')\n"
+        "s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname())\n"
+        "c.setsockopt(6, 13, b'lbe'); print(1, flush=True); time.sleep(30)"
+    )
     program = subprocess.Popen([sys.executable, "-c", script], stdout=-1)
     try:
         program.stdout.readline()
@@ -276,8 +278,11 @@ def metrics() -> dict:
 def test_metrics_are_read_by_a_parser():
     rule = ctl("rule", "add", "--local-port", "7777").stdout.split()[1]
     try:
-        with socket.create_server(("127.0.0.1", 7777)) as server, \
-                socket.create_connection(server.getsockname()) as client, server.accept()[0] as accepted:
+        with (
+            socket.create_server(("127.0.0.1", 7777)) as server,
+            socket.create_connection(server.getsockname()) as client,
+            server.accept()[0] as accepted,
+        ):
             client.sendall(bytes(1000))
             accepted.recv(1000)
             found = metrics()
