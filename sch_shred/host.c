@@ -6,7 +6,9 @@
  *               that both say the same. Other protocols: the edge's way.
  *   mode tos    TCP: min(max(snd_cwnd, 1), 255), the paper's hint. Others: none.
  *
- * The hint of a SYN, a SYN/ACK and a packet of no connection (reset, TIME-WAIT) is 1.
+ * The hint of a SYN, a SYN/ACK and a packet of no connection (a refusal, TIME-WAIT) is 1.
+ * A reset of a connection that is gone says the most: what the connection has sent may
+ * still be queued, and the receiver loses what comes behind the reset.
  * A packet whose DSCP is set already, by its socket or by a rule, is not changed.
  */
 
@@ -24,7 +26,7 @@ static u32 shred_host_tcp_hint(struct shred_hint_net *hn, const struct sk_buff *
 	u32 age_bytes;
 
 	/* a listening socket, or one that has sent no data yet */
-	if ((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_SYN_SENT | TCPF_CLOSE))
+	if ((1 << sk->sk_state) & (TCPF_LISTEN | TCPF_SYN_SENT))
 		return 1;
 	if (mode == SHRED_HINT_TOS)
 		return tcp_snd_cwnd(tcp_sk(sk));
@@ -39,12 +41,27 @@ static u32 shred_host_hint(struct shred_hint_net *hn, const struct sk_buff *skb,
 	/* a connection request, or TIME-WAIT */
 	if (!sk_fullsock(sk))
 		return 1;
-	/* not what a tunnel has made of it; TCP from a raw socket is the kernel's own, for resets
-	 * of no connection
-	 */
-	if (sk->sk_protocol == IPPROTO_TCP && shred_packet_protocol(skb, family) == IPPROTO_TCP)
-		return sk_is_tcp(sk) ? shred_host_tcp_hint(hn, skb, sk, mode) : 1;
+	/* not what a tunnel has made of it */
+	if (sk_is_tcp(sk) && shred_packet_protocol(skb, family) == IPPROTO_TCP)
+		return shred_host_tcp_hint(hn, skb, sk, mode);
 	return mode == SHRED_HINT_DSCP ? shred_flow_hint(hn, skb, family, mode) : 0;
+}
+
+/* Answers of no connection leave by a raw socket of the kernel's own. Their TOS byte repeats that
+ * of the packet that they answer. A reset without ACK answers a segment of a connection, one with
+ * ACK a SYN (RFC 9293, section 3.10.7.1).
+ */
+static bool shred_host_answer(const struct sk_buff *skb, const struct sock *sk, int family)
+{
+	return sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP && !sk_is_tcp(sk) &&
+	       shred_packet_protocol(skb, family) == IPPROTO_TCP;
+}
+
+static u32 shred_host_answer_hint(const struct sk_buff *skb, u8 mode)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+
+	return mode == SHRED_HINT_DSCP && th->rst && !th->ack ? SHRED_HINT_MAX : 1;
 }
 
 unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
@@ -52,18 +69,21 @@ unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_ho
 	struct shred_hint_net *hn = shred_hint_pernet(state->net);
 	/* an IPv6 reset of no connection has its socket only here */
 	const struct sock *sk = skb->sk ?: state->sk;
-	u8 mode = READ_ONCE(hn->set[SHRED_MODE]);
+	u8 mode = READ_ONCE(hn->set[SHRED_MODE]), tos = shred_packet_tos(skb, state->pf);
+	bool answer;
 	u32 hint;
 
 	/* a forwarded packet has no socket and is the edge's */
 	if (!sk || mode == SHRED_HINT_OFF || !READ_ONCE(hn->set[SHRED_HOST]) ||
 	    !shred_device_wanted(hn, state->out))
 		return NF_ACCEPT;
-	if (shred_packet_tos(skb, state->pf) & ~SHRED_ECN_MASK) {
+	answer = shred_host_answer(skb, sk, state->pf);
+	if (tos & ~SHRED_ECN_MASK && !(answer && shred_hint_read(mode, tos))) {
 		shred_hint_count(hn, SHRED_SKIPPED);
 		return NF_ACCEPT;
 	}
-	hint = shred_host_hint(hn, skb, sk, state->pf, mode);
+	hint = answer ? shred_host_answer_hint(skb, mode) :
+			shred_host_hint(hn, skb, sk, state->pf, mode);
 	if (hint)
 		shred_packet_write(hn, skb, state->pf, mode, hint, SHRED_WRITTEN_HOST);
 	return NF_ACCEPT;

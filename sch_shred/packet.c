@@ -5,6 +5,7 @@
 #include <linux/ipv6.h>
 #include <linux/skbuff.h>
 #include <net/dsfield.h>
+#include <net/ipv6.h>
 
 #include "writer.h"
 
@@ -13,9 +14,13 @@ u8 shred_packet_tos(const struct sk_buff *skb, int family)
 	return family == NFPROTO_IPV4 ? ip_hdr(skb)->tos : ipv6_get_dsfield(ipv6_hdr(skb));
 }
 
-u8 shred_packet_protocol(const struct sk_buff *skb, int family)
+/* Of IPv6 what follows the extension headers; below 0 when that cannot be told. */
+int shred_packet_protocol(const struct sk_buff *skb, int family)
 {
-	return family == NFPROTO_IPV4 ? ip_hdr(skb)->protocol : ipv6_hdr(skb)->nexthdr;
+	unsigned int at = 0;
+
+	return family == NFPROTO_IPV4 ? ip_hdr(skb)->protocol :
+					ipv6_find_hdr(skb, &at, -1, NULL, NULL);
 }
 
 /* Writes and counts, unless there is no memory for a header of our own. */

@@ -77,7 +77,7 @@ static inline void shred_hint_count(struct shred_hint_net *hn, enum shred_hint_c
 
 /* packet.c */
 u8 shred_packet_tos(const struct sk_buff *skb, int family);
-u8 shred_packet_protocol(const struct sk_buff *skb, int family);
+int shred_packet_protocol(const struct sk_buff *skb, int family);
 void shred_packet_write(struct shred_hint_net *hn, struct sk_buff *skb, int family, u8 mode,
 			u32 hint, enum shred_hint_count what);
 bool shred_device_wanted(const struct shred_hint_net *hn, const struct net_device *dev);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -306,6 +307,46 @@ def test_the_bpf_example_does_no_harm_without_an_ethernet_header(bpf_program: Pa
     assert "seen 10.9.0.1 0x0\n" in guests.run("shred_hint", tmp_path, NO_ETHERNET.format(load=load))
 
 
+#: a connection whose packets carry destination options; prints whether SYN, and the traffic class, of each
+EXTENDED = """
+insmod "$KO"
+ip link set lo up
+sysctl -q -w net.shred_hint.mode=tos net.shred_hint.host=1
+/usr/bin/python3 - <<'END'
+import socket
+
+tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x86DD))
+tap.bind(("lo", 0))
+end = socket.create_server(("::1", 7), family=socket.AF_INET6)
+fetch = socket.socket(socket.AF_INET6)
+fetch.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_DSTOPTS, bytes([0, 0, 1, 4, 0, 0, 0, 0]))
+fetch.connect(("::1", 7))
+far = end.accept()[0]
+for _ in range(30):
+    fetch.sendall(bytes(20000))
+    left = 20000
+    while left:
+        left -= len(far.recv(left))
+tap.settimeout(0.5)
+try:
+    while True:
+        ip = tap.recv(1 << 17)[14:]
+        if (ip[6], ip[40]) == (60, 6):
+            print("seen", ip[48 + 13] >> 1 & 1, (ip[0] & 15) << 4 | ip[1] >> 4)
+except TimeoutError:
+    pass
+END
+"""
+
+
+def test_a_connection_with_ipv6_options_is_one_too(tmp_path: Path) -> None:
+    """The socket's window is in every packet of its connection, whatever is before the TCP header."""
+    log = guests.run("shred_hint", tmp_path, EXTENDED)
+    rows = [(int(syn), int(byte)) for _, syn, byte in map(str.split, re.findall("^seen .*$", log, re.MULTILINE))]
+    assert len(rows) > 10 and rows[0] == (1, 1)
+    assert all(byte >= 10 for syn, byte in rows if not syn)
+
+
 #: bursts of a second with pauses of 1.6 s; 5 Mbit/s make each longer than the oldest age
 BURSTS = {"flow__data__kind": "onoff", "flow__data__rate_mbit": 4, "flow__data__on_s": 1.0, "flow__data__off_s": 1.6}
 
@@ -421,6 +462,58 @@ def test_no_packet_overtakes_another_of_its_flow(run, who: str) -> None:
             mine = rows[(rows["sport"] == flow["sport"]) & (rows["dport"] == flow["dport"])]
             lists.append([tuple(row) for row in mine[["seq", "ack", "flags", "payload"]].tolist()])
         assert overtaken(*lists) == 0, flow
+
+
+#: sends as an old flow does, and gives up: what it has sent waits at the router, and so must its resets
+ABORT = """
+import socket, struct, time
+
+end = socket.create_server(("", 7))
+client = end.accept()[0]
+client.setblocking(False)
+stop = time.monotonic() + 1.5
+while time.monotonic() < stop:
+    try:
+        client.send(bytes(65536))
+    except BlockingIOError:
+        time.sleep(0.01)
+client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+client.close()
+"""
+FETCH = """
+import socket
+
+fetch = socket.create_connection(("10.0.1.2", 7))
+try:
+    while fetch.recv(1 << 20):
+        pass
+except ConnectionResetError:
+    pass
+"""
+
+
+@pytest.mark.parametrize("who", ["host", "both", "edge"])
+def test_a_reset_stays_behind_the_data(run, who: str, tmp_path: Path) -> None:
+    """A reset that is first at the receiver takes the answer with it that was sent before it.
+
+    Where both hosts write hints, a reset of no connection is born with that of the packet that it answers.
+    """
+    shred = {"kind": "tc", "packets": 100, "tc": "shred bandwidth 5mbit"}
+    sets = {"topology__queue": shred, "experiment__modules": ["shred_hint", "sch_shred"]}
+    events = ""
+    for at_s, node, program in ((0.3, "snd", ABORT), (1, "rcv", FETCH)):
+        file = tmp_path / f"{node}.py"
+        file.write_text(program)
+        events += f'[[event]]\nat_s = {at_s}\nnode = "{node}"\nrun = "/usr/bin/python3 {HOST_ROOT}{file} &"\n'
+    writers = {"host": host("dscp"), "both": host("dscp") + host("dscp", "rcv"), "edge": edge()}
+    seen = run(writers[who] + events, seconds=6, **sets)
+    answers = seen.packets[seen.packets["sport"] == 7]
+    incoming, leaving = (
+        [tuple(row) for row in answers[answers["dev"] == dev][["seq", "ack", "flags", "payload"]].tolist()]
+        for dev in ("west", "east")
+    )
+    assert len(leaving) > 100 and any(flags & RST for _, _, flags, _ in leaving)
+    assert overtaken(incoming, leaving) == 0
 
 
 def test_the_check_of_the_order_can_fail() -> None:

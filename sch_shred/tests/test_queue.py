@@ -305,3 +305,53 @@ def test_a_bridged_frame_keeps_its_inner_vlan(backend: Uml, tmp_path: Path) -> N
     washed6 = "60300000" + "00001140" + "00" * 32
     for sent, ethertype, vlan, header in rows:
         assert vlan == sent and header == (washed4 if ethertype == "2048" else washed6), (sent, vlan, header)
+
+
+SPLIT = """
+set -eu
+export TC_LIB_DIR=/tmp/job/tc
+insmod {host}{module}
+ip netns add far
+ip link add near type veth peer name end netns far
+ip addr add 10.8.0.1/24 dev near
+ip -n far addr add 10.8.0.2/24 dev end
+ip link set near up
+ip -n far link set end up
+tc qdisc add dev near root handle 1: tbf rate 50mbit burst 200k limit 10m
+tc qdisc add dev near parent 1:1 handle 10: shred bandwidth 50mbit limit {limit} min 20000 max 40000 {words}
+ip netns exec far /usr/bin/python3 -c '
+import socket
+client = socket.create_server(("10.8.0.2", 7)).accept()[0]
+while client.recv(1 << 20):
+    pass
+client.send(b"!")
+' &
+sleep 1
+/usr/bin/python3 -c '
+import socket
+fetch = socket.create_connection(("10.8.0.2", 7))
+fetch.sendall(bytes(4000000))
+fetch.shutdown(socket.SHUT_WR)
+assert fetch.recv(1) == b"!"
+'
+sleep 1
+tc -s -j qdisc show dev near > "$LBE_OUT/queues"
+ip link del near
+ip netns del far
+rmmod sch_shred
+"""
+
+
+@pytest.mark.parametrize("limit", [60_000, 600_000])
+@pytest.mark.parametrize("words", ["", "split-gso"])
+def test_aggregates_are_split_and_parents_count_right(backend: Uml, tmp_path: Path, words: str, limit: int) -> None:
+    """A sender's aggregates arrive as they are, or packet by packet; when all is sent no queue holds any.
+
+    A parent whose count of packets is wrong still has some, or was given a warning by the kernel.
+    """
+    shown = json.loads((guest(backend, tmp_path, SPLIT, words=words, limit=limit) / "queues").read_text())
+    assert {one["kind"] for one in shown} == {"tbf", "shred"}
+    assert all(one["backlog"] == one["qlen"] == 0 for one in shown), shown
+    shred = next(one for one in shown if one["kind"] == "shred")
+    sent_bytes = shred["bytes"] / sum(row["packets"] - row["drops"] for row in shred["classes"])
+    assert sent_bytes < 1515 if words else sent_bytes > 3000
