@@ -99,6 +99,8 @@ def passes(top: Path, tests: tuple[str, ...]) -> bool:
         )
     except subprocess.TimeoutExpired:
         return False  # a loop without an end is noticed too
+    if done.returncode < 0:
+        return False  # and so is a division by zero, which ends the tests' process
     if done.returncode not in (0, 1) and (tests[0] == "kunit" or done.returncode != 2):  # 2: an import that broke
         said = done.stdout[-2000:] + done.stderr[-2000:]
         raise MutantError(f"{' '.join(tests)}: status {done.returncode}\n{said}")

@@ -29,3 +29,18 @@ def test_a_fault_that_has_lost_its_place_is_said(tmp_path) -> None:
     assert mutants.misplaced(fault, tmp_path) == "its text stands 2 times in a.h"
     (tmp_path / "a.h").write_text("one")
     assert mutants.misplaced(fault, tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "passed"),
+    [("pass", True), ("assert False", False), ("os.kill(os.getpid(), signal.SIGFPE)", False)],
+)
+def test_a_fault_that_ends_the_tests_process_is_noticed(tmp_path, body: str, passed: bool) -> None:
+    (tmp_path / "test_one.py").write_text(f"import os, signal\ndef test_one():\n    {body}\n")
+    assert mutants.passes(tmp_path, ("test_one.py",)) == passed
+
+
+def test_tests_that_are_not_there_prove_nothing(tmp_path) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n")
+    with pytest.raises(mutants.MutantError, match="status 5"):
+        mutants.passes(tmp_path, ("test_one.py", "-k", "another"))
