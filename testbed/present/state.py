@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..judge import checks, coverage
+from ..judge import checks, coverage, rivals
 from ..results import digest
 from ..results.digest import Document, Documents
 from ..run import identity
@@ -27,7 +27,8 @@ def outgrown(document: Document) -> bool:
 
 
 def reds(documents: Documents) -> list[str]:
-    """What is to be mended: bounds missed without an explanation, what is incomplete. A line each."""
+    """What is to be mended, a line each: bounds missed without an explanation, or that a rival meets too; what is
+    incomplete."""
     red = []
     for name, document in sorted(documents.items()):
         gone = missing_runs(document)
@@ -36,8 +37,12 @@ def reds(documents: Documents) -> list[str]:
         if name not in names():
             continue
         experiment = digest.experiment_of(document)
+        results = digest.result_set(document)
         metrics = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
-        for verdict in checks.failures(checks.judge(experiment, digest.result_set(document))):
+        for bound in rivals.undistinguished(experiment, results):
+            title = checks.check_title(experiment, bound.check, metrics)
+            red.append(f"{name}: {title}, {case_name(bound.case)}: {bound.said}, and nothing says why it is kept")
+        for verdict in checks.failures(checks.judge(experiment, results)):
             if verdict.status == "incomplete":
                 continue  # said above
             note = f" ({verdict.note})" if verdict.note else ""

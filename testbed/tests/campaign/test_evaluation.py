@@ -539,6 +539,52 @@ def test_a_committed_result_that_gets_worse_is_red(committed: dict) -> None:
     assert any(line.startswith("demo: INCOMPLETE") for line in red)
 
 
+def halved(document: dict) -> dict:
+    """The same, with half of what its flows had."""
+    worse = json.loads(json.dumps(document))
+    for case in worse["cases"]:
+        case["metrics"] = {name: [value and value / 2 for value in values] for name, values in case["metrics"].items()}
+    return worse
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [("nothing", ""), ("numbers", "FAILS"), ("a run", "INCOMPLETE"), ("a page", "is not what its data say")],
+)
+def test_the_status_of_check_is_one_for_what_is_red(
+    committed: dict, tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: str, said: str
+) -> None:
+    good = committed["lp_alone"]
+    short = good | {"cases": good["cases"][1:]}
+    kept = {"nothing": good, "numbers": halved(good), "a run": short, "a page": good}[spoil]
+    markdown.write(state.mark_stale({"lp_alone": kept}), tmp_path)
+    if spoil == "a page":
+        (tmp_path / "checks.md").write_text("all is well\n", encoding="utf-8")
+    assert command.check(tmp_path / "out", tmp_path) == int(spoil != "nothing")
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("document", "status"), [("good", 0), ("bad", 1)])
+def test_the_status_of_pages_is_one_for_what_is_red(
+    committed: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: str, status: int
+) -> None:
+    monkeypatch.setattr(command, "write", lambda documents, out, docs: 0)
+    good = committed["lp_alone"]
+    digest.save(good if document == "good" else halved(good), tmp_path / "data")
+    args = SimpleNamespace(out=tmp_path / "out", docs=tmp_path, results=[])
+    assert command.make_pages(args) == status
+
+
+def test_a_bound_that_a_rival_meets_is_red_unless_it_says_why(committed: dict) -> None:
+    kept = json.loads(json.dumps(committed["lp_beside_6mbit"]))
+    for case in kept["cases"]:
+        if case["case"]["background"] == "cubic":
+            case["metrics"]["be"] = [6.0] * len(case["seeds"])
+    red = state.reds({"lp_beside_6mbit": kept})
+    assert any("cubic 100 meets it too" in line for line in red), red
+    assert not any("meets it too" in line for line in state.reds({"lp_beside_6mbit": committed["lp_beside_6mbit"]}))
+
+
 def test_pages_delete_nothing(tmp_path: Path, documents: dict) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "of_old.json").write_text("{}")
