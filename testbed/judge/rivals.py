@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ..measure.summary import Summary, summarise
 from ..results.files import ResultSet
 from ..spec import traffic
-from ..spec.experiment import Case, Check, Experiment, Setting, case_name
+from ..spec.experiment import Case, Check, Experiment, Kept, Setting, case_name, matches
 from ..spec.traffic import FlowGroup
 from . import checks
 
@@ -77,9 +77,14 @@ class Beside:
         return ", ".join(apart)
 
     @property
+    def kept(self) -> Kept | None:
+        """What the experiment says of why the bound is kept in this case."""
+        return next((one for one in self.check.rival if matches(self.case, one.case)), None)
+
+    @property
     def text(self) -> str:
-        """The same, with why the check is kept."""
-        return self.said + (f": {self.check.rival}" if self.check.rival and (self.met or self.unknown) else "")
+        """The same, with why the bound is kept."""
+        return self.said + (f": {self.kept.why}" if self.kept and (self.met or self.unknown) else "")
 
 
 def _by_vulture(setting: Setting) -> set[str]:
@@ -162,12 +167,12 @@ def beside(experiment: Experiment, results: ResultSet) -> list[Beside]:
     return found
 
 
-def undistinguished(experiment: Experiment, results: ResultSet) -> list[Beside]:
+def undistinguished(found: list[Beside]) -> list[Beside]:
     """Bounds that a rival meets too and that do not say why they are kept."""
-    return [one for one in beside(experiment, results) if one.met and not one.check.rival]
+    return [one for one in found if one.met and not one.kept]
 
 
-def needless(experiment: Experiment, results: ResultSet) -> list[Check]:
-    """Checks that excuse themselves although rivals were run and miss the bound in every case."""
-    asked = {id(one.check) for one in beside(experiment, results) if one.met or one.unknown}
-    return [check for check in experiment.checks if check.rival and id(check) not in asked]
+def needless(experiment: Experiment, found: list[Beside]) -> list[Kept]:
+    """Reasons of bounds that rivals were run for, and miss in each case that the reason is of."""
+    asked = {id(one.kept) for one in found if one.met or one.unknown}
+    return [kept for check in experiment.checks for kept in check.rival if id(kept) not in asked]

@@ -39,7 +39,7 @@ def reds(documents: Documents) -> list[str]:
         experiment = digest.experiment_of(document)
         results = digest.result_set(document)
         metrics = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
-        for bound in rivals.undistinguished(experiment, results):
+        for bound in rivals.undistinguished(rivals.beside(experiment, results)):
             title = checks.check_title(experiment, bound.check, metrics)
             red.append(f"{name}: {title}, {case_name(bound.case)}: {bound.said}, and nothing says why it is kept")
         for verdict in checks.failures(checks.judge(experiment, results)):

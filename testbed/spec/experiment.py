@@ -79,6 +79,14 @@ class Differs:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """Why a bound is kept in these cases although a rival meets it too."""
+
+    why: str
+    case: dict[str, typing.Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Check:
     """A statement about one metric: what the paper has, what ours must be, and why.
 
@@ -88,7 +96,7 @@ class Check:
     ns2: compare in the same way with ns-2's mean of the same metric in the same case (``testbed ns2`` makes it).
     each: every single run must meet the bound, not the mean alone.
     differs: where today's kernel misses this bound, which stays as claimed: why, and within which values.
-    rival: why a bound of best effort is kept although a rival such as cubic meets it too in the same case.
+    rival: where a rival such as cubic meets this bound of best effort too: why it is kept.
     """
 
     metric: str
@@ -104,7 +112,7 @@ class Check:
     paper: float | None = None
     paper_at: str = ""
     differs: tuple[Differs, ...] = ()
-    rival: str = ""
+    rival: tuple[Kept, ...] = ()
     short: Bound | bool = True
 
 
@@ -403,6 +411,8 @@ class _References:
             self.refuse(where, "differs tells why a bound is missed: needs min or max")
         if check.rival and not bounded:
             self.refuse(where, "rival tells why a bound is kept: needs min or max")
+        for index, kept in enumerate(check.rival):
+            self.case(kept.case, f"{where}.rival[{index}].case")
         for index, known in enumerate(check.differs):
             at = f"{where}.differs[{index}]"
             self.case(known.case, f"{at}.case")

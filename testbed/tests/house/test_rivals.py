@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.base.errors import LbeError
 from testbed.judge import rivals
 from testbed.results import digest
 from testbed.results.files import ResultSet
@@ -56,6 +57,7 @@ flow = "be"
 [[check]]
 """
 LEAST = 'metric = "be"\ncase = { background = "lp" }\nmin = 8\nwhy = "w"\n'
+KEPT = '[[check.rival]]\nwhy = "it shows safety"\n'
 VALUES = {"nobody": 9.0, "lp": 8.9, "strict": 9.0, "vegas": 8.5, "cubic": 5.0, "vulture": 8.8}
 
 
@@ -69,34 +71,53 @@ def said(check: str, **values: float) -> list[str]:
     return [one.text for one in rivals.beside(*found(check, **values))]
 
 
+def silent(check: str, **values: float) -> int:
+    return len(rivals.undistinguished(rivals.beside(*found(check, **values))))
+
+
+def needless(check: str, **values: float) -> list[str]:
+    one, results = found(check, **values)
+    return [kept.why for kept in rivals.needless(one, rivals.beside(one, results))]
+
+
 def test_the_committed_bounds_are_missed_beside_a_rival_or_say_why_they_are_kept() -> None:
     silent, needless = [], []
     for name, document in digest.load_all(digest.FOLDER).items():
         if name not in names():
             continue
-        one, results = digest.experiment_of(document), digest.result_set(document)
+        one = digest.experiment_of(document)
+        bounds = rivals.beside(one, digest.result_set(document))
         silent += [
             f"{name}: {bound.check.metric}, {case_name(bound.case)}: {bound.said}"
-            for bound in rivals.undistinguished(one, results)
+            for bound in rivals.undistinguished(bounds)
         ]
-        needless += [f"{name}: {check.metric}: {check.rival}" for check in rivals.needless(one, results)]
+        needless += [f"{name}: {kept.case}: {kept.why}" for kept in rivals.needless(one, bounds)]
     assert not silent, "a rival meets these bounds, and `rival` does not say why they are kept:\n" + "\n".join(silent)
     assert not needless, "no rival meets these bounds, so `rival` must go:\n" + "\n".join(needless)
 
 
 def test_a_bound_that_the_rival_misses_tells_them_apart() -> None:
     assert said(LEAST) == ["cubic 5 misses it"]
-    assert not rivals.undistinguished(*found(LEAST))
+    assert not silent(LEAST)
 
 
 def test_a_bound_that_the_rival_meets_must_say_why_it_is_kept() -> None:
     assert said(LEAST, cubic=8.5) == ["cubic 8.5 meets it too"]
-    assert len(rivals.undistinguished(*found(LEAST, cubic=8.5))) == 1
-    kept = LEAST + 'rival = "it shows safety"\n'
+    assert silent(LEAST, cubic=8.5) == 1
+    kept = LEAST + KEPT
     assert said(kept, cubic=8.5) == ["cubic 8.5 meets it too: it shows safety"]
-    assert not rivals.undistinguished(*found(kept, cubic=8.5))
-    assert not rivals.needless(*found(kept, cubic=8.5))
-    assert rivals.needless(*found(kept)), "the rival misses the bound: nothing is to be excused"
+    assert not silent(kept, cubic=8.5) and not needless(kept, cubic=8.5)
+    assert needless(kept) == ["it shows safety"], "the rival misses the bound: nothing is to be excused"
+
+
+def test_a_reason_is_of_its_cases_alone() -> None:
+    both = LEAST.replace('"lp"', '["lp", "vulture"]')
+    assert silent(both, cubic=8.5) == 2
+    assert silent(both + KEPT + 'case = { background = "vulture" }\n', cubic=8.5) == 1
+    of_none = both + KEPT + 'case = { background = "vegas" }\n'
+    assert needless(of_none, cubic=8.5) == ["it shows safety"]
+    with pytest.raises(LbeError, match=r"rival\[0\].case.background: no variant 'reno'"):
+        found(LEAST + KEPT + 'case = { background = "reno" }\n')
 
 
 def test_each_run_of_a_rival_must_meet_a_bound_on_each_run() -> None:
@@ -104,7 +125,7 @@ def test_each_run_of_a_rival_must_meet_a_bound_on_each_run() -> None:
     numbers = {"bg": 1.0, "rtt": 100.0, "used": 1.0}
     values = {case: [numbers | {"be": be}] * 2 for case, be in VALUES.items()}
     values["cubic"] = [numbers | {"be": 9.9}, numbers | {"be": 7.0}]
-    assert not rivals.undistinguished(one, result_set(one, values))
+    assert not rivals.undistinguished(rivals.beside(one, result_set(one, values)))
 
 
 def test_a_rival_that_was_not_run_is_said() -> None:

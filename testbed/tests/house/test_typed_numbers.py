@@ -161,7 +161,7 @@ def reasons() -> Iterator[tuple[str, str]]:
     for name in names():
         for check in load(name).checks:
             yield name, check.why
-            yield name, check.rival
+            yield from ((name, one.why) for one in check.rival)
             yield from ((name, one.why) for one in check.differs)
             if not isinstance(check.short, bool):
                 yield name, check.short.why
