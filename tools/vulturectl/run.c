@@ -29,6 +29,7 @@
 #include <ftw.h>
 #include <getopt.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -37,6 +38,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -243,12 +245,14 @@ static void child(const struct plan *plan, char **command)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-static volatile sig_atomic_t deadline_came;	/* the guard was told so */
+static pid_t run_pid;				/* of the guard's parent */
+static volatile sig_atomic_t deadline_came;	/* it has told the guard so */
 
-static void on_deadline(int sig)
+static void on_deadline(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
-	deadline_came = 1;
+	(void)context;
+	deadline_came |= info->si_pid == run_pid;
 }
 
 /* Everything that the guard holds ends, and the connections of now come back. */
@@ -319,12 +323,17 @@ static void guard(struct plan *plan, int started)
 {
 	char answer = 0, byte;
 
+	sigset_t others;
+
 	setsid();
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);	/* a run that was killed hears no answer */
-	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_deadline }, NULL);
+	/* what is sent to all whose command line has the command's words; and SIGPIPE: a run that
+	 * was killed hears no answer
+	 */
+	sigfillset(&others);
+	sigdelset(&others, SIGUSR1);
+	sigaction(SIGUSR1, &(struct sigaction){ .sa_sigaction = on_deadline,
+						.sa_flags = SA_SIGINFO }, NULL);
+	sigprocmask(SIG_SETMASK, &others, NULL);
 	prctl(PR_SET_NAME, "vulture-guard");
 	/* The handle of the parent is the parent's: a netlink socket is not shared. */
 	v = vulture_open();
@@ -385,6 +394,7 @@ static pid_t set_up_cgroup(struct plan *plan)
 	plan->rule.cgroup = read_cgroup(plan->dir);
 	if (pipe2(started, O_CLOEXEC))
 		refused("run: %s", strerror(errno));
+	run_pid = getpid();
 	pid = fork();
 	if (pid == 0) {
 		close(started[0]);
@@ -401,36 +411,125 @@ static pid_t set_up_cgroup(struct plan *plan)
 	return pid;
 }
 
-static pid_t command_pid;	/* for the signal handler */
+/* Signals: what run alone gets is passed on; what its process group gets, the command has already */
 
-/* What the terminal's keys send, the command gets by itself. */
-static void pass_on(int sig, siginfo_t *info, void *context)
-{
-	(void)context;
-	if (command_pid > 0 && info->si_code <= 0)
-		kill(command_pid, sig);
-}
+static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+#define PASSED	(sizeof(passed) / sizeof(passed[0]))
 
-/* Start the command. It has the signals as the caller has set them, and misses none. */
-static void start_command(const struct plan *plan, char **command)
+/* ms after a signal in which the same one to the group counts as that one: timeout(1) sends it to
+ * its child, then to the group
+ */
+#define GROUP_MS	20
+
+/**
+ * struct signals - those of the command
+ * @set: what run may pass on: not what its caller ignores
+ * @fd: where they come
+ * @witness: a process of the same group that blocks all, so that what was sent to the group is
+ *	pending there: nothing else tells it from what was sent to run; 0 or less for none
+ */
+struct signals {
+	sigset_t set;
+	int fd;
+	pid_t witness;
+};
+
+/* Fork, with no signal between. Return: as fork() */
+static pid_t fork_quietly(void)
 {
-	static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
-	struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART };
-	struct sigaction callers;
 	sigset_t all, before;
-	size_t i;
+	pid_t pid;
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
-	command_pid = fork();
-	for (i = 0; command_pid && i < sizeof(passed) / sizeof(passed[0]); i++)
+	pid = fork();
+	if (pid)
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+static pid_t start_witness(void)
+{
+	pid_t run = getpid(), pid = fork_quietly();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "vulture-witness");
+	drop_callers();
+	close_range(3, ~0U, 0);
+	while (getppid() == run)
+		pause();
+	_exit(0);
+}
+
+/* What is pending for a process; nothing if that cannot be read. */
+static uint64_t pending_signals(pid_t pid)
+{
+	char path[64], line[256];
+	uint64_t pending = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = pid > 0 ? fopen(path, "re") : NULL;
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "ShdPnd: %" SCNx64, &pending) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return pending;
+}
+
+static uint64_t signal_bit(int sig)
+{
+	return 1ULL << (sig - 1);
+}
+
+/* Some have come. */
+static void pass_on(struct signals *signals, pid_t pid)
+{
+	struct signalfd_siginfo info;
+	uint64_t came = 0, group;
+	pid_t old = signals->witness;
+	size_t i;
+
+	poll(NULL, 0, GROUP_MS);
+	while (read(signals->fd, &info, sizeof(info)) == sizeof(info))
+		came |= signal_bit((int)info.ssi_signo);
+	group = pending_signals(old);
+	for (i = 0; i < PASSED; i++)
+		if (came & ~group & signal_bit(passed[i]))
+			kill(pid, passed[i]);
+	if (!group)
+		return;
+	signals->witness = start_witness();
+	kill(old, SIGKILL);
+	waitpid(old, NULL, 0);
+}
+
+/* Start the command. It has the signals as the caller has set them, and misses none. */
+static pid_t start_command(const struct plan *plan, char **command, struct signals *signals)
+{
+	struct sigaction callers;
+	sigset_t before;
+	size_t i;
+	pid_t pid;
+
+	sigemptyset(&signals->set);
+	for (i = 0; i < PASSED; i++)
 		if (!sigaction(passed[i], NULL, &callers) && callers.sa_handler != SIG_IGN)
-			sigaction(passed[i], &action, NULL);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (command_pid == 0)
+			sigaddset(&signals->set, passed[i]);
+	sigprocmask(SIG_BLOCK, &signals->set, &before);
+	signals->fd = signalfd(-1, &signals->set, SFD_CLOEXEC | SFD_NONBLOCK);
+	pid = signals->fd < 0 ? -1 : fork();
+	if (pid == 0) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		child(plan, command);
-	if (command_pid < 0)
-		refused("run: cannot fork: %s", strerror(errno));
+	}
+	if (pid < 0)
+		refused("run: cannot start the command: %s", strerror(errno));
+	signals->witness = start_witness();
+	return pid;
 }
 
 /* From now on the command is an ordinary one. */
@@ -487,15 +586,30 @@ static void command_pids(const struct plan *plan, pid_t pid, struct pids *pids)
 		pids_free(pids);
 }
 
-/* Look at the sockets of the command and its descendants, and at the clock, until it ends. */
-static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid)
+/* Whether run has anything to do while the command runs. */
+static bool has_work(const struct plan *plan)
+{
+	return (plan->watched_up && plan->up) || (plan->watched_down && plan->down) ||
+	       plan->deadline || plan->steered || (plan->lent >= 0 && plan->up);
+}
+
+/*
+ * Look at the sockets of the command and its descendants, at the clock and at signals, until it
+ * ends. Return: its status, as waitpid() has it
+ */
+static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid, struct signals *signals)
 {
 	struct watch watch = {
 		.up = plan->watched_up ? plan->up : NULL,
 		.down = plan->watched_down && plan->down ? v : NULL,
 		.options = &plan->rule.options,
 	};
-	struct pollfd end = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+	struct pollfd events[] = {
+		{ .fd = pidfd_open(pid, 0), .events = POLLIN },
+		{ .fd = signals->fd, .events = POLLIN },
+	};
+	/* without a descriptor of the process its end is looked for, too */
+	int wait_ms = events[0].fd < 0 || has_work(plan) ? WATCH_MS : -1;
 	unsigned long told = 0, round;
 	int status;
 	pid_t ended;
@@ -523,26 +637,12 @@ static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid)
 		pids_free(&pids);
 		if (watch.refused && !told++)
 			say("run: a connection stays in the foreground: %s", watch.reason);
-		poll(&end, 1, WATCH_MS);
+		if (poll(events, 2, wait_ms) > 0 && events[1].revents)
+			pass_on(signals, pid);
 	}
-	close(end.fd);
+	close(events[0].fd);
 	watch_end(&watch);
 	return ended == pid ? status : -1;
-}
-
-static int wait_command(struct plan *plan, pid_t pid, pid_t guard_pid)
-{
-	int status;
-
-	if ((plan->watched_up && plan->up) || (plan->watched_down && plan->down) ||
-	    plan->deadline || plan->steered || (plan->lent >= 0 && plan->up)) {
-		status = watch_command(plan, pid, guard_pid);
-	} else {
-		while (waitpid(pid, &status, 0) < 0)
-			if (errno != EINTR)
-				return 126;
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* "06:00", the next time that the clock says so, or "90s", "45m", "6h" from now. */
@@ -672,8 +772,9 @@ int do_run(int argc, char **argv)
 	};
 	struct plan plan = { .link = -1, .lent = -1 };
 	bool up = false, down = false;
+	struct signals signals;
+	pid_t pid, guard_pid;
 	int c, status;
-	pid_t guard_pid;
 
 	while ((c = getopt_long(argc, argv, "+u:o:", longs, NULL)) != -1) {
 		if (c == 'U') {
@@ -713,14 +814,14 @@ int do_run(int argc, char **argv)
 	if (pipe2(plan.ready, O_CLOEXEC) || pipe2(plan.entered, O_CLOEXEC))
 		refused("run: %s", strerror(errno));
 	guard_pid = set_up_cgroup(&plan);
-	start_command(&plan, argv + optind);
+	pid = start_command(&plan, argv + optind, &signals);
 	close(plan.entered[1]);
 	close(plan.ready[0]);
 	if (write(plan.ready[1], "", 1) != 1)
-		kill(command_pid, SIGKILL);
+		kill(pid, SIGKILL);
 	close(plan.ready[1]);
-	status = wait_command(&plan, command_pid, guard_pid);
+	status = watch_command(&plan, pid, guard_pid, &signals);
 	if (guard_pid)
 		leave_guard(&plan, guard_pid);
-	return status;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
