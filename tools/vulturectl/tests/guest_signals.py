@@ -43,7 +43,7 @@ def start(*before: str, **more) -> subprocess.Popen:
     HEARD.write_text("")
     HEARD.chmod(0o666)
     held = subprocess.Popen([*before, *COMMAND], start_new_session=True, **more)
-    until(lambda: HEARD.read_text())
+    until(HEARD.read_text)
     return held
 
 
@@ -117,7 +117,7 @@ def in_a_terminal() -> tuple[int, int]:
     pid, end_of_user = pty.fork()
     if pid == 0:
         os.execv(COMMAND[0], COMMAND)
-    until(lambda: HEARD.read_text())
+    until(HEARD.read_text)
     return pid, end_of_user
 
 
