@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,8 +32,7 @@
 #include "upload.h"
 
 #define CONF_FILE	"/etc/lbe/background.conf"
-#define STATE_DIR	"/run/lbe"
-#define STATE_FILE	STATE_DIR "/applied"
+#define STATE_FILE	LBE_RUN "/applied"
 #define PIN_DIR		"/sys/fs/bpf/lbe"
 #define ITEMS		256	/* the kernel's limit on rules in a namespace */
 
@@ -51,7 +51,7 @@ static const char *const kinds[] = {
  * @line: of the file
  * @percent: weight, of an ordinary background connection's; 0 is none
  * @up, @down: which directions; only a cgroup has an upward one
- * @rule: in force for @down; its id is 0 where there is none
+ * @rule: in force for @down; its id is 0 where there is none. Its cgroup is that of @up too
  * @pinned: the BPF program is in force for @up
  */
 struct item {
@@ -260,7 +260,7 @@ static void read_conf(struct items *items)
 	fclose(file);
 }
 
-/* What is in force, at least one way: KIND VALUE OPTIONS UP DOWN RULE-ID */
+/* What is in force, at least one way: KIND VALUE OPTIONS UP DOWN RULE-ID CGROUP */
 
 static void read_state(struct items *items)
 {
@@ -268,12 +268,13 @@ static void read_state(struct items *items)
 	char kind[16], value[256], options[256];
 	int up, down;
 	unsigned int id;
+	uint64_t cgroup;
 
 	if (!file)
 		return;
 	while (items->count < ITEMS &&
-	       fscanf(file, "%15s %255s %255s %d %d %u", kind, value, options, &up, &down,
-		      &id) == 6) {
+	       fscanf(file, "%15s %255s %255s %d %d %u %" SCNu64, kind, value, options, &up, &down,
+		      &id, &cgroup) == 7) {
 		struct item *item = &items->item[items->count++];
 		size_t i;
 
@@ -286,6 +287,7 @@ static void read_state(struct items *items)
 		item->pinned = up;
 		item->down = down;
 		item->rule.id = id;
+		item->rule.cgroup = cgroup;
 		if (item->kind == UNIT)
 			sscanf(options, "weight,%u", &item->percent);
 		set_match(item);
@@ -309,8 +311,8 @@ static bool write_state(const struct items *items)
 
 		if (item->kind != UNIT && !item->pinned && !item->rule.id)
 			continue;
-		fprintf(file, "%s %s %s %d %d %u\n", kinds[item->kind], item->value,
-			item->options, item->pinned, item->down, item->rule.id);
+		fprintf(file, "%s %s %s %d %d %u %" PRIu64 "\n", kinds[item->kind], item->value,
+			item->options, item->pinned, item->down, item->rule.id, item->rule.cgroup);
 	}
 	result = fclose(file);
 	if (!result && !rename(name, STATE_FILE))
@@ -326,8 +328,8 @@ static void lock_state(void)
 {
 	int fd;
 
-	mkdir(STATE_DIR, 0755);
-	fd = open(STATE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mkdir(LBE_RUN, 0755);
+	fd = open(LBE_RUN, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		flock(fd, LOCK_EX);
 }
@@ -346,10 +348,19 @@ static const char *item_slice(const struct item *item, char slice[SLICE_CHARS])
 	return slice;
 }
 
+/* The slice of a user, which systemd starts when the user logs in. */
+static void user_slice(const struct item *item, char slice[SLICE_CHARS])
+{
+	const struct passwd *user = getpwnam(item->value);
+
+	*slice = '\0';
+	if (user)
+		snprintf(slice, SLICE_CHARS, "user-%u.slice", user->pw_uid);
+}
+
 /* The cgroup of an item, "" if it has none. */
 static void item_cgroup(const struct item *item, char *dir, size_t room)
 {
-	const struct passwd *user;
 	char root[512], slice[SLICE_CHARS];
 
 	find_cgroup_root(root, sizeof(root));
@@ -359,28 +370,18 @@ static void item_cgroup(const struct item *item, char *dir, size_t room)
 	} else if (item->kind == UNIT && *root) {
 		snprintf(dir, room, "%s/%s", root, item_slice(item, slice));
 	} else if (item->kind == USER && *root) {
-		user = getpwnam(item->value);
-		if (user)
-			snprintf(dir, room, "%s/user.slice/user-%u.slice", root, user->pw_uid);
+		user_slice(item, slice);
+		if (*slice)
+			snprintf(dir, room, "%s/user.slice/%s", root, slice);
 	}
 }
 
-/* Where an item's BPF program is kept; units of one weight share one. */
+/* Where an item's BPF program is kept, which ends with its cgroup. Names may have any character,
+ * those of this directory may not.
+ */
 static void item_pin(const struct item *item, char *pin, size_t room)
 {
-	char name[256], slice[SLICE_CHARS], *c;
-
-	snprintf(name, sizeof(name), "%s",
-		 item->kind == UNIT ? item_slice(item, slice) : item->value);
-	for (c = name; *c; c++)
-		if (*c == '/' || *c == '.')
-			*c = '_';
-	snprintf(pin, room, PIN_DIR "/%s-%s", kinds[item->kind], name);
-}
-
-static void unit_drop_in(const char *unit, char *path, size_t room)
-{
-	snprintf(path, room, "/run/systemd/system/%s.d/50-lbe-background.conf", unit);
+	snprintf(pin, room, PIN_DIR "/%s-%" PRIu64, kinds[item->kind], item->rule.cgroup);
 }
 
 /* Putting it in force */
@@ -395,6 +396,12 @@ struct change {
 	unsigned int added, removed, kept, failed;
 	bool reload;
 };
+
+/* Whether this is systemd's machine; /run/systemd/system may be of an earlier apply. */
+static bool has_systemd(void)
+{
+	return !access("/run/systemd/private", F_OK);
+}
 
 static bool same(const struct item *a, const struct item *b)
 {
@@ -434,22 +441,44 @@ static bool rule_lives(uint32_t id, const struct vulture_rule *wanted)
 	return id && v && vulture_rule_list(v, search_rule, &search) >= 0 && search.found;
 }
 
-static void drop_unit(const char *unit)
+/* What systemd is told of an item: its drop-in's path, "" for none. */
+static void drop_in_path(const struct item *item, char *path, size_t room)
 {
-	char path[512];
+	char slice[SLICE_CHARS];
+	const char *unit = NULL;
 
-	unit_drop_in(unit, path, sizeof(path));
-	unlink(path);
+	if (item->kind == UNIT) {
+		unit = item->value;
+	} else if (item->kind == USER) {
+		user_slice(item, slice);
+		unit = slice;
+	}
+	*path = '\0';
+	if (unit && *unit)
+		snprintf(path, room, "/run/systemd/system/%s.d/50-lbe-background.conf", unit);
+}
+
+/* A unit is to be in its slice. A user's slice is to stay when the user logs out: what is in force
+ * for its cgroup is then there at the next login.
+ */
+static void write_drop_in_text(const struct item *item, FILE *file)
+{
+	char slice[SLICE_CHARS];
+
+	fputs("# written by vulturectl apply\n", file);
+	if (item->kind == UNIT)
+		fprintf(file, "[Service]\nSlice=%s\n", item_slice(item, slice));
+	else
+		fputs("[Unit]\nStopWhenUnneeded=no\n", file);
 }
 
 /* Return: whether it is there; @change learns of a new one */
 static bool write_drop_in(const struct item *item, struct change *change)
 {
-	char path[512], slice[SLICE_CHARS], *slash;
-	const char *unit = item->value;
+	char path[512], *slash;
 	FILE *file;
 
-	unit_drop_in(unit, path, sizeof(path));
+	drop_in_path(item, path, sizeof(path));
 	if (!access(path, F_OK))
 		return true;
 	slash = strrchr(path, '/');
@@ -460,10 +489,9 @@ static bool write_drop_in(const struct item *item, struct change *change)
 	*slash = '/';
 	file = fopen(path, "we");
 	if (file)
-		fprintf(file, "# written by vulturectl apply\n[Service]\nSlice=%s\n",
-			item_slice(item, slice));
+		write_drop_in_text(item, file);
 	if (!file || fclose(file)) {
-		say("%s: cannot write %s: %s", unit, path, strerror(errno));
+		say("%s: cannot write %s: %s", item->value, path, strerror(errno));
 		unlink(path);
 		return false;
 	}
@@ -471,29 +499,29 @@ static bool write_drop_in(const struct item *item, struct change *change)
 	return true;
 }
 
-/* Take away what was applied. A rule whose cgroup is gone has gone with it. */
-static void remove_item(const struct item *item)
+static void drop_pin(const struct item *item)
 {
-	struct vulture_rule rule = item->rule;
-	char pin[600], dir[1024];
-	struct stat st;
+	char pin[128];
 
-	item_cgroup(item, dir, sizeof(dir));
-	if (*dir && !stat(dir, &st))
-		rule.cgroup = st.st_ino;
-	if (rule_lives(rule.id, &rule))
-		vulture_rule_del(v, rule.id);
-	if (item->pinned) {
-		item_pin(item, pin, sizeof(pin));
+	item_pin(item, pin, sizeof(pin));
+	if (item->pinned)
 		unlink(pin);
-	}
-	if (item->kind == UNIT)
-		drop_unit(item->value);
 }
 
-static bool apply_down(struct item *item, const struct item *before, uint64_t cgroup)
+/* Take away what was applied. Return: whether systemd has a drop-in less */
+static bool remove_item(const struct item *item)
 {
-	item->rule.cgroup = cgroup;
+	char path[512];
+
+	if (rule_lives(item->rule.id, &item->rule))
+		vulture_rule_del(v, item->rule.id);
+	drop_pin(item);
+	drop_in_path(item, path, sizeof(path));
+	return *path && !unlink(path);
+}
+
+static bool apply_down(struct item *item, const struct item *before)
+{
 	if (before && rule_lives(before->rule.id, &item->rule)) {
 		item->rule.id = before->rule.id;
 		return true;
@@ -513,13 +541,16 @@ static bool apply_down(struct item *item, const struct item *before, uint64_t cg
 static bool apply_up(struct item *item, const struct item *before, const char *dir,
 		     const char *control)
 {
-	char pin[600];
+	char pin[128];
 
 	item_pin(item, pin, sizeof(pin));
-	if (before && before->pinned && !access(pin, F_OK)) {
+	if (before && before->pinned && before->rule.cgroup == item->rule.cgroup &&
+	    !access(pin, F_OK)) {
 		item->pinned = true;
 		return true;
 	}
+	if (before)
+		drop_pin(before);
 	unlink(pin);
 	if (!control) {
 		say("%s %s: uploads stay in the foreground: none of %s can be used",
@@ -545,29 +576,42 @@ static bool first_of_slice(const struct items *items, const struct item *item)
 	return one == item;
 }
 
+/* The cgroup of a slice, before systemd starts it: systemd then takes what is there. */
+static void make_slice(const char *dir)
+{
+	char above[1024], *slash;
+
+	snprintf(above, sizeof(above), "%s", dir);
+	slash = strrchr(above, '/');
+	if (slash)
+		*slash = '\0';
+	mkdir(above, 0755);
+	mkdir(dir, 0755);
+}
+
 static void apply_item(const struct items *wanted, struct item *item, const struct item *before,
 		       const char *control, struct change *change)
 {
-	uint64_t cgroup = 0;
+	bool slice = item->kind == UNIT || (item->kind == USER && has_systemd());
 	const char *why = NULL;
 	char dir[1024];
-	bool good = true;
+	bool good = true, same;
 
-	if (item->kind == UNIT) {
+	if (slice)
 		good = write_drop_in(item, change);
-		if (!first_of_slice(wanted, item)) {
-			change->kept += good && before;
-			change->added += good && !before;
-			change->failed += !good;
-			return;
-		}
+	if (item->kind == UNIT && !first_of_slice(wanted, item)) {
+		change->kept += good && before;
+		change->added += good && !before;
+		change->failed += !good;
+		return;
 	}
 	item_cgroup(item, dir, sizeof(dir));
-	if (item->kind == UNIT)
-		mkdir(dir, 0755);
+	if (slice && *dir)
+		make_slice(dir);
 	errno = 0;
 	if (item->kind <= USER)
-		why = *dir ? set_cgroup(&cgroup, dir) : "there is no v2 hierarchy of cgroups";
+		why = *dir ? set_cgroup(&item->rule.cgroup, dir) :
+			     "there is no v2 hierarchy of cgroups";
 	if (why) {
 		say("%s %s: %s%s", kinds[item->kind], item->value, why,
 		    errno == ENOENT ? "; apply again once it is there" : "");
@@ -575,12 +619,14 @@ static void apply_item(const struct items *wanted, struct item *item, const stru
 		return;
 	}
 	if (item->down)
-		good &= apply_down(item, before, cgroup);
+		good &= apply_down(item, before);
 	if (item->up)
 		good &= apply_up(item, before, dir, control);
+	same = before && before->rule.id == item->rule.id &&
+	       before->rule.cgroup == item->rule.cgroup;
 	change->failed += !good;
-	change->kept += before && good && before->rule.id == item->rule.id;
-	change->added += good && !(before && before->rule.id == item->rule.id);
+	change->kept += good && same;
+	change->added += good && !same;
 }
 
 static const struct item *find_item(const struct items *items, const struct item *like)
@@ -638,8 +684,7 @@ int do_apply(int argc, char **argv)
 			i++;
 			continue;
 		}
-		remove_item(&applied.item[i]);
-		change.reload |= applied.item[i].kind == UNIT;
+		change.reload |= remove_item(&applied.item[i]);
 		change.removed++;
 		applied.item[i] = applied.item[--applied.count];
 	}
@@ -650,8 +695,7 @@ int do_apply(int argc, char **argv)
 	}
 	if (!write_state(&wanted))
 		refused("cannot write %s: %s", STATE_FILE, strerror(errno));
-	if (change.reload && !access("/run/systemd/private", F_OK) &&
-	    system("systemctl daemon-reload"))
+	if (change.reload && has_systemd() && system("systemctl daemon-reload"))
 		say("systemctl daemon-reload failed");
 	if (json)
 		printf("{\"added\": %u, \"kept\": %u, \"removed\": %u, \"failed\": %u}\n",

@@ -10,6 +10,8 @@
 
 #include "../libvulture/internal.h"
 
+#define LBE_RUN	"/run/lbe"	/* what is in force now */
+
 extern bool json;		/* --json: machine-readable output */
 extern struct vulture *v;	/* NULL where the module is absent and the command can do without */
 

@@ -5,13 +5,15 @@
  *
  * For a service that holds the rule and the program of a slice: when it ends,
  * however it ends, the program goes with it; the rule is deleted at SIGTERM and
- * SIGINT. A rule that a killed process leaves ends with its cgroup.
+ * SIGINT. A rule that a killed process leaves ends with its cgroup, or once the
+ * next process holds that cgroup, which finds its number in /run/lbe.
  */
 #define _GNU_SOURCE
 #include "ctl.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,6 +21,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -47,6 +50,50 @@ static void tell_ready(void)
 	close(fd);
 }
 
+static void record_path(const struct vulture_rule *rule, char *path, size_t room)
+{
+	snprintf(path, room, LBE_RUN "/held-%" PRIu64, rule->cgroup);
+}
+
+struct search {
+	uint32_t id;
+	uint64_t cgroup;
+	bool found;
+};
+
+/* The module may have been loaded anew, and the number be that of a rule for something else. */
+static int search_rule(const struct vulture_rule *rule, void *arg)
+{
+	struct search *search = arg;
+
+	search->found |= rule->id == search->id && rule->cgroup == search->cgroup;
+	return 0;
+}
+
+/* Ours is in force: the one that a killed process has left goes. */
+static void replace_rule(const struct vulture_rule *rule)
+{
+	struct search left = { .cgroup = rule->cgroup };
+	char path[64];
+	FILE *file;
+
+	record_path(rule, path, sizeof(path));
+	file = fopen(path, "re");
+	if (file) {
+		if (fscanf(file, "%" SCNu32, &left.id) != 1)
+			left.id = 0;
+		fclose(file);
+	}
+	if (left.id && vulture_rule_list(v, search_rule, &left) >= 0 && left.found)
+		vulture_rule_del(v, left.id);
+	mkdir(LBE_RUN, 0755);
+	file = fopen(path, "we");
+	if (file) {
+		fprintf(file, "%u\n", rule->id);
+		fclose(file);
+	}
+}
+
 static bool hold_down(const char *dir, struct vulture_rule *rule)
 {
 	if (!v) {
@@ -54,8 +101,10 @@ static bool hold_down(const char *dir, struct vulture_rule *rule)
 		return false;
 	}
 	rule->cgroup = read_cgroup(dir);
-	if (!vulture_rule_add(v, rule))
+	if (!vulture_rule_add(v, rule)) {
+		replace_rule(rule);
 		return true;
+	}
 	say("hold: downloads stay in the foreground: %s", vulture_error(v));
 	return false;
 }
@@ -98,6 +147,7 @@ int do_hold(int argc, char **argv)
 	bool down, users = false;
 	int c, signals, listener = -1;
 	const char *control;
+	char path[64];
 	sigset_t ends;
 
 	while ((c = getopt_long(argc, argv, "o:", longs, NULL)) != -1) {
@@ -128,7 +178,11 @@ int do_hold(int argc, char **argv)
 		listener = open_to_users(control);
 	tell_ready();
 	lend_until(signals, listener, control);
-	if (down && vulture_rule_del(v, rule.id) < 0 && errno != ENOENT)
+	if (!down)
+		return 0;
+	record_path(&rule, path, sizeof(path));
+	unlink(path);
+	if (vulture_rule_del(v, rule.id) < 0 && errno != ENOENT)
 		refused("hold: %s", vulture_error(v));
 	return 0;
 }

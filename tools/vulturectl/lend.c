@@ -88,7 +88,7 @@ int lend_listen(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	mkdir("/run/lbe", 0755);
+	mkdir(LBE_RUN, 0755);
 	/* one that was killed has left it; at another that runs it stays */
 	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address))) {
 		close(fd);
