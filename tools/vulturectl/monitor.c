@@ -114,7 +114,7 @@ static int monitor_table(unsigned int seconds)
 			json_begin();
 			printf(",\"time_s\":%lld,\"connections\":[", (long long)time(NULL));
 		} else {
-			fputs(isatty(STDOUT_FILENO) ? "\033[H\033[J" : "", stdout);
+			screen_begin();
 			list_header("Mbit/s");
 		}
 		for (i = 0; i < new->n; i++)
@@ -122,8 +122,8 @@ static int monitor_table(unsigned int seconds)
 		if (json) {
 			putchar(']');
 			json_end();
-		} else if (!isatty(STDOUT_FILENO)) {
-			putchar('\n');
+		} else {
+			screen_end();
 		}
 		if (fflush(stdout))
 			return 1;

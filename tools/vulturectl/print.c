@@ -4,10 +4,67 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #define JSON_SCHEMA	1	/* of vulturectl.schema.json */
+#define LINE_CHARS	256	/* of a table's line, at most */
+
+/* What of a page has been printed: on a terminal a page is cut to what it has room for. */
+static struct {
+	unsigned int rows, columns;	/* 0: no limit */
+	unsigned int lines;		/* that were to be printed */
+	char last[LINE_CHARS];		/* for the last row, should no other follow */
+} screen;
+
+void screen_begin(void)
+{
+	struct winsize size = {};
+
+	if (isatty(STDOUT_FILENO)) {
+		fputs("\033[H\033[J", stdout);
+		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	}
+	/* the cursor has the row below the last line */
+	screen.rows = size.ws_row > 1 ? size.ws_row - 1U : size.ws_row;
+	screen.columns = size.ws_col;
+	screen.lines = 0;
+}
+
+static void put_line(const char *line)
+{
+	printf("%.*s\n", screen.columns ? (int)screen.columns : -1, line);
+}
+
+void screen_line(const char *format, ...)
+{
+	char line[LINE_CHARS];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	screen.lines++;
+	if (!screen.rows || screen.lines < screen.rows)
+		put_line(line);
+	else if (screen.lines == screen.rows)
+		strcpy(screen.last, line);
+}
+
+void screen_end(void)
+{
+	char more[LINE_CHARS];
+
+	if (!isatty(STDOUT_FILENO))
+		putchar('\n');
+	if (!screen.rows || screen.lines < screen.rows)
+		return;
+	snprintf(more, sizeof(more), "and %u more", screen.lines - screen.rows + 1);
+	put_line(screen.lines == screen.rows ? screen.last : more);
+}
 
 void json_string(const char *text)
 {
@@ -182,7 +239,7 @@ void text_flow(const struct vulture_flow *flow)
 
 void list_header(const char *last)
 {
-	printf("%-6s %-23s %-23s %-8s %9s %8s %9s %8s\n", "ID", "LOCAL", "REMOTE", "LAW",
+	screen_line("%-6s %-23s %-23s %-8s %9s %8s %9s %8s", "ID", "LOCAL", "REMOTE", "LAW",
 	       "WINDOW-kB", "RTT-ms", "QUEUE-ms", last);
 }
 
@@ -190,11 +247,11 @@ void list_line(const struct vulture_flow *flow, double last)
 {
 	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS];
 
-	printf("%-6" PRIu64 " %-23s %-23s %-8s %9.1f %8.1f %9.1f %8.2f\n", flow->id,
-	       endpoint(&flow->address.local.sa, local),
-	       endpoint(&flow->address.remote.sa, remote),
-	       vulture_controller_name(flow->controller), flow->rwnd_bytes / 1e3,
-	       flow->rtt_us / 1e3, flow->queue_us / 1e3, last);
+	screen_line("%-6" PRIu64 " %-23s %-23s %-8s %9.1f %8.1f %9.1f %8.2f", flow->id,
+		    endpoint(&flow->address.local.sa, local),
+		    endpoint(&flow->address.remote.sa, remote),
+		    vulture_controller_name(flow->controller), flow->rwnd_bytes / 1e3,
+		    flow->rtt_us / 1e3, flow->queue_us / 1e3, last);
 }
 
 void text_rule(const struct vulture_rule *rule)

@@ -42,4 +42,14 @@ void list_line(const struct vulture_flow *flow, double last);
 void json_begin(void);
 void json_end(void);
 
+/* screen_begin() - a page of a table; if it goes to a terminal, what screen_line() prints until
+ * screen_end() is cut to it, and screen_end() says how many lines were left out
+ */
+void screen_begin(void);
+void screen_end(void);
+
+/* screen_line() - a line, without its end; outside a page it is printed as it is */
+__attribute__((format(printf, 1, 2)))
+void screen_line(const char *format, ...);
+
 #endif /* VULTURECTL_PRINT_H */

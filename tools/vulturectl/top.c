@@ -39,22 +39,22 @@ static void table(const struct look *look, const struct program *programs, size_
 
 	for (i = 0; i < count; i++)
 		bps[programs[i].first->up] += programs[i].rate_bps;
-	printf("%zu background connection%s: %.2f Mbit/s down, %.2f Mbit/s up\n", look->count,
-	       look->count == 1 ? "" : "s", bps[0] / 1e6, bps[1] / 1e6);
+	screen_line("%zu background connection%s: %.2f Mbit/s down, %.2f Mbit/s up", look->count,
+		    look->count == 1 ? "" : "s", bps[0] / 1e6, bps[1] / 1e6);
 	if (!v)
-		printf("downloads cannot be shown: %s\n", vulture_error(NULL));
-	printf("%-16s %7s %-4s %5s %9s %9s %-11s %13s\n", "PROGRAM", "PID", "WAY", "CONNS", "Mbit/s",
-	       "QUEUE-ms", "HELD BY", "IN-PAUSES-MB");
+		screen_line("downloads cannot be shown: %s", vulture_error(NULL));
+	screen_line("%-16s %7s %-4s %5s %9s %9s %-11s %13s", "PROGRAM", "PID", "WAY", "CONNS",
+		    "Mbit/s", "QUEUE-ms", "HELD BY", "IN-PAUSES-MB");
 	for (i = 0; i < count; i++) {
 		const struct program *p = &programs[i];
 		char pid[16] = "-";
 
 		if (p->first->pid)
 			snprintf(pid, sizeof(pid), "%d", p->first->pid);
-		printf("%-16.16s %7s %-4s %5u %9.2f %9.1f %-11s %13.3f\n",
-		       program_text(p->first, name, sizeof(name)), pid, p->first->up ? "up" : "down",
-		       p->connections, p->rate_bps / 1e6, p->queue_us / 1e3, holder_name(p->holder),
-		       p->pause_bytes / 1e6);
+		screen_line("%-16.16s %7s %-4s %5u %9.2f %9.1f %-11s %13.3f",
+			    program_text(p->first, name, sizeof(name)), pid,
+			    p->first->up ? "up" : "down", p->connections, p->rate_bps / 1e6,
+			    p->queue_us / 1e3, holder_name(p->holder), p->pause_bytes / 1e6);
 	}
 }
 
@@ -130,10 +130,9 @@ static void print_look(const struct look *look)
 	if (json) {
 		json_table(look, programs, count);
 	} else {
-		fputs(isatty(STDOUT_FILENO) ? "\033[H\033[J" : "", stdout);
+		screen_begin();
 		table(look, programs, count);
-		if (!isatty(STDOUT_FILENO))
-			putchar('\n');
+		screen_end();
 	}
 	free(programs);
 }

@@ -108,7 +108,8 @@ def test_a_holder_that_was_killed_takes_its_rule_up_again():
     ready.settimeout(10)
 
     def hold(*words: str) -> subprocess.Popen:
-        holder = subprocess.Popen([CTL, "hold", *words, str(held)], env={**os.environ, "NOTIFY_SOCKET": "/tmp/held-ready"})
+        environment = {**os.environ, "NOTIFY_SOCKET": "/tmp/held-ready"}
+        holder = subprocess.Popen([CTL, "hold", *words, str(held)], env=environment)
         assert ready.recv(100) == b"READY=1" and covered(held)
         return holder
 
