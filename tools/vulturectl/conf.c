@@ -260,7 +260,7 @@ static void read_conf(struct items *items)
 	fclose(file);
 }
 
-/* What is in force, at least one way: KIND VALUE OPTIONS UP DOWN RULE-ID CGROUP */
+/* What is in force, at least one way: KIND VALUE OPTIONS UP DOWN CGROUP RULE-ID */
 
 static void read_state(struct items *items)
 {
@@ -273,8 +273,8 @@ static void read_state(struct items *items)
 	if (!file)
 		return;
 	while (items->count < ITEMS &&
-	       fscanf(file, "%15s %255s %255s %d %d %u %" SCNu64, kind, value, options, &up, &down,
-		      &id, &cgroup) == 7) {
+	       fscanf(file, "%15s %255s %255s %d %d %" SCNu64 "%u", kind, value, options, &up, &down,
+		      &cgroup, &id) == 7) {
 		struct item *item = &items->item[items->count++];
 		size_t i;
 
@@ -311,8 +311,8 @@ static bool write_state(const struct items *items)
 
 		if (item->kind != UNIT && !item->pinned && !item->rule.id)
 			continue;
-		fprintf(file, "%s %s %s %d %d %u %" PRIu64 "\n", kinds[item->kind], item->value,
-			item->options, item->pinned, item->down, item->rule.id, item->rule.cgroup);
+		fprintf(file, "%s %s %s %d %d %" PRIu64 " %u\n", kinds[item->kind], item->value,
+			item->options, item->pinned, item->down, item->rule.cgroup, item->rule.id);
 	}
 	result = fclose(file);
 	if (!result && !rename(name, STATE_FILE))

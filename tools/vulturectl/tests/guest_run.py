@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -195,6 +196,42 @@ def test_a_callback_of_list_may_stop_what_it_sees():
     library.vulture_close(handle)
     for one in pairs:
         one.close()
+
+
+def test_handles_of_the_library_in_many_threads():
+    """Each thread has its own handle, answers, callbacks and error text; none waits for another one's."""
+    library = ctypes.CDLL(f"{sys.argv[1]}/libvulture.so", use_errno=True)
+    library.vulture_open.restype = ctypes.c_void_p
+    library.vulture_error.restype = ctypes.c_char_p
+    library.vulture_error.argtypes = [ctypes.c_void_p]
+    each_flow = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p)
+    library.vulture_stop_id.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+    failures: list[BaseException] = []
+    server = Server()
+
+    def use(number: int) -> None:
+        try:
+            handle = ctypes.c_void_p(library.vulture_open())
+            with socket.create_connection((server.address, int(server.port))) as client:
+                for _ in range(50):
+                    assert library.vulture_start(handle, client.fileno(), None) == 0, library.vulture_error(handle)
+                    seen: list[int] = []
+                    keep = each_flow(lambda flow, _, seen=seen: seen.append(flow[0]) or 0)
+                    assert library.vulture_list(handle, keep, None) == 0 and len(set(seen)) == len(seen) >= 1
+                    assert library.vulture_stop_id(handle, 1 << 60 | number) == -1
+                    assert library.vulture_error(handle) == f"no connection with id {1 << 60 | number}".encode()
+                    assert library.vulture_stop(handle, client.fileno()) == 0
+            library.vulture_close(handle)
+        except BaseException as error:  # noqa: BLE001 - the main thread tells of it
+            failures.append(error)
+
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+    assert not flows()
 
 
 def test_a_directory_that_is_no_cgroup_is_refused():
