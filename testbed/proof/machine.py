@@ -39,7 +39,7 @@ PACKAGING = REPO / "packaging"
 #: the programs, their servers, the library that vulturectl needs, what a user's session needs, mke2fs
 PACKAGES = (
     "curl", "aria2", "rsync", "restic", "restic-rest-server", "rclone", "git", "opentracker", "mktorrent", "skopeo",
-    "docker-registry", "nginx-light", "libbpf1", "libpam-systemd", "dbus-user-session", "sudo", "e2fsprogs",
+    "podman", "docker-registry", "nginx-light", "libbpf1", "libpam-systemd", "dbus-user-session", "sudo", "e2fsprogs",
 )  # fmt: skip
 UNITS = ("background.slice", "background@.service", "lbe-background.service", "vulturectl.service")
 JOB_UNIT = "[Unit]\nDescription=the job\n[Service]\nType=oneshot\nExecStart=/lbe/init.sh\n"

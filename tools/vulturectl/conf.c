@@ -273,8 +273,8 @@ static void read_state(struct items *items)
 	if (!file)
 		return;
 	while (items->count < ITEMS &&
-	       fscanf(file, "%15s %255s %255s %d %d %" SCNu64 "%u", kind, value, options, &up, &down,
-		      &cgroup, &id) == 7) {
+	       fscanf(file, "%15s %255s %255s %d %d %" SCNu64 "%u", kind, value, options, &up,
+		      &down, &cgroup, &id) == 7) {
 		struct item *item = &items->item[items->count++];
 		size_t i;
 

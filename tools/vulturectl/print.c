@@ -240,7 +240,7 @@ void text_flow(const struct vulture_flow *flow)
 void list_header(const char *last)
 {
 	screen_line("%-6s %-23s %-23s %-8s %9s %8s %9s %8s", "ID", "LOCAL", "REMOTE", "LAW",
-	       "WINDOW-kB", "RTT-ms", "QUEUE-ms", last);
+		    "WINDOW-kB", "RTT-ms", "QUEUE-ms", last);
 }
 
 void list_line(const struct vulture_flow *flow, double last)

@@ -323,6 +323,7 @@ static void guard(struct plan *plan, int started)
 {
 	char answer = 0, byte;
 
+	const struct sigaction deadline = { .sa_sigaction = on_deadline, .sa_flags = SA_SIGINFO };
 	sigset_t others;
 
 	setsid();
@@ -331,8 +332,7 @@ static void guard(struct plan *plan, int started)
 	 */
 	sigfillset(&others);
 	sigdelset(&others, SIGUSR1);
-	sigaction(SIGUSR1, &(struct sigaction){ .sa_sigaction = on_deadline,
-						.sa_flags = SA_SIGINFO }, NULL);
+	sigaction(SIGUSR1, &deadline, NULL);
 	sigprocmask(SIG_SETMASK, &others, NULL);
 	prctl(PR_SET_NAME, "vulture-guard");
 	/* The handle of the parent is the parent's: a netlink socket is not shared. */
@@ -411,7 +411,7 @@ static pid_t set_up_cgroup(struct plan *plan)
 	return pid;
 }
 
-/* Signals: what run alone gets is passed on; what its process group gets, the command has already */
+/* Signals: what run alone gets is passed on; what its process group gets, the command has, too */
 
 static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 #define PASSED	(sizeof(passed) / sizeof(passed[0]))

@@ -59,6 +59,8 @@ PROGRAMS = {
     "git-clone": f"git clone -q git://{SERVER}/repository {GOT}/clone",
     "skopeo": "skopeo --insecure-policy copy -q --src-tls-verify=false "
               f"docker://{SERVER}:{REGISTRY_PORT}/image:1 dir:{GOT}/image",
+    "podman": f"podman --storage-driver vfs --root {GOT}/podman pull -q --tls-verify=false "
+              f"{SERVER}:{REGISTRY_PORT}/image:1",
     "rsync-down": f"rsync -e '{SSH}' root@{SERVER}:{WEB}/down {GOT}/got",
     "rsync-up": f"rsync -e '{SSH}' {WORK}/up root@{SERVER}:{GOT}/got",
     "restic": f"{RESTIC} backup {WORK}/up",
@@ -225,7 +227,7 @@ END
 #: what a program needs beyond the web server
 SERVERS: dict[str, Callable[[], None]] = {
     "apt": serve_apt, "aria2c-BitTorrent": serve_torrent, "git-clone": serve_git, "skopeo": serve_registry,
-    "rsync-down": serve_ssh, "rsync-up": serve_ssh, "restic": serve_restic,
+    "podman": serve_registry, "rsync-down": serve_ssh, "rsync-up": serve_ssh, "restic": serve_restic,
 }  # fmt: skip
 
 

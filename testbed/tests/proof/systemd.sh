@@ -46,6 +46,8 @@ both() { sleep 2; down "$1"; up "$1"; } # until iperf3 has its connections
 neither() { sleep 2; no down "$1"; no up "$1"; ss -tnHO dst "$SERVER:$1" | grep -q .; }
 rule_of_cgroup() { vulturectl rule list | grep cgroup; }
 slice_of() { systemctl show -p Slice --value "$1"; }
+# A login: its cgroup is root's, not the user's.
+in_a_session() { systemd-run -q --pipe --wait -p User=alice -p PAMName=su-l -- "$@"; }
 by_alice() { runuser -u alice -- env XDG_RUNTIME_DIR="/run/user/$(id -u alice)" "$@"; }
 
 test_the_service_applies_the_file() {
@@ -80,13 +82,29 @@ test_a_wrong_file_is_named_and_nothing_changes() {
 	rm $CONF
 }
 
-test_a_user_of_the_file() {
+test_a_user_of_the_file_who_logs_in_later() {
 	echo 'user alice' >$CONF
 	uid=$(id -u alice)
-	systemctl start "user@$uid.service" vulturectl.service
+	no systemctl is-active -q "user-$uid.slice"
+	systemctl start vulturectl.service # as at boot
+	for _ in 1 2; do # the second login finds what the first logout has left
+		in_a_session python3 /tmp/first.py >/tmp/session 2>&1
+		grep -x 'control lbe tos 4' /tmp/session
+		sleep 12 # logind stops the user's manager, the module looks for cgroups that have gone
+		no systemctl is-active -q "user@$uid.service"
+	done
+	systemctl start "user@$uid.service"
 	by_alice systemd-run -q --user --unit mine iperf3 -c $SERVER -R -t 60 -p 5204
 	both 5204
-	systemctl stop vulturectl.service "user@$uid.service"
+	systemctl reload vulturectl.service
+	[ "$(vulturectl showconf)" = "user alice both" ]
+	[ "$(rule_of_cgroup | wc -l)" = 1 ]
+	systemctl stop vulturectl.service
+	no rule_of_cgroup
+	[ "$(systemctl show -p StopWhenUnneeded --value "user-$uid.slice")" = yes ] # as systemd has it
+	systemctl stop "user@$uid.service"
+	in_a_session python3 /tmp/first.py >/tmp/session 2>&1
+	grep -x 'control cubic tos 0' /tmp/session
 	rm $CONF
 }
 
@@ -114,19 +132,30 @@ test_a_job_of_the_template() {
 	no systemctl is-active -q background@absent.service
 }
 
-test_the_rule_of_a_killed_holder_ends_with_the_slice() {
+test_a_killed_holder_comes_back() {
 	systemctl start lbe-background.service
-	systemctl kill -s KILL lbe-background.service
+	for _ in 1 2; do
+		systemctl kill -s KILL lbe-background.service
+		sleep 1
+		systemctl is-active -q lbe-background.service
+		[ "$(rule_of_cgroup | wc -l)" = 1 ]
+	done
+	systemctl start other.service
+	neither 5202
+	systemctl stop lbe-background.service other.service
+	no rule_of_cgroup
+}
+
+test_the_rule_of_a_killed_holder_ends_with_the_slice() {
+	systemd-run -q --slice background.slice --unit holder vulturectl hold /sys/fs/cgroup/background.slice
 	sleep 1
-	no systemctl is-active -q lbe-background.service
-	systemctl reset-failed lbe-background.service
+	systemctl kill -s KILL holder.service
+	sleep 1
 	rule_of_cgroup
+	systemctl reset-failed holder.service
 	systemctl stop background.slice
 	sleep 15 # the module looks for cgroups that have gone
 	no rule_of_cgroup
-	systemctl start lbe-background.service
-	[ "$(rule_of_cgroup | wc -l)" = 1 ]
-	systemctl stop lbe-background.service
 }
 
 test_bg_and_fg_of_a_unit() {
@@ -153,9 +182,6 @@ test_a_users_scope() {
 	grep -q receiver /tmp/scope
 	systemctl stop "user@$uid.service"
 }
-
-# A login: its cgroup is root's, not the user's.
-in_a_session() { systemd-run -q --pipe --wait -p User=alice -p PAMName=su-l -- "$@"; }
 
 test_a_users_session() {
 	in_a_session cat /proc/self/cgroup | grep 'user-.*slice/session-.*scope'
