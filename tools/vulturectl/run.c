@@ -480,6 +480,12 @@ static uint64_t pending_signals(pid_t pid)
 	return pending;
 }
 
+static void end_witness(pid_t witness)
+{
+	if (witness > 0 && !kill(witness, SIGKILL))
+		waitpid(witness, NULL, 0);
+}
+
 static uint64_t signal_bit(int sig)
 {
 	return 1ULL << (sig - 1);
@@ -503,8 +509,7 @@ static void pass_on(struct signals *signals, pid_t pid)
 	if (!group)
 		return;
 	signals->witness = start_witness();
-	kill(old, SIGKILL);
-	waitpid(old, NULL, 0);
+	end_witness(old);
 }
 
 /* Start the command. It has the signals as the caller has set them, and misses none. */
@@ -641,6 +646,7 @@ static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid, struct s
 			pass_on(signals, pid);
 	}
 	close(events[0].fd);
+	end_witness(signals->witness);
 	watch_end(&watch);
 	return ended == pid ? status : -1;
 }

@@ -388,6 +388,65 @@ def test_a_user_whose_cgroup_is_his_own():
         own.rmdir()
 
 
+def test_a_cgroup_of_the_callers_own_that_is_made_unfit():
+    """Whatever its user does to it, the service refuses politely, leaves nothing and serves others."""
+    own = ROOT / "his"
+    own.mkdir()
+    with service() as holder:
+        before = descriptors(holder.pid)
+        for setting, reason in (
+            ("echo 0 >cgroup.max.descendants", "Resource temporarily unavailable"),
+            ("echo 0 >cgroup.max.depth", "Resource temporarily unavailable"),
+            ("echo 0 >pids.max", ""),
+            ("echo threaded >cgroup.type", "Operation not supported"),
+        ):
+            inner = own / "inner"
+            inner.mkdir()
+            for path in (own, own / "cgroup.procs", own / "cgroup.threads", inner, *inner.iterdir()):
+                os.chown(path, 65534, 65534)
+            Path("/tmp/caller.py").write_text(CALLER)
+            as_user = "exec setpriv --reuid 65534 --regid 65534 --clear-groups"
+            script = f"cd {inner}; echo 0 >cgroup.procs; {setting};"
+            if "threaded" in setting:  # takes in only who is below the same domain
+                script = f"cd {inner}; echo 0 >{own}/cgroup.procs; {setting}; echo $$ >cgroup.threads;"
+            done = shell(f"{script} {as_user} {sys.executable} /tmp/caller.py", stdin=subprocess.DEVNULL)
+            assert done.stdout.startswith("+lbe" if not reason else "-process"), (setting, done)
+            assert reason in done.stdout, (setting, done)
+            until(lambda: not lent())
+            inner.rmdir()
+            with caller(**OTHER) as (_, answer):
+                assert answer == "+lbe", answer
+            until(lambda: not lent())
+        assert descriptors(holder.pid) == before
+    own.rmdir()
+
+
+def test_a_lent_cgroup_that_its_user_takes_away():
+    """Below a cgroup of its own a user may remove what the service has made, and make another of that name."""
+    own = ROOT / "his"
+    own.mkdir()
+    for path in (own, own / "cgroup.procs"):
+        os.chown(path, 65534, 65534)
+    Path("/tmp/caller.py").write_text(CALLER)
+    with service() as holder:
+        before = descriptors(holder.pid)
+        for again in (False, True):
+            words = f"echo 0 >{own}/cgroup.procs; exec setpriv --reuid 65534 --regid 65534 --clear-groups"
+            script = f"{words} {sys.executable} /tmp/caller.py"
+            process = subprocess.Popen(["sh", "-c", script], stdin=-1, stdout=-1, text=True)
+            assert process.stdout.readline() == "+lbe\n"
+            (cgroup,) = lent()
+            away = f"echo {process.pid} >{own}/cgroup.procs && rmdir {cgroup}"
+            if again:
+                away += f" && mkdir {cgroup} && mkdir {cgroup}/mine"
+            assert shell(away, **USER).returncode == 0
+            process.stdin.close()
+            process.wait(timeout=10)
+            until(lambda: not lent())
+            assert descriptors(holder.pid) == before
+    own.rmdir()
+
+
 def test_the_name_of_a_cgroup_is_no_line_of_its_own():
     """A path so long that /proc/PID/cgroup is read in two pieces, of which the second looks like another cgroup."""
     path = "/his"
