@@ -383,17 +383,19 @@ static pid_t set_up_cgroup(struct plan *plan)
 	char answer = 0;
 	pid_t pid;
 
+	if (pipe2(started, O_CLOEXEC))
+		refused("run: %s", strerror(errno));
 	/* the kernel lets root alone load programs */
 	plan->watched_up = geteuid() && plan->lent < 0;
 	if ((!plan->down && plan->watched_up) || make_cgroup(plan->dir, "vulture", getpid())) {
 		*plan->dir = '\0';
 		plan->watched_up = plan->lent < 0;
 		plan->watched_down = true;
+		close(started[0]);
+		close(started[1]);
 		return 0;
 	}
 	plan->rule.cgroup = read_cgroup(plan->dir);
-	if (pipe2(started, O_CLOEXEC))
-		refused("run: %s", strerror(errno));
 	run_pid = getpid();
 	pid = fork();
 	if (pid == 0) {

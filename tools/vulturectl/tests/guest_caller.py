@@ -212,6 +212,18 @@ def test_environment_limits_and_settings_stay():
         assert subprocess.check_output(["sh", "-c", script], text=True, stderr=-3, **more) == plain, plain
 
 
+def test_few_descriptors_and_processes():
+    """The command runs as it would, or one line says why it does not; nothing is left, nothing hangs."""
+    for user in ({}, USER):
+        words = ("", "setpriv --reuid 65534 --regid 65534 --clear-groups")[bool(user)]
+        for limit in (*(f"-n {number}" for number in range(3, 24)), *(f"-u {number}" for number in range(5))):
+            script = f"ulimit {limit} && exec {words} {CTL} run -- sh -c 'exit 9'"
+            done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=20)
+            if done.returncode != 9:
+                assert done.returncode in (1, 126, 127) and done.stderr.count("\n") >= 1, (limit, user, done)
+            until(nothing_left, 10)
+
+
 def test_a_caller_of_sudo_that_nobody_knows_is_no_root():
     env = {**os.environ, "SUDO_UID": "54321", "SUDO_GID": "54321"}
     done = ctl("run", "--", "id", "-u", env=env)
