@@ -97,6 +97,58 @@ def test_root_takes_children_and_downloads():
     until(lambda: not cgroups() and not rules())
 
 
+STATIC = """
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(atoi(argv[2])) };
+	char control[16] = "";
+	socklen_t size = sizeof(control), room = sizeof(int);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), tos = 0, priority = 0;
+
+	inet_pton(AF_INET, argv[1], &to.sin_addr);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		return 1;
+	usleep(argc > 3 ? 500000 : 0);
+	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, &size);
+	getsockopt(fd, IPPROTO_IP, IP_TOS, &tos, &room);
+	getsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, &room);
+	printf("{\\"cc\\": \\"%s\\", \\"tos\\": %d, \\"priority\\": %d}\\n", control, tos, priority);
+}
+"""
+
+
+def test_a_static_binary():
+    """Nothing is preloaded, so that the linker does not matter."""
+    Path("/tmp/static.c").write_text(STATIC)
+    subprocess.run(["gcc", "-static", "-o", "/tmp/static", "/tmp/static.c"], check=True)
+    server = Server()
+    done = ctl("run", "--", "/tmp/static", server.address, server.port)
+    assert background(json.loads(done.stdout)), done
+    done = ctl("run", "--", "/tmp/static", server.address, server.port, "late", user=65534, group=65534)
+    assert background(json.loads(done.stdout)), done
+
+
+def test_an_address_of_version_4_on_a_socket_of_version_6():
+    """As Java and servers of both families have them. Only its packets say whether the DSCP is theirs."""
+    server = Server()
+    script = f"""
+import json, os, socket, time
+s = socket.socket(socket.AF_INET6)
+s.connect(("::ffff:127.0.0.1", {server.port}))
+time.sleep(0.5)
+print(json.dumps({{"cc": s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), "tos": s.getsockopt(0, 1),
+                  "priority": s.getsockopt(1, 12)}}))
+"""
+    for user in ({}, {"user": 65534, "group": 65534}):
+        done = ctl("run", "--", sys.executable, "-c", script, **user)
+        assert background(json.loads(done.stdout)), (user, done)
+
+
 def test_up_alone_and_down_alone():
     server = Server()
     run = subprocess.Popen([CTL, "run", "--up", "--", *server.client(0.5)], stdout=-1, text=True)
