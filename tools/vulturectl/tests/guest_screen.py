@@ -158,8 +158,11 @@ def test_thousands_of_connections():
 
 def test_one_schema_for_list_show_monitor_and_top():
     """The same connection has the same members, of the same meaning, in each of them."""
-    with socket.create_server(("127.0.0.1", 0)) as server, \
-            socket.create_connection(server.getsockname()) as client, server.accept()[0]:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+        server.accept()[0],
+    ):
         ends = [f"{end[0]}:{end[1]}" for end in (client.getsockname(), client.getpeername())]
         assert ctl("start", *ends).returncode == 0
         watcher = subprocess.Popen([CTL, "--json", "monitor"], stdout=-1, text=True)
