@@ -105,6 +105,7 @@ def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, 
             "mode": results.mode,
             "sets": results.sets,
             "file_sha256": text_hash(results.text),
+            "asked_cases": results.asked_cases,
             "asked_seeds": results.asked_seeds,
             "identity": results.identity,
             "provenance": provenance,
@@ -211,9 +212,19 @@ def with_more(mine: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
         cases.append(theirs if len(theirs["seeds"]) > len(case["seeds"]) else case)
     return mine | {
         "cases": [*cases, *better.values()],
+        "asked_cases": _asked_of_both(mine, other),
         "asked_seeds": sorted({*mine["asked_seeds"], *other["asked_seeds"]}),
         "ran": _united(mine["ran"], other["ran"]),
     }
+
+
+def _asked_of_both(mine: dict[str, Any], other: dict[str, Any]) -> list[dict[str, str]]:
+    """The cases that either was asked for. One that did not keep them was asked for those that it has."""
+    asked: list[dict[str, str]] = []
+    for document in (mine, other):
+        had = document.get("asked_cases", [case["case"] for case in document["cases"]])
+        asked += [case for case in had if case not in asked]
+    return asked
 
 
 def _united(mine: Any, other: Any) -> Any:

@@ -80,8 +80,10 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
         return parts + (["tool"] if not files_are(document) else [])
     if experiment is None:
         return [*parts, "experiment (gone)"]
-    changed = changed_cases(document, experiment)
-    return parts + ([f"experiment ({len(changed)} of {len(document['cases'])} cases)"] if changed else [])
+    changed, new = changed_cases(document, experiment), new_cases(document, experiment)
+    if changed:
+        parts.append(f"experiment ({len(changed)} of {len(document['cases'])} cases)")
+    return parts + ([f"experiment ({len(new)} new case{'s' * (len(new) > 1)})"] if new else [])
 
 
 def text_hash(experiment: Experiment) -> str:
@@ -101,6 +103,18 @@ def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict
         if of_job(make(experiment.name, case["case"], case["seeds"][0], setting)) != case["jobs"][0]:
             changed.append(case["case"])
     return changed
+
+
+def new_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str, str]]:
+    """Cases that the experiment has today, and that nobody asked for when the document was made.
+
+    A digest made before digests kept the cases asked for was complete; what it lacks is new if its file has changed.
+    """
+    known = experiment.cases(document["mode"])
+    if "asked_cases" in document:
+        return [case for case in known if case not in document["asked_cases"]]
+    had = [case["case"] for case in document["cases"]]
+    return [case for case in known if case not in had] if document["file_sha256"] != text_hash(experiment) else []
 
 
 def hash_of_files(names: Iterable[str]) -> str:

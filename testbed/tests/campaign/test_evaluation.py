@@ -446,6 +446,17 @@ def test_a_digest_is_stale_by_its_modules_and_its_jobs_and_not_by_a_comment() ->
     assert identity.stale(document, None) == ["experiment (gone)"]
 
 
+def test_a_case_that_is_new_makes_a_digest_stale_and_one_that_was_lost_incomplete() -> None:
+    one, document = experiments.load("lp_table1"), current()
+    asked = [case["case"] for case in document["cases"]]
+    document["cases"] = document["cases"][1:]
+    assert identity.stale(document | {"asked_cases": asked}, one) == []
+    assert identity.stale(document | {"asked_cases": asked[1:]}, one) == ["experiment (1 new case)"]
+    known = identity.text_hash(one)
+    assert identity.stale(document | {"file_sha256": known}, one) == []
+    assert identity.stale(document | {"file_sha256": "of the file without it"}, one) == ["experiment (1 new case)"]
+
+
 # ----------------------------------------------------------------------------------------- texts
 
 
