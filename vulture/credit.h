@@ -712,8 +712,12 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	if (queue_us == CREDIT_NO_QUEUE)
 		return;
 	if (c->phase == CREDIT_START) {
+		/* The round trip is not known before data answers credit of ours if TCP has no
+		 * sample of it: W is what the handshake advertised until then.
+		 */
 		if ((c->lost_bytes * CREDIT_LOST_PART > c->bytes ||
-		     queue_us > max_t(u32, 3000, 3 * credit_packet_us(c))) && c->rate_Bps) {
+		     queue_us > max_t(u32, 3000, 3 * credit_packet_us(c))) && c->rate_Bps &&
+		    c->base_us) {
 			/* In no round trip did that many come: the senders were the limit. */
 			if (!c->mu_Bps)
 				c->mu_Bps = max(c->rate_Bps,

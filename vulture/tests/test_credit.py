@@ -253,6 +253,27 @@ u32 leaves(u64 ours_of_20)
 	return c.phase == CREDIT_FLOOR;
 }
 
+/* START while nothing is known of the round trip: 60 packets at 10 Mbit/s, each of which meets 1 ms of queue more.
+ * Then it is known. Return: mu when it leaves; 0 = it has left before, or does not.
+ */
+u64 leaves_start(void)
+{
+	struct credit_law c;
+	u64 now_us = 1000000;
+
+	credit_init_law(&c, now_us);
+	c.mss_bytes = MSS;
+	for (int i = 0; i < 140; i++) {
+		now_us += MSS * 8 / 10;
+		credit_on_data(&c, now_us, MSS, i < 60 ? i * 1000 : 60000);
+		if (c.phase != CREDIT_START)
+			return i < 60 ? 0 : c.mu_Bps;
+		if (i == 59)
+			c.base_us = 40000;
+	}
+	return 0;
+}
+
 /* mu after a tick in which 24 packets came within 20 ms, 24 of each 25 ms before; with so much noise. */
 u64 capacity(u32 noise_us)
 {
@@ -380,6 +401,7 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
     ]  # fmt: skip
     library.growth.restype = ctypes.c_uint32
     library.capacity.restype = ctypes.c_uint64
+    library.leaves_start.restype = ctypes.c_uint64
     return library
 
 
@@ -524,6 +546,11 @@ def test_the_capacity_is_not_what_jitter_packs_into_a_tick(library: ctypes.CDLL)
     link = 24 * 1448 * 40
     assert library.capacity(2000) == link
     assert library.capacity(0) >= link * 1.1
+
+
+def test_the_capacity_is_none_of_a_round_trip_that_is_not_known(library: ctypes.CDLL) -> None:
+    """A server behind SYN cookies has no sample of it when the upload begins: eight packets per queue are no rate."""
+    assert library.leaves_start() == pytest.approx(10 * MBIT, rel=0.05)
 
 
 def test_train_against_oracle(library: ctypes.CDLL) -> None:
