@@ -81,6 +81,7 @@ struct credit_path {
 	u32 clock_bytes;	/* arrivals that were not given back yet */
 	u64 sure_us;		/* latest sample of a flow that is sure of its least delays */
 	u64 data_us;		/* latest arrival */
+	u32 turn_bytes;		/* of the train, to the flow at the head */
 	struct {
 		struct credit_flow *flow;	/* NULL: arrived, or its flow has gone */
 		u32 seq;
@@ -340,8 +341,10 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 	struct credit_flow *f;
 	u32 mark;
 
-	if (!c->train_sent)
+	if (!c->train_sent) {
 		memset(p->train, 0, sizeof(p->train));
+		p->turn_bytes = 0;
+	}
 	*again_us = c->slot_us;
 	if (now_us < c->slot_us)
 		return NULL;
@@ -356,8 +359,13 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		*again_us = now_us + CREDIT_NOBODY_US;
 		return NULL;
 	}
-	list_move_tail(&f->node, &p->flows);
 	credit_give(f, c->mss_bytes, now_us);
+	/* Each flow's credit is rounded up to its unit: what that releases is the train's too. */
+	p->turn_bytes += c->mss_bytes;
+	if (p->turn_bytes + c->mss_bytes > f->unit_bytes) {
+		list_move_tail(&f->node, &p->flows);
+		p->turn_bytes = 0;
+	}
 	mark = credit_train_mark(c, c->train_sent++);
 	if (mark < c->train_marks) {
 		p->train[mark].flow = f;
