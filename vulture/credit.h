@@ -63,7 +63,8 @@
  *		p for each packet that was sent in between, or that came, if these are more.
  *		The verdict waits until no mark has come for base / 8. Where none came closer
  *		than p' > p, p' is p from now on: up to 4/3 p at once, more if nothing has
- *		confirmed mu for 120 s p / p'; the train was then too fast to say anything else.
+ *		ever confirmed mu, or not for 120 s p / p'; the train was then too fast to say
+ *		anything else.
  *		g > 0.8, or a quarter of the train lost (later marks came): fails + 1, FLOOR
  *		for a round trip.
  *		Otherwise R = 0.98 mu if g < 0.1, else mu (0.9 - g); at most 0.9 of the rate
@@ -224,7 +225,7 @@ struct credit_law {
 	u32 base_us;		/* least round trip, us; 0 = none yet */
 	u32 window_bytes;	/* W */
 	u64 mu_Bps;		/* bytes/s; 0 = none yet */
-	u64 mu_us;		/* when arrivals last confirmed it */
+	u64 mu_us;		/* when arrivals last confirmed it; 0 = never, it is a guess */
 	u64 rate_Bps;		/* r; in CRUISE until W is handed out: R */
 	u64 bytes, lost_bytes;	/* arrivals, for ever; of them what had been lost before */
 
@@ -1085,7 +1086,7 @@ static inline bool credit_relearn_capacity(struct credit_law *c, u64 now_us)
 
 	if (c->train_got < CREDIT_TRAIN_LEAST || gap_us <= c->gap_us ||
 	    c->noise_us >= gap_us / 2 ||
-	    (much && (now_us - c->mu_us) * gap_us < 2ULL * CREDIT_STALE_US * c->gap_us))
+	    (much && c->mu_us && (now_us - c->mu_us) * gap_us < 2ULL * CREDIT_STALE_US * c->gap_us))
 		return false;
 	c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
 	c->gap_us = gap_us;

@@ -548,6 +548,16 @@ def test_the_capacity_is_not_what_jitter_packs_into_a_tick(library: ctypes.CDLL)
     assert library.capacity(0) >= link * 1.1
 
 
+@pytest.mark.parametrize(("mbit", "rtt_ms", "packets"), [(0.1, 20, 3), (0.3, 29.3, 3), (0.5, 20, 4), (1, 10, 4)])
+def test_a_guess_of_the_capacity_is_given_up_at_once(
+    library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int
+) -> None:
+    """START ends with less than eight packets a round trip where pipe and buffer hold no more."""
+    result = loop(library, mbit, rtt_ms, packets, Others(), (10, 40))
+    assert result.ours_Bps >= 0.95 * mbit * MBIT
+    assert result.mu_Bps == pytest.approx(mbit * MBIT, rel=0.02)
+
+
 def test_the_capacity_is_none_of_a_round_trip_that_is_not_known(library: ctypes.CDLL) -> None:
     """A server behind SYN cookies has no sample of it when the upload begins: eight packets per queue are no rate."""
     assert library.leaves_start() == pytest.approx(10 * MBIT, rel=0.05)
