@@ -542,6 +542,7 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 	struct credit_path *p = f->path;
 	struct credit_law *c = &p->law;
 	u32 half = c->mss_bytes / 2, i;
+	bool cut;
 
 	u64 base_us = d->now_us - f->base_us;
 	u32 queue_us = trip_us == CREDIT_NO_QUEUE ? credit_us : trip_us;
@@ -552,17 +553,19 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 
 	if (credit_us == CREDIT_NO_QUEUE && trip_us == CREDIT_NO_QUEUE)
 		return;
-	if (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE &&
-	    credit_us > trip_us + max(6000U, c->base_us / 8) + 2 * c->back_us)
-		return;
+	cut = credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE &&
+	      credit_us > trip_us + max(6000U, c->base_us / 8) + 2 * c->back_us;
 	for (i = 0; i < c->train_marks; i++) {
 		if (p->train[i].flow != f || (s32)(d->seq - p->train[i].seq) > (s32)half ||
 		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
 			continue;
 		p->train[i].flow = NULL;
-		credit_on_train(c, i, base_us, base_us - queue_us);
+		if (cut)
+			credit_on_cut(c, d->now_us);
+		else
+			credit_on_train(c, i, base_us, base_us - queue_us);
 	}
-	if (c->train_got == c->train_marks)
+	if (c->train_got + c->train_cut == c->train_marks)
 		credit_judge(c, d->now_us);
 }
 

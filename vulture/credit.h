@@ -283,6 +283,7 @@ struct credit_law {
 	u32 train_marks;	/* the first two, and the marks after them */
 	u32 train_sent, train_got;	/* packets; marks */
 	u32 train_high;		/* the furthest mark that came, and one */
+	u32 train_cut;		/* marks that came, and that their sender had held back */
 	u64 train_bytes;	/* c->bytes when it began */
 	/* Of the marks after the first two, each half's: sums, and how many came */
 	s64 half_arrived_us[2], half_sent_us[2];
@@ -617,6 +618,7 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->train_sent = 0;
 	c->train_got = 0;
 	c->train_high = 0;
+	c->train_cut = 0;
 	c->train_least_us = U32_MAX;
 	c->train_queue_us = 0;
 	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
@@ -909,6 +911,18 @@ static inline void credit_wait_for_train(struct credit_law *c, u64 until_us)
 }
 
 /**
+ * credit_on_cut() - a mark came that its sender had held back: its own window is shorter
+ * @c: law
+ * @now_us: our clock
+ */
+static inline void credit_on_cut(struct credit_law *c, u64 now_us)
+{
+	c->train_cut++;
+	if (c->train_end_us)
+		credit_wait_for_train(c, now_us + c->base_us + credit_late_us(c));
+}
+
+/**
  * credit_on_train() - a mark of the train came
  * @c: law
  * @mark: its number: packets may come in another order
@@ -1045,11 +1059,14 @@ static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
 		credit_yield(c, now_us, c->base_us);
 }
 
-/* Of a train that noise made longer its beginning came, and little of the rest: senders whose own
+/* What did not come with the train came later, held back by its sender alone. Or:
+ * of a train that noise made longer its beginning came, and little of the rest: senders whose own
  * window is shorter, after a rest or a loss. The few marks of the second half are mostly noise.
  */
 static inline bool credit_train_outgrows_senders(const struct credit_law *c)
 {
+	if (c->train_cut)
+		return 4 * (c->train_got + c->train_cut) > 3 * c->train_marks;
 	return c->train_marks > CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS &&
 	       c->half_got[0] >= CREDIT_TRAIN_LEAST && 2 * c->half_got[1] < c->half_got[0];
 }
