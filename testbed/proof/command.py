@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import argparse
 import ast
+import multiprocessing
+import signal
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from ..backends.distro import ensure_image
+from ..backends.tools import build_vulturectl
 from ..base.columns import aligned
 from ..base.errors import LbeError
 from ..base.progress import Report, make_progress
@@ -34,14 +37,14 @@ FILES = [
 METRICS = ("page", "page_worst", "pages", "voice", "voice_lost", "took")
 EXAMPLES = """\
 examples:
-  python3 -m testbed proof                    every program, about five minutes each
+  python3 -m testbed proof                    every program, about five minutes each, one per CPU at a time
   python3 -m testbed proof curl restic        these; what the file has of others stays, if it is of the same tree
   python3 -m testbed proof nobody             the person alone
 """
 
 
 class ProofUnknown(LbeError):
-    """There is no such program."""
+    """There is no such program, or no such number of guests."""
 
     exit_status = 2
 
@@ -67,6 +70,7 @@ def add_parser(commands: Any) -> None:
     sub.add_argument(
         "--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {NAME}.json is read and written"
     )
+    sub.add_argument("--jobs", type=int, metavar="N", help="guests at the same time (default: one per CPU)")
     sub.set_defaults(do=run)
 
 
@@ -124,12 +128,32 @@ def table(document: dict[str, Any]) -> str:
     return "\n".join(aligned(rows, words=len(rows[0])))
 
 
+def measured(name: str) -> tuple[str, list[dict[str, Any]], float, str]:
+    """A program, what person.py says of it, the seconds that it took, and why it failed. In a process of its own."""
+    began = time.monotonic()
+    said: list[dict[str, Any]] = []
+    why = ""
+    with tempfile.TemporaryDirectory(prefix="lbe-proof.") as folder:
+        try:
+            said = machine.noticed(name, (), Path(folder) / "out")
+        except LbeError as error:
+            why = f"{name}: {error}"
+    return name, said, time.monotonic() - began, why
+
+
+def ignore_interrupt() -> None:
+    """The process that asked for the work hears it, and ends the others; guests end with them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def run(args: argparse.Namespace) -> int:
     """Run, print and write; the exit status."""
     known = programs()
     unknown = [name for name in args.names if name not in known]
     if unknown:
         raise ProofUnknown(f"no program {', '.join(unknown)}; there are: {', '.join(known)}")
+    if args.jobs is not None and args.jobs < 1:
+        raise ProofUnknown(f"--jobs {args.jobs} is not at least 1")
     progress = make_progress()
     path = args.out / f"{NAME}.json"
     failed = []
@@ -137,20 +161,17 @@ def run(args: argparse.Namespace) -> int:
         document = empty(progress)
         if path.is_file() and same_tree(old := digest.load(path), document):
             document = old
-        for number, name in enumerate(args.names or known):
-            progress(name, number, len(args.names or known))
-            began = time.monotonic()
-            with tempfile.TemporaryDirectory(prefix="lbe-proof.") as folder:
-                try:
-                    said = machine.noticed(name, (), Path(folder) / "out", progress)
-                except LbeError as error:
-                    failed.append(f"{name}: {error}")
-                    continue
-            failed += [f"{name}: vulturectl showed nothing of it" for told in said if not background_was_seen(told)]
-            for told in said:
-                with_case(document, told)
-            digest.save(document, args.out)
-            progress(f"{name}: {time.monotonic() - began:.0f} s", number + 1, len(args.names or known))
+        machine.ensure_disk(progress)
+        build_vulturectl(progress)
+        names = args.names or known
+        with multiprocessing.Pool(args.jobs or runner.default_jobs(), ignore_interrupt) as pool:
+            for number, (name, said, took_s, why) in enumerate(pool.imap_unordered(measured, names)):
+                failed += [why] if why else []
+                failed += [f"{name}: vulturectl showed nothing of it" for told in said if not background_was_seen(told)]
+                for told in said:
+                    with_case(document, told)
+                digest.save(document, args.out)
+                progress(f"{name}: {took_s:.0f} s", number + 1, len(names))
     finally:
         progress.close()
     print(table(document))

@@ -103,7 +103,28 @@ def test_asked_for_what_there_is_not(tmp_path: Path) -> None:
     from testbed.__main__ import main
 
     assert main(["proof", "wget", "--out", str(tmp_path)]) == 2
+    assert main(["proof", "curl", "--jobs", "0", "--out", str(tmp_path)]) == 2
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.harness
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_all_programs_are_measured_and_a_failure_is_no_end(tmp_path: Path, monkeypatch, capsys, jobs: str) -> None:
+    from testbed.__main__ import main
+
+    def noticed(name: str, *_: object) -> list[dict]:
+        if name == "aria2c":
+            raise machine.ProofFailed("it did not answer")
+        return [{"program": name, "mode": mode, "took": 1.0, "seen": ["down credit"]} for mode in command.MODES]
+
+    for name, made in (("ensure_disk", lambda *_: None), ("noticed", noticed)):
+        monkeypatch.setattr(machine, name, made)
+    monkeypatch.setattr(command, "empty", lambda *_: digest.load(digest.FOLDER / "proof.json") | {"cases": []})
+    monkeypatch.setattr(command, "build_vulturectl", lambda *_: None)
+    assert main(["proof", "curl", "aria2c", "skopeo", "--jobs", jobs, "--out", str(tmp_path)]) == 1
+    kept = [(one["case"]["program"], one["case"]["mode"]) for one in digest.load(tmp_path / "proof.json")["cases"]]
+    assert kept == [(name, mode) for name in ("curl", "skopeo") for mode in command.MODES]
+    assert "FAILED: aria2c: it did not answer" in capsys.readouterr().out
 
 
 @pytest.mark.harness
