@@ -90,7 +90,7 @@ test_a_user_of_the_file_who_logs_in_later() {
 	for _ in 1 2; do # the second login finds what the first logout has left
 		in_a_session python3 /tmp/first.py >/tmp/session 2>&1
 		grep -x 'control lbe tos 4' /tmp/session
-		sleep 12 # logind stops the user's manager, the module looks for cgroups that have gone
+		sleep 15 # logind stops the user's manager, the module looks for cgroups that have gone
 		no systemctl is-active -q "user@$uid.service"
 	done
 	systemctl start "user@$uid.service"
