@@ -96,8 +96,8 @@ def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, 
     # the versions of this moment are nobody's: what ran says its own
     left_out = ("runs_reused", "wall_s", "modules_version", "testbed")
     provenance = {key: value for key, value in results.provenance.items() if key not in left_out}
-    # where results were put is nobody's business but that machine's
-    provenance["command"] = re.sub(r" --(out|docs|results)[ =]\S+", "", provenance["command"])
+    # where they were made and put is nobody's business but that machine's
+    provenance["command"] = re.sub(r" --(out|docs|results|dask|jobs)[ =]\S+", "", provenance["command"])
     made: dict[str, Any] = plain(
         {
             "format": FORMAT,

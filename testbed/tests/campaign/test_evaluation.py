@@ -24,7 +24,8 @@ from testbed.present import html_report, markdown, quoting, state, tables
 from testbed.results import digest
 from testbed.run import identity, runner
 from testbed.spec import experiment as experiments
-from testbed.tests.made import TWO_FLOWS, PretendBackend
+from testbed.tests.made import TWO_FLOWS, PretendBackend, result_set
+from testbed.tests.made import experiment as make_experiment
 from testbed.tests.made_digests import all_digests, made
 
 ROOT = Path(__file__).parents[3]
@@ -388,6 +389,17 @@ def test_a_digest_comes_back_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "lp_table1.json").write_text('{"format": 9}')
     with pytest.raises(digest.BadDigest, match="format 9"):
         digest.load(tmp_path / "lp_table1.json")
+
+
+@pytest.mark.parametrize(
+    "where", ["", " --out /tmp/a", " --docs=/tmp/b", " --results /tmp/c", " --dask tcp://10.1.2.3:8786", " --jobs 64"]
+)
+def test_a_digest_does_not_say_where_its_runs_were_made(where: str) -> None:
+    one = make_experiment()
+    results = result_set(one, {"alone": [{"be": 9.0}]})
+    results.provenance["command"] = f"python3 -m testbed evaluate{where} --minutes 5"
+    results.results[0].facts.update(job="0", modules={}, topology=[], sysctls={"snd": {}})
+    assert digest.make(results, one)["provenance"]["command"] == "python3 -m testbed evaluate --minutes 5"
 
 
 def test_of_two_digests_each_case_is_taken_where_it_has_more_runs() -> None:
