@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 from ..base.columns import aligned
 from ..base.progress import make_progress
 from ..kernels.series import SUITES as SERIES
+from ..results import digest
+from ..results.digest import Document
+from ..run import collect, identity, runner
 from . import packetdrill
 from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Ran
 
+#: a suite's document is named after it, with this before the name
+PREFIX = "foreign_"
+#: what decides the statuses and what is said of them, beside kernel and modules
+FILES = [f"testbed/foreign/packetdrill.{suffix}" for suffix in ("py", "sh", "toml")] + ["testbed/foreign/sysctl.bash"]
+#: runs of a script over a family: all, passed, of those with a tolerance, failed; of those like the reference, since
+#: the script asserts a window or a rate, as listed, without a reason; entries of the list that are no longer true
+METRICS = ("ran", "passed", "slow", "failed", "as_reference", "by_law", "expected", "faults", "outdated")
 EXAMPLES = """\
 examples:
   python3 -m testbed foreign                            every suite, every subject
@@ -38,7 +47,7 @@ def add_parser(commands) -> None:
     sub.add_argument("--suite", action="append", default=[], metavar="NAME", help="google or kernel (default: both)")
     sub.add_argument("--only", default="*", metavar="PATTERN", help="scripts whose path matches, such as 'tcp/sack/*'")
     sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: the one that a suite is for)")
-    sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where foreign.json goes")
+    sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {PREFIX}*.json go")
     sub.add_argument("--json", action="store_true", help="the results as JSON on standard output")
     sub.set_defaults(do=run)
 
@@ -66,26 +75,51 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def document(ran: list[Ran]) -> dict[str, object]:
-    """For JSON: what ran, on what, and every status (p: pass, s: slow, f: fail) by script, IPv4's before IPv6's."""
-    suites = []
-    for one in ran:
-        scripts: dict[str, dict[str, str]] = {}
-        for subject, results in one.results.items():
-            for result in results:
-                statuses = scripts.setdefault(result.script, {})
-                statuses[subject] = statuses.get(subject, "") + result.status[0]
-        suites.append(
+def document(one: Ran) -> Document:
+    """A suite's results as the pages read them: a case a subject, with its counts, and every script that did not pass.
+
+    failed, slow: by script, the families in which it did not pass, or passed with a tolerance, and why it failed.
+    """
+    made = digest.of_files(
+        PREFIX + one.suite.name,
+        (FILES, identity.hash_of_files(FILES)),
+        one.identity,
+        {
+            "command": f"python3 -m testbed foreign --suite {one.suite.name}",
+            "kernel": one.kernel,
+            "backend": "uml",
+            "host": collect.host_facts(),
+            "scripts": one.suite.what,
+        },
+        {"testbed": [runner.version()], "modules": {}},
+        [1],
+    )
+    made["counts"] = list(METRICS)
+    for outcome in one.outcomes:
+        results = one.results[outcome.subject]
+        not_passed: dict[str, dict[str, str]] = {"fail": {}, "slow": {}}
+        for result in results:
+            if result.status != "pass":
+                told = not_passed[result.status]
+                said = f"{result.variant}: {result.message}" if result.message else result.variant
+                told[result.script] = f"{told[result.script]}; {said}" if result.script in told else said
+        counts = (
+            len(results), outcome.passed, outcome.slow, outcome.failed, outcome.as_reference, len(outcome.windows),
+            len(outcome.expected), len(outcome.faults), len(outcome.outdated),
+        )  # fmt: skip
+        made["cases"].append(
             {
-                "suite": one.suite.name,
-                "source": one.suite.what,
-                "kernel": one.kernel,
-                "version": one.version,
-                "outcomes": [{**asdict(outcome), "good": outcome.good} for outcome in one.outcomes],
-                "scripts": scripts,
+                "case": {"subject": outcome.subject},
+                "seeds": [1],
+                "jobs": [],
+                "queue": [],
+                "metrics": {name: [count] for name, count in zip(METRICS, counts, strict=True)},
+                "faults": outcome.faults + outcome.outdated,
+                "failed": not_passed["fail"],
+                "slow": not_passed["slow"],
             }
         )
-    return {"format": 2, "what": "packetdrill", "suites": suites}
+    return made
 
 
 def run(args: argparse.Namespace) -> int:
@@ -105,9 +139,9 @@ def run(args: argparse.Namespace) -> int:
         return 1
     finally:
         progress.close()
-    text = json.dumps(document(ran), indent=1)
+    documents = [document(one) for one in ran]
+    for made in documents:
+        digest.save(made, args.out)
     outcomes = [outcome for one in ran for outcome in one.outcomes]
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "foreign.json").write_text(text + "\n", encoding="utf-8")
-    print(text if args.json else table(outcomes))
+    print(json.dumps(documents, indent=1) if args.json else table(outcomes))
     return 0 if all(outcome.good for outcome in outcomes) else 1

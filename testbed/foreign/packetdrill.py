@@ -35,6 +35,7 @@ from ..base.cache import cache_root, lock, whole_entry
 from ..base.errors import BuildFailed, LbeError, WallHang
 from ..base.progress import Report, silent
 from ..kernels.mirror import ensure_part
+from ..run.identity import Identity, of_backend
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE / "packetdrill.toml"
@@ -136,6 +137,7 @@ class Outcome:
     passed: int = 0
     slow: int = 0
     failed: int = 0
+    as_reference: int = 0
     faults: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
     windows: list[str] = field(default_factory=list)
@@ -339,6 +341,7 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
             continue
         outcome.failed += 1
         if before.get((result.script, result.variant), "fail") == "fail":
+            outcome.as_reference += 1
             continue
         what = f"{result.script} ({result.variant}): {result.message}"
         seen_different.add(result.script)
@@ -361,11 +364,11 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
 
 @dataclass(frozen=True)
 class Ran:
-    """A suite with all its results: kernel's and modules' versions, results and outcomes by subject."""
+    """A suite with all its results: the kernel, what decided them (run/identity.py), results, outcomes by subject."""
 
     suite: Suite
-    kernel: str
-    version: str
+    kernel: dict[str, str]
+    identity: Identity
     results: dict[str, list[Result]]
     outcomes: list[Outcome]
 
@@ -404,7 +407,8 @@ def run(suite: Suite, names: list[str], series: str | None = None, only: str = "
         judge(suite.name, subject.name, results[subject.name], results[subject.reference], window)
         for subject in subjects
     ]
-    return Ran(suite, backend.build.release, backend.tools().modules_version, results, outcomes)
+    modules = {module for subject in subjects for module in subject.modules}
+    return Ran(suite, backend.facts(), of_backend(backend, modules), results, outcomes)
 
 
 class ForeignUnknown(LbeError):

@@ -6,7 +6,8 @@ A number stands between two comments that Markdown does not show:
     best effort keeps <!--= lbe_rows be contender=lbe scenario=greedy -->9.52 ±0.01<!--/--> Mbit/s
 
 The words after "=" are those of quote(): experiment, metric, dimensions, and "of" for a percentage of another
-case. A whole table with a row for each variant of a dimension, and a column for each line:
+case. In place of a metric, @commit stands for the versions of the testbed that ran, and @kernel for the kernel's
+release. A whole table with a row for each variant of a dimension, and a column for each line:
 
     <!--table lowpri_timeout by keep burst=250k
     filler | kB/s
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 from ..base.errors import LbeError
@@ -36,7 +38,7 @@ from ..base.places import REPO
 from ..judge import checks, coverage
 from ..measure.summary import summarise
 from ..results import digest
-from ..results.digest import Documents
+from ..results.digest import Document, Documents
 from ..spec import metrics as catalogue
 from ..spec.experiment import OWN_LENGTHS, matches
 from .text import interval
@@ -58,6 +60,12 @@ NO_VALUE = "-"
 #: stands in a table where no case has this combination
 NO_CASE = ""
 
+#: what stands in place of a metric, and what it says of a document
+SAID_OF_ALL: dict[str, Callable[[Document], str]] = {
+    "@commit": lambda document: ", ".join(document["ran"]["testbed"]),
+    "@kernel": lambda document: str(document["provenance"]["kernel"]["release"]),
+}
+
 
 def pairs(words: list[str], where: str) -> dict[str, str]:
     """A case, or a part of one, from words such as dim=variant."""
@@ -77,6 +85,8 @@ def quote(words: str, documents: Documents) -> str:
     case, limit = pairs(here, words), pairs(other, words)
     if name not in documents:
         return NOT_RUN
+    if metric in SAID_OF_ALL and not rest:
+        return SAID_OF_ALL[metric](documents[name])
     results = digest.result_set(documents[name])
     if not any(metric in run.metrics for run in results.results):
         raise LbeError(f"{TEXTS.name}: {words!r}: {name} has no metric {metric!r}")
@@ -91,6 +101,8 @@ def quote(words: str, documents: Documents) -> str:
         return NO_VALUE
     if summary.missing or summary.blank:
         return INCOMPLETE if summary.n else NOT_RUN
+    if metric in documents[name].get("counts", ()) and not limit:
+        return f"{summary.mean:.0f}"
     return interval(summary) if summary.n else NOT_RUN
 
 

@@ -127,7 +127,8 @@ def of_files(
 ) -> dict[str, Any]:
     """A document without a case yet, of numbers that no experiment's file decides alone.
 
-    files: the programs and experiments that decide them, and their hash. versions: as ran() has them.
+    files: the programs and experiments that decide them, and their hash. versions: as ran() has them. A document may
+    say "counts": its metrics that are whole numbers.
     """
     names, file_sha256 = files
     return {

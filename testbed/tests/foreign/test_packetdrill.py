@@ -11,6 +11,8 @@ import pytest
 from testbed.base.errors import BuildFailed, LbeError
 from testbed.foreign import command, packetdrill
 from testbed.foreign.packetdrill import ForeignAbsent, Outcome, Result
+from testbed.present import quoting
+from testbed.run import identity
 
 
 def result(script: str, status: str, variant: str = "ipv4") -> Result:
@@ -132,11 +134,24 @@ def test_what_fails_with_the_reference_is_not_run() -> None:
     assert packetdrill.passed_in(RENO) == ["tcp/a/w.pkt", "tcp/a/x.pkt"]
 
 
-def test_every_status_of_a_script_is_written() -> None:
+def test_the_document_has_counts_and_every_script_that_did_not_pass() -> None:
     suite = packetdrill.Suite("google", "what", "6.12", ())
-    both = [result("tcp/a/x.pkt", "pass"), result("tcp/a/x.pkt", "fail", "ipv6")]
-    ran = packetdrill.Ran(suite, "6.12.1", "0.1", {"reno": both}, [Outcome("google", "reno", 1)])
-    assert command.document([ran])["suites"][0]["scripts"] == {"tcp/a/x.pkt": {"reno": "pf"}}
+    facts = {"series": "6.12", "flavour": "plain", "release": "6.12.1"}
+    lp = [result("tcp/a/x.pkt", "pass"), result("tcp/a/w.pkt", "fail"), result("tcp/a/w.pkt", "fail", "ipv6")]
+    outcome = packetdrill.judge("google", "lp", lp, RENO, {})
+    ran = packetdrill.Ran(suite, facts, identity.of_tree("key", []), {"lp": lp}, [outcome])
+    document = command.document(ran)
+    (case,) = document["cases"]
+    assert document["experiment"] == "foreign_google"
+    assert case["failed"] == {"tcp/a/w.pkt": "ipv4: line 3; ipv6: line 3"}
+    assert case["faults"] == ["tcp/a/w.pkt (ipv4): line 3"]
+    counts = {name: values for name, (values,) in case["metrics"].items()}
+    assert counts == {
+        "ran": 3, "passed": 1, "slow": 0, "failed": 2, "as_reference": 1, "by_law": 0, "expected": 0, "faults": 1,
+        "outdated": 0,
+    }  # fmt: skip
+    assert quoting.quote("foreign_google passed subject=lp", {"foreign_google": document}) == "1"
+    assert quoting.quote("foreign_google @kernel", {"foreign_google": document}) == "6.12.1"
 
 
 def test_a_boot_that_stands_still_loses_no_script(monkeypatch: pytest.MonkeyPatch) -> None:
