@@ -9,17 +9,20 @@ interrupted soak goes on where it was.
 from __future__ import annotations
 
 import argparse
-import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..backends.uml import Uml
 from ..base.columns import aligned
 from ..base.errors import LbeError
+from ..base.places import REPO
 from ..base.progress import Report, make_progress, silent
 from ..judge import checks
 from ..kernels.series import DEFAULT_SERIES
 from ..kernels.series import SUITES as SERIES
-from ..run import runner
+from ..results import digest
+from ..results.digest import Document
+from ..run import identity, runner
 from ..spec.experiment import case_name, load
 
 LIVES = Path(__file__).resolve().parent / "lives"
@@ -58,52 +61,67 @@ def add_parser(commands) -> None:
     sub.add_argument("--seed", type=int, default=1, metavar="N", help="first seed (default: 1)")
     sub.add_argument("--jobs", type=int, metavar="N", help="machines at once (default: one for each CPU)")
     sub.add_argument("--fresh", action="store_true", help="run everything again, without reusing earlier runs")
+    sub.add_argument("--cached", action="store_true", help="judge the runs that are in the cache, run nothing")
     sub.add_argument("--kernel", default=DEFAULT_SERIES, metavar="SERIES", help="6.1, 6.12 (default) or 7.2")
-    sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where soak.json goes")
+    sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where each life's JSON goes")
     sub.set_defaults(do=run)
 
 
-def live(
-    name: str, options: runner.Options, series: str = DEFAULT_SERIES, report: Report = silent
-) -> dict[str, object]:
-    """Run one life and judge it. Return: what soak.json has of it. Raises what a run raises."""
-    experiment = load(str(lives()[name]))
+@dataclass(frozen=True)
+class Lived:
+    """A life that was run: its document as the pages read them, how many checks were judged, which did not hold."""
+
+    document: Document
+    checks: int
+    wrong: list[str]
+    differs: list[str]
+
+    @property
+    def name(self) -> str:
+        """The life's name."""
+        return str(self.document["experiment"])
+
+    @property
+    def cases(self) -> int:
+        """How many cases it had."""
+        return len(self.document["cases"])
+
+
+def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, report: Report = silent) -> Lived | None:
+    """Run one life and judge it; None if only the cache was asked and has nothing. Raises what a run raises."""
+    path = lives()[name]
+    experiment = load(str(path))
     backend = Uml(series)
     backend.prepare({module for job in runner.plan(experiment, options) for module in job.modules}, report)
     made = runner.run(experiment, backend, options, lambda done, total, text: report(name, done, total))
+    if not made.results:
+        return None
+    # of an earlier soak some may be there: what there is is judged, what is missing is said by the pages
+    have = [run.case for run in made.results]
+    made.asked_cases = [case for case in made.asked_cases if case in have]
     verdicts = checks.judge(experiment, made)
-    return {
-        "life": name,
-        "title": experiment.head.title,
-        "kernel": str(backend.build.release),
-        "version": backend.tools().modules_version,
-        "cases": {
-            case_name(one.case): {key: round(value, 3) for key, value in one.metrics.items()} for one in made.results
-        },
-        "checks": len(checks.judged(verdicts)),
-        "wrong": [
+
+    def said(one: checks.Verdict) -> str:
+        return (
             f"{case_name(one.case)}: {one.check.metric} is {one.ours.mean:.4g}, wanted {checks.bound_text(one.bound)}"
-            for one in checks.failures(verdicts)
-        ],
-        "differs": [
-            f"{case_name(one.case)}: {one.check.metric} is {one.ours.mean:.4g}, wanted {checks.bound_text(one.bound)}:"
-            f" {one.note}"
-            for one in verdicts
-            if one.status == "differs"
-        ],
-    }
+        )
+
+    wrong = [said(one) for one in checks.failures(verdicts)]
+    differs = [f"{said(one)}: {one.note}" for one in verdicts if one.status == "differs"]
+    files = [str(path.relative_to(REPO))] if path.is_relative_to(REPO) else []
+    document = digest.make(made) | {"files": files, "file_sha256": identity.hash_of_files(files)}
+    return Lived(document | {"wrong": wrong, "differs": differs}, len(checks.judged(verdicts)), wrong, differs)
 
 
-def table(done: list[dict]) -> str:
+def table(done: list[Lived]) -> str:
     """A line a life, then what is wrong."""
     rows = [("life", "cases", "checks", "differ", "wrong")]
     for one in done:
-        numbers = len(one["cases"]), one["checks"], len(one["differs"]), len(one["wrong"])
-        rows.append((one["life"], *map(str, numbers)))
+        rows.append((one.name, *map(str, (one.cases, one.checks, len(one.differs), len(one.wrong)))))
     lines = aligned(rows, words=1)
-    lines += [f"{one['life']}: {text}" for one in done for text in one["differs"]]
-    lines += [f"{one['life']}: WRONG: {text}" for one in done for text in one["wrong"]]
-    lines.append(f"{sum(len(one['wrong']) for one in done)} wrong of {sum(one['checks'] for one in done)} checks")
+    lines += [f"{one.name}: {text}" for one in done for text in one.differs]
+    lines += [f"{one.name}: WRONG: {text}" for one in done for text in one.wrong]
+    lines.append(f"{sum(len(one.wrong) for one in done)} wrong of {sum(one.checks for one in done)} checks")
     return "\n".join(lines)
 
 
@@ -116,15 +134,20 @@ def run(args: argparse.Namespace) -> int:
     if args.kernel not in SERIES:
         raise SoakError(f"--kernel {args.kernel}: there are {', '.join(SERIES)}")
     options = runner.Options(
-        "short" if args.short else "default", jobs=args.jobs, seed=args.seed, reuse=not args.fresh, command="soak"
+        "short" if args.short else "default",
+        jobs=args.jobs,
+        seed=args.seed,
+        reuse=not args.fresh,
+        command="python3 -m testbed soak",
+        cached=args.cached,
     )
     progress = make_progress()
     try:
-        done = [live(name, options, args.kernel, progress) for name in args.names or known]
+        lived = [live(name, options, args.kernel, progress) for name in args.names or known]
     finally:
         progress.close()
-    args.out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"format": 1, "seed": args.seed, "short": args.short, "lives": done}, indent=1)
-    (args.out / "soak.json").write_text(text + "\n", encoding="utf-8")
+    done = [one for one in lived if one is not None]
+    for one in done:
+        digest.save(one.document, args.out)
     print(table(done))
-    return 1 if any(one["wrong"] for one in done) else 0
+    return 1 if not done or any(one.wrong for one in done) else 0
