@@ -324,6 +324,11 @@ def listed(kind: str, subject: str) -> list[tuple[str, str]]:
     ]
 
 
+def is_meant(script: str, pattern: str) -> bool:
+    """Whether an entry's pattern means a script. The kernel's are google's, with "_" for the folders' "/"."""
+    return fnmatch.fnmatch(script, pattern) or fnmatch.fnmatch(script, "packetdrill/" + pattern.replace("/", "_"))
+
+
 def judge(suite: str, subject: str, results: list[Result], reference: list[Result], window: dict[str, bool]) -> Outcome:
     """What differs from the reference, and whether that was expected.
 
@@ -345,8 +350,8 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
             continue
         what = f"{result.script} ({result.variant}): {result.message}"
         seen_different.add(result.script)
-        why = next((why for pattern, why in expected if fnmatch.fnmatch(result.script, pattern)), None)
-        cause = next((why for pattern, why in known if fnmatch.fnmatch(result.script, pattern)), None)
+        why = next((why for pattern, why in expected if is_meant(result.script, pattern)), None)
+        cause = next((why for pattern, why in known if is_meant(result.script, pattern)), None)
         if why is not None:
             outcome.expected.append(f"{what} [{why}]")
         elif cause is not None:
@@ -357,7 +362,8 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
             outcome.faults.append(what)
     ran = {result.script for result in results}
     for pattern, _ in expected + known:
-        if fnmatch.filter(ran, pattern) and not fnmatch.filter(seen_different, pattern):
+        meant = {script for script in ran if is_meant(script, pattern)}
+        if meant and not meant & seen_different:
             outcome.outdated.append(f"{pattern}: listed as different, and it is not")
     return outcome
 

@@ -134,6 +134,22 @@ def test_what_fails_with_the_reference_is_not_run() -> None:
     assert packetdrill.passed_in(RENO) == ["tcp/a/w.pkt", "tcp/a/x.pkt"]
 
 
+def test_an_entry_means_the_kernels_script_of_that_name_too() -> None:
+    assert packetdrill.is_meant("tcp/eor/no-coalesce-small.pkt", "tcp/eor/no-*")
+    assert packetdrill.is_meant("packetdrill/tcp_eor_no-coalesce-small.pkt", "tcp/eor/no-*")
+    assert not packetdrill.is_meant("packetdrill/tcp_sack_no-coalesce-small.pkt", "tcp/eor/no-*")
+    kernels = [result("packetdrill/tcp_a_x.pkt", "fail")]
+    patch = pytest.MonkeyPatch()
+    entry = {"subjects": ["lp"], "script": "tcp/a/x.pkt", "why": "its law"}
+    patch.setattr(packetdrill, "settings", lambda: {"expected": [entry]})
+    before = [result("packetdrill/tcp_a_x.pkt", "pass")]
+    outcome = packetdrill.judge("kernel", "lp", kernels, before, {})
+    again = packetdrill.judge("kernel", "lp", before, before, {})
+    patch.undo()
+    assert (outcome.faults, outcome.outdated, len(outcome.expected)) == ([], [], 1)
+    assert again.outdated == ["tcp/a/x.pkt: listed as different, and it is not"]
+
+
 def test_the_document_has_counts_and_every_script_that_did_not_pass() -> None:
     suite = packetdrill.Suite("google", "what", "6.12", ())
     facts = {"series": "6.12", "flavour": "plain", "release": "6.12.1"}
