@@ -51,11 +51,6 @@
 #define CREDIT_ACK_US		1000U
 /* A flow that leaves credit for a segment unused for so long is idle, us. */
 #define CREDIT_IDLE_US		1000000U
-/* Nobody can use credit: its data is under way, or readers pause. What ends that is an event of
- * the flow's own; look again after so long all the same, us. Half of it: a host whose readers
- * pause wakes up twice as often.
- */
-#define CREDIT_NOBODY_US	(CREDIT_IDLE_US / 4)
 /* A sender's time-out is not shorter, us: Linux 200 ms, its timer and a way back less. */
 #define CREDIT_RTO_US		150000U
 /* RFC 9293 section 3.7.1 */
@@ -323,7 +318,7 @@ static struct credit_flow *credit_pump_floor(struct credit_path *p, u64 now_us, 
 		return NULL;
 	f = credit_turn(p, c->mss_bytes, c->mss_bytes);
 	if (!f) {
-		*again_us = now_us + CREDIT_NOBODY_US;
+		*again_us = now_us + max_t(u32, c->base_us / 2, 1000);
 		return NULL;
 	}
 	list_move_tail(&f->node, &p->flows);
@@ -356,7 +351,7 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 	/* Beside CRUISE's W, which is out already. */
 	f = credit_turn(p, c->mss_bytes, c->window_bytes + 2 * c->train_pkts * c->mss_bytes);
 	if (!f) {
-		*again_us = now_us + CREDIT_NOBODY_US;
+		*again_us = now_us + 1000;
 		return NULL;
 	}
 	credit_give(f, c->mss_bytes, now_us);
