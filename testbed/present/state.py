@@ -8,7 +8,7 @@ from ..results import digest
 from ..results.digest import Document, Documents
 from ..run import identity
 from ..spec.experiment import case_name, load, names
-from .tables import missing_runs, row_case
+from .tables import row_case
 from .text import interval
 
 
@@ -21,9 +21,14 @@ def mark_stale(documents: Documents) -> Documents:
     return marked
 
 
-def outgrown(document: Document) -> bool:
-    """Whether the experiment has changed since: then what is missing is stale, not lost."""
-    return any(part.startswith("experiment") for part in document.get("stale", ()))
+def lost_runs(document: Document) -> int:
+    """Runs that were asked for when the document was made and are not there. A case that is new since was not asked
+    for; a document that does not say what was asked for is stale as a whole where its experiment has changed."""
+    missing = digest.result_set(document).missing()
+    if "asked_cases" in document:
+        return sum(case in document["asked_cases"] for case, _ in missing)
+    outgrown = any(part.startswith("experiment") for part in document.get("stale", ()))
+    return 0 if outgrown else len(missing)
 
 
 def reds(documents: Documents) -> list[str]:
@@ -31,8 +36,8 @@ def reds(documents: Documents) -> list[str]:
     incomplete."""
     red = []
     for name, document in sorted(documents.items()):
-        gone = missing_runs(document)
-        if gone and not outgrown(document):
+        gone = lost_runs(document)
+        if gone:
             red.append(f"{name}: INCOMPLETE: {gone} runs that were asked for are missing")
         if name not in names():
             continue

@@ -111,10 +111,11 @@ def new_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str
     A digest made before digests kept the cases asked for was complete; what it lacks is new if its file has changed.
     """
     known = experiment.cases(document["mode"])
-    if "asked_cases" in document:
-        return [case for case in known if case not in document["asked_cases"]]
-    had = [case["case"] for case in document["cases"]]
-    return [case for case in known if case not in had] if document["file_sha256"] != text_hash(experiment) else []
+    asked = document.get("asked_cases")
+    if asked is None:
+        had = [case["case"] for case in document["cases"]]
+        asked = had if document["file_sha256"] != text_hash(experiment) else known
+    return [case for case in known if case not in asked]
 
 
 def hash_of_files(names: Iterable[str]) -> str:

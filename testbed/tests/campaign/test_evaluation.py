@@ -468,6 +468,13 @@ def test_a_case_that_is_new_makes_a_digest_stale_and_one_that_was_lost_incomplet
     assert identity.stale(document | {"file_sha256": known}, one) == []
     assert identity.stale(document | {"file_sha256": "of the file without it"}, one) == ["experiment (1 new case)"]
 
+    def lost(asked: list[dict]) -> list[str]:
+        marked = state.mark_stale({"lp_table1": document | {"mode": "default", "asked_cases": asked}})
+        return [line for line in state.reds(marked) if "INCOMPLETE" in line]
+
+    assert not lost(asked[1:]), "what is new was not asked for"
+    assert len(lost(asked[:-1])) == 1, "what was lost is red beside what is new"
+
 
 # ----------------------------------------------------------------------------------------- texts
 
