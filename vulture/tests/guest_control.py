@@ -805,6 +805,14 @@ def wire_rules() -> None:
         assert seen["syn"] == 1 and seen["windows"] > 20 and seen["smaller"] > 3, seen
 
 
+def send_from_peer(address, times):
+    """A process of the namespace "peer" that sends 16 bytes so many times to address and waits for its end."""
+    program = (
+        f"import socket; s = socket.create_connection({address});s.sendall(b'0123456789abcdef' * {times}); s.recv(1)"
+    )
+    return subprocess.Popen(["ip", "netns", "exec", "peer", sys.executable, "-c", program])
+
+
 def test_wire_checksums():
     """A device that does no checksums: the kernel finishes them after our hook, over our window."""
     subprocess.run(["ip", "netns", "add", "peer"], check=True)
@@ -823,18 +831,7 @@ def test_wire_checksums():
             wire = Wire("v0")
             with listen(address) as server:
                 port = server.getsockname()[1]
-                child = subprocess.Popen(
-                    [
-                        "ip",
-                        "netns",
-                        "exec",
-                        "peer",
-                        sys.executable,
-                        "-c",
-                        f"import socket; s = socket.create_connection(('{address}', {port}));"
-                        "s.sendall(b'0123456789abcdef' * 65536); s.recv(1)",
-                    ]
-                )
+                child = send_from_peer((address, port), 65536)
                 receiver, _ = server.accept()
             with receiver, vulture.Vulture() as v:
                 v.start(receiver, controller="paper", retract=0)

@@ -16,7 +16,7 @@ import time
 
 MODULE = sys.argv.pop(2)
 
-from guest_control import Wire, ctl, js, listen, name, pair, pump, refused, run_tests, watch_windows  # noqa: E402
+from guest_control import Wire, ctl, js, listen, name, pair, pump, refused, run_tests, send_from_peer, watch_windows  # noqa: E402
 
 import vulture  # noqa: E402
 
@@ -171,18 +171,7 @@ def test_a_device_that_passes_packets_twice():
             server.bind(("10.9.0.1", 0))
             server.listen()
             address = server.getsockname()
-            child = subprocess.Popen(
-                [
-                    "ip",
-                    "netns",
-                    "exec",
-                    "peer",
-                    sys.executable,
-                    "-c",
-                    f"import socket; s = socket.create_connection({address});"
-                    "s.sendall(b'0123456789abcdef' * 262144); s.recv(1)",
-                ]
-            )
+            child = send_from_peer(address, 262144)
             receiver, _ = server.accept()
         with receiver, vulture.Vulture() as v:
             v.start(receiver)
