@@ -4,37 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan.h"
-
-#define WORDS_MAX	64	/* of a line */
-
-enum type {
-	T_U32,		/* integer */
-	T_U64,
-	T_REAL,		/* double */
-	T_SEC,		/* seconds, kept as u64 ns */
-	T_MSEC,		/* milliseconds, kept as u64 ns */
-	T_NAME,		/* string; max = room with the closing zero */
-	T_ENUM,		/* one of names[], kept as u32 index */
-	T_ADDR,		/* IPv4 or IPv6, kept as union address */
-	T_HANDLE,	/* qdisc handle "1:" or class "1:2" in hex */
-	T_SWITCH,	/* seconds:congestion control; may be repeated */
-};
-
-struct key {
-	const char *name;
-	enum type type;
-	size_t at;			/* offset in the directive's struct */
-	double min, max;		/* in the key's own unit */
-	const char *preset;		/* default; NULL = zero */
-	const char *const *names;	/* T_ENUM; ends with NULL */
-	const char *help;
-};
 
 static const char *const proto_names[] = { "tcp", "udp", NULL };
 static const char *const kind_names[] = {
@@ -53,6 +27,32 @@ static const char *const close_names[] = { "auto", "fin", "rst", NULL };
 
 #define F(member)	offsetof(struct flow_plan, member)
 
+/* seconds:congestion control */
+static int parse_switch(const struct place *at, const struct key *k,
+			char *text, void *base)
+{
+	static const struct key cc = { .name = "switch_s",
+				       .max = CC_NAME_LEN };
+	struct flow_plan *f = base;
+	struct cc_switch *s = &f->switches[f->nswitches];
+	char *colon = strchr(text, ':');
+	double seconds;
+
+	if (!colon)
+		return words_complain(at, "%s=%s: must be SECONDS:NAME", k->name,
+				text);
+	if (f->nswitches == SWITCHES_MAX)
+		return words_complain(at, "%s: more than %d a flow", k->name,
+				SWITCHES_MAX);
+	*colon = '\0';
+	if (words_number(at, k, text, &seconds) ||
+	    words_name(at, &cc, colon + 1, s->cc))
+		return -1;
+	s->at_ns = llround(seconds * NSEC_PER_SEC);
+	f->nswitches++;
+	return 0;
+}
+
 static const struct key flow_keys[] = {
 	{ "id", T_U32, F(id), 0, 1e9, .help = "flow id, once a plan" },
 	{ "kind", T_ENUM, F(kind), .names = kind_names,
@@ -68,7 +68,7 @@ static const struct key flow_keys[] = {
 	  .help = "stop then; default end_s" },
 	{ "cc", T_NAME, F(opts.cc), .max = CC_NAME_LEN,
 	  .help = "congestion control" },
-	{ "switch_s", T_SWITCH, F(switches), 0, MAX_S,
+	{ "switch_s", T_OWN, F(switches), 0, MAX_S, .parse = parse_switch,
 	  .help = "T:CC, change the congestion control at T; repeatable" },
 	{ "rate_bps", T_U64, F(rate_bps), 1, MAX_BPS,
 	  .help = "payload bit/s while on" },
@@ -270,256 +270,6 @@ static const struct key global_keys[] = {
 
 #undef F
 
-/* Where the parser is: for messages */
-struct place {
-	const char *path;
-	u32 line;
-};
-
-__attribute__((format(printf, 2, 3)))
-static int complain(const struct place *at, const char *format, ...)
-{
-	va_list args;
-
-	if (at->line)
-		fprintf(stderr, "%s:%u: ", at->path, at->line);
-	else
-		fprintf(stderr, "%s: ", at->path);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return -1;
-}
-
-/* ---- values ---- */
-
-static int parse_number(const struct place *at, const struct key *k,
-			const char *text, double *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtod(text, &end);
-	if (!*text || *end || errno || !isfinite(*value) ||
-	    strpbrk(text, "xXpP"))
-		return complain(at, "%s=%s: not a number", k->name, text);
-	if (*value < k->min || *value > k->max)
-		return complain(at, "%s=%s: out of range %.10g to %.10g",
-				k->name, text, k->min, k->max);
-	return 0;
-}
-
-static int parse_integer(const struct place *at, const struct key *k,
-			 const char *text, u64 *value)
-{
-	double real;
-
-	if (parse_number(at, k, text, &real))
-		return -1;
-	if (real != floor(real))
-		return complain(at, "%s=%s: not an integer, range %.10g to %.10g",
-				k->name, text, k->min, k->max);
-	/* Digits alone keep all their 64 bits; 6e6 goes through the double. */
-	if (text[strspn(text, "0123456789")])
-		*value = real;
-	else
-		*value = strtoull(text, NULL, 10);
-	return 0;
-}
-
-static int parse_enum(const struct place *at, const struct key *k,
-		      const char *text, u32 *value)
-{
-	char all[256] = "";
-
-	for (u32 i = 0; k->names[i]; i++) {
-		if (!strcmp(k->names[i], text)) {
-			*value = i;
-			return 0;
-		}
-		strcat(all, i ? ", " : "");
-		strcat(all, k->names[i]);
-	}
-	return complain(at, "%s=%s: must be one of %s", k->name, text, all);
-}
-
-static int parse_address(const struct place *at, const struct key *k,
-			 const char *text, union address *a)
-{
-	if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
-		a->v4.sin_family = AF_INET;
-		return 0;
-	}
-	if (inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1) {
-		a->v6.sin6_family = AF_INET6;
-		return 0;
-	}
-	return complain(at, "%s=%s: not an IPv4 or IPv6 address", k->name,
-			text);
-}
-
-static int parse_handle(const struct place *at, const struct key *k,
-			const char *text, u32 *value)
-{
-	size_t digits = strspn(text, "0123456789abcdefABCDEF");
-	const char *colon = text + digits;
-	size_t more = *colon ? strspn(colon + 1, "0123456789abcdefABCDEF") : 0;
-	unsigned long major = strtoul(text, NULL, 16);
-	unsigned long minor = more ? strtoul(colon + 1, NULL, 16) : 0;
-
-	if (*colon != ':' || colon[1 + more] || digits > 4 || more > 4 ||
-	    !major)
-		return complain(at, "%s=%s: not a handle, such as 1: or 1:2 (hexadecimal)",
-				k->name, text);
-	*value = major << 16 | minor;
-	return 0;
-}
-
-static int parse_name(const struct place *at, const struct key *k,
-		      const char *text, char *to)
-{
-	if (!*text || strlen(text) >= (size_t)k->max)
-		return complain(at, "%s=%s: must have 1 to %zu characters",
-				k->name, text, (size_t)k->max - 1);
-	strcpy(to, text);
-	return 0;
-}
-
-static int parse_switch(const struct place *at, const struct key *k,
-			char *text, struct flow_plan *f)
-{
-	static const struct key cc = { .name = "switch_s",
-				       .max = CC_NAME_LEN };
-	struct cc_switch *s = &f->switches[f->nswitches];
-	char *colon = strchr(text, ':');
-	double seconds;
-
-	if (!colon)
-		return complain(at, "%s=%s: must be SECONDS:NAME", k->name,
-				text);
-	if (f->nswitches == SWITCHES_MAX)
-		return complain(at, "%s: more than %d a flow", k->name,
-				SWITCHES_MAX);
-	*colon = '\0';
-	if (parse_number(at, k, text, &seconds) ||
-	    parse_name(at, &cc, colon + 1, s->cc))
-		return -1;
-	s->at_ns = llround(seconds * NSEC_PER_SEC);
-	f->nswitches++;
-	return 0;
-}
-
-static int parse_value(const struct place *at, const struct key *k,
-		       char *text, void *base)
-{
-	void *to = (char *)base + k->at;
-	double real;
-	u64 integer;
-
-	switch (k->type) {
-	case T_U32:
-		if (parse_integer(at, k, text, &integer))
-			return -1;
-		*(u32 *)to = integer;
-		return 0;
-	case T_U64:
-		return parse_integer(at, k, text, to);
-	case T_REAL:
-		return parse_number(at, k, text, to);
-	case T_SEC:
-	case T_MSEC:
-		if (parse_number(at, k, text, &real))
-			return -1;
-		*(u64 *)to = llround(real * (k->type == T_SEC ?
-					     NSEC_PER_SEC : NSEC_PER_MSEC));
-		return 0;
-	case T_NAME:
-		return parse_name(at, k, text, to);
-	case T_ENUM:
-		return parse_enum(at, k, text, to);
-	case T_ADDR:
-		return parse_address(at, k, text, to);
-	case T_HANDLE:
-		return parse_handle(at, k, text, to);
-	case T_SWITCH:
-		return parse_switch(at, k, text, base);
-	}
-	return -1;
-}
-
-/* ---- lines ---- */
-
-static int find_key(const struct key *keys, const char *name)
-{
-	for (int i = 0; keys[i].name; i++)
-		if (!strcmp(keys[i].name, name))
-			return i;
-	return -1;
-}
-
-static void preset(const struct key *keys, void *base)
-{
-	static const struct place nowhere = { "preset", 0 };
-	char text[32];
-
-	for (const struct key *k = keys; k->name; k++) {
-		if (!k->preset)
-			continue;
-		snprintf(text, sizeof(text), "%s", k->preset);
-		parse_value(&nowhere, k, text, base);
-	}
-}
-
-/* key=value words into base; *seen gets a bit for each key of the table. */
-static int parse_words(const struct place *at, const struct key *keys,
-		       char **words, void *base, u64 *seen)
-{
-	*seen = 0;
-	preset(keys, base);
-	for (; *words; words++) {
-		char *value = strchr(*words, '=');
-		int i;
-
-		if (!value)
-			return complain(at, "%s: must be key=value", *words);
-		*value++ = '\0';
-		i = find_key(keys, *words);
-		if (i < 0)
-			return complain(at, "unknown key %s", *words);
-		if (*seen >> i & 1 && keys[i].type != T_SWITCH)
-			return complain(at, "%s is given twice", *words);
-		*seen |= 1ull << i;
-		if (parse_value(at, &keys[i], value, base))
-			return -1;
-	}
-	return 0;
-}
-
-static bool has(const struct key *keys, u64 seen, const char *name)
-{
-	return seen >> find_key(keys, name) & 1;
-}
-
-static int require(const struct place *at, const struct key *keys, u64 seen,
-		   const char *what, const char *const *names)
-{
-	for (; *names; names++)
-		if (!has(keys, seen, *names))
-			return complain(at, "%s needs %s", what, *names);
-	return 0;
-}
-
-static int refuse(const struct place *at, const struct key *keys, u64 seen,
-		  const char *what, const char *const *names)
-{
-	for (; *names; names++)
-		if (has(keys, seen, *names))
-			return complain(at, "%s has no use for %s", what,
-					*names);
-	return 0;
-}
-
 #define LIST(...)	((const char *const[]){ __VA_ARGS__, NULL })
 
 static int check_kind(const struct place *at, struct flow_plan *f, u64 seen)
@@ -543,13 +293,13 @@ static int check_kind(const struct place *at, struct flow_plan *f, u64 seen)
 
 	for (u32 i = 0; i < ARRAY_SIZE(only_of); i++)
 		if (i != f->kind && only_of[i] &&
-		    refuse(at, flow_keys, seen, name, only_of[i]))
+		    words_refuse(at, flow_keys, seen, name, only_of[i]))
 			return -1;
 	if (f->kind == KIND_GREEDY || f->kind == KIND_BYTES ||
 	    f->kind == KIND_TRACE)
-		if (refuse(at, flow_keys, seen, name, LIST("rate_bps")))
+		if (words_refuse(at, flow_keys, seen, name, LIST("rate_bps")))
 			return -1;
-	return require(at, flow_keys, seen, name, needs[f->kind]);
+	return words_require(at, flow_keys, seen, name, needs[f->kind]);
 }
 
 static int check_transport(const struct place *at, struct flow_plan *f,
@@ -559,14 +309,14 @@ static int check_transport(const struct place *at, struct flow_plan *f,
 	bool tcp_only = f->kind == KIND_GREEDY || f->kind == KIND_BYTES;
 
 	if (f->proto == PROTO_UDP && tcp_only)
-		return complain(at, "%s needs proto=tcp", kind_names[f->kind]);
+		return words_complain(at, "%s needs proto=tcp", kind_names[f->kind]);
 	if (f->proto == PROTO_TCP && udp_only)
-		return complain(at, "%s needs proto=udp", kind_names[f->kind]);
+		return words_complain(at, "%s needs proto=udp", kind_names[f->kind]);
 	if (f->proto == PROTO_TCP)
-		return refuse(at, flow_keys, seen, "tcp", LIST("pkt_bytes"));
+		return words_refuse(at, flow_keys, seen, "tcp", LIST("pkt_bytes"));
 	if (f->kind != KIND_TRACE && !f->rate_bps)
-		return complain(at, "udp needs rate_bps");
-	return refuse(at, flow_keys, seen, "udp",
+		return words_complain(at, "udp needs rate_bps");
+	return words_refuse(at, flow_keys, seen, "udp",
 		      LIST("cc", "switch_s", "tick_ms", "backlog_ms",
 			   "nodelay", "maxseg", "lowat", "timestamps",
 			   "fastopen", "close", "verify", "corrupt_at"));
@@ -577,11 +327,11 @@ static int check_port(const struct place *at, const struct plan *p, u32 port)
 {
 	for (u32 i = 0; i < p->nsinks; i++)
 		if (p->sinks[i].port == port && p->sinks[i].proto == PROTO_TCP)
-			return complain(at, "port=%u: already in line %u",
+			return words_complain(at, "port=%u: already in line %u",
 					port, p->sinks[i].line);
 	for (u32 i = 0; i < p->nservers; i++)
 		if (p->servers[i].port == port)
-			return complain(at, "port=%u: already in line %u",
+			return words_complain(at, "port=%u: already in line %u",
 					port, p->servers[i].line);
 	return 0;
 }
@@ -591,7 +341,7 @@ static int check_udp_port(const struct place *at, const struct plan *p,
 {
 	for (u32 i = 0; i < p->nsinks; i++)
 		if (p->sinks[i].port == port && p->sinks[i].proto == PROTO_UDP)
-			return complain(at, "port=%u: already in line %u",
+			return words_complain(at, "port=%u: already in line %u",
 					port, p->sinks[i].line);
 	return 0;
 }
@@ -601,11 +351,11 @@ static int check_id(const struct place *at, const struct plan *p, u32 id)
 {
 	for (u32 i = 0; i < p->nflows; i++)
 		if (p->flows[i].id == id)
-			return complain(at, "id=%u: already in line %u", id,
+			return words_complain(at, "id=%u: already in line %u", id,
 					p->flows[i].line);
 	for (u32 i = 0; i < p->nwebs; i++)
 		if (p->webs[i].id == id)
-			return complain(at, "id=%u: already in line %u", id,
+			return words_complain(at, "id=%u: already in line %u", id,
 					p->webs[i].line);
 	return 0;
 }
@@ -620,26 +370,26 @@ static int parse_flow(const struct place *at, struct plan *p, char **words)
 	f->stop_ns = NEVER_NS;
 	f->corrupt_at = NEVER_NS;
 	f->timestamps = 3;
-	if (parse_words(at, flow_keys, words, f, &seen) ||
-	    require(at, flow_keys, seen, "flow",
-		    LIST("id", "kind", "to", "port")) ||
+	if (words_read(at, flow_keys, words, f, &seen) ||
+	    words_require(at, flow_keys, seen, "flow",
+			  LIST("id", "kind", "to", "port")) ||
 	    check_kind(at, f, seen) || check_transport(at, f, seen))
 		return -1;
 	if (check_id(at, p, f->id))
 		return -1;
 	if (f->stop_ns <= f->start_ns)
-		return complain(at, "stop_s must be greater than start_s");
+		return words_complain(at, "stop_s must be greater than start_s");
 	if (f->repeat_count && !f->repeat_ns)
-		return complain(at, "repeat_count needs repeat_s");
+		return words_complain(at, "repeat_count needs repeat_s");
 	if (f->corrupt_at != NEVER_NS && !f->verify)
-		return complain(at, "corrupt_at needs verify=1");
-	if (!has(flow_keys, seen, "sport")) {
+		return words_complain(at, "corrupt_at needs verify=1");
+	if (!words_has(flow_keys, seen, "sport")) {
 		if (f->id > 65535 - 20000)
-			return complain(at, "id=%u: above 45535 a flow needs sport",
+			return words_complain(at, "id=%u: above 45535 a flow needs sport",
 					f->id);
 		f->sport = 20000 + f->id;
 	}
-	if (!has(flow_keys, seen, "seed"))
+	if (!words_has(flow_keys, seen, "seed"))
 		f->seed = f->id;
 	if (!f->pkt_bytes)
 		f->pkt_bytes = f->to.any.sa_family == AF_INET6 ? 1452 : 1472;
@@ -656,26 +406,26 @@ static int parse_sink(const struct place *at, struct plan *p, char **words)
 
 	memset(s, 0, sizeof(*s));
 	s->line = at->line;
-	if (parse_words(at, sink_keys, words, s, &seen) ||
-	    require(at, sink_keys, seen, "sink", LIST("port", "flow")))
+	if (words_read(at, sink_keys, words, s, &seen) ||
+	    words_require(at, sink_keys, seen, "sink", LIST("port", "flow")))
 		return -1;
 	if (s->proto == PROTO_TCP ? check_port(at, p, s->port) :
 				    check_udp_port(at, p, s->port))
 		return -1;
 	if (s->mode == MODE_SLOW && !s->rate_bps)
-		return complain(at, "mode=slow needs rate_bps");
+		return words_complain(at, "mode=slow needs rate_bps");
 	if (s->mode != MODE_SLOW && s->rate_bps)
-		return complain(at, "rate_bps needs mode=slow");
+		return words_complain(at, "rate_bps needs mode=slow");
 	if (s->proto == PROTO_UDP) {
 		if (s->mode == MODE_SLOW)
-			return complain(at, "mode=slow needs proto=tcp");
-		if (refuse(at, sink_keys, seen, "udp",
-			   LIST("lowat", "window", "maxseg", "cc", "verify")))
+			return words_complain(at, "mode=slow needs proto=tcp");
+		if (words_refuse(at, sink_keys, seen, "udp",
+				 LIST("lowat", "window", "maxseg", "cc", "verify")))
 			return -1;
 	}
 	if (s->opts.window_bytes && s->opts.rcvbuf_bytes)
-		return complain(at, "window and rcvbuf exclude each other");
-	if (!has(sink_keys, seen, "seed"))
+		return words_complain(at, "window and rcvbuf exclude each other");
+	if (!words_has(sink_keys, seen, "seed"))
 		s->seed = s->flow;
 	p->nsinks++;
 	return 0;
@@ -688,8 +438,8 @@ static int parse_server(const struct place *at, struct plan *p, char **words)
 
 	memset(s, 0, sizeof(*s));
 	s->line = at->line;
-	if (parse_words(at, server_keys, words, s, &seen) ||
-	    require(at, server_keys, seen, "server", LIST("port", "flow")) ||
+	if (words_read(at, server_keys, words, s, &seen) ||
+	    words_require(at, server_keys, seen, "server", LIST("port", "flow")) ||
 	    check_port(at, p, s->port))
 		return -1;
 	p->nservers++;
@@ -699,18 +449,18 @@ static int parse_server(const struct place *at, struct plan *p, char **words)
 static int check_web(const struct place *at, struct web_plan *w, u64 seen)
 {
 	if (w->kind == WEB_OPEN) {
-		if (require(at, web_keys, seen, "open", LIST("rate_bps")) ||
-		    refuse(at, web_keys, seen, "open",
-			   LIST("sessions", "page_s", "object_ms")))
+		if (words_require(at, web_keys, seen, "open", LIST("rate_bps")) ||
+		    words_refuse(at, web_keys, seen, "open",
+				 LIST("sessions", "page_s", "object_ms")))
 			return -1;
-	} else if (refuse(at, web_keys, seen, "session",
+	} else if (words_refuse(at, web_keys, seen, "session",
 			  LIST("rate_bps", "pace"))) {
 		return -1;
 	}
 	if (w->stop_ns <= w->start_ns)
-		return complain(at, "stop_s must be greater than start_s");
+		return words_complain(at, "stop_s must be greater than start_s");
 	if (w->min_bytes >= w->mean_bytes || w->mean_bytes >= w->max_bytes)
-		return complain(at, "mean_bytes=%.10g: must lie between min_bytes=%" PRIu64
+		return words_complain(at, "mean_bytes=%.10g: must lie between min_bytes=%" PRIu64
 				" and max_bytes=%" PRIu64, w->mean_bytes,
 				w->min_bytes, w->max_bytes);
 	return 0;
@@ -724,14 +474,14 @@ static int parse_web(const struct place *at, struct plan *p, char **words)
 	memset(w, 0, sizeof(*w));
 	w->line = at->line;
 	w->stop_ns = NEVER_NS;
-	if (parse_words(at, web_keys, words, w, &seen) ||
-	    require(at, web_keys, seen, "web",
-		    LIST("id", "kind", "to", "port")) ||
+	if (words_read(at, web_keys, words, w, &seen) ||
+	    words_require(at, web_keys, seen, "web",
+			  LIST("id", "kind", "to", "port")) ||
 	    check_web(at, w, seen) || check_id(at, p, w->id))
 		return -1;
 	if (!w->objects)
 		w->objects = w->kind == WEB_OPEN ? 1 : 10;
-	if (!has(web_keys, seen, "seed"))
+	if (!words_has(web_keys, seen, "seed"))
 		w->seed = w->id;
 	w->to.v4.sin_port = htons(w->port);
 	p->nwebs++;
@@ -745,48 +495,31 @@ static int parse_queue(const struct place *at, struct plan *p, char **words)
 
 	memset(q, 0, sizeof(*q));
 	q->line = at->line;
-	if (parse_words(at, queue_keys, words, q, &seen) ||
-	    require(at, queue_keys, seen, "queue", LIST("id", "dev")))
+	if (words_read(at, queue_keys, words, q, &seen) ||
+	    words_require(at, queue_keys, seen, "queue", LIST("id", "dev")))
 		return -1;
 	for (u32 i = 0; i < p->nqueues; i++)
 		if (p->queues[i].id == q->id)
-			return complain(at, "queue id=%u: already in line %u",
+			return words_complain(at, "queue id=%u: already in line %u",
 					q->id, p->queues[i].line);
 	p->nqueues++;
 	return 0;
 }
 
-/* `name value` lines; *seen as in parse_words() but over the whole plan */
+/* `name value` lines; *seen as in words_read() but over the whole plan */
 static int parse_global(const struct place *at, struct plan *p, char **words,
 			u64 *seen)
 {
-	int i = find_key(global_keys, words[0]);
+	int i = words_find(global_keys, words[0]);
 
 	if (i < 0)
-		return complain(at, "unknown directive %s", words[0]);
+		return words_complain(at, "unknown directive %s", words[0]);
 	if (!words[1] || words[2])
-		return complain(at, "%s takes one value", words[0]);
+		return words_complain(at, "%s takes one value", words[0]);
 	if (*seen >> i & 1)
-		return complain(at, "%s is given twice", words[0]);
+		return words_complain(at, "%s is given twice", words[0]);
 	*seen |= 1ull << i;
-	return parse_value(at, &global_keys[i], words[1], p);
-}
-
-static int split(const struct place *at, char *line, char **words)
-{
-	char *save, *word;
-	int n = 0;
-
-	line[strcspn(line, "#\n")] = '\0';
-	for (word = strtok_r(line, " \t\r", &save); word;
-	     word = strtok_r(NULL, " \t\r", &save)) {
-		if (n == WORDS_MAX - 1)
-			return complain(at, "more than %d words",
-					WORDS_MAX - 1);
-		words[n++] = word;
-	}
-	words[n] = NULL;
-	return n;
+	return words_value(at, &global_keys[i], words[1], p);
 }
 
 /* Room for one more item; growing by doubling from what n says. */
@@ -808,7 +541,7 @@ static int parse_line(const struct place *at, struct plan *p, char *line,
 		      u64 *seen)
 {
 	char *words[WORDS_MAX];
-	int n = split(at, line, words);
+	int n = words_split(at, line, words);
 
 	if (n <= 0)
 		return n;
@@ -817,7 +550,7 @@ static int parse_line(const struct place *at, struct plan *p, char *line,
 	    room(&p->servers, p->nservers, sizeof(*p->servers)) ||
 	    room(&p->webs, p->nwebs, sizeof(*p->webs)) ||
 	    room(&p->queues, p->nqueues, sizeof(*p->queues)))
-		return complain(at, "out of memory");
+		return words_complain(at, "out of memory");
 	if (!strcmp(words[0], "flow"))
 		return parse_flow(at, p, words + 1);
 	if (!strcmp(words[0], "sink"))
@@ -833,23 +566,23 @@ static int parse_line(const struct place *at, struct plan *p, char *line,
 
 static int check_whole(const struct place *at, struct plan *p, u64 seen)
 {
-	if (require(at, global_keys, seen, "a plan",
-		    LIST("node", "end_s", "out")))
+	if (words_require(at, global_keys, seen, "a plan",
+			  LIST("node", "end_s", "out")))
 		return -1;
 	if (strchr(p->node, '/'))
-		return complain(at, "node %s: must not contain /", p->node);
+		return words_complain(at, "node %s: must not contain /", p->node);
 	for (u32 i = 0; i < p->nflows; i++) {
 		struct flow_plan *f = &p->flows[i];
 		struct place there = { at->path, f->line };
 
 		if (f->start_ns >= p->end_ns)
-			return complain(&there, "start_s is not before end_s");
+			return words_complain(&there, "start_s is not before end_s");
 	}
 	for (u32 i = 0; i < p->nwebs; i++) {
 		struct place there = { at->path, p->webs[i].line };
 
 		if (p->webs[i].start_ns >= p->end_ns)
-			return complain(&there, "start_s is not before end_s");
+			return words_complain(&there, "start_s is not before end_s");
 	}
 	for (u32 i = 0; i < p->nsinks; i++)
 		if (!p->sinks[i].read_ns)
@@ -868,16 +601,16 @@ int plan_read(struct plan *p, const char *path)
 
 	memset(p, 0, sizeof(*p));
 	p->path = path;
-	preset(global_keys, p);
+	words_preset(global_keys, p);
 	file = fopen(path, "re");
 	if (!file)
-		return complain(&at, "%s", strerror(errno));
+		return words_complain(&at, "%s", strerror(errno));
 	while (!err && getline(&line, &size, file) >= 0) {
 		at.line++;
 		err = parse_line(&at, p, line, &seen);
 	}
 	if (!err && ferror(file))
-		err = complain(&at, "read error: %s", strerror(errno));
+		err = words_complain(&at, "read error: %s", strerror(errno));
 	fclose(file);
 	free(line);
 	at.line = 0;
@@ -898,38 +631,17 @@ void plan_free(struct plan *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* ---- help ---- */
-
-static void help_keys(const char *title, const struct key *keys)
-{
-	printf("\n%s\n", title);
-	for (const struct key *k = keys; k->name; k++) {
-		printf("  %-15s %s", k->name, k->help);
-		if (k->names) {
-			printf(" [");
-			for (u32 i = 0; k->names[i]; i++)
-				printf("%s%s", i ? " " : "", k->names[i]);
-			printf("]");
-		} else if (k->max && k->type != T_NAME) {
-			printf(" [%.10g..%.10g]", k->min, k->max);
-		}
-		if (k->preset)
-			printf(" (%s)", k->preset);
-		putchar('\n');
-	}
-}
-
 void plan_help(void)
 {
 	printf("A plan has one directive a line, # starts a comment.\n"
 	       "Below: [range or choice] (default).\n");
-	help_keys("NAME VALUE (node, end_s and out are required):",
-		  global_keys);
-	help_keys("flow id= kind= to= port= [key=value...]:", flow_keys);
-	help_keys("sink port= flow= [key=value...]:", sink_keys);
-	help_keys("server port= flow= [key=value...]: a web server",
-		  server_keys);
-	help_keys("web id= kind= to= port= [key=value...]: web clients",
-		  web_keys);
-	help_keys("queue id= dev= [key=value...]:", queue_keys);
+	words_help("NAME VALUE (node, end_s and out are required):",
+		   global_keys);
+	words_help("flow id= kind= to= port= [key=value...]:", flow_keys);
+	words_help("sink port= flow= [key=value...]:", sink_keys);
+	words_help("server port= flow= [key=value...]: a web server",
+		   server_keys);
+	words_help("web id= kind= to= port= [key=value...]: web clients",
+		   web_keys);
+	words_help("queue id= dev= [key=value...]:", queue_keys);
 }

@@ -50,7 +50,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include "types.h"
+#include "words.h"
 
 #define CC_NAME_LEN	16	/* TCP_CA_NAME_MAX */
 #define NAME_LEN	64
@@ -63,12 +63,6 @@ enum sink_mode { MODE_PROMPT, MODE_EVERY, MODE_SLOW };
 enum web_kind { WEB_OPEN, WEB_SESSION };
 enum web_pace { PACE_SIZE, PACE_POISSON };
 enum close_mode { CLOSE_AUTO, CLOSE_FIN, CLOSE_RST };
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
 
 /* Socket options that both ends know; 0 = leave the kernel's own. */
 struct sock_opts {
