@@ -350,8 +350,7 @@ static inline bool lp_repaired(struct lp *lp, u32 before_pkts, u32 snd_nxt)
 {
 	lp_mark(lp, snd_nxt);
 	if (lp->undone) {
-		if (lp_learnt(lp))
-			lbe_delay_undone(&lp->path);
+		lbe_delay_undone(&lp->path);
 		return false;
 	}
 	lp->undo_full_us = lp->path.full_us;

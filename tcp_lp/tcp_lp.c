@@ -305,8 +305,7 @@ static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 
 	if (!lp->on)
 		return;
-	if (!lp->losing &&
-	    (new_state >= TCP_CA_Recovery || (new_state == TCP_CA_CWR && !lp->ece))) {
+	if (new_state >= TCP_CA_Recovery || (new_state == TCP_CA_CWR && !lp->ece)) {
 		lbe_delay_lost(&lp->path, lp_sd_us(lp));
 		lp->losing = 1;
 		lp->undone = 0;

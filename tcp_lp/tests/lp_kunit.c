@@ -919,6 +919,47 @@ static void lp_undone(struct kunit *test)
 	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
 }
 
+/* The queue of what looked like a loss does not count at the next one, which comes
+ * from a shorter queue, before the first lesson and after it.
+ */
+static void lp_undone_leaves_no_peak(struct kunit *test)
+{
+	struct lp lp = learnt();
+
+	lbe_delay_lost(&lp.path, 150 * MS);
+	lp.undone = 1;
+	KUNIT_EXPECT_FALSE(test, lp_repaired(&lp, 20, SEQ));
+	lp.undone = 0;
+	lbe_delay_lost(&lp.path, 110 * MS);
+	lp_repaired(&lp, 20, SEQ);
+	KUNIT_EXPECT_EQ(test, lp.path.full_us, 145 * MS);
+
+	lp_init(&lp, 150, false, false, 0);
+	sample(&lp, 50 * MS, SEQ, SEQ);
+	lbe_delay_lost(&lp.path, 150 * MS);
+	lp.undone = 1;
+	lp_repaired(&lp, 20, SEQ);
+	lp.undone = 0;
+	lbe_delay_lost(&lp.path, 110 * MS);
+	lp_repaired(&lp, 20, SEQ);
+	KUNIT_EXPECT_EQ(test, lp.path.full_us, 110 * MS);
+}
+
+/* An undo belongs to the loss before it: a time-out in the same repair is a loss. */
+static void lp_timeout_after_an_undo(struct kunit *test)
+{
+	struct flow f;
+
+	flow_open_learnt(test, &f, "lp");
+	tcp_snd_cwnd_set(f.tp, LP_CROWD_PKTS);
+	f.tp->prior_cwnd = tcp_snd_cwnd(f.tp);
+	flow_state(&f, TCP_CA_Recovery);
+	f.ops->undo_cwnd(f.sk);
+	flow_timeout(&f);
+	flow_state(&f, TCP_CA_Open);
+	KUNIT_EXPECT_TRUE(test, lp_of(&f)->inference);
+}
+
 /* In a crowd, at the floor, and before anything is known of the buffer: what looked like
  * a loss was none, and is neither an indication nor a lesson.
  */
@@ -1109,6 +1150,8 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_ecn_not_agreed),
 	KUNIT_CASE(lp_timeout_after_an_indication),
 	KUNIT_CASE(lp_undone),
+	KUNIT_CASE(lp_undone_leaves_no_peak),
+	KUNIT_CASE(lp_timeout_after_an_undo),
 	KUNIT_CASE(lp_undone_is_no_loss),
 	KUNIT_CASE(lp_undone_late),
 	KUNIT_CASE(lp_local_drop),
