@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The state of a flow of LEDBAT or LEDBAT++, and the capacity that its namespace has
- * measured.
- *
- *	ledbat_law.h	the laws, as pure functions
- *	main.c		parameters, steps of an ACK, both controls, registration
- *	host.c		capacity as all flows of a network namespace saw it
- */
+/* The state of a flow of LEDBAT or LEDBAT++. */
 #ifndef _LEDBAT_H
 #define _LEDBAT_H
 
@@ -35,7 +28,6 @@
  * @on: init has run (with Fast Open the first ACK comes before it)
  * @pp: LEDBAT++
  * @paper: use the law as its document has it
- * @dynamic: the minimum window follows the capacity
  * @has_sample: @queue_us is that of the latest ACK
  * @holds: delays are of packets sent before the window was set anew
  * @new_round: @rest_rtts has not changed in this round trip yet
@@ -61,8 +53,7 @@ struct ledbat {
 	   on:1,
 	   pp:1,
 	   paper:1;
-	u8 dynamic:1,
-	   has_sample:1,
+	u8 has_sample:1,
 	   holds:1,
 	   new_round:1,
 	   asked:1,
@@ -89,12 +80,5 @@ static inline u32 ledbat_flow_aim_us(const struct ledbat *f, u32 target_us)
 	return ledbat_aim_us(target_us, lbe_delay_range_us(&f->path),
 			     lbe_delay_noise_us(&f->path));
 }
-
-void ledbat_host_join(const struct sock *sk);
-void ledbat_host_leave(const struct sock *sk);
-void ledbat_host_delivered(const struct sock *sk, u32 bytes);
-u32 ledbat_host_floor_pkts(const struct sock *sk, u32 fixed, u32 share_permille);
-int ledbat_host_register(void);
-void ledbat_host_unregister(void);
 
 #endif /* _LEDBAT_H */

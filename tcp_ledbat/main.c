@@ -48,17 +48,31 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/atomic.h>
 #include <linux/hash.h>
 #include <linux/module.h>
 
-#include <lbe/mark.h>
 #include <lbe/param.h>
-#include <lbe/sender.h>
-
-#define LBE_COUNTERS_FILE	"lbe_ledbat"
-#include <lbe/counters.h>
 
 #include "ledbat.h"
+
+/**
+ * struct ledbat_capacity - what all flows of a network namespace saw of the bottleneck
+ * @bytes: delivered by them since @since_us
+ * @since_us: beginning of the present interval, us
+ * @rate: the largest rate of late, bytes a second; 0 = none yet
+ *
+ * Without a lock: the flow that moves @since_us ends the interval, and alone writes @rate.
+ */
+struct ledbat_capacity {
+	atomic64_t bytes;
+	atomic64_t since_us;
+	u32 rate;
+};
+
+#define LBE_COUNTERS_FILE	"lbe_ledbat"
+#define LBE_COUNTERS_OWN	struct ledbat_capacity
+#include <lbe/control.h>
 
 #define CREATE_TRACE_POINTS
 #include "ledbat_trace.h"
@@ -84,6 +98,15 @@
  * as much: half of that, and twice as late to notice that TCP has left.
  */
 #define LEDBAT_REST_MAX_RTTS	16
+
+/* Interval of one measurement of the capacity, us: several round trips of any path. One
+ * that took twice as long had idle time in it, and says nothing.
+ */
+#define LEDBAT_CAPACITY_US	USEC_PER_SEC
+/* Each interval takes 2^-10 of the capacity off: half of it in 12 minutes. Twice as fast:
+ * what a flow keeps beside TCP falls by a tenth each minute.
+ */
+#define LEDBAT_CAPACITY_SHIFT	10
 
 /* ---- parameters ------------------------------------------------------------- */
 
@@ -111,8 +134,6 @@ static bool paper;
 module_param(paper, bool, 0644);
 MODULE_PARM_DESC(paper, "both: the law as its document has it (N)");
 
-LBE_MARK_PARAM();
-
 u32 ledbat_target_us(const struct ledbat *f)
 {
 	return f->pp ? READ_ONCE(pp_target_us.value) : READ_ONCE(target_us.value);
@@ -124,16 +145,42 @@ static u32 ledbat_aim(const struct ledbat *f)
 	return ledbat_flow_aim_us(f, ledbat_target_us(f));
 }
 
+/* Does the least window follow the capacity? */
+static bool ledbat_dynamic(const struct ledbat *f)
+{
+	return !f->pp && !READ_ONCE(min_window.value);
+}
+
+/* Count what an ACK confirmed, bytes. A host has one capacity, that of its access link;
+ * flows to a narrower bottleneck get a least window too large for it, which loss cuts.
+ */
+static void ledbat_measure_capacity(const struct sock *sk, u32 bytes)
+{
+	struct ledbat_capacity *c = &lbe_counters_of(sk)->own;
+	u64 since_us = atomic64_read(&c->since_us);
+	u64 span_us = tcp_clock_us() - since_us, rate;
+
+	atomic64_add(bytes, &c->bytes);
+	if (span_us < LEDBAT_CAPACITY_US ||
+	    atomic64_cmpxchg(&c->since_us, since_us, since_us + span_us) != since_us)
+		return;
+	rate = div64_u64(atomic64_xchg(&c->bytes, 0) * USEC_PER_SEC, span_us);
+	if (span_us < 2 * LEDBAT_CAPACITY_US)
+		WRITE_ONCE(c->rate, max_t(u64, min_t(u64, rate, U32_MAX),
+					  c->rate - (c->rate >> LEDBAT_CAPACITY_SHIFT)));
+}
+
 /* Least window, packets. */
 static u32 ledbat_floor(const struct sock *sk, const struct ledbat *f)
 {
-	u32 fixed = READ_ONCE(min_window.value);
+	const struct lbe_counters *c = lbe_counters_of(sk);
 
-	if (f->pp || !fixed)
-		fixed = LEDBAT_SLOWDOWN_PKTS;
-	if (!f->dynamic)
-		return fixed;
-	return ledbat_host_floor_pkts(sk, fixed, READ_ONCE(share_permille.value));
+	if (!ledbat_dynamic(f))
+		return f->pp ? LEDBAT_SLOWDOWN_PKTS : READ_ONCE(min_window.value);
+	return ledbat_floor_pkts(LEDBAT_SLOWDOWN_PKTS, LEDBAT_WINDOW_MAX_PKTS,
+				 READ_ONCE(c->own.rate), READ_ONCE(share_permille.value),
+				 atomic_read(&c->flows), lbe_srtt_us(tcp_sk(sk)),
+				 max(tcp_sk(sk)->mss_cache, 1U));
 }
 
 /* ---- window and modes --------------------------------------------------------- */
@@ -309,8 +356,8 @@ static void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 		return;
 	lbe_counters_ack(sk, f->rest_rtts, f->rest_rtts,
 			 sample->pkts_acked * tp->mss_cache);
-	if (f->dynamic)
-		ledbat_host_delivered(sk, sample->pkts_acked * tp->mss_cache);
+	if (ledbat_dynamic(f))
+		ledbat_measure_capacity(sk, sample->pkts_acked * tp->mss_cache);
 	ledbat_begin_round(sk, f);
 	f->has_sample = ledbat_add_sample(sk, f, sample);
 	if (f->has_sample)
@@ -471,9 +518,8 @@ static bool ledbat_rest(struct sock *sk, struct ledbat *f, bool least, bool less
 	bool empty;
 	u32 rtts;
 
-	if (f->paper || f->dynamic)
-		return false;
-	if (!least || READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE) {
+	if (f->paper || ledbat_dynamic(f) || !least ||
+	    READ_ONCE(sk->sk_pacing_status) == SK_PACING_NONE) {
 		lbe_delay_unsteady(&f->path);
 		ledbat_set_rest(sk, f, 0);
 		return false;
@@ -587,7 +633,7 @@ static void ledbat_crowd(struct sock *sk, struct ledbat *f)
 {
 	u8 *rtts = &f->path.crowd_rtts;
 
-	if (f->paper || f->dynamic)
+	if (f->paper || ledbat_dynamic(f))
 		return;
 	if (tcp_sk(sk)->snd_ssthresh > LEDBAT_CROWD_PKTS / 2) {
 		*rtts = 0;
@@ -707,15 +753,7 @@ static void __ledbat_init(struct sock *sk, bool pp)
 		ledbat_first_window(tp);
 	else
 		ledbat_take_over(sk, f);
-	if (READ_ONCE(mark))
-		f->mark = lbe_mark_set(sk);
-	if (!f->paper)
-		lbe_pacing_begin(sk);
-	if (!pp && !READ_ONCE(min_window.value)) {
-		f->dynamic = 1;
-		ledbat_host_join(sk);
-	}
-	lbe_counters_join(sk);
+	f->mark = lbe_control_begin(sk, !f->paper);
 	f->on = 1;
 }
 
@@ -729,25 +767,14 @@ static void ledbatpp_init(struct sock *sk)
 	__ledbat_init(sk, true);
 }
 
-/* Another control takes over: at once, and as on a new connection if all that is
- * known of the path is that others were there; after a freeze it grows back. May
- * come twice, or without init.
- */
+/* May come twice, or without init. After a freeze the window grows back. */
 static void ledbat_release(struct sock *sk)
 {
 	struct ledbat *f = inet_csk_ca(sk);
 
 	if (!f->on)
 		return;
-	if (f->rest_rtts)
-		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
-	lbe_counters_leave(sk, f->rest_rtts);
-	if (f->dynamic)
-		ledbat_host_leave(sk);
-	if (!f->paper)
-		lbe_pacing_end(sk);
-	lbe_rest_cancel(sk);
-	lbe_mark_clear(sk, f->mark);
+	lbe_control_end(sk, !f->paper, f->rest_rtts, f->mark);
 	f->on = 0;
 }
 
@@ -756,14 +783,9 @@ static size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
 	const struct ledbat *f = inet_csk_ca(sk);
-	u32 base_us = lbe_delay_base_us(&f->path), rest_rtts = READ_ONCE(f->rest_rtts);
 
-	/* What was read is ours if the control still is: it changes first. */
-	smp_rmb();
-	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != ledbat_get_info)
-		return 0;
-	return lbe_bbr_info(sk, base_us == LBE_SLOT_EMPTY ? 0 : base_us, rest_rtts,
-			    ext, attr, info);
+	return lbe_bbr_info(sk, ledbat_get_info, lbe_delay_base_us(&f->path),
+			    READ_ONCE(f->rest_rtts), ext, attr, info);
 }
 
 LBE_DEFINE_TX_START(ledbat_cwnd_event, ledbat_tx_start)
@@ -790,51 +812,17 @@ static struct tcp_congestion_ops ledbat_ops __read_mostly =
 static struct tcp_congestion_ops ledbatpp_ops __read_mostly =
 	LEDBAT_OPS("ledbatpp", ledbatpp_init);
 
-static int __init ledbat_register(struct tcp_congestion_ops *ops)
-{
-	int err = tcp_register_congestion_control(ops);
-
-	if (err)
-		pr_err("%s could not be registered: error %d (another module of that name loaded?)\n",
-		       ops->name, err);
-	return err;
-}
+static struct tcp_congestion_ops *const ledbat_controls[] = { &ledbat_ops, &ledbatpp_ops };
 
 static int __init ledbat_module_init(void)
 {
-	int err;
-
 	BUILD_BUG_ON(sizeof(struct ledbat) > ICSK_CA_PRIV_SIZE);
-
-	err = ledbat_host_register();
-	if (err)
-		return err;
-	err = register_pernet_subsys(&lbe_counters_ops);
-	if (err)
-		goto err_host;
-	err = ledbat_register(&ledbat_ops);
-	if (err)
-		goto err_counters;
-	err = ledbat_register(&ledbatpp_ops);
-	if (err)
-		goto err_ledbat;
-	return 0;
-
-err_ledbat:
-	tcp_unregister_congestion_control(&ledbat_ops);
-err_counters:
-	unregister_pernet_subsys(&lbe_counters_ops);
-err_host:
-	ledbat_host_unregister();
-	return err;
+	return lbe_register(ledbat_controls, ARRAY_SIZE(ledbat_controls));
 }
 
 static void __exit ledbat_module_exit(void)
 {
-	tcp_unregister_congestion_control(&ledbatpp_ops);
-	tcp_unregister_congestion_control(&ledbat_ops);
-	unregister_pernet_subsys(&lbe_counters_ops);
-	ledbat_host_unregister();
+	lbe_unregister(ledbat_controls, ARRAY_SIZE(ledbat_controls));
 }
 
 module_init(ledbat_module_init);

@@ -353,9 +353,7 @@ static void lowpri_release(struct sock *sk)
 static size_t lowpri_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
-	u32 least_us = tcp_min_rtt(tcp_sk(sk));
-
-	return lbe_bbr_info(sk, least_us == ~0U ? 0 : least_us, 0, ext, attr, info);
+	return lbe_bbr_info(sk, lowpri_get_info, tcp_min_rtt(tcp_sk(sk)), 0, ext, attr, info);
 }
 
 /* Which variants to register */
@@ -424,16 +422,8 @@ static const struct tcp_congestion_ops lowpri_template __initconst = {
 	.owner		= THIS_MODULE,
 };
 
-static DECLARE_BITMAP(lowpri_registered, ARRAY_SIZE(lowpri_laws));
-
-static void lowpri_unregister_all(void)
-{
-	int i;
-
-	for_each_set_bit(i, lowpri_registered, ARRAY_SIZE(lowpri_laws))
-		tcp_unregister_congestion_control(&lowpri_ops[i]);
-	bitmap_zero(lowpri_registered, ARRAY_SIZE(lowpri_laws));
-}
+static struct tcp_congestion_ops *lowpri_registered[ARRAY_SIZE(lowpri_laws)];
+static unsigned int lowpri_nr;
 
 static int __init lowpri_module_init(void)
 {
@@ -444,30 +434,18 @@ static int __init lowpri_module_init(void)
 	err = lowpri_parse_variants(variants, wanted);
 	if (err)
 		return err;
-	err = register_pernet_subsys(&lbe_counters_ops);
-	if (err)
-		return err;
 	for_each_set_bit(i, wanted, ARRAY_SIZE(lowpri_laws)) {
 		lowpri_ops[i] = lowpri_template;
 		strscpy(lowpri_ops[i].name, lowpri_laws[i].name,
 			sizeof(lowpri_ops[i].name));
-		err = tcp_register_congestion_control(&lowpri_ops[i]);
-		if (err) {
-			pr_err("%s could not be registered: error %d\n",
-			       lowpri_laws[i].name, err);
-			lowpri_unregister_all();
-			unregister_pernet_subsys(&lbe_counters_ops);
-			return err;
-		}
-		__set_bit(i, lowpri_registered);
+		lowpri_registered[lowpri_nr++] = &lowpri_ops[i];
 	}
-	return 0;
+	return lbe_register(lowpri_registered, lowpri_nr);
 }
 
 static void __exit lowpri_module_exit(void)
 {
-	lowpri_unregister_all();
-	unregister_pernet_subsys(&lbe_counters_ops);
+	lbe_unregister(lowpri_registered, lowpri_nr);
 }
 
 module_init(lowpri_module_init);

@@ -63,12 +63,10 @@
 #include <net/inet_ecn.h>
 #include <net/tcp.h>
 
-#include <lbe/mark.h>
 #include <lbe/param.h>
-#include <lbe/sender.h>
 
 #define LBE_COUNTERS_FILE	"lbe_lp"
-#include <lbe/counters.h>
+#include <lbe/control.h>
 
 #include "lp.h"
 
@@ -85,8 +83,6 @@ LBE_PARAM(delta_permille, 150, 10, 900,
 static bool paper;
 module_param(paper, bool, 0644);
 MODULE_PARM_DESC(paper, "the paper's literal rule: smoothed delay above the threshold, once (N)");
-
-LBE_MARK_PARAM();
 
 /* ---- what the socket tells ------------------------------------------------- */
 
@@ -338,10 +334,7 @@ static void __tcp_lp_init(struct sock *sk, bool marks)
 
 	lp_init(lp, READ_ONCE(delta_permille.value), READ_ONCE(paper), marks,
 		tcp_lp_now_ms(tcp_sk(sk)));
-	if (READ_ONCE(mark))
-		lp->mark = lbe_mark_set(sk);
-	lbe_pacing_begin(sk);
-	lbe_counters_join(sk);
+	lp->mark = lbe_control_begin(sk, true);
 }
 
 static void tcp_lp_init(struct sock *sk)
@@ -366,21 +359,14 @@ static void tcp_lp_ecn_init(struct sock *sk)
 	INET_ECN_dontxmit(sk);
 }
 
-/* Another control takes over: at once, and as on a new connection if all that is
- * known of the path is that others were there. May come twice, or without init.
- */
+/* May come twice, or without init. */
 static void tcp_lp_release(struct sock *sk)
 {
 	struct lp *lp = inet_csk_ca(sk);
 
 	if (!lp->on)
 		return;
-	lbe_counters_leave(sk, lp->inference);
-	lbe_mark_clear(sk, lp->mark);
-	lbe_rest_cancel(sk);
-	lbe_pacing_end(sk);
-	if (lp->inference)
-		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	lbe_control_end(sk, true, lp->inference, lp->mark);
 	lp->on = 0;
 }
 
@@ -389,15 +375,9 @@ static size_t tcp_lp_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
 	const struct lp *lp = inet_csk_ca(sk);
-	u32 base_us = lbe_delay_base_us(&lp->path);
-	u32 rest_rtts = lp->floor ? READ_ONCE(lp->rest_rtts) : 0;
 
-	/* What was read is ours if the control still is: it changes first. */
-	smp_rmb();
-	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != tcp_lp_get_info)
-		return 0;
-	return lbe_bbr_info(sk, base_us == LBE_SLOT_EMPTY ? 0 : base_us, rest_rtts,
-			    ext, attr, info);
+	return lbe_bbr_info(sk, tcp_lp_get_info, lbe_delay_base_us(&lp->path),
+			    lp->floor ? READ_ONCE(lp->rest_rtts) : 0, ext, attr, info);
 }
 
 LBE_DEFINE_TX_START(tcp_lp_cwnd_event, tcp_lp_tx_start)
@@ -428,37 +408,17 @@ static struct tcp_congestion_ops tcp_lp_ecn __read_mostly =
 static struct tcp_congestion_ops tcp_lp_no_ecn __read_mostly =
 	TCP_LP_OPS("lp_ecn", tcp_lp_init, 0);
 
+static struct tcp_congestion_ops *const tcp_lp_controls[] = { &tcp_lp, &tcp_lp_ecn };
+
 static int __init tcp_lp_register(void)
 {
-	int err;
-
 	BUILD_BUG_ON(sizeof(struct lp) > ICSK_CA_PRIV_SIZE);
-
-	err = register_pernet_subsys(&lbe_counters_ops);
-	if (err)
-		return err;
-	err = tcp_register_congestion_control(&tcp_lp);
-	if (err == -EEXIST)
-		pr_err("the name lp is taken: unload the kernel's own tcp_lp first (rmmod tcp_lp; to keep it out, a line 'blacklist tcp_lp' in /etc/modprobe.d/)\n");
-	if (err)
-		goto err_counters;
-	err = tcp_register_congestion_control(&tcp_lp_ecn);
-	if (err)
-		goto err_lp;
-	return 0;
-
-err_lp:
-	tcp_unregister_congestion_control(&tcp_lp);
-err_counters:
-	unregister_pernet_subsys(&lbe_counters_ops);
-	return err;
+	return lbe_register(tcp_lp_controls, ARRAY_SIZE(tcp_lp_controls));
 }
 
 static void __exit tcp_lp_unregister(void)
 {
-	tcp_unregister_congestion_control(&tcp_lp_ecn);
-	tcp_unregister_congestion_control(&tcp_lp);
-	unregister_pernet_subsys(&lbe_counters_ops);
+	lbe_unregister(tcp_lp_controls, ARRAY_SIZE(tcp_lp_controls));
 }
 
 module_init(tcp_lp_register);

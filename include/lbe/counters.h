@@ -9,8 +9,9 @@
  *	yielded_bytes	bytes acknowledged while flows gave way
  *
  * One file of the module includes this header. Before that it defines LBE_COUNTERS_FILE,
- * the name of the file in /proc/net; it registers lbe_counters_ops. A module that has lines
- * of its own also defines LBE_COUNTERS_MORE(seq, net), which prints them.
+ * the name of the file in /proc/net; lbe_register() registers the counters with the module's
+ * controls. A module that has lines of its own also defines LBE_COUNTERS_MORE(seq, net),
+ * which prints them, and one that keeps more in a namespace LBE_COUNTERS_OWN, its type.
  */
 #ifndef LBE_COUNTERS_H
 #define LBE_COUNTERS_H
@@ -25,6 +26,7 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 
 /* Written by all flows of a namespace at once, hence atomic. */
 struct lbe_counters {
@@ -32,6 +34,9 @@ struct lbe_counters {
 	atomic_t yielding;
 	atomic64_t yields;
 	atomic64_t yielded_bytes;
+#ifdef LBE_COUNTERS_OWN
+	LBE_COUNTERS_OWN own;	/* zeros to begin with */
+#endif
 };
 
 /* Counts an ACK of one flow, which has joined. @yielding: it gave way before this ACK; @yields: it
@@ -114,5 +119,33 @@ static struct pernet_operations lbe_counters_ops = {
 	.id	= &lbe_counters_id,
 	.size	= sizeof(struct lbe_counters),
 };
+
+/* For a module's end; also of the first @nr controls alone. */
+static void __maybe_unused lbe_unregister(struct tcp_congestion_ops *const *ops,
+					  unsigned int nr)
+{
+	while (nr--)
+		tcp_unregister_congestion_control(ops[nr]);
+	unregister_pernet_subsys(&lbe_counters_ops);
+}
+
+/* For a module's begin: the counters and all of its controls, or nothing. */
+static int __maybe_unused lbe_register(struct tcp_congestion_ops *const *ops,
+				       unsigned int nr)
+{
+	int err = register_pernet_subsys(&lbe_counters_ops);
+	unsigned int i;
+
+	for (i = 0; i < nr && !err; i++) {
+		err = tcp_register_congestion_control(ops[i]);
+		if (!err)
+			continue;
+		if (err == -EEXIST)
+			pr_err("the name %s is taken: unload the module that has it first (rmmod tcp_%s; to keep it out, a line 'blacklist tcp_%s' in /etc/modprobe.d/)\n",
+			       ops[i]->name, ops[i]->name, ops[i]->name);
+		lbe_unregister(ops, i);
+	}
+	return err;
+}
 
 #endif /* LBE_COUNTERS_H */

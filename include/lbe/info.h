@@ -9,11 +9,14 @@
 #include <linux/inet_diag.h>
 #include <net/tcp.h>
 
+typedef size_t lbe_get_info_fn(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
+
 /**
  * lbe_bbr_info - answer `ss -i` and TCP_CC_INFO in the fields of BBR
  * @sk: socket, perhaps without its lock
- * @base_us: least delay, us; 0 = none yet
- * @rest_rtts: rest between windows, round trips
+ * @own: get_info of the control that asks
+ * @base_us: least delay, us, read from the control's private area; U32_MAX = none yet
+ * @rest_rtts: rest between windows, round trips, read from there too
  * @ext: what is asked for
  * @attr: out
  * @info: out
@@ -23,14 +26,21 @@
  *	pacing_gain	part of the time in which the flow sends: 1 / (1 + rest), in 256ths
  *	cwnd_gain	window divided by bw times min_rtt, in 256ths
  *
- * Return: size of the answer; 0 if no such answer was asked for.
+ * Return: size of the answer; 0 if no such answer was asked for, or if another control
+ * has taken the private area.
  */
-static inline size_t lbe_bbr_info(const struct sock *sk, u32 base_us, u32 rest_rtts,
-				  u32 ext, int *attr, union tcp_cc_info *info)
+static inline size_t lbe_bbr_info(const struct sock *sk, lbe_get_info_fn *own, u32 base_us,
+				  u32 rest_rtts, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 interval_us = READ_ONCE(tp->rate_interval_us), bw = 0, pipe;
 
+	/* What was read is the caller's if the control still is: it changes first. */
+	smp_rmb();
+	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != own)
+		return 0;
+	if (base_us == U32_MAX)
+		base_us = 0;
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) |
 		     1 << (INET_DIAG_VEGASINFO - 1))))
 		return 0;
