@@ -664,7 +664,8 @@ static void ledbat_set_state(struct sock *sk, u8 new_state)
 	f->part_q32 = 0;
 	f->resume_rounds = 0;
 	lbe_delay_unsteady(&f->path);
-	lbe_delay_undone(&f->path);
+	lbe_delay_loss(&f->path);
+	f->path.peak_us = 0;
 	if (new_state == TCP_CA_Recovery)
 		ledbat_lost(f);
 	ledbat_begin_avoiding(sk, f);
@@ -674,8 +675,10 @@ static u32 ledbat_undo_cwnd(struct sock *sk)
 {
 	struct ledbat *f = inet_csk_ca(sk);
 
-	if (f->on)
+	if (f->on) {
 		lbe_delay_undone(&f->path);
+		f->path.crowd_rtts = 0;
+	}
 	return tcp_reno_undo_cwnd(sk);
 }
 

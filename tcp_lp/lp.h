@@ -64,7 +64,6 @@ struct lp {
 			 * days, and is believed for LP_PHASE_MAX_MS
 			 */
 	u32 cut_us;	/* sd when the latest indication came, us */
-	u32 undo_full_us; /* full before the latest loss, us; 0 = not known then */
 	u16 delta_permille; /* threshold's place between base and full */
 	u16 before_pkts; /* window before the first of the latest indications, or
 			  * that rate's on a longer path; saturates
@@ -349,23 +348,21 @@ static inline u32 lp_react(struct lp *lp, enum lp_event event, u32 window_pkts,
 static inline bool lp_repaired(struct lp *lp, u32 before_pkts, u32 snd_nxt)
 {
 	lp_mark(lp, snd_nxt);
-	if (lp->undone) {
-		lbe_delay_undone(&lp->path);
+	if (lp->undone)
 		return false;
-	}
-	lp->undo_full_us = lp->path.full_us;
 	lbe_delay_repaired(&lp->path);
 	return lp->floor || (before_pkts <= LP_CROWD_PKTS && !lp->paper);
 }
 
-/* The loss that was repaired last was none: it taught nothing, and an inference phase
- * that only losses asked for is over. Return: was there one?
+/* The latest loss was none: it taught nothing, and if it was repaired already, an inference
+ * phase that only losses asked for is over. Return: was there one?
  */
-static inline bool lp_undo_repaired(struct lp *lp)
+static inline bool lp_undo(struct lp *lp)
 {
-	bool over = lp->inference && lp->by_loss;
+	bool over = !lp->losing && lp->inference && lp->by_loss;
 
-	lp->path.full_us = lp->undo_full_us;
+	lp->undone = 1;
+	lbe_delay_undone(&lp->path);
 	if (over)
 		lp_inference_end(lp);
 	return over;

@@ -283,9 +283,7 @@ static u32 tcp_lp_undo_cwnd(struct sock *sk)
 {
 	struct lp *lp = inet_csk_ca(sk);
 
-	lp->undone = 1;
-	/* Without timestamps the copy is reported just after the repair. */
-	if (lp->on && !lp->losing && lp_undo_repaired(lp))
+	if (lp->on && lp_undo(lp))
 		tcp_lp_stops_yielding(sk, LP_OVER);
 	return tcp_reno_undo_cwnd(sk);
 }
@@ -302,6 +300,7 @@ static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 	if (!lp->on)
 		return;
 	if (new_state >= TCP_CA_Recovery || (new_state == TCP_CA_CWR && !lp->ece)) {
+		lbe_delay_loss(&lp->path);
 		lbe_delay_lost(&lp->path, lp_sd_us(lp));
 		lp->losing = 1;
 		lp->undone = 0;

@@ -59,6 +59,7 @@ struct lbe_path_delay {
 	u32 slot[LBE_DELAY_SLOTS]; /* least delay of each slot, us */
 	u32 last_us;		/* delay of the ACK before, unfiltered, us; 0 = none */
 	u32 full_us;		/* delay at which packets are lost, us; 0 = none yet */
+	u32 undo_full_us;	/* full_us before the latest loss, us */
 	u32 peak_us;		/* largest delay of the loss going on, us; 0 = none;
 				 * as long as full_us is 0 the largest of all
 				 */
@@ -143,6 +144,8 @@ static inline void __lbe_delay_raise(struct lbe_path_delay *p, u32 by_us)
 	lbe_slots_raise(&p->age, p->slot, by_us);
 	if (p->full_us)
 		p->full_us += by_us;
+	if (p->undo_full_us)
+		p->undo_full_us += by_us;
 	if (p->peak_us)
 		p->peak_us += by_us;
 }
@@ -196,15 +199,24 @@ static inline bool lbe_delay_ack(struct lbe_path_delay *p,
 
 /* ---- losses ---------------------------------------------------------------- */
 
+/* A loss was found. */
+static inline void lbe_delay_loss(struct lbe_path_delay *p)
+{
+	p->undo_full_us = p->full_us;
+}
+
 /* A loss was found, or is being repaired, at this delay. */
 static inline void lbe_delay_lost(struct lbe_path_delay *p, u32 delay_us)
 {
 	p->peak_us = max(p->peak_us, delay_us);
 }
 
-/* It was none after all. */
+/* The latest loss was none after all. Without timestamps the sender may know that only
+ * when the repair is over.
+ */
 static inline void lbe_delay_undone(struct lbe_path_delay *p)
 {
+	p->full_us = p->undo_full_us;
 	p->peak_us = 0;
 }
 

@@ -1011,6 +1011,29 @@ static void ledbat_test_undone_depth(struct kunit *test)
 	flow_state(&f, TCP_CA_Open);
 	flow_round(&f);
 	KUNIT_EXPECT_EQ(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 25 * MS);
+
+	/* without timestamps that is known only after the repair */
+	flow_recover(&f);
+	KUNIT_EXPECT_LT(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 25 * MS);
+	tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
+	KUNIT_EXPECT_EQ(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 25 * MS);
+}
+
+/* Reordering in the smallest windows is no crowd. */
+static void ledbat_test_undone_in_a_crowd(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	flow_open_at(test, &f, "ledbat", 2);
+	for (i = 0; i < 4; i++) {
+		f.tp->prior_cwnd = tcp_snd_cwnd(f.tp);
+		f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+		flow_state(&f, TCP_CA_Recovery);
+		tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
+		flow_state(&f, TCP_CA_Open);
+		KUNIT_EXPECT_EQ(test, flow_of(&f)->rest_rtts, 0);
+	}
 }
 
 /* ACKs without a delay (of a retransmission, without timestamps): what is known
@@ -1189,6 +1212,7 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_ecn),
 	KUNIT_CASE(ledbat_test_undo),
 	KUNIT_CASE(ledbat_test_undone_depth),
+	KUNIT_CASE(ledbat_test_undone_in_a_crowd),
 	KUNIT_CASE(ledbat_test_no_sample),
 	KUNIT_CASE(ledbat_test_skip),
 	KUNIT_CASE(ledbat_test_switch),

@@ -926,8 +926,10 @@ static void lp_undone_leaves_no_peak(struct kunit *test)
 {
 	struct lp lp = learnt();
 
+	lbe_delay_loss(&lp.path);
 	lbe_delay_lost(&lp.path, 150 * MS);
-	lp.undone = 1;
+	lp.losing = 1;
+	KUNIT_EXPECT_FALSE(test, lp_undo(&lp));
 	KUNIT_EXPECT_FALSE(test, lp_repaired(&lp, 20, SEQ));
 	lp.undone = 0;
 	lbe_delay_lost(&lp.path, 110 * MS);
@@ -937,7 +939,7 @@ static void lp_undone_leaves_no_peak(struct kunit *test)
 	lp_init(&lp, 150, false, false, 0);
 	sample(&lp, 50 * MS, SEQ, SEQ);
 	lbe_delay_lost(&lp.path, 150 * MS);
-	lp.undone = 1;
+	lp_undo(&lp);
 	lp_repaired(&lp, 20, SEQ);
 	lp.undone = 0;
 	lbe_delay_lost(&lp.path, 110 * MS);

@@ -48,6 +48,7 @@ u32 path_full(struct lbe_path_delay *p) { return p->full_us; }
 u32 path_noise(struct lbe_path_delay *p) { return lbe_delay_noise_us(p); }
 void path_crowd(struct lbe_path_delay *p, u32 rtts) { p->crowd_rtts = rtts; }
 void path_delivered(struct lbe_path_delay *p, u32 pkts, u32 us) { lbe_delay_delivered(p, pkts, us); }
+void path_loss(struct lbe_path_delay *p) { lbe_delay_loss(p); }
 void path_lost(struct lbe_path_delay *p, u32 us) { lbe_delay_lost(p, us); }
 void path_undone(struct lbe_path_delay *p) { lbe_delay_undone(p); }
 void path_repaired(struct lbe_path_delay *p) { lbe_delay_repaired(p); }
@@ -145,6 +146,7 @@ class Full:
     base_us: int
     noise_us: int
     us: int = 0
+    before_us: int = 0
     peaks: list[int] = field(default_factory=list)
 
     def repaired(self) -> None:
@@ -168,14 +170,17 @@ def test_full_follows_losses_that_came_with_a_queue(lib, seed):
         ours.delivered(10, 12_000)
     oracle = Full(base_us, ours.noise())
     for _ in range(1000):
-        act = rng.choice(("lost", "lost", "lost", "repaired", "undone"))
-        if act == "lost":
+        act = rng.choice(("loss", "lost", "lost", "lost", "repaired", "undone"))
+        if act == "loss":
+            ours.loss()
+            oracle.before_us = oracle.us
+        elif act == "lost":
             delay_us = base_us + int(10 ** rng.uniform(1, 6))
             ours.lost(delay_us)
             oracle.peaks.append(delay_us)
         elif act == "undone":
             ours.undone()
-            oracle.peaks = []
+            oracle.us, oracle.peaks = oracle.before_us, []
         else:
             ours.repaired()
             oracle.repaired()
