@@ -406,6 +406,9 @@ static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us,
 	if (!f)
 		return NULL;
 	credit_give(f, bytes, now_us);
+	/* START is paced by the senders: what has arrived is no measure of the path yet. */
+	if (c->phase == CREDIT_START)
+		return f;
 	rate_Bps = c->filling ? c->rate_Bps : max(c->rate_Bps, div_u64(c->mu_Bps, 2));
 	if (spread)
 		rate_Bps = credit_rate_of(c->window_bytes, c->base_us) * 5 / 4;
@@ -664,8 +667,13 @@ static void credit_init(void *state, const struct rwnd_start *start, struct rwnd
 		if (!p->law.base_us || start->min_rtt_us < p->law.base_us)
 			p->law.base_us = start->min_rtt_us;
 	}
-	INIT_LIST_HEAD(&f->node);
-	credit_activate(f);
+	list_add_tail(&f->node, &p->idle);
+	/* What the handshake advertised is under way from the first data on: a connection that
+	 * only sends, or waits for its answer, holds none of W.
+	 */
+	if (!start->fresh)
+		credit_activate(f);
+	f->data_us = start->now_us;
 	want->kind = RWND_EDGE;
 	want->edge_seq = f->goal_seq;
 	want->wake_us = start->now_us + max(p->law.base_us, 10000U);
