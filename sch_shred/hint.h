@@ -70,6 +70,21 @@ static inline u32 shred_hint_clamp(u32 value)
 }
 
 /**
+ * shred_hint_class() - statistics class of the hint in a TOS byte or traffic class
+ * @mode: how it is coded
+ * @tos: the whole byte
+ *
+ * Return: 0 for none, 1 for a hint of 1, 2 for 2-3, 3 for 4-7, ... 8 for 128-255.
+ */
+static __always_inline u32 shred_hint_class(enum shred_hint_mode mode, u8 tos)
+{
+	if (mode == SHRED_HINT_DSCP)
+		return (tos & SHRED_DSCP_MASK) == SHRED_DSCP_MASK ?
+			       SHRED_AGE_CLASSES - (tos >> SHRED_DSCP_SHIFT) : 0;
+	return mode == SHRED_HINT_TOS && tos ? 32 - __builtin_clz(tos) : 0;
+}
+
+/**
  * shred_hint_read() - the hint in a TOS byte or traffic class
  * @mode: how it is coded
  * @tos: the whole byte
@@ -78,10 +93,7 @@ static inline u32 shred_hint_clamp(u32 value)
  */
 static __always_inline u32 shred_hint_read(enum shred_hint_mode mode, u8 tos)
 {
-	if (mode == SHRED_HINT_DSCP)
-		return (tos & SHRED_DSCP_MASK) == SHRED_DSCP_MASK ?
-			       1U << (SHRED_AGE_CLASSES - 1 - (tos >> SHRED_DSCP_SHIFT)) : 0;
-	return mode == SHRED_HINT_TOS ? tos : 0;
+	return mode == SHRED_HINT_TOS ? tos : (1U << shred_hint_class(mode, tos)) >> 1;
 }
 
 /**
@@ -112,17 +124,6 @@ static inline u8 shred_hint_write(enum shred_hint_mode mode, u8 tos, u32 hint)
 static inline u8 shred_hint_clear(enum shred_hint_mode mode, u8 tos)
 {
 	return mode == SHRED_HINT_DSCP ? tos & SHRED_ECN_MASK : 0;
-}
-
-/**
- * shred_hint_class() - statistics class of a hint
- * @hint: 0 to 255, 0 = none
- *
- * Return: 0 for none, 1 for 1, 2 for 2-3, 3 for 4-7, ... 8 for 128-255.
- */
-static inline u32 shred_hint_class(u32 hint)
-{
-	return hint ? 32 - __builtin_clz(hint) : 0;
 }
 
 #endif

@@ -140,16 +140,18 @@ static noinline u64 shred_qavg_after_idle(const struct shred_sched_data *q)
 	return shred_qavg_idle(q->qavg, q->config.wlog, pkts);
 }
 
-static __always_inline void shred_note_arrival(struct Qdisc *sch, struct shred_sched_data *q,
-					       u32 hint)
+/* Returns RED's average queue, bytes. */
+static __always_inline u32 shred_note_arrival(struct Qdisc *sch, struct shred_sched_data *q,
+					      u32 hint, u32 class)
 {
-	if (likely(sch->q.qlen))
-		q->qavg = shred_qavg(q->qavg, sch->qstats.backlog, q->config.wlog);
-	else
-		q->qavg = shred_qavg_after_idle(q);
-	q->stats.class_pkts[shred_hint_class(hint)]++;
+	u64 qavg = likely(sch->q.qlen) ? shred_qavg(q->qavg, sch->qstats.backlog, q->config.wlog) :
+					 shred_qavg_after_idle(q);
+
+	q->qavg = qavg;
+	q->stats.class_pkts[class]++;
 	if (hint)
 		q->hint_avg_q22 = shred_hint_avg(q->hint_avg_q22, hint, q->config.weight_q32);
+	return qavg >> q->config.wlog;
 }
 
 static u64 shred_certain_bytes(const struct shred_config *c)
@@ -217,10 +219,10 @@ static noinline enum shred_verdict shred_decide_above(struct shred_sched_data *q
 	return added ? shred_add(q, added, len) : SHRED_PASS;
 }
 
-static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *q, u32 hint,
-						       unsigned int len)
+static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *q, u32 qavg_bytes,
+						       u32 hint, unsigned int len)
 {
-	u32 qavg_bytes = q->qavg >> q->config.wlog, threshold_bytes;
+	u32 threshold_bytes;
 
 	/* below every packet's threshold: RED's count begins anew */
 	if (qavg_bytes < q->floor_bytes) {
@@ -240,10 +242,10 @@ static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *
 /* ---- the bands ---- */
 
 /* Without ages there is one band, the last: it is a FIFO behind whatever is left in the others. */
-static __always_inline u32 shred_band_of(const struct shred_sched_data *q, u32 hint)
+static __always_inline u32 shred_band_of(const struct shred_sched_data *q, u32 class)
 {
-	return hint && q->config.hint == SHRED_HINT_DSCP ?
-		       (shred_hint_class(hint) - 1) / SHRED_AGES_PER_BAND : SHRED_BANDS - 1;
+	return q->config.hint == SHRED_HINT_DSCP ?
+		       min((class - 1) / SHRED_AGES_PER_BAND, SHRED_BANDS - 1) : SHRED_BANDS - 1;
 }
 
 static __always_inline void shred_push(struct Qdisc *sch, struct shred_sched_data *q,
@@ -319,10 +321,10 @@ static __always_inline u32 shred_choose(struct shred_sched_data *q)
 
 /* Drops a packet that is not, or no longer, in a band. Returns what enqueue returns. */
 static noinline int shred_drop(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
-			       u32 hint, enum shred_verdict verdict, struct sk_buff **to_free)
+			       u32 class, enum shred_verdict verdict, struct sk_buff **to_free)
 {
 	q->stats.drops[verdict]++;
-	q->stats.class_drops[shred_hint_class(hint)]++;
+	q->stats.class_drops[class]++;
 	lbe_qdisc_drop_reason(skb, sch, to_free,
 			      verdict == SHRED_EARLY ? QDISC_DROP_CONGESTED :
 						       QDISC_DROP_OVERLIMIT);
@@ -352,7 +354,7 @@ static bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 b
 
 	while (q->busy & bands && sch->qstats.backlog + len > q->config.limit_bytes) {
 		skb = shred_pop(sch, q, __fls(q->busy));
-		shred_drop(sch, q, skb, shred_hint_read(q->config.hint, shred_tos(skb)),
+		shred_drop(sch, q, skb, shred_hint_class(q->config.hint, shred_tos(skb)),
 			   SHRED_LIMIT, to_free);
 	}
 	return sch->qstats.backlog + len <= q->config.limit_bytes;
@@ -364,10 +366,10 @@ static bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 b
  * before.
  */
 static noinline int shred_enqueue_full(struct Qdisc *sch, struct shred_sched_data *q,
-				       struct sk_buff *skb, u32 hint, u32 band,
-				       struct sk_buff **to_free)
+				       struct sk_buff *skb, u32 class, struct sk_buff **to_free)
 {
 	unsigned int len = qdisc_pkt_len(skb), qlen = sch->q.qlen, backlog = sch->qstats.backlog;
+	u32 band = shred_band_of(q, class);
 	bool fits = len <= q->config.limit_bytes &&
 		    shred_make_room(sch, q, -2U << band, len, to_free);
 
@@ -377,7 +379,7 @@ static noinline int shred_enqueue_full(struct Qdisc *sch, struct shred_sched_dat
 		shred_push(sch, q, skb, band);
 	if (qlen)
 		qdisc_tree_reduce_backlog(sch, qlen, backlog);
-	return fits ? NET_XMIT_SUCCESS : shred_drop(sch, q, skb, hint, SHRED_LIMIT, to_free);
+	return fits ? NET_XMIT_SUCCESS : shred_drop(sch, q, skb, class, SHRED_LIMIT, to_free);
 }
 
 /* ---- queue operations ---- */
@@ -422,23 +424,24 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
+	u32 tos, class, hint, qavg_bytes;
 	enum shred_verdict verdict;
-	u32 hint, band;
 
 	/* where many queues take turns neither is in the cache */
 	prefetchw(q->bands);
 	prefetchw(&q->stats);
 	if (unlikely(q->config.flags & SHRED_F_SPLIT_GSO && skb_is_gso(skb)))
 		return shred_enqueue_split(skb, sch, to_free);
-	hint = shred_hint_read(q->config.hint, shred_tos(skb));
-	shred_note_arrival(sch, q, hint);
-	verdict = shred_decide(q, hint, len);
+	tos = shred_tos(skb);
+	class = shred_hint_class(q->config.hint, tos);
+	hint = shred_hint_read(q->config.hint, tos);
+	qavg_bytes = shred_note_arrival(sch, q, hint, class);
+	verdict = shred_decide(q, qavg_bytes, hint, len);
 	if (unlikely(verdict != SHRED_PASS) && !shred_mark(sch, q, skb, verdict))
-		return shred_drop(sch, q, skb, hint, verdict, to_free);
-	band = shred_band_of(q, hint);
+		return shred_drop(sch, q, skb, class, verdict, to_free);
 	if (unlikely(sch->qstats.backlog + len > q->config.limit_bytes))
-		return shred_enqueue_full(sch, q, skb, hint, band, to_free);
-	shred_push(sch, q, skb, band);
+		return shred_enqueue_full(sch, q, skb, class, to_free);
+	shred_push(sch, q, skb, shred_band_of(q, class));
 	return NET_XMIT_SUCCESS;
 }
 

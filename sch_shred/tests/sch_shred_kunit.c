@@ -141,11 +141,11 @@ static void shred_hint_coding_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 255, shred_hint_write(SHRED_HINT_TOS, 0, 100000));
 	KUNIT_EXPECT_EQ(test, 0U, shred_hint_read(SHRED_HINT_OFF, 0xff));
 	/* the classes of the statistics: none, 1, 2-3, 4-7, ... 128-255 */
-	KUNIT_EXPECT_EQ(test, 0U, shred_hint_class(0));
-	KUNIT_EXPECT_EQ(test, 1U, shred_hint_class(1));
-	KUNIT_EXPECT_EQ(test, 2U, shred_hint_class(3));
-	KUNIT_EXPECT_EQ(test, 3U, shred_hint_class(4));
-	KUNIT_EXPECT_EQ(test, 8U, shred_hint_class(255));
+	KUNIT_EXPECT_EQ(test, 0U, shred_hint_class(SHRED_HINT_TOS, 0));
+	KUNIT_EXPECT_EQ(test, 1U, shred_hint_class(SHRED_HINT_TOS, 1));
+	KUNIT_EXPECT_EQ(test, 2U, shred_hint_class(SHRED_HINT_TOS, 3));
+	KUNIT_EXPECT_EQ(test, 3U, shred_hint_class(SHRED_HINT_TOS, 4));
+	KUNIT_EXPECT_EQ(test, 8U, shred_hint_class(SHRED_HINT_TOS, 255));
 }
 
 static struct kunit_case sch_shred_cases[] = {

@@ -42,7 +42,7 @@ u32 age_count(struct shred_age *ages, u32 tag, u32 payload, u32 least, u32 now_m
 u32 hint_read(u32 mode, u32 tos) { return shred_hint_read(mode, tos); }
 u32 hint_write(u32 mode, u32 tos, u32 hint) { return shred_hint_write(mode, tos, hint); }
 u32 hint_clear(u32 mode, u32 tos) { return shred_hint_clear(mode, tos); }
-u32 hint_class(u32 hint) { return shred_hint_class(hint); }
+u32 hint_class(u32 mode, u32 tos) { return shred_hint_class(mode, tos); }
 
 /* What a packet adds to A below the upper threshold, as the queue has it. */
 u64 added(u32 lo, u32 hi, u32 floor, u32 qavg, u32 hint, u32 avg)
@@ -74,7 +74,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "hint_read": (u32, [u32] * 2),
         "hint_write": (u32, [u32] * 3),
         "hint_clear": (u32, [u32] * 2),
-        "hint_class": (u32, [u32]),
+        "hint_class": (u32, [u32] * 2),
         "added": (u64, [u32] * 6),
     }
     for name, (result, arguments) in types.items():
@@ -381,4 +381,7 @@ def test_classes_of_ages(c: ctypes.CDLL) -> None:
 def test_classes_of_the_statistics(c: ctypes.CDLL) -> None:
     bounds = [(0, 0), (1, 1), (2, 3), (4, 7), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255)]
     for number, (low, high) in enumerate(bounds):
-        assert {c.hint_class(w) for w in range(low, high + 1)} == {number}
+        assert {c.hint_class(TOS, w) for w in range(low, high + 1)} == {number}
+        read = [tos for tos in range(256) if low <= c.hint_read(DSCP, tos) <= high]
+        assert read and {c.hint_class(DSCP, tos) for tos in read} == {number}
+    assert {c.hint_class(OFF, tos) for tos in range(256)} == {0}
