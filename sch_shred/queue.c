@@ -430,7 +430,9 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	/* where many queues take turns neither is in the cache */
 	prefetchw(q->bands);
 	prefetchw(&q->stats);
-	if (unlikely(q->config.flags & SHRED_F_SPLIT_GSO && skb_is_gso(skb)))
+	/* an aggregate that is larger than the queue would never pass */
+	if (unlikely(q->config.flags & SHRED_F_SPLIT_GSO || len > q->config.limit_bytes) &&
+	    skb_is_gso(skb))
 		return shred_enqueue_split(skb, sch, to_free);
 	tos = shred_tos(skb);
 	class = shred_hint_class(q->config.hint, tos);

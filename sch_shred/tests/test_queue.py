@@ -355,3 +355,57 @@ def test_aggregates_are_split_and_parents_count_right(backend: Uml, tmp_path: Pa
     shred = next(one for one in shown if one["kind"] == "shred")
     sent_bytes = shred["bytes"] / sum(row["packets"] - row["drops"] for row in shred["classes"])
     assert sent_bytes < 1515 if words else sent_bytes > 3000
+
+
+LARGE = """
+set -eu
+export TC_LIB_DIR=/tmp/job/tc
+insmod {host}{module}
+ip netns add far
+ip link add near type veth peer name end netns far
+ip addr add 10.8.0.1/24 dev near
+ip -n far addr add 10.8.0.2/24 dev end
+ip link set near up
+ip -n far link set end up
+tc qdisc add dev near root handle 1: prio
+tc qdisc add dev near parent 1:1 handle 10: shred bandwidth 1mbit limit 20000 min 5000 max 15000 {words}
+tc qdisc add dev near parent 1:2 handle 20: shred bandwidth 1mbit limit 20000 min 5000 max 15000 {words}
+ip netns exec far /usr/bin/python3 -c '
+import socket
+end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+end.bind(("10.8.0.2", 7))
+end.settimeout(3)
+count = 0
+try:
+    while len(end.recv(2000)) == 1000:
+        count += 1
+except TimeoutError:
+    print(count)
+' > "$LBE_OUT/came" &
+sleep 1
+/usr/bin/python3 -c '
+import socket
+send = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+send.setsockopt(17, 103, 1000)  # UDP_SEGMENT
+send.connect(("10.8.0.2", 7))
+for _ in range(10):
+    send.send(bytes(40000))
+'
+wait
+tc -s -j qdisc show dev near > "$LBE_OUT/queues"
+ip link del near
+ip netns del far
+rmmod sch_shred
+"""
+
+
+def test_an_aggregate_larger_than_the_limit_is_split(backend: Uml, tmp_path: Path) -> None:
+    """A sender's ten aggregates of 40 packets, where the queue holds 19: what fits passes, as with single packets."""
+    out = guest(backend, tmp_path, LARGE, words="hint off")
+    shown = [one for one in json.loads((out / "queues").read_text()) if one["kind"] == "shred"]
+    came = int((out / "came").read_text())
+    assert came > 100, (came, shown)
+    assert all(one["backlog"] == one["qlen"] == 0 for one in shown)
+    arrived = sum(row["packets"] for one in shown for row in one["classes"])
+    assert arrived == sum(one["packets"] + one["drops"] for one in shown) >= 400
