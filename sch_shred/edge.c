@@ -5,6 +5,10 @@
  * A packet that arrives without a hint gets its flow's age. With police, a hint that
  * says less than the flow's age is overwritten with that age, in every packet of every
  * protocol, since the count is exact. A packet that carries another DSCP is not changed.
+ *
+ * Police is on unless switched off: a host that writes no hints answers for a connection
+ * that is gone with the TOS byte of the packet that it answers. Where that says the youngest
+ * age, a reset that is believed overtakes the data of its connection, which is then lost.
  */
 
 #include "writer.h"
@@ -29,7 +33,7 @@ unsigned int shred_edge_hook(void *priv, struct sk_buff *skb, const struct nf_ho
 	if (claim < hint)
 		shred_packet_write(hn, skb, state->pf, mode, hint,
 				   claim ? SHRED_OVERWRITTEN : SHRED_WRITTEN_EDGE);
-	else if (claim)
+	else
 		shred_hint_count(hn, SHRED_KEPT);
 	return NF_ACCEPT;
 }

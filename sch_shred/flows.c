@@ -3,9 +3,9 @@
  * shred_hint's table: what flows, and pairs of hosts, have sent (age.h).
  *
  * The table has a fixed number of buckets, found by a keyed hash that nobody outside can
- * predict. A bucket that is full of active flows has no room for another one: with police
- * such a flow counts as the oldest, without police it gets no hint. With a probability of
- * 2^-31 a flow is mistaken for another one in its bucket, and then counts as too old.
+ * predict. A bucket that is full of active flows has no room for another one, which then
+ * counts as the oldest. With a probability of 2^-31 a flow is mistaken for another one in
+ * its bucket, and then counts as too old.
  *
  * Flows are identified by addresses, protocol and ports. All fragments between two hosts
  * count as one flow, since fragments after the first have no ports.
@@ -114,23 +114,20 @@ static u32 shred_pair_age(struct shred_hint_net *hn, struct shred_flow_key pair,
 	return min_t(u32, debt_bytes, SHRED_AGE_MAX) / SHRED_PAIR_SHARE;
 }
 
-/* What the packet should say; 0 = nothing, as its flow has no room. */
+/* What the packet should say. */
 u32 shred_flow_hint(struct shred_hint_net *hn, const struct sk_buff *skb, int family, u8 mode)
 {
 	u32 age_bytes = U32_MAX, least_bytes = 0, payload_bytes;
-	u8 police = READ_ONCE(hn->set[SHRED_POLICE]);
 	struct shred_flow_key key;
 	struct flow_keys keys;
 
 	if (shred_dissect(skb, family, &keys, &key)) {
 		payload_bytes = shred_payload(skb, &keys);
-		if (police > 1)
+		if (READ_ONCE(hn->set[SHRED_POLICE]) > 1)
 			least_bytes = shred_pair_age(hn, key, family, payload_bytes);
 		age_bytes = shred_flow_count(hn, shred_hash(&key), false, payload_bytes,
 					     least_bytes);
 	}
-	if (age_bytes == U32_MAX && !police)
-		return 0;
 	/* the paper's coding carries any number that is larger for longer flows: units */
 	if (mode == SHRED_HINT_TOS)
 		return shred_hint_clamp(age_bytes >> SHRED_AGE_UNIT_LOG);

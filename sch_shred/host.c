@@ -19,7 +19,6 @@
 
 #include "writer.h"
 
-/* 0 = none: the table has no room. */
 static u32 shred_host_tcp_hint(struct shred_hint_net *hn, const struct sk_buff *skb,
 			       const struct sock *sk, u8 mode)
 {
@@ -32,9 +31,10 @@ static u32 shred_host_tcp_hint(struct shred_hint_net *hn, const struct sk_buff *
 		return tcp_snd_cwnd(tcp_sk(sk));
 	age_bytes = shred_flow_count(hn, sk->sk_hash * GOLDEN_RATIO_64, false,
 				     skb->len - skb_transport_offset(skb) - tcp_hdrlen(skb), 0);
-	return age_bytes == U32_MAX ? 0 : 1U << shred_age_class(age_bytes);
+	return 1U << shred_age_class(age_bytes);
 }
 
+/* 0 = none. */
 static u32 shred_host_hint(struct shred_hint_net *hn, const struct sk_buff *skb,
 			   const struct sock *sk, int family, u8 mode)
 {

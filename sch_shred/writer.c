@@ -6,12 +6,12 @@
  *   edge.c      at an edge router, without a socket
  *   flows.c     what each flow has sent
  *   packet.c    the byte in the header
- *   settings.c  net.shred_hint.*, per network namespace, all off at first:
+ *   settings.c  net.shred_hint.*, per network namespace, all off at first but police:
  *
  *     mode        off, tos, dscp: coding of hint.h; off writes nothing
  *     host, edge  0 or 1: who writes
- *     police      1: the edge overwrites hints that say less than the flow's age;
- *                 2: also flows of a pair of hosts share an age
+ *     police      0: the edge believes every hint; 1: it overwrites hints that say less
+ *                 than the flow's age; 2: also flows of a pair of hosts share an age
  *     devices     names of the interfaces on which hints leave; empty: all
  *
  * /proc/net/shred_hint shows the counters.
@@ -66,6 +66,7 @@ static int __net_init shred_hint_net_init(struct net *net)
 	struct shred_hint_net *hn = shred_hint_pernet(net);
 
 	hn->net = net;
+	hn->set[SHRED_POLICE] = 1;
 	mutex_init(&hn->mutex);
 	hn->counters = alloc_percpu(struct shred_hint_counters);
 	if (!hn->counters)

@@ -48,12 +48,12 @@ struct shred_devices {
 	char names[SHRED_DEVICES_LEN / 2][IFNAMSIZ];
 };
 
-/* What is set; each a number of one byte, 0 at first. */
+/* What is set; each a number of one byte. */
 enum shred_setting {
-	SHRED_MODE,	/* enum shred_hint_mode */
-	SHRED_HOST,	/* 0 or 1 */
-	SHRED_EDGE,	/* 0 or 1 */
-	SHRED_POLICE,	/* 0; 1 = by flow; 2 = by flow and pair of hosts */
+	SHRED_MODE,	/* enum shred_hint_mode; off at first */
+	SHRED_HOST,	/* 0 or 1; 0 at first */
+	SHRED_EDGE,	/* 0 or 1; 0 at first */
+	SHRED_POLICE,	/* 0; 1 = by flow, at first; 2 = by flow and pair of hosts */
 	SHRED_SETTINGS
 };
 

@@ -497,7 +497,7 @@ def test_a_reset_stays_behind_the_data(run, who: str, tmp_path: Path) -> None:
     """A reset that is first at the receiver takes the answer with it that was sent before it.
 
     Where the packets that it answers carry hints, a reset of no connection is born with the same one: the host's
-    writer and an edge that polices overwrite it.
+    writer and an edge, which polices unless told not to, overwrite it.
     """
     shred = {"kind": "tc", "packets": 100, "tc": "shred bandwidth 5mbit"}
     sets = {"topology__queue": shred, "experiment__modules": ["shred_hint", "sch_shred"]}
@@ -506,7 +506,7 @@ def test_a_reset_stays_behind_the_data(run, who: str, tmp_path: Path) -> None:
         file = tmp_path / f"{node}.py"
         file.write_text(program)
         events += f'[[event]]\nat_s = {at_s}\nnode = "{node}"\nrun = "/usr/bin/python3 {HOST_ROOT}{file} &"\n'
-    writers = {"host": host("dscp"), "both": host("dscp") + host("dscp", "rcv"), "edge": edge(police=1)}
+    writers = {"host": host("dscp"), "both": host("dscp") + host("dscp", "rcv"), "edge": edge()}
     seen = run(writers[who] + events, seconds=6, **sets)
     answers = seen.packets[seen.packets["sport"] == 7]
     incoming, leaving = (
