@@ -185,11 +185,6 @@ static u32 ledbat_floor(const struct sock *sk, const struct ledbat *f)
 
 /* ---- window and modes --------------------------------------------------------- */
 
-static u32 ledbat_now_ms(const struct sock *sk)
-{
-	return div_u64(tcp_sk(sk)->tcp_mstamp, USEC_PER_MSEC);
-}
-
 /* So many round trips, ms, rounded up. */
 static u32 ledbat_rtts_ms(const struct sock *sk, u32 rtts)
 {
@@ -227,7 +222,7 @@ static void ledbat_set_rest(struct sock *sk, struct ledbat *f, u8 rest_rtts)
  */
 static void ledbat_begin_avoiding(struct sock *sk, struct ledbat *f)
 {
-	u32 now_ms = ledbat_now_ms(sk);
+	u32 now_ms = lbe_now_ms(sk);
 	u64 pause_us;
 
 	if (f->mode == LEDBAT_AVOID)
@@ -296,19 +291,10 @@ static void ledbat_begin_round(struct sock *sk, struct ledbat *f)
 static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 			      const struct ack_sample *sample)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
 	struct lbe_delay_sample path;
-	struct lbe_delay_ack ack = {
-		.pkts = sample->pkts_acked,
-		.round_trip = f->pp || READ_ONCE(round_trip),
-	};
 	u32 aim_us = ledbat_aim(f);
 
-	if (sample->rtt_us < 0 || !lbe_ack_is_original(sk))
-		return false;
-	lbe_delay_delivered(&f->path, tp->rate_delivered, tp->rate_interval_us);
-	ack.owd = lbe_owd_ack_of(tp, max_t(s32, sample->rtt_us, 1));
-	if (!lbe_delay_ack(&f->path, &ack, &path))
+	if (!lbe_hears(sk, &f->path, f->pp || READ_ONCE(round_trip), sample, &path))
 		return false;
 	if (path.rerouted && !f->pp && !f->paper)
 		f->asked = 1;
@@ -319,8 +305,7 @@ static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 	if (f->path.peak_us)
 		lbe_delay_lost(&f->path, path.delay_us);
 	/* A packet that travels alone can only acquit. */
-	if (sample->pkts_acked <= 1 && sample->in_flight <= tp->mss_cache &&
-	    f->queue_us > aim_us && !f->paper)
+	if (lbe_ack_is_lone(sk, sample) && f->queue_us > aim_us && !f->paper)
 		return false;
 	if (f->queue_us <= aim_us)
 		f->short_seen = 1;
@@ -377,12 +362,12 @@ static bool ledbat_base_doubtful(const struct sock *sk, const struct ledbat *f)
 	return !f->paper &&
 	       (f->reverse_q3 >> LEDBAT_REVERSE_SHIFT > target / 2 ||
 		lbe_delay_base_fades(&f->path, target >> LEDBAT_STEADY_SHIFT,
-				     ledbat_now_ms(sk)));
+				     lbe_now_ms(sk)));
 }
 
 static bool ledbat_slowdown_due(struct sock *sk, struct ledbat *f)
 {
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), now_ms = ledbat_now_ms(sk);
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), now_ms = lbe_now_ms(sk);
 
 	if (f->mode != LEDBAT_AVOID ||
 	    inet_csk(sk)->icsk_ca_state != TCP_CA_Open)
@@ -408,7 +393,7 @@ static bool ledbat_slowdown_due(struct sock *sk, struct ledbat *f)
 static bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
 {
 	const struct ledbat_window frozen = { .cwnd = LEDBAT_SLOWDOWN_PKTS };
-	u32 now_ms = ledbat_now_ms(sk);
+	u32 now_ms = lbe_now_ms(sk);
 
 	if (ledbat_slowdown_due(sk, f)) {
 		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, tcp_snd_cwnd(tcp_sk(sk)));
@@ -492,7 +477,7 @@ static s64 ledbat_follow_reverse_q32(const struct sock *sk, struct ledbat *f,
  */
 static u32 ledbat_watch_path(struct sock *sk, struct ledbat *f, bool less)
 {
-	u32 now_ms = ledbat_now_ms(sk);
+	u32 now_ms = lbe_now_ms(sk);
 
 	if (!less) {
 		lbe_delay_unsteady(&f->path);
@@ -722,7 +707,7 @@ static void ledbat_tx_start(struct sock *sk)
 	f->part_q32 = 0;
 	f->path.last_us = 0;
 	f->resume_rounds = 0;
-	f->next_ms = ledbat_now_ms(sk);
+	f->next_ms = lbe_now_ms(sk);
 	ledbat_set_rest(sk, f, 0);
 	ledbat_enter(sk, f, LEDBAT_SLOW_START);
 }
@@ -747,11 +732,11 @@ static void __ledbat_init(struct sock *sk, bool pp)
 	struct ledbat *f = inet_csk_ca(sk);
 
 	memset(f, 0, sizeof(*f));
-	lbe_delay_init(&f->path, ledbat_now_ms(sk));
+	lbe_delay_init(&f->path, lbe_now_ms(sk));
 	f->pp = pp;
 	f->paper = READ_ONCE(paper);
 	f->round_end = tp->snd_nxt;
-	f->next_ms = ledbat_now_ms(sk);
+	f->next_ms = lbe_now_ms(sk);
 	if (ledbat_is_new(tp))
 		ledbat_first_window(tp);
 	else

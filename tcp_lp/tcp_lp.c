@@ -86,11 +86,6 @@ MODULE_PARM_DESC(paper, "the paper's literal rule: smoothed delay above the thre
 
 /* ---- what the socket tells ------------------------------------------------- */
 
-static u32 tcp_lp_now_ms(const struct tcp_sock *tp)
-{
-	return div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
-}
-
 /* Does the window belong to us, and not to the repair of a loss? */
 static bool tcp_lp_owns_window(const struct sock *sk)
 {
@@ -129,7 +124,7 @@ static u32 tcp_lp_indication(struct sock *sk, enum lp_event event)
 	u32 cwnd;
 
 	cwnd = lp_react(lp, event, tcp_lp_window_pkts(sk), tp->snd_nxt,
-			lbe_srtt_us(tp), tcp_lp_now_ms(tp));
+			lbe_srtt_us(tp), lbe_now_ms(sk));
 	lbe_counters_ack(sk, yielding, true, 0);
 	trace_lp_state(sk, lp, event, tcp_snd_cwnd(tp), cwnd);
 	return cwnd;
@@ -173,7 +168,7 @@ static void tcp_lp_end_inference(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct lp *lp = inet_csk_ca(sk);
 
-	if (!lp_inference_over(lp, tcp_lp_now_ms(tp)))
+	if (!lp_inference_over(lp, lbe_now_ms(sk)))
 		return;
 	if (tcp_snd_cwnd(tp) < 2 && tcp_lp_owns_window(sk))
 		tcp_lp_set_window(tp, 2);
@@ -215,13 +210,11 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct lp *lp = inet_csk_ca(sk);
-	struct lbe_delay_ack path_ack = { .pkts = sample->pkts_acked };
 	struct lp_ack ack = {
 		.snd_una = tp->snd_una,
 		.snd_nxt = tp->snd_nxt,
-		.now_ms = tcp_lp_now_ms(tp),
-		.lone = sample->pkts_acked <= 1 &&
-			sample->in_flight <= tp->mss_cache,
+		.now_ms = lbe_now_ms(sk),
+		.lone = lbe_ack_is_lone(sk, sample),
 	};
 	bool learnt = lp_learnt(lp);
 
@@ -233,11 +226,7 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	lp_limited(lp, tcp_is_cwnd_limited(sk), ack.now_ms);
 	if (!learnt && lp_learnt(lp))
 		trace_lp_state(sk, lp, LP_LEARNT, tcp_snd_cwnd(tp), tcp_snd_cwnd(tp));
-	if (sample->rtt_us <= 0 || !lbe_ack_is_original(sk))
-		return;
-	lbe_delay_delivered(&lp->path, tp->rate_delivered, tp->rate_interval_us);
-	path_ack.owd = lbe_owd_ack_of(tp, sample->rtt_us);
-	if (lbe_delay_ack(&lp->path, &path_ack, &ack.path))
+	if (lbe_hears(sk, &lp->path, false, sample, &ack.path))
 		tcp_lp_heard(sk, &ack);
 }
 
@@ -332,7 +321,7 @@ static void __tcp_lp_init(struct sock *sk, bool marks)
 	struct lp *lp = inet_csk_ca(sk);
 
 	lp_init(lp, READ_ONCE(delta_permille.value), READ_ONCE(paper), marks,
-		tcp_lp_now_ms(tcp_sk(sk)));
+		lbe_now_ms(sk));
 	lp->mark = lbe_control_begin(sk, true);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suite's congestion controls by delay do alike when a flow begins and ends, and
- * how a module registers its controls with the counters.
+ * What the suite's congestion controls by delay do alike when a flow begins, at each ACK,
+ * and when another control takes over.
  *
  * One file of a module includes this header, and defines LBE_COUNTERS_FILE before that
  * (counters.h). The module then has the parameter "mark" (mark.h).
@@ -13,6 +13,7 @@
 
 #include <lbe/counters.h>
 #include <lbe/mark.h>
+#include <lbe/path_delay.h>
 #include <lbe/sender.h>
 
 LBE_MARK_PARAM();
@@ -39,6 +40,34 @@ static void __maybe_unused lbe_control_end(struct sock *sk, bool paces, bool yie
 		lbe_pacing_end(sk);
 	if (yielding)
 		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+}
+
+static inline u32 lbe_now_ms(const struct sock *sk)
+{
+	return div_u64(tcp_sk(sk)->tcp_mstamp, USEC_PER_MSEC);
+}
+
+/* Has the packet travelled alone? Its receiver may have held the ACK. */
+static inline bool lbe_ack_is_lone(const struct sock *sk, const struct ack_sample *sample)
+{
+	return sample->pkts_acked <= 1 && sample->in_flight <= tcp_sk(sk)->mss_cache;
+}
+
+/* What an ACK tells of the path: lbe_delay_ack(), of data that was sent once. */
+static inline bool lbe_hears(struct sock *sk, struct lbe_path_delay *path, bool round_trip,
+			     const struct ack_sample *sample, struct lbe_delay_sample *told)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct lbe_delay_ack ack = {
+		.owd = lbe_owd_ack_of(tp, max_t(s32, sample->rtt_us, 1)),
+		.pkts = sample->pkts_acked,
+		.round_trip = round_trip,
+	};
+
+	if (sample->rtt_us < 0 || !lbe_ack_is_original(sk))
+		return false;
+	lbe_delay_delivered(path, tp->rate_delivered, tp->rate_interval_us);
+	return lbe_delay_ack(path, &ack, told);
 }
 
 #endif /* LBE_CONTROL_H */
