@@ -1011,6 +1011,16 @@ static void lp_undone_late(struct kunit *test)
 	flow_recover(&f);
 	KUNIT_EXPECT_TRUE(test, lp_of(&f)->floor);
 	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
+	/* what is undone in a repair says nothing of the loss before it */
+	flow_state(&f, TCP_CA_Recovery);
+	f.ops->undo_cwnd(f.sk);
+	flow_state(&f, TCP_CA_Open);
+	KUNIT_EXPECT_TRUE(test, lp_of(&f)->floor);
+	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
+	tcp_snd_cwnd_set(f.tp, LP_CROWD_PKTS);
+	full_us = lp_of(&f)->path.full_us;
+	flow_recover(&f);
+	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
 	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), LP_CROWD_PKTS);
 	KUNIT_EXPECT_FALSE(test, lp_of(&f)->floor);
 	KUNIT_EXPECT_FALSE(test, lp_of(&f)->inference);
