@@ -138,7 +138,7 @@ static inline void lbe_delay_delivered(struct lbe_path_delay *p, u32 pkts,
 		p->pkt_us = pkt_us;
 }
 
-/* Delays read longer from now on (owd.h): what is kept moves along. */
+/* Delays are longer from now on, by the path or by the clock (owd.h): what is kept moves along. */
 static inline void __lbe_delay_raise(struct lbe_path_delay *p, u32 by_us)
 {
 	lbe_slots_raise(&p->age, p->slot, by_us);
@@ -287,8 +287,7 @@ static inline bool lbe_delay_steady(struct lbe_path_delay *p, u32 delay_us,
 		return false;
 
 	p->flat_samples = 0;
-	if (p->full_us)
-		p->full_us += lo_us - base_us;
+	__lbe_delay_raise(p, lo_us - base_us);
 	lbe_slots_init(&p->age, p->slot, LBE_DELAY_SLOTS, now_ms);
 	p->slot[0] = lo_us;
 	return true;

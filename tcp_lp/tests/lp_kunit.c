@@ -345,11 +345,15 @@ static void path_steady(struct kunit *test)
 	path_hears(&path, 100 * MS, 2, 1 * S);
 	lbe_delay_lost(&path, 200 * MS);
 	lbe_delay_repaired(&path);
+	lbe_delay_loss(&path);
 	for (t = 1000; t < 11000; t += 1000)
 		KUNIT_EXPECT_FALSE(test, lbe_delay_steady(&path, 150 * MS + t % 3000,
 							  2 * MS, 10000, t));
 	KUNIT_EXPECT_TRUE(test, lbe_delay_steady(&path, 151 * MS, 2 * MS, 10000, 11000));
 	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&path), 150 * MS);
+	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&path), 100 * MS);
+	/* what an undo brings back is the longer path's too */
+	lbe_delay_undone(&path);
 	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&path), 100 * MS);
 	/* one that moves by more is a queue; so is one that is looked at rarely */
 	for (t = 20000; t < 60000; t += 1000)
