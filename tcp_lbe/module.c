@@ -120,8 +120,8 @@ static void lbe_slot_over(struct lbe_path *p, struct lbe_flow *f)
 /* It does not take its slot: the next flow that asks gets it. */
 static void lbe_slot_free(struct lbe_path *p, struct lbe_flow *f)
 {
-	if (f->has_slot && f->epoch == p->epoch)
-		p->next_ns = min(p->next_ns, f->due_ns);
+	if (f->has_slot)
+		lbe_path_give_back(p, f->epoch, f->due_ns);
 	lbe_slot_over(p, f);
 }
 
@@ -548,6 +548,7 @@ static void lbe_set_state(struct sock *sk, u8 new_state)
 	if (!f->shared)
 		return;
 	spin_lock_bh(&f->shared->lock);
+	f->shared->law.timed_out = true;
 	lbe_account(&f->shared->law, f, tcp_packets_in_flight(tp) * tp->mss_cache);
 	spin_unlock_bh(&f->shared->lock);
 }

@@ -129,6 +129,13 @@
  * it: less is used there.
  */
 #define LBE_JUMP_US		4000
+/* No ACK for longer than a round trip, than so many packets take, and than so long, us: the link
+ * itself stood still. No burst of others is that long, and no receiver's timer. Double them: links
+ * that stop for a quarter of a second are left for another second; halve them: a page that comes
+ * by many connections at once is taken for a link that stops.
+ */
+#define LBE_STALL_PKTS		64
+#define LBE_STALL_US		100000
 /* Growth of a train, Q10. Below 0.05 it met nobody: a third of a packet's time over 8 packets is
  * noise. Above 0.72 somebody who takes turns with us, packet by packet (1.0), cannot be ruled
  * out. Double the first: trains pass that met others; halve the second: a third of the link
@@ -250,6 +257,7 @@ struct lbe_train {
  * @since_us: beginning of @state
  * @now_us: latest time that any flow told: CPUs may disagree by some us
  * @heard_us: latest ACK
+ * @timed_out: a flow's timer has called lost all that it had out, and nothing was heard since
  * @mss: bytes of a full packet
  * @flows: sockets of the path, sending or not
  * @waiting: flows whose slot has come but not the room in flight
@@ -316,6 +324,7 @@ struct lbe_path {
 	u8 state, reason;
 	u32 epoch;
 	u64 anew_us, since_us, now_us, heard_us;
+	bool timed_out;
 	u32 mss, flows, waiting;
 	u64 in_flight, next_ns, free_ns;
 
@@ -1026,6 +1035,18 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 
 /* What is heard */
 
+/* Nothing was heard for as long as no burst of others lasts, while packets were on their way: the
+ * link stood still (a station that scans or sleeps, an outage). What was sent until now waited for
+ * it, and tells nothing of others.
+ */
+static inline bool lbe_path_stood_still(const struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	u64 least_us = max3(p->rtt_us, LBE_STALL_PKTS * lbe_path_pkt_us(p), (u32)LBE_STALL_US);
+
+	return p->state == LBE_CRUISE && p->now_us - p->heard_us > least_us &&
+	       a->rtt_us > p->rtt_us + least_us;
+}
+
 /**
  * lbe_path_ack() - what one ACK of one flow tells the path
  */
@@ -1035,9 +1056,12 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	u32 q_us;
 
 	p->now_us = max(p->now_us, a->now_us);
+	if (lbe_path_stood_still(p, a))
+		p->blind_us = p->now_us;
 	p->heard_us = p->now_us;
+	p->timed_out = false;
 	lbe_path_round(p, a);
-	if (!a->delay_us)
+	if (!a->delay_us || (p->state == LBE_CRUISE && sent_us < p->blind_us))
 		return;
 	/* Until then a path may not know more than a guess. */
 	if (p->base_us == U32_MAX)
@@ -1160,6 +1184,13 @@ static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 	return due_ns;
 }
 
+/* Nobody takes this slot: the next flow that asks gets it, if it is of the present schedule. */
+static inline void lbe_path_give_back(struct lbe_path *p, u32 epoch, u64 due_ns)
+{
+	if (epoch == p->epoch)
+		p->next_ns = min(p->next_ns, due_ns);
+}
+
 /* A slot has come. @mine: packets of the flow are still at our own device; @any: packets of
  * anybody wait there. Where ours keep waiting it is the bottleneck, and there is no need to
  * guess what others want: while anything waits, nothing goes. Pairs do go.
@@ -1198,6 +1229,9 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 		return lbe_path_bdp(p->rate, 2 * p->rtt_us) + 10 * p->mss;
 	if (p->state != LBE_CRUISE)
 		return U64_MAX;
+	/* It may still be on its way: one slot goes, and then what is heard decides. */
+	if (p->timed_out)
+		return 0;
 	cap = lbe_path_bdp(p->rate, p->rtt_us + 2 * p->noise_us) +
 	      max(2 * p->mss, burst_bytes);
 	if (p->train.on)

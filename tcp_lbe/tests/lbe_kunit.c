@@ -733,6 +733,23 @@ static void lbe_slots_at_boot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->free_ns, slot_ns);
 }
 
+/* In FLOOR the next pair goes when it is due, whoever gives up a slot of the rate before. */
+static void lbe_takes_slots_back(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	u64 now_ns = NOW_US * 1000, slot_ns = lbe_path_slot_ns(p, PKT, 0), due_ns, pair_ns;
+	u32 before = p->epoch;
+
+	due_ns = lbe_path_reserve(p, now_ns, slot_ns);
+	lbe_path_give_back(p, p->epoch, due_ns);
+	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), due_ns);
+	lbe_path_yield(p, NOW_US, LBE_QUEUE_FOUND, 0);
+	lbe_path_reserve(p, now_ns, RTT_US * 1000);
+	pair_ns = p->next_ns;
+	lbe_path_give_back(p, before, due_ns);
+	KUNIT_EXPECT_EQ(test, p->next_ns, pair_ns);
+}
+
 static void lbe_floor_is_silent(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
@@ -753,6 +770,68 @@ static void lbe_bounds_in_flight(struct kunit *test)
 	p->rtt_us = 4 * USEC_PER_SEC;
 	p->noise_us = 0;
 	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 4ULL * U32_MAX + 2 * PKT);
+}
+
+/* What a timer calls lost may be on its way: one slot goes, until something is heard. */
+static void lbe_waits_after_a_timeout(struct kunit *test)
+{
+	struct lbe_path_ack ack = { .now_us = NOW_US, .rtt_us = RTT_US, .acked_pkts = 1 };
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	p->timed_out = true;
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 0ULL);
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), MU / 20 + 2 * PKT);
+}
+
+/* ---- a link that stands still ------------------------------------------------ */
+
+struct stall_row {
+	const char *name;
+	u32 silent_us;
+	u32 rtt_us;	/* of the first packet heard after it */
+	bool stood;
+};
+
+static const struct stall_row stall_rows[] = {
+	{ "a quarter of a second",			250000, 350000, true },
+	{ "no longer than a round trip",		100000, 350000, false },
+	{ "there was nothing on its way",		250000, 101000, false },
+};
+
+static void stall_desc(const struct stall_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(stall, stall_rows, stall_desc);
+
+/* What waited for it says nothing of others; what was sent after it does. */
+static void lbe_sits_a_stall_out(struct kunit *test)
+{
+	const struct stall_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, MU / 2);
+	u64 again_us = NOW_US + row->silent_us;
+	u32 i;
+
+	for (i = 0; i < 30; i++) {
+		struct lbe_path_ack ack = {
+			.now_us = again_us + i * 1000, .rtt_us = row->rtt_us, .acked_pkts = 2,
+			.delay_us = BASE_US + 3 * JUMP,
+		};
+
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, row->stood ? LBE_CRUISE : LBE_FLOOR);
+	for (; i < 60; i++) {
+		struct lbe_path_ack ack = {
+			.now_us = again_us + RTT_US + i * 1000, .rtt_us = RTT_US + 3 * JUMP,
+			.acked_pkts = 2, .delay_us = BASE_US + 3 * JUMP,
+		};
+
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
 }
 
 static void lbe_falls_silent(struct kunit *test)
@@ -848,8 +927,11 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_resumes),
 	KUNIT_CASE(lbe_slots_follow),
 	KUNIT_CASE(lbe_slots_at_boot),
+	KUNIT_CASE(lbe_takes_slots_back),
 	KUNIT_CASE(lbe_floor_is_silent),
 	KUNIT_CASE(lbe_bounds_in_flight),
+	KUNIT_CASE(lbe_waits_after_a_timeout),
+	KUNIT_CASE_PARAM(lbe_sits_a_stall_out, stall_gen_params),
 	KUNIT_CASE(lbe_falls_silent),
 	KUNIT_CASE(lbe_falls_silent_beside_others),
 	KUNIT_CASE(lbe_before_init),

@@ -47,6 +47,8 @@ struct model_config {
 	double change_s;	/* the rate changes then; 0: never */
 	double change_bps;
 	double back_s;		/* and is what it was; 0: never */
+	double pause_every_s, pause_s;	/* the link stops for so long; 0: never */
+	double walk;		/* deviation of the rate's logarithm, each 100 ms */
 	int liars;		/* flows of host 0: acknowledged early, or lost */
 	double lie_us;		/* by so much, in all: queue and a part of the way */
 	double lie_stop_s;	/* then they leave; 0: never */
@@ -65,13 +67,14 @@ struct model_result {
 	double drops;
 	double state_s[8];		/* of host 0, in the window */
 	double honest_bps;		/* of host 0's flows that do not lie */
+	double capacity_bps;		/* of a link that moves, in the mean */
 	double paths;			/* hosts, and flows that got a path of their own */
 };
 
 enum what {
 	EV_COME, EV_WAKE, EV_ARRIVE, EV_DELACK, EV_ACK, EV_LOST,
 	EV_OTHER, EV_OTHER_ACK, EV_OTHER_LOST,
-	EV_QUEUED, EV_SERVED, EV_SAMPLE, EV_CHANGE, EV_KINDS
+	EV_QUEUED, EV_SERVED, EV_SAMPLE, EV_CHANGE, EV_WALK, EV_KINDS
 };
 
 struct event {
@@ -188,6 +191,25 @@ static u64 packet_ns(const struct model *m)
 	return FRAME_BYTES * 8 * NS / m->rate_bps;
 }
 
+/* A link that pauses or moves serves its packets one by one; so do queues of each flow. */
+static bool serves(const struct model *m)
+{
+	return m->c.fair || m->c.pause_s > 0 || m->c.walk > 0;
+}
+
+/* When is a packet through that is served from now on? */
+static u64 served_ns(const struct model *m)
+{
+	u64 end_ns = m->now_ns + packet_ns(m), since_ns;
+
+	if (m->c.pause_s <= 0)
+		return end_ns;
+	since_ns = end_ns % (u64)(m->c.pause_every_s * NS);
+	if (since_ns < (u64)(m->c.pause_s * NS))
+		end_ns += (u64)(m->c.pause_s * NS) - since_ns + packet_ns(m);
+	return end_ns;
+}
+
 static u64 backlog_ns(const struct model *m)
 {
 	return m->free_ns > m->now_ns ? m->free_ns - m->now_ns : 0;
@@ -228,13 +250,13 @@ static void fair_serve(struct model *m)
 	if (m->queue[best].served)
 		m->last = best;
 	m->queue[best].served = true;
-	push_at(m, m->now_ns + packet_ns(m), (struct event){ .what = EV_SERVED, .who = best });
+	push_at(m, served_ns(m), (struct event){ .what = EV_SERVED, .who = best });
 }
 
 /* A packet has come to its own queue. */
 static void fair_queue(struct model *m, const struct event *e)
 {
-	struct queue *q = &m->queue[e->pkts ? e->who : m->c.hosts * m->c.flows];
+	struct queue *q = &m->queue[!m->c.fair ? 0 : e->pkts ? e->who : m->c.hosts * m->c.flows];
 	struct event pkt = *e;
 
 	if (q->tail - q->head >= min_t(double, m->c.buffer_pkts, QUEUE_PKTS)) {
@@ -350,9 +372,10 @@ static void flow_send(struct model *m, int who)
 			f->out++;
 			f->lost -= f->lost > 0;
 			p->in_flight += MSS;
-			if (m->c.fair) {
+			if (serves(m)) {
 				e.what = EV_QUEUED;
-				push_at(m, m->now_ns + (u64)(draw(m) * m->c.noise_us * 1000), e);
+				at_ns = (u64)(m->c.fair * draw(m) * m->c.noise_us * 1000);
+				push_at(m, m->now_ns + at_ns, e);
 				continue;
 			}
 			at_ns = through_ns(m);
@@ -469,7 +492,7 @@ static void other_packet(struct model *m)
 	u64 at_ns;
 
 	m->other_out++;
-	if (m->c.fair) {
+	if (serves(m)) {
 		push_at(m, m->now_ns, (struct event){ .what = EV_QUEUED, .sent_ns = m->now_ns });
 		return;
 	}
@@ -557,6 +580,18 @@ static void change(struct model *m)
 	m->free_ns = m->now_ns + pkts * packet_ns(m);
 }
 
+/* The rate moves at random, between a fifth of what it was and twice that, as a cellular link's. */
+static void walk(struct model *m)
+{
+	double step = sqrt(-2 * log(1 - draw(m))) * cos(2 * M_PI * draw(m));
+	double bps = m->rate_bps * exp(m->c.walk * step);
+
+	m->rate_bps = (u64)min(max(bps, m->c.rate_bps / 5), 2 * m->c.rate_bps);
+	if (m->now_ns >= m->c.measure_s * NS)
+		m->r->capacity_bps += m->rate_bps * 0.1 / (m->c.duration_s - m->c.measure_s);
+	push_at(m, m->now_ns + NS / 10, (struct event){ .what = EV_WALK });
+}
+
 static void happen(struct model *m, const struct event *e)
 {
 	switch (e->what) {
@@ -605,6 +640,9 @@ static void happen(struct model *m, const struct event *e)
 		break;
 	case EV_CHANGE:
 		change(m);
+		break;
+	case EV_WALK:
+		walk(m);
 		break;
 	}
 }
@@ -658,6 +696,8 @@ int model_run(const struct model_config *c, struct model_result *r)
 		push(m, (struct event){ .what = EV_OTHER, .at_ns = (u64)(c->other_start_s * NS) });
 	if (c->change_s > 0)
 		push(m, (struct event){ .what = EV_CHANGE, .at_ns = (u64)(c->change_s * NS) });
+	if (c->walk > 0)
+		push(m, (struct event){ .what = EV_WALK });
 	if (c->back_s > 0)
 		push(m, (struct event){ .what = EV_CHANGE, .at_ns = (u64)(c->back_s * NS) });
 	push(m, (struct event){ .what = EV_SAMPLE, .at_ns = SAMPLE_NS });

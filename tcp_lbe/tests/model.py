@@ -32,7 +32,8 @@ class _Config(ctypes.Structure):
         *((name, ctypes.c_double) for name in ("rate_bps", "rtt_s", "buffer_pkts", "noise_us")),
         *((name, ctypes.c_int) for name in ("fair", "hosts", "flows", "other")),
         *((name, ctypes.c_double) for name in ("other_bps", "other_start_s", "other_stop_s", "on_s", "duration_s",
-                                               "measure_s", "change_s", "change_bps", "back_s")),
+                                               "measure_s", "change_s", "change_bps", "back_s",
+                                               "pause_every_s", "pause_s", "walk")),
         ("liars", ctypes.c_int),
         *((name, ctypes.c_double) for name in ("lie_us", "lie_stop_s", "chat_s", "answer_us", "others_start_s")),
         ("seed", ctypes.c_ulonglong),
@@ -44,7 +45,7 @@ class _Result(ctypes.Structure):
         ("host_bps", ctypes.c_double * FLOWS_MAX),
         *((name, ctypes.c_double) for name in ("other_bps", "queue_us", "queue_max_us", "rate_dev", "drops")),
         ("state_s", ctypes.c_double * 8),
-        *((name, ctypes.c_double) for name in ("honest_bps", "paths")),
+        *((name, ctypes.c_double) for name in ("honest_bps", "capacity_bps", "paths")),
     ]
 
 
@@ -73,6 +74,9 @@ class Case:
     change_s: float = 0.0
     change_mbit: float = 0.0
     back_s: float = 0.0
+    pause_every_s: float = 5.0
+    pause_s: float = 0.0
+    walk: float = 0.0
     liars: int = 0
     lie_ms: float = 30.0
     lie_stop_s: float = 0.0
@@ -95,6 +99,7 @@ class Outcome:
     drops: int = 0
     states_s: tuple[float, ...] = ()
     honest_mbit: float = 0.0
+    capacity_mbit: float = 0.0
     paths: int = 0
 
     @property
@@ -142,6 +147,9 @@ class Model:
             change_s=case.change_s,
             change_bps=case.change_mbit * 1e6,
             back_s=case.back_s,
+            pause_every_s=case.pause_every_s,
+            pause_s=case.pause_s,
+            walk=case.walk,
             liars=case.liars,
             lie_us=case.lie_ms * 1e3,
             lie_stop_s=case.lie_stop_s,
@@ -164,6 +172,7 @@ class Model:
             round(made.drops),
             tuple(made.state_s),
             made.honest_bps / 1e6,
+            made.capacity_bps / 1e6,
             round(made.paths),
         )
 

@@ -202,6 +202,22 @@ def test_a_change_of_capacity_is_found_within_ten_seconds(
     assert used(case, law.run(case)) >= 90
 
 
+@pytest.mark.parametrize("pause_s", [0.25, 0.5])
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms"), [(10, 100), (10, 30), (37, 60), (37, 200), (200, 20)])
+def test_a_link_that_stands_still_now_and_then_is_used(
+    law: Model, rate_mbit: float, rtt_ms: float, pause_s: float
+) -> None:
+    """As a station that scans or sleeps. A buffer of two BDP holds what comes meanwhile."""
+    case = Case(rate_mbit, rtt_ms, 40 + rate_mbit * rtt_ms / 6, pause_s=pause_s)
+    assert used(case, law.run(case)) >= 95 * (1 - pause_s / 5)
+
+
+def test_who_begins_while_a_link_stands_still_is_given_way(law: Model) -> None:
+    case = Case(10, 100, 170, pause_s=0.25, other="greedy", other_start_s=20.1, measure_s=21, duration_s=60)
+    alone = law.run(dataclasses.replace(case, flows=0))
+    assert law.run(case).other_mbit >= 0.98 * alone.other_mbit
+
+
 @pytest.mark.parametrize("ratio", [0.2, 0.4, 0.5, 0.6, 0.7, 0.8])
 @pytest.mark.parametrize(("rate_mbit", "rtt_ms"), [(10, 60), (10, 100), (20, 60), (20, 100), (50, 100), (100, 60)])
 def test_a_link_that_is_faster_for_a_while_is_used_again(

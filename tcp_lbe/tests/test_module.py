@@ -341,6 +341,28 @@ print("facts " + json.dumps(facts))
     assert sorted((path["device"], path["flows"]) for path in facts["after"][1]) == [("v1", "0"), ("v2", "1")]
 
 
+def test_after_a_timeout_it_waits_for_news(tmp_path: Path) -> None:
+    """What a timer calls lost may be on its way, on a link that stands still: nearly nothing of it is sent again."""
+    program = """
+def sent_again():
+    names, values = [line.split() for line in open("/proc/net/snmp") if line.startswith("Tcp:")]
+    return int(dict(zip(names, values))["RetransSegs"])
+
+sender = connect(("10.9.2.2", 5001))
+threading.Thread(target=send, args=(sender, 100000000), daemon=True).start()
+time.sleep(5)
+facts = {"before": [paths()[0]["state"], sent_again()]}
+os.system("tc qdisc change dev v2 root netem delay 60ms rate 20mbit limit 1000 loss 100%")
+time.sleep(0.9)
+facts["after"] = [paths()[0]["in_flight"], sent_again()]
+print("facts " + json.dumps(facts), flush=True)
+os._exit(0)
+"""
+    facts = flows(tmp_path, LINKS, program)
+    assert facts["before"][0] == "cruise", facts
+    assert 1 <= facts["after"][1] - facts["before"][1] <= 6, facts
+
+
 def test_the_application_s_rate_is_kept(tmp_path: Path) -> None:
     """SO_MAX_PACING_RATE holds for one socket; what it leaves goes to the others of the path."""
     program = """
