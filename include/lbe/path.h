@@ -24,6 +24,7 @@
  * delay that ends it early (4 to 16 ms in Linux): of that time no more than 4 ms and than 1/16 of
  * the longest queue that was met. START meets half of a BDP if the buffer has it.
  * We leave too if R is mu / 8 or less for two round trips: the others take what there is.
+ * A silence that no burst of others explains is the link's: what waited for its end tells nothing.
  *
  * Loss is no sign of others where there are queues, for links lose packets too. If a third
  * of a round trip's packets is lost, somebody drops by rate (a policer), or the buffer was
@@ -48,7 +49,7 @@
  *	        each failure: more pairs, less often
  *
  * FLOOR is silent for as long as a slow start may take, log2(BDP / 10 packets) + 2 round
- * trips, so that it is not met half way by our queue. Then pairs, at most 1/4 % of the
+ * trips, so that it is not met half way by our queue. Then pairs, at most 2/5 % of the
  * capacity. A pair that meets no queue is evidence; a train decides. Each return that
  * fails asks for more pairs, and from the third on for pairs that come in as early as on
  * the idle path, in the mean: at a short queue a train costs the others a loss. Each such
