@@ -121,14 +121,17 @@ static inline bool lp_learnt(const struct lp *lp)
 }
 
 /* Queueing delay that is an indication when exceeded, us: delta of the range,
- * but no less than noise. A flow that never had the link to itself takes a
- * packet's time for longer than it is; an eighth of the range bounds that.
+ * as in the paper's equation (2), and unless that is asked for to the letter no
+ * less than noise. A flow that never had the link to itself takes a packet's time
+ * for longer than it is; an eighth of the range bounds that.
  */
 static inline u32 lp_margin_us(const struct lp *lp)
 {
 	u32 range_us = lbe_delay_range_us(&lp->path);
 	u32 margin_us = div_u64((u64)range_us * lp->delta_permille, 1000);
 
+	if (lp->paper)
+		return margin_us;
 	return max(margin_us, LBE_DELAY_NOISE_US +
 			      min_t(u32, lp->path.pkt_us, range_us / 8));
 }

@@ -59,6 +59,13 @@ def test_margin_is_never_below_the_noise(lib):
     assert margins.count(1000) > 100 and max(margins) > 1000
 
 
+def test_by_the_papers_rule_the_margin_is_delta_of_the_range_alone(lib):
+    """Equation (2) knows no noise."""
+    for span in (0, 999, 5000, 130000):
+        assert Ours(lib, (50000, 50000 + span), 10, paper=True).margin == span * 10 // 1000
+    assert Ours(lib, (50000, 55000), 10).margin == 1000
+
+
 def test_an_inference_phase_ends_only_if_one_began(lib):
     ours = Ours(lib)
     assert not lib.flow_over(ours.flow, 5000), "no indication came"
