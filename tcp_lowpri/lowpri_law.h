@@ -125,6 +125,32 @@ static inline u64 lowpri_minus(u64 a, u64 b)
 }
 
 /**
+ * lowpri_rule_q16 - window that a drop leaves by the rule alone
+ * @law: protocol
+ * @cwnd: window before the drop, packets
+ *
+ * Return: packets in Q16, 0 where the rule takes more than there is.
+ */
+static inline u64 lowpri_rule_q16(const struct lowpri_law *law, u32 cwnd)
+{
+	u64 cwnd_q16 = (u64)cwnd << 16;
+
+	switch (law->rule) {
+	case LOWPRI_MINUS:
+		return lowpri_minus(cwnd_q16, (u64)law->k << 16);
+	case LOWPRI_MINUS_POWER:
+		return lowpri_minus(cwnd_q16, lbe_pow_q16(cwnd, law->fraction_q30));
+	case LOWPRI_TIMES:
+		return lbe_scale_q16(cwnd, law->fraction_q30);
+	case LOWPRI_POWER:
+		return lbe_pow_q16(cwnd, law->fraction_q30);
+	case LOWPRI_MINUS_LOG:
+		return lowpri_minus(cwnd_q16, (u64)law->k * lbe_ln_q27(cwnd) >> 11);
+	}
+	return 0;
+}
+
+/**
  * lowpri_target_q16 - window that a drop leaves
  * @law: protocol
  * @cwnd: window before the drop, packets
@@ -133,30 +159,7 @@ static inline u64 lowpri_minus(u64 a, u64 b)
  */
 static inline u64 lowpri_target_q16(const struct lowpri_law *law, u32 cwnd)
 {
-	u64 cwnd_q16 = (u64)cwnd << 16;
-	u64 least_q16 = (u64)LOWPRI_MIN_PKTS << 16;
-	u64 target_q16 = 0;
-
-	switch (law->rule) {
-	case LOWPRI_MINUS:
-		target_q16 = lowpri_minus(cwnd_q16, (u64)law->k << 16);
-		break;
-	case LOWPRI_MINUS_POWER:
-		target_q16 = lowpri_minus(cwnd_q16,
-					  lbe_pow_q16(cwnd, law->fraction_q30));
-		break;
-	case LOWPRI_TIMES:
-		target_q16 = lbe_scale_q16(cwnd, law->fraction_q30);
-		break;
-	case LOWPRI_POWER:
-		target_q16 = lbe_pow_q16(cwnd, law->fraction_q30);
-		break;
-	case LOWPRI_MINUS_LOG:
-		target_q16 = lowpri_minus(cwnd_q16,
-					  (u64)law->k * lbe_ln_q27(cwnd) >> 11);
-		break;
-	}
-	return max_t(u64, target_q16, least_q16);
+	return max_t(u64, lowpri_rule_q16(law, cwnd), (u64)LOWPRI_MIN_PKTS << 16);
 }
 
 /**

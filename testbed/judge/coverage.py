@@ -57,10 +57,27 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Trend:
+    """How a number changes along a dimension, as the paper says: from the first to the last of two variants.
+
+    of, how: the number is a comparison with this other case, as in a check. rises: else it falls.
+    """
+
+    metric: str
+    over: str
+    first: str
+    last: str
+    rises: bool
+    case: dict[str, Any] = field(default_factory=dict)
+    of: dict[str, str] | None = None
+    how: str = "percent"
+
+
+@dataclass(frozen=True)
 class Finding:
     """A number that no experiment's metric shows, beside the paper's.
 
-    differs: as a check's. lacks: why some runs have no such value; the others alone then leave it undecided.
+    differs, order: as a check's. lacks: why some runs have no such value; the others alone then leave it undecided.
     """
 
     what: str
@@ -70,6 +87,7 @@ class Finding:
     min: float | None = None
     max: float | None = None
     differs: tuple[Differs, ...] = ()
+    order: bool = False
     lacks: str = ""
 
 
@@ -99,6 +117,16 @@ class Why:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """Rows that stand beside those that the figure is judged by, and why: not what the paper measured, such as its
+    protocol over today's TCP where another row has the paper's, or another value of what the paper does not give."""
+
+    why: str
+    metric: tuple[str, ...] = ()
+    case: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Figure:
     """A table or figure of a paper; coverage.toml says what each key means."""
 
@@ -112,8 +140,10 @@ class Figure:
     case: dict[str, Any] = field(default_factory=dict)
     about: float = NEAR_MOST_PERCENT
     why: tuple[Why, ...] = ()
+    beside: tuple[Beside, ...] = ()
     cannot: str = ""
     curve: list[Curve] = field(default_factory=list)
+    trend: list[Trend] = field(default_factory=list)
     traced: str = ""
     finding: list[Finding] = field(default_factory=list)
 
@@ -132,7 +162,8 @@ class Figure:
 class Row:
     """One number of a figure: two verdicts, on the claim (a bound) and on the paper's number.
 
-    status: as in checks.Verdict. against: REPRODUCED, GOOD, TESTED or DIFFERS; "" where the paper has no number, or we.
+    status: as in checks.Verdict. against: REPRODUCED, GOOD, TESTED or DIFFERS; "" where the paper has neither number
+    nor order, or we have none, or the figure is not judged by the row.
     """
 
     what: str
@@ -150,6 +181,10 @@ class Row:
     why: str = ""
     #: the same number in ns-2, where it has the senders
     ns2: Summary | None = None
+    #: the paper says the bound, an order or a trend, and no number
+    order: bool = False
+    #: why the figure is not judged by this row
+    beside: str = ""
 
 
 @dataclass(frozen=True)
@@ -268,11 +303,24 @@ def measured(source: Source, documents: dict[str, dict[str, Any]], name: str = "
     return summarise(values)
 
 
+def in_order(status: str) -> str:
+    """What is said of an order or a trend by how its bound was met: undecided is not reproduced."""
+    return "" if status in ("shown", "absent") else REPRODUCED if status == "pass" else DIFFERS
+
+
+def _spoken_of(metric: str, case: Case | None, one: Why | Beside) -> bool:
+    return metric in (one.metric or (metric,)) and matches(case or {}, one.case)
+
+
+def stand_beside(figure: Figure, row: Row) -> Row:
+    """The same row, without a verdict beside the paper's number if the figure is not judged by it."""
+    found = next((one for one in figure.beside if row.against and _spoken_of(row.metric, row.case, one)), None)
+    return row if found is None else replace(row, against="", beside=found.why)
+
+
 def _explained(figure: Figure, metric: str, case: Case | None) -> Why | None:
     """What coverage.toml says of this row's distance from the paper."""
-    return next(
-        (one for one in figure.why if metric in (one.metric or (metric,)) and matches(case or {}, one.case)), None
-    )
+    return next((one for one in figure.why if _spoken_of(metric, case, one)), None)
 
 
 def explain(figure: Figure, row: Row, documents: dict[str, dict[str, Any]]) -> Row:
@@ -297,13 +345,16 @@ def row_of(
     reference: Summary | None = None,
     ns2: Summary | None = None,
     side: str = "",
+    order: bool = False,
 ) -> Row:
     """A row with both its verdicts; what: title, metric, case; verdict: status, note, red."""
     title, metric, case = what
     said = "" if paper is None or not ours.asked else against(paper, ours, figure.about, side or better(bound))
     status, note, red = verdict
+    if order:
+        said = in_order(status)
     rule = checks.bound_text(bound)
-    return Row(title, metric, case, paper, ours, reference, rule, status, red, said, note, "", ns2)
+    return Row(title, metric, case, paper, ours, reference, rule, status, red, said, note, "", ns2, order)
 
 
 def ns2_summary(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
@@ -328,6 +379,7 @@ def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: c
             (verdict.status, verdict.note, verdict.red),
             verdict.reference,
             ns2_summary(verdict.check, verdict.case, simulated),
+            order=verdict.check.order,
         )
         for verdict in checks.judge(one, results)
         if verdict.check in wanted and _allows(figure, verdict.case)
@@ -352,6 +404,30 @@ def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
     return rows
 
 
+def trend_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]:
+    """Rows of the figure's trends: the last number less the first, seed by seed, on the side that the paper says."""
+    metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
+    table = checks.Table.of(results)
+    rows = []
+    for trend in figure.trend:
+        bound: checks.Limits = (0, None) if trend.rises else (None, 0)
+        check = Check(trend.metric, of=trend.of, how=trend.how, min=bound[0], max=bound[1], order=True)
+        ends = [{**trend.case, trend.over: variant} for variant in (trend.first, trend.last)]
+        cases = [[case for case in results.asked_cases if matches(case, end)] for end in ends]
+        what = f"{checks.check_title(one, check, metrics)}: {trend.over}={trend.last} minus {trend.over}={trend.first}"
+        spoken_of = (what, trend.metric, trend.case)
+        if not all(cases):
+            rows.append(row_of(figure, spoken_of, None, summarise([]), bound, ("absent", "", False)))
+            continue
+        first, last = (table.check(check, case[0]) for case in cases)
+        values = [checks.compared("difference", new, old) for old, new in zip(first, last)]
+        status, note = checks.status_of(check, trend.case, values, bound, results.mode)
+        row = row_of(figure, spoken_of, None, summarise(values), bound, (status, note, False), order=True)
+        # the paper's trend is no claim of ours: it counts beside the paper alone
+        rows.append(replace(row, status="shown"))
+    return rows
+
+
 def finding_rows(figure: Figure, results: ResultSet) -> list[Row]:
     """Rows of numbers that a tool reads from the module's own trace."""
     table = checks.Table.of(results)
@@ -360,7 +436,7 @@ def finding_rows(figure: Figure, results: ResultSet) -> list[Row]:
         cases = [case for case in results.asked_cases if matches(case, one.case)]
         values = [value for case in cases for value in table.values(case, one.metric)]
         ours, bound = summarise(values), (one.min, one.max)
-        as_check = Check(one.metric, min=one.min, max=one.max, differs=one.differs)
+        as_check = Check(one.metric, min=one.min, max=one.max, differs=one.differs, order=one.order)
         if not cases:
             status, note = "incomplete", "not measured"
         elif ours.n and ours.blank and one.lacks:
@@ -368,7 +444,8 @@ def finding_rows(figure: Figure, results: ResultSet) -> list[Row]:
         else:
             status, note = checks.status_of(as_check, one.case, values, bound, results.mode)
         red = checks.Verdict(as_check, one.case, ours, None, bound, "", status).red
-        rows.append(row_of(figure, (one.what, one.metric, one.case), one.paper, ours, bound, (status, note, red)))
+        what, verdict = (one.what, one.metric, one.case), (status, note, red)
+        rows.append(row_of(figure, what, one.paper, ours, bound, verdict, order=one.order))
     return rows
 
 
@@ -403,9 +480,9 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
         one = digest.experiment_of(documents[name])
         rows += check_rows(figure, one, results, checks.ns2_table(documents.get(digest.NS2 + name)))
         if name == figure.experiment:
-            rows += curve_rows(figure, one, results)
+            rows += curve_rows(figure, one, results) + trend_rows(figure, one, results)
     old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))
-    rows = [explain(figure, row, documents) for row in rows]
+    rows = [explain(figure, stand_beside(figure, row), documents) for row in rows]
     form = documents[used[0]]["mode"] if used else ""
     return Verdict(figure, rows, word_of(rows) if used else "not run", form, tuple(old))
 

@@ -63,7 +63,9 @@ def _coverage(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> str:
         "*Beside the paper's number*: reproduced (it lies in our 95 % interval, or within 10 %, since most numbers are "
         "read off a curve and the papers give no spread); at least as good (ours is beyond it on the side that the "
         "claim wants); differs, with a cause that was tested by changing it and seeing the number follow, or without. "
-        "A row without a number of the paper's counts for nothing. *off*: how far our mean is. *limit*: the "
+        "*order*: the paper says an order or a trend without a number, which is the bound; it is reproduced if the "
+        "whole interval is within. A row with neither counts for nothing, nor does one that stands *beside*: it is "
+        "not what the paper measured, and the figure says why. *off*: how far our mean is. *limit*: the "
         "reference of the experiment (strict priority, where it has one). *form*: "
         + "; ".join(f"{form}: {words}" for form, words in FORM.items())
         + ".",

@@ -138,6 +138,9 @@ def reasons(verdict: coverage.Verdict) -> list[str]:
         if row.why:
             same = [other for other in verdict.rows if other.why == row.why]
             said.append(f"Differs ({', '.join(dict.fromkeys(map(row_case, same)))}): {row.why}")
+    for why in dict.fromkeys(row.beside for row in verdict.rows if row.beside):
+        cases = dict.fromkeys(row_case(row) for row in verdict.rows if row.beside == why)
+        said.append(f"Beside what the figure is judged by ({', '.join(cases)}): {why}")
     rows = [row for row in verdict.rows if row.against == coverage.DIFFERS and not row.why and row.status != "differs"]
     if rows:
         said.append(f"Differs, and the cause is not known: {', '.join(dict.fromkeys(map(row_case, rows)))}.")
@@ -154,14 +157,14 @@ def row_cells(row: coverage.Row) -> list[str]:
     return [
         row.what,
         row_case(row),
-        number(row.paper),
+        "order" if row.order else number(row.paper),
         interval(row.ns2) if row.ns2 else "",
         interval(row.ours),
         off(row.paper, row.ours),
         interval(row.reference),
         row.rule,
         checks.STATUS[row.status],
-        row.against or "-",
+        "beside" if row.beside else row.against or "-",
     ]
 
 

@@ -95,6 +95,7 @@ class Check:
     ``how``: "percent" = ours / theirs * 100, "difference" = ours - theirs; metric_of names another metric.
     ns2: compare in the same way with ns-2's mean of the same metric in the same case (``testbed ns2`` makes it).
     each: every single run must meet the bound, not the mean alone.
+    order: the bound is what the paper itself says, an order or a trend without a number: met, it is reproduced.
     differs: where today's kernel misses this bound, which stays as claimed: why, and within which values.
     rival: where a rival such as cubic meets this bound of best effort too: why it is kept.
     """
@@ -107,6 +108,7 @@ class Check:
     ns2: bool = False
     how: Annotated[str, OneOf("percent", "difference")] = "percent"
     each: bool = False
+    order: bool = False
     min: float | None = None
     max: float | None = None
     paper: float | None = None
@@ -405,6 +407,8 @@ class _References:
         bounded = check.min is not None or check.max is not None
         if not bounded and check.paper is None:
             self.refuse(where, "needs min, max or paper")
+        if check.order and (not bounded or check.paper is not None):
+            self.refuse(where, "order is of a bound that the paper states without a number: needs min or max, no paper")
         if bounded and not check.why:
             self.refuse(where, "a bound needs its reason in why")
         if check.differs and not bounded:

@@ -56,6 +56,8 @@
 /* Duplicate ACKs that prove a loss, and a number that proves none. */
 #define NS2_DUPACKS	3U
 #define NS2_NEVER	1000000
+/* ns-2's least ssthresh, packets. */
+#define NS2_SSTHRESH_MIN	2U
 /*
  * A timer of 504 to 4031 jiffies is rounded up to the next multiple of 64
  * (kernel/time/timer.c): half of that late on the mean, which ns-2's is not.
@@ -144,13 +146,19 @@ static enum ns2_recovery ns2_recovery_of(const struct sock *sk)
 	return index < ARRAY_SIZE(ns2_halving) ? (enum ns2_recovery)index : NS2_SACK;
 }
 
+/* What a law leaves of a window, at least the packet that ns-2 leaves (our own protocols leave two). */
+static u64 ns2_left_q16(const struct lowpri_law *law, u32 window_pkts)
+{
+	return max_t(u64, lowpri_rule_q16(law, window_pkts), LBE_ONE_Q16);
+}
+
 /* A drop or a time-out: the law's window, and ssthresh to grow back to. */
 static void ns2_cut(struct sock *sk)
 {
 	const struct lowpri_law *law = ns2_law_of(sk);
 	struct ns2 *ca = inet_csk_ca(sk);
-	u64 target_q16 = lowpri_target_q16(law, ca->window_pkts);
-	u64 above_q16 = lowpri_target_q16(law, ca->window_pkts + 1);
+	u64 target_q16 = ns2_left_q16(law, ca->window_pkts);
+	u64 above_q16 = ns2_left_q16(law, ca->window_pkts + 1);
 
 	/* ns-2's window has a fraction, half of which is left. */
 	if (above_q16 > target_q16)
@@ -175,7 +183,7 @@ static void ns2_resume(struct sock *sk, struct ns2 *ca)
 
 static u32 ns2_ssthresh_pkts(const struct ns2 *ca)
 {
-	return max(ca->drop_target_pkts, ca->limit_pkts);
+	return max3(ca->drop_target_pkts, ca->limit_pkts, NS2_SSTHRESH_MIN);
 }
 
 /* As recovery begins, and before some time-outs: see ns2_set_state(). */
@@ -183,7 +191,7 @@ static u32 ns2_ssthresh(struct sock *sk)
 {
 	struct ns2 *ca = inet_csk_ca(sk);
 
-	return ca->drop_target_pkts;
+	return max(ca->drop_target_pkts, NS2_SSTHRESH_MIN);
 }
 
 /* Reno, NewReno: three duplicate ACKs. The kernel sends the first packet again. */
