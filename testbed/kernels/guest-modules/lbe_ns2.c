@@ -146,7 +146,7 @@ static enum ns2_recovery ns2_recovery_of(const struct sock *sk)
 	return index < ARRAY_SIZE(ns2_halving) ? (enum ns2_recovery)index : NS2_SACK;
 }
 
-/* What a law leaves of a window, at least the packet that ns-2 leaves (our own protocols leave two). */
+/* What a law leaves of a window; ns-2 leaves one packet at least, our own protocols two. */
 static u64 ns2_left_q16(const struct lowpri_law *law, u32 window_pkts)
 {
 	return max_t(u64, lowpri_rule_q16(law, window_pkts), LBE_ONE_Q16);
