@@ -25,6 +25,7 @@ OFF: dict[str, dict[str, str]] = {
     "no quarter of mu after a train": {"return p->fails ? p->mu / 64 : p->mu / 4;": "return p->mu / 64;"},
     "the same gain above the target": {"drain *= 2;": "drain *= 1;"},
     "twice the gain": {"drain) / 2;": "2 * drain) / 2;"},
+    "a silence of the link is others' queue": {"if (lbe_path_stood_still(p, a))": "if (0)"},
     "yields at a far queue alone": {
         "if (!far && q_us < p->q_us[(p->ticks - 4) % LBE_PATH_TICKS] + jump_us) {": "if (!far) {"
     },
@@ -37,6 +38,7 @@ NETWORKS: dict[str, Case] = {
     "on/off 3 s": Case(other="onoff", on_s=3),
     "4 hosts": Case(hosts=4),
     "half": Case(change_s=20, change_mbit=5, measure_s=30),
+    "pauses": Case(pause_s=0.25, buffer_pkts=120),
 }
 
 

@@ -192,6 +192,9 @@ NETWORKS: dict[str, dict[str, float | str]] = {
     "double": {"change_s": 20, "change_mbit": 20, "measure_s": 30},
     "20 packets": {"buffer_pkts": 20},
     "20 packets, greedy": {"buffer_pkts": 20, "other": "greedy"},
+    "pauses of 0.25 s": {"pause_s": 0.25, "buffer_pkts": 120},
+    "pauses, on/off 1 s": {"pause_s": 0.25, "buffer_pkts": 120, "other": "onoff"},
+    "a rate that moves": {"walk": 0.15, "buffer_pkts": 200},
     **{f"noise {noise} ms": {"noise_ms": noise} for noise in (0, 2, 4, 8)},
     **{
         f"{rate} Mbit/s {rtt} ms": {"rate_mbit": rate, "rtt_ms": rtt, "duration_s": 40}
