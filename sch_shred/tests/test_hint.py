@@ -432,6 +432,23 @@ start_s = 0.3
 """
 
 
+#: 122 % of short flows, of which a quarter are answers on persistent connections, when the long flows are old
+OVERLOAD = (
+    CROWD.replace("start_s = 0.2\nstop_s = 11", "start_s = 5\nstop_s = 19")
+    + """
+[flow.user]
+kind = "square"
+cc = "cubic"
+count = 20
+rate_mbit = 16
+period_s = 2.0
+duty = 0.005
+start_s = 5
+stagger_s = 0.1
+"""
+)
+
+
 def overtaken(arrived: list[tuple], left: list[tuple]) -> int:
     """How many packets left out of the order in which they arrived; what was dropped does not count."""
     at = wrong = 0
@@ -443,12 +460,20 @@ def overtaken(arrived: list[tuple], left: list[tuple]) -> int:
     return wrong
 
 
+@pytest.mark.parametrize("load", ["crowd", "overload"])
 @pytest.mark.parametrize("who", ["host", "edge"])
-def test_no_packet_overtakes_another_of_its_flow(run, who: str) -> None:
-    """Under overload, through all bands, losses, time-outs and pauses: each flow leaves as it arrived."""
+def test_no_packet_overtakes_another_of_its_flow(run, who: str, load: str) -> None:
+    """Through all bands, losses, time-outs and pauses: each flow leaves as it arrived.
+
+    TCPSACKReorder does not tell: in a run of 40 s of overload, in which 2382 flows all left in order, it was 23.
+    """
     shred = {"kind": "tc", "packets": 100, "tc": "shred bandwidth 5mbit"}
     sets = {"topology__queue": shred, "experiment__modules": ["shred_hint", "sch_shred"], "flow__data__count": 5}
-    seen = run((host("dscp") if who == "host" else edge()) + CROWD, seconds=12, **sets)
+    writer = host("dscp") if who == "host" else edge()
+    if load == "crowd":
+        seen = run(writer + CROWD, seconds=12, **sets)
+    else:
+        seen = run(writer + OVERLOAD, seconds=20, topology__delay_ms=58, **sets)
     incoming = seen.packets[(seen.packets["dev"] == "west") & (seen.packets["out"] == 0)]
     leaving = seen.packets[(seen.packets["dev"] == "east") & (seen.packets["out"] == 1)]
     # ages in each of the four bands

@@ -409,3 +409,125 @@ def test_an_aggregate_larger_than_the_limit_is_split(backend: Uml, tmp_path: Pat
     assert all(one["backlog"] == one["qlen"] == 0 for one in shown)
     arrived = sum(row["packets"] for one in shown for row in one["classes"])
     assert arrived == sum(one["packets"] + one["drops"] for one in shown) >= 400
+
+
+#: what a queue can be below -> its lines, with the place of each queue and its handle
+PARENTS = {
+    "root": "near root handle 10:",
+    "mq": "near root handle 1: mq\nnear parent 1:1 handle 10:\nnear parent 1:2 handle 20:",
+    "prio": "near root handle 1: prio\nnear parent 1:1 handle 10:\nnear parent 1:2 handle 20:\n"
+    "near parent 1:3 handle 30:",
+    "netem": "near root handle 1: netem delay 1ms limit 10000\nnear parent 1:1 handle 10:",
+    "tbf": "near root handle 1: tbf rate 50mbit burst 20k limit 10m\nnear parent 1:1 handle 10:",
+    "red": "near root handle 1: red limit 10m min 200k max 600k avpkt 1500 burst 250 bandwidth 50mbit\n"
+    "near parent 1:1 handle 10:",
+    "htb": "near root handle 1: htb default 1\nclass near parent 1: classid 1:1 htb rate 50mbit\n"
+    "near parent 1:1 handle 10:",
+}
+
+#: 200 packets of each kind, all with DSCP 63, then a queue that is changed, replaced and deleted while it is full
+BELOW = """
+set -eu
+export TC_LIB_DIR=/tmp/job/tc
+insmod {host}{module}
+ip netns add far
+ip link add near numtxqueues 2 numrxqueues 2 type veth peer name end netns far
+ip addr add 10.8.0.1/24 dev near
+ip addr add fd00:8::1/64 dev near nodad
+ip -n far addr add 10.8.0.2/24 dev end
+ip -n far addr add fd00:8::2/64 dev end nodad
+ip link set near up
+ip -n far link set end address 02:00:00:00:08:02 up
+for far in 10.8.0.2 fd00:8::2; do ip neigh replace $far lladdr 02:00:00:00:08:02 dev near nud permanent; done
+sleep 2
+{lines}
+/usr/bin/python3 - <<'END'
+import socket
+
+def send(family, to, size, options=b""):
+    end = socket.socket(family, socket.SOCK_DGRAM)
+    if family == socket.AF_INET:
+        end.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 63 << 2)
+    else:
+        end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, 63 << 2)
+    if options:
+        end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_DSTOPTS, options)
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+    for _ in range(200):
+        end.sendto(bytes(size), (to, 9))
+
+send(socket.AF_INET, "10.8.0.2", 500)
+send(socket.AF_INET, "10.8.0.2", 4000)
+send(socket.AF_INET6, "fd00:8::2", 500)
+send(socket.AF_INET6, "fd00:8::2", 4000)
+send(socket.AF_INET6, "fd00:8::2", 500, bytes([0, 0, 1, 4, 0, 0, 0, 0]))
+END
+sleep 3
+tc -s -j qdisc show dev near > "$LBE_OUT/passed"
+tc qdisc del dev near root
+tc qdisc add dev near root handle 1: htb default 1
+tc class add dev near parent 1: classid 1:1 htb rate 200kbit
+tc qdisc add dev near parent 1:1 handle 10: shred bandwidth 10mbit
+flood() {{ /usr/bin/python3 -c '
+import socket
+end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+for tos in (0, 63 << 2, 7 << 2, 1, 2, 3):
+    end.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+    for _ in range(30):
+        end.sendto(bytes(1000), ("10.8.0.2", 9))
+'; }}
+flood
+tc qdisc change dev near parent 1:1 handle 10: shred limit 60000 min 20000 max 50000 ecn
+flood
+tc -s -j qdisc show dev near > "$LBE_OUT/full"
+for hint in off tos dscp off; do
+    tc qdisc change dev near parent 1:1 handle 10: shred noecn hint $hint
+    flood
+done
+tc qdisc replace dev near parent 1:1 handle 20: pfifo limit 100
+flood
+tc qdisc replace dev near parent 1:1 handle 10: shred bandwidth 1mbit split-gso wash
+flood
+tc qdisc del dev near parent 1:1
+tc qdisc add dev near parent 1:1 handle 10: shred bandwidth 1mbit
+tc class change dev near parent 1: classid 1:1 htb rate 50mbit
+flood
+sleep 3
+tc -s -j qdisc show dev near > "$LBE_OUT/empty"
+ip link del near
+ip netns del far
+rmmod sch_shred
+"""
+
+
+def shreds(out: Path, name: str) -> list[dict]:
+    """The queues of a guest's file, after a look at their sums."""
+    shown = json.loads((out / name).read_text())
+    found = [one for one in shown if one["kind"] == "shred"]
+    for one in found:
+        arrived = sum(row["packets"] for row in one["classes"])
+        # what a parent has looked at is still the queue's
+        assert 0 <= arrived - one["packets"] - one["drops"] - one["qlen"] <= 1, one
+    return found
+
+
+@pytest.mark.parametrize("parent", PARENTS)
+def test_below_each_parent(backend: Uml, tmp_path: Path, parent: str) -> None:
+    """Fragments and IPv6 extension headers carry their hint too; no count is off, and no packet is left."""
+    shred, lines = "shred bandwidth 100mbit limit 20m", []
+    for line in PARENTS[parent].splitlines():
+        if line.startswith("class "):
+            lines.append(f"tc class add dev {line.removeprefix('class ')}")
+        else:
+            lines.append(f"tc qdisc add dev {line} {shred if line.endswith('0:') else ''}")
+    out = guest(backend, tmp_path, BELOW, lines="\n".join(lines))
+    passed = shreds(out, "passed")
+    youngest = sum(row["packets"] for one in passed for row in one["classes"] if row["hint"] == "1")
+    # 4000 bytes are three fragments
+    assert youngest == 200 * (1 + 3 + 1 + 3 + 1)
+    assert all(one["qlen"] == one["backlog"] == one["drops"] == 0 for one in passed), passed
+    (full,) = shreds(out, "full")
+    assert 40_000 < full["backlog"] <= 60_000 and full["drops"] > 50
+    (empty,) = shreds(out, "empty")
+    assert empty["qlen"] == empty["backlog"] == 0 and empty["packets"] >= 15
