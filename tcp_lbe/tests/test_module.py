@@ -471,10 +471,9 @@ def test_slots_of_connections_that_were_given_up_are_free(tmp_path: Path) -> Non
     """Beside a greedy flow: forty connections with data are reset before their turn comes. A new one waits for none."""
     program = """
 serve("127.0.0.1")
-other = connect(("127.0.0.1", 5001), b"cubic")
-for sender in other, connect(("127.0.0.1", 5001)):
-    threading.Thread(target=send, args=(sender, 200000000), daemon=True).start()
-time.sleep(15)
+for control, alone_s in (b"lbe", 5), (b"cubic", 15):
+    threading.Thread(target=send, args=(connect(("127.0.0.1", 5001), control), 200000000), daemon=True).start()
+    time.sleep(alone_s)
 facts = {"before": paths()[0]["state"]}
 given_up = [connect(("127.0.0.1", 5001)) for _ in range(40)]
 for sender in given_up:
