@@ -10,9 +10,9 @@
  *
  * An idle flow begins anew: a persistent connection's next answer is a short
  * flow of its own, and TCP's window has begun anew too (RFC 5681, section 4.1).
- * Nothing of the flow is queued any more then, so that no packet of its new
- * life overtakes one of its old life. An age never falls in between, whatever
- * its least is.
+ * Nothing of the flow is queued any more then in a queue with the default limit,
+ * so that no packet of its new life overtakes one of its old life. An age never
+ * falls in between, whatever its least is.
  *
  * Both are kept in buckets of SHRED_WAYS. What is 0 takes no room. Pure functions.
  */
@@ -21,10 +21,11 @@
 
 #include <lbe/arith.h>
 
-/* The smallest RTO of RFC 6298. With half of it, a sender that pauses after each burst is young
- * twice as often; with twice as much, answers on a persistent connection are old more often.
+/* Longer than a packet can wait in a queue with the default limit (hint.h). With half of it, a flow
+ * that pauses while its packets wait overtakes them; with twice as much, answers on a persistent
+ * connection are old more often.
  */
-#define SHRED_IDLE_MS		1000U
+#define SHRED_IDLE_MS		1500U
 
 /* Bytes. No coding tells larger ages apart; a debt of so much takes 32 s to fall to nothing. */
 #define SHRED_AGE_MAX		(1U << 21)

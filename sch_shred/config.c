@@ -14,12 +14,11 @@
 #define SHRED_BURST_MAX		(1U << 24)
 
 /* min is more than is usual for RED: young packets do not wait behind what it lets queue, and the
- * link stays busy. limit is a buffer of 1.5 times 120 ms, and no more: packets that wait longer
- * than their flow pauses are overtaken (all measured: Documentation/sch_shred.md).
+ * link stays busy (measured: Documentation/sch_shred.md).
  */
 const struct shred_config shred_defaults = {
 	.rate_bytes_s	= 1250000,
-	.limit_us	= 175000,
+	.limit_us	= SHRED_LIMIT_US,
 	.min_us		= 80000,
 	.max_us		= 168000,
 	.avpkt_bytes	= 1500,

@@ -38,6 +38,18 @@
 #define SHRED_AGE_UNIT_LOG	11
 #define SHRED_AGE_CLASSES	8U
 
+/* The longest wait in a queue with the default limit is their product, 1.4 s; the writer must not
+ * forget a flow before (SHRED_IDLE_MS in age.h).
+ *
+ * SHARE: one byte in eight goes to the packet that arrived first while bands compete. Half as many,
+ * and old flows have a sixteenth of a link that short flows fill; twice as many, and short flows wait
+ * behind old ones more often.
+ * LIMIT_US: a buffer of 1.5 times 120 ms. Doubled, old packets wait twice as long (measured:
+ * Documentation/sch_shred.md).
+ */
+#define SHRED_OLDEST_SHARE	8
+#define SHRED_LIMIT_US		175000U
+
 /* DSCP yyy111 in the TOS byte, above the two bits of ECN. */
 #define SHRED_DSCP_MASK		0x1CU
 #define SHRED_DSCP_SHIFT	5

@@ -23,8 +23,10 @@
  * Why no packet overtakes another one of its flow: an age only grows while any
  * packet of the flow is queued, so an earlier packet is in the same band or a
  * lower one. A band is a FIFO. A higher band's packet is sent before a lower
- * band's only when it is the first to have arrived of all that are queued. (Once,
- * when "hint dscp" is switched on, young packets overtake what is queued.)
+ * band's only when it is the first to have arrived of all that are queued.
+ * Exceptions: once, when "hint dscp" is switched on, young packets overtake what
+ * is queued; and with a limit above 187 ms of the link a packet may wait longer
+ * than the writer's SHRED_IDLE_MS (age.h), after which its flow is young again.
  *
  * Departs from the paper in:
  *  - A packet without a hint meets RED as it is: the paper says "normal RED
@@ -53,12 +55,6 @@
 #include <net/inet_ecn.h>
 
 #include "queue.h"
-
-/* One byte in eight goes to the packet that arrived first while bands compete. Half as many, and
- * old flows have a sixteenth of a link that short flows fill; twice as many, and short flows wait
- * behind old ones more often.
- */
-#define SHRED_OLDEST_SHARE	8
 
 /* The adaptive rule (Floyd, Gummadi, Shenker, "Adaptive RED", 2001) as net/red.h has it: twice a
  * second max_p rises by a quarter, at most 0.01, or falls by a tenth, within 0.01 to 0.5.

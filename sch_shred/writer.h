@@ -3,6 +3,7 @@
 #ifndef _SHRED_WRITER_H
 #define _SHRED_WRITER_H
 
+#include <linux/build_bug.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/netfilter.h>
@@ -12,10 +13,13 @@
 #include "age.h"
 #include "hint.h"
 
+static_assert(SHRED_IDLE_MS * 1000 > SHRED_OLDEST_SHARE * SHRED_LIMIT_US,
+	      "a flow is forgotten while its packets wait");
+
 #define SHRED_DEVICES_LEN	128	/* of the setting, with the last NUL */
 
-/* Of the table: 2^14 buckets are 1 MiB and remember 81920 flows that are active within one second,
- * which on a link of 1 Gbit/s leaves each of them a packet a second.
+/* Of the table: 2^14 buckets are 1 MiB and remember 81920 flows that are active within 1.5 seconds,
+ * which on a link of 1 Gbit/s leaves each of them 1.5 packets in that time.
  */
 #define SHRED_BUCKETS_LOG	14
 #define SHRED_BUCKETS		(1U << SHRED_BUCKETS_LOG)

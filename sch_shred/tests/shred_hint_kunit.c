@@ -27,17 +27,17 @@ static void age_is_what_was_sent_before_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 14480U, shred_age_count(ages, FLOW, 1448, 0, now_ms + 1000));
 }
 
-static void age_begins_anew_after_an_idle_second_test(struct kunit *test)
+static void age_begins_anew_after_an_idle_time_test(struct kunit *test)
 {
 	struct shred_age ages[SHRED_WAYS] = {};
 
 	shred_age_count(ages, FLOW, 100000, 0, 5000);
-	KUNIT_EXPECT_EQ(test, 100000U, shred_age_count(ages, FLOW, 500, 0, 6000));
-	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, FLOW, 700, 0, 7001));
-	KUNIT_EXPECT_EQ(test, 700U, shred_age_count(ages, FLOW, 1, 0, 7002));
+	KUNIT_EXPECT_EQ(test, 100000U, shred_age_count(ages, FLOW, 500, 0, 6500));
+	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, FLOW, 700, 0, 8001));
+	KUNIT_EXPECT_EQ(test, 700U, shred_age_count(ages, FLOW, 1, 0, 8002));
 	/* a pair's flow is no younger than the pair makes it */
-	KUNIT_EXPECT_EQ(test, 5000U, shred_age_count(ages, FLOW, 1, 5000, 7002));
-	KUNIT_EXPECT_EQ(test, 5001U, shred_age_count(ages, FLOW, 1, 0, 7002));
+	KUNIT_EXPECT_EQ(test, 5000U, shred_age_count(ages, FLOW, 1, 5000, 8002));
+	KUNIT_EXPECT_EQ(test, 5001U, shred_age_count(ages, FLOW, 1, 0, 8002));
 }
 
 static void debt_falls_all_the_time_test(struct kunit *test)
@@ -56,14 +56,14 @@ static void a_full_bucket_has_no_room_test(struct kunit *test)
 
 	for (i = 0; i < SHRED_WAYS; i++)
 		shred_age_count(ages, shred_age_tag(2 * i + 2, false), U32_MAX, 0, 1000);
-	KUNIT_EXPECT_EQ(test, U32_MAX, shred_age_count(ages, 100, 1, 0, 2000));
-	KUNIT_EXPECT_EQ(test, SHRED_AGE_MAX, shred_age_count(ages, FLOW, 1, 0, 2000));
-	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, 100, 1, 0, 2001));
+	KUNIT_EXPECT_EQ(test, U32_MAX, shred_age_count(ages, 100, 1, 0, 2500));
+	KUNIT_EXPECT_EQ(test, SHRED_AGE_MAX, shred_age_count(ages, FLOW, 1, 0, 2500));
+	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, 100, 1, 0, 2501));
 }
 
 static struct kunit_case shred_hint_cases[] = {
 	KUNIT_CASE(age_is_what_was_sent_before_test),
-	KUNIT_CASE(age_begins_anew_after_an_idle_second_test),
+	KUNIT_CASE(age_begins_anew_after_an_idle_time_test),
 	KUNIT_CASE(debt_falls_all_the_time_test),
 	KUNIT_CASE(a_full_bucket_has_no_room_test),
 	{}

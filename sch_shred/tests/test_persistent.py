@@ -94,7 +94,7 @@ def measured() -> dict[str, tuple[float, float, float]]:
 
 @pytest.mark.parametrize("other", ["fq_codel", "cake"])
 def test_answers_on_persistent_connections(measured: dict, other: str) -> None:
-    """Each answer is a short flow of its own, since the connection is idle for more than a second before it."""
+    """Each answer is a short flow of its own, since the connection is idle for more than 1.5 s before it."""
     mean_s, p95_s, ftp_mbit = measured["shred"]
     assert mean_s <= 0.6 * measured[other][0] and p95_s <= 0.6 * measured[other][1], measured
     assert ftp_mbit >= 0.8 * measured[other][2], measured
