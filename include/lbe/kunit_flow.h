@@ -381,6 +381,57 @@ static __maybe_unused void flow_test_info_of_another(struct kunit *test, const c
 	KUNIT_EXPECT_EQ(test, f.ops->get_info(f.sk, ~0U, &attr, &info), 0U);
 }
 
+/* On the sender's own device the mark alone tells it from others; it goes with the control. */
+static __maybe_unused void flow_test_mark_by_default(struct kunit *test, const char *name)
+{
+	struct flow f;
+
+	flow_open(test, &f, name);
+	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos & ~INET_ECN_MASK, 0x04);
+	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_FILLER);
+	f.ops->release(f.sk);
+	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos & ~INET_ECN_MASK, 0);
+	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_BESTEFFORT);
+}
+
+/* Chosen in each of TCP's states, after a control that left anything in the private area:
+ * the flow grows, gives way, and leaves nothing behind, as one that had it from the beginning.
+ */
+static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, const char *name)
+{
+	static const u8 states[] = {
+		TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss
+	};
+	struct flow f;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		flow_open_at(test, &f, name, 20);
+		f.ops->release(f.sk);
+		f.tp->data_segs_out = 100;
+		memset(inet_csk_ca(f.sk), 0x5a, ICSK_CA_PRIV_SIZE);
+		f.tp->prior_cwnd = 20;
+		inet_csk(f.sk)->icsk_ca_state = states[i];
+		f.ops->init(f.sk);
+		f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+		f.ops->undo_cwnd(f.sk);
+		flow_state(&f, TCP_CA_Open);
+		for (j = 0; j < 40; j++)
+			flow_round(&f);
+		KUNIT_EXPECT_GE_MSG(test, tcp_snd_cwnd(f.tp), 20U, "state %u", states[i]);
+		f.queue_us = 100 * MS;
+		flow_round(&f);
+		flow_recover(&f);
+		flow_expect_yields(test, &f);
+		f.ops->release(f.sk);
+		f.ops->release(f.sk);
+		KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_NONE);
+		KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos & ~INET_ECN_MASK, 0);
+		flow_close(test);
+		test->priv = NULL;
+	}
+}
+
 /* The tests above as the suite _prefix##_suite. */
 #define FLOW_SUITE(_prefix, _name)					\
 	static void _prefix##_2gib(struct kunit *test)			\
@@ -397,6 +448,10 @@ static __maybe_unused void flow_test_info_of_another(struct kunit *test, const c
 	{ flow_test_idle(test, _name); }				\
 	static void _prefix##_info_of_another(struct kunit *test)	\
 	{ flow_test_info_of_another(test, _name); }			\
+	static void _prefix##_mark_by_default(struct kunit *test)	\
+	{ flow_test_mark_by_default(test, _name); }			\
+	static void _prefix##_chosen_in_each_state(struct kunit *test)	\
+	{ flow_test_chosen_in_each_state(test, _name); }		\
 	static struct kunit_case _prefix##_cases[] = {			\
 		KUNIT_CASE(_prefix##_2gib),				\
 		KUNIT_CASE(_prefix##_before_init),			\
@@ -405,6 +460,8 @@ static __maybe_unused void flow_test_info_of_another(struct kunit *test, const c
 		KUNIT_CASE(_prefix##_release),				\
 		KUNIT_CASE(_prefix##_idle),				\
 		KUNIT_CASE(_prefix##_info_of_another),			\
+		KUNIT_CASE(_prefix##_mark_by_default),			\
+		KUNIT_CASE(_prefix##_chosen_in_each_state),		\
 		{}							\
 	};								\
 	static struct kunit_suite _prefix##_suite = {			\

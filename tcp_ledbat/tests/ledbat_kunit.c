@@ -1126,63 +1126,6 @@ static void ledbat_test_switch_from_bbr(struct kunit *test)
 	}
 }
 
-/* Chosen in each of TCP's states, after a control that left anything in the private area:
- * the flow grows, gives way, and leaves nothing behind, as one that had it from the beginning.
- */
-static void ledbat_test_chosen_in_each_state(struct kunit *test)
-{
-	static const u8 states[] = {
-		TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss
-	};
-	struct flow f;
-	int i, j;
-
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
-		flow_open_at(test, &f, "ledbat", 20);
-		f.ops->release(f.sk);
-		f.tp->data_segs_out = 100;
-		memset(inet_csk_ca(f.sk), 0x5a, ICSK_CA_PRIV_SIZE);
-		f.tp->prior_cwnd = 20;
-		inet_csk(f.sk)->icsk_ca_state = states[i];
-		f.ops->init(f.sk);
-		f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
-		f.ops->undo_cwnd(f.sk);
-		flow_state(&f, TCP_CA_Open);
-		for (j = 0; j < 40; j++)
-			flow_round(&f);
-		KUNIT_EXPECT_GE_MSG(test, tcp_snd_cwnd(f.tp), 20U, "state %u", states[i]);
-		f.queue_us = 100 * MS;
-		flow_round(&f);
-		flow_recover(&f);
-		flow_expect_yields(test, &f);
-		f.ops->release(f.sk);
-		f.ops->release(f.sk);
-		KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_NONE);
-		KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos & ~INET_ECN_MASK, 0);
-		flow_close(test);
-		test->priv = NULL;
-	}
-}
-
-/* On the sender's own device the mark alone tells it from others; it goes with the control. */
-static void ledbat_test_mark_by_default(struct kunit *test)
-{
-	static const char * const names[] = { "ledbat", "ledbatpp" };
-	struct flow f;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		flow_open(test, &f, names[i]);
-		KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0x04);
-		KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_FILLER);
-		f.ops->release(f.sk);
-		KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0);
-		KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_BESTEFFORT);
-		flow_close(test);
-		test->priv = NULL;
-	}
-}
-
 static void ledbat_test_unprivileged(struct kunit *test)
 {
 	struct flow f;
@@ -1255,8 +1198,6 @@ static struct kunit_case ledbat_flow_cases[] = {
 	KUNIT_CASE(ledbat_test_skip),
 	KUNIT_CASE(ledbat_test_switch),
 	KUNIT_CASE(ledbat_test_switch_from_bbr),
-	KUNIT_CASE(ledbat_test_mark_by_default),
-	KUNIT_CASE(ledbat_test_chosen_in_each_state),
 	KUNIT_CASE(ledbat_test_unprivileged),
 	{}
 };
