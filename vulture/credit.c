@@ -58,6 +58,7 @@
 #define CREDIT_TICK_US		1000U	/* the peer's, until measured: Linux, BSD, Windows */
 #define CREDIT_ANY		(1U << 29)	/* what it uses, bytes; no limit for one alone */
 #define CREDIT_OWN_SHARE	0U		/* a limit: to each flow its share */
+#define CREDIT_SPENT		(CREDIT_ANY + 1)	/* a limit: to those that wait for credit */
 
 struct credit_flow;
 
@@ -101,6 +102,7 @@ struct credit_flow {
 	u32 high_seq;			/* end of the furthest data */
 	u32 own_seq;			/* the edge that TCP itself would allow */
 	u32 probe_seq;			/* the probe begins here */
+	u32 train_nth, train_seq;	/* its latest train, by law.trains; goal_seq before that */
 	s32 counted_bytes;		/* its part of path->out_bytes */
 	u64 data_us, grant_us;		/* latest arrival; latest credit */
 	u64 timeout_us;			/* what a time-out had held up came; 0 = none */
@@ -134,8 +136,13 @@ static void credit_count(struct credit_flow *f)
 
 	if (f->active) {
 		out = max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
-		if (f->path->n > 1)
+		if (f->path->n > 1) {
+			/* A sender that writes now and then uses no more of it. Once: a slow start
+			 * is not counted; four times: fifty such senders fill W.
+			 */
+			out = min_t(s64, out, 2 * (s64)max(f->used_bytes, f->last_bytes));
 			out -= out % (s32)f->mss_bytes;
+		}
 	}
 	f->path->out_bytes += out - f->counted_bytes;
 	f->counted_bytes = out;
@@ -194,6 +201,20 @@ static u32 credit_cap(const struct credit_flow *f)
 	return max(used + used / 4, credit_share(f)) + 2 * f->mss_bytes;
 }
 
+/* Does its sender wait for credit? What it had before the train is spent, or, in CRUISE, no more
+ * than twice of what it uses in a round trip. Others do not send their part of a train, which
+ * then looks lost.
+ */
+static bool credit_waits(const struct credit_flow *f)
+{
+	const struct credit_law *c = &f->path->law;
+	u32 before_seq = f->train_nth == (u32)c->trains ? f->train_seq : f->goal_seq;
+	s32 before = (s32)(before_seq - f->high_seq);
+
+	return before < (s32)(f->mss_bytes + f->unit_bytes) ||
+	       (c->kept_Bps && before <= 2 * (s64)max(f->used_bytes, f->last_bytes));
+}
+
 /* TCP's own window has to take as many segments of its own: where the buffer is small, one of the
  * path's may be longer than that window.
  */
@@ -221,6 +242,8 @@ static struct credit_flow *credit_turn(struct credit_path *p, u32 bytes, u32 lim
 			most = credit_share(f);
 		else if (limit == CREDIT_ANY)
 			most = credit_cap(f);
+		else if (limit == CREDIT_SPENT)
+			most = credit_waits(f) ? CREDIT_ANY : 0;
 		if (credit_can_use(f, bytes, most))
 			return f;
 		list_move_tail(&f->node, &p->flows);
@@ -279,12 +302,16 @@ static void credit_give_back(struct credit_path *p, struct credit_flow *self, u6
 	}
 }
 
-/* One flow alone: by the octet, with the ACK that TCP sends anyway. */
+/* One flow alone, or in START: by the octet, with the ACK that TCP sends anyway. */
 static void credit_give_self(struct credit_flow *f, u32 fresh, u64 now_us)
 {
 	const struct credit_law *c = &f->path->law;
 	s64 room = (s64)c->window_bytes - f->path->out_bytes;
 
+	/* START: each for itself, since others may hold W and not use it. */
+	if (f->path->n > 1)
+		room = 2LL * max(f->used_bytes, f->last_bytes) - credit_out(f) +
+		       max(20 * c->mss_bytes / f->path->n, 2 * f->mss_bytes);
 	room = min_t(s64, room, fresh);
 	if (f->own_known)
 		room = min_t(s64, room, (s32)(f->own_seq - f->goal_seq));
@@ -349,10 +376,17 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		return NULL;
 	}
 	/* Beside CRUISE's W, which is out already. */
-	f = credit_turn(p, c->mss_bytes, c->window_bytes + 2 * c->train_pkts * c->mss_bytes);
+	f = credit_turn(p, c->mss_bytes, CREDIT_SPENT);
+	if (!f)
+		f = credit_turn(p, c->mss_bytes,
+				c->window_bytes + 2 * c->train_pkts * c->mss_bytes);
 	if (!f) {
 		*again_us = now_us + 1000;
 		return NULL;
+	}
+	if (f->train_nth != (u32)c->trains) {
+		f->train_nth = (u32)c->trains;
+		f->train_seq = f->goal_seq;
 	}
 	credit_give(f, c->mss_bytes, now_us);
 	/* Each flow's credit is rounded up to its unit: what that releases is the train's too. */
@@ -406,6 +440,9 @@ static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us,
 	if (!f)
 		return NULL;
 	credit_give(f, bytes, now_us);
+	/* START is paced by the senders: what has arrived is no measure of the path yet. */
+	if (c->phase == CREDIT_START)
+		return f;
 	rate_Bps = c->filling ? c->rate_Bps : max(c->rate_Bps, div_u64(c->mu_Bps, 2));
 	if (spread)
 		rate_Bps = credit_rate_of(c->window_bytes, c->base_us) * 5 / 4;
@@ -664,8 +701,13 @@ static void credit_init(void *state, const struct rwnd_start *start, struct rwnd
 		if (!p->law.base_us || start->min_rtt_us < p->law.base_us)
 			p->law.base_us = start->min_rtt_us;
 	}
-	INIT_LIST_HEAD(&f->node);
-	credit_activate(f);
+	list_add_tail(&f->node, &p->idle);
+	/* What the handshake advertised is under way from the first data on: a connection that
+	 * only sends, or waits for its answer, holds none of W.
+	 */
+	if (!start->fresh)
+		credit_activate(f);
+	f->data_us = start->now_us;
 	want->kind = RWND_EDGE;
 	want->edge_seq = f->goal_seq;
 	want->wake_us = start->now_us + max(p->law.base_us, 10000U);
@@ -704,7 +746,7 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	if (fresh && !credit_spreads(c) &&
 	    (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling))) {
 		fresh <<= c->phase == CREDIT_START;
-		if (p->n == 1) {
+		if (p->n == 1 || c->phase == CREDIT_START) {
 			credit_give_self(f, fresh, d->now_us);
 		} else {
 			p->clock_bytes = min(p->clock_bytes + fresh, c->window_bytes);
@@ -727,7 +769,7 @@ static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_wan
 	f->own_known = true;
 	/* TCP's own window was the limit and is none now: no data will come that bring credit. */
 	if (held) {
-		if (f->path->law.phase == CREDIT_START && f->path->n == 1)
+		if (f->path->law.phase == CREDIT_START)
 			credit_give_self(f, own_seq - f->goal_seq, a->now_us);
 		credit_settle(f, a->now_us, want);
 		room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);

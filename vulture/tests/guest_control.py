@@ -669,6 +669,45 @@ def test_what_an_application_writes_late_is_not_held_back():
     assert flow.yields == 0, flow
 
 
+def test_loopback_is_not_slower_under_a_rule():
+    """Segments of up to 65 kB, of which TCP's own window hardly holds one, and both ends under control."""
+    with vulture.Vulture() as v:
+        rule = v.rule_add(remote="127.11.0.1", controller="credit")
+        with listen("127.11.0.1") as server:
+            sender = socket.create_connection(server.getsockname(), source_address=("127.11.0.1", 0))
+            receiver, _ = server.accept()
+        with receiver, sender:
+            assert v.get(receiver).rule == rule.id
+            receiver.settimeout(1)
+            began = time.monotonic()
+            pump(sender, receiver, 25 << 20)
+            # 0.0003 s without control: nothing takes time here but waiting
+            assert time.monotonic() - began < 0.05
+        v.rule_del(rule)
+
+
+def test_connections_that_receive_nothing_hold_no_credit():
+    """As many as fill the window of the path with what their handshakes advertised; then one that downloads."""
+    with contextlib.ExitStack() as stack:
+        v = stack.enter_context(vulture.Vulture())
+        server = stack.enter_context(listen("127.12.0.1"))
+
+        def connect():
+            sender = stack.enter_context(
+                socket.create_connection(server.getsockname(), source_address=("127.12.0.1", 0))
+            )
+            return sender, stack.enter_context(server.accept()[0])
+
+        for _ in range(60):
+            v.start(connect()[1])
+        sender, receiver = connect()
+        v.start(receiver)
+        receiver.settimeout(1)
+        began = time.monotonic()
+        pump(sender, receiver, 8 << 20)
+        assert time.monotonic() - began < 0.05
+
+
 def test_idle_and_on():
     with pair() as (receiver, sender), vulture.Vulture() as v:
         v.start(receiver)

@@ -221,15 +221,17 @@ TURNS = """
 #include <lbe/arith.h>
 #define CREDIT_ANY		(1U << 29)
 #define CREDIT_OWN_SHARE	0U
+#define CREDIT_SPENT		(CREDIT_ANY + 1)
 #define max_t(type, a, b)	((type)(a) > (type)(b) ? (type)(a) : (type)(b))
 #define list_first_entry(list, type, member)	(&flows[first])
 #define list_move_tail(node, list)		(first = (first + 1) %%%% 3)
 struct credit_flow {
 	struct credit_path *path;
 	bool own_known;
-	u32 own_seq, goal_seq, high_seq, used_bytes, last_bytes, mss_bytes, weight;
+	u32 own_seq, goal_seq, high_seq, used_bytes, last_bytes, mss_bytes, unit_bytes, weight, train_nth, train_seq;
 };
-struct credit_path { struct { u32 window_bytes, mss_bytes; } law; u32 n; u64 weights; };
+struct credit_law { u32 window_bytes, mss_bytes; u64 trains, kept_Bps; };
+struct credit_path { struct credit_law law; u32 n; u64 weights; };
 static struct credit_flow flows[3];
 static int first;
 static s32 credit_out(const struct credit_flow *f) { return (s32)(f->goal_seq - f->high_seq); }
@@ -237,7 +239,7 @@ static s32 credit_out(const struct credit_flow *f) { return (s32)(f->goal_seq - 
 /* Three downloads that have rested: packets that they get at once, of so many, with this limit. */
 u32 given(u32 pkts, u32 limit)
 {
-	struct credit_path p = { { 0, 1448 }, 3, 3 };
+	struct credit_path p = { { 0, 1448, 7, 0 }, 3, 3 };
 	u32 n = 0;
 
 	for (int i = 0; i < 3; i++)
@@ -254,10 +256,37 @@ u32 given(u32 pkts, u32 limit)
 	return n;
 }
 
+/* A train of ten on three downloads, of which one has used all that it had and others hold @held packets, of which they
+ * use one a round trip; in CRUISE or not. Return: packets for the first.
+ */
+u32 given_to_waiting(u32 held, u64 kept_Bps)
+{
+	struct credit_path p = { { 0, 1448, 7, kept_Bps }, 3, 3 };
+	u32 n = 0;
+
+	for (int i = 0; i < 3; i++)
+		flows[i] = (struct credit_flow){ .path = &p, .mss_bytes = 1448, .unit_bytes = 128, .weight = 1,
+						 .used_bytes = 1448, .goal_seq = i ? held * 1448 : 0 };
+	for (int i = 0; i < 10; i++) {
+		struct credit_flow *f = credit_turn(&p, 1448, CREDIT_SPENT);
+
+		if (!f)
+			break;
+		if (f->train_nth != 7) {
+			f->train_nth = 7;
+			f->train_seq = f->goal_seq;
+		}
+		f->goal_seq += 1448;
+		n += f == &flows[0];
+		list_move_tail(&f->node, &p.flows);
+	}
+	return n;
+}
+
 /* Is one download given a segment of the path's length, where TCP's own window and its segments are so long? */
 u32 given_to_small(u32 own_bytes, u32 mss_bytes)
 {
-	struct credit_path p = { { 65536, 65483 }, 1, 1 };
+	struct credit_path p = { { 65536, 65483, 0, 0 }, 1, 1 };
 
 	flows[0] = (struct credit_flow){ .path = &p, .own_known = true, .own_seq = own_bytes,
 					 .mss_bytes = mss_bytes, .weight = 1 };
@@ -269,16 +298,27 @@ u32 given_to_small(u32 own_bytes, u32 mss_bytes)
 
 def test_a_train_is_not_cut_to_what_downloads_used_at_the_floor(tmp_path: Path) -> None:
     """Its limit is its own; the window goes to those that use it."""
-    pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "can_use")]
+    pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "waits", "can_use")]
     library = compiled(TURNS % ("".join(pieces) + "%s"), "credit_turn", "credit.c", tmp_path)
     assert library.given(100, 200 * 1448) == 100
     assert library.given(100, 1 << 29) < 20
     assert library.given(100, 0) < 10
 
 
+@pytest.mark.parametrize(
+    ("held", "kept", "first"),
+    [(0, 0, range(3, 5)), (3, 0, [10]), (40, 0, [10]), (2, 10**6, range(3, 5)), (3, 10**6, [10])],
+)
+def test_a_train_goes_to_those_that_wait_for_credit(tmp_path: Path, held: int, kept: int, first: list[int]) -> None:
+    """What others hold and do not use they would not send: the train would look lost."""
+    pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "waits", "can_use")]
+    library = compiled(TURNS % ("".join(pieces) + "%s"), "credit_turn", "credit.c", tmp_path)
+    assert library.given_to_waiting(held, ctypes.c_uint64(kept)) in first
+
+
 def test_a_small_buffer_gets_credit_beside_long_segments(tmp_path: Path) -> None:
     """TCP's own window never holds a segment as long as those of another download of the path."""
-    pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "can_use")]
+    pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "waits", "can_use")]
     library = compiled(TURNS % ("".join(pieces) + "%s"), "credit_turn", "credit.c", tmp_path)
     assert library.given_to_small(8192, 4096) and library.given_to_small(65483, 65483)
     assert not library.given_to_small(4000, 4096) and not library.given_to_small(65000, 65483)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The controller credit, with several flows, windows and TCP senders, in a closed loop with a link (credit_model.c)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vulture.tests.credit_model import Case, Model
+
+pytestmark = pytest.mark.host
+
+#: segments of loopback, of jumbo frames and of Ethernet, bytes
+LOOPBACK, JUMBO, ETHERNET = 65483, 8948, 1448
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return Model(tmp_path_factory.mktemp("model"))
+
+
+def test_alone_and_beside_a_greedy_flow(model: Model) -> None:
+    for ours in (1, 16):
+        alone = model.run(Case(ours=ours))
+        beside = model.run(Case(ours=ours, greedy=1, duration_s=90, measure_s=30))
+        assert alone.ours >= 0.95 and alone.queue_ms <= 6, alone
+        assert beside.others >= 0.98 and beside.jain >= 0.95, beside
+
+
+def large_segments(model: Model, case: Case, least: float) -> None:
+    assert model.run(case).ours >= least
+
+
+@pytest.mark.parametrize("rate_mbit", [1000, 10000])
+@pytest.mark.parametrize("rtt_ms", [0.1, 0.5])
+@pytest.mark.parametrize("ours", [1, 2, 5])
+def test_jumbo_frames(model: Model, rate_mbit: float, rtt_ms: float, ours: int) -> None:
+    """Fast short paths whose pipe is a few segments."""
+    large_segments(model, Case(rate_mbit, rtt_ms, 200, JUMBO, ours=ours, duration_s=2.5, measure_s=1), 0.95)
+
+
+@pytest.mark.parametrize(
+    ("rate_mbit", "rtt_ms", "ours"), [(1000, 0.1, 2), (1000, 0.5, 2), (1000, 0.1, 5), (10000, 0.1, 5)]
+)
+def test_a_window_of_two_segments_of_loopback(model: Model, rate_mbit: float, rtt_ms: float, ours: int) -> None:
+    """TCP's own window holds two segments: credit often comes with the ACK that opens it."""
+    case = Case(rate_mbit, rtt_ms, 200, LOOPBACK, own_bytes=140000, ours=ours, duration_s=2.5, measure_s=1)
+    large_segments(model, case, 0.95)
+
+
+def who_receives_nothing(model: Model) -> None:
+    for mute in (3, 100):
+        out = model.run(Case(ours=1 + mute, mute=mute, duration_s=30, measure_s=10))
+        assert out.first >= 0.95, (mute, out)
+
+
+def test_who_receives_nothing_holds_no_credit(model: Model) -> None:
+    """Uploads, and connections that wait for their request, have the window of their handshake and no use for it."""
+    who_receives_nothing(model)
+
+
+def chatty(model: Model, chats: int, rate_mbit: float, chat_s: float, least: float) -> None:
+    case = Case(rate_mbit, buffer_pkts=8.6 * rate_mbit, ours=1 + chats, chatty=chats, chat_s=chat_s)
+    firsts = [model.run(Case(**{**vars(case), "seed": seed})).first for seed in (1, 2, 3)]
+    assert sum(firsts) / 3 >= least, firsts
+
+
+@pytest.mark.parametrize(
+    ("chats", "rate_mbit", "chat_s", "least"),
+    [(4, 10, 0.8, 0.9), (50, 10, 0.8, 0.6), (50, 10, 0.2, 0.4), (50, 100, 0.8, 0.45)],
+)
+def test_who_sends_now_and_then_stops_no_download(
+    model: Model, chats: int, rate_mbit: float, chat_s: float, least: float
+) -> None:
+    """Peers that send a message now and then hold credit that they do not use."""
+    chatty(model, chats, rate_mbit, chat_s, least)
+
+
+@pytest.mark.parametrize("first", [{"first_seq": (1 << 32) - 3_000_000}, {"first_tsval": (1 << 32) - 5000}])
+def test_counters_that_wrap(model: Model, first: dict[str, int]) -> None:
+    """Octets after 3 MB, the sender's timestamps after 4 s: nothing of it shows."""
+    for greedy in (0, 1):
+        plain = Case(ours=2, greedy=greedy, others_s=3, duration_s=30, measure_s=1)
+        assert model.run(Case(**{**vars(plain), **first})) == model.run(plain)
+
+
+def test_more_octets_than_a_sequence_number_counts(model: Model) -> None:
+    """5 GB at 1 Gbit/s."""
+    out = model.run(Case(1000, 5, 500, ours=3, duration_s=45, measure_s=40))
+    assert out.ours >= 0.97 and out.stall_s < 0.1, out
+
+
+@pytest.mark.parametrize("ours", [1, 8])
+@pytest.mark.parametrize(("change_mbit", "after_s"), [(100, 30), (20, 30), (8, 10), (5, 90), (1, 30)])
+def test_a_capacity_that_changes(model: Model, ours: int, change_mbit: float, after_s: float) -> None:
+    """To ten times, twice, 4/5, half and a tenth: it is used, where it fell by more than a quarter after a while."""
+    measure_s = 20 + after_s
+    case = Case(ours=ours, change_s=20, change_mbit=change_mbit, measure_s=measure_s, duration_s=measure_s + 20)
+    assert model.run(case).ours >= 0.8
+
+
+@pytest.mark.parametrize("own", [2 * ETHERNET + 100, 4096, 65536])
+@pytest.mark.parametrize("ours", [1, 3])
+def test_a_receive_buffer_is_used(model: Model, own: int, ours: int) -> None:
+    """However small: one window a round trip."""
+    out = model.run(Case(ours=ours, own_bytes=own))
+    window = ours * (own // ETHERNET) * ETHERNET * 8 / 0.1 / (10e6 * Case().efficiency)
+    assert out.ours >= 0.9 * min(window, 1.0), out
+
+
+def test_an_application_that_writes_less_than_the_path_has(model: Model) -> None:
+    for ours in (1, 3):
+        out = model.run(Case(ours=ours, app_mbit=6 / ours, greedy=1, on_s=1e6, others_s=59, duration_s=58))
+        assert out.ours >= 0.95 * 6 / 9.56, out
+
+
+FAULTS = {
+    "START is paced, and TCP's own window that opens brings no credit to several": (
+        {
+            "if (c->phase == CREDIT_START)\n\t\treturn f;": "",
+            "if (held) {\n\t\tif (f->path->law.phase == CREDIT_START)": (
+                "if (held) {\n\t\tif (f->path->law.phase == CREDIT_START && f->path->n == 1)"
+            ),
+        },
+        lambda model: test_a_window_of_two_segments_of_loopback(model, 1000, 0.1, 2),
+    ),
+    "all that a flow holds counts": (
+        {"out = min_t(s64, out, 2 * (s64)max(f->used_bytes, f->last_bytes));": ""},
+        lambda model: chatty(model, 50, 10, 0.8, 0.6),
+    ),
+    "all that a flow holds counts, from its handshake on and for ever, and START gives in turn": (
+        {
+            "out = min_t(s64, out, 2 * (s64)max(f->used_bytes, f->last_bytes));": "",
+            "if (!start->fresh)\n\t\tcredit_activate(f);": "credit_activate(f);",
+            "if (p->n == 1 || c->phase == CREDIT_START) {": "if (p->n == 1) {",
+            "f->data_us = start->now_us;": "",
+        },
+        who_receives_nothing,
+    ),
+    "a train goes to anyone": (
+        {"most = credit_waits(f) ? CREDIT_ANY : 0;": "most = credit_waits(f) ? CREDIT_ANY : CREDIT_ANY;"},
+        lambda model: chatty(model, 4, 10, 0.8, 0.9),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_show(tmp_path: Path, fault: str) -> None:
+    """Each fault is seen by one of the tests above."""
+    mutations, test = FAULTS[fault]
+    model = Model(tmp_path, mutations)
+    with pytest.raises(AssertionError):
+        test(model)
