@@ -216,13 +216,15 @@ static bool credit_waits(const struct credit_flow *f)
 }
 
 /* TCP's own window has to take as many segments of its own: where the buffer is small, one of the
- * path's may be longer than that window.
+ * path's may be longer than that window. The rest of a segment, for which a sender waits, is part
+ * of them.
  */
 static bool credit_can_use(const struct credit_flow *f, u32 bytes, u32 limit)
 {
 	u32 own_bytes = bytes / f->path->law.mss_bytes * f->mss_bytes;
+	u32 from_seq = credit_out(f) < (s32)f->mss_bytes ? f->high_seq : f->goal_seq;
 
-	if (f->own_known && (s32)(f->own_seq - f->goal_seq) < (s32)own_bytes)
+	if (f->own_known && (s32)(f->own_seq - from_seq) < (s32)own_bytes)
 		return false;
 	return credit_out(f) + (s32)bytes < (s32)(limit + f->mss_bytes);
 }
@@ -259,13 +261,20 @@ static struct credit_flow *credit_next(struct credit_path *p, u32 bytes)
 	return f ? f : credit_turn(p, bytes, CREDIT_ANY);
 }
 
+/* Of so many octets, those that TCP's own window takes: others are not under way. */
+static s32 credit_fits(const struct credit_flow *f, s64 bytes)
+{
+	return (s32)(f->own_known ? min_t(s64, bytes, (s32)(f->own_seq - f->goal_seq)) : bytes);
+}
+
 static void credit_give(struct credit_flow *f, u32 bytes, u64 now_us)
 {
 	s32 out = credit_out(f);
 
+	if (f->path->law.phase < CREDIT_FLOOR)
+		bytes = (u32)max(credit_fits(f, bytes), 0);
 	/* A probe is a whole segment, whatever rounding gave before. */
-	if (f->path->law.phase >= CREDIT_FLOOR && out < (s32)f->mss_bytes &&
-	    out > -(s32)(f->mss_bytes + f->unit_bytes))
+	else if (out < (s32)f->mss_bytes && out > -(s32)(f->mss_bytes + f->unit_bytes))
 		f->goal_seq = f->high_seq;
 	f->goal_seq += bytes;
 	f->grant_us = now_us;
@@ -302,19 +311,19 @@ static void credit_give_back(struct credit_path *p, struct credit_flow *self, u6
 	}
 }
 
-/* One flow alone, or in START: by the octet, with the ACK that TCP sends anyway. */
+/* By the octet, with the ACK that TCP sends anyway: one flow alone, or in START, or what TCP's
+ * own window had held back.
+ */
 static void credit_give_self(struct credit_flow *f, u32 fresh, u64 now_us)
 {
 	const struct credit_law *c = &f->path->law;
 	s64 room = (s64)c->window_bytes - f->path->out_bytes;
 
 	/* START: each for itself, since others may hold W and not use it. */
-	if (f->path->n > 1)
+	if (f->path->n > 1 && c->phase == CREDIT_START)
 		room = 2LL * max(f->used_bytes, f->last_bytes) - credit_out(f) +
 		       max(20 * c->mss_bytes / f->path->n, 2 * f->mss_bytes);
-	room = min_t(s64, room, fresh);
-	if (f->own_known)
-		room = min_t(s64, room, (s32)(f->own_seq - f->goal_seq));
+	room = credit_fits(f, min_t(s64, room, fresh));
 	if (room > 0)
 		credit_give(f, (u32)room, now_us);
 }
@@ -760,17 +769,25 @@ static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_wan
 {
 	struct credit_flow *f = state;
 	s32 room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);
+	enum credit_phase phase = f->path->law.phase;
 	u32 wire_seq, own_seq = a->ack_seq + a->own_bytes;
 	bool held = f->active && f->own_known &&
 		    (s32)(f->own_seq - f->goal_seq) < (s32)f->mss_bytes &&
-		    (s32)(own_seq - f->goal_seq) >= (s32)f->mss_bytes;
+		    (s32)(own_seq - f->own_seq) > 0;
 
 	f->own_seq = own_seq;
 	f->own_known = true;
-	/* TCP's own window was the limit and is none now: no data will come that bring credit. */
+	/* TCP's own window was the limit, and opens: no data will come that bring credit. Be it by
+	 * less than a segment: TCP sends no further ACK until it can double the window that it
+	 * believes to have advertised, and a sender that lacks a few octets of a segment would
+	 * wait for its time-out.
+	 */
 	if (held) {
-		if (f->path->law.phase == CREDIT_START)
-			credit_give_self(f, own_seq - f->goal_seq, a->now_us);
+		s32 opened = (s32)(own_seq - f->goal_seq);
+
+		if (opened > 0 && (phase == CREDIT_START ||
+				   (phase == CREDIT_CRUISE && opened < (s32)f->mss_bytes)))
+			credit_give_self(f, (u32)opened, a->now_us);
 		credit_settle(f, a->now_us, want);
 		room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);
 	}

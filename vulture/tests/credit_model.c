@@ -701,3 +701,70 @@ void model_run(const struct model_config *config, struct model_result *r)
 	}
 	sum_up(r, queued, samples);
 }
+
+/* Single steps, without a loop */
+
+static struct flow *join(u32 min_rtt_us)
+{
+	struct rwnd_start start = { .now_us = now_us, .options = options, .path = path,
+				    .min_rtt_us = min_rtt_us, .edge_seq = HANDSHAKE,
+				    .unit_bytes = 1, .fresh = true };
+	struct flow *f = &flows[n_flows++];
+
+	f->state = calloc(1, sizeof(*f->state));
+	rwnd_credit.init(f->state, &start, &f->want);
+	return f;
+}
+
+static void brings(struct flow *f, u32 seq, u32 bytes)
+{
+	struct rwnd_data d = { .now_us = now_us, .seq = seq, .bytes = bytes, .segs = 1,
+			       .seg_bytes = bytes };
+
+	rwnd_credit.on_data(f->state, &d, &f->want);
+}
+
+/* Return: the window on the wire, bytes. */
+static u32 tells(struct flow *f, u32 ack_seq, u32 own_bytes)
+{
+	struct rwnd_ack a = { .now_us = now_us, .ack_seq = ack_seq, .own_bytes = own_bytes };
+
+	rwnd_credit.on_ack(f->state, &a, &f->want);
+	return (u32)clamp_t(s32, (s32)(f->want.edge_seq - ack_seq), 0, (s32)own_bytes);
+}
+
+static void new_path(void)
+{
+	n_flows = 0;
+	heap_n = 0;
+	flows = calloc(8, sizeof(*flows));
+	now_us = 1000000;
+	options[VULTURE_CREDIT_O_WEIGHT] = 1000;
+	path = calloc(1, sizeof(*path));
+	rwnd_credit.path_init(path, now_us);
+}
+
+/* A download whose TCP has a window of two segments, of which the second comes in parts, with
+ * @others beside it, in this phase. Return: what its sender may send in the end, in thousandths
+ * of a segment.
+ */
+u32 model_second_segment(int phase, int others)
+{
+	enum { SEGMENT = 60000 };
+	struct flow *f;
+
+	new_path();
+	while (others--)
+		brings(join(1000), 0, SEGMENT);
+	f = join(1000);
+	brings(f, 0, SEGMENT);
+	path->law.phase = (enum credit_phase)phase;
+	path->law.mu_Bps = 1000000000;
+	path->law.window_bytes = 40 * SEGMENT;
+	tells(f, SEGMENT, 2 * SEGMENT);
+	f->state->goal_seq = 3 * SEGMENT;
+	f->state->wire_seq = 3 * SEGMENT;
+	/* A part of it, of which the application has not read all. */
+	brings(f, SEGMENT, SEGMENT + SEGMENT / 10);
+	return tells(f, 2 * SEGMENT + SEGMENT / 10, SEGMENT + SEGMENT / 50) / (SEGMENT / 1000);
+}

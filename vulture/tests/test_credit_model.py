@@ -115,12 +115,23 @@ def test_an_application_that_writes_less_than_the_path_has(model: Model) -> None
         assert out.ours >= 0.95 * 6 / 9.56, out
 
 
+START, CRUISE = 0, 1
+
+
+@pytest.mark.parametrize("phase", [START, CRUISE])
+@pytest.mark.parametrize("others", [0, 2])
+def test_the_rest_of_a_segment(model: Model, phase: int, others: int) -> None:
+    """TCP's own window opens by less than a segment, but far enough for a sender that lacks the rest of one: there is
+    no further ACK, so that it would wait for its time-out."""
+    assert model.library.model_second_segment(phase, others) >= 1000
+
+
 FAULTS = {
     "START is paced, and TCP's own window that opens brings no credit to several": (
         {
             "if (c->phase == CREDIT_START)\n\t\treturn f;": "",
-            "if (held) {\n\t\tif (f->path->law.phase == CREDIT_START)": (
-                "if (held) {\n\t\tif (f->path->law.phase == CREDIT_START && f->path->n == 1)"
+            "if (opened > 0 && (phase == CREDIT_START ||": (
+                "if (opened > 0 && f->path->n == 1 && (phase == CREDIT_START ||"
             ),
         },
         lambda model: test_a_window_of_two_segments_of_loopback(model, 1000, 0.1, 2),
