@@ -148,6 +148,21 @@ static void credit_count(struct credit_flow *f)
 	f->counted_bytes = out;
 }
 
+/* The path's least round trip: that of those who use it. A route may have become longer since
+ * others had less, and a train would be judged before it can have come.
+ */
+static void credit_find_base(struct credit_path *p)
+{
+	struct credit_flow *f;
+	u32 least_us = U32_MAX;
+
+	list_for_each_entry(f, &p->flows, node)
+		if (f->base_us)
+			least_us = min(least_us, f->base_us);
+	if (least_us != U32_MAX)
+		p->law.base_us = least_us;
+}
+
 static void credit_activate(struct credit_flow *f)
 {
 	if (!f->active) {
@@ -159,6 +174,7 @@ static void credit_activate(struct credit_flow *f)
 		f->path->law.flows = ++f->path->n;
 		f->weight = f->options[VULTURE_CREDIT_O_WEIGHT];
 		f->path->weights += f->weight;
+		credit_find_base(f->path);
 		credit_count(f);
 	}
 }
@@ -174,6 +190,7 @@ static void credit_deactivate(struct credit_flow *f)
 	list_move_tail(&f->node, &p->idle);
 	p->law.flows = --p->n;
 	p->weights -= f->weight;
+	credit_find_base(p);
 	credit_count(f);
 	for (i = 0; i < CREDIT_TRAIN; i++)
 		if (p->train[i].flow == f)
@@ -562,7 +579,6 @@ static u32 credit_queue_of_trip(struct credit_flow *f, const struct rwnd_data *d
 /* Credit to data, against the least of it, us. */
 static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 now_us)
 {
-	struct credit_law *c = &f->path->law;
 	u32 base_us;
 
 	if (!released_us)
@@ -570,9 +586,10 @@ static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 no
 	f->latest_rtt_us = (u32)min_t(u64, now_us - released_us, S32_MAX);
 	base_us = lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, (u32)div_u64(now_us, 1000),
 				   f->latest_rtt_us);
-	f->base_us = base_us;
-	if (!c->base_us || base_us < c->base_us)
-		c->base_us = base_us;
+	if (base_us != f->base_us) {
+		f->base_us = base_us;
+		credit_find_base(f->path);
+	}
 	return f->latest_rtt_us - base_us;
 }
 
@@ -705,11 +722,9 @@ static void credit_init(void *state, const struct rwnd_start *start, struct rwnd
 	f->high_seq = start->ack_seq;
 	lbe_slots_init(&f->owd, f->owd_us, CREDIT_SLOTS, now_ms);
 	lbe_slots_init(&f->rtt, f->rtt_us, CREDIT_SLOTS, now_ms);
-	if (start->min_rtt_us) {
-		lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, now_ms, start->min_rtt_us);
-		if (!p->law.base_us || start->min_rtt_us < p->law.base_us)
-			p->law.base_us = start->min_rtt_us;
-	}
+	f->base_us = start->min_rtt_us;
+	if (f->base_us)
+		lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, now_ms, f->base_us);
 	list_add_tail(&f->node, &p->idle);
 	/* What the handshake advertised is under way from the first data on: a connection that
 	 * only sends, or waits for its answer, holds none of W.

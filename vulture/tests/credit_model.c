@@ -768,3 +768,21 @@ u32 model_second_segment(int phase, int others)
 	brings(f, SEGMENT, SEGMENT + SEGMENT / 10);
 	return tells(f, 2 * SEGMENT + SEGMENT / 10, SEGMENT + SEGMENT / 50) / (SEGMENT / 1000);
 }
+
+/* Two downloads, one after the other, on a path of one of these round trips and then of the
+ * other. Return: the path's, us.
+ */
+u32 model_later_base(u32 first_us, u32 later_us, bool both)
+{
+	struct flow *first, *later;
+
+	new_path();
+	first = join(first_us);
+	brings(first, 0, 1448);
+	later = join(later_us);
+	if (both)
+		brings(later, 0, 1448);
+	rwnd_credit.leave(first->state, now_us);
+	brings(later, both ? 1448 : 0, 1448);
+	return path->law.base_us;
+}

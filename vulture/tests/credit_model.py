@@ -34,6 +34,9 @@ WORLD = """
 struct list_head { struct list_head *next, *prev; };
 #define container_of(p, type, member)		((type *)((char *)(p) - offsetof(type, member)))
 #define list_first_entry(list, type, member)	container_of((list)->next, type, member)
+#define list_for_each_entry(one, list, member) \\
+	for (one = container_of((list)->next, __typeof__(*one), member); &one->member != (list); \\
+	     one = container_of(one->member.next, __typeof__(*one), member))
 static void INIT_LIST_HEAD(struct list_head *list)
 {
 	list->next = list->prev = list;

@@ -126,6 +126,13 @@ def test_the_rest_of_a_segment(model: Model, phase: int, others: int) -> None:
     assert model.library.model_second_segment(phase, others) >= 1000
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_a_route_that_became_longer(model: Model, both: bool) -> None:
+    """Downloads of before do not say how long the route is now: a train would be judged before it has come."""
+    assert model.library.model_later_base(1, 20000, both) == 20000
+    assert model.library.model_later_base(20000, 1, both) == 1
+
+
 FAULTS = {
     "START is paced, and TCP's own window that opens brings no credit to several": (
         {
