@@ -44,7 +44,7 @@ struct model_config {
 	double steady;		/* a share of the rate, in bursts of burst_pkts */
 	int burst_pkts;
 	double duration_us, measure_us;	/* the end; measured from then on */
-	double change_us, change_bps;	/* the rate changes then; 0: never */
+	double change_us, change_bps, change_rtt_us;	/* the path changes then; 0: never */
 	unsigned int first_seq, first_tsval;
 	unsigned long long seed;
 };
@@ -695,8 +695,10 @@ void model_run(const struct model_config *config, struct model_result *r)
 			queued += queue_len;
 			samples++;
 		}
-		if (cfg.change_us && now_us >= begin_us + cfg.change_us)
+		if (cfg.change_us && now_us >= begin_us + cfg.change_us) {
 			rate_Bps = cfg.change_bps / 8;
+			cfg.rtt_us = cfg.change_rtt_us;
+		}
 		handle(&e);
 	}
 	sum_up(r, queued, samples);

@@ -115,6 +115,13 @@ def test_an_application_that_writes_less_than_the_path_has(model: Model) -> None
         assert out.ours >= 0.95 * 6 / 9.56, out
 
 
+@pytest.mark.parametrize(("rtt_ms", "later_ms"), [(1, 20), (20, 100), (100, 130), (100, 200)])
+def test_a_route_that_becomes_longer(model: Model, rtt_ms: float, later_ms: float) -> None:
+    """In mid-transfer. It is used at the latest when the download's least round trip is forgotten, after 3 minutes."""
+    case = Case(rtt_ms=rtt_ms, change_s=20, change_rtt_ms=later_ms, measure_s=210, duration_s=230)
+    assert model.run(case).ours >= 0.95
+
+
 START, CRUISE = 0, 1
 
 
