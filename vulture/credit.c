@@ -500,6 +500,16 @@ static u64 credit_pump(struct credit_path *p, struct credit_flow *self, u64 now_
 	return p->n ? now_us + 1000 : 0;
 }
 
+/* The sender has no segment's credit left, and an ACK would bring it that. Rounding to the unit
+ * may have brought a part of it before.
+ */
+static bool credit_is_late(const struct credit_flow *f)
+{
+	return (s32)(f->wire_seq - f->high_seq) < (s32)f->mss_bytes &&
+	       credit_out(f) >= (s32)f->mss_bytes &&
+	       (!f->own_known || (s32)(f->own_seq - f->wire_seq) > 0);
+}
+
 /* End of every event: the path's work, and what this flow wants. */
 static void credit_settle(struct credit_flow *f, u64 now_us, struct rwnd_want *want)
 {
@@ -509,7 +519,7 @@ static void credit_settle(struct credit_flow *f, u64 now_us, struct rwnd_want *w
 	if (f->push) {
 		want->update = true;
 		f->push = false;
-	} else if ((s32)(f->goal_seq - f->wire_seq) >= (s32)f->mss_bytes) {
+	} else if ((s32)(f->goal_seq - f->wire_seq) >= (s32)f->mss_bytes || credit_is_late(f)) {
 		/* TCP's own ACK did not come, or does not soon enough. */
 		u64 ack_us = now_us + max(CREDIT_ACK_US, 2 * credit_packet_us(c));
 

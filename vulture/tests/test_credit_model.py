@@ -49,6 +49,13 @@ def test_a_window_of_two_segments_of_loopback(model: Model, rate_mbit: float, rt
     large_segments(model, case, 0.95)
 
 
+@pytest.mark.parametrize("rtt_ms", [0.1, 0.5, 2])
+@pytest.mark.parametrize("ours", [1, 2, 5])
+def test_segments_of_loopback_on_a_short_path(model: Model, rtt_ms: float, ours: int) -> None:
+    """W is two segments: each of two downloads has one under way, and TCP's ACK of it may take 40 ms."""
+    large_segments(model, Case(1000, rtt_ms, 200, LOOPBACK, ours=ours, duration_s=2.5, measure_s=1), 0.8)
+
+
 def who_receives_nothing(model: Model) -> None:
     for mute in (3, 100):
         out = model.run(Case(ours=1 + mute, mute=mute, duration_s=30, measure_s=10))
