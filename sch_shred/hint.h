@@ -41,9 +41,9 @@
 /* The longest wait in a queue with the default limit is their product, 1.4 s; the writer must not
  * forget a flow before (SHRED_IDLE_MS in age.h).
  *
- * SHARE: one byte in eight goes to the packet that arrived first while bands compete. Half as many,
- * and old flows have a sixteenth of a link that short flows fill; twice as many, and short flows wait
- * behind old ones more often.
+ * SHARE: one byte in eight goes to the packet that arrived first while bands compete. Half as
+ * many, and old flows have a sixteenth of a link that short flows fill; twice as many, and short
+ * flows wait behind old ones more often.
  * LIMIT_US: a buffer of 1.5 times 120 ms. Doubled, old packets wait twice as long (measured:
  * Documentation/sch_shred.md).
  */

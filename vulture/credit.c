@@ -149,7 +149,8 @@ static void credit_count(struct credit_flow *f)
 }
 
 /* The path's least round trip: that of those who use it. A route may have become longer since
- * others had less, and a train would be judged before it can have come.
+ * others had less, and a train would be judged before it can have come. All are asked only where
+ * the least may have changed, since there may be thousands.
  */
 static void credit_find_base(struct credit_path *p)
 {
@@ -174,7 +175,8 @@ static void credit_activate(struct credit_flow *f)
 		f->path->law.flows = ++f->path->n;
 		f->weight = f->options[VULTURE_CREDIT_O_WEIGHT];
 		f->path->weights += f->weight;
-		credit_find_base(f->path);
+		if (f->path->n == 1 || f->base_us < f->path->law.base_us)
+			credit_find_base(f->path);
 		credit_count(f);
 	}
 }
@@ -190,7 +192,8 @@ static void credit_deactivate(struct credit_flow *f)
 	list_move_tail(&f->node, &p->idle);
 	p->law.flows = --p->n;
 	p->weights -= f->weight;
-	credit_find_base(p);
+	if (f->base_us == p->law.base_us)
+		credit_find_base(p);
 	credit_count(f);
 	for (i = 0; i < CREDIT_TRAIN; i++)
 		if (p->train[i].flow == f)
@@ -597,8 +600,11 @@ static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 no
 	base_us = lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, (u32)div_u64(now_us, 1000),
 				   f->latest_rtt_us);
 	if (base_us != f->base_us) {
+		bool least = !f->base_us || f->base_us == f->path->law.base_us;
+
 		f->base_us = base_us;
-		credit_find_base(f->path);
+		if (least || base_us < f->path->law.base_us)
+			credit_find_base(f->path);
 	}
 	return f->latest_rtt_us - base_us;
 }
