@@ -106,7 +106,7 @@ static void lbe_count(const struct sock *sk, struct lbe_flow *f, bool yields)
 	f->yielding = yields;
 }
 
-/* Sending */
+/* The path */
 
 /* Its slot is taken, or of no use. */
 static void lbe_slot_over(struct lbe_path *p, struct lbe_flow *f)
@@ -130,6 +130,49 @@ static void lbe_account(struct lbe_path *p, struct lbe_flow *f, u32 bytes)
 	p->in_flight += bytes - (u64)f->in_flight;
 	f->in_flight = bytes;
 }
+
+static bool lbe_join(struct sock *sk, struct lbe_flow *f, bool alone)
+{
+	u64 now_us = div_u64(tcp_clock_ns(), NSEC_PER_USEC);
+	struct lbe_path *p;
+
+	f->shared = lbe_shared_get(sk, now_us, alone);
+	if (!f->shared)
+		return false;
+	p = &f->shared->law;
+	spin_lock_bh(&f->shared->lock);
+	lbe_path_join(p, now_us);
+	f->epoch = p->epoch;
+	spin_unlock_bh(&f->shared->lock);
+	f->grant = 0;
+	f->view = (struct lbe_view) {};
+	return true;
+}
+
+static void lbe_leave(struct sock *sk, struct lbe_flow *f)
+{
+	struct lbe_path *p = &f->shared->law;
+
+	spin_lock_bh(&f->shared->lock);
+	lbe_account(p, f, 0);
+	lbe_slot_free(p, f);
+	p->flows--;
+	spin_unlock_bh(&f->shared->lock);
+	lbe_shared_put(sk, f->shared);
+	f->shared = NULL;
+}
+
+/* Is it on a path, and the one of the device that it leaves by? */
+static bool lbe_on_path(struct sock *sk, struct lbe_flow *f)
+{
+	int ifindex = lbe_shared_device(sk);
+
+	if (f->shared && ifindex && ifindex != f->shared->ifindex)
+		lbe_leave(sk, f);
+	return f->shared || (f->on && lbe_join(sk, f, false));
+}
+
+/* Sending */
 
 /* Is there anything that the peer lets us send? */
 static bool lbe_has_data(struct sock *sk)
@@ -285,7 +328,7 @@ static u32 lbe_gate(struct sock *sk)
 	u32 pkts, wide;
 	u8 state;
 
-	if (!f->shared)
+	if (!f->shared && !(f->on && lbe_join(sk, f, false)))
 		return 1;
 	p = &f->shared->law;
 	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED) {
@@ -335,49 +378,6 @@ static u32 lbe_gate(struct sock *sk)
 static u32 lbe_min_tso_segs(struct sock *sk)
 {
 	return lbe_gate(sk);
-}
-
-/* The path */
-
-static bool lbe_join(struct sock *sk, struct lbe_flow *f, bool alone)
-{
-	u64 now_us = div_u64(tcp_clock_ns(), NSEC_PER_USEC);
-	struct lbe_path *p;
-
-	f->shared = lbe_shared_get(sk, now_us, alone);
-	if (!f->shared)
-		return false;
-	p = &f->shared->law;
-	spin_lock_bh(&f->shared->lock);
-	lbe_path_join(p, now_us);
-	f->epoch = p->epoch;
-	spin_unlock_bh(&f->shared->lock);
-	f->grant = 0;
-	f->view = (struct lbe_view) {};
-	return true;
-}
-
-static void lbe_leave(struct sock *sk, struct lbe_flow *f)
-{
-	struct lbe_path *p = &f->shared->law;
-
-	spin_lock_bh(&f->shared->lock);
-	lbe_account(p, f, 0);
-	lbe_slot_free(p, f);
-	p->flows--;
-	spin_unlock_bh(&f->shared->lock);
-	lbe_shared_put(sk, f->shared);
-	f->shared = NULL;
-}
-
-/* Is it on a path, and the one of the device that it leaves by? */
-static bool lbe_on_path(struct sock *sk, struct lbe_flow *f)
-{
-	int ifindex = lbe_shared_device(sk);
-
-	if (f->shared && ifindex && ifindex != f->shared->ifindex)
-		lbe_leave(sk, f);
-	return f->shared || (f->on && lbe_join(sk, f, false));
 }
 
 /* Hearing */
@@ -478,8 +478,11 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	if (state != p->state)
 		trace_lbe_state(sk, p, ack.delay_us, ack.rtt_us);
 	spin_unlock_bh(&f->shared->lock);
-	/* Above what the path grants: it only spaces the packets of one grant. */
-	rate = 4 * max(READ_ONCE(p->rate), READ_ONCE(p->mu));
+	/* Above what the path grants: it only spaces the packets of one grant. Far enough above
+	 * that the receiver acknowledges them together.
+	 */
+	rate = max(4 * max(READ_ONCE(p->rate), READ_ONCE(p->mu)),
+		   (u64)tp->mss_cache * (4 * USEC_PER_SEC / LBE_DELACK_US));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 	lbe_gate(sk);
 }
@@ -495,8 +498,11 @@ static void lbe_init(struct sock *sk)
 	memset(f, 0, sizeof(*f));
 	f->on = 1;
 	lbe_counters_join(sk);
-	/* The mark drops the route, by which the path is found. */
-	lbe_join(sk, f, false);
+	/* Before the handshake neither its round trip nor the size of its packets is known: it
+	 * joins when it has data. The mark drops the route, by which the path is found.
+	 */
+	if (sk->sk_state != TCP_SYN_SENT)
+		lbe_join(sk, f, false);
 	f->delivered_ce = tp->delivered_ce;
 	lbe_pacing_begin(sk);
 	if (READ_ONCE(mark))

@@ -453,12 +453,18 @@ static inline void lbe_path_next_tick(struct lbe_path *p, u64 now_us)
 	p->tick_min = U32_MAX;
 }
 
+/* START begins as every TCP does, with 10 packets a round trip. */
+static inline u64 lbe_path_first_rate(const struct lbe_path *p)
+{
+	return div_u64(10ULL * p->mss * USEC_PER_SEC, p->rtt_us);
+}
+
 static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rtt_us)
 {
 	memset(p, 0, sizeof(*p));
 	p->mss = mss;
 	p->rtt_us = max_t(u32, rtt_us, 100);
-	p->rate = div_u64(10ULL * mss * USEC_PER_SEC, p->rtt_us);
+	p->rate = lbe_path_first_rate(p);
 	p->base_us = U32_MAX;
 	p->calm_us = U32_MAX;
 	p->idle_us = U32_MAX;
@@ -1064,9 +1070,12 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_path_round(p, a);
 	if (!a->delay_us || (p->state == LBE_CRUISE && sent_us < p->blind_us))
 		return;
-	/* Until then a path may not know more than a guess. */
-	if (p->base_us == U32_MAX)
+	/* Until then a path may not know more than a guess, and have its rate from that. */
+	if (p->base_us == U32_MAX) {
 		p->rtt_us = clamp_t(u32, a->rtt_us, 100, p->rtt_us);
+		if (p->state == LBE_START)
+			p->rate = max(p->rate, lbe_path_first_rate(p));
+	}
 	lbe_path_base(p, a->now_us, a->delay_us);
 	q_us = a->delay_us - min(a->delay_us, p->base_us);
 	if (a->marked)	/* somebody's queue, whatever the delay says */

@@ -383,6 +383,32 @@ print("facts " + json.dumps(took))
     assert facts["fast"] <= 9, facts
 
 
+@pytest.mark.parametrize("chosen", ["closed", "syn_sent"])
+def test_a_control_chosen_during_the_handshake_sends_as_any(tmp_path: Path, chosen: str) -> None:
+    """Where a BPF program chooses it at connect(), neither the round trip nor the size of packets is known yet."""
+    program = f"""
+serve("127.0.0.1")
+sender = socket.socket()
+sender.setblocking(False)
+choose = lambda: sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"lbe")
+if "{chosen}" == "closed":
+    choose()
+sender.connect_ex(("127.0.0.1", 5001))
+assert sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[0] == 2    # TCP_SYN_SENT
+if "{chosen}" == "syn_sent":
+    choose()
+sender.setblocking(True)
+time.sleep(0.2)
+for _ in range(3):      # messages, each of which is acknowledged alone
+    send(sender, 200)
+    time.sleep(0.1)
+print("facts " + json.dumps({{"took": send(sender, 1000000)}}))
+"""
+    network = "ip link set lo mtu 1500\ntc qdisc add dev lo root netem delay 15ms rate 5mbit limit 86"
+    took = flows(tmp_path, network, program)["took"]
+    assert 1.6 < took < 2.5, took
+
+
 def test_a_first_flow_of_small_segments_does_not_set_the_path_s_packet(tmp_path: Path) -> None:
     """TCP_MAXSEG of the path's first flow: the next one, of full packets, takes as long as on a path of its own."""
     program = """
