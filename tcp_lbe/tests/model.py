@@ -9,15 +9,13 @@ A mutated law can be compiled too, so that a test can show that it would see the
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import re
 import sys
 import tempfile
-import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.support import hostc
+from testbed.support import hostc, models
 
 FOLDER = Path(__file__).resolve().parent
 LAW = FOLDER.parent.parent / "include" / "lbe" / "path.h"
@@ -115,10 +113,7 @@ class Model:
     def __init__(self, folder: Path, mutations: dict[str, str] | None = None):
         """``mutations``: text of the law -> what stands there instead; each must be there exactly once."""
         law = re.sub(r"^#include <lbe/arith.h>", "", LAW.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        for old, new in (mutations or {}).items():
-            if law.count(old) != 1:
-                raise ValueError(f"{LAW.name} has {old!r} {law.count(old)} times, not once")
-            law = law.replace(old, new)
+        law = models.mutated(LAW.name, law, mutations)
         source = (
             '#define _GNU_SOURCE\n#include <lbe/arith.h>\n#pragma GCC diagnostic ignored "-Wunused-parameter"\n'
             + law
@@ -206,14 +201,7 @@ NETWORKS: dict[str, dict[str, float | str]] = {
 
 def main(words: list[str]) -> None:
     """Print a line for each network, or for the one that the words describe."""
-    kinds = {one.name: type(one.default) for one in dataclasses.fields(Case)}
-    asked: dict[str, typing.Any] = {}
-    for word in words:
-        key, _, value = word.partition("=")
-        try:
-            asked[key] = kinds[key](value)
-        except (KeyError, ValueError):
-            sys.exit(f"{word}: give key=value; keys: {', '.join(kinds)}")
+    asked = models.asked(Case, words)
     with tempfile.TemporaryDirectory() as folder:
         model = Model(Path(folder))
         head = ("lbe", "% of left", "other", "Jain", "queue ms", "dev")

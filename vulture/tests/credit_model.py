@@ -13,11 +13,10 @@ import dataclasses
 import re
 import sys
 import tempfile
-import typing
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.support import hostc
+from testbed.support import hostc, models
 
 FOLDER = Path(__file__).resolve().parent
 MODULE = FOLDER.parent
@@ -150,10 +149,7 @@ class Model:
         """``mutations``: text of credit.c -> what stands there instead; each must be there exactly once."""
         text = (MODULE / "credit.c").read_text(encoding="utf-8")
         text = re.sub(r'^#include (<linux/list.h>|"vulture.h")\n', "", text, flags=re.MULTILINE)
-        for old, new in (mutations or {}).items():
-            if text.count(old) != 1:
-                raise ValueError(f"credit.c has {old!r} {text.count(old)} times, not once")
-            text = text.replace(old, new)
+        text = models.mutated("credit.c", text, mutations)
         source = WORLD + text + (FOLDER / "credit_model.c").read_text(encoding="utf-8")
         self.library = hostc.load(source, folder, MODULE, "credit_model")
 
@@ -205,16 +201,9 @@ class Model:
 
 def main(words: list[str]) -> None:
     """Print what the words describe."""
-    kinds = {one.name: type(one.default) for one in dataclasses.fields(Case)}
-    asked: dict[str, typing.Any] = {}
-    for word in words:
-        key, _, value = word.partition("=")
-        try:
-            asked[key] = kinds[key](value)
-        except (KeyError, ValueError):
-            sys.exit(f"{word}: give key=value; keys: {', '.join(kinds)}")
+    case = Case(**models.asked(Case, words))
     with tempfile.TemporaryDirectory() as folder:
-        for key, value in dataclasses.asdict(Model(Path(folder)).run(Case(**asked))).items():
+        for key, value in dataclasses.asdict(Model(Path(folder)).run(case)).items():
             print(f"{key:10}{value:10.3f}")
 
 
