@@ -632,6 +632,22 @@ static void lbe_start_waits_for_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
 }
 
+/* Made before the handshake: a round trip of a second, and packets of 536 bytes. */
+static void lbe_start_corrects_a_guess(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + RTT_US, .delay_us = BASE_US, .rtt_us = RTT_US,
+		.acked_bytes = 2 * PKT, .acked_pkts = 2,
+	};
+
+	lbe_path_init(p, NOW_US, 536, USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, p->rate, 5360ULL);
+	p->mss = PKT;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_GE(test, p->rate, 10ULL * PKT * USEC_PER_SEC / RTT_US);
+}
+
 /* ---- flows that see another queue --------------------------------------------- */
 
 struct view_row {
@@ -923,6 +939,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_base_is_forgotten),
 	KUNIT_CASE(lbe_start_finds_the_queue),
 	KUNIT_CASE(lbe_start_waits_for_data),
+	KUNIT_CASE(lbe_start_corrects_a_guess),
 	KUNIT_CASE_PARAM(lbe_views, view_gen_params),
 	KUNIT_CASE(lbe_resumes),
 	KUNIT_CASE(lbe_slots_follow),
