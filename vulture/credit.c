@@ -164,6 +164,33 @@ static void credit_find_base(struct credit_path *p)
 		p->law.base_us = least_us;
 }
 
+/* The route is longer: so are all that take it, at most. Their next samples say whether it is
+ * less.
+ */
+static void credit_raise_bases(struct list_head *flows, u32 rtt_us, u32 trip_us)
+{
+	struct credit_flow *f;
+
+	list_for_each_entry(f, flows, node) {
+		lbe_slots_raise(&f->rtt, f->rtt_us, rtt_us);
+		lbe_slots_raise(&f->owd, f->owd_us, trip_us);
+		f->base_us = f->base_us ? f->base_us + rtt_us : 0;
+	}
+}
+
+/* The verdict of a train. */
+static void credit_decide(struct credit_path *p, u64 now_us)
+{
+	struct credit_law *c = &p->law;
+
+	credit_judge(c, now_us);
+	if (!c->moved_us)
+		return;
+	credit_raise_bases(&p->flows, c->moved_us, c->moved_trip_us);
+	credit_raise_bases(&p->idle, c->moved_us, c->moved_trip_us);
+	c->moved_us = 0;
+}
+
 static void credit_activate(struct credit_flow *f)
 {
 	if (!f->active) {
@@ -400,7 +427,7 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 	if (now_us < c->slot_us)
 		return NULL;
 	if (c->train_end_us && now_us >= c->train_end_us) {
-		credit_judge(c, now_us);
+		credit_decide(p, now_us);
 		*again_us = now_us;
 		return NULL;
 	}
@@ -434,8 +461,8 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		 * packets are not on their way.
 		 */
 		if (!c->train_end_us)
-			c->train_end_us = now_us + c->base_us + c->train_pkts * c->gap_us +
-					  credit_late_us(c);
+			c->train_end_us = now_us + credit_trip_us(c) +
+					  c->train_pkts * c->gap_us + credit_late_us(c);
 		c->slot_us = c->fails || c->kept_Bps ? c->train_end_us :
 			     min(c->slot_us + 4 * c->gap_us, c->train_end_us);
 	} else if (c->train_sent > CREDIT_TRAIN_PRIME) {
@@ -628,7 +655,8 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 	if (credit_us == CREDIT_NO_QUEUE && trip_us == CREDIT_NO_QUEUE)
 		return;
 	cut = credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE &&
-	      credit_us > trip_us + max(6000U, c->base_us / 8) + 2 * c->back_us;
+	      credit_us > trip_us + max(6000U, c->base_us / 8) + 2 * c->back_us +
+			  credit_lately(&c->back);
 	for (i = 0; i < c->train_marks; i++) {
 		if (p->train[i].flow != f || (s32)(d->seq - p->train[i].seq) > (s32)half ||
 		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
@@ -640,7 +668,7 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 			credit_on_train(c, i, base_us, base_us - queue_us);
 	}
 	if (c->train_got + c->train_cut == c->train_marks)
-		credit_judge(c, d->now_us);
+		credit_decide(p, d->now_us);
 }
 
 /* Was it lost before? The furthest data of a flow that is sent again after a time-out looks like
@@ -687,6 +715,8 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 		c->bytes += d->bytes;
 		if (f->probing && (s32)(d->seq - f->probe_seq) >= 0) {
 			f->probing = false;
+			if (d->now_us >= c->blind_us && credit_us != CREDIT_NO_QUEUE)
+				credit_on_probe_trip(c, credit_us, trip_us);
 			if (d->now_us >= c->blind_us && queue_us != CREDIT_NO_QUEUE)
 				credit_on_probe(c, d->now_us, queue_us);
 		}

@@ -53,6 +53,8 @@
  *		q < p / 3 + e / 2 or after deep queues, less if above. PROBE at
  *		2 + 2 fails (12 at most); each 10 s at the floor forgets a failure.
  *		Once q went up after it was low, up to a quarter of P is added, by chance.
+ *		Where the samples of 8 s agree above qt the route may be longer: q counts from
+ *		there, and a train that loses nothing and has g < 0.1 moves base along.
  * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p if that is
  *		more, 50 ms at most), then mu / 4 until the verdict, unless one failed before.
  *		After one that failed it begins at random within a round trip, in CRUISE within
@@ -157,6 +159,10 @@
  */
 #define CREDIT_FLAT_US		8000000U
 #define CREDIT_FLAT_SAMPLES	16
+/* How long a round trip takes now is the least of so many probes, and of as many before them. Half:
+ * the queue of others' bursts is in it; twice: a longer route is known after twice as many.
+ */
+#define CREDIT_LATELY		8
 /* Ticks of a queue that dW does not take away: one round trip until it shows, one to
  * drain. Half of it: a rate that others leave constant is given up now and then; twice:
  * somebody's slow growth loses two round trips more.
@@ -216,6 +222,12 @@ struct credit_tick {
 	u32 samples;
 };
 
+/* The least of the latest CREDIT_LATELY values at least, and of less than twice as many. */
+struct credit_lately {
+	u32 least[2];	/* of the present ones; of the CREDIT_LATELY before */
+	u32 n;		/* values; 0 = none yet */
+};
+
 /* One path. Written under the path's lock by whichever flow has an event. */
 struct credit_law {
 	enum credit_phase phase;
@@ -272,6 +284,12 @@ struct credit_law {
 	bool shift_new;		/* no train has confirmed it yet */
 	u32 flat_min_us, flat_max_us, flat_samples;
 	u64 flat_us;		/* since when they agree */
+	/* Of the probes since CRUISE: by how much a credit took longer than base_us until its data
+	 * came, and than its data was on the way
+	 */
+	struct credit_lately longer, back;
+	/* What the route adds to the flows' least values, which are not yet raised; 0 = nothing */
+	u32 moved_us, moved_trip_us;
 
 	/* PROBE and filling */
 	u64 slot_us;		/* next credit */
@@ -296,6 +314,27 @@ struct credit_law {
 
 	u64 yields, trains, failed;	/* counters */
 };
+
+static inline void credit_lately_add(struct credit_lately *l, u32 value)
+{
+	if (l->n++ % CREDIT_LATELY == 0) {
+		l->least[1] = l->n == 1 ? U32_MAX : l->least[0];
+		l->least[0] = U32_MAX;
+	}
+	l->least[0] = min(l->least[0], value);
+}
+
+/* Return: 0 if there is none. */
+static inline u32 credit_lately(const struct credit_lately *l)
+{
+	return l->n ? min(l->least[0], l->least[1]) : 0;
+}
+
+/* What a round trip takes of late, us: a longer route, or the queue of others. */
+static inline u32 credit_trip_us(const struct credit_law *c)
+{
+	return c->base_us + credit_lately(&c->longer);
+}
 
 /* Time of a packet, us. */
 static inline u32 credit_packet_us(const struct credit_law *c)
@@ -863,6 +902,19 @@ static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queu
 }
 
 /**
+ * credit_on_probe_trip() - a packet of the floor came: how long did it take?
+ * @c: law
+ * @longer_us: than the least round trip of its flow, from the credit on
+ * @trip_us: than its way ever took, or CREDIT_NO_QUEUE
+ */
+static inline void credit_on_probe_trip(struct credit_law *c, u32 longer_us, u32 trip_us)
+{
+	credit_lately_add(&c->longer, longer_us);
+	if (trip_us != CREDIT_NO_QUEUE)
+		credit_lately_add(&c->back, longer_us - min(longer_us, trip_us));
+}
+
+/**
  * credit_on_probe() - a packet of the floor came
  * @c: law
  * @now_us: our clock
@@ -919,7 +971,7 @@ static inline void credit_on_cut(struct credit_law *c, u64 now_us)
 {
 	c->train_cut++;
 	if (c->train_end_us)
-		credit_wait_for_train(c, now_us + c->base_us + credit_late_us(c));
+		credit_wait_for_train(c, now_us + credit_trip_us(c) + credit_late_us(c));
 }
 
 /**
@@ -935,7 +987,7 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 	s32 at_us = (s32)(arrived_us - c->since_us);
 
 	if (c->train_end_us)
-		credit_wait_for_train(c, arrived_us + c->base_us + credit_late_us(c));
+		credit_wait_for_train(c, arrived_us + credit_trip_us(c) + credit_late_us(c));
 	if (c->train_got > 2)
 		c->train_least_us = min_t(u32, c->train_least_us,
 					  max(at_us - c->train_late_us[i], 0) / 2);
@@ -1002,6 +1054,15 @@ static inline void credit_forget_route(struct credit_law *c)
 	c->shift_new = false;
 }
 
+/* A train had room: the route is longer, and what it adds is part of the least values now. */
+static inline void credit_move_route(struct credit_law *c)
+{
+	c->moved_us = max(credit_lately(&c->longer), c->shift_us);
+	c->moved_trip_us = c->shift_us;
+	c->base_us += c->moved_us;
+	credit_forget_route(c);
+}
+
 /* To CRUISE at R. What was ours before the train stays ours. */
 static inline void credit_cruise(struct credit_law *c, u64 now_us)
 {
@@ -1016,6 +1077,8 @@ static inline void credit_cruise(struct credit_law *c, u64 now_us)
 	c->tried = c->fails;
 	c->fails = 0;
 	credit_enter(c, CREDIT_CRUISE, now_us);
+	c->longer.n = 0;
+	c->back.n = 0;
 	c->jumped_us = now_us;
 	c->window_bytes = credit_bytes_of(c->rate_Bps, c->base_us) + 2 * c->mss_bytes;
 	c->peak_bytes = c->window_bytes;
@@ -1152,7 +1215,8 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 		credit_forget_route(c);
 		g = 10000;
 	}
-	c->shift_new = false;
+	if (c->shift_new)
+		credit_move_route(c);
 	if (g > credit_most_growth(c)) {
 		/* One burst of others is more than a train. */
 		if (c->kept_Bps && ++c->doubts < CREDIT_DOUBTS_MOST)

@@ -45,6 +45,7 @@ struct model_config {
 	int burst_pkts;
 	double duration_us, measure_us;	/* the end; measured from then on */
 	double change_us, change_bps, change_rtt_us;	/* the path changes then; 0: never */
+	double change_back_us;	/* the way of the ACKs alone becomes longer by that */
 	unsigned int first_seq, first_tsval;
 	unsigned long long seed;
 };
@@ -104,7 +105,7 @@ static u32 options[8];
 static struct event queue[QUEUE];
 static u32 queue_head, queue_len;
 static bool busy;
-static double free_us, rate_Bps;
+static double free_us, rate_Bps, back_us;
 
 static double chance(void)
 {
@@ -434,7 +435,7 @@ static u32 sequence(u64 number)
 
 static void acknowledge(struct flow *f)
 {
-	struct event e = { .at_us = now_us + (u64)cfg.rtt_us / 2, .what = ACKED,
+	struct event e = { .at_us = now_us + (u64)(cfg.rtt_us / 2 + back_us), .what = ACKED,
 			   .flow = (int)(f - flows), .number = f->wanted, .edge = 1ULL << 50,
 			   .n = f->n_came };
 
@@ -622,6 +623,7 @@ static void set_up(void)
 	queue_len = 0;
 	busy = false;
 	free_us = 0;
+	back_us = 0;
 	options[VULTURE_CREDIT_O_MIN_KBIT] = 2;
 	options[VULTURE_CREDIT_O_ESCAPE_S] = 20;
 	options[VULTURE_CREDIT_O_WEIGHT] = 1000;
@@ -698,6 +700,7 @@ void model_run(const struct model_config *config, struct model_result *r)
 		if (cfg.change_us && now_us >= begin_us + cfg.change_us) {
 			rate_Bps = cfg.change_bps / 8;
 			cfg.rtt_us = cfg.change_rtt_us;
+			back_us = cfg.change_back_us;
 		}
 		handle(&e);
 	}
