@@ -391,9 +391,10 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
     if change:
         include = folder / "vulture"
         include.mkdir()
-        text = (FOLDER / "credit.h").read_text(encoding="utf-8")
-        assert change[0] in text, f"credit.h has no {change[0]!r} to change"
-        (include / "credit.h").write_text(text.replace(*change), encoding="utf-8")
+        texts = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("credit*.h")}
+        assert sum(change[0] in text for text in texts.values()) == 1, f"not in one header of credit: {change[0]!r}"
+        for name, text in texts.items():
+            (include / name).write_text(text.replace(*change), encoding="utf-8")
     library = hostc.load(WRAPPER, folder, include, "credit")
     library.loop.argtypes = [
         ctypes.c_double, *[ctypes.c_uint32] * 3, *[ctypes.c_uint64] * 4, *[ctypes.c_uint32] * 4,

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Receiver-driven credit: trains, which say whether there is room (PROBE), and the way to CRUISE.
+ * The law is at the head of credit.h.
+ *
+ *	credit_probe()		begins one; credit_train_mark() says which packets are marks
+ *	credit_on_train()	a mark came; credit_on_cut(): its sender had held it back
+ *	credit_judge()		the verdict: CRUISE at R, or FLOOR
+ *
+ * Pure functions. The caller holds the path's lock.
+ */
+#ifndef VULTURE_CREDIT_TRAIN_H
+#define VULTURE_CREDIT_TRAIN_H
+
+#include "credit_state.h"
+
+/* Begin a train. */
+static inline void credit_probe(struct credit_law *c, u64 now_us)
+{
+	u32 pkts;
+
+	credit_enter(c, CREDIT_PROBE, now_us);
+	c->gap_us = max(credit_packet_us(c), 1U);
+	c->slot_us = now_us;
+	/* Others' bursts may have a period that divides the round trip: the next train would meet
+	 * the part that this one met. In CRUISE nothing is given back until it begins.
+	 */
+	if (c->fails || c->doubts)
+		c->slot_us += credit_random_us(c, c->kept_Bps ? credit_tick_len_us(c) : c->base_us);
+	c->train_end_us = 0;
+	pkts = CREDIT_TRAIN_PKTS * min(c->noise_us, CREDIT_TRAIN_MOST_US / CREDIT_TRAIN_PKTS);
+	pkts = max_t(u32, pkts / c->gap_us, CREDIT_TRAIN_PKTS);
+	c->train_step = (pkts - 1) / CREDIT_TRAIN_MARKS + 1;
+	c->train_marks = CREDIT_TRAIN_PRIME + pkts / c->train_step;
+	c->train_pkts = CREDIT_TRAIN_PRIME + pkts;
+	c->train_sent = 0;
+	c->train_got = 0;
+	c->train_high = 0;
+	c->train_cut = 0;
+	c->train_least_us = U32_MAX;
+	c->train_queue_us = 0;
+	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
+	memset(c->half_sent_us, 0, sizeof(c->half_sent_us));
+	memset(c->half_bytes, 0, sizeof(c->half_bytes));
+	memset(c->half_marks, 0, sizeof(c->half_marks));
+	c->train_bytes = c->bytes;
+	memset(c->half_got, 0, sizeof(c->half_got));
+	c->trains++;
+}
+
+/* Which mark is the train's packet @nth? U32_MAX = none. */
+static inline u32 credit_train_mark(const struct credit_law *c, u32 nth)
+{
+	u32 past = nth - CREDIT_TRAIN_PRIME, mark = CREDIT_TRAIN_PRIME + past / c->train_step;
+
+	if (nth < CREDIT_TRAIN_PRIME)
+		return nth;
+	return past % c->train_step || mark >= c->train_marks ? U32_MAX : mark;
+}
+
+/* How long after the last mark was due, or came, no other will come, us. */
+static inline u32 credit_late_us(const struct credit_law *c)
+{
+	return max(c->base_us / 8, 4000U) + 2 * c->noise_us;
+}
+
+/* The train is out. Its marks come more slowly where the path does: the verdict waits for them. */
+static inline void credit_wait_for_train(struct credit_law *c, u64 until_us)
+{
+	if (until_us > c->train_end_us && c->slot_us == c->train_end_us)
+		c->slot_us = until_us;
+	c->train_end_us = max(c->train_end_us, until_us);
+}
+
+/**
+ * credit_on_cut() - a mark came that its sender had held back: its own window is shorter
+ * @c: law
+ * @now_us: our clock
+ */
+static inline void credit_on_cut(struct credit_law *c, u64 now_us)
+{
+	c->train_cut++;
+	if (c->train_end_us)
+		credit_wait_for_train(c, now_us + credit_trip_us(c) + credit_late_us(c));
+}
+
+/**
+ * credit_on_train() - a mark of the train came
+ * @c: law
+ * @mark: its number: packets may come in another order
+ * @arrived_us: our clock, less the least round trip of its flow
+ * @sent_us: our clock, less a constant: when it was sent
+ */
+static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_us, u64 sent_us)
+{
+	u32 half = 2 * mark >= CREDIT_TRAIN_PRIME + c->train_marks, i = c->train_got++ % 2;
+	s32 at_us = (s32)(arrived_us - c->since_us);
+
+	if (c->train_end_us)
+		credit_wait_for_train(c, arrived_us + credit_trip_us(c) + credit_late_us(c));
+	if (c->train_got > 2)
+		c->train_least_us = min_t(u32, c->train_least_us,
+					  max(at_us - c->train_late_us[i], 0) / 2);
+	c->train_late_us[i] = at_us;
+	c->train_high = max(c->train_high, mark + 1);
+	if (!mark)
+		c->train_queue_us = (u32)(arrived_us - sent_us);
+	if (mark < CREDIT_TRAIN_PRIME)
+		return;
+	c->half_arrived_us[half] += at_us;
+	c->half_sent_us[half] += (s32)(sent_us - c->since_us);
+	c->half_bytes[half] += (s64)(c->bytes - c->train_bytes);
+	c->half_marks[half] += mark;
+	c->half_got[half]++;
+}
+
+/* From the mean of the first half's marks to that of the second's, times @scale. */
+static inline s64 credit_train_span(const struct credit_law *c, const s64 *sum, u64 scale)
+{
+	s32 n[2] = { (s32)c->half_got[0], (s32)c->half_got[1] };
+
+	return div_s64((sum[1] * n[0] - sum[0] * n[1]) * (s64)scale, n[0] * n[1]);
+}
+
+/* How long the bottleneck worked for us in that time, us: for what was sent, lost or not; or
+ * for what came, if that is more. The window's unit releases packets that are no marks, and
+ * in another order.
+ */
+static inline s32 credit_train_work(const struct credit_law *c)
+{
+	s64 sent_us = credit_train_span(c, c->half_marks, (u64)c->train_step * c->gap_us);
+	s64 came_us = credit_train_span(c, c->half_bytes, c->gap_us);
+
+	return (s32)max(sent_us, div_s64(came_us, (s32)max(c->mss_bytes, 1U)));
+}
+
+/* g of the train, 1/1000. */
+static inline u32 credit_train_growth(const struct credit_law *c)
+{
+	s32 span_us = (s32)credit_train_span(c, c->half_arrived_us, 1);
+	s32 sent_us = (s32)credit_train_span(c, c->half_sent_us, 1);
+	s32 work_us = credit_train_work(c);
+
+	span_us = max(span_us - work_us, 0);
+	/* Credit was held up on its way: too slow to keep the bottleneck busy, or all at
+	 * once, each too soon after the one before to meet others.
+	 */
+	if (sent_us > work_us + work_us / 2 || sent_us < work_us / 4)
+		return CREDIT_SPOILT;
+	return (u32)min_t(u64, div_u64(span_us * 1000ULL, max3(sent_us, work_us / 2, 1)), 10000);
+}
+
+static inline void credit_train_fails(struct credit_law *c, u64 now_us)
+{
+	c->fails++;
+	c->failed++;
+	credit_yield(c, now_us, c->base_us);
+}
+
+/* What looked like a longer route was a queue. */
+static inline void credit_forget_route(struct credit_law *c)
+{
+	c->shift_us = 0;
+	c->shift_new = false;
+}
+
+/* A train had room: the route is longer, and what it adds is part of the least values now. */
+static inline void credit_move_route(struct credit_law *c)
+{
+	c->moved_us = max(credit_lately(&c->longer), c->shift_us);
+	c->moved_trip_us = c->shift_us;
+	c->base_us += c->moved_us;
+	credit_forget_route(c);
+}
+
+/* To CRUISE at R. What was ours before the train stays ours. */
+static inline void credit_cruise(struct credit_law *c, u64 now_us)
+{
+	if (!c->kept_Bps)
+		c->reprobe_us = max(CREDIT_REPROBE_US, 15 * c->base_us);
+	else if (!c->doubts)
+		c->reprobe_us = min(2 * c->reprobe_us, CREDIT_REPROBE_MOST_US);
+	c->ask_us = now_us + (c->doubts ? 2 * c->base_us + credit_random_us(c, c->base_us) :
+			      c->reprobe_us);
+	c->rate_Bps = max(c->rate_Bps, c->kept_Bps);
+	c->kept_Bps = 0;
+	c->tried = c->fails;
+	c->fails = 0;
+	credit_enter(c, CREDIT_CRUISE, now_us);
+	c->longer.n = 0;
+	c->back.n = 0;
+	c->jumped_us = now_us;
+	c->window_bytes = credit_bytes_of(c->rate_Bps, c->base_us) + 2 * c->mss_bytes;
+	c->peak_bytes = c->window_bytes;
+	c->filling = true;
+	c->slot_us = now_us;
+	c->quiet_us = now_us;
+	c->quiet_bytes = c->bytes;
+	c->n_ticks = 0;
+	c->tick_us = now_us;
+	credit_begin_tick(c);
+}
+
+/* g that leaves nothing to jump into. Beside CRUISE: others who send the rest through
+ * the same queue make g = 1 - k, k being our share of mu; those who have queues of their
+ * own take half of the link from the train, g = 1 or more. Between the two.
+ */
+static inline u32 credit_most_growth(const struct credit_law *c)
+{
+	if (!c->kept_Bps)
+		return 800;
+	return 1000 - (u32)div64_u64(min(c->kept_Bps, c->mu_Bps) * 500, max_t(u64, c->mu_Bps, 1));
+}
+
+/* It says nothing. Senders that cannot send a train, CREDIT_SPOILT_MOST times in a row, are
+ * the limit themselves: they get what the end of a train takes, or as many packets a round
+ * trip as it has marks, and W grows from there. From CRUISE: back to it, as long as that is
+ * rare.
+ */
+static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
+{
+	bool often = ++c->spoilt >= CREDIT_SPOILT_MOST;
+
+	if (often && !(c->kept_Bps && c->back_us > c->gap_us))
+		c->spoilt = 0;
+	if (!c->kept_Bps && often)
+		c->rate_Bps = min(div_u64(c->mu_Bps, 4),
+				  credit_rate_of((u64)c->train_marks * c->mss_bytes, c->base_us));
+	if (c->kept_Bps ? !often || c->back_us > c->gap_us : often)
+		credit_cruise(c, now_us);
+	else
+		credit_yield(c, now_us, c->base_us);
+}
+
+/* What did not come with the train came later, held back by its sender alone. Or:
+ * of a train that noise made longer its beginning came, and little of the rest: senders whose own
+ * window is shorter, after a rest or a loss. The few marks of the second half are mostly noise.
+ */
+static inline bool credit_train_outgrows_senders(const struct credit_law *c)
+{
+	if (c->train_cut)
+		return 4 * (c->train_got + c->train_cut) > 3 * c->train_marks;
+	return c->train_marks > CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS &&
+	       c->half_got[0] >= CREDIT_TRAIN_LEAST && 2 * c->half_got[1] < c->half_got[0];
+}
+
+/* A buffer of a few packets is never a queue that delay shows. What its sender did not send is not
+ * lost: nothing behind it comes.
+ */
+static inline bool credit_train_lost_much(const struct credit_law *c)
+{
+	return 4 * (c->train_high - c->train_got) >= c->train_marks;
+}
+
+/* Nothing of CRUISE's train came, and more credit was out before than its senders use in a round
+ * trip and a quarter, with a queue of a jump: it waits behind that. Their own windows, or what
+ * applications write, are the limit.
+ */
+static inline bool credit_train_waits(const struct credit_law *c)
+{
+	u32 used_us = c->base_us + c->base_us / 4 + credit_jump_us(c);
+
+	return c->kept_Bps && !c->train_high &&
+	       c->window_bytes > credit_bytes_of(c->kept_Bps, used_us);
+}
+
+/* The bottleneck lets no two packets closer than its own rate has them. In a fair queue others do
+ * that too: p' / p - 1 of them. The more it takes, the less long that is believed. Trains that
+ * failed until then were too fast as well.
+ * Return: the train was too fast for the bottleneck to say more than this.
+ */
+static inline bool credit_relearn_capacity(struct credit_law *c, u64 now_us)
+{
+	u32 gap_us = c->train_least_us;
+	bool much = gap_us >= c->gap_us + c->gap_us / 3;
+
+	if (c->train_got < CREDIT_TRAIN_LEAST || gap_us <= c->gap_us ||
+	    c->noise_us >= gap_us / 2 ||
+	    (much && c->mu_us && (now_us - c->mu_us) * gap_us < 2ULL * CREDIT_STALE_US * c->gap_us))
+		return false;
+	c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
+	c->gap_us = gap_us;
+	if (much)
+		c->fails = 0;
+	return much;
+}
+
+/**
+ * credit_judge() - the train is in, or will not come
+ * @c: law
+ * @now_us: our clock
+ */
+static inline void credit_judge(struct credit_law *c, u64 now_us)
+{
+	bool slower = credit_relearn_capacity(c, now_us), lost;
+	u32 g;
+
+	c->growth_permille = 10000;
+	if (credit_train_waits(c)) {
+		credit_cruise(c, now_us);
+		return;
+	}
+	/* A full queue is as flat as a longer route, but loses part of a train. */
+	lost = c->shift_new && c->train_got < c->train_marks;
+	if (lost)
+		credit_forget_route(c);
+	if (!lost && (slower || credit_train_outgrows_senders(c))) {
+		credit_train_spoilt(c, now_us);
+		return;
+	}
+	if (lost || credit_train_lost_much(c) || !c->half_got[0] || !c->half_got[1] ||
+	    c->half_got[0] + c->half_got[1] < CREDIT_TRAIN_LEAST) {
+		credit_train_fails(c, now_us);
+		return;
+	}
+	g = credit_train_growth(c);
+	c->growth_permille = g;
+	if (g == CREDIT_SPOILT) {
+		credit_train_spoilt(c, now_us);
+		return;
+	}
+	c->spoilt = 0;
+	/* Likewise it leaves no room. */
+	if (c->shift_new && g >= 100) {
+		credit_forget_route(c);
+		g = 10000;
+	}
+	if (c->shift_new)
+		credit_move_route(c);
+	if (g > credit_most_growth(c)) {
+		/* One burst of others is more than a train. */
+		if (c->kept_Bps && ++c->doubts < CREDIT_DOUBTS_MOST)
+			credit_cruise(c, now_us);
+		else
+			credit_train_fails(c, now_us);
+		return;
+	}
+	c->doubts = 0;
+	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - min(g, 850U)), 1000);
+	/* The train of CRUISE may have missed others' bursts: not more than twice; and nothing
+	 * where it came behind one, before the next.
+	 */
+	if (c->kept_Bps)
+		c->rate_Bps = min(c->rate_Bps, c->train_queue_us < credit_met_us(c) ?
+				  2 * c->kept_Bps : c->kept_Bps);
+	/* Nobody now: what somebody left us then is no longer the measure. */
+	if (g < 100 && !c->regret)
+		c->left_Bps = 0;
+	if (c->left_Bps)
+		c->rate_Bps = min(c->rate_Bps, div_u64(c->left_Bps * 9, 10));
+	credit_cruise(c, now_us);
+}
+
+#endif /* VULTURE_CREDIT_TRAIN_H */
