@@ -178,17 +178,23 @@ static void credit_raise_bases(struct list_head *flows, u32 rtt_us, u32 trip_us)
 	}
 }
 
-/* The verdict of a train. */
-static void credit_decide(struct credit_path *p, u64 now_us)
+static void credit_move_bases(struct credit_path *p)
 {
 	struct credit_law *c = &p->law;
 
-	credit_judge(c, now_us);
 	if (!c->moved_us)
 		return;
 	credit_raise_bases(&p->flows, c->moved_us, c->moved_trip_us);
 	credit_raise_bases(&p->idle, c->moved_us, c->moved_trip_us);
 	c->moved_us = 0;
+	c->moved_trip_us = 0;
+}
+
+/* The verdict of a train. */
+static void credit_decide(struct credit_path *p, u64 now_us)
+{
+	credit_judge(&p->law, now_us);
+	credit_move_bases(p);
 }
 
 static void credit_activate(struct credit_flow *f)
@@ -461,7 +467,7 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		 * packets are not on their way.
 		 */
 		if (!c->train_end_us)
-			c->train_end_us = now_us + credit_trip_us(c) +
+			c->train_end_us = now_us + c->base_us + credit_longer_us(c) +
 					  c->train_pkts * c->gap_us + credit_late_us(c);
 		c->slot_us = c->fails || c->kept_Bps ? c->train_end_us :
 			     min(c->slot_us + 4 * c->gap_us, c->train_end_us);
@@ -715,8 +721,10 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 		c->bytes += d->bytes;
 		if (f->probing && (s32)(d->seq - f->probe_seq) >= 0) {
 			f->probing = false;
-			if (d->now_us >= c->blind_us && credit_us != CREDIT_NO_QUEUE)
-				credit_on_probe_trip(c, credit_us, trip_us);
+			if (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE)
+				credit_lately_add(&c->back, credit_us - min(credit_us, trip_us));
+			credit_watch_back(c);
+			credit_move_bases(p);
 			if (d->now_us >= c->blind_us && queue_us != CREDIT_NO_QUEUE)
 				credit_on_probe(c, d->now_us, queue_us);
 		}

@@ -54,7 +54,9 @@
  *		2 + 2 fails (12 at most); each 10 s at the floor forgets a failure.
  *		Once q went up after it was low, up to a quarter of P is added, by chance.
  *		Where the samples of 8 s agree above qt the route may be longer: q counts from
- *		there, and a train that loses nothing and has g < 0.1 moves base along.
+ *		there, and a train that loses nothing and has g < 0.1 moves base along. Where
+ *		eight probes came back later by base / 8 than they were on the way the way
+ *		back is longer, and base with it.
  * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p if that is
  *		more, 50 ms at most), then mu / 4 until the verdict, unless one failed before.
  *		After one that failed it begins at random within a round trip, in CRUISE within
@@ -419,17 +421,18 @@ static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queu
 	}
 }
 
-/**
- * credit_on_probe_trip() - a packet of the floor came: how long did it take?
- * @c: law
- * @longer_us: than the least round trip of its flow, from the credit on
- * @trip_us: than its way ever took, or CREDIT_NO_QUEUE
+/* The way back has become longer, by an eighth of a round trip or more: that is no queue of data,
+ * so that no train need tell. Less changes no time by much.
  */
-static inline void credit_on_probe_trip(struct credit_law *c, u32 longer_us, u32 trip_us)
+static inline void credit_watch_back(struct credit_law *c)
 {
-	credit_lately_add(&c->longer, longer_us);
-	if (trip_us != CREDIT_NO_QUEUE)
-		credit_lately_add(&c->back, longer_us - min(longer_us, trip_us));
+	u32 longer_us = credit_lately(&c->back);
+
+	if (c->back.n < CREDIT_LATELY || longer_us < max(c->base_us / 8, 1000U))
+		return;
+	c->moved_us = longer_us;
+	c->base_us += longer_us;
+	c->back.n = 0;
 }
 
 /**

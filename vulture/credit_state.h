@@ -74,8 +74,8 @@
  */
 #define CREDIT_FLAT_US		8000000U
 #define CREDIT_FLAT_SAMPLES	16
-/* How long a round trip takes now is the least of so many probes, and of as many before them. Half:
- * the queue of others' bursts is in it; twice: a longer route is known after twice as many.
+/* How much longer the way back is now is the least of so many probes, and of as many before them.
+ * Half: others' bursts on that way are in it; twice: a longer one is known after twice as many.
  */
 #define CREDIT_LATELY		8
 /* Ticks of a queue that dW does not take away: one round trip until it shows, one to
@@ -199,10 +199,9 @@ struct credit_law {
 	bool shift_new;		/* no train has confirmed it yet */
 	u32 flat_min_us, flat_max_us, flat_samples;
 	u64 flat_us;		/* since when they agree */
-	/* Of the probes since CRUISE: by how much a credit took longer than base_us until its data
-	 * came, and than its data was on the way
-	 */
-	struct credit_lately longer, back;
+	struct credit_lately back;	/* a credit of the probes came back so much later than its
+					 * data was on the way, since CRUISE
+					 */
 	/* What the route adds to the flows' least values, which are not yet raised; 0 = nothing */
 	u32 moved_us, moved_trip_us;
 
@@ -245,10 +244,10 @@ static inline u32 credit_lately(const struct credit_lately *l)
 	return l->n ? min(l->least[0], l->least[1]) : 0;
 }
 
-/* What a round trip takes of late, us: a longer route, or the queue of others. */
-static inline u32 credit_trip_us(const struct credit_law *c)
+/* What a route adds to a round trip if it is longer, us: on the way of data and on the way back. */
+static inline u32 credit_longer_us(const struct credit_law *c)
 {
-	return c->base_us + credit_lately(&c->longer);
+	return c->shift_us + credit_lately(&c->back);
 }
 
 /* Time of a packet, us. */

@@ -81,7 +81,8 @@ static inline void credit_on_cut(struct credit_law *c, u64 now_us)
 {
 	c->train_cut++;
 	if (c->train_end_us)
-		credit_wait_for_train(c, now_us + credit_trip_us(c) + credit_late_us(c));
+		credit_wait_for_train(c, now_us + c->base_us + credit_longer_us(c) +
+				      credit_late_us(c));
 }
 
 /**
@@ -97,7 +98,8 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 	s32 at_us = (s32)(arrived_us - c->since_us);
 
 	if (c->train_end_us)
-		credit_wait_for_train(c, arrived_us + credit_trip_us(c) + credit_late_us(c));
+		credit_wait_for_train(c, arrived_us + c->base_us + credit_longer_us(c) +
+				      credit_late_us(c));
 	if (c->train_got > 2)
 		c->train_least_us = min_t(u32, c->train_least_us,
 					  max(at_us - c->train_late_us[i], 0) / 2);
@@ -167,7 +169,7 @@ static inline void credit_forget_route(struct credit_law *c)
 /* A train had room: the route is longer, and what it adds is part of the least values now. */
 static inline void credit_move_route(struct credit_law *c)
 {
-	c->moved_us = max(credit_lately(&c->longer), c->shift_us);
+	c->moved_us = credit_longer_us(c);
 	c->moved_trip_us = c->shift_us;
 	c->base_us += c->moved_us;
 	credit_forget_route(c);
@@ -187,7 +189,6 @@ static inline void credit_cruise(struct credit_law *c, u64 now_us)
 	c->tried = c->fails;
 	c->fails = 0;
 	credit_enter(c, CREDIT_CRUISE, now_us);
-	c->longer.n = 0;
 	c->back.n = 0;
 	c->jumped_us = now_us;
 	c->window_bytes = credit_bytes_of(c->rate_Bps, c->base_us) + 2 * c->mss_bytes;

@@ -439,28 +439,26 @@ static void what_was_left_is_forgotten(struct kunit *test)
 	KUNIT_EXPECT_LE(test, c->rate_Bps, 180000ULL);
 }
 
-/* The least of eight to fifteen probes: a queue that comes and goes is not in it. */
-static void the_trip_of_late_is_the_least_of_a_few(struct kunit *test)
+/* The least of eight to fifteen: what comes and goes is not in it. */
+static void what_is_longer_of_late_is_the_least_of_a_few(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
 	u32 i;
 
-	KUNIT_EXPECT_EQ(test, credit_trip_us(c), c->base_us);
-	credit_on_probe_trip(c, 70000, CREDIT_NO_QUEUE);
-	KUNIT_EXPECT_EQ(test, credit_trip_us(c), 170000U);
-	KUNIT_EXPECT_EQ(test, credit_lately(&c->back), 0U);
-	credit_on_probe_trip(c, 100, 40);
+	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 0U);
+	credit_lately_add(&c->back, 70000);
+	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 70000U);
+	credit_lately_add(&c->back, 60);
 	for (i = 2; i < 2 * CREDIT_LATELY; i++)
-		credit_on_probe_trip(c, 90000, 50000);
-	KUNIT_EXPECT_EQ(test, credit_trip_us(c), 100100U);
-	KUNIT_EXPECT_EQ(test, credit_lately(&c->back), 60U);
-	credit_on_probe_trip(c, 90000, 50000);
-	KUNIT_EXPECT_EQ(test, credit_trip_us(c), 190000U);
-	credit_on_probe_trip(c, 90000, 95000);
-	KUNIT_EXPECT_EQ(test, credit_lately(&c->back), 0U);
+		credit_lately_add(&c->back, 40000);
+	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 60U);
+	credit_lately_add(&c->back, 40000);
+	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 40000U);
+	c->shift_us = 5000;
+	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 45000U);
 }
 
-/* Every probe waits 50 ms longer, a round trip takes 100 ms more. */
+/* Every probe waits 50 ms longer, and its credit comes back 50 ms later than that. */
 static struct credit_law *on_a_longer_route(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -468,12 +466,38 @@ static struct credit_law *on_a_longer_route(struct kunit *test)
 
 	credit_yield(c, T0, 0);
 	for (i = 0; i < CREDIT_FLAT_SAMPLES; i++) {
-		credit_on_probe_trip(c, 100000, 50000);
+		credit_lately_add(&c->back, 50000);
 		credit_on_probe(c, T0 + i * CREDIT_FLAT_US / (CREDIT_FLAT_SAMPLES - 1), 50000);
 	}
 	KUNIT_EXPECT_EQ(test, c->shift_us, 50000U);
 	KUNIT_EXPECT_EQ(test, c->base_us, 100000U);
 	return c;
+}
+
+/* The way back needs no train: it has no queue of data. */
+static void a_longer_way_back_moves_the_base(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u32 i;
+
+	credit_yield(c, T0, 0);
+	for (i = 1; i < CREDIT_LATELY; i++) {
+		credit_lately_add(&c->back, 30000);
+		credit_watch_back(c);
+	}
+	KUNIT_EXPECT_EQ(test, c->base_us, 100000U);
+	credit_lately_add(&c->back, 30000);
+	credit_watch_back(c);
+	KUNIT_EXPECT_EQ(test, c->base_us, 130000U);
+	KUNIT_EXPECT_EQ(test, c->moved_us, 30000U);
+	KUNIT_EXPECT_EQ(test, c->moved_trip_us, 0U);
+	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 0U);
+	c->moved_us = 0;
+	for (i = 0; i < 2 * CREDIT_LATELY; i++) {
+		credit_lately_add(&c->back, 10000);
+		credit_watch_back(c);
+	}
+	KUNIT_EXPECT_EQ(test, c->moved_us, 0U);
 }
 
 /* It is one if a train finds room and loses nothing; else a full queue is as flat. */
@@ -487,7 +511,7 @@ static void a_train_confirms_a_longer_route(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->moved_us, 100000U);
 	KUNIT_EXPECT_EQ(test, c->moved_trip_us, 50000U);
 	KUNIT_EXPECT_EQ(test, c->shift_us, 0U);
-	KUNIT_EXPECT_EQ(test, credit_trip_us(c), 200000U);
+	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 0U);
 	KUNIT_EXPECT_EQ(test, c->window_bytes, 1225000 / 5 + 2U * MSS);
 
 	c = on_a_longer_route(test);
@@ -519,7 +543,8 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(a_burst_takes_nothing_from_a_small_share),
 	KUNIT_CASE(failures_fade),
 	KUNIT_CASE(what_was_left_is_forgotten),
-	KUNIT_CASE(the_trip_of_late_is_the_least_of_a_few),
+	KUNIT_CASE(what_is_longer_of_late_is_the_least_of_a_few),
+	KUNIT_CASE(a_longer_way_back_moves_the_base),
 	KUNIT_CASE(a_train_confirms_a_longer_route),
 	{}
 };

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,13 @@ def test_a_way_back_that_becomes_longer(model: Model, rtt_ms: float, later_ms: f
     assert model.run(case).ours >= 0.8
 
 
+def test_others_after_a_way_back_has_become_longer(model: Model) -> None:
+    """All times that the law counts in round trips are of the longer one: others lose to probes and trains alone."""
+    case = Case(10, 20, 20, greedy=1, others_s=5, change_s=30, change_back_ms=80, measure_s=50, duration_s=90)
+    runs = [model.run(dataclasses.replace(case, seed=seed)) for seed in range(6)]
+    assert sum(out.others for out in runs) / len(runs) >= 0.955, runs
+
+
 def test_a_full_short_buffer_is_no_longer_route(model: Model) -> None:
     """It is as flat for 8 s, but a train finds no room in it."""
     for seed in range(4):
@@ -191,12 +199,16 @@ FAULTS = {
         },
         who_receives_nothing,
     ),
+    "a round trip is as long as it was before the way back became longer": (
+        {"credit_watch_back(c);": ""},
+        test_others_after_a_way_back_has_become_longer,
+    ),
     "a longer way back looks like a sender that holds data back": (
-        {"2 * c->back_us +\n\t\t\t  credit_lately(&c->back);": "2 * c->back_us;"},
+        {"2 * c->back_us +\n\t\t\t  credit_lately(&c->back);": "2 * c->back_us;", "credit_watch_back(c);": ""},
         lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
     ),
     "a train is judged after what a round trip took at first": (
-        {"c->train_end_us = now_us + credit_trip_us(c) +": "c->train_end_us = now_us + c->base_us +"},
+        {"c->train_end_us = now_us + c->base_us + credit_longer_us(c) +": "c->train_end_us = now_us + c->base_us +"},
         lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
     ),
     "the least values of before the change stay": (
