@@ -364,18 +364,14 @@ static void credit_give_back(struct credit_path *p, struct credit_flow *self, u6
 	}
 }
 
-/* By the octet, with the ACK that TCP sends anyway: one flow alone, or in START, or what TCP's
- * own window had held back.
+/* By the octet, with the ACK that TCP sends anyway: one flow alone, or what TCP's own window
+ * had held back.
  */
 static void credit_give_self(struct credit_flow *f, u32 fresh, u64 now_us)
 {
 	const struct credit_law *c = &f->path->law;
 	s64 room = (s64)c->window_bytes - f->path->out_bytes;
 
-	/* START: each for itself, since others may hold W and not use it. */
-	if (f->path->n > 1 && c->phase == CREDIT_START)
-		room = 2LL * max(f->used_bytes, f->last_bytes) - credit_out(f) +
-		       max(20 * c->mss_bytes / f->path->n, 2 * f->mss_bytes);
 	room = credit_fits(f, min_t(s64, room, fresh));
 	if (room > 0)
 		credit_give(f, (u32)room, now_us);
@@ -502,11 +498,11 @@ static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us,
 	if (!f)
 		return NULL;
 	credit_give(f, bytes, now_us);
-	/* START is paced by the senders: what has arrived is no measure of the path yet. */
-	if (c->phase == CREDIT_START)
-		return f;
 	rate_Bps = c->filling ? c->rate_Bps : max(c->rate_Bps, div_u64(c->mu_Bps, 2));
-	if (spread)
+	/* What has arrived is no measure of the path yet, but a round trip is: W within two. */
+	if (c->phase == CREDIT_START)
+		rate_Bps = credit_rate_of(c->window_bytes, max(2 * c->base_us, 1U));
+	else if (spread)
 		rate_Bps = credit_rate_of(c->window_bytes, c->base_us) * 5 / 4;
 	c->slot_us = max(c->slot_us, now_us - (spread ? 0 : 2000)) +
 		     div64_u64(bytes * 1000000ULL, max(rate_Bps, 1000ULL));
@@ -824,7 +820,7 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	if (fresh && !credit_spreads(c) &&
 	    (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling))) {
 		fresh <<= c->phase == CREDIT_START;
-		if (p->n == 1 || c->phase == CREDIT_START) {
+		if (p->n == 1) {
 			credit_give_self(f, fresh, d->now_us);
 		} else {
 			p->clock_bytes = min(p->clock_bytes + fresh, c->window_bytes);

@@ -24,7 +24,8 @@
  *	e	noise: by how much the samples of a tick exceed the least of them, less p
  *	qt	2 p + e / 4, the target		qhi	5 p + 2 e, a jump
  *
- * START	W = 2 r base + 20 MSS: the sender's own slow start is the slower one. It ends
+ * START	W = 2 r base + 20 MSS, 2 MSS a flow at least, handed out within two round trips:
+ *		the sender's own slow start is the slower one. It ends
  *		with a queue, or where the buffer is too short for one when 1/16 is lost.
  *		mu is 8 packets a round trip then at least: that few are an application's rate.
  * CRUISE	each tick (a quarter of base, 4 p and 4 ms at least, and eight samples unless
@@ -396,7 +397,7 @@ static inline void credit_on_data(struct credit_law *c, u64 now_us, u32 bytes, u
 	if (c->phase == CREDIT_START)
 		c->window_bytes = max(c->window_bytes,
 				      2 * credit_bytes_of(c->rate_Bps, c->base_us) +
-				      20 * c->mss_bytes);
+				      max(20U, 2 * c->flows) * c->mss_bytes);
 }
 
 /* Samples that agree for long, far above base: the route is longer now. */

@@ -177,24 +177,18 @@ def test_a_route_that_became_longer(model: Model, both: bool) -> None:
 
 
 FAULTS = {
-    "START is paced, and TCP's own window that opens brings no credit to several": (
-        {
-            "if (c->phase == CREDIT_START)\n\t\treturn f;": "",
-            "if (opened > 0 && (phase == CREDIT_START ||": (
-                "if (opened > 0 && f->path->n == 1 && (phase == CREDIT_START ||"
-            ),
-        },
-        lambda model: test_a_window_of_two_segments_of_loopback(model, 1000, 0.1, 2),
+    "what opens of TCP's own window counts by whole segments": (
+        {"if (opened > 0 && (phase == CREDIT_START ||": "if (opened >= (s32)f->mss_bytes && (phase == CREDIT_START ||"},
+        lambda model: test_the_rest_of_a_segment(model, START, 0),
     ),
     "all that a flow holds counts": (
         {"out = min_t(s64, out, 2 * (s64)max(f->used_bytes, f->last_bytes));": ""},
         lambda model: chatty(model, 50, 10, 0.8, 0.6),
     ),
-    "all that a flow holds counts, from its handshake on and for ever, and START gives in turn": (
+    "all that a flow holds counts, from its handshake on and for ever": (
         {
             "out = min_t(s64, out, 2 * (s64)max(f->used_bytes, f->last_bytes));": "",
             "if (!start->fresh)\n\t\tcredit_activate(f);": "credit_activate(f);",
-            "if (p->n == 1 || c->phase == CREDIT_START) {": "if (p->n == 1) {",
             "f->data_us = start->now_us;": "",
         },
         who_receives_nothing,
