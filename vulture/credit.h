@@ -25,9 +25,9 @@
  *	qt	2 p + e / 4, the target		qhi	5 p + 2 e, a jump
  *
  * START	W = 2 r base + 20 MSS, 2 MSS a flow at least, handed out within two round trips:
- *		the sender's own slow start is the slower one. It ends
- *		with a queue, or where the buffer is too short for one when 1/16 is lost.
- *		mu is 8 packets a round trip then at least: that few are an application's rate.
+ *		the sender's own slow start is the slower one. It ends with a queue, or where
+ *		the buffer is too short for one when 1/16 is lost. mu is 8 packets a round trip
+ *		then at least: that few are an application's rate.
  * CRUISE	each tick (a quarter of base, 4 p and 4 ms at least, and eight samples unless
  *		that takes longer than base), q being the least in it, or after a loss the
  *		largest mean of the last five (is the buffer full?):

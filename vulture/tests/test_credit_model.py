@@ -136,6 +136,13 @@ def test_a_route_that_becomes_longer(model: Model, ours: int, mbit: float, rtt_m
     assert out.stall_s < 1, out
 
 
+@pytest.mark.parametrize(("rtt_ms", "later_ms"), [(1, 20), (20, 100), (100, 130), (100, 200)])
+def test_a_route_that_became_longer_minutes_ago(model: Model, rtt_ms: float, later_ms: float) -> None:
+    """It is used like one that was always as long."""
+    case = Case(rtt_ms=rtt_ms, change_s=20, change_rtt_ms=later_ms, measure_s=210, duration_s=230)
+    assert model.run(case).ours >= 0.95
+
+
 @pytest.mark.parametrize(("rtt_ms", "later_ms"), [(20, 100), (100, 130), (100, 200)])
 def test_a_way_back_that_becomes_longer(model: Model, rtt_ms: float, later_ms: float) -> None:
     """Data takes no longer, so there is no queue, but a credit's data comes later: the window grows to that."""
