@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 """Planted faults: does a test notice?
 
-    python3 -m testbed.support.mutants [WORD ...]      those whose name or file has one of the words; default: all
+    python3 -m testbed.support.mutants [--jobs N] [WORD ...]   those whose name or file has one of the words; default: all
 
 tests/mutants.toml lists the faults: in which file, what is put in place of what, and which tests should notice. Each is
-applied to a scratch copy of the tree, never to the tree itself, and the tests are run there: tests of the host, or the
+applied to a scratch copy of the tree, never to the tree itself, N at a time, and the tests are run there: tests of the host, or the
 KUnit suites of module folders in the user-mode kernel. The tests must pass without the fault. A fault that no test
 notices survives: exit status 1. So does one whose text is no longer in its file once, for it proves nothing any more.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import LbeError
 from ..base.places import REPO, TESTBED
+from ..run.runner import default_jobs
 from ..spec.tables import load_table
 
 LIST = TESTBED / "tests" / "mutants.toml"
@@ -107,35 +112,90 @@ def passes(top: Path, tests: tuple[str, ...]) -> bool:
     return done.returncode == 0
 
 
-def main(words: list[str]) -> int:
+class Planter:
+    """Plants faults, several at a time: each worker has a copy of the tree of its own. Tests are first run there without
+    a fault, once for all workers."""
+
+    def __init__(self, work: Path, jobs: int) -> None:
+        self._work = work
+        self._free: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        for number in range(jobs):
+            folder = work / str(number)
+            folder.mkdir()
+            self._free.put(scratch(folder))
+        self._lock = threading.Lock()
+        self._sound: dict[tuple[str, ...], Future[bool]] = {}
+
+    def try_one(self, fault: Fault) -> tuple[str, float]:
+        """What is wrong with a fault, "" if it was noticed; and how long that took, in s."""
+        began = time.monotonic()
+        top = self._free.get()
+        try:
+            return self._outcome(fault, top), time.monotonic() - began
+        finally:
+            self._free.put(top)
+
+    def _outcome(self, fault: Fault, top: Path) -> str:
+        wrong = misplaced(fault, top)
+        if wrong:
+            return wrong
+        if not self._sound_tests(fault.tests, top):
+            raise MutantError(f"without any fault these tests fail: {' '.join(fault.tests)}")
+        path = top / fault.file
+        whole = path.read_text(encoding="utf-8")
+        path.write_text(whole.replace(fault.old, fault.new), encoding="utf-8")
+        try:
+            return "SURVIVED" if passes(top, fault.tests) else ""
+        finally:
+            path.write_text(whole, encoding="utf-8")
+
+    def _sound_tests(self, tests: tuple[str, ...], top: Path) -> bool:
+        """Whether the tests pass without a fault; who asks first runs them, the others wait."""
+        with self._lock:
+            mine = tests not in self._sound
+            answer = self._sound.setdefault(tests, Future())
+        if mine:
+            try:
+                answer.set_result(passes(top, tests))
+            except BaseException as error:
+                answer.set_exception(error)
+                raise
+        return answer.result()
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Plant each fault; a line each; 1 if one survived."""
+    parser = argparse.ArgumentParser(prog="mutants", description="plants faults, and runs the tests that should notice")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="faults whose name or file has one of the words")
+    parser.add_argument("--jobs", type=int, default=default_jobs(), metavar="N", help="faults at a time; default: the CPUs")
+    options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        raise MutantError(f"--jobs {options.jobs}: at least 1")
+    words = options.words
     chosen = [one for one in faults() if not words or any(word in one.name or word in one.file for word in words)]
     if not chosen:
         raise MutantError(f"no fault's name or file has {' or '.join(words)}")
-    survived = []
-    with tempfile.TemporaryDirectory(prefix="lbe-mutants.") as work:
-        top = scratch(Path(work))
-        for tests in dict.fromkeys(one.tests for one in chosen):
-            if not passes(top, tests):
-                raise MutantError(f"without any fault these tests fail: {' '.join(tests)}")
-        for one in chosen:
-            began = time.monotonic()
-            wrong = misplaced(one, top)
-            if not wrong:
-                path = top / one.file
-                whole = path.read_text(encoding="utf-8")
-                path.write_text(whole.replace(one.old, one.new), encoding="utf-8")
-                wrong = "SURVIVED" if passes(top, one.tests) else ""
-                path.write_text(whole, encoding="utf-8")
-            survived += [one] * bool(wrong)
-            print(f"{wrong or 'noticed'}: {one.name} ({time.monotonic() - began:.0f} s)", flush=True)
-    print(f"{len(chosen)} faults, {len(chosen) - len(survived)} noticed, {len(survived)} not")
+    survived = 0
+    print(f"{len(chosen)} faults, {options.jobs} at a time; each set of tests runs without a fault first", flush=True)
+    with tempfile.TemporaryDirectory(prefix="lbe-mutants.") as work, ThreadPoolExecutor(options.jobs) as pool:
+        planter = Planter(Path(work), options.jobs)
+        running = {pool.submit(planter.try_one, one): one for one in chosen}
+        try:
+            for done, future in enumerate(as_completed(running), 1):
+                wrong, took_s = future.result()
+                survived += bool(wrong)
+                said = wrong or "noticed"
+                print(f"[{done}/{len(chosen)}] {said}: {running[future].name} ({took_s:.0f} s)", flush=True)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    print(f"{len(chosen)} faults, {len(chosen) - survived} noticed, {survived} not")
     return 1 if survived else 0
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(main())
     except LbeError as error:
         print(f"mutants: {error}", file=sys.stderr)
         sys.exit(error.exit_status)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from testbed.base.places import REPO
@@ -44,3 +46,32 @@ def test_tests_that_are_not_there_prove_nothing(tmp_path) -> None:
     (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n")
     with pytest.raises(mutants.MutantError, match="status 5"):
         mutants.passes(tmp_path, ("test_one.py", "-k", "another"))
+
+
+def test_faults_are_planted_side_by_side_and_survivors_are_counted(tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "law.py").write_text("ONE = 1\nTWO = 2\n")
+    (tmp_path / "tree" / "test_law.py").write_text(
+        "import pathlib\ndef test_one():\n    assert 'ONE = 1' in pathlib.Path('law.py').read_text()\n"
+    )
+
+    def copied(folder):
+        shutil.copytree(tmp_path / "tree", folder, dirs_exist_ok=True)
+        return folder
+
+    monkeypatch.setattr(mutants, "scratch", copied)
+    planted = [mutants.Fault(f"one {n}", "law.py", "ONE = 1", f"ONE = {n}", ("test_law.py",)) for n in range(2, 6)]
+    planted += [mutants.Fault("two", "law.py", "TWO = 2", "TWO = 3", ("test_law.py",))]
+    planted += [mutants.Fault("lost", "law.py", "THREE", "FOUR", ("test_law.py",))]
+    monkeypatch.setattr(mutants, "faults", lambda: planted)
+    assert mutants.main(["--jobs", "3"]) == 1
+    said = capsys.readouterr().out
+    assert "SURVIVED: two" in said and "its text stands 0 times in law.py: lost" in said
+    assert "6 faults, 4 noticed, 2 not" in said
+    assert mutants.main(["one", "--jobs", "2"]) == 0
+
+    (tmp_path / "tree" / "test_law.py").write_text("def test_one():\n    assert False\n")
+    with pytest.raises(mutants.MutantError, match="without any fault these tests fail"):
+        mutants.main(["--jobs", "2"])
+    with pytest.raises(mutants.MutantError, match="--jobs 0: at least 1"):
+        mutants.main(["--jobs", "0"])
