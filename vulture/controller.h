@@ -132,6 +132,7 @@ struct rwnd_controller {
 	const struct rwnd_option *options;	/* [0] is empty */
 	u32 n_options;			/* with [0] */
 	u32 n_stats;			/* likewise */
+	u32 syn_segs;			/* most that a SYN of ours offers; 0 = what TCP says */
 
 	/* NULL, or why these values, each in its range, do not go together. */
 	const char *(*clash)(const u32 *options);

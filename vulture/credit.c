@@ -49,8 +49,17 @@
 #define CREDIT_BIAS_US		(1U << 30)
 /* TCP gets this long to send an ACK with new credit itself, us. */
 #define CREDIT_ACK_US		1000U
+/* A SYN offers a server's initial window (RFC 6928), segments: what connections that open
+ * together bring before the path is known. Half: one alone starts a round trip later; twice:
+ * sixteen fill a buffer of 200 ms at 20 Mbit/s.
+ */
+#define CREDIT_SYN_SEGS		10
 /* A flow that leaves credit for a segment unused for so long is idle, us. */
 #define CREDIT_IDLE_US		1000000U
+/* Who is silent for so many round trips writes now and then. Half: a share of less than a packet
+ * a round trip looks so; twice: at 100 ms, who writes each half second holds a packet of W.
+ */
+#define CREDIT_PAUSE_TRIPS	4
 /* A sender's time-out is not shorter, us: Linux 200 ms, its timer and a way back less. */
 #define CREDIT_RTO_US		150000U
 /* RFC 9293 section 3.7.1 */
@@ -96,6 +105,7 @@ struct credit_flow {
 	bool sure;			/* has seen the path empty: its least delays are right */
 	bool probing;			/* a probe is out */
 	bool own_known;			/* own_seq is valid */
+	bool paused;			/* this round trip began after CREDIT_PAUSE_TRIPS */
 	bool finished;			/* the furthest data had PSH: its sender had no more */
 	u32 goal_seq;			/* the edge that credit allows */
 	u32 wire_seq;			/* the edge on the wire, rounded up to the unit */
@@ -107,7 +117,7 @@ struct credit_flow {
 	u64 data_us, grant_us;		/* latest arrival; latest credit */
 	u64 timeout_us;			/* what a time-out had held up came; 0 = none */
 	u64 used_us;			/* this round trip began */
-	u32 used_bytes, last_bytes;	/* arrivals in it; in the one before */
+	u32 used_bytes, last_bytes;	/* arrivals in it; a round trip's part of those before */
 	struct piv_tick tick;		/* the peer's clock */
 	u32 tick_us;			/* its tick as used for the delays below */
 	u32 ref_tsval;			/* origin of the delays; valid if ref_us is */
@@ -126,6 +136,31 @@ static s32 credit_out(const struct credit_flow *f)
 	return (s32)(f->goal_seq - f->high_seq);
 }
 
+/* What its sender uses in a round trip, bytes. */
+static u32 credit_used(const struct credit_flow *f)
+{
+	u32 used_bytes = f->used_bytes;
+
+	/* Of one that writes now and then a packet is no sign that more follow. */
+	if (f->paused)
+		used_bytes -= min(used_bytes, f->mss_bytes);
+	return max(used_bytes, f->last_bytes);
+}
+
+static void credit_use(struct credit_flow *f, u64 now_us, u32 bytes)
+{
+	u32 base_us = f->path->law.base_us;
+	u64 span_us = now_us - f->used_us;
+
+	if (span_us > base_us) {
+		f->last_bytes = (u32)div64_u64((u64)f->used_bytes * base_us, span_us);
+		f->paused = f->used_us && base_us && span_us > CREDIT_PAUSE_TRIPS * (u64)base_us;
+		f->used_us = now_us;
+		f->used_bytes = 0;
+	}
+	f->used_bytes += bytes;
+}
+
 /* Whole segments: a sender waits for the rest of one, and what it does not send is no
  * part of W. Counted, the rests of many flows would fill W with nothing under way. One
  * flow's rest cannot, and where segments are longer than W its sender splits them.
@@ -137,11 +172,11 @@ static void credit_count(struct credit_flow *f)
 	if (f->active) {
 		out = max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
 		if (f->path->n > 1) {
+			out -= out % (s32)f->mss_bytes;
 			/* A sender that writes now and then uses no more of it. Once: a slow start
 			 * is not counted; four times: fifty such senders fill W.
 			 */
-			out = min_t(s64, out, 2 * (s64)max(f->used_bytes, f->last_bytes));
-			out -= out % (s32)f->mss_bytes;
+			out = min_t(s64, out, 2 * (s64)credit_used(f));
 		}
 	}
 	f->path->out_bytes += out - f->counted_bytes;
@@ -247,7 +282,7 @@ static u32 credit_share(const struct credit_flow *f)
 /* What a flow may have out: somewhat more than its share and than it used. */
 static u32 credit_cap(const struct credit_flow *f)
 {
-	u32 used = max(f->used_bytes, f->last_bytes);
+	u32 used = credit_used(f);
 
 	if (f->path->n <= 1)
 		return CREDIT_ANY;
@@ -265,7 +300,7 @@ static bool credit_waits(const struct credit_flow *f)
 	s32 before = (s32)(before_seq - f->high_seq);
 
 	return before < (s32)(f->mss_bytes + f->unit_bytes) ||
-	       (c->kept_Bps && before <= 2 * (s64)max(f->used_bytes, f->last_bytes));
+	       (c->kept_Bps && before <= 2 * (s64)credit_used(f));
 }
 
 /* TCP's own window has to take as many segments of its own: where the buffer is small, one of the
@@ -800,12 +835,7 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	credit_after_idle(p, d->now_us);
 	credit_activate(f);
 	p->data_us = d->now_us;
-	if (d->now_us - f->used_us > c->base_us) {
-		f->used_us = d->now_us;
-		f->last_bytes = f->used_bytes;
-		f->used_bytes = 0;
-	}
-	f->used_bytes += d->bytes;
+	credit_use(f, d->now_us, d->bytes);
 
 	if ((s32)(end - f->high_seq) > 0) {
 		fresh = end - f->high_seq;
@@ -940,6 +970,7 @@ const struct rwnd_controller rwnd_credit = {
 	.options = credit_options,
 	.n_options = ARRAY_SIZE(credit_options),
 	.n_stats = VULTURE_CREDIT_S_PAD,
+	.syn_segs = CREDIT_SYN_SEGS,
 	.path_init = credit_path_init,
 	.init = credit_init,
 	.change = credit_change,

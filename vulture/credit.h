@@ -68,8 +68,7 @@
  *		p for each packet that was sent in between, or that came, if these are more.
  *		The verdict waits until no mark has come for base / 8. Where none came closer
  *		than p' > p, p' is p from now on: up to 4/3 p at once, more if nothing has
- *		ever confirmed mu, or not for 120 s p / p'; the train was then too fast to say
- *		anything else.
+ *		ever confirmed mu, or not for 120 s p / p'.
  *		g > 0.8, or a quarter of the train lost (later marks came): fails + 1, FLOOR
  *		for a round trip.
  *		Otherwise R = 0.98 mu if g < 0.1, else mu (0.9 - g); at most 0.9 of the rate

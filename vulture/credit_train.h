@@ -268,9 +268,8 @@ static inline bool credit_train_waits(const struct credit_law *c)
 /* The bottleneck lets no two packets closer than its own rate has them. In a fair queue others do
  * that too: p' / p - 1 of them. The more it takes, the less long that is believed. Trains that
  * failed until then were too fast as well.
- * Return: the train was too fast for the bottleneck to say more than this.
  */
-static inline bool credit_relearn_capacity(struct credit_law *c, u64 now_us)
+static inline void credit_relearn_capacity(struct credit_law *c, u64 now_us)
 {
 	u32 gap_us = c->train_least_us;
 	bool much = gap_us >= c->gap_us + c->gap_us / 3;
@@ -278,12 +277,11 @@ static inline bool credit_relearn_capacity(struct credit_law *c, u64 now_us)
 	if (c->train_got < CREDIT_TRAIN_LEAST || gap_us <= c->gap_us ||
 	    c->noise_us >= gap_us / 2 ||
 	    (much && c->mu_us && (now_us - c->mu_us) * gap_us < 2ULL * CREDIT_STALE_US * c->gap_us))
-		return false;
+		return;
 	c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
 	c->gap_us = gap_us;
 	if (much)
 		c->fails = 0;
-	return much;
 }
 
 /**
@@ -293,9 +291,10 @@ static inline bool credit_relearn_capacity(struct credit_law *c, u64 now_us)
  */
 static inline void credit_judge(struct credit_law *c, u64 now_us)
 {
-	bool slower = credit_relearn_capacity(c, now_us), lost;
+	bool lost;
 	u32 g;
 
+	credit_relearn_capacity(c, now_us);
 	c->growth_permille = 10000;
 	if (credit_train_waits(c)) {
 		credit_cruise(c, now_us);
@@ -305,7 +304,7 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	lost = c->shift_new && c->train_got < c->train_marks;
 	if (lost)
 		credit_forget_route(c);
-	if (!lost && (slower || credit_train_outgrows_senders(c))) {
+	if (!lost && credit_train_outgrows_senders(c)) {
 		credit_train_spoilt(c, now_us);
 		return;
 	}

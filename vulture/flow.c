@@ -222,15 +222,30 @@ static bool vulture_sock_signed(const struct sock *sk)
 	return !tp;
 }
 
-/* What TCP has said of its window so far. @opening: only the SYN has spoken, which
- * knows no scale. Caller: holds the socket's lock.
+/**
+ * vulture_syn_bytes() - the most that our SYN offers; it knows no scale
+ * @c: the controller by which a rule starts the connection
+ * @sk: which connects
  */
-static void vulture_flow_edge(struct vulture_flow *flow, const struct tcp_sock *tp, bool opening)
+u32 vulture_syn_bytes(const struct rwnd_controller *c, const struct sock *sk)
 {
+	return c->syn_segs ? min(c->syn_segs * tcp_sk(sk)->advmss, 65535U) : 65535U;
+}
+
+/* What TCP has said of its window so far. @opening: only the SYN has spoken, the one of a
+ * socket that connects through our hook. Of a rule that was made after it, this takes less for
+ * offered than was: what comes beyond that is counted as it comes. Caller: holds the socket's
+ * lock.
+ */
+static void vulture_flow_edge(struct vulture_flow *flow, const struct sock *sk, bool opening)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 own_bytes = tp->rcv_wnd;
 
-	edge_init(&flow->edge, tp->rcv_wup, opening ? min(own_bytes, 65535U) : own_bytes,
-		  tp->rx_opt.rcv_wscale);
+	if (opening)
+		own_bytes = min(own_bytes, sk->sk_state == TCP_SYN_SENT ?
+				vulture_syn_bytes(flow->controller, sk) : 65535U);
+	edge_init(&flow->edge, tp->rcv_wup, own_bytes, tp->rx_opt.rcv_wscale);
 }
 
 static void vulture_flow_init_controller(struct vulture_flow *flow, const struct sock *sk)
@@ -292,7 +307,7 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 	flow->state_lock = flow->path ? &flow->path->lock : &flow->own_lock;
 	vulture_timer_init(flow);
 	flow->options = *options;
-	vulture_flow_edge(flow, tcp_sk(sk), opening);
+	vulture_flow_edge(flow, sk, opening);
 	vulture_flow_init_controller(flow, sk);
 	return flow;
 }

@@ -229,6 +229,27 @@ static bool vulture_sends(const struct vulture_flow *flow, const struct sk_buff 
 	return skb->sk == flow->sk;
 }
 
+/* A SYN of ours, if a rule starts its connection: many open at once, and what each offers comes
+ * before anything is known of the path.
+ */
+static void vulture_out_syn(struct sk_buff *skb, const struct vulture_header *h, struct net *net)
+{
+	struct vulture_net *vn = vulture_net(net);
+	const struct rwnd_controller *c;
+	u16 own_field = ntohs(h->th->window);
+	u32 tsval, tsecr, bytes;
+
+	if (list_empty(&vn->rules) || !skb->sk || !sk_fullsock(skb->sk) ||
+	    !vulture_sock_is_tcp(skb->sk) || !vulture_timestamps(h->th, &tsval, &tsecr))
+		return;
+	c = vulture_rules_match(vn, skb->sk);
+	if (!c)
+		return;
+	bytes = vulture_syn_bytes(c, skb->sk);
+	if (bytes < own_field)
+		vulture_write(skb, h, own_field, (u16)bytes);
+}
+
 static unsigned int vulture_out(void *priv, struct sk_buff *skb,
 				const struct nf_hook_state *state)
 {
@@ -242,8 +263,12 @@ static unsigned int vulture_out(void *priv, struct sk_buff *skb,
 
 	if (!vulture_read(skb, state->pf, false, &key, &h))
 		return NF_ACCEPT;
+	if (h.th->syn) {
+		vulture_out_syn(skb, &h, state->net);
+		return NF_ACCEPT;
+	}
 	flow = vulture_flow_lookup(vulture_net(state->net), &key);
-	if (!flow || !vulture_sends(flow, skb) || h.th->syn || h.th->rst || !h.th->ack ||
+	if (!flow || !vulture_sends(flow, skb) || h.th->rst || !h.th->ack ||
 	    !vulture_timestamps(h.th, &ack.tsval, &tsecr))
 		return NF_ACCEPT;
 

@@ -110,19 +110,20 @@ static bool vulture_rule_match(const struct vulture_rule *rule, const struct soc
 	return !rule->cgroup || vulture_sock_in_cgroup(sk, rule->cgroup);
 }
 
-/* Does a rule start this connection? Takes no lock. */
-bool vulture_rules_match(struct vulture_net *vn, const struct sock *sk)
+/* The controller by which a rule starts this connection, or NULL if none does. Takes no lock. */
+const struct rwnd_controller *vulture_rules_match(struct vulture_net *vn, const struct sock *sk)
 {
+	const struct rwnd_controller *found = NULL;
 	struct vulture_rule *rule;
 	struct vulture_key key;
-	bool found = false;
 
 	vulture_key_of_sock(sk, &key);
 	rcu_read_lock();
 	list_for_each_entry_rcu(rule, &vn->rules, node) {
-		found = vulture_rule_match(rule, sk, &key);
-		if (found)
+		if (vulture_rule_match(rule, sk, &key)) {
+			found = rwnd_controllers[rule->options.controller];
 			break;
+		}
 	}
 	rcu_read_unlock();
 	return found;

@@ -209,7 +209,7 @@ enum { VULTURE_GROUP_EVENTS };
 void vulture_rules_net_init(struct vulture_net *vn);
 void vulture_rules_net_exit(struct vulture_net *vn);
 void vulture_rules_apply(struct vulture_net *vn, struct sock *sk, bool opening);
-bool vulture_rules_match(struct vulture_net *vn, const struct sock *sk);
+const struct rwnd_controller *vulture_rules_match(struct vulture_net *vn, const struct sock *sk);
 void vulture_rules_prune(struct vulture_net *vn);
 int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
 			struct netlink_ext_ack *extack);
@@ -250,6 +250,7 @@ int vulture_flows_init(void);
 void vulture_flows_exit(void);
 void vulture_flows_refuse(void);
 u32 vulture_flow_bytes(u32 controller);
+u32 vulture_syn_bytes(const struct rwnd_controller *c, const struct sock *sk);
 int vulture_flows_net_init(struct vulture_net *vn);
 void vulture_flows_net_exit(struct vulture_net *vn);
 void vulture_flows_flush(struct vulture_net *vn);

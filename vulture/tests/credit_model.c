@@ -23,7 +23,6 @@
 
 #define RING		8192	/* packets of a flow in flight, at most */
 #define QUEUE		65536
-#define HANDSHAKE	65535	/* the window before the first ACK, bytes */
 #define DELACK_US	40000
 #define RTO_US		200000
 #define WRITES_US	10000	/* an application's pieces come so often */
@@ -46,6 +45,7 @@ struct model_config {
 	double duration_us, measure_us;	/* the end; measured from then on */
 	double change_us, change_bps, change_rtt_us;	/* the path changes then; 0: never */
 	double change_back_us;	/* the way of the ACKs alone becomes longer by that */
+	double handshake_bytes;	/* the window before the first ACK; 0: as our SYN has it */
 	unsigned int first_seq, first_tsval;
 	unsigned long long seed;
 };
@@ -543,21 +543,30 @@ static void write_some(struct flow *f)
 	send_some(f);
 }
 
+static u32 handshake_bytes(void)
+{
+	u32 own_bytes = min_t(u32, cfg.own_bytes, 65535U);
+
+	if (cfg.handshake_bytes)
+		return (u32)cfg.handshake_bytes;
+	return min(rwnd_credit.syn_segs * (u32)cfg.mss_bytes, own_bytes);
+}
+
 static void begin(struct flow *f)
 {
-	u32 unit = (u32)cfg.unit_bytes;
+	u32 unit = (u32)cfg.unit_bytes, offered = handshake_bytes();
 	struct rwnd_start start = { .now_us = now_us, .options = options, .path = path,
 				    .mss_bytes = (u32)cfg.mss_bytes,
 				    .min_rtt_us = (u32)cfg.rtt_us, .ack_seq = cfg.first_seq,
-				    .edge_seq = cfg.first_seq + HANDSHAKE, .unit_bytes = unit,
+				    .edge_seq = cfg.first_seq + offered, .unit_bytes = unit,
 				    .fresh = true };
 
-	f->edge = f->ours ? HANDSHAKE : 1ULL << 50;
+	f->edge = f->ours ? offered : 1ULL << 50;
 	if (f->ours) {
 		f->state = calloc(1, sizeof(*f->state));
-		edge_init(&f->wire, cfg.first_seq, HANDSHAKE, (u8)__builtin_ctz(unit));
+		edge_init(&f->wire, cfg.first_seq, offered, (u8)__builtin_ctz(unit));
 		rwnd_credit.init(f->state, &start, &f->want);
-		wake_at(f, f->want.wake_us);
+		acknowledge(f);	/* the last of the handshake */
 	}
 	if (f->app_bps)
 		write_some(f);
@@ -712,7 +721,7 @@ void model_run(const struct model_config *config, struct model_result *r)
 static struct flow *join(u32 min_rtt_us)
 {
 	struct rwnd_start start = { .now_us = now_us, .options = options, .path = path,
-				    .min_rtt_us = min_rtt_us, .edge_seq = HANDSHAKE,
+				    .min_rtt_us = min_rtt_us, .edge_seq = handshake_bytes(),
 				    .unit_bytes = 1, .fresh = true };
 	struct flow *f = &flows[n_flows++];
 

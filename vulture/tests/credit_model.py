@@ -74,7 +74,7 @@ class _Config(ctypes.Structure):
         *((name, ctypes.c_double) for name in ("on_us", "others_us", "steady")),
         ("burst_pkts", ctypes.c_int),
         *((name, ctypes.c_double) for name in ("duration_us", "measure_us", "change_us", "change_bps",
-                                               "change_rtt_us", "change_back_us")),
+                                               "change_rtt_us", "change_back_us", "handshake_bytes")),
         ("first_seq", ctypes.c_uint),
         ("first_tsval", ctypes.c_uint),
         ("seed", ctypes.c_ulonglong),
@@ -116,6 +116,7 @@ class Case:
     change_mbit: float = 0.0
     change_rtt_ms: float = 0.0
     change_back_ms: float = 0.0
+    handshake_bytes: int = 0
     first_seq: int = 0
     first_tsval: int = 0
     seed: int = 1
@@ -182,6 +183,7 @@ class Model:
             change_bps=(case.change_mbit or case.rate_mbit) * bps,
             change_rtt_us=(case.change_rtt_ms or case.rtt_ms) * 1e3,
             change_back_us=case.change_back_ms * 1e3,
+            handshake_bytes=case.handshake_bytes,
             first_seq=case.first_seq,
             first_tsval=case.first_tsval,
             seed=case.seed,

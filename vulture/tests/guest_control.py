@@ -852,8 +852,10 @@ def send_from_peer(address, times):
     return subprocess.Popen(["ip", "netns", "exec", "peer", sys.executable, "-c", program])
 
 
-def test_wire_checksums():
-    """A device that does no checksums: the kernel finishes them after our hook, over our window."""
+@contextlib.contextmanager
+def beside_peer():
+    """v0, with 10.9.0.1 and fd09::1, beside v1 in the namespace "peer", with 10.9.0.2 and fd09::2. Packets of 1500
+    bytes, and no checksums by the device."""
     subprocess.run(["ip", "netns", "add", "peer"], check=True)
     subprocess.run(
         "ip link add v0 type veth peer name v1 netns peer && ip addr add 10.9.0.1/24 dev v0 &&"
@@ -866,6 +868,15 @@ def test_wire_checksums():
         with socket.socket() as control:  # ETHTOOL_STXCSUM 0 also ends segmentation offload
             value = ctypes.create_string_buffer(struct.pack("II", STXCSUM, 0))
             fcntl.ioctl(control, SIOCETHTOOL, struct.pack("16sP", b"v0", ctypes.addressof(value)))
+        yield
+    finally:
+        subprocess.run(["ip", "link", "del", "v0"], check=False)
+        subprocess.run(["ip", "netns", "del", "peer"], check=True)
+
+
+def test_wire_checksums():
+    """A device that does no checksums: the kernel finishes them after our hook, over our window."""
+    with beside_peer():
         for address, there in (("10.9.0.1", "10.9.0.2"), ("fd09::1", "fd09::2")):
             wire = Wire("v0")
             with listen(address) as server:
@@ -881,9 +892,44 @@ def test_wire_checksums():
             assert child.wait(10) == 0
             seen = watch_windows(wire, port, True)
             assert seen["windows"] > 20, seen
-    finally:
-        subprocess.run(["ip", "link", "del", "v0"], check=False)
-        subprocess.run(["ip", "netns", "del", "peer"], check=True)
+
+
+def offered_by_a_syn(address: str, *rule: str) -> int:
+    """Connect to the peer beside a rule: the window of the SYN, bytes. Its checksum is right, and the connection works.
+    The window after it is no smaller."""
+    made = js("rule", "add", *rule)["id"] if rule else None
+    wire = Wire("v0")
+    family = "AF_INET6" if ":" in address else "AF_INET"
+    server = (
+        f"import socket; s = socket.create_server(({address!r}, 7000), family=socket.{family});"
+        "print('ready', flush=True); c, _ = s.accept(); c.sendall(b'a' * 200000); c.recv(1)"
+    )
+    words = ["ip", "netns", "exec", "peer", sys.executable, "-c", server]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        with socket.create_connection((address, 7000)) as receiver:
+            port = receiver.getsockname()[1]
+            assert receiver.recv(200000, socket.MSG_WAITALL) == b"a" * 200000
+            receiver.sendall(b"x")
+    if made:
+        ctl("rule", "del", str(made))
+    sent = [one for one in wire.segments() if number(one[0], one[1], 2) == port]
+    assert all(checksum_good(packet, offset) for packet, offset in sent)
+    (packet, offset), (after, at) = sent[:2]
+    assert packet[offset + 13] == 2 and after[at + 13] & 2 == 0
+    assert number(after, at + 14, 2) << scale_of(packet, offset) >= number(packet, offset + 14, 2) - 4096
+    return number(packet, offset + 14, 2)
+
+
+def test_a_syn_offers_an_initial_window():
+    """Whatever connections that open together are offered comes before the path is known. Only credit limits it, and only
+    for what it will control."""
+    with beside_peer():
+        for address, segment in (("10.9.0.2", 1460), ("fd09::2", 1440)):
+            assert offered_by_a_syn(address, "--remote-port", "7000") == 10 * segment
+            assert offered_by_a_syn(address) >= 32768
+            assert offered_by_a_syn(address, "--remote-port", "7001") >= 32768
+            assert offered_by_a_syn(address, "--remote-port", "7000", "-o", "controller=rledbat") >= 32768
 
 
 def forge(latest: bytes, offset: int, ahead: int) -> bytes:

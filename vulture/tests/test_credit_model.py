@@ -29,6 +29,14 @@ def test_alone_and_beside_a_greedy_flow(model: Model) -> None:
         assert beside.others >= 0.98 and beside.jain >= 0.95, beside
 
 
+def test_sixteen_that_open_at_once(model: Model) -> None:
+    """What their SYNs offer comes whatever the law says: twice what 15 ms of the path hold."""
+    begin = Case(20, 31, 330, ours=16, measure_s=0, duration_s=0.5)
+    assert model.run(begin).queue_ms <= 25
+    after = model.run(dataclasses.replace(begin, measure_s=0.5, duration_s=4))
+    assert after.queue_ms <= 5 and after.ours >= 0.98, after
+
+
 def large_segments(model: Model, case: Case, least: float) -> None:
     assert model.run(case).ours >= least
 
@@ -70,13 +78,13 @@ def test_who_receives_nothing_holds_no_credit(model: Model) -> None:
 
 def chatty(model: Model, chats: int, rate_mbit: float, chat_s: float, least: float) -> None:
     case = Case(rate_mbit, buffer_pkts=8.6 * rate_mbit, ours=1 + chats, chatty=chats, chat_s=chat_s)
-    firsts = [model.run(Case(**{**vars(case), "seed": seed})).first for seed in (1, 2, 3)]
+    firsts = [model.run(Case(**{**vars(case), "seed": seed})).first for seed in (1, 4, 6)]
     assert sum(firsts) / 3 >= least, firsts
 
 
 @pytest.mark.parametrize(
     ("chats", "rate_mbit", "chat_s", "least"),
-    [(4, 10, 0.8, 0.9), (50, 10, 0.8, 0.6), (50, 10, 0.2, 0.4), (50, 100, 0.8, 0.45)],
+    [(4, 10, 0.8, 0.9), (50, 10, 0.8, 0.8), (50, 10, 0.2, 0.5), (50, 100, 0.8, 0.9)],
 )
 def test_who_sends_now_and_then_stops_no_download(
     model: Model, chats: int, rate_mbit: float, chat_s: float, least: float
@@ -189,12 +197,12 @@ FAULTS = {
         lambda model: test_the_rest_of_a_segment(model, START, 0),
     ),
     "all that a flow holds counts": (
-        {"out = min_t(s64, out, 2 * (s64)max(f->used_bytes, f->last_bytes));": ""},
-        lambda model: chatty(model, 50, 10, 0.8, 0.6),
+        {"out = min_t(s64, out, 2 * (s64)credit_used(f));": ""},
+        lambda model: chatty(model, 50, 10, 0.8, 0.8),
     ),
     "all that a flow holds counts, from its handshake on and for ever": (
         {
-            "out = min_t(s64, out, 2 * (s64)max(f->used_bytes, f->last_bytes));": "",
+            "out = min_t(s64, out, 2 * (s64)credit_used(f));": "",
             "if (!start->fresh)\n\t\tcredit_activate(f);": "credit_activate(f);",
             "f->data_us = start->now_us;": "",
         },
@@ -217,6 +225,14 @@ FAULTS = {
             "credit_raise_bases(&p->flows, c->moved_us, c->moved_trip_us);": "credit_raise_bases(&p->flows, 0, 0);",
         },
         lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
+    ),
+    "who writes now and then holds two segments": (
+        {"f->paused = f->used_us && base_us && span_us > CREDIT_PAUSE_TRIPS * (u64)base_us;": ""},
+        lambda model: chatty(model, 50, 10, 0.8, 0.8),
+    ),
+    "a SYN offers all that it can": (
+        {".syn_segs = CREDIT_SYN_SEGS,": ".syn_segs = 64,"},
+        test_sixteen_that_open_at_once,
     ),
     "a train goes to anyone": (
         {"most = credit_waits(f) ? CREDIT_ANY : 0;": "most = credit_waits(f) ? CREDIT_ANY : CREDIT_ANY;"},

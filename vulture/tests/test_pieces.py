@@ -228,13 +228,14 @@ TURNS = """
 struct credit_flow {
 	struct credit_path *path;
 	bool own_known;
-	u32 own_seq, goal_seq, high_seq, used_bytes, last_bytes, mss_bytes, unit_bytes, weight, train_nth, train_seq;
+	u32 own_seq, goal_seq, high_seq, used_bytes, mss_bytes, unit_bytes, weight, train_nth, train_seq;
 };
 struct credit_law { u32 window_bytes, mss_bytes; u64 trains, kept_Bps; };
 struct credit_path { struct credit_law law; u32 n; u64 weights; };
 static struct credit_flow flows[3];
 static int first;
 static s32 credit_out(const struct credit_flow *f) { return (s32)(f->goal_seq - f->high_seq); }
+static u32 credit_used(const struct credit_flow *f) { return f->used_bytes; }
 %s
 /* Three downloads that have rested: packets that they get at once, of so many, with this limit. */
 u32 given(u32 pkts, u32 limit)
