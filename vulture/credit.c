@@ -849,7 +849,6 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	f->finished = fresh ? d->push : f->finished;
 	if (fresh && !credit_spreads(c) &&
 	    (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling))) {
-		fresh <<= c->phase == CREDIT_START;
 		if (p->n == 1) {
 			credit_give_self(f, fresh, d->now_us);
 		} else {

@@ -932,8 +932,8 @@ def test_a_syn_offers_an_initial_window():
             assert offered_by_a_syn(address, "--remote-port", "7000", "-o", "controller=rledbat") >= 32768
 
 
-def forge(latest: bytes, offset: int, ahead: int) -> bytes:
-    """The segment that could follow this one of the sender's, with an acknowledgment of what was never sent, and the
+def forge(latest: bytes, offset: int, ahead: int, beyond: int, flags: int) -> bytes:
+    """The segment that could follow this one of the sender's, with an acknowledgment of so many octets more, and the
     timestamp so far ahead."""
     header = bytearray(latest[offset : offset + (latest[offset + 12] >> 4) * 4])
     length = len(latest) - offset - len(header)
@@ -942,11 +942,11 @@ def forge(latest: bytes, offset: int, ahead: int) -> bytes:
         header,
         4,
         (number(latest, offset + 4, 4) + length) % (1 << 32),
-        (number(latest, offset + 8, 4) + (1 << 30)) % (1 << 32),
+        (number(latest, offset + 8, 4) + beyond) % (1 << 32),
     )
     at = header.index(b"\x08\x0a", 20) + 2
     struct.pack_into("!I", header, at, (number(header, at, 4) + ahead) % (1 << 32))
-    header[13], segment = 0x18, bytes(1000)
+    header[13], segment = flags, bytes(1000)
     header[16:18] = b"\0\0"
     data = latest[12:20] + (6).to_bytes(2, "big") + (len(header) + 1000).to_bytes(2, "big") + header + segment
     total = sum(number(data, i, 2) for i in range(0, len(data), 2))
@@ -957,7 +957,8 @@ def forge(latest: bytes, offset: int, ahead: int) -> bytes:
 
 
 def test_what_tcp_refuses_ends_no_download():
-    """A stranger who hits the window, but not what the receiver has sent: TCP drops that, and so do we."""
+    """A stranger who hits the window, but not what the receiver has sent, or acknowledges nothing: TCP drops that, and
+    so do we. What is never sent, and what is long past."""
     wire = Wire("lo")
     with pair() as (receiver, sender), vulture.Vulture() as v:
         v.start(receiver)
@@ -970,7 +971,8 @@ def test_what_tcp_refuses_ends_no_download():
             if number(packet, offset, 2) == port and len(packet) > offset + 60
         ][-1]
         with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP) as stranger:
-            stranger.sendto(forge(latest, offset, 1 << 30), receiver.getsockname())
+            for beyond, flags in ((1 << 30, 0x18), (-(1 << 30), 0x18), (0, 0x08)):
+                stranger.sendto(forge(latest, offset, 1 << 30, beyond, flags), receiver.getsockname())
         time.sleep(0.1)
         before = v.get(receiver).bytes
         receiver.settimeout(5)

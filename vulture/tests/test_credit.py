@@ -503,7 +503,7 @@ def test_half_of_the_path_is_not_taken_for_the_path_at_once(library: ctypes.CDLL
     assert result.mu_Bps >= 19 * MBIT
 
 
-@pytest.mark.parametrize("mbit", [2, 8, 30, 60])
+@pytest.mark.parametrize("mbit", [2, 8, 15, 30, 60])
 @pytest.mark.parametrize("rtt_ms", [6, 20, 80])
 @pytest.mark.parametrize("ack_bytes", [66, 132])
 def test_alone_where_acks_share_the_link(library: ctypes.CDLL, mbit: float, rtt_ms: float, ack_bytes: int) -> None:

@@ -37,6 +37,21 @@ def test_sixteen_that_open_at_once(model: Model) -> None:
     assert after.queue_ms <= 5 and after.ours >= 0.98, after
 
 
+def test_the_first_seconds(model: Model) -> None:
+    """A slow start alone, and beside a greedy flow that begins with it."""
+    alone = Case(50, 200, 430, measure_s=0, duration_s=2)
+    assert model.run(alone).ours >= 0.3
+    beside = Case(greedy=1, others_s=0.01, measure_s=0, duration_s=8)
+    assert model.run(beside).others >= 0.9
+
+
+@pytest.mark.parametrize("ours", [40, 100])
+def test_each_of_many(model: Model, ours: int) -> None:
+    """With less than a packet a round trip too."""
+    out = model.run(Case(buffer_pkts=200, ours=ours))
+    assert out.ours >= 0.9 and out.jain >= 0.98 and out.stall_s <= 1, out
+
+
 def large_segments(model: Model, case: Case, least: float) -> None:
     assert model.run(case).ours >= least
 
@@ -84,7 +99,7 @@ def chatty(model: Model, chats: int, rate_mbit: float, chat_s: float, least: flo
 
 @pytest.mark.parametrize(
     ("chats", "rate_mbit", "chat_s", "least"),
-    [(4, 10, 0.8, 0.9), (50, 10, 0.8, 0.8), (50, 10, 0.2, 0.5), (50, 100, 0.8, 0.9)],
+    [(4, 10, 0.8, 0.9), (50, 10, 0.8, 0.8), (50, 10, 0.2, 0.4), (50, 100, 0.8, 0.9)],
 )
 def test_who_sends_now_and_then_stops_no_download(
     model: Model, chats: int, rate_mbit: float, chat_s: float, least: float
@@ -233,6 +248,22 @@ FAULTS = {
     "a SYN offers all that it can": (
         {".syn_segs = CREDIT_SYN_SEGS,": ".syn_segs = 64,"},
         test_sixteen_that_open_at_once,
+    ),
+    "what comes in START is given back twice": (
+        {
+            "\tif (fresh && !credit_spreads(c) &&": "\tfresh <<= c->phase == CREDIT_START;\n\tif (fresh && !credit_spreads(c) &&"
+        },
+        test_the_first_seconds,
+    ),
+    "START hands W out within eight round trips": (
+        {
+            "credit_rate_of(c->window_bytes, max(2 * c->base_us, 1U))": "credit_rate_of(c->window_bytes, max(8 * c->base_us, 1U))"
+        },
+        test_the_first_seconds,
+    ),
+    "each fills its share up to a whole segment": (
+        {"credit_share(f) - mss)": "credit_share(f))"},
+        lambda model: test_each_of_many(model, 100),
     ),
     "a train goes to anyone": (
         {"most = credit_waits(f) ? CREDIT_ANY : 0;": "most = credit_waits(f) ? CREDIT_ANY : CREDIT_ANY;"},
