@@ -56,10 +56,12 @@
 #define CREDIT_SYN_SEGS		10
 /* A flow that leaves credit for a segment unused for so long is idle, us. */
 #define CREDIT_IDLE_US		1000000U
-/* Who is silent for so many round trips writes now and then. Half: a share of less than a packet
- * a round trip looks so; twice: at 100 ms, who writes each half second holds a packet of W.
+/* Who is silent for so many round trips, and for longer than a sender's time-out, us, writes now
+ * and then. Half: a share of less than a packet a round trip looks so; twice: at 100 ms, who
+ * writes each half second holds a packet of W.
  */
 #define CREDIT_PAUSE_TRIPS	4
+#define CREDIT_PAUSE_US		300000U
 /* A sender's time-out is not shorter, us: Linux 200 ms, its timer and a way back less. */
 #define CREDIT_RTO_US		150000U
 /* RFC 9293 section 3.7.1 */
@@ -105,7 +107,7 @@ struct credit_flow {
 	bool sure;			/* has seen the path empty: its least delays are right */
 	bool probing;			/* a probe is out */
 	bool own_known;			/* own_seq is valid */
-	bool paused;			/* this round trip began after CREDIT_PAUSE_TRIPS */
+	bool paused;			/* this round trip began after a pause */
 	bool finished;			/* the furthest data had PSH: its sender had no more */
 	u32 goal_seq;			/* the edge that credit allows */
 	u32 wire_seq;			/* the edge on the wire, rounded up to the unit */
@@ -154,7 +156,7 @@ static void credit_use(struct credit_flow *f, u64 now_us, u32 bytes)
 
 	if (span_us > base_us) {
 		f->last_bytes = (u32)div64_u64((u64)f->used_bytes * base_us, span_us);
-		f->paused = f->used_us && base_us && span_us > CREDIT_PAUSE_TRIPS * (u64)base_us;
+		f->paused = f->used_us && span_us > max(CREDIT_PAUSE_US, CREDIT_PAUSE_TRIPS * base_us);
 		f->used_us = now_us;
 		f->used_bytes = 0;
 	}
@@ -849,6 +851,7 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	f->finished = fresh ? d->push : f->finished;
 	if (fresh && !credit_spreads(c) &&
 	    (c->phase == CREDIT_START || (c->phase == CREDIT_CRUISE && !c->filling))) {
+		fresh <<= c->phase == CREDIT_START;
 		if (p->n == 1) {
 			credit_give_self(f, fresh, d->now_us);
 		} else {
