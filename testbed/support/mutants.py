@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Planted faults: does a test notice?
 
-    python3 -m testbed.support.mutants [--jobs N] [WORD ...]   those whose name or file has one of the words; default: all
+    python3 -m testbed.support.mutants [--jobs N] [WORD ...]
+
+WORD picks the faults whose name or file has it; default: all.
 
 tests/mutants.toml lists the faults: in which file, what is put in place of what, and which tests should notice. Each is
-applied to a scratch copy of the tree, never to the tree itself, N at a time, and the tests are run there: tests of the host, or the
-KUnit suites of module folders in the user-mode kernel. The tests must pass without the fault. A fault that no test
+applied to a scratch copy of the tree, never to the tree itself, N at a time. The tests are run there: tests of the host,
+or the KUnit suites of module folders in the user-mode kernel. The tests must pass without the fault. A fault that no test
 notices survives: exit status 1. So does one whose text is no longer in its file once, for it proves nothing any more.
 """
 
@@ -113,8 +115,8 @@ def passes(top: Path, tests: tuple[str, ...]) -> bool:
 
 
 class Planter:
-    """Plants faults, several at a time: each worker has a copy of the tree of its own. Tests are first run there without
-    a fault, once for all workers."""
+    """Plants faults, several at a time: each worker has its own copy of the tree. Tests are first run without a fault,
+    once for all workers."""
 
     def __init__(self, work: Path, jobs: int) -> None:
         self._work = work
@@ -167,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Plant each fault; a line each; 1 if one survived."""
     parser = argparse.ArgumentParser(prog="mutants", description="plants faults, and runs the tests that should notice")
     parser.add_argument("words", nargs="*", metavar="WORD", help="faults whose name or file has one of the words")
-    parser.add_argument("--jobs", type=int, default=default_jobs(), metavar="N", help="faults at a time; default: the CPUs")
+    parser.add_argument("--jobs", type=int, metavar="N", default=default_jobs(), help="at a time; default: one per CPU")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         raise MutantError(f"--jobs {options.jobs}: at least 1")

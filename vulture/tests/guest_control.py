@@ -922,8 +922,8 @@ def offered_by_a_syn(address: str, *rule: str) -> int:
 
 
 def test_a_syn_offers_an_initial_window():
-    """Whatever connections that open together are offered comes before the path is known. Only credit limits it, and only
-    for what it will control."""
+    """What connections that open together are offered comes before the path is known. Credit limits it, and only for
+    what it will control."""
     with beside_peer():
         for address, segment in (("10.9.0.2", 1460), ("fd09::2", 1440)):
             assert offered_by_a_syn(address, "--remote-port", "7000") == 10 * segment
