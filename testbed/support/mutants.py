@@ -6,9 +6,10 @@
 WORD picks the faults whose name or file has it; default: all.
 
 tests/mutants.toml lists the faults: in which file, what is put in place of what, and which tests should notice. Each is
-applied to a scratch copy of the tree, never to the tree itself, N at a time. The tests are run there: tests of the host,
-or the KUnit suites of module folders in the user-mode kernel. The tests must pass without the fault. A fault that no test
-notices survives: exit status 1. So does one whose text is no longer in its file once, for it proves nothing any more.
+applied to a scratch copy of the tree, never to the tree itself, N at a time. The tests are run there: tests of the
+host, or the KUnit suites of module folders in the user-mode kernel. The tests must pass without the fault. A fault that
+no test notices survives: exit status 1. So does one whose text is no longer in its file once, for it proves nothing any
+more.
 """
 
 from __future__ import annotations
