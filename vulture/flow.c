@@ -232,10 +232,9 @@ u32 vulture_syn_bytes(const struct rwnd_controller *c, const struct sock *sk)
 	return c->syn_segs ? min(c->syn_segs * tcp_sk(sk)->advmss, 65535U) : 65535U;
 }
 
-/* What TCP has said of its window so far. @opening: only the SYN has spoken, the one of a
- * socket that connects through our hook. Of a rule that was made after it, this takes less for
- * offered than was: what comes beyond that is counted as it comes. Caller: holds the socket's
- * lock.
+/* What TCP has said of its window so far. @opening: in its SYN alone, which our hook has limited
+ * if the socket connects. If the rule was made after that SYN went out, more was offered than this
+ * says: what comes beyond it is counted when it comes. Caller: holds the socket's lock.
  */
 static void vulture_flow_edge(struct vulture_flow *flow, const struct sock *sk, bool opening)
 {

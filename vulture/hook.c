@@ -229,8 +229,8 @@ static bool vulture_sends(const struct vulture_flow *flow, const struct sk_buff 
 	return skb->sk == flow->sk;
 }
 
-/* A SYN of ours, if a rule starts its connection: many open at once, and what each offers comes
- * before anything is known of the path.
+/* A SYN of a connection that a rule will start. Many connections may open at once, and what their
+ * SYNs offer comes before anything is known of the path.
  */
 static void vulture_out_syn(struct sk_buff *skb, const struct vulture_header *h, struct net *net)
 {
