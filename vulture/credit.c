@@ -156,7 +156,8 @@ static void credit_use(struct credit_flow *f, u64 now_us, u32 bytes)
 
 	if (span_us > base_us) {
 		f->last_bytes = (u32)div64_u64((u64)f->used_bytes * base_us, span_us);
-		f->paused = f->used_us && span_us > max(CREDIT_PAUSE_US, CREDIT_PAUSE_TRIPS * base_us);
+		f->paused = f->used_us &&
+			    span_us > max(CREDIT_PAUSE_US, CREDIT_PAUSE_TRIPS * base_us);
 		f->used_us = now_us;
 		f->used_bytes = 0;
 	}
