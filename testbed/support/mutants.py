@@ -120,7 +120,6 @@ class Planter:
     once for all workers."""
 
     def __init__(self, work: Path, jobs: int) -> None:
-        self._work = work
         self._free: queue.SimpleQueue[Path] = queue.SimpleQueue()
         for number in range(jobs):
             folder = work / str(number)
@@ -174,8 +173,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         raise MutantError(f"--jobs {options.jobs}: at least 1")
-    words = options.words
-    chosen = [one for one in faults() if not words or any(word in one.name or word in one.file for word in words)]
+    words = options.words or [""]
+    chosen = [one for one in faults() if any(word in one.name or word in one.file for word in words)]
     if not chosen:
         raise MutantError(f"no fault's name or file has {' or '.join(words)}")
     survived = 0

@@ -917,8 +917,9 @@ def offered_by_a_syn(address: str, *rule: str) -> int:
     assert all(checksum_good(packet, offset) for packet, offset in sent)
     (packet, offset), (after, at) = sent[:2]
     assert packet[offset + 13] == 2 and after[at + 13] & 2 == 0
-    assert number(after, at + 14, 2) << scale_of(packet, offset) >= number(packet, offset + 14, 2) - 4096
-    return number(packet, offset + 14, 2)
+    offered = number(packet, offset + 14, 2)
+    assert number(after, at + 14, 2) << scale_of(packet, offset) >= offered - 4096
+    return offered
 
 
 def test_a_syn_offers_an_initial_window():

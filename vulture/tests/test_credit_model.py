@@ -37,6 +37,12 @@ def test_sixteen_that_open_at_once(model: Model) -> None:
     assert after.queue_ms <= 5 and after.ours >= 0.98, after
 
 
+def test_sixteen_that_were_accepted_at_once(model: Model) -> None:
+    """Each was offered 64 kB: what that brings is gone in the end."""
+    out = model.run(Case(20, 31, 330, ours=16, handshake_bytes=65535, duration_s=40))
+    assert out.queue_ms <= 6 and out.ours >= 0.95, out
+
+
 def test_the_first_seconds(model: Model) -> None:
     """A slow start alone."""
     assert model.run(Case(50, 200, 430, measure_s=0, duration_s=2)).ours >= 0.2
