@@ -35,7 +35,7 @@ claim = "one run whose packets are looked at"
 source = "made for this test"
 duration_s = {seconds}
 measure_s = [0, {seconds}]
-sample_ms = 1
+sample_ms = {sample_ms}
 modules = ["shred_hint"]
 [topology]
 rate_mbit = 5
@@ -110,12 +110,17 @@ def run(backend: Uml, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
     """Runs the experiment with further tables of TOML and returns what was seen; equal runs run once."""
     have: dict[tuple, Seen] = {}
 
-    def go(more: str = "", seconds: float = 4, **sets: object) -> Seen:
-        key = (more, seconds, repr(sorted(sets.items())))
+    def go(more: str = "", seconds: float = 4, sample_ms: int = 100, **sets: object) -> Seen:
+        key = (more, seconds, sample_ms, repr(sorted(sets.items())))
         if key in have:
             return have[key]
         text = EXPERIMENT.format(
-            seconds=seconds, last=seconds - 0.5, capture=CAPTURE, early=EARLY_S, listen=EARLY_S + seconds
+            seconds=seconds,
+            sample_ms=sample_ms,
+            last=seconds - 0.5,
+            capture=CAPTURE,
+            early=EARLY_S,
+            listen=EARLY_S + seconds,
         )
         text += more
         experiment = parse(text, Path("hint.toml"))
@@ -195,7 +200,7 @@ def assert_unharmed(seen: Seen) -> None:
 @pytest.mark.parametrize("family", [4, 6])
 def test_host_writes_its_window_into_every_packet(run, family: int) -> None:
     """Mode tos. SYN: 1; all others: what TCP_INFO said when they left, retransmissions too."""
-    seen = run(host("tos"), flow__data__family=family)
+    seen = run(host("tos"), sample_ms=1, flow__data__family=family)
     rows = seen.of_sender()
     rows = rows[rows["t_s"] < 3.9]
     assert (rows["family"] == family).all() and len(rows) > 1000
