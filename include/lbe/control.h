@@ -27,8 +27,9 @@ static u8 __maybe_unused lbe_control_begin(struct sock *sk, bool paces)
 	return READ_ONCE(mark) ? lbe_mark_set(sk) : 0;
 }
 
-/* Another control takes over: at once, and if this flow gave way, as on a new connection,
- * since all that is known of the path is that others were there.
+/* Another control takes over: at once, and as on a new connection. ssthresh says where this
+ * flow gave way to others, now or since, which is no limit for a flow that does not: even after
+ * a loss it is half of a window that had given way. @yielding: it does now, for the counters.
  */
 static void __maybe_unused lbe_control_end(struct sock *sk, bool paces, bool yielding,
 					   u8 marked)
@@ -38,8 +39,7 @@ static void __maybe_unused lbe_control_end(struct sock *sk, bool paces, bool yie
 	lbe_rest_cancel(sk);
 	if (paces)
 		lbe_pacing_end(sk);
-	if (yielding)
-		WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	WRITE_ONCE(tcp_sk(sk)->snd_ssthresh, TCP_INFINITE_SSTHRESH);
 }
 
 static inline u32 lbe_now_ms(const struct sock *sk)

@@ -239,14 +239,14 @@ static __maybe_unused void flow_expect_yields(struct kunit *test, struct flow *f
 	KUNIT_EXPECT_LE(test, tcp_snd_cwnd(flow->tp), 2U);
 }
 
-/* Half the sequence space and more after the flow began. */
+/* Half the sequence space and more after the flow began, and after its numbers wrapped. */
 static __maybe_unused void flow_test_2gib(struct kunit *test, const char *name)
 {
 	struct flow f;
 	int i;
 
 	flow_open_learnt(test, &f, name);
-	for (i = 0; i < 9; i++) {	/* 2.25 GiB: 16 round trips of 2^24 bytes each */
+	for (i = 0; i < 18; i++) {	/* 4.5 GiB: 16 round trips of 2^24 bytes each */
 		int j;
 
 		for (j = 0; j < 16; j++) {
@@ -255,6 +255,12 @@ static __maybe_unused void flow_test_2gib(struct kunit *test, const char *name)
 			flow_ack(&f, 1, 100 * MS);
 			tcp_snd_cwnd_set(f.tp, 20);
 		}
+		if (i != 8)
+			continue;
+		flow_expect_yields(test, &f);
+		f.queue_us = 0;
+		tcp_snd_cwnd_set(f.tp, 20);
+		flow_round(&f);
 	}
 	flow_expect_yields(test, &f);
 }
@@ -339,6 +345,33 @@ static __maybe_unused void flow_test_release(struct kunit *test, const char *nam
 	KUNIT_EXPECT_LE(test, f.tp->tcp_wstamp_ns, tcp_clock_ns());
 	KUNIT_EXPECT_GT(test, f.tp->snd_ssthresh, 1000U);
 	KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_NONE);
+}
+
+/* Whenever another control takes over: beside others, at rest, after that, on the way back. */
+static __maybe_unused void flow_test_release_any_time(struct kunit *test, const char *name)
+{
+	int steps;
+
+	for (steps = 0; steps < 48; steps++) {
+		struct flow f;
+		int i;
+
+		flow_open_learnt(test, &f, name);
+		f.queue_us = 100 * MS;
+		for (i = 0; i < steps; i++) {
+			if (i == 24)
+				f.queue_us = 0;
+			if (tcp_snd_cwnd(f.tp) > 2)
+				flow_round(&f);
+			else
+				flow_pair(&f);
+		}
+		f.ops->release(f.sk);
+		KUNIT_EXPECT_GT_MSG(test, f.tp->snd_ssthresh, 1000U, "after %d steps", steps);
+		KUNIT_EXPECT_GE(test, tcp_snd_cwnd(f.tp), 1U);
+		flow_close(test);
+		test->priv = NULL;
+	}
 }
 
 /* Beside others, then idle for so long: the window grows again at once. */
@@ -444,6 +477,8 @@ static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, co
 	{ flow_test_blind_timeout(test, _name); }			\
 	static void _prefix##_release(struct kunit *test)		\
 	{ flow_test_release(test, _name); }				\
+	static void _prefix##_release_any_time(struct kunit *test)	\
+	{ flow_test_release_any_time(test, _name); }			\
 	static void _prefix##_idle(struct kunit *test)			\
 	{ flow_test_idle(test, _name); }				\
 	static void _prefix##_info_of_another(struct kunit *test)	\
@@ -458,6 +493,7 @@ static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, co
 		KUNIT_CASE(_prefix##_least_delay),			\
 		KUNIT_CASE(_prefix##_blind_timeout),			\
 		KUNIT_CASE(_prefix##_release),				\
+		KUNIT_CASE(_prefix##_release_any_time),			\
 		KUNIT_CASE(_prefix##_idle),				\
 		KUNIT_CASE(_prefix##_info_of_another),			\
 		KUNIT_CASE(_prefix##_mark_by_default),			\
