@@ -16,7 +16,8 @@
  * @round_end: the present round trip ends when this is acknowledged (sequence;
  *	refreshed each round trip)
  * @queue_us: queueing delay q of the latest ACK, us
- * @began_ms: when the slowdown began, ms
+ * @began_ms: when the slowdown began, ms; read in FREEZE and RAMP alone, which end or are
+ *	left after an idle time long before it wraps (49 days)
  * @next_ms: AVOID: no slowdown before then; FREEZE: it ends then, ms. Both wrap in
  *	49 days; refreshed by each ACK that finds no slowdown due, and after idle times
  * @reverse_q3: smoothed delay of the reverse path above its least, us << 3

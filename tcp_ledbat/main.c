@@ -38,10 +38,14 @@
  *    packets: many flows may keep the queue so full that base is never seen;
  *  - * a queue of an eighth of the target is none: jitter does not slow growth;
  *  - * a delay that is constant for a minute at the least window is a longer path's;
- *  - * pacing;
+ *  - * pacing: a window that leaves at once is a queue at the bottleneck, which others
+ *    wait in and which the flow itself would take for theirs;
  *  - ramps are standard slow start, not scaled by GAIN: at 1/6 they take 20 round
- *    trips to 50 packets; two slowdowns are a second apart at least;
- *  - min_window=0: the least window follows the capacity.
+ *    trips to 50 packets; two slowdowns are a second apart at least, since nine times
+ *    the duration of one is milliseconds on a short path, and routes do not change so
+ *    often;
+ *  - min_window=0: the least window follows the capacity, for an operator who wants
+ *    background transfers to keep a part of the link beside TCP (share_permille).
  *
  * ledbat does not remove the advantage of a latecomer (ledbatpp does). Neither control
  * yields to TCP flows whose queue never reaches the target (AQM).
@@ -81,10 +85,14 @@ struct ledbat_capacity {
  * that: less of a coarse tick's noise, and twice as late.
  */
 #define LEDBAT_REVERSE_SHIFT	3
-/* Two base refreshes of ledbat are at least so far apart, ms. */
+/* Two base refreshes of ledbat are at least so far apart, ms: one costs some ten round
+ * trips, 2 % of a minute at 100 ms. Twice as long: a wrong base holds for twice as long.
+ */
 #define LEDBAT_REFRESH_MS	60000U
-/* A delay that stood still for so long is the path's, ms; in the last quarter the
- * flow looks often.
+/* A delay that stood still for so long is the path's, ms: TCP's queue moves within a cycle of
+ * cubic, 23 s at 1 Gbit/s and 200 ms. Half: such a queue is taken for the path.
+ * Twice: after a route has become longer the flow is slow for twice as long. In the last
+ * quarter the flow looks often.
  */
 #define LEDBAT_STEADY_MS	60000U
 #define LEDBAT_STEADY_LOOK_MS	45000U

@@ -26,7 +26,9 @@
  */
 #define LP_CROWD_PKTS		4
 /* If a flow has had no loss, and its window has not limited it for so long, the largest
- * delay seen was caused by other flows and is taken for full, ms.
+ * delay seen was caused by other flows and is taken for full, ms. A TCP flow fills a buffer
+ * of a round trip or two well within it. Half: a burst is taken for a full buffer; twice: a
+ * flow with little to send learns twice as late.
  */
 #define LP_QUIET_MS		10000
 /* At the floor, a delay that is flat for so long is a longer path, ms; near full

@@ -329,8 +329,9 @@ static inline u32 ledbat_exit_pkts(u32 cwnd, u32 sent, u32 base_us, u32 queue_us
  *
  * Many flows see the same trough of a TCP flow's queue at the same time. Did each of
  * them halve its rest there, together they would fill the trough and the queue would
- * stay at the target, TCP starved. So a rest ends fast where the queue is below half of
- * the target alone; nearer to it one round trip goes for each window.
+ * stay at the target, TCP starved. So a rest is halved only where there is no queue
+ * (ledbat_is_empty(), an eighth of the target); else it becomes a round trip shorter with
+ * each window.
  */
 static inline u32 ledbat_rest_rtts(u32 rest, bool less, bool empty, u32 most)
 {

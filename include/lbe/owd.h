@@ -103,12 +103,16 @@ enum lbe_owd_source {
 /* State of one flow: 24 bytes, all zero to begin with. */
 struct lbe_owd {
 	u64 ref_us;	/* our clock at the reference, us; 0 = none yet */
-	u32 ref_tsval;	/* peer's TSval there, peer ticks */
+	u32 ref_tsval;	/* peer's TSval there, peer ticks; compared modulo 2^32, and
+			 * moved along (LBE_OWD_REBASE_US, LBE_OWD_GAP_US)
+			 */
 	/* While the tick is learnt these two hold the ACK of the least round trip:
 	 * our clock (us) and the peer's (ticks) since the reference.
 	 */
 	s32 base_us;	/* level of rev with an empty reverse path, us */
-	u32 moved_ms;	/* base may have risen for skew since then, our clock, ms */
+	u32 moved_ms;	/* base may have risen for skew since then, our clock, ms; wraps
+			 * in 49 days, after which base rises later, no more
+			 */
 	u8  doublings;	/* of the learning baseline so far */
 	u8  disagree;	/* samples in a row that fit no base or a far lower one */
 	u8  tick:4,	/* index of the peer's tick, plus 1; 0 = not known yet */

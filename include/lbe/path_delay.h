@@ -44,11 +44,16 @@
 #define LBE_DELAY_SLOT_MS	300000U
 /* Jitter that every path has, us. Double it: queues of 2 ms go unnoticed. */
 #define LBE_DELAY_NOISE_US	1000U
-/* A loss with a queue of at least so many times the noise is that of a full buffer. */
+/* A loss with a queue of at least so many times the noise is that of a full buffer: once is
+ * what a random loss meets. Twice as much: at 10 Mbit/s buffers of less than 9 ms are never
+ * known.
+ */
 #define LBE_DELAY_FULL_NOISES	2
 /* Weight of a loss that came below full: 1/8. */
 #define LBE_DELAY_FULL_SHIFT	3
-/* Samples that a flat stretch must hold at least. */
+/* Samples that a flat stretch must hold at least: with fewer a rest's two or three ACKs
+ * would be one. Twice as many: at the longest rest a longer path is known 10 s later at 100 ms.
+ */
 #define LBE_DELAY_FLAT_SAMPLES	6
 
 struct lbe_path_delay {
