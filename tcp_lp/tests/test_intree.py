@@ -25,7 +25,7 @@ from testbed.backends.uml import Uml
 
 pytestmark = pytest.mark.scenario
 
-#: of the link beside cubic, %: Reno takes 34 to 43; the issue allows lp 4, and three times that is no LBE
+#: of the link beside cubic, %: Reno takes 34 to 43; tcp_lp's own bound is 4, and three times that gives way no more
 TAKES, YIELDS = 12.0, 4.0
 #: ticks of 1 ms; raw delays from 2^29 on are beyond what its smoothed delay can hold
 SHARED, HOURS, DAYS, BEYOND = 0, 50_000_000, 300_000_000, 0xA0000000

@@ -130,7 +130,7 @@ class Browser:
             self.events.append(self._message(until_s))
 
     def value(self, script: str) -> Any:
-        """What a script gives."""
+        """Run a script in the page and give its value back; a list with the message if it throws."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             return [f"script failed: {answer['exceptionDetails'].get('exception', {}).get('description')}"]

@@ -48,7 +48,7 @@ SHAKE = "< S 0:0(0) win 65535 <mss 1012,TS val 1000 ecr 0,nop,wscale 7>"
 
 
 def same(got: object, wanted: object, what: str) -> None:
-    """Or it is a failure that shows both."""
+    """Fail the drill unless the two are equal; the message shows both."""
     if got != wanted:
         raise DrillError(f"{what}: {got}, wanted {wanted}")
 

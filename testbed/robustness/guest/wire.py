@@ -33,7 +33,7 @@ WORD = 1 << 32
 
 
 def checksum(data: bytes) -> int:
-    """Of the Internet: 16-bit words modulo 65535, inverted."""
+    """The Internet checksum: the sum of the 16-bit words modulo 65535, inverted."""
     rest = int.from_bytes(data + b"\0" * (len(data) & 1), "big") % 65535
     return 65535 - rest
 
