@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 from ..base.progress import make_progress
 from ..bench import speed
+from ..run import runner
 from ..spec.tables import ExperimentError
 
 
@@ -23,16 +25,21 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """A line a case and kernel. 1 if a case let nothing through."""
+    """A line a case and kernel. 1 if a case let nothing through, or is slower than its aim."""
     if not 1 <= args.rounds <= 100:
         raise ExperimentError(f"--rounds {args.rounds}: allowed are 1 to 100")
     progress = make_progress()
+    # a table of these lines in a page says when and of which tree it is
+    print(f"measured {datetime.now(UTC):%Y-%m-%d}, testbed {runner.version()}")
     try:
         measured = speed.run_all(tuple(args.kernel or speed.SERIES), args.rounds, progress)
-        speed.beside_ns3(args.rounds, progress)
+        simulator = speed.beside_ns3(args.rounds, progress)
     finally:
         progress.close()
     idle = speed.idle(measured)
     for case in idle:
         print(f"testbed: {case.case.name} on {case.series}: next to nothing came through", file=sys.stderr)
-    return 1 if idle else 0
+    slow = speed.slow(measured, simulator)
+    for case, aim in slow:
+        print(f"testbed: {case.case.name} on {case.series}: {case.speed:.1f}, aim {aim:.1f}", file=sys.stderr)
+    return 1 if idle or slow else 0
