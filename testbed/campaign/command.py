@@ -92,11 +92,17 @@ def check(out: Path, docs: Path) -> int:
     for name, document in sorted(documents.items()):
         if document["stale"]:
             print(f"STALE {name}: {', '.join(document['stale'])}")
+    not_run = 0
+    for name, document in sorted(documents.items()):
+        cases, runs = digest.not_run_yet(document)
+        not_run += runs
+        if cases:
+            print(f"NOT RUN YET {name}: {cases} new cases, {runs} runs")
     red = state.reds(documents)
     for line in red:
         print(f"RED {line}")
     old = sum(bool(document["stale"]) for document in documents.values())
-    print(f"{len(documents)} results, {old} stale, {len(red)} red")
+    print(f"{len(documents)} results, {old} stale, {len(red)} red, {not_run} runs not run yet")
     return 1 if red or status else 0
 
 

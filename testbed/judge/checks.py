@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """An experiment's checks against its results: over the cases and seeds that were asked for.
 
-Cases come from the experiment and seeds from what was asked, never from the results: what is missing is `incomplete`.
+Cases come from the experiment and seeds from what was asked, never from the results: what was lost is `incomplete`,
+and a case that the experiment got only after its results were made is `new`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ STATUS = {
     "differs": "not reached, as explained",
     "undecided": "undecided: more seeds",
     "incomplete": "INCOMPLETE",
+    "new": "not run yet",
     "shown": "-",
     "absent": "not asked",
 }
@@ -39,6 +41,7 @@ class Verdict:
         differs     it is missed within the range that the check's ``differs`` gives for this case
         undecided   the 95 % interval contains the bound
         incomplete  a run that was asked for is missing
+        new         the case, or the metric, was added to the experiment after its results were made
         shown       no bound in this form
         absent      no case of it was asked for
     note: what a reader must know of a status that is no pass.
@@ -173,6 +176,15 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
     return ("fail" if missed else "pass"), ""
 
 
+def not_lost(status: str, note: str, cases: list[Case], results: ResultSet) -> tuple[str, str]:
+    """The status of a number made of these cases; `new` if no run of theirs was lost, but a case or metric is newer."""
+    if status != "incomplete" or any(case in cases for case, _ in results.lost()):
+        return status, note
+    if any(case in results.new_cases for case in cases):
+        return "new", "the case is newer than these results"
+    return ("new", "the metric is newer than these results") if results.outgrown else (status, note)
+
+
 def ns2_table(document: dict[str, Any] | None) -> Table | None:
     """The numbers of ns-2's document of an experiment, if there is one."""
     return None if document is None else Table.of(digest.result_set(document))
@@ -205,6 +217,8 @@ def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
             if experiment.head.reference and as_reference in cases:
                 reference = summarise(table.check(check, as_reference))
             status, note = status_of(check, case, values, bound, results.mode)
+            if not (check.ns2 and None not in table.values(case, check.metric)):  # else it is ns-2's that is missing
+                status, note = not_lost(status, note, [case, {**case, **(check.of or {})}], results)
             verdicts.append(Verdict(check, case, summarise(values), reference, bound, why, status, note))
     return verdicts
 
@@ -216,7 +230,7 @@ def failures(verdicts: list[Verdict]) -> list[Verdict]:
 
 def judged(verdicts: list[Verdict]) -> list[Verdict]:
     """Those that say something about a bound."""
-    return [one for one in verdicts if one.status not in ("shown", "absent")]
+    return [one for one in verdicts if one.status not in ("shown", "absent", "new")]
 
 
 def bounded(experiment: Experiment) -> bool:
@@ -225,9 +239,9 @@ def bounded(experiment: Experiment) -> bool:
 
 
 def is_red(experiment: Experiment, results: ResultSet, verdicts: list[Verdict]) -> bool:
-    """Whether results are to be mended: a check is red, a run is missing, or nothing was judged that could be."""
+    """Whether results are to be mended: a check is red, a run was lost, or nothing was judged that could be."""
     nothing = bounded(experiment) and not judged(verdicts)
-    return bool(failures(verdicts) or results.missing() or nothing)
+    return bool(failures(verdicts) or results.lost() or nothing)
 
 
 # ---------------------------------------------------------------------------------------- titles

@@ -19,11 +19,13 @@ from . import checks
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
-#: what is said of a figure's claims, the worst first. not judged: its bounds are for longer runs than there are;
+#: what is said of a figure's claims, the worst first. not all run: the experiment has cases that are newer than its
+#: results; not judged: the bounds are for longer runs than there are;
 #: no bound: the paper's numbers are all there is to compare with
 WORDS = (
     "INCOMPLETE",
     "FAILS",
+    "not all run",
     "undecided",
     "not reached",
     "holds",
@@ -305,7 +307,7 @@ def measured(source: Source, documents: dict[str, dict[str, Any]], name: str = "
 
 def in_order(status: str) -> str:
     """What is said of an order or a trend by how its bound was met: undecided is not reproduced."""
-    return "" if status in ("shown", "absent") else REPRODUCED if status == "pass" else DIFFERS
+    return "" if status in ("shown", "absent", "new") else REPRODUCED if status == "pass" else DIFFERS
 
 
 def _spoken_of(metric: str, case: Case | None, one: Why | Beside) -> bool:
@@ -349,7 +351,8 @@ def row_of(
 ) -> Row:
     """A row with both its verdicts; what: title, metric, case; verdict: status, note, red."""
     title, metric, case = what
-    said = "" if paper is None or not ours.asked else against(paper, ours, figure.about, side or better(bound))
+    unknown = paper is None or not ours.asked or verdict[0] == "new"
+    said = "" if paper is None or unknown else against(paper, ours, figure.about, side or better(bound))
     status, note, red = verdict
     if order:
         said = in_order(status)
@@ -398,8 +401,9 @@ def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
             ours = summarise([value for case in cases for value in table.values(case, curve.metric)])
             status = "absent" if not cases else "incomplete" if ours.missing else "shown"
             note = f"{ours.missing} of {ours.asked} runs missing" if ours.missing else ""
+            status, note = checks.not_lost(status, note, cases, results)
             what = (metrics[curve.metric].label or curve.metric, curve.metric, wanted)
-            verdict = (status, note, bool(ours.missing))
+            verdict = (status, note, status == "incomplete")
             rows.append(row_of(figure, what, paper, ours, (None, None), verdict, side=curve.better))
     return rows
 
@@ -422,9 +426,11 @@ def trend_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
         first, last = (table.check(check, case[0]) for case in cases)
         values = [checks.compared("difference", new, old) for old, new in zip(first, last)]
         status, note = checks.status_of(check, trend.case, values, bound, results.mode)
+        parts = [case[0] for case in cases] + [{**case[0], **(trend.of or {})} for case in cases]
+        status, note = checks.not_lost(status, note, parts, results)
         row = row_of(figure, spoken_of, None, summarise(values), bound, (status, note, False), order=True)
         # the paper's trend is no claim of ours: it counts beside the paper alone
-        rows.append(replace(row, status="shown"))
+        rows.append(replace(row, status="new" if status == "new" else "shown"))
     return rows
 
 
@@ -455,6 +461,7 @@ def word_of(rows: list[Row]) -> str:
     for status, word in (
         ("incomplete", "INCOMPLETE"),
         ("fail", "FAILS"),
+        ("new", "not all run"),
         ("undecided", "undecided"),
         ("differs", "not reached"),
         ("pass", "holds"),

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..measure.summary import Summary, summarise
 from ..results import digest
+from ..spec.experiment import Case
 from ..spec.tables import ExperimentError, load_table
 from .checks import Table
 
@@ -113,12 +114,12 @@ class Scores:
         #: the group that a scenario stands in first
         self.home = dict(reversed(listed))
         self.tables: dict[str, Table] = {}
-        #: runs that were asked for and are not there, by experiment
-        self.missing: dict[str, int] = {}
+        #: cases of which a run was lost, by experiment
+        self.lost_cases: dict[str, list[Case]] = {}
         for name in sorted({group.experiment for group in board.group} & documents.keys()):
             results = digest.result_set(documents[name])
             self.tables[name] = Table.of(results)
-            self.missing[name] = len(results.missing())
+            self.lost_cases[name] = [case for case, _ in results.lost()]
 
     def cell(self, group: Group, scenario: str, contender: str, metric: str) -> Cell:
         """One cell; without a value on either side its summaries are empty."""
@@ -138,6 +139,29 @@ class Scores:
             return False
         values = self.tables[group.experiment].values({"scenario": scenario, "contender": contender}, group.metrics[0])
         return bool(values) and None not in values
+
+    def state(self, group: Group, scenario: str, contender: str) -> str:
+        """What is said of a scenario that has no whole number: INCOMPLETE if a run was lost; "" if all are there."""
+        if self.ran(group, scenario, contender):
+            return ""
+        lost = {"scenario": scenario, "contender": contender} in self.lost_cases.get(group.experiment, [])
+        return "INCOMPLETE" if lost else "not run"
+
+    def left_out(self, group: Group, scenario: str, contender: str) -> str:
+        """Why a scenario counts for nothing in a cell; "" if it counts."""
+        limit = self.state(group, scenario, self.board.reference)
+        return self.state(group, scenario, contender) or (limit and f"strict priority {limit}")
+
+    def of_fewer(self, contender: str) -> str:
+        """What a contender's name is followed by if its means are of fewer scenarios than strict priority's."""
+        each = [
+            (self.state(group, scenario, contender), self.state(group, scenario, self.board.reference))
+            for group in self.board.group
+            for scenario in group.scenarios
+        ]
+        if any("INCOMPLETE" in words for words in each):
+            return " (INCOMPLETE)" if any(mine == "INCOMPLETE" for mine, _ in each) else " (strict priority INCOMPLETE)"
+        return " (in part)" if any(mine and not limit for mine, limit in each) else ""
 
     def run(self, group: Group, contender: str) -> int:
         """How many of a group's scenarios were run. What a group shares with others is no run of its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..judge import coverage, scoreboard
+from ..judge import checks, coverage, scoreboard
 from ..results import digest
 from ..results.digest import Documents
 from ..spec.experiment import names
@@ -88,27 +88,33 @@ def _coverage(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> str:
 def _checks(documents: Documents) -> str:
     """Every bound of every experiment."""
     red = reds(documents)
+    judged = {name: tables.check_rows(document) for name, document in documents.items() if name in names()}
+    waiting = sum(row[-1].startswith(checks.STATUS["new"]) for rows in judged.values() for row in rows)
     parts = [
         NOTE + "# Checks: every bound of every experiment",
         "A bound is a statement of a paper, of an RFC, or an aim, and says why. Of a bound on what others lose beside "
         "one of our controls, *beside a rival* has the same number with a control that yields to nobody in its place. "
         "If that meets the bound too, the row shows safety, not yielding, and says why it is kept. "
-        + (f"To be mended ({len(red)}):" if red else "None is missed without an explanation, and none is incomplete."),
+        + ("" if red else "None is missed without an explanation, and no run that was asked for is missing."),
     ]
+    if waiting:
+        parts.append(
+            f"{waiting} rows are *not run yet*: their case or their metric was added to the experiment after these "
+            f"results were made. Of new cases, also those without a bound: {tables.not_run_yet_text(documents) or 0}."
+        )
     if red:
-        parts.append("\n".join(f"- {line}" for line in red))
-    for name, document in documents.items():
-        if name not in names():
-            continue
-        rows = tables.check_rows(document)
+        parts.append(f"To be mended ({len(red)}):\n\n" + "\n".join(f"- {line}" for line in red))
+    for name, rows in judged.items():
+        document = documents[name]
         state = f"STALE: {', '.join(document['stale'])}. " if document.get("stale") else ""
         parts += [f"## {name}", f"{state}{FORM[document['mode']]}"]
         parts.append(_table(tables.CHECK_HEAD, rows, (2, 3, 4, 5, 6)) if rows else "No bound is for these cases.")
     return "\n\n".join(parts) + "\n"
 
 
-def _distance(cell: scoreboard.Cell) -> str:
-    return f"{interval(cell.distance)} ({number(cell.ours.mean)})" if cell.ours.n else "-"
+def _distance(cell: scoreboard.Cell, left_out: str) -> str:
+    measured = f" ({number(cell.ours.mean)})" if cell.ours.n else ""
+    return (left_out or (interval(cell.distance) if measured else "-")) + measured
 
 
 def scoreboard_page(scores: scoreboard.Scores, picture: str) -> str:
@@ -138,8 +144,9 @@ def scoreboard_page(scores: scoreboard.Scores, picture: str) -> str:
         for scenario, label in group.scenarios.items():
             rows = []
             for key, contender in board.contender.items():
-                behind = (scores.cell(group, scenario, key, metric) for metric in group.metrics)
-                rows.append([contender.title, *map(_distance, behind)])
+                word = scores.left_out(group, scenario, key)
+                behind = (_distance(scores.cell(group, scenario, key, metric), word) for metric in group.metrics)
+                rows.append([contender.title, *behind])
             parts += [f"{label} (in brackets what was measured):", _table(head, rows, tuple(range(1, len(head))))]
     return "\n\n".join(parts) + "\n"
 

@@ -92,15 +92,18 @@ def quote(words: str, documents: Documents) -> str:
         raise LbeError(f"{TEXTS.name}: {words!r}: {name} has no metric {metric!r}")
     table = checks.Table.of(results)
     values: list[float | None] = []
+    used: list[dict[str, str]] = []
     for mine in results.asked_cases:
         if matches(mine, case):
             theirs = {**mine, **limit}
+            used += [mine, theirs]
             values += table.compare(mine, metric, theirs, metric, "percent") if limit else table.values(mine, metric)
     summary = summarise(values)
     if values and summary.blank == len(values):
         return NO_VALUE
     if summary.missing or summary.blank:
-        return INCOMPLETE if summary.n else NOT_RUN
+        lost = any(gone in used for gone, _ in results.lost())
+        return INCOMPLETE if summary.n or lost else NOT_RUN
     if metric in documents[name].get("counts", ()) and not limit:
         return f"{summary.mean:.0f}"
     return interval(summary) if summary.n else NOT_RUN

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..judge import checks, coverage, rivals
 from ..results import digest
-from ..results.digest import Document, Documents
+from ..results.digest import Documents
 from ..run import identity
 from ..spec.experiment import case_name, load, names
 from .tables import row_case
@@ -21,22 +21,12 @@ def mark_stale(documents: Documents) -> Documents:
     return marked
 
 
-def lost_runs(document: Document) -> int:
-    """Runs that were asked for when the document was made and are not there. A case that is new since was not asked
-    for; a document that does not say what was asked for is stale as a whole where its experiment has changed."""
-    missing = digest.result_set(document).missing()
-    if "asked_cases" in document:
-        return sum(case in document["asked_cases"] for case, _ in missing)
-    outgrown = any(part.startswith("experiment") for part in document.get("stale", ()))
-    return 0 if outgrown else len(missing)
-
-
 def reds(documents: Documents) -> list[str]:
     """What is to be mended, a line each: bounds missed without an explanation, or that a rival meets too; what is
     incomplete."""
     red = []
     for name, document in sorted(documents.items()):
-        gone = lost_runs(document)
+        gone = digest.lost_runs(document)
         if gone:
             red.append(f"{name}: INCOMPLETE: {gone} runs that were asked for are missing")
         if name not in names():
@@ -48,7 +38,7 @@ def reds(documents: Documents) -> list[str]:
             title = checks.check_title(experiment, bound.check, metrics)
             red.append(f"{name}: {title}, {case_name(bound.case)}: {bound.said}, and nothing says why it is kept")
         for verdict in checks.failures(checks.judge(experiment, results)):
-            if verdict.status == "incomplete":
+            if verdict.status == "incomplete" and gone:
                 continue  # said above
             note = f" ({verdict.note})" if verdict.note else ""
             title = checks.check_title(experiment, verdict.check, metrics)

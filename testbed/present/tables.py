@@ -57,12 +57,26 @@ def provenance(documents: Documents) -> list[tuple[str, str]]:
         ("python, numpy", ", ".join(sorted({f"{host['python']}, {host['numpy']}" for host in hosts}))),
         ("experiments, runs", f"{len(documents.keys() & set(names()))} of {len(names())}, {runs}"),
         ("of today's tree", f"{len(documents) - old} current, {old} stale (experiments.md says what changed)"),
+        *([("not run yet", waiting)] if (waiting := not_run_yet_text(documents)) else []),
     ]
 
 
-def missing_runs(document: Document) -> int:
-    """Runs that were asked for and are not there."""
-    return len(digest.result_set(document).missing())
+def not_run_yet_text(documents: Documents) -> str:
+    """How many runs are of cases that are newer than their experiments' results; "" where there is none."""
+    counts = [digest.not_run_yet(document) for document in documents.values()]
+    named = sum(cases > 0 for cases, _ in counts)
+    if not named:
+        return ""
+    return f"{sum(runs for _, runs in counts)} runs of {sum(cases for cases, _ in counts)} cases in {named} experiments"
+
+
+def _state_of(document: Document) -> str:
+    """What an experiment's row says of its state."""
+    gone, (cases, runs) = digest.lost_runs(document), digest.not_run_yet(document)
+    words = [f"INCOMPLETE: {gone} runs missing"] * bool(gone)
+    words += [f"not run yet: {cases} new cases, {runs} runs"] * bool(cases)
+    words += ["STALE: " + ", ".join(document.get("stale", ()))] * bool(document.get("stale"))
+    return ", ".join(words) or "current"
 
 
 def experiment_rows(documents: Documents) -> list[list[str]]:
@@ -74,15 +88,10 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
             rows.append([name, "not run", "", "", "", "", ""])
             continue
         seeds = document["asked_seeds"]
-        gone = missing_runs(document)
         rows.append(
             [
                 name,
-                ", ".join(
-                    [f"INCOMPLETE: {gone} runs missing"] * bool(gone)
-                    + ["STALE: " + ", ".join(document.get("stale", ()))] * bool(document.get("stale"))
-                )
-                or "current",
+                _state_of(document),
                 FORM[document["mode"]],
                 str(len(document["cases"])),
                 f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}",
@@ -132,7 +141,7 @@ def reasons(verdict: coverage.Verdict) -> list[str]:
     if verdict.word == "not judged":
         said.append("Run, but its bounds are for longer runs than these.")
     for row in verdict.rows:
-        if row.note and row.status in ("fail", "differs", "incomplete"):
+        if row.note and row.status in ("fail", "differs", "incomplete", "new"):
             said.append(f"{row.what}, {row_case(row)}: {row.note}")
     for row in verdict.rows:
         if row.why:
@@ -234,18 +243,21 @@ def cell_parts(scores: scoreboard.Scores, group: scoreboard.Group, contender: st
 
 
 def in_part(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
-    """Says so where only some of a group's scenarios were run."""
-    have = scores.run(group, contender)
-    return f" ({have} of {len(group.scenarios)})" if 0 < have < len(group.scenarios) else ""
+    """Says so where a cell's number is of only some of the group's scenarios."""
+    words = [scores.left_out(group, scenario, contender) for scenario in group.scenarios]
+    have = words.count("") if scores.run(group, contender) else 0
+    lost = ", INCOMPLETE" if any("INCOMPLETE" in word for word in words) else ""
+    return f" ({have} of {len(words)}{lost})" if 0 < have < len(words) else ""
 
 
 def nothing(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
     """Why a cell has no number."""
-    have = [scores.ran(group, scenario, contender) for scenario in group.scenarios]
     if not scores.run(group, contender):
-        return "not run"
-    if not any(mine and scores.ran(group, name, scores.board.reference) for mine, name in zip(have, group.scenarios)):
-        return "strict priority not run"
+        words = [scores.state(group, scenario, contender) for scenario in group.scenarios]
+        return "INCOMPLETE" if "INCOMPLETE" in words else "not run"
+    words = [scores.left_out(group, scenario, contender) for scenario in group.scenarios]
+    if all(words):
+        return max(words)  # "strict priority ...", if there is any of it
     # a time that did not come while the run lasted; else a share of nothing
     return "never" if scores.board.distance[group.loses or "bg"].unit == "s" else "no value"
 
@@ -261,14 +273,15 @@ def cell_rows(scores: scoreboard.Scores, group: scoreboard.Group, contender: str
     for scenario, label in group.scenarios.items():
         for metric in group.metrics:
             cell = scores.cell(group, scenario, contender, metric)
-            if cell.ours.n or cell.reference.n:
+            word = scores.left_out(group, scenario, contender)
+            if cell.ours.n or cell.reference.n or "INCOMPLETE" in word:
                 rows.append(
                     [
                         label,
                         distance_title(scores.board.distance[metric]),
                         interval(cell.ours),
                         interval(cell.reference),
-                        interval(cell.distance),
+                        word or interval(cell.distance),
                     ]
                 )
     return rows
@@ -277,7 +290,10 @@ def cell_rows(scores: scoreboard.Scores, group: scoreboard.Group, contender: str
 def trade_off(scores: scoreboard.Scores) -> str:
     """The picture; "" where nobody has a place in it."""
     board = scores.board
-    points = {contender.title: (scores.lost(key), scores.used(key)) for key, contender in board.contender.items()}
+    points = {
+        contender.title + scores.of_fewer(key): (scores.lost(key), scores.used(key))
+        for key, contender in board.contender.items()
+    }
     if not any(math.isfinite(lost) and math.isfinite(used) for lost, used in points.values()):
         return ""
     return drawing.trade_off(

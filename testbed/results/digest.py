@@ -220,10 +220,10 @@ def with_more(mine: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _asked_of_both(mine: dict[str, Any], other: dict[str, Any]) -> list[dict[str, str]]:
-    """The cases that either was asked for. One that did not keep them was asked for those that it has."""
+    """The cases that either was asked for."""
     asked: list[dict[str, str]] = []
     for document in (mine, other):
-        had = document.get("asked_cases", [case["case"] for case in document["cases"]])
+        had = document.get("asked_cases", asked_cases(document))
         asked += [case for case in had if case not in asked]
     return asked
 
@@ -245,6 +245,15 @@ def asked_cases(document: dict[str, Any]) -> list[dict[str, str]]:
     return experiment_of(document).cases(document["mode"])
 
 
+def new_cases(document: dict[str, Any], asked_today: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Of the cases asked for today those that nobody asked for when the document was made: they are not run yet.
+
+    Every other case that is not there was lost. A document that does not say what was asked for was asked for all.
+    """
+    known = {frozenset(case.items()) for case in document.get("asked_cases", asked_today)}
+    return [case for case in asked_today if frozenset(case.items()) not in known]
+
+
 def result_set(document: dict[str, Any]) -> ResultSet:
     """As the verdicts want it: results with metrics and no series."""
     empty = Series(np.empty(0, SEND), np.empty(0, RECV), np.empty(0, QUEUE))
@@ -255,6 +264,8 @@ def result_set(document: dict[str, Any]) -> ResultSet:
                 name: math.nan if values[index] is None else values[index] for name, values in case["metrics"].items()
             }
             made.append(Result(case["case"], seed, metrics, {}, empty))
+    asked = asked_cases(document)
+    own = document["experiment"] in experiments.names()
     return ResultSet(
         document["experiment"],
         document["mode"],
@@ -262,10 +273,26 @@ def result_set(document: dict[str, Any]) -> ResultSet:
         document["sets"],
         document["provenance"],
         made,
-        asked_cases(document),
+        asked,
         document["asked_seeds"],
         document["identity"],
+        new_cases(document, asked),
+        own and document["file_sha256"] != text_hash(experiment_of(document).path.read_text(encoding="utf-8")),
     )
+
+
+def lost_runs(document: dict[str, Any]) -> int:
+    """Runs that were asked for when the document was made and are not there."""
+    return len(result_set(document).lost())
+
+
+def not_run_yet(document: dict[str, Any]) -> tuple[int, int]:
+    """Cases that its experiment got after the document was made, and their runs.
+
+    They are not red, since nothing that was asked for is hidden. The pages say it where their numbers would be.
+    """
+    new = len(new_cases(document, asked_cases(document)))
+    return new, new * len(document["asked_seeds"])
 
 
 def experiment_of(document: dict[str, Any]) -> Experiment:

@@ -124,6 +124,10 @@ class ResultSet:
     asked_seeds: list[int]
     #: hashes of what decided these results (run/identity.py), and what ran by its own word
     identity: dict[str, Any] = field(default_factory=dict)
+    #: of the cases asked for those that the experiment got only after these results were made
+    new_cases: list[dict[str, str]] = field(default_factory=list)
+    #: the experiment's file is another one since, and may have metrics that these results have not
+    outgrown: bool = False
 
     def missing(self) -> list[tuple[dict[str, str], int]]:
         """Runs that were asked for and are not there, as (case, seed)."""
@@ -134,6 +138,10 @@ class ResultSet:
             for seed in self.asked_seeds
             if (frozenset(case.items()), seed) not in have
         ]
+
+    def lost(self) -> list[tuple[dict[str, str], int]]:
+        """Runs that were asked for when these results were made, and are not there."""
+        return [(case, seed) for case, seed in self.missing() if case not in self.new_cases]
 
     def save(self, folder: Path) -> Path:
         """Write NAME.json and NAME.npz; returns the JSON's path."""

@@ -26,6 +26,7 @@ from ..base.content import hash_of_programs
 from ..base.places import REPO, TESTBED
 from ..kernels.build import configuration_key
 from ..kernels.modules import program_hash
+from ..results import digest
 from ..spec.experiment import Experiment
 from .job import Job, make
 
@@ -106,16 +107,8 @@ def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict
 
 
 def new_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str, str]]:
-    """Cases that the experiment has today, and that nobody asked for when the document was made.
-
-    A digest made before digests kept the cases asked for was complete; what it lacks is new if its file has changed.
-    """
-    known = experiment.cases(document["mode"])
-    asked = document.get("asked_cases")
-    if asked is None:
-        had = [case["case"] for case in document["cases"]]
-        asked = had if document["file_sha256"] != text_hash(experiment) else known
-    return [case for case in known if case not in asked]
+    """Cases that the experiment has today, and that nobody asked for when the document was made."""
+    return digest.new_cases(document, experiment.cases(document["mode"]))
 
 
 def hash_of_files(names: Iterable[str]) -> str:

@@ -129,13 +129,47 @@ def test_seeds_that_are_missing_leave_no_success() -> None:
     assert verdict.word == "INCOMPLETE" and state.reds({"lp_table1": document})
 
 
-def test_what_an_experiment_has_outgrown_is_stale_and_not_lost() -> None:
+def grown() -> dict:
+    """A digest of before its experiment had the cases beside lp."""
     document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default"}
-    document["cases"] = document["cases"][1:]
-    document["stale"] = ["experiment (its file)"]
+    document["cases"] = [case for case in document["cases"] if case["case"]["background"] != "lp"]
+    return document | {"asked_cases": [case["case"] for case in document["cases"]]}
+
+
+def test_a_case_that_was_added_since_is_not_run_yet_and_not_lost() -> None:
+    document = grown()
+    figure = figure_of("Table I", "tcp_lp", experiment="lp_table1", also="")
+    verdict = coverage.judge(figure, {"lp_table1": document})
+    assert verdict.word == "not all run" and not verdict.red
+    assert not any(row.against for row in verdict.rows if row.status == "new"), "what did not run differs from nothing"
     assert not any("INCOMPLETE" in line for line in state.reds({"lp_table1": document}))
-    document["stale"] = ["module tcp_lp"]
+    cases, runs = digest.not_run_yet(document)
+    assert cases == runs == len(experiments.load("lp_table1").cases()) - len(document["cases"]) > 0
+    # a digest that does not say what was asked for cannot show that a case is new
+    del document["asked_cases"]
+    document["stale"] = ["experiment (its file)"]
+    assert digest.not_run_yet(document) == (0, 0)
     assert any("INCOMPLETE" in line for line in state.reds({"lp_table1": document}))
+
+
+def test_the_pages_count_what_is_not_run_yet_and_call_only_the_lost_incomplete() -> None:
+    document = grown() | {"stale": []}
+    shown = markdown.pages({"lp_table1": document})
+    rows = [line for line in shown["checks.md"].splitlines() if line.startswith("|") and "not run yet" in line]
+    assert rows and f"{len(rows)} rows are *not run yet*" in shown["checks.md"]
+    assert not any("INCOMPLETE" in text for name, text in shown.items() if name.endswith(".md"))
+    cases, runs = digest.not_run_yet(document)
+    assert f"not run yet: {cases} new cases, {runs} runs" in shown["experiments.md"]
+    assert f"| not run yet | {runs} runs of {cases} cases" in shown["README.md"]
+    # nothing is new: nothing is said of it
+    whole = markdown.pages({"lp_table1": made("lp_table1") | {"stale": []}})
+    assert "not run yet" not in whole["checks.md"] + whole["README.md"]
+
+
+def test_numbers_of_ns2_that_are_lost_are_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = digest.load(DATA / "data" / "ns2_tcp.json")
+    monkeypatch.setattr(checks, "committed_ns2", lambda _: None)
+    assert any("INCOMPLETE" in line for line in state.reds({"ns2_tcp": document}))
 
 
 def test_a_reason_is_given_to_the_rows_that_it_is_of() -> None:
@@ -362,8 +396,26 @@ def test_a_cell_without_a_number_says_why() -> None:
     assert "| - / " in row and "| never |" in row
     document["cases"] = [case for case in document["cases"] if case["case"]["contender"] != "strict"]
     scores = scoreboard.Scores(scores.board, {"scoreboard": document})
+    assert tables.nothing(scores, groups["swift"], "cubic") == "strict priority INCOMPLETE"
+    assert tables.nothing(scores, groups["swift"], "strict") == "INCOMPLETE"
+    document["asked_cases"] = [case["case"] for case in document["cases"]]
+    scores = scoreboard.Scores(scores.board, {"scoreboard": document})
     assert tables.nothing(scores, groups["swift"], "cubic") == "strict priority not run"
     assert tables.nothing(scores, groups["swift"], "strict") == "not run"
+
+
+def test_a_cell_that_lost_a_seed_says_so_everywhere() -> None:
+    document = made("scoreboard", seeds=2)
+    case = next(one for one in document["cases"] if one["case"] == {"scenario": "beside_cubic", "contender": "lp"})
+    case["seeds"] = case["seeds"][:1]
+    scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
+    page = markdown.scoreboard_page(scores, "")
+    main = next(line for line in page.splitlines() if line.startswith("| lp |"))
+    assert "(2 of 3, INCOMPLETE)" in main
+    behind = page[page.index("## Behind each cell") :]
+    assert "| lp | INCOMPLETE (" in behind and "| cubic | INCOMPLETE" not in behind
+    # its mean over the groups is of fewer scenarios than the others': the picture says so
+    assert "lp (INCOMPLETE)" in tables.trade_off(scores) and "strict (INCOMPLETE)" not in tables.trade_off(scores)
 
 
 def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group() -> None:
@@ -372,8 +424,12 @@ def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group
     scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
     groups = {one.key: one for one in scores.board.group}
     assert scores.run(groups["greedy"], "lp") == 1
-    assert tables.in_part(scores, groups["greedy"], "lp") == " (1 of 3)"
-    assert "not run" in tables.nothing(scores, groups["buffer"], "lp")
+    assert tables.in_part(scores, groups["greedy"], "lp") == " (1 of 3, INCOMPLETE)"
+    assert "INCOMPLETE" in tables.nothing(scores, groups["buffer"], "lp")
+    document["asked_cases"] = [case["case"] for case in document["cases"]]
+    new = scoreboard.Scores(scores.board, {"scoreboard": document})
+    assert tables.in_part(new, groups["greedy"], "lp") == " (1 of 3)"
+    assert tables.nothing(new, groups["buffer"], "lp") == "not run"
     # beside_cubic also stands in the sweep of buffers, of which nothing was run
     assert scores.run(groups["buffer"], "lp") == 0
     assert math.isnan(scores.over(groups["buffer"], "lp", "be"))
@@ -464,9 +520,7 @@ def test_a_case_that_is_new_makes_a_digest_stale_and_one_that_was_lost_incomplet
     document["cases"] = document["cases"][1:]
     assert identity.stale(document | {"asked_cases": asked}, one) == []
     assert identity.stale(document | {"asked_cases": asked[1:]}, one) == ["experiment (1 new case)"]
-    known = identity.text_hash(one)
-    assert identity.stale(document | {"file_sha256": known}, one) == []
-    assert identity.stale(document | {"file_sha256": "of the file without it"}, one) == ["experiment (1 new case)"]
+    assert identity.stale(document | {"file_sha256": "of another file"}, one) == []
 
     def lost(asked: list[dict]) -> list[str]:
         marked = state.mark_stale({"lp_table1": document | {"mode": "default", "asked_cases": asked}})
@@ -501,6 +555,10 @@ def test_quotes() -> None:
     assert quoting.quote("lp_table1 tcp link=10M background=lp", documents) == "40.00"
     assert quoting.quote("lp_table1 tcp link=10M background=lp of background=alone", documents) == "100.0"
     assert quoting.quote("lp_table1 tcp link=10M", {}) == "(not run)"
+    lost = {**documents["lp_table1"], "cases": documents["lp_table1"]["cases"][:1]}
+    gone = "lp_table1 tcp " + " ".join("=".join(item) for item in documents["lp_table1"]["cases"][-1]["case"].items())
+    assert quoting.quote(gone, {"lp_table1": lost}) == "(incomplete)"
+    assert quoting.quote(gone, {"lp_table1": lost | {"asked_cases": [lost["cases"][0]["case"]]}}) == "(not run)"
     one = experiments.load("lp_table1")
     part = made("lp_table1", {"tcp": 40.0}, seeds=2)
     for case in part["cases"]:
@@ -579,19 +637,36 @@ def halved(document: dict) -> dict:
 
 @pytest.mark.parametrize(
     ("spoil", "said"),
-    [("nothing", ""), ("numbers", "FAILS"), ("a run", "INCOMPLETE"), ("a page", "is not what its data say")],
+    [
+        ("nothing", "1 results, 0 stale, 0 red, 0 runs not run yet"),
+        ("numbers", "FAILS"),
+        ("a run", "INCOMPLETE"),
+        ("a new case", "NOT RUN YET lp_alone: 1 new cases"),
+        ("a page", "is not what its data say"),
+    ],
 )
 def test_the_status_of_check_is_one_for_what_is_red(
-    committed: dict, tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: str, said: str
+    committed: dict,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: str,
+    said: str,
 ) -> None:
     good = committed["lp_alone"]
     short = good | {"cases": good["cases"][1:]}
-    kept = {"nothing": good, "numbers": halved(good), "a run": short, "a page": good}[spoil]
+    new = short | {"asked_cases": [case["case"] for case in short["cases"]]}
+    kept = {"nothing": good, "numbers": halved(good), "a run": short, "a new case": new, "a page": good}[spoil]
+    monkeypatch.setattr(identity, "stale", lambda *_: [])
     markdown.write(state.mark_stale({"lp_alone": kept}), tmp_path)
     if spoil == "a page":
         (tmp_path / "checks.md").write_text("all is well\n", encoding="utf-8")
-    assert command.check(tmp_path / "out", tmp_path) == int(spoil != "nothing")
-    assert said in capsys.readouterr().out
+    assert command.check(tmp_path / "out", tmp_path) == int(spoil not in ("nothing", "a new case"))
+    printed = capsys.readouterr().out
+    assert said in printed
+    seeds = len(good["asked_seeds"])
+    waiting = seeds if spoil == "a new case" else 0
+    assert printed.splitlines()[-1].endswith(f" red, {waiting} runs not run yet")
 
 
 @pytest.mark.parametrize(("document", "status"), [("good", 0), ("bad", 1)])

@@ -173,6 +173,27 @@ def test_what_was_asked_for_and_is_missing_is_incomplete() -> None:
     assert "(1 of 2 runs)" in text.text(one, made)
 
 
+def test_a_case_that_is_newer_than_the_results_is_neither_held_nor_lost() -> None:
+    one = experiment()
+    for newer in ("polite", "alone"):  # the case itself, or the one that it is compared with
+        made = full_set(one)
+        made.results = [result for result in made.results if result.case["background"] != newer]
+        made.new_cases = [{"background": newer}]
+        verdict = checks.judge(one, made)[0]
+        assert (verdict.status, verdict.red) == ("new", False) and verdict not in checks.judged([verdict])
+        assert not made.lost() and len(made.missing()) == 2
+    made = full_set(one)
+    for result in made.results:
+        del result.metrics["be"]
+    assert checks.judge(one, made)[0].status == "incomplete", "the file is the same: the metric cannot be new"
+    made.outgrown = True
+    assert checks.judge(one, made)[0].status == "new"
+    # one run of the other case is lost: that is red, whatever else is new
+    made.results = [result for result in made.results if result.case["background"] != "polite"][1:]
+    made.new_cases = [{"background": "polite"}]
+    assert len(made.lost()) == 1 and checks.judge(one, made)[0].status == "incomplete"
+
+
 def full_set(one):
     return result_set(
         one,
