@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -227,39 +228,57 @@ def test_seed_out_of_range(pretend, seed: int) -> None:
         pretend("exit 0", seed=seed)
 
 
-def test_wall_limit_kills_the_children_too(pretend) -> None:
+#: a guest with a process of its own, which it names; both stay until they are killed
+STAYS = "echo booting; sleep 987 & echo $! >$OUT/.child; mv $OUT/.child $OUT/child; wait"
+
+
+def until(there: Callable[[], bool], limit_s: float = 300) -> bool:
+    """Wait for something that comes at once on an idle machine; only a fault takes as long as the limit."""
+    deadline = time.monotonic() + limit_s
+    while not there():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_wall_limit_kills_the_children_too(pretend, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = machine.wait_for
+
+    def begun(process: subprocess.Popen, limit_s: float) -> bool:
+        """The limit's time begins when the child is there."""
+        assert until((pretend.out / "child").exists)
+        return real(process, limit_s)
+
+    monkeypatch.setattr(machine, "wait_for", begun)
     with pytest.raises(WallHang):
-        pretend("echo booting; sleep 987 & echo $! >$OUT/child; wait", wall_limit_s=0.3)
+        pretend(STAYS, wall_limit_s=0.1)
     assert ended(int((pretend.out / "child").read_text()))
     assert not list(pretend.runs.iterdir())
 
 
 def test_ctrl_c_leaves_no_process(pretend, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = machine.wait_for
-
-    def interrupted(process: subprocess.Popen, _limit_s: float) -> bool:
-        real(process, 0.3)
+    def interrupted(_process: subprocess.Popen, _limit_s: float) -> bool:
+        assert until((pretend.out / "child").exists)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(machine, "wait_for", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        pretend("sleep 987 & echo $! >$OUT/child; wait")
+        pretend(STAYS)
     assert ended(int((pretend.out / "child").read_text()))
     assert not list(pretend.runs.iterdir())
 
 
 def ended(pid: int) -> bool:
     """True once a process is gone or a zombie; killed ones take a moment."""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
+
+    def gone() -> bool:
         try:
-            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+            return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
         except FileNotFoundError:
             return True
-        if state == "Z":
-            return True
-        time.sleep(0.02)
-    return False
+
+    return until(gone)
 
 
 # --- real boots -----------------------------------------------------------------------

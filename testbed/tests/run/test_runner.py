@@ -232,7 +232,7 @@ def test_an_end_from_outside_leaves_nothing_running(tmp_path: Path, sent: int, s
         assert [process.stdout.readline() for _ in range(2)] == ["running\n"] * 2
         os.kill(process.pid, sent)
         assert process.wait(timeout=30) == status
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 300  # half of what their command sleeps: a busy machine does not get there
         while children(process.pid) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert children(process.pid) == []
