@@ -14,7 +14,7 @@ import sys
 
 from .base.errors import LbeError
 from .campaign import oracle
-from .commands import evaluate, listing, report, running, shell, speed
+from .commands import evaluate, listing, running, shell, show, speed
 from .commands.shared import EXAMPLES
 from .foreign import command as foreign
 from .proof import command as proof
@@ -22,7 +22,7 @@ from .robustness import command as abuse
 from .robustness import soak
 
 #: each adds its words, and what carries them out
-VERBS = (listing, running, speed, evaluate, report, abuse, soak, foreign, proof, oracle, shell)
+VERBS = (listing, running, speed, evaluate, show, abuse, soak, foreign, proof, oracle, shell)
 
 
 def _parser() -> argparse.ArgumentParser:

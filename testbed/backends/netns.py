@@ -43,7 +43,7 @@ def lay_out(job: Path, agent: Path) -> iperf.Taken:
     return taken
 
 
-def judge(out: Path) -> None:
+def need_success(out: Path) -> None:
     """Raise what the status tells of."""
     status = (read_text(out / "status") or "fail: no status").strip()
     log = tail_of(read_text(out / "job.log") or "")
@@ -131,7 +131,7 @@ class Host:
             check=False, stdin=subprocess.DEVNULL,
             env={**os.environ, "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin", "LBE_SEED": str(seed)},
         )  # fmt: skip
-        judge(out)
+        need_success(out)
         iperf.collect(taken, out)
         wall_s = time.monotonic() - began
         return RunReport(wall_s, wall_s)

@@ -132,7 +132,7 @@ def add_parser(commands: Any) -> None:
     length.add_argument(
         "--short", action="store_const", dest="mode", const="short", help="the short form that the tests use"
     )
-    sub.set_defaults(mode="default", do=carry_out)
+    sub.set_defaults(mode="default", do=compare)
     sub.add_argument("--fresh", action="store_true", help="run everything again, without reusing earlier runs")
     sub.add_argument(
         "--out",
@@ -143,7 +143,7 @@ def add_parser(commands: Any) -> None:
     )
 
 
-def carry_out(args: argparse.Namespace) -> int:
+def compare(args: argparse.Namespace) -> int:
     """Run, print, write. 1 if a run failed."""
     for key in ("runs", "jobs"):
         value = getattr(args, key)

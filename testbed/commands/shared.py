@@ -10,7 +10,7 @@ from typing import Any
 
 from ..spec.experiment import parse_set
 
-#: where `run` puts results, and `report` finds them
+#: where `run` puts results, and `show` finds them
 DEFAULT_OUT = Path("results")
 EXAMPLES = """\
 examples:
@@ -20,7 +20,7 @@ examples:
   python3 -m testbed run lp_beside_cubic --dry-run     every command and plan, nothing run
   python3 -m testbed run lp_beside_cubic --set topology.rate_mbit=50 --runs 5
   python3 -m testbed run my_own.toml                   an experiment of your own
-  python3 -m testbed report lp_beside_cubic            table and pictures again, from the files
+  python3 -m testbed show lp_beside_cubic              table and pictures again, from the files
   python3 -m testbed shell                             the three nodes, in real time, to try things
   python3 -m testbed evaluate --minutes 30             everything, as one page
 """

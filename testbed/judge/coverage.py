@@ -190,7 +190,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FigureVerdict:
     """A figure's rows and what follows. word: one of WORDS; stale: what of its results is not of today's tree."""
 
     figure: Figure
@@ -473,10 +473,10 @@ def word_of(rows: list[Row]) -> str:
     return "not judged" if any(row.ours.n for row in rows) else "not run"
 
 
-def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
+def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> FigureVerdict:
     """A figure's verdict from the digests."""
     if figure.cannot:
-        return Verdict(figure, [], "cannot be compared", "")
+        return FigureVerdict(figure, [], "cannot be compared", "")
     rows: list[Row] = []
     used = [name for name in (figure.experiment, figure.also, figure.traced) if name in documents]
     for name in used:
@@ -491,10 +491,10 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> Verdict:
     old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))
     rows = [explain(figure, stand_beside(figure, row), documents) for row in rows]
     form = documents[used[0]]["mode"] if used else ""
-    return Verdict(figure, rows, word_of(rows) if used else "not run", form, tuple(old))
+    return FigureVerdict(figure, rows, word_of(rows) if used else "not run", form, tuple(old))
 
 
-def judge_all(documents: dict[str, dict[str, Any]]) -> list[Verdict]:
+def judge_all(documents: dict[str, dict[str, Any]]) -> list[FigureVerdict]:
     """All figures, paper by paper."""
     order = {paper: index for index, paper in enumerate(PAPERS)}
     return [judge(figure, documents) for figure in sorted(figures(), key=lambda one: order[one.paper])]

@@ -42,7 +42,7 @@ from .series import (
     SUITES,
     KernelSpec,
     check_spec,
-    digest,
+    key_of,
 )
 from .source import KernelSource, edits_key, ensure_source, newest_source, tree_version
 
@@ -122,7 +122,7 @@ def compiler_version() -> str:
 
 def configuration_key(series: str, flavour: str) -> str:
     """Hash of what is asked of a kernel, whatever compiler or mirror it comes from."""
-    return digest(wanted_config(series, flavour), edits_key(series))
+    return key_of(wanted_config(series, flavour), edits_key(series))
 
 
 # --- build ------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def relocate(out: Path, final: Path) -> None:
 
 def build_key(source: KernelSource, wanted: dict[str, str]) -> str:
     """What a kernel hangs on: source with its edits, configuration, compiler, C library."""
-    return digest(FORMAT, source.key, wanted, compiler_version(), platform.libc_ver())
+    return key_of(FORMAT, source.key, wanted, compiler_version(), platform.libc_ver())
 
 
 def load_build(folder: Path) -> KernelBuild:

@@ -16,7 +16,7 @@ from ..base.cache import cache_root, lock, need_space, whole_entry
 from ..base.errors import FetchFailed, KernelError, NoSpace
 from ..base.progress import Report, silent
 from . import series as kernels
-from .series import SUITES, digest
+from .series import SUITES, key_of
 
 DEBIAN_KEYRINGS = (
     Path("/usr/share/keyrings/debian-archive-keyring.pgp"),
@@ -399,7 +399,7 @@ def ensure_part(series: str, part: str, progress: Report | None = None) -> Path:
     with lock(f"part-{series}", report):
         deb = ensure_package(series, report)
         name = deb.name.split("_")[0]
-        final = cache_root() / "parts" / f"{deb.stem}-{digest(part)}"
+        final = cache_root() / "parts" / f"{deb.stem}-{key_of(part)}"
         if not final.is_dir():
             report(f"unpacking {part} of kernel {series}", 0, None)
             with whole_entry(final) as work:

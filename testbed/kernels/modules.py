@@ -31,7 +31,7 @@ from ..base.errors import BuildFailed, KernelError, LbeError
 from ..base.places import GUEST_MODULES, REPO
 from ..base.progress import Report, make_progress, silent
 from .build import KernelBuild, ensure_kernel, jobs, run_make
-from .series import DEFAULT_SERIES, TOOLS, KernelSpec, check_tools, digest
+from .series import DEFAULT_SERIES, TOOLS, KernelSpec, check_tools, key_of
 
 #: folders that are not named like their module
 FOLDERS = {"shred_hint": "sch_shred", "shred_rto": "sch_shred"}
@@ -195,7 +195,7 @@ def ensure_modules(
     version = version_of(repo, content)
     final = (
         cache_root() / "modules" / f"{build.release}-{build.flavour}-"
-        f"{digest(build.key, content, version, sorted(folders))}"
+        f"{key_of(build.key, content, version, sorted(folders))}"
     )
     if final.is_dir():
         os.utime(final)

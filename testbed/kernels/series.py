@@ -59,7 +59,7 @@ def series_number(series: str) -> tuple[int, ...]:
     return tuple(int(number) for number in series.split("."))
 
 
-def digest(*parts: object) -> str:
+def key_of(*parts: object) -> str:
     """Twelve hexadecimal digits for any plain data."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -14,7 +14,7 @@ from ..base.progress import Report, silent
 from . import mirror
 from . import series as kernels
 from .mirror import UNPACK_WITHOUT, copy_tree, ensure_package, unpack
-from .series import DEFAULT_SERIES, FRAGMENTS, NEWEST, OLDEST, KernelSpec, check_spec, digest, series_number
+from .series import DEFAULT_SERIES, FRAGMENTS, NEWEST, OLDEST, KernelSpec, check_spec, key_of, series_number
 
 SOURCE_MIB = 1200  # measured
 
@@ -98,7 +98,7 @@ def apply_edits(tree: Path, series: str) -> None:
 
 def edits_key(series: str) -> str:
     """Hash of the edits and of what is unpacked."""
-    return digest([asdict(e) for e in edits(series)], UNPACK_WITHOUT)
+    return key_of([asdict(e) for e in edits(series)], UNPACK_WITHOUT)
 
 
 # --- source ---------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def fingerprint(tree: Path) -> str:
         for name in sorted(files):
             state = os.lstat(os.path.join(folder, name))
             marks.append((folder, name, state.st_size, state.st_mtime_ns))
-    return digest(marks)
+    return key_of(marks)
 
 
 def ensure_source(
@@ -147,7 +147,7 @@ def ensure_source(
                 f"{'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
             )
         report(f"looking at {tree}", 0, None)
-        key = digest(version, fingerprint(tree), edits_key(series))
+        key = key_of(version, fingerprint(tree), edits_key(series))
         final = cache_root() / "sources" / f"{version}-own-{key}"
     else:
         check_spec(KernelSpec(series))

@@ -58,7 +58,7 @@ def traces(
             yield group.scenarios[scenario], legend, lines
 
 
-def _pictures(verdicts: list[coverage.Verdict], files: dict[str, list[Path]]) -> dict[str, list[str]]:
+def _pictures(verdicts: list[coverage.FigureVerdict], files: dict[str, list[Path]]) -> dict[str, list[str]]:
     """The pictures of each figure, as parts of the page. An experiment's stand once, with its first figure."""
     left = dict(files)
     pictures = defaultdict(list)

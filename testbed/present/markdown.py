@@ -30,7 +30,7 @@ def _table(head: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) 
     return "\n".join(lines)
 
 
-def _index(documents: Documents, verdicts: list[coverage.Verdict], picture: str) -> str:
+def _index(documents: Documents, verdicts: list[coverage.FigureVerdict], picture: str) -> str:
     parts = [
         NOTE + "# Results",
         "What `make report` found. The same as one page, with every picture: `results/report/index.html` after it.",
@@ -54,7 +54,7 @@ def _index(documents: Documents, verdicts: list[coverage.Verdict], picture: str)
     return "\n\n".join(parts) + "\n"
 
 
-def _coverage(verdicts: list[coverage.Verdict], titles: dict[str, str]) -> str:
+def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) -> str:
     parts = [
         NOTE + "# Coverage: every table and figure with data in the five papers",
         "Two verdicts a figure, computed from results by the rules in `testbed/judge/coverage.toml`. *The claim*: our "

@@ -105,13 +105,13 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
 # ------------------------------------------------------------------------------ the papers' figures
 
 
-def verdict_text(verdict: coverage.Verdict) -> str:
+def verdict_text(verdict: coverage.FigureVerdict) -> str:
     """What is said of a figure's claims, with its count."""
     word = verdict.word + (f" ({verdict.held} of {verdict.judged})" if verdict.judged else "")
     return word + (", STALE" if verdict.stale else "")
 
 
-def against_text(verdict: coverage.Verdict) -> str:
+def against_text(verdict: coverage.FigureVerdict) -> str:
     """What is said of a figure beside the paper's numbers, and of how many."""
     words = verdict.compared
     if len(set(words)) < 2:
@@ -119,7 +119,7 @@ def against_text(verdict: coverage.Verdict) -> str:
     return "; ".join(f"{word} ({words.count(word)})" for word in coverage.AGAINST if word in words)
 
 
-def count_text(verdicts: list[coverage.Verdict]) -> str:
+def count_text(verdicts: list[coverage.FigureVerdict]) -> str:
     """How many figures have which verdict."""
     words = [verdict.word for verdict in verdicts]
     said = ", ".join(f"{word} {words.count(word)}" for word in reversed(coverage.WORDS) if word in words)
@@ -129,7 +129,7 @@ def count_text(verdicts: list[coverage.Verdict]) -> str:
     return f"claims: {said}; beside the paper's numbers, by the worst of a figure's: {numbers}"
 
 
-def reasons(verdict: coverage.Verdict) -> list[str]:
+def reasons(verdict: coverage.FigureVerdict) -> list[str]:
     """What is to be said of a figure: why it cannot be compared, what is stale, why rows miss; each once."""
     said: list[str] = []
     if verdict.word == "cannot be compared":
@@ -182,7 +182,7 @@ def near_rule(figure: coverage.Figure) -> str:
     return f"Reproduced: within our 95 % interval, or within {figure.about:g} %."
 
 
-def coverage_row(verdict: coverage.Verdict) -> list[str]:
+def coverage_row(verdict: coverage.FigureVerdict) -> list[str]:
     """A figure's row in the table of its paper."""
     figure = verdict.figure
     return [

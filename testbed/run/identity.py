@@ -39,7 +39,7 @@ Identity = dict[str, Any]
 
 def of_job(job: Job) -> str:
     """What a run's guest reads."""
-    return job.digest()[:DIGITS]
+    return job.content_hash()[:DIGITS]
 
 
 def of_tree(kernel: str, modules: Iterable[str]) -> Identity:
@@ -69,7 +69,7 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
         known = document["provenance"]["backend"] != "uml" and files_are(document)
         return [] if known else ["tool"]
     if not identity:
-        changed = experiment is None or document["file_sha256"] != text_hash(experiment)
+        changed = experiment is None or document["file_sha256"] != file_hash(experiment)
         return ["made before results kept their identity", *["experiment (its file)"] * changed]
     kernel, known = document["provenance"]["kernel"], identity["kernel"]
     if document["provenance"]["backend"] == "uml":
@@ -87,7 +87,7 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
     return parts + ([f"experiment ({len(new)} new case{'s' * (len(new) > 1)})"] if new else [])
 
 
-def text_hash(experiment: Experiment) -> str:
+def file_hash(experiment: Experiment) -> str:
     """What an experiment's file is known by."""
     return hashlib.sha256(experiment.path.read_text(encoding="utf-8").encode()).hexdigest()
 

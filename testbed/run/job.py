@@ -59,7 +59,7 @@ class Job:
     files: dict[str, str] = field(default_factory=dict)
     traces: dict[str, tuple[str, float, int]] = field(default_factory=dict)
 
-    def digest(self) -> str:
+    def content_hash(self) -> str:
         """Hash of all that the guest reads and of the seed."""
         content = json.dumps(
             {"format": JOB_FORMAT, "seed": self.seed, "mem_mb": self.setting.head.mem_mb, "files": self.files},

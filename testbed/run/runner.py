@@ -138,7 +138,7 @@ def run_key(job: Job, backend: Backend) -> str:
     tools = backend.tools()
     content = {
         "results": results.FORMAT,
-        "job": job.digest(),
+        "job": job.content_hash(),
         "backend": backend.key(),
         "agent": _file_hash(tools.agent),
         "extras": {extra.link: _file_hash(path) for extra, path in extras_of(job.files).items()},

@@ -299,7 +299,7 @@ def test_host_backend_inside_a_guest(tmp_path: Path) -> None:
     taken = netns.lay_out(folder, build_agent())
     in_guest(tmp_path / "out", HOST, {"lbe/job": folder, "lbe/scripts": SCRIPTS})
     out = tmp_path / "out" / "host"
-    netns.judge(out)
+    netns.need_success(out)
     iperf.collect(taken, out)
     steps_aside(compute(job, collect(job, out)))
 

@@ -32,8 +32,8 @@ def test_list(capsys: pytest.CaptureFixture) -> None:
         (["run", "demo", "--case", "blue"], "expected DIM=VARIANT"),
         (["run", "demo", "--jobs", "0"], "at least 1"),
         (["run", "demo", "--runs", "0", "--dry-run"], "allowed are 1 to"),
-        (["report", "--out", "/nonexistent"], "no results in"),
-        (["report", "demo", "--out", "/nonexistent"], "run demo makes them"),
+        (["show", "--out", "/nonexistent"], "no results in"),
+        (["show", "demo", "--out", "/nonexistent"], "run demo makes them"),
     ],
 )
 def test_refusals(capsys: pytest.CaptureFixture, words: list[str], message: str) -> None:
@@ -68,9 +68,9 @@ def test_report_from_files(tmp_path: Path, capsys: pytest.CaptureFixture) -> Non
     result_set(experiment(), {"alone": [{"be": 9.0, "bg": math.nan}], "polite": [{"be": 8.9, "bg": 0.1}]}).save(
         tmp_path
     )
-    assert main(["report", "--out", str(tmp_path), "--no-plots"]) == 0
+    assert main(["show", "--out", str(tmp_path), "--no-plots"]) == 0
     assert "1 of 1 bounds met" in capsys.readouterr().out
-    assert main(["report", "made", "--out", str(tmp_path), "--json"]) == 0
+    assert main(["show", "made", "--out", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["checks"][0]["status"] == "pass"
     assert list(tmp_path.glob("*.svg")) and list(tmp_path.glob("*.png"))
 

@@ -210,7 +210,7 @@ def test_the_tutorials_own_experiment(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "mine.toml").write_text(found["toml"])
     monkeypatch.chdir(tmp_path)
     assert main(["run", "mine.toml", "--no-plots", "--runs", "1"]) == 0
-    assert main(["report", "mine", "--no-plots"]) == 0
+    assert main(["show", "mine", "--no-plots"]) == 0
     one = load("mine.toml")
     made = results.load(Path("results/mine.json"))
     assert {run.case["seeding"] for run in made.results} == set(one.vary["seeding"])

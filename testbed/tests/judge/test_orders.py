@@ -79,7 +79,7 @@ def test_a_row_that_stands_beside_is_not_counted_and_says_why() -> None:
     of = figure(beside=(beside,))
     (row,) = rows(NUMBER, [5.0, 5.1], of=of)
     assert (row.against, row.beside) == ("", "today's TCP")
-    verdict = coverage.Verdict(of, [row], "no bound", "default")
+    verdict = coverage.FigureVerdict(of, [row], "no bound", "default")
     assert verdict.against == coverage.NO_NUMBER, "a figure of such rows alone is not reproduced"
     assert tables.row_cells(row)[-1] == "beside"
     assert any("today's TCP" in reason and "background=polite" in reason for reason in tables.reasons(verdict))

@@ -225,7 +225,7 @@ def test_a_job_brings_its_trace(tmp_path: Path) -> None:
     made.write(tmp_path)
     data = (tmp_path / "flow1.trace").read_bytes()
     assert data == traces.make(FILE, 5.0, made.flows[0].seed).tobytes()
-    assert made.digest() != job.make("replay", {}, 2, setting).digest()
+    assert made.content_hash() != job.make("replay", {}, 2, setting).content_hash()
 
 
 def test_a_job_refuses_a_trace_that_cannot_be(tmp_path: Path) -> None:

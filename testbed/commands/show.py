@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed report: tables and pictures again, from result files."""
+"""python3 -m testbed show: tables and pictures again, from result files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .shared import DEFAULT_OUT, print_json
 
 def add_parser(commands: Any) -> None:
     """The sub-command's words."""
-    sub = commands.add_parser("report", help="print tables and draw pictures again, from result files")
+    sub = commands.add_parser("show", help="print tables and draw pictures again, from result files")
     sub.add_argument(
         "names", nargs="*", metavar="NAME", help="experiment, or path of a .json file (default: all in --out)"
     )
