@@ -264,8 +264,11 @@ def result_set(document: dict[str, Any]) -> ResultSet:
                 name: math.nan if values[index] is None else values[index] for name, values in case["metrics"].items()
             }
             made.append(Result(case["case"], seed, metrics, {}, empty))
-    asked = asked_cases(document)
-    own = document["experiment"] in experiments.names()
+    asked, outgrown = [case["case"] for case in document["cases"]], False
+    if document["experiment"] in experiments.names():
+        experiment = experiment_of(document)
+        asked = experiment.cases(document["mode"])
+        outgrown = document["file_sha256"] != text_hash(experiment.path.read_text(encoding="utf-8"))
     return ResultSet(
         document["experiment"],
         document["mode"],
@@ -277,7 +280,7 @@ def result_set(document: dict[str, Any]) -> ResultSet:
         document["asked_seeds"],
         document["identity"],
         new_cases(document, asked),
-        own and document["file_sha256"] != text_hash(experiment_of(document).path.read_text(encoding="utf-8")),
+        outgrown,
     )
 
 
