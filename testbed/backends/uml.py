@@ -35,8 +35,9 @@ class Uml:
             known = " and ".join(USER_MODE_FLAVOURS)
             raise BackendError(f"--flavour {flavour}: a kernel for QEMU alone; user mode has {known}")
         self.spec = KernelSpec(series=series or DEFAULT_SERIES, flavour=flavour, source_dir=source_dir)
-        self.build: KernelBuild | None = None
-        self._tools: Tools | None = None
+        # prepare() makes both
+        self.build: KernelBuild
+        self._tools: Tools
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
         """Kernel, modules, agent: from the cache, or built into it."""

@@ -67,7 +67,7 @@ class Part:
 class Outcome:
     """What came of a campaign: digests by experiment, and runs that failed."""
 
-    documents: dict[str, dict] = field(default_factory=dict)
+    documents: digest.Documents = field(default_factory=dict)
     failed: list[tuple[Job, str]] = field(default_factory=list)
     pictures: dict[str, list[Path]] = field(default_factory=dict)
 
@@ -230,7 +230,7 @@ def _in_order(parts: list[Part], ladders: list[list[Part]], have: Collection[str
     for part in sorted(parts, key=lambda chosen: id(chosen) not in cheapest):
         places = {name: list(variants) for name, variants in part.experiment.vary.items()}
 
-        def rank(item: tuple[str, Job], places: dict[str, list[str]] = places) -> tuple:
+        def rank(item: tuple[str, Job], places: dict[str, list[str]] = places) -> tuple[int, list[int]]:
             job = item[1]
             return job.seed, [places[name].index(job.case[name]) for name in reversed(places)]
 
@@ -330,7 +330,7 @@ def carry_out(
     return outcome
 
 
-def load_saved(out: Path) -> dict[str, dict]:
+def load_saved(out: Path) -> digest.Documents:
     """Digests of an earlier campaign. LbeError if there are none."""
     documents = digest.load_all(out / "digests")
     if not documents:

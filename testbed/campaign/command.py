@@ -16,6 +16,7 @@ from ..base.errors import LbeError
 from ..base.progress import make_progress
 from ..present import browser, html_report, markdown, quoting, state
 from ..results import digest
+from ..results.digest import Document, Documents
 from ..run import dask_engine, identity
 from ..run.job import Job
 from ..run.runner import Options, default_jobs, label, locally
@@ -48,22 +49,22 @@ def _plan_text(parts: list[campaign.Part]) -> str:
     return "\n".join([*lines, f"{'together':<24}{'':<10}{sum(len(part.jobs) for part in parts):>6}{total:>18.0f}"])
 
 
-def earlier(out: Path, docs: Path) -> dict[str, dict]:
+def earlier(out: Path, docs: Path) -> Documents:
     """Digests of before, committed ones and those of this folder: of two, the better one. What is stale is marked."""
-    documents: dict[str, dict] = {}
+    documents: Documents = {}
     for folder in (docs / "data", out / "digests"):
         if folder.is_dir():
             documents = better(documents, state.mark_stale(digest.load_all(folder)))
     return state.mark_stale(documents)
 
 
-def better(mine: dict[str, dict], other: dict[str, dict]) -> dict[str, dict]:
+def better(mine: Documents, other: Documents) -> Documents:
     """Of each experiment the document to be shown: what is current before what is stale, own lengths before short ones.
 
     A short form never takes the place of a longer one, stale or not: the longer one's numbers are kept and marked.
     """
 
-    def rank(document: dict) -> tuple:
+    def rank(document: Document) -> tuple[bool, bool, bool, int]:
         own = document["mode"] in OWN_LENGTHS
         return own, not document.get("stale"), document["mode"] == "full", digest.runs(document)
 
@@ -106,9 +107,9 @@ def check(out: Path, docs: Path) -> int:
     return 1 if red or status else 0
 
 
-def found_in(folders: list[Path]) -> dict[str, dict]:
+def found_in(folders: list[Path]) -> Documents:
     """Digests of the result files in these folders, of experiments that are as they were; of two, all their cases."""
-    best: dict[str, dict] = {}
+    best: Documents = {}
     for path in (path for folder in folders for path in sorted(folder.glob("*.json"))):
         if path.stem not in names() or not path.with_suffix(".npz").is_file():
             continue
@@ -126,7 +127,7 @@ def found_in(folders: list[Path]) -> dict[str, dict]:
     return best
 
 
-def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tuple[dict[str, dict], list[str]]:
+def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tuple[Documents, list[str]]:
     """Documents of the tools whose experiments are among those chosen, and what failed.
 
     All seeds where they are there already, or for --full; else one, since their machines run one after the other.
@@ -150,7 +151,7 @@ def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tup
     return documents, failed
 
 
-def beside_ns2(chosen: list[str], args: argparse.Namespace) -> tuple[dict[str, dict], list[str]]:
+def beside_ns2(chosen: list[str], args: argparse.Namespace) -> tuple[Documents, list[str]]:
     """ns-2's documents of the papers' experiments among those chosen, and what failed; minutes at most."""
     if args.cached:
         return {}, []
@@ -163,7 +164,7 @@ def beside_ns2(chosen: list[str], args: argparse.Namespace) -> tuple[dict[str, d
     return documents, failed
 
 
-def write(documents: dict[str, dict], out: Path, docs: Path) -> list[str]:
+def write(documents: Documents, out: Path, docs: Path) -> list[str]:
     """All pages; pictures are those that lie beside the results. Gives what a browser finds wrong with the page."""
     pictures: dict[str, list[Path]] = {}
     for name in documents:

@@ -91,7 +91,6 @@ def run_shell(experiment: Experiment, series: str | None, sets: dict[str, Any]) 
         backend.prepare(job.modules, progress)
     finally:
         progress.close()
-    assert backend.build is not None  # prepare() made it
     machine = Machine(backend.build, mem_mb=job.setting.head.mem_mb)
     with tempfile.TemporaryDirectory(prefix="lbe-shell.") as name, run_folder() as run, terminal_kept():
         folder = Path(name)

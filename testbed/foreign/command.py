@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from ..base.columns import aligned
 from ..base.progress import make_progress
@@ -35,7 +36,7 @@ examples:
 """
 
 
-def add_parser(commands) -> None:
+def add_parser(commands: Any) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         "foreign",
@@ -54,7 +55,7 @@ def add_parser(commands) -> None:
 
 def table(outcomes: list[Outcome]) -> str:
     """A line a suite and subject, and the faults below."""
-    rows = [("suite", "subject", "passed", "slow", "failed", "by law", "expected", "faults")]
+    rows: list[tuple[str, ...]] = [("suite", "subject", "passed", "slow", "failed", "by law", "expected", "faults")]
     for outcome in outcomes:
         counts = (
             outcome.passed, outcome.slow, outcome.failed, len(outcome.windows), len(outcome.expected),

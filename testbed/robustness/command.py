@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from ..base.columns import aligned
 from ..base.progress import make_progress
@@ -21,7 +22,7 @@ examples:
 """
 
 
-def add_parser(commands) -> None:
+def add_parser(commands: Any) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         "abuse",

@@ -14,6 +14,7 @@ import json
 import random
 import struct
 from collections.abc import Callable
+from typing import Any
 
 HERE4, THERE4, HERE6, THERE6 = "10.7.0.1", "10.7.0.2", "fd07::1", "fd07::2"
 #: far outside of any window
@@ -39,13 +40,13 @@ class Maker:
 
     # ---- pieces --------------------------------------------------------------------------
 
-    def ip(self, family: int):
+    def ip(self, family: int) -> Any:
         """An IP header towards the kernel."""
         if family == 6:
             return self.scapy.IPv6(src=THERE6, dst=HERE6, tc=self.random.getrandbits(8))
         return self.scapy.IP(src=THERE4, dst=HERE4, id=self.random.getrandbits(16), tos=self.random.getrandbits(8))
 
-    def tcp(self, **fields: object):
+    def tcp(self, **fields: object) -> Any:
         """A TCP header with relative numbers."""
         given = {"sport": 1, "dport": 2, "seq": 0, "ack": 0, "flags": "A", "window": self.random.getrandbits(16)}
         return self.scapy.TCP(**{**given, **fields})
@@ -86,7 +87,7 @@ class Maker:
         head = bytes(self.tcp())
         return head[:12] + bytes([(5 + len(text) // 4) << 4]) + head[13:20] + text
 
-    def with_options(self, name: str, family: int, text: bytes, **more: object) -> None:
+    def with_options(self, name: str, family: int, text: bytes, **more: Any) -> None:
         """As a packet, outside of the window unless told otherwise."""
         packet = self.ip(family) / self.scapy.Raw(self.raw_options(text) + self.payload())
         if family == 4:

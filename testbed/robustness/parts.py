@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..backends.machine import Machine, leaks_of, read_text, signs_of
 from ..backends.tools import build_side_modules, content_of
@@ -55,7 +56,7 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     wall_s: float = 0.0
-    more: dict[str, object] = field(default_factory=dict, repr=False)
+    more: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def good(self) -> bool:
@@ -107,7 +108,8 @@ KERNELS_OWN = {
 
 def sorted_out(console: str, leaks: str) -> tuple[list[str], list[str]]:
     """What a boot's kernel complained of: (of its own code, of ours)."""
-    own, ours = [], []
+    own: list[str] = []
+    ours: list[str] = []
     for kind, line in signs_of(console):
         if kind is Kmemleak:
             continue
@@ -292,7 +294,7 @@ def run_part(
     modules = {name: backend.tools().modules[name] for name in MODULES}
     if part.flavour == SANITIZER:
         modules["lbe_shadow"] = shadow_module(backend.build, report)
-    settings = part.short if short else part.full
+    settings = (part.short or {}) if short else part.full
     outcomes = []
     for boot in range(1 if short else part.boots):
         own_seed = seed * 1000 + boot

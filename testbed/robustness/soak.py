@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..backends.uml import Uml
 from ..base.columns import aligned
@@ -48,7 +49,7 @@ def lives(short: bool = False) -> dict[str, Path]:
     return {name: path for name, path in files.items() if not short or "short" in load(str(path)).modes}
 
 
-def add_parser(commands) -> None:
+def add_parser(commands: Any) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         "soak",
@@ -102,9 +103,8 @@ def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, repor
     verdicts = checks.judge(experiment, made)
 
     def said(one: checks.Verdict) -> str:
-        return (
-            f"{case_name(one.case)}: {one.check.metric} is {one.ours.mean:.4g}, wanted {checks.bound_text(one.bound)}"
-        )
+        case, wanted = case_name(one.case or {}), checks.bound_text(one.bound)
+        return f"{case}: {one.check.metric} is {one.ours.mean:.4g}, wanted {wanted}"
 
     wrong = [said(one) for one in checks.failures(verdicts)]
     differs = [f"{said(one)}: {one.note}" for one in verdicts if one.status == "differs"]
@@ -115,7 +115,7 @@ def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, repor
 
 def table(done: list[Lived]) -> str:
     """A line a life, then what is wrong."""
-    rows = [("life", "cases", "checks", "differ", "wrong")]
+    rows: list[tuple[str, ...]] = [("life", "cases", "checks", "differ", "wrong")]
     for one in done:
         rows.append((one.name, *map(str, (one.cases, one.checks, len(one.differs), len(one.wrong)))))
     lines = aligned(rows, words=1)
