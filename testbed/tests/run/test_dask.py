@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
 import os
 import subprocess
 import sys
@@ -16,8 +19,11 @@ import pytest
 from testbed.backends.uml import Uml
 from testbed.base.errors import LbeError
 from testbed.base.places import REPO
+from testbed.campaign import campaign
+from testbed.present import html_report, markdown
 from testbed.results import files as results
 from testbed.run import dask_engine, runner
+from testbed.spec import experiment as experiments
 from testbed.spec.experiment import parse
 from testbed.tests.made import TWO_FLOWS
 
@@ -84,16 +90,12 @@ def four_workers(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[by
                 process.wait()
 
 
-def test_four_machines_of_which_one_dies_in_mid_run_give_the_same_bytes(
-    four_workers: tuple[str, list[subprocess.Popen[bytes]]], backend: Uml
-) -> None:
+@contextlib.contextmanager
+def one_is_killed(address: str, running: list[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """Of four workers the first that is seen to run a task is killed; what is inside must go on."""
     from distributed import Client
 
-    address, running = four_workers
-    todo = tasks(backend)
-
     def kill_one(client: Client) -> None:
-        """The first that is seen to run a task."""
         while True:
             busy = [name for name, keys in client.processing().items() if keys]
             if busy:
@@ -104,14 +106,52 @@ def test_four_machines_of_which_one_dies_in_mid_run_give_the_same_bytes(
 
     with Client(address) as client:
         client.wait_for_workers(4, timeout=120)
-        killer = threading.Thread(target=kill_one, args=(client,))
+        killer = threading.Thread(target=kill_one, args=(client,), daemon=True)
         killer.start()
-        there = {index: (record, error) for index, record, error in dask_engine.over(address)(todo, backend, 1)}
+        yield
         killer.join(60)
         assert len(client.scheduler_info()["workers"]) == 3, "nobody was killed"
+
+
+def test_four_machines_of_which_one_dies_in_mid_run_give_the_same_bytes(
+    four_workers: tuple[str, list[subprocess.Popen[bytes]]], backend: Uml
+) -> None:
+    address, running = four_workers
+    todo = tasks(backend)
+    with one_is_killed(address, running):
+        there = {index: (record, error) for index, record, error in dask_engine.over(address)(todo, backend, 1)}
     assert sorted(there) == list(range(len(todo))) and not any(error for _, error in there.values())
     for index, record, _ in runner.locally(todo, backend, 2):
         assert results.series_bytes(there[index][0].series) == results.series_bytes(record.series)
+
+
+def test_four_machines_of_which_one_dies_make_the_same_pages(
+    four_workers: tuple[str, list[subprocess.Popen[bytes]]],
+    backend: Uml,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The campaign of `evaluate` over four workers and here, with a cache of runs for each: no run is made once."""
+    address, running = four_workers
+    file = tmp_path / "made.toml"
+    file.write_text(TWO_FLOWS, encoding="utf-8")
+    known = experiments.files() | {"made": file}
+    monkeypatch.setattr(experiments, "files", lambda: known)
+
+    def pages(where: str, execute: runner.Execute) -> dict[str, str]:
+        runs = tmp_path / where / "runs"
+        monkeypatch.setattr(runner, "_entry", lambda key: runs / key[:2] / key)
+        parts, failed = campaign.spend(campaign.ladders_of(["made"], backend), backend, math.inf, 4, execute)
+        outcome = campaign.carry_out(parts, backend, tmp_path / where, "evaluate", failed, draw=False)
+        assert not outcome.failed and len(list(runs.glob("*/*"))) >= 6, "the runs are of this cache"
+        written = {"index.html": html_report.page(outcome.documents, {}), **markdown.pages(outcome.documents)}
+        return written | {"data": json.dumps(outcome.documents)}
+
+    with one_is_killed(address, running):
+        there = pages("there", dask_engine.over(address))
+    here = pages("here", runner.locally)
+    assert "| background=polite |" in here["checks.md"]
+    assert here == there
 
 
 def test_a_worker_with_another_tree_is_refused(address: str, backend: Uml) -> None:
