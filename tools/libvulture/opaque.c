@@ -193,6 +193,26 @@ uint16_t vulture_rule_remote_port(const struct vulture_rule *rule)
 	return rule->remote_port;
 }
 
+int vulture_rule_remote(const struct vulture_rule *rule, struct sockaddr_in6 *prefix)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)prefix;
+
+	if (!rule->family)
+		return -1;
+	memset(prefix, 0, sizeof(*prefix));
+	prefix->sin6_family = (sa_family_t)rule->family;
+	if (rule->family == AF_INET)
+		memcpy(&in->sin_addr, rule->prefix, sizeof(in->sin_addr));
+	else
+		memcpy(&prefix->sin6_addr, rule->prefix, sizeof(prefix->sin6_addr));
+	return rule->prefix_len;
+}
+
+int64_t vulture_rule_uid(const struct vulture_rule *rule)
+{
+	return rule->owned ? (int64_t)rule->uid : -1;
+}
+
 int vulture_rule_dscp(const struct vulture_rule *rule)
 {
 	return rule->by_dscp ? rule->dscp : -1;
@@ -233,6 +253,11 @@ uint32_t vulture_defaults_max_flows(const struct vulture_defaults *defaults)
 uint32_t vulture_defaults_flows(const struct vulture_defaults *defaults)
 {
 	return defaults->flows;
+}
+
+uint32_t vulture_defaults_flow_bytes(const struct vulture_defaults *defaults)
+{
+	return defaults->flow_bytes;
 }
 
 const char *vulture_defaults_version(const struct vulture_defaults *defaults)

@@ -152,6 +152,12 @@ VULTURE_API uint32_t vulture_rule_id(const struct vulture_rule *rule);
 VULTURE_API uint64_t vulture_rule_cgroup(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API uint16_t vulture_rule_local_port(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API uint16_t vulture_rule_remote_port(const struct vulture_rule *rule);	/* 0 = any */
+/* The peers' prefix, in @prefix: its family, and its address with the port 0. Return: the number of
+ * bits, or -1 (and @prefix unchanged) if the rule is for any peer
+ */
+VULTURE_API int vulture_rule_remote(const struct vulture_rule *rule, struct sockaddr_in6 *prefix);
+/* whose rule it is, if it was made without privilege; -1 = an administrator's */
+VULTURE_API int64_t vulture_rule_uid(const struct vulture_rule *rule);
 VULTURE_API int vulture_rule_dscp(const struct vulture_rule *rule);	/* -1 = any */
 VULTURE_API uint64_t vulture_rule_started(const struct vulture_rule *rule);	/* connections */
 /* connections that it matched but that could not be put under control: a limit was reached, or
@@ -165,6 +171,8 @@ VULTURE_API struct vulture_defaults *vulture_defaults_new(void);
 VULTURE_API void vulture_defaults_free(struct vulture_defaults *defaults);
 VULTURE_API uint32_t vulture_defaults_max_flows(const struct vulture_defaults *defaults);
 VULTURE_API uint32_t vulture_defaults_flows(const struct vulture_defaults *defaults);	/* now */
+/* memory that the kernel needs for one connection under control */
+VULTURE_API uint32_t vulture_defaults_flow_bytes(const struct vulture_defaults *defaults);
 VULTURE_API const char *vulture_defaults_version(const struct vulture_defaults *defaults);
 VULTURE_API const struct vulture_options *
 vulture_defaults_options(const struct vulture_defaults *defaults);

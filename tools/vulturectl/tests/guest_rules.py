@@ -7,6 +7,7 @@ Users 1001 to 1017 have no privilege. Called and answered as guest_run.py is.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import resource
@@ -95,6 +96,48 @@ def refusals(user: int, *words: str) -> str:
     done = as_user(user, *words)
     assert done.returncode == 1, (words, done)
     return done.stderr
+
+
+def test_the_library_tells_of_every_rule_and_of_the_defaults():
+    """In C too: the peers' prefix, whose rule it is, and the memory of a connection."""
+    library = ctypes.CDLL(f"{sys.argv[1]}/libvulture.so", use_errno=True)
+    for name in ("vulture_open", "vulture_defaults_new"):
+        getattr(library, name).restype = ctypes.c_void_p
+    library.vulture_rule_uid.restype = ctypes.c_int64
+    handle = ctypes.c_void_p(library.vulture_open())
+    seen = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    def each(rule, _):
+        address = ctypes.create_string_buffer(b"\xff" * 28, 28)
+        bits = library.vulture_rule_remote(ctypes.c_void_p(rule), address)
+        family = int.from_bytes(address.raw[:2], sys.byteorder)
+        text = ""
+        if bits >= 0:
+            raw = address.raw[4:8] if family == socket.AF_INET else address.raw[8:24]
+            text = f"{socket.inet_ntop(family, raw)}/{bits}"
+            assert address.raw[2:4] == bytes(2), "the port"
+        else:
+            assert address.raw == b"\xff" * 28, "nothing is written"
+        seen.append((text, library.vulture_rule_uid(ctypes.c_void_p(rule))))
+        return 0
+
+    with cgroup("alice", ALICE) as path:
+        for prefix in ("10.1.2.0/23", "0.0.0.0/0", "2001:db8::/32", "fd00::1/128"):
+            assert ctl("rule", "add", "--remote", prefix).returncode == 0
+        assert ctl("rule", "add", "--local-port", "9").returncode == 0
+        assert as_user(ALICE, "rule", "add", "--cgroup", str(path)).returncode == 0
+        assert library.vulture_rule_list(handle, each, None) == 0
+        prefixes = ["10.1.2.0/23", "0.0.0.0/0", "2001:db8::/32", "fd00::1/128", ""]
+        assert seen == [*((prefix, -1) for prefix in prefixes), ("", ALICE)], seen
+        for rule in rules():
+            ctl("rule", "del", str(rule["id"]))
+    defaults = ctypes.c_void_p(library.vulture_defaults_new())
+    assert library.vulture_get_defaults(handle, defaults) == 0
+    shown = json.loads(ctl("--json", "show").stdout)["defaults"]
+    assert library.vulture_defaults_flow_bytes(defaults) == shown["flow_bytes"] > 0
+    library.vulture_defaults_free(defaults)
+    library.vulture_close(handle)
 
 
 def test_what_is_anothers_is_out_of_reach():
