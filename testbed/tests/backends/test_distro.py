@@ -445,6 +445,18 @@ def packages(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.kernels
+def test_the_package_has_the_program_for_uploads(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+    """vulturectl is built with BPF: it needs libbpf, and has the object in it."""
+    (tools,) = packages(tmp_path_factory.getbasetemp() / "deb").glob("lbe-tools_*.deb")
+    subprocess.run(["dpkg-deb", "-x", tools, tmp_path], check=True)
+    program = (tmp_path / "usr/bin/vulturectl").read_bytes()
+    assert b"libbpf.so" in program and b"sockops" in program
+    assert b"was built without BPF" not in program
+    control = subprocess.run(["dpkg-deb", "-f", tools, "Depends"], check=True, capture_output=True, text=True).stdout
+    assert "libbpf" in control, control
+
+
 INSTALL = """
 set -eux
 files() {{

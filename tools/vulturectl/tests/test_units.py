@@ -122,6 +122,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_package_without_the_program_for_uploads_is_not_built(root: Path) -> None:
+    """It asks for BPF, so that a machine without clang fails instead."""
+    (line,) = re.findall(r"^tools = (.*)", (REPO / "debian" / "rules").read_text(), re.MULTILINE)
+    assert " BPF=yes " in line
+    words = ["make", "-s", "-C", root / "tree/tools/vulturectl", f"O={root}", "BPF=yes", "CLANG=no-such-clang", "all"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode and "no-such-clang" in done.stderr, done
+
+
 def test_the_packages_ship_what_make_installs(root: Path) -> None:
     target = root / "usr"
     make("install", target, "/usr")
