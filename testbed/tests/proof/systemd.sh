@@ -73,6 +73,17 @@ test_the_service_applies_the_file() {
 	systemctl stop mirror.service
 }
 
+test_units_of_a_weight_have_a_slice() {
+	printf 'unit mirror.service weight 20\n' >$CONF
+	systemctl start vulturectl.service mirror.service
+	[ "$(slice_of mirror.service)" = background_20.slice ]
+	both 5201
+	[ "$(vulturectl --json list | grep -c '"weight":200')" = 1 ]
+	systemctl stop vulturectl.service mirror.service
+	no rule_of_cgroup
+	rm $CONF
+}
+
 test_a_wrong_file_is_named_and_nothing_changes() {
 	printf 'unit mirror.service\nremote-port 99999\n' >$CONF
 	no systemctl start vulturectl.service
@@ -168,6 +179,28 @@ test_bg_and_fg_of_a_unit() {
 	systemctl stop other.service
 }
 
+test_what_yama_forbids_is_said() {
+	sysctl -qw kernel.yama.ptrace_scope=1
+	runuser -u alice -- iperf3 -c $SERVER -R -t 20 -p 5204 >/tmp/plain 2>&1 &
+	neither 5204
+	pid=$(pgrep -u alice -x iperf3)
+	no by_alice vulturectl bg "$pid" 2>/tmp/yama
+	grep "though it is yours: kernel.yama.ptrace_scope is 1, .* run this as root (sudo vulturectl bg $pid)" /tmp/yama
+	runuser -u alice -- sudo vulturectl bg "$pid"
+	both 5204
+	pkill -u alice -x iperf3
+	wait
+	# a run may inspect what it has started
+	runuser -u alice -- vulturectl run -- iperf3 -c $SERVER -R -t 20 -p 5204 >/tmp/plain 2>&1 &
+	both 5204
+	by_alice vulturectl fg "$(pgrep -u alice -x iperf3)" 2>/tmp/yama
+	grep 'vulturectl run, process [0-9]*, has been told to switch them' /tmp/yama
+	neither 5204
+	pkill -u alice -x iperf3
+	wait
+	sysctl -qw kernel.yama.ptrace_scope=0
+}
+
 test_a_users_scope() {
 	uid=$(id -u alice)
 	systemctl start "user@$uid.service"
@@ -239,6 +272,14 @@ test_the_hook_for_apt() {
 	systemctl daemon-reload
 	[ "$(slice_of apt-daily.service)" = background.slice ]
 	[ "$(slice_of apt-daily-upgrade.service)" = background.slice ]
+	# lists of an archive that has none: what counts is whose connections they come by
+	rm -f /etc/apt/sources.list.d/*
+	echo "deb [trusted=yes] http://$SERVER:5205 ./" >/etc/apt/sources.list
+	echo 'APT::Periodic::Update-Package-Lists "always"; APT::Sandbox::User "root";' >/etc/apt/apt.conf.d/99test
+	systemctl start apt-daily.service
+	systemctl is-active -q lbe-background.service # the hook asks for it
+	vulturectl --json rule list | grep -E '"started":[1-9]'
+	systemctl stop lbe-background.service
 	sh /tmp/job/apt-background.sh --remove
 	systemctl daemon-reload
 	[ "$(slice_of apt-daily.service)" = system.slice ]
