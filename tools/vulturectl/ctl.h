@@ -83,6 +83,16 @@ int do_monitor(int argc, char **argv);
 int do_top(int argc, char **argv);	/* top.c; argc 0: without a verb */
 int do_metrics(int argc, char **argv);
 int do_run(int argc, char **argv);	/* run.c */
+/* What fg and bg tell a run, by sigqueue(): the process that they name, or 0 for the whole command.
+ * A run blocks both, and so does nothing else.
+ */
+#define SIGNAL_FG	(SIGRTMIN + 5)
+#define SIGNAL_BG	(SIGRTMIN + 6)
+#define RUN_CGROUP	"vulture"	/* that of a run is RUN_CGROUP-PID */
+/* find_cgroup_of() - a process's cgroup below the root: "/" or "/user.slice/..." Return: 0, or -1
+ * with errno
+ */
+int find_cgroup_of(pid_t pid, char *path, size_t room);
 #define CGROUP_CHARS	1792	/* of a cgroup's directory */
 /* make_cgroup() - dir = NAME-PID, below the cgroup of that process. Return: 0, or -1 with errno */
 int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid);

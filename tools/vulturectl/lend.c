@@ -42,13 +42,12 @@ static struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = LEND_SO
 
 /* Of the user's side */
 
-/* The program is not wanted. Return: whether the service has taken it away. */
-static bool without_program(int fd)
+bool lend_program(int fd, bool up)
 {
+	const char *word = up ? LEND_UP : LEND_DOWN;
 	char byte;
 
-	return send(fd, LEND_DOWN, strlen(LEND_DOWN), MSG_NOSIGNAL) > 0 &&
-	       recv(fd, &byte, 1, 0) == 1;
+	return send(fd, word, strlen(word), MSG_NOSIGNAL) > 0 && recv(fd, &byte, 1, 0) == 1;
 }
 
 int lend_ask(bool up, const char **said)
@@ -73,7 +72,7 @@ int lend_ask(bool up, const char **said)
 	if (length > 1) {
 		answer[length] = '\0';
 		*said = answer + 1;
-		if (*answer == '+' && (up || without_program(fd)))
+		if (*answer == '+' && (up || lend_program(fd, false)))
 			return fd;
 		if (*answer == '+')
 			*said = "it keeps the program for uploads";
@@ -187,17 +186,24 @@ static void take_back(struct lent *back)
 		*back->dir = '\0';
 }
 
-/* What a caller says. Return: whether it is LEND_DOWN; else it is the end, or nonsense. */
-static bool obey(struct lent *to)
+/* What a caller says. Return: whether that has been done; else it is the end, or nonsense. */
+static bool obey(struct lent *to, const char *control)
 {
-	char word[sizeof(LEND_DOWN)];
+	char word[sizeof(LEND_DOWN)] = "";
+	ssize_t length = recv(to->connection, word, sizeof(word), MSG_DONTWAIT);
 
-	if (to->link < 0 ||
-	    recv(to->connection, word, sizeof(word), MSG_DONTWAIT) != sizeof(word) - 1 ||
-	    memcmp(word, LEND_DOWN, sizeof(word) - 1))
+	if (length <= 0 || length == sizeof(word))
 		return false;
-	close(to->link);
-	to->link = -1;
+	if (to->link >= 0 && !strcmp(word, LEND_DOWN)) {
+		close(to->link);
+		to->link = -1;
+	} else if (to->link < 0 && !strcmp(word, LEND_UP)) {
+		to->link = upload_attach(to->dir, control, NULL);
+		if (to->link < 0)
+			return false;
+	} else {
+		return false;
+	}
 	answer(to->connection, "+");
 	return true;
 }
@@ -248,7 +254,7 @@ void lend_until(int signals, int listener, const char *control)
 		wait = -1;
 		for (i = 0; i < LENT_MAX; i++) {
 			if (*lent[i].dir && (lent[i].connection < 0 ||
-					     (events[2 + i].revents && !obey(&lent[i]))))
+					     (events[2 + i].revents && !obey(&lent[i], control))))
 				take_back(&lent[i]);
 			if (*lent[i].dir && lent[i].connection < 0)
 				wait = REMOVE_MS;

@@ -9,6 +9,7 @@
  *	  | <------ "+" and the control's name | the BPF program for uploads
  *	  |         or "-" and why not         |
  *	  | "down", for downloads alone -----> | the program ends
+ *	  | "up", after that ----------------> | it is attached again
  *	  | <----------------------------- "+" |
  *	  | close(), by run and its guard ---> | the program ends; the cgroup, once it is empty
  *
@@ -25,6 +26,7 @@
 
 /* what a caller may say */
 #define LEND_DOWN	"down"
+#define LEND_UP		"up"
 
 /**
  * lend_ask() - a cgroup of our own
@@ -33,6 +35,12 @@
  * Return: a connection that holds it, or -1.
  */
 int lend_ask(bool up, const char **said);
+
+/**
+ * lend_program() - the program of such a cgroup ends, or is there again
+ * Return: whether the service has done so
+ */
+bool lend_program(int fd, bool up);
 
 /** lend_listen() - a socket for everybody. Return: its descriptor, or -1 with errno. */
 int lend_listen(void);

@@ -4,22 +4,35 @@
  *
  * They look at the sockets that the program has now, through descriptors of
  * our own (sockets.h); this needs the right to trace it and nothing else. A
- * listening socket hands its congestion control on to what it accepts; other
- * connections that the program opens later are not covered.
+ * listening socket hands its congestion control on to what it accepts.
+ *
+ * Connections that the program opens later are decided by who holds it in the background:
+ *
+ *	vulturectl run		is told by a signal, and switches rule, program and looking too
+ *	a rule for a cgroup	goes on; what is true of later connections is said
+ *	nobody			later connections are in the foreground; that is said, too
  */
 #define _GNU_SOURCE
 #include "ctl.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "print.h"
 #include "sockets.h"
 #include "upload.h"
+
+/* ms until a run that was told has switched its rule and its program */
+#define TOLD_MS	50
 
 /**
  * struct live - what bg and fg do to each socket, and what came of it
@@ -131,6 +144,190 @@ void live_background(const struct pids *pids, const char *up,
 		pid_sockets(pids->pid[i], NULL, one_socket, &live);
 }
 
+/* The runs that have started these processes */
+
+/* A line of /proc/PID/status; "" if there is none. */
+static void status_line(pid_t pid, const char *name, char *value, size_t room)
+{
+	char path[64], line[256];
+	size_t length = strlen(name);
+	FILE *file;
+
+	*value = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, name, length))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(value, room, "%s", line + length + strspn(line + length, " \t"));
+		break;
+	}
+	if (file)
+		fclose(file);
+}
+
+/* Whether a process is a run, by its name and by what it blocks: what is sent to it ends it not. */
+static bool is_run(pid_t pid)
+{
+	const uint64_t ours = 1ULL << (SIGNAL_FG - 1) | 1ULL << (SIGNAL_BG - 1);
+	char own[64], name[64], blocked[64];
+
+	status_line(getpid(), "Name:", own, sizeof(own));
+	status_line(pid, "Name:", name, sizeof(name));
+	status_line(pid, "SigBlk:", blocked, sizeof(blocked));
+	return pid > 0 && *name && !strcmp(own, name) &&
+	       (strtoull(blocked, NULL, 16) & ours) == ours;
+}
+
+/* The number in a cgroup's name that a run has made, or 0. */
+static pid_t run_of_cgroup(const char *cgroup)
+{
+	const char *at = strstr(cgroup, "/" RUN_CGROUP "-");
+
+	return at ? (pid_t)atoi(at + strlen("/" RUN_CGROUP "-")) : 0;
+}
+
+/* The run above a process, or 0. */
+static pid_t run_of(pid_t pid)
+{
+	char cgroup[1024];
+	pid_t run = 0;
+
+	if (!find_cgroup_of(pid, cgroup, sizeof(cgroup)))
+		run = run_of_cgroup(cgroup);
+	if (run && is_run(run))
+		return run;
+	for (; pid > 1; pid = parent_of(pid))
+		if (is_run(pid))
+			return pid;
+	return 0;
+}
+
+/* Whether a run's whole command is among them: the run itself, or the process that it started. */
+static bool has_whole(const struct pids *pids, pid_t run)
+{
+	size_t i;
+
+	if (pids_has(pids, run))
+		return true;
+	for (i = 0; i < pids->count; i++)
+		if (parent_of(pids->pid[i]) == run)
+			return true;
+	return false;
+}
+
+/**
+ * struct later - what becomes of connections that the processes open later
+ * @runs: those that have been told
+ * @whole: a run that was told to switch all that it has started; 0 for none
+ * @part: a run of whose command only a part was named, and whose rule and program stay; 0 for none
+ * @deaf: a run that may not be told, or has been killed
+ * @dir, @rule: a cgroup that another rule holds, and its number; "" and 0 for none
+ * @held: somebody holds each process
+ */
+struct later {
+	struct pids runs;
+	pid_t whole, part, deaf;
+	char dir[1600];
+	uint32_t rule;
+	bool held;
+};
+
+/* Tell the run of a process, once. */
+static void tell_run(struct later *later, const struct pids *pids, pid_t pid, bool background)
+{
+	bool whole;
+	union sigval which = {};
+	char cgroup[1024] = "";
+	pid_t run = run_of(pid);
+
+	find_cgroup_of(pid, cgroup, sizeof(cgroup));
+	if (!run) {
+		if (run_of_cgroup(cgroup))
+			later->deaf = run_of_cgroup(cgroup);
+		return;
+	}
+	if (pids_has(&later->runs, run))
+		return;
+	pids_add(&later->runs, run);
+	whole = has_whole(pids, run);
+	/* the first is the one that was named */
+	which.sival_int = whole ? 0 : (int)pids->pid[0];
+	if (sigqueue(run, background ? SIGNAL_BG : SIGNAL_FG, which))
+		later->deaf = run;
+	else if (whole)
+		later->whole = run;
+	else if (run_of_cgroup(cgroup) == run)
+		later->part = run;
+}
+
+/* Whether a rule holds this cgroup, other than that of a run which has been told. */
+static bool is_held(struct later *later, const struct vulture_rule *rules, size_t n,
+		    const char *root, char *cgroup)
+{
+	char dir[1600], *slash;
+	struct stat st;
+	bool last;
+	size_t i;
+
+	do {
+		snprintf(dir, sizeof(dir), "%s%s", root, cgroup);
+		for (i = 0; i < n && !stat(dir, &st); i++) {
+			if (rules[i].cgroup != st.st_ino ||
+			    pids_has(&later->runs, run_of_cgroup(cgroup)))
+				continue;
+			later->rule = rules[i].id;
+			memcpy(later->dir, dir, sizeof(dir));
+			return true;
+		}
+		last = !cgroup[1];
+		slash = strrchr(cgroup, '/');
+		/* the root's is "/" */
+		slash[slash == cgroup] = '\0';
+	} while (!last);
+	return false;
+}
+
+/* Before the sockets of now are changed: what is opened meanwhile is then seen as well. */
+static void settle_later(struct later *later, const struct pids *pids, bool background)
+{
+	struct vulture_rule *rules = NULL;
+	char root[512], cgroup[1024];
+	size_t i, n = 0;
+
+	for (i = 0; i < pids->count; i++)
+		tell_run(later, pids, pids->pid[i], background);
+	if (later->runs.count)
+		poll(NULL, 0, TOLD_MS);
+	if (v)
+		rules = all_rules(&n);
+	find_cgroup_root(root, sizeof(root));
+	later->held = true;
+	for (i = 0; i < pids->count; i++)
+		if (find_cgroup_of(pids->pid[i], cgroup, sizeof(cgroup)) ||
+		    (!is_held(later, rules, n, root, cgroup) && !run_of(pids->pid[i])))
+			later->held = false;
+	free(rules);
+}
+
+static void report_later(const struct later *later, bool background)
+{
+	if (later->deaf && is_run(later->deaf))
+		say("connections that it opens later do not change: process %d, which has started it, is another user's vulturectl run: run this as that user, or as root",
+		    (int)later->deaf);
+	else if (later->deaf)
+		say("connections that it opens later do not change: the vulturectl run that has started it was killed");
+	else if (later->part && !background)
+		say("connections that it opens later go to the background again; \"vulturectl fg %d\" takes all that this vulturectl run has started, and what that opens later",
+		    (int)later->part);
+	if (later->rule && !background)
+		say("connections that it opens later go to the background: rule %u holds all of %s",
+		    later->rule, later->dir);
+	else if (background && !later->held)
+		say("connections that it opens later stay in the foreground, unless it accepts them; those of a unit in background.slice, and of a program under \"vulturectl run\", are in the background from the start");
+}
+
 static void report(const struct live *live, const char *target)
 {
 	if (json) {
@@ -147,11 +344,37 @@ static void report(const struct live *live, const char *target)
 		say("some sockets were not changed: %s", live->reason);
 }
 
+/* Why the kernel does not let us look, and what to do. */
+__attribute__((noreturn))
+static void refused_to_look(const char *target, pid_t pid)
+{
+	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	char line[64];
+	int scope = 0;
+
+	if (file && fscanf(file, "%d", &scope) != 1)
+		scope = 0;
+	if (file)
+		fclose(file);
+	status_line(pid, "Uid:", line, sizeof(line));
+	if (scope >= 3)
+		refused("nobody may inspect the sockets of %s: kernel.yama.ptrace_scope is %d until the next boot",
+			target, scope);
+	if (scope > 0 && *line && (uid_t)strtoul(line, NULL, 10) == getuid())
+		refused("you may not inspect the sockets of %s, though it is yours: kernel.yama.ptrace_scope is %d, which allows %s: run this as root (sudo vulturectl %s %s)",
+			target, scope,
+			scope == 1 ? "a process to inspect its own descendants only" :
+				     "only root to inspect a process",
+			command_name, target);
+	refused("you may not inspect the sockets of %s: run this as its user, or as root", target);
+}
+
 static int change(int argc, char **argv, bool background)
 {
 	struct live live = { .background = background, .down = true };
+	struct later later = {};
+	pid_t refusing = 0;
 	struct pids pids = {};
-	unsigned int denied = 0;
 	size_t i;
 
 	if (argc != 2)
@@ -163,15 +386,22 @@ static int change(int argc, char **argv, bool background)
 			refused("neither vulture nor any of the congestion controls %s is loaded (modprobe -a vulture tcp_lbe)",
 				upload_controls());
 	}
+	settle_later(&later, &pids, background);
 	for (i = 0; i < pids.count; i++)
 		if (pid_sockets(pids.pid[i], NULL, one_socket, &live) < 0 && errno == EPERM)
-			denied++;
+			refusing = pids.pid[i];
 	pids_free(&pids);
-	if (denied && !live.sockets)
-		refused("you may not inspect the sockets of %s: run this as its user, or as root",
-			argv[1]);
-	report(&live, argv[1]);
-	return live.sockets ? 0 : 1;
+	/* a run may inspect what it has started, also where we may not */
+	if (refusing && !live.sockets && !later.whole)
+		refused_to_look(argv[1], refusing);
+	if (refusing && !live.sockets)
+		say("you may not inspect the sockets of %s, but vulturectl run, process %d, has been told to switch them",
+		    argv[1], (int)later.whole);
+	else
+		report(&live, argv[1]);
+	report_later(&later, background);
+	pids_free(&later.runs);
+	return live.sockets || later.whole ? 0 : 1;
 }
 
 int do_bg(int argc, char **argv)

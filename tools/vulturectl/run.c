@@ -52,6 +52,13 @@
 
 /* ms that run waits for its guard once the command has ended */
 #define GUARD_WAIT_MS	200
+/* ms until run goes on if its guard does not answer: it has been killed, or stopped */
+#define ORDER_WAIT_MS	1000
+/* ms until run, with nothing else to do, looks for a process in another network namespace: for the
+ * first time, and at most; each time is twice the one before
+ */
+#define NAMESPACE_MS		1000
+#define NAMESPACE_MAX_MS	3600000
 /* a week: what lies further off is a schedule, which is for a timer */
 #define DEADLINE_MAX_S	(168 * 3600ULL)
 
@@ -64,11 +71,15 @@
  * @deadline: from then on the command is in the foreground, wall clock; 0 = never
  * @begin: of the command, wall clock
  * @in_front: it is an ordinary program until the cycle of steer.h goes on
+ * @by_hand: it is an ordinary program until `vulturectl bg`
+ * @taken_out: processes that `vulturectl fg` has named, with their children
  * @steer, @steered: the weight of its downloads, if it has one
  * @link: the program on the cgroup, or -1
  * @lent: a connection to the service that lends a user a cgroup, or -1
  * @ready: written once rule and program are in force; the command waits for it
  * @entered: closed once the command is in its cgroup; the guard waits for it
+ * @orders: what run tells its guard, a byte each, and the guard's answers; [1] is run's, -1 without
+ *	a guard
  */
 struct plan {
 	const char *up;
@@ -77,16 +88,20 @@ struct plan {
 	const struct passwd *user;
 	struct vulture_rule rule;
 	time_t begin, deadline;
-	bool in_front;
+	bool in_front, by_hand;
+	struct pids taken_out;
 	struct steer steer;
 	bool steered;
 	char dir[CGROUP_CHARS];
 	int link, lent;
-	int ready[2], entered[2];
+	int ready[2], entered[2], orders[2];
 };
 
-/* A process's cgroup below the root: "/" or "/user.slice/...". Return: 0, or -1 with errno. */
-static int find_cgroup_of(pid_t pid, char *path, size_t room)
+/* orders: the cgroup is an ordinary one now; and back */
+#define ORDER_FRONT	'f'
+#define ORDER_BACK	'b'
+
+int find_cgroup_of(pid_t pid, char *path, size_t room)
 {
 	char line[1024], *end;
 	int result = -1;
@@ -245,50 +260,67 @@ static void child(const struct plan *plan, char **command)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-static pid_t run_pid;				/* of the guard's parent */
-static volatile sig_atomic_t deadline_came;	/* it has told the guard so */
-
-static void on_deadline(int sig, siginfo_t *info, void *context)
+/* The rule. Return: whether it is there */
+static bool guard_down(struct plan *plan)
 {
-	(void)sig;
-	(void)context;
-	deadline_came |= info->si_pid == run_pid;
+	/* the answer takes its place */
+	struct vulture_rule rule = plan->rule;
+
+	if (!v || vulture_rule_add(v, &rule) < 0)
+		return false;
+	plan->rule.id = rule.id;
+	return true;
 }
 
-/* Everything that the guard holds ends, and the connections of now come back. */
-static void end_background(struct plan *plan)
+/* The program. Return: whether it is there */
+static bool guard_up(struct plan *plan)
 {
-	struct pids pids = {};
+	plan->link = upload_attach(plan->dir, plan->up, NULL);
+	return plan->link >= 0;
+}
 
-	deadline_came = 0;
-	if (plan->rule.id)
-		vulture_rule_del(v, plan->rule.id);
-	plan->rule.id = 0;
-	if (plan->link >= 0)
-		close(plan->link);
-	plan->link = -1;
-	if (!cgroup_pids(plan->dir, &pids))
-		live_foreground(&pids);
-	pids_free(&pids);
+/* What run says, as long as there is one: it is answered, for run to go on. */
+static void take_order(struct plan *plan)
+{
+	char order;
+
+	if (read(plan->orders[0], &order, 1) != 1) {
+		close(plan->orders[0]);
+		plan->orders[0] = -1;
+		return;
+	}
+	if (order == ORDER_FRONT) {
+		if (plan->rule.id)
+			vulture_rule_del(v, plan->rule.id);
+		plan->rule.id = 0;
+		if (plan->link >= 0)
+			close(plan->link);
+		plan->link = -1;
+	} else {
+		if (plan->down && !plan->watched_down && !plan->rule.id)
+			guard_down(plan);
+		if (plan->up && !plan->watched_up && plan->lent < 0 && plan->link < 0)
+			guard_up(plan);
+	}
+	send(plan->orders[0], &order, 1, MSG_NOSIGNAL);
 }
 
 /* Wait until no process is left in the cgroup. */
 static void await_empty(struct plan *plan)
 {
-	struct pollfd events = { .events = POLLPRI };
+	struct pollfd events[2] = { { .events = POLLPRI }, { .events = POLLIN } };
 	char path[2048];
 
 	snprintf(path, sizeof(path), "%s/cgroup.events", plan->dir);
-	events.fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (events.fd < 0)
+	events[0].fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (events[0].fd < 0)
 		return;
-	while (is_populated(events.fd)) {
-		/* a moment's delay is all that a signal just before poll() costs */
-		poll(&events, 1, plan->deadline ? 1000 : -1);
-		if (deadline_came)
-			end_background(plan);
+	while (is_populated(events[0].fd)) {
+		events[1].fd = plan->orders[0];
+		if (poll(events, 2, -1) > 0 && events[1].revents)
+			take_order(plan);
 	}
-	close(events.fd);
+	close(events[0].fd);
 }
 
 /*
@@ -323,17 +355,14 @@ static void guard(struct plan *plan, int started)
 {
 	char answer = 0, byte;
 
-	const struct sigaction deadline = { .sa_sigaction = on_deadline, .sa_flags = SA_SIGINFO };
-	sigset_t others;
+	sigset_t all;
 
 	setsid();
 	/* what is sent to all whose command line has the command's words; and SIGPIPE: a run that
 	 * was killed hears no answer
 	 */
-	sigfillset(&others);
-	sigdelset(&others, SIGUSR1);
-	sigaction(SIGUSR1, &deadline, NULL);
-	sigprocmask(SIG_SETMASK, &others, NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_NAME, "vulture-guard");
 	/* The handle of the parent is the parent's: a netlink socket is not shared. */
 	v = vulture_open();
@@ -341,15 +370,14 @@ static void guard(struct plan *plan, int started)
 		plan->rule.by_fd = geteuid();
 		if (plan->rule.by_fd)
 			plan->rule.cgroup_fd = cgroup_descriptor(plan->dir);
-		if (!v || vulture_rule_add(v, &plan->rule) < 0) {
+		if (!guard_down(plan)) {
 			say("run: cannot add a rule for the cgroup, so run watches the command's sockets instead: %s",
 			    vulture_error(v));
 			answer |= 1;
 		}
 	}
 	if (plan->up && !plan->watched_up && plan->lent < 0) {
-		plan->link = upload_attach(plan->dir, plan->up, NULL);
-		if (plan->link < 0) {
+		if (!guard_up(plan)) {
 			say("run: cannot use BPF for the cgroup, so run watches the command's sockets instead: %s",
 			    upload_error());
 			answer |= 2;
@@ -364,6 +392,7 @@ static void guard(struct plan *plan, int started)
 	close(plan->ready[0]);
 	close(plan->ready[1]);
 	close(plan->entered[1]);
+	close(plan->orders[1]);
 	while (read(plan->entered[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	await_empty(plan);
@@ -387,22 +416,25 @@ static pid_t set_up_cgroup(struct plan *plan)
 		refused("run: %s", strerror(errno));
 	/* the kernel lets root alone load programs */
 	plan->watched_up = geteuid() && plan->lent < 0;
-	if ((!plan->down && plan->watched_up) || make_cgroup(plan->dir, "vulture", getpid())) {
+	if ((!plan->down && plan->watched_up) || make_cgroup(plan->dir, RUN_CGROUP, getpid())) {
 		*plan->dir = '\0';
 		plan->watched_up = plan->lent < 0;
 		plan->watched_down = true;
 		close(started[0]);
 		close(started[1]);
+		close(plan->orders[0]);
+		close(plan->orders[1]);
+		plan->orders[1] = -1;
 		return 0;
 	}
 	plan->rule.cgroup = read_cgroup(plan->dir);
-	run_pid = getpid();
 	pid = fork();
 	if (pid == 0) {
 		close(started[0]);
 		guard(plan, started[1]);
 	}
 	close(started[1]);
+	close(plan->orders[0]);
 	if (pid < 0 || read(started[0], &answer, 1) != 1) {
 		rmdir(plan->dir);
 		refused("run: cannot start the guard: %s", strerror(errno));
@@ -411,6 +443,152 @@ static pid_t set_up_cgroup(struct plan *plan)
 	plan->watched_down = plan->watched_down || (answer & 1);
 	plan->watched_up = plan->watched_up || (answer & 2);
 	return pid;
+}
+
+/* Where the command is: `vulturectl fg` and `bg`, and the deadline */
+
+/* Rule and program of the cgroup; they have changed when this returns, unless the guard is gone. */
+static void tell_guard(const struct plan *plan, char order)
+{
+	struct pollfd done = { .fd = plan->orders[1], .events = POLLIN };
+
+	if (done.fd < 0 || send(done.fd, &order, 1, MSG_NOSIGNAL) != 1)
+		return;
+	if (poll(&done, 1, ORDER_WAIT_MS) > 0 && read(done.fd, &order, 1) != 1)
+		return;
+}
+
+/* The command and all that it has started; none without memory. */
+static void command_pids(const struct plan *plan, pid_t pid, struct pids *pids)
+{
+	if (*plan->dir ? cgroup_pids(plan->dir, pids) : tree_pids(pid, pids))
+		pids_free(pids);
+}
+
+/* Without those that `vulturectl fg` has taken out, and their children. */
+static void leave_out(struct plan *plan, struct pids *pids)
+{
+	size_t i = 0;
+
+	while (i < plan->taken_out.count) {
+		struct pids tree = {};
+
+		if (tree_pids(plan->taken_out.pid[i], &tree)) {
+			/* it has ended */
+			plan->taken_out.pid[i] = plan->taken_out.pid[--plan->taken_out.count];
+			continue;
+		}
+		pids_leave_out(pids, &tree);
+		pids_free(&tree);
+		i++;
+	}
+}
+
+/* The whole command: what it has now and what it opens later. */
+static void all_to_front(struct plan *plan, pid_t pid)
+{
+	struct pids pids = {};
+
+	plan->by_hand = true;
+	if (plan->lent >= 0 && plan->up)
+		lend_program(plan->lent, false);
+	tell_guard(plan, ORDER_FRONT);
+	command_pids(plan, pid, &pids);
+	live_foreground(&pids);
+	pids_free(&pids);
+}
+
+static void all_to_back(struct plan *plan, pid_t pid)
+{
+	struct pids pids = {};
+
+	plan->by_hand = false;
+	plan->in_front = false;
+	pids_free(&plan->taken_out);
+	if (plan->lent >= 0 && plan->up)
+		lend_program(plan->lent, true);
+	tell_guard(plan, ORDER_BACK);
+	command_pids(plan, pid, &pids);
+	live_background(&pids, plan->up, plan->down ? &plan->rule.options : NULL);
+	pids_free(&pids);
+}
+
+/* What `vulturectl fg` or `bg` says of a process of the command, or of all (0). The connections
+ * that one process has now are theirs.
+ */
+static void take_word(struct plan *plan, pid_t pid, bool front, pid_t which)
+{
+	struct pids tree = {};
+
+	if (!which && front) {
+		all_to_front(plan, pid);
+	} else if (!which) {
+		all_to_back(plan, pid);
+	} else if (!tree_pids(which, &tree)) {
+		pids_leave_out(&plan->taken_out, &tree);
+		if (front)
+			pids_add(&plan->taken_out, which);
+	}
+	pids_free(&tree);
+}
+
+/* From now on the command is an ordinary one. */
+static void meet_deadline(struct plan *plan, pid_t pid)
+{
+	plan->deadline = 0;
+	plan->steered = false;
+	all_to_front(plan, pid);
+	say("run: the deadline has come: the command is in the foreground now");
+}
+
+/* The service has nothing more to say: what can be read is its end. */
+static void mind_service(struct plan *plan)
+{
+	struct pollfd end = { .fd = plan->lent, .events = POLLIN };
+
+	if (plan->lent < 0 || !plan->up || poll(&end, 1, 0) <= 0)
+		return;
+	plan->lent = -1;
+	plan->watched_up = true;
+	say("run: lbe-background has ended; from now on uploads are put in the background up to %d ms after they are opened",
+	    WATCH_MS);
+}
+
+/* Step to the foreground and back, as steer.h says. */
+static void near_deadline(struct plan *plan, const struct pids *pids)
+{
+	uint64_t total_s = (uint64_t)(plan->deadline - plan->begin);
+	time_t now = time(NULL);
+	uint64_t gone_s = now > plan->begin ? (uint64_t)(now - plan->begin) : 0;
+	bool in_front = steer_in_front(total_s, gone_s);
+
+	if (in_front == plan->in_front)
+		return;
+	plan->in_front = in_front;
+	if (in_front)
+		live_foreground(pids);
+	else
+		live_background(pids, plan->up, plan->down ? &plan->rule.options : NULL);
+}
+
+/* A rule is of a network namespace, and so is this process's handle. Return: whether it was said */
+static bool say_other_namespace(const struct pids *pids)
+{
+	struct stat own, its;
+	char path[64];
+	size_t i;
+
+	if (stat("/proc/self/ns/net", &own))
+		return false;
+	for (i = 0; i < pids->count; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pids->pid[i]);
+		if (stat(path, &its) || its.st_ino == own.st_ino)
+			continue;
+		say("run: process %d is in another network namespace: its downloads stay in the foreground (start vulturectl run in that namespace)",
+		    (int)pids->pid[i]);
+		return true;
+	}
+	return false;
 }
 
 /* Signals: what run alone gets is passed on; what its process group gets, the command has, too */
@@ -493,8 +671,8 @@ static uint64_t signal_bit(int sig)
 	return 1ULL << (sig - 1);
 }
 
-/* Some have come. */
-static void pass_on(struct signals *signals, pid_t pid)
+/* Some have come. What `vulturectl fg` and `bg` say is done by take_word(). */
+static void pass_on(struct signals *signals, pid_t pid, struct plan *plan)
 {
 	struct signalfd_siginfo info;
 	uint64_t came = 0, group;
@@ -502,8 +680,12 @@ static void pass_on(struct signals *signals, pid_t pid)
 	size_t i;
 
 	poll(NULL, 0, GROUP_MS);
-	while (read(signals->fd, &info, sizeof(info)) == sizeof(info))
-		came |= signal_bit((int)info.ssi_signo);
+	while (read(signals->fd, &info, sizeof(info)) == sizeof(info)) {
+		if ((int)info.ssi_signo == SIGNAL_FG || (int)info.ssi_signo == SIGNAL_BG)
+			take_word(plan, pid, (int)info.ssi_signo == SIGNAL_FG, info.ssi_int);
+		else
+			came |= signal_bit((int)info.ssi_signo);
+	}
 	group = pending_signals(old);
 	for (i = 0; i < PASSED; i++)
 		if (came & ~group & signal_bit(passed[i]))
@@ -526,6 +708,8 @@ static pid_t start_command(const struct plan *plan, char **command, struct signa
 	for (i = 0; i < PASSED; i++)
 		if (!sigaction(passed[i], NULL, &callers) && callers.sa_handler != SIG_IGN)
 			sigaddset(&signals->set, passed[i]);
+	sigaddset(&signals->set, SIGNAL_FG);
+	sigaddset(&signals->set, SIGNAL_BG);
 	sigprocmask(SIG_BLOCK, &signals->set, &before);
 	signals->fd = signalfd(-1, &signals->set, SFD_CLOEXEC | SFD_NONBLOCK);
 	pid = signals->fd < 0 ? -1 : fork();
@@ -539,60 +723,6 @@ static pid_t start_command(const struct plan *plan, char **command, struct signa
 	return pid;
 }
 
-/* From now on the command is an ordinary one. */
-static void meet_deadline(struct plan *plan, pid_t pid, pid_t guard_pid)
-{
-	struct pids pids = {};
-
-	plan->deadline = 0;
-	if (plan->lent >= 0)
-		shutdown(plan->lent, SHUT_RDWR);	/* the guard's too */
-	plan->lent = -1;
-	if (guard_pid)
-		kill(guard_pid, SIGUSR1);
-	else if (!tree_pids(pid, &pids))
-		live_foreground(&pids);
-	pids_free(&pids);
-	say("run: the deadline has come: the command is in the foreground now");
-}
-
-/* The service has nothing more to say: what can be read is its end. */
-static bool service_ended(struct plan *plan)
-{
-	struct pollfd end = { .fd = plan->lent, .events = POLLIN };
-
-	if (plan->lent < 0 || !plan->up || poll(&end, 1, 0) <= 0)
-		return false;
-	plan->lent = -1;
-	say("run: lbe-background has ended; from now on uploads are put in the background up to %d ms after they are opened",
-	    WATCH_MS);
-	return true;
-}
-
-/* Step to the foreground and back, as steer.h says. */
-static void near_deadline(struct plan *plan, const struct pids *pids)
-{
-	uint64_t total_s = (uint64_t)(plan->deadline - plan->begin);
-	time_t now = time(NULL);
-	uint64_t gone_s = now > plan->begin ? (uint64_t)(now - plan->begin) : 0;
-	bool in_front = steer_in_front(total_s, gone_s);
-
-	if (in_front == plan->in_front)
-		return;
-	plan->in_front = in_front;
-	if (in_front)
-		live_foreground(pids);
-	else
-		live_background(pids, plan->up, plan->down ? &plan->rule.options : NULL);
-}
-
-/* The command and all that it has started; none without memory. */
-static void command_pids(const struct plan *plan, pid_t pid, struct pids *pids)
-{
-	if (*plan->dir ? cgroup_pids(plan->dir, pids) : tree_pids(pid, pids))
-		pids_free(pids);
-}
-
 /* Whether run has anything to do while the command runs. */
 static bool has_work(const struct plan *plan)
 {
@@ -604,48 +734,47 @@ static bool has_work(const struct plan *plan)
  * Look at the sockets of the command and its descendants, at the clock and at signals, until it
  * ends. Return: its status, as waitpid() has it
  */
-static int watch_command(struct plan *plan, pid_t pid, pid_t guard_pid, struct signals *signals)
+static int watch_command(struct plan *plan, pid_t pid, struct signals *signals)
 {
-	struct watch watch = {
-		.up = plan->watched_up ? plan->up : NULL,
-		.down = plan->watched_down && plan->down ? v : NULL,
-		.options = &plan->rule.options,
-	};
+	struct watch watch = { .options = &plan->rule.options };
 	struct pollfd events[] = {
 		{ .fd = pidfd_open(pid, 0), .events = POLLIN },
 		{ .fd = signals->fd, .events = POLLIN },
 	};
 	/* without a descriptor of the process its end is looked for, too */
-	int wait_ms = events[0].fd < 0 || has_work(plan) ? WATCH_MS : -1;
+	bool idle = events[0].fd >= 0 && !has_work(plan), elsewhere = false;
+	int wait_ms = idle ? NAMESPACE_MS : WATCH_MS;
 	unsigned long told = 0, round;
 	int status;
 	pid_t ended;
 
 	for (round = 0; (ended = waitpid(pid, &status, WNOHANG)) == 0; round++) {
-		bool second = round % (STEER_MS / WATCH_MS) == 0;
+		bool second = idle || round % (STEER_MS / WATCH_MS) == 0;
 		struct pids pids = {};
 
-		if (plan->deadline && time(NULL) >= plan->deadline) {
-			meet_deadline(plan, pid, guard_pid);
-			watch.up = NULL;
-			watch.down = NULL;
-			plan->steered = false;
-		}
-		if (service_ended(plan))
-			watch.up = plan->up;
-		if (watch.up || watch.down || (second && (plan->steered || plan->deadline)))
+		if (plan->deadline && time(NULL) >= plan->deadline)
+			meet_deadline(plan, pid);
+		mind_service(plan);
+		watch.up = plan->watched_up && !plan->by_hand ? plan->up : NULL;
+		watch.down = plan->watched_down && !plan->by_hand && plan->down ? v : NULL;
+		if (watch.up || watch.down || second)
 			command_pids(plan, pid, &pids);
+		if (second && plan->down && !elsewhere)
+			elsewhere = say_other_namespace(&pids);
+		leave_out(plan, &pids);
 		if (watch.up || watch.down)
 			watch_pids(&watch, &pids);
-		if (second && plan->deadline)
+		if (second && plan->deadline && !plan->by_hand)
 			near_deadline(plan, &pids);
-		if (second && plan->steered && !plan->in_front)
+		if (second && plan->steered && !plan->in_front && !plan->by_hand)
 			steer_pids(&plan->steer, &pids);
 		pids_free(&pids);
 		if (watch.refused && !told++)
 			say("run: a connection stays in the foreground: %s", watch.reason);
 		if (poll(events, 2, wait_ms) > 0 && events[1].revents)
-			pass_on(signals, pid);
+			pass_on(signals, pid, plan);
+		else if (idle && wait_ms < NAMESPACE_MAX_MS)
+			wait_ms *= 2;
 	}
 	close(events[0].fd);
 	end_witness(signals->witness);
@@ -710,7 +839,7 @@ static const char *ask_service(struct plan *plan, bool up)
 {
 	const char *said;
 
-	if (!up && !name_cgroup(plan->dir, "vulture", getpid()))
+	if (!up && !name_cgroup(plan->dir, RUN_CGROUP, getpid()))
 		return NULL;
 	plan->lent = lend_ask(up, &said);
 	if (plan->lent >= 0)
@@ -819,7 +948,8 @@ int do_run(int argc, char **argv)
 	choose_means(&plan, up, down);
 	plan.begin = time(NULL);
 	set_up_steering(&plan);
-	if (pipe2(plan.ready, O_CLOEXEC) || pipe2(plan.entered, O_CLOEXEC))
+	if (pipe2(plan.ready, O_CLOEXEC) || pipe2(plan.entered, O_CLOEXEC) ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, plan.orders))
 		refused("run: %s", strerror(errno));
 	guard_pid = set_up_cgroup(&plan);
 	pid = start_command(&plan, argv + optind, &signals);
@@ -828,7 +958,7 @@ int do_run(int argc, char **argv)
 	if (write(plan.ready[1], "", 1) != 1)
 		kill(pid, SIGKILL);
 	close(plan.ready[1]);
-	status = watch_command(&plan, pid, guard_pid, &signals);
+	status = watch_command(&plan, pid, &signals);
 	if (guard_pid)
 		leave_guard(&plan, guard_pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

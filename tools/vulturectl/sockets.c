@@ -20,7 +20,7 @@ void pids_free(struct pids *pids)
 	*pids = (struct pids){};
 }
 
-static int pids_add(struct pids *pids, pid_t pid)
+int pids_add(struct pids *pids, pid_t pid)
 {
 	if (pids->count == pids->room) {
 		size_t room = pids->room ? 2 * pids->room : 16;
@@ -35,6 +35,26 @@ static int pids_add(struct pids *pids, pid_t pid)
 	return 0;
 }
 
+bool pids_has(const struct pids *pids, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < pids->count; i++)
+		if (pids->pid[i] == pid)
+			return true;
+	return false;
+}
+
+void pids_leave_out(struct pids *pids, const struct pids *those)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < pids->count; i++)
+		if (!pids_has(those, pids->pid[i]))
+			pids->pid[kept++] = pids->pid[i];
+	pids->count = kept;
+}
+
 /* A directory entry that is a number, else 0. */
 static long entry_number(const char *name)
 {
@@ -44,8 +64,8 @@ static long entry_number(const char *name)
 	return *end || number <= 0 ? 0 : number;
 }
 
-/* The parent of a process; 0 if it has gone. "PID (NAME) STATE PPID ...", any NAME. */
-static pid_t parent_of(pid_t pid)
+/* "PID (NAME) STATE PPID ...", any NAME. */
+pid_t parent_of(pid_t pid)
 {
 	char path[64], line[512], *after;
 	FILE *file;
@@ -62,16 +82,6 @@ static pid_t parent_of(pid_t pid)
 	}
 	fclose(file);
 	return parent;
-}
-
-static bool is_in(const struct pids *pids, pid_t pid)
-{
-	size_t i;
-
-	for (i = 0; i < pids->count; i++)
-		if (pids->pid[i] == pid)
-			return true;
-	return false;
 }
 
 int tree_pids(pid_t root, struct pids *pids)
@@ -100,7 +110,7 @@ int tree_pids(pid_t root, struct pids *pids)
 	while (grown) {
 		grown = false;
 		for (i = 0; i < parents.count; i++) {
-			if (is_in(pids, parents.pid[i]) && !is_in(pids, all.pid[i])) {
+			if (pids_has(pids, parents.pid[i]) && !pids_has(pids, all.pid[i])) {
 				pids_add(pids, all.pid[i]);
 				grown = true;
 			}

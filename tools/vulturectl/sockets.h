@@ -36,6 +36,15 @@ struct pids {
 
 void pids_free(struct pids *pids);
 
+int pids_add(struct pids *pids, pid_t pid);
+bool pids_has(const struct pids *pids, pid_t pid);
+
+/* pids_leave_out() - those that are in another list go from this one */
+void pids_leave_out(struct pids *pids, const struct pids *those);
+
+/* parent_of() - the parent of a process; 0 if it has gone */
+pid_t parent_of(pid_t pid);
+
 /**
  * tree_pids() - a process and all its descendants that live now
  * Return: 0, or -1 with errno (ESRCH: there is no such process).

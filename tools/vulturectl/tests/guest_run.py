@@ -518,8 +518,35 @@ def test_zz_without_vulture_uploads_still_go_to_the_background():
     assert "downloads stay in the foreground" in done.stderr, done.stderr
 
 
-def test_zzz_without_any_module_nothing_is_started():
+def test_a_build_without_bpf_says_so_and_works():
+    """As root: the rule is there, and uploads are looked for."""
+    server = Server()
+    words = [f"{sys.argv[1]}/plain/vulturectl", "run", "--", *server.client(1)]
+    run = subprocess.Popen(words, stdout=-1, stderr=-1, text=True)
+    until(lambda: len(flows()) == 1 and len(rules()) == 1)
+    out, error = run.communicate(timeout=30)
+    assert run.returncode == 0 and background(json.loads(out)), (out, error)
+    why = "run watches the command's sockets instead: vulturectl was built without BPF"
+    assert error.count("\n") == 1 and why in error, error
+    until(lambda: not cgroups() and not rules())
+
+
+def test_zzy_without_lbe_the_next_control_is_used_and_named():
+    """ledbatpp before lp, from the first packet and by looking."""
     subprocess.run(["rmmod", "tcp_lbe"], check=True)
+    server = Server()
+    for module, control in (("TCP_LP", "lp"), ("TCP_LEDBAT", "ledbatpp")):
+        subprocess.run(["insmod", os.environ[module]], check=True)
+        for who, wait in (({}, None), ({"user": 65534, "group": 65534}, 0.5)):
+            done = ctl("run", "--", *server.client(wait), **who)
+            said = json.loads(done.stdout)
+            assert (said["cc"], said["tos"], said["priority"]) == (control, 4, 1), (who, done)
+            assert f"run: uploads use {control}: lbe is not available (is tcp_lbe loaded?)\n" in done.stderr, done
+    until(lambda: not cgroups())
+    subprocess.run(["rmmod", "tcp_lp", "tcp_ledbat"], check=True)
+
+
+def test_zzz_without_any_module_nothing_is_started():
     done = ctl("run", "--", "touch", "/tmp/started")
     assert done.returncode == 1 and "the command was not started" in done.stderr, done
     assert not Path("/tmp/started").exists()

@@ -229,6 +229,32 @@ def test_bytes_in_the_pauses_of_others():
     until(lambda: not top()["connections"], 10)
 
 
+def test_bytes_of_an_upload_in_the_pauses_of_others():
+    """The same for what is sent: a foreground flow runs, then ends. Another peer: lbe keeps what it learns of one."""
+    slow_link("delay", "10ms", "rate", "8mbit", "limit", "100")
+    try:
+        with pair("127.8.0.1") as (receiver, sender), pair("127.8.0.1") as (other_receiver, other_sender):
+            sender.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"lbe")
+            with traffic(receiver, sender):
+                time.sleep(6)
+                watcher = subprocess.Popen([CTL, "--json", "top", "-n", "1", "-c", "60"], stdout=-1, text=True)
+                table = subprocess.Popen([CTL, "top", "-n", "1", "-c", "60"], stdout=-1, text=True)
+                with traffic(other_receiver, other_sender):
+                    time.sleep(8)
+                said = [document(line) for line in watcher.communicate(timeout=120)[0].splitlines()]
+        pauses = [one["pause_bytes"] for look in said for one in look["connections"] if one["direction"] == "up"]
+        programs = [one["pause_bytes"] for look in said for one in look["programs"] if one["direction"] == "up"]
+        print("#", pauses, flush=True)
+        assert len(pauses) == 60 and pauses == sorted(pauses) == programs, pauses
+        assert pauses[5] < 300_000, "while the other one runs"
+        assert pauses[-1] - pauses[5] > 25_000_000, f"after it has ended: {pauses}"
+        last = [line.split() for line in table.communicate(timeout=120)[0].splitlines() if " up " in line][-1]
+        assert abs(float(last[-1]) * 1e6 - pauses[-1]) < 4_000_000, (last, pauses[-1])
+    finally:
+        fast_link()
+    until(lambda: not top()["connections"], 10)
+
+
 def test_a_stranger_sees_no_names():
     with pair() as (receiver, sender):
         start(receiver)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from guest_run import CTL, Server, background, ctl, flows, main, rules, until
+from guest_switch import talk
 
 USER = {"user": 65534, "group": 65534, "extra_groups": []}
 OTHER = {"user": 1234, "group": 1234, "extra_groups": []}
@@ -359,6 +360,32 @@ def test_the_service_ends_before_the_command():
         until(lambda: not rules(), 15)
     with service():  # the socket of a killed one is in nobody's way
         assert background(json.loads(run("--", *server.client()).stdout))
+
+
+def test_fg_and_bg_of_what_has_a_lent_cgroup():
+    """The program is the service's: it takes it away and attaches it again; nobody may say more."""
+    with service() as holder:
+        before = descriptors(holder.pid)
+        with talk(**USER) as one:
+            assert one.ask("0") == ["lbe"]
+            for _ in range(2):
+                assert ctl("fg", one.pid, **USER).stderr == ""
+                opened = one.ask("0")
+                assert set(opened) == {"cubic"} and not flows(), opened
+                assert ctl("bg", one.pid, **USER).stderr == ""
+                opened = one.ask("0")
+                assert set(opened) == {"lbe"} and len(flows()) == len(opened), "from the first packet again"
+            one.process.stdin.close()
+            assert one.process.wait(timeout=30) == 0 and one.process.stderr.read() == ""
+        until(nothing_left)
+        assert descriptors(holder.pid) == before
+        with caller(**USER) as (process, answer):
+            assert answer == "+lbe"
+            for word, answered in (("down", "1\n"), ("up", "1\n"), ("up", "0\n")):  # it has it already
+                process.stdin.write(f"{word}\n")
+                process.stdin.flush()
+                assert process.stdout.readline() == answered, word
+        until(lambda: not lent())
 
 
 def test_from_the_deadline_on_it_is_an_ordinary_program():

@@ -31,6 +31,7 @@ TESTS = [
 ]
 JOB = """
 cp -r bin /tmp/bin
+export TCP_LEDBAT={ledbat} TCP_LP={lp}
 insmod {vulture} && insmod {lbe} || exit 1
 /usr/bin/python3 bin/{guest} /tmp/bin > "$LBE_OUT/said" 2>&1
 """
@@ -46,10 +47,15 @@ def said(guest: str) -> dict[str, str]:
         (job / "bin").mkdir(parents=True)
         for tool in ("vulturectl", "libvulture"):
             subprocess.run(["make", "-s", "-C", REPO / "tools" / tool, f"O={job / 'bin'}", "all"], check=True)
+        if "without_bpf" in (FOLDER / guest).read_text(encoding="utf-8"):
+            (job / "bin" / "plain").mkdir()
+            words = ["make", "-s", "-C", REPO / "tools" / "vulturectl", f"O={job / 'bin' / 'plain'}", "BPF=no"]
+            subprocess.run([*words, "all"], check=True, stdout=subprocess.DEVNULL)
         for path in (*GUESTS, REPO / "tools/vulturectl/vulturectl.schema.json"):
             shutil.copy(path, job / "bin")
         paths = {
-            name: f"{HOST_ROOT}{modules[f'{prefix}{name}']}" for prefix, name in (("", "vulture"), ("tcp_", "lbe"))
+            name: f"{HOST_ROOT}{modules[f'{prefix}{name}']}"
+            for prefix, name in (("", "vulture"), ("tcp_", "lbe"), ("tcp_", "ledbat"), ("tcp_", "lp"))
         }
         (job / "job.sh").write_text(JOB.format(guest=guest, **paths))
         try:
