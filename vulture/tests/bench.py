@@ -4,9 +4,11 @@
     python3 -m vulture.tests.bench [SERIES]
 
 Prints a table of the cost of a packet and of opening and closing a connection, as ratios to the namespace
-without, at 1 to 100,000 connections under control, and the memory of each. Exit status 1 if the cost grows
-with their number by more than BOUND. Ratios are medians over rounds that took turns, so that what else the
-machine does falls on both; times are of the fastest round, at the rate of the CPU's counter.
+without, at 1 to 100,000 connections under control, and the memory of each. Two rows more are of traffic that is
+not under control: with the module loaded and not used, against the kernel without it, and in a namespace with a
+rule that matches none of it, against one without rules. Exit status 1 if the cost grows with the number under
+control by more than BOUND. Ratios are medians over rounds that took turns, so that what else the machine does
+falls on both; times are of the fastest round, at the rate of the CPU's counter.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ ROUNDS = 31
 MEASURED = 10_000
 #: 100,000 sockets and as many flows take about 0.8 GiB
 MEM_MB = 4096
+#: rows of traffic that is not under control, by the file that the guest writes
+UNTOUCHED = {"idle": "loaded, not used", "foreign": "beside a rule"}
 SOURCE = Path(__file__).with_name("bench_traffic.c")
 
 SCRIPT = """
@@ -44,16 +48,19 @@ cat > /tmp/bin/count_flows <<'END'
 echo flows $(ip netns exec with vulturectl --json list | grep -o '"id"' | wc -l)
 END
 chmod +x /tmp/bin/count_flows
-insmod {host}{module}
 # A page for each of 100,000 sockets that hold no more than a FIN is over what TCP allows itself here. And the ends
 # that closed must stay (in time-wait), or their ports are taken again and the RST ends a connection of the 100,000.
 sysctl -q -w net.ipv4.tcp_mem='1000000 1000000 1000000'
-for ns in with plain; do
+for ns in with plain foreign; do
     ip netns add $ns
     ip -n $ns link set lo up mtu 1500
     ip netns exec $ns sysctl -q -w net.core.somaxconn=65535 net.ipv4.tcp_max_syn_backlog=65535 \\
         net.ipv4.ip_local_port_range='1024 65000' net.ipv4.tcp_max_tw_buckets=300000
 done
+bench_traffic beside plain plain {rounds} 'insmod {host}{module}' 'rmmod vulture' > "$LBE_OUT/idle"
+insmod {host}{module}
+ip netns exec foreign vulturectl rule add --remote-port 9
+bench_traffic beside foreign plain {rounds} > "$LBE_OUT/foreign"
 ip netns exec with vulturectl set -m 200000
 for port in 7000 7001 7002 7003 7004 7005; do ip netns exec with vulturectl rule add --local-port $port; done
 for flows in {flows}; do
@@ -64,8 +71,8 @@ ip netns exec with vulturectl --json show > "$LBE_OUT/show"
 """
 
 
-def measure(series: str) -> tuple[str, dict[int, dict[str, list[int]]]]:
-    """(the kernel, numbers by name for each of FLOWS)."""
+def measure(series: str) -> tuple[str, dict[int | str, dict[str, list[int]]]]:
+    """(the kernel, numbers by name for each of FLOWS and UNTOUCHED)."""
     backend = Uml(series)
     backend.prepare(["vulture"])
     with tempfile.TemporaryDirectory(prefix="lbe-bench.") as folder:
@@ -80,12 +87,12 @@ def measure(series: str) -> tuple[str, dict[int, dict[str, list[int]]]]:
         words = {"host": HOST_ROOT, "module": backend.tools().modules["vulture"], "rounds": ROUNDS}
         (job / "job.sh").write_text(SCRIPT.format(flows=" ".join(map(str, FLOWS)), **words), encoding="ascii")
         Machine(backend.build, mem_mb=MEM_MB).run(job, out, wall_limit_s=600)
-        numbers: dict[int, dict[str, list[int]]] = {}
-        for flows in FLOWS:
-            numbers[flows] = defaultdict(list)
-            for line in (out / str(flows)).read_text(encoding="ascii").splitlines():
+        numbers: dict[int | str, dict[str, list[int]]] = {}
+        for row in (*FLOWS, *UNTOUCHED):
+            numbers[row] = defaultdict(list)
+            for line in (out / str(row)).read_text(encoding="ascii").splitlines():
                 name, number = line.split()
-                numbers[flows][name].append(int(number))
+                numbers[row][name].append(int(number))
     return backend.build.release, numbers
 
 
@@ -99,19 +106,19 @@ def main(series: str = "6.12") -> int:
     kernel, numbers = measure(series)
     mhz = counter_mhz()
     print(f"kernel {kernel}, counter at {mhz:.0f} MHz, {ROUNDS} rounds of 2000 packets and of 200 connections\n")
-    heads = {"under control": 14, "packet, ns": 12, "without": 9, "ratio": 7}
+    heads = {"under control": 18, "packet, ns": 12, "without": 9, "ratio": 7}
     heads2 = {"open+close, ns": 16, "without": 9, "ratio": 7, "bytes each": 12}
     print("".join(f"{text:>{wide}}" for some in (heads, heads2) for text, wide in some.items()))
-    for flows, found in numbers.items():
-        if found["flows"] != [flows]:
-            print(f"bench: {found['flows']} connections were under control, not {flows}", file=sys.stderr)
+    for row, found in numbers.items():
+        if row in FLOWS and found["flows"] != [row]:
+            print(f"bench: {found['flows']} connections were under control, not {row}", file=sys.stderr)
             return 1
-        cells = f"{flows:14}"
+        cells = f"{UNTOUCHED.get(str(row), str(row)):>18}"
         for what, wide in (("packet", 12), ("flow", 16)):
             fastest = [min(found[f"{what}_{side}"]) / mhz * 1e3 for side in ("with", "plain")]
             cells += f"{fastest[0]:{wide}.0f}{fastest[1]:9.0f}{ratio(found, what):7.3f}"
-        if flows == MEASURED:
-            cells += f"{(found['filled_with'][0] - found['filled_plain'][0]) * 1024 / (flows - 1):12.0f}"
+        if row == MEASURED:
+            cells += f"{(found['filled_with'][0] - found['filled_plain'][0]) * 1024 / (MEASURED - 1):12.0f}"
         print(cells)
     worst = max(ratio(numbers[FLOWS[-1]], what) / ratio(numbers[FLOWS[0]], what) for what in ("packet", "flow"))
     verdict = "met" if worst <= BOUND else "missed"

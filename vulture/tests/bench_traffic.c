@@ -6,6 +6,10 @@
  * in a guest.
  *
  *	bench_traffic FLOWS ROUNDS
+ *	bench_traffic beside NAMESPACE OTHER ROUNDS [BEFORE BEFORE_OTHER]
+ *
+ * beside: nothing is under control; the same traffic in NAMESPACE (packet_with, flow_with) and in
+ * OTHER (..._plain), which may be the same one, each time after a command of the shell.
  *
  * Prints lines "NAME NUMBER...": packet_with, packet_plain (CPU ticks a packet of
  * a connection under control, and of the same in "plain"; one number a round),
@@ -176,12 +180,50 @@ static const struct {
 	{ "flow", openings },
 };
 
+static void before(const char *command)
+{
+	if (system(command))
+		errx(1, "%s failed", command);
+}
+
+static int beside(char **argv, const char *before_with, const char *before_plain)
+{
+	struct place with = { .name = argv[0] }, other = { .name = argv[1] }, *plain = &other;
+	long rounds = atol(argv[2]), i;
+	unsigned int m;
+
+	listen_all(&with);
+	open_pair(&with);
+	if (strcmp(with.name, other.name)) {
+		listen_all(plain);
+		open_pair(plain);
+	} else {
+		plain = &with;
+	}
+	for (m = 0; m < 2; m++) {
+		for (i = -1; i < rounds; i++) {
+			unsigned long long ticks_with, ticks_plain;
+
+			before(before_with);
+			ticks_with = costs[m].measure(&with);
+			before(before_plain);
+			ticks_plain = costs[m].measure(plain);
+			if (i >= 0)	/* the first round is warm-up */
+				printf("%s_with %llu\n%s_plain %llu\n", costs[m].name, ticks_with,
+				       costs[m].name, ticks_plain);
+		}
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct place with = { .name = "with" }, plain = { .name = "plain" };
 	long flows, rounds, i;
 	unsigned int m;
 
+	if ((argc == 5 || argc == 7) && !strcmp(argv[1], "beside"))
+		return beside(argv + 2, argc == 7 ? argv[5] : "true", argc == 7 ? argv[6] : "true");
 	if (argc != 3) {
 		fputs("usage: bench_traffic FLOWS ROUNDS\n", stderr);
 		return 2;
