@@ -397,7 +397,7 @@ static int change(int argc, char **argv, bool background)
 	if (refusing && !live.sockets)
 		say("you may not inspect the sockets of %s, but vulturectl run, process %d, has been told to switch them",
 		    argv[1], (int)later.whole);
-	else
+	if (json || !refusing || live.sockets)
 		report(&live, argv[1]);
 	report_later(&later, background);
 	pids_free(&later.runs);
