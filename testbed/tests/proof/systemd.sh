@@ -75,7 +75,8 @@ test_the_service_applies_the_file() {
 
 test_units_of_a_weight_have_a_slice() {
 	printf 'unit mirror.service weight 20\n' >$CONF
-	systemctl start vulturectl.service mirror.service
+	systemctl start vulturectl.service # it is not ordered before every unit
+	systemctl start mirror.service
 	[ "$(slice_of mirror.service)" = background_20.slice ]
 	both 5201
 	[ "$(vulturectl --json list | grep -c '"weight":200')" = 1 ]
