@@ -239,9 +239,11 @@ def _united(mine: Any, other: Any) -> Any:
 
 
 def asked_cases(document: dict[str, Any]) -> list[dict[str, str]]:
-    """The cases that the experiment has in the document's form today; of a tool's numbers, those that it has."""
+    """The cases that the experiment has in the document's form today; of a tool's numbers, and of experiments that are
+    not among the report's, those that were asked for, or that it has where it does not say."""
     if document["experiment"] not in experiments.names():
-        return [case["case"] for case in document["cases"]]
+        asked: list[dict[str, str]] = document.get("asked_cases", [case["case"] for case in document["cases"]])
+        return asked
     return experiment_of(document).cases(document["mode"])
 
 

@@ -9,7 +9,7 @@ interrupted soak goes on where it was.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +70,14 @@ def add_parser(commands: Any) -> None:
 
 @dataclass(frozen=True)
 class Lived:
-    """A life that was run: its document as the pages read them, how many checks were judged, which did not hold."""
+    """A life that was run: its document as the pages read them, how many checks were judged, which did not hold, and
+    how many of its cases have no run."""
 
     document: Document
     checks: int
     wrong: list[str]
     differs: list[str]
+    missing: int = 0
 
     @property
     def name(self) -> str:
@@ -97,10 +99,12 @@ def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, repor
     made = runner.run(experiment, backend, options, lambda done, total, text: report(name, done, total))
     if not made.results:
         return None
-    # of an earlier soak some may be there: what there is is judged, what is missing is said by the pages
+    # of an earlier soak some may be there: what there is is judged; the document says what was asked for, so that the
+    # pages say what is missing
     have = [run.case for run in made.results]
-    made.asked_cases = [case for case in made.asked_cases if case in have]
-    verdicts = checks.judge(experiment, made)
+    verdicts = checks.judge(
+        experiment, replace(made, asked_cases=[case for case in made.asked_cases if case in have])
+    )
 
     def said(one: checks.Verdict) -> str:
         case, wanted = case_name(one.case or {}), checks.bound_text(one.bound)
@@ -110,17 +114,19 @@ def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, repor
     differs = [f"{said(one)}: {one.note}" for one in verdicts if one.status == "differs"]
     files = [str(path.relative_to(REPO))] if path.is_relative_to(REPO) else []
     document = digest.make(made) | {"files": files, "file_sha256": identity.hash_of_files(files)}
-    return Lived(document | {"wrong": wrong, "differs": differs}, len(checks.judged(verdicts)), wrong, differs)
+    document |= {"wrong": wrong, "differs": differs}
+    return Lived(document, len(checks.judged(verdicts)), wrong, differs, len(made.missing()))
 
 
 def table(done: list[Lived]) -> str:
     """A line a life, then what is wrong."""
-    rows: list[tuple[str, ...]] = [("life", "cases", "checks", "differ", "wrong")]
+    rows: list[tuple[str, ...]] = [("life", "cases", "missing", "checks", "differ", "wrong")]
     for one in done:
-        rows.append((one.name, *map(str, (one.cases, one.checks, len(one.differs), len(one.wrong)))))
+        rows.append((one.name, *map(str, (one.cases, one.missing, one.checks, len(one.differs), len(one.wrong)))))
     lines = aligned(rows, words=1)
     lines += [f"{one.name}: {text}" for one in done for text in one.differs]
     lines += [f"{one.name}: WRONG: {text}" for one in done for text in one.wrong]
+    lines += [f"{one.name}: INCOMPLETE: {one.missing} cases have no run" for one in done if one.missing]
     lines.append(f"{sum(len(one.wrong) for one in done)} wrong of {sum(one.checks for one in done)} checks")
     return "\n".join(lines)
 
@@ -150,4 +156,4 @@ def run(args: argparse.Namespace) -> int:
     for one in done:
         digest.save(one.document, args.out)
     print(table(done))
-    return 1 if not done or any(one.wrong for one in done) else 0
+    return 1 if not done or any(one.wrong or one.missing for one in done) else 0

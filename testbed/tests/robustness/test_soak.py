@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from testbed.__main__ import main
+from testbed.backends.uml import Uml
+from testbed.measure.series import Series
+from testbed.present import quoting, state
+from testbed.results.files import Result, ResultSet
 from testbed.robustness import soak
 from testbed.run import identity, runner
-from testbed.spec.experiment import load
+from testbed.spec.experiment import Experiment, load
+from testbed.spec.records import QUEUE, RECV, SEND
 
 #: the bytes after which the agent's receiver reads in any case (testbed/agent/plan.c)
 LOWAT_BYTES = 4 << 20
@@ -56,6 +62,32 @@ def test_a_receiver_reads_more_often_than_its_buffer_fills(name: str) -> None:
         for flow in setting.flows.values():
             period_ms = flow.read_ms or setting.head.sample_ms
             assert setting.topology.rate_mbit * 1e3 / 8 * period_ms < LOWAT_BYTES, (case, period_ms)
+
+
+def test_what_an_earlier_soak_left_is_not_the_whole_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The document says all cases that the life has, the pages what is missing, and the exit status that it is red."""
+    asked: list[dict[str, str]] = []
+
+    def some(experiment: Experiment, _backend: Uml, options: runner.Options, _report: object) -> ResultSet:
+        asked[:] = experiment.cases(options.mode)
+        metrics = {"before": 9.3, "be": 99.0, "after": 9.3}
+        empty = Series(np.empty(0, SEND), np.empty(0, RECV), np.empty(0, QUEUE))
+        facts = {"job": "", "topology": [], "modules": {}, "testbed": "", "sysctls": {}}
+        runs = [Result(case, 1, metrics, facts, empty) for case in asked[:5]]
+        provenance = {"command": "soak", "kernel": {"release": "6.12"}}
+        return ResultSet(experiment.name, options.mode, "", {}, provenance, runs, asked, [1], {})
+
+    monkeypatch.setattr(runner, "run", some)
+    monkeypatch.setattr(Uml, "prepare", lambda *_: None)
+    done = soak.live("life_idle", runner.Options("default", cached=True))
+    assert done is not None
+    assert (done.cases, done.missing) == (5, len(asked) - 5)
+    assert done.checks > 0 and not done.wrong, done.wrong
+    assert done.document["asked_cases"] == asked
+    assert state.lost_runs(done.document) == len(asked) - 5
+    assert f"life_idle: INCOMPLETE: {len(asked) - 5} cases have no run" in soak.table([done])
+    lines = quoting.table("life_idle by background,idle peer=ms\nbe | best effort, %", {"life_idle": done.document})
+    assert len(lines.splitlines()) == 2 + 8 * 4 and quoting.NOT_RUN in lines
 
 
 def test_an_unknown_life_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
