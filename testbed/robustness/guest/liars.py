@@ -1,19 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A peer that lies to get more, to each congestion control and to Reno: no lie may buy more than it buys from Reno.
+"""A peer that lies to get more: as the receiver to each congestion control, as the sender to each of vulture's
+controllers. No lie may buy more than it buys from Reno, or from a receiver without vulture.
 
 The peer stands behind a link of 100 packets a second, 50 ms each way, that holds 20 packets. Each lie is told to one
-connection after the other; what is compared is the number of segments that the kernel sent.
+connection after the other, from an address (and a network of 256 addresses) of its own: what a control has learnt from
+one lie is no answer to the next. What is compared is the number of segments with data that the kernel sent, or took.
 """
 
 from __future__ import annotations
 
 import contextlib
 import heapq
+import socket
 import struct
+import subprocess
 import time
 
-from common import CONTROLS, SETTINGS, count, expect, finish, load, must, progress, unload, write
-from wire import WORD, Drill, DrillError, Wire
+from common import (
+    ATTRIBUTES,
+    CONTROLS,
+    NESTED,
+    NETLINK_GENERIC,
+    SETTINGS,
+    V_FLOW,
+    V_GET,
+    V_MAIN,
+    V_START,
+    Netlink,
+    attribute,
+    attributes,
+    by_fd,
+    count,
+    expect,
+    family,
+    finish,
+    load,
+    must,
+    progress,
+    unload,
+    vulture,
+    write,
+)
+from wire import FLAGS, WORD, Drill, DrillError, Wire
 
 SECONDS = SETTINGS["seconds"]
 SERVICE_S, WAY_S, BUFFER_PKTS = 0.01, 0.05, 20
@@ -22,6 +50,10 @@ MSS = 1000
 WINDOW = 40
 #: a sender that paces, or starts otherwise, may be a little ahead when the time is over
 SLACK = 1.15, 2 * WINDOW
+#: a round trip over the full queue
+FULL_S = 2 * WAY_S + (BUFFER_PKTS + 1) * SERVICE_S
+#: what every lie is answered with, or the comparison says nothing: a segment for each such round trip
+LEAST = SECONDS / FULL_S
 
 LIES = {
     "honest": "none",
@@ -34,33 +66,81 @@ LIES = {
     "marks": "ECN-Echo on every acknowledgment",
     "selects": "SACK of what was never sent, and of what was acknowledged",
     "shuts": "closes its window for 0.2 s in each 0.5 s, and moves its edge to the left",
-    "hurries again": "as above, so that nothing honest comes between it and the next",
-    "honest again": "none, after all of these",
 }
-#: Flows of lbe share what they know. What the lies of an address leave an honest connection after them is a packet a
-#: round trip, for as long as the base delay and the capacity that were told alone are remembered: of Reno's
-LEAST_SHARE, AGAIN_S = 0.1, 15
+#: Flows of lbe share what they know. The lies of an address leave an honest connection after them a packet a second or
+#: less, for as long as the base delay and the capacity that were told alone are remembered
+LEAST_AFTER, REMEMBERED_S, PIECE_S = 0.5, 180, 15
+
+SENDERS_LIES = {
+    "honest": "none",
+    "stands": "its timestamps stand still",
+    "races": "its timestamps run ten times too fast",
+    "hides": "its timestamps show that each segment left when it arrived: no segment seems to have waited",
+    "echoes early": "echoes a stamp that is 40 ms younger: the round trip looks short",
+    "echoes late": "echoes the first stamp for ever",
+    "ignores": "sends as much as it was ever allowed to, whatever window it is shown",
+    "marks": "CE on every segment, though none waited for it",
+    "repeats": "sends each segment twice",
+    "bursts": "sends its window at once, then is silent until all of it is acknowledged",
+}
+#: vulture's controllers by their number in uapi/vulture.h; None: without vulture
+CONTROLLERS = {"nobody": None, "paper": 0, "credit": 1, "rledbat": 2}
+#: a sender that nobody limits keeps the queue full
+SENDER_PKTS = 30
+
+
+class Peer(Drill):
+    """The wire's end at an address of its own."""
+
+    def __init__(self, wire: Wire, port: int, network: int):
+        super().__init__(wire, port)
+        self.there = socket.inet_aton(f"10.9.{network}.2")
+
+
+class Link:
+    """One way of the path: a queue with a rate, then a delay."""
+
+    def __init__(self):
+        self.free_at = 0.0
+
+    def enters(self) -> float | None:
+        """When a packet that enters now is at the other end; None if the queue is full."""
+        now = time.monotonic()
+        wait = max(self.free_at - now, 0.0)
+        if wait > BUFFER_PKTS * SERVICE_S:
+            return None
+        self.free_at = now + wait + SERVICE_S
+        return self.free_at + WAY_S
+
+
+def merged(have: int, late: dict[int, int]) -> tuple[int, dict[int, int]]:
+    """What is there without a hole, and what stands behind one."""
+    while any(first <= have < last for first, last in late.items()):
+        have = max(last for first, last in late.items() if first <= have)
+    return have, {first: last for first, last in late.items() if last > have}
 
 
 class Liar:
-    """One connection, from the kernel's socket to the end of the lie."""
+    """A receiver of the kernel's data, from the kernel's socket to the end of the lie."""
 
-    def __init__(self, wire: Wire, port: int, control: str, lie: str):
-        self.lie, self.drill = lie.removesuffix(" again"), Drill(wire, port)
+    def __init__(self, wire: Wire, port: int, control: str, lie: str, network: int):
+        self.lie, self.drill, self.link = lie, Peer(wire, port, network), Link()
         self.drill.listen(control)
         self.drill(f"< S{'EW' if lie == 'marks' else ''} 0:0(0) win 65535 <mss {MSS + 12},sackOK,TS val 1000 ecr 0>")
-        self.drill.take(1.0)
+        answer = self.drill.take(1.0)
+        if lie == "marks" and not answer.flags & FLAGS["E"]:
+            raise DrillError("the kernel does not agree to ECN")
+        self.began = time.monotonic()
         self.drill.send(self.acknowledgment(0, 1000, self.drill.ts_last))
         self.drill.accept()
-        self.began = time.monotonic()
-        self.due: list[tuple[float, int, int, int]] = []  # (when, order, tsval to echo, end of what came)
-        self.free_at, self.order, self.sent = 0.0, 0, 0
+        self.due: list[tuple[float, int, int, int, int]] = []  # (when, order, tsval to echo, first octet, end)
+        self.order, self.sent, self.lied, self.reduced = 0, 0, 0, 0
         self.have, self.late = 0, {}
 
     def acknowledgment(self, have: int, value: int, echo: int, sack: tuple[int, int] | None = None):
         """A segment without data."""
         window = WINDOW * MSS
-        if self.lie == "shuts" and (time.monotonic() - getattr(self, "began", 0.0)) % 0.5 > 0.3:
+        if self.lie == "shuts" and (time.monotonic() - self.began) % 0.5 > 0.3:
             window = 0
         options = struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo % WORD)
         if sack:
@@ -71,27 +151,23 @@ class Liar:
 
     def arrives(self, at: int, size: int, stamp: int) -> None:
         """A segment meets the queue; its acknowledgment is due when the link has served it, or never."""
-        now = time.monotonic()
-        wait = max(self.free_at - now, 0.0)
         self.order += 1
         if self.lie == "hurries":
-            heapq.heappush(self.due, (now + WAY_S, self.order, stamp, at + size))
-            self.have = max(self.have, at + size)
+            heapq.heappush(self.due, (time.monotonic() + WAY_S, self.order, stamp, at, at + size))
             return
-        if wait > BUFFER_PKTS * SERVICE_S:
-            return
-        self.free_at = now + wait + SERVICE_S
-        self.late[at] = max(self.late.get(at, 0), at + size)
-        heapq.heappush(self.due, (self.free_at + 2 * WAY_S, self.order, stamp, at))
+        there = self.link.enters()
+        if there is not None:
+            heapq.heappush(self.due, (there + WAY_S, self.order, stamp, at, at + size))
 
-    def reply(self, stamp: int, at: int) -> None:
+    def reply(self, stamp: int, at: int, end: int) -> None:
         """The acknowledgments of one arrival."""
         before = self.have
-        if self.lie != "hurries":
-            while any(first <= self.have < last for first, last in self.late.items()):
-                self.have = max(last for first, last in self.late.items() if first <= self.have)
-            self.late = {first: last for first, last in self.late.items() if last > self.have}
-        have = at if self.lie == "hurries" else self.have
+        if self.lie == "hurries":
+            self.have = max(self.have, end)
+        else:
+            self.late[at] = max(self.late.get(at, 0), end)
+            self.have, self.late = merged(self.have, self.late)
+        have = self.have
         value = 1000 + int(1000 * (time.monotonic() - self.began))
         value = {"stands": 1000, "races": 1000 + 10 * (value - 1000)}.get(self.lie, value)
         echo = {"echoes early": stamp + 40, "echoes late": self.drill.ts_first}.get(self.lie, stamp)
@@ -99,10 +175,12 @@ class Liar:
         if self.lie == "selects":
             sack = (have + 5 * WINDOW * MSS, have + 6 * WINDOW * MSS) if self.order % 2 else (0, max(have - MSS, 1))
         elif at > have:
-            sack = (at, at + MSS)
+            sack = (at, end)
         parts = 4 if self.lie == "divides" and have > before else 1
         for part in range(1, parts + 1):
-            self.drill.send(self.acknowledgment(before + (have - before) * part // parts, value, echo, sack))
+            one = self.acknowledgment(before + (have - before) * part // parts, value, echo, sack)
+            self.drill.send(one)
+        self.lied += {"divides": parts > 1, "shuts": not one.window}.get(self.lie, True)
 
     def run(self, seconds: float) -> int:
         """Go on for so long. Return: segments with data that the kernel sent."""
@@ -114,42 +192,219 @@ class Liar:
             one = self.drill.take(max(wait, 0.0)) if wait > 0.0005 else self.drill.take()
             if one is not None and one.payload:
                 self.sent += 1
+                self.reduced += bool(one.flags & FLAGS["W"])
                 self.arrives((one.seq - self.drill.isn - 1) % WORD, len(one.payload), one.timestamps[0])
             while self.due and self.due[0][0] <= time.monotonic() + 0.0005:
-                _, _, stamp, at = heapq.heappop(self.due)
-                self.reply(stamp, at)
+                _, _, stamp, at, last = heapq.heappop(self.due)
+                self.reply(stamp, at, last)
         self.drill.close()
         return self.sent
 
 
-def main() -> None:
-    wire = Wire("wire", 9)
-    for setting, value in (("tcp_ecn", "1"), ("tcp_no_metrics_save", "1")):
-        write(f"/proc/sys/net/ipv4/{setting}", value)
-    for name in CONTROLS:
-        must(load(name), f"load {name}")
+class LyingSender:
+    """A sender of data to the kernel, within the window that it hears of, over the link."""
+
+    def __init__(self, wire: Wire, port: int, lie: str, network: int):
+        self.lie, self.drill, self.link = lie, Peer(wire, port, network), Link()
+        self.drill.listen(receive_bytes=1 << 20)
+        self.drill("< SEW 0:0(0) win 65535 <mss 1012,sackOK,TS val 1000 ecr 0,nop,wscale 7>")
+        if self.drill.take(1.0) is None:
+            raise DrillError("no answer to a SYN")
+        self.began = time.monotonic()
+        self.drill.send(self.drill.segment(".", 1, ack=1, options=self.stamp(self.now(), self.drill.ts_last)))
+        self.drill.accept()
+        self.on_way: list[tuple[float, int, int, int]] = []  # (when, order, first octet, stamp) to the kernel
+        self.heard: list[tuple[float, int, int, int, int]] = []  # (when, order, acknowledged, edge, stamp) back
+        self.order = self.next = self.acked = 0
+        self.again_at = time.monotonic() + 2 * FULL_S
+        self.most = self.edge = 10 * MSS
+        self.echo = self.drill.ts_last
+        self.queue_s, self.entered = 0.0, 0
+
+    def now(self) -> int:
+        """The sender's clock, ms."""
+        spent_ms = int(1000 * (time.monotonic() - self.began))
+        return 1000 + {"stands": 0, "races": 10 * spent_ms}.get(self.lie, spent_ms)
+
+    def stamp(self, value: int, echo: int) -> bytes:
+        """The timestamp option."""
+        return struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo % WORD)
+
+    def leaves(self, at: int) -> None:
+        """A segment meets the queue."""
+        for _ in range(2 if self.lie == "repeats" else 1):
+            before = max(self.link.free_at - time.monotonic(), 0.0)
+            there = self.link.enters()
+            if there is None:
+                return
+            self.order += 1
+            self.queue_s, self.entered = self.queue_s + before, self.entered + 1
+            heapq.heappush(self.on_way, (there, self.order, at, self.now()))
+
+    def sends(self) -> None:
+        """All that the window, or the lie, lets it."""
+        edge = self.most if self.lie == "ignores" else self.edge
+        if self.lie == "bursts" and self.next > self.acked:
+            edge = self.next
+        most = {"bursts": BUFFER_PKTS, "repeats": SENDER_PKTS // 2}.get(self.lie, SENDER_PKTS)
+        while self.next + MSS <= min(edge, self.acked + most * MSS):
+            self.leaves(self.next)
+            self.next += MSS
+        if self.next > self.acked and time.monotonic() > self.again_at:  # what nothing came of, again
+            self.leaves(self.acked)
+            self.again_at = time.monotonic() + 2 * FULL_S
+
+    def arrives(self, at: int, stamp: int) -> None:
+        """A segment comes to the kernel, which may answer."""
+        if self.lie == "hides":
+            stamp = self.now()
+        echo = {"echoes early": self.echo + 40, "echoes late": self.drill.ts_first}.get(self.lie, self.echo)
+        tos = {"marks": 3}.get(self.lie, 0)
+        one = self.drill.segment(".", 1 + at, bytes(MSS), 1, tos=tos, options=self.stamp(stamp, echo))
+        self.drill.send(one)
+
+    def hears(self, acked: int, edge: int, stamp: int) -> None:
+        """An acknowledgment is there."""
+        if acked > self.acked or self.next == self.acked:
+            self.again_at = time.monotonic() + 2 * FULL_S
+        self.acked = max(acked, self.acked)
+        self.edge, self.most, self.echo = edge, max(edge, self.most), stamp
+
+    def run(self, seconds: float) -> int:
+        """Go on for so long. Return: segments that the kernel took."""
+        end, before, self.queue_s, self.entered = time.monotonic() + seconds, self.acked, 0.0, 0
+        while time.monotonic() < end:
+            self.sends()
+            next_at = min(one[0][0] for one in (self.on_way, self.heard, [(end,)]) if one)
+            while (one := self.drill.take(min(max(next_at - time.monotonic(), 0.0), 0.01))) is not None:
+                acked = (one.ack - Drill.OUR_ISN - 1) % WORD
+                self.order += 1
+                edge = acked + (one.window << self.drill.scale)
+                heapq.heappush(self.heard, (time.monotonic() + WAY_S, self.order, acked, edge, one.timestamps[0]))
+                if self.on_way and self.on_way[0][0] <= time.monotonic():
+                    break
+            while self.on_way and self.on_way[0][0] <= time.monotonic() + 0.0005:
+                _, _, at, stamp = heapq.heappop(self.on_way)
+                self.arrives(at, stamp)
+            while self.heard and self.heard[0][0] <= time.monotonic() + 0.0005:
+                _, _, acked, edge, stamp = heapq.heappop(self.heard)
+                self.hears(acked, edge, stamp)
+            self.drill.read()
+        return (self.acked - before) // MSS
+
+
+def start(link: Netlink, number: int, drill: Drill, controller: int) -> None:
+    """Under one of vulture's controllers."""
+    chosen = attribute(ATTRIBUTES["options"]["controller"], struct.pack("=I", controller))
+    code, text, _ = link.ask(
+        vulture(V_START, by_fd(drill.socket) + attribute(V_MAIN["options"] | NESTED, chosen), number)
+    )
+    if code:
+        raise DrillError(f"start: errno {code} {text}")
+
+
+def flow_of(link: Netlink, number: int, drill: Drill) -> dict[str, int]:
+    """What vulture says of the connection."""
+    code, text, bodies = link.ask(vulture(V_GET, by_fd(drill.socket), number))
+    if code:
+        raise DrillError(f"get: errno {code} {text}")
+    found = attributes(attributes(bodies[0][4:])[V_MAIN["flow"]])
+    return {name: int.from_bytes(found[V_FLOW[name]], "little") for name in ("advertised-bytes", "own-bytes")}
+
+
+def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
+    """Each lie to each control."""
     controls = ["reno", *(control for several in CONTROLS.values() for control in several)]
     sent: dict[str, dict[str, int]] = {}
     for number, lie in enumerate(LIES):
         told = sent[lie] = {}
         for turn, control in enumerate(controls):
             try:
-                again = lie == "honest again"
-                told[control] = Liar(wire, 7000 + 20 * number + turn, control, lie).run(AGAIN_S if again else SECONDS)
+                liar = Liar(wire, 7000 + 20 * number + turn, control, lie, 1 + number)
+                told[control] = liar.run(SECONDS)
             except DrillError as error:
                 expect(False, f"{lie}, {control}: {error}")
                 continue
-            most = SLACK[0] * told["reno"] + SLACK[1]
-            least = LEAST_SHARE * told["reno"] if again and control == "lbe" else 1
             said = f"{lie}: {control} sends {told[control]}, Reno {told['reno']} segments"
-            expect(again or told[control] <= most, said)
-            expect(told[control] >= least, said)
+            expect(told[control] <= SLACK[0] * told["reno"] + SLACK[1], said)
+            expect(told[control] >= LEAST, f"{said}; {LEAST:.0f} are a segment each round trip")
+            expect(liar.lied >= LEAST / 4, f"{lie}: {control} was told it {liar.lied} times only")
+            expect(lie != "marks" or liar.reduced, f"{lie}: {control} never says that it has reduced its window")
             count(lie)
         Drill.forget()
-        progress(number + 1, len(LIES))
+        progress(number + 1, len(LIES) + len(SENDERS_LIES) + 1)
+    return sent
+
+
+def after_lies(wire: Wire) -> dict[str, object]:
+    """What lies leave the honest connections of lbe after them to the same address: after all, and after each."""
+    reno = Liar(wire, 7500, "reno", "honest", 100).run(PIECE_S)
+    for number, lie in enumerate(LIES):
+        Liar(wire, 7510 + number, "lbe", lie, 101).run(SECONDS)
+    pieces = [Liar(wire, 7530 + at, "lbe", "honest", 101).run(PIECE_S) for at in range(REMEMBERED_S // PIECE_S + 2)]
+    after: dict[str, object] = {"reno": reno, "all": pieces}
+    said = f"honest after all lies of its address: lbe sends {pieces}, Reno {reno} segments, each in {PIECE_S} s"
+    expect(min(pieces) >= LEAST_AFTER * PIECE_S, said)
+    expect(pieces[-1] >= 0.8 * reno, f"{said}: it does not forget them in {REMEMBERED_S} s")
+    count("honest after lies", len(pieces))
+    for number, lie in enumerate(LIES if SETTINGS["singly"] else ()):
+        Liar(wire, 7560 + number, "lbe", lie, 102 + number).run(SECONDS)
+        after[lie] = one = Liar(wire, 7580 + number, "lbe", "honest", 102 + number).run(PIECE_S)
+        expect(one >= LEAST_AFTER * PIECE_S, f"honest after {lie}: lbe sends {one}, Reno {reno} segments")
+        count("honest after lies")
+    return after
+
+
+def to_controllers(wire: Wire) -> dict[str, dict[str, list[int]]]:
+    """Each lie of a sender to each controller: (segments taken, their mean wait in the queue in ms)."""
+    must(load("vulture"), "load vulture")
+    link, number = Netlink(NETLINK_GENERIC), family()
+    taken: dict[str, dict[str, list[int]]] = {}
+    for turn, lie in enumerate(SENDERS_LIES):
+        told = taken[lie] = {}
+        for at, (name, controller) in enumerate(CONTROLLERS.items()):
+            try:
+                liar = LyingSender(wire, 8000 + 10 * turn + at, lie, 120 + turn)
+                if controller is not None:
+                    start(link, number, liar.drill, controller)
+                liar.run(SECONDS)
+                segments = liar.run(SECONDS)
+                flow = flow_of(link, number, liar.drill) if controller is not None else {}
+                liar.drill.close()
+            except DrillError as error:
+                expect(False, f"sender {lie}, {name}: {error}")
+                continue
+            told[name] = [segments, round(1000 * liar.queue_s / max(liar.entered, 1))]
+            said = f"sender {lie}: {name} takes {told[name][0]} segments that wait {told[name][1]} ms"
+            said += f", nobody {told['nobody'][0]} and {told['nobody'][1]} ms"
+            most = SLACK[0] * told["nobody"][0] + 10, SLACK[0] * told["nobody"][1] + 10
+            expect(told[name][0] <= most[0] and told[name][1] <= most[1], said)
+            expect(segments >= LEAST, f"{said}; {LEAST:.0f} are a segment each round trip")
+            expect(not flow or flow["advertised-bytes"] <= flow["own-bytes"], f"sender {lie}, {name}: {flow}")
+            count(f"sender {lie}")
+        Drill.forget()
+        progress(len(LIES) + 1 + turn + 1, len(LIES) + len(SENDERS_LIES) + 1)
+    honest = taken["honest"]
+    for name in ("credit", "rledbat"):
+        expect(honest[name][1] < honest["nobody"][1] / 2, f"no lie, and {name} leaves the queue as it is: {honest}")
+    link.close()
+    must(unload("vulture"), "unload vulture")
+    return taken
+
+
+def main() -> None:
+    wire = Wire("wire", 9)
+    subprocess.run(["ip", "route", "add", "10.9.0.0/16", "dev", wire.name], check=True)
+    for setting, value in (("tcp_ecn", "1"), ("tcp_no_metrics_save", "1")):
+        must(write(f"/proc/sys/net/ipv4/{setting}", value), setting)
+    for name in CONTROLS:
+        must(load(name), f"load {name}")
+    sent = to_controls(wire)
+    after = after_lies(wire)
     for name in CONTROLS:
         must(unload(name), f"unload {name}")
-    finish(sum(map(len, sent.values())), sent=sent)
+    taken = to_controllers(wire)
+    finish(sum(map(len, [*sent.values(), *taken.values(), after])), sent=sent, taken=taken, after=after)
 
 
 main()
