@@ -23,10 +23,17 @@ from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Ran
 #: a suite's document is named after it, with this before the name
 PREFIX = "foreign_"
 #: what decides the statuses and what is said of them, beside kernel and modules
-FILES = [f"testbed/foreign/packetdrill.{suffix}" for suffix in ("py", "sh", "toml")] + ["testbed/foreign/sysctl.bash"]
+FILES = [f"testbed/foreign/packetdrill.{suffix}" for suffix in ("py", "sh", "toml")] + [
+    "testbed/foreign/sysctl.bash",
+    "testbed/foreign/timestamps.py",
+]
 #: runs of a script over a family: all, passed, of those with a tolerance, failed; of those like the reference, since
-#: the script asserts a window or a rate, as listed, without a reason; entries of the list that are no longer true
-METRICS = ("ran", "passed", "slow", "failed", "as_reference", "by_law", "expected", "faults", "outdated")
+#: the script asserts a window or a rate, as listed, without a reason; entries of the list that are no longer true;
+#: connections that vulture took, and the runs in which it took one
+METRICS = (
+    "ran", "passed", "slow", "failed", "as_reference", "by_law", "expected", "faults", "outdated", "taken",
+    "with_taken",
+)  # fmt: skip
 EXAMPLES = """\
 examples:
   python3 -m testbed foreign                            every suite, every subject
@@ -45,7 +52,10 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sub.add_argument("names", nargs="*", metavar="SUBJECT", help="compared with Reno (default: all)")
-    sub.add_argument("--suite", action="append", default=[], metavar="NAME", help="google or kernel (default: both)")
+    sub.add_argument(
+        "--suite", action="append", default=[], metavar="NAME",
+        help="google, kernel, google_timestamps or kernel_timestamps (default: all)",
+    )  # fmt: skip
     sub.add_argument("--only", default="*", metavar="PATTERN", help="scripts whose path matches, such as 'tcp/sack/*'")
     sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: the one that a suite is for)")
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {PREFIX}*.json go")
@@ -55,11 +65,13 @@ def add_parser(commands: Any) -> None:
 
 def table(outcomes: list[Outcome]) -> str:
     """A line a suite and subject, and the faults below."""
-    rows: list[tuple[str, ...]] = [("suite", "subject", "passed", "slow", "failed", "by law", "expected", "faults")]
+    rows: list[tuple[str, ...]] = [
+        ("suite", "subject", "passed", "slow", "failed", "by law", "expected", "faults", "taken")
+    ]
     for outcome in outcomes:
         counts = (
             outcome.passed, outcome.slow, outcome.failed, len(outcome.windows), len(outcome.expected),
-            len(outcome.faults),
+            len(outcome.faults), outcome.taken,
         )  # fmt: skip
         rows.append((outcome.suite, outcome.subject, *(str(count) for count in counts)))
     lines = aligned(rows, words=2)
@@ -71,6 +83,7 @@ def table(outcomes: list[Outcome]) -> str:
     lines.append(
         "Scripts run over IPv4, Reno's and vulture's over IPv6 too; what fails with a reference is not run beside it."
     )
+    lines.append("taken: connections that vulture took, which have timestamps.")
     lines.append("slow: the script passes with a tolerance of 150 ms. by law: it fails and asserts a window or a rate.")
     lines.append(f"{sum(outcome.good for outcome in outcomes)} of {len(outcomes)} good, {faults} faults")
     return "\n".join(lines)
@@ -107,6 +120,7 @@ def document(one: Ran) -> Document:
         counts = (
             len(results), outcome.passed, outcome.slow, outcome.failed, outcome.as_reference, len(outcome.windows),
             len(outcome.expected), len(outcome.faults), len(outcome.outdated),
+            outcome.taken, outcome.with_taken,
         )  # fmt: skip
         made["cases"].append(
             {
@@ -133,6 +147,9 @@ def run(args: argparse.Namespace) -> int:
         suites = [suite for suite in packetdrill.ensure_suites(args.suite, progress) if suite.scripts(args.only)]
         if not suites:
             raise ForeignUnknown(f"--only {args.only}: no script matches")
+        suites = [suite for suite in suites if not args.names or packetdrill.wanted_of(suite, args.names)]
+        if not suites:
+            raise ForeignUnknown(f"no suite is for {', '.join(args.names)}")
         ran = [packetdrill.run(suite, args.names, args.kernel, args.only, progress) for suite in suites]
     except ForeignAbsent as absent:
         progress.close()

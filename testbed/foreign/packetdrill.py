@@ -36,6 +36,7 @@ from ..base.errors import BuildFailed, LbeError, WallHang
 from ..base.progress import Report, silent
 from ..kernels.mirror import ensure_part
 from ..run.identity import Identity, of_backend
+from . import timestamps
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE / "packetdrill.toml"
@@ -96,12 +97,18 @@ SUBJECTS = (
 
 @dataclass(frozen=True)
 class Suite:
-    """Scripts of one source. series: kernel that they were written for."""
+    """Scripts of one source. series: kernel that they were written for.
+
+    subjects: whom the scripts are for, where not for all. mtu_extra_bytes: by how much the device's MTU is larger
+    than packetdrill's.
+    """
 
     name: str
     what: str
     series: str
     folders: tuple[Path, ...]
+    subjects: tuple[str, ...] = ()
+    mtu_extra_bytes: int = 0
 
     def scripts(self, only: str = "*") -> list[str]:
         """The scripts that run, relative to the folder above theirs, in order."""
@@ -120,17 +127,24 @@ class Suite:
 
 @dataclass(frozen=True)
 class Result:
-    """How one script ended. status: pass, slow (passes with 150 ms of tolerance) or fail."""
+    """How one script ended. status: pass, slow (passes with 150 ms of tolerance) or fail.
+
+    taken: connections that vulture took in the script's namespace.
+    """
 
     script: str
     variant: str
     status: str
     message: str
+    taken: int = 0
 
 
 @dataclass
 class Outcome:
-    """A subject beside its reference. faults: scripts that pass there and fail here without an expected reason."""
+    """A subject beside its reference. faults: scripts that pass there and fail here without an expected reason.
+
+    taken: connections that vulture took; with_taken: scripts over a family in which it took one.
+    """
 
     suite: str
     subject: str
@@ -138,6 +152,8 @@ class Outcome:
     slow: int = 0
     failed: int = 0
     as_reference: int = 0
+    taken: int = 0
+    with_taken: int = 0
     faults: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
     windows: list[str] = field(default_factory=list)
@@ -217,19 +233,48 @@ def ensure_suites(names: list[str], report: Report = silent) -> list[Suite]:
     for entry in known:
         if names and entry["name"] not in names:
             continue
+        if "timestamps_of" in entry:
+            (original,) = ensure_suites([entry["timestamps_of"]], report)
+            made.append(ensure_timestamps(original, entry))
+            continue
         top = ensure_part(entry["part_of"], entry["part"], report) if "part" in entry else ensure_packetdrill(report)
         folders = tuple(top / name for name in entry["folders"]) if "folders" in entry else (top,)
         made.append(Suite(entry["name"], entry["what"], entry["series"], folders))
     return made
 
 
+def ensure_timestamps(original: Suite, entry: dict) -> Suite:
+    """The suite of the original's scripts with timestamps (timestamps.py), written once per content."""
+    digest = hashlib.sha256(Path(timestamps.__file__).read_bytes())
+    written: dict[str, str] = {}
+    for script in original.scripts():
+        text = timestamps.with_timestamps(original.text(script))
+        if text is not None:
+            written[script] = text
+            digest.update(f"{script}\n{text}".encode())
+    final = cache_root() / "foreign" / f"timestamps-{original.name}-{digest.hexdigest()[:16]}"
+    with lock(final.name):
+        if not final.is_dir():
+            with whole_entry(final) as work:
+                for folder in original.folders:
+                    shutil.copytree(folder, work / folder.name)
+                for path in work.glob("**/*.pkt"):
+                    path.unlink()
+                for script, text in written.items():
+                    (work / script).write_text(text, encoding="utf-8")
+    return Suite(
+        entry["name"], f"{original.what}, with timestamps", original.series,
+        tuple(final / folder.name for folder in original.folders), tuple(entry["subjects"]), timestamps.EXTRA_BYTES,
+    )  # fmt: skip
+
+
 def read_results(log: str) -> list[Result]:
-    """The job's lines "RESULT status variant script message", fields apart by tabs."""
+    """The job's lines "RESULT status variant script taken message", fields apart by tabs."""
     results = []
     for line in log.splitlines():
         if line.startswith("RESULT\t"):
-            _, status, variant, script, message = line.split("\t", 4)
-            results.append(Result(script, variant, status, message))
+            _, status, variant, script, taken, message = line.split("\t", 5)
+            results.append(Result(script, variant, status, message, int(taken)))
     return results
 
 
@@ -248,6 +293,7 @@ def boot(backend: Uml, suite: Suite, subject: Subject, scripts: list[str], repor
             "CONTROL": subject.control,
             "CONTROLLER": subject.vulture or "",
             "VULTURECTL": f"$LBE_HOST{control}" if control else "",
+            "MTU_EXTRA": str(suite.mtu_extra_bytes),
             "LBE_PACED": "1" if subject.paced else "",
             "LBE_ROUTE": f"initcwnd {subject.first_pkts}" if subject.first_pkts else "",
         }
@@ -340,6 +386,8 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
     outcome = Outcome(suite, subject)
     seen_different: set[str] = set()
     for result in results:
+        outcome.taken += result.taken
+        outcome.with_taken += result.taken > 0
         if result.status != "fail":
             outcome.passed += 1
             outcome.slow += result.status == "slow"
@@ -391,9 +439,16 @@ def chosen(names: list[str]) -> list[Subject]:
     return [subject for subject in SUBJECTS if subject in wanted or subject.name in references | {"reno"}]
 
 
+def wanted_of(suite: Suite, names: list[str]) -> list[str]:
+    """Of the subjects asked for (all without a name) those that the suite is for; none: it has nothing to say."""
+    if not suite.subjects:
+        return names
+    return [name for name in names or suite.subjects if name in suite.subjects]
+
+
 def run(suite: Suite, names: list[str], series: str | None = None, only: str = "*", report: Report = silent) -> Ran:
     """The subjects of these names (all without a name) beside their references."""
-    subjects = chosen(names)
+    subjects = chosen(wanted_of(suite, names))
     scripts = suite.scripts(only)
     backend = Uml(series or suite.series, "plain")
     results: dict[str, list[Result]] = {}

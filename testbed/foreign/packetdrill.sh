@@ -8,9 +8,10 @@
 #   CONTROL     congestion control of every script
 #   LBE_PACED   not empty: TCP paces every socket
 #   LBE_ROUTE   attributes of the route to the peer, or nothing
+#   MTU_EXTRA   by how many octets the device's MTU is larger than packetdrill's
 #   CONTROLLER  vulture's controller for every connection ("default": its own default), or nothing
 #   VULTURECTL  the program, or nothing
-# Prints a line a script: RESULT status variant script message, apart by tabs.
+# Prints a line a script: RESULT status variant script taken message, apart by tabs; taken: connections that vulture took.
 
 # shellcheck source=/dev/null
 . ./env.sh
@@ -29,10 +30,10 @@ sysctl -q net.ipv4.tcp_allowed_congestion_control="reno cubic $CONTROL" ||
 
 packetdrill() { # packetdrill VARIANT SCRIPT TOLERANCE_US
 	case $1 in
-	ipv4) set -- "$2" "$3" --ip_version=ipv4 --local_ip=192.168.0.1 --gateway_ip=192.168.0.1 \
+	ipv4) set -- "$2" "$3" --ip_version=ipv4 --mtu=$((1500 + MTU_EXTRA)) --local_ip=192.168.0.1 --gateway_ip=192.168.0.1 \
 		--netmask_ip=255.255.0.0 --remote_ip=192.0.2.1 -D TFO_COOKIE=3021b9d889017eeb \
 		-D CODE=host_unreachable -D CMSG_LEVEL_IP=SOL_IP -D CMSG_TYPE_RECVERR=IP_RECVERR ;;
-	ipv6) set -- "$2" "$3" --ip_version=ipv6 --mtu=1520 --local_ip=fd3d:0a0b:17d6::1 \
+	ipv6) set -- "$2" "$3" --ip_version=ipv6 --mtu=$((1520 + MTU_EXTRA)) --local_ip=fd3d:0a0b:17d6::1 \
 		--gateway_ip=fd3d:0a0b:17d6:8888::1 --remote_ip=fd3d:fa7b:d17d::1 \
 		-D TFO_COOKIE=c1d1e9742a47a9bc -D CODE=host_unreachable \
 		-D CMSG_LEVEL_IP=SOL_IPV6 -D CMSG_TYPE_RECVERR=IPV6_RECVERR ;;
@@ -51,7 +52,11 @@ packetdrill() { # packetdrill VARIANT SCRIPT TOLERANCE_US
 	(cd "/tmp/suite/${script%/*}" &&
 		timeout 120 ip netns exec pd /tmp/packetdrill --send_omit_free \
 			--tolerance_usecs="$tolerance" "$@" "${script##*/}") >/tmp/printed 2>&1
-	code=$?
+	code=$? taken=0
+	if [ -n "$CONTROLLER" ]; then
+		taken=$(ip netns exec pd "$VULTURECTL" --json rule list | grep -o '"started":[0-9]*' |
+			awk -F: '{ sum += $2 } END { print sum + 0 }')
+	fi
 	ip netns del pd
 	return $code
 }
@@ -69,6 +74,6 @@ while IFS= read -r script; do
 			status=fail
 		fi
 		message=$(grep -v '^$' /tmp/printed | head -n 1 | tr '\t' ' ' | cut -c1-200)
-		printf 'RESULT\t%s\t%s\t%s\t%s\n' "$status" "$variant" "$script" "$message"
+		printf 'RESULT\t%s\t%s\t%s\t%s\t%s\n' "$status" "$variant" "$script" "$taken" "$message"
 	done
 done <scripts

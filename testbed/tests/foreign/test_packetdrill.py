@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from testbed.base.errors import BuildFailed, LbeError
-from testbed.foreign import command, packetdrill
+from testbed.foreign import command, packetdrill, timestamps
 from testbed.foreign.packetdrill import ForeignAbsent, Outcome, Result
 from testbed.present import quoting
 from testbed.run import identity
@@ -46,9 +46,10 @@ def test_an_edit_that_finds_nothing_fails(tmp_path: Path) -> None:
 
 
 def test_results_are_read_whole() -> None:
-    log = "noise\nRESULT\tpass\tipv4\ttcp/a/x.pkt\t\nRESULT\tfail\tipv6\ttcp/a/y.pkt\ty.pkt:3: expected: 1\n"
+    log = "noise\nRESULT\tpass\tipv4\ttcp/a/x.pkt\t2\t\n"
+    log += "RESULT\tfail\tipv6\ttcp/a/y.pkt\t0\ty.pkt:3: expected: 1\n"
     assert packetdrill.read_results(log) == [
-        Result("tcp/a/x.pkt", "ipv4", "pass", ""),
+        Result("tcp/a/x.pkt", "ipv4", "pass", "", 2),
         Result("tcp/a/y.pkt", "ipv6", "fail", "y.pkt:3: expected: 1"),
     ]
 
@@ -115,8 +116,61 @@ def test_every_edit_and_expectation_has_a_reason() -> None:
 def test_an_unknown_subject_is_refused() -> None:
     with pytest.raises(LbeError, match="no subject nosuch; there are: reno, reno-paced"):
         packetdrill.chosen(["nosuch"])
-    with pytest.raises(LbeError, match="no suite nosuch; there are: google, kernel"):
+    with pytest.raises(LbeError, match="no suite nosuch; there are: google, kernel, google_timestamps, kernel_timestamps"):
         packetdrill.ensure_suites(["nosuch"])
+
+
+SCRIPT = """\
+// < S 0:0(0) win 1 <mss 1000> in a comment
+`../common/defaults.sh`
+   +0 < S 0:0(0) win 32792 <mss 1000,sackOK,nop,nop,nop,wscale 7>
+   +0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 8>
+  +.1 < . 1:1(0) ack 1 win 257
+   +0 write(4, ..., 1000) = 1000
+   +0 > P. 1:1001(1000) ack 1
+ +.05 < . 1:1(0) ack 1 win 257 <sack 1001:2001,nop,nop> // a hole
+   +0 > R. 1001:1001(0) ack 1
+"""
+STAMPED = """\
+// < S 0:0(0) win 1 <mss 1000> in a comment
+`../common/defaults.sh`
+   +0 < S 0:0(0) win 32792 <mss 1012,sackOK,TS val 1000 ecr 0,nop,wscale 7>
+   +0 > S. 0:0(0) ack 1 <mss 1472,sackOK,TS val 1 ecr 1000,nop,wscale 8>
+  +.1 < . 1:1(0) ack 1 win 257 <nop,nop,TS val 1100 ecr 1>
+   +0 write(4, ..., 1000) = 1000
+   +0 > P. 1:1001(1000) ack 1 <nop,nop,TS val 2 ecr 1000>
+ +.05 < . 1:1(0) ack 1 win 257 <nop,nop,TS val 1150 ecr 2,nop,nop,sack 1001:2001> // a hole
+   +0 > R. 1001:1001(0) ack 1 <...>
+"""
+
+
+def test_a_script_is_written_again_with_timestamps() -> None:
+    assert timestamps.with_timestamps(SCRIPT) == STAMPED
+    assert timestamps.with_timestamps(STAMPED) is None
+    assert timestamps.with_timestamps(SCRIPT.replace("sackOK,", "md5 abcd,")) is None
+    bare = timestamps.with_timestamps("+0 < S 0:0(0) win 1 <mss 1000>\n+0 < [ce] . 1:11(10) ack 1\n")
+    assert bare is not None and bare.splitlines() == [
+        "+0 < S 0:0(0) win 1 <mss 1012,nop,nop,TS val 1000 ecr 0>",
+        "+0 < [ce] . 1:11(10) ack 1 <nop,nop,TS val 1000 ecr 0>",
+    ]
+
+
+def test_a_suite_with_timestamps_is_vultures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "in" / "tcp" / "a").mkdir(parents=True)
+    (tmp_path / "in" / "tcp" / "a" / "x.pkt").write_text(SCRIPT)
+    (tmp_path / "in" / "tcp" / "a" / "y.pkt").write_text(STAMPED)
+    monkeypatch.setattr(packetdrill, "cache_root", lambda: tmp_path)
+    original = packetdrill.Suite("google", "what", "6.12", (tmp_path / "in" / "tcp",))
+    entry = next(one for one in packetdrill.settings()["suite"] if one["name"] == "google_timestamps")
+    suite = packetdrill.ensure_timestamps(original, entry)
+    assert suite.scripts() == ["tcp/a/x.pkt"] and suite.text("tcp/a/x.pkt") == STAMPED
+    assert suite.mtu_extra_bytes == 12
+    vulture = {subject.name for subject in packetdrill.SUBJECTS if subject.vulture}
+    assert set(suite.subjects) == {"reno"} | vulture
+    assert packetdrill.wanted_of(suite, []) == list(suite.subjects)
+    assert packetdrill.wanted_of(suite, ["lp", "credit"]) == ["credit"]
+    assert packetdrill.wanted_of(suite, ["lp"]) == []
+    assert packetdrill.wanted_of(original, ["lp"]) == ["lp"]
 
 
 def test_a_subject_is_compared_with_what_starts_and_sends_like_it() -> None:
@@ -153,7 +207,11 @@ def test_an_entry_means_the_kernels_script_of_that_name_too() -> None:
 def test_the_document_has_counts_and_every_script_that_did_not_pass() -> None:
     suite = packetdrill.Suite("google", "what", "6.12", ())
     facts = {"series": "6.12", "flavour": "plain", "release": "6.12.1"}
-    lp = [result("tcp/a/x.pkt", "pass"), result("tcp/a/w.pkt", "fail"), result("tcp/a/w.pkt", "fail", "ipv6")]
+    lp = [
+        Result("tcp/a/x.pkt", "ipv4", "pass", "", 3),
+        result("tcp/a/w.pkt", "fail"),
+        result("tcp/a/w.pkt", "fail", "ipv6"),
+    ]
     outcome = packetdrill.judge("google", "lp", lp, RENO, {})
     ran = packetdrill.Ran(suite, facts, identity.of_tree("key", []), {"lp": lp}, [outcome])
     document = command.document(ran)
@@ -164,7 +222,7 @@ def test_the_document_has_counts_and_every_script_that_did_not_pass() -> None:
     counts = {name: values for name, (values,) in case["metrics"].items()}
     assert counts == {
         "ran": 3, "passed": 1, "slow": 0, "failed": 2, "as_reference": 1, "by_law": 0, "expected": 0, "faults": 1,
-        "outdated": 0,
+        "outdated": 0, "taken": 3, "with_taken": 1,
     }  # fmt: skip
     assert quoting.quote("foreign_google passed subject=lp", {"foreign_google": document}) == "1"
     assert quoting.quote("foreign_google @kernel", {"foreign_google": document}) == "6.12.1"
