@@ -116,7 +116,8 @@ def test_every_edit_and_expectation_has_a_reason() -> None:
 def test_an_unknown_subject_is_refused() -> None:
     with pytest.raises(LbeError, match="no subject nosuch; there are: reno, reno-paced"):
         packetdrill.chosen(["nosuch"])
-    with pytest.raises(LbeError, match="no suite nosuch; there are: google, kernel, google_timestamps, kernel_timestamps"):
+    there = "google, kernel, google_timestamps, kernel_timestamps"
+    with pytest.raises(LbeError, match=f"no suite nosuch; there are: {there}"):
         packetdrill.ensure_suites(["nosuch"])
 
 
