@@ -150,6 +150,23 @@ def test_rate_of_rfc_6817(law, random):
                     assert close(got, want, cwnd), (cwnd, queue, target, gain, decrease, got / ONE_Q32, want)
 
 
+#: the scenarios of ns-3's tcp-ledbat-test, from the one-way delays of its two ACKs, ms: target 100 ms, gain 1, no
+#: multiplicative decrease, two packets acknowledged, a window of two at least
+NS3_TARGET_MS, NS3_ACKED, NS3_LEAST = 100, 2, 2
+
+
+@pytest.mark.parametrize(
+    ("window", "base_ms", "delay_ms", "wanted"),
+    [(2, 1, 3, 2.98), (2, 1, 199, 2.0), (4, 1, 199, 4 - 0.98 / 2)],
+    ids=["increment", "decrement, at the least window", "decrement"],
+)
+def test_windows_of_the_ns3_scenarios(law, window: int, base_ms: int, delay_ms: int, wanted: float) -> None:
+    queue, target = law.queue(1000 * delay_ms, 1000 * base_ms), 1000 * NS3_TARGET_MS
+    change = law.per_ack(law.rate(window, 0, queue, target, 100_000, ONE_Q16, 0), NS3_ACKED, window, 0)
+    got = law.add(window, 0, change, NS3_LEAST) / ONE_Q32
+    assert abs(got - wanted) < 1e-3, (got, wanted)
+
+
 def test_rate_of_ledbatpp(law, random):
     for cwnd in spread(random, 1, WINDOW_MAX, 25):
         for queue in [0, *spread(random, 1, DELAY_MAX_US, 40)]:

@@ -111,6 +111,21 @@ def test_rests_double_up_to_eight_round_trips(lib):
     assert lib.flow_rest(ours.flow) == 1, "a window above the crowd's begins anew"
 
 
+def test_windows_of_the_ns3_scenarios(lib):
+    """ns-3's tcp-lp-test: a window of two packets is halved at the first delay above the threshold, and is one after
+    another within the inference phase; the same with a window that shows which of the two it was.
+    """
+    ours = Ours(lib, (1000, 10000), 150)
+    assert ours.margin == 1350, "0.15 of the range of 1 ms to 10 ms"
+    lib.flow_smooth(ours.flow, 10000)
+    assert lib.flow_react_to(ours.flow, lib.event_delay(), 2, 100_000, 0) == 1
+    assert lib.flow_react_to(ours.flow, lib.event_delay(), 1, 100_000, 11) == 1
+    ours = Ours(lib, (1000, 10000), 150)
+    lib.flow_smooth(ours.flow, 10000)
+    assert lib.flow_react_to(ours.flow, lib.event_delay(), 20, 100_000, 0) == 10
+    assert lib.flow_react_to(ours.flow, lib.event_delay(), 10, 100_000, 11) == 1
+
+
 def test_a_mark_across_the_wrap_of_sequence_numbers(lib):
     for snd_nxt in (1000, 2**32 - 1, 2**32 - 5, 2**31, 0):
         ours = Ours(lib)
