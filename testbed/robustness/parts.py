@@ -229,7 +229,7 @@ PARTS = (
     Part("drills", SANITIZER, "scripts on the wire", "drills", {}, None, wire_files),
     Part(
         "liars", SANITIZER, "peers that lie", "liars",
-        {"seconds": 8, "singly": 1}, {"seconds": 2, "singly": 0}, wire_files,
+        {"seconds": 4, "singly": 1}, {"seconds": 2, "singly": 0}, wire_files,
     ),
     Part("privilege", SANITIZER, "who may do what", "privilege", {}, {}),
     Part("failures", SANITIZER, "allocation failures", "failures", {"stride": 1}, {"stride": 80}),

@@ -339,6 +339,11 @@ def lbe_ignores_forged_acknowledgments(wire: Wire) -> None:
     ignores_forged_acknowledgments(wire, 8036, "lbe")
 
 
+def lowpri_ignores_forged_acknowledgments(wire: Wire) -> None:
+    """background: the same."""
+    ignores_forged_acknowledgments(wire, 8038, "background")
+
+
 # ---- the window field ---------------------------------------------------------------------
 
 
@@ -494,14 +499,16 @@ def vulture_doubles_up_to_what_it_was(wire: Wire) -> None:
     one.one.close()
 
 
-def vulture_ignores_what_tcp_throws_away(wire: Wire) -> None:
-    """Forged segments: a wrong checksum, outside of the window, or a timestamp that is old, tell it nothing."""
-    one = Download(wire, 8044)
-    one.start()
+def ignores_what_tcp_throws_away(wire: Wire, port: int, controller: int, *kinds: tuple[int, ...]) -> None:
+    """Forged segments: a wrong checksum, outside of the window, or a timestamp that is old, change no such field."""
+    one = Download(wire, port)
+    number = attribute(ATTRIBUTES["options"]["controller"], struct.pack("=I", controller))
+    one.ask(V_START, attribute(V_MAIN["options"] | NESTED, number))
     one.send(2.0)
     time.sleep(0.1)
     one.look()
-    before = [one.flow(*kind) for kind in (SEGMENTS, LOSSES, RWND)]
+    before = [one.flow(*kind) for kind in (SEGMENTS, *kinds)]
+    same(before[0] > 50, True, f"segments that it counts: {before[0]}")
     for at in range(100):
         stamp = struct.pack("!BBBBII", 1, 1, 8, 10, 900000 + at, one.one.ts_last)
         raw = bytearray(
@@ -513,8 +520,27 @@ def vulture_ignores_what_tcp_throws_away(wire: Wire) -> None:
         one.one.send(one.one.segment(".", (1 + one.sent - (1 << 30) - at) % WORD, b"forged", 1, options=stamp))
         old = struct.pack("!BBBBII", 1, 1, 8, 10, 1 + at, one.one.ts_last)
         one.one.send(one.one.segment(".", 1 + one.sent + 500, b"forged", 1, options=old))
-    same([one.flow(*kind) for kind in (SEGMENTS, LOSSES, RWND)], before, "segments, losses and window")
+    same([one.flow(*kind) for kind in (SEGMENTS, *kinds)], before, f"segments, and fields {kinds}")
     one.one.close()
+
+
+def vulture_ignores_what_tcp_throws_away(wire: Wire) -> None:
+    """paper: no forged segment counts."""
+    ignores_what_tcp_throws_away(wire, 8044, 0, LOSSES, RWND)
+
+
+def vulture_credit_ignores_what_tcp_throws_away(wire: Wire) -> None:
+    """credit: the same."""
+    stats = ATTRIBUTES["credit-stats"]
+    kinds = ((V_FLOW["credit"], stats[name]) for name in ("yields", "trains", "trains-failed"))
+    ignores_what_tcp_throws_away(wire, 8045, 1, *kinds)
+
+
+def vulture_rledbat_ignores_what_tcp_throws_away(wire: Wire) -> None:
+    """rledbat: the same."""
+    stats = ATTRIBUTES["rledbat-stats"]
+    kinds = ((V_FLOW["rledbat"], stats[name]) for name in ("samples", "losses", "slowdowns"))
+    ignores_what_tcp_throws_away(wire, 8046, 2, *kinds, RWND)
 
 
 DRILLS: dict[str, tuple[str, Callable[[Wire], None]]] = {

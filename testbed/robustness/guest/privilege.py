@@ -18,7 +18,9 @@ import common
 from common import (
     CLONE_NEWNET,
     F_CREATE,
+    F_DUMP,
     F_EXCL,
+    F_REQUEST,
     HINT,
     LIBC,
     MODULES,
@@ -44,6 +46,7 @@ from common import (
     finish,
     load,
     max_flows,
+    message,
     must,
     own_sockets,
     qdisc,
@@ -93,6 +96,35 @@ def own_connection(command: int) -> int:
     return code
 
 
+#: connections of a user who wants CPU, lists of them that are never read, and lists that are read to their end
+MANY, UNREAD, READ = 100, 10, 20
+
+
+def wants_cpu() -> int:
+    """Many connections under control, lists read again and again and others never; what another then asks for: its
+    errno. A list that was not read must hold up nobody."""
+    number, lists = family(), message(family(), struct.pack("=BBH", V_GET, 1, 0), F_REQUEST | F_DUMP)
+    with contextlib.ExitStack() as held:
+        for _ in range(MANY):
+            one = Stream()
+            held.callback(one.close, "of one who wants CPU")
+            with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
+                code = link.ask(vulture(V_START, by_fd(one.receiver), number))[0]
+            if code:
+                return code
+            one.pump(1000)
+        for _ in range(UNREAD):
+            held.enter_context(contextlib.closing(link := Netlink(NETLINK_GENERIC)))
+            link.socket.send(lists)
+        for _ in range(READ):
+            with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
+                code, _, bodies = link.ask(lists)
+            expect(len(bodies) >= MANY, f"a list of {len(bodies)} connections, {MANY} are there")
+            if code:
+                return code
+        return own_connection(V_STOP)
+
+
 def limits() -> int:
     """The limit of connections of this namespace."""
     with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
@@ -109,6 +141,7 @@ USER: Checks = {
     "user_sees_own_connection": (lambda: own_connection(V_GET), (0,)),
     "user_starts_by_number": (lambda: ask(V_START, own_sockets()), REFUSED),
     "user_stops_by_number": (lambda: ask(V_STOP, own_sockets()), REFUSED),
+    "user_wants_cpu": (wants_cpu, (0,)),
     "user_adds_a_rule": (lambda: ask(V_RULE_ADD, rule_on(80)), REFUSED),
     "user_sets_defaults": (lambda: ask(V_SET, LIMIT), REFUSED),
     "user_adds_a_queue": (lambda: queue(RTM_NEWQDISC, shred_options()), REFUSED),
