@@ -355,7 +355,7 @@ def after_lies(wire: Wire) -> dict[str, object]:
     after: dict[str, object] = {"reno": reno, "all": pieces}
     said = f"honest after all lies of its address: lbe sends {pieces}, Reno {reno} segments, each in {PIECE_S} s"
     expect(min(pieces) >= LEAST_AFTER * PIECE_S, said)
-    expect(pieces[-1] >= 0.5 * reno, f"{said}: it does not forget them in {REMEMBERED_S} s")
+    expect(max(pieces[-3:]) >= 0.5 * reno, f"{said}: it does not forget them in {REMEMBERED_S} s")
     count("honest after lies", len(pieces))
     for number, lie in enumerate(LIES if SETTINGS["singly"] else ()):
         Liar(wire, 7560 + number, "lbe", lie, 102 + number).run(SECONDS)
