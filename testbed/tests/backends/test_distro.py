@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ from testbed.run.collect import collect, compute
 from testbed.run.job import Job
 from testbed.run.runner import Options, run
 from testbed.spec.experiment import Experiment, load
-from testbed.support import race
+from testbed.support import race, realtime
 from testbed.tests.backends.misbehaving import misbehaving
 from testbed.tests.backends.user import MODULES
 
@@ -59,6 +60,17 @@ SMOKE = (
     "log",
 )
 RACES_S = 40
+#: the distribution's kernels: a cloud kernel of each series, and PREEMPT_RT
+KERNELS = (*SUITES, realtime.SERIES)
+#: each context switch and lock of PREEMPT_RT costs an emulated CPU several times as much
+RT_SLOW = 4
+RACE_STEPS = ("load", "passed_sockets", "races", "races_of_ends", "remove_all")
+
+
+def rounds_of(text: str) -> int:
+    """How often all workers of the races went round, from what user.py printed."""
+    return sum(int(number) for line in re.findall(r"^# races, rounds: (.*)", text, re.MULTILINE)
+               for number in re.findall(r" (\d+)", line))  # fmt: skip
 
 
 def steps_of(text: str) -> dict[str, str]:
@@ -67,14 +79,20 @@ def steps_of(text: str) -> dict[str, str]:
     return {match[2]: "ok" if match[1] == "ok" else match[3] for match in found}
 
 
+def image_of(series: str) -> Image:
+    """A kernel of KERNELS."""
+    return realtime.ensure_image() if series == realtime.SERIES else ensure_image(series)
+
+
 @functools.cache
-def said(series: str, steps: tuple[str, ...], folder: Path) -> dict[str, str]:
+def said(series: str, steps: tuple[str, ...], folder: Path, cpus: int = 2) -> dict[str, str]:
     """Step -> "ok" or the reason of its failure, from one boot."""
-    image = ensure_image(series)
-    guest = Guest(image, ensure_installed(image))
-    script = f"export LBE_RACE_S={RACES_S}\npython3 user.py {shlex.join(steps)}\n"
+    image = image_of(series)
+    guest = Guest(image, ensure_installed(image), cpus=cpus)
+    slow = RT_SLOW if series == realtime.SERIES else 1
+    script = f"export LBE_RACE_S={RACES_S} LBE_SLOW={slow}\npython3 user.py {shlex.join(steps)}\n"
     try:
-        guest.script(script, folder, {"user.py": USER.read_text(encoding="utf-8")}, limit_s=400, wall_limit_s=600)
+        guest.script(script, folder, {"user.py": USER.read_text(encoding="utf-8")}, limit_s=900, wall_limit_s=1200)
     except LbeError as error:
         raise AssertionError(f"{error}\nbefore that the steps said:\n{read_text(folder / 'job.log')}") from error
     text = read_text(folder / "job.log")
@@ -82,10 +100,12 @@ def said(series: str, steps: tuple[str, ...], folder: Path) -> dict[str, str]:
     return steps_of(text)
 
 
-def held(series: str, step: str, steps: tuple[str, ...], factory: pytest.TempPathFactory) -> None:
-    """Assert a step's result."""
-    results = said(series, steps, factory.getbasetemp() / f"distro-{series}-{len(steps)}")
+def held(series: str, step: str, steps: tuple[str, ...], factory: pytest.TempPathFactory, cpus: int = 2) -> int:
+    """Assert a step's result; the rounds of all races of that boot if the step is their last one."""
+    folder = factory.getbasetemp() / f"distro-{series}-{len(steps)}-{cpus}"
+    results = said(series, steps, folder, cpus)
     assert results.get(step, "it did not run") == "ok", results.get(step)
+    return rounds_of(read_text(folder / "job.log")) if step == "races_of_ends" else 0
 
 
 @pytest.mark.qemu
@@ -96,9 +116,27 @@ def test_smoke(step: str, tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("series", SUITES)
-def test_kernel(series: str, step: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    held(series, step, tuple(STEPS), tmp_path_factory)
+@pytest.mark.parametrize("series", KERNELS)
+def test_kernel(
+    series: str,
+    step: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    record_property: Callable[[str, object], None],
+) -> None:
+    record_property("rounds", held(series, step, tuple(STEPS), tmp_path_factory))
+    record_property("release", image_of(series).release)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("step", (*RACE_STEPS, "log"))
+@pytest.mark.parametrize("series", KERNELS)
+def test_races_on_four_cpus(
+    series: str,
+    step: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    record_property: Callable[[str, object], None],
+) -> None:
+    record_property("rounds", held(series, step, (*RACE_STEPS, "log"), tmp_path_factory, cpus=4))
 
 
 @pytest.mark.qemu
@@ -111,7 +149,6 @@ def test_a_job_that_fails_is_no_result(tmp_path: Path) -> None:
 
 # -- races under detectors ----------------------------------------------------------------------------
 
-RACE_STEPS = ("load", "races", "remove_all")
 #: last, the detectors themselves: a race and two locks in both orders, in a module of the tests
 RACES = f"""
 export LBE_RACE_S={2 * RACES_S}
@@ -127,8 +164,8 @@ rmmod misbehave
 """
 
 
-@pytest.mark.kernels
-def test_no_race_on_several_cpus(tmp_path: Path) -> None:
+@pytest.mark.kernels(on="6.12 KCSAN")
+def test_no_race_on_several_cpus(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """The races of user.py under KCSAN and lockdep: nothing is said of our modules, and what is wrong is seen."""
     kernel = race.ensure("6.12")
     bad = misbehaving(KernelSpec("6.12", "race")).paths
@@ -140,6 +177,8 @@ def test_no_race_on_several_cpus(tmp_path: Path) -> None:
     races, others = race.races_in(trial)
     watched = int(re.search(r"^setup_watchpoints: (\d+)", read_text(tmp_path / "job.log"), re.MULTILINE)[1])
     print(read_text(tmp_path / "job.log"))
+    record_property("rounds", rounds_of(read_text(tmp_path / "job.log")))
+    record_property("release", f"{kernel.build.release} (KCSAN)")
     print(f"# {watched} accesses watched, {len(races)} races of the kernel's own:", {one.title for one in races} or "")
     assert watched > 10000
     assert not [one.text for one in race.of_modules(races, MODULES)]

@@ -41,6 +41,8 @@ PORT = 5201
 SERVERS = len(CONTROLS)  # iperf3 serves one client at a time on a port
 LINK = ("dev", "v0", "root", "netem", "delay", "10ms", "rate", "50mbit", "limit", "500")
 NOBODY = 65534
+#: how much longer transfers last on a kernel that takes longer for everything between their begin and end
+SLOW = float(os.environ.get("LBE_SLOW", "1"))
 TCP_CONGESTION = 13
 TCP_MD5SIG = 14  # linux/tcp.h
 TCP_AO_ADD_KEY = 38
@@ -52,6 +54,7 @@ EXPECTED_LOG = (
     r"loading out-of-tree module taints kernel",  # what TAINT_EXPECTED is
     r"module verification failed: signature and/or required key missing",
     r"clocksource: Long readout interval",  # the machine under the virtual one is busy
+    r"hrtimer: interrupt took \d+ ns",
 )
 
 
@@ -126,7 +129,8 @@ def set_up() -> None:
 
 def iperf(*words: str, port: int = PORT, seconds: float = 1) -> subprocess.Popen:
     """An iperf3 client at the left that is running and has sent."""
-    client = start("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", str(seconds), *words, node="left")
+    client = start("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", f"{seconds * SLOW:g}", *words,
+                   node="left")  # fmt: skip
 
     def sends() -> bool:
         assert client.poll() is None, client.stdout.read()[-400:]
@@ -141,7 +145,7 @@ def sockets(port: int, node: str = "left") -> str:
     return run("ss", "-tinHO", "dport", "=", f":{port}", node=node)
 
 
-def ended(client: subprocess.Popen, limit_s: float = 30) -> str:
+def ended(client: subprocess.Popen, limit_s: float = 30 * SLOW) -> str:
     """Its words; it must have ended well and carried something."""
     said, _ = client.communicate(timeout=limit_s)
     assert client.returncode == 0, said[-500:]
@@ -451,14 +455,105 @@ def step_vulture_signed() -> None:
         run("sysctl", "-q", "-w", "net.ipv4.tcp_sack=1", node=node)
 
 
-def step_races() -> None:
-    """Many flows, starts, stops, rule changes, queue changes, loads and removals at once, on all CPUs."""
-    seconds = float(os.environ.get("LBE_RACE_S", "5"))
+def connections() -> list[dict]:
+    """The downloads under control at the left."""
+    return json.loads(run("vulturectl", "--json", "list", node="left"))["connections"]
+
+
+def passed_by(opens) -> socket.socket:
+    """What ``opens`` returns in a child process, passed by SCM_RIGHTS. The child has ended before it is taken."""
+    mine, childs = socket.socketpair()
+    with mine, childs:
+        child = os.fork()
+        if child == 0:
+            try:
+                with opens() as one:
+                    socket.send_fds(childs, [b"passed"], [one.fileno()])
+            except BaseException as error:  # noqa: BLE001 - the child says it, and ends here
+                childs.send(f"{type(error).__name__}: {error}"[:400].encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        said, descriptors, _, _ = socket.recv_fds(mine, 500, 1)
+    assert descriptors, said.decode()
+    return socket.socket(fileno=descriptors[0])
+
+
+def connected(server: socket.socket, control: str = "") -> socket.socket:
+    """A socket at the left, connected to a server at the right."""
+    with namespace("left"):
+        one = socket.socket()
+    if control:
+        one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
+    one.settimeout(20)
+    one.connect(server.getsockname())
+    return one
+
+
+def server_at_the_right() -> socket.socket:
+    """One that listens."""
+    with namespace("right"):
+        server = socket.create_server((ADDRESS["right"], 0))
+    server.settimeout(20)
+    return server
+
+
+def step_passed_sockets() -> None:
+    """A socket under control goes to another process, and its opener ends: control stays until the last close."""
+
+    def download() -> socket.socket:
+        one = connected(server)
+        run("vulturectl", "start", *both_ends(one), node="left")
+        return one
+
+    with server_at_the_right() as server:
+        with passed_by(download) as receiver, server.accept()[0] as sender:
+            sender.settimeout(20)
+            receiver.settimeout(20)
+            before = connections()
+            carries(receiver, sender, 1 << 20)
+            (after,) = connections()
+            assert before and after["bytes"] > before[0]["bytes"], (before, after)
+        wait_until(lambda: not connections(), "no flow after the last close")
+        with passed_by(lambda: connected(server, "lbe")) as sender, server.accept()[0] as receiver:
+            receiver.settimeout(20)
+            sender.settimeout(20)
+            assert references("tcp_lbe") > 0
+            shown = sockets(server.getsockname()[1])
+            assert re.search(r" lbe ", shown), shown
+            carries(receiver, sender, 1 << 20)
+            assert "in use" in run("rmmod", "tcp_lbe", status=1)
+    removable("tcp_lbe")
+    load("tcp_lbe")
+
+
+def exchange(receiver: socket.socket, sender: socket.socket, seconds: float) -> None:
+    """Bytes go from one to the other for a while; this process has both."""
+    block = bytes(1 << 16)
     until = time.monotonic() + seconds
-    count: dict[str, int] = {}
+    sender.setblocking(False)
+    receiver.setblocking(False)
+    while time.monotonic() < until:
+        for call in (lambda: sender.send(block), lambda: receiver.recv(1 << 18)):
+            with contextlib.suppress(BlockingIOError):
+                call()
+        time.sleep(0.002)
+
+
+def ends_in_the_middle(work) -> None:
+    """Run it in a child process, which ends with all its sockets open and data in them."""
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError, AssertionError, subprocess.TimeoutExpired):  # a module may be away just now
+            work()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def at_once(**works) -> None:
+    """Repeat each piece of work in a process of its own until the time is over; each is given its turn's number."""
+    until = time.monotonic() + float(os.environ.get("LBE_RACE_S", "5"))
 
     def again(name: str, work) -> int:
-        """A process that repeats a piece of work until the time is over."""
         child = os.fork()
         if child:
             return child
@@ -472,58 +567,159 @@ def step_races() -> None:
             Path(f"/tmp/race.{name}").write_text("failed: " + traceback.format_exc())
         os._exit(0)
 
-    def flows(port: int, *words: str):
-        def one(turn: int) -> None:
-            control = list(CONTROLS)[turn % len(CONTROLS)]
-            run("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", "1", "-P", "8", "-C", control, *words,
-                node="left", status=None)  # fmt: skip
-
-        return one
-
-    def rules(turn: int) -> None:
-        run("vulturectl", "rule", "add", "--remote", f"{ADDRESS['right']}/32", node="left", status=None)
-        run("vulturectl", "stop", "--pid", str(os.getpid()), node="left", status=None)
-        shown = run("vulturectl", "--json", "rule", "list", node="left", status=None)
-        for number in re.findall(r'"id": ?(\d+)', shown):
-            run("vulturectl", "rule", "del", number, node="left", status=None)
-
-    def control(turn: int) -> None:
-        for line in sockets(PORT + 1).splitlines():
-            ends = line.split()[3:5]  # of a download to the left
-            run("vulturectl", "start", *ends, node="left", status=None)
-            if turn % 2:
-                run("vulturectl", "stop", *ends, node="left", status=None)
-
-    def queue(turn: int) -> None:
-        run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "7:", "shred", *SHRED, node="right", status=None)
-        run("tc", "qdisc", "change", "dev", "v0", "root", "handle", "7:", "shred", "limit", str(219000 + turn), "avpkt",
-            "1000", node="right", status=None)  # fmt: skip
-        run("tc", "qdisc", "del", "dev", "v0", "root", node="right", status=None)
-
-    def removal(turn: int) -> None:
-        module = MODULES[turn % len(MODULES)]
-        run("rmmod", module, status=None)  # refused while in use, which is right
-        run("modprobe", module)
-        if module == "shred_hint":
-            run("sysctl", "-q", "-w", "net.shred_hint.mode=dscp", "net.shred_hint.host=1", node="left", status=None)
-
-    children = [
-        again("up", flows(PORT)),
-        again("down", flows(PORT + 1, "-R")),
-        again("rules", rules),
-        again("control", control),
-        again("queue", queue),
-        again("removal", removal),
-    ]
-    for child in children:
+    for child in [again(name, work) for name, work in works.items()]:
         os.waitpid(child, 0)
-    for path in sorted(Path("/tmp").glob("race.*")):
-        text = path.read_text()
-        assert not text.startswith("failed"), f"{path.name}: {text}"
-        count[path.name] = int(text)
-    print("# races, rounds:", ", ".join(f"{name.removeprefix('race.')} {number}" for name, number in count.items()))
-    assert len(count) == len(children) and all(count.values()), count
+    rounds = {}
+    for name in works:
+        text = Path(f"/tmp/race.{name}").read_text()
+        assert not text.startswith("failed"), f"{name}: {text}"
+        rounds[name] = int(text)
+    print("# races, rounds:", ", ".join(f"{name} {number}" for name, number in rounds.items()))
+    assert all(rounds.values()), rounds
+
+
+def race_flows(port: int, *words: str):
+    """Eight connections of a second, with one congestion control after the other."""
+
+    def one(turn: int) -> None:
+        control = list(CONTROLS)[turn % len(CONTROLS)]
+        run("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", "1", "-P", "8", "-C", control, *words,
+            node="left", status=None)  # fmt: skip
+
+    return one
+
+
+def race_rules(turn: int) -> None:
+    """Rules that come and go."""
+    run("vulturectl", "rule", "add", "--remote", f"{ADDRESS['right']}/32", node="left", status=None)
+    run("vulturectl", "stop", "--pid", str(os.getpid()), node="left", status=None)
+    shown = run("vulturectl", "--json", "rule", "list", node="left", status=None)
+    for number in re.findall(r'"id": ?(\d+)', shown):
+        run("vulturectl", "rule", "del", number, node="left", status=None)
+
+
+def race_control(turn: int) -> None:
+    """Start and stop of single connections."""
+    for line in sockets(PORT + 1).splitlines():
+        ends = line.split()[3:5]  # of a download to the left
+        run("vulturectl", "start", *ends, node="left", status=None)
+        if turn % 2:
+            run("vulturectl", "stop", *ends, node="left", status=None)
+
+
+def race_queue(turn: int) -> None:
+    """A queue that is made, changed and removed."""
+    run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "7:", "shred", *SHRED, node="right", status=None)
+    run("tc", "qdisc", "change", "dev", "v0", "root", "handle", "7:", "shred", "limit", str(219000 + turn), "avpkt",
+        "1000", node="right", status=None)  # fmt: skip
     run("tc", "qdisc", "del", "dev", "v0", "root", node="right", status=None)
+
+
+def race_removal(turn: int) -> None:
+    """Modules that are removed, if nothing uses them, and loaded."""
+    module = MODULES[turn % len(MODULES)]
+    run("rmmod", module, status=None)  # refused while in use, which is right
+    run("modprobe", module)
+    if module == "shred_hint":
+        run("sysctl", "-q", "-w", "net.shred_hint.mode=dscp", "net.shred_hint.host=1", node="left", status=None)
+
+
+def race_passing(turn: int) -> None:
+    """Sockets under control pass from process to process; the last one reads on, closes, or never takes it."""
+    control = list(CONTROLS)[turn % len(CONTROLS)]
+    with server_at_the_right() as server:
+
+        def opens() -> socket.socket:
+            one = connected(server, control)
+            run("vulturectl", "start", *both_ends(one), node="left", status=None)
+            return one
+
+        def leaves() -> None:
+            mine, childs = socket.socketpair()
+            with mine, childs, opens() as one:
+                socket.send_fds(childs, [b"passed"], [one.fileno()])
+
+        with contextlib.suppress(OSError, AssertionError):
+            if turn % 3 == 2:
+                ends_in_the_middle(leaves)
+                return
+            with passed_by(opens) as one, server.accept()[0] as other:
+                if turn % 3:
+                    exchange(one, other, 0.1)
+                    exchange(other, one, 0.1)
+
+
+def race_dumps(turn: int) -> None:
+    """Dumps of flows, rules and congestion controls while they come and go."""
+    run("vulturectl", "--json", "list", node="left", status=None)
+    run("vulturectl", "rule", "list", node="left", status=None)
+    run("ss", "-tinO", node="left", status=None)
+
+
+def race_namespaces(turn: int) -> None:
+    """A namespace that ends with rules, flows and connections in it."""
+
+    def work() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.unshare(CLONE_NEWNET) == 0
+        run("ip", "link", "set", "lo", "up")
+        run("vulturectl", "rule", "add", "--remote", "127.0.0.0/8", status=None)
+        server = socket.create_server(("127.0.0.1", 0))
+        sender = socket.socket()
+        sender.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, list(CONTROLS)[turn % len(CONTROLS)].encode())
+        sender.connect(server.getsockname())
+        receiver, _ = server.accept()
+        run("vulturectl", "--json", "list", status=None)
+        exchange(receiver, sender, 0.2)
+        os._exit(0)
+
+    ends_in_the_middle(work)
+
+
+def race_cgroups(turn: int) -> None:
+    """A cgroup with a rule that ends while a connection of it is still closing."""
+    folder = Path(f"/sys/fs/cgroup/race{turn}")
+    folder.mkdir()
+
+    def work() -> None:
+        (folder / "cgroup.procs").write_text("0")
+        with server_at_the_right() as server:
+            receiver = connected(server)
+            sender, _ = server.accept()
+            if turn % 2:
+                run("vulturectl", "start", "--cgroup", str(folder), node="left", status=None)
+            exchange(receiver, sender, 0.2)
+            os._exit(0)
+
+    run("vulturectl", "rule", "add", "--cgroup", str(folder), node="left", status=None)
+    ends_in_the_middle(work)
+    folder.rmdir()
+    run("vulturectl", "rule", "list", node="left", status=None)
+
+
+def step_races() -> None:
+    """Many flows, starts, stops, rule changes, queue changes, loads and removals at once, on all CPUs."""
+    at_once(
+        up=race_flows(PORT),
+        down=race_flows(PORT + 1, "-R"),
+        rules=race_rules,
+        control=race_control,
+        queue=race_queue,
+        removal=race_removal,
+    )
+    run("tc", "qdisc", "del", "dev", "v0", "root", node="right", status=None)
+
+
+def step_races_of_ends() -> None:
+    """The same with sockets that pass between processes, dumps, and namespaces and cgroups that end."""
+    at_once(
+        down=race_flows(PORT + 1, "-R"),
+        passing=race_passing,
+        dumps=race_dumps,
+        namespaces=race_namespaces,
+        cgroups=race_cgroups,
+        removal=race_removal,
+    )
 
 
 def step_remove_all() -> None:
