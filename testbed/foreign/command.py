@@ -7,17 +7,18 @@ Exit status: 0 no fault; 1 a fault, an outdated expectation or an absent suite; 
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 from pathlib import Path
 from typing import Any
 
 from ..base.columns import aligned
-from ..base.progress import make_progress
+from ..base.progress import Report, make_progress
 from ..kernels.series import SUITES as SERIES
 from ..results import digest
 from ..results.digest import Document
 from ..run import collect, identity, runner
-from . import packetdrill
+from . import netfilter, packetdrill
 from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Ran
 
 #: a suite's document is named after it, with this before the name
@@ -34,11 +35,16 @@ METRICS = (
     "ran", "passed", "slow", "failed", "as_reference", "by_law", "expected", "faults", "outdated", "taken",
     "with_taken",
 )  # fmt: skip
+#: the suite that is not packetdrill's, and the same for it
+NETFILTER = "netfilter"
+NETFILTER_FILES = [f"testbed/foreign/netfilter.{suffix}" for suffix in ("py", "sh")]
+NETFILTER_METRICS = ("ran", "passed", "skipped", "failed", "as_reference", "taken", "faults")
 EXAMPLES = """\
 examples:
   python3 -m testbed foreign                            every suite, every subject
   python3 -m testbed foreign lbe credit --suite kernel  two subjects, the kernel's own scripts
   python3 -m testbed foreign lp --only 'tcp/sack/*'     only these scripts
+  python3 -m testbed foreign --suite netfilter          the kernel's netfilter scripts with vulture
   LBE_PACKETDRILL=packetdrill.tar.gz make check-foreign names the archive
 """
 
@@ -47,17 +53,19 @@ def add_parser(commands: Any) -> None:
     """The sub-command's words."""
     sub = commands.add_parser(
         "foreign",
-        help="run packetdrill's scripts with each congestion control and with vulture",
+        help="run packetdrill's and netfilter's scripts with each congestion control and with vulture",
         epilog=EXAMPLES + "\nsubjects: " + ", ".join(subject.name for subject in SUBJECTS),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sub.add_argument("names", nargs="*", metavar="SUBJECT", help="compared with Reno (default: all)")
     sub.add_argument(
         "--suite", action="append", default=[], metavar="NAME",
-        help="google, kernel, google_timestamps or kernel_timestamps (default: all)",
+        help="google, kernel, google_timestamps, kernel_timestamps or netfilter (default: all)",
     )  # fmt: skip
     sub.add_argument("--only", default="*", metavar="PATTERN", help="scripts whose path matches, such as 'tcp/sack/*'")
-    sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: the one that a suite is for)")
+    sub.add_argument(
+        "--kernel", metavar="SERIES", help="for packetdrill: 6.1, 6.12 or 7.2 (default: the one that a suite is for)"
+    )
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {PREFIX}*.json go")
     sub.add_argument("--json", action="store_true", help="the results as JSON on standard output")
     sub.set_defaults(do=run)
@@ -137,29 +145,119 @@ def document(one: Ran) -> Document:
     return made
 
 
+def netfilter_table(outcomes: list[netfilter.Outcome]) -> str:
+    """A line a subject, and the faults below."""
+    rows: list[tuple[str, ...]] = [("netfilter", "passed", "skipped", "failed", "as reference", "taken", "faults")]
+    for outcome in outcomes:
+        counts = (
+            outcome.passed, outcome.skipped, outcome.failed, outcome.as_reference, outcome.taken, len(outcome.faults),
+        )  # fmt: skip
+        rows.append((outcome.subject, *(str(count) for count in counts)))
+    lines = aligned(rows, words=1)
+    for outcome in outcomes:
+        lines += [f"{outcome.subject}: FAULT: {text}" for text in outcome.faults]
+    lines.append("")
+    lines.append("taken: connections that vulture's rules took. as reference: the same verdicts as without vulture.")
+    faults = sum(len(outcome.faults) for outcome in outcomes)
+    lines.append(f"{sum(outcome.good for outcome in outcomes)} of {len(outcomes)} good, {faults} faults")
+    return "\n".join(lines)
+
+
+def netfilter_document(one: netfilter.Ran) -> Document:
+    """netfilter's results as the pages read them: a case a subject, with its counts and what did not pass."""
+    made = digest.of_files(
+        PREFIX + NETFILTER,
+        (NETFILTER_FILES, identity.hash_of_files(NETFILTER_FILES)),
+        identity.of_tree(f"qemu {one.release}", ["vulture"]),
+        {
+            "command": f"python3 -m testbed foreign --suite {NETFILTER}",
+            "kernel": {"series": netfilter.SERIES, "flavour": "Debian", "release": one.release, "key": one.key},
+            "backend": "qemu",
+            "host": collect.host_facts(),
+            "programs": one.versions,
+            "scripts": f"Linux {netfilter.SERIES}, {netfilter.PART}/net/netfilter",
+        },
+        {"testbed": [runner.version()], "modules": {}},
+        [1],
+    )
+    made["counts"] = list(NETFILTER_METRICS)
+    for outcome in one.outcomes:
+        results = one.results[outcome.subject]
+        counts = (
+            len(results), outcome.passed, outcome.skipped, outcome.failed, outcome.as_reference, outcome.taken,
+            len(outcome.faults),
+        )  # fmt: skip
+        made["cases"].append(
+            {
+                "case": {"subject": outcome.subject},
+                "seeds": [1],
+                "jobs": [],
+                "queue": [],
+                "metrics": {name: [count] for name, count in zip(NETFILTER_METRICS, counts, strict=True)},
+                "faults": outcome.faults,
+                "failed": {result.script: list(result.said) for result in results if result.verdict == "fail"},
+                "skipped": {result.script: list(result.said) for result in results if result.verdict == "skip"},
+            }
+        )
+    return made
+
+
+def run_packetdrill(args: argparse.Namespace, suites: list[str], report: Report) -> list[Ran]:
+    """packetdrill's suites of these names."""
+    packetdrill.chosen(args.names)
+    there = [
+        suite
+        for suite in packetdrill.ensure_suites(suites, report)
+        if suite.scripts(args.only) and (not args.names or packetdrill.wanted_of(suite, args.names))
+    ]
+    return [packetdrill.run(suite, args.names, args.kernel, args.only, report) for suite in there]
+
+
+def run_netfilter(args: argparse.Namespace, report: Report) -> netfilter.Ran | None:
+    """netfilter's scripts, unless the words choose subjects or scripts that it does not have."""
+    controllers = tuple(name for name in netfilter.CONTROLLERS if not args.names or name in args.names)
+    scripts = tuple(name for name in netfilter.SCRIPTS if fnmatch.fnmatch(name, args.only))
+    return netfilter.run(controllers, scripts, report) if controllers and scripts else None
+
+
 def run(args: argparse.Namespace) -> int:
     """Run, print and write; the exit status."""
     if args.kernel not in {None, *SERIES}:
         raise ForeignUnknown(f"--kernel {args.kernel}: there are {', '.join(SERIES)}")
+    known = [*(entry["name"] for entry in packetdrill.settings()["suite"]), NETFILTER]
+    unknown = sorted(set(args.suite) - set(known))
+    if unknown:
+        raise ForeignUnknown(f"no suite {', '.join(unknown)}; there are: {', '.join(known)}")
     packetdrill.chosen(args.names)
+    wanted = args.suite or known
     progress = make_progress()
+    ran: list[Ran] = []
+    absent = None
     try:
-        suites = [suite for suite in packetdrill.ensure_suites(args.suite, progress) if suite.scripts(args.only)]
-        if not suites:
-            raise ForeignUnknown(f"--only {args.only}: no script matches")
-        suites = [suite for suite in suites if not args.names or packetdrill.wanted_of(suite, args.names)]
-        if not suites:
-            raise ForeignUnknown(f"no suite is for {', '.join(args.names)}")
-        ran = [packetdrill.run(suite, args.names, args.kernel, args.only, progress) for suite in suites]
-    except ForeignAbsent as absent:
-        progress.close()
-        print(f"ABSENT: {absent}")
-        return 1
+        hooks = run_netfilter(args, progress) if NETFILTER in wanted else None
+        suites = [name for name in wanted if name != NETFILTER]
+        try:
+            ran = run_packetdrill(args, suites, progress) if suites else []
+        except ForeignAbsent as why:
+            absent = why
     finally:
         progress.close()
-    documents = [document(one) for one in ran]
+    if not (ran or hooks or absent):
+        chosen = f"--only {args.only}" if args.only != "*" else f"subjects {', '.join(args.names)}"
+        raise ForeignUnknown(f"{chosen}: no script of suite {', '.join(wanted)} matches")
+    documents = [document(one) for one in ran] + ([netfilter_document(hooks)] if hooks else [])
     for made in documents:
         digest.save(made, args.out)
     outcomes = [outcome for one in ran for outcome in one.outcomes]
-    print(json.dumps(documents, indent=1) if args.json else table(outcomes))
-    return 0 if all(outcome.good for outcome in outcomes) else 1
+    good = all(outcome.good for outcome in outcomes)
+    if args.json:
+        print(json.dumps(documents, indent=1))
+    elif outcomes:
+        print(table(outcomes))
+    if hooks:
+        good &= all(outcome.good for outcome in hooks.outcomes)
+        if not args.json:
+            print(netfilter_table(hooks.outcomes))
+    if absent:
+        print(f"ABSENT: {absent}")
+    return 0 if good and not absent else 1
