@@ -45,9 +45,10 @@ help:
 	@echo '  make check       all tests: host arithmetic, harness, KUnit, scenarios;'
 	@echo '                   SERIES=6.1 or 7.2: those inside a kernel, on that one instead of 6.12'
 	@echo '  make check-fast  the tests that need no kernel'
-	@echo '  make check-kernels  tests on Debian'\''s kernels 6.1, 6.12 and 7.2 in QEMU: packages, races'
-	@echo '  make check-foreign  packetdrill'\''s scripts with each congestion control and with vulture; an hour. Its'
-	@echo '                   archive is not part of the project: LBE_PACKETDRILL=<file> names it'
+	@echo '  make check-kernels  tests on Debian'\''s kernels 6.1, 6.12, 7.2 and PREEMPT_RT in QEMU: packages, races'
+	@echo '  make check-foreign  packetdrill'\''s scripts with each congestion control and with vulture, the kernel'\''s'
+	@echo '                   netfilter scripts with vulture; an hour. LBE_PACKETDRILL=<file> names packetdrill'\''s'
+	@echo '                   archive, which is not part of the project'
 	@echo '  make check-report  tests of the report: its page in Chromium, runs on Dask workers'
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
@@ -95,11 +96,11 @@ check:
 
 check-kernels:
 	@scripts/deps python kernel testbed tools distro package race
-	@$(python) -m pytest --tiers=kernels $(PYTEST_ARGS)
+	@$(python) -m pytest --tiers=kernels --results=results $(PYTEST_ARGS)
 
 # ARGS="lbe vulture" picks subjects.
 check-foreign:
-	@scripts/deps python kernel testbed tools foreign
+	@scripts/deps python kernel testbed tools distro foreign
 	@$(python) -m testbed foreign $(ARGS)
 
 check-fast:

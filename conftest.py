@@ -38,11 +38,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="A,B",
         help=f"run these tiers only, and fail if one of them has no test ({', '.join(TIERS)})",
     )
+    parser.addoption("--results", metavar="DIR", help="where the outcomes of the tier kernels go (check_kernels.json)")
     parser.addoption("--series", metavar="S", help="the kernel series of tests that need one (6.1, 6.12, 7.2)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Pass --series on, before any test module is imported, to all that names no series of its own."""
+    if config.getoption("--results") is not None:
+        from testbed.support.outcomes import Outcomes
+
+        config.pluginmanager.register(Outcomes(Path(config.getoption("--results"))))
     series = config.getoption("--series")
     if series is None:
         return

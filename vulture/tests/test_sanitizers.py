@@ -12,7 +12,7 @@ import pytest
 
 from vulture.tests.test_control import TESTS, said
 
-pytestmark = pytest.mark.kernels
+pytestmark = pytest.mark.kernels(on="6.12 sanitizers")
 
 
 @pytest.mark.parametrize("test", TESTS)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What `make check-kernels` found, as a document that the pages quote: results/check_kernels.json.
+
+    pytest --tiers=kernels --results=FOLDER -> a test's outcome, kernel and numbers -> a case for each kernel
+
+A run of some tests (PYTEST_ARGS="-k ...") puts theirs in the place of what the document of the same tree has.
+The marker says on which kernel a test runs, pytest.mark.kernels(on="..."), unless it has a parameter "series".
+A test may tell numbers, record_property("rounds", 12), and the release of its kernel, record_property("release", ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..base.content import hash_of_programs
+from ..base.places import REPO
+from ..results import digest
+from ..results.digest import Document
+from ..run import collect, identity, runner
+
+NAME = "check_kernels"
+#: what decides the outcomes, beside the modules
+FILES = [
+    "testbed/tests/backends/test_distro.py", "testbed/tests/backends/user.py", "testbed/support/race.py",
+    "testbed/support/realtime.py", "testbed/backends/scripts/install.sh", "vulture/tests/test_sanitizers.py",
+    "vulture/tests/guest_control.py",
+]  # fmt: skip
+MODULES = ("sch_shred", "shred_hint", "tcp_lbe", "tcp_ledbat", "tcp_lowpri", "tcp_lp", "vulture")
+#: tests of a kernel: all, passed, failed, seconds that they took; rounds of all workers of the races
+METRICS = ("ran", "passed", "failed", "seconds", "rounds")
+#: where a test says nothing
+DEFAULT_KERNEL = "6.12"
+#: the order of the rows
+ORDER = ("6.1", "6.12", "7.2", "rt-6.12", "6.12 KCSAN", "6.12 sanitizers")
+
+
+@dataclass
+class Told:
+    """One test's outcome. told: its numbers and words."""
+
+    kernel: str
+    passed: bool
+    seconds: float
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+def kernel_of(item: Any) -> str:
+    """The kernel that a test runs on."""
+    marker = item.get_closest_marker("kernels")
+    on = marker.kwargs.get("on") if marker else None
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return str(on or parameters.get("series") or DEFAULT_KERNEL)
+
+
+def state_of_tree() -> dict[str, Any]:
+    """What the outcomes hang on; those of unlike trees never stand in one document."""
+    return {
+        "identity": identity.of_tree("Debian's and our own", MODULES),
+        "file_sha256": hash_of_programs([REPO / name for name in FILES]),
+    }
+
+
+def cases(tests: dict[str, Told]) -> list[dict[str, Any]]:
+    """A case for each kernel, in the order of the rows."""
+    kernels = sorted({one.kernel for one in tests.values()}, key=lambda name: (*ORDER, name).index(name))
+    made = []
+    for kernel in kernels:
+        mine = {name: one for name, one in tests.items() if one.kernel == kernel}
+        passed = sum(one.passed for one in mine.values())
+        seconds = round(sum(one.seconds for one in mine.values()))
+        rounds = sum(one.told.get("rounds", 0) for one in mine.values())
+        values = (len(mine), passed, len(mine) - passed, seconds, rounds)
+        made.append(
+            {
+                "case": {"kernel": kernel},
+                "seeds": [1],
+                "jobs": [],
+                "queue": [],
+                "metrics": {name: [value] for name, value in zip(METRICS, values, strict=True)},
+                "faults": [name for name, one in mine.items() if not one.passed],
+            }
+        )
+    return made
+
+
+def document(tests: dict[str, Told], state: dict[str, Any]) -> Document:
+    """The outcomes as the pages read them. state: state_of_tree() when the tests were read."""
+    releases = sorted({str(one.told["release"]) for one in tests.values() if "release" in one.told})
+    made = digest.of_files(
+        NAME,
+        (FILES, state["file_sha256"]),
+        state["identity"],
+        {
+            "command": "make check-kernels",
+            "kernel": {"series": "all", "flavour": "Debian", "release": ", ".join(releases)},
+            "backend": "qemu",
+            "host": collect.host_facts(),
+        },
+        {"testbed": [runner.version()], "modules": {}},
+        [1],
+    )
+    made["counts"] = list(METRICS)
+    made["tests"] = {name: asdict(one) for name, one in sorted(tests.items())}
+    made["cases"] = cases(tests)
+    return made
+
+
+def known(path: Path, state: dict[str, Any]) -> dict[str, Told]:
+    """The outcomes that a document of this tree has; none of another tree, and none that is unreadable."""
+    try:
+        old = digest.load(path)
+    except digest.BadDigest:
+        return {}
+    if any(old.get(key) != value for key, value in state.items()):
+        return {}
+    return {name: Told(**one) for name, one in old["tests"].items()}
+
+
+def save(tests: dict[str, Told], folder: Path, state: dict[str, Any] | None = None) -> Path:
+    """Write them, beside those of other tests that the folder's document has. state: the tree's of now if None."""
+    state = state or state_of_tree()
+    return digest.save(document({**known(folder / f"{NAME}.json", state), **tests}, state), folder)
+
+
+class Outcomes:
+    """The pytest plugin: collects outcomes of the tests of the tier, writes them when the session ends."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        #: of the beginning: what is edited while the tests run has not run
+        self.state = state_of_tree()
+        self.kernels: dict[str, str] = {}
+        self.tests: dict[str, Told] = {}
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """The tests that will run."""
+        self.kernels = {item.nodeid: kernel_of(item) for item in session.items if item.get_closest_marker("kernels")}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Setup, call or teardown of a test has ended; it has passed if all of them have."""
+        if report.nodeid not in self.kernels:
+            return
+        before = self.tests.get(report.nodeid, Told(self.kernels[report.nodeid], True, 0.0))
+        self.tests[report.nodeid] = Told(
+            before.kernel,
+            before.passed and report.passed,
+            round(before.seconds + report.duration, 1),
+            {**before.told, **told(report.user_properties)},
+        )
+
+    def pytest_sessionfinish(self) -> None:
+        """Write them, if any test ran."""
+        if self.tests:
+            save(self.tests, self.folder, self.state)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """A line a kernel, of what ran now."""
+        if not self.tests:
+            return
+        terminalreporter.section("kernels")
+        for case in cases(self.tests):
+            value = {name: values[0] for name, values in case["metrics"].items()}
+            line = f"{case['case']['kernel']:16}{value['ran']:4} tests, {value['passed']} passed, "
+            line += f"{value['failed']} failed, {value['seconds']} s"
+            terminalreporter.write_line(line + f", {value['rounds']} rounds of races" * bool(value["rounds"]))
+        terminalreporter.write_line(f"{self.folder / NAME}.json")
+
+
+def told(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """What a test recorded."""
+    return {name: value for name, value in properties if name in ("rounds", "release")}
