@@ -56,7 +56,7 @@ def kernel_of(item: Any) -> str:
 
 
 def state_of_tree() -> dict[str, Any]:
-    """What the outcomes hang on; those of unlike trees never stand in one document."""
+    """What the outcomes hang on, as a document has it; those of unlike trees never stand in one document."""
     return {
         "identity": identity.of_tree("Debian's and our own", MODULES),
         "file_sha256": hash_of_programs([REPO / name for name in FILES]),
@@ -86,8 +86,8 @@ def cases(tests: dict[str, Told]) -> list[dict[str, Any]]:
     return made
 
 
-def document(tests: dict[str, Told], state: dict[str, Any]) -> Document:
-    """The outcomes as the pages read them. state: state_of_tree() when the tests were read."""
+def document(tests: dict[str, Told], state: dict[str, Any], versions: list[str]) -> Document:
+    """The outcomes as the pages read them. state: state_of_tree() when the tests were read; versions: the testbed's."""
     releases = sorted({str(one.told["release"]) for one in tests.values() if "release" in one.told})
     made = digest.of_files(
         NAME,
@@ -99,7 +99,7 @@ def document(tests: dict[str, Told], state: dict[str, Any]) -> Document:
             "backend": "qemu",
             "host": collect.host_facts(),
         },
-        {"testbed": [runner.version()], "modules": {}},
+        {"testbed": versions, "modules": {}},
         [1],
     )
     made["counts"] = list(METRICS)
@@ -108,21 +108,23 @@ def document(tests: dict[str, Told], state: dict[str, Any]) -> Document:
     return made
 
 
-def known(path: Path, state: dict[str, Any]) -> dict[str, Told]:
-    """The outcomes that a document of this tree has; none of another tree, and none that is unreadable."""
+def known(path: Path, state: dict[str, Any]) -> tuple[dict[str, Told], list[str]]:
+    """The outcomes and versions that a document of this tree has; none of another tree, or if it is unreadable."""
     try:
         old = digest.load(path)
     except digest.BadDigest:
-        return {}
+        return {}, []
     if any(old.get(key) != value for key, value in state.items()):
-        return {}
-    return {name: Told(**one) for name, one in old["tests"].items()}
+        return {}, []
+    return {name: Told(**one) for name, one in old["tests"].items()}, old["ran"]["testbed"]
 
 
-def save(tests: dict[str, Told], folder: Path, state: dict[str, Any] | None = None) -> Path:
-    """Write them, beside those of other tests that the folder's document has. state: the tree's of now if None."""
+def save(tests: dict[str, Told], folder: Path, state: dict[str, Any] | None = None, version: str = "") -> Path:
+    """Write them, beside those of other tests that the folder's document has. state, version: None, "": those of now."""
     state = state or state_of_tree()
-    return digest.save(document({**known(folder / f"{NAME}.json", state), **tests}, state), folder)
+    before, versions = known(folder / f"{NAME}.json", state)
+    versions = sorted({*versions, version or runner.version()})
+    return digest.save(document({**before, **tests}, state, versions), folder)
 
 
 class Outcomes:
@@ -131,7 +133,7 @@ class Outcomes:
     def __init__(self, folder: Path):
         self.folder = folder
         #: of the beginning: what is edited while the tests run has not run
-        self.state = state_of_tree()
+        self.state, self.version = state_of_tree(), runner.version()
         self.kernels: dict[str, str] = {}
         self.tests: dict[str, Told] = {}
 
@@ -154,7 +156,7 @@ class Outcomes:
     def pytest_sessionfinish(self) -> None:
         """Write them, if any test ran."""
         if self.tests:
-            save(self.tests, self.folder, self.state)
+            save(self.tests, self.folder, self.state, self.version)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """A line a kernel, of what ran now."""

@@ -60,6 +60,8 @@ def test_a_part_of_a_run_stands_beside_the_rest(tmp_path: Path) -> None:
     outcomes.save({"t.py::test_kernel[6.1-log]": Told("6.1", True, 2.0)}, tmp_path)
     document = digest.load(tmp_path / "check_kernels.json")
     assert document["cases"][0]["metrics"]["passed"] == [2] and len(document["tests"]) == 3
+    outcomes.save(RAN, tmp_path, version="another")
+    assert "another" in digest.load(tmp_path / "check_kernels.json")["ran"]["testbed"]
 
 
 def test_outcomes_of_another_tree_are_dropped(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ def test_outcomes_of_another_tree_are_dropped(tmp_path: Path) -> None:
     outcomes.save({"t.py::test_kernel[7.2-load]": Told("7.2", True, 1.0)}, tmp_path)
     assert list(digest.load(path)["tests"]) == ["t.py::test_kernel[7.2-load]"]
     path.write_text("{")
-    assert outcomes.known(path, outcomes.state_of_tree()) == {}
+    assert outcomes.known(path, outcomes.state_of_tree()) == ({}, [])
 
 
 def test_the_files_that_decide_are_there() -> None:
