@@ -80,7 +80,7 @@ def page(documents: Documents, files: dict[str, list[Path]]) -> str:
         scores=scoreboard.Scores(scoreboard.load_board(), documents),
         papers=papers(documents),
         pictures=_pictures(verdicts, files),
-        settings=next(iter(documents.values()))["sysctls"],
+        settings=tables.pinned_settings(documents),
         tables=tables,
         drawing=drawing,
         sort_key=sort_key,

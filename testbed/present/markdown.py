@@ -158,8 +158,8 @@ def _experiments(documents: Documents) -> str:
         "## Pinned settings",
         "As read back from the sending host of the first experiment (a case may set others: its file says so).",
     ]
-    first = next(iter(documents.values()))
-    parts.append(_table(["sysctl", "value"], [[f"`{key}`", f"`{value}`"] for key, value in first["sysctls"].items()]))
+    settings = tables.pinned_settings(documents)
+    parts.append(_table(["sysctl", "value"], [[f"`{key}`", f"`{value}`"] for key, value in settings.items()]))
     parts.append("## Queues and module parameters")
     for name, document in documents.items():
         lines = list(dict.fromkeys(line for case in document["cases"] for line in case["queue"]))

@@ -79,6 +79,11 @@ def _state_of(document: Document) -> str:
     return ", ".join(words) or "current"
 
 
+def pinned_settings(documents: Documents) -> dict[str, str]:
+    """The sysctls of the first experiment; the documents of tools have none."""
+    return next((document["sysctls"] for document in documents.values() if document["sysctls"]), {})
+
+
 def experiment_rows(documents: Documents) -> list[list[str]]:
     """A row of provenance an experiment."""
     rows = []

@@ -87,7 +87,7 @@ def cases(tests: dict[str, Told]) -> list[dict[str, Any]]:
 
 
 def document(tests: dict[str, Told], state: dict[str, Any], versions: list[str]) -> Document:
-    """The outcomes as the pages read them. state: state_of_tree() when the tests were read; versions: the testbed's."""
+    """The outcomes as the pages read them. state: state_of_tree() when the tests were read."""
     releases = sorted({str(one.told["release"]) for one in tests.values() if "release" in one.told})
     made = digest.of_files(
         NAME,
@@ -120,7 +120,7 @@ def known(path: Path, state: dict[str, Any]) -> tuple[dict[str, Told], list[str]
 
 
 def save(tests: dict[str, Told], folder: Path, state: dict[str, Any] | None = None, version: str = "") -> Path:
-    """Write them, beside those of other tests that the folder's document has. state, version: None, "": those of now."""
+    """Write them, beside those of other tests that the folder's document has. Without state or version: of now."""
     state = state or state_of_tree()
     before, versions = known(folder / f"{NAME}.json", state)
     versions = sorted({*versions, version or runner.version()})

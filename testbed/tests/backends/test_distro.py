@@ -137,6 +137,7 @@ def test_races_on_four_cpus(
     record_property: Callable[[str, object], None],
 ) -> None:
     record_property("rounds", held(series, step, (*RACE_STEPS, "log"), tmp_path_factory, cpus=4))
+    record_property("release", image_of(series).release)
 
 
 @pytest.mark.qemu

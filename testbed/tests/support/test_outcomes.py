@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.present import quoting
+from testbed.present import quoting, tables
 from testbed.results import digest
 from testbed.support import outcomes
 from testbed.support.outcomes import Told
@@ -53,6 +53,13 @@ def test_a_kernel_is_a_case_in_the_order_of_the_rows(tmp_path: Path) -> None:
     said = {outcomes.NAME: document}
     assert quoting.quote("check_kernels rounds kernel=6.1", said) == "12"
     assert quoting.quote("check_kernels @kernel", said) == "6.1.0-x"
+
+
+def test_it_hides_no_settings_of_the_experiments(tmp_path: Path) -> None:
+    document = digest.load(outcomes.save(RAN, tmp_path))
+    demo = {"sysctls": {"net.ipv4.tcp_ecn": "2"}}
+    assert tables.pinned_settings({outcomes.NAME: document, "demo": demo}) == {"net.ipv4.tcp_ecn": "2"}
+    assert tables.pinned_settings({outcomes.NAME: document}) == {}
 
 
 def test_a_part_of_a_run_stands_beside_the_rest(tmp_path: Path) -> None:
