@@ -67,20 +67,25 @@ struct shred_sched_data {
 	u32 floor_bytes;	/* lowest threshold of any packet */
 	u32 arrivals;		/* packets that were queued; wraps, compared by difference */
 	u32 busy;		/* bit of each band that has packets */
+	s32 owed_bytes;		/* to the packet that arrived first; within +-2^20 */
 	struct shred_config config;
+	ktime_t idle_since;	/* when the queue became empty; means nothing while it is not */
 	struct shred_band bands[SHRED_BANDS] ____cacheline_aligned;
 	struct shred_stats stats;
 	/* seldom */
-	ktime_t idle_since;	/* when the queue became empty; means nothing while it is not */
-	s32 owed_bytes;		/* to the packet that arrived first; within +-2^20 */
 	struct timer_list adapt_timer;
 	struct Qdisc *sch;	/* for the timer */
 };
 
-/* A packet that passes finds all it needs in four cache lines, and touches three of them. */
-static_assert(offsetof(struct shred_sched_data, config.limit_us) <= 64 &&
-	      offsetof(struct shred_sched_data, stats.class_drops) -
-	      offsetof(struct shred_sched_data, bands) <= 3 * 64);
+/* A packet that passes needs at most four cache lines: what is before limit_us, also where bands
+ * compete; the bands; its class's counter; and, where it finds the queue empty or leaves it so, the
+ * rest of the settings with the idle time.
+ */
+static_assert(offsetofend(struct shred_sched_data, owed_bytes) <=
+	      offsetof(struct shred_sched_data, config) &&
+	      offsetof(struct shred_sched_data, config.limit_us) <= 64 &&
+	      offsetofend(struct shred_sched_data, idle_since) <= 2 * 64 &&
+	      sizeof_field(struct shred_sched_data, bands) <= 64);
 
 /* config.c */
 extern const struct shred_config shred_defaults;
