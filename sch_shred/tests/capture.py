@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs in a guest: writes a line for each TCP packet that a node's devices see.
+"""Runs in a guest: writes a line for each TCP or UDP packet that a node's devices see.
 
     capture.py FILE SECONDS
 
 Returns once it listens; what writes the lines goes on in the background until SECONDS are over.
 FILE has "t_ns device out family byte header_ok sport dport seq ack flags payload": t_ns is
-CLOCK_MONOTONIC, out is 1 for a packet that leaves, byte the TOS byte or traffic class.
+CLOCK_MONOTONIC, out is 1 for a packet that leaves, byte the TOS byte or traffic class. Of UDP seq and
+ack are 0, and flags is -1.
 """
 
 import os
@@ -16,7 +17,7 @@ import time
 
 ETH_P_ALL = 3
 PACKET_OUTGOING = 4
-TCP = 6
+TCP, UDP = 6, 17
 
 
 def checksum_good(header: bytes) -> bool:
@@ -28,17 +29,20 @@ def checksum_good(header: bytes) -> bool:
 
 
 def line(packet: bytes) -> str:
-    """What the file says of a packet; "" if it is not TCP over IPv4 or IPv6 without extensions."""
+    """What the file says of a packet; "" if it is neither TCP nor UDP over IPv4 or IPv6 without extensions."""
     kind, ip = packet[12:14], packet[14:]
-    if kind == b"\x08\x00" and ip[9] == TCP:
-        size = (ip[0] & 15) * 4
+    if kind == b"\x08\x00" and ip[9] in (TCP, UDP):
+        size, protocol = (ip[0] & 15) * 4, ip[9]
         family, byte, good, end = 4, ip[1], checksum_good(ip[:size]), struct.unpack("!H", ip[2:4])[0]
-    elif kind == b"\x86\xdd" and ip[6] == TCP:
-        size = 40
+    elif kind == b"\x86\xdd" and ip[6] in (TCP, UDP):
+        size, protocol = 40, ip[6]
         family, byte, good = 6, (ip[0] & 15) << 4 | ip[1] >> 4, True
         end = size + struct.unpack("!H", ip[4:6])[0]
     else:
         return ""
+    if protocol == UDP:
+        sport, dport = struct.unpack("!HH", ip[size : size + 4])
+        return f"{family} {byte} {good:d} {sport} {dport} 0 0 -1 {end - size - 8}"
     sport, dport, seq, ack, length, flags = struct.unpack("!HHIIBB", ip[size : size + 14])
     payload = end - size - (length >> 4) * 4
     return f"{family} {byte} {good:d} {sport} {dport} {seq} {ack} {flags} {payload}"
