@@ -7,7 +7,7 @@
  *   tc qdisc add dev eth0 clsact
  *   tc filter add dev eth0 egress bpf direct-action obj age.bpf.o sec tc
  *
- * An example: it does not begin anew after an idle second, and leaves packets
+ * An example: it does not begin anew after a pause of 1.5 s, and leaves packets
  * alone that carry another DSCP, options behind the IPv6 header or a VLAN tag,
  * have no socket (a router's), or leave by a device without an Ethernet header.
  */

@@ -55,6 +55,10 @@ static bool cold;
 module_param(cold, bool, 0444);
 MODULE_PARM_DESC(cold, "flush the queue's memory before each packet");
 
+static bool mixed;
+module_param(mixed, bool, 0444);
+MODULE_PARM_DESC(mixed, "every other packet is of the oldest age");
+
 static unsigned int ticks[DEVICES_MAX * ROUNDS_MAX];
 static int n_ticks;
 module_param_array(ticks, uint, &n_ticks, 0444);
@@ -73,8 +77,8 @@ static u64 bench_ticks(void)
 	return (u64)high << 32 | low;
 }
 
-/* A TCP packet of DSCP 31, which is a hint in both codings, Ethernet header in front. */
-static struct sk_buff *bench_packet(void)
+/* A TCP packet of DSCP 31 or 7, which are hints in both codings, Ethernet header in front. */
+static struct sk_buff *bench_packet(bool old)
 {
 	const int len = sizeof(struct iphdr) + sizeof(struct tcphdr) + PAYLOAD;
 	struct sk_buff *skb = alloc_skb(ETH_HLEN + NET_IP_ALIGN + len, GFP_ATOMIC);
@@ -93,7 +97,7 @@ static struct sk_buff *bench_packet(void)
 	iph = ip_hdr(skb);
 	iph->version = 4;
 	iph->ihl = sizeof(*iph) / 4;
-	iph->tos = 31 << 2;
+	iph->tos = (old ? 7 : 31) << 2;
 	iph->ttl = 64;
 	iph->protocol = IPPROTO_TCP;
 	iph->tot_len = htons(len);
@@ -127,7 +131,7 @@ static int bench_fill(struct Qdisc *sch)
 	unsigned int i;
 
 	for (i = 0; i < fill; i++) {
-		struct sk_buff *skb = bench_packet();
+		struct sk_buff *skb = bench_packet(mixed && i % 2);
 
 		if (!skb)
 			return -ENOMEM;
@@ -149,7 +153,7 @@ static int bench_queue(struct Qdisc *sch, unsigned int *result)
 	for (i = 0; i < PACKETS; i++) {
 		skb = sch->dequeue(sch);
 		while (skb && bench_put(sch, skb) != NET_XMIT_SUCCESS)
-			skb = bench_packet();
+			skb = bench_packet(mixed && i % 2);
 		if (!skb)
 			break;
 	}
@@ -197,7 +201,7 @@ static int bench_queue_cold(struct Qdisc *sch, unsigned int *result)
 		bench_flush_queue(sch);
 		begin = bench_ticks();
 		if (bench_put(sch, skb) != NET_XMIT_SUCCESS) {
-			skb = bench_packet();
+			skb = bench_packet(mixed && i % 2);
 			if (skb)
 				bench_put(sch, skb);
 		}
@@ -267,7 +271,7 @@ static int bench_hook(unsigned int hook, struct sk_buff *skb, struct net_device 
 static int bench_hooks(void)
 {
 	struct net_device *dev = init_net.loopback_dev;
-	struct sk_buff *skb = bench_packet();
+	struct sk_buff *skb = bench_packet(false);
 	struct socket *sock;
 	unsigned int round;
 	int err;

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Persistent connections beside greedy flows, under shred and under today's queues, in one run each."""
+"""Persistent connections beside greedy flows, under shred and under today's queues.
+
+    python3 -m sch_shred.tests.test_persistent [SEEDS]
+
+prints the table of Documentation/sch_shred.md; the test has one seed of it.
+"""
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from testbed.backends.uml import Uml
+from testbed.measure.summary import summarise
+from testbed.present.text import interval
 from testbed.run import runner
 from testbed.spec.experiment import parse
 
@@ -76,20 +85,27 @@ def answer_times(series) -> np.ndarray:
     return np.array(times)
 
 
+def measure(backend: Uml, queue: str, seed: int) -> tuple[float, float, float]:
+    """Mean and 95th percentile of an answer's time in seconds, FTP in Mbit/s; one run."""
+    experiment = parse(EXPERIMENT.format(queue=queue), Path("persistent.toml"))
+    (job,) = runner.plan(experiment, runner.Options(runs=1, seed=seed))
+    series = runner.run_one(job, backend).series
+    times = answer_times(series)
+    ftp = sum(np.interp([FIRST_S, END_S], *series.received(flow)) @ [-1, 1] for flow in range(1, FTP + 1))
+    return times.mean(), float(np.quantile(times, 0.95)), ftp * 8 / (END_S - FIRST_S) / 1e6
+
+
 @pytest.fixture(scope="module")
-def measured() -> dict[str, tuple[float, float, float]]:
-    """Queue -> mean and 95th percentile of an answer's time in seconds, FTP in Mbit/s."""
-    backend = Uml()
-    backend.prepare(["sch_shred", "shred_hint"])
-    found = {}
-    for name, queue in QUEUES.items():
-        experiment = parse(EXPERIMENT.format(queue=queue), Path("persistent.toml"))
-        (job,) = runner.plan(experiment, runner.Options(runs=1))
-        series = runner.run_one(job, backend).series
-        times = answer_times(series)
-        ftp = sum(np.interp([FIRST_S, END_S], *series.received(flow)) @ [-1, 1] for flow in range(1, FTP + 1))
-        found[name] = (times.mean(), float(np.quantile(times, 0.95)), ftp * 8 / (END_S - FIRST_S) / 1e6)
-    return found
+def backend() -> Uml:
+    made = Uml()
+    made.prepare(["sch_shred", "shred_hint"])
+    return made
+
+
+@pytest.fixture(scope="module")
+def measured(backend: Uml) -> dict[str, tuple[float, float, float]]:
+    """By queue, of one seed."""
+    return {name: measure(backend, queue, seed=1) for name, queue in QUEUES.items()}
 
 
 @pytest.mark.parametrize("other", ["fq_codel", "cake"])
@@ -98,3 +114,19 @@ def test_answers_on_persistent_connections(measured: dict, other: str) -> None:
     mean_s, p95_s, ftp_mbit = measured["shred"]
     assert mean_s <= 0.6 * measured[other][0] and p95_s <= 0.6 * measured[other][1], measured
     assert ftp_mbit >= 0.8 * measured[other][2], measured
+
+
+def main(seeds: int) -> None:
+    """Measure and print; by threads, since each run is a process of its own."""
+    made = Uml()
+    made.prepare(["sch_shred", "shred_hint"])
+    print("| queue | an answer, s | its 95th percentile, s | ten FTP flows, Mbit/s |\n|---|---:|---:|---:|")
+    for name, queue in QUEUES.items():
+        with ThreadPoolExecutor(2) as pool:
+            rows = list(pool.map(lambda seed, queue=queue: measure(made, queue, seed), range(1, seeds + 1)))
+        cells = [interval(summarise(column)) for column in zip(*rows)]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
