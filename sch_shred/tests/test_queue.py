@@ -244,8 +244,9 @@ run = "tc -s -j qdisc show dev east > /tmp/out/late"
 def test_idle_time_counts_below_a_shaper(backend: Uml, tmp_path: Path, shaper: str) -> None:
     """tbf only peeks into an empty queue, htb does not ask one at all: idle time begins all the same.
 
-    Under tbf alone idle time may also begin at an empty dequeue, since this queue's peek is one. Six seconds are 5000 packets of the link; 9 packets that then arrive would leave 90 % of an average
-    whose weight is 1/256, where idle time did not count.
+    Under tbf alone idle time may also begin at an empty dequeue, since this queue's peek is one. Six seconds are 5000
+    packets of the link; 9 packets that then arrive would leave 90 % of an average whose weight is 1/256, where idle
+    time did not count.
     """
     text = IDLE.format(red=RED, shaper=shaper)
     (job,) = runner.plan(parse(text, Path("shred_idle.toml")), runner.Options(runs=1))
