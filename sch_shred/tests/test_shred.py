@@ -104,8 +104,9 @@ def equation_4(lo: int, hi: int, floor: int, qavg: int, hint: float, avg: float,
 def test_drops_are_in_the_ratio_of_equation_4(c: ctypes.CDLL, small: int, large: int) -> None:
     """Monte Carlo: two kinds of packets in random order, average queue 110 kB, by the rule (4').
 
-    The queue's own code is held against the same equation in test_queue.py. A count of packets times the packet's own probability, which is RED's rule, gives 96 : 1 where
-    the equation says 10.5 : 1 (hints 6 and 2): nearly each drop meets the larger hint.
+    The queue's own code is held against the same equation in test_queue.py. A count of packets times the packet's own
+    probability, which is RED's rule, gives 96 : 1 where the equation says 10.5 : 1 (hints 6 and 2): nearly each drop
+    meets the larger hint.
     """
     # RED cuts the last probability before certainty: with max_p 0.1 the ratio of 10.5 becomes 10.0
     lo, hi, floor, qavg, max_p = 50000, 150000, 5000, 110000, 0.01
