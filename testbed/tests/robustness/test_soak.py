@@ -9,7 +9,8 @@ import pytest
 from testbed.__main__ import main
 from testbed.backends.uml import Uml
 from testbed.measure.series import Series
-from testbed.present import quoting, state
+from testbed.present import quoting
+from testbed.results import digest
 from testbed.results.files import Result, ResultSet
 from testbed.robustness import soak
 from testbed.run import identity, runner
@@ -84,7 +85,7 @@ def test_what_an_earlier_soak_left_is_not_the_whole_life(monkeypatch: pytest.Mon
     assert (done.cases, done.missing) == (5, len(asked) - 5)
     assert done.checks > 0 and not done.wrong, done.wrong
     assert done.document["asked_cases"] == asked
-    assert state.lost_runs(done.document) == len(asked) - 5
+    assert digest.lost_runs(done.document) == len(asked) - 5
     assert f"life_idle: INCOMPLETE: {len(asked) - 5} cases have no run" in soak.table([done])
     lines = quoting.table("life_idle by background,idle peer=ms\nbe | best effort, %", {"life_idle": done.document})
     assert len(lines.splitlines()) == 2 + 8 * 5 and quoting.NOT_RUN in lines
