@@ -266,11 +266,10 @@ def result_set(document: dict[str, Any]) -> ResultSet:
                 name: math.nan if values[index] is None else values[index] for name, values in case["metrics"].items()
             }
             made.append(Result(case["case"], seed, metrics, {}, empty))
-    asked, outgrown = [case["case"] for case in document["cases"]], False
+    asked, outgrown = asked_cases(document), False
     if document["experiment"] in experiments.names():
-        experiment = experiment_of(document)
-        asked = experiment.cases(document["mode"])
-        outgrown = document["file_sha256"] != text_hash(experiment.path.read_text(encoding="utf-8"))
+        text = experiment_of(document).path.read_text(encoding="utf-8")
+        outgrown = document["file_sha256"] != text_hash(text)
     return ResultSet(
         document["experiment"],
         document["mode"],

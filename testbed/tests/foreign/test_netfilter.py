@@ -87,7 +87,7 @@ def asked(*words: str) -> argparse.Namespace:
 
 
 def test_what_there_is_not_is_refused() -> None:
-    with pytest.raises(LbeError, match="no suite nosuch; there are: google, kernel, .*netfilter"):
+    with pytest.raises(LbeError, match=r"no suite nosuch; there are: google, kernel, .*netfilter"):
         command.run(asked("--suite", "nosuch"))
     with pytest.raises(LbeError, match="subjects lbe: no script of suite netfilter matches"):
         command.run(asked("lbe", "--suite", "netfilter"))

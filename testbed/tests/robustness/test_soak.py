@@ -88,7 +88,7 @@ def test_what_an_earlier_soak_left_is_not_the_whole_life(monkeypatch: pytest.Mon
     assert digest.lost_runs(done.document) == len(asked) - 5
     assert f"life_idle: INCOMPLETE: {len(asked) - 5} cases have no run" in soak.table([done])
     lines = quoting.table("life_idle by background,idle peer=ms\nbe | best effort, %", {"life_idle": done.document})
-    assert len(lines.splitlines()) == 2 + 8 * 5 and quoting.NOT_RUN in lines
+    assert len(lines.splitlines()) == 2 + 8 * 5 and quoting.INCOMPLETE in lines
 
 
 def test_an_unknown_life_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
