@@ -131,16 +131,14 @@ def document(one: Ran) -> Document:
             outcome.taken, outcome.with_taken,
         )  # fmt: skip
         made["cases"].append(
-            {
-                "case": {"subject": outcome.subject},
-                "seeds": [1],
-                "jobs": [],
-                "queue": [],
-                "metrics": {name: [count] for name, count in zip(METRICS, counts, strict=True)},
-                "faults": outcome.faults + outcome.outdated,
-                "failed": not_passed["fail"],
-                "slow": not_passed["slow"],
-            }
+            digest.counted(
+                {"subject": outcome.subject},
+                METRICS,
+                counts,
+                faults=outcome.faults + outcome.outdated,
+                failed=not_passed["fail"],
+                slow=not_passed["slow"],
+            )
         )
     return made
 
@@ -188,23 +186,20 @@ def netfilter_document(one: netfilter.Ran) -> Document:
             len(outcome.faults),
         )  # fmt: skip
         made["cases"].append(
-            {
-                "case": {"subject": outcome.subject},
-                "seeds": [1],
-                "jobs": [],
-                "queue": [],
-                "metrics": {name: [count] for name, count in zip(NETFILTER_METRICS, counts, strict=True)},
-                "faults": outcome.faults,
-                "failed": {result.script: list(result.said) for result in results if result.verdict == "fail"},
-                "skipped": {result.script: list(result.said) for result in results if result.verdict == "skip"},
-            }
+            digest.counted(
+                {"subject": outcome.subject},
+                NETFILTER_METRICS,
+                counts,
+                faults=outcome.faults,
+                failed={result.script: list(result.said) for result in results if result.verdict == "fail"},
+                skipped={result.script: list(result.said) for result in results if result.verdict == "skip"},
+            )
         )
     return made
 
 
 def run_packetdrill(args: argparse.Namespace, suites: list[str], report: Report) -> list[Ran]:
     """packetdrill's suites of these names."""
-    packetdrill.chosen(args.names)
     there = [
         suite
         for suite in packetdrill.ensure_suites(suites, report)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ def _rounded(value: float) -> float | None:
 def text_hash(text: str) -> str:
     """What an experiment's file is known by."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_hash(experiment: Experiment) -> str:
+    """The same of the file that is in the tree."""
+    return text_hash(experiment.path.read_text(encoding="utf-8"))
 
 
 def _queue_of(result: Result) -> list[str]:
@@ -145,6 +151,12 @@ def of_files(
         "sysctls": {},
         "cases": [],
     }
+
+
+def counted(case: dict[str, str], names: Sequence[str], counts: Sequence[float], **more: Any) -> dict[str, Any]:
+    """A case of such a document: a number for each metric, of one seed and no run; more: what else it says."""
+    metrics = {name: [count] for name, count in zip(names, counts, strict=True)}
+    return {"case": case, "seeds": [1], "jobs": [], "queue": [], "metrics": metrics, **more}
 
 
 def ran(facts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -241,10 +253,19 @@ def _united(mine: Any, other: Any) -> Any:
 def asked_cases(document: dict[str, Any]) -> list[dict[str, str]]:
     """The cases that the experiment has in the document's form today; of a tool's numbers, and of experiments that are
     not among the report's, those that were asked for, or that it has where it does not say."""
-    if document["experiment"] not in experiments.names():
-        asked: list[dict[str, str]] = document.get("asked_cases", [case["case"] for case in document["cases"]])
-        return asked
-    return experiment_of(document).cases(document["mode"])
+    return _asked_today(document, _listed(document))
+
+
+def _listed(document: dict[str, Any]) -> Experiment | None:
+    """The experiment, if it is among the report's."""
+    return experiment_of(document) if document["experiment"] in experiments.names() else None
+
+
+def _asked_today(document: dict[str, Any], experiment: Experiment | None) -> list[dict[str, str]]:
+    if experiment is not None:
+        return experiment.cases(document["mode"])
+    asked: list[dict[str, str]] = document.get("asked_cases", [case["case"] for case in document["cases"]])
+    return asked
 
 
 def new_cases(document: dict[str, Any], asked_today: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -266,10 +287,9 @@ def result_set(document: dict[str, Any]) -> ResultSet:
                 name: math.nan if values[index] is None else values[index] for name, values in case["metrics"].items()
             }
             made.append(Result(case["case"], seed, metrics, {}, empty))
-    asked, outgrown = asked_cases(document), False
-    if document["experiment"] in experiments.names():
-        text = experiment_of(document).path.read_text(encoding="utf-8")
-        outgrown = document["file_sha256"] != text_hash(text)
+    experiment = _listed(document)
+    asked = _asked_today(document, experiment)
+    outgrown = experiment is not None and document["file_sha256"] != file_hash(experiment)
     return ResultSet(
         document["experiment"],
         document["mode"],

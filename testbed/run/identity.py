@@ -14,7 +14,6 @@ the same; what is not is stale: its numbers stay, and are said to be of another 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,7 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
         known = document["provenance"]["backend"] != "uml" and files_are(document)
         return [] if known else ["tool"]
     if not identity:
-        changed = experiment is None or document["file_sha256"] != file_hash(experiment)
+        changed = experiment is None or document["file_sha256"] != digest.file_hash(experiment)
         return ["made before results kept their identity", *["experiment (its file)"] * changed]
     kernel, known = document["provenance"]["kernel"], identity["kernel"]
     if document["provenance"]["backend"] == "uml":
@@ -85,11 +84,6 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
     if changed:
         parts.append(f"experiment ({len(changed)} of {len(document['cases'])} cases)")
     return parts + ([f"experiment ({len(new)} new case{'s' * (len(new) > 1)})"] if new else [])
-
-
-def file_hash(experiment: Experiment) -> str:
-    """What an experiment's file is known by."""
-    return hashlib.sha256(experiment.path.read_text(encoding="utf-8").encode()).hexdigest()
 
 
 def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str, str]]:

@@ -73,16 +73,8 @@ def cases(tests: dict[str, Told]) -> list[dict[str, Any]]:
         seconds = round(sum(one.seconds for one in mine.values()))
         rounds = sum(one.told.get("rounds", 0) for one in mine.values())
         values = (len(mine), passed, len(mine) - passed, seconds, rounds)
-        made.append(
-            {
-                "case": {"kernel": kernel},
-                "seeds": [1],
-                "jobs": [],
-                "queue": [],
-                "metrics": {name: [value] for name, value in zip(METRICS, values, strict=True)},
-                "faults": [name for name, one in mine.items() if not one.passed],
-            }
-        )
+        faults = [name for name, one in mine.items() if not one.passed]
+        made.append(digest.counted({"kernel": kernel}, METRICS, values, faults=faults))
     return made
 
 

@@ -35,7 +35,7 @@ def made(name: str, values: dict[str, float] | None = None, seeds: int = 1) -> d
         "experiment": name,
         "mode": "brief",
         "sets": {},
-        "file_sha256": digest.text_hash(one.path.read_text(encoding="utf-8")),
+        "file_sha256": digest.file_hash(one),
         "asked_seeds": list(range(1, seeds + 1)),
         "identity": {},
         "provenance": {

@@ -188,14 +188,11 @@ static pid_t run_of_cgroup(const char *cgroup)
 	return at ? (pid_t)atoi(at + strlen("/" RUN_CGROUP "-")) : 0;
 }
 
-/* The run above a process, or 0. */
-static pid_t run_of(pid_t pid)
+/* The run above a process, or 0. @cgroup: the process's */
+static pid_t run_of(pid_t pid, const char *cgroup)
 {
-	char cgroup[1024];
-	pid_t run = 0;
+	pid_t run = run_of_cgroup(cgroup);
 
-	if (!find_cgroup_of(pid, cgroup, sizeof(cgroup)))
-		run = run_of_cgroup(cgroup);
 	if (run && is_run(run))
 		return run;
 	for (; pid > 1; pid = parent_of(pid))
@@ -240,9 +237,10 @@ static void tell_run(struct later *later, const struct pids *pids, pid_t pid, bo
 	bool whole;
 	union sigval which = {};
 	char cgroup[1024] = "";
-	pid_t run = run_of(pid);
+	pid_t run;
 
 	find_cgroup_of(pid, cgroup, sizeof(cgroup));
+	run = run_of(pid, cgroup);
 	if (!run) {
 		if (run_of_cgroup(cgroup))
 			later->deaf = run_of_cgroup(cgroup);
@@ -304,10 +302,16 @@ static void settle_later(struct later *later, const struct pids *pids, bool back
 		rules = all_rules(&n);
 	find_cgroup_root(root, sizeof(root));
 	later->held = true;
-	for (i = 0; i < pids->count; i++)
-		if (find_cgroup_of(pids->pid[i], cgroup, sizeof(cgroup)) ||
-		    (!is_held(later, rules, n, root, cgroup) && !run_of(pids->pid[i])))
-			later->held = false;
+	for (i = 0; i < pids->count; i++) {
+		bool has_run = false, has_rule = false;
+
+		if (!find_cgroup_of(pids->pid[i], cgroup, sizeof(cgroup))) {
+			has_run = run_of(pids->pid[i], cgroup);
+			/* cuts the cgroup's name */
+			has_rule = is_held(later, rules, n, root, cgroup);
+		}
+		later->held &= has_run || has_rule;
+	}
 	free(rules);
 }
 
