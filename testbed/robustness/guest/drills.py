@@ -42,7 +42,7 @@ from common import (
     vulture,
     write,
 )
-from wire import FLAGS, WORD, Drill, DrillError, Wire
+from wire import FLAGS, WORD, Drill, DrillError, Wire, timestamps
 
 SHAKE = "< S 0:0(0) win 65535 <mss 1012,TS val 1000 ecr 0,nop,wscale 7>"
 
@@ -92,7 +92,7 @@ class Path:
                 mark, lose = mark - 1, lose - 1
             while self.due and self.due[0][0] <= time.monotonic() + 0.0005:
                 _, _, value, echo, ack = heapq.heappop(self.due)
-                stamp = struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo[1])
+                stamp = timestamps(value, echo[1])
                 drill.send(drill.segment(".E" if echo[0] else ".", 1, ack=1 + ack, win=self.win, options=stamp))
 
     def _arrived(self, one, forward_ms: float, reverse_ms: float, mark: bool, lost: bool) -> None:
@@ -314,7 +314,7 @@ def ignores_forged_acknowledgments(wire: Wire, port: int, control: str) -> None:
                 (1, (1 + path.have - (1 << 30)) % WORD, 1 << 20),  # of long ago
                 (1, 1 + path.have, 1),  # an old timestamp
             ):
-                stamp = struct.pack("!BBBBII", 1, 1, 8, 10, value, echo)
+                stamp = timestamps(value, echo)
                 drill.send(drill.segment(".", seq, ack=ack, win=1, options=stamp))
         windows.append(seen)
         path.drill.close()
@@ -419,7 +419,7 @@ class Download:
     def _data(self, at: int) -> None:
         """A segment."""
         value = 1100 + int(1000 * (time.monotonic() - self.began))
-        stamp = struct.pack("!BBBBII", 1, 1, 8, 10, value, self.echo)
+        stamp = timestamps(value, self.echo)
         self.one.send(self.one.segment(".", 1 + at, bytes(1000), 1, options=stamp))
 
     def look(self) -> None:
@@ -510,7 +510,7 @@ def ignores_what_tcp_throws_away(wire: Wire, port: int, controller: int, *kinds:
     before = [one.flow(*kind) for kind in (SEGMENTS, *kinds)]
     same(before[0] > 50, True, f"segments that it counts: {before[0]}")
     for at in range(100):
-        stamp = struct.pack("!BBBBII", 1, 1, 8, 10, 900000 + at, one.one.ts_last)
+        stamp = timestamps(900000 + at, one.one.ts_last)
         raw = bytearray(
             one.one.segment(".", 1 + one.sent + 500, b"forged", 1, options=stamp).raw(one.one.there, one.one.here)
         )
@@ -518,7 +518,7 @@ def ignores_what_tcp_throws_away(wire: Wire, port: int, controller: int, *kinds:
         wire.send(bytes(raw))
         one.one.send(one.one.segment(".", (1 << 30) + at, b"forged", 1, options=stamp))
         one.one.send(one.one.segment(".", (1 + one.sent - (1 << 30) - at) % WORD, b"forged", 1, options=stamp))
-        old = struct.pack("!BBBBII", 1, 1, 8, 10, 1 + at, one.one.ts_last)
+        old = timestamps(1 + at, one.one.ts_last)
         one.one.send(one.one.segment(".", 1 + one.sent + 500, b"forged", 1, options=old))
     same([one.flow(*kind) for kind in (SEGMENTS, *kinds)], before, f"segments, and fields {kinds}")
     one.one.close()

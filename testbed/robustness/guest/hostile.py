@@ -49,7 +49,7 @@ from common import (
     vulture,
     write,
 )
-from wire import WORD, Drill, Wire, checksum, parse, tcp_checksum
+from wire import WORD, Drill, Wire, checksum, parse, tcp_checksum, timestamps
 
 RANDOM = random.Random(SETTINGS["seed"])
 TEMPLATES = [json.loads(line) for line in common.read("packets").splitlines()]
@@ -111,7 +111,7 @@ class Clock:
 
 def options(clock: Clock, echo: int) -> bytes:
     """The timestamp option."""
-    return struct.pack("!BBBBII", 1, 1, 8, 10, *clock.stamp(echo))
+    return timestamps(*clock.stamp(echo))
 
 
 class Peer(Drill):

@@ -41,7 +41,7 @@ from common import (
     vulture,
     write,
 )
-from wire import FLAGS, WORD, Drill, DrillError, Wire
+from wire import FLAGS, WORD, Drill, DrillError, Wire, timestamps
 
 SECONDS = SETTINGS["seconds"]
 SERVICE_S, WAY_S, BUFFER_PKTS = 0.01, 0.05, 20
@@ -120,6 +120,12 @@ def merged(have: int, late: dict[int, int]) -> tuple[int, dict[int, int]]:
     return have, {first: last for first, last in late.items() if last > have}
 
 
+def clock_ms(lie: str, began: float) -> int:
+    """The liar's clock."""
+    spent_ms = int(1000 * (time.monotonic() - began))
+    return 1000 + {"stands": 0, "races": 10 * spent_ms}.get(lie, spent_ms)
+
+
 class Liar:
     """A receiver of the kernel's data, from the kernel's socket to the end of the lie."""
 
@@ -142,7 +148,7 @@ class Liar:
         window = WINDOW * MSS
         if self.lie == "shuts" and self.shut():
             window = 0
-        options = struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo % WORD)
+        options = timestamps(value, echo)
         if sack:
             edges = [(self.drill.isn + 1 + edge) % WORD for edge in sack]
             options += struct.pack("!BBBBII", 1, 1, 5, 10, *edges)
@@ -172,8 +178,7 @@ class Liar:
             self.late[at] = max(self.late.get(at, 0), end)
             self.have, self.late = merged(self.have, self.late)
         have = self.have
-        value = 1000 + int(1000 * (time.monotonic() - self.began))
-        value = {"stands": 1000, "races": 1000 + 10 * (value - 1000)}.get(self.lie, value)
+        value = clock_ms(self.lie, self.began)
         echo = {"echoes early": stamp + 40, "echoes late": self.drill.ts_first}.get(self.lie, stamp)
         sack = None
         if self.lie == "selects":
@@ -192,7 +197,7 @@ class Liar:
         while (now := time.monotonic()) < end:
             was, shut = shut, self.lie == "shuts" and self.shut()
             if was and not shut:  # it says so, or the kernel would wait for its own probe
-                value = 1000 + int(1000 * (now - self.began))
+                value = clock_ms(self.lie, self.began)
                 self.drill.send(self.acknowledgment(self.have, value, self.drill.ts_last))
             with contextlib.suppress(BlockingIOError):
                 self.drill.socket.send(bytes(1 << 17))
@@ -220,7 +225,8 @@ class LyingSender:
         if self.drill.take(1.0) is None:
             raise DrillError("no answer to a SYN")
         self.began = time.monotonic()
-        self.drill.send(self.drill.segment(".", 1, ack=1, options=self.stamp(self.now(), self.drill.ts_last)))
+        stamps = timestamps(clock_ms(lie, self.began), self.drill.ts_last)
+        self.drill.send(self.drill.segment(".", 1, ack=1, options=stamps))
         self.drill.accept()
         self.on_way: list[tuple[float, int, int, int]] = []  # (when, order, first octet, stamp) to the kernel
         self.heard: list[tuple[float, int, int, int, int]] = []  # (when, order, acknowledged, edge, stamp) back
@@ -229,15 +235,6 @@ class LyingSender:
         self.most = self.edge = 10 * MSS
         self.echo = self.drill.ts_last
         self.queue_s, self.entered = 0.0, 0
-
-    def now(self) -> int:
-        """The sender's clock, ms."""
-        spent_ms = int(1000 * (time.monotonic() - self.began))
-        return 1000 + {"stands": 0, "races": 10 * spent_ms}.get(self.lie, spent_ms)
-
-    def stamp(self, value: int, echo: int) -> bytes:
-        """The timestamp option."""
-        return struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo % WORD)
 
     def leaves(self, at: int) -> None:
         """A segment meets the queue."""
@@ -248,7 +245,7 @@ class LyingSender:
                 return
             self.order += 1
             self.queue_s, self.entered = self.queue_s + before, self.entered + 1
-            heapq.heappush(self.on_way, (there, self.order, at, self.now()))
+            heapq.heappush(self.on_way, (there, self.order, at, clock_ms(self.lie, self.began)))
 
     def sends(self) -> None:
         """All that the window, or the lie, lets it."""
@@ -266,10 +263,10 @@ class LyingSender:
     def arrives(self, at: int, stamp: int) -> None:
         """A segment comes to the kernel, which may answer."""
         if self.lie == "hides":
-            stamp = self.now()
+            stamp = clock_ms(self.lie, self.began)
         echo = {"echoes early": self.echo + 40, "echoes late": self.drill.ts_first}.get(self.lie, self.echo)
         tos = {"marks": 3}.get(self.lie, 0)
-        one = self.drill.segment(".", 1 + at, bytes(MSS), 1, tos=tos, options=self.stamp(stamp, echo))
+        one = self.drill.segment(".", 1 + at, bytes(MSS), 1, tos=tos, options=timestamps(stamp, echo))
         self.drill.send(one)
 
     def hears(self, acked: int, edge: int, stamp: int) -> None:

@@ -179,6 +179,11 @@ PACKET = re.compile(
 )
 
 
+def timestamps(value: int, echo: int) -> bytes:
+    """The options of a segment with timestamps and nothing else, in the kernel's order."""
+    return struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo % WORD)
+
+
 def timestamps_option(text: str, echo: int) -> bytes:
     """ "TS val N ecr N|last"."""
     value, wanted = re.fullmatch(r"TS val (\d+) ecr (\w+)", text).groups()
