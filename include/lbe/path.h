@@ -27,9 +27,10 @@
  * A silence that no burst of others explains is the link's: what waited for its end tells nothing.
  *
  * Loss is no sign of others where there are queues, for links lose packets too. If a third
- * of a round trip's packets is lost, somebody drops by rate (a policer), or the buffer was
- * full when the base was learnt. What came through is the capacity. For 180 s from then on
- * CRUISE stays 1/32 below mu, sends no pulses, and ends when 1/32 of a round trip is lost.
+ * of a round trip's packets is lost, and of the next one's too, somebody drops by rate (a
+ * policer), or the buffer was full when the base was learnt. What came through is the
+ * capacity. For 180 s from then on CRUISE stays 1/32 below mu, sends no pulses, and ends
+ * when 1/32 of a round trip is lost. In START, where the rate doubles, once is enough.
  *
  * A train of 8 packets at rate r shows how its delay grows, g = dq / dt:
  *
@@ -191,6 +192,12 @@
  * policer's, and hardly uses it for three minutes.
  */
 #define LBE_LOSS_PKTS		24
+/* Who drops by rate drops in each round trip. A link that is gone for a moment, or a sender whose
+ * clock was set back (the peer drops what has an older time stamp than it has seen), loses a
+ * third of a round trip once. Three instead: best effort at a policer waits for a round trip
+ * more; one instead: each such moment costs most of the link for three minutes.
+ */
+#define LBE_LOSS_ROUNDS		2
 
 /* Pairs that all meet the same queue for so long, us, meet the path: cubic stays within two packets
  * of its plateau for 2 (2 / 0.4)^(1/3) s = 3.4 s. Double it: a longer route is found four seconds
@@ -281,6 +288,7 @@ struct lbe_train {
  * @round_us: beginning of the present round trip
  * @round_bytes: delivered in it
  * @round_lost: lost in it
+ * @lossy: rounds in a row of which a third was lost
  * @delivered: rate of the one before, bytes a second
  * @leaving: the present one began when the path gave way
  * @tick_us: beginning of the present tick
@@ -340,6 +348,7 @@ struct lbe_path {
 
 	u64 round_us, round_bytes, round_lost, delivered;
 	bool leaving;
+	u8 lossy;
 
 	u64 tick_us, tick_sum;
 	u32 tick_n, tick_min;
@@ -904,7 +913,7 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
 	u64 span_us = a->now_us - p->round_us, all;
-	bool policed = lbe_path_policed(p);
+	bool policed = lbe_path_policed(p), heavy;
 
 	p->round_bytes += a->acked_bytes;
 	p->round_lost += a->lost_bytes;
@@ -913,12 +922,15 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 		return;
 	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
 	all = p->round_bytes + p->round_lost;
+	heavy = p->round_lost * 4 > all && all > LBE_LOSS_PKTS * p->mss;
+	p->lossy = heavy ? min(p->lossy + 1, LBE_LOSS_ROUNDS) : 0;
 	/* No random loss is that heavy: a full buffer that was full when we learnt the
 	 * base, or a policer. What came through is what there is: at a known policer only
 	 * if it is so much that we were alone.
 	 */
 	if ((p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
-	    p->round_lost * (policed ? 32 : 4) > all && (policed || all > LBE_LOSS_PKTS * p->mss)) {
+	    (policed ? p->round_lost * 32 > all :
+	     p->lossy >= (p->state == LBE_START ? 1 : LBE_LOSS_ROUNDS))) {
 		if (!policed || p->delivered > p->mu / 2)
 			lbe_path_set_mu(p, p->delivered);
 		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;

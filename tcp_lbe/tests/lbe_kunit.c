@@ -488,18 +488,20 @@ struct loss_row {
 	const char *name;
 	u32 lost;	/* of the packets of a round trip */
 	u32 of;
+	u32 rounds;	/* round trips like that, one after the other */
 	bool policed;	/* it is known that a policer drops */
 	bool yields;
 	bool polices;
 };
 
 static const struct loss_row loss_rows[] = {
-	{ "a tenth, as links lose them",	6, 64, false, false, false },
-	{ "a third",				22, 64, false, true, true },
-	{ "a third of few",			8, 24, false, false, false },
-	{ "a third of one more",		8, 25, false, true, true },
-	{ "1/32 at a policer",			2, 64, true, false, true },
-	{ "more at a policer",			3, 64, true, true, true },
+	{ "a tenth, as links lose them",	6, 64, 3, false, false, false },
+	{ "a third, as a link or a clock loses them once",	22, 64, 1, false, false, false },
+	{ "a third, again",			22, 64, 2, false, true, true },
+	{ "a third of few",			8, 24, 3, false, false, false },
+	{ "a third of one more",		8, 25, 2, false, true, true },
+	{ "1/32 at a policer",			2, 64, 1, true, false, true },
+	{ "more at a policer",			3, 64, 1, true, true, true },
 };
 
 static void loss_desc(const struct loss_row *row, char *desc)
@@ -514,15 +516,19 @@ static void lbe_losses(struct kunit *test)
 	const struct loss_row *row = test->param_value;
 	struct lbe_path *p = cruising(test, MU / 2);
 	struct lbe_path_ack ack = {
-		.now_us = NOW_US + RTT_US,
+		.now_us = NOW_US,
 		.rtt_us = RTT_US,
 		.acked_bytes = (row->of - row->lost) * PKT,
 		.lost_bytes = row->lost * PKT,
 	};
+	u32 i;
 
 	p->round_us = NOW_US;
 	p->policed_us = row->policed ? NOW_US + 60 * USEC_PER_SEC : 0;
-	lbe_path_ack(p, &ack);
+	for (i = 0; i < row->rounds; i++) {
+		ack.now_us += RTT_US;
+		lbe_path_ack(p, &ack);
+	}
 	KUNIT_EXPECT_EQ(test, p->state, row->yields ? LBE_FLOOR : LBE_CRUISE);
 	KUNIT_EXPECT_EQ(test, lbe_path_policed(p), row->polices);
 	if (row->yields) {
@@ -530,6 +536,25 @@ static void lbe_losses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p->fails, 1U);
 		KUNIT_EXPECT_LT(test, p->mu, MU);
 	}
+}
+
+/* What is lost once is lost once: a round trip later it is as if nothing had been. */
+static void lbe_loses_now_and_then(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	struct lbe_path_ack ack = { .now_us = NOW_US, .rtt_us = RTT_US };
+	u32 i;
+
+	p->round_us = NOW_US;
+	for (i = 0; i < 8; i++) {
+		ack.now_us += RTT_US;
+		ack.lost_bytes = i % 2 ? 0 : 40 * PKT;
+		ack.acked_bytes = 64 * PKT - ack.lost_bytes;
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, LBE_CRUISE);
+	KUNIT_EXPECT_FALSE(test, lbe_path_policed(p));
+	KUNIT_EXPECT_EQ(test, p->mu, MU);
 }
 
 /* Two round trips with an eighth of the capacity: the others take it all. */
@@ -934,6 +959,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_pairs, pair_gen_params),
 	KUNIT_CASE_PARAM(lbe_evidence, idle_gen_params),
 	KUNIT_CASE_PARAM(lbe_losses, loss_gen_params),
+	KUNIT_CASE(lbe_loses_now_and_then),
 	KUNIT_CASE(lbe_is_crowded_out),
 	KUNIT_CASE(lbe_base_takes_four),
 	KUNIT_CASE(lbe_base_is_forgotten),
