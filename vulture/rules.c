@@ -110,21 +110,29 @@ static bool vulture_rule_match(const struct vulture_rule *rule, const struct soc
 	return !rule->cgroup || vulture_sock_in_cgroup(sk, rule->cgroup);
 }
 
-/* The controller by which a rule starts this connection, or NULL if none does. Takes no lock. */
-const struct rwnd_controller *vulture_rules_match(struct vulture_net *vn, const struct sock *sk)
+/* The first rule that matches, or NULL: it starts the connection. Caller: holds rcu_read_lock(). */
+static struct vulture_rule *vulture_rules_first(struct vulture_net *vn, const struct sock *sk)
 {
-	const struct rwnd_controller *found = NULL;
 	struct vulture_rule *rule;
 	struct vulture_key key;
 
 	vulture_key_of_sock(sk, &key);
+	list_for_each_entry_rcu(rule, &vn->rules, node)
+		if (vulture_rule_match(rule, sk, &key))
+			return rule;
+	return NULL;
+}
+
+/* The controller by which a rule starts this connection, or NULL if none does. Takes no lock. */
+const struct rwnd_controller *vulture_rules_match(struct vulture_net *vn, const struct sock *sk)
+{
+	const struct rwnd_controller *found = NULL;
+	const struct vulture_rule *rule;
+
 	rcu_read_lock();
-	list_for_each_entry_rcu(rule, &vn->rules, node) {
-		if (vulture_rule_match(rule, sk, &key)) {
-			found = rwnd_controllers[rule->options.controller];
-			break;
-		}
-	}
+	rule = vulture_rules_first(vn, sk);
+	if (rule)
+		found = rwnd_controllers[rule->options.controller];
 	rcu_read_unlock();
 	return found;
 }
@@ -133,21 +141,14 @@ const struct rwnd_controller *vulture_rules_match(struct vulture_net *vn, const 
 void vulture_rules_apply(struct vulture_net *vn, struct sock *sk, bool opening)
 {
 	struct vulture_rule *rule;
-	struct vulture_key key;
 	u64 id;
 
-	vulture_key_of_sock(sk, &key);
 	rcu_read_lock();
-	list_for_each_entry_rcu(rule, &vn->rules, node) {
-		if (!vulture_rule_match(rule, sk, &key))
-			continue;
-		if (__vulture_flow_start(sk, &rule->options, rule, opening,
-					 GFP_ATOMIC, &id, NULL))
-			atomic64_inc(&rule->failed);
-		else
-			atomic64_inc(&rule->started);
-		break;
-	}
+	rule = vulture_rules_first(vn, sk);
+	if (rule && __vulture_flow_start(sk, &rule->options, rule, opening, GFP_ATOMIC, &id, NULL))
+		atomic64_inc(&rule->failed);
+	else if (rule)
+		atomic64_inc(&rule->started);
 	rcu_read_unlock();
 }
 
