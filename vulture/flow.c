@@ -222,14 +222,23 @@ static bool vulture_sock_signed(const struct sock *sk)
 	return !tp;
 }
 
+/* Does our hook limit the SYN of this socket? Not the SYN-ACK of one that accepts, or is opened by
+ * both ends.
+ */
+static bool vulture_syn_is_limited(const struct rwnd_controller *c, const struct sock *sk)
+{
+	return c->syn_segs && sk->sk_state == TCP_SYN_SENT;
+}
+
 /**
  * vulture_syn_bytes() - the most that our SYN offers; it knows no scale
  * @c: the controller by which a rule starts the connection
- * @sk: which connects
+ * @sk: its socket
  */
 u32 vulture_syn_bytes(const struct rwnd_controller *c, const struct sock *sk)
 {
-	return c->syn_segs ? min(c->syn_segs * tcp_sk(sk)->advmss, 65535U) : 65535U;
+	return vulture_syn_is_limited(c, sk) ? min(c->syn_segs * tcp_sk(sk)->advmss, 65535U) :
+					       65535U;
 }
 
 /* What TCP has said of its window so far. @opening: in its SYN alone, which our hook has limited
@@ -242,8 +251,7 @@ static void vulture_flow_edge(struct vulture_flow *flow, const struct sock *sk, 
 	u32 own_bytes = tp->rcv_wnd;
 
 	if (opening)
-		own_bytes = min(own_bytes, sk->sk_state == TCP_SYN_SENT ?
-				vulture_syn_bytes(flow->controller, sk) : 65535U);
+		own_bytes = min(own_bytes, vulture_syn_bytes(flow->controller, sk));
 	edge_init(&flow->edge, tp->rcv_wup, own_bytes, tp->rx_opt.rcv_wscale);
 }
 
