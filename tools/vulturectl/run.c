@@ -454,8 +454,8 @@ static void tell_guard(const struct plan *plan, char order)
 
 	if (done.fd < 0 || send(done.fd, &order, 1, MSG_NOSIGNAL) != 1)
 		return;
-	if (poll(&done, 1, ORDER_WAIT_MS) > 0 && read(done.fd, &order, 1) != 1)
-		return;
+	if (poll(&done, 1, ORDER_WAIT_MS) > 0)
+		recv(done.fd, &order, 1, 0);
 }
 
 /* The command and all that it has started; none without memory. */
