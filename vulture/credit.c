@@ -501,8 +501,7 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		 * packets are not on their way.
 		 */
 		if (!c->train_end_us)
-			c->train_end_us = now_us + c->base_us + credit_longer_us(c) +
-					  c->train_pkts * c->gap_us + credit_late_us(c);
+			credit_wait_for_train(c, now_us + c->train_pkts * c->gap_us);
 		c->slot_us = c->fails || c->kept_Bps ? c->train_end_us :
 			     min(c->slot_us + 4 * c->gap_us, c->train_end_us);
 	} else if (c->train_sent > CREDIT_TRAIN_PRIME) {

@@ -64,9 +64,13 @@ static inline u32 credit_late_us(const struct credit_law *c)
 	return max(c->base_us / 8, 4000U) + 2 * c->noise_us;
 }
 
-/* The train is out. Its marks come more slowly where the path does: the verdict waits for them. */
-static inline void credit_wait_for_train(struct credit_law *c, u64 until_us)
+/* The train is out. Its marks come more slowly where the path does: the verdict waits for what
+ * was sent at @sent_us.
+ */
+static inline void credit_wait_for_train(struct credit_law *c, u64 sent_us)
 {
+	u64 until_us = sent_us + c->base_us + credit_longer_us(c) + credit_late_us(c);
+
 	if (until_us > c->train_end_us && c->slot_us == c->train_end_us)
 		c->slot_us = until_us;
 	c->train_end_us = max(c->train_end_us, until_us);
@@ -81,8 +85,7 @@ static inline void credit_on_cut(struct credit_law *c, u64 now_us)
 {
 	c->train_cut++;
 	if (c->train_end_us)
-		credit_wait_for_train(c, now_us + c->base_us + credit_longer_us(c) +
-				      credit_late_us(c));
+		credit_wait_for_train(c, now_us);
 }
 
 /**
@@ -98,8 +101,7 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 	s32 at_us = (s32)(arrived_us - c->since_us);
 
 	if (c->train_end_us)
-		credit_wait_for_train(c, arrived_us + c->base_us + credit_longer_us(c) +
-				      credit_late_us(c));
+		credit_wait_for_train(c, arrived_us);
 	if (c->train_got > 2)
 		c->train_least_us = min_t(u32, c->train_least_us,
 					  max(at_us - c->train_late_us[i], 0) / 2);

@@ -144,12 +144,18 @@ class Outcome:
     failed: int
 
 
+def _with_headers(name: str) -> str:
+    """A source of the controller, with the headers credit*.h where it includes them."""
+    text = (MODULE / name).read_text(encoding="utf-8")
+    return re.sub(r'^#include "(credit\w*\.h)"\n', lambda found: _with_headers(found[1]), text, flags=re.MULTILINE)
+
+
 class Model:
     """The compiled loop."""
 
     def __init__(self, folder: Path, mutations: dict[str, str] | None = None):
-        """``mutations``: text of credit.c -> what stands there instead; each must be there exactly once."""
-        text = (MODULE / "credit.c").read_text(encoding="utf-8")
+        """``mutations``: text of credit.c or its headers -> what stands there instead; each is there exactly once."""
+        text = _with_headers("credit.c")
         text = re.sub(r'^#include (<linux/list.h>|"vulture.h")\n', "", text, flags=re.MULTILINE)
         text = models.mutated("credit.c", text, mutations)
         source = WORLD + text + (FOLDER / "credit_model.c").read_text(encoding="utf-8")

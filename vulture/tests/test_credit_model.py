@@ -235,7 +235,7 @@ FAULTS = {
         lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
     ),
     "a train is judged after what a round trip took at first": (
-        {"c->train_end_us = now_us + c->base_us + credit_longer_us(c) +": "c->train_end_us = now_us + c->base_us +"},
+        {"sent_us + c->base_us + credit_longer_us(c) + ": "sent_us + c->base_us + "},
         lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
     ),
     "the least values of before the change stay": (
