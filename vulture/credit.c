@@ -216,23 +216,12 @@ static void credit_raise_bases(struct list_head *flows, u32 rtt_us, u32 trip_us)
 	}
 }
 
-static void credit_move_bases(struct credit_path *p)
+static void credit_move_bases(struct credit_path *p, struct credit_move moved)
 {
-	struct credit_law *c = &p->law;
-
-	if (!c->moved_us)
+	if (!moved.rtt_us)
 		return;
-	credit_raise_bases(&p->flows, c->moved_us, c->moved_trip_us);
-	credit_raise_bases(&p->idle, c->moved_us, c->moved_trip_us);
-	c->moved_us = 0;
-	c->moved_trip_us = 0;
-}
-
-/* The verdict of a train. */
-static void credit_decide(struct credit_path *p, u64 now_us)
-{
-	credit_judge(&p->law, now_us);
-	credit_move_bases(p);
+	credit_raise_bases(&p->flows, moved.rtt_us, moved.trip_us);
+	credit_raise_bases(&p->idle, moved.rtt_us, moved.trip_us);
 }
 
 static void credit_activate(struct credit_flow *f)
@@ -467,7 +456,7 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 	if (now_us < c->slot_us)
 		return NULL;
 	if (c->train_end_us && now_us >= c->train_end_us) {
-		credit_decide(p, now_us);
+		credit_move_bases(p, credit_judge(c, now_us));
 		*again_us = now_us;
 		return NULL;
 	}
@@ -707,7 +696,7 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 			credit_on_train(c, i, base_us, base_us - queue_us);
 	}
 	if (c->train_got + c->train_cut == c->train_marks)
-		credit_decide(p, d->now_us);
+		credit_move_bases(p, credit_judge(c, d->now_us));
 }
 
 /* Was it lost before? The furthest data of a flow that is sent again after a time-out looks like
@@ -756,8 +745,7 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 			f->probing = false;
 			if (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE)
 				credit_lately_add(&c->back, credit_us - min(credit_us, trip_us));
-			credit_watch_back(c);
-			credit_move_bases(p);
+			credit_move_bases(p, credit_watch_back(c));
 			if (d->now_us >= c->blind_us && queue_us != CREDIT_NO_QUEUE)
 				credit_on_probe(c, d->now_us, queue_us);
 		}

@@ -422,17 +422,17 @@ static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queu
 }
 
 /* The way back has become longer, by an eighth of a round trip or more: that is no queue of data,
- * so that no train need tell. Less changes no time by much.
+ * so that no train need tell. Less changes no time by much. Return: by how much.
  */
-static inline void credit_watch_back(struct credit_law *c)
+static inline struct credit_move credit_watch_back(struct credit_law *c)
 {
-	u32 longer_us = credit_lately(&c->back);
+	struct credit_move moved = { .rtt_us = credit_lately(&c->back) };
 
-	if (c->back.n < CREDIT_LATELY || longer_us < max(c->base_us / 8, 1000U))
-		return;
-	c->moved_us = longer_us;
-	c->base_us += longer_us;
+	if (c->back.n < CREDIT_LATELY || moved.rtt_us < max(c->base_us / 8, 1000U))
+		return (struct credit_move){};
+	c->base_us += moved.rtt_us;
 	c->back.n = 0;
+	return moved;
 }
 
 /**

@@ -143,6 +143,12 @@ struct credit_lately {
 	u32 n;		/* values; 0 = none yet */
 };
 
+/* A longer route: by how much, us. The flows' least values are to be raised by it; 0 = not at all. */
+struct credit_move {
+	u32 rtt_us;	/* a round trip */
+	u32 trip_us;	/* of it, the way of data */
+};
+
 /* One path. Written under the path's lock by whichever flow has an event. */
 struct credit_law {
 	enum credit_phase phase;
@@ -202,8 +208,6 @@ struct credit_law {
 	struct credit_lately back;	/* a credit of the probes came back so much later than its
 					 * data was on the way, since CRUISE
 					 */
-	/* What the route adds to the flows' least values, which are not yet raised; 0 = nothing */
-	u32 moved_us, moved_trip_us;
 
 	/* PROBE and filling */
 	u64 slot_us;		/* next credit */

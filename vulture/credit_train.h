@@ -169,12 +169,13 @@ static inline void credit_forget_route(struct credit_law *c)
 }
 
 /* A train had room: the route is longer, and what it adds is part of the least values now. */
-static inline void credit_move_route(struct credit_law *c)
+static inline struct credit_move credit_move_route(struct credit_law *c)
 {
-	c->moved_us = credit_longer_us(c);
-	c->moved_trip_us = c->shift_us;
-	c->base_us += c->moved_us;
+	struct credit_move moved = { credit_longer_us(c), c->shift_us };
+
+	c->base_us += moved.rtt_us;
 	credit_forget_route(c);
+	return moved;
 }
 
 /* To CRUISE at R. What was ours before the train stays ours. */
@@ -290,9 +291,12 @@ static inline void credit_relearn_capacity(struct credit_law *c, u64 now_us)
  * credit_judge() - the train is in, or will not come
  * @c: law
  * @now_us: our clock
+ *
+ * Return: by how much it has shown the route to be longer.
  */
-static inline void credit_judge(struct credit_law *c, u64 now_us)
+static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 {
+	struct credit_move moved = {};
 	bool lost;
 	u32 g;
 
@@ -300,7 +304,7 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	c->growth_permille = 10000;
 	if (credit_train_waits(c)) {
 		credit_cruise(c, now_us);
-		return;
+		return moved;
 	}
 	/* A full queue is as flat as a longer route, but loses part of a train. */
 	lost = c->shift_new && c->train_got < c->train_marks;
@@ -308,18 +312,18 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 		credit_forget_route(c);
 	if (!lost && credit_train_outgrows_senders(c)) {
 		credit_train_spoilt(c, now_us);
-		return;
+		return moved;
 	}
 	if (lost || credit_train_lost_much(c) || !c->half_got[0] || !c->half_got[1] ||
 	    c->half_got[0] + c->half_got[1] < CREDIT_TRAIN_LEAST) {
 		credit_train_fails(c, now_us);
-		return;
+		return moved;
 	}
 	g = credit_train_growth(c);
 	c->growth_permille = g;
 	if (g == CREDIT_SPOILT) {
 		credit_train_spoilt(c, now_us);
-		return;
+		return moved;
 	}
 	c->spoilt = 0;
 	/* Likewise it leaves no room. */
@@ -328,14 +332,14 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 		g = 10000;
 	}
 	if (c->shift_new)
-		credit_move_route(c);
+		moved = credit_move_route(c);
 	if (g > credit_most_growth(c)) {
 		/* One burst of others is more than a train. */
 		if (c->kept_Bps && ++c->doubts < CREDIT_DOUBTS_MOST)
 			credit_cruise(c, now_us);
 		else
 			credit_train_fails(c, now_us);
-		return;
+		return moved;
 	}
 	c->doubts = 0;
 	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - min(g, 850U)), 1000);
@@ -351,6 +355,7 @@ static inline void credit_judge(struct credit_law *c, u64 now_us)
 	if (c->left_Bps)
 		c->rate_Bps = min(c->rate_Bps, div_u64(c->left_Bps * 9, 10));
 	credit_cruise(c, now_us);
+	return moved;
 }
 
 #endif /* VULTURE_CREDIT_TRAIN_H */

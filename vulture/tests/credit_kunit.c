@@ -238,8 +238,8 @@ static void train_describe(const struct train_row *row, char *text)
 KUNIT_ARRAY_PARAM(train, train_rows, train_describe);
 
 /* Its first packet meets so much queue. */
-static void judge_behind(struct credit_law *c, const struct train_row *row, u64 kept_Bps,
-			 u32 queue_us)
+static struct credit_move judge_behind(struct credit_law *c, const struct train_row *row,
+				       u64 kept_Bps, u32 queue_us)
 {
 	u32 i;
 
@@ -248,12 +248,12 @@ static void judge_behind(struct credit_law *c, const struct train_row *row, u64 
 	credit_probe(c, T0);
 	for (i = 0; i < row->n; i++)
 		credit_on_train(c, i, T0 + queue_us + i * row->arrived_us, T0 + i * row->sent_us);
-	credit_judge(c, T0 + 200000);
+	return credit_judge(c, T0 + 200000);
 }
 
-static void judge(struct credit_law *c, const struct train_row *row, u64 kept_Bps)
+static struct credit_move judge(struct credit_law *c, const struct train_row *row, u64 kept_Bps)
 {
-	judge_behind(c, row, kept_Bps, 0);
+	return judge_behind(c, row, kept_Bps, 0);
 }
 
 static void trains_decide(struct kunit *test)
@@ -478,47 +478,48 @@ static struct credit_law *on_a_longer_route(struct kunit *test)
 static void a_longer_way_back_moves_the_base(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
+	struct credit_move moved;
 	u32 i;
 
 	credit_yield(c, T0, 0);
 	for (i = 1; i < CREDIT_LATELY; i++) {
 		credit_lately_add(&c->back, 30000);
-		credit_watch_back(c);
+		moved = credit_watch_back(c);
+		KUNIT_EXPECT_EQ(test, moved.rtt_us, 0U);
 	}
 	KUNIT_EXPECT_EQ(test, c->base_us, 100000U);
 	credit_lately_add(&c->back, 30000);
-	credit_watch_back(c);
+	moved = credit_watch_back(c);
 	KUNIT_EXPECT_EQ(test, c->base_us, 130000U);
-	KUNIT_EXPECT_EQ(test, c->moved_us, 30000U);
-	KUNIT_EXPECT_EQ(test, c->moved_trip_us, 0U);
+	KUNIT_EXPECT_EQ(test, moved.rtt_us, 30000U);
+	KUNIT_EXPECT_EQ(test, moved.trip_us, 0U);
 	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 0U);
-	c->moved_us = 0;
 	for (i = 0; i < 2 * CREDIT_LATELY; i++) {
 		credit_lately_add(&c->back, 10000);
-		credit_watch_back(c);
+		moved = credit_watch_back(c);
+		KUNIT_EXPECT_EQ(test, moved.rtt_us, 0U);
 	}
-	KUNIT_EXPECT_EQ(test, c->moved_us, 0U);
 }
 
 /* It is one if a train finds room and loses nothing; else a full queue is as flat. */
 static void a_train_confirms_a_longer_route(struct kunit *test)
 {
 	struct credit_law *c = on_a_longer_route(test);
+	struct credit_move moved = judge(c, &train_rows[0], 0);
 
-	judge(c, &train_rows[0], 0);
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
 	KUNIT_EXPECT_EQ(test, c->base_us, 200000U);
-	KUNIT_EXPECT_EQ(test, c->moved_us, 100000U);
-	KUNIT_EXPECT_EQ(test, c->moved_trip_us, 50000U);
+	KUNIT_EXPECT_EQ(test, moved.rtt_us, 100000U);
+	KUNIT_EXPECT_EQ(test, moved.trip_us, 50000U);
 	KUNIT_EXPECT_EQ(test, c->shift_us, 0U);
 	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 0U);
 	KUNIT_EXPECT_EQ(test, c->window_bytes, 1225000 / 5 + 2U * MSS);
 
 	c = on_a_longer_route(test);
-	judge(c, &train_rows[1], 0);
+	moved = judge(c, &train_rows[1], 0);
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
 	KUNIT_EXPECT_EQ(test, c->base_us, 100000U);
-	KUNIT_EXPECT_EQ(test, c->moved_us, 0U);
+	KUNIT_EXPECT_EQ(test, moved.rtt_us, 0U);
 	KUNIT_EXPECT_EQ(test, c->shift_us, 0U);
 }
 

@@ -227,11 +227,11 @@ FAULTS = {
         who_receives_nothing,
     ),
     "a round trip is as long as it was before the way back became longer": (
-        {"credit_watch_back(c);": ""},
+        {"credit_move_bases(p, credit_watch_back(c));": ""},
         test_others_after_a_way_back_has_become_longer,
     ),
     "a longer way back looks like a sender that holds data back": (
-        {"2 * c->back_us +\n\t\t\t  credit_lately(&c->back);": "2 * c->back_us;", "credit_watch_back(c);": ""},
+        {"2 * c->back_us +\n\t\t\t  credit_lately(&c->back);": "2 * c->back_us;", "credit_move_bases(p, credit_watch_back(c));": ""},
         lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
     ),
     "a train is judged after what a round trip took at first": (
@@ -240,7 +240,7 @@ FAULTS = {
     ),
     "the least values of before the change stay": (
         {
-            "credit_raise_bases(&p->flows, c->moved_us, c->moved_trip_us);": "credit_raise_bases(&p->flows, 0, 0);",
+            "credit_raise_bases(&p->flows, moved.rtt_us, moved.trip_us);": "credit_raise_bases(&p->flows, 0, 0);",
         },
         lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
     ),
