@@ -347,6 +347,13 @@ static s32 credit_fits(const struct credit_flow *f, s64 bytes)
 	return (s32)(f->own_known ? min_t(s64, bytes, (s32)(f->own_seq - f->goal_seq)) : bytes);
 }
 
+static void credit_grant(struct credit_flow *f, u32 bytes, u64 now_us)
+{
+	f->goal_seq += bytes;
+	f->grant_us = now_us;
+	credit_count(f);
+}
+
 static void credit_give(struct credit_flow *f, u32 bytes, u64 now_us)
 {
 	s32 out = credit_out(f);
@@ -356,9 +363,7 @@ static void credit_give(struct credit_flow *f, u32 bytes, u64 now_us)
 	/* A probe is a whole segment, whatever rounding gave before. */
 	else if (out < (s32)f->mss_bytes && out > -(s32)(f->mss_bytes + f->unit_bytes))
 		f->goal_seq = f->high_seq;
-	f->goal_seq += bytes;
-	f->grant_us = now_us;
-	credit_count(f);
+	credit_grant(f, bytes, now_us);
 }
 
 /* Credit that @self's event gives to @f. */
@@ -401,7 +406,7 @@ static void credit_give_self(struct credit_flow *f, u32 fresh, u64 now_us)
 
 	room = credit_fits(f, min_t(s64, room, fresh));
 	if (room > 0)
-		credit_give(f, (u32)room, now_us);
+		credit_grant(f, (u32)room, now_us);
 }
 
 /* P, and what survival asks for, us. */
