@@ -33,6 +33,7 @@
 
 #include "controller.h"
 #include "credit.h"
+#include "credit_use.h"
 #include "piv.h"
 #include "vulture.h"
 
@@ -56,12 +57,6 @@
 #define CREDIT_SYN_SEGS		10
 /* A flow that leaves credit for a segment unused for so long is idle, us. */
 #define CREDIT_IDLE_US		1000000U
-/* Who is silent for so many round trips, and for longer than a sender's time-out, us, writes now
- * and then. Half: a share of less than a packet a round trip looks so; twice: at 100 ms, who
- * writes each half second holds a packet of W.
- */
-#define CREDIT_PAUSE_TRIPS	4
-#define CREDIT_PAUSE_US		300000U
 /* A sender's time-out is not shorter, us: Linux 200 ms, its timer and a way back less. */
 #define CREDIT_RTO_US		150000U
 /* RFC 9293 section 3.7.1 */
@@ -107,7 +102,6 @@ struct credit_flow {
 	bool sure;			/* has seen the path empty: its least delays are right */
 	bool probing;			/* a probe is out */
 	bool own_known;			/* own_seq is valid */
-	bool paused;			/* this round trip began after a pause */
 	bool finished;			/* the furthest data had PSH: its sender had no more */
 	u32 goal_seq;			/* the edge that credit allows */
 	u32 wire_seq;			/* the edge on the wire, rounded up to the unit */
@@ -118,8 +112,7 @@ struct credit_flow {
 	s32 counted_bytes;		/* its part of path->out_bytes */
 	u64 data_us, grant_us;		/* latest arrival; latest credit */
 	u64 timeout_us;			/* what a time-out had held up came; 0 = none */
-	u64 used_us;			/* this round trip began */
-	u32 used_bytes, last_bytes;	/* arrivals in it; a round trip's part of those before */
+	struct credit_use use;		/* what its sender uses */
 	struct piv_tick tick;		/* the peer's clock */
 	u32 tick_us;			/* its tick as used for the delays below */
 	u32 ref_tsval;			/* origin of the delays; valid if ref_us is */
@@ -141,27 +134,7 @@ static s32 credit_out(const struct credit_flow *f)
 /* What its sender uses in a round trip, bytes. */
 static u32 credit_used(const struct credit_flow *f)
 {
-	u32 used_bytes = f->used_bytes;
-
-	/* Of one that writes now and then a packet is no sign that more follow. */
-	if (f->paused)
-		used_bytes -= min(used_bytes, f->mss_bytes);
-	return max(used_bytes, f->last_bytes);
-}
-
-static void credit_use(struct credit_flow *f, u64 now_us, u32 bytes)
-{
-	u32 base_us = f->path->law.base_us;
-	u64 span_us = now_us - f->used_us;
-
-	if (span_us > base_us) {
-		f->last_bytes = (u32)div64_u64((u64)f->used_bytes * base_us, span_us);
-		f->paused = f->used_us &&
-			    span_us > max(CREDIT_PAUSE_US, CREDIT_PAUSE_TRIPS * base_us);
-		f->used_us = now_us;
-		f->used_bytes = 0;
-	}
-	f->used_bytes += bytes;
+	return credit_use_trip(&f->use, f->mss_bytes);
 }
 
 /* Whole segments: a sender waits for the rest of one, and what it does not send is no
@@ -830,7 +803,7 @@ static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwn
 	credit_after_idle(p, d->now_us);
 	credit_activate(f);
 	p->data_us = d->now_us;
-	credit_use(f, d->now_us, d->bytes);
+	credit_use_add(&f->use, d->now_us, c->base_us, d->bytes);
 
 	if ((s32)(end - f->high_seq) > 0) {
 		fresh = end - f->high_seq;

@@ -7,6 +7,7 @@
 #include <linux/module.h>
 
 #include "../credit.h"
+#include "../credit_use.h"
 
 #define MSS	1448
 #define T0	1000000ULL	/* the clock begins here, us */
@@ -523,6 +524,42 @@ static void a_train_confirms_a_longer_route(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->shift_us, 0U);
 }
 
+struct use_row {
+	const char *name;
+	u32 every_us, bytes;	/* ten arrivals, so far apart, of so many */
+	u32 used_bytes;		/* in a round trip of 100 ms */
+	bool paused;
+};
+
+static const struct use_row use_rows[] = {
+	{ "ten packets a round trip", 10000, MSS, 10 * MSS, false },
+	{ "one each 101 ms", 101000, MSS, MSS, false },
+	{ "one each four round trips", 400000, MSS, MSS, false },
+	{ "one each 401 ms", 401000, MSS, (u32)(MSS * 100000ULL / 401000), true },
+	{ "two at once each second", 1000000, 2 * MSS, MSS, true },
+	{ "the most that a count holds", 10000, U32_MAX / 16, U32_MAX / 16 * 10, false },
+};
+
+static void use_describe(const struct use_row *row, char *text)
+{
+	strscpy(text, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(use, use_rows, use_describe);
+
+static void use_is_counted_over_its_time(struct kunit *test)
+{
+	const struct use_row *row = test->param_value;
+	struct credit_use u = {};
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, credit_use_trip(&u, MSS), 0U);
+	for (i = 0; i < 10; i++)
+		credit_use_add(&u, T0 + (u64)i * row->every_us, 100000, row->bytes);
+	KUNIT_EXPECT_EQ(test, credit_use_trip(&u, MSS), row->used_bytes);
+	KUNIT_EXPECT_EQ(test, u.paused, row->paused);
+}
+
 static struct kunit_case credit_cases[] = {
 	KUNIT_CASE_PARAM(paths_have_their_scales, path_gen_params),
 	KUNIT_CASE(rates_do_not_overflow),
@@ -547,6 +584,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(what_is_longer_of_late_is_the_least_of_a_few),
 	KUNIT_CASE(a_longer_way_back_moves_the_base),
 	KUNIT_CASE(a_train_confirms_a_longer_route),
+	KUNIT_CASE_PARAM(use_is_counted_over_its_time, use_gen_params),
 	{}
 };
 

@@ -22,6 +22,7 @@ FOLDER = Path(__file__).resolve().parent.parent
 WRAPPER = """
 #include <stdlib.h>
 #include "credit.h"
+#include "credit_use.h"
 
 #define MSS	1448
 #define RING	(1U << 17)
@@ -356,6 +357,19 @@ u32 growth_of_our_own(u32 lost, u32 behind, u32 extra)
 	}
 	return credit_train_growth(&c);
 }
+
+/* A sender whose packets come so far apart, in turn; what it uses in a round trip of 100 ms after @n of them. */
+u32 used(u32 one_us, u32 next_us, u32 n)
+{
+	struct credit_use u = { 0 };
+	u64 now_us = 1000000;
+
+	for (u32 i = 0; i < n; i++) {
+		credit_use_add(&u, now_us, 100000, MSS);
+		now_us += i % 2 ? next_us : one_us;
+	}
+	return credit_use_trip(&u, MSS);
+}
 """
 MBIT = 1e6 / 8
 PRIME = 2
@@ -660,6 +674,20 @@ def test_bursts_of_others_are_no_noise(library: ctypes.CDLL) -> None:
     """What the delay swings by is the path's noise where the path is ours, and others' queue where it is not."""
     assert 8000 <= library.noise_beside(ctypes.c_uint64(20)) <= 10000
     assert library.noise_beside(ctypes.c_uint64(10)) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("one_ms", "next_ms", "packets", "used"),
+    [
+        # evenly: what a round trip brings, also where that is less than a packet, up to a pause of four round trips
+        (10, 10, 100, 10), (50, 50, 40, 2), (250, 250, 40, 1),
+        # pairs that are far apart: one of them, and a part of both. Without pauses the present count has both
+        (10, 900, 41, 0.22), (10, 900, 42, 1), (10, 300, 42, 2),
+    ],
+)  # fmt: skip
+def test_what_a_sender_uses(library: ctypes.CDLL, one_ms: int, next_ms: int, packets: int, used: float) -> None:
+    got = library.used(one_ms * 1000, next_ms * 1000, packets)
+    assert got == pytest.approx(used * 1448, abs=10)
 
 
 @pytest.mark.parametrize(
