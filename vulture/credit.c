@@ -668,10 +668,12 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 		    (s32)(d->seq + d->bytes - p->train[i].seq) < (s32)half)
 			continue;
 		p->train[i].flow = NULL;
-		if (cut)
+		if (cut) {
 			credit_on_cut(c, d->now_us);
-		else
-			credit_on_train(c, i, base_us, base_us - queue_us);
+			continue;
+		}
+		credit_on_bunch(c, i, d->now_us);
+		credit_on_train(c, i, base_us, base_us - queue_us);
 	}
 	if (c->train_got + c->train_cut == c->train_marks)
 		credit_move_bases(p, credit_judge(c, d->now_us));

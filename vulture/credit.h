@@ -22,7 +22,8 @@
  *	p	MSS / mu, the time of a packet
  *	r	arrivals of the latest round trip
  *	e	noise: by how much the samples of a tick exceed the least of them, less p
- *	qt	2 p + e / 4, the target		qhi	5 p + 2 e, a jump
+ *	z	what the link itself pauses for, 40 ms at most; 0 unless it serves in bunches
+ *	qt	2 p + e / 4, the target		qhi	5 p + 2 e + z, a jump
  *
  * START	W = 2 r base + 20 MSS, 2 MSS a flow at least, handed out within two round trips:
  *		the sender's own slow start is the slower one. It ends with a queue, or where
@@ -68,7 +69,9 @@
  *		p for each packet that was sent in between, or that came, if these are more.
  *		The verdict waits until no mark has come for base / 8. Where none came closer
  *		than p' > p, p' is p from now on: up to 4/3 p at once, more if nothing has
- *		ever confirmed mu, or not for 120 s p / p'.
+ *		ever confirmed mu, or not for 120 s p / p'. Where three came in order within p
+ *		(250 us or more), the link serves in bunches: z follows the longest gap, p' is
+ *		the mean of the train, 4/3 p at most, and fails is never more than 1.
  *		g > 0.8, or a quarter of the train lost (later marks came): fails + 1, FLOOR
  *		for a round trip.
  *		Otherwise R = 0.98 mu if g < 0.1, else mu (0.9 - g); at most 0.9 of the rate
@@ -111,7 +114,8 @@ static inline void credit_learn_back(struct credit_law *c, u32 back_us)
 
 /* By how much the samples of a tick exceed the least of them in the mean, without the
  * packet of ours that goes before. Not while somebody's queue stands there. Beside others
- * it is their bursts: as noise these would raise qt and qhi until nothing of theirs counts.
+ * it is their bursts: as noise these would raise qt and qhi until nothing of theirs counts. The
+ * swing of a link that pauses is its own.
  */
 static inline void credit_learn_noise(struct credit_law *c)
 {
@@ -122,7 +126,8 @@ static inline void credit_learn_noise(struct credit_law *c)
 	over_us = (u32)div_u64(c->sum_us, c->samples) - c->least_us;
 	over_us -= min(over_us, credit_packet_us(c));
 	if (c->phase != CREDIT_START && c->rate_Bps * 20 < c->mu_Bps * 17)
-		over_us = min(over_us, max(c->noise_us, CREDIT_NOISE_BESIDE_US));
+		over_us = min(over_us, max3(c->noise_us, CREDIT_NOISE_BESIDE_US,
+					    c->pause_us / 2));
 	c->noise_us += ((s32)over_us - (s32)c->noise_us) / (c->phase == CREDIT_START ? 4 : 16);
 }
 

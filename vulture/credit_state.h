@@ -120,6 +120,16 @@
  */
 #define CREDIT_NOISE_BESIDE_US	1000U
 
+/* Where p is shorter, us, packets that come together say nothing of the link: receivers take
+ * several at once. Twice: links of 24 Mbit/s and more have no pauses of their own; half: interrupts
+ * of a fast link look like those.
+ */
+#define CREDIT_BUNCH_US		250U
+/* Most that a link is believed to pause for, us, so that an outage does not hide others for long.
+ * Half or twice: two recorded cellular links are used as much, within a fiftieth.
+ */
+#define CREDIT_LINK_PAUSE_US	40000U
+
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* a train that says nothing */
 /* Trains in a row that say nothing, until the download goes on without. Twice: senders with small
@@ -143,7 +153,7 @@ struct credit_lately {
 	u32 n;		/* values; 0 = none yet */
 };
 
-/* A longer route: by how much, us. The flows' least values are to be raised by it; 0 = not at all. */
+/* A longer route: by how much, us. The flows' least values are to be raised by it, if not 0. */
 struct credit_move {
 	u32 rtt_us;	/* a round trip */
 	u32 trip_us;	/* of it, the way of data */
@@ -172,6 +182,7 @@ struct credit_law {
 	u64 sum_us;		/* of its samples of the queue */
 	u32 samples;
 	u32 noise_us;		/* e */
+	u32 pause_us;		/* z; 0 = the link has one rate */
 	u32 back_us;		/* what the way back and the sender hold a credit up, mean */
 	struct credit_tick ticks[CREDIT_TICKS];
 	u32 n_ticks;		/* since CRUISE began; the ring's index */
@@ -227,6 +238,11 @@ struct credit_law {
 	u32 half_got[2];
 	s32 train_late_us[2];	/* the latest two arrivals */
 	u32 train_least_us;	/* least time between packets, over two gaps */
+	u64 bunch_us[2];	/* its latest two arrivals, our clock */
+	u32 bunch_least_us, bunch_most_us;	/* between packets by that clock: least, over two
+						 * gaps; most, over one
+						 */
+	bool bunch_mixed;	/* they came in another order */
 	u32 train_queue_us;	/* that its first packet met */
 	u32 growth_permille;	/* g of the latest */
 
@@ -279,7 +295,8 @@ static inline u32 credit_met_us(const struct credit_law *c)
 static inline u32 credit_jump_us(const struct credit_law *c)
 {
 	u32 p_us = credit_packet_us(c);
-	u32 us = max_t(u32, CREDIT_JUMP_US, CREDIT_JUMP_PKTS * p_us) + 2 * c->noise_us;
+	u32 us = max_t(u32, CREDIT_JUMP_US, CREDIT_JUMP_PKTS * p_us) + 2 * c->noise_us +
+		 c->pause_us;
 
 	return c->flows > 1 ? us + min_t(u32, c->flows - 1, 16) * p_us / 4 : us;
 }

@@ -4,7 +4,8 @@
  * The law is at the head of credit.h.
  *
  *	credit_probe()		begins one; credit_train_mark() says which packets are marks
- *	credit_on_train()	a mark came; credit_on_cut(): its sender had held it back
+ *	credit_on_train()	a mark came, after credit_on_bunch()
+ *	credit_on_cut()		one that its sender had held back
  *	credit_judge()		the verdict: CRUISE at R, or FLOOR
  *
  * Pure functions. The caller holds the path's lock.
@@ -38,6 +39,9 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->train_high = 0;
 	c->train_cut = 0;
 	c->train_least_us = U32_MAX;
+	c->bunch_least_us = U32_MAX;
+	c->bunch_most_us = 0;
+	c->bunch_mixed = false;
 	c->train_queue_us = 0;
 	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
 	memset(c->half_sent_us, 0, sizeof(c->half_sent_us));
@@ -86,6 +90,26 @@ static inline void credit_on_cut(struct credit_law *c, u64 now_us)
 	c->train_cut++;
 	if (c->train_end_us)
 		credit_wait_for_train(c, now_us);
+}
+
+/**
+ * credit_on_bunch() - a mark of the train came: how soon after those before?
+ * @c: law
+ * @mark: its number
+ * @now_us: our clock, for all flows
+ *
+ * credit_on_train() follows.
+ */
+static inline void credit_on_bunch(struct credit_law *c, u32 mark, u64 now_us)
+{
+	u32 i = c->train_got % 2;
+
+	if (c->train_got > 1)
+		c->bunch_least_us = min_t(u64, c->bunch_least_us, (now_us - c->bunch_us[i]) / 2);
+	if (c->train_got)
+		c->bunch_most_us = max_t(u64, c->bunch_most_us, now_us - c->bunch_us[!i]);
+	c->bunch_mixed |= mark + 1 < c->train_high;
+	c->bunch_us[i] = now_us;
 }
 
 /**
@@ -154,9 +178,12 @@ static inline u32 credit_train_growth(const struct credit_law *c)
 	return (u32)min_t(u64, div_u64(span_us * 1000ULL, max3(sent_us, work_us / 2, 1)), 10000);
 }
 
+/* Failures make trains rarer for the sake of others in a fair queue, or in bursts. Where the link
+ * pauses it is that alone, most of the time: one counts.
+ */
 static inline void credit_train_fails(struct credit_law *c, u64 now_us)
 {
-	c->fails++;
+	c->fails = c->pause_us >= CREDIT_BUNCH_US ? 1 : c->fails + 1;
 	c->failed++;
 	credit_yield(c, now_us, c->base_us);
 }
@@ -268,6 +295,39 @@ static inline bool credit_train_waits(const struct credit_law *c)
 	       c->window_bytes > credit_bytes_of(c->kept_Bps, used_us);
 }
 
+/* A bottleneck of one rate lets no packets closer than p, whoever shares it. Where some of a train
+ * are, and in their order, the link serves in bunches, as radio links do, and pauses in between.
+ * Of the latest pause a half counts if it is longer, else a sixteenth. Return: is it such a link?
+ */
+static inline bool credit_learn_pause(struct credit_law *c)
+{
+	bool bunched = c->bunch_least_us < c->gap_us / 2 && c->gap_us >= CREDIT_BUNCH_US &&
+		       !c->bunch_mixed;
+	u32 us = bunched ? min(c->bunch_most_us - min(c->bunch_most_us, c->gap_us),
+			       CREDIT_LINK_PAUSE_US) : 0;
+
+	c->pause_us += ((s32)us - (s32)c->pause_us) / (us > c->pause_us ? 2 : 16);
+	return bunched;
+}
+
+/* Of bunches the mean says how fast the link is now, and no others in a fair queue need be thought
+ * of. As others in the same queue may have come between ours, it falls by a quarter at most.
+ * Trains that failed until then were too fast as well. Return: has it fallen?
+ */
+static inline bool credit_relearn_from_bunches(struct credit_law *c)
+{
+	s64 span_us = credit_train_span(c, c->half_arrived_us, 1);
+	s32 work_us = credit_train_work(c);
+
+	if (work_us <= 0 || span_us <= work_us)
+		return false;
+	c->gap_us = (u32)min_t(u64, div_u64((u64)c->gap_us * (u64)span_us, (u32)work_us),
+			       c->gap_us + c->gap_us / 3);
+	c->mu_Bps = credit_rate_of(c->mss_bytes, c->gap_us);
+	c->fails = 0;
+	return true;
+}
+
 /* The bottleneck lets no two packets closer than its own rate has them. In a fair queue others do
  * that too: p' / p - 1 of them. The more it takes, the less long that is believed. Trains that
  * failed until then were too fast as well.
@@ -277,6 +337,9 @@ static inline void credit_relearn_capacity(struct credit_law *c, u64 now_us)
 	u32 gap_us = c->train_least_us;
 	bool much = gap_us >= c->gap_us + c->gap_us / 3;
 
+	if (c->train_got >= CREDIT_TRAIN_LEAST && c->half_got[0] && c->half_got[1] &&
+	    credit_learn_pause(c) && credit_relearn_from_bunches(c))
+		return;
 	if (c->train_got < CREDIT_TRAIN_LEAST || gap_us <= c->gap_us ||
 	    c->noise_us >= gap_us / 2 ||
 	    (much && c->mu_us && (now_us - c->mu_us) * gap_us < 2ULL * CREDIT_STALE_US * c->gap_us))

@@ -524,6 +524,29 @@ static void a_train_confirms_a_longer_route(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->shift_us, 0U);
 }
 
+/* Three at once, at half of the rate: of a radio link, in no fair queue. */
+static void a_link_in_bunches_is_slower_now(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u32 jump_us = credit_jump_us(c), i;
+
+	c->kept_Bps = 0;
+	c->fails = 3;
+	credit_probe(c, T0);
+	for (i = 0; i < c->train_marks; i++) {
+		u64 at_us = T0 + (i / 3 + 1) * 6 * 1158;
+
+		c->bytes += MSS;
+		credit_on_bunch(c, i, at_us);
+		credit_on_train(c, i, at_us, T0 + i * 1158);
+	}
+	credit_judge(c, T0 + 200000);
+	KUNIT_EXPECT_EQ(test, credit_packet_us(c), 1544U);
+	KUNIT_EXPECT_EQ(test, c->pause_us, (6 * 1158 - 1158) / 2U);
+	KUNIT_EXPECT_LE(test, c->fails, 1U);
+	KUNIT_EXPECT_EQ(test, credit_jump_us(c), max(jump_us, 5 * 1544U) + c->pause_us);
+}
+
 struct use_row {
 	const char *name;
 	u32 every_us, bytes;	/* ten arrivals, so far apart, of so many */
@@ -584,6 +607,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(what_is_longer_of_late_is_the_least_of_a_few),
 	KUNIT_CASE(a_longer_way_back_moves_the_base),
 	KUNIT_CASE(a_train_confirms_a_longer_route),
+	KUNIT_CASE(a_link_in_bunches_is_slower_now),
 	KUNIT_CASE_PARAM(use_is_counted_over_its_time, use_gen_params),
 	{}
 };

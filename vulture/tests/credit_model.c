@@ -106,6 +106,8 @@ static struct event queue[QUEUE];
 static u32 queue_head, queue_len;
 static bool busy;
 static double free_us, rate_Bps, back_us;
+static u64 *trace_us, trace_at;
+static u32 trace_n;
 
 static double chance(void)
 {
@@ -171,6 +173,29 @@ void rwnd_wake(void *state, u64 at_us)
 
 /* The link */
 
+/* When a packet may leave next, by the link's trace; it is repeated from its last time on. */
+static double next_chance(void)
+{
+	u64 at_us, round_us = trace_us[trace_n - 1];
+
+	do
+		at_us = begin_us + trace_us[trace_at % trace_n] + trace_at / trace_n * round_us;
+	while (trace_at++, at_us < now_us);
+	return (double)at_us;
+}
+
+/* In the runs that follow packets leave at these times alone, from the begin on, us; none: at a
+ * rate.
+ */
+void model_trace(const u64 *us, u32 n)
+{
+	trace_n = n;
+	if (!n)
+		return;
+	trace_us = realloc(trace_us, n * sizeof(*us));
+	memcpy(trace_us, us, n * sizeof(*us));
+}
+
 static void serve(void)
 {
 	struct event e;
@@ -180,7 +205,10 @@ static void serve(void)
 		return;
 	e = queue[queue_head++ % QUEUE];
 	queue_len--;
-	free_us = fmax(free_us, now_us) + cfg.mss_bytes * 1e6 / rate_Bps;
+	if (trace_n)
+		free_us = next_chance();
+	else
+		free_us = fmax(free_us, now_us) + cfg.mss_bytes * 1e6 / rate_Bps;
 	e.at_us = (u64)free_us;
 	e.what = SERVED;
 	put(e);
@@ -633,6 +661,7 @@ static void set_up(void)
 	busy = false;
 	free_us = 0;
 	back_us = 0;
+	trace_at = 0;
 	options[VULTURE_CREDIT_O_MIN_KBIT] = 2;
 	options[VULTURE_CREDIT_O_ESCAPE_S] = 20;
 	options[VULTURE_CREDIT_O_WEIGHT] = 1000;

@@ -13,6 +13,7 @@ import dataclasses
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,6 +161,10 @@ class Model:
         text = models.mutated("credit.c", text, mutations)
         source = WORLD + text + (FOLDER / "credit_model.c").read_text(encoding="utf-8")
         self.library = hostc.load(source, folder, MODULE, "credit_model")
+
+    def trace(self, times_us: Sequence[int]) -> None:
+        """In the runs that follow the link sends a packet at each of these times alone; without any, at its rate."""
+        self.library.model_trace((ctypes.c_uint64 * len(times_us))(*times_us), len(times_us))
 
     def run(self, case: Case) -> Outcome:
         """One run."""

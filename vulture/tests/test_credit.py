@@ -358,6 +358,33 @@ u32 growth_of_our_own(u32 lost, u32 behind, u32 extra)
 	return credit_train_growth(&c);
 }
 
+/* A train on a link of @Bps by what is known: its packets come @at_once, so that one takes @each_us in the mean, the
+ * first two of them in turn if @mixed. Return: the capacity then, and what the link pauses for, us.
+ */
+u64 after_bunches(u64 Bps, u32 at_once, u32 each_us, u32 mixed, u32 *pause_us)
+{
+	struct credit_law c;
+	u64 now_us = 1000000;
+
+	credit_init_law(&c, now_us);
+	c.mss_bytes = MSS;
+	c.base_us = 40000;
+	c.mu_Bps = Bps;
+	c.mu_us = now_us;
+	credit_probe(&c, now_us);
+	for (u32 i = 0; i < c.train_marks; i++) {
+		u32 mark = mixed && i < 2 ? !i : i;
+		u64 at_us = now_us + (i / at_once + 1) * at_once * each_us;
+
+		c.bytes += MSS;
+		credit_on_bunch(&c, mark, at_us);
+		credit_on_train(&c, mark, at_us, now_us + mark * credit_packet_us(&c));
+	}
+	credit_judge(&c, now_us + 100000);
+	*pause_us = c.pause_us;
+	return c.mu_Bps;
+}
+
 /* A sender whose packets come so far apart, in turn; what it uses in a round trip of 100 ms after @n of them. */
 u32 used(u32 one_us, u32 next_us, u32 n)
 {
@@ -417,6 +444,7 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
     library.growth.restype = ctypes.c_uint32
     library.capacity.restype = ctypes.c_uint64
     library.leaves_start.restype = ctypes.c_uint64
+    library.after_bunches.restype = ctypes.c_uint64
     return library
 
 
@@ -597,6 +625,31 @@ def test_train_against_oracle(library: ctypes.CDLL) -> None:
         sent = mean(released, 6, 10) - mean(released, 2, 6)
         want = max(0.0, span - 4 * gap) * 1000 / max(sent, 2 * gap, 1) if sent <= 6 * gap else 20000
         assert got == pytest.approx(min(want, 10000), abs=4000 / gap + 2)
+
+
+@pytest.mark.parametrize(
+    ("mbit", "at_once", "each", "mixed", "falls_to"),
+    [
+        # three and four at once, half as fast as they should be: by a quarter at once
+        (10, 3, 2, 0, 0.75), (10, 4, 2, 0, 0.75),
+        # faster, or evenly, or two at once: others in a fair queue may make half of it so
+        (10, 3, 0.75, 0, 1), (10, 1, 2, 0, 1), (10, 2, 2, 0, 1),
+        # what others overtake is jitter, and a fast link's packets are taken together by the receiver
+        (10, 3, 2, 1, 1), (100, 3, 2, 0, 1),
+    ],
+)  # fmt: skip
+def test_a_link_that_serves_in_bunches(
+    library: ctypes.CDLL, mbit: float, at_once: int, each: float, mixed: int, falls_to: float
+) -> None:
+    """Packets closer than its rate lets them: it carries what it does now, and pauses in between."""
+    packet_us = 1448 * 8 / mbit
+    pause_us = ctypes.c_uint32()
+    left = library.after_bunches(
+        ctypes.c_uint64(int(mbit * MBIT)), at_once, round(each * packet_us), mixed, ctypes.byref(pause_us)
+    )
+    assert left == pytest.approx(falls_to * mbit * MBIT, rel=0.06)
+    bunched = at_once > 2 and not mixed and mbit == 10
+    assert pause_us.value == pytest.approx((at_once * each - 1) / 2 * packet_us * bunched, rel=0.01)
 
 
 def test_a_train_is_read_in_the_order_of_sending(library: ctypes.CDLL) -> None:

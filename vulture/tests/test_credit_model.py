@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,39 @@ def test_a_full_short_buffer_is_no_longer_route(model: Model) -> None:
         assert out.ours <= 0.02, out
 
 
+def radio(seed: int, length_s: int = 120) -> list[int]:
+    """A link like a recorded cellular one: slots of 1 ms with any number of packets, pauses of 20 ms, and 12 Mbit/s
+    that become 4 after 2 s. Times, us."""
+    rng = random.Random(seed)
+    times, at_ms = [], 0.0
+    while at_ms < length_s * 1000:
+        at_ms += rng.expovariate(1.0 if at_ms < 2000 else 0.33)
+        if rng.random() < 0.01:
+            at_ms += rng.uniform(10, 30)
+        times.append(int(at_ms) * 1000)
+    return times
+
+
+def a_radio_link_is_used(model: Model) -> None:
+    try:
+        for seed in (1, 2, 3):
+            times = radio(seed)
+            model.trace(times)
+            mbit = sum(10e6 <= at < 100e6 for at in times) * 1514 * 8 / 90e6
+            alone = model.run(Case(mbit, 42, 200, measure_s=10, duration_s=100))
+            assert alone.ours >= 0.68, alone
+            beside = model.run(Case(mbit, 42, 200, greedy=1, measure_s=20, duration_s=100))
+            nobody = model.run(Case(mbit, 42, 200, ours=0, greedy=1, measure_s=20, duration_s=100))
+            assert beside.others >= 0.98 * nobody.others, beside
+    finally:
+        model.trace([])
+
+
+def test_a_radio_link_is_used(model: Model) -> None:
+    """Its rate is not what it once was, and its pauses are nobody's queue; best effort has what it has alone."""
+    a_radio_link_is_used(model)
+
+
 START, CRUISE = 0, 1
 
 
@@ -210,6 +244,14 @@ def test_a_route_that_became_longer(model: Model, both: bool) -> None:
 
 
 FAULTS = {
+    "a link that serves in bunches is as fast as it ever was": (
+        {"credit_learn_pause(c) && credit_relearn_from_bunches(c)": "false"},
+        a_radio_link_is_used,
+    ),
+    "a link's own pauses are others": (
+        {"2 * c->noise_us +\n\t\t c->pause_us;": "2 * c->noise_us;"},
+        a_radio_link_is_used,
+    ),
     "what opens of TCP's own window counts by whole segments": (
         {"if (opened > 0 && (phase == CREDIT_START ||": "if (opened >= (s32)f->mss_bytes && (phase == CREDIT_START ||"},
         lambda model: test_the_rest_of_a_segment(model, START, 0),
@@ -231,7 +273,10 @@ FAULTS = {
         test_others_after_a_way_back_has_become_longer,
     ),
     "a longer way back looks like a sender that holds data back": (
-        {"2 * c->back_us +\n\t\t\t  credit_lately(&c->back);": "2 * c->back_us;", "credit_move_bases(p, credit_watch_back(c));": ""},
+        {
+            "2 * c->back_us +\n\t\t\t  credit_lately(&c->back);": "2 * c->back_us;",
+            "credit_move_bases(p, credit_watch_back(c));": "",
+        },
         lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
     ),
     "a train is judged after what a round trip took at first": (
