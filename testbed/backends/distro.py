@@ -54,6 +54,11 @@ ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=single", "tcg-threads": "tcg,thr
 #: The plain model: what it has works in every QEMU, emulated and (where the host hides registers) by KVM.
 #: Without cx16: emulating cmpxchg16b, QEMU 7.2 now and then returns flags that are none, and the kernel faults.
 CPU = {"kvm": "qemu64,+x2apic", "tcg": "qemu64,-cx16", "tcg-threads": "qemu64,-cx16"}
+#: Debian's PREEMPT_RT kernel. Almost every lock of it sleeps, and softirqs run in threads that can be preempted. Code
+#: that takes a lock or allocates memory where it may not sleep works elsewhere, and here the kernel reports it.
+REALTIME = "rt-6.12"
+#: the kernels that there are images of, as scripts/distro names them
+KERNELS = (*SUITES, REALTIME)
 ALLOWED_ENVIRONMENT = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
@@ -134,8 +139,8 @@ def run_script(script: Path, words: Sequence[str | Path], log: Path) -> None:
 
 def ensure_image(series: str, report: Report = silent) -> Image:
     """The image of a series, from the cache or made (a minute and a half, about 300 MB to fetch)."""
-    if series not in SUITES:
-        raise NoDistro(f"no distribution kernel {series!r}: there are {', '.join(SUITES)}")
+    if series not in KERNELS:
+        raise NoDistro(f"no distribution kernel {series!r}: there are {', '.join(KERNELS)}")
     if platform.machine() != "x86_64":
         raise NoDistro(f"the distribution kernels are those of x86_64; this machine is {platform.machine()}")
     key = digest_of([MAKE_ROOT, SCRIPTS / "first.sh"])[:16]
@@ -391,7 +396,7 @@ def main(argv: list[str] | None = None) -> int:
 
     words = sys.argv[1:] if argv is None else argv
     if not words:
-        print(f"usage: python3 -m testbed.backends.distro {'|'.join(SUITES)} [COMMAND]", file=sys.stderr)
+        print(f"usage: python3 -m testbed.backends.distro {'|'.join(KERNELS)} [COMMAND]", file=sys.stderr)
         return 2
     progress = make_progress()
     try:

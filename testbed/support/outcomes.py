@@ -25,7 +25,7 @@ NAME = "check_kernels"
 #: what decides the outcomes, beside the modules
 FILES = [
     "testbed/tests/backends/test_distro.py", "testbed/tests/backends/user.py", "testbed/support/race.py",
-    "testbed/support/realtime.py", "testbed/backends/scripts/install.sh", "vulture/tests/test_sanitizers.py",
+    "testbed/backends/scripts/install.sh", "vulture/tests/test_sanitizers.py",
     "vulture/tests/guest_control.py",
 ]  # fmt: skip
 MODULES = ("sch_shred", "shred_hint", "tcp_lbe", "tcp_ledbat", "tcp_lowpri", "tcp_lp", "vulture")

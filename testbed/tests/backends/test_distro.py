@@ -21,6 +21,8 @@ import pytest
 from testbed.backends import iperf, netns
 from testbed.backends.distro import (
     IN_ROOT,
+    KERNELS,
+    REALTIME,
     Guest,
     Image,
     add_text,
@@ -41,7 +43,7 @@ from testbed.run.collect import collect, compute
 from testbed.run.job import Job
 from testbed.run.runner import Options, run
 from testbed.spec.experiment import Experiment, load
-from testbed.support import race, realtime
+from testbed.support import race
 from testbed.tests.backends.misbehaving import misbehaving
 from testbed.tests.backends.user import MODULES
 
@@ -60,8 +62,6 @@ SMOKE = (
     "log",
 )
 RACES_S = 40
-#: the distribution's kernels: a cloud kernel of each series, and PREEMPT_RT
-KERNELS = (*SUITES, realtime.SERIES)
 #: each context switch and lock of PREEMPT_RT costs an emulated CPU several times as much
 RT_SLOW = 4
 RACE_STEPS = ("load", "passed_sockets", "races", "races_of_ends", "remove_all")
@@ -79,17 +79,12 @@ def steps_of(text: str) -> dict[str, str]:
     return {match[2]: "ok" if match[1] == "ok" else match[3] for match in found}
 
 
-def image_of(series: str) -> Image:
-    """A kernel of KERNELS."""
-    return realtime.ensure_image() if series == realtime.SERIES else ensure_image(series)
-
-
 @functools.cache
 def said(series: str, steps: tuple[str, ...], folder: Path, cpus: int = 2) -> dict[str, str]:
     """Step -> "ok" or the reason of its failure, from one boot."""
-    image = image_of(series)
+    image = ensure_image(series)
     guest = Guest(image, ensure_installed(image), cpus=cpus)
-    slow = RT_SLOW if series == realtime.SERIES else 1
+    slow = RT_SLOW if series == REALTIME else 1
     script = f"export LBE_RACE_S={RACES_S} LBE_SLOW={slow}\npython3 user.py {shlex.join(steps)}\n"
     try:
         guest.script(script, folder, {"user.py": USER.read_text(encoding="utf-8")}, limit_s=900, wall_limit_s=1200)
@@ -124,7 +119,7 @@ def test_kernel(
     record_property: Callable[[str, object], None],
 ) -> None:
     record_property("rounds", held(series, step, tuple(STEPS), tmp_path_factory))
-    record_property("release", image_of(series).release)
+    record_property("release", ensure_image(series).release)
 
 
 @pytest.mark.kernels
@@ -137,7 +132,7 @@ def test_races_on_four_cpus(
     record_property: Callable[[str, object], None],
 ) -> None:
     record_property("rounds", held(series, step, (*RACE_STEPS, "log"), tmp_path_factory, cpus=4))
-    record_property("release", image_of(series).release)
+    record_property("release", ensure_image(series).release)
 
 
 @pytest.mark.qemu
