@@ -52,7 +52,7 @@ help:
 	@echo '  make check-report  tests of the report: its page in Chromium, runs on Dask workers'
 	@echo '  make report      every table and figure of the papers, every contender in every scenario: one'
 	@echo '                   page; 30 min on 2 CPUs, ARGS="--minutes 5" for less, ARGS=--full for days'
-	@echo '  make bench       how fast the testbed, the queue and the receiver'\''s controller are'
+	@echo '  make bench       how fast the testbed, the queue, lbe and the receiver'\''s controller are'
 	@echo '  make mutants     plants faults in a copy of the tree and runs the tests that should notice; ARGS="lowpri"'
 	@echo '  make abuse       attacks on the modules: fuzzing, hostile packets, failing memory; 15 min'
 	@echo '  make soak        long connections: gigabytes, idle days, hours of sending, odd clocks; two hours'
@@ -115,6 +115,7 @@ bench:
 	@scripts/deps python kernel testbed
 	@status=0; ($(python) -m testbed speed $(ARGS)) || status=$$?; \
 		($(python) -m sch_shred.tests.bench) || status=$$?; \
+		($(python) -m tcp_lbe.tests.bench) || status=$$?; \
 		($(python) -m vulture.tests.bench) || status=$$?; exit $$status
 
 mutants:

@@ -245,6 +245,9 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		*wake_ns = f->capped_ns;
 		return 0;
 	}
+	*wake_ns = max(f->due_ns, p->free_ns);
+	if (f->has_slot && now_ns < *wake_ns)
+		return 0;
 	burst = lbe_path_burst_pkts(p);
 	if (cap)
 		burst = (u32)clamp_t(u64, div_u64(cap >> 10, tp->mss_cache), 1, burst);
@@ -257,6 +260,9 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	if (p->state == LBE_FLOOR && p->reason == LBE_HEAVY_LOSS && tp->lost_out > tp->retrans_out)
 		slot_ns = min(slot_ns, div64_u64(bytes * 16000000000ULL, p->mu));
 	if (!f->has_slot) {
+		*wake_ns = lbe_path_book_after(p, now_ns, slot_ns);
+		if (*wake_ns)
+			return 0;
 		f->due_ns = lbe_path_reserve(p, now_ns, slot_ns);
 		f->has_slot = 1;
 	}
@@ -317,12 +323,24 @@ static void lbe_set_window(struct tcp_sock *tp, u32 pkts)
 	tcp_snd_cwnd_set(tp, clamp_t(u32, pkts, 1, min_t(u32, tp->snd_cwnd_clamp, S32_MAX)));
 }
 
+/* TCP asks with each tasklet and timer. What has a slot that is to come, on a schedule that still
+ * holds, was told when to ask again: no lock is needed to say so once more.
+ */
+static bool lbe_told_to_wait(const struct sock *sk, const struct lbe_flow *f)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return f->shared && f->has_slot && tp->tcp_clock_cache < tp->tcp_wstamp_ns &&
+	       f->epoch == READ_ONCE(f->shared->law.epoch) &&
+	       READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED;
+}
+
 /* Let TCP send what the path's schedule allows now, or have it ask again. */
 static u32 lbe_gate(struct sock *sk)
 {
 	struct lbe_flow *f = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 now_ns = tp->tcp_clock_cache, wake_ns = 0;
+	u64 now_ns = tp->tcp_clock_cache, wake_ns = 0, wide_bytes;
 	u32 in_flight = tcp_packets_in_flight(tp);
 	struct lbe_path *p;
 	u32 pkts, wide;
@@ -349,8 +367,7 @@ static u32 lbe_gate(struct sock *sk)
 	if (state != p->state)
 		trace_lbe_state(sk, p, 0, 0);
 	state = p->state;
-	wide = (u32)min_t(u64, div_u64(lbe_path_bdp(p->rate, 2 * p->rtt_us), tp->mss_cache) + 4,
-			  S32_MAX);
+	wide_bytes = pkts ? 0 : lbe_path_bdp(p->rate, 2 * p->rtt_us);
 	spin_unlock_bh(&f->shared->lock);
 	lbe_count(sk, f, state == LBE_FLOOR || state == LBE_PROBE);
 	if (pkts) {
@@ -367,6 +384,7 @@ static u32 lbe_gate(struct sock *sk)
 
 		tp->tcp_wstamp_ns = min(wake_ns, now_ns + slice_ns);
 		lbe_wake_by(sk, tp->tcp_wstamp_ns);
+		wide = (u32)min_t(u64, div_u64(wide_bytes, tp->mss_cache) + 4, S32_MAX);
 		lbe_set_window(tp, max(wide, in_flight + 1));
 		/* A rest is no closed window. */
 		if (inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0)
@@ -377,7 +395,7 @@ static u32 lbe_gate(struct sock *sk)
 
 static u32 lbe_min_tso_segs(struct sock *sk)
 {
-	return lbe_gate(sk);
+	return lbe_told_to_wait(sk, inet_csk_ca(sk)) ? 1 : lbe_gate(sk);
 }
 
 /* Hearing */

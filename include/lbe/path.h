@@ -1093,12 +1093,21 @@ static inline bool lbe_path_stood_still(const struct lbe_path *p, const struct l
 	       a->rtt_us > p->rtt_us + least_us;
 }
 
+/* A flow had no more to send, as each has when it begins; but another waits for its slot, so that
+ * the path sends all that it may.
+ */
+static inline bool lbe_path_wanted(const struct lbe_path *p)
+{
+	return p->flows > 1 && p->next_ns > p->now_us * 1000;
+}
+
 /**
  * lbe_path_ack() - what one ACK of one flow tells the path
  */
 static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	u64 sent_us = a->now_us - a->rtt_us;
+	bool limited;
 	u32 q_us;
 
 	p->now_us = max(p->now_us, a->now_us);
@@ -1121,16 +1130,17 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 		q_us = max(q_us, 2 * lbe_path_jump_us(p) + 1);
 	else if (a->rtt_us > q_us)
 		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / 16;
+	limited = a->limited && !lbe_path_wanted(p);
 	/* What a pulse queues is no sign of others; and START asks what the link makes of its
 	 * rate, which it cannot if there was less to send.
 	 */
 	if ((!p->train.on || sent_us < p->train.from_us) &&
-	    !(p->state == LBE_START && a->limited)) {
+	    !(p->state == LBE_START && limited)) {
 		p->tick_sum += a->delay_us;
 		p->tick_n++;
 		p->tick_min = min(p->tick_min, a->delay_us);
 	}
-	lbe_train_add(p, sent_us, a->delay_us, a->limited);
+	lbe_train_add(p, sent_us, a->delay_us, limited);
 	if (p->state == LBE_CRUISE)
 		lbe_path_watch(p, a->now_us, q_us, p->train.on || sent_us < p->pulse_us);
 	else if (p->state == LBE_FLOOR)
@@ -1210,6 +1220,28 @@ static inline u64 lbe_path_late_ns(u64 now_ns, u64 slot_ns)
 	return now_ns - min(min_t(u64, slot_ns, LBE_LATE_NS), now_ns);
 }
 
+/* When the next slot is. Those who wait for room in flight go first. */
+static inline u64 lbe_path_next_due(const struct lbe_path *p, u64 now_ns, u64 slot_ns)
+{
+	if (p->state == LBE_FLOOR)
+		return max(max(p->next_ns, now_ns), p->blind_us * 1000);
+	return max(p->next_ns, lbe_path_late_ns(now_ns, slot_ns) + p->waiting * slot_ns);
+}
+
+/* START does not book for later than a round trip, or its rate would act when all flows have had a
+ * slot at the first one's: eight seconds for a thousand of them. Return: when a slot that may not
+ * be booked yet would be, at today's rate; 0: it may be.
+ */
+static inline u64 lbe_path_book_after(const struct lbe_path *p, u64 now_ns, u64 slot_ns)
+{
+	u64 due_ns;
+
+	if (p->state != LBE_START)
+		return 0;
+	due_ns = lbe_path_next_due(p, now_ns, slot_ns);
+	return due_ns > now_ns + p->rtt_us * 1000ULL ? due_ns : 0;
+}
+
 /* Take the next slot: when is it? */
 static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 {
@@ -1224,11 +1256,7 @@ static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 		p->next_ns = max(p->next_ns, now_ns) +
 			     1000 * div64_u64(len_us * more, max_t(u64, p->rate, 1));
 	}
-	if (p->state == LBE_FLOOR)
-		due_ns = max(max(p->next_ns, now_ns), p->blind_us * 1000);
-	else
-		due_ns = max(p->next_ns, lbe_path_late_ns(now_ns, slot_ns) +
-					 p->waiting * slot_ns);
+	due_ns = lbe_path_next_due(p, now_ns, slot_ns);
 	p->next_ns = due_ns + slot_ns;
 	return due_ns;
 }

@@ -703,6 +703,54 @@ static void lbe_start_waits_for_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
 }
 
+/* The first packets of each flow go when it has no more. If another waits for its slot, the path
+ * has more, and its rate doubles each round trip.
+ */
+static void lbe_start_is_not_limited_while_others_wait(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	u64 rate = p->rate;
+	int ms;
+
+	p->flows = 1000;
+	for (ms = 1; ms < 4 * RTT_US / 1000; ms++) {
+		struct lbe_path_ack ack = {
+			.now_us = NOW_US + ms * 1000ULL, .delay_us = BASE_US, .rtt_us = RTT_US,
+			.acked_bytes = div_u64(p->rate, 1000), .acked_pkts = 2, .limited = true,
+		};
+
+		p->next_ns = (ack.now_us + 1) * 1000;
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_GE(test, p->rate, 4 * rate);
+}
+
+/* A slot that is booked today is at today's rate. */
+static void lbe_start_books_for_a_round_trip(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	u64 now_ns = NOW_US * 1000ULL, due_ns = 0, slot_ns;
+	int booked = 0;
+
+	slot_ns = lbe_path_slot_ns(p, 2 * PKT, 0);
+	while (!lbe_path_book_after(p, now_ns, slot_ns) && booked < 1000) {
+		due_ns = lbe_path_reserve(p, now_ns, slot_ns);
+		booked++;
+	}
+	KUNIT_EXPECT_GE(test, booked, 5);
+	KUNIT_EXPECT_LE(test, due_ns, now_ns + p->rtt_us * 1000ULL);
+	KUNIT_EXPECT_EQ(test, lbe_path_book_after(p, now_ns, slot_ns), due_ns + slot_ns);
+
+	/* Those who wait for room in flight are before the next. */
+	p->next_ns = 0;
+	p->waiting = 1000;
+	KUNIT_EXPECT_GT(test, lbe_path_book_after(p, now_ns, slot_ns), now_ns);
+
+	/* Where the rate is known, each flow has its turn. */
+	p->state = LBE_CRUISE;
+	KUNIT_EXPECT_EQ(test, lbe_path_book_after(p, now_ns, slot_ns), 0ULL);
+}
+
 /* Made before the handshake: a round trip of a second, and packets of 536 bytes. */
 static void lbe_start_corrects_a_guess(struct kunit *test)
 {
@@ -1012,6 +1060,8 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_base_is_forgotten),
 	KUNIT_CASE(lbe_start_finds_the_queue),
 	KUNIT_CASE(lbe_start_waits_for_data),
+	KUNIT_CASE(lbe_start_is_not_limited_while_others_wait),
+	KUNIT_CASE(lbe_start_books_for_a_round_trip),
 	KUNIT_CASE(lbe_start_corrects_a_guess),
 	KUNIT_CASE_PARAM(lbe_views, view_gen_params),
 	KUNIT_CASE(lbe_resumes),

@@ -309,6 +309,9 @@ static u32 flow_may_send(struct model *m, struct flow *f, u64 *wake_ns)
 	if (f->grant > sent)
 		return f->grant - sent;
 	f->grant = 0;
+	*wake_ns = max(f->due_ns, p->free_ns);
+	if (f->has_slot && m->now_ns < *wake_ns)
+		return 0;
 	burst = lbe_path_burst_pkts(p);
 	if (burst == 2 && f->out & 1)
 		burst++;
@@ -317,6 +320,9 @@ static u32 flow_may_send(struct model *m, struct flow *f, u64 *wake_ns)
 	if (p->state == LBE_FLOOR && p->reason == LBE_HEAVY_LOSS && f->lost)
 		slot_ns = min(slot_ns, bytes * 16 * NS / p->mu);
 	if (!f->has_slot) {
+		*wake_ns = lbe_path_book_after(p, m->now_ns, slot_ns);
+		if (*wake_ns)
+			return 0;
 		f->due_ns = lbe_path_reserve(p, m->now_ns, slot_ns);
 		f->has_slot = true;
 	}
