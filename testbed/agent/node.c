@@ -138,7 +138,9 @@ static FILE *create(const char *out, const char *suffix)
 
 static int finish(FILE *to, const char *out, int err)
 {
-	if (fclose(to) && !err)
+	bool failed = ferror(to);
+
+	if ((fclose(to) || failed) && !err)
 		err = complain("facts", out);
 	return err;
 }
