@@ -64,9 +64,6 @@
  * when we cruised alone; behind another queue each packet waits 0 to p more. Two such trains
  * in a row with a spread below the calm noise + p / 8 set the capacity, where that noise is
  * below p / 4.
- * A link whose rate moves all the time has no calm noise. There, a train may grow by more than
- * one greedy flow explains (1.5), after pairs that waited for longer than two turns of a fair
- * queue with so many others, 2 (1 + g) p. It met neither: what came through is the capacity.
  * If pulses at 1.25 mu raise mu four times in a row by all they can tell, START finds out
  * how much faster the link is.
  *
@@ -148,11 +145,6 @@
  */
 #define LBE_GROWTH_NONE		52
 #define LBE_GROWTH_FULL		742
-/* Growth of a train, Q10, that nobody explains who keeps a queue full: in one that is shared it is
- * 1, as it is behind fair queueing beside one other flow. Halve it: a greedy flow at a short buffer
- * is taken for a slower link; double it: a link that moves is left unused after a fast spell.
- */
-#define LBE_GROWTH_FAR		1536
 /* Beside others a train's growth tells what they send to so much of the link, Q10: 0.15. So much
  * is left to them at a return, and by so much at least what they and we send exceeds the link
  * before the queue counts as ours alone: that noise is a sixteenth of the train or less. Double
@@ -319,7 +311,6 @@ struct lbe_train {
  * @blind_us: nothing is sent before, and nothing that was sent before is believed
  * @n: pairs in a row that met next to no queue
  * @excess_us: sum of their delays above the base
- * @longest_us: longest queue that a pair met since the path cruised
  * @idle_us: mean of these on the idle path; U32_MAX: not known
  * @fails: returns that came too early
  * @flat: pairs in a row that met the same queue
@@ -371,7 +362,7 @@ struct lbe_path {
 	u8 local, isolated;
 
 	u64 blind_us;
-	u32 n, excess_us, longest_us, idle_us, fails;
+	u32 n, excess_us, idle_us, fails;
 	u64 flat_us;
 	u32 flat, flat_min_us, flat_max_us, longer_us;
 	u64 came, slower;
@@ -678,7 +669,6 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 		p->q_us[i] = lbe_path_target_us(p);
 	}
 	p->pulse_us = now_us;
-	p->longest_us = 0;
 	lbe_path_next_tick(p, now_us);
 	p->ticks = 0;
 	p->low_ticks = 0;
@@ -742,18 +732,6 @@ static inline void lbe_path_learn_idle(struct lbe_path *p)
 	p->idle_us = p->idle_us == U32_MAX ? idle_us : (3 * p->idle_us + idle_us) / 4;
 }
 
-/* Is it the link that has changed, whoever else is there? Others who fill a queue that is shared
- * make a train grow by 1. Those who have queues of their own make it grow by their number, and then
- * a pair waits for one packet of each.
- */
-static inline bool lbe_path_moved(const struct lbe_path *p, s32 growth_q10)
-{
-	u64 turn_us = (u64)lbe_path_pkt_us(p) * (u32)(1024 + max(growth_q10, 0)) >> 10;
-
-	return growth_q10 > LBE_GROWTH_FAR &&
-	       p->longest_us > 2 * (turn_us + lbe_path_error_us(p));
-}
-
 static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 {
 	u64 slower;
@@ -773,10 +751,6 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
 		p->slower = max_t(u64, slower, LBE_PATH_RATE_MIN);
-		if (lbe_path_moved(p, g)) {
-			lbe_path_set_mu(p, p->slower);
-			p->fails = 0;
-		}
 		/* What half of a packet's time is to tell must not drown in noise. */
 		p->inspect = p->fails >= 2 && g > LBE_GROWTH_NONE &&
 			     p->calm_us < lbe_path_pkt_us(p) / 4;
@@ -1054,7 +1028,6 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		}
 		p->prompt = true;
 	}
-	p->longest_us = max(p->longest_us, q_us);
 	p->flat_min_us = min(q_us, p->flat_min_us);
 	p->flat_max_us = max(q_us, p->flat_max_us);
 	if (!p->flat++ || p->flat_max_us - p->flat_min_us >

@@ -252,52 +252,6 @@ static void lbe_slower_has_a_least(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->slower, LBE_PATH_RATE_MIN);
 }
 
-/* A train that came through at a third of mu, after pairs. Two turns of a fair queue take
- * 2 (3 p + e) = 7448 us.
- */
-struct moved_row {
-	const char *name;
-	u32 growth_q10;
-	u32 longest_us;	/* that a pair met before */
-	bool moved;
-};
-
-static const struct moved_row moved_rows[] = {
-	{ "a greedy flow, or a fair queue with one",	1024, 50000, false },
-	{ "hardly more",				1500, 50000, false },
-	{ "two flows behind a fair queue",		2048, 7000, false },
-	{ "pairs waited longer than that explains",	2048, 8000, true },
-};
-
-static void moved_desc(const struct moved_row *row, char *desc)
-{
-	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(moved, moved_rows, moved_desc);
-
-static void lbe_link_has_moved(struct kunit *test)
-{
-	const struct moved_row *row = test->param_value;
-	const struct train_row grew = { "grew", 8, row->growth_q10 };
-	struct lbe_path *p = known_path(test);
-	struct lbe_path_ack pair = {
-		.now_us = NOW_US, .delay_us = BASE_US + row->longest_us, .rtt_us = RTT_US,
-		.acked_pkts = 2,
-	};
-
-	lbe_path_yield(p, NOW_US - RTT_US, LBE_QUEUE_JUMPED, 0);
-	p->fails = 4;
-	lbe_path_ack(p, &pair);
-	probe(p, &grew);
-	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
-	KUNIT_EXPECT_EQ(test, p->fails, row->moved ? 0U : 5U);
-	EXPECT_NEAR(test, p->mu, row->moved ? MU / 3 : MU, MU / 100);
-	/* What pairs met before the path cruised says nothing of later. */
-	lbe_path_cruise(p, NOW_US + RTT_US, MU, LBE_TRAIN_PASSED);
-	KUNIT_EXPECT_EQ(test, p->longest_us, 0U);
-}
-
 /* The rate fell to that of the train within a round trip before we gave way: no doubt then. */
 static void lbe_step_is_a_slower_link(struct kunit *test)
 {
@@ -1045,7 +999,6 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_train_verdict, train_gen_params),
 	KUNIT_CASE(lbe_second_failure),
 	KUNIT_CASE(lbe_slower_has_a_least),
-	KUNIT_CASE_PARAM(lbe_link_has_moved, moved_gen_params),
 	KUNIT_CASE(lbe_step_is_a_slower_link),
 	KUNIT_CASE_PARAM(lbe_pulse_verdict, pulse_gen_params),
 	KUNIT_CASE(lbe_noise_is_no_capacity),
