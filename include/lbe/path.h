@@ -26,11 +26,12 @@
  * We leave too if R is mu / 8 or less for two round trips: the others take what there is.
  * A silence that no burst of others explains is the link's: what waited for its end tells nothing.
  *
- * Loss is no sign of others where there are queues, for links lose packets too. If a third
- * of a round trip's packets is lost, and of the next one's too, somebody drops by rate (a
- * policer), or the buffer was full when the base was learnt. What came through is the
- * capacity. For 180 s from then on CRUISE stays 1/32 below mu, sends no pulses, and ends
- * when 1/32 of a round trip is lost. In START, where the rate doubles, once is enough.
+ * Loss is no sign of others where there are queues, for links lose packets too. If a round
+ * trip, and the next one too, loses more than a third of what comes through, somebody drops
+ * by rate (a policer), or the buffer was full when the base was learnt. What came through is
+ * the capacity. For 180 s from then on CRUISE stays 1/32 below mu, sends no pulses, and ends
+ * when 1/32 of a round trip is lost. In START once is enough if more was sent than in the round
+ * trip before. A round that lasted for two round trips had an outage in it and tells nothing.
  *
  * A train of 8 packets at rate r shows how its delay grows, g = dq / dt:
  *
@@ -186,15 +187,15 @@
 #define LBE_PATIENCE_RTTS	8
 #define LBE_PATIENCE_MAX	6
 
-/* A third of more packets than that is not lost by chance: at 5 % of random loss seven of 25 are,
- * once in six thousand round trips. Double it: a policer is found where a round trip holds 48
- * packets; a third of it: of the transfers that begin on such a link one in ten takes it for a
- * policer's, and hardly uses it for three minutes.
+/* More than a quarter of more packets than that is not lost by chance: at 5 % of random loss seven
+ * of 25 are, once in six thousand round trips. Double it: a policer is found where a round trip
+ * holds 48 packets; a third of it: of the transfers that begin on such a link one in ten takes it
+ * for a policer's, and hardly uses it for three minutes.
  */
 #define LBE_LOSS_PKTS		24
 /* Who drops by rate drops in each round trip. A link that is gone for a moment, or a sender whose
- * clock was set back (the peer drops what has an older time stamp than it has seen), loses a
- * third of a round trip once. Three instead: best effort at a policer waits for a round trip
+ * clock was set back (the peer drops what has an older time stamp than it has seen), loses that
+ * much of a round trip once. Three instead: best effort at a policer waits for a round trip
  * more; one instead: each such moment costs most of the link for three minutes.
  */
 #define LBE_LOSS_ROUNDS		2
@@ -224,7 +225,7 @@ enum lbe_reason {
 	LBE_INSPECT,		/* slower link, or fair queueing? */
 	LBE_SLOWER,		/* slower link */
 	LBE_FASTER,		/* not slower after all */
-	LBE_HEAVY_LOSS,		/* a third of what came through was lost */
+	LBE_HEAVY_LOSS,		/* more than a quarter was lost */
 	LBE_NOTHING_LEFT,	/* others take it all, bit by bit */
 	LBE_SILENCE,		/* nothing heard for long: idle, or an outage */
 };
@@ -288,7 +289,7 @@ struct lbe_train {
  * @round_us: beginning of the present round trip
  * @round_bytes: delivered in it
  * @round_lost: lost in it
- * @lossy: rounds in a row of which a third was lost
+ * @lossy: rounds in a row of which more than a quarter was lost
  * @delivered: rate of the one before, bytes a second
  * @leaving: the present one began when the path gave way
  * @tick_us: beginning of the present tick
@@ -609,8 +610,8 @@ static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
 	*growth_q10 = (s32)clamp_t(s64, div_s64(d * 1024, (s32)s), -1023, 1 << 20);
 	paced = lbe_train_paced(t);
 	if (t->throttled && paced > t->bytes)
-		*growth_q10 = (s32)div64_u64((1024 + *growth_q10) * paced,
-					     max_t(u64, t->bytes, 1)) - 1024;
+		*growth_q10 = (s32)min_t(u64, div64_u64((1024 + *growth_q10) * paced,
+							max_t(u64, t->bytes, 1)), 1 << 20) - 1024;
 	return true;
 }
 
@@ -913,25 +914,31 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
 	u64 span_us = a->now_us - p->round_us, all;
-	bool policed = lbe_path_policed(p), heavy;
+	u32 least_us = max_t(u32, p->rtt_us, 8 * lbe_path_pkt_us(p));
+	bool policed = lbe_path_policed(p), outage, more;
 
 	p->round_bytes += a->acked_bytes;
 	p->round_lost += a->lost_bytes;
 	p->train.lost_bytes += a->lost_bytes;
-	if (span_us < max_t(u32, p->rtt_us, 8 * lbe_path_pkt_us(p)))
+	if (span_us < least_us)
 		return;
-	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
 	all = p->round_bytes + p->round_lost;
-	heavy = p->round_lost * 4 > all && all > LBE_LOSS_PKTS * p->mss;
-	p->lossy = heavy ? min(p->lossy + 1, LBE_LOSS_ROUNDS) : 0;
+	outage = span_us > 2ULL * least_us;
+	/* START overruns a link with more than it sent before, and not when data runs out. */
+	more = !a->limited && all * USEC_PER_SEC >= (p->delivered + p->delivered / 2) * span_us;
+	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
+	if (p->round_lost * 4 <= all || all <= LBE_LOSS_PKTS * p->mss)
+		p->lossy = 0;
+	else if (!outage)
+		p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);
 	/* No random loss is that heavy: a full buffer that was full when we learnt the
 	 * base, or a policer. What came through is what there is: at a known policer only
 	 * if it is so much that we were alone.
 	 */
 	if ((p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
 	    (policed ? p->round_lost * 32 > all :
-	     p->lossy >= (p->state == LBE_START ? 1 : LBE_LOSS_ROUNDS))) {
-		if (!policed || p->delivered > p->mu / 2)
+	     !outage && p->lossy >= (p->state == LBE_START && more ? 1 : LBE_LOSS_ROUNDS))) {
+		if (!policed || (!outage && p->delivered > p->mu / 2))
 			lbe_path_set_mu(p, p->delivered);
 		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);

@@ -252,6 +252,19 @@ static void lbe_slower_has_a_least(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->slower, LBE_PATH_RATE_MIN);
 }
 
+/* Of a train that our own device held up next to nothing may have been sent. */
+static void lbe_growth_has_a_limit(struct kunit *test)
+{
+	struct lbe_train t = {
+		.until_us = 10000, .rate = U32_MAX, .bytes = 1, .throttled = true,
+		.n = { 1, 1 }, .delay_us = { 0, 1000000 }, .sent_us = { 0, 1 },
+	};
+	s32 g;
+
+	KUNIT_EXPECT_TRUE(test, lbe_train_growth(&t, &g));
+	KUNIT_EXPECT_EQ(test, g, (1 << 20) - 1024);
+}
+
 /* The rate fell to that of the train within a round trip before we gave way: no doubt then. */
 static void lbe_step_is_a_slower_link(struct kunit *test)
 {
@@ -536,6 +549,58 @@ static void lbe_losses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p->fails, 1U);
 		KUNIT_EXPECT_LT(test, p->mu, MU);
 	}
+}
+
+/* START doubles, so that one round trip with more than the one before is enough. */
+struct start_loss_row {
+	const char *name;
+	u32 sent;	/* packets of the round trip, half of them lost; 64 came in the one before */
+	u32 span_us;
+	u32 rounds;
+	bool limited;
+	bool yields;
+};
+
+static const struct start_loss_row start_loss_rows[] = {
+	{ "twice as much as before",		128, RTT_US, 1, false, true },
+	{ "no more than before: once",		64, RTT_US, 1, false, false },
+	{ "no more than before: twice",		64, RTT_US, 2, false, true },
+	{ "more, and then data ran out",	128, RTT_US, 1, true, false },
+	{ "an outage of three round trips",	512, 4 * RTT_US, 1, false, false },
+	{ "another",				512, 4 * RTT_US, 2, false, false },
+};
+
+static void start_loss_desc(const struct start_loss_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(start_loss, start_loss_rows, start_loss_desc);
+
+static void lbe_start_loses(struct kunit *test)
+{
+	const struct start_loss_row *row = test->param_value;
+	struct lbe_path *p = new_path(test);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + RTT_US,
+		.rtt_us = RTT_US,
+		.acked_bytes = 64 * PKT,
+	};
+	u32 i;
+
+	p->round_us = NOW_US;
+	lbe_path_ack(p, &ack);
+	ack.limited = row->limited;
+	ack.acked_bytes = row->sent / 2 * PKT;
+	ack.lost_bytes = row->sent / 2 * PKT;
+	for (i = 0; i < row->rounds; i++) {
+		ack.now_us += row->span_us;
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, row->yields ? LBE_FLOOR : LBE_START);
+	KUNIT_EXPECT_EQ(test, lbe_path_policed(p), row->yields);
+	if (!row->yields)
+		KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
 }
 
 /* What is lost once is lost once: a round trip later it is as if nothing had been. */
@@ -999,6 +1064,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_train_verdict, train_gen_params),
 	KUNIT_CASE(lbe_second_failure),
 	KUNIT_CASE(lbe_slower_has_a_least),
+	KUNIT_CASE(lbe_growth_has_a_limit),
 	KUNIT_CASE(lbe_step_is_a_slower_link),
 	KUNIT_CASE_PARAM(lbe_pulse_verdict, pulse_gen_params),
 	KUNIT_CASE(lbe_noise_is_no_capacity),
@@ -1007,6 +1073,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_pairs, pair_gen_params),
 	KUNIT_CASE_PARAM(lbe_evidence, idle_gen_params),
 	KUNIT_CASE_PARAM(lbe_losses, loss_gen_params),
+	KUNIT_CASE_PARAM(lbe_start_loses, start_loss_gen_params),
 	KUNIT_CASE(lbe_loses_now_and_then),
 	KUNIT_CASE(lbe_is_crowded_out),
 	KUNIT_CASE(lbe_base_takes_four),
