@@ -83,6 +83,7 @@ struct credit_path {
 	u32 clock_bytes;	/* arrivals that were not given back yet */
 	u64 sure_us;		/* latest sample of a flow that is sure of its least delays */
 	u64 data_us;		/* latest arrival */
+	u64 now_us;		/* of the latest event */
 	u32 turn_bytes;		/* of the train, to the flow at the head */
 	struct {
 		struct credit_flow *flow;	/* NULL: arrived, or its flow has gone */
@@ -746,11 +747,22 @@ static void credit_after_idle(struct credit_path *p, u64 now_us)
 	struct credit_law *c = &p->law;
 
 	if (c->phase == CREDIT_CRUISE &&
-	    now_us - p->data_us > max_t(u64, CREDIT_IDLE_US, 10ULL * c->base_us))
+	    now_us - p->data_us > max_t(u64, CREDIT_IDLE_US, 10ULL * c->base_us)) {
+		credit_forget_bunches(c);
 		credit_yield(c, now_us, c->base_us);
+	}
 }
 
 /* The controller's calls */
+
+/* The clock is read before the path's lock is taken: two CPUs may bring their events in another
+ * order. Time differences are unsigned, so time does not go back. Return: the path's.
+ */
+static u64 credit_clock(struct credit_path *p, u64 now_us)
+{
+	p->now_us = max(p->now_us, now_us);
+	return p->now_us;
+}
 
 static void credit_path_init(void *path, u64 now_us)
 {
@@ -763,8 +775,9 @@ static void credit_path_init(void *path, u64 now_us)
 
 static void credit_init(void *state, const struct rwnd_start *start, struct rwnd_want *want)
 {
-	u32 now_ms = (u32)div_u64(start->now_us, 1000);
 	struct credit_path *p = start->path;
+	u64 now_us = credit_clock(p, start->now_us);
+	u32 now_ms = (u32)div_u64(now_us, 1000);
 	struct credit_flow *f = state;
 
 	f->path = p;
@@ -786,20 +799,22 @@ static void credit_init(void *state, const struct rwnd_start *start, struct rwnd
 	 */
 	if (!start->fresh)
 		credit_activate(f);
-	f->data_us = start->now_us;
+	f->data_us = now_us;
 	want->kind = RWND_EDGE;
 	want->edge_seq = f->goal_seq;
-	want->wake_us = start->now_us + max(p->law.base_us, 10000U);
+	want->wake_us = now_us + max(p->law.base_us, 10000U);
 }
 
-static void credit_on_data_in(void *state, const struct rwnd_data *d, struct rwnd_want *want)
+static void credit_on_data_in(void *state, const struct rwnd_data *data, struct rwnd_want *want)
 {
+	struct rwnd_data copy = *data, *d = &copy;
 	struct credit_flow *f = state;
 	struct credit_path *p = f->path;
 	struct credit_law *c = &p->law;
 	u32 end = d->seq + d->bytes, fresh = 0;
 	u64 released_us = 0;
 
+	d->now_us = credit_clock(p, d->now_us);
 	f->mss_bytes = max(f->mss_bytes, d->seg_bytes);
 	c->mss_bytes = max(c->mss_bytes, f->mss_bytes);
 	credit_after_idle(p, d->now_us);
@@ -836,6 +851,7 @@ static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_wan
 	s32 room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);
 	enum credit_phase phase = f->path->law.phase;
 	u32 wire_seq, own_seq = a->ack_seq + a->own_bytes;
+	u64 now_us = credit_clock(f->path, a->now_us);
 	bool held = f->active && f->own_known &&
 		    (s32)(f->own_seq - f->goal_seq) < (s32)f->mss_bytes &&
 		    (s32)(own_seq - f->own_seq) > 0;
@@ -852,14 +868,14 @@ static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_wan
 
 		if (opened > 0 && (phase == CREDIT_START ||
 				   (phase == CREDIT_CRUISE && opened < (s32)f->mss_bytes)))
-			credit_give_self(f, (u32)opened, a->now_us);
-		credit_settle(f, a->now_us, want);
+			credit_give_self(f, (u32)opened, now_us);
+		credit_settle(f, now_us, want);
 		room = (s32)(f->goal_seq + f->unit_bytes - 1 - a->ack_seq);
 	}
 	room = max(room, 0) & ~(s32)(f->unit_bytes - 1);
 	wire_seq = a->ack_seq + min_t(u32, room, a->own_bytes);
 	if ((s32)(wire_seq - f->wire_seq) > 0) {
-		credit_mark_wire(f, wire_seq, a->now_us);
+		credit_mark_wire(f, wire_seq, now_us);
 		credit_count(f);
 	}
 	want->kind = RWND_EDGE;
@@ -871,6 +887,7 @@ static void credit_on_timer(void *state, u64 now_us, struct rwnd_want *want)
 	struct credit_flow *f = state;
 	u64 idle_us = max_t(u64, CREDIT_IDLE_US, 4ULL * f->path->law.base_us);
 
+	now_us = credit_clock(f->path, now_us);
 	if (f->active && f->data_us && credit_out(f) >= (s32)f->mss_bytes &&
 	    now_us - f->data_us > idle_us && now_us - f->grant_us > idle_us)
 		credit_deactivate(f);

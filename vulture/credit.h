@@ -69,9 +69,11 @@
  *		p for each packet that was sent in between, or that came, if these are more.
  *		The verdict waits until no mark has come for base / 8. Where none came closer
  *		than p' > p, p' is p from now on: up to 4/3 p at once, more if nothing has
- *		ever confirmed mu, or not for 120 s p / p'. Where three came in order within p
- *		(250 us or more), the link serves in bunches: z follows the longest gap, p' is
- *		the mean of the train, 4/3 p at most, and fails is never more than 1.
+ *		ever confirmed mu, or not for 120 s p / p'.
+ *		Where k came at once and in order, and less than (k - 2) p (the least ever, 250 us
+ *		or more) after those before, the link serves in bunches for 60 s: z follows the
+ *		longest gap, p' is the mean of each train, 4/3 p at most, and fails is never more
+ *		than 1. A higher mu, or a rest, ends that.
  *		g > 0.8, or a quarter of the train lost (later marks came): fails + 1, FLOOR
  *		for a round trip.
  *		Otherwise R = 0.98 mu if g < 0.1, else mu (0.9 - g); at most 0.9 of the rate
@@ -168,6 +170,12 @@ static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 	if (rate_Bps * 10 > c->mu_Bps * 8)
 		c->mu_us = now_us;
 	c->mu_Bps = max(c->mu_Bps, rate_Bps);
+	/* What looked like bunches was a link that is faster than was known. */
+	if (c->mu_Bps > c->bunched_Bps + c->bunched_Bps / 16 ||
+	    credit_packet_us(c) < CREDIT_BUNCH_US)
+		credit_forget_bunches(c);
+	c->fast_Bps = max(c->fast_Bps, c->mu_Bps);
+	credit_fade_bunches(c, now_us);
 	return rtt_us;
 }
 
@@ -449,6 +457,7 @@ static inline struct credit_move credit_watch_back(struct credit_law *c)
 static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_us)
 {
 	queue_us = credit_unshift(c, queue_us);
+	credit_fade_bunches(c, now_us);
 	credit_watch_route(c, now_us, queue_us);
 	if (queue_us > max(2 * credit_jump_us(c), c->base_us / 10 * 3)) {
 		/* A buffer that deep loses nothing to a train of ours. */

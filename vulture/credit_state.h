@@ -130,6 +130,12 @@
  */
 #define CREDIT_LINK_PAUSE_US	40000U
 
+/* So long, us, a link is believed to serve in bunches after a train has shown it: longer than
+ * CRUISE goes without a train. Half: recorded cellular links are used less; twice: others meet
+ * what was learnt of another link for longer.
+ */
+#define CREDIT_BUNCHED_US	60000000U
+
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* a train that says nothing */
 /* Trains in a row that say nothing, until the download goes on without. Twice: senders with small
@@ -183,6 +189,9 @@ struct credit_law {
 	u32 samples;
 	u32 noise_us;		/* e */
 	u32 pause_us;		/* z; 0 = the link has one rate */
+	u64 bunched_us;		/* when a train last showed that it serves in bunches; 0 = never */
+	u64 bunched_Bps;	/* largest mu until it first did */
+	u64 fast_Bps;		/* largest mu ever */
 	u32 back_us;		/* what the way back and the sender hold a credit up, mean */
 	struct credit_tick ticks[CREDIT_TICKS];
 	u32 n_ticks;		/* since CRUISE began; the ring's index */
@@ -238,10 +247,10 @@ struct credit_law {
 	u32 half_got[2];
 	s32 train_late_us[2];	/* the latest two arrivals */
 	u32 train_least_us;	/* least time between packets, over two gaps */
-	u64 bunch_us[2];	/* its latest two arrivals, our clock */
-	u32 bunch_least_us, bunch_most_us;	/* between packets by that clock: least, over two
-						 * gaps; most, over one
-						 */
+	u64 bunch_us;		/* its latest arrival, our clock; 0 = none yet */
+	u32 bunch_most_us;	/* most between two */
+	s32 bunch_early_us;	/* how much sooner than at p they came, since the end of a bunch */
+	bool bunched;		/* sooner than a bottleneck of one rate lets them */
 	bool bunch_mixed;	/* they came in another order */
 	u32 train_queue_us;	/* that its first packet met */
 	u32 growth_permille;	/* g of the latest */
@@ -276,6 +285,26 @@ static inline u32 credit_packet_us(const struct credit_law *c)
 	if (!c->mu_Bps)
 		return 0;
 	return (u32)min_t(u64, div64_u64(c->mss_bytes * 1000000ULL, c->mu_Bps), 1000000);
+}
+
+/* Time of a packet at the largest mu ever, us. */
+static inline u32 credit_least_packet_us(const struct credit_law *c)
+{
+	u64 Bps = max(c->fast_Bps, c->mu_Bps);
+
+	return Bps ? (u32)min_t(u64, div64_u64(c->mss_bytes * 1000000ULL, Bps), 1000000) : 0;
+}
+
+static inline void credit_forget_bunches(struct credit_law *c)
+{
+	c->bunched_us = 0;
+	c->pause_us = 0;
+}
+
+static inline void credit_fade_bunches(struct credit_law *c, u64 now_us)
+{
+	if (c->bunched_us && now_us - c->bunched_us > CREDIT_BUNCHED_US)
+		credit_forget_bunches(c);
 }
 
 /* qt: q is the least of a tick, which noise raises little */

@@ -39,8 +39,10 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->train_high = 0;
 	c->train_cut = 0;
 	c->train_least_us = U32_MAX;
-	c->bunch_least_us = U32_MAX;
+	c->bunch_us = 0;
 	c->bunch_most_us = 0;
+	c->bunch_early_us = S32_MIN / 2;
+	c->bunched = false;
 	c->bunch_mixed = false;
 	c->train_queue_us = 0;
 	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
@@ -98,18 +100,22 @@ static inline void credit_on_cut(struct credit_law *c, u64 now_us)
  * @mark: its number
  * @now_us: our clock, for all flows
  *
- * credit_on_train() follows.
+ * credit_on_train() follows. The first packets leave their sender at once, and say nothing.
  */
 static inline void credit_on_bunch(struct credit_law *c, u32 mark, u64 now_us)
 {
-	u32 i = c->train_got % 2;
+	u32 least_us = credit_least_packet_us(c), gap_us;
 
-	if (c->train_got > 1)
-		c->bunch_least_us = min_t(u64, c->bunch_least_us, (now_us - c->bunch_us[i]) / 2);
-	if (c->train_got)
-		c->bunch_most_us = max_t(u64, c->bunch_most_us, now_us - c->bunch_us[!i]);
+	if (mark < CREDIT_TRAIN_PRIME)
+		return;
 	c->bunch_mixed |= mark + 1 < c->train_high;
-	c->bunch_us[i] = now_us;
+	gap_us = c->bunch_us ? (u32)min_t(u64, now_us - min(now_us, c->bunch_us), S32_MAX / 4) : 0;
+	c->bunch_us = now_us;
+	c->bunch_most_us = max(c->bunch_most_us, gap_us);
+	if (gap_us > least_us / 4)
+		c->bunch_early_us = 0;
+	c->bunch_early_us += (s32)(c->train_step * least_us) - (s32)gap_us;
+	c->bunched |= c->bunch_early_us > (s32)(2 * c->train_step * least_us);
 }
 
 /**
@@ -295,19 +301,29 @@ static inline bool credit_train_waits(const struct credit_law *c)
 	       c->window_bytes > credit_bytes_of(c->kept_Bps, used_us);
 }
 
-/* A bottleneck of one rate lets no packets closer than p, whoever shares it. Where some of a train
- * are, and in their order, the link serves in bunches, as radio links do, and pauses in between.
+/* A bottleneck of one rate lets no packets closer than p at its own output, whoever shares it. What
+ * holds packets behind it (Wi-Fi, a card's interrupts) lets go at once what came out meanwhile: in
+ * a time t t / p packets and one. Where more come, and in their order, the link itself serves in
+ * bunches, as radio links do, and pauses in between. p is the least ever: others in a fair queue
+ * made it longer, perhaps, and may have gone.
  * Of the latest pause a half counts if it is longer, else a sixteenth. Return: is it such a link?
  */
-static inline bool credit_learn_pause(struct credit_law *c)
+static inline bool credit_learn_pause(struct credit_law *c, u64 now_us)
 {
-	bool bunched = c->bunch_least_us < c->gap_us / 2 && c->gap_us >= CREDIT_BUNCH_US &&
-		       !c->bunch_mixed;
-	u32 us = bunched ? min(c->bunch_most_us - min(c->bunch_most_us, c->gap_us),
-			       CREDIT_LINK_PAUSE_US) : 0;
+	u32 us = min(c->bunch_most_us - min(c->bunch_most_us, c->gap_us), CREDIT_LINK_PAUSE_US);
 
-	c->pause_us += ((s32)us - (s32)c->pause_us) / (us > c->pause_us ? 2 : 16);
-	return bunched;
+	if (c->bunched && c->gap_us >= CREDIT_BUNCH_US && !c->bunch_mixed) {
+		if (!c->bunched_us)
+			c->bunched_Bps = max(c->fast_Bps, c->mu_Bps);
+		c->bunched_us = now_us;
+	}
+	if (!c->bunched_us || c->bunch_mixed)
+		return false;
+	if (us > c->pause_us)
+		c->pause_us += (us - c->pause_us) / 2;
+	else
+		c->pause_us -= (c->pause_us - us + 15) / 16;
+	return true;
 }
 
 /* Of bunches the mean says how fast the link is now, and no others in a fair queue need be thought
@@ -337,8 +353,9 @@ static inline void credit_relearn_capacity(struct credit_law *c, u64 now_us)
 	u32 gap_us = c->train_least_us;
 	bool much = gap_us >= c->gap_us + c->gap_us / 3;
 
+	credit_fade_bunches(c, now_us);
 	if (c->train_got >= CREDIT_TRAIN_LEAST && c->half_got[0] && c->half_got[1] &&
-	    credit_learn_pause(c) && credit_relearn_from_bunches(c))
+	    credit_learn_pause(c, now_us) && credit_relearn_from_bunches(c))
 		return;
 	if (c->train_got < CREDIT_TRAIN_LEAST || gap_us <= c->gap_us ||
 	    c->noise_us >= gap_us / 2 ||

@@ -524,7 +524,7 @@ static void a_train_confirms_a_longer_route(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->shift_us, 0U);
 }
 
-/* Three at once, at half of the rate: of a radio link, in no fair queue. */
+/* Five at once after half of a packet's time, and a pause: of a radio link, in no fair queue. */
 static void a_link_in_bunches_is_slower_now(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -534,7 +534,7 @@ static void a_link_in_bunches_is_slower_now(struct kunit *test)
 	c->fails = 3;
 	credit_probe(c, T0);
 	for (i = 0; i < c->train_marks; i++) {
-		u64 at_us = T0 + (i / 3 + 1) * 6 * 1158;
+		u64 at_us = T0 + (i < 3 ? 0 : i < 8 ? 600 : 20 * 1158);
 
 		c->bytes += MSS;
 		credit_on_bunch(c, i, at_us);
@@ -542,9 +542,11 @@ static void a_link_in_bunches_is_slower_now(struct kunit *test)
 	}
 	credit_judge(c, T0 + 200000);
 	KUNIT_EXPECT_EQ(test, credit_packet_us(c), 1544U);
-	KUNIT_EXPECT_EQ(test, c->pause_us, (6 * 1158 - 1158) / 2U);
+	KUNIT_EXPECT_EQ(test, c->pause_us, (20 * 1158 - 600 - 1158) / 2U);
 	KUNIT_EXPECT_LE(test, c->fails, 1U);
 	KUNIT_EXPECT_EQ(test, credit_jump_us(c), max(jump_us, 5 * 1544U) + c->pause_us);
+	credit_fade_bunches(c, T0 + 200001 + CREDIT_BUNCHED_US);
+	KUNIT_EXPECT_EQ(test, c->pause_us, 0U);
 }
 
 struct use_row {

@@ -46,6 +46,8 @@ struct model_config {
 	double change_us, change_bps, change_rtt_us;	/* the path changes then; 0: never */
 	double change_back_us;	/* the way of the ACKs alone becomes longer by that */
 	double handshake_bytes;	/* the window before the first ACK; 0: as our SYN has it */
+	double hold_us, hold_chance;	/* behind the queue a packet begins such a hold: all wait */
+	int fair;		/* each flow has a queue of its own, served in turn */
 	unsigned int first_seq, first_tsval;
 	unsigned long long seed;
 };
@@ -106,6 +108,8 @@ static struct event queue[QUEUE];
 static u32 queue_head, queue_len;
 static bool busy;
 static double free_us, rate_Bps, back_us;
+static int fair_flow;
+static u64 held_us;
 static u64 *trace_us, trace_at;
 static u32 trace_n;
 
@@ -196,6 +200,31 @@ void model_trace(const u64 *us, u32 n)
 	memcpy(trace_us, us, n * sizeof(*us));
 }
 
+/* The first of the queue; of a fair queue the first of the next flow in turn. */
+static struct event dequeue(void)
+{
+	u32 best = 0, i;
+	int least = n_flows;
+	struct event e;
+
+	for (i = 0; cfg.fair && i < queue_len; i++) {
+		int turns = (queue[(queue_head + i) % QUEUE].flow - fair_flow - 1 + n_flows) %
+			    n_flows;
+
+		if (turns < least) {
+			least = turns;
+			best = i;
+		}
+	}
+	e = queue[(queue_head + best) % QUEUE];
+	for (i = best; i > 0; i--)
+		queue[(queue_head + i) % QUEUE] = queue[(queue_head + i - 1) % QUEUE];
+	queue_head++;
+	queue_len--;
+	fair_flow = e.flow;
+	return e;
+}
+
 static void serve(void)
 {
 	struct event e;
@@ -203,8 +232,7 @@ static void serve(void)
 	busy = queue_len;
 	if (!busy)
 		return;
-	e = queue[queue_head++ % QUEUE];
-	queue_len--;
+	e = dequeue();
 	if (trace_n)
 		free_us = next_chance();
 	else
@@ -216,7 +244,11 @@ static void serve(void)
 
 static void enqueue(struct event e)
 {
-	if (queue_len >= cfg.buffer_pkts) {
+	u32 len = cfg.fair ? 0 : queue_len, i;
+
+	for (i = 0; cfg.fair && i < queue_len; i++)
+		len += queue[(queue_head + i) % QUEUE].flow == e.flow;
+	if (len >= cfg.buffer_pkts) {
 		flows[e.flow].drops++;
 		return;
 	}
@@ -229,6 +261,9 @@ static void served(struct event e)
 {
 	e.what = ARRIVED;
 	e.at_us = now_us + (u64)(chance() * cfg.jitter_us);
+	if (cfg.hold_us && now_us >= held_us && chance() < cfg.hold_chance)
+		held_us = now_us + (u64)(cfg.hold_us * (0.5 + chance()));
+	e.at_us = max(e.at_us, held_us);
 	if (chance() >= cfg.loss)
 		put(e);
 	serve();
@@ -661,6 +696,8 @@ static void set_up(void)
 	busy = false;
 	free_us = 0;
 	back_us = 0;
+	fair_flow = 0;
+	held_us = 0;
 	trace_at = 0;
 	options[VULTURE_CREDIT_O_MIN_KBIT] = 2;
 	options[VULTURE_CREDIT_O_ESCAPE_S] = 20;
@@ -810,6 +847,22 @@ u32 model_second_segment(int phase, int others)
 	/* A part of it, of which the application has not read all. */
 	brings(f, SEGMENT, SEGMENT + SEGMENT / 10);
 	return tells(f, 2 * SEGMENT + SEGMENT / 10, SEGMENT + SEGMENT / 50) / (SEGMENT / 1000);
+}
+
+/* Data of two downloads whose clock was read in another order than they had the path's lock.
+ * Return: ticks that have ended.
+ */
+u32 model_clock_back(void)
+{
+	struct flow *one, *other;
+
+	new_path();
+	one = join(40000);
+	other = join(40000);
+	brings(one, 0, 1448);
+	now_us -= 3;
+	brings(other, 0, 1448);
+	return path->law.n_ticks;
 }
 
 /* Two downloads, one after the other, on a path of one of these round trips and then of the

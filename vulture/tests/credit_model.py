@@ -76,6 +76,9 @@ class _Config(ctypes.Structure):
         ("burst_pkts", ctypes.c_int),
         *((name, ctypes.c_double) for name in ("duration_us", "measure_us", "change_us", "change_bps",
                                                "change_rtt_us", "change_back_us", "handshake_bytes")),
+        ("hold_us", ctypes.c_double),
+        ("hold_chance", ctypes.c_double),
+        ("fair", ctypes.c_int),
         ("first_seq", ctypes.c_uint),
         ("first_tsval", ctypes.c_uint),
         ("seed", ctypes.c_ulonglong),
@@ -118,6 +121,9 @@ class Case:
     change_rtt_ms: float = 0.0
     change_back_ms: float = 0.0
     handshake_bytes: int = 0
+    hold_ms: float = 0.0
+    hold_chance: float = 0.0
+    fair: int = 0
     first_seq: int = 0
     first_tsval: int = 0
     seed: int = 1
@@ -195,6 +201,9 @@ class Model:
             change_rtt_us=(case.change_rtt_ms or case.rtt_ms) * 1e3,
             change_back_us=case.change_back_ms * 1e3,
             handshake_bytes=case.handshake_bytes,
+            hold_us=case.hold_ms * 1e3,
+            hold_chance=case.hold_chance,
+            fair=case.fair,
             first_seq=case.first_seq,
             first_tsval=case.first_tsval,
             seed=case.seed,

@@ -358,10 +358,10 @@ u32 growth_of_our_own(u32 lost, u32 behind, u32 extra)
 	return credit_train_growth(&c);
 }
 
-/* A train on a link of @Bps by what is known: its packets come @at_once, so that one takes @each_us in the mean, the
- * first two of them in turn if @mixed. Return: the capacity then, and what the link pauses for, us.
+/* A train on a link of @Bps by what is known: its ten marks come at these times, the latest two of them in turn if
+ * @mixed. Return: the capacity then, and what the link pauses for, us.
  */
-u64 after_bunches(u64 Bps, u32 at_once, u32 each_us, u32 mixed, u32 *pause_us)
+u64 after_bunches(u64 Bps, const u32 *at_us, u32 mixed, u32 *pause_us)
 {
 	struct credit_law c;
 	u64 now_us = 1000000;
@@ -373,16 +373,45 @@ u64 after_bunches(u64 Bps, u32 at_once, u32 each_us, u32 mixed, u32 *pause_us)
 	c.mu_us = now_us;
 	credit_probe(&c, now_us);
 	for (u32 i = 0; i < c.train_marks; i++) {
-		u32 mark = mixed && i < 2 ? !i : i;
-		u64 at_us = now_us + (i / at_once + 1) * at_once * each_us;
+		u32 mark = mixed && i > 7 ? 17 - i : i;
 
 		c.bytes += MSS;
-		credit_on_bunch(&c, mark, at_us);
-		credit_on_train(&c, mark, at_us, now_us + mark * credit_packet_us(&c));
+		credit_on_bunch(&c, mark, now_us + at_us[i]);
+		credit_on_train(&c, mark, now_us + at_us[i], now_us + mark * credit_packet_us(&c));
 	}
 	credit_judge(&c, now_us + 100000);
 	*pause_us = c.pause_us;
 	return c.mu_Bps;
+}
+
+/* A link of 10 Mbit/s that paused for 15 ms, after: 0 a minute at the floor, 1 twice the rate, 2 many trains that
+ * come evenly; 3: none of these. Return: what it pauses for, us.
+ */
+u32 pauses_after(u32 what)
+{
+	struct credit_law c;
+	u64 now_us = 1000000;
+
+	credit_init_law(&c, now_us);
+	c.phase = what ? CREDIT_CRUISE : CREDIT_FLOOR;
+	c.mss_bytes = MSS;
+	c.base_us = 40000;
+	c.mu_Bps = 1250000;
+	c.fast_Bps = c.mu_Bps;
+	c.bunched_Bps = c.mu_Bps;
+	c.bunched_us = now_us;
+	c.pause_us = 15000;
+	if (what == 0)
+		credit_on_probe(&c, now_us + 61000000, 0);
+	c.arrivals = 24;
+	c.first_us = now_us;
+	c.latest_us = now_us + 24 * MSS * 4 / 10;
+	c.bytes = 24 * MSS;
+	if (what == 1)
+		credit_measure(&c, c.latest_us, 0);
+	for (u32 i = 0; what == 2 && i < 200; i++)
+		credit_learn_pause(&c, now_us);
+	return c.pause_us;
 }
 
 /* A sender whose packets come so far apart, in turn; what it uses in a round trip of 100 ms after @n of them. */
@@ -627,29 +656,46 @@ def test_train_against_oracle(library: ctypes.CDLL) -> None:
         assert got == pytest.approx(min(want, 10000), abs=4000 / gap + 2)
 
 
+def slots(at_once: int, each: float) -> list[float]:
+    """Times of ten packets in times of one: so many at once, and one takes so long in the mean."""
+    return [(i // at_once + 1) * at_once * each for i in range(10)]
+
+
+#: five half a packet after those before, and then a pause
+RADIO = [1, 1, 1, 1.5, 1.5, 1.5, 1.5, 1.5, 20, 20]
+
+
 @pytest.mark.parametrize(
-    ("mbit", "at_once", "each", "mixed", "falls_to"),
+    ("mbit", "times", "mixed", "falls_to"),
     [
-        # three and four at once, half as fast as they should be: by a quarter at once
-        (10, 3, 2, 0, 0.75), (10, 4, 2, 0, 0.75),
-        # faster, or evenly, or two at once: others in a fair queue may make half of it so
-        (10, 3, 0.75, 0, 1), (10, 1, 2, 0, 1), (10, 2, 2, 0, 1),
+        # more than a bottleneck of that rate makes in the time: by a quarter at once
+        (10, RADIO, 0, 0.75),
+        # what is held behind a fair queue with others, or without, and let go at once
+        (10, slots(3, 2), 0, 1), (10, slots(5, 2), 0, 1), (10, slots(3, 1), 0, 1), (10, [9, *slots(8, 2)[1:]], 0, 1),
+        # the first three leave their sender together, on a link faster than is known
+        (10, [1, 1.5, 1.5, 1.5, *(1.5 + 2 * i for i in range(1, 7))], 0, 1),
         # what others overtake is jitter, and a fast link's packets are taken together by the receiver
-        (10, 3, 2, 1, 1), (100, 3, 2, 0, 1),
+        (10, RADIO, 1, 1), (100, RADIO, 0, 1),
     ],
 )  # fmt: skip
 def test_a_link_that_serves_in_bunches(
-    library: ctypes.CDLL, mbit: float, at_once: int, each: float, mixed: int, falls_to: float
+    library: ctypes.CDLL, mbit: float, times: list[float], mixed: int, falls_to: float
 ) -> None:
-    """Packets closer than its rate lets them: it carries what it does now, and pauses in between."""
+    """More packets at once than its rate makes since those before: it carries what it does now, and pauses."""
     packet_us = 1448 * 8 / mbit
     pause_us = ctypes.c_uint32()
-    left = library.after_bunches(
-        ctypes.c_uint64(int(mbit * MBIT)), at_once, round(each * packet_us), mixed, ctypes.byref(pause_us)
-    )
-    assert left == pytest.approx(falls_to * mbit * MBIT, rel=0.06)
-    bunched = at_once > 2 and not mixed and mbit == 10
-    assert pause_us.value == pytest.approx((at_once * each - 1) / 2 * packet_us * bunched, rel=0.01)
+    at_us = (ctypes.c_uint32 * 10)(*(round(at * packet_us) for at in times))
+    left = library.after_bunches(ctypes.c_uint64(int(mbit * MBIT)), at_us, mixed, ctypes.byref(pause_us))
+    if falls_to == 1:
+        assert pause_us.value == 0
+    else:
+        assert left == pytest.approx(falls_to * mbit * MBIT, rel=0.06)
+        assert pause_us.value == pytest.approx(17.5 / 2 * packet_us, rel=0.01)
+
+
+def test_pauses_of_a_link_are_forgotten(library: ctypes.CDLL) -> None:
+    """After a minute, where it turns out to be faster, and where trains no longer show them."""
+    assert [library.pauses_after(what) for what in range(4)] == [0, 0, 0, 15000]
 
 
 def test_a_train_is_read_in_the_order_of_sending(library: ctypes.CDLL) -> None:
