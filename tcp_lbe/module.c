@@ -323,18 +323,6 @@ static void lbe_set_window(struct tcp_sock *tp, u32 pkts)
 	tcp_snd_cwnd_set(tp, clamp_t(u32, pkts, 1, min_t(u32, tp->snd_cwnd_clamp, S32_MAX)));
 }
 
-/* TCP asks with each tasklet and timer. What has a slot that is to come, on a schedule that still
- * holds, was told when to ask again: no lock is needed to say so once more.
- */
-static bool lbe_told_to_wait(const struct sock *sk, const struct lbe_flow *f)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	return f->shared && f->has_slot && tp->tcp_clock_cache < tp->tcp_wstamp_ns &&
-	       f->epoch == READ_ONCE(f->shared->law.epoch) &&
-	       READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED;
-}
-
 /* Let TCP send what the path's schedule allows now, or have it ask again. */
 static u32 lbe_gate(struct sock *sk)
 {
@@ -395,7 +383,7 @@ static u32 lbe_gate(struct sock *sk)
 
 static u32 lbe_min_tso_segs(struct sock *sk)
 {
-	return lbe_told_to_wait(sk, inet_csk_ca(sk)) ? 1 : lbe_gate(sk);
+	return lbe_gate(sk);
 }
 
 /* Hearing */
