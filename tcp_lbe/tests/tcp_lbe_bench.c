@@ -3,10 +3,12 @@
  * tcp_lbe_bench - what congestion controls cost: cost_NAME is NAME with its callbacks timed
  *
  *	insmod tcp_lbe_bench.ko names=lbe,bbr
- *	/sys/module/tcp_lbe_bench/parameters/costs	a line each: NAME, ACKs, ticks; sends, ticks
+ *	/sys/module/tcp_lbe_bench/parameters/costs
  *
- * Timed is what TCP calls for each ACK, and each time that it would send. Ticks are those of the CPU's counter, on a
- * machine of one CPU. For `make bench`, not for use.
+ * has a line for each: NAME, ACKs, ticks, sends, ticks.
+ *
+ * Timed is what TCP calls for each ACK, and each time that it would send. Ticks are those of the
+ * CPU's counter, on a machine of one CPU. For `make bench`, not for use.
  */
 #include <linux/module.h>
 #include <linux/net.h>
@@ -64,9 +66,11 @@ static u64 cost_ticks(void)
 	return (u64)high << 32 | low;
 }
 
-static struct cost *cost_of(const struct sock *sk)
+static struct cost *cost_of(struct sock *sk)
 {
-	return container_of_const(inet_csk(sk)->icsk_ca_ops, struct cost, ops);
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+
+	return container_of((struct tcp_congestion_ops *)ops, struct cost, ops);
 }
 
 static void cost_control(struct sock *sk, const struct rate_sample *rs)
@@ -128,11 +132,20 @@ static const struct tcp_congestion_ops timed = {
 	.min_tso_segs = cost_min_tso_segs,
 };
 
-#define COST_TIME(ops, callback)				\
-	do {							\
-		if ((ops)->callback)				\
-			(ops)->callback = timed.callback;	\
-	} while (0)
+/* Time what there is. */
+static void cost_time(struct tcp_congestion_ops *ops)
+{
+	if (ops->cong_control)
+		ops->cong_control = timed.cong_control;
+	if (ops->cong_avoid)
+		ops->cong_avoid = timed.cong_avoid;
+	if (ops->in_ack_event)
+		ops->in_ack_event = timed.in_ack_event;
+	if (ops->pkts_acked)
+		ops->pkts_acked = timed.pkts_acked;
+	if (ops->min_tso_segs)
+		ops->min_tso_segs = timed.min_tso_segs;
+}
 
 /* A socket under the control of this name. */
 static int cost_pin(struct cost *cost, char *name)
@@ -161,11 +174,7 @@ static int cost_register(struct cost *cost, char *name)
 	cost->ops = *cost->real;
 	cost->ops.owner = THIS_MODULE;
 	snprintf(cost->ops.name, sizeof(cost->ops.name), "cost_%s", name);
-	COST_TIME(&cost->ops, cong_control);
-	COST_TIME(&cost->ops, cong_avoid);
-	COST_TIME(&cost->ops, in_ack_event);
-	COST_TIME(&cost->ops, pkts_acked);
-	COST_TIME(&cost->ops, min_tso_segs);
+	cost_time(&cost->ops);
 	err = tcp_register_congestion_control(&cost->ops);
 	if (err)
 		sock_release(cost->pin);
