@@ -21,8 +21,8 @@ static const char *const suffix[REC_KINDS] = {
 	[REC_WEB] = "web",
 };
 
-/* glibc takes a size only with memory of one's own */
-static char buffers[REC_KINDS][BUFFER_BYTES];
+/* glibc takes a size only with memory of one's own; the last is of the events */
+static char buffers[REC_KINDS + 1][BUFFER_BYTES];
 
 static struct {
 	FILE *file[REC_KINDS];
@@ -41,7 +41,7 @@ static FILE *open_file(const char *dir, const char *node, const char *name,
 	file = fopen(path, "we");
 	if (!file)
 		fprintf(stderr, "lbe-agent: %s: %s\n", path, strerror(errno));
-	else if (buffer)
+	else
 		setvbuf(file, buffer, _IOFBF, BUFFER_BYTES);
 	return file;
 }
@@ -54,8 +54,7 @@ int records_open(const char *dir, const char *node, u64 zero_ns)
 		if (!records.file[i])
 			return -1;
 	}
-	/* In pieces of 4 kB: of a run that hangs all but the last is there. */
-	records.events = open_file(dir, node, "events", NULL);
+	records.events = open_file(dir, node, "events", buffers[REC_KINDS]);
 	return records.events ? 0 : -1;
 }
 
