@@ -21,9 +21,6 @@ static const char *const suffix[REC_KINDS] = {
 	[REC_WEB] = "web",
 };
 
-/* glibc takes a size only with memory of one's own; the last is of the events */
-static char buffers[REC_KINDS + 1][BUFFER_BYTES];
-
 static struct {
 	FILE *file[REC_KINDS];
 	FILE *events;
@@ -31,8 +28,7 @@ static struct {
 	bool failed;
 } records;
 
-static FILE *open_file(const char *dir, const char *node, const char *name,
-		       char *buffer)
+static FILE *open_file(const char *dir, const char *node, const char *name)
 {
 	char path[PATH_MAX + 128];
 	FILE *file;
@@ -42,7 +38,7 @@ static FILE *open_file(const char *dir, const char *node, const char *name,
 	if (!file)
 		fprintf(stderr, "lbe-agent: %s: %s\n", path, strerror(errno));
 	else
-		setvbuf(file, buffer, _IOFBF, BUFFER_BYTES);
+		setvbuf(file, NULL, _IOFBF, BUFFER_BYTES);
 	return file;
 }
 
@@ -50,11 +46,11 @@ int records_open(const char *dir, const char *node, u64 zero_ns)
 {
 	records.zero_ns = zero_ns;
 	for (int i = 0; i < REC_KINDS; i++) {
-		records.file[i] = open_file(dir, node, suffix[i], buffers[i]);
+		records.file[i] = open_file(dir, node, suffix[i]);
 		if (!records.file[i])
 			return -1;
 	}
-	records.events = open_file(dir, node, "events", buffers[REC_KINDS]);
+	records.events = open_file(dir, node, "events");
 	return records.events ? 0 : -1;
 }
 
