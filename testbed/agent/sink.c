@@ -318,14 +318,10 @@ static void udp_drain(struct sink *s, int fd)
 
 /* ---- sinks ---- */
 
-/* Reads all that is there; once at a time, however many ask for it. */
 static void sink_drain(struct sink *s)
 {
 	struct sink_conn *c, *next;
 
-	if (s->drained_ns == loop_now())
-		return;
-	s->drained_ns = loop_now();
 	if (s->plan->proto == PROTO_UDP) {
 		for (int i = 0; i < ARRAY_SIZE(s->listener); i++)
 			if (s->listener[i].fd >= 0)

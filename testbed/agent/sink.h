@@ -30,7 +30,6 @@ struct sink {
 	u64 max_delay_ns;
 	u64 *delays_ns;		/* each of the stamped ones, for percentiles */
 	u64 delays_room;	/* entries allocated */
-	u64 drained_ns;		/* all was read at this time, CLOCK_MONOTONIC */
 	u64 read_bytes;		/* mode=slow: allowance used up */
 	u64 slow_since_ns;	/* mode=slow: the allowance counts from here */
 };

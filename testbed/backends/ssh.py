@@ -109,8 +109,7 @@ def read_machines(path: Path) -> Machines:
 
 def of_node(line: str) -> str:
     """The node whose line of job.sh or events.sh this is; "" for all."""
-    words = r"\bip netns exec (\w+) | --netns (\w+) |\b(?:ip|tc)(?: -[sj])* -n (\w+) |\bip netns add (\w+)"
-    match = re.search(words, line)
+    match = re.search(r"\bip netns exec (\w+) |\b(?:ip|tc)(?: -[sj])* -n (\w+) |\bip netns add (\w+)", line)
     return next((group for group in match.groups() if group), "") if match else ""
 
 
