@@ -279,20 +279,22 @@ static inline u32 credit_longer_us(const struct credit_law *c)
 	return c->shift_us + credit_lately(&c->back);
 }
 
+/* Time of a packet at a rate, us; 0: the rate is not known. */
+static inline u32 credit_packet_at_us(const struct credit_law *c, u64 Bps)
+{
+	return Bps ? (u32)min_t(u64, div64_u64(c->mss_bytes * 1000000ULL, Bps), 1000000) : 0;
+}
+
 /* Time of a packet, us. */
 static inline u32 credit_packet_us(const struct credit_law *c)
 {
-	if (!c->mu_Bps)
-		return 0;
-	return (u32)min_t(u64, div64_u64(c->mss_bytes * 1000000ULL, c->mu_Bps), 1000000);
+	return credit_packet_at_us(c, c->mu_Bps);
 }
 
 /* Time of a packet at the largest mu ever, us. */
 static inline u32 credit_least_packet_us(const struct credit_law *c)
 {
-	u64 Bps = max(c->fast_Bps, c->mu_Bps);
-
-	return Bps ? (u32)min_t(u64, div64_u64(c->mss_bytes * 1000000ULL, Bps), 1000000) : 0;
+	return credit_packet_at_us(c, max(c->fast_Bps, c->mu_Bps));
 }
 
 static inline void credit_forget_bunches(struct credit_law *c)

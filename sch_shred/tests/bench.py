@@ -15,13 +15,12 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from testbed.backends.machine import Machine
 from testbed.backends.tools import build_tc_plugin
 from testbed.backends.uml import HOST_ROOT, Uml
-from testbed.base.errors import LbeError
+from testbed.base.errors import exit_with
 
 #: enqueue and dequeue, of red's
 AIM = 1.02
@@ -143,9 +142,4 @@ def main(series: str = "6.12") -> int:
 
 
 if __name__ == "__main__":
-    began = time.monotonic()
-    try:
-        sys.exit(main(*sys.argv[1:]))
-    except LbeError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
+    exit_with("bench", lambda: main(*sys.argv[1:]))

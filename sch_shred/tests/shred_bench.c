@@ -31,6 +31,8 @@
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
+#include <lbe/cpu_ticks.h>
+
 #define PACKETS		20000
 #define PAYLOAD		960
 #define COLD_PACKETS	2000
@@ -68,14 +70,6 @@ static unsigned int hook_ticks[2 * ROUNDS_MAX];
 static int n_hook_ticks;
 module_param_array(hook_ticks, uint, &n_hook_ticks, 0444);
 MODULE_PARM_DESC(hook_ticks, "result: CPU ticks of 100 packets in the hooks");
-
-static u64 bench_ticks(void)
-{
-	u32 low, high;
-
-	asm volatile("lfence; rdtsc" : "=a" (low), "=d" (high));
-	return (u64)high << 32 | low;
-}
 
 /* A TCP packet of DSCP 31 or 7, which are hints in both codings, Ethernet header in front. */
 static struct sk_buff *bench_packet(bool old)
@@ -149,7 +143,7 @@ static int bench_queue(struct Qdisc *sch, unsigned int *result)
 	u64 begin;
 
 	spin_lock_bh(qdisc_lock(sch));
-	begin = bench_ticks();
+	begin = lbe_cpu_ticks();
 	for (i = 0; i < PACKETS; i++) {
 		skb = sch->dequeue(sch);
 		while (skb && bench_put(sch, skb) != NET_XMIT_SUCCESS)
@@ -157,7 +151,7 @@ static int bench_queue(struct Qdisc *sch, unsigned int *result)
 		if (!skb)
 			break;
 	}
-	*result = div_u64(bench_ticks() - begin, PACKETS / 100);
+	*result = div_u64(lbe_cpu_ticks() - begin, PACKETS / 100);
 	spin_unlock_bh(qdisc_lock(sch));
 	return i == PACKETS ? 0 : -ENOMEM;
 }
@@ -193,19 +187,19 @@ static int bench_queue_cold(struct Qdisc *sch, unsigned int *result)
 	spin_lock_bh(qdisc_lock(sch));
 	for (i = 0; i < COLD_PACKETS; i++) {
 		bench_flush_queue(sch);
-		begin = bench_ticks();
+		begin = lbe_cpu_ticks();
 		skb = sch->dequeue(sch);
-		sum += bench_ticks() - begin;
+		sum += lbe_cpu_ticks() - begin;
 		if (!skb)
 			break;
 		bench_flush_queue(sch);
-		begin = bench_ticks();
+		begin = lbe_cpu_ticks();
 		if (bench_put(sch, skb) != NET_XMIT_SUCCESS) {
 			skb = bench_packet(mixed && i % 2);
 			if (skb)
 				bench_put(sch, skb);
 		}
-		sum += bench_ticks() - begin;
+		sum += lbe_cpu_ticks() - begin;
 	}
 	*result = div_u64(sum, COLD_PACKETS / 100);
 	spin_unlock_bh(qdisc_lock(sch));
@@ -257,14 +251,14 @@ static int bench_hook(unsigned int hook, struct sk_buff *skb, struct net_device 
 	unsigned int i;
 	u64 begin;
 
-	begin = bench_ticks();
+	begin = lbe_cpu_ticks();
 	for (i = 0; i < PACKETS; i++) {
 		th->seq = htonl(i * PAYLOAD);
 		if (nf_hook(NFPROTO_IPV4, hook, &init_net, skb->sk, skb, dev, dev,
 			    bench_accept) != 1)
 			return -EPERM;		/* something else filters here */
 	}
-	*result = div_u64(bench_ticks() - begin, PACKETS / 100);
+	*result = div_u64(lbe_cpu_ticks() - begin, PACKETS / 100);
 	return 0;
 }
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sch_shred.tests.bench import counter_mhz
 from testbed.backends.uml import Uml
-from testbed.base.errors import LbeError
+from testbed.base.errors import LbeError, exit_with
 from testbed.run import job as jobs
 from testbed.run.runner import run_one
 from testbed.spec.experiment import parse
@@ -102,8 +102,4 @@ def main(series: str = "6.12") -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(*sys.argv[1:]))
-    except LbeError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
+    exit_with("bench", lambda: main(*sys.argv[1:]))

@@ -309,9 +309,6 @@ static u32 flow_may_send(struct model *m, struct flow *f, u64 *wake_ns)
 	if (f->grant > sent)
 		return f->grant - sent;
 	f->grant = 0;
-	*wake_ns = max(f->due_ns, p->free_ns);
-	if (f->has_slot && m->now_ns < *wake_ns)
-		return 0;
 	burst = lbe_path_burst_pkts(p);
 	if (burst == 2 && f->out & 1)
 		burst++;

@@ -15,6 +15,8 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include <lbe/cpu_ticks.h>
+
 #define COSTS_MAX	4
 
 /**
@@ -58,14 +60,6 @@ static const struct kernel_param_ops costs_ops = { .get = costs_get };
 module_param_cb(costs, &costs_ops, NULL, 0444);
 MODULE_PARM_DESC(costs, "result: name, ACKs, their ticks, sends and their ticks, of each");
 
-static u64 cost_ticks(void)
-{
-	u32 low, high;
-
-	asm volatile("lfence; rdtsc" : "=a" (low), "=d" (high));
-	return (u64)high << 32 | low;
-}
-
 static struct cost *cost_of(struct sock *sk)
 {
 	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
@@ -76,10 +70,10 @@ static struct cost *cost_of(struct sock *sk)
 static void cost_control(struct sock *sk, const struct rate_sample *rs)
 {
 	struct cost *cost = cost_of(sk);
-	u64 began = cost_ticks();
+	u64 began = lbe_cpu_ticks();
 
 	LBE_CALL_CONG_CONTROL(cost->real, sk, rs);
-	cost->ack_ticks += cost_ticks() - began;
+	cost->ack_ticks += lbe_cpu_ticks() - began;
 	cost->acks++;
 }
 
@@ -88,38 +82,38 @@ LBE_DEFINE_CONG_CONTROL(cost_timed, cost_control);
 static void cost_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	struct cost *cost = cost_of(sk);
-	u64 began = cost_ticks();
+	u64 began = lbe_cpu_ticks();
 
 	cost->real->cong_avoid(sk, ack, acked);
-	cost->ack_ticks += cost_ticks() - began;
+	cost->ack_ticks += lbe_cpu_ticks() - began;
 	cost->acks++;
 }
 
 static void cost_in_ack_event(struct sock *sk, u32 flags)
 {
 	struct cost *cost = cost_of(sk);
-	u64 began = cost_ticks();
+	u64 began = lbe_cpu_ticks();
 
 	cost->real->in_ack_event(sk, flags);
-	cost->ack_ticks += cost_ticks() - began;
+	cost->ack_ticks += lbe_cpu_ticks() - began;
 }
 
 static void cost_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	struct cost *cost = cost_of(sk);
-	u64 began = cost_ticks();
+	u64 began = lbe_cpu_ticks();
 
 	cost->real->pkts_acked(sk, sample);
-	cost->ack_ticks += cost_ticks() - began;
+	cost->ack_ticks += lbe_cpu_ticks() - began;
 }
 
 static u32 cost_min_tso_segs(struct sock *sk)
 {
 	struct cost *cost = cost_of(sk);
-	u64 began = cost_ticks();
+	u64 began = lbe_cpu_ticks();
 	u32 segs = cost->real->min_tso_segs(sk);
 
-	cost->send_ticks += cost_ticks() - began;
+	cost->send_ticks += lbe_cpu_ticks() - began;
 	cost->sends++;
 	return segs;
 }

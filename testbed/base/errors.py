@@ -7,13 +7,25 @@ prints it and exits with `exit_status`.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 
 class LbeError(Exception):
     """Base of all. `exit_status` is what a command returns: 1 failed, 2 asked wrongly."""
 
     exit_status = 1
+
+
+def exit_with(name: str, main: Callable[[], int]) -> NoReturn:
+    """End the program with what ``main`` returns; after a failure with its words, behind the name, and its status."""
+    try:
+        sys.exit(main())
+    except LbeError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)
 
 
 # --- kernel: source, configuration, build ---------------------------------------------

@@ -26,7 +26,7 @@ import matplotlib.pyplot as plt
 
 from ..backends.backend import Backend
 from ..backends.uml import Uml
-from ..base.errors import LbeError
+from ..base.errors import LbeError, exit_with
 from ..measure.summary import summarise
 from ..results import digest
 from ..results import files as results
@@ -238,8 +238,4 @@ def main(runs: str = str(RUNS), folder: str = "results") -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(*sys.argv[1:]))
-    except LbeError as error:
-        print(f"figures: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
+    exit_with("figures", lambda: main(*sys.argv[1:]))

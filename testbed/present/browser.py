@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import LbeError
+from ..base.errors import LbeError, exit_with
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: CSS pixels: a phone and a desk
@@ -200,8 +200,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except LbeError as error:
-        print(f"testbed.present.browser: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
+    exit_with("testbed.present.browser", lambda: main(sys.argv[1:]))

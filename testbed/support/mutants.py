@@ -28,7 +28,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base.errors import LbeError
+from ..base.errors import LbeError, exit_with
 from ..base.places import REPO, TESTBED
 from ..run.runner import default_jobs
 from ..spec.tables import load_table
@@ -196,8 +196,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LbeError as error:
-        print(f"mutants: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
+    exit_with("mutants", main)

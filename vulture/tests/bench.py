@@ -24,7 +24,7 @@ from sch_shred.tests.bench import counter_mhz
 from testbed.backends.machine import Machine
 from testbed.backends.tools import build_vulturectl
 from testbed.backends.uml import HOST_ROOT, Uml
-from testbed.base.errors import BuildFailed, LbeError
+from testbed.base.errors import BuildFailed, exit_with
 
 #: "flat": the ratio with most flows over the ratio with one; 10 % is the spread of a ratio from run to run
 BOUND = 1.10
@@ -127,8 +127,4 @@ def main(series: str = "6.12") -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(*sys.argv[1:]))
-    except LbeError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
+    exit_with("bench", lambda: main(*sys.argv[1:]))

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The CPU's counter, for tests that measure what code costs on one x86 CPU. */
+#ifndef LBE_CPU_TICKS_H
+#define LBE_CPU_TICKS_H
+
+#include <linux/types.h>
+
+/* Not before what stands above is done. */
+static inline u64 lbe_cpu_ticks(void)
+{
+	u32 low, high;
+
+	asm volatile("lfence; rdtsc" : "=a" (low), "=d" (high));
+	return (u64)high << 32 | low;
+}
+
+#endif /* LBE_CPU_TICKS_H */
