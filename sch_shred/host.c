@@ -6,9 +6,10 @@
  *               that both say the same. Other protocols: the edge's way.
  *   mode tos    TCP: min(max(snd_cwnd, 1), 255), the paper's hint. Others: none.
  *
- * The hint of a SYN, a SYN/ACK and a packet of no connection (a refusal, TIME-WAIT) is 1.
- * A reset of a connection that is gone says the most: what the connection has sent may
- * still be queued, and the receiver loses what comes behind the reset.
+ * The hint of a SYN and of what answers one (a SYN/ACK, a refusal) is 1. An answer of a
+ * connection that is gone (a reset, an acknowledgement in TIME-WAIT) says the most in
+ * mode dscp: what the connection has sent may still be queued, and the answer must not
+ * overtake it. The receiver loses what comes behind a reset.
  * A packet whose DSCP is set already, by its socket or by a rule, is not changed.
  */
 
@@ -34,34 +35,36 @@ static u32 shred_host_tcp_hint(struct shred_hint_net *hn, const struct sk_buff *
 	return 1U << shred_age_class(age_bytes);
 }
 
+/* Of a packet whose connection is gone. What answers a SYN is a SYN/ACK, or a reset with ACK; a reset
+ * that answers a segment of a connection has none (RFC 9293, section 3.10.7.1).
+ */
+static u32 shred_host_gone_hint(const struct sk_buff *skb, u8 mode)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+
+	return mode == SHRED_HINT_DSCP && !th->syn && !(th->rst && th->ack) ? SHRED_HINT_MAX : 1;
+}
+
 /* 0 = none. */
 static u32 shred_host_hint(struct shred_hint_net *hn, const struct sk_buff *skb,
 			   const struct sock *sk, int family, u8 mode)
 {
 	/* a connection request, or TIME-WAIT */
 	if (!sk_fullsock(sk))
-		return 1;
+		return shred_host_gone_hint(skb, mode);
 	/* not what a tunnel has made of it */
 	if (sk_is_tcp(sk) && shred_packet_protocol(skb, family) == IPPROTO_TCP)
 		return shred_host_tcp_hint(hn, skb, sk, mode);
 	return mode == SHRED_HINT_DSCP ? shred_flow_hint(hn, skb, family, mode) : 0;
 }
 
-/* Answers of no connection leave by a raw socket of the kernel's own. Their TOS byte repeats that
- * of the packet that they answer. A reset without ACK answers a segment of a connection, one with
- * ACK a SYN (RFC 9293, section 3.10.7.1).
+/* Answers of no connection leave by a raw socket of the kernel's own. The TOS byte of a reset
+ * repeats that of the packet that it answers.
  */
 static bool shred_host_answer(const struct sk_buff *skb, const struct sock *sk, int family)
 {
 	return sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP && !sk_is_tcp(sk) &&
 	       shred_packet_protocol(skb, family) == IPPROTO_TCP;
-}
-
-static u32 shred_host_answer_hint(const struct sk_buff *skb, u8 mode)
-{
-	const struct tcphdr *th = tcp_hdr(skb);
-
-	return mode == SHRED_HINT_DSCP && th->rst && !th->ack ? SHRED_HINT_MAX : 1;
 }
 
 unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
@@ -82,7 +85,7 @@ unsigned int shred_host_hook(void *priv, struct sk_buff *skb, const struct nf_ho
 		shred_hint_count(hn, SHRED_SKIPPED);
 		return NF_ACCEPT;
 	}
-	hint = answer ? shred_host_answer_hint(skb, mode) :
+	hint = answer ? shred_host_gone_hint(skb, mode) :
 			shred_host_hint(hn, skb, sk, state->pf, mode);
 	if (hint)
 		shred_packet_write(hn, skb, state->pf, mode, hint, SHRED_WRITTEN_HOST);

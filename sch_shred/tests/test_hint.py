@@ -352,6 +352,72 @@ def test_a_connection_with_ipv6_options_is_one_too(tmp_path: Path) -> None:
     assert all(byte >= 10 for syn, byte in rows if not syn)
 
 
+#: a connection that is closed, whose other end closes once more: prints mode and hint's byte of the answer
+CLOSED = """
+insmod "$KO"
+ip link set lo up
+# for a packet that comes from nowhere
+sysctl -q -w net.ipv4.conf.lo.route_localnet=1 net.ipv4.conf.lo.accept_local=1 net.shred_hint.host=1
+/usr/bin/python3 - <<'END'
+import socket, struct
+from pathlib import Path
+
+
+class Closed:
+    def __init__(self, six):
+        self.header, self.six = 14 + (40 if six else 20), six
+        self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x86DD if six else 0x0800))
+        self.tap.bind(("lo", 0))
+        self.tap.settimeout(10)
+
+    def wait_for(self, flags, sport):
+        while True:
+            frame = self.tap.recv(1 << 17)
+            tcp = frame[self.header :]
+            if tcp[13] == flags and (int.from_bytes(tcp[:2], "big") == 7) == sport:
+                return frame
+
+    # the loopback device leaves it to the receiver to know that a packet is good
+    def with_checksum(self, frame):
+        head, tcp = frame[: self.header], bytearray(frame[self.header :])
+        tcp[16:18] = bytes(2)
+        summed = head[-32 if self.six else -8 :] + tcp
+        total = sum(struct.unpack(f"!{len(summed) // 2}H", summed)) + 6 + len(tcp)
+        tcp[16:18] = struct.pack("!H", ~(total % 0xFFFF) & 0xFFFF)
+        return head + tcp
+
+    def answer(self):
+        family, address = (socket.AF_INET6, "::1") if self.six else (socket.AF_INET, "127.0.0.1")
+        end = socket.create_server((address, 7), family=family)
+        fetch = socket.create_connection((address, 7))
+        far = end.accept()[0]
+        fetch.sendall(bytes(20000))
+        fetch.shutdown(socket.SHUT_WR)
+        while far.recv(1 << 20):
+            pass
+        far.close()
+        last = self.wait_for(0x11, True)
+        self.wait_for(0x10, False)
+        self.tap.send(self.with_checksum(last))
+        self.wait_for(0x11, True)
+        ip = self.wait_for(0x10, False)[14:]
+        return (ip[0] & 15) << 4 | ip[1] >> 4 if self.six else ip[1]
+
+
+for mode in ("tos", "dscp"):
+    Path("/proc/sys/net/shred_hint/mode").write_text(mode)
+    for six in (False, True):
+        print("seen", mode, Closed(six).answer())
+END
+"""
+
+
+def test_an_answer_in_time_wait_says_the_most(tmp_path: Path) -> None:
+    """What the connection sent twice may still be queued, and an acknowledgement of age 0 overtakes it."""
+    seen = re.findall(r"^seen (\w+) (\d+)$", guests.run("shred_hint", tmp_path, CLOSED), re.MULTILINE)
+    assert seen == [("tos", "1")] * 2 + [("dscp", str(0x1C))] * 2
+
+
 #: bursts of a second with pauses of 1.6 s; 5 Mbit/s make each longer than the oldest age
 BURSTS = {"flow__data__kind": "onoff", "flow__data__rate_mbit": 4, "flow__data__on_s": 1.0, "flow__data__off_s": 1.6}
 
