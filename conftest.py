@@ -30,6 +30,9 @@ ROOT = Path(__file__).parent
 TIERS = ("host", "harness", "kunit", "scenario", "qemu", "kernels", "report")
 ON_REQUEST = {"kernels", "report"}
 OWN_TESTS = ("testbed", "scripts")
+#: of one test of the tiers of `make check`, wall time: no bound on speed, but what ends a hang with the name of its
+#: test and the stack of each thread. Ten times what the slowest takes that builds a kernel first.
+HANG_S = 1800
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,6 +92,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     taken = set(wanted) or set(TIERS) - ON_REQUEST
     dropped = [item for item in items if tiers[item] not in taken]
     items[:] = [item for item in items if tiers[item] in taken]
+    for item in items:
+        if tiers[item] not in ON_REQUEST:
+            item.add_marker(pytest.mark.timeout(HANG_S))
     if dropped:
         config.hook.pytest_deselected(items=dropped)
     # A choice by -k, -m or path is the caller's own; the promise is about the whole.

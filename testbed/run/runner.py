@@ -48,6 +48,8 @@ from .job import Job
 
 #: what a run may take on the wall beyond its own length: boots under sanitizers are slow
 WALL_LIMIT_FLOOR_S = 180.0
+#: a busy machine needs a tenth of it for a flow of 20 s
+WALL_LIMIT_FLOW_S = 1.0
 KEEP_DAYS = 30
 #: how often a task is begun whose worker is killed: by a person, or because memory is short
 LOST_TRIES = 3
@@ -226,7 +228,7 @@ def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
             seed=job.seed,
             mem_mb=job.setting.head.mem_mb,
             virtual_limit_s=jobs.ZERO_S + duration + 60.0,
-            wall_limit_s=WALL_LIMIT_FLOOR_S + 2 * duration + 5 * len(job.flows),
+            wall_limit_s=WALL_LIMIT_FLOOR_S + 2 * duration + WALL_LIMIT_FLOW_S * len(job.flows),
         )
         record = collect.collect(job, folder / "out")
         record.facts["testbed"] = version()
