@@ -35,8 +35,8 @@ static u32 shred_host_tcp_hint(struct shred_hint_net *hn, const struct sk_buff *
 	return 1U << shred_age_class(age_bytes);
 }
 
-/* Of a packet whose connection is gone. What answers a SYN is a SYN/ACK, or a reset with ACK; a reset
- * that answers a segment of a connection has none (RFC 9293, section 3.10.7.1).
+/* Of a packet whose connection is gone. What answers a SYN is a SYN/ACK, or a reset with ACK; a
+ * reset that answers a segment of a connection has none (RFC 9293, section 3.10.7.1).
  */
 static u32 shred_host_gone_hint(const struct sk_buff *skb, u8 mode)
 {
