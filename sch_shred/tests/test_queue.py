@@ -273,8 +273,9 @@ CHANGES = [
 
 def test_changes_under_traffic(backend: Uml, tmp_path: Path) -> None:
     """Every option, the limit above and below what is queued: packets go on, counters add up, none is purged."""
-    # less of the flow that does not yield: the one that carries hints needs room
+    # less of the flow that does not yield: those that carry hints need room; and more of them, so that packets wait
     text = EXPERIMENT.format(queue=f"shred {RED}", ecn="false", dscp=7).replace("rate_mbit = 9.5", "rate_mbit = 2")
+    text = text.replace("start_s = 2\n", "start_s = 2\ncount = 4\n")
     for at_s, words, _ in CHANGES:
         tc = "tc qdisc " + words.format(queue="dev east parent 1:1 handle 10:")
         show = "tc -s -j qdisc show dev east > /tmp/out/{}_{}"

@@ -13,7 +13,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/inet_diag.h>
 #include <linux/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "diag.h"
 #include "flow.h"
 #include "sock.h"
 #include "stream.h"
@@ -535,42 +535,65 @@ static void flow_change_cc(struct timer *t, u64 now_ns)
 
 /* ---- samples ---- */
 
-static void conn_sample(const struct conn *c, u64 t_ns)
+static void conn_record(const struct conn *c, u64 t_ns,
+			const struct diag_socket *s)
 {
-	struct tcp_info i = { 0 };
-	union tcp_cc_info cc = { 0 };
 	struct rec_send r = { .t_ns = t_ns, .flow = c->flow->plan->id };
-	socklen_t len = sizeof(i), cc_len = sizeof(cc);
+	const struct tcp_info *i = &s->info;
 
-	if (getsockopt(c->watch.fd, IPPROTO_TCP, TCP_INFO, &i, &len))
+	if (!s->valid)
 		return;
-	if (!getsockopt(c->watch.fd, IPPROTO_TCP, TCP_CC_INFO, &cc, &cc_len))
-		memcpy(r.cc, &cc, sizeof(r.cc));
-	r.cwnd_pkts = i.tcpi_snd_cwnd;
-	r.ssthresh_pkts = i.tcpi_snd_ssthresh;
-	r.srtt_us = i.tcpi_rtt;
-	r.rttvar_us = i.tcpi_rttvar;
-	r.minrtt_us = i.tcpi_min_rtt;
-	r.mss_bytes = i.tcpi_snd_mss;
-	r.delivered_pkts = i.tcpi_delivered;
-	r.retrans_pkts = i.tcpi_total_retrans;
-	r.lost_pkts = i.tcpi_lost;
-	r.unacked_pkts = i.tcpi_unacked;
-	r.ca_state = i.tcpi_ca_state;
-	r.bytes_acked = i.tcpi_bytes_acked;
-	r.bytes_sent = i.tcpi_bytes_sent;
+	r.cwnd_pkts = i->tcpi_snd_cwnd;
+	r.ssthresh_pkts = i->tcpi_snd_ssthresh;
+	r.srtt_us = i->tcpi_rtt;
+	r.rttvar_us = i->tcpi_rttvar;
+	r.minrtt_us = i->tcpi_min_rtt;
+	r.mss_bytes = i->tcpi_snd_mss;
+	r.delivered_pkts = i->tcpi_delivered;
+	r.retrans_pkts = i->tcpi_total_retrans;
+	r.lost_pkts = i->tcpi_lost;
+	r.unacked_pkts = i->tcpi_unacked;
+	r.ca_state = i->tcpi_ca_state;
+	r.bytes_acked = i->tcpi_bytes_acked;
+	r.bytes_sent = i->tcpi_bytes_sent;
+	memcpy(r.cc, &s->cc, sizeof(r.cc));
 	record(REC_SEND, &r, sizeof(r));
+}
+
+/* What is sampled of flow f: the newest connection of a repeating one */
+static struct conn *flow_sampled(const struct flow *f)
+{
+	struct conn *c = f->conns;
+
+	return c && c->state != CONN_CONNECTING ? c : NULL;
+}
+
+/* Samples flows from the one at from; where the next batch begins. */
+static u32 flows_sample_batch(u32 from, u64 t_ns)
+{
+	static struct diag_socket sockets[DIAG_BATCH];
+	const struct conn *conns[DIAG_BATCH];
+	u32 n = 0;
+
+	for (; from < nflows && n < DIAG_BATCH; from++) {
+		struct conn *c = flow_sampled(&flows[from]);
+
+		if (!c)
+			continue;
+		conns[n] = c;
+		sockets[n].fd = c->watch.fd;
+		sockets[n++].request = &c->diag;
+	}
+	diag_ask(sockets, n);
+	for (u32 i = 0; i < n; i++)
+		conn_record(conns[i], t_ns, &sockets[i]);
+	return from;
 }
 
 void flows_sample(u64 t_ns)
 {
-	for (u32 i = 0; i < nflows; i++) {
-		const struct conn *c = flows[i].conns;
-
-		/* Of a repeating flow only the newest: one series a flow. */
-		if (c && c->state != CONN_CONNECTING)
-			conn_sample(c, t_ns);
-	}
+	for (u32 at = 0; at < nflows;)
+		at = flows_sample_batch(at, t_ns);
 }
 
 /* ---- begin and end ---- */

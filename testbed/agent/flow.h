@@ -3,6 +3,7 @@
 #ifndef LBE_AGENT_FLOW_H
 #define LBE_AGENT_FLOW_H
 
+#include "diag.h"
 #include "loop.h"
 #include "plan.h"
 #include "records.h"
@@ -20,6 +21,7 @@ struct conn {
 	struct conn *next;	/* of the flow, the newest first */
 	enum conn_state state;
 	u32 index;		/* counts the flow's connections from 0 */
+	struct diag_request diag;	/* what samples ask */
 	u64 start_ns;		/* connect() was called, CLOCK_MONOTONIC */
 	u64 made_bytes;		/* the source made so many; it may write them */
 	u64 written_bytes;	/* of these the socket took so many */

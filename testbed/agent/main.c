@@ -17,6 +17,7 @@
 #include "flow.h"
 #include "loop.h"
 #include "netcfg.h"
+#include "node.h"
 #include "plan.h"
 #include "queue.h"
 #include "records.h"
@@ -27,12 +28,17 @@
 static void usage(FILE *to)
 {
 	fprintf(to,
-		"usage: lbe-agent run PLAN             traffic and measurement of a node\n"
-		"       lbe-agent check PLAN           parse only\n"
-		"       lbe-agent offload DEV on|off   TSO, GSO, GRO, LRO; checksums stay\n"
-		"       lbe-agent wait-until NS        sleep to a CLOCK_MONOTONIC time\n"
-		"       lbe-agent poweroff             end the machine\n"
-		"       lbe-agent --help               this, the plan's grammar, the records\n"
+		"usage: lbe-agent [--netns NAME] VERB ...\n"
+		"  run PLAN               traffic and measurement of a node\n"
+		"  check PLAN             parse only\n"
+		"  sysctl FILE            set what the file says, NAME=VALUE a line\n"
+		"  offload on|off DEV...  TSO, GSO, GRO, LRO; checksums stay\n"
+		"  facts FILE OUT         the file's sysctls into OUT.sysctl, TCP's and IP's\n"
+		"                         counters into OUT.counters\n"
+		"  wait-until NS          sleep to a CLOCK_MONOTONIC time\n"
+		"  poweroff               end the machine\n"
+		"  --help                 this, the plan's grammar, the records\n"
+		"--netns: in this namespace of `ip netns`\n"
 		"exit status: 0 done, 1 an error in the run, 2 bad usage or plan\n");
 }
 
@@ -158,33 +164,54 @@ static int wait_until(const char *text)
 	return sleep_until(at_ns) ? 1 : 0;
 }
 
-static int offload(const char *dev, const char *state)
+static int offload(const char *state, char **devs)
 {
+	int err = 0;
+
 	if (strcmp(state, "on") && strcmp(state, "off")) {
-		fprintf(stderr, "lbe-agent: offload %s %s: must be on or off\n",
-			dev, state);
+		fprintf(stderr, "lbe-agent: offload %s: must be on or off\n",
+			state);
 		return 2;
 	}
-	return set_offload(dev, !strcmp(state, "on"));
+	for (; !err && *devs; devs++)
+		err = set_offload(*devs, !strcmp(state, "on"));
+	return err;
+}
+
+/* The verb and its n arguments; words ends with NULL. */
+static int do_verb(const char *verb, char **words, int n)
+{
+	if (!strcmp(verb, "run") && n == 1)
+		return run(words[0]);
+	if (!strcmp(verb, "check") && n == 1)
+		return check(words[0]);
+	if (!strcmp(verb, "sysctl") && n == 1)
+		return node_set_sysctls(words[0]);
+	if (!strcmp(verb, "offload") && n >= 2)
+		return offload(words[0], words + 1);
+	if (!strcmp(verb, "facts") && n == 2)
+		return node_read_back(words[0], words[1]);
+	if (!strcmp(verb, "wait-until") && n == 1)
+		return wait_until(words[0]);
+	if (!strcmp(verb, "poweroff") && n == 0)
+		return power_off();
+	return bad_usage();
 }
 
 int main(int argc, char **argv)
 {
-	const char *verb = argc > 1 ? argv[1] : "";
+	const char *verb;
 
+	if (argc > 3 && !strcmp(argv[1], "--netns")) {
+		if (node_enter(argv[2]))
+			return 1;
+		argv += 2;
+		argc -= 2;
+	}
+	verb = argc > 1 ? argv[1] : "";
 	if (!strcmp(verb, "--help") || !strcmp(verb, "-h")) {
 		help();
 		return 0;
 	}
-	if (!strcmp(verb, "run") && argc == 3)
-		return run(argv[2]);
-	if (!strcmp(verb, "check") && argc == 3)
-		return check(argv[2]);
-	if (!strcmp(verb, "offload") && argc == 4)
-		return offload(argv[2], argv[3]);
-	if (!strcmp(verb, "wait-until") && argc == 3)
-		return wait_until(argv[2]);
-	if (!strcmp(verb, "poweroff") && argc == 2)
-		return power_off();
-	return bad_usage();
+	return do_verb(verb, argv + 2, argc - 2);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Samples queueing disciplines: RTM_GETQDISC for one of them, answer parsed
- * for TCA_STATS2.  Two system calls a queue and step.
+ * Samples queueing disciplines: RTM_GETQDISC for a few of them, answers parsed
+ * for TCA_STATS2.  Two system calls a step.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +17,9 @@
 #include "../../sch_shred/uapi/shred.h"
 #include "queue.h"
 #include "records.h"
+
+#define QUEUE_BATCH	4	/* queues asked about at once: a router has two */
+#define ANSWER_BYTES	32768	/* what a qdisc may say of itself */
 
 struct queue {
 	const struct queue_plan *plan;
@@ -45,7 +48,6 @@ static const struct {
 static struct queue *queues;
 static u32 nqueues;
 static int netlink_fd = -1;
-static u32 sequence;
 
 static const char *attr_kind(const struct rtattr *a)
 {
@@ -149,57 +151,103 @@ static int parse_answer(struct rec_queue *r, struct nlmsghdr *h)
 	return 0;
 }
 
-static int queue_read(const struct queue *q, struct rec_queue *r)
+struct queue_request {
+	struct nlmsghdr h;
+	struct tcmsg tc;
+};
+
+static void request_make(struct queue_request *request, const struct queue *q,
+			 u32 sequence)
 {
-	struct {
-		struct nlmsghdr h;
-		struct tcmsg tc;
-	} request = {
-		.h.nlmsg_len = sizeof(request),
+	*request = (struct queue_request) {
+		.h.nlmsg_len = sizeof(*request),
 		.h.nlmsg_type = RTM_GETQDISC,
 		.h.nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO,
-		.h.nlmsg_seq = ++sequence,
+		.h.nlmsg_seq = sequence,
 		.tc.tcm_ifindex = q->ifindex,
 		.tc.tcm_handle = q->plan->handle,
 		.tc.tcm_parent = q->plan->parent,
 	};
+	if (!request->tc.tcm_handle && !request->tc.tcm_parent)
+		request->tc.tcm_parent = TC_H_ROOT;
+}
+
+/* Takes what was answered; err[] of a queue without an answer stays. */
+static void receive_answers(struct rec_queue *r, int *err, u32 n, u32 first)
+{
 	static union {
 		struct nlmsghdr h;
-		char bytes[32768];
-	} answer;
-	ssize_t n;
+		char bytes[ANSWER_BYTES];
+	} answers[QUEUE_BATCH];
+	struct mmsghdr messages[QUEUE_BATCH] = { 0 };
+	struct iovec parts[QUEUE_BATCH];
+	int got;
 
-	if (!request.tc.tcm_handle && !request.tc.tcm_parent)
-		request.tc.tcm_parent = TC_H_ROOT;
-	if (send(netlink_fd, &request, sizeof(request), 0) < 0)
-		return -errno;
-	/*
-	 * The kernel answers within send(), and says nothing for a noqueue or
-	 * another built-in qdisc.  An old answer is passed over.
-	 */
-	do {
-		n = recv(netlink_fd, &answer, sizeof(answer), MSG_DONTWAIT);
-		if (n < 0)
-			return errno == EAGAIN ? -ENOENT : -errno;
-		if (!NLMSG_OK(&answer.h, n))
-			return -EPROTO;
-	} while (answer.h.nlmsg_seq != sequence);
-	return parse_answer(r, &answer.h);
+	for (u32 i = 0; i < n; i++) {
+		parts[i] = (struct iovec){ &answers[i], ANSWER_BYTES };
+		messages[i].msg_hdr.msg_iov = &parts[i];
+		messages[i].msg_hdr.msg_iovlen = 1;
+	}
+	got = recvmmsg(netlink_fd, messages, n, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < got; i++) {
+		u32 at = answers[i].h.nlmsg_seq - first;
+
+		/* An old answer has no place. */
+		if (NLMSG_OK(&answers[i].h, messages[i].msg_len) && at < n)
+			err[at] = parse_answer(&r[at], &answers[i].h);
+	}
+}
+
+/* Reads n <= QUEUE_BATCH queues into r; err[] says of each how it went. */
+static void queues_read(const struct queue *q, struct rec_queue *r, int *err,
+			u32 n)
+{
+	struct queue_request requests[QUEUE_BATCH] = { 0 };
+	static u32 first;
+
+	first += QUEUE_BATCH;
+	for (u32 i = 0; i < n; i++) {
+		request_make(&requests[i], &q[i], first + i);
+		/*
+		 * The kernel answers within send(), and says nothing for a
+		 * noqueue or another built-in qdisc.
+		 */
+		err[i] = -ENOENT;
+	}
+	if (send(netlink_fd, requests, n * sizeof(requests[0]), 0) >= 0) {
+		receive_answers(r, err, n, first);
+		return;
+	}
+	for (u32 i = 0; i < n; i++)
+		err[i] = -errno;
+}
+
+/* Samples queues from the one at from; where the next batch begins. */
+static u32 queues_sample_batch(u32 from, u64 t_ns)
+{
+	u32 n = min_u64(nqueues - from, QUEUE_BATCH);
+	struct rec_queue r[QUEUE_BATCH] = { 0 };
+	int err[QUEUE_BATCH];
+
+	queues_read(&queues[from], r, err, n);
+	for (u32 i = 0; i < n; i++) {
+		const struct queue_plan *p = queues[from + i].plan;
+
+		r[i].t_ns = t_ns;
+		r[i].queue = p->id;
+		if (err[i])
+			event_error(p->id, "queue dev=%s: %s", p->dev,
+				    strerror(-err[i]));
+		else
+			record(REC_QUEUE, &r[i], sizeof(r[i]));
+	}
+	return from + n;
 }
 
 void queues_sample(u64 t_ns)
 {
-	for (u32 i = 0; i < nqueues; i++) {
-		const struct queue *q = &queues[i];
-		struct rec_queue r = { .t_ns = t_ns, .queue = q->plan->id };
-		int err = queue_read(q, &r);
-
-		if (err)
-			event_error(q->plan->id, "queue dev=%s: %s",
-				    q->plan->dev, strerror(-err));
-		else
-			record(REC_QUEUE, &r, sizeof(r));
-	}
+	for (u32 at = 0; at < nqueues;)
+		at = queues_sample_batch(at, t_ns);
 }
 
 static int queue_open(struct queue *q, const struct queue_plan *p)
@@ -213,7 +261,7 @@ static int queue_open(struct queue *q, const struct queue_plan *p)
 		event_error(p->id, "queue dev=%s: no such device", p->dev);
 		return -1;
 	}
-	err = queue_read(q, &r);
+	queues_read(q, &r, &err, 1);
 	if (err)
 		event_error(p->id, "queue dev=%s handle=%x:%x parent=%x:%x: %s",
 			    p->dev, p->handle >> 16, p->handle & 0xffff,

@@ -21,6 +21,9 @@ static const char *const suffix[REC_KINDS] = {
 	[REC_WEB] = "web",
 };
 
+/* glibc takes a size only with memory of one's own */
+static char buffers[REC_KINDS][BUFFER_BYTES];
+
 static struct {
 	FILE *file[REC_KINDS];
 	FILE *events;
@@ -28,7 +31,8 @@ static struct {
 	bool failed;
 } records;
 
-static FILE *open_file(const char *dir, const char *node, const char *name)
+static FILE *open_file(const char *dir, const char *node, const char *name,
+		       char *buffer)
 {
 	char path[PATH_MAX + 128];
 	FILE *file;
@@ -37,8 +41,8 @@ static FILE *open_file(const char *dir, const char *node, const char *name)
 	file = fopen(path, "we");
 	if (!file)
 		fprintf(stderr, "lbe-agent: %s: %s\n", path, strerror(errno));
-	else
-		setvbuf(file, NULL, _IOFBF, BUFFER_BYTES);
+	else if (buffer)
+		setvbuf(file, buffer, _IOFBF, BUFFER_BYTES);
 	return file;
 }
 
@@ -46,11 +50,12 @@ int records_open(const char *dir, const char *node, u64 zero_ns)
 {
 	records.zero_ns = zero_ns;
 	for (int i = 0; i < REC_KINDS; i++) {
-		records.file[i] = open_file(dir, node, suffix[i]);
+		records.file[i] = open_file(dir, node, suffix[i], buffers[i]);
 		if (!records.file[i])
 			return -1;
 	}
-	records.events = open_file(dir, node, "events");
+	/* In pieces of 4 kB: of a run that hangs all but the last is there. */
+	records.events = open_file(dir, node, "events", NULL);
 	return records.events ? 0 : -1;
 }
 

@@ -51,6 +51,7 @@ from ..kernels.build import KernelBuild
 from ..kernels.series import series_number
 
 INIT = SCRIPTS / "uml-init.sh"
+FSTAB = SCRIPTS / "uml.fstab"
 SHM = Path("/dev/shm")
 
 # The guest's clock starts here, so that no result hangs on the day: 2026-01-01 UTC.
@@ -240,6 +241,7 @@ class Machine:
         init.write_text(
             "#!/bin/sh\n"
             f"export LBE_RUN={shlex.quote(str(run))} LBE_LIMIT_S={limit_s:g} LBE_SEED={seed}\n"
+            f"export LBE_FSTAB={shlex.quote(str(FSTAB))}\n"
             f"exec /bin/sh {shlex.quote(str(INIT))}\n",
             encoding="utf-8",
         )

@@ -109,7 +109,8 @@ def read_machines(path: Path) -> Machines:
 
 def of_node(line: str) -> str:
     """The node whose line of job.sh or events.sh this is; "" for all."""
-    match = re.search(r"\bip netns exec (\w+) |\b(?:ip|tc)(?: -[sj])* -n (\w+) |\bip netns add (\w+)", line)
+    words = r"\bip netns exec (\w+) | --netns (\w+) |\b(?:ip|tc)(?: -[sj])* -n (\w+) |\bip netns add (\w+)"
+    match = re.search(words, line)
     return next((group for group in match.groups() if group), "") if match else ""
 
 

@@ -20,7 +20,7 @@ from .tools import build_agent, build_guest_modules, extras_of
 #: where the guest sees the host's root (scripts/uml-init.sh)
 HOST_ROOT = "/tmp/host"
 #: what boots a guest and sets it up
-BOOT = (SCRIPTS / "uml-init.sh", TESTBED / "backends" / "machine.py")
+BOOT = (SCRIPTS / "uml-init.sh", SCRIPTS / "uml.fstab", TESTBED / "backends" / "machine.py")
 
 
 class Uml:

@@ -143,15 +143,15 @@ def _set_up_lines(job: Job) -> list[str]:
         if module == "lbe_link":
             parameters = f'file="$PWD/{LINK_TRACE}" zero_ns={round(ZERO_S * 1e9)} bytes={_frame_bytes(job)}'
         lines.append(f'insmod "$MODULES/{module}.ko" {parameters}'.rstrip())
-    lines += ["sysctl -q -p host.sysctl", ""]
+    lines += ['"$AGENT" sysctl host.sysctl', ""]
     lines += [f"ip netns add {node}" for node in nodes]
-    lines += [f"ip netns exec {node} sysctl -q -p {node}.sysctl" for node in nodes]
+    lines += [f'"$AGENT" --netns {node} sysctl {node}.sysctl' for node in nodes]
     lines.append("ip -batch links.ip")
     for node in nodes:
         lines.append(f"ip -n {node} -batch {node}.ip")
         lines.append(f"tc -n {node} -batch {node}.tc")
         if not job.setting.topology.offloads:
-            lines += [f'ip netns exec {node} "$AGENT" offload {dev} off' for dev in job.network.nodes[node].devices]
+            lines.append(f'"$AGENT" --netns {node} offload off {" ".join(job.network.nodes[node].devices)}')
     return lines
 
 
@@ -161,7 +161,7 @@ def _run_lines(job: Job) -> list[str]:
     if job.events:
         lines.append('sh events.sh & pids="$pids $!"')
     for plan in job.plans:
-        lines.append(f'ip netns exec {plan.node} "$AGENT" run {plan.node}.plan & pids="$pids $!"')
+        lines.append(f'"$AGENT" --netns {plan.node} run {plan.node}.plan & pids="$pids $!"')
     return [*lines, 'for pid in $pids; do wait "$pid"; done']
 
 
@@ -189,8 +189,7 @@ def _read_back_lines(job: Job) -> list[str]:
     lines = []
     for node in job.network.nodes:
         lines.append(f'tc -s -j -n {node} qdisc show > "$OUT/{node}.qdisc"')
-        lines.append(f'ip netns exec {node} sysctl $(cut -d= -f1 {node}.sysctl) > "$OUT/{node}.sysctl"')
-        lines.append(f'ip netns exec {node} cat /proc/net/snmp /proc/net/netstat > "$OUT/{node}.counters"')
+        lines.append(f'"$AGENT" --netns {node} facts {node}.sysctl "$OUT/{node}"')
     lines.append('uname -srvm > "$OUT/uname"')
     removed = _removed(job)
     if not removed:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Stands in for the agent where iperf3 makes the traffic: `traffic.sh run NODE.plan`
+# Stands in for the agent where iperf3 makes the traffic: `traffic.sh --netns NODE run NODE.plan`
 # runs the agent for what is left of the plan, and what NODE.iperf says
 # (testbed/backends/iperf.py wrote both); every other verb is the agent's.
 #
@@ -11,6 +11,11 @@
 # sockets each sample_s, "t UPTIME" before it; NODE.PORT.log what iperf3 said.
 set -eu
 
+if [ "${1:-}" = --netns ] && [ "${3:-}" = run ]; then
+	node=$2
+	shift 2
+	exec ip netns exec "$node" "$0" "$@"
+fi
 node=${2:-}
 node=${node%.plan}
 if [ "${1:-}" != run ] || [ ! -e "$node.iperf" ]; then

@@ -7,6 +7,7 @@
 #
 #   LBE_RUN      host folder of this boot, with links job and out, and the list
 #                modules (host paths, one a line)
+#   LBE_FSTAB    what is mounted besides the folders: uml.fstab beside this
 #   LBE_LIMIT_S  virtual seconds that the job may take
 #   LBE_SEED     passed on to the job
 #
@@ -33,19 +34,9 @@ power_off() {
 }
 
 mount -t proc proc /proc
-# Device nodes of this kernel: the host's may be a container's few.
-mount -t devtmpfs dev /dev
-mkdir -p /dev/pts /dev/shm
-mount -t devpts pts /dev/pts
+mount --all --fstab "$LBE_FSTAB"
 ln -s /proc/self/fd /dev/fd
-mount -t sysfs sys /sys
-mount -t cgroup2 cgroup /sys/fs/cgroup
-mount -t debugfs debug /sys/kernel/debug
-mount -t tracefs trace /sys/kernel/tracing
-mount -t tmpfs tmp /tmp
-mkdir /tmp/job /tmp/out /tmp/host
-mount -t tmpfs run /run
-mkdir -p /run/lock /run/netns
+mkdir -p /dev/shm /tmp/job /tmp/out /tmp/host /run/lock /run/netns
 hostfs "$LBE_RUN/out" /tmp/out rw
 export LBE_OUT=/tmp/out LBE_HOST=/tmp/host
 hostfs / /tmp/host ro

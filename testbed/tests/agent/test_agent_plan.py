@@ -147,7 +147,8 @@ def test_a_bad_plan_writes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("run",), ("run", "a", "b"), ("fly",), ("offload", "eth0"), ("offload", "eth0", "maybe"),
+    [(), ("run",), ("run", "a", "b"), ("fly",), ("offload", "off"), ("offload", "maybe", "eth0"),
+     ("sysctl",), ("facts", "a"), ("--netns", "a"),
      ("wait-until", "soon"), ("wait-until", "-5"), ("wait-until", "99999999999999999999")],
     ids=lambda words: " ".join(words) or "nothing",
 )  # fmt: skip

@@ -389,7 +389,7 @@ def test_a_signal_ends_the_run_with_its_records(tmp_path: Path) -> None:
 
 
 def test_offload_of_no_device(tmp_path: Path) -> None:
-    done = namespace('"$AGENT" offload nosuch off', tmp_path)
+    done = namespace('"$AGENT" offload off nosuch', tmp_path)
     assert done.returncode == 1
     assert "offload nosuch: tso: No such device" in done.stderr
 
@@ -406,3 +406,67 @@ def test_wait_until(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     before, after = (float(line.split()[0]) for line in done.stdout.splitlines())
     assert after - before >= 0.49
+
+
+def test_many_flows_are_sampled_each_as_itself(tmp_path: Path) -> None:
+    """More than are asked about at once; each has its own size, and its last sample says so."""
+    flows = range(1, 151)
+    lines = [f"sink port={5000 + one} flow={one}" for one in flows]
+    lines += [
+        f"flow id={one} kind=cbr rate_bps={one}e4 cc={'reno' if one % 2 else 'cubic'} to={to} port={5000 + one}"
+        for one in flows
+        for to in ["127.0.0.1" if one % 3 else "::1"]
+    ]
+    run = ok(run_loopback(tmp_path, "sample_ms 100\n" + "\n".join(lines), end_s=1))
+    sent = run.records("lo", "send", SEND)
+    received = run.records("lo", "recv", RECV)
+    for one in flows:
+        samples = sent[sent["flow"] == one]
+        # all but the first, which comes before the handshake
+        assert len(samples) >= 8, f"flow {one}"
+        assert (samples["cwnd_pkts"] > 0).all() and (samples["mss_bytes"] > 500).all()
+        got = int(received[received["flow"] == one]["bytes"][-1])
+        # The SYN counts as a byte; what the sink has not read yet is at most the last tick.
+        assert abs(int(samples["bytes_acked"][-1]) - got) <= one * 1e4 / 8 * 0.1 + 2, f"flow {one}"
+        assert abs(got - one * 1e4 / 8) <= one * 1e4 / 8 * 0.2, f"flow {one}"
+
+
+def test_settings_and_counters_of_a_namespace(tmp_path: Path) -> None:
+    (tmp_path / "a.sysctl").write_text("net.ipv4.tcp_rmem=4096 65536  1000000\n\nnet.ipv4.tcp_ecn = 1\n")
+    script = """
+        mount -t tmpfs run /run
+        mkdir /run/netns
+        ip netns add a
+        "$AGENT" --netns a sysctl a.sysctl
+        ip netns exec a ip link set lo up
+        ip netns exec a ping -qc 1 127.0.0.1 >/dev/null || :
+        "$AGENT" --netns a facts a.sysctl in
+        "$AGENT" facts a.sysctl own
+        cat /proc/net/snmp /proc/net/netstat >own.expected
+    """
+    done = namespace(script, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "in.sysctl").read_text() == "net.ipv4.tcp_rmem = 4096\t65536\t1000000\nnet.ipv4.tcp_ecn = 1\n"
+    own = dict(line.split(" = ") for line in (tmp_path / "own.sysctl").read_text().splitlines())
+    assert own["net.ipv4.tcp_ecn"] != "1", "another namespace's was set"
+    assert (tmp_path / "own.counters").read_text() == (tmp_path / "own.expected").read_text()
+    assert (tmp_path / "in.counters").read_text().startswith("Ip: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("sysctl bad", "sysctl net.ipv4.no_such: No such file or directory"),
+        ("sysctl range", "sysctl net.ipv4.tcp_ecn=99: Invalid argument"),
+        ("sysctl nofile", "sysctl nofile: No such file or directory"),
+        ("facts bad out", "sysctl net.ipv4.no_such: No such file or directory"),
+        ("facts range no/out", "facts no/out.sysctl: No such file or directory"),
+        ("--netns nosuch sysctl range", "netns /run/netns/nosuch: No such file or directory"),
+    ],
+)
+def test_settings_that_cannot_be(tmp_path: Path, words: str, said: str) -> None:
+    (tmp_path / "bad").write_text("net.ipv4.no_such=1\n")
+    (tmp_path / "range").write_text("net.ipv4.tcp_ecn=99\n")
+    done = namespace(f'"$AGENT" {words}', tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == f"lbe-agent: {said}\n"

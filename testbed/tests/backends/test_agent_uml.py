@@ -45,7 +45,7 @@ done
 ip link add eth0 netns snd address 02:00:00:00:00:01 type veth peer name west netns rtr address 02:00:00:00:00:02
 ip link add east netns rtr address 02:00:00:00:00:03 type veth peer name eth0 netns rcv address 02:00:00:00:00:04
 up() { # up NODE DEV NET HOST PEER MAC
-    ip netns exec $1 "$A" offload $2 off
+    ip netns exec $1 "$A" offload off $2
     ip -n $1 addr add 10.0.$3.$4/24 dev $2
     ip -n $1 addr add fd00:$3::$4/64 dev $2 nodad
     ip -n $1 link set $2 up
@@ -70,7 +70,7 @@ tc -n rtr qdisc add dev east parent 1:1 handle 2: pfifo limit 86
 AGENTS = """
 pids=
 for plan in *.plan; do
-    ip netns exec ${plan%.plan} "$A" run $plan & pids="$pids $!"
+    "$A" --netns ${plan%.plan} run $plan & pids="$pids $!"
 done
 for pid in $pids; do wait $pid; done
 """
@@ -283,7 +283,7 @@ def test_offloads_make_single_segments(machine: Machine, tmp_path: Path) -> None
     """Off: every packet of a bulk flow is one frame at the sender's own qdisc. On: some are longer."""
     more = {
         "off": "",
-        "on": 'ip netns exec snd "$A" offload eth0 on\n',
+        "on": '"$A" --netns snd offload on eth0\n',
     }
     size = {}
     for state, lines in more.items():

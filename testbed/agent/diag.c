@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TCP_INFO by sock_diag, see diag.h.
+ *
+ * All requests go out in one message.  The kernel answers each of them within
+ * send(), so the answers wait in the socket and one recvmmsg() fetches them;
+ * nlmsg_seq says whose an answer is.
+ */
+#define _GNU_SOURCE
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "diag.h"
+#include "plan.h"
+
+#define ANSWER_BYTES	2048	/* the kernel's own bound is about 700 */
+
+static int netlink_fd = -1;	/* opened when first needed */
+
+static union {
+	struct nlmsghdr header;
+	u8 bytes[ANSWER_BYTES];
+} received[DIAG_BATCH];
+
+/* ---- the request ---- */
+
+static void copy_address(__be32 *to, __be16 *port, const union address *from)
+{
+	if (from->any.sa_family == AF_INET6) {
+		memcpy(to, &from->v6.sin6_addr, sizeof(from->v6.sin6_addr));
+		*port = from->v6.sin6_port;
+	} else {
+		to[0] = from->v4.sin_addr.s_addr;
+		*port = from->v4.sin_port;
+	}
+}
+
+/* False while fd has no peer: nothing is made. */
+static bool make_request(struct diag_request *request, int fd)
+{
+	union address local, peer;
+	socklen_t local_len = sizeof(local), peer_len = sizeof(peer);
+	struct inet_diag_sockid *id = &request->body.id;
+
+	if (request->header.nlmsg_len)
+		return true;
+	if (getsockname(fd, &local.any, &local_len) ||
+	    getpeername(fd, &peer.any, &peer_len))
+		return false;
+	*request = (struct diag_request) {
+		.header.nlmsg_len = sizeof(*request),
+		.header.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		.header.nlmsg_flags = NLM_F_REQUEST,
+		.body.sdiag_family = local.any.sa_family,
+		.body.sdiag_protocol = IPPROTO_TCP,
+		/* Vegas' bit stands for any congestion control's answer. */
+		.body.idiag_ext = 1 << (INET_DIAG_INFO - 1) |
+				  1 << (INET_DIAG_VEGASINFO - 1),
+		.body.idiag_states = ~0u,
+	};
+	copy_address(id->idiag_src, &id->idiag_sport, &local);
+	copy_address(id->idiag_dst, &id->idiag_dport, &peer);
+	id->idiag_cookie[0] = INET_DIAG_NOCOOKIE;
+	id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+	return true;
+}
+
+/* ---- the answer ---- */
+
+static void parse(struct diag_socket *s, struct nlmsghdr *header)
+{
+	struct rtattr *a = (void *)((u8 *)NLMSG_DATA(header) +
+				    NLMSG_ALIGN(sizeof(struct inet_diag_msg)));
+	int len = header->nlmsg_len -
+		  NLMSG_SPACE(sizeof(struct inet_diag_msg));
+
+	for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+		size_t bytes = RTA_PAYLOAD(a);
+
+		switch (a->rta_type) {
+		case INET_DIAG_INFO:
+			memcpy(&s->info, RTA_DATA(a),
+			       min_u64(bytes, sizeof(s->info)));
+			s->valid = true;
+			break;
+		case INET_DIAG_VEGASINFO:
+		case INET_DIAG_DCTCPINFO:
+		case INET_DIAG_BBRINFO:
+			memcpy(&s->cc, RTA_DATA(a),
+			       min_u64(bytes, sizeof(s->cc)));
+			break;
+		}
+	}
+}
+
+static void ask_one(struct diag_socket *s)
+{
+	socklen_t len = sizeof(s->info), cc_len = sizeof(s->cc);
+
+	s->valid = !getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &s->info, &len);
+	if (s->valid)
+		getsockopt(s->fd, IPPROTO_TCP, TCP_CC_INFO, &s->cc, &cc_len);
+}
+
+/* ---- both ---- */
+
+/* Sends the requests that can be made, with their place as nlmsg_seq. */
+static u32 send_requests(struct diag_socket *sockets, u32 n, u32 first)
+{
+	struct diag_request sent[DIAG_BATCH];
+	u32 asked = 0;
+
+	if (netlink_fd < 0)
+		netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
+				    NETLINK_SOCK_DIAG);
+	for (u32 i = 0; i < n; i++) {
+		if (!make_request(sockets[i].request, sockets[i].fd))
+			continue;
+		sent[asked] = *sockets[i].request;
+		sent[asked++].header.nlmsg_seq = first + i;
+	}
+	if (asked && send(netlink_fd, sent, asked * sizeof(sent[0]), 0) < 0)
+		return 0;
+	return asked;
+}
+
+static void receive_answers(struct diag_socket *sockets, u32 n, u32 first,
+			    u32 asked)
+{
+	struct mmsghdr messages[DIAG_BATCH] = { 0 };
+	struct iovec parts[DIAG_BATCH];
+	int got;
+
+	for (u32 i = 0; i < asked; i++) {
+		parts[i] = (struct iovec){ &received[i], ANSWER_BYTES };
+		messages[i].msg_hdr.msg_iov = &parts[i];
+		messages[i].msg_hdr.msg_iovlen = 1;
+	}
+	got = recvmmsg(netlink_fd, messages, asked, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < got; i++) {
+		struct nlmsghdr *header = &received[i].header;
+		u32 at = header->nlmsg_seq - first;
+
+		if (NLMSG_OK(header, messages[i].msg_len) && at < n &&
+		    header->nlmsg_type == SOCK_DIAG_BY_FAMILY)
+			parse(&sockets[at], header);
+	}
+}
+
+void diag_ask(struct diag_socket *sockets, u32 n)
+{
+	static u32 first;
+	u32 asked;
+
+	for (u32 i = 0; i < n; i++) {
+		memset(&sockets[i].info, 0, sizeof(sockets[i].info));
+		memset(&sockets[i].cc, 0, sizeof(sockets[i].cc));
+		sockets[i].valid = false;
+	}
+	first += DIAG_BATCH;	/* an older question's answer has no place */
+	asked = send_requests(sockets, n, first);
+	if (asked)
+		receive_answers(sockets, n, first, asked);
+	for (u32 i = 0; i < n; i++)
+		if (!sockets[i].valid)
+			ask_one(&sockets[i]);
+}
