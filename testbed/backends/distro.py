@@ -12,12 +12,14 @@ Making a root changes owners and mounts, so it needs root or sudo; booting needs
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -47,6 +49,8 @@ INSTALL_ALSO = (
 IMAGE_MIB = 5000
 OUT_BYTES = 1 << 30
 KVM_TRIAL_S = 12
+#: of a root made or a suite installed, ten times what a slow machine takes: an archive may stop answering
+SCRIPT_LIMIT_S = 1200
 #: Emulated CPUs take turns in one thread. With a thread each, one may run the breakpoint of a static key that
 #: another has finished patching (an oops, "int3", in __ip_local_out as a netfilter hook went in): no such CPU exists.
 #: Threads are for a kernel that patches no code as it runs (flavour race): there CPUs must meet at every instruction.
@@ -124,16 +128,33 @@ def digest_of(files: Sequence[Path]) -> str:
     return content_key(REPO, [path.relative_to(REPO) for path in files])
 
 
-def run_script(script: Path, words: Sequence[str | Path], log: Path) -> None:
-    """Run one of the two scripts as root; BuildFailed with the log's end."""
+def end_script(process: subprocess.Popen, patience_s: float = 10) -> None:
+    """Ask the process's session to end, so that it removes what it made; then end it, as far as we may."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        if wait_for(process, patience_s):
+            return
+
+
+def run_script(script: Path, words: Sequence[str | Path], log: Path, limit_s: float = SCRIPT_LIMIT_S) -> None:
+    """Run one of the two scripts as root; BuildFailed with the log's end, also where it takes longer than its limit."""
     log.parent.mkdir(exist_ok=True)
     with open(log, "wb") as file:
-        done = subprocess.run(
-            [*as_root(), str(script), *map(str, words)], check=False, stdin=subprocess.DEVNULL, stdout=file, stderr=file
-        )
-    if done.returncode:
+        process = subprocess.Popen(
+            [*as_root(), str(script), *map(str, words)],
+            stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
+        )  # fmt: skip
+        in_time = False
+        try:
+            in_time = wait_for(process, limit_s)
+        finally:
+            if not in_time:
+                end_script(process)
+    if process.poll() != 0:
         tail = "\n".join((read_text(log) or "").splitlines()[-25:])
-        raise BuildFailed(f"scripts/{script.name} returned {done.returncode}:\n{tail}\nlog: {log}")
+        ended = f"returned {process.returncode}" if in_time else f"was ended after {limit_s:g} s"
+        raise BuildFailed(f"scripts/{script.name} {ended}:\n{tail}\nlog: {log}")
     log.unlink()
 
 

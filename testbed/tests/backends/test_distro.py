@@ -13,12 +13,13 @@ import shlex
 import shutil
 import subprocess
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from testbed.backends import iperf, netns
+from testbed.backends import distro, iperf, machine, netns
 from testbed.backends.distro import (
     IN_ROOT,
     KERNELS,
@@ -34,7 +35,7 @@ from testbed.backends.distro import (
 )
 from testbed.backends.machine import read_text
 from testbed.backends.tools import build_agent
-from testbed.base.errors import JobFailed, KernelWarning, LbeError, Lockdep
+from testbed.base.errors import BuildFailed, JobFailed, KernelWarning, LbeError, Lockdep
 from testbed.base.places import REPO, SCRIPTS, TESTBED
 from testbed.commands.choose import make_backend
 from testbed.kernels.series import SUITES, KernelSpec
@@ -81,15 +82,15 @@ def steps_of(text: str) -> dict[str, str]:
 
 @functools.cache
 def said(series: str, steps: tuple[str, ...], folder: Path, cpus: int = 2) -> dict[str, str]:
-    """Step -> "ok" or the reason of its failure, from one boot."""
-    image = ensure_image(series)
-    guest = Guest(image, ensure_installed(image), cpus=cpus)
+    """Step -> "ok" or the reason of its failure, from one boot; that of the boot itself is kept too, by the name ""."""
     slow = RT_SLOW if series == REALTIME else 1
     script = f"export LBE_RACE_S={RACES_S} LBE_SLOW={slow}\npython3 user.py {shlex.join(steps)}\n"
     try:
+        image = ensure_image(series)
+        guest = Guest(image, ensure_installed(image), cpus=cpus)
         guest.script(script, folder, {"user.py": USER.read_text(encoding="utf-8")}, limit_s=900, wall_limit_s=1200)
     except LbeError as error:
-        raise AssertionError(f"{error}\nbefore that the steps said:\n{read_text(folder / 'job.log')}") from error
+        return {"": f"{error}\nbefore that the steps said:\n{read_text(folder / 'job.log')}"}
     text = read_text(folder / "job.log")
     print(text)  # how often the races went round
     return steps_of(text)
@@ -99,7 +100,8 @@ def held(series: str, step: str, steps: tuple[str, ...], factory: pytest.TempPat
     """Assert a step's result; the rounds of all races of that boot if the step is their last one."""
     folder = factory.getbasetemp() / f"distro-{series}-{len(steps)}-{cpus}"
     results = said(series, steps, folder, cpus)
-    assert results.get(step, "it did not run") == "ok", results.get(step)
+    said_of_it = results.get("") or results.get(step, "it did not run")
+    assert said_of_it == "ok", said_of_it
     return rounds_of(read_text(folder / "job.log")) if step == "races_of_ends" else 0
 
 
@@ -141,6 +143,29 @@ def test_a_job_that_fails_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(JobFailed, match="returned 3") as failure:
         Guest(ensure_image("6.12")).script("echo what went wrong\nexit 3\n", tmp_path)
     assert "what went wrong" in str(failure.value)
+
+
+def test_a_script_that_hangs_is_asked_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive that stops answering is an error with the script's last words, and leaves nothing behind."""
+    monkeypatch.setattr(distro, "as_root", list)
+    script = tmp_path / "hangs"
+    made = tmp_path / "made"
+    script.write_text(f"#!/bin/bash\ntrap 'rm {made}' EXIT\ntouch {made}\necho fetching\nsleep 1000\n")
+    script.chmod(0o755)
+    log = tmp_path / "logs" / "log"
+
+    def wait_for(process: subprocess.Popen, limit_s: float) -> bool:
+        """The limit is over as soon as the script hangs, however fast the machine is."""
+        if limit_s != 7:
+            return machine.wait_for(process, limit_s)
+        while "fetching" not in log.read_text():
+            time.sleep(0.01)
+        return False
+
+    monkeypatch.setattr(distro, "wait_for", wait_for)
+    with pytest.raises(BuildFailed, match="scripts/hangs was ended after 7 s:\nfetching"):
+        run_script(script, [], log, limit_s=7)
+    assert not made.exists() and log.exists()
 
 
 # -- races under detectors ----------------------------------------------------------------------------
