@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -207,7 +206,7 @@ def counters():
 
 def flows(folder: Path, network: str, program: str) -> dict:
     """What the program printed as JSON at its end, in a guest with that network."""
-    script = f'ip link set lo up\ninsmod "$KO"\n{network}\n{sys.executable} program.py\n'
+    script = f'ip link set lo up\ninsmod "$KO"\n{network}\n/usr/bin/python3 program.py\n'
     said = guest(folder, script, {"program.py": FLOWS + program, "serve.py": SERVE})
     (line,) = [line for line in said.splitlines() if line.startswith("facts ")] or [said]
     return json.loads(line.removeprefix("facts "))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -97,11 +96,11 @@ except OSError as error:
 
 
 def test_restricted_until_the_administrator_allows_it(tmp_path: Path) -> None:
-    script = f"""
+    script = """
 insmod "$KO"
-for name in reno background lowpri3.7; do {sys.executable} choose.py $name; done
+for name in reno background lowpri3.7; do /usr/bin/python3 choose.py $name; done
 sysctl -q -w net.ipv4.tcp_allowed_congestion_control="$(sysctl -n net.ipv4.tcp_allowed_congestion_control) background"
-for name in reno background lowpri3.7; do {sys.executable} choose.py $name; done
+for name in reno background lowpri3.7; do /usr/bin/python3 choose.py $name; done
 """
     said = guest(tmp_path, script, {"choose.py": CHOOSE})
     no = "Operation not permitted"
@@ -177,7 +176,7 @@ PLAIN = {"tos": 0, "priority": 0}
 
 def flow_facts(folder: Path, words: str, parameters: str = "") -> dict:
     # The packet socket must see what leaves, not what arrived and was put together.
-    script = f'insmod "$KO" {parameters} && {sys.executable} flow.py {words}'
+    script = f'insmod "$KO" {parameters} && /usr/bin/python3 flow.py {words}'
     said = guest(folder, script, {"flow.py": FLOW})
     facts = folder / "out" / "facts"
     assert facts.is_file(), said
@@ -263,7 +262,7 @@ ip link set lo up
 insmod "$KO" variants=all
 echo 1 > /sys/kernel/tracing/events/lowpri/enable
 tc qdisc add dev lo root netem delay 1ms limit 10000 loss 1%
-{sys.executable} counted.py {control}
+/usr/bin/python3 counted.py {control}
 cat /sys/kernel/tracing/trace | head -40
 rmmod tcp_lowpri && ls /proc/net
 """
