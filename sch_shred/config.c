@@ -149,6 +149,8 @@ static int shred_config_check(struct shred_config *c, struct netlink_ext_ack *ex
 	if (c->weight_q32 < SHRED_WEIGHT_MIN)
 		return shred_refuse(extack, "weight %u / 2^32: must be %u (0.0001) to %u (1)",
 				    c->weight_q32, SHRED_WEIGHT_MIN, SHRED_WEIGHT_MAX);
+	/* an aggregate that is larger than the queue would never pass */
+	c->split_bytes = c->flags & SHRED_F_SPLIT_GSO ? 0 : c->limit_bytes;
 	return 0;
 }
 

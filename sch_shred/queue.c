@@ -95,20 +95,28 @@ static noinline u8 shred_far_tos(struct sk_buff *skb)
 	return 0;
 }
 
-static __always_inline u8 shred_tos(struct sk_buff *skb)
+/* The byte of a packet that has it where most have it; false: look with shred_far_tos(). */
+static __always_inline bool shred_near_tos(const struct sk_buff *skb, u8 *tos)
 {
 	const u8 *first = skb_network_header(skb);
 
-	if (unlikely(first + 1 >= skb_tail_pointer(skb)))
-		return shred_far_tos(skb);
+	if (unlikely(skb->network_header + 1 >= skb_tail_pointer(skb) - skb->head))
+		return false;
+	*tos = first[1];
 	if (likely(skb->protocol == htons(ETH_P_IP)))
-		return first[1];
-	if (likely(skb->protocol == htons(ETH_P_IPV6)))
-		return (u8)(first[0] << 4 | first[1] >> 4);
-	return shred_far_tos(skb);
+		return true;
+	*tos = (u8)(first[0] << 4 | first[1] >> 4);
+	return skb->protocol == htons(ETH_P_IPV6);
 }
 
-static noinline void shred_wash(const struct shred_sched_data *q, struct sk_buff *skb)
+static u8 shred_tos(struct sk_buff *skb)
+{
+	u8 tos;
+
+	return shred_near_tos(skb, &tos) ? tos : shred_far_tos(skb);
+}
+
+static void shred_wash(const struct shred_sched_data *q, struct sk_buff *skb)
 {
 	u8 tos = shred_tos(skb);
 	int at = skb_network_offset(skb);
@@ -126,7 +134,7 @@ static noinline void shred_wash(const struct shred_sched_data *q, struct sk_buff
 
 /* ---- the decision on an arrival ---- */
 
-static noinline u64 shred_qavg_after_idle(const struct shred_sched_data *q)
+static u64 shred_qavg_after_idle(const struct shred_sched_data *q)
 {
 	u64 idle_us = ktime_us_delta(ktime_get(), q->idle_since);
 	/* 2^40 us are twelve days, in which any average is gone */
@@ -136,18 +144,9 @@ static noinline u64 shred_qavg_after_idle(const struct shred_sched_data *q)
 	return shred_qavg_idle(q->qavg, q->config.wlog, pkts);
 }
 
-/* Returns RED's average queue, bytes. */
-static __always_inline u32 shred_note_arrival(struct Qdisc *sch, struct shred_sched_data *q,
-					      u32 hint, u32 class)
+static __always_inline u64 shred_qavg_of(const struct Qdisc *sch, const struct shred_sched_data *q)
 {
-	u64 qavg = likely(sch->q.qlen) ? shred_qavg(q->qavg, sch->qstats.backlog, q->config.wlog) :
-					 shred_qavg_after_idle(q);
-
-	q->qavg = qavg;
-	q->stats.class_pkts[class]++;
-	if (hint)
-		q->hint_avg_q22 = shred_hint_avg(q->hint_avg_q22, hint, q->config.weight_q32);
-	return qavg >> q->config.wlog;
+	return shred_qavg(q->qavg, sch->qstats.backlog, q->config.wlog);
 }
 
 static u64 shred_certain_bytes(const struct shred_config *c)
@@ -156,7 +155,7 @@ static u64 shred_certain_bytes(const struct shred_config *c)
 }
 
 /* Plain RED's number is net/red.h's to the bit; else it is exact for any max_p and thresholds. */
-static noinline void shred_draw(struct shred_sched_data *q)
+static void shred_draw(struct shred_sched_data *q)
 {
 	const struct shred_config *c = &q->config;
 	u32 random = get_random_u32();
@@ -166,86 +165,101 @@ static noinline void shred_draw(struct shred_sched_data *q)
 				mul_u64_u32_shr(shred_certain_bytes(c), random, 32);
 }
 
-static __always_inline u32 shred_threshold_of(const struct shred_sched_data *q, u32 hint)
+/* R is drawn at the next packet that adds to A. */
+static __always_inline void shred_forget_count(struct shred_sched_data *q)
 {
-	return hint ? shred_threshold(q->config.min_bytes, q->config.max_bytes, q->floor_bytes,
-				      hint, q->hint_avg_q22) : q->config.min_bytes;
+	q->count = -1;
+	q->left_bytes = 0;
 }
 
-/* A packet adds to A: is it hit? */
-static __always_inline enum shred_verdict shred_add(struct shred_sched_data *q, u64 added,
-						    unsigned int len)
+static __always_inline u32 shred_threshold_of(const struct shred_sched_data *q,
+					      enum shred_hint_mode mode, u32 hint)
 {
-	enum shred_verdict verdict = SHRED_PASS;
+	u32 min_bytes = q->config.min_bytes;
+
+	return hint ? shred_threshold(min_bytes, q->config.max_bytes,
+				      mode == SHRED_HINT_TOS ? q->floor_bytes : min_bytes, hint,
+				      q->hint_avg_q22) : min_bytes;
+}
+
+/* A packet adds to A: false when that reaches R, or R is not drawn yet. */
+static __always_inline bool shred_add(struct shred_sched_data *q, enum shred_hint_mode mode,
+				      u64 added)
+{
 	u64 sum;
 
-	if (likely(q->count >= 0)) {
-		if (unlikely(q->config.flags & SHRED_F_BYTES))
-			added = shred_sized(added, len, q->config.avpkt_bytes);
-		/* sch_red's product, for packets that are all alike */
-		if (q->config.hint == SHRED_HINT_OFF) {
-			q->count++;
-			if (!check_mul_overflow(added, (u64)q->count, &sum) &&
-			    sum < q->left_bytes)
-				return SHRED_PASS;
-		} else if (likely(added < q->left_bytes)) {
-			q->left_bytes -= added;
-			return SHRED_PASS;
-		}
-		verdict = SHRED_EARLY;
+	/* sch_red's product, for packets that are all alike */
+	if (mode == SHRED_HINT_OFF) {
+		if (check_mul_overflow(added, (u64)q->count + 1, &sum) || sum >= q->left_bytes)
+			return false;
+		q->count++;
+		return true;
 	}
-	q->count = 0;
-	shred_draw(q);
-	return verdict;
+	if (added >= q->left_bytes)
+		return false;
+	q->left_bytes -= added;
+	return true;
 }
 
-/* The average queue is at least max. */
-static noinline enum shred_verdict shred_decide_above(struct shred_sched_data *q, u32 qavg_bytes,
-						      u32 hint, unsigned int len)
-{
-	const struct shred_config *c = &q->config;
-	u64 added;
-
-	if (!(c->flags & SHRED_F_GENTLE) || qavg_bytes >= 2ULL * c->max_bytes) {
-		q->count = -1;
-		return SHRED_FORCED;
-	}
-	added = shred_gentle(shred_threshold_of(q, hint), c->max_bytes, shred_certain_bytes(c),
-			     qavg_bytes);
-	return added ? shred_add(q, added, len) : SHRED_PASS;
-}
-
-static __always_inline enum shred_verdict shred_decide(struct shred_sched_data *q, u32 qavg_bytes,
-						       u32 hint, unsigned int len)
+/* Does the packet pass? If not, nothing has changed, and shred_decide() says what is to be done. */
+static __always_inline bool shred_passes(struct shred_sched_data *q, enum shred_hint_mode mode,
+					 u32 qavg_bytes, u32 hint)
 {
 	u32 threshold_bytes;
 
 	/* below every packet's threshold: RED's count begins anew */
-	if (qavg_bytes < q->floor_bytes) {
-		q->count = -1;
-		return SHRED_PASS;
+	if (qavg_bytes < (mode == SHRED_HINT_TOS ? q->floor_bytes : q->config.min_bytes)) {
+		shred_forget_count(q);
+		return true;
 	}
 	/* of ages the line goes on, and what is too much pushes out the oldest */
-	if (unlikely(qavg_bytes >= q->config.max_bytes) && q->config.hint != SHRED_HINT_DSCP)
-		return shred_decide_above(q, qavg_bytes, hint, len);
-	threshold_bytes = shred_threshold_of(q, hint);
+	if (mode != SHRED_HINT_DSCP && unlikely(qavg_bytes >= q->config.max_bytes))
+		return false;
+	threshold_bytes = shred_threshold_of(q, mode, hint);
 	/* below its own, but not below every packet's: the count goes on */
 	if (qavg_bytes < threshold_bytes)
+		return true;
+	return likely(!(q->config.flags & SHRED_F_BYTES)) &&
+	       shred_add(q, mode, qavg_bytes - threshold_bytes);
+}
+
+/* The average queue is above the packet's threshold. */
+static enum shred_verdict shred_decide(struct shred_sched_data *q, u32 qavg_bytes, u32 hint,
+				       unsigned int len)
+{
+	const struct shred_config *c = &q->config;
+	bool above = qavg_bytes >= c->max_bytes && c->hint != SHRED_HINT_DSCP, drawn;
+	u32 threshold_bytes = shred_threshold_of(q, c->hint, hint);
+	u64 added = qavg_bytes - threshold_bytes;
+
+	if (above && (!(c->flags & SHRED_F_GENTLE) || qavg_bytes >= 2ULL * c->max_bytes)) {
+		shred_forget_count(q);
+		return SHRED_FORCED;
+	}
+	if (above)
+		added = shred_gentle(threshold_bytes, c->max_bytes, shred_certain_bytes(c),
+				     qavg_bytes);
+	if (c->flags & SHRED_F_BYTES)
+		added = shred_sized(added, len, c->avpkt_bytes);
+	if (shred_add(q, c->hint, added))
 		return SHRED_PASS;
-	return shred_add(q, qavg_bytes - threshold_bytes, len);
+	drawn = q->count >= 0;
+	q->count = 0;
+	shred_draw(q);
+	return drawn ? SHRED_EARLY : SHRED_PASS;
 }
 
 /* ---- the bands ---- */
 
 /* Without ages there is one band, the last: it is a FIFO behind whatever is left in the others. */
-static __always_inline u32 shred_band_of(const struct shred_sched_data *q, u32 class)
+static __always_inline u32 shred_band_of(enum shred_hint_mode mode, u32 class)
 {
-	return q->config.hint == SHRED_HINT_DSCP ?
-		       min((class - 1) / SHRED_AGES_PER_BAND, SHRED_BANDS - 1) : SHRED_BANDS - 1;
+	return mode == SHRED_HINT_DSCP ? (class - 1) / SHRED_AGES_PER_BAND % SHRED_BANDS :
+					 SHRED_BANDS - 1;
 }
 
 static __always_inline void shred_push(struct Qdisc *sch, struct shred_sched_data *q,
-				       struct sk_buff *skb, u32 band)
+				       struct sk_buff *skb, unsigned int len, u32 band)
 {
 	struct shred_band *b = &q->bands[band];
 
@@ -258,7 +272,7 @@ static __always_inline void shred_push(struct Qdisc *sch, struct shred_sched_dat
 		q->busy |= 1U << band;
 	}
 	b->tail = skb;
-	lbe_qstats_backlog_add(sch, qdisc_pkt_len(skb));
+	lbe_qstats_backlog_add(sch, len);
 	lbe_qdisc_qlen_inc(sch);
 }
 
@@ -274,13 +288,11 @@ static __always_inline struct sk_buff *shred_pop(struct Qdisc *sch, struct shred
 	skb_mark_not_on_list(skb);
 	qdisc_qstats_backlog_dec(sch, skb);
 	lbe_qdisc_qlen_dec(sch);
-	if (unlikely(!q->busy))
-		q->idle_since = ktime_get();
 	return skb;
 }
 
 /* The band whose first packet arrived before those of all others. */
-static noinline u32 shred_oldest_band(const struct shred_sched_data *q)
+static u32 shred_oldest_band(const struct shred_sched_data *q)
 {
 	u32 band, oldest = __ffs(q->busy);
 
@@ -292,9 +304,10 @@ static noinline u32 shred_oldest_band(const struct shred_sched_data *q)
 	return oldest;
 }
 
-/* Which band is served next; more than one has packets. */
-static noinline u32 shred_choose_among(struct shred_sched_data *q)
+/* Takes the next packet where more than one band has some. */
+static noinline struct sk_buff *shred_pop_among(struct Qdisc *sch)
 {
+	struct shred_sched_data *q = qdisc_priv(sch);
 	u32 lowest = __ffs(q->busy);
 	u32 band = lowest, len;
 
@@ -305,19 +318,14 @@ static noinline u32 shred_choose_among(struct shred_sched_data *q)
 		q->owed_bytes = min_t(s32, q->owed_bytes + len, 1 << 19);
 	else
 		q->owed_bytes -= (SHRED_OLDEST_SHARE - 1) * len;
-	return band;
-}
-
-static __always_inline u32 shred_choose(struct shred_sched_data *q)
-{
-	return likely(!(q->busy & (q->busy - 1))) ? __ffs(q->busy) : shred_choose_among(q);
+	return shred_pop(sch, q, band);
 }
 
 /* ---- what happens to a packet that is not to pass ---- */
 
 /* Drops a packet that is not, or no longer, in a band. Returns what enqueue returns. */
-static noinline int shred_drop(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
-			       u32 class, enum shred_verdict verdict, struct sk_buff **to_free)
+static int shred_drop(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
+		      u32 class, enum shred_verdict verdict, struct sk_buff **to_free)
 {
 	q->stats.drops[verdict]++;
 	q->stats.class_drops[class]++;
@@ -328,8 +336,8 @@ static noinline int shred_drop(struct Qdisc *sch, struct shred_sched_data *q, st
 }
 
 /* A packet that was hit is marked instead of dropped, or passes unmarked with nodrop: true. */
-static noinline bool shred_mark(struct Qdisc *sch, struct shred_sched_data *q,
-				struct sk_buff *skb, enum shred_verdict verdict)
+static bool shred_mark(struct Qdisc *sch, struct shred_sched_data *q,
+		       struct sk_buff *skb, enum shred_verdict verdict)
 {
 	u16 flags = q->config.flags;
 
@@ -350,6 +358,8 @@ static bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 b
 
 	while (q->busy & bands && sch->qstats.backlog + len > q->config.limit_bytes) {
 		skb = shred_pop(sch, q, __fls(q->busy));
+		if (!q->busy)
+			q->idle_since = ktime_get();
 		shred_drop(sch, q, skb, shred_hint_class(q->config.hint, shred_tos(skb)),
 			   SHRED_LIMIT, to_free);
 	}
@@ -361,18 +371,19 @@ static bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 b
  * takes its class out of service, and hfsc does not put it back for a packet that it offered
  * before.
  */
-static noinline int shred_enqueue_full(struct Qdisc *sch, struct shred_sched_data *q,
-				       struct sk_buff *skb, u32 class, struct sk_buff **to_free)
+static noinline int shred_enqueue_full(struct sk_buff *skb, struct Qdisc *sch,
+				       struct sk_buff **to_free, u32 class)
 {
+	struct shred_sched_data *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb), qlen = sch->q.qlen, backlog = sch->qstats.backlog;
-	u32 band = shred_band_of(q, class);
+	u32 band = shred_band_of(q->config.hint, class);
 	bool fits = len <= q->config.limit_bytes &&
 		    shred_make_room(sch, q, -2U << band, len, to_free);
 
 	qlen -= sch->q.qlen;
 	backlog -= sch->qstats.backlog;
 	if (fits)
-		shred_push(sch, q, skb, band);
+		shred_push(sch, q, skb, len, band);
 	if (qlen)
 		qdisc_tree_reduce_backlog(sch, qlen, backlog);
 	return fits ? NET_XMIT_SUCCESS : shred_drop(sch, q, skb, class, SHRED_LIMIT, to_free);
@@ -416,31 +427,100 @@ static noinline int shred_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 	return taken ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
 
-static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+/* In, if there is room. */
+static __always_inline int shred_enqueue_last(struct sk_buff *skb, struct Qdisc *sch,
+					      struct sk_buff **to_free, enum shred_hint_mode mode,
+					      u32 class)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
-	u32 tos, class, hint, qavg_bytes;
-	enum shred_verdict verdict;
+
+	if (likely(sch->qstats.backlog + len <= q->config.limit_bytes)) {
+		shred_push(sch, q, skb, len, shred_band_of(mode, class));
+		return NET_XMIT_SUCCESS;
+	}
+	return shred_enqueue_full(skb, sch, to_free, class);
+}
+
+/* A packet that is perhaps hit; it has been counted. */
+static noinline int shred_enqueue_decided(struct sk_buff *skb, struct Qdisc *sch,
+					  struct sk_buff **to_free)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	enum shred_hint_mode mode = q->config.hint;
+	u8 tos = shred_tos(skb);
+	u32 class = shred_hint_class(mode, tos);
+	enum shred_verdict verdict = shred_decide(q, q->qavg >> q->config.wlog,
+						  shred_hint_read(mode, tos), qdisc_pkt_len(skb));
+
+	if (verdict != SHRED_PASS && !shred_mark(sch, q, skb, verdict))
+		return shred_drop(sch, q, skb, class, verdict, to_free);
+	return shred_enqueue_last(skb, sch, to_free, mode, class);
+}
+
+/* The steps of every packet, of which the average queue and the TOS byte are known. */
+static __always_inline int shred_enqueue_as(struct sk_buff *skb, struct Qdisc *sch,
+					    struct sk_buff **to_free, enum shred_hint_mode mode,
+					    u64 qavg, u8 tos)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	u32 class = shred_hint_class(mode, tos), hint = shred_hint_read(mode, tos);
+
+	q->qavg = qavg;
+	q->stats.class_pkts[class]++;
+	if (hint)
+		q->hint_avg_q22 = shred_hint_avg(q->hint_avg_q22, hint, q->config.weight_q32);
+	if (likely(shred_passes(q, mode, qavg >> q->config.wlog, hint)))
+		return shred_enqueue_last(skb, sch, to_free, mode, class);
+	return shred_enqueue_decided(skb, sch, to_free);
+}
+
+/* Any packet: an aggregate to split, one into an empty queue, one whose TOS byte is elsewhere. */
+static noinline int shred_enqueue_any(struct sk_buff *skb, struct Qdisc *sch,
+				      struct sk_buff **to_free)
+{
+	const struct shred_sched_data *q = qdisc_priv(sch);
+
+	if (qdisc_pkt_len(skb) > q->config.split_bytes && skb_is_gso(skb))
+		return shred_enqueue_split(skb, sch, to_free);
+	return shred_enqueue_as(skb, sch, to_free, q->config.hint,
+				sch->q.qlen ? shred_qavg_of(sch, q) : shred_qavg_after_idle(q),
+				shred_tos(skb));
+}
+
+/* The way of most packets calls no function, so that few registers are saved, and is compiled for
+ * each way of reading hints. All others go by shred_enqueue_any().
+ */
+static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+	u8 tos;
 
 	/* where many queues take turns neither is in the cache */
 	prefetchw(q->bands);
-	prefetchw(&q->stats);
-	/* an aggregate that is larger than the queue would never pass */
-	if (unlikely(q->config.flags & SHRED_F_SPLIT_GSO || len > q->config.limit_bytes) &&
-	    skb_is_gso(skb))
-		return shred_enqueue_split(skb, sch, to_free);
-	tos = shred_tos(skb);
-	class = shred_hint_class(q->config.hint, tos);
-	hint = shred_hint_read(q->config.hint, tos);
-	qavg_bytes = shred_note_arrival(sch, q, hint, class);
-	verdict = shred_decide(q, qavg_bytes, hint, len);
-	if (unlikely(verdict != SHRED_PASS) && !shred_mark(sch, q, skb, verdict))
-		return shred_drop(sch, q, skb, class, verdict, to_free);
-	if (unlikely(sch->qstats.backlog + len > q->config.limit_bytes))
-		return shred_enqueue_full(sch, q, skb, class, to_free);
-	shred_push(sch, q, skb, shred_band_of(q, class));
-	return NET_XMIT_SUCCESS;
+	if (likely(qdisc_pkt_len(skb) <= q->config.split_bytes && sch->q.qlen &&
+		   shred_near_tos(skb, &tos))) {
+		u64 qavg = shred_qavg_of(sch, q);
+
+		if (q->config.hint == SHRED_HINT_DSCP)
+			return shred_enqueue_as(skb, sch, to_free, SHRED_HINT_DSCP, qavg, tos);
+		if (q->config.hint == SHRED_HINT_OFF)
+			return shred_enqueue_as(skb, sch, to_free, SHRED_HINT_OFF, qavg, tos);
+		return shred_enqueue_as(skb, sch, to_free, SHRED_HINT_TOS, qavg, tos);
+	}
+	return shred_enqueue_any(skb, sch, to_free);
+}
+
+/* The rest of a dequeue that washes, or that leaves the queue empty. */
+static noinline struct sk_buff *shred_dequeue_last(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct shred_sched_data *q = qdisc_priv(sch);
+
+	if (!q->busy)
+		q->idle_since = ktime_get();
+	if (q->config.flags & SHRED_F_WASH)
+		shred_wash(q, skb);
+	return skb;
 }
 
 static struct sk_buff *shred_dequeue(struct Qdisc *sch)
@@ -451,11 +531,14 @@ static struct sk_buff *shred_dequeue(struct Qdisc *sch)
 	prefetchw(q->bands);
 	if (!q->busy)
 		return NULL;
-	skb = shred_pop(sch, q, shred_choose(q));
-	if (unlikely(q->config.flags & SHRED_F_WASH))
-		shred_wash(q, skb);
+	if (likely(!(q->busy & (q->busy - 1))))
+		skb = shred_pop(sch, q, __ffs(q->busy));
+	else
+		skb = shred_pop_among(sch);
 	qdisc_bstats_update(sch, skb);
-	return skb;
+	if (likely(q->busy && !(q->config.flags & SHRED_F_WASH)))
+		return skb;
+	return shred_dequeue_last(sch, skb);
 }
 
 static void shred_reset(struct Qdisc *sch)
@@ -470,7 +553,7 @@ static void shred_reset(struct Qdisc *sch)
 	}
 	q->busy = 0;
 	q->qavg = 0;
-	q->count = -1;
+	shred_forget_count(q);
 	q->hint_avg_q22 = 0;
 	q->owed_bytes = 0;
 	q->idle_since = ktime_get();
@@ -514,7 +597,7 @@ static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c,
 
 	/* the average is kept in units of its weight */
 	q->qavg = c->wlog >= wlog ? q->qavg << (c->wlog - wlog) : q->qavg >> (wlog - c->wlog);
-	q->count = -1;
+	shred_forget_count(q);
 	if (c->hint != q->config.hint)
 		q->hint_avg_q22 = 0;
 	q->config = *c;

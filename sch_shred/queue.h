@@ -19,6 +19,7 @@
 struct shred_config {
 	/* read for each packet */
 	u32 limit_bytes;
+	u32 split_bytes;	/* larger aggregates are split: 0 or the limit */
 	u32 min_bytes;
 	u32 max_bytes;
 	u32 weight_q32;		/* of one hint in their average */

@@ -65,11 +65,10 @@
  */
 static inline u32 shred_hint_avg(u32 avg_q22, u32 hint, u32 weight_q32)
 {
-	s64 diff = ((s64)hint << SHRED_AVG_SHIFT) - avg_q22;
+	u32 hint_q22 = hint << SHRED_AVG_SHIFT;
+	s64 diff = (s32)(hint_q22 - avg_q22);
 
-	if (unlikely(!avg_q22))
-		return hint << SHRED_AVG_SHIFT;
-	return avg_q22 + (s32)((diff * weight_q32 + (1LL << 31)) >> 32);
+	return avg_q22 ? avg_q22 + (s32)((diff * weight_q32 + (1LL << 31)) >> 32) : hint_q22;
 }
 
 /**
@@ -82,17 +81,18 @@ static inline u32 shred_hint_avg(u32 avg_q22, u32 hint, u32 weight_q32)
  *
  * Return: lower threshold of this packet, @floor_bytes to @max_bytes.
  */
-static inline u32 shred_threshold(u32 min_bytes, u32 max_bytes, u32 floor_bytes, u32 hint,
-				  u32 avg_q22)
+static __always_inline u32 shred_threshold(u32 min_bytes, u32 max_bytes, u32 floor_bytes, u32 hint,
+					   u32 avg_q22)
 {
+	u32 hint_q22 = hint << SHRED_AVG_SHIFT;
 	u64 scaled;
 
 	/* most packets are of flows at least as long as the average: no product for them */
-	if (hint << SHRED_AVG_SHIFT >= avg_q22 && floor_bytes == min_bytes)
+	if (hint_q22 >= avg_q22 && floor_bytes == min_bytes)
 		return floor_bytes;
-	/* below 2^32 * 2^8 * 2^22; half a unit is for the rounding */
-	scaled = ((u64)(max_bytes - min_bytes) * hint << SHRED_AVG_SHIFT) + avg_q22 / 2;
-	if (scaled >= (u64)(max_bytes - floor_bytes) * avg_q22)
+	/* below 2^32 * 2^30; half a unit is for the rounding */
+	scaled = (u64)(max_bytes - min_bytes) * hint_q22 + avg_q22 / 2;
+	if (floor_bytes != min_bytes && scaled >= (u64)(max_bytes - floor_bytes) * avg_q22)
 		return floor_bytes;
 	return max_bytes - (u32)div_u64(scaled, avg_q22);
 }
