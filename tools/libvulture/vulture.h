@@ -146,8 +146,8 @@ VULTURE_API int vulture_rule_set_remote(struct vulture_rule *rule, const struct 
 					unsigned int bits);
 /* the DSCP with which the socket sends when its connection is established, 0 to 63 (1: LE) */
 VULTURE_API void vulture_rule_set_dscp(struct vulture_rule *rule, uint8_t dscp);
-/* No rule starts the connections that this one matches, but for rules of cgroups below its own: they
- * stay in the foreground. Needs CAP_NET_ADMIN.
+/* No rule starts the connections that this one matches, but for rules of cgroups below its own:
+ * they stay in the foreground. Needs CAP_NET_ADMIN.
  */
 VULTURE_API void vulture_rule_set_foreground(struct vulture_rule *rule, bool foreground);
 VULTURE_API void vulture_rule_set_options(struct vulture_rule *rule,
