@@ -28,6 +28,7 @@ static const struct nla_policy vulture_rule_policy[VULTURE_R_MAX + 1] = {
 	[VULTURE_R_OPTIONS] = NLA_POLICY_NESTED(vulture_options_policy),
 	[VULTURE_R_CGROUP_FD] = { .type = NLA_U32 },
 	[VULTURE_R_DSCP] = { .type = NLA_U8 },
+	[VULTURE_R_FOREGROUND] = { .type = NLA_FLAG },
 };
 
 static const struct nla_policy vulture_target_policy[VULTURE_A_OPTIONS + 1] = {
@@ -223,6 +224,8 @@ static int vulture_put_rule(struct sk_buff *skb, const struct vulture_rule *rule
 	     nla_put_u8(skb, VULTURE_R_REMOTE_PREFIX_LEN, rule->prefix_len)))
 		return -EMSGSIZE;
 	if (rule->by_dscp && nla_put_u8(skb, VULTURE_R_DSCP, rule->dscp))
+		return -EMSGSIZE;
+	if (rule->foreground && nla_put_flag(skb, VULTURE_R_FOREGROUND))
 		return -EMSGSIZE;
 	if (vulture_options_put(skb, VULTURE_R_OPTIONS, &rule->options) ||
 	    nla_put_u64_64bit(skb, VULTURE_R_STARTED, atomic64_read(&rule->started),
@@ -603,6 +606,7 @@ static int vulture_parse_rule(struct vulture_net *vn, struct nlattr **attrs,
 		err = vulture_parse_dscp(attrs[VULTURE_R_DSCP], rule, extack);
 	if (err)
 		return err;
+	rule->foreground = attrs[VULTURE_R_FOREGROUND];
 	if (attrs[VULTURE_R_LOCAL_PORT])
 		rule->local_port = nla_get_u16(attrs[VULTURE_R_LOCAL_PORT]);
 	if (attrs[VULTURE_R_REMOTE_PORT])
@@ -646,8 +650,9 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 	err = vulture_rule_attrs(info, attrs);
 	if (err)
 		return err;
+	/* what an administrator's rule puts in the background, only an administrator takes out */
 	own = !vulture_is_admin(skb, net) && attrs[VULTURE_R_CGROUP_FD] &&
-	      vulture_sender_is_caller(skb);
+	      !attrs[VULTURE_R_FOREGROUND] && vulture_sender_is_caller(skb);
 	if (!own && !vulture_admin(skb, net, info->extack))
 		return -EPERM;
 	rule = kzalloc(sizeof(*rule), GFP_KERNEL_ACCOUNT);

@@ -110,15 +110,35 @@ static bool vulture_rule_match(const struct vulture_rule *rule, const struct soc
 	return !rule->cgroup || vulture_sock_in_cgroup(sk, rule->cgroup);
 }
 
-/* The first rule that matches, or NULL: it starts the connection. Caller: holds rcu_read_lock(). */
+/* How far below the root a rule's cgroup is. Of a rule for any cgroup: above the root, or below all
+ * if it keeps connections in the foreground.
+ */
+static int vulture_rule_level(const struct vulture_rule *rule)
+{
+#ifdef CONFIG_CGROUPS
+	if (rule->cgroup)
+		return rule->cgroup->level;
+#endif
+	return rule->foreground ? INT_MAX : -1;
+}
+
+/* The first rule that matches, or NULL: it starts the connection. A rule for the foreground hides
+ * the others, but for those of cgroups below its own. Caller: holds rcu_read_lock().
+ */
 static struct vulture_rule *vulture_rules_first(struct vulture_net *vn, const struct sock *sk)
 {
 	struct vulture_rule *rule;
 	struct vulture_key key;
+	int hidden = INT_MIN;	/* levels up to this one */
 
 	vulture_key_of_sock(sk, &key);
+	if (READ_ONCE(vn->n_foreground))
+		list_for_each_entry_rcu(rule, &vn->rules, node)
+			if (rule->foreground && vulture_rule_match(rule, sk, &key))
+				hidden = max(hidden, vulture_rule_level(rule));
 	list_for_each_entry_rcu(rule, &vn->rules, node)
-		if (vulture_rule_match(rule, sk, &key))
+		if (!rule->foreground && vulture_rule_level(rule) > hidden &&
+		    vulture_rule_match(rule, sk, &key))
 			return rule;
 	return NULL;
 }
@@ -182,6 +202,7 @@ static void vulture_rule_unlist(struct vulture_net *vn, struct vulture_rule *rul
 {
 	list_del_rcu(&rule->node);
 	vn->n_rules--;
+	WRITE_ONCE(vn->n_foreground, vn->n_foreground - rule->foreground);
 	if (rule->user)
 		rule->user->rules--;
 }
@@ -299,6 +320,7 @@ int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
 	}
 	rule->id = vn->next_rule++;
 	vn->n_rules++;
+	WRITE_ONCE(vn->n_foreground, vn->n_foreground + rule->foreground);
 	if (rule->user)
 		rule->user->rules++;
 	list_add_tail_rcu(&rule->node, &vn->rules);

@@ -154,6 +154,7 @@ struct vulture_rule {
 	__be32 prefix[4];
 	bool by_dscp;			/* dscp counts */
 	u8 dscp;			/* that the socket sends with, 0 to 63 */
+	bool foreground;		/* no rule starts what matches; see vulture_rules_first() */
 	struct vulture_options options;
 	struct vulture_user *user;	/* whose it is; NULL = an administrator's */
 	atomic64_t started, failed;	/* connections */
@@ -182,6 +183,7 @@ struct vulture_net {
 	struct mutex rules_lock;	/* rules for writing, options, next_rule */
 	struct list_head rules;		/* of struct vulture_rule, oldest first */
 	u32 n_rules;
+	u32 n_foreground;		/* rules for the foreground among them */
 	struct vulture_user users[VULTURE_USERS];
 	struct delayed_work rules_work;	/* drops rules whose cgroup is gone */
 	u32 next_rule;			/* id of the next one */

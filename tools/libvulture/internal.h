@@ -69,6 +69,7 @@ struct vulture_flow {
  * @prefix_len: bits
  * @prefix: remote addresses, network byte order
  * @by_dscp, @dscp: what the socket sends with, 0 to 63; it counts if @by_dscp
+ * @foreground: no rule starts what it matches, but for rules of cgroups below its own
  * @options: of the connections that it starts
  * @started: how many it started
  * @failed: how many it matched and could not start
@@ -86,6 +87,7 @@ struct vulture_rule {
 	uint8_t prefix[16];
 	bool by_dscp;
 	uint8_t dscp;
+	bool foreground;
 	struct vulture_options options;
 	uint64_t started, failed;
 };

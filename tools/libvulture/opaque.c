@@ -168,6 +168,11 @@ void vulture_rule_set_dscp(struct vulture_rule *rule, uint8_t dscp)
 	rule->dscp = dscp;
 }
 
+void vulture_rule_set_foreground(struct vulture_rule *rule, bool foreground)
+{
+	rule->foreground = foreground;
+}
+
 void vulture_rule_set_options(struct vulture_rule *rule, const struct vulture_options *options)
 {
 	rule->options = *options;
@@ -216,6 +221,11 @@ int64_t vulture_rule_uid(const struct vulture_rule *rule)
 int vulture_rule_dscp(const struct vulture_rule *rule)
 {
 	return rule->by_dscp ? rule->dscp : -1;
+}
+
+bool vulture_rule_foreground(const struct vulture_rule *rule)
+{
+	return rule->foreground;
 }
 
 uint64_t vulture_rule_started(const struct vulture_rule *rule)

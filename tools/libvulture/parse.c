@@ -173,6 +173,7 @@ void lv_read_rule(const struct nlattr *nest, struct vulture_rule *rule)
 	rule->by_dscp = a[VULTURE_R_DSCP];
 	if (rule->by_dscp)
 		rule->dscp = mnl_attr_get_u8(a[VULTURE_R_DSCP]);
+	rule->foreground = a[VULTURE_R_FOREGROUND];
 	prefix = a[VULTURE_R_REMOTE_PREFIX];
 	if (!prefix)
 		return;

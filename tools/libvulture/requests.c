@@ -275,6 +275,8 @@ int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
 	}
 	if (rule->by_dscp)
 		mnl_attr_put_u8(nlh, VULTURE_R_DSCP, rule->dscp);
+	if (rule->foreground)
+		mnl_attr_put(nlh, VULTURE_R_FOREGROUND, 0, NULL);
 	put_options(nlh, VULTURE_R_OPTIONS, &rule->options);
 	mnl_attr_nest_end(nlh, nest);
 	return lv_talk(v, nlh, &sink);

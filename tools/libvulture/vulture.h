@@ -146,6 +146,10 @@ VULTURE_API int vulture_rule_set_remote(struct vulture_rule *rule, const struct 
 					unsigned int bits);
 /* the DSCP with which the socket sends when its connection is established, 0 to 63 (1: LE) */
 VULTURE_API void vulture_rule_set_dscp(struct vulture_rule *rule, uint8_t dscp);
+/* No rule starts the connections that this one matches, but for rules of cgroups below its own:
+ * they stay in the foreground. Needs CAP_NET_ADMIN.
+ */
+VULTURE_API void vulture_rule_set_foreground(struct vulture_rule *rule, bool foreground);
 VULTURE_API void vulture_rule_set_options(struct vulture_rule *rule,
 					  const struct vulture_options *options);
 VULTURE_API uint32_t vulture_rule_id(const struct vulture_rule *rule);
@@ -159,6 +163,7 @@ VULTURE_API int vulture_rule_remote(const struct vulture_rule *rule, struct sock
 /* whose rule it is, if it was made without privilege; -1 = an administrator's */
 VULTURE_API int64_t vulture_rule_uid(const struct vulture_rule *rule);
 VULTURE_API int vulture_rule_dscp(const struct vulture_rule *rule);	/* -1 = any */
+VULTURE_API bool vulture_rule_foreground(const struct vulture_rule *rule);
 VULTURE_API uint64_t vulture_rule_started(const struct vulture_rule *rule);	/* connections */
 /* connections that it matched but that could not be put under control: a limit was reached, or
  * memory was short

@@ -5,6 +5,11 @@
  *
  * Attached to a cgroup v2 as sock_ops. User space writes the control's name
  * before the program is loaded. An application's own DSCP stands.
+ *
+ * Each cgroup that the program is attached to has a mode, which user space may
+ * change. In MODE_FOREGROUND the program does nothing but tell those of the cgroups
+ * above, which the kernel runs after it with the same context, to do nothing either.
+ * So the nearest cgroup with a program decides.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -24,11 +29,22 @@
 #define AF_INET6	10
 #define CONTROL_CHARS	16
 
+#define MODE_FOREGROUND	1
+/* no reply of the kernel's own at these operations, and of no other program's */
+#define SAID_FOREGROUND	0x6c626566
+
 #define LE_TOS		0x04
 #define PRIO_FILLER	1
 
 /* the congestion control's name, written before loading */
 const volatile char control[CONTROL_CHARS] = "";
+
+/* a number for each cgroup: 0, or MODE_FOREGROUND */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
+	__type(key, struct bpf_cgroup_storage_key);
+	__type(value, __u32);
+} mode SEC(".maps");
 
 static void mark(struct bpf_sock_ops *ctx, int level, int option)
 {
@@ -43,9 +59,15 @@ int background(struct bpf_sock_ops *ctx)
 {
 	char name[CONTROL_CHARS];
 	int priority = PRIO_FILLER, i;
+	__u32 *own;
 
 	if (ctx->op != BPF_SOCK_OPS_TCP_CONNECT_CB &&
 	    ctx->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		return 1;
+	own = bpf_get_local_storage(&mode, 0);
+	if (*own == MODE_FOREGROUND)
+		ctx->reply = SAID_FOREGROUND;
+	if (ctx->reply == SAID_FOREGROUND)
 		return 1;
 	for (i = 0; i < CONTROL_CHARS; i++)
 		name[i] = control[i];

@@ -413,7 +413,8 @@ static bool same_match(const struct vulture_rule *a, const struct vulture_rule *
 {
 	return a->cgroup == b->cgroup && a->local_port == b->local_port &&
 	       a->remote_port == b->remote_port && a->family == b->family &&
-	       a->prefix_len == b->prefix_len && a->by_dscp == b->by_dscp && a->dscp == b->dscp &&
+	       a->foreground == b->foreground && a->prefix_len == b->prefix_len &&
+	       a->by_dscp == b->by_dscp && a->dscp == b->dscp &&
 	       !memcmp(a->prefix, b->prefix, sizeof(a->prefix));
 }
 

@@ -89,6 +89,7 @@ int do_run(int argc, char **argv);	/* run.c */
 #define SIGNAL_FG	(SIGRTMIN + 5)
 #define SIGNAL_BG	(SIGRTMIN + 6)
 #define RUN_CGROUP	"vulture"	/* that of a run is RUN_CGROUP-PID */
+#define OWN_CGROUP	"lbe-own"	/* OWN_CGROUP-PID, of a process that bg or fg has named */
 /* find_cgroup_of() - a process's cgroup below the root: "/" or "/user.slice/..." Return: 0, or -1
  * with errno
  */
@@ -101,6 +102,8 @@ int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid);
 bool remove_cgroup(const char *dir);
 /* enter_cgroup() - a process, 0 for this one, moves. Return: 0, or -1 with errno */
 int enter_cgroup(const char *dir, pid_t pid);
+/* guard_cgroup() - start a process that removes it once it is empty */
+void guard_cgroup(const char *dir);
 int do_hold(int argc, char **argv);	/* hold.c */
 int do_rule(int argc, char **argv);	/* rules.c */
 /* all_rules() - an array of them, to free() */

@@ -9,8 +9,9 @@
  * Connections that the program opens later are decided by who holds it in the background:
  *
  *	vulturectl run		is told by a signal, and switches rule, program and looking too
- *	a rule for a cgroup	goes on; what is true of later connections is said
- *	nobody			later connections are in the foreground; that is said, too
+ *	its cgroup, or nobody	the cgroup is switched (scope.h): that of a unit, or of a process
+ *				that is alone there with its descendants; else these get a cgroup
+ *				below it
  */
 #define _GNU_SOURCE
 #include "ctl.h"
@@ -28,6 +29,7 @@
 #include <unistd.h>
 
 #include "print.h"
+#include "scope.h"
 #include "sockets.h"
 #include "upload.h"
 
@@ -111,16 +113,16 @@ static void unit_cgroup(const char *unit, char *dir, size_t room)
 	snprintf(dir, room, "%s%s", root, path);
 }
 
-static void find_processes(const char *target, struct pids *pids)
+/* @dir: of a unit's cgroup, "" for a process */
+static void find_processes(const char *target, struct pids *pids, char dir[CGROUP_CHARS])
 {
-	char dir[1600];
-
+	*dir = '\0';
 	if (target[strspn(target, "0123456789")] == '\0') {
 		if (tree_pids((pid_t)read_number(target, "pid", 1, INT32_MAX), pids))
 			refused("there is no process %s", target);
 		return;
 	}
-	unit_cgroup(target, dir, sizeof(dir));
+	unit_cgroup(target, dir, CGROUP_CHARS);
 	if (cgroup_pids(dir, pids) || !pids->count)
 		refused("unit %s has no processes", target);
 }
@@ -220,15 +222,16 @@ static bool has_whole(const struct pids *pids, pid_t run)
  * @whole: a run that was told to switch all that it has started; 0 for none
  * @part: a run of whose command only a part was named, and whose rule and program stay; 0 for none
  * @deaf: a run that may not be told, or has been killed
- * @dir, @rule: a cgroup that another rule holds, and its number; "" and 0 for none
- * @held: somebody holds each process
+ * @dir: the cgroup of the processes; "" if they are under a run, or in no cgroup
+ * @shared: others are in it too, and the processes could not get one of their own: an errno
+ * @done: they are as asked for
  */
 struct later {
 	struct pids runs;
 	pid_t whole, part, deaf;
-	char dir[1600];
-	uint32_t rule;
-	bool held;
+	char dir[CGROUP_CHARS];
+	int shared;
+	bool done;
 };
 
 /* Tell the run of a process, once. */
@@ -260,63 +263,84 @@ static void tell_run(struct later *later, const struct pids *pids, pid_t pid, bo
 		later->part = run;
 }
 
-/* Whether a rule holds this cgroup, other than that of a run which has been told. */
-static bool is_held(struct later *later, const struct vulture_rule *rules, size_t n,
-		    const char *root, char *cgroup)
+/* The cgroup of a process, and whether other processes are there. */
+static void find_scope(struct later *later, const struct pids *pids, pid_t pid)
 {
-	char dir[1600], *slash;
-	struct stat st;
-	bool last;
-	size_t i;
+	char root[512], cgroup[1024];
+	struct pids all = {};
 
-	do {
-		snprintf(dir, sizeof(dir), "%s%s", root, cgroup);
-		for (i = 0; i < n && !stat(dir, &st); i++) {
-			if (rules[i].cgroup != st.st_ino ||
-			    pids_has(&later->runs, run_of_cgroup(cgroup)))
-				continue;
-			later->rule = rules[i].id;
-			memcpy(later->dir, dir, sizeof(dir));
-			return true;
-		}
-		last = !cgroup[1];
-		slash = strrchr(cgroup, '/');
-		/* the root's is "/" */
-		slash[slash == cgroup] = '\0';
-	} while (!last);
-	return false;
+	find_cgroup_root(root, sizeof(root));
+	if (!*root || find_cgroup_of(pid, cgroup, sizeof(cgroup)))
+		return;
+	snprintf(later->dir, sizeof(later->dir), "%s%s", root, cgroup);
+	if (cgroup[1] && !cgroup_pids(later->dir, &all))
+		pids_leave_out(&all, pids);
+	later->shared = !cgroup[1] || all.count ? EBUSY : 0;
+	pids_free(&all);
 }
 
-/* Before the sockets of now are changed: what is opened meanwhile is then seen as well. */
-static void settle_later(struct later *later, const struct pids *pids, bool background)
+/* Those of a process and its descendants that are in its cgroup. Return: how many have moved */
+static size_t move_tree(pid_t pid, const char *from, const char *to)
 {
-	struct vulture_rule *rules = NULL;
-	char root[512], cgroup[1024];
-	size_t i, n = 0;
+	struct pids tree = {};
+	char cgroup[1024];
+	size_t i, moved = 0;
+
+	tree_pids(pid, &tree);
+	for (i = 0; i < tree.count; i++)
+		if (!find_cgroup_of(tree.pid[i], cgroup, sizeof(cgroup)) && !strcmp(cgroup, from))
+			moved += !enter_cgroup(to, tree.pid[i]);
+	pids_free(&tree);
+	return moved;
+}
+
+/* A cgroup of their own, below the one that they share, which ends with them. */
+static void separate(struct later *later, pid_t pid)
+{
+	char dir[CGROUP_CHARS], from[1024];
+
+	if (find_cgroup_of(pid, from, sizeof(from)) || make_cgroup(dir, OWN_CGROUP, pid) ||
+	    enter_cgroup(dir, pid)) {
+		later->shared = errno;
+		remove_cgroup(dir);
+		return;
+	}
+	/* until they have no child that was born meanwhile */
+	while (move_tree(pid, from, dir))
+		;
+	guard_cgroup(dir);
+	later->shared = 0;
+	memcpy(later->dir, dir, sizeof(dir));
+}
+
+/* Before the sockets of now are changed: what is opened meanwhile is then seen as well. @unit: its
+ * cgroup, or NULL for a process
+ */
+static void settle_later(struct later *later, const struct pids *pids, const char *unit,
+			 bool background, const char *up)
+{
+	size_t i;
 
 	for (i = 0; i < pids->count; i++)
 		tell_run(later, pids, pids->pid[i], background);
 	if (later->runs.count)
 		poll(NULL, 0, TOLD_MS);
-	if (v)
-		rules = all_rules(&n);
-	find_cgroup_root(root, sizeof(root));
-	later->held = true;
-	for (i = 0; i < pids->count; i++) {
-		bool has_run = false, has_rule = false;
-
-		if (!find_cgroup_of(pids->pid[i], cgroup, sizeof(cgroup))) {
-			has_run = run_of(pids->pid[i], cgroup);
-			/* cuts the cgroup's name */
-			has_rule = is_held(later, rules, n, root, cgroup);
-		}
-		later->held &= has_run || has_rule;
-	}
-	free(rules);
+	if (unit)
+		snprintf(later->dir, sizeof(later->dir), "%s", unit);
+	else if (!later->runs.count && !later->deaf)
+		find_scope(later, pids, pids->pid[0]);
+	later->done = *later->dir ? scope_is(later->dir, background, up) : later->whole;
+	if (later->shared && !later->done)
+		separate(later, pids->pid[0]);
+	if (*later->dir && !later->shared)
+		later->done = !scope_switch(later->dir, background, up);
 }
 
 static void report_later(const struct later *later, bool background)
 {
+	const char *stay = background ? "stay in the foreground, unless it accepts them" :
+					"go to the background", *unit = strrchr(later->dir, '/');
+
 	if (later->deaf && is_run(later->deaf))
 		say("connections that it opens later do not change: process %d, which has started it, is another user's vulturectl run: run this as that user, or as root",
 		    (int)later->deaf);
@@ -325,24 +349,30 @@ static void report_later(const struct later *later, bool background)
 	else if (later->part && !background)
 		say("connections that it opens later go to the background again; \"vulturectl fg %d\" takes all that this vulturectl run has started, and what that opens later",
 		    (int)later->part);
-	if (later->rule && !background)
-		say("connections that it opens later go to the background: rule %u holds all of %s",
-		    later->rule, later->dir);
-	else if (background && !later->held)
-		say("connections that it opens later stay in the foreground, unless it accepts them; those of a unit in background.slice, and of a program under \"vulturectl run\", are in the background from the start");
+	if (later->done || !*later->dir)
+		return;
+	if (!later->shared)
+		say("connections that it opens later %s: %s", stay, scope_error());
+	else if (unit && strchr(unit, '.'))
+		say("connections that it opens later %s: other processes are in its cgroup, too, and it cannot get one of its own (%s); \"sudo vulturectl %s %s\" takes them all, and what they open later",
+		    stay, strerror(later->shared), command_name, unit + 1);
+	else
+		say("connections that it opens later %s: other processes are in its cgroup, too, and it cannot get one of its own: %s%s",
+		    stay, strerror(later->shared), geteuid() ? "; run this as root" : "");
 }
 
-static void report(const struct live *live, const char *target)
+static void report(const struct live *live, const char *target, bool later)
 {
 	if (json) {
 		fputs("{\"target\":", stdout);
 		json_string(target);
-		printf(",\"sockets\":%u,\"up\":%u,\"down\":%u}\n", live->sockets, live->up_done,
-		       live->down_done);
+		printf(",\"sockets\":%u,\"up\":%u,\"down\":%u,\"later\":%s}\n", live->sockets,
+		       live->up_done, live->down_done, later ? "true" : "false");
 	} else {
-		printf("%s: %u TCP sockets, %u sending and %u receiving in the %s now\n", target,
+		printf("%s: %u TCP sockets, %u sending and %u receiving in the %s now%s\n", target,
 		       live->sockets, live->up_done, live->down_done,
-		       live->background ? "background" : "foreground");
+		       live->background ? "background" : "foreground",
+		       later ? "; later ones too" : "");
 	}
 	if (*live->reason)
 		say("some sockets were not changed: %s", live->reason);
@@ -377,20 +407,21 @@ static int change(int argc, char **argv, bool background)
 {
 	struct live live = { .background = background, .down = true };
 	struct later later = {};
+	char unit[CGROUP_CHARS];
 	pid_t refusing = 0;
 	struct pids pids = {};
 	size_t i;
 
 	if (argc != 2)
 		wrong("%s takes a process number or the name of a unit", command_name);
-	find_processes(argv[1], &pids);
+	find_processes(argv[1], &pids, unit);
 	if (background) {
 		live.up = upload_control();
 		if (!live.up && !v)
 			refused("neither vulture nor any of the congestion controls %s is loaded (modprobe -a vulture tcp_lbe)",
 				upload_controls());
 	}
-	settle_later(&later, &pids, background);
+	settle_later(&later, &pids, *unit ? unit : NULL, background, live.up);
 	for (i = 0; i < pids.count; i++)
 		if (pid_sockets(pids.pid[i], NULL, one_socket, &live) < 0 && errno == EPERM)
 			refusing = pids.pid[i];
@@ -402,10 +433,10 @@ static int change(int argc, char **argv, bool background)
 		say("you may not inspect the sockets of %s, but vulturectl run, process %d, has been told to switch them",
 		    argv[1], (int)later.whole);
 	if (json || !refusing || live.sockets)
-		report(&live, argv[1]);
+		report(&live, argv[1], later.done);
 	report_later(&later, background);
 	pids_free(&later.runs);
-	return live.sockets || later.whole ? 0 : 1;
+	return live.sockets || later.done ? 0 : 1;
 }
 
 int do_bg(int argc, char **argv)

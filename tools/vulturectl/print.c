@@ -271,6 +271,10 @@ void text_rule(const struct vulture_rule *rule)
 		       rule->prefix_len);
 	if (rule->by_dscp)
 		printf(" dscp %s", dscp_name(rule->dscp));
+	if (rule->foreground) {
+		puts(" foreground");
+		return;
+	}
 	printf(" started %" PRIu64, rule->started);
 	if (rule->failed)
 		printf(" failed %" PRIu64, rule->failed);
@@ -298,6 +302,8 @@ void json_rule(const struct vulture_rule *rule)
 		       rule->prefix_len);
 	if (rule->by_dscp)
 		printf("\"dscp\":%u,", rule->dscp);
+	if (rule->foreground)
+		fputs("\"foreground\":true,", stdout);
 	printf("\"started\":%" PRIu64 ",\"failed\":%" PRIu64 ",", rule->started, rule->failed);
 	json_options(&rule->options);
 	putchar('}');

@@ -61,6 +61,7 @@ static int rule_add(int argc, char **argv)
 		{ "remote-port", required_argument, NULL, 'r' },
 		{ "remote", required_argument, NULL, 'a' },
 		{ "dscp", required_argument, NULL, 'd' },
+		{ "foreground", no_argument, NULL, 'f' },
 		{ "option", required_argument, NULL, 'o' },
 		{}
 	};
@@ -87,6 +88,9 @@ static int rule_add(int argc, char **argv)
 		case 'd':
 			must(set_dscp(&rule, optarg));
 			break;
+		case 'f':
+			rule.foreground = true;
+			break;
 		case 'o':
 			read_option(&rule.options, optarg);
 			break;
@@ -98,6 +102,8 @@ static int rule_add(int argc, char **argv)
 		wrong("rule add takes no argument '%s'", argv[optind]);
 	if (!rule.cgroup && !rule.local_port && !rule.remote_port && !rule.family && !rule.by_dscp)
 		wrong("rule add needs at least one of --cgroup, --local-port, --remote-port, --remote, --dscp");
+	if (rule.foreground && rule.options.set)
+		wrong("rule add: --foreground starts nothing: leave -o out");
 	check(vulture_rule_add(v, &rule));
 	if (json) {
 		json_rule(&rule);

@@ -346,6 +346,27 @@ static void drop_callers(void)
 		return;	/* it stays in use */
 }
 
+void guard_cgroup(const char *dir)
+{
+	struct plan plan = { .orders = { -1, -1 } };
+	sigset_t all;
+
+	if (fork())
+		return;
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, "vulture-guard");
+	drop_callers();
+	snprintf(plan.dir, sizeof(plan.dir), "%s", dir);
+	await_empty(&plan);
+	while (!remove_cgroup(plan.dir)) {
+		poll(NULL, 0, REMOVE_MS);
+		await_empty(&plan);
+	}
+	_exit(0);
+}
+
 /*
  * The guard holds what the cgroup's processes need and takes it away when the
  * last one has ended. started: told once all is in force, or not.

@@ -7,10 +7,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef HAVE_BPF
@@ -21,6 +21,16 @@
 #endif
 
 #define CONTROL_CHARS	16	/* TCP_CA_NAME_MAX of the kernel */
+
+#ifdef HAVE_BPF
+#define OWN_PROGRAMS	64	/* on one cgroup, the kernel's limit */
+#define OWN_MAPS	8
+
+/* Descriptors of a program of ours that is on a cgroup, and of the map of its modes. */
+struct own {
+	int program, map;
+};
+#endif
 
 static const char *const controls[] = { "lbe", "ledbatpp", "ledbat", "lp" };
 static char error_text[512] = "no error";
@@ -172,7 +182,161 @@ int upload_attach(const char *dir, const char *control, const char *pin)
 	close(link);
 	return 0;
 }
+
+/* A map of a program's by its name. Return: a descriptor, or -1 */
+static int map_of(const struct bpf_prog_info *info, const uint32_t *ids, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < info->nr_map_ids && i < OWN_MAPS; i++) {
+		int fd = bpf_map_get_fd_by_id(ids[i]);
+		struct bpf_map_info map = {};
+		uint32_t size = sizeof(map);
+
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &map, &size) && !strcmp(map.name, name))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
+}
+
+/* A program of ours, of any process and version that has modes. Return: whether it is one */
+static bool open_own(uint32_t id, struct own *own)
+{
+	uint32_t maps[OWN_MAPS] = {};
+	struct bpf_prog_info info = {
+		.nr_map_ids = OWN_MAPS, .map_ids = (uint64_t)(uintptr_t)maps,
+	};
+	uint32_t size = sizeof(info);
+
+	own->program = bpf_prog_get_fd_by_id(id);
+	if (own->program < 0)
+		return false;
+	own->map = -1;
+	if (!bpf_obj_get_info_by_fd(own->program, &info, &size) && !strcmp(info.name, "background"))
+		own->map = map_of(&info, maps, "mode");
+	if (own->map < 0)
+		close(own->program);
+	return own->map >= 0;
+}
+
+static void close_own(const struct own *own, int n)
+{
+	while (n-- > 0) {
+		close(own[n].program);
+		close(own[n].map);
+	}
+}
+
+/* Those of one cgroup, to be closed. Return: how many, or -1 */
+static int find_own(int cgroup, const char *dir, struct own own[OWN_PROGRAMS])
+{
+	uint32_t ids[OWN_PROGRAMS] = {}, n = OWN_PROGRAMS, i;
+	int found = 0;
+
+	if (bpf_prog_query(cgroup, BPF_CGROUP_SOCK_OPS, 0, NULL, ids, &n))
+		return failed("cannot see the BPF programs of %s: %s", dir, strerror(errno));
+	for (i = 0; i < n; i++)
+		found += open_own(ids[i], &own[found]);
+	return found;
+}
+
+static struct bpf_cgroup_storage_key key_of(int cgroup)
+{
+	struct bpf_cgroup_storage_key key = { .attach_type = BPF_CGROUP_SOCK_OPS };
+	struct stat st;
+
+	if (!fstat(cgroup, &st))
+		key.cgroup_inode_id = st.st_ino;
+	return key;
+}
+
+static int open_cgroup(const char *dir)
+{
+	int cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return cgroup < 0 ? failed("cannot open %s: %s", dir, strerror(errno)) : cgroup;
+}
+
+int upload_mode(const char *dir)
+{
+	int cgroup = open_cgroup(dir), n, result = UPLOAD_NONE;
+	struct own own[OWN_PROGRAMS];
+	uint32_t value = 0;
+
+	if (cgroup < 0)
+		return -1;
+	n = find_own(cgroup, dir, own);
+	if (n > 0) {
+		struct bpf_cgroup_storage_key key = key_of(cgroup);
+
+		bpf_map_lookup_elem(own->map, &key, &value);
+		result = value == UPLOAD_FOREGROUND ? UPLOAD_FOREGROUND : UPLOAD_BACKGROUND;
+	}
+	close_own(own, n);
+	close(cgroup);
+	return n < 0 ? -1 : result;
+}
+
+static int set_mode(int map, int cgroup, const char *dir, enum upload_mode mode)
+{
+	struct bpf_cgroup_storage_key key = key_of(cgroup);
+	uint32_t value = mode;
+
+	if (bpf_map_update_elem(map, &key, &value, BPF_ANY))
+		return failed("cannot switch the BPF program of %s: %s", dir, strerror(errno));
+	return 0;
+}
+
+/* Without a link, so that it is the cgroup's and no process needs to keep it. */
+static int attach_in_mode(int cgroup, const char *dir, enum upload_mode mode, const char *control)
+{
+	struct background_bpf *object = load_program(control);
+	int program;
+
+	if (!object)
+		return -1;
+	program = bpf_program__fd(object->progs.background);
+	if (bpf_prog_attach(program, cgroup, BPF_CGROUP_SOCK_OPS, BPF_F_ALLOW_MULTI))
+		return failed("cannot attach the BPF program to %s: %s", dir, strerror(errno));
+	return set_mode(bpf_map__fd(object->maps.mode), cgroup, dir, mode);
+}
+
+int upload_switch(const char *dir, enum upload_mode mode, bool attach, const char *control)
+{
+	int cgroup = open_cgroup(dir), n, i, result = 0;
+	struct own own[OWN_PROGRAMS];
+
+	if (cgroup < 0)
+		return -1;
+	n = find_own(cgroup, dir, own);
+	for (i = 0; i < n; i++) {
+		/* only what has no link, as that of an earlier call */
+		if (!bpf_prog_detach2(own[i].program, cgroup, BPF_CGROUP_SOCK_OPS))
+			continue;
+		attach = false;
+		result |= set_mode(own[i].map, cgroup, dir, mode);
+	}
+	close_own(own, n);
+	if (n >= 0 && attach)
+		result = attach_in_mode(cgroup, dir, mode, control);
+	close(cgroup);
+	return n < 0 ? -1 : result;
+}
 #else
+int upload_mode(const char *dir)
+{
+	(void)dir;
+	return UPLOAD_NONE;
+}
+
+int upload_switch(const char *dir, enum upload_mode mode, bool attach, const char *control)
+{
+	(void)control;
+	return attach && mode == UPLOAD_BACKGROUND ? upload_attach(dir, control, NULL) : 0;
+}
+
 int upload_attach(const char *dir, const char *control, const char *pin)
 {
 	(void)dir;

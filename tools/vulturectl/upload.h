@@ -10,6 +10,8 @@
 #ifndef VULTURECTL_UPLOAD_H
 #define VULTURECTL_UPLOAD_H
 
+#include <stdbool.h>
+
 /* DSCP LE in the upper six bits of the traffic class */
 #define LE_TOS		0x04
 /* of linux/pkt_sched.h */
@@ -47,6 +49,28 @@ int upload_foreground(int fd);
  * upload_error() says why.
  */
 int upload_attach(const char *dir, const char *control, const char *pin);
+
+/* what the program does on a cgroup; UPLOAD_NONE: there is none */
+enum upload_mode { UPLOAD_BACKGROUND, UPLOAD_FOREGROUND, UPLOAD_NONE };
+
+/**
+ * upload_mode() - of one cgroup and not of those above it
+ *
+ * Return: the mode; -1 if that cannot be known: upload_error() says why.
+ */
+int upload_mode(const char *dir);
+
+/**
+ * upload_switch() - sockets that a cgroup opens or accepts from now on, whatever holds those above
+ * @dir: directory of a v2 cgroup
+ * @mode: UPLOAD_BACKGROUND or UPLOAD_FOREGROUND
+ * @attach: a program is needed, if none is there that somebody else has attached
+ * @control: from upload_control()
+ *
+ * What it attaches ends with the cgroup, or with the next call for it.
+ * Return: 0, or -1: upload_error() says why.
+ */
+int upload_switch(const char *dir, enum upload_mode mode, bool attach, const char *control);
 
 /** upload_error() - a sentence on the latest failure of upload_attach() */
 const char *upload_error(void);

@@ -95,7 +95,7 @@ _vulturectl() {
 	set) words="-m -o" ;;
 	rule)
 		case ${COMP_WORDS[i + 1]} in
-		add) words="--cgroup --local-port --remote-port --remote --dscp -o" ;;
+		add) words="--cgroup --local-port --remote-port --remote --dscp --foreground -o" ;;
 		del) words=$(vulturectl rule list 2>/dev/null | cut -d' ' -f1) ;;
 		*) words="add del list" ;;
 		esac ;;

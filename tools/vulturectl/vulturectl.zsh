@@ -22,7 +22,7 @@ _vulturectl_rule() {
 		_arguments '--cgroup[a v2 cgroup]:directory:_files -/' '--local-port[of this machine]:port:' \
 			'--remote-port[of the peer]:port:' '--remote[of the peer]:prefix:' \
 			'--dscp[that the socket sends with]:le, cs1 or 0 to 63:(le cs1)' \
-			'*-o[option]:option:_vulturectl_option' ;;
+			'--foreground[stays in the foreground]' '*-o[option]:option:_vulturectl_option' ;;
 	del)
 		local -a ids
 		ids=(${(f)"$(_call_program ids 'vulturectl rule list 2>/dev/null | cut -d" " -f1')"})

@@ -67,7 +67,11 @@ def test_client_processes_and_cgroups():
         with receiver.makefile() as file, vulture.background(file):
             file.close()
         v.stop(receiver)
+        rule = v.rule_add(local_port=9, foreground=True)
+        assert rule.foreground and v.rules() == [rule], rule
+        v.rule_del(rule)
         rule = v.rule_add(dscp=63)
+        assert not rule.foreground
         assert (rule.dscp, rule.cgroup) == (63, None) and v.rules() == [rule], rule
         v.rule_del(rule)
         refused(errno.ERANGE, "dscp 64 is not within 0 to 63", v.rule_add, dscp=64)

@@ -156,6 +156,9 @@ def test_ynl_rules():
     assert rule["options"]["paper"]["psi-us"] == 26000 and rule["started"] == 0
     assert client.dump("rule-get", {}) == [{"rule": rule}]
     client.do("rule-del", {"rule": {"id": rule["id"]}})
+    other = client.do("rule-add", {"rule": {"local-port": 9, "foreground": True}})["rule"]
+    assert other["foreground"] and client.dump("rule-get", {}) == [{"rule": other}]
+    client.do("rule-del", {"rule": {"id": other["id"]}})
     ynl_refused(errno.ENOENT, f"no rule with id {rule['id']}", client, "rule-del", {"rule": {"id": rule["id"]}})
     ynl_refused(errno.EINVAL, "a rule needs", client, "rule-add", {"rule": {}})
     ynl_refused(

@@ -23,7 +23,12 @@ CASES = [
     (["start"], "--", {"--pid", "--cgroup"}, {"--id"}),
     (["stop"], "--", {"--pid", "--cgroup", "--id"}, {"--events"}),
     (["rule"], "", {"add", "del", "list"}, {"start"}),
-    (["rule", "add"], "--", {"--cgroup", "--local-port", "--remote-port", "--remote", "--dscp"}, {"--pid"}),
+    (
+        ["rule", "add"],
+        "--",
+        {"--cgroup", "--local-port", "--remote-port", "--remote", "--dscp", "--foreground"},
+        {"--pid"},
+    ),
     (["set", "-o"], "ps", {"psi-us="}, {"tick-us="}),
     (["run", "-u"], "nob", {"nobody"}, {"list"}),
     (["run"], "--", {"--up", "--down", "--weight", "--deadline"}, {"--pid"}),

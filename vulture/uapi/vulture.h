@@ -371,6 +371,9 @@ enum vulture_rule_attr {
 	VULTURE_R_CGROUP_FD,		/* u32, in requests: of the directory, open */
 	VULTURE_R_UID,			/* u32, in replies: its user; absent: CAP_NET_ADMIN */
 	VULTURE_R_DSCP,			/* u8, 0 to 63: what this machine's socket sends with */
+	VULTURE_R_FOREGROUND,		/* flag: no rule starts what matches, but for rules of
+					 * cgroups below this one's
+					 */
 	__VULTURE_R_MAX,
 };
 

@@ -180,6 +180,45 @@ test_bg_and_fg_of_a_unit() {
 	systemctl stop other.service
 }
 
+test_fg_and_bg_hold_for_later_connections() {
+	# a connection after the other
+	loop='while sleep 0.2; do python3 /tmp/first.py; done'
+	unit() {
+		printf '[Service]\nExecStart=/bin/sh -c "%s"\nStandardOutput=truncate:/tmp/later\nSlice=%s\n' "$loop" "$1" \
+			>/etc/systemd/system/opener.service
+		systemctl daemon-reload
+		systemctl restart opener.service
+	}
+	latest() { sleep 3 && [ "$(tail -n 1 /tmp/later)" = "control $*" ]; }
+	foreground() { vulturectl rule list | grep foreground; }
+	systemctl start lbe-background.service
+	unit background.slice
+	latest lbe tos 4
+	vulturectl fg opener.service | grep "; later ones too"
+	latest cubic tos 0
+	systemctl restart lbe-background.service
+	latest cubic tos 0
+	foreground
+	vulturectl bg "$(systemctl show -p MainPID --value opener.service)" | grep "; later ones too"
+	latest lbe tos 4
+	no foreground
+	vulturectl fg opener.service
+	systemctl restart opener.service # as configured again
+	latest lbe tos 4
+	sleep 7 # the module looks for cgroups that have gone
+	no foreground
+	unit system.slice
+	latest cubic tos 0
+	vulturectl bg opener.service
+	latest lbe tos 4
+	vulturectl fg opener.service
+	latest cubic tos 0
+	no foreground
+	[ "$(rule_of_cgroup | wc -l)" = 1 ] # of the slice
+	systemctl stop opener.service lbe-background.service
+	no rule_of_cgroup
+}
+
 test_what_yama_forbids_is_said() {
 	sysctl -qw kernel.yama.ptrace_scope=1
 	runuser -u alice -- iperf3 -c $SERVER -R -t 20 -p 5204 >/tmp/plain 2>&1 &

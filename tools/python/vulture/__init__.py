@@ -191,6 +191,8 @@ class Rule:
     uid: int | None
     #: that the socket sends with, 0 to 63
     dscp: int | None
+    #: no rule starts what matches, but for rules of cgroups below this one's
+    foreground: bool
 
 
 def _rule(values: Values) -> Rule:
@@ -200,7 +202,7 @@ def _rule(values: Values) -> Rule:
     return Rule(
         values["id"], values.get("cgroup"), values.get("local-port"), values.get("remote-port"), remote,
         _plain_options(values.get("options", {})), values["started"], values.get("failed", 0), values.get("uid"),
-        values.get("dscp"),
+        values.get("dscp"), values.get("foreground", False),
     )  # fmt: skip
 
 
@@ -277,12 +279,14 @@ class Vulture:
 
     def rule_add(
         self, *, cgroup: str | os.PathLike[str] | None = None, local_port: int | None = None,
-        remote_port: int | None = None, remote: str | None = None, dscp: int | None = None, **options: Option,
+        remote_port: int | None = None, remote: str | None = None, dscp: int | None = None,
+        foreground: bool = False, **options: Option,
     ) -> Rule:  # fmt: skip
         """New connections that match start by themselves. Without CAP_NET_ADMIN: of a cgroup that one may write to.
 
         ``remote`` is a prefix, "192.0.2.0/24"; ``dscp`` what the socket sends with when its connection is established,
-        0 to 63 (1: LE).
+        0 to 63 (1: LE). With ``foreground`` no rule starts what matches, but for rules of cgroups below this one's;
+        that needs CAP_NET_ADMIN in any case.
         """
         nest: Values = {}
         if local_port is not None:
@@ -294,6 +298,8 @@ class Vulture:
             nest |= {"remote-prefix": network.network_address.packed, "remote-prefix-len": network.prefixlen}
         if dscp is not None:
             nest["dscp"] = dscp
+        if foreground:
+            nest["foreground"] = True
         nest |= _options(options)
         if cgroup is None:
             return _rule(self._one("rule-add", {"rule": nest})["rule"])

@@ -56,6 +56,8 @@ def encode(table: str, values: Values) -> bytes:
             parts.append(_attribute(number | NESTED, encode(nested, value)))
         elif kind == "binary":
             parts.append(_attribute(number, value))
+        elif kind == "flag":
+            parts.extend([_attribute(number, b"")] if value else [])
         elif kind == "string":
             parts.append(_attribute(number, value.encode() + b"\0"))
         else:
@@ -88,6 +90,8 @@ def decode(table: str, data: bytes) -> Values:
             values[name] = [decode(nested, one) for _, one in attributes(payload)]
         elif kind == "binary":
             values[name] = payload
+        elif kind == "flag":
+            values[name] = True
         elif kind == "string":
             values[name] = payload.rstrip(b"\0").decode(errors="replace")
         elif kind in NUMBERS and len(payload) >= struct.calcsize(NUMBERS[kind]):

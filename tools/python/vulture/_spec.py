@@ -203,5 +203,6 @@ SETS: dict[str, list[tuple[str, str, str]]] = {
         ("cgroup-fd", "u32", ""),
         ("uid", "u32", ""),
         ("dscp", "u8", ""),
+        ("foreground", "flag", ""),
     ],
 }

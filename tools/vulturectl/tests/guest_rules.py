@@ -86,6 +86,45 @@ def test_a_rule_for_a_cgroup_of_ones_own():
     assert not rules()
 
 
+def test_a_rule_for_the_foreground_hides_the_others():
+    """Whatever their age; but not those of a cgroup below its own."""
+    server = Server()
+    with cgroup("outer", 0) as outer, cgroup("outer/inner", 0) as inner:
+
+        def add(*words: str) -> int:
+            done = ctl("--json", "rule", "add", *words)
+            assert done.returncode == 0, done
+            return json.loads(done.stdout)["id"]
+
+        def start() -> list[int]:
+            with connections(inner, 0, server, 1):
+                return [flow["rule"] for flow in flows()]
+
+        first = add("--cgroup", str(outer))
+        port = add("--foreground", "--remote-port", server.port)
+        assert not start()
+        assert f"{port:<4} remote-port {server.port} foreground\n" in ctl("rule", "list").stdout
+        assert [rule.get("foreground") for rule in rules()] == [None, True]
+        drop(port)
+        assert start() == [first]
+        other = add("--foreground", "--remote-port", "9")
+        assert start() == [first], "it does not match"
+        own = add("--foreground", "--cgroup", str(outer))
+        assert not start(), "the same cgroup"
+        within = add("--cgroup", str(inner))
+        assert start() == [within], "below"
+        deeper = add("--foreground", "--cgroup", str(inner))
+        assert not start()
+        drop(own, deeper)
+        assert start() == [first], "the oldest of those that start it"
+        drop(first, within, other)
+        done = ctl("rule", "add", "--foreground", "--local-port", "9", "-o", "weight=9")
+        assert done.returncode == 2 and "--foreground starts nothing: leave -o out" in done.stderr, done
+        done = ctl("rule", "add", "--foreground")
+        assert done.returncode == 2 and "needs at least one of --cgroup" in done.stderr, done
+    assert not rules()
+
+
 def test_a_rule_ends_with_its_cgroup():
     with cgroup("alice", ALICE) as path:
         assert as_user(ALICE, "rule", "add", "--cgroup", str(path)).returncode == 0

@@ -206,7 +206,7 @@ def test_bg_and_fg_of_a_running_program():
     assert done.returncode == 0 and "1 TCP sockets, 1 sending and 1 receiving" in done.stdout, done
     assert len(flows()) == 1
     done = ctl("--json", "fg", str(client.pid))
-    assert json.loads(done.stdout) == {"target": str(client.pid), "sockets": 1, "up": 1, "down": 1}
+    assert json.loads(done.stdout) == {"target": str(client.pid), "sockets": 1, "up": 1, "down": 1, "later": True}
     assert not flows()
     said = json.loads(client.communicate(timeout=30)[0])
     assert (said["cc"], said["tos"], said["priority"]) == ("cubic", 0, 0), said

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from guest_run import CTL, Server, cgroups, ctl, flows, main, rules, until
+from guest_run import CTL, Server, apply, cgroups, ctl, flows, main, rules, until
 
 USER = {"user": 65534, "group": 65534, "extra_groups": []}
 #: for each number it reads, a connection more, and that many seconds later the control of each; "-" opens none
@@ -131,24 +131,216 @@ def test_what_stays_as_it_is_is_said():
         one.process.stdin.close()
         until(lambda: not cgroups() and not rules() and not flows())
     server = Server()
-    cgroup = Path("/sys/fs/cgroup/mine")
-    cgroup.mkdir()
-    number = json.loads(ctl("--json", "rule", "add", "--cgroup", str(cgroup)).stdout)["id"]
-    words = f"echo 0 >{cgroup}/cgroup.procs; exec {' '.join(server.client(2))}"
-    held = subprocess.Popen(["sh", "-c", words], stdout=-1)
-    until(flows)
-    done = ctl("fg", str(held.pid))
-    assert f"later go to the background: rule {number} holds all of {cgroup}\n" in done.stderr, done
-    held.communicate()
-    ctl("rule", "del", str(number))
-    cgroup.rmdir()
-    plain = subprocess.Popen(server.client(1), stdout=-1)
+    plain = subprocess.Popen(server.client(1), stdout=-1, **USER)
     time.sleep(0.3)
-    done = ctl("bg", str(plain.pid))
-    assert done.returncode == 0 and "it opens later stay in the foreground, unless it accepts them" in done.stderr, done
-    done = ctl("fg", str(plain.pid))
+    done = ctl("bg", str(plain.pid), **USER)
+    said = "stay in the foreground, unless it accepts them: other processes are in its cgroup, too, and it cannot"
+    assert done.returncode == 0 and said in done.stderr and "run this as root" in done.stderr, done
+    done = ctl("fg", str(plain.pid), **USER)
     assert done.returncode == 0 and done.stderr == "", done
     plain.communicate()
+
+
+SLICE = Path("/sys/fs/cgroup/held.slice")
+UNIT = SLICE / "one.service"
+PLAIN = Path("/sys/fs/cgroup/plain.service")
+
+
+class Inside:
+    """A talker in a cgroup of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = Server()
+        folder.mkdir(parents=True, exist_ok=True)
+        talker = f"{sys.executable} /tmp/talker.py {self.server.address} {self.server.port}"
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            ["sh", "-c", f"echo 0 >{folder}/cgroup.procs; exec {talker}"], stdin=pipe, stdout=pipe, text=True
+        )
+        self.pid = self.process.stdout.readline().strip()
+
+    ask = Talk.ask
+
+    def now(self, control: str) -> None:
+        """All connections that it has, and one more, are such ones; those of downloads too."""
+        opened = self.ask("0")
+        assert set(opened) == {control}, opened
+        assert len(flows()) == (len(opened) if control == "lbe" else 0), (control, len(opened), flows())
+
+    def end(self) -> None:
+        self.process.communicate(timeout=60)
+        until(lambda: not flows())
+
+
+@contextlib.contextmanager
+def held(folder: Path = SLICE) -> Iterator[subprocess.Popen]:
+    """As lbe-background.service holds background.slice."""
+    folder.mkdir(exist_ok=True)
+    before = len(rules())
+    holder = subprocess.Popen([CTL, "hold", str(folder)])
+    until(lambda: len(rules()) > before)
+    time.sleep(0.2)
+    try:
+        yield holder
+    finally:
+        holder.terminate()
+        holder.wait()
+
+
+def remove(*folders: Path, left: int = 0) -> None:
+    """And with them all that was in force for them; so many rules are others'."""
+    for folder in folders:
+        until(lambda folder=folder: not (folder / "cgroup.procs").read_text())
+        folder.rmdir()
+    until(lambda: len(rules()) == left, 15)
+
+
+def units() -> dict:
+    """systemctl's word on the cgroup of a unit, for units that are a folder below held.slice or the root."""
+    folder = Path("/tmp/fake-units")
+    folder.mkdir(exist_ok=True)
+    (folder / "systemctl").write_text(
+        "#!/bin/sh\nfor last; do :; done\ncd /sys/fs/cgroup\n"
+        'for one in "$last" "held.slice/$last"; do [ -d "$one" ] && echo "/$one"; done\n'
+    )
+    (folder / "systemctl").chmod(0o755)
+    return {"env": {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}}
+
+
+def switched(verb: str, target: str, **more) -> None:
+    """It says that later connections too are switched, and nothing else."""
+    done = ctl(verb, target, **more)
+    assert done.returncode == 0 and done.stderr == "" and "; later ones too" in done.stdout, done
+    done = ctl("--json", verb, target, **more)
+    assert json.loads(done.stdout)["later"] is True and done.stderr == "", done
+
+
+def test_a_unit_of_a_held_slice_opens_in_the_foreground_from_fg_to_bg():
+    """By its name and by a process's number; its neighbour in the slice stays in the background."""
+    with held():
+        one, other = Inside(UNIT), Inside(SLICE / "two.service")
+        one.now("lbe")
+        for target in ("one.service", one.pid):
+            switched("fg", target, **units())
+            one.now("cubic")
+            assert other.ask("0")[-1] == "lbe" and flows(), "the neighbour"
+            other.end()
+            other = Inside(SLICE / "two.service")
+            switched("bg", target, **units())
+            one.now("lbe")
+        assert len(rules()) == 1, "bg takes away what fg has added"
+        switched("fg", "one.service", **units())
+        one.end()
+        other.end()
+        remove(UNIT, left=1)
+        again = Inside(UNIT)
+        again.now("lbe")
+        again.end()
+    remove(UNIT, SLICE / "two.service", SLICE)
+
+
+def test_a_unit_that_nobody_holds_opens_in_the_background_from_bg_to_fg():
+    one = Inside(PLAIN)
+    one.now("cubic")
+    for target in ("plain.service", one.pid):
+        switched("bg", target, **units())
+        one.now("lbe")
+        assert len(rules()) == 1
+        switched("fg", target, **units())
+        one.now("cubic")
+        assert not rules(), "fg takes away what bg has added"
+    switched("bg", "plain.service", **units())
+    one.end()
+    remove(PLAIN)
+
+
+def test_fg_of_the_slice_itself_and_of_a_unit_within():
+    """The cgroup that was named last and is nearest decides."""
+    with held():
+        one = Inside(UNIT)
+        switched("fg", "held.slice", **units())
+        one.now("cubic")
+        switched("bg", "one.service", **units())
+        one.now("lbe")
+        switched("bg", "held.slice", **units())
+        one.now("lbe")
+        switched("fg", "one.service", **units())
+        one.now("cubic")
+        switched("bg", "held.slice", **units())
+        assert one.ask("0")[-1] == "cubic", "bg of the slice leaves what fg says of the unit"
+        switched("bg", "one.service", **units())
+        one.now("lbe")
+        one.end()
+    remove(UNIT, SLICE)
+
+
+def test_fg_lasts_when_the_holder_starts_anew():
+    one = Inside(UNIT)
+    with held():
+        switched("fg", "one.service", **units())
+    with held():
+        one.now("cubic")
+        switched("bg", "one.service", **units())
+        one.now("lbe")
+        one.end()
+    remove(UNIT, SLICE)
+
+
+def test_fg_of_a_cgroup_that_apply_has_put_there():
+    """The program on that cgroup itself is switched, and apply finds it in force."""
+    PLAIN.mkdir()
+    line = f"cgroup {PLAIN}\n"
+    apply(line)
+    one = Inside(PLAIN)
+    one.now("lbe")
+    switched("fg", one.pid)
+    one.now("cubic")
+    assert apply(line).stdout == "0 added, 1 kept, 0 removed, 0 failed\n"
+    one.now("cubic")
+    switched("bg", one.pid)
+    one.now("lbe")
+    apply("")
+    one.end()
+    remove(PLAIN)
+
+
+def test_a_process_among_others_gets_a_cgroup_of_its_own():
+    """With its descendants, those of later too; the others in the unit stay as they are. It goes with the last one."""
+    with held():
+        one, other = Inside(UNIT), Inside(UNIT)
+        for verb, control in (("fg", "cubic"), ("bg", "lbe"), ("fg", "cubic")):
+            switched(verb, one.pid)
+            assert set(one.ask("0")) == {control}, verb
+            assert set(other.ask("0")) == {"lbe"}, verb
+        own = UNIT / f"lbe-own-{one.pid}"
+        assert (own / "cgroup.procs").read_text() == f"{one.pid}\n"
+        one.process.communicate(timeout=60)
+        until(lambda: not own.exists())
+        other.end()
+        until(lambda: len(rules()) == 1, 15)
+        # a shell whose children it starts before and after
+        server = Server()
+        script = f"{' '.join(server.client(3))} & sleep 1; {' '.join(server.client(1))}; wait"
+        shell = subprocess.Popen(["sh", "-c", script], stdout=-1, text=True)
+        time.sleep(0.5)
+        switched("bg", str(shell.pid))
+        said = [json.loads(line)["cc"] for line in shell.communicate(timeout=60)[0].splitlines()]
+        assert said == ["lbe"] * 2, said
+        until(lambda: not list(Path("/sys/fs/cgroup").glob("lbe-own-*")) and len(rules()) == 1, 15)
+    remove(UNIT, SLICE)
+
+
+def test_a_user_may_not_take_a_unit_out():
+    with held():
+        one = Inside(UNIT)
+        os.chown(UNIT, 65534, 65534)
+        done = ctl("fg", one.pid, **USER)
+        assert done.returncode == 1 and "run this as its user, or as root" in done.stderr, done
+        done = ctl("rule", "add", "--foreground", "--cgroup", str(UNIT), **USER)
+        assert done.returncode == 1 and "needs CAP_NET_ADMIN" in done.stderr, done
+        one.now("lbe")
+        one.end()
+    remove(UNIT, SLICE)
 
 
 def test_another_users_run_is_not_told():

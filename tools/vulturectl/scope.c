@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the processes of a cgroup open later, in the background or not. */
+#include "scope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "upload.h"
+
+static char error_text[700];
+
+const char *scope_error(void)
+{
+	return error_text;
+}
+
+static int failed(const char *what, const char *why)
+{
+	snprintf(error_text, sizeof(error_text), "%s: %s%s", what, why,
+		 geteuid() ? "; run this as root" : "");
+	return -1;
+}
+
+/* The cgroup above; the root is the last. Return: whether there was one */
+static bool go_up(char dir[CGROUP_CHARS])
+{
+	char *slash = strrchr(dir, '/');
+	char procs[CGROUP_CHARS + 16];
+
+	if (!slash || slash == dir)
+		return false;
+	*slash = '\0';
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
+	return !access(procs, F_OK);
+}
+
+static uint64_t number_of(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) ? 0 : st.st_ino;
+}
+
+/* Downloads: rules */
+
+struct list {
+	struct vulture_rule *rule;
+	size_t n;
+};
+
+/* It takes all connections of its cgroup. */
+static bool takes_all(const struct vulture_rule *rule)
+{
+	return rule->cgroup && !rule->local_port && !rule->remote_port && !rule->family &&
+	       !rule->by_dscp;
+}
+
+static bool has_rule(const struct list *list, uint64_t cgroup, bool foreground)
+{
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		if (takes_all(&list->rule[i]) && list->rule[i].cgroup == cgroup &&
+		    list->rule[i].foreground == foreground)
+			return true;
+	return false;
+}
+
+/* What the kernel does: the nearest cgroup with a rule decides, there that for the foreground. */
+static bool down_is_background(const struct list *list, const char *dir)
+{
+	char at[CGROUP_CHARS];
+
+	snprintf(at, sizeof(at), "%s", dir);
+	do {
+		uint64_t cgroup = number_of(at);
+
+		if (has_rule(list, cgroup, true))
+			return false;
+		if (has_rule(list, cgroup, false))
+			return true;
+	} while (go_up(at));
+	return false;
+}
+
+/* Some rule may put a connection of the cgroup in the background. */
+static bool may_match(const struct list *list, const char *dir)
+{
+	char at[CGROUP_CHARS];
+	size_t i;
+
+	snprintf(at, sizeof(at), "%s", dir);
+	do {
+		uint64_t cgroup = number_of(at);
+
+		for (i = 0; i < list->n; i++)
+			if (!list->rule[i].foreground &&
+			    (!list->rule[i].cgroup || list->rule[i].cgroup == cgroup))
+				return true;
+	} while (go_up(at));
+	return false;
+}
+
+static void record_path(uint64_t cgroup, char *path, size_t room)
+{
+	snprintf(path, room, LBE_RUN "/bg-%" PRIu64, cgroup);
+}
+
+static uint32_t recorded(uint64_t cgroup)
+{
+	uint32_t id = 0;
+	char path[64];
+	FILE *file;
+
+	record_path(cgroup, path, sizeof(path));
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%" SCNu32, &id) != 1)
+		id = 0;
+	if (file)
+		fclose(file);
+	return id;
+}
+
+/* A rule of bg's, or for the foreground, goes, from the list too. */
+static int drop(struct list *list, uint64_t cgroup, bool foreground)
+{
+	uint32_t id = foreground ? 0 : recorded(cgroup);
+	char path[64];
+	size_t i, kept = 0;
+	int result = 0;
+
+	for (i = 0; i < list->n; i++) {
+		const struct vulture_rule *rule = &list->rule[i];
+		bool mine = rule->id == id || (rule->owned && rule->uid == geteuid());
+
+		if (takes_all(rule) && rule->cgroup == cgroup && rule->foreground == foreground &&
+		    (foreground || mine)) {
+			if (!vulture_rule_del(v, rule->id) || errno == ENOENT)
+				continue;
+			result = -1;
+		}
+		list->rule[kept++] = *rule;
+	}
+	list->n = kept;
+	record_path(cgroup, path, sizeof(path));
+	if (!foreground)
+		unlink(path);
+	return result;
+}
+
+static int add(const char *dir, uint64_t cgroup, bool foreground)
+{
+	struct vulture_rule rule = { .cgroup = cgroup, .foreground = foreground };
+	char path[64];
+	FILE *file;
+	int result;
+
+	rule.by_fd = geteuid();
+	if (rule.by_fd)
+		rule.cgroup_fd = cgroup_descriptor(dir);
+	result = vulture_rule_add(v, &rule);
+	if (rule.by_fd)
+		close(rule.cgroup_fd);
+	if (result < 0 || foreground)
+		return result;
+	mkdir(LBE_RUN, 0755);
+	record_path(cgroup, path, sizeof(path));
+	file = fopen(path, "we");
+	if (file) {
+		fprintf(file, "%u\n", rule.id);
+		fclose(file);
+	}
+	return 0;
+}
+
+static int switch_down(const char *dir, bool background)
+{
+	uint64_t cgroup = number_of(dir);
+	struct list list = {};
+	int result;
+
+	list.rule = all_rules(&list.n);
+	result = drop(&list, cgroup, background);
+	if (!result && background && !down_is_background(&list, dir))
+		result = add(dir, cgroup, false);
+	else if (!result && !background && !has_rule(&list, cgroup, true) && may_match(&list, dir))
+		result = add(dir, cgroup, true);
+	free(list.rule);
+	return result < 0 ? failed("downloads", vulture_error(v)) : 0;
+}
+
+/* Uploads: programs */
+
+/* The mode of the nearest cgroup above that has a program; UPLOAD_NONE for none. */
+static int mode_above(const char *dir)
+{
+	char at[CGROUP_CHARS];
+	int mode = UPLOAD_NONE;
+
+	snprintf(at, sizeof(at), "%s", dir);
+	while (mode == UPLOAD_NONE && go_up(at))
+		mode = upload_mode(at);
+	return mode;
+}
+
+static int switch_up(const char *dir, bool background, const char *up)
+{
+	int above = mode_above(dir);
+	bool attach = background ? above != UPLOAD_BACKGROUND : above != UPLOAD_NONE;
+
+	if (above < 0 || upload_switch(dir, background ? UPLOAD_BACKGROUND : UPLOAD_FOREGROUND,
+				       attach, up ? up : ""))
+		return failed("uploads", upload_error());
+	return 0;
+}
+
+int scope_switch(const char *dir, bool background, const char *up)
+{
+	int result = 0;
+
+	if (up || !background)
+		result = switch_up(dir, background, up);
+	if (v && switch_down(dir, background))
+		result = -1;
+	return result;
+}
+
+bool scope_is(const char *dir, bool background, const char *up)
+{
+	struct list list = {};
+	bool down = background;
+	int mode;
+
+	if (v) {
+		list.rule = all_rules(&list.n);
+		down = down_is_background(&list, dir);
+		free(list.rule);
+	}
+	mode = upload_mode(dir);
+	if (mode == UPLOAD_NONE)
+		mode = mode_above(dir);
+	if (mode < 0 || (background && !up))
+		return down == background;
+	return down == background && (mode == UPLOAD_BACKGROUND) == background;
+}
