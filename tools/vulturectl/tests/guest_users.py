@@ -263,6 +263,9 @@ def test_nobody_gets_another_users_process_in():
 
 def test_a_user_has_eight_and_others_are_served():
     with service() as holder, contextlib.ExitStack() as stack:
+        with caller(**USER):  # by its answer the socket is closed by which the service said that it is ready
+            pass
+        until(lambda: not lent())
         before = descriptors(holder.pid)
         callers = [stack.enter_context(caller(**USER)) for _ in range(8)]
         assert [answer for _, answer in callers] == ["+lbe"] * 8
