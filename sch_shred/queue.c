@@ -172,13 +172,18 @@ static __always_inline void shred_forget_count(struct shred_sched_data *q)
 	q->left_bytes = 0;
 }
 
+/* Only windows lower a threshold; of the other modes no floor is read. */
+static __always_inline u32 shred_floor(const struct shred_sched_data *q, enum shred_hint_mode mode)
+{
+	return mode == SHRED_HINT_TOS ? q->floor_bytes : q->config.min_bytes;
+}
+
 static __always_inline u32 shred_threshold_of(const struct shred_sched_data *q,
 					      enum shred_hint_mode mode, u32 hint)
 {
 	u32 min_bytes = q->config.min_bytes;
 
-	return hint ? shred_threshold(min_bytes, q->config.max_bytes,
-				      mode == SHRED_HINT_TOS ? q->floor_bytes : min_bytes, hint,
+	return hint ? shred_threshold(min_bytes, q->config.max_bytes, shred_floor(q, mode), hint,
 				      q->hint_avg_q22) : min_bytes;
 }
 
@@ -208,7 +213,7 @@ static __always_inline bool shred_passes(struct shred_sched_data *q, enum shred_
 	u32 threshold_bytes;
 
 	/* below every packet's threshold: RED's count begins anew */
-	if (qavg_bytes < (mode == SHRED_HINT_TOS ? q->floor_bytes : q->config.min_bytes)) {
+	if (qavg_bytes < shred_floor(q, mode)) {
 		shred_forget_count(q);
 		return true;
 	}

@@ -29,7 +29,7 @@
 #define AF_INET6	10
 #define CONTROL_CHARS	16
 
-#define MODE_FOREGROUND	1
+#define MODE_FOREGROUND	1	/* UPLOAD_FOREGROUND of upload.h */
 /* no reply of the kernel's own at these operations, and of no other program's */
 #define SAID_FOREGROUND	0x6c626566
 

@@ -157,6 +157,13 @@ static struct background_bpf *load_program(const char *control)
 	return object;
 }
 
+static int open_cgroup(const char *dir)
+{
+	int cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return cgroup < 0 ? failed("cannot open %s: %s", dir, strerror(errno)) : cgroup;
+}
+
 int upload_attach(const char *dir, const char *control, const char *pin)
 {
 	struct background_bpf *object = load_program(control);
@@ -164,9 +171,9 @@ int upload_attach(const char *dir, const char *control, const char *pin)
 
 	if (!object)
 		return -1;
-	cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cgroup = open_cgroup(dir);
 	if (cgroup < 0)
-		return failed("cannot open %s: %s", dir, strerror(errno));
+		return -1;
 	link = bpf_link_create(bpf_program__fd(object->progs.background), cgroup,
 			       BPF_CGROUP_SOCK_OPS, NULL);
 	if (link < 0)
@@ -250,13 +257,6 @@ static struct bpf_cgroup_storage_key key_of(int cgroup)
 	if (!fstat(cgroup, &st))
 		key.cgroup_inode_id = st.st_ino;
 	return key;
-}
-
-static int open_cgroup(const char *dir)
-{
-	int cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return cgroup < 0 ? failed("cannot open %s: %s", dir, strerror(errno)) : cgroup;
 }
 
 int upload_mode(const char *dir)
