@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * TCP_INFO by sock_diag, see diag.h.
- *
- * All requests go out in one message.  The kernel answers each of them within
- * send(), so the answers wait in the socket and one recvmmsg() fetches them;
- * nlmsg_seq says whose an answer is.
- */
-#define _GNU_SOURCE
+/* TCP_INFO by sock_diag, see diag.h. */
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "diag.h"
+#include "netlink.h"
 #include "plan.h"
 
 #define ANSWER_BYTES	2048	/* the kernel's own bound is about 700 */
 
-static int netlink_fd = -1;	/* opened when first needed */
-
-static union {
-	struct nlmsghdr header;
-	u8 bytes[ANSWER_BYTES];
-} received[DIAG_BATCH];
+static struct netlink_batch batch;	/* opened when first needed */
 
 /* ---- the request ---- */
 
@@ -109,63 +96,51 @@ static void ask_one(struct diag_socket *s)
 
 /* ---- both ---- */
 
-/* Sends the requests that can be made, with their place as nlmsg_seq. */
-static u32 send_requests(struct diag_socket *sockets, u32 n, u32 first)
+static void take_answer(void *context, u32 place, struct nlmsghdr *header)
 {
-	struct diag_request sent[DIAG_BATCH];
+	struct diag_socket *sockets = context;
+
+	if (header->nlmsg_type == SOCK_DIAG_BY_FAMILY)
+		parse(&sockets[place], header);
+}
+
+/* Without a socket all are asked by getsockopt(). */
+static bool batch_is_open(void)
+{
+	static bool tried, opened;
+
+	if (!tried)
+		opened = !netlink_batch_open(&batch, NETLINK_SOCK_DIAG,
+					     DIAG_BATCH, ANSWER_BYTES);
+	tried = true;
+	return opened;
+}
+
+/* Asks about those for which a request can be made. */
+static void ask_together(struct diag_socket *sockets, u32 n)
+{
+	struct diag_request requests[DIAG_BATCH];
 	u32 asked = 0;
 
-	if (netlink_fd < 0)
-		netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
-				    NETLINK_SOCK_DIAG);
 	for (u32 i = 0; i < n; i++) {
 		if (!make_request(sockets[i].request, sockets[i].fd))
 			continue;
-		sent[asked] = *sockets[i].request;
-		sent[asked++].header.nlmsg_seq = first + i;
+		requests[asked] = *sockets[i].request;
+		requests[asked++].header.nlmsg_seq = i;
 	}
-	if (asked && send(netlink_fd, sent, asked * sizeof(sent[0]), 0) < 0)
-		return 0;
-	return asked;
-}
-
-static void receive_answers(struct diag_socket *sockets, u32 n, u32 first,
-			    u32 asked)
-{
-	struct mmsghdr messages[DIAG_BATCH] = { 0 };
-	struct iovec parts[DIAG_BATCH];
-	int got;
-
-	for (u32 i = 0; i < asked; i++) {
-		parts[i] = (struct iovec){ &received[i], ANSWER_BYTES };
-		messages[i].msg_hdr.msg_iov = &parts[i];
-		messages[i].msg_hdr.msg_iovlen = 1;
-	}
-	got = recvmmsg(netlink_fd, messages, asked, MSG_DONTWAIT, NULL);
-	for (int i = 0; i < got; i++) {
-		struct nlmsghdr *header = &received[i].header;
-		u32 at = header->nlmsg_seq - first;
-
-		if (NLMSG_OK(header, messages[i].msg_len) && at < n &&
-		    header->nlmsg_type == SOCK_DIAG_BY_FAMILY)
-			parse(&sockets[at], header);
-	}
+	if (asked && batch_is_open())
+		netlink_batch_ask(&batch, requests, asked * sizeof(requests[0]),
+				  asked, take_answer, sockets);
 }
 
 void diag_ask(struct diag_socket *sockets, u32 n)
 {
-	static u32 first;
-	u32 asked;
-
 	for (u32 i = 0; i < n; i++) {
 		memset(&sockets[i].info, 0, sizeof(sockets[i].info));
 		memset(&sockets[i].cc, 0, sizeof(sockets[i].cc));
 		sockets[i].valid = false;
 	}
-	first += DIAG_BATCH;	/* an older question's answer has no place */
-	asked = send_requests(sockets, n, first);
-	if (asked)
-		receive_answers(sockets, n, first, asked);
+	ask_together(sockets, n);
 	for (u32 i = 0; i < n; i++)
 		if (!sockets[i].valid)
 			ask_one(&sockets[i]);

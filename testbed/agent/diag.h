@@ -13,10 +13,7 @@
 
 #include "types.h"
 
-/*
- * Sockets asked about at once.  Their answers, about 2 kB each as the kernel
- * counts them, must fit into netlink's default receive buffer of 208 kB.
- */
+/* Sockets asked about at once; the kernel counts about 2 kB for each answer. */
 #define DIAG_BATCH	64
 
 /* The question about one connection, the same each time; all 0 = not made */

@@ -3,18 +3,17 @@
  * Samples queueing disciplines: RTM_GETQDISC for a few of them, answers parsed
  * for TCA_STATS2.  Two system calls a step.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "../../sch_shred/uapi/shred.h"
+#include "netlink.h"
 #include "queue.h"
 #include "records.h"
 
@@ -47,7 +46,7 @@ static const struct {
 
 static struct queue *queues;
 static u32 nqueues;
-static int netlink_fd = -1;
+static struct netlink_batch batch;
 
 static const char *attr_kind(const struct rtattr *a)
 {
@@ -172,74 +171,56 @@ static void request_make(struct queue_request *request, const struct queue *q,
 		request->tc.tcm_parent = TC_H_ROOT;
 }
 
-/* Takes what was answered; err[] of a queue without an answer stays. */
-static void receive_answers(struct rec_queue *r, int *err, u32 n, u32 first)
+/* What a batch of queues said */
+struct queue_answers {
+	struct rec_queue records[QUEUE_BATCH];
+	int err[QUEUE_BATCH];	/* 0 or a negative errno for each */
+};
+
+static void take_answer(void *context, u32 place, struct nlmsghdr *header)
 {
-	static union {
-		struct nlmsghdr h;
-		char bytes[ANSWER_BYTES];
-	} answers[QUEUE_BATCH];
-	struct mmsghdr messages[QUEUE_BATCH] = { 0 };
-	struct iovec parts[QUEUE_BATCH];
-	int got;
+	struct queue_answers *said = context;
 
-	for (u32 i = 0; i < n; i++) {
-		parts[i] = (struct iovec){ &answers[i], ANSWER_BYTES };
-		messages[i].msg_hdr.msg_iov = &parts[i];
-		messages[i].msg_hdr.msg_iovlen = 1;
-	}
-	got = recvmmsg(netlink_fd, messages, n, MSG_DONTWAIT, NULL);
-	for (int i = 0; i < got; i++) {
-		u32 at = answers[i].h.nlmsg_seq - first;
-
-		/* An old answer has no place. */
-		if (NLMSG_OK(&answers[i].h, messages[i].msg_len) && at < n)
-			err[at] = parse_answer(&r[at], &answers[i].h);
-	}
+	said->err[place] = parse_answer(&said->records[place], header);
 }
 
-/* Reads n <= QUEUE_BATCH queues into r; err[] says of each how it went. */
-static void queues_read(const struct queue *q, struct rec_queue *r, int *err,
+/* Reads n <= QUEUE_BATCH queues. */
+static void queues_read(struct queue_answers *said, const struct queue *q,
 			u32 n)
 {
 	struct queue_request requests[QUEUE_BATCH] = { 0 };
-	static u32 first;
+	int err;
 
-	first += QUEUE_BATCH;
+	*said = (struct queue_answers){ 0 };
 	for (u32 i = 0; i < n; i++) {
-		request_make(&requests[i], &q[i], first + i);
-		/*
-		 * The kernel answers within send(), and says nothing for a
-		 * noqueue or another built-in qdisc.
-		 */
-		err[i] = -ENOENT;
+		request_make(&requests[i], &q[i], i);
+		/* The kernel says nothing of a noqueue or another built-in. */
+		said->err[i] = -ENOENT;
 	}
-	if (send(netlink_fd, requests, n * sizeof(requests[0]), 0) >= 0) {
-		receive_answers(r, err, n, first);
-		return;
-	}
-	for (u32 i = 0; i < n; i++)
-		err[i] = -errno;
+	err = netlink_batch_ask(&batch, requests, n * sizeof(requests[0]), n,
+				take_answer, said);
+	for (u32 i = 0; err && i < n; i++)
+		said->err[i] = err;
 }
 
 /* Samples queues from the one at from; where the next batch begins. */
 static u32 queues_sample_batch(u32 from, u64 t_ns)
 {
 	u32 n = min_u64(nqueues - from, QUEUE_BATCH);
-	struct rec_queue r[QUEUE_BATCH] = { 0 };
-	int err[QUEUE_BATCH];
+	struct queue_answers said;
 
-	queues_read(&queues[from], r, err, n);
+	queues_read(&said, &queues[from], n);
 	for (u32 i = 0; i < n; i++) {
 		const struct queue_plan *p = queues[from + i].plan;
+		struct rec_queue *r = &said.records[i];
 
-		r[i].t_ns = t_ns;
-		r[i].queue = p->id;
-		if (err[i])
+		r->t_ns = t_ns;
+		r->queue = p->id;
+		if (said.err[i])
 			event_error(p->id, "queue dev=%s: %s", p->dev,
-				    strerror(-err[i]));
+				    strerror(-said.err[i]));
 		else
-			record(REC_QUEUE, &r[i], sizeof(r[i]));
+			record(REC_QUEUE, r, sizeof(*r));
 	}
 	return from + n;
 }
@@ -252,7 +233,7 @@ void queues_sample(u64 t_ns)
 
 static int queue_open(struct queue *q, const struct queue_plan *p)
 {
-	struct rec_queue r = { 0 };
+	struct queue_answers said;
 	int err;
 
 	q->plan = p;
@@ -261,7 +242,8 @@ static int queue_open(struct queue *q, const struct queue_plan *p)
 		event_error(p->id, "queue dev=%s: no such device", p->dev);
 		return -1;
 	}
-	queues_read(q, &r, &err, 1);
+	queues_read(&said, q, 1);
+	err = said.err[0];
 	if (err)
 		event_error(p->id, "queue dev=%s handle=%x:%x parent=%x:%x: %s",
 			    p->dev, p->handle >> 16, p->handle & 0xffff,
@@ -277,11 +259,13 @@ int queues_open(const struct plan *p)
 	if (!p->nqueues)
 		return 0;
 	queues = calloc(p->nqueues, sizeof(*queues));
-	netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
-			    NETLINK_ROUTE);
-	if (!queues || netlink_fd < 0) {
+	if (!queues)
+		return -1;
+	err = netlink_batch_open(&batch, NETLINK_ROUTE, QUEUE_BATCH,
+				 ANSWER_BYTES);
+	if (err) {
 		fprintf(stderr, "lbe-agent: netlink socket: %s\n",
-			strerror(errno));
+			strerror(-err));
 		return -1;
 	}
 	for (u32 i = 0; i < p->nqueues; i++)
