@@ -63,8 +63,6 @@ SMOKE = (
     "log",
 )
 RACES_S = 40
-#: each context switch and lock of PREEMPT_RT costs an emulated CPU several times as much
-RT_SLOW = 4
 RACE_STEPS = ("load", "passed_sockets", "races", "races_of_ends", "remove_all")
 
 
@@ -83,8 +81,7 @@ def steps_of(text: str) -> dict[str, str]:
 @functools.cache
 def said(series: str, steps: tuple[str, ...], folder: Path, cpus: int = 2) -> dict[str, str]:
     """Step -> "ok" or the reason of its failure, from one boot; that of the boot itself is kept too, by the name ""."""
-    slow = RT_SLOW if series == REALTIME else 1
-    script = f"export LBE_RACE_S={RACES_S} LBE_SLOW={slow}\npython3 user.py {shlex.join(steps)}\n"
+    script = f"export LBE_RACE_S={RACES_S}\npython3 user.py {shlex.join(steps)}\n"
     try:
         image = ensure_image(series)
         guest = Guest(image, ensure_installed(image), cpus=cpus)
