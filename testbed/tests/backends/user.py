@@ -40,6 +40,7 @@ CONTROLS = {
 ADDRESS = {"left": "10.9.0.1", "right": "10.9.0.2"}
 PORT = 5201
 SERVERS = len(CONTROLS)  # iperf3 serves one client at a time on a port
+ROUND_TRIP_MS = 20
 LINK = ("dev", "v0", "root", "netem", "delay", "10ms", "rate", "50mbit", "limit", "500")
 NOBODY = 65534
 #: a transfer that is ended by the step that began it, s
@@ -282,6 +283,8 @@ def step_iperf_through_each() -> None:
         clients.append(iperf("-C", control, port=PORT + number))
         shown = sockets(PORT + number)
         assert re.search(rf" {re.escape(control)} ", shown), f"ss does not show {control}: {shown}"
+        fields = re.search(r"bbr:\(bw:[1-9][\d.]*[KMG]?bps,mrtt:([\d.]+)", shown)
+        assert fields and float(fields[1]) >= ROUND_TRIP_MS, f"ss does not show what {control} measures: {shown}"
         assert references(module) > 0
         assert "in use" in run("rmmod", module, status=1)
     for client in clients:
