@@ -23,7 +23,6 @@ from testbed.backends import distro, iperf, machine, netns
 from testbed.backends.distro import (
     IN_ROOT,
     KERNELS,
-    REALTIME,
     Guest,
     Image,
     add_text,
@@ -57,6 +56,7 @@ SMOKE = (
     "choose_by_setsockopt",
     "iperf_through_each",
     "shred",
+    "hooks",
     "vulture",
     "vulture_signed",
     "remove_all",

@@ -51,6 +51,12 @@ TCP_CONGESTION = 13
 TCP_MD5SIG = 14  # linux/tcp.h
 TCP_AO_ADD_KEY = 38
 CLONE_NEWNET = 0x40000000  # linux/sched.h
+NETLINK_NETFILTER = 12  # linux/netlink.h
+NLM_F_REQUEST, NLM_F_DUMP = 0x1, 0x300
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+NFNL_SUBSYS_HOOK = 12  # linux/netfilter/nfnetlink.h
+NFNLA_HOOK_HOOKNUM = 1  # linux/netfilter/nfnetlink_hook.h
+NF_INET_LOCAL_IN = 1  # linux/netfilter.h
 #: /proc/sys/kernel/tainted: a module from outside the tree (4096), not signed by a key that the kernel trusts (8192)
 TAINT_EXPECTED = 4096 | 8192
 #: what the kernel says at level "warning" or worse without anything being wrong, and why
@@ -339,6 +345,39 @@ def step_shred() -> None:
     client.end()
     load("sch_shred")
     load("shred_hint")
+
+
+def hooked() -> bool:
+    """Whether vulture sees packets that the left receives, as the kernel lists its netfilter hooks."""
+    get = NFNL_SUBSYS_HOOK << 8
+    number = struct.pack("=HH", 8, NFNLA_HOOK_HOOKNUM) + struct.pack(">I", NF_INET_LOCAL_IN)
+    body = struct.pack("=BBH", socket.AF_INET, 0, 0) + number
+    header = struct.pack("=IHHII", 16 + len(body), get, NLM_F_REQUEST | NLM_F_DUMP, 1, 0)
+    with namespace("left"), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_NETFILTER) as kernel:
+        kernel.settimeout(LIMIT_S)
+        kernel.send(header + body)
+        said = b""
+        while True:
+            answer = kernel.recv(65536)
+            said += answer
+            while answer:
+                length, kind = struct.unpack_from("=IH", answer)
+                assert kind != NLMSG_ERROR, f"no list of hooks: {struct.unpack_from('=i', answer, 16)}"
+                if kind == NLMSG_DONE:
+                    return b"vulture" in said
+                answer = answer[(length + 3) & ~3 :]
+
+
+def step_hooks() -> None:
+    """vulture's hooks are in place only while there is something to do for them. Debian's 6.1 cannot list hooks."""
+    if os.uname().release.startswith("6.1."):
+        return
+    assert not hooked(), "nobody uses vulture"
+    run("vulturectl", "rule", "add", "--remote-port", str(PORT), node="left")
+    assert hooked(), "there is a rule"
+    (rule,) = json.loads(run("vulturectl", "--json", "rule", "list", node="left"))
+    run("vulturectl", "rule", "del", str(rule["id"]), node="left")
+    wait_until(lambda: not hooked(), "the hooks go after the last rule")
 
 
 def step_vulture() -> None:
