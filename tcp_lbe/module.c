@@ -512,8 +512,8 @@ static void lbe_init(struct sock *sk)
 	f->on = 1;
 	lbe_counters_join(sk);
 	/* During the handshake neither the round trip nor the size of packets is known: the flow
-	 * joins its path when it has data. It does so before it is marked, since the mark drops the
-	 * route, by which the path is found.
+	 * joins its path later, when it has data. Otherwise it joins now, before lbe_mark_set()
+	 * drops the route, by which the path is found.
 	 */
 	if (sk->sk_state != TCP_SYN_SENT)
 		lbe_join(sk, f, false);
