@@ -18,7 +18,8 @@
  *	in flight <= R (RTT + 2 e) + 2 packets
  *
  * The target keeps the link busy while the receiver delays an ACK. The bound on the data in flight
- * makes the path stop sending at once when a burst of other traffic delays its ACKs.
+ * makes the path stop sending at once when a burst of other traffic delays its ACKs. (In this bound
+ * e is the noise as measured; elsewhere it is at least LBE_PATH_ERROR_US.)
  *
  * Giving way. If q grows by more than a jump within a round trip, other traffic has begun, and the
  * path goes to FLOOR. A jump is 2 e plus the longest of three times:
