@@ -256,7 +256,7 @@ static inline bool ledbat_leaves_slow_start(u32 queue_us, u32 target_us)
  * within this many round trips, it was a burst or noise, and slow start is resumed.
  */
 #define LEDBAT_RESUME_ROUNDS	5U
-/* "Gone", and "empty" elsewhere: at most this part of the target. */
+/* A queue of at most this part of the target counts as gone, and as empty elsewhere. */
 #define LEDBAT_EMPTY_SHIFT	3
 
 /* A departure from the RFC. Where the buffer is about as deep as the target, LEDBAT keeps

@@ -11,8 +11,8 @@
  *
  * S is the rate that other traffic leaves. R' is the rate at which the packets that are sampled now
  * were sent, which is R of one round trip ago. CRUISE averages R with S, and removes the difference
- * between q and its target qt = 2 p + e within two round trips, or within one if q is above qt. In
- * each tick of RTT / 4:
+ * between q and its target qt = 2 p + e within two round trips (within one if q is above qt: the
+ * last term is then doubled). In each tick of RTT / 4:
  *
  *	R <- 1/2 (R + S + mu (qt - q) / (2 RTT))	at most 1.008 mu
  *	in flight <= R (RTT + 2 e) + 2 packets
@@ -21,8 +21,8 @@
  * makes the path stop sending at once when a burst of other traffic delays its ACKs. (In this bound
  * e is the noise as measured; elsewhere it is at least LBE_PATH_ERROR_US.)
  *
- * Giving way. If q grows by more than a jump within a round trip, other traffic has begun, and the
- * path goes to FLOOR. A jump is 2 e plus the longest of three times:
+ * Giving way. If q grows by more than a jump within a round trip, or is above two jumps, other
+ * traffic has begun, and the path goes to FLOOR. A jump is 2 e plus the longest of three times:
  *  - 5 p. A slow start begins with 10 packets, and half of them have to be enough to show it.
  *  - 1/2 ms, two slots of this path's own schedule, which a late timer may let go at once.
  *  - RTT / 32, which counts where a round trip holds hundreds of packets. If CRUISE begins at a
@@ -37,7 +37,7 @@
  *
  * Loss. On a path with queues loss is no sign of other traffic, since links lose packets too. But
  * if more than a quarter of the packets of a round trip is lost, and of the next one too, then a
- * policer drops by rate, or the buffer was full when the base was learnt. The rate that came
+ * policer limits the rate, or the buffer was full when the base was learnt. The rate that came
  * through is the capacity. For 180 s from then on CRUISE stays 1/32 below mu, sends no pulses, and
  * ends when 1/32 of a round trip is lost. In START one such round trip is enough if at least 1.5
  * times as much was sent in it as came through in the one before. If no ACK ends a round trip
@@ -77,12 +77,13 @@
  * link has become slower, or other flows have queues of their own. Two observations tell which:
  *  - A link slows down at once, while other flows come by slow start. If the packets that were in
  *    flight when the path gave way arrived more slowly than they were sent, for a round trip, and
- *    the failed train came through at that same rate, the link is slower.
+ *    the failed train came through at that same rate, the link is slower. A round trip must hold
+ *    more than 40 packets for this.
  *  - Otherwise trains at half the rate at which the failed one came through tell. On an idle link
  *    their delays spread no more than they did in CRUISE; beside the queue of another flow each
  *    packet waits for 0 to p more. Two such trains in a row with a spread below p / 8 plus the
- *    least noise of CRUISE show that the link is slower. This is tried only if that noise is below
- *    p / 4.
+ *    least noise of CRUISE show that the link is slower. This is tried from the second failure on,
+ *    if that noise is below p / 4.
  * If pulses at 1.25 mu raise mu four times in a row by as much as they can, the link is much
  * faster, and START finds out how much.
  *
@@ -91,8 +92,8 @@
  * share R equally, a flow that has nothing to send takes nothing, and the share of a flow that ends
  * is free at once.
  *
- * The constants are LBE_* below. Pure functions: no clock, no socket, no lock. tcp_lbe is the
- * mechanism that calls them.
+ * The constants are LBE_* below. Pure functions: no clock, no socket, no lock. The module tcp_lbe
+ * calls them.
  */
 #ifndef LBE_PATH_H
 #define LBE_PATH_H

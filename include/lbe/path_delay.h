@@ -49,7 +49,7 @@
  * learnt.
  */
 #define LBE_DELAY_FULL_NOISES	2
-/* Weight of a loss that came below full: 1/8. */
+/* Weight of a loss at a delay below full: 1/8. */
 #define LBE_DELAY_FULL_SHIFT	3
 /* Least number of samples of a flat stretch: with fewer, the two or three ACKs of a rest would make
  * one. If doubled, a longer path is learnt 10 s later at the longest rest and 100 ms.
@@ -204,7 +204,7 @@ static inline bool lbe_delay_ack(struct lbe_path_delay *p,
 
 /* ---- losses ---------------------------------------------------------------- */
 
-/* A loss was found. */
+/* A loss was found: keep full for lbe_delay_undone(). */
 static inline void lbe_delay_loss(struct lbe_path_delay *p)
 {
 	p->undo_full_us = p->full_us;
