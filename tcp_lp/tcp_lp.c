@@ -116,7 +116,9 @@ static void tcp_lp_set_window(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd_cnt = 0;
 }
 
-/* The window after an indication; the caller applies it. */
+/* The window after an indication. The caller sets it; after LP_LOSS, which leads to the floor,
+ * the next ACK does.
+ */
 static u32 tcp_lp_indication(struct sock *sk, enum lp_event event)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
