@@ -1,66 +1,67 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The counts that a writer keeps: bytes of payload that have passed before, for each flow
+ * The counts that the writer of hints keeps: bytes of payload sent so far, for each flow
  * and for each pair of hosts.
  *
  *   flow   age' = max(age, least) + payload     each packet; age = 0 after
- *                                               SHRED_IDLE_MS without any
- *   pair   debt' = debt + payload               each packet; it falls by
- *                                               SHRED_PAIR_BYTES_MS all the time
+ *                                               SHRED_IDLE_MS without a packet
+ *   pair   debt' = debt + payload               each packet; the debt decreases by
+ *                                               SHRED_PAIR_BYTES_MS continuously
  *
- * An idle flow begins anew: a persistent connection's next answer is a short
- * flow of its own, and TCP's window has begun anew too (RFC 5681, section 4.1).
- * Nothing of the flow is queued any more then in a queue with the default limit,
- * so that no packet of its new life overtakes one of its old life. An age never
- * falls in between, whatever its least is.
+ * After an idle time a flow starts again with age 0: the next response on a
+ * persistent connection is a short flow of its own, and TCP restarts its window
+ * too (RFC 5681, section 4.1). By then a queue with the default limit holds no
+ * packet of the flow, so a packet sent after the idle time overtakes none sent
+ * before it. Between two idle times an age never decreases, even if least does.
  *
- * Both are kept in buckets of SHRED_WAYS. What is 0 takes no room. Pure functions.
+ * Both are kept in buckets of SHRED_WAYS entries. An entry whose age or debt is 0
+ * can be reused. Pure functions.
  */
 #ifndef _SHRED_AGE_H
 #define _SHRED_AGE_H
 
 #include <lbe/arith.h>
 
-/* Longer than a packet can wait in a queue with the default limit (hint.h). With half of it, a flow
- * that pauses while its packets wait overtakes them; with twice as much, answers on a persistent
- * connection are old more often.
+/* Longer than a packet can wait in a queue with the default limit (hint.h). If it is halved, new
+ * packets of a flow that pauses can overtake its packets that still wait in the queue; if it is
+ * doubled, more responses on persistent connections count as old.
  */
 #define SHRED_IDLE_MS		1500U
 
-/* Bytes. No coding tells larger ages apart; a debt of so much takes 32 s to fall to nothing. */
+/* Bytes. No coding distinguishes larger ages; a debt of this size takes 32 s to decrease to 0. */
 #define SHRED_AGE_MAX		(1U << 21)
 
-/* A pair's debt over its flows' least age: pages of 1 MiB stay below the last band (128 KiB).
- * If it is doubled, pages of 2 MiB do, and a user who opens a connection for each object gains as
- * much.
+/* The pair's debt divided by this is the least age of its flows: pages of 1 MiB stay below the
+ * last band (128 KiB). If it is doubled, so do pages of 2 MiB, and a user who opens a connection
+ * for each object gains as much.
  */
 #define SHRED_PAIR_SHARE	8U
 
-/* Bytes a millisecond (0.5 Mbit/s) that a pair may always send as young, or a page of 2 MiB in
- * 32 s. If it is doubled, a pair that never pauses may send 1 Mbit/s as young.
+/* Bytes a millisecond (0.5 Mbit/s) that a pair may always send as young flows; a page of 2 MiB
+ * takes 32 s of it. If it is doubled, a pair that never pauses may send 1 Mbit/s as young flows.
  */
 #define SHRED_PAIR_BYTES_MS	64U
 
-/* With the lock of a bucket they fill a cache line. */
+/* Entries of a bucket: with the bucket's lock they fill a cache line. */
 #define SHRED_WAYS		5U
 
 struct shred_age {
-	u32 tag;	/* the flow's or the pair's; its lowest bit says which */
-	u32 bytes;	/* at most SHRED_AGE_MAX */
-	u32 last_ms;	/* of the last packet; wraps: after 49 idle days a debt or an age may come
-			 * back once, for at most what it was
+	u32 tag;	/* of the flow or pair; lowest bit: 0 = flow, 1 = pair */
+	u32 bytes;	/* age or debt, at most SHRED_AGE_MAX */
+	u32 last_ms;	/* time of the last packet; wraps: after 49 idle days an old age or debt
+			 * may be valid again once, at most with its old value
 			 */
 };
 
-/* The tag of a hash. */
+/* The tag for a hash. */
 static inline u32 shred_age_tag(u64 hash, bool pair)
 {
 	return ((u32)hash & ~1U) | pair;
 }
 
 /**
- * shred_age_left() - a flow's age or a pair's debt now
- * @age: as it is kept
+ * shred_age_left() - present age of a flow or debt of a pair
+ * @age: the stored entry
  * @now_ms: a clock that wraps at 2^32
  *
  * Return: bytes.
@@ -75,14 +76,14 @@ static inline u32 shred_age_left(const struct shred_age *age, u32 now_ms)
 }
 
 /**
- * shred_age_count() - counts a packet
+ * shred_age_count() - count a packet
  * @ages: the bucket
- * @tag: of its flow or pair
- * @payload_bytes: what it carries
- * @least_bytes: the age is at least this, at most SHRED_AGE_MAX
+ * @tag: tag of the packet's flow or pair
+ * @payload_bytes: payload of the packet
+ * @least_bytes: least age, at most SHRED_AGE_MAX
  * @now_ms: a clock that wraps at 2^32
  *
- * Return: the age or debt before this packet, bytes; U32_MAX when the bucket has no room.
+ * Return: the age or debt before this packet, bytes; U32_MAX if the bucket has no free entry.
  */
 static inline u32 shred_age_count(struct shred_age ages[SHRED_WAYS], u32 tag, u32 payload_bytes,
 				  u32 least_bytes, u32 now_ms)

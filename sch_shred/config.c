@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sch_shred's settings, from a request and back, and what it shows of itself.
+ * sch_shred's settings and statistics in netlink messages.
  *
- * A change begins with what is set and takes from the request what is named.
- * Times become bytes by the link's rate, and the weight of RED's average follows
- * from burst, min and avpkt. The queue takes the new settings as a whole, or none.
+ * A change starts from the present settings and replaces those that the request
+ * contains. Times are converted to bytes by the link's rate, and the weight of RED's
+ * average follows from burst, min and avpkt. A request is applied as a whole or refused.
  */
 
 #include <net/netlink.h>
@@ -13,8 +13,8 @@
 
 #define SHRED_BURST_MAX		(1U << 24)
 
-/* min is more than is usual for RED: young packets do not wait behind what it lets queue, and the
- * link stays busy (measured: Documentation/sch_shred.md).
+/* min is larger than is usual for RED: the larger queue keeps the link busy, and packets of young
+ * flows do not wait behind it (measured: Documentation/sch_shred.md).
  */
 const struct shred_config shred_defaults = {
 	.rate_bytes_s	= 1250000,
@@ -59,7 +59,7 @@ static void shred_get_u32(struct nlattr *attr, u32 *value)
 		*value = nla_get_u32(attr);
 }
 
-/* A size in bytes or as time; what is given last replaces the other form. */
+/* A size in bytes or as time; either replaces the other form, and the time wins over the bytes. */
 static void shred_get_size(struct nlattr *bytes_attr, struct nlattr *us_attr, u32 *bytes, u32 *us)
 {
 	if (bytes_attr)
@@ -102,7 +102,7 @@ static int shred_set_time(u32 *bytes, u32 us, u64 rate_bytes_s, const char *name
 	return 0;
 }
 
-/* Completes what follows from other settings, and checks that all hold together. */
+/* Calculate the dependent settings, and check that all settings are valid and consistent. */
 static int shred_config_check(struct shred_config *c, struct netlink_ext_ack *extack)
 {
 	u32 burst_pkts;
@@ -149,19 +149,19 @@ static int shred_config_check(struct shred_config *c, struct netlink_ext_ack *ex
 	if (c->weight_q32 < SHRED_WEIGHT_MIN)
 		return shred_refuse(extack, "weight %u / 2^32: must be %u (0.0001) to %u (1)",
 				    c->weight_q32, SHRED_WEIGHT_MIN, SHRED_WEIGHT_MAX);
-	/* an aggregate that is larger than the queue would never pass */
+	/* an aggregate that is larger than the limit would never fit */
 	c->split_bytes = c->flags & SHRED_F_SPLIT_GSO ? 0 : c->limit_bytes;
 	return 0;
 }
 
-/* Takes from a request, if there is one, what it names; c is good when this returns 0. */
+/* Apply a request, if there is one, to @c. Return: 0 if @c is valid. */
 int shred_config_parse(struct nlattr *opt, struct shred_config *c, struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_SHRED_MAX_ATTR + 1];
 	int err;
 
 	if (opt) {
-		/* tc does not flag TCA_OPTIONS as a nest, so check strictly what is inside */
+		/* tc does not set NLA_F_NESTED on TCA_OPTIONS; parse the contents strictly */
 		err = nla_parse(tb, TCA_SHRED_MAX_ATTR, nla_data(opt), nla_len(opt),
 				shred_policy, extack);
 		if (err)
@@ -171,7 +171,7 @@ int shred_config_parse(struct nlattr *opt, struct shred_config *c, struct netlin
 	return shred_config_check(c, extack);
 }
 
-/* ---- to a reader ---- */
+/* ---- dumps ---- */
 
 void shred_config_get(struct Qdisc *sch, struct shred_config *c)
 {
@@ -218,7 +218,7 @@ int shred_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return nla_nest_end(skb, nest);
 }
 
-/* Drops and marks by reason: counters and attributes are in one order. */
+/* Drops and marks by reason: counters and attributes are in the same order. */
 static int shred_put_stats(struct sk_buff *skb, const struct shred_stats *st)
 {
 	int i, err = 0;
@@ -242,7 +242,7 @@ int shred_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct shred_stats st;
 	struct nlattr *nest;
 
-	/* one picture: the shares must add up */
+	/* under the lock, so that the counters are consistent */
 	sch_tree_lock(sch);
 	st = q->stats;
 	hint_avg_q22 = q->hint_avg_q22;

@@ -2,13 +2,14 @@
 /*
  * shred_hint at an edge router.
  *
- * A packet that arrives without a hint gets its flow's age. With police, a hint that
- * says less than the flow's age is overwritten with that age, in every packet of every
- * protocol, since the count is exact. A packet that carries another DSCP is not changed.
+ * A packet that arrives without a hint gets its flow's age. With police, a hint that is
+ * less than the flow's age is replaced by that age, in every packet of every protocol:
+ * the edge's count is exact. A packet that carries another DSCP is not changed.
  *
- * Police is on unless switched off: a host that writes no hints answers for a connection
- * that is gone with the TOS byte of the packet that it answers. Where that says the youngest
- * age, a reset that is believed overtakes the data of its connection, which is then lost.
+ * Police is on by default because of resets: if a connection no longer exists, a host that
+ * writes no hints sends its reset with the TOS byte of the packet that it answers. If that
+ * byte carries the youngest age and the edge keeps it, the reset overtakes the connection's
+ * data, and the receiver discards this data.
  */
 
 #include "writer.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * shred_hint's table: what flows, and pairs of hosts, have sent (age.h).
+ * shred_hint's table: bytes sent by each flow and each pair of hosts (age.h).
  *
- * The table has a fixed number of buckets, found by a keyed hash that nobody outside can
- * predict. A bucket that is full of active flows has no room for another one, which then
- * counts as the oldest. With a probability of 2^-31 a flow is mistaken for another one in
- * its bucket, and then counts as too old.
+ * The table has a fixed number of buckets, selected by a keyed hash that other hosts cannot
+ * predict. If all entries of a bucket belong to active flows, a further flow has no entry and
+ * is treated as one of the oldest. With a probability of 2^-31 a flow shares the entry of
+ * another flow in its bucket; its age is then too large.
  *
- * Flows are identified by addresses, protocol and ports. All fragments between two hosts
+ * A flow is identified by addresses, protocol and ports. All fragments between two hosts
  * count as one flow, since fragments after the first have no ports.
- * A pair is of the two addresses; of IPv6 their upper halves, since a host
- * chooses the lower half as it likes.
+ * A pair is identified by its two addresses, with IPv6 by their upper halves, since a host
+ * can choose the lower half freely.
  */
 
 #include <linux/net.h>
@@ -27,8 +27,8 @@
 struct shred_flow_key {
 	struct in6_addr saddr;	/* IPv4: mapped */
 	struct in6_addr daddr;
-	__be32 ports;		/* 0 of protocols without, and of a pair */
-	u32 protocol;		/* 0 of a pair */
+	__be32 ports;		/* 0 for protocols without ports, and for a pair */
+	u32 protocol;		/* 0 for a pair */
 };
 
 static u32 shred_now_ms(void)
@@ -36,7 +36,9 @@ static u32 shred_now_ms(void)
 	return jiffies_to_msecs(jiffies);
 }
 
-/* What the flow has sent before, or the pair's debt, bytes; U32_MAX when it has no room. */
+/* Count a packet. Return: bytes that the flow sent before, or the pair's debt; U32_MAX if there
+ * is no free entry.
+ */
 u32 shred_flow_count(struct shred_hint_net *hn, u64 hash, bool pair, u32 payload_bytes,
 		     u32 least_bytes)
 {
@@ -52,7 +54,7 @@ u32 shred_flow_count(struct shred_hint_net *hn, u64 hash, bool pair, u32 payload
 	return before_bytes;
 }
 
-/* ---- a packet of which only its headers are known ---- */
+/* ---- flows identified by packet headers ---- */
 
 static bool shred_dissect(const struct sk_buff *skb, int family, struct flow_keys *keys,
 			  struct shred_flow_key *key)
@@ -72,7 +74,7 @@ static bool shred_dissect(const struct sk_buff *skb, int family, struct flow_key
 	return true;
 }
 
-/* Payload, so that acknowledgements do not make a flow old. */
+/* Only payload counts, so that ACKs do not raise a flow's age. */
 static u32 shred_payload(const struct sk_buff *skb, const struct flow_keys *keys)
 {
 	int header = keys->control.thoff;
@@ -98,7 +100,7 @@ static u64 shred_hash(const struct shred_flow_key *key)
 	return siphash(key, sizeof(*key), &secret);
 }
 
-/* What the two hosts' debt makes of a flow's age. */
+/* The least age of a flow, from the debt of its pair of hosts. */
 static u32 shred_pair_age(struct shred_hint_net *hn, struct shred_flow_key pair, int family,
 			  u32 payload_bytes)
 {
@@ -114,7 +116,7 @@ static u32 shred_pair_age(struct shred_hint_net *hn, struct shred_flow_key pair,
 	return min_t(u32, debt_bytes, SHRED_AGE_MAX) / SHRED_PAIR_SHARE;
 }
 
-/* What the packet should say. */
+/* Count the packet. Return: the hint for its flow's age. */
 u32 shred_flow_hint(struct shred_hint_net *hn, const struct sk_buff *skb, int family, u8 mode)
 {
 	u32 age_bytes = U32_MAX, least_bytes = 0, payload_bytes;
@@ -128,7 +130,7 @@ u32 shred_flow_hint(struct shred_hint_net *hn, const struct sk_buff *skb, int fa
 		age_bytes = shred_flow_count(hn, shred_hash(&key), false, payload_bytes,
 					     least_bytes);
 	}
-	/* the paper's coding carries any number that is larger for longer flows: units */
+	/* the paper permits any mapping that increases with the flow's length: use units */
 	if (mode == SHRED_HINT_TOS)
 		return shred_hint_clamp(age_bytes >> SHRED_AGE_UNIT_LOG);
 	return 1U << shred_age_class(age_bytes);
@@ -136,7 +138,7 @@ u32 shred_flow_hint(struct shred_hint_net *hn, const struct sk_buff *skb, int fa
 
 /* ---- the table ---- */
 
-/* Before the hooks are in place. Once there, the table stays until the namespace goes. */
+/* Called before the hooks are registered. The table then exists until the namespace exits. */
 int shred_flows_prepare(struct shred_hint_net *hn)
 {
 	struct shred_bucket *buckets = hn->buckets;
@@ -153,7 +155,7 @@ int shred_flows_prepare(struct shred_hint_net *hn)
 	return 0;
 }
 
-/* Flows, and pairs, that would not begin anew now; about, as nothing is locked. */
+/* Number of flows and pairs whose age or debt is not 0; approximate, as no lock is held. */
 unsigned int shred_flows_known(const struct shred_hint_net *hn)
 {
 	const struct shred_bucket *buckets = READ_ONCE(hn->buckets);

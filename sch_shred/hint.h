@@ -3,25 +3,25 @@
  * The meaning of a hint, and its coding in the TOS byte or traffic class.
  *
  *   tos    the paper (section 5): the flow's congestion window, 1 to 255 packets,
- *          in the whole byte; 0 = no hint. It overwrites DSCP and ECN, and reads
- *          every packet that was marked for another purpose as a window.
- *   dscp   the flow's age a: bytes that it had sent before this packet, in units
- *          of SHRED_AGE_UNIT. The hint is the largest power of two up to a,
- *          1 <= 2^c <= 128, in DSCP yyy111 with yyy = 7 - c. ECN is left alone.
+ *          in the whole byte; 0 = no hint. The writer overwrites DSCP and ECN, and
+ *          the queue reads a byte that was set for another purpose as a window.
+ *   dscp   the flow's age a: bytes that the flow sent before this packet, in units
+ *          of 2^SHRED_AGE_UNIT_LOG bytes. The hint is the largest power of two up to
+ *          a, 1 <= 2^c <= 128, in DSCP yyy111 with yyy = 7 - c. ECN is not changed.
  *
- * Why age: a window tells a short flow from a long one only where TCP begins
- * with one packet. Today it begins with ten, and a short flow's window is larger
- * than that of a long flow among many; what it has sent is always less.
+ * Why age: the window distinguishes short flows from long ones only if TCP starts
+ * with one packet. Today TCP starts with ten, and a short flow's window is larger
+ * than that of one of many long flows. A short flow has always sent less.
  *
  * Why yyy111: these eight belong to DSCP Pool 2 (xxxx11, RFC 2474: experimental or
- * local use), so that no standard DSCP is misread. All eight have the bits that
- * IPv4 forwarding turns into skb->priority in common, and their priority is in
- * the band of best effort in pfifo_fast and prio: such a queue on the way keeps
- * a flow's packets in order. Why 7 - c: equipment that looks at the upper three
- * bits prefers larger values, and equipment that clears them turns every hint
- * into that of the oldest flows.
+ * local use), so that no standard DSCP is read as a hint. All eight have the same
+ * value in the bits that IPv4 forwarding maps to skb->priority, and pfifo_fast and
+ * prio put that priority into the best-effort band: such a queue on the path keeps
+ * a flow's packets in order. Why 7 - c: equipment that evaluates only the upper
+ * three bits prefers larger values, and equipment that clears these bits turns
+ * every hint into that of the oldest flows.
  *
- * The queue reads, the writer writes; both include this file. Pure functions.
+ * Both the queue (reader) and the writer include this file. Pure functions.
  */
 #ifndef _SHRED_HINT_H
 #define _SHRED_HINT_H
@@ -32,20 +32,20 @@
 
 #define SHRED_HINT_MAX		255U	/* largest hint of any coding */
 
-/* log2 of bytes: 2 KiB, so that classes end at 4, 8 ... 256 KiB. If the unit is doubled, a flow's
- * first 256 KiB, instead of 128 KiB, are served before the flows of the last band.
+/* log2 of bytes: the unit is 2 KiB, and classes end at 4, 8 ... 256 KiB. If the unit is doubled, a
+ * flow's first 256 KiB, instead of 128 KiB, are served before the flows of the last band.
  */
 #define SHRED_AGE_UNIT_LOG	11
 #define SHRED_AGE_CLASSES	8U
 
-/* The longest wait in a queue with the default limit is their product, 1.4 s; the writer must not
- * forget a flow before (SHRED_IDLE_MS in age.h).
+/* The product of the two, 1.4 s, is the longest time that a packet waits in a queue with the
+ * default limit. The writer must remember a flow for longer (SHRED_IDLE_MS in age.h).
  *
- * SHARE: one byte in eight goes to the packet that arrived first while bands compete. Half as
- * many, and old flows have a sixteenth of a link that short flows fill; twice as many, and short
- * flows wait behind old ones more often.
- * LIMIT_US: a buffer of 1.5 times 120 ms. Doubled, old packets wait twice as long (measured:
- * Documentation/sch_shred.md).
+ * OLDEST_SHARE: while several bands have packets, one byte in eight is sent from the packet that
+ * arrived first. With one byte in 16, old flows get a sixteenth of a link that short flows fill;
+ * with one in four, short flows wait behind old ones more often.
+ * LIMIT_US: a buffer of about 1.5 times 120 ms. If it is doubled, old packets wait twice as long
+ * (measured: Documentation/sch_shred.md).
  */
 #define SHRED_OLDEST_SHARE	8
 #define SHRED_LIMIT_US		175000U
@@ -57,7 +57,7 @@
 
 /**
  * shred_age_class() - class of a flow's age
- * @bytes: what the flow had sent before this packet
+ * @bytes: bytes that the flow sent before this packet
  *
  * Return: c, 0 to 7; c > 0 from 2^c units on.
  */
@@ -71,7 +71,7 @@ static inline u32 shred_age_class(u64 bytes)
 }
 
 /**
- * shred_hint_clamp() - the number that a hint of coding "tos" can carry
+ * shred_hint_clamp() - limit a number to what the coding "tos" can carry
  * @value: window, packets
  *
  * Return: min(max(value, 1), 255).
@@ -83,10 +83,10 @@ static inline u32 shred_hint_clamp(u32 value)
 
 /**
  * shred_hint_class() - statistics class of the hint in a TOS byte or traffic class
- * @mode: how it is coded
+ * @mode: coding of the hint
  * @tos: the whole byte
  *
- * Return: 0 for none, 1 for a hint of 1, 2 for 2-3, 3 for 4-7, ... 8 for 128-255.
+ * Return: 0 for no hint, 1 for a hint of 1, 2 for 2-3, 3 for 4-7, ... 8 for 128-255.
  */
 static __always_inline u32 shred_hint_class(enum shred_hint_mode mode, u8 tos)
 {
@@ -98,7 +98,7 @@ static __always_inline u32 shred_hint_class(enum shred_hint_mode mode, u8 tos)
 
 /**
  * shred_hint_read() - the hint in a TOS byte or traffic class
- * @mode: how it is coded
+ * @mode: coding of the hint
  * @tos: the whole byte
  *
  * Return: 1 to 255, or 0 = no hint.
@@ -110,9 +110,9 @@ static __always_inline u32 shred_hint_read(enum shred_hint_mode mode, u8 tos)
 
 /**
  * shred_hint_write() - the TOS byte or traffic class that carries a hint
- * @mode: how to code it, not off
- * @tos: the byte as it is now
- * @hint: 1 to 255; of coding "dscp" its largest power of two is carried
+ * @mode: coding to use, not off
+ * @tos: the present byte
+ * @hint: 1 to 255; the coding "dscp" carries the largest power of two up to it
  *
  * Return: the new byte.
  */
@@ -128,10 +128,10 @@ static inline u8 shred_hint_write(enum shred_hint_mode mode, u8 tos, u32 hint)
 
 /**
  * shred_hint_clear() - the TOS byte or traffic class without its hint
- * @mode: how the hint is coded
+ * @mode: coding of the hint
  * @tos: the byte, which carries a hint
  *
- * Return: the new byte: 0, and with "dscp" what ECN made of its part.
+ * Return: the new byte: 0, with coding "dscp" except for the ECN bits.
  */
 static inline u8 shred_hint_clear(enum shred_hint_mode mode, u8 tos)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* shred_hint: the TOS byte or traffic class of a packet, and where it leaves. */
+/* shred_hint: a packet's TOS byte or traffic class, its protocol, and its output interface. */
 
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -14,7 +14,7 @@ u8 shred_packet_tos(const struct sk_buff *skb, int family)
 	return family == NFPROTO_IPV4 ? ip_hdr(skb)->tos : ipv6_get_dsfield(ipv6_hdr(skb));
 }
 
-/* Of IPv6 what follows the extension headers; below 0 when that cannot be told. */
+/* IPv6: the protocol after the extension headers; negative if it cannot be determined. */
 int shred_packet_protocol(const struct sk_buff *skb, int family)
 {
 	unsigned int at = 0;
@@ -23,7 +23,7 @@ int shred_packet_protocol(const struct sk_buff *skb, int family)
 					ipv6_find_hdr(skb, &at, -1, NULL, NULL);
 }
 
-/* Writes and counts, unless there is no memory for a header of our own. */
+/* Write a hint and count it; no change if there is no memory for a private copy of the header. */
 void shred_packet_write(struct shred_hint_net *hn, struct sk_buff *skb, int family, u8 mode,
 			u32 hint, enum shred_hint_count what)
 {
@@ -39,7 +39,7 @@ void shred_packet_write(struct shred_hint_net *hn, struct sk_buff *skb, int fami
 	shred_hint_count(hn, what);
 }
 
-/* Under RCU, as every netfilter hook is. */
+/* Called under RCU, from netfilter hooks. */
 bool shred_device_wanted(const struct shred_hint_net *hn, const struct net_device *dev)
 {
 	const struct shred_devices *devices = rcu_dereference(hn->devices);

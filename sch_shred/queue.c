@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SHRED: RED that spares short flows, by a hint that each packet carries.
+ * SHRED: RED that prefers short flows, by a hint in each packet.
  *
- * Three laws in one queue, chosen by how the hint is read (hint.h):
+ * The queue has three laws; the coding of the hint (hint.h) selects one:
  *
- *   hint off    RED, as net/sched/sch_red.c drops
+ *   hint off    RED, with the drops of net/sched/sch_red.c
  *   hint tos    the paper: Claypool, Kinicki, Hartling, "Active Queue Management
  *               for Web Traffic", Equations (1) to (4). The hint is a congestion
  *               window; one FIFO.
- *   hint dscp   the suite's own: the hint is the flow's age, what it has sent
+ *   hint dscp   the suite's own: the hint is the flow's age, the bytes that it sent
  *               before. Equations (1), (2'), (4') of shred.h, also above max, and
  *               four bands:
  *
  *     age, KiB    0 .. 8   8 .. 32   32 .. 128   128 ..   no hint
  *     band          0         1          2          3        3
  *
- *               The lowest band that has packets is served. Of the bytes that are
- *               sent while another band waits one in SHRED_OLDEST_SHARE goes to the
- *               packet that arrived first, so that old flows do not starve. What
- *               arrives at a full queue pushes out packets of older bands.
+ *               The lowest band that has packets is served. While several bands have
+ *               packets, one byte in SHRED_OLDEST_SHARE is sent from the packet that
+ *               arrived first, so that old flows do not starve. If a packet arrives
+ *               at a full queue, packets of higher bands are dropped to make room.
  *
- * Why no packet overtakes another one of its flow: an age only grows while any
- * packet of the flow is queued, so an earlier packet is in the same band or a
- * lower one. A band is a FIFO. A higher band's packet is sent before a lower
- * band's only when it is the first to have arrived of all that are queued.
- * Exceptions: once, when "hint dscp" is switched on, young packets overtake what
- * is queued; and with a limit above 187 ms of the link a packet may wait longer
+ * Why no packet overtakes another one of its flow: an age only increases while
+ * packets of the flow are queued, so an earlier packet is in the same band or in a
+ * lower one. A band is a FIFO. A packet of a higher band is sent before a lower
+ * band's only if it arrived before all other queued packets.
+ * Exceptions: once, when "hint dscp" is switched on, young packets overtake the
+ * queued ones; and with a limit above 187 ms of the link a packet may wait longer
  * than the writer's SHRED_IDLE_MS (age.h), after which its flow is young again.
  *
- * Departs from the paper in:
- *  - A packet without a hint meets RED as it is: the paper says "normal RED
+ * Departures from the paper:
+ *  - A packet without a hint is treated as by RED: the paper says "normal RED
  *    dropping probabilities".
- *  - The first hint is the average; the paper does not say where it starts.
- *  - RED forgets what it has counted since the last drop whenever the average
- *    queue is below the lower threshold. Here that threshold belongs to one
- *    packet: nothing is forgotten unless the queue is below every threshold, or
- *    one small flow would shield all others.
+ *  - The first hint is the initial average; the paper does not define one.
+ *  - RED resets its count since the last drop whenever the average queue is below
+ *    the lower threshold. Here each packet has its own threshold. The count is
+ *    reset only if the average is below every threshold; otherwise the packets of
+ *    one short flow would keep resetting the count of all other flows.
  *
- * Departs from sch_red in: gentle (which the paper's authors used) is on by
+ * Departures from sch_red: gentle (which the paper's authors used) is on by
  * default; idle time begins when the last packet leaves, also below a parent
- * that does not ask an empty queue (sch_red's never begins below tbf or htb).
+ * that does not dequeue from an empty child (below tbf or htb, sch_red's idle time
+ * never begins).
  *
- * Does not do: classes and a child queue, offload to hardware, qevents.
+ * Not supported: classes and a child queue, offload to hardware, qevents.
  *
- * Locking: all of struct shred_sched_data is under the qdisc's tree lock.
+ * Locking: the qdisc's tree lock protects all of struct shred_sched_data.
  */
 
 #include <linux/if_vlan.h>
@@ -56,7 +57,7 @@
 
 #include "queue.h"
 
-/* The adaptive rule (Floyd, Gummadi, Shenker, "Adaptive RED", 2001) as net/red.h has it: twice a
+/* The adaptive rule (Floyd, Gummadi, Shenker, "Adaptive RED", 2001) as in net/red.h: twice a
  * second max_p rises by a quarter, at most 0.01, or falls by a tenth, within 0.01 to 0.5.
  */
 #define SHRED_ADAPT_PERIOD	(HZ / 2)
@@ -75,9 +76,9 @@ static struct shred_skb_cb *shred_cb(const struct sk_buff *skb)
 
 /* ---- the TOS byte or traffic class ---- */
 
-/* Of a packet whose header is not in the linear part, or behind VLAN tags; 0 of what is not IP.
- * A bridge leaves the network header at the inner one of two tags, which is no TOS byte to read,
- * to wash or to mark: it is moved to where the protocol is.
+/* The byte of a packet whose IP header is outside the linear part or follows VLAN tags; 0 if the
+ * packet is not IP. A bridge leaves the network header at the inner one of two tags. It is set to
+ * the IP header here, so that washing and marking also find the TOS byte.
  */
 static noinline u8 shred_far_tos(struct sk_buff *skb)
 {
@@ -95,7 +96,7 @@ static noinline u8 shred_far_tos(struct sk_buff *skb)
 	return 0;
 }
 
-/* The byte of a packet that has it where most have it; false: look with shred_far_tos(). */
+/* The byte of a packet with its IP header in the usual place; false: call shred_far_tos(). */
 static __always_inline bool shred_near_tos(const struct sk_buff *skb, u8 *tos)
 {
 	const u8 *first = skb_network_header(skb);
@@ -137,7 +138,7 @@ static void shred_wash(const struct shred_sched_data *q, struct sk_buff *skb)
 static u64 shred_qavg_after_idle(const struct shred_sched_data *q)
 {
 	u64 idle_us = ktime_us_delta(ktime_get(), q->idle_since);
-	/* 2^40 us are twelve days, in which any average is gone */
+	/* 2^40 us are twelve days: any average has decayed to 0 by then */
 	u64 pkts = mul_u64_u64_div_u64(min_t(u64, idle_us, 1ULL << 40), q->config.rate_bytes_s,
 				       (u64)q->config.avpkt_bytes * USEC_PER_SEC);
 
@@ -154,7 +155,7 @@ static u64 shred_certain_bytes(const struct shred_config *c)
 	return shred_certain(c->min_bytes, c->max_bytes, c->max_p_q32);
 }
 
-/* Plain RED's number is net/red.h's to the bit; else it is exact for any max_p and thresholds. */
+/* Draw R. Plain RED: the same value as net/red.h; else exact for any max_p and thresholds. */
 static void shred_draw(struct shred_sched_data *q)
 {
 	const struct shred_config *c = &q->config;
@@ -165,14 +166,14 @@ static void shred_draw(struct shred_sched_data *q)
 				mul_u64_u32_shr(shred_certain_bytes(c), random, 32);
 }
 
-/* R is drawn at the next packet that adds to A. */
+/* Reset A; R is drawn at the next packet that adds to A. */
 static __always_inline void shred_forget_count(struct shred_sched_data *q)
 {
 	q->count = -1;
 	q->left_bytes = 0;
 }
 
-/* Only windows lower a threshold; of the other modes no floor is read. */
+/* Thresholds below min exist with hint tos only; the other modes do not read floor_bytes. */
 static __always_inline u32 shred_floor(const struct shred_sched_data *q, enum shred_hint_mode mode)
 {
 	return mode == SHRED_HINT_TOS ? q->floor_bytes : q->config.min_bytes;
@@ -187,13 +188,13 @@ static __always_inline u32 shred_threshold_of(const struct shred_sched_data *q,
 				      q->hint_avg_q22) : min_bytes;
 }
 
-/* A packet adds to A: false when that reaches R, or R is not drawn yet. */
+/* Add to A. Return: false if A reaches R, or R is not drawn yet. */
 static __always_inline bool shred_add(struct shred_sched_data *q, enum shred_hint_mode mode,
 				      u64 added)
 {
 	u64 sum;
 
-	/* sch_red's product, for packets that are all alike */
+	/* sch_red's product of probability and count: all packets have the same probability */
 	if (mode == SHRED_HINT_OFF) {
 		if (check_mul_overflow(added, (u64)q->count + 1, &sum) || sum >= q->left_bytes)
 			return false;
@@ -206,29 +207,29 @@ static __always_inline bool shred_add(struct shred_sched_data *q, enum shred_hin
 	return true;
 }
 
-/* Does the packet pass? If not, nothing has changed, and shred_decide() says what is to be done. */
+/* Does the packet pass? If not, no state has changed, and shred_decide() decides. */
 static __always_inline bool shred_passes(struct shred_sched_data *q, enum shred_hint_mode mode,
 					 u32 qavg_bytes, u32 hint)
 {
 	u32 threshold_bytes;
 
-	/* below every packet's threshold: RED's count begins anew */
+	/* below every packet's threshold: reset RED's count */
 	if (qavg_bytes < shred_floor(q, mode)) {
 		shred_forget_count(q);
 		return true;
 	}
-	/* of ages the line goes on, and what is too much pushes out the oldest */
+	/* with ages the line continues above max; a full queue drops packets of old flows */
 	if (mode != SHRED_HINT_DSCP && unlikely(qavg_bytes >= q->config.max_bytes))
 		return false;
 	threshold_bytes = shred_threshold_of(q, mode, hint);
-	/* below its own, but not below every packet's: the count goes on */
+	/* below this packet's threshold only: keep the count */
 	if (qavg_bytes < threshold_bytes)
 		return true;
 	return likely(!(q->config.flags & SHRED_F_BYTES)) &&
 	       shred_add(q, mode, qavg_bytes - threshold_bytes);
 }
 
-/* The average queue is above the packet's threshold. */
+/* Decide on a packet that did not pass: the average queue is at or above its threshold. */
 static enum shred_verdict shred_decide(struct shred_sched_data *q, u32 qavg_bytes, u32 hint,
 				       unsigned int len)
 {
@@ -256,7 +257,9 @@ static enum shred_verdict shred_decide(struct shred_sched_data *q, u32 qavg_byte
 
 /* ---- the bands ---- */
 
-/* Without ages there is one band, the last: it is a FIFO behind whatever is left in the others. */
+/* Without ages all packets go to the last band, a FIFO. Packets that a change of mode left in the
+ * other bands are before it.
+ */
 static __always_inline u32 shred_band_of(enum shred_hint_mode mode, u32 class)
 {
 	return mode == SHRED_HINT_DSCP ? (class - 1) / SHRED_AGES_PER_BAND % SHRED_BANDS :
@@ -309,7 +312,7 @@ static u32 shred_oldest_band(const struct shred_sched_data *q)
 	return oldest;
 }
 
-/* Takes the next packet where more than one band has some. */
+/* Dequeue a packet if several bands have packets. */
 static noinline struct sk_buff *shred_pop_among(struct Qdisc *sch)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
@@ -326,9 +329,9 @@ static noinline struct sk_buff *shred_pop_among(struct Qdisc *sch)
 	return shred_pop(sch, q, band);
 }
 
-/* ---- what happens to a packet that is not to pass ---- */
+/* ---- dropping and marking ---- */
 
-/* Drops a packet that is not, or no longer, in a band. Returns what enqueue returns. */
+/* Drop a packet that is not, or no longer, in a band. Return: the return value for enqueue. */
 static int shred_drop(struct Qdisc *sch, struct shred_sched_data *q, struct sk_buff *skb,
 		      u32 class, enum shred_verdict verdict, struct sk_buff **to_free)
 {
@@ -340,7 +343,7 @@ static int shred_drop(struct Qdisc *sch, struct shred_sched_data *q, struct sk_b
 	return verdict == SHRED_LIMIT ? NET_XMIT_DROP : NET_XMIT_CN;
 }
 
-/* A packet that was hit is marked instead of dropped, or passes unmarked with nodrop: true. */
+/* Return: true if a selected packet is to be queued: marked, or unmarked with nodrop. */
 static bool shred_mark(struct Qdisc *sch, struct shred_sched_data *q,
 		       struct sk_buff *skb, enum shred_verdict verdict)
 {
@@ -355,7 +358,9 @@ static bool shred_mark(struct Qdisc *sch, struct shred_sched_data *q,
 	return true;
 }
 
-/* Drops the first packets of the highest of these bands until so many bytes more fit: true. */
+/* Drop packets from the head of the highest of @bands until @len more bytes fit.
+ * Return: true if they fit.
+ */
 static bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 bands, u32 len,
 			    struct sk_buff **to_free)
 {
@@ -371,10 +376,10 @@ static bool shred_make_room(struct Qdisc *sch, struct shred_sched_data *q, u32 b
 	return sch->qstats.backlog + len <= q->config.limit_bytes;
 }
 
-/* A full queue: packets of higher bands make room; without any the packet itself goes. Parents
- * hear of what was dropped when the packet is in the queue: one that hears of an empty queue
- * takes its class out of service, and hfsc does not put it back for a packet that it offered
- * before.
+/* The queue is full: drop packets of higher bands to make room; if there are not enough, drop this
+ * packet. Parents are told of the drops only after the packet is queued: a parent that is told of
+ * an empty queue takes its class out of service, and hfsc does not put it back for the packet that
+ * it is just enqueueing.
  */
 static noinline int shred_enqueue_full(struct sk_buff *skb, struct Qdisc *sch,
 				       struct sk_buff **to_free, u32 class)
@@ -398,7 +403,7 @@ static noinline int shred_enqueue_full(struct sk_buff *skb, struct Qdisc *sch,
 
 static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 
-/* Later kernels keep how many segments a packet has (Kbuild looks for it). */
+/* Later kernels store the number of segments in the skb (Kbuild checks for it). */
 static void shred_one_segment(struct sk_buff *skb)
 {
 #ifdef SHRED_HAVE_PKT_SEGS
@@ -406,7 +411,7 @@ static void shred_one_segment(struct sk_buff *skb)
 #endif
 }
 
-/* Each packet of an aggregate for itself. */
+/* Enqueue each packet of an aggregate separately. */
 static noinline int shred_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 					struct sk_buff **to_free)
 {
@@ -432,7 +437,7 @@ static noinline int shred_enqueue_split(struct sk_buff *skb, struct Qdisc *sch,
 	return taken ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
 
-/* In, if there is room. */
+/* The last step: queue the packet if there is room. */
 static __always_inline int shred_enqueue_last(struct sk_buff *skb, struct Qdisc *sch,
 					      struct sk_buff **to_free, enum shred_hint_mode mode,
 					      u32 class)
@@ -447,7 +452,7 @@ static __always_inline int shred_enqueue_last(struct sk_buff *skb, struct Qdisc 
 	return shred_enqueue_full(skb, sch, to_free, class);
 }
 
-/* A packet that is perhaps hit; it has been counted. */
+/* A packet that did not pass shred_passes() and may be selected; it is counted already. */
 static noinline int shred_enqueue_decided(struct sk_buff *skb, struct Qdisc *sch,
 					  struct sk_buff **to_free)
 {
@@ -463,7 +468,7 @@ static noinline int shred_enqueue_decided(struct sk_buff *skb, struct Qdisc *sch
 	return shred_enqueue_last(skb, sch, to_free, mode, class);
 }
 
-/* The steps of every packet, of which the average queue and the TOS byte are known. */
+/* The steps for every packet, once the average queue and the TOS byte are known. */
 static __always_inline int shred_enqueue_as(struct sk_buff *skb, struct Qdisc *sch,
 					    struct sk_buff **to_free, enum shred_hint_mode mode,
 					    u64 qavg, u8 tos)
@@ -480,7 +485,7 @@ static __always_inline int shred_enqueue_as(struct sk_buff *skb, struct Qdisc *s
 	return shred_enqueue_decided(skb, sch, to_free);
 }
 
-/* Any packet: an aggregate to split, one into an empty queue, one whose TOS byte is elsewhere. */
+/* The slow path: an aggregate to split, an empty queue, or a header in an unusual place. */
 static noinline int shred_enqueue_any(struct sk_buff *skb, struct Qdisc *sch,
 				      struct sk_buff **to_free)
 {
@@ -493,15 +498,15 @@ static noinline int shred_enqueue_any(struct sk_buff *skb, struct Qdisc *sch,
 				shred_tos(skb));
 }
 
-/* The way of most packets calls no function, so that few registers are saved, and is compiled for
- * each way of reading hints. All others go by shred_enqueue_any().
+/* The fast path, for most packets, calls no function, so that few registers are saved, and is
+ * compiled once for each mode. All other packets take shred_enqueue_any().
  */
 static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
 	u8 tos;
 
-	/* where many queues take turns neither is in the cache */
+	/* on hosts with many active queues the bands are not in the cache */
 	prefetchw(q->bands);
 	if (likely(qdisc_pkt_len(skb) <= q->config.split_bytes && sch->q.qlen &&
 		   shred_near_tos(skb, &tos))) {
@@ -516,7 +521,7 @@ static int shred_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff 
 	return shred_enqueue_any(skb, sch, to_free);
 }
 
-/* The rest of a dequeue that washes, or that leaves the queue empty. */
+/* Finish a dequeue that washes or that leaves the queue empty. */
 static noinline struct sk_buff *shred_dequeue_last(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct shred_sched_data *q = qdisc_priv(sch);
@@ -576,7 +581,7 @@ static void shred_adapt(struct timer_list *t)
 	rcu_read_lock();
 	root_lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(root_lock);
-	/* switched off while this waited for the lock? */
+	/* may have been switched off while this waited for the lock */
 	if (c->flags & SHRED_F_ADAPTIVE) {
 		fifth_bytes = (c->max_bytes - c->min_bytes) / 5;
 		qavg_bytes = (q->sch->q.qlen ? q->qavg : shred_qavg_after_idle(q)) >> c->wlog;
@@ -592,7 +597,9 @@ static void shred_adapt(struct timer_list *t)
 	rcu_read_unlock();
 }
 
-/* Under the tree lock. What is queued stays in its band; what no longer fits goes. */
+/* Called under the tree lock. Queued packets stay in their bands; those above a new limit are
+ * dropped.
+ */
 static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c,
 			       struct sk_buff **to_free)
 {
@@ -600,7 +607,7 @@ static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c,
 	struct shred_sched_data *q = qdisc_priv(sch);
 	u8 wlog = q->config.wlog;
 
-	/* the average is kept in units of its weight */
+	/* the unit of the average depends on its weight */
 	q->qavg = c->wlog >= wlog ? q->qavg << (c->wlog - wlog) : q->qavg >> (wlog - c->wlog);
 	shred_forget_count(q);
 	if (c->hint != q->config.hint)
@@ -618,7 +625,7 @@ static void shred_config_apply(struct Qdisc *sch, const struct shred_config *c,
 		mod_timer(&q->adapt_timer, jiffies + SHRED_ADAPT_PERIOD);
 }
 
-/* Read, check, swap. */
+/* Read and check a request, then apply it as a whole. */
 static int shred_configure(struct Qdisc *sch, struct nlattr *opt, struct shred_config *c,
 			   struct netlink_ext_ack *extack)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of sch_shred.ko share: the queue's settings and state. */
+/* Shared by the source files of sch_shred.ko: the queue's settings and state. */
 #ifndef _SHRED_QUEUE_H
 #define _SHRED_QUEUE_H
 
@@ -15,18 +15,18 @@
 #define SHRED_BANDS		4U
 #define SHRED_AGES_PER_BAND	(SHRED_AGE_CLASSES / SHRED_BANDS)
 
-/* What the user set; the times and the burst are 0 where bytes or nothing were set. */
+/* Settings. A time is 0 if the size was set in bytes, the burst is 0 if it was not set. */
 struct shred_config {
 	/* read for each packet */
 	u32 limit_bytes;
 	u32 split_bytes;	/* larger aggregates are split: 0 or the limit */
 	u32 min_bytes;
 	u32 max_bytes;
-	u32 weight_q32;		/* of one hint in their average */
+	u32 weight_q32;		/* weight of one hint in the average hint */
 	u16 flags;		/* SHRED_F_* */
 	u8 hint;		/* enum shred_hint_mode */
-	u8 wlog;		/* RED's weight is 2^-wlog: from burst, min and avpkt */
-	/* seldom */
+	u8 wlog;		/* RED's weight is 2^-wlog; follows from burst, min and avpkt */
+	/* rarely read */
 	u32 limit_us;
 	u32 min_us;
 	u32 max_us;
@@ -38,20 +38,20 @@ struct shred_config {
 
 /* Packets in the order of arrival, linked by skb->next. */
 struct shred_band {
-	struct sk_buff *head;	/* NULL: the band is empty, and tail means nothing */
+	struct sk_buff *head;	/* NULL: the band is empty, and tail is not valid */
 	struct sk_buff *tail;
 };
 
-/* Why a packet is not to pass; in the order of TCA_SHRED_STATS_*. */
+/* Why a packet is to be dropped or marked; in the order of TCA_SHRED_STATS_*. */
 enum shred_verdict {
-	SHRED_EARLY,		/* hit by probability */
-	SHRED_FORCED,		/* the average queue is above the last threshold */
+	SHRED_EARLY,		/* selected by probability */
+	SHRED_FORCED,		/* average queue above max, with gentle above 2 max */
 	SHRED_LIMIT,		/* the queue is full */
 	SHRED_VERDICTS,
 	SHRED_PASS = SHRED_VERDICTS
 };
 
-/* Counters, packets since the queue was made. */
+/* Counters, packets since the queue was created. */
 struct shred_stats {
 	u64 class_pkts[SHRED_CLASSES];	/* arrived, by shred_hint_class() */
 	u64 class_drops[SHRED_CLASSES];
@@ -62,25 +62,25 @@ struct shred_stats {
 /* All under the qdisc's tree lock. */
 struct shred_sched_data {
 	u64 qavg;		/* RED's average queue, bytes << wlog */
-	u64 left_bytes;		/* R - A: what packets may add until the next hit */
-	s32 count;		/* of plain RED: packets since R was drawn; -1 = draw it next */
+	u64 left_bytes;		/* R - A: bytes that may be added to A until the next selection */
+	s32 count;		/* plain RED: packets since R was drawn; -1 = not drawn yet */
 	u32 hint_avg_q22;	/* 10.22; 0 = no hint seen yet */
 	u32 floor_bytes;	/* lowest threshold of any packet */
-	u32 arrivals;		/* packets that were queued; wraps, compared by difference */
+	u32 arrivals;		/* packets queued so far; wraps, compared by difference */
 	u32 busy;		/* bit of each band that has packets */
-	s32 owed_bytes;		/* to the packet that arrived first; within +-2^20 */
+	s32 owed_bytes;		/* credit of the packet that arrived first; within +-2^20 */
 	struct shred_config config;
-	ktime_t idle_since;	/* when the queue became empty; means nothing while it is not */
+	ktime_t idle_since;	/* when the queue became empty; valid only while it is empty */
 	struct shred_band bands[SHRED_BANDS] ____cacheline_aligned;
 	struct shred_stats stats;
-	/* seldom */
+	/* rarely used */
 	struct timer_list adapt_timer;
 	struct Qdisc *sch;	/* for the timer */
 };
 
-/* A packet that passes needs at most four cache lines: what is before limit_us, also where bands
- * compete; the bands; its class's counter; and, where it finds the queue empty or leaves it so, the
- * rest of the settings with the idle time.
+/* A packet that is not dropped or marked needs at most four cache lines: the fields before
+ * limit_us, also if several bands have packets; the bands; the counter of its class; and, if it
+ * arrives at an empty queue or leaves the queue empty, the other settings and the idle time.
  */
 static_assert(offsetofend(struct shred_sched_data, owed_bytes) <=
 	      offsetof(struct shred_sched_data, config) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* shred_hint's settings, net.shred_hint.*, and the hooks, which are there only while wanted. */
+/* shred_hint's settings, net.shred_hint.*, and its hooks, registered only while they are needed. */
 
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
@@ -19,7 +19,7 @@ static const struct nf_hook_ops shred_hooks[] = {
 	SHRED_HOOK(shred_edge_hook, NFPROTO_IPV6, NF_INET_FORWARD),
 };
 
-/* Under hn->mutex: puts the hooks in place, or takes them away. */
+/* Register or unregister the hooks as the settings require. Called under hn->mutex. */
 static int shred_hook(struct shred_hint_net *hn)
 {
 	bool wanted = hn->set[SHRED_MODE] && (hn->set[SHRED_HOST] || hn->set[SHRED_EDGE]);
@@ -35,7 +35,7 @@ static int shred_hook(struct shred_hint_net *hn)
 	return err;
 }
 
-/* A setting and the hooks go together: if these fail the setting is as it was. */
+/* Change a setting and update the hooks; if that fails, restore the setting. */
 static int shred_set(struct shred_hint_net *hn, u8 *setting, u8 value)
 {
 	u8 old;
@@ -51,7 +51,7 @@ static int shred_set(struct shred_hint_net *hn, u8 *setting, u8 value)
 	return err;
 }
 
-/* ---- settings of which each value has a name ---- */
+/* ---- settings with named values ---- */
 
 static const char * const shred_modes[] = { "off", "tos", "dscp", NULL };
 static const char * const shred_switches[] = { "0", "1", NULL };
@@ -76,7 +76,7 @@ static int shred_sysctl_name(LBE_CTL_CONST struct ctl_table *ctl, int write, voi
 
 /* ---- interfaces ---- */
 
-/* The interfaces named between blanks: NULL = none, or an error. */
+/* Parse interface names separated by blanks. Return: the list, NULL if empty, or an ERR_PTR. */
 static struct shred_devices *shred_devices_read(const char *text)
 {
 	char copy[SHRED_DEVICES_LEN], *rest = copy, *name;
@@ -119,7 +119,7 @@ static int shred_sysctl_devices(LBE_CTL_CONST struct ctl_table *ctl, int write,
 	int err;
 
 	if (write && *lenp >= SHRED_DEVICES_LEN)
-		return -EINVAL;		/* half a name would name another interface */
+		return -EINVAL;		/* a truncated name could be that of another interface */
 	rcu_read_lock();
 	devices = rcu_dereference(hn->devices);
 	if (devices)
@@ -149,7 +149,7 @@ static const struct ctl_table shred_sysctls[] = {
 	SHRED_NAMED("police", shred_polices),
 	{ .procname = "devices", .mode = 0644, .maxlen = SHRED_DEVICES_LEN,
 	  .proc_handler = shred_sysctl_devices },
-	{ }	/* for kernels that take no size */
+	{ }	/* for kernels whose registration takes no size */
 };
 
 #define SHRED_SYSCTLS	(ARRAY_SIZE(shred_sysctls) - 1)
@@ -163,7 +163,7 @@ int shred_settings_init(struct shred_hint_net *hn)
 		return -ENOMEM;
 	for (i = 0; i < SHRED_SYSCTLS; i++) {
 		table[i].extra1 = hn;
-		table[i].data = &hn->set[i];	/* of devices nothing */
+		table[i].data = &hn->set[i];	/* not used for devices */
 	}
 	hn->sysctls = register_net_sysctl_sz(hn->net, "net/shred_hint", table, SHRED_SYSCTLS);
 	if (!hn->sysctls) {
@@ -173,7 +173,7 @@ int shred_settings_init(struct shred_hint_net *hn)
 	return 0;
 }
 
-/* No setting can be written any more, and no hook is in place afterwards. */
+/* Afterwards no setting can be written, and no hook is registered. */
 void shred_settings_exit(struct shred_hint_net *hn)
 {
 	const struct ctl_table *table = hn->sysctls->ctl_table_arg;

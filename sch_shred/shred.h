@@ -11,32 +11,34 @@
  *               = max_p (q_avg - m) / (max - min)
  *
  * h is the packet's hint, m its lower threshold, q_avg RED's average queue. The
- * second form of (4) says that the slope is a constant of the queue and that
- * only the start of the line moves with the packet. A packet without a hint has
- * m = min: RED.
+ * second form of (4) shows that the slope is the same for all packets of a queue;
+ * the hint only moves the queue size at which the line starts. A packet without a
+ * hint has m = min, which is plain RED.
  *
- * The paper's m is never below five packets. The suite's is never below min:
+ * The paper's m is never below five packets. The suite's m is never below min:
  *
  *   (2')  m(h) = max(max - (max - min) h / h_avg, min)
  *
- * since most packets are of flows near the average, and thresholds below min make
+ * Most packets belong to flows near the average, and thresholds below min leave
  * the link idle (measured: Documentation/sch_shred.md).
  *
- * Drops are spaced as RED spaces them, one after 1 to 1 / p packets with equal
- * probability. RED compares p times the count of packets with a random number;
- * with a probability that differs from packet to packet that product belongs to
- * the packet at hand alone, and nearly always to the largest hint. So the
- * probabilities are added up:
+ * RED selects packets for a drop or mark so that the gap between two is uniformly
+ * distributed over 1 to 1 / p packets: it compares the product of p and the number
+ * of packets since the last one with a random number. If p differs from packet to
+ * packet, that product uses the present packet's p for all of them, and the packet
+ * selected is nearly always one with the largest hint. Therefore the probabilities
+ * are added up:
  *
- *   (4')  A += p_b;  the packet is hit when A >= R;  then A = 0
+ *   (4')  A += p_b;  the packet is selected if A >= R;  then A = 0
  *         R uniform on 0 to 1
  *
- * A packet is then hit in proportion to its own p_b, and packets of equal p_b are
- * hit as by RED. A and R are kept in units of max_p / (max - min): bytes, so that
- * what a packet adds is its q_avg - m.
+ * Each packet is then selected in proportion to its own p_b, and packets of equal
+ * p_b are selected as by RED. A and R are kept in units of max_p / (max - min), that
+ * is in bytes: a packet then adds its q_avg - m to A.
  *
- * Above max, gentle RED goes on from max_p' to 1 at 2 max. With ages the line of (4)
- * goes on as it is: near certainty young packets would be hit as old ones are.
+ * Above max, gentle RED raises the probability from max_p' to 1 at 2 max. With ages
+ * (hint dscp) the line of (4) continues unchanged: at a probability near 1 young
+ * packets would be selected as often as old ones.
  */
 #ifndef _SHRED_H
 #define _SHRED_H
@@ -44,21 +46,21 @@
 #include <lbe/arith.h>
 
 /* Average of the hints: 10.22 fixed point. 255 << 22 < 2^30, so a difference times a 0.32
- * weight stays below 2^62. The average stops within 1 / (2 w) units of a constant hint:
- * 0.00006 at w = 0.002, 0.0012 at the smallest weight.
+ * weight stays below 2^62. Rounding stops the average within 1 / (2 w) units of 2^-22 of a
+ * constant hint: 0.00006 at w = 0.002, 0.0012 at the smallest weight.
  */
 #define SHRED_AVG_SHIFT		22
 
 /* "Lower bound for min_th-mod is set at five packets" (section 2.2). */
 #define SHRED_FLOOR_PKTS	5U
 
-/* RED's average is bytes << wlog in 64 bits; 2^31 packets of burst would need no more than this. */
+/* RED's average is bytes << wlog in 64 bits; even a burst of 2^31 packets needs no larger wlog. */
 #define SHRED_WLOG_MAX		31U
 
 /**
  * shred_hint_avg() - Equation (1)
- * @avg_q22: average so far, 10.22; 0 = none yet, the hint is taken whole
- * @hint: of this packet, 1 to 255
+ * @avg_q22: average so far, 10.22; 0 = none yet: the hint becomes the average
+ * @hint: hint of this packet, 1 to 255
  * @weight_q32: weight of one hint, 0.32; 2^32 - 1 stands for 1
  *
  * Return: new average, 1 << 22 to 255 << 22.
@@ -76,7 +78,7 @@ static inline u32 shred_hint_avg(u32 avg_q22, u32 hint, u32 weight_q32)
  * @min_bytes: RED's lower threshold
  * @max_bytes: RED's upper threshold, above @min_bytes
  * @floor_bytes: lowest threshold of any packet, at most @min_bytes
- * @hint: of this packet, 1 to 255
+ * @hint: hint of this packet, 1 to 255
  * @avg_q22: average hint, 10.22, not 0
  *
  * Return: lower threshold of this packet, @floor_bytes to @max_bytes.
@@ -87,10 +89,10 @@ static __always_inline u32 shred_threshold(u32 min_bytes, u32 max_bytes, u32 flo
 	u32 hint_q22 = hint << SHRED_AVG_SHIFT;
 	u64 scaled;
 
-	/* most packets are of flows at least as long as the average: no product for them */
+	/* most packets have at least the average hint: no multiplication for them */
 	if (hint_q22 >= avg_q22 && floor_bytes == min_bytes)
 		return floor_bytes;
-	/* below 2^32 * 2^30; half a unit is for the rounding */
+	/* below 2^32 * 2^30; the second summand rounds the quotient to the nearest */
 	scaled = (u64)(max_bytes - min_bytes) * hint_q22 + avg_q22 / 2;
 	if (floor_bytes != min_bytes && scaled >= (u64)(max_bytes - floor_bytes) * avg_q22)
 		return floor_bytes;
@@ -98,7 +100,7 @@ static __always_inline u32 shred_threshold(u32 min_bytes, u32 max_bytes, u32 flo
 }
 
 /**
- * shred_certain() - what a packet of probability 1 adds to A
+ * shred_certain() - the amount that a packet of probability 1 adds to A
  * @min_bytes: RED's lower threshold
  * @max_bytes: RED's upper threshold, above @min_bytes
  * @max_p_q32: RED's probability at @max_bytes, 0.32, not 0
@@ -111,13 +113,13 @@ static inline u64 shred_certain(u32 min_bytes, u32 max_bytes, u32 max_p_q32)
 }
 
 /**
- * shred_gentle() - what a packet adds to A where the average queue is above max
- * @threshold_bytes: the packet's own, at most @max_bytes
+ * shred_gentle() - the amount that a packet adds to A if the average queue is above max
+ * @threshold_bytes: lower threshold of this packet, at most @max_bytes
  * @max_bytes: RED's upper threshold
  * @certain_bytes: shred_certain()
  * @qavg_bytes: average queue, at least @max_bytes
  *
- * Return: from max_p' at max to certainty at 2 max, bytes.
+ * Return: bytes, rising from those of max_p' at max to @certain_bytes at 2 max.
  */
 static inline u64 shred_gentle(u32 threshold_bytes, u32 max_bytes, u64 certain_bytes,
 			       u32 qavg_bytes)
@@ -125,19 +127,20 @@ static inline u64 shred_gentle(u32 threshold_bytes, u32 max_bytes, u64 certain_b
 	u64 at_max = min_t(u64, max_bytes - threshold_bytes, certain_bytes);
 	u32 over = min_t(u32, qavg_bytes - max_bytes, max_bytes);
 
-	/* the share is 0.32, and 2^32 at 2 max */
+	/* over / max is 0.32; at 2 max it would be 2^32 and is limited to 2^32 - 1 */
 	return at_max + mul_u64_u32_shr(certain_bytes - at_max,
 					(u32)min_t(u64, div_u64((u64)over << 32, max_bytes),
 						   U32_MAX), 32);
 }
 
 /**
- * shred_sized() - what a packet adds to A in ns-2's byte mode
- * @added_bytes: what a packet of @avpkt_bytes would add
- * @len_bytes: the packet; 0 for a frame of nothing but the header that its device has not
- * @avpkt_bytes: the average packet, not 0
+ * shred_sized() - the amount that a packet adds to A in ns-2's byte mode
+ * @added_bytes: the amount that a packet of @avpkt_bytes would add
+ * @len_bytes: length of the packet; 0 for an Ethernet frame without payload that was redirected
+ *	to a device without link-layer headers
+ * @avpkt_bytes: length of the average packet, not 0
  *
- * Return: @added_bytes len / avpkt, bytes; 2^64 - 1 for more.
+ * Return: @added_bytes len / avpkt, bytes, limited to 2^64 - 1.
  */
 static inline u64 shred_sized(u64 added_bytes, u32 len_bytes, u32 avpkt_bytes)
 {
@@ -152,7 +155,7 @@ static inline u64 shred_sized(u64 added_bytes, u32 len_bytes, u32 avpkt_bytes)
 /**
  * shred_qavg() - RED's average of the queue at an arrival
  * @qavg: average so far, bytes << wlog
- * @backlog_bytes: what is queued now
+ * @backlog_bytes: bytes queued now
  * @wlog: RED's weight is 2^-wlog
  *
  * Return: the new average, bytes << wlog.
@@ -162,7 +165,7 @@ static inline u64 shred_qavg(u64 qavg, u32 backlog_bytes, u32 wlog)
 	return qavg + backlog_bytes - (qavg >> wlog);
 }
 
-/* (1 - 2^-wlog)^n, 0.32; of n = 0 it is 1 - 2^-32. */
+/* (1 - 2^-wlog)^n, 0.32; 1 - 2^-32 for n = 0. */
 static inline u32 shred_decay(u32 wlog, u64 n)
 {
 	u64 power = U32_MAX, base = U32_MAX - (U32_MAX >> wlog);
@@ -179,9 +182,10 @@ static inline u32 shred_decay(u32 wlog, u64 n)
  * shred_qavg_idle() - RED's average after an idle time
  * @qavg: average when the queue became empty, bytes << wlog
  * @wlog: RED's weight is 2^-wlog
- * @pkts: full-sized packets that the link could have sent since
+ * @pkts: full-sized packets that the link could have sent since then
  *
- * As if so many packets had found the queue empty (Floyd and Jacobson, 1993, section 4).
+ * The average decays as if @pkts packets had found the queue empty (Floyd and Jacobson, 1993,
+ * section 4).
  *
  * Return: the new average, bytes << wlog.
  */
@@ -191,16 +195,16 @@ static inline u64 shred_qavg_idle(u64 qavg, u32 wlog, u64 pkts)
 }
 
 /**
- * shred_wlog() - RED's weight from the burst that it lets pass
+ * shred_wlog() - RED's weight for a burst that is to pass
  * @min_bytes: RED's lower threshold
- * @avpkt_bytes: a full-sized packet, not 0
+ * @avpkt_bytes: length of a full-sized packet, not 0
  * @burst_pkts: packets that may arrive at once, at most 2^24
  *
- * The largest weight 2^-w with which a queue that grows by a packet each time is no more
- * than min on average: burst + 1 - min / avpkt <= (1 - (1 - 2^-w)^burst) / 2^-w (the same
- * paper, section 4), as tc's red has it.
+ * The largest weight 2^-w with which the average is at most min after a queue has grown by
+ * one packet with each arrival: burst + 1 - min / avpkt <= (1 - (1 - 2^-w)^burst) / 2^-w
+ * (the same paper, section 4). tc's red calculates it in the same way.
  *
- * Return: w, 1 to 31; 0 when no weight fits: burst below min / avpkt, or min below avpkt.
+ * Return: w, 1 to 31; 0 if no weight fits: burst below min / avpkt, or min below avpkt.
  */
 static inline u32 shred_wlog(u32 min_bytes, u32 avpkt_bytes, u32 burst_pkts)
 {

@@ -2,27 +2,27 @@
 /*
  * shred_hint: writes the hint that the shred queue reads (hint.h).
  *
- *   host.c      on the sending host, from the socket
- *   edge.c      at an edge router, without a socket
- *   flows.c     what each flow has sent
+ *   host.c      hook on the sending host, with the packet's socket
+ *   edge.c      hook at an edge router, without a socket
+ *   flows.c     table of the bytes that each flow has sent
  *   packet.c    the byte in the header
- *   settings.c  net.shred_hint.*, per network namespace, all off at first but police:
+ *   settings.c  net.shred_hint.*, per network namespace; all but police default to off:
  *
- *     mode        off, tos, dscp: coding of hint.h; off writes nothing
- *     host, edge  0 or 1: who writes
- *     police      0: the edge believes every hint; 1: it overwrites hints that say less
- *                 than the flow's age; 2: also flows of a pair of hosts share an age
- *     devices     names of the interfaces on which hints leave; empty: all
+ *     mode        off, tos, dscp: coding of hint.h; off: no hint is written
+ *     host, edge  0 or 1: write hints to packets of this host, to forwarded packets
+ *     police      0: the edge keeps every hint; 1: it replaces hints less than the
+ *                 flow's age; 2: in addition the debt of a pair of hosts raises ages
+ *     devices     names of the output interfaces on which hints are written; empty: all
  *
  * /proc/net/shred_hint shows the counters.
  *
  * Source: Claypool, Kinicki, Hartling, "Active Queue Management for Web
- * Traffic", section 5. Departs from the paper in: the IPv6 hint is the traffic
- * class rather than an extension header, which routers on the way would have
- * to be taught to pass; the edge counts bytes sent instead of estimating the
- * window ("any mapping where 1 yields the lowest drop probability").
+ * Traffic", section 5. Departures from the paper: with IPv6 the hint is in the traffic
+ * class, not in an extension header, which routers on the path would have to support;
+ * the edge counts bytes sent instead of estimating the window ("any mapping where 1
+ * yields the lowest drop probability").
  *
- * Does not do: tunnels and IPsec (what is inside is not seen).
+ * Not supported: tunnels and IPsec (the flows inside are not visible).
  */
 
 #include <linux/module.h>
@@ -82,7 +82,7 @@ free_counters:
 	return -ENOMEM;
 }
 
-/* Between this and exit the core waits until no packet is in a hook any more. */
+/* Between pre_exit and exit the core waits until no CPU runs a hook any more. */
 static void __net_exit shred_hint_net_pre_exit(struct net *net)
 {
 	struct shred_hint_net *hn = shred_hint_pernet(net);
@@ -115,7 +115,7 @@ static int __init shred_hint_init(void)
 static void __exit shred_hint_exit(void)
 {
 	unregister_pernet_subsys(&shred_hint_net_ops);
-	rcu_barrier();			/* devices that were forgotten */
+	rcu_barrier();			/* pending kfree_rcu() of device lists */
 }
 
 module_init(shred_hint_init);

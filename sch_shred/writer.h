@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of shred_hint.ko share: a namespace's state, and the calls between them. */
+/* Shared by the source files of shred_hint.ko: per-namespace state and functions. */
 #ifndef _SHRED_WRITER_H
 #define _SHRED_WRITER_H
 
@@ -16,21 +16,21 @@
 static_assert(SHRED_IDLE_MS * 1000 > SHRED_OLDEST_SHARE * SHRED_LIMIT_US,
 	      "a flow is forgotten while its packets wait");
 
-#define SHRED_DEVICES_LEN	128	/* of the setting, with the last NUL */
+#define SHRED_DEVICES_LEN	128	/* longest value of the setting, with its NUL */
 
-/* Of the table: 2^14 buckets are 1 MiB and remember 81920 flows that are active within 1.5 seconds,
- * which on a link of 1 Gbit/s leaves each of them 1.5 packets in that time.
+/* Size of the flow table: 2^14 buckets take 1 MiB and hold 81920 flows that are active within
+ * 1.5 seconds. On a link of 1 Gbit/s each of so many flows sends 1.5 packets in that time.
  */
 #define SHRED_BUCKETS_LOG	14
 #define SHRED_BUCKETS		(1U << SHRED_BUCKETS_LOG)
 
 enum shred_hint_count {
-	SHRED_WRITTEN_HOST,	/* packets written on the sending host */
-	SHRED_WRITTEN_EDGE,	/* packets that came without a hint */
-	SHRED_OVERWRITTEN,	/* packets whose hint said less than their flow's age */
-	SHRED_KEPT,		/* packets whose hint was believed */
-	SHRED_SKIPPED,		/* packets that carry another DSCP */
-	SHRED_TABLE_FULL,	/* packets of flows that had no room */
+	SHRED_WRITTEN_HOST,	/* hints written on the sending host */
+	SHRED_WRITTEN_EDGE,	/* hints written at the edge, to packets without one */
+	SHRED_OVERWRITTEN,	/* hints replaced at the edge: less than the flow's age */
+	SHRED_KEPT,		/* hints that the edge did not change */
+	SHRED_SKIPPED,		/* packets with another DSCP, not changed */
+	SHRED_TABLE_FULL,	/* packets of flows for which the table had no room */
 	SHRED_COUNTS
 };
 
@@ -38,36 +38,38 @@ struct shred_hint_counters {
 	u64 n[SHRED_COUNTS];
 };
 
-/* A packet's age takes one cache line. */
+/* One cache line: all that a look-up touches. */
 struct shred_bucket {
 	spinlock_t lock;
 	struct shred_age ages[SHRED_WAYS];
 };
 
-/* Interfaces by name, so that one that is made later counts too; replaced as a whole, under RCU. */
+/* Interfaces by name, so that the list may name one that does not exist yet; replaced as a whole,
+ * under RCU.
+ */
 struct shred_devices {
 	struct rcu_head rcu;
-	unsigned int n;
-	char text[SHRED_DEVICES_LEN];	/* as it was set */
+	unsigned int n;			/* entries of names */
+	char text[SHRED_DEVICES_LEN];	/* the setting as written */
 	char names[SHRED_DEVICES_LEN / 2][IFNAMSIZ];
 };
 
-/* What is set; each a number of one byte. */
+/* Settings of one byte each. */
 enum shred_setting {
-	SHRED_MODE,	/* enum shred_hint_mode; off at first */
-	SHRED_HOST,	/* 0 or 1; 0 at first */
-	SHRED_EDGE,	/* 0 or 1; 0 at first */
-	SHRED_POLICE,	/* 0; 1 = by flow, at first; 2 = by flow and pair of hosts */
+	SHRED_MODE,	/* enum shred_hint_mode; default off */
+	SHRED_HOST,	/* 0 or 1; default 0 */
+	SHRED_EDGE,	/* 0 or 1; default 0 */
+	SHRED_POLICE,	/* 0 = off, 1 = by flow (default), 2 = by flow and pair of hosts */
 	SHRED_SETTINGS
 };
 
 struct shred_hint_net {
 	struct net *net;
-	struct mutex mutex;		/* settings and hooks; readers use READ_ONCE */
-	u8 set[SHRED_SETTINGS];
-	bool hooked;
-	struct shred_devices __rcu *devices;	/* NULL: all; written under mutex */
-	struct shred_bucket *buckets;	/* flows.c; NULL until the first hook */
+	struct mutex mutex;		/* writers of set, hooked, devices */
+	u8 set[SHRED_SETTINGS];		/* hooks read it with READ_ONCE */
+	bool hooked;			/* the netfilter hooks are registered */
+	struct shred_devices __rcu *devices;	/* NULL: all interfaces */
+	struct shred_bucket *buckets;	/* flows.c; NULL until hooks are first registered */
 	struct shred_hint_counters __percpu *counters;
 	struct ctl_table_header *sysctls;
 };

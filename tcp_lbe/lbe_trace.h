@@ -2,9 +2,9 @@
 /*
  * Tracepoints of tcp_lbe.
  *
- *	lbe:lbe_ack	what one ACK told
- *	lbe:lbe_state	the path's state changed, and why
- *	lbe:lbe_split	the flow contradicts the others of the path, and leaves it
+ *	lbe:lbe_ack	the state of the path after an ACK, and the ACK's sample
+ *	lbe:lbe_state	the state of the path has changed, and the reason
+ *	lbe:lbe_split	the flow contradicts the other flows of the path, and leaves it
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM lbe

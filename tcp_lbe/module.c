@@ -3,24 +3,24 @@
  * tcp_lbe: congestion control "lbe".
  *
  * The law, its states and its constants are in include/lbe/path.h; the paths that flows
- * share are kept by paths.c. Here is what ties them to TCP:
+ * share are kept by paths.c. This file connects them to TCP:
  *
- *	each ACK	cong_control: delay, bytes, marks -> path; then the gate
+ *	each ACK	cong_control: gives delay, bytes and marks to the path; then the gate
  *	before sending	min_tso_segs: the gate
  *
- * The gate asks the path for a slot. If it is granted, the window is what is in flight
- * plus the grant. If not, the next packet's time of departure is put off, as pacing does
- * it, by 100 ms at most: then the gate is asked again. So a rest is many short ones and
- * never looks like a peer that is stuck: with nothing in flight TCP takes a rest for a
- * closed window, and its probe of that would go past pacing with a time stamp of the
- * future. The probe's timer is therefore stopped where the window is open, and only there.
+ * The gate (lbe_gate()) asks the path for a slot. If the slot is granted, the window is what is
+ * in flight plus the grant. If not, the departure time of the next packet is put off, as pacing
+ * does, by 100 ms at most; then the gate asks again. So a long rest consists of many short ones.
+ * While nothing is in flight TCP takes a rest for a closed window, and would send a window probe,
+ * which bypasses pacing and carries a timestamp of the future. The timer of the probe is
+ * therefore stopped if the window is open, and only then.
  *
- * Loss is no congestion here. TCP finds and repairs it as ever; retransmissions go by
- * the same slots. What is lost is not in flight, so a grant follows it up.
+ * Loss does not mean congestion here. TCP finds and repairs it as always; retransmissions use
+ * the same slots. Lost packets are not in flight, so a grant makes room for their repair.
  *
- * Pacing is always TCP's own: a device with sch_fq then gets packets that are due. sch_fq
- * claims the pacing of each packet that it queues, and TCP then arms no timer; so the gate
- * takes the pacing back and arms the timer for the next slot itself.
+ * Pacing is always TCP's own, so that a device with sch_fq gets only packets that are due. sch_fq
+ * claims the pacing of each socket whose packet it queues, and TCP then arms no timer. So the
+ * gate takes the pacing back and arms the timer for the next slot itself.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -40,39 +40,40 @@
 #define CREATE_TRACE_POINTS
 #include "lbe_trace.h"
 
-/* A rest is cut into pieces no longer than this, ns. Double it: flows that another one's
- * ACK would free come as much later.
+/* A rest is cut into pieces no longer than this, ns. If doubled, a flow that the ACK of another one
+ * allows to send notices that later by as much.
  */
 #define LBE_SLICE_NS	(100 * NSEC_PER_MSEC)
 
-/* Where our own device is the bottleneck it is looked at once in a quarter of a packet's time,
- * and no more often than this, ns: below what a driver's ring holds, so that it does not run
- * dry. Double it: some of a fast device is left unused; halve it: twice the timers.
+/* If the sender's own device is the bottleneck, its queue is inspected every quarter of a packet's
+ * time, but no more often than this, ns: less than a driver's ring holds, so that the ring does not
+ * run empty. If doubled, some of a fast device stays unused; if halved, twice as many timers run.
  */
 #define LBE_DEVICE_POLL_NS	(100 * NSEC_PER_USEC)
 
 /**
- * struct lbe_flow - what a socket has of its own; written under its lock
- * @shared: its path; NULL: before init, after release, or no memory for one
+ * struct lbe_flow - private state of a socket; written under the socket's lock
+ * @shared: its path; NULL before init, after release, while a handshake goes on, or if there was
+ *	no memory for one
  * @owd: forward delay
- * @view: how it differs from what the others of the path meet
- * @due_ns: its slot, or since when it has the grant
- * @capped_ns: no slot before, by the application's SO_MAX_PACING_RATE
- * @acked_us: latest ACK
+ * @view: how its delays compare with those of the other flows of the path
+ * @due_ns: time of its slot, or time at which it got its grant
+ * @capped_ns: no slot before, because of the application's SO_MAX_PACING_RATE
+ * @acked_us: time of the latest ACK
  * @rate: of the path, as `ss` shows it, bytes a second
  * @base_us: of the path, as `ss` shows it
  * @in_flight: its part of the path's bytes in flight
- * @epoch: of the path when it took its slot
- * @sent_mark: data_segs_out when it got the grant; differences alone count: it wraps
- * @delivered_ce: the socket's, at the latest ACK; the same
- * @grant: packets granted since then
- * @mark: what of the LE mark is ours (LBE_MARK_*)
- * @has_slot: @due_ns is a slot
- * @waiting: it is among the path's waiting flows
- * @claimed: sch_fq has claimed the pacing of a packet since init
- * @resends: what was lost in a silence or at the end of START is still to be sent again
- * @on: between init and release, and so among the counters' flows
- * @yielding: as the counters have it
+ * @epoch: of the path when the slot was reserved
+ * @sent_mark: data_segs_out at the time of the grant; only differences are used: it wraps
+ * @delivered_ce: the socket's, at the latest ACK; wraps likewise
+ * @grant: packets granted at that time; 0: none
+ * @mark: the parts of the LE mark that this control has set (LBE_MARK_*)
+ * @has_slot: @due_ns is the time of a reserved slot
+ * @waiting: it is counted in the path's waiting flows
+ * @claimed: sch_fq has claimed the pacing of the socket since init
+ * @resends: packets that were lost in a silence or at the end of START are still to be sent again
+ * @on: between init and release, and so counted in the counters' flows
+ * @yielding: counted as yielding in the counters
  */
 struct lbe_flow {
 	struct lbe_shared *shared;
@@ -99,7 +100,7 @@ struct lbe_flow {
 
 LBE_MARK_PARAM();
 
-/* For the counters a flow gives way while it has data and its path is not in use. */
+/* For the counters a flow gives way while it has data and its path is in FLOOR or PROBE. */
 static void lbe_count(const struct sock *sk, struct lbe_flow *f, bool yields)
 {
 	lbe_counters_ack(sk, f->yielding, yields, 0);
@@ -108,7 +109,7 @@ static void lbe_count(const struct sock *sk, struct lbe_flow *f, bool yields)
 
 /* The path */
 
-/* Its slot is taken, or of no use. */
+/* The flow's slot has been used, or is void. */
 static void lbe_slot_over(struct lbe_path *p, struct lbe_flow *f)
 {
 	if (f->waiting && f->epoch == p->epoch && p->waiting)
@@ -117,7 +118,7 @@ static void lbe_slot_over(struct lbe_path *p, struct lbe_flow *f)
 	f->has_slot = 0;
 }
 
-/* It does not take its slot: the next flow that asks gets it. */
+/* The flow does not use its slot: the next flow that asks gets it. */
 static void lbe_slot_free(struct lbe_path *p, struct lbe_flow *f)
 {
 	if (f->has_slot)
@@ -162,7 +163,7 @@ static void lbe_leave(struct sock *sk, struct lbe_flow *f)
 	f->shared = NULL;
 }
 
-/* Is it on a path, and the one of the device that it leaves by? */
+/* Move the flow to the path of its present device. Return: false if it has no path. */
 static bool lbe_on_path(struct sock *sk, struct lbe_flow *f)
 {
 	int ifindex = lbe_shared_device(sk);
@@ -174,7 +175,7 @@ static bool lbe_on_path(struct sock *sk, struct lbe_flow *f)
 
 /* Sending */
 
-/* Is there anything that the peer lets us send? */
+/* Is there data to send again, or new data that fits the peer's window? */
 static bool lbe_has_data(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -186,7 +187,7 @@ static bool lbe_has_data(struct sock *sk)
 				 TCP_SKB_CB(skb)->seq + tp->mss_cache), tcp_wnd_end(tp));
 }
 
-/* Does a packet of anybody wait at our own device? */
+/* Does any packet, of whatever flow, wait in the queueing discipline of the sender's own device? */
 static bool lbe_device_waits(struct sock *sk)
 {
 	const struct dst_entry *dst;
@@ -207,7 +208,7 @@ static bool lbe_device_waits(struct sock *sk)
 	return waits;
 }
 
-/* What the application allows by SO_MAX_PACING_RATE, bytes a second; 0: any rate */
+/* The application's limit by SO_MAX_PACING_RATE, bytes a second; 0: none */
 static u64 lbe_cap(const struct sock *sk)
 {
 	unsigned long rate = READ_ONCE(sk->sk_max_pacing_rate);
@@ -215,7 +216,7 @@ static u64 lbe_cap(const struct sock *sk)
 	return rate == ~0UL ? 0 : rate;
 }
 
-/* Packets that may go now; 0: none, and *wake_ns says when to ask again. */
+/* Packets that may be sent now; 0: none, and *wake_ns says when to ask again. */
 static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wake_ns)
 {
 	struct lbe_path *p = &f->shared->law;
@@ -234,7 +235,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 		f->grant = 0;
 	}
 	if (f->grant > sent) {
-		/* Not taken for a packet's time: our own device holds us up. */
+		/* Not used for a packet's time: the sender's own device delays it. */
 		if (now_ns - f->due_ns > lbe_path_pkt_us(p) * 1000ULL)
 			p->train.throttled = true;
 		return f->grant - sent;
@@ -251,12 +252,14 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	burst = lbe_path_burst_pkts(p);
 	if (cap)
 		burst = (u32)clamp_t(u64, div_u64(cap >> 10, tp->mss_cache), 1, burst);
-	/* The receiver holds the ACK of an odd one until the next or a timer. */
+	/* The receiver delays the ACK of an odd packet until the next one or a timer. */
 	if (burst == 2 && tp->packets_out & 1)
 		burst++;
 	bytes = burst * tp->mss_cache;
 	slot_ns = lbe_path_slot_ns(p, bytes, tp->data_segs_out * 0x9e3779b1 >> 8);
-	/* What a policer has dropped by the hundred is not repaired pair by pair. */
+	/* A policer may have dropped hundreds of packets: they are not repaired at the rate of
+	 * pairs, but at mu / 16 at least.
+	 */
 	if (p->state == LBE_FLOOR && p->reason == LBE_HEAVY_LOSS && tp->lost_out > tp->retrans_out)
 		slot_ns = min(slot_ns, div64_u64(bytes * 16000000000ULL, p->mu));
 	if (!f->has_slot) {
@@ -269,7 +272,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	*wake_ns = max(f->due_ns, p->free_ns);
 	if (now_ns < *wake_ns)
 		return 0;
-	/* Data, that is: TCP counts a pure ACK as 2 bytes, and netem keeps those. */
+	/* Only data counts: TCP accounts a pure ACK as 2 bytes, and netem keeps those. */
 	mine = sk_wmem_alloc_get(sk) >= (int)SKB_TRUESIZE(1);
 	if (lbe_path_device_busy(p, mine, (mine || p->local) && lbe_device_waits(sk))) {
 		*wake_ns = now_ns + max_t(u64, lbe_path_pkt_us(p) * 250ULL, LBE_DEVICE_POLL_NS);
@@ -296,7 +299,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	return burst;
 }
 
-/* TCP's pacing timer is armed once: one that is later than we want is in the way. */
+/* TCP does not arm its pacing timer again while it is armed: cancel one that expires too late. */
 static void lbe_wake_by(struct sock *sk, u64 wake_ns)
 {
 	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
@@ -306,7 +309,9 @@ static void lbe_wake_by(struct sock *sk, u64 wake_ns)
 		__sock_put(sk);
 }
 
-/* What TCP does itself unless sch_fq has claimed the pacing: the timer holds the socket. */
+/* Arm the pacing timer, which holds a reference to the socket. TCP does this itself unless sch_fq
+ * has claimed the pacing.
+ */
 static void lbe_wake_at(struct sock *sk, u64 wake_ns)
 {
 	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
@@ -317,13 +322,13 @@ static void lbe_wake_at(struct sock *sk, u64 wake_ns)
 	sock_hold(sk);
 }
 
-/* A window that TCP takes, whatever a peer that lies makes of the packets in flight. */
+/* Set a window that TCP accepts, even if a peer that lies makes the packets in flight wrong. */
 static void lbe_set_window(struct tcp_sock *tp, u32 pkts)
 {
 	tcp_snd_cwnd_set(tp, clamp_t(u32, pkts, 1, min_t(u32, tp->snd_cwnd_clamp, S32_MAX)));
 }
 
-/* Let TCP send what the path's schedule allows now, or have it ask again. */
+/* Let TCP send what the schedule of the path allows now, or make it ask again later. */
 static u32 lbe_gate(struct sock *sk)
 {
 	struct lbe_flow *f = inet_csk_ca(sk);
@@ -359,11 +364,11 @@ static u32 lbe_gate(struct sock *sk)
 	spin_unlock_bh(&f->shared->lock);
 	lbe_count(sk, f, state == LBE_FLOOR || state == LBE_PROBE);
 	if (pkts) {
-		/* More than 1 ms ago, so that TCP does not wait for more to send. */
+		/* More than 1 ms ago, so that TCP's GSO deferral does not wait for more data. */
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns - 2 * NSEC_PER_MSEC);
 		lbe_set_window(tp, in_flight + pkts);
 		lbe_wake_by(sk, now_ns);
-		/* Nor does TCP's own pacing wake us before its first ten segments have gone. */
+		/* TCP arms none if sch_fq has claimed the pacing, or for the first ten segments. */
 		if (f->claimed || tp->data_segs_out < TCP_INIT_CWND)
 			lbe_wake_at(sk, max(wake_ns, now_ns + NSEC_PER_USEC));
 	} else {
@@ -374,7 +379,7 @@ static u32 lbe_gate(struct sock *sk)
 		lbe_wake_by(sk, tp->tcp_wstamp_ns);
 		wide = (u32)min_t(u64, div_u64(wide_bytes, tp->mss_cache) + 4, S32_MAX);
 		lbe_set_window(tp, max(wide, in_flight + 1));
-		/* A rest is no closed window. */
+		/* This rest is not a closed window: stop TCP's probe of it. */
 		if (inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0)
 			inet_csk_clear_xmit_timer(sk, ICSK_TIME_PROBE0);
 	}
@@ -386,14 +391,14 @@ static u32 lbe_min_tso_segs(struct sock *sk)
 	return lbe_gate(sk);
 }
 
-/* Hearing */
+/* ACKs */
 
-/* Round trip of the latest packet that this ACK acknowledges, us; 0: not known. Of what was sent
- * again RACK knows it, if the last that was sent is the last to come; not where it is below the
- * least, for then the original was acknowledged. After a silence, and after START, which may have
- * lost a round trip's packets, it counts: they go pair by pair, and nothing else could tell that
- * the path is idle. Elsewhere it does not: reordering makes it shorter, and when a few packets
- * were lost others have just slowed down.
+/* Round trip of the latest packet that this ACK acknowledges, us; 0: not known. For a packet that
+ * was sent again, RACK knows it if the packet that was sent last is also the last to arrive. RACK
+ * takes no round trip below the least, since then the original was acknowledged. Such a round trip
+ * counts after a silence, and after START, which may have lost a round trip's packets: they are
+ * sent again pair by pair, and no other packets could show that the path is idle. Otherwise it does
+ * not count: reordering makes it too short, and just after a loss other flows have slowed down.
  */
 static u32 lbe_rtt_us(const struct sock *sk, struct lbe_flow *f, const struct rate_sample *rs)
 {
@@ -425,7 +430,7 @@ static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us, u32 rtt
 	f->acked_us = now_us;
 	if (!rtt_us)
 		return 0;
-	/* A lone packet's ACK may have been held. */
+	/* The receiver may have delayed the ACK of a single packet. */
 	if (rs->acked_sacked < 2 && !tp->sacked_out &&
 	    now_us - last_us > LBE_DELACK_US &&
 	    !(READ_ONCE(f->shared->law.state) == LBE_FLOOR && READ_ONCE(f->shared->law.prompt)))
@@ -461,7 +466,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	if (f->yielding)
 		lbe_counters_ack(sk, true, true, ack.acked_bytes);
 	spin_lock_bh(&f->shared->lock);
-	/* Another CPU's ACK may be later than this one, and was first. */
+	/* An ACK on another CPU may have a later time, and have taken the lock before. */
 	ack.now_us = max(ack.now_us, p->now_us);
 	if (ack.delay_us && lbe_path_contradicts(p, &f->view, &ack)) {
 		trace_lbe_split(sk, p, ack.delay_us, ack.rtt_us);
@@ -474,7 +479,9 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 		return;
 	}
 	state = p->state;
-	/* Others' packets are like the largest of ours, until the path's MTU falls. */
+	/* Packets of other traffic are taken to be as large as the largest of this path's flows. It
+	 * falls by 1/256 an ACK, in case the path's MTU has fallen.
+	 */
 	p->mss = max(tp->mss_cache, p->mss - p->mss / 256);
 	lbe_account(p, f, tcp_packets_in_flight(tp) * tp->mss_cache);
 	lbe_path_ack(p, &ack);
@@ -484,8 +491,8 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	if (state != p->state)
 		trace_lbe_state(sk, p, ack.delay_us, ack.rtt_us);
 	spin_unlock_bh(&f->shared->lock);
-	/* Above what the path grants: it only spaces the packets of one grant. Far enough above
-	 * that the receiver acknowledges them together.
+	/* TCP's pacing rate is above that of the path, since it only spaces the packets of one
+	 * grant. It is so far above that the receiver acknowledges them together.
 	 */
 	rate = max(4 * max(READ_ONCE(p->rate), READ_ONCE(p->mu)),
 		   (u64)tp->mss_cache * (4 * USEC_PER_SEC / LBE_DELACK_US));
@@ -504,8 +511,9 @@ static void lbe_init(struct sock *sk)
 	memset(f, 0, sizeof(*f));
 	f->on = 1;
 	lbe_counters_join(sk);
-	/* Before the handshake neither its round trip nor the size of its packets is known: it
-	 * joins when it has data. The mark drops the route, by which the path is found.
+	/* During the handshake neither the round trip nor the size of packets is known: the flow
+	 * joins its path later, when it has data. Otherwise it joins now, before lbe_mark_set()
+	 * drops the route, by which the path is found.
 	 */
 	if (sk->sk_state != TCP_SYN_SENT)
 		lbe_join(sk, f, false);
@@ -527,7 +535,7 @@ static void lbe_release(struct sock *sk)
 	lbe_mark_clear(sk, f->mark);
 	if (f->shared)
 		lbe_leave(sk, f);
-	/* A window without a grant is wide. The next control may start from what is out. */
+	/* Without a grant the window is wide: the next control starts from what is in flight. */
 	lbe_set_window(tp, max_t(u32, tcp_packets_in_flight(tp), TCP_INIT_CWND));
 	lbe_rest_cancel(sk);
 	lbe_pacing_end(sk);
@@ -546,8 +554,9 @@ static u32 lbe_undo_cwnd(struct sock *sk)
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
-/* TCP times out: what it sends now is not to bear the end of a rest as its time; and what was in
- * flight is lost, which the gate may never be asked about again if there is no more to send.
+/* On a retransmission time-out, the packet that TCP sends now must not carry the end of a rest as
+ * its departure time. And the packets in flight have become lost, which is accounted for here,
+ * since the gate may not be called again if there is no more to send.
  */
 static void lbe_set_state(struct sock *sk, u8 new_state)
 {
@@ -565,8 +574,8 @@ static void lbe_set_state(struct sock *sk, u8 new_state)
 	spin_unlock_bh(&f->shared->lock);
 }
 
-/* In BBR's words: bw is the rate of the whole path. Read without a lock, and so from
- * the flow alone: its path may go at any time.
+/* In BBR's fields; bw is the rate of the whole path. This is called without the socket's lock, so
+ * it reads the flow only: the path may be freed at any time.
  */
 static size_t lbe_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
@@ -574,7 +583,9 @@ static size_t lbe_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_inf
 	u32 base_us = READ_ONCE(f->base_us);
 	u64 rate = READ_ONCE(f->rate);
 
-	/* What was read is ours if the control still is: it changes first. */
+	/* What was read is this control's if the socket still has this control: a change sets
+	 * icsk_ca_ops first.
+	 */
 	smp_rmb();
 	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != lbe_get_info)
 		return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paths of a network namespace: found by destination and device, shared by its flows,
- * kept for a while after the last one left; and their dump, /proc/net/lbe_paths.
+ * The paths of a network namespace. A path is found by destination and device, shared by the
+ * flows there, and kept for a while after the last one has left. /proc/net/lbe_paths shows them.
  */
 #include <linux/jhash.h>
 #include <linux/jiffies.h>
@@ -20,20 +20,20 @@
 #include "lbe_trace.h"
 
 #define LBE_PATHS_BUCKETS	256
-/* Paths without a flow that a namespace keeps at most. Double it: 1 MB more. */
+/* A namespace keeps at most this many paths without a flow. If doubled, they take 1 MB more. */
 #define LBE_PATHS_IDLE_MAX	1024
-/* A path without a flow is forgotten after this. What it knew is older than the
- * window of base and capacity then.
+/* A path is freed this long after its last flow has left. Its base and capacity are then older than
+ * the time for which a base is kept.
  */
 #define LBE_PATHS_KEEP		(600 * HZ)
 
 /**
  * struct lbe_paths - paths of a network namespace
- * @lock: guards all; not held while a path's own lock is taken
- * @bucket: by hash of the destination; read under RCU too
- * @seed: of the hash: peers choose their addresses
- * @idle: paths without a flow
- * @splits: paths made for flows that contradicted the others, ever
+ * @lock: guards all fields; not held while a path's own lock is taken
+ * @bucket: paths by hash of the destination; also read under RCU
+ * @seed: of the hash, random, since peers choose their addresses
+ * @idle: number of paths without a flow
+ * @splits: paths made so far for single flows that contradicted the others
  */
 struct lbe_paths {
 	spinlock_t lock;
@@ -68,7 +68,7 @@ static void lbe_paths_forget(struct lbe_shared *shared)
 	kfree_rcu(shared, rcu);
 }
 
-/* Forget what is old in a bucket; all paths without a flow if there are too many. */
+/* Free the old paths of a bucket; all of its paths without a flow if there are too many. */
 static void lbe_paths_age(struct lbe_paths *paths, struct hlist_head *head)
 {
 	struct lbe_shared *shared;
@@ -95,12 +95,12 @@ static struct lbe_shared *lbe_paths_find(struct hlist_head *head, const struct i
 }
 
 /**
- * lbe_shared_get - the path of a flow, to be given back by lbe_shared_put()
+ * lbe_shared_get - find or make the path of a flow
  * @sk: socket, locked
  * @now_us: TCP's clock
- * @alone: the flow shares with nobody
+ * @alone: make a path for this flow alone
  *
- * Return: NULL if there is no memory.
+ * Return: the path, to be released by lbe_shared_put(); NULL if there is no memory.
  */
 struct lbe_shared *lbe_shared_get(struct sock *sk, u64 now_us, bool alone)
 {
@@ -181,7 +181,7 @@ static void lbe_number(struct seq_file *seq, bool known, u64 value)
 		seq_puts(seq, " -");
 }
 
-/* Under RCU */
+/* The caller holds the RCU read lock. */
 static void lbe_shared_show(struct seq_file *seq, struct lbe_shared *shared, u64 now_us)
 {
 	const struct net_device *dev = dev_get_by_index_rcu(seq_file_single_net(seq),
@@ -231,7 +231,7 @@ static int lbe_paths_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-/* What the namespace's counters say of its paths. */
+/* The lines about paths in the counters of the namespace (counters.h) */
 void lbe_paths_totals(struct seq_file *seq, struct net *net)
 {
 	const struct lbe_paths *paths = net_generic(net, lbe_paths_id);
@@ -262,7 +262,7 @@ static int __net_init lbe_paths_init(struct net *net)
 	return 0;
 }
 
-/* Sockets hold their namespace, or are gone before it is: no path has a flow. */
+/* Sockets hold a reference to their namespace, or are closed before it ends: no path has a flow. */
 static void __net_exit lbe_paths_exit(struct net *net)
 {
 	struct lbe_paths *paths = net_generic(net, lbe_paths_id);

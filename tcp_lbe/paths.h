@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The path object: what the flows of one network namespace to one destination share, as long
- * as they leave by the same device.
+ * The path object: the state that all flows of one network namespace to one destination share,
+ * as long as their packets leave by the same device.
  *
- * The destination alone does not do: fe80::1 on two links, one address in two VRFs, or sockets
+ * The destination alone is not enough: fe80::1 on two links, one address in two VRFs, or sockets
  * bound to different devices are different paths. A flow whose route changes to another device
- * moves to that path with its next ACK. What lies behind the device cannot be known; a flow
- * that meets other delays there than the others do (lbe_path_contradicts()) gets a path of
- * its own, until its device changes.
+ * moves to that device's path with its next ACK. The network behind the device is not known. A
+ * flow that meets other delays there than the other flows do (lbe_path_contradicts()) gets a path
+ * of its own, until its device changes.
  */
 #ifndef LBE_PATHS_H
 #define LBE_PATHS_H
@@ -26,14 +26,14 @@ struct seq_file;
  * struct lbe_shared - a path, found by destination and device
  * @node: in the namespace's table
  * @daddr: destination, IPv4 as mapped address; never changes
- * @ifindex: egress device, 0: there was no route at that moment; never changes
- * @alone: of one flow that contradicted the others, found by nobody else; never changes
+ * @ifindex: egress device; 0: there was no route when it was made; never changes
+ * @alone: path of one flow that contradicted the others; no other flow finds it; never changes
  * @lock: guards @law; held for a few hundred instructions, never over a call into TCP
- * @users: flows of it; guarded by the table's lock
- * @born: jiffies when it was made, 64 bits: it does not wrap
- * @left: the same when the last flow left
- * @law: what the path knows
- * @rcu: the dump may still look when it goes
+ * @users: number of its flows; written under the table's lock
+ * @born: jiffies when it was made, 64 bits: does not wrap
+ * @left: jiffies when the latest flow left, likewise; 0: none has
+ * @law: state of the law (path.h)
+ * @rcu: frees it when readers of /proc/net/lbe_paths are done
  */
 struct lbe_shared {
 	struct hlist_node node;
@@ -48,7 +48,7 @@ struct lbe_shared {
 	struct rcu_head rcu;
 };
 
-/* Where its packets leave; 0: it has no route at the moment. */
+/* Index of the device by which its packets leave; 0: it has no route at the moment. */
 static inline int lbe_shared_device(struct sock *sk)
 {
 	const struct dst_entry *dst;

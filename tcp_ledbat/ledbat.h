@@ -11,32 +11,32 @@
 
 /**
  * struct ledbat - state of a flow, in the socket
- * @path: base delay, buffer, longer path
- * @part_q32: part of a packet that the window is larger than snd_cwnd
- * @round_end: the present round trip ends when this is acknowledged (sequence;
- *	refreshed each round trip)
+ * @path: base delay, buffer depth, detection of a longer path
+ * @part_q32: fraction of a packet by which the window exceeds snd_cwnd, Q32
+ * @round_end: the present round trip ends when this is acknowledged (sequence number;
+ *	updated each round trip)
  * @queue_us: queueing delay q of the latest ACK, us
- * @began_ms: when the slowdown began, ms; read in FREEZE and RAMP alone, which end or are
- *	left after an idle time long before it wraps (49 days)
- * @next_ms: AVOID: no slowdown before then; FREEZE: it ends then, ms. Both wrap in
- *	49 days; refreshed by each ACK that finds no slowdown due, and after idle times
+ * @began_ms: start of the slowdown, ms; read only in FREEZE and RAMP, which end, by
+ *	themselves or by an idle time, long before it wraps (49 days)
+ * @next_ms: AVOID: time of the earliest next slowdown; FREEZE: its end, ms. Wraps in 49
+ *	days; updated by each ACK that finds no slowdown due, and after idle times
  * @reverse_q3: smoothed delay of the reverse path above its least, us << 3
- * @reverse_felt_us: what of it the window has followed, us
+ * @reverse_felt_us: the part of it to which the window has been adjusted, us
  * @rest_rtts: R, rest before the next window, round trips
- * @mark: what of the LE mark is ours (LBE_MARK_*)
+ * @mark: parts of the LE mark that this flow has set (LBE_MARK_*)
  * @mode: enum ledbat_mode
- * @resume_rounds: round trips for which slow start may yet go on
- * @on: init has run (with Fast Open the first ACK comes before it)
+ * @resume_rounds: round trips within which slow start may be resumed
+ * @on: init has run (with Fast Open the first ACK precedes it)
  * @pp: LEDBAT++
- * @paper: use the law as its document has it
+ * @paper: use the law of the document without the departures
  * @has_sample: @queue_us is that of the latest ACK
- * @holds: delays are of packets sent before the window was set anew
- * @new_round: @rest_rtts has not changed in this round trip yet
- * @asked: a slowdown is asked for, whatever @next_ms
- * @short_seen: a packet of this round trip met less than the target
- * @long_seen: one met a queue
+ * @holds: the window has just been set, and delays are those of packets sent before
+ * @new_round: @rest_rtts has not been updated in this round trip yet
+ * @asked: a slowdown is due, whatever @next_ms
+ * @short_seen: a packet of this round trip met a queue of at most the target
+ * @long_seen: a packet of this round trip met a queue
  *
- * Written under the socket lock alone.
+ * Written only under the socket lock.
  */
 struct ledbat {
 	struct lbe_path_delay path;
@@ -63,17 +63,17 @@ struct ledbat {
 };
 
 enum ledbat_event {
-	LEDBAT_ENTERS,		/* the mode */
-	LEDBAT_RESTS,		/* a rest begins */
-	LEDBAT_SENDS,		/* and ends */
-	LEDBAT_LEARNT,		/* a loss told the buffer's depth */
-	LEDBAT_LONGER_PATH,
+	LEDBAT_ENTERS,		/* the flow enters a mode */
+	LEDBAT_RESTS,		/* rests between round trips begin */
+	LEDBAT_SENDS,		/* rests end */
+	LEDBAT_LEARNT,		/* a loss has changed the known buffer depth */
+	LEDBAT_LONGER_PATH,	/* a constant delay has become the base */
 };
 
-/* The target as set for this flow's control, us. */
+/* The configured target of this flow's control, us. */
 u32 ledbat_target_us(const struct ledbat *f);
 
-/* The target in view of the buffer's depth, us. */
+/* The target, limited by the buffer's depth, us. */
 static inline u32 ledbat_flow_aim_us(const struct ledbat *f, u32 target_us)
 {
 	if (f->paper)

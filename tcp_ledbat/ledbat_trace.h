@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Trace event ledbat:ledbat_state: one line for each change of a flow's state. */
+/* Trace event ledbat:ledbat_state: emitted at each change of a flow's state. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ledbat
 

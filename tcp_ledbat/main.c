@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * "ledbat" and "ledbatpp": TCP congestion controls that keep the queue at a target.
+ * "ledbat" and "ledbatpp": TCP congestion controls that keep the queueing delay at a target.
  *
  *	ledbat    RFC 6817 (S. Shalunov, G. Hazel, J. Iyengar, M. Kuehlewind: Low
- *	          Extra Delay Background Transport, 2012), by one-way delay
+ *	          Extra Delay Background Transport, 2012), with the one-way delay
  *	ledbatpp  LEDBAT++ (P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo,
- *	          draft-irtf-iccrg-ledbat-plus-plus), by the round trip
+ *	          draft-irtf-iccrg-ledbat-plus-plus), with the round-trip time
  *
  * The laws are at the head of ledbat_law.h. These are the modes of a flow (T is the
  * target, q the queueing delay):
@@ -15,33 +15,33 @@
  *	     |  +-- queue gone within 5 RTT -------+ | +------------+               |
  *	     +----- idle (from all)                  +------ ssthresh, q > T, loss -+
  *
- * Slowdowns (FREEZE, RAMP) are LEDBAT++'s; one begins 9 times its predecessor's duration
- * after that has ended. ledbat has a slowdown only if its base delay is about to be
- * forgotten without having been met again, if the round trip contradicts it (once a
- * minute), if the ACKs' way suddenly became shorter, or if the flow comes from another
- * control, whose queue it would take for its base.
+ * Slowdowns (FREEZE, RAMP) are LEDBAT++'s; the pause after a slowdown is 9 times as long
+ * as the slowdown. ledbat has a slowdown only if its base delay is about to expire and
+ * was not measured again, if the round trip contradicts it (once a minute), if the
+ * reverse path suddenly became shorter, or if the flow used another control before,
+ * whose queue would become part of the base.
  *
  * Analysis beside TCP: A. J. Abu, S. Gordon, "Performance Analysis of LEDBAT in the
  * Presence of TCP-Newreno"; its law is paper=1, min_window=1, target_us=25000. Departures
  * (paper=1 removes those marked with *):
- *  - * the decrease is larger than the increase: what a flow has in the queue beyond
- *    the target leaves it within a round trip (the RFC permits this by MAY);
- *  - slow start, which the RFC leaves open, ends on delay with the window that the
+ *  - * the decrease is larger than the increase: the packets that a flow has in the queue
+ *    beyond the target drain within a round trip (the RFC permits this by MAY);
+ *  - slow start, which the RFC does not define, ends on delay with the window that the
  *    target allows, and continues if the queue was only a burst;
- *  - a flow that its window does not limit does not grow (TCP's own rule, in place
- *    of the RFC's clamp to the flight, which strangles long paths);
- *  - * if the buffer is not deeper than 1.7 targets, the flow aims below the target;
- *  - * the window follows the reverse path's delay, so that the rate stays;
+ *  - the window of a flow that it does not limit does not grow (TCP's own rule, in place
+ *    of the RFC's clamp to the packets in flight, which limits long paths too much);
+ *  - * if the buffer is not deeper than 1.7 targets, the flow uses a lower target;
+ *  - * the window follows the reverse path's delay, so that the rate does not change;
  *  - * slowdowns of ledbat (above);
- *  - * at the least window a flow rests between round trips: two packets a round trip
- *    are 6 % of a narrow path. It rests too after the second of two losses from a few
- *    packets: many flows may keep the queue so full that base is never seen;
- *  - * a queue of an eighth of the target is none: jitter does not slow growth;
- *  - * a delay that is constant for a minute at the least window is a longer path's;
- *  - * pacing: a window that leaves at once is a queue at the bottleneck, which others
- *    wait in and which the flow itself would take for theirs;
+ *  - * at the least window a flow rests (pauses) between round trips: two packets a round
+ *    trip are 6 % of a narrow path. It also rests after the second of two losses from a
+ *    window of few packets: many flows may keep the queue so full that none measures base;
+ *  - * a queue of up to an eighth of the target counts as empty: jitter does not slow growth;
+ *  - * a delay that is constant for a minute at the least window is that of a longer path;
+ *  - * pacing: a window that is sent at once is a queue at the bottleneck. Other flows wait
+ *    in it, and the flow itself would attribute it to them;
  *  - ramps are standard slow start, not scaled by GAIN: at 1/6 they take 20 round
- *    trips to 50 packets; two slowdowns are a second apart at least, since nine times
+ *    trips to 50 packets; two slowdowns are at least a second apart, since nine times
  *    the duration of one is milliseconds on a short path, and routes do not change so
  *    often;
  *  - min_window=0: the least window follows the capacity, for an operator who wants
@@ -61,12 +61,13 @@
 #include "ledbat.h"
 
 /**
- * struct ledbat_capacity - what all flows of a network namespace saw of the bottleneck
- * @bytes: delivered by them since @since_us
- * @since_us: beginning of the present interval, us
- * @rate: the largest rate of late, bytes a second; 0 = none yet
+ * struct ledbat_capacity - capacity measured by all flows of a network namespace
+ * @bytes: bytes that they delivered since @since_us
+ * @since_us: start of the present interval, us
+ * @rate: largest recent rate, bytes a second; 0 = none yet
  *
- * Without a lock: the flow that moves @since_us ends the interval, and alone writes @rate.
+ * No lock: the flow whose cmpxchg of @since_us succeeds ends the interval, and only this flow
+ * writes @rate.
  */
 struct ledbat_capacity {
 	atomic64_t bytes;
@@ -81,47 +82,48 @@ struct ledbat_capacity {
 #define CREATE_TRACE_POINTS
 #include "ledbat_trace.h"
 
-/* Weight of a sample in the smoothed reverse delay: 1/8, as for srtt. Half of
- * that: less of a coarse tick's noise, and twice as late.
+/* Weight of a sample in the smoothed reverse delay: 1/8, as for srtt. If the weight is halved,
+ * the noise of a coarse timestamp clock is lower, and changes are followed twice as late.
  */
 #define LEDBAT_REVERSE_SHIFT	3
-/* Two base refreshes of ledbat are at least so far apart, ms: one costs some ten round
- * trips, 2 % of a minute at 100 ms. Twice as long: a wrong base holds for twice as long.
+/* Least time between two base refreshes of ledbat, ms: one costs some ten round trips, 2 %
+ * of a minute at 100 ms. If it is doubled, a wrong base is used for twice as long.
  */
 #define LEDBAT_REFRESH_MS	60000U
-/* A delay that stood still for so long is the path's, ms: TCP's queue moves within a cycle of
- * cubic, 23 s at 1 Gbit/s and 200 ms. Half: such a queue is taken for the path.
- * Twice: after a route has become longer the flow is slow for twice as long. In the last
- * quarter the flow looks often.
+/* A delay that is constant for this time, ms, is the path's: TCP's queue varies within a cycle
+ * of cubic, 23 s at 1 Gbit/s and 200 ms. If it is halved, such a queue counts as the path's
+ * delay; if it is doubled, the flow is slow for twice as long after the path became longer.
+ * In the last quarter, from LOOK_MS on, rests are short, for more samples.
  */
 #define LEDBAT_STEADY_MS	60000U
 #define LEDBAT_STEADY_LOOK_MS	45000U
-/* "Stood still", and "met again": within this part of the target. */
+/* A delay is constant, and base is measured again, within this part of the target. */
 #define LEDBAT_STEADY_SHIFT	2
-/* Half of this, rounded down, is a crowd's threshold after a loss, packets: the window was
- * 5 at most. Twice as much: random losses of 1 % are taken for a crowd's.
+/* Half of this, rounded down, is the largest ssthresh after a loss that counts as a small
+ * window, packets: the window was 5 at most. If it is doubled, random losses of 1 % count as
+ * those of many flows with small windows.
  */
 #define LEDBAT_CROWD_PKTS	4U
-/* Longest rest, RTT. 2 packets are then 1 % of a pipe and buffer that hold 11. Twice
- * as much: half of that, and twice as late to notice that TCP has left.
+/* Longest rest, RTT. 2 packets are then 1 % of a pipe and buffer that hold 11. If it is
+ * doubled, they are half of that, and the flow notices twice as late that TCP has ended.
  */
 #define LEDBAT_REST_MAX_RTTS	16
 
-/* Interval of one measurement of the capacity, us: several round trips of any path. One
- * that took twice as long had idle time in it, and says nothing.
+/* Interval of one measurement of the capacity, us: several round trips of any path. An
+ * interval of twice this length or more contained idle time and is not used.
  */
 #define LEDBAT_CAPACITY_US	USEC_PER_SEC
-/* Each interval takes 2^-10 of the capacity off: half of it in 12 minutes. Twice as fast:
- * what a flow keeps beside TCP falls by a tenth each minute.
+/* Each interval reduces the capacity by 2^-10: by half in 12 minutes. If the reduction is
+ * doubled, the rate that a flow keeps beside TCP falls by a tenth each minute.
  */
 #define LEDBAT_CAPACITY_SHIFT	10
 
 /* ---- parameters ------------------------------------------------------------- */
 
-/* Those of the flow's nature hold for flows that begin later, numbers at once. */
+/* A change of "paper" or "mark" applies to flows that start later, one of the others at once. */
 
-/* RFC 6817 section 2.5 allows up to 100 ms; 25 ms is Abu and Gordon's. Twice
- * as much: twice the delay for others, and more noise tolerated.
+/* RFC 6817 section 2.5 allows up to 100 ms; 25 ms is Abu and Gordon's value. If it is
+ * doubled, other flows have twice the delay, and more noise is tolerated.
  */
 LBE_PARAM(target_us, 25000, 1000, 100000,
 	  "ledbat: queueing delay to settle at, us");
@@ -147,7 +149,7 @@ u32 ledbat_target_us(const struct ledbat *f)
 	return f->pp ? READ_ONCE(pp_target_us.value) : READ_ONCE(target_us.value);
 }
 
-/* The same in view of the buffer's depth, us. */
+/* The target, limited by the buffer's depth, us. */
 static u32 ledbat_aim(const struct ledbat *f)
 {
 	return ledbat_flow_aim_us(f, ledbat_target_us(f));
@@ -159,8 +161,9 @@ static bool ledbat_dynamic(const struct ledbat *f)
 	return !f->pp && !READ_ONCE(min_window.value);
 }
 
-/* Count what an ACK confirmed, bytes. A host has one capacity, that of its access link;
- * flows to a narrower bottleneck get a least window too large for it, which loss cuts.
+/* Count the bytes that an ACK acknowledged. A host has a single capacity, that of its access
+ * link; for flows with a narrower bottleneck the least window is too large, and losses reduce
+ * their window.
  */
 static void ledbat_measure_capacity(const struct sock *sk, u32 bytes)
 {
@@ -193,7 +196,7 @@ static u32 ledbat_floor(const struct sock *sk, const struct ledbat *f)
 
 /* ---- window and modes --------------------------------------------------------- */
 
-/* So many round trips, ms, rounded up. */
+/* Duration of @rtts round trips, ms, rounded up. */
 static u32 ledbat_rtts_ms(const struct sock *sk, u32 rtts)
 {
 	return div_u64((u64)rtts * lbe_srtt_us(tcp_sk(sk)) + 999, USEC_PER_MSEC);
@@ -225,8 +228,8 @@ static void ledbat_set_rest(struct sock *sk, struct ledbat *f, u8 rest_rtts)
 	trace_ledbat_state(sk, f, rests ? LEDBAT_RESTS : LEDBAT_SENDS);
 }
 
-/* Slow start, or a slowdown, is over: go on by the law, once the delays are those
- * of the window it left.
+/* Slow start, or a slowdown, is over: continue with the law once the delays are those of
+ * packets sent from now on.
  */
 static void ledbat_begin_avoiding(struct sock *sk, struct ledbat *f)
 {
@@ -239,7 +242,7 @@ static void ledbat_begin_avoiding(struct sock *sk, struct ledbat *f)
 	f->round_end = tcp_sk(sk)->snd_nxt;
 	ledbat_set_rest(sk, f, 0);
 	if (f->mode == LEDBAT_SLOW_START) {
-		/* Slow start that went on has a slowdown planned already. */
+		/* A resumed slow start has a slowdown scheduled already. */
 		if ((s32)(now_ms - f->next_ms) >= 0)
 			f->next_ms = now_ms + ledbat_rtts_ms(sk, LEDBAT_SLOWDOWN_RTTS);
 	} else {
@@ -251,7 +254,7 @@ static void ledbat_begin_avoiding(struct sock *sk, struct ledbat *f)
 	ledbat_enter(sk, f, LEDBAT_AVOID);
 }
 
-/* The same from a window that is to be kept. */
+/* The same, with window and ssthresh set to @cwnd. */
 static void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd)
 {
 	const struct ledbat_window w = { .cwnd = cwnd };
@@ -263,9 +266,9 @@ static void ledbat_avoid_from(struct sock *sk, struct ledbat *f, u32 cwnd)
 
 /* ---- each ACK: samples and round trips ------------------------------------------ */
 
-/* A round trip is over. The queue that ended slow start is gone: it was a burst's,
- * or noise. A ramp comes back to a window that was good, so it ends only where every
- * packet of a round trip met more than the target.
+/* A round trip is over. If the queue that ended slow start is gone, it was a burst or noise,
+ * and slow start is resumed. A ramp returns to the window from before the slowdown, so it
+ * ends early only if all packets of a round trip met more than the target.
  */
 static void ledbat_end_round(struct sock *sk, struct ledbat *f)
 {
@@ -295,7 +298,7 @@ static void ledbat_begin_round(struct sock *sk, struct ledbat *f)
 	f->long_seen = 0;
 }
 
-/* The delay that this ACK tells of. Return: may the law act on it? */
+/* Evaluate the delay of this ACK. Return: may the law use it? */
 static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 			      const struct ack_sample *sample)
 {
@@ -312,7 +315,7 @@ static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 		f->queue_us = 0;
 	if (f->path.peak_us)
 		lbe_delay_lost(&f->path, path.delay_us);
-	/* A packet that travels alone can only acquit. */
+	/* The receiver may have delayed the ACK of a lone packet: no evidence of a queue. */
 	if (lbe_ack_is_lone(sk, sample) && f->queue_us > aim_us && !f->paper)
 		return false;
 	if (f->queue_us <= aim_us)
@@ -322,7 +325,7 @@ static bool ledbat_add_sample(struct sock *sk, struct ledbat *f,
 	return true;
 }
 
-/* Has the queue grown too long for the first slow start to go on? */
+/* End slow start if the queue has grown too long. */
 static void ledbat_stop_slow_start(struct sock *sk, struct ledbat *f,
 				   const struct ack_sample *sample)
 {
@@ -359,9 +362,9 @@ static void ledbat_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 
 /* ---- slowdowns and slow start --------------------------------------------------- */
 
-/* Has ledbat to read its base delay again: is it about to be forgotten, or does the
- * round trip know of a queue that the one-way delay does not? That is the reverse
- * path's, or the peer's clock runs slow and hides ours.
+/* Does ledbat have to measure its base delay again? Yes if the base is about to expire, or
+ * if the round trip contains a queue that the one-way delay does not. That is a queue of the
+ * reverse path, or one of the forward path that a slow clock of the peer hides.
  */
 static bool ledbat_base_doubtful(const struct sock *sk, const struct ledbat *f)
 {
@@ -389,14 +392,14 @@ static bool ledbat_slowdown_due(struct sock *sk, struct ledbat *f)
 	f->asked = 0;
 	if (cwnd > LEDBAT_SLOWDOWN_SKIP)
 		return true;
-	/* It would change nothing: later. */
+	/* At so small a window a slowdown would change nothing: postpone it. */
 	f->next_ms = now_ms + ledbat_rtts_ms(sk, LEDBAT_SLOWDOWN_PAUSE *
 						 LEDBAT_SLOWDOWN_RTTS);
 	return false;
 }
 
-/* Begin or go on with a slowdown. The freeze ends by the clock, however many ACKs
- * come. Return: is the window frozen?
+/* Begin or continue a slowdown. The freeze ends by time, independent of ACKs.
+ * Return: is the window frozen?
  */
 static bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
 {
@@ -415,8 +418,8 @@ static bool ledbat_slow_down(struct sock *sk, struct ledbat *f)
 	return f->mode == LEDBAT_FREEZE;
 }
 
-/* One ACK in slow start or in a ramp: a packet more for @divisor acknowledged.
- * Return: acknowledged packets that slow start has no use for.
+/* One ACK in slow start or in a ramp: one packet more for each @divisor acknowledged ones.
+ * Return: acknowledged packets that slow start did not use.
  */
 static u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked)
 {
@@ -447,8 +450,8 @@ static u32 ledbat_slow_start(struct sock *sk, struct ledbat *f, u32 acked)
 
 /* ---- the law ------------------------------------------------------------------ */
 
-/* Below the least window (after a loss, or as the least grows) the window rises as
- * Reno's does, whatever the delay.
+/* Below the least window (after a loss, or if the least window grows) the window grows by one
+ * packet a round trip, as Reno's does, whatever the delay is.
  */
 static s64 ledbat_change_q32(const struct sock *sk, const struct ledbat *f,
 			     const struct ledbat_window *w, u32 floor)
@@ -467,7 +470,7 @@ static s64 ledbat_change_q32(const struct sock *sk, const struct ledbat *f,
 			       f->paper ? 0 : LEDBAT_ONE_Q16);
 }
 
-/* What the reverse path's delay has done to the rate since the last ACK. */
+/* Change of the window that makes up for the change of the reverse delay since the last ACK. */
 static s64 ledbat_follow_reverse_q32(const struct sock *sk, struct ledbat *f,
 				     const struct ledbat_window *w, u32 acked)
 {
@@ -480,8 +483,8 @@ static s64 ledbat_follow_reverse_q32(const struct sock *sk, struct ledbat *f,
 	return ledbat_reverse_q32(w, change_us, lbe_srtt_us(tcp_sk(sk)), acked);
 }
 
-/* At the least window: is a delay that stands still the path's? Return: how long
- * the next window waits, round trips.
+/* At the least window: is a constant delay that of a longer path? Return: the rest before the
+ * next window, round trips.
  */
 static u32 ledbat_watch_path(struct sock *sk, struct ledbat *f, bool less)
 {
@@ -502,8 +505,8 @@ static u32 ledbat_watch_path(struct sock *sk, struct ledbat *f, bool less)
 	return f->rest_rtts;
 }
 
-/* Rest at the least window, longer or shorter than last time. Return: is the flow
- * at rest, so that the window stays?
+/* Rest at the least window, and update the length of rests once a round trip. Return: does
+ * the flow rest, so that the window does not change?
  */
 static bool ledbat_rest(struct sock *sk, struct ledbat *f, bool least, bool less)
 {
@@ -518,7 +521,7 @@ static bool ledbat_rest(struct sock *sk, struct ledbat *f, bool least, bool less
 		return false;
 	}
 	if (f->new_round) {
-		/* Delay alone keeps the flow at rest: losses are no news. */
+		/* Delay alone keeps the flow at the longest rest: halve the rest after losses. */
 		if (less && f->rest_rtts == LEDBAT_REST_MAX_RTTS)
 			f->path.crowd_rtts /= 2;
 		empty = f->path.crowd_rtts <= 1 && !f->queue_us;
@@ -551,7 +554,7 @@ static void ledbat_control(struct sock *sk, struct ledbat *f, u32 acked)
 	if (follow_q32 < 0 || limited)
 		ledbat_window_add(&w, follow_q32, floor);
 	ledbat_store_window(sk, f, &w);
-	/* A reduction lowers ssthresh too, or the way back would be slow start. */
+	/* A reduction lowers ssthresh too, or the window would return by slow start. */
 	if (tcp_snd_cwnd(tp) < tp->snd_ssthresh)
 		WRITE_ONCE(tp->snd_ssthresh, tcp_snd_cwnd(tp));
 }
@@ -563,8 +566,8 @@ static void ledbat_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	if (!f->on)
 		return;
-	/* A time-out is recovered from by slow start, whatever is known of the delay:
-	 * without timestamps retransmissions tell none (Karn).
+	/* Recovery from a time-out is slow start, whatever the delay is: without timestamps
+	 * the ACKs of retransmissions give no delay (Karn).
 	 */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss && tcp_in_slow_start(tp)) {
 		tcp_slow_start(tp, acked);
@@ -580,9 +583,9 @@ static void ledbat_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		ledbat_control(sk, f, acked);
 }
 
-/* TCP is about to send. Packets that pacing would send far apart leave together, as
- * receivers hold the ACK of one. Return: the least size of an aggregate, packets, as
- * it is without us.
+/* Called when TCP is about to send. Packets that pacing would send far apart are sent
+ * together, as receivers delay the ACK of a single one. Return: the least size of an
+ * aggregate, packets; TCP's default.
  */
 static u32 ledbat_min_tso_segs(struct sock *sk)
 {
@@ -597,7 +600,9 @@ static u32 ledbat_min_tso_segs(struct sock *sk)
 
 /* ---- losses, idle periods --------------------------------------------------------- */
 
-/* A freeze holds the window low on purpose; what was lost was sent before. */
+/* In a freeze ssthresh holds the window from before the slowdown, from which the lost packets
+ * were sent: halve that one.
+ */
 static u32 ledbat_ssthresh(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -609,7 +614,7 @@ static u32 ledbat_ssthresh(struct sock *sk)
 	return ledbat_loss_pkts(cwnd, LEDBAT_SLOWDOWN_PKTS);
 }
 
-/* A loss at a queue that was known to be shorter than the buffer teaches nothing. */
+/* A loss at a queue clearly shorter than the known buffer does not change its known depth. */
 static void ledbat_lost(struct ledbat *f)
 {
 	u32 range_us = lbe_delay_range_us(&f->path);
@@ -618,9 +623,10 @@ static void ledbat_lost(struct ledbat *f)
 		lbe_delay_lost(&f->path, lbe_delay_base_us(&f->path) + f->queue_us);
 }
 
-/* A loss was repaired. From a window of a few packets one may be chance; the next one,
- * if the window was not larger since, is a crowd's: rest, each time twice as long. A
- * crowd's queue may be in the base, so delay does not end such a rest fast.
+/* A loss was repaired. A single loss from a window of few packets may be random. A second one,
+ * if the window was not larger in between, is caused by many flows with small windows (a crowd):
+ * rest, each time twice as long. The base may contain the queue of these flows, so a low delay
+ * does not halve such a rest.
  */
 static void ledbat_crowd(struct sock *sk, struct ledbat *f)
 {
@@ -633,7 +639,7 @@ static void ledbat_crowd(struct sock *sk, struct ledbat *f)
 		return;
 	}
 	*rtts = ledbat_rest_rtts(*rtts, true, false, 2 * LEDBAT_REST_MAX_RTTS);
-	if (*rtts > 1)	/* what a loss leaves may be more than the least window */
+	if (*rtts > 1)	/* the window after a loss may be above the least one */
 		tcp_snd_cwnd_set(tcp_sk(sk), min(tcp_snd_cwnd(tcp_sk(sk)), ledbat_floor(sk, f)));
 	ledbat_set_rest(sk, f, max(f->rest_rtts, *rtts / 2));
 }
@@ -675,19 +681,19 @@ static u32 ledbat_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* The window after a silence, or before the first packet. */
+/* The window after an idle time, or before the first packet. */
 static void ledbat_first_window(struct tcp_sock *tp)
 {
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), LEDBAT_SLOWDOWN_PKTS));
 }
 
-/* Has nothing been sent yet? One packet may be a Fast Open's. */
+/* Has no data been sent yet, except one packet of Fast Open? */
 static bool ledbat_is_new(const struct tcp_sock *tp)
 {
 	return tp->data_segs_out <= 1;
 }
 
-/* Is TCP's idle time our rest? */
+/* Is the present idle time a rest? It may exceed the rest by up to a round trip. */
 static bool ledbat_rests(const struct sock *sk, const struct ledbat *f)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -696,8 +702,8 @@ static bool ledbat_rests(const struct sock *sk, const struct ledbat *f)
 			       (u64)lbe_srtt_us(tp) * NSEC_PER_USEC;
 }
 
-/* The first packet after an idle time goes out: nothing of a slowdown holds, nor any
- * sample.
+/* The first packet after an idle time is sent: the state of a slowdown and earlier samples
+ * are no longer valid.
  */
 static void ledbat_tx_start(struct sock *sk)
 {
@@ -706,7 +712,7 @@ static void ledbat_tx_start(struct sock *sk)
 
 	if (!f->on)
 		return;
-	/* Where init came in SYN_SENT, TCP has set its own first window since. */
+	/* If init ran in SYN_SENT, TCP has set its own initial window since then. */
 	if (ledbat_is_new(tp))
 		ledbat_first_window(tp);
 	if (tcp_jiffies32 - tp->lsndtime <= inet_csk(sk)->icsk_rto || ledbat_rests(sk, f))
@@ -722,8 +728,8 @@ static void ledbat_tx_start(struct sock *sk)
 
 /* ---- control ------------------------------------------------------------------ */
 
-/* A flow that had another congestion control has a queue of that one's making: it
- * begins with a slowdown, else it would take it for the base delay.
+/* A flow that used another congestion control has packets of that control in the queue. It
+ * starts with a slowdown; else that queue would become part of the base delay.
  */
 static void ledbat_take_over(struct sock *sk, struct ledbat *f)
 {
@@ -763,7 +769,7 @@ static void ledbatpp_init(struct sock *sk)
 	__ledbat_init(sk, true);
 }
 
-/* May come twice, or without init. After a freeze the window grows back. */
+/* May be called twice, or without init. The next control raises a window left by a freeze. */
 static void ledbat_release(struct sock *sk)
 {
 	struct ledbat *f = inet_csk_ca(sk);
@@ -774,7 +780,7 @@ static void ledbat_release(struct sock *sk)
 	f->on = 0;
 }
 
-/* Without the socket's lock. */
+/* Called without the socket lock. */
 static size_t ledbat_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The LowPri family: the effect of a drop on the window, as functions and as a table.
+ * The LowPri family: functions and a table for the effect of a drop on the window.
  *
  *	LowPri1    w <- w - 2
  *	LowPri2    w <- w - w^p
  *	LowPri4    w <- w f
  *	LowPri5    w <- w^p
  *	LowPri6    w <- w - k ln(w)
- *	LowPri3    w <- w f, then slow start, s packets an acknowledged packet
- *	           (1 + s a round trip), up to w^e or w - k of the old w
- *	LowPri3.7  LowPri3 that keeps part of its window over a time-out
+ *	LowPri3    w <- w f, then slow start, s packets for each packet acknowledged
+ *	           (factor 1 + s a round trip), up to w^e or w - k of the old w
+ *	LowPri3.7  LowPri3, but keeps part of its window after a time-out
  *
  * After that all of them add one packet a round trip.
  *
  * Source: B. Ott, T. Warnky, V. Liberatore, "Congestion control for low-priority
  * filler traffic", Sections 3.1 to 3.6 and 4.4, Tables 1 to 5.
  *
- * Pure functions of integers; windows are packets, Q16 where a part of a packet
- * counts. Exact to 1/32 packet up to 2^20 packets (lbe/fixed_point.h).
+ * Pure functions of integers; windows are in packets, in Q16 where fractions of a
+ * packet matter. Exact to 1/32 packet up to 2^20 packets (lbe/fixed_point.h).
  */
 #ifndef LOWPRI_LAW_H
 #define LOWPRI_LAW_H
 
 #include <lbe/fixed_point.h>
 
-/* TCP's least window, packets: with fewer, a drop can only be seen by time-out. */
+/* TCP's least window, packets: with a smaller one only a time-out detects a drop. */
 #define LOWPRI_MIN_PKTS		2U
 
-/* The window before the drop if there was no drop: slow start then doubles at every size. */
+/* The window left by the last drop, if there was no drop: slow start doubles any window. */
 #define LOWPRI_NO_DROP		(~0U)
 
 enum lowpri_rule {
@@ -40,14 +40,14 @@ enum lowpri_rule {
 
 /**
  * struct lowpri_law - one protocol of the paper
- * @name: as the paper writes it, in lower case; the congestion control's name
- * @rule: what a drop makes of the window
+ * @name: the paper's name in lower case; name of the congestion control
+ * @rule: function that gives the window after a drop
  * @k: packets (LOWPRI_MINUS) or multiples of the logarithm (LOWPRI_MINUS_LOG)
  * @fraction_q30: exponent p or factor f of the other rules
- * @growth_q16: packets of window for each packet acknowledged while growing
- *	back from a drop; 0: no growing back, straight to linear increase
- * @limit_exponent_q30: exponent e of the old window at which growing back ends
- * @limit_minus_pkts: where @limit_exponent_q30 is 0, it ends this far below
+ * @growth_q16: s, increase of the window for each packet acknowledged in slow start
+ *	after a drop, packets; 0: no slow start, linear increase follows at once
+ * @limit_exponent_q30: e: slow start after a drop ends at w^e of the old window w
+ * @limit_minus_pkts: if @limit_exponent_q30 is 0: it ends this far below w, packets
  * @keeps_window: a time-out leaves part of the window (LowPri3.7)
  */
 struct lowpri_law {
@@ -76,7 +76,7 @@ struct lowpri_law {
 	  .limit_minus_pkts = (_limit) ? 0 : 2, \
 	  .keeps_window = (_keeps) }
 
-/* Every protocol of the paper; a new one is a new row. */
+/* All protocols of the paper. */
 static const struct lowpri_law lowpri_laws[] = {
 	/* Section 3.1 */
 	LOWPRI_ROW_K("lowpri1", LOWPRI_MINUS, 2),
@@ -90,7 +90,7 @@ static const struct lowpri_law lowpri_laws[] = {
 	LOWPRI_ROW_F("lowpri2.5", LOWPRI_MINUS_POWER, 60),
 	LOWPRI_ROW_F("lowpri2.6", LOWPRI_MINUS_POWER, 75),
 
-	/* Table 5: percent of f, s and e (0: the old window less two packets) */
+	/* Table 5: percent of f, s and e (e = 0: limit is the old window less two packets) */
 	LOWPRI_ROW_REGROW("lowpri3", 50, 100, 0, 0),
 	LOWPRI_ROW_REGROW("lowpri3.1", 50, 100, 95, 0),
 	LOWPRI_ROW_REGROW("lowpri3.2", 50, 100, 90, 0),
@@ -99,7 +99,7 @@ static const struct lowpri_law lowpri_laws[] = {
 	LOWPRI_ROW_REGROW("lowpri3.5", 75, 50, 90, 0),
 	LOWPRI_ROW_REGROW("background", 75, 50, 95, 0),
 
-	/* Section 4.4: TCP-Background but for time-outs */
+	/* Section 4.4: TCP-Background except for time-outs */
 	LOWPRI_ROW_REGROW("lowpri3.7", 75, 50, 95, 1),
 
 	/* Table 2: percent of f */
@@ -118,18 +118,18 @@ static const struct lowpri_law lowpri_laws[] = {
 	LOWPRI_ROW_K("lowpri6.2", LOWPRI_MINUS_LOG, 3),
 };
 
-/* a - b, or 0 where that would be negative. */
+/* a - b, or 0 if that would be negative. */
 static inline u64 lowpri_minus(u64 a, u64 b)
 {
 	return a > b ? a - b : 0;
 }
 
 /**
- * lowpri_rule_q16 - window that a drop leaves by the rule alone
+ * lowpri_rule_q16 - window after a drop by the rule alone
  * @law: protocol
  * @cwnd: window before the drop, packets
  *
- * Return: packets in Q16, 0 where the rule takes more than there is.
+ * Return: packets in Q16, 0 if the reduction is larger than the window.
  */
 static inline u64 lowpri_rule_q16(const struct lowpri_law *law, u32 cwnd)
 {
@@ -151,7 +151,7 @@ static inline u64 lowpri_rule_q16(const struct lowpri_law *law, u32 cwnd)
 }
 
 /**
- * lowpri_target_q16 - window that a drop leaves
+ * lowpri_target_q16 - window after a drop
  * @law: protocol
  * @cwnd: window before the drop, packets
  *
@@ -163,13 +163,13 @@ static inline u64 lowpri_target_q16(const struct lowpri_law *law, u32 cwnd)
 }
 
 /**
- * lowpri_limit_pkts - window at which growing back from a drop ends
+ * lowpri_limit_pkts - window at which slow start after a drop ends
  * @law: protocol
  * @cwnd: window before the drop, packets
  *
- * Return: packets, to the nearest; 0: this protocol does not grow back. May lie below the
- * window that the drop leaves (0.75 w against w^0.95 from 316 packets on):
- * then there is nothing to grow back.
+ * Return: packets, rounded to the nearest; 0: this protocol has no slow start after a drop.
+ * May be below the window after the drop (0.75 w against w^0.95 from 316 packets on); then
+ * there is no slow start.
  */
 static inline u32 lowpri_limit_pkts(const struct lowpri_law *law, u32 cwnd)
 {
@@ -184,8 +184,8 @@ static inline u32 lowpri_limit_pkts(const struct lowpri_law *law, u32 cwnd)
 /**
  * struct lowpri_growth - a window in slow start
  * @cwnd: packets
- * @part_q16: part of a packet earned on top, under 1 in Q16
- * @acked: acknowledged packets not yet turned into window
+ * @part_q16: fraction of a packet above @cwnd, below 1 in Q16
+ * @acked: acknowledged packets that have not raised the window yet
  */
 struct lowpri_growth {
 	u32 cwnd;
@@ -193,7 +193,7 @@ struct lowpri_growth {
 	u32 acked;
 };
 
-/* Grow by @step_q16 for each packet acknowledged until @end or the last one. */
+/* Grow by @step_q16 for each packet acknowledged, up to @end or until @acked is used up. */
 static inline void lowpri_grow_to(struct lowpri_growth *g, u32 step_q16, u32 end)
 {
 	u64 earned_q16, room_q16;
@@ -215,14 +215,14 @@ static inline void lowpri_grow_to(struct lowpri_growth *g, u32 step_q16, u32 end
 }
 
 /**
- * lowpri_slow_start - slow start, with the law's own factor after a drop
+ * lowpri_slow_start - slow start, with the law's own growth after a drop
  * @law: protocol
- * @g: window, earned part and acknowledged packets; updated
- * @drop_target: window that the last drop left, packets; LOWPRI_NO_DROP: none
+ * @g: window, fraction and acknowledged packets; updated
+ * @drop_target: window after the last drop, packets; LOWPRI_NO_DROP: no drop
  * @ssthresh: window at which slow start ends, packets
  *
- * Below @drop_target any TCP would double, and so does this; from there to
- * @ssthresh the law's factor rules. What is left in @g->acked is for the
+ * Below @drop_target the window doubles each round trip, as with any TCP; from there to
+ * @ssthresh it grows by the law's @growth_q16. Packets left in @g->acked are for the
  * linear increase.
  */
 static inline void lowpri_slow_start(const struct lowpri_law *law,
@@ -236,12 +236,13 @@ static inline void lowpri_slow_start(const struct lowpri_law *law,
 }
 
 /**
- * lowpri_credit - linear increase already earned by the part of a packet that
- *	the whole-packet window left out
- * @target_q16: window that a drop left
+ * lowpri_credit - the fraction of a packet of a target as progress of linear increase
+ * @target_q16: window after a drop
  *
- * Return: acknowledged packets to count as seen, under the window: a part of a
- * packet p is worth p * window of them.
+ * The window is set in whole packets, which drops the fraction p of the target. In linear
+ * increase p corresponds to p * window acknowledged packets.
+ *
+ * Return: acknowledged packets to add to those counted, fewer than the window.
  */
 static inline u32 lowpri_credit(u64 target_q16)
 {
@@ -251,12 +252,12 @@ static inline u32 lowpri_credit(u64 target_q16)
 }
 
 /**
- * lowpri_timeout_pkts - window that a time-out leaves
+ * lowpri_timeout_pkts - window after a time-out
  * @law: protocol
  * @cwnd: window before the first of the time-outs in a row, packets
  * @keep_percent: part of it that a law with @keeps_window keeps, 0 to 100
  *
- * Return: packets; 0: whatever TCP leaves, which is one.
+ * Return: packets; 0: the window that TCP sets, one packet.
  */
 static inline u32 lowpri_timeout_pkts(const struct lowpri_law *law, u32 cwnd,
 				      u32 keep_percent)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints of tcp_lowpri: one for each decision, none for each packet.
+ * Tracepoints of tcp_lowpri, emitted at decisions, not at each packet.
  *
  *	lowpri:lowpri_drop	a drop (or ECN mark): window before, after, limit
- *	lowpri:lowpri_timeout	a time-out: window before the series, window left
- *	lowpri:lowpri_undo	a reduction was taken back
- *	lowpri:lowpri_regrown	slow start after a drop came to its limit
+ *	lowpri:lowpri_timeout	a time-out: window before the first one in a row, window after
+ *	lowpri:lowpri_undo	a reduction was undone
+ *	lowpri:lowpri_regrown	slow start after a drop reached its limit
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM lowpri

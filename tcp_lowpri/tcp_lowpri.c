@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tcp_lowpri: loss-based congestion controls for filler traffic, in a network
- * that serves filler strictly last.
+ * tcp_lowpri: loss-based congestion controls for filler traffic, in a network that
+ * serves filler traffic with strictly lowest priority.
  *
  * The laws, their source and the table of variants are in lowpri_law.h; each
  * row of the table is a congestion control. These are the states of a flow:
@@ -15,24 +15,24 @@
  *	    | time-out: 1 packet (LowPri3.7: part of w)   doubling   |
  *	    +----------------------------------------------> to w' --+
  *
- * With TCP-Background a window of 84 packets goes to 63, then half a packet
- * for each one acknowledged to 67, then one packet a round trip.
+ * With TCP-Background a drop reduces a window of 84 packets to 63. It then grows by half
+ * a packet for each one acknowledged up to 67, then by one packet a round trip.
  *
- * How this differs from the paper:
- *  - Loss detection and recovery (SACK, PRR, RACK, TLP, F-RTO, undo) are the
- *    kernel's; only where recovery is to end is ours. While it lasts, ssthresh
- *    is w', which PRR steers to; the first ACK after it lifts ssthresh to the
- *    limit. The paper's simulator had SACK without those.
- *  - A time-out is left open by the paper except for LowPri3.7. Here ssthresh
- *    becomes what a drop would have made of it, so LowPri3 slow-starts to its
- *    limit, doubling to w' and by s above it.
- *  - The first slow start and the one after idle time have no limit, and double the
- *    window. After idle time the window grows back to at least 3/4 of its old size, as
+ * Departures from the paper:
+ *  - Loss detection and recovery (SACK, PRR, RACK, TLP, F-RTO, undo) are the kernel's;
+ *    this module only sets the window at which recovery ends. In recovery ssthresh is
+ *    w', to which PRR reduces the window; the first ACK after it raises ssthresh to
+ *    the limit. The paper's simulator had SACK without the other mechanisms.
+ *  - The paper defines the reaction to a time-out for LowPri3.7 only. Here ssthresh is
+ *    set as by a drop, so after a time-out LowPri3 has slow start up to its limit,
+ *    doubling up to w' and by s above it.
+ *  - The first slow start and the one after an idle time have no limit, and double the
+ *    window. After an idle time the window grows back to at least 3/4 of its old size, as
  *    with any TCP.
  *  - ECN marks count as drops.
  *
- * These controls do not yield to standard TCP in the same class (Table 14). They are
- * therefore restricted to CAP_NET_ADMIN, unless the administrator allows them by
+ * These controls do not yield to standard TCP in the same class (Table 14). Their use
+ * therefore requires CAP_NET_ADMIN, unless the administrator allows them by
  * net.ipv4.tcp_allowed_congestion_control.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -56,32 +56,32 @@
 
 #define LOWPRI_DEFAULT_VARIANTS "background,lowpri3.7"
 
-/* Part of its window that LowPri3.7 keeps over a time-out, percent: as much as a drop
- * leaves. Measured: Documentation/tcp_lowpri.md, "The time-out law". With more, a
- * longer burst goes into a queue that may still be full; with less, the window takes
- * longer to grow back.
+/* Part of its window that LowPri3.7 keeps after a time-out, percent: the same as after a
+ * drop. Measured: Documentation/tcp_lowpri.md, "The time-out law". With a larger value a
+ * longer burst is sent into a queue that may still be full; with a smaller one the window
+ * takes longer to grow back.
  */
 #define LOWPRI_DEFAULT_KEEP_PERCENT 75
 
 /**
  * struct lowpri - state of a flow; written under the socket lock
- * @target_q16: window that the last drop left, packets in Q16
- * @drop_target_pkts: window from which slow start grows by the law's factor;
- *	LOWPRI_NO_DROP: no drop yet, or forgotten since
- * @limit_pkts: window to grow back to; 0: the law does not grow back
- * @before_pkts: window before the reductions of the loss episode that is on,
- *	packets; 0: none is on
- * @part_q16: part of a packet that slow start earned, Q16, under 1
+ * @target_q16: window after the last drop, packets in Q16
+ * @drop_target_pkts: the same in whole packets: slow start above it grows by the law's s;
+ *	LOWPRI_NO_DROP: no drop yet, or none since an idle time
+ * @limit_pkts: window at which slow start after a drop ends; 0: there is none
+ * @before_pkts: window before the reductions of the present loss episode, packets;
+ *	0: no loss episode
+ * @part_q16: fraction of a packet gained in slow start, Q16, below 1
  * @undo_drop_target_pkts: @drop_target_pkts before the last reduction
  * @undo_limit_pkts: @limit_pkts before the last reduction
- * @undo_ssthresh_pkts: the socket's ssthresh before the last reduction; 0: none of ours
- * @lift: ssthresh is still the recovery's; lift it at the next chance
+ * @undo_ssthresh_pkts: ssthresh before the last reduction; 0: no reduction by this control
+ * @lift: ssthresh is still that of recovery; raise it to the limit at the next ACK
  * @undo_lift: @lift before the last reduction
- * @growing_back: slow start after a drop is on its way to the limit
- * @on: between init and release, and so among the counters' flows
- * @yielding: as the counters have it
- * @keep_percent: the parameter timeout_keep_percent when the flow began
- * @mark: what of the LE mark is ours (LBE_MARK_*); 0: nothing, or released
+ * @growing_back: in slow start after a drop, below the limit
+ * @on: between init and release: the counters' flows include this one
+ * @yielding: the counters' yielding flows include this one
+ * @keep_percent: the parameter timeout_keep_percent at the start of the flow
+ * @mark: parts of the LE mark that this flow has set (LBE_MARK_*); 0: none
  */
 struct lowpri {
 	u64 target_q16;
@@ -140,8 +140,8 @@ static const struct lowpri_law *lowpri_law_of(const struct sock *sk)
 	return &lowpri_laws[inet_csk(sk)->icsk_ca_ops - lowpri_ops];
 }
 
-/* For the counters a flow gives way from a reduction until it is back at its limit; without
- * one, until the loss is repaired.
+/* For the counters a flow yields from a reduction until its window reaches the limit, or
+ * without a limit until the loss is repaired.
  */
 static void lowpri_count(const struct sock *sk, struct lowpri *ca, u32 bytes)
 {
@@ -155,8 +155,9 @@ static void lowpri_count(const struct sock *sk, struct lowpri *ca, u32 bytes)
 
 /* Loss episodes */
 
-/* The window that a reduction starts from. LowPri3.7 does not cut what a
- * time-out has cut already: up to the end of the episode it is the same one.
+/* The window from which a reduction is calculated. LowPri3.7 does not reduce a window that a
+ * time-out has reduced already: until the end of the loss episode the window from before is
+ * used.
  */
 static u32 lowpri_reference_pkts(const struct sock *sk, const struct lowpri *ca)
 {
@@ -176,7 +177,7 @@ static void lowpri_remember_for_undo(const struct sock *sk, struct lowpri *ca)
 	ca->undo_ssthresh_pkts = tcp_sk(sk)->snd_ssthresh;
 }
 
-/* Called by TCP as recovery begins, and before a time-out's. */
+/* Called by TCP at the start of recovery, and at a time-out. */
 static u32 lowpri_ssthresh(struct sock *sk)
 {
 	const struct lowpri_law *law = lowpri_law_of(sk);
@@ -209,17 +210,17 @@ static u32 lowpri_undo_cwnd(struct sock *sk)
 	ca->lift = ca->undo_lift;
 	ca->growing_back = 0;
 	lowpri_count(sk, ca, 0);
-	/* TCP restores ssthresh only where that raises it, and ours may have
-	 * been lifted to the limit in the meantime. What another control has
-	 * reduced before is TCP's to restore.
+	/* TCP restores ssthresh only if that raises it, but ssthresh may have been
+	 * raised to the limit in the meantime. A reduction by a previous control is
+	 * left to TCP.
 	 */
 	if (ca->undo_ssthresh_pkts)
 		WRITE_ONCE(tp->snd_ssthresh, ca->undo_ssthresh_pkts);
 	return cwnd;
 }
 
-/* TCP has just set the window for a time-out. (Or it has found the path's MTU
- * to be smaller: then no episode is on.)
+/* TCP has just set the window for a time-out. (Or it has found a smaller path MTU; then
+ * there is no loss episode.)
  */
 static void lowpri_timeout(struct sock *sk, struct lowpri *ca)
 {
@@ -263,8 +264,8 @@ static void lowpri_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 
 /* Growth */
 
-/* Recovery no longer steers to ssthresh: let it be the limit of growing back,
- * and count the part of a packet that the whole-packet target left out.
+/* Recovery no longer uses ssthresh: set it to the limit of slow start, and credit the
+ * fraction of a packet by which the target exceeds the window.
  */
 static void lowpri_lift_ssthresh(struct sock *sk, struct lowpri *ca)
 {
@@ -279,7 +280,7 @@ static void lowpri_lift_ssthresh(struct sock *sk, struct lowpri *ca)
 	ca->growing_back = 1;
 }
 
-/* Returns the acknowledged packets that slow start has no use for. */
+/* Return: the acknowledged packets that slow start did not use. */
 static u32 lowpri_grow(struct sock *sk, struct lowpri *ca, u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -322,7 +323,7 @@ static void lowpri_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 	lowpri_count(sk, inet_csk_ca(sk), sample->pkts_acked * tcp_sk(sk)->mss_cache);
 }
 
-/* Flow's life */
+/* Init, release, information */
 
 static void lowpri_init(struct sock *sk)
 {
@@ -338,7 +339,7 @@ static void lowpri_init(struct sock *sk)
 	lbe_counters_join(sk);
 }
 
-/* May come twice, and without an init before (6.1, 6.12). */
+/* May be called twice, and without init (6.1, 6.12). */
 static void lowpri_release(struct sock *sk)
 {
 	struct lowpri *ca = inet_csk_ca(sk);
@@ -380,7 +381,7 @@ static int __init lowpri_find(const char *name)
 	return -EINVAL;
 }
 
-/* Sets a bit of @wanted for each row of lowpri_laws that @list names. */
+/* Set a bit of @wanted for each row of lowpri_laws that @list names. */
 static int __init lowpri_parse_variants(const char *list, unsigned long *wanted)
 {
 	char *copy, *rest, *name;

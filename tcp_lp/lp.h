@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * TCP-LP: the arithmetic of the law, as pure functions (tcp_lp.c has the law).
+ * TCP-LP: the arithmetic of the law, as pure functions (tcp_lp.c describes the law).
  *
  * Every function works on struct lp and plain numbers, so that the module, KUnit
- * and the host tests run the same source. Delays are those of path_delay.h.
+ * and the host tests use the same source. path_delay.h defines the delays: base,
+ * full (the delay at which packets are lost) and the range between the two.
  */
 #ifndef LBE_TCP_LP_LP_H
 #define LBE_TCP_LP_LP_H
@@ -11,89 +12,90 @@
 #include <lbe/arith.h>
 #include <lbe/path_delay.h>
 
-/* The paper's gamma, 1/8 as a power of two, and inference time-out, RTT. */
+/* The paper's gamma, 1/8 as a power of two, and its inference time-out, RTT. */
 #define LP_GAMMA_SHIFT		3
 #define LP_ITT_RTTS		3
-/* Longest rest between pairs at the floor, RTT. Twice as long halves what a flow at
- * the floor costs other flows, and doubles the time until it notices that they have
- * left.
+/* Longest rest (pause without packets) between two pairs of packets at the floor, RTT. If
+ * it is doubled, a flow at the floor takes half as much from other flows, and notices
+ * twice as late that they have ended.
  */
 #define LP_REST_MAX_RTTS	8
-/* A loss from a window of so few packets or fewer is an indication, with or without a
- * queue: if each of many flows has so small a window, the queue never drains, and no
- * flow ever sees base. Until the window has grown beyond this, rests continue from the
- * last one: 64 flows of 2 packets a round trip fill a path of 10 Mbit/s and 100 ms.
+/* A loss from a window of at most this many packets is an indication, with or without a
+ * queue: if many flows have such small windows, the queue never drains, and no flow
+ * measures base. A rest doubles the previous one as long as the window has not exceeded
+ * this: 64 flows of 2 packets a round trip fill a path of 10 Mbit/s and 100 ms.
  */
 #define LP_CROWD_PKTS		4
-/* If a flow has had no loss, and its window has not limited it for so long, the largest
- * delay seen was caused by other flows and is taken for full, ms. A TCP flow fills a buffer
- * of a round trip or two well within it. Half: a burst is taken for a full buffer; twice: a
- * flow with little to send learns twice as late.
+/* If full is not known, and the window has not limited the flow for this time, ms, other
+ * flows caused the largest delay seen, and it is used as full. A TCP flow fills a buffer of
+ * one or two round trips well within this time. If it is halved, a burst counts as a full
+ * buffer; if it is doubled, a flow with little data to send learns full twice as late.
  */
 #define LP_QUIET_MS		10000
-/* At the floor, a delay that is flat for so long is a longer path, ms; near full
- * it may be a full queue and has to last so many times longer.
+/* At the floor, a delay that is constant for this time, ms, is that of a longer path. Near
+ * full it may be that of a full queue, and must be constant for NEAR_FULL times as long.
  */
 #define LP_ROUTE_MS		10000
 #define LP_ROUTE_NEAR_FULL	10
-/* If the range between base and full holds few packets compared with this, and the way
- * back is busy, one packet of ours costs TCP more than its share: see lp_few(). Doubling
- * it, lp uses an eighth less of what TCP leaves, at the same cost to TCP (measured).
+/* If the range holds fewer packets than this, and the reverse path is busy, a packet of this
+ * flow costs TCP more than its share: see lp_few(). If it is doubled, lp uses an eighth less
+ * of the capacity that TCP leaves, at the same cost to TCP (measured).
  */
 #define LP_FEW_PKTS		64
-/* The inference phase is prolonged at most so many times, so that it does not take a minute
- * if the range holds a single packet.
+/* Upper bound of lp_few(), by which the inference phase is multiplied: without it the phase
+ * takes a minute if the range holds a single packet.
  */
 #define LP_FEW_MAX		8
-/* A delay of up to this part of what it was at the cut (5/8, in eighths) is
- * what halving our own window explains: 1/2 and some noise.
+/* If the delay has fallen to this part of its value at the reduction, or below, the halving
+ * of this flow's own window explains that: 1/2 and some noise, in eighths.
  */
 #define LP_OWN_EIGHTHS		5
-/* Longest round trip with which the arithmetic calculates, us; longer ones are cut to it. */
+/* Longest round trip in the calculations, us; longer ones are limited to it. */
 #define LP_RTT_MAX_US		60000000U
-/* Longest inference phase: at the floor, with the longest rest. */
+/* Longest inference phase, ms: at the floor, with the longest rest. */
 #define LP_PHASE_MAX_MS		((LP_ITT_RTTS * LP_FEW_MAX + LP_REST_MAX_RTTS) * \
 				 (LP_RTT_MAX_US / 1000))
 
 struct lp {
 	struct lbe_path_delay path;
 	u32 sd_q;	/* smoothed delay, us << LP_GAMMA_SHIFT; 0 = none yet */
-	u32 mark_seq;	/* snd_nxt at the last reaction while stale; after that,
-			 * when the delay rose above the threshold. Compared only
+	u32 mark_seq;	/* stale: snd_nxt at the last reaction; else: snd_nxt when
+			 * the delay rose above the threshold. Compared only
 			 * while stale or above, so no older than a round trip
 			 */
-	u32 itt_end_ms;	/* inference ends then; valid if inference; wraps in 49
-			 * days, and is believed for LP_PHASE_MAX_MS
+	u32 itt_end_ms;	/* end of the inference phase; valid if inference; wraps in
+			 * 49 days, and is valid for LP_PHASE_MAX_MS
 			 */
-	u32 cut_us;	/* sd when the latest indication came, us */
+	u32 cut_us;	/* sd at the latest indication, us */
 	u16 delta_permille; /* threshold's place between base and full */
-	u16 before_pkts; /* window before the first of the latest indications, or
-			  * that rate's on a longer path; saturates
+	u16 before_pkts; /* window before the first of the latest indications,
+			  * scaled if the path became longer; saturates
 			  */
-	u8  rest_rtts;	/* rest before the next pair at the floor, RTT; later the
-			 * last one, until the window was above LP_CROWD_PKTS
+	u8  rest_rtts;	/* rest before the next pair at the floor, RTT; above the
+			 * floor the last one, until the window was above
+			 * LP_CROWD_PKTS
 			 */
-	u8  mark;	/* what of the LE mark is ours (LBE_MARK_*) */
-	u8  on:1,	/* init has run (the handshake's ACK comes before) */
+	u8  mark;	/* parts of the LE mark that this flow has set (LBE_MARK_*) */
+	u8  on:1,	/* init has run (the handshake's ACK precedes it) */
 	    paper:1,	/* the paper's rule: sd above the threshold, once */
 	    marks:1,	/* router marks are the signal, delay is not (lp_ecn) */
-	    ece:1,	/* the ACK in hand carries ECN-Echo */
-	    held:1,	/* ACKs are held up on their way back */
+	    ece:1,	/* the present ACK carries ECN-Echo */
+	    held:1,	/* ACKs meet a queue on the reverse path */
 	    above:1,	/* the latest delay was above the threshold */
-	    stale:1,	/* waiting for data sent after mark_seq to be ACKed */
-	    inference:1; /* within itt of an indication */
+	    stale:1,	/* no data sent after mark_seq has been ACKed yet */
+	    inference:1; /* in the inference phase */
 	u8  floor:1,	/* window is one packet a round trip, or less */
 	    losing:1,	/* a loss is being repaired */
-	    by_loss:1,	/* nothing but losses asked for the inference phase */
-	    undone:1;	/* the latest loss was none: TCP has undone its reduction */
+	    by_loss:1,	/* all indications of this inference phase were losses */
+	    undone:1;	/* the latest loss was spurious: TCP has undone its reduction */
 };
 
 enum lp_event {
 	LP_NONE,
-	LP_DELAY,	/* early congestion indication: delay */
-	LP_ECE,		/* the same: ECN-Echo */
-	LP_LOSS,	/* a loss at the floor or in a crowd: the same */
-	LP_LONGER_PATH,	/* the latest indications were a longer path */
+	LP_DELAY,	/* early congestion indication by delay */
+	LP_ECE,		/* early congestion indication by ECN-Echo */
+	LP_LOSS,	/* indication by a loss at the floor or from a small window */
+	LP_LONGER_PATH,	/* a longer path had caused the latest indications */
 	LP_OVER,	/* the inference phase ended */
 	LP_LEARNT,	/* full is known from now on */
 };
@@ -116,16 +118,16 @@ static inline u32 lp_sd_us(const struct lp *lp)
 	return lp->sd_q >> LP_GAMMA_SHIFT;
 }
 
-/* Is full known? Before that, delay is not acted upon. */
+/* Is full known? Before that, delay gives no indication. */
 static inline bool lp_learnt(const struct lp *lp)
 {
 	return lp->path.full_us;
 }
 
-/* Queueing delay that is an indication when exceeded, us: delta of the range,
- * as in the paper's equation (2), and unless that is asked for to the letter no
- * less than noise. A flow that never had the link to itself takes a packet's time
- * for longer than it is; an eighth of the range bounds that.
+/* Queueing delay above which there is an indication, us: delta of the range, as in
+ * the paper's equation (2), and without paper=1 at least the noise. A flow that
+ * never had the link to itself measures too long a packet time; an eighth of the
+ * range limits that.
  */
 static inline u32 lp_margin_us(const struct lp *lp)
 {
@@ -138,11 +140,11 @@ static inline u32 lp_margin_us(const struct lp *lp)
 			      min_t(u32, lp->path.pkt_us, range_us / 8));
 }
 
-/* How many times fewer packets than LP_FEW_PKTS the range holds, where ACKs are
- * held up on their way back; else 1. They come in clumps then, TCP's packets in
- * bursts, and each of ours in a burst delays TCP by a packet's time or takes a
- * place in a buffer of few. So one sample is an indication, and the inference
- * phase at the floor is so many times longer.
+/* LP_FEW_PKTS divided by the packets that the range holds if ACKs meet a queue on the
+ * reverse path; else 1. Such ACKs arrive in clumps, TCP then sends in bursts, and each
+ * packet of this flow within a burst delays TCP by a packet time or takes one of the
+ * few places in the buffer. If the result is above 1, a single sample is an
+ * indication, and the inference phase at the floor is this many times longer.
  */
 static inline u32 lp_few(const struct lp *lp)
 {
@@ -155,8 +157,8 @@ static inline u32 lp_few(const struct lp *lp)
 		       LP_FEW_MAX);
 }
 
-/* sd = (1 - gamma) sd + gamma d; begins anew when sd_q is 0. The largest delay
- * that fits, 2^26 us = 67 s, is cut off.
+/* sd = (1 - gamma) sd + gamma d; the first delay if sd_q is 0. Delays are limited to
+ * 2^26 us = 67 s, so that sd_q fits.
  */
 static inline void lp_smooth(struct lp *lp, u32 d_us)
 {
@@ -169,8 +171,8 @@ static inline void lp_smooth(struct lp *lp, u32 d_us)
 
 /* ---- samples ---------------------------------------------------------------- */
 
-/* The flow is, or is not, held back by its window. Before any loss, and if it is
- * not for long, the largest delay seen is the work of others and good for full.
+/* @limited: the window limits this flow. If full is not known, and the window has not limited
+ * the flow for LP_QUIET_MS, the largest delay seen was caused by other flows and becomes full.
  */
 static inline void lp_limited(struct lp *lp, bool limited, u32 now_ms)
 {
@@ -189,7 +191,7 @@ static inline bool __lp_after(u32 seq, u32 mark)
 	return (s32)(seq - mark) > 0;
 }
 
-/* Data up to snd_nxt says nothing about what comes next. */
+/* Delays of data sent before snd_nxt give no indication. */
 static inline void lp_mark(struct lp *lp, u32 snd_nxt)
 {
 	lp->mark_seq = snd_nxt;
@@ -199,15 +201,15 @@ static inline void lp_mark(struct lp *lp, u32 snd_nxt)
 /* One ACK with a delay. */
 struct lp_ack {
 	struct lbe_delay_sample path;
-	u32 snd_una;	/* next sequence number to be ACKed, after it */
+	u32 snd_una;	/* next sequence number to be ACKed, after this ACK */
 	u32 snd_nxt;	/* next sequence number to be sent */
 	u32 now_ms;	/* now, ms */
-	bool lone;	/* one packet, and none was delivered since it was sent */
+	bool lone;	/* one packet, and no other one was delivered since it was sent */
 };
 
-/* Has the delay been above the threshold for a whole round trip? What comes and
- * goes within one is a burst, and leaves the link idle the rest of the time. At
- * the floor a pair is all that a round trip has: two pairs in a row.
+/* Has the delay been above the threshold for a whole round trip? A queue that appears
+ * and drains within one is a burst, after which the link is idle. At the floor a
+ * round trip has only one pair: two pairs in a row are required.
  */
 static inline bool __lp_persists(struct lp *lp, const struct lp_ack *ack,
 				 bool was_above)
@@ -225,8 +227,9 @@ static inline void lp_inference_end(struct lp *lp)
 	lp->floor = 0;
 }
 
-/* What outlives a change of the path is the rate, not the window: on a path twice
- * as long it takes twice the packets. No more than that, in case it was a queue.
+/* After a change of the path the rate is to be the same, not the window: on a path
+ * twice as long that takes twice the packets. The factor is at most 2, in case the
+ * delay was a queue.
  */
 static inline void __lp_scale_before(struct lp *lp, u32 old_us, u32 new_us)
 {
@@ -236,7 +239,9 @@ static inline void __lp_scale_before(struct lp *lp, u32 old_us, u32 new_us)
 	lp->before_pkts = min_t(u64, pkts, U16_MAX);
 }
 
-/* At the floor our own window moves no queue. Return: the path became longer. */
+/* At the floor this flow's window is too small to cause a queue, so a constant delay is the
+ * path's. Return: the path became longer.
+ */
 static inline bool __lp_longer_path(struct lp *lp, u32 d_us, u32 now_ms)
 {
 	struct lbe_path_delay *p = &lp->path;
@@ -255,12 +260,12 @@ static inline bool __lp_longer_path(struct lp *lp, u32 d_us, u32 now_ms)
 }
 
 /**
- * lp_sample() - take in one delay
+ * lp_sample() - evaluate one delay
  * @lp: state
- * @ack: the ACK that brought it
+ * @ack: the ACK and its delay
  *
  * Return: LP_DELAY if this is an early congestion indication, LP_LONGER_PATH if
- * the latest ones were none, else LP_NONE.
+ * a longer path had caused the latest ones, else LP_NONE.
  */
 static inline enum lp_event lp_sample(struct lp *lp, const struct lp_ack *ack)
 {
@@ -290,9 +295,9 @@ static inline enum lp_event lp_sample(struct lp *lp, const struct lp_ack *ack)
 
 /* ---- reactions --------------------------------------------------------------- */
 
-/* Is the delay that is left what halving our own window explains? Round-trip
- * time of a flow alone is its window over the link's rate, so half the window
- * is half of it. With others in the queue it falls by less.
+/* Is the present delay explained by the halving of this flow's own window? The round-trip
+ * time of a flow that is alone is its window divided by the link's rate, so half the window
+ * gives half the time. With other flows in the queue the delay falls by less.
  */
 static inline bool lp_own_queue(const struct lp *lp)
 {
@@ -301,17 +306,17 @@ static inline bool lp_own_queue(const struct lp *lp)
 }
 
 /**
- * lp_react() - the window that an early congestion indication leaves
+ * lp_react() - the window after an early congestion indication
  * @lp: state
- * @event: what kind of indication
- * @window_pkts: packets in use (the window, or the flight if that is less)
+ * @event: kind of indication
+ * @window_pkts: packets in use (the window, or the packets in flight if fewer)
  * @snd_nxt: next sequence number to be sent
  * @srtt_us: smoothed round-trip time, us
  * @now_ms: now, ms
  *
- * First indication: half. Another one within the inference time-out: 1, unless
- * our own window explains it. Either (re)starts the time-out, whose end neither
- * later round trips nor later ACKs move.
+ * First indication: half the window. Another one in the inference phase: 1, unless
+ * this flow's own window explains it. A loss: 1. Each indication (re)starts the
+ * inference time-out; its end is fixed then and does not change with the round trip.
  *
  * Return: the new window, at least 1 packet.
  */
@@ -347,8 +352,9 @@ static inline u32 lp_react(struct lp *lp, enum lp_event event, u32 window_pkts,
 	return new_pkts;
 }
 
-/* A loss was repaired, from a window of before_pkts, or was none. What was in flight is no
- * news (the paper ignores indications for a round trip). Return: is it an indication?
+/* The repair of a loss from a window of before_pkts is over, or the loss was spurious. Data in
+ * flight gives no indication (the paper ignores indications for a round trip).
+ * Return: is the loss an indication?
  */
 static inline bool lp_repaired(struct lp *lp, u32 before_pkts, u32 snd_nxt)
 {
@@ -359,8 +365,8 @@ static inline bool lp_repaired(struct lp *lp, u32 before_pkts, u32 snd_nxt)
 	return lp->floor || (before_pkts <= LP_CROWD_PKTS && !lp->paper);
 }
 
-/* The latest loss was none: it taught nothing, and if it was repaired already, an inference
- * phase that only losses asked for is over. Return: was there one?
+/* The latest loss was spurious: restore full, and if the repair is over already, end an
+ * inference phase that only losses have caused. Return: was there such a phase?
  */
 static inline bool lp_undo(struct lp *lp)
 {
@@ -373,12 +379,14 @@ static inline bool lp_undo(struct lp *lp)
 	return over;
 }
 
-/* Does the inference phase end now? Not while an indication is under way. */
+/* End the inference phase if its time is over, but not while the delay is above the
+ * threshold; stale delays do not count. Return: it ended.
+ */
 static inline bool lp_inference_over(struct lp *lp, u32 now_ms)
 {
 	u32 left_ms = lp->itt_end_ms - now_ms;
 
-	/* more left than the longest phase has: the clock has passed its end */
+	/* more time left than the longest phase has: now is after the end */
 	if (!lp->inference || (left_ms && left_ms <= LP_PHASE_MAX_MS) ||
 	    (lp->above && !lp->stale))
 		return false;

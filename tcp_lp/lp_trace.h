@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Trace event tcp_lp:lp_state: one line for each change of a flow's state. */
+/* Trace event tcp_lp:lp_state: emitted at each change of a flow's state. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM tcp_lp
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TCP-LP: less-than-best-effort TCP by a threshold on one-way delay.
+ * TCP-LP: less-than-best-effort TCP with a threshold on one-way delay.
  *
- * The law, per ACK with a delay d (one way, relative; include/lbe/path_delay.h):
+ * The law, for each ACK with a delay d (one way, relative; include/lbe/path_delay.h):
  *
  *	sd	 = (1 - gamma) sd + gamma d				gamma = 1/8
  *	indication if d > base + delta (full - base) for a round trip	delta = 0.15
@@ -16,46 +16,47 @@
  *
  *	in INFER and FLOOR: no growth.   a loss: Reno.
  *
- * TCP sees congestion when the buffer overflows, and this flow sees it when 15 % of
- * the buffer is in use. It therefore yields before TCP has to, and uses what TCP
- * leaves.
+ * A TCP flow detects congestion when the buffer overflows, this flow when 15 % of the
+ * buffer is in use. It therefore reduces its rate before TCP flows do, and uses the
+ * capacity that they leave.
  *
  * Source: A. Kuzmanovic, E. Knightly, "TCP-LP: a distributed algorithm for low
  * priority data transfer", INFOCOM 2003, sections III-A (indication), III-B
  * (policy, Figure 3), III-D (settings), IV-A (the ECN variant).
  *
- * lp goes by one-way delay, and by ECN marks too if ECN is in use. lp_ecn goes by the
- * router's ECN marks, or by delay if ECN was not agreed upon.
+ * The signal of lp is one-way delay, and also ECN marks if ECN is in use. The signal of
+ * lp_ecn is the router's ECN marks, or delay if ECN was not negotiated.
  *
- * Departures from the paper, and what each avoids:
+ * Departures from the paper, and the reason for each:
  *  - an indication is a delay above the threshold for a whole round trip, not a
- *    smoothed one above it once (paper=1): clumped ACKs leave bursts in a queue
- *    that is empty in between; a TCP flow's queue stands. One sample is enough
- *    where the buffer holds few packets and ACKs are held up (lp_few());
+ *    smoothed delay above it once (paper=1): clumped ACKs cause bursts in a queue
+ *    that is empty in between; the queue of a TCP flow persists. One sample is enough
+ *    if the buffer holds few packets and ACKs meet a queue (lp_few());
  *  - the delay excludes the reverse path's queue and the time for which the receiver
  *    delays an ACK (owd.h);
- *  - full is the delay at losses, not the largest seen: one stall would lift the
- *    threshold for life. Random losses teach nothing (path_delay.h);
- *  - the threshold is at least 1 ms and a packet's time above base: noise;
+ *  - full is the delay at losses, not the largest seen: a single stall would raise the
+ *    threshold for the rest of the connection. Random losses do not change full
+ *    (path_delay.h);
+ *  - the threshold is at least 1 ms and a packet time above base, because of noise;
  *  - data sent before a reaction gives no indication: it met the queue to which the
  *    flow has reacted already;
- *  - a second indication that our own halved window explains only halves the window
- *    again: this happens in deep buffers, after slow start;
- *  - W = 1 is two packets every other round trip: receivers hold the ACK of one,
- *    which looks like a queue; then up to every ninth, since one packet a round
- *    trip is 6 % of 1.5 Mbit/s;
- *  - at W = 1 a constant delay is taken for a longer path;
+ *  - a second indication that is explained by this flow's own halved window only halves
+ *    the window again: this happens in deep buffers, after slow start;
+ *  - W = 1 is two packets every other round trip: receivers delay the ACK of a single
+ *    packet, which looks like a queue. With further indications it is two packets up to
+ *    every ninth round trip, since one packet a round trip is 6 % of 1.5 Mbit/s;
+ *  - at W = 1 a constant delay is that of a longer path;
  *  - a loss at W = 1, or from a window of four packets or fewer, is an indication:
- *    many flows with such windows keep the queue full and never see base. Until the
- *    window is larger, rests stay as long as the last one;
+ *    many flows with such windows keep the queue full and never measure base. Until the
+ *    window is larger, each rest doubles the last one;
  *  - a reduction sets ssthresh too, since Reno would otherwise return by slow start;
- *    in Recovery and Loss the kernel alone sets the window.
+ *    in Recovery and Loss only the kernel sets the window.
  *
- * lp does not act before the first loss (the paper's rule), unless its window did
- * not limit it for 10 s. It does not give way if the buffer holds less than the noise,
- * or behind queues that isolate flows (fq_codel), which have to go by the mark.
+ * lp does not react to delay before the first loss (the paper's rule), unless its window
+ * did not limit it for 10 s. It does not yield if the buffer holds less than the noise, nor
+ * at queues that isolate flows (fq_codel), which have to use the LE mark.
  *
- * State is in the socket, counters in the network namespace.
+ * The state is in the socket, the counters are in the network namespace.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -73,10 +74,10 @@
 #define CREATE_TRACE_POINTS
 #include "lp_trace.h"
 
-/* sch_fq drops what is to leave more than 10 s from now (its horizon), us. */
+/* Longest rest, us: sch_fq drops a packet that is due more than 10 s (its horizon) ahead. */
 #define LP_REST_MAX_US		(8 * USEC_PER_SEC)
 
-/* Parameters: for sockets that start to use lp from then on. */
+/* Parameters: a change applies to sockets that start to use lp after it. */
 LBE_PARAM(delta_permille, 150, 10, 900,
 	  "threshold's place between base and full delay, per mille");
 
@@ -84,16 +85,16 @@ static bool paper;
 module_param(paper, bool, 0644);
 MODULE_PARM_DESC(paper, "the paper's literal rule: smoothed delay above the threshold, once (N)");
 
-/* ---- what the socket tells ------------------------------------------------- */
+/* ---- state of the socket --------------------------------------------------- */
 
-/* Does the window belong to us, and not to the repair of a loss? */
+/* May this control set the window? Not during the repair of a loss, nor in CWR. */
 static bool tcp_lp_owns_window(const struct sock *sk)
 {
 	return inet_csk(sk)->icsk_ca_state <= TCP_CA_Disorder;
 }
 
-/* Packets in use, before this ACK: the window, or less if the flow has less to
- * send. Halving what is not used would change nothing.
+/* Packets in use before this ACK: the window, or fewer if the flow has less data to
+ * send. Halving a window that is not used would not reduce the rate.
  */
 static u32 tcp_lp_window_pkts(struct sock *sk)
 {
@@ -107,7 +108,7 @@ static u32 tcp_lp_window_pkts(struct sock *sk)
 
 /* ---- the window ------------------------------------------------------------ */
 
-/* Set the window and leave slow start, so that growth from here is additive. */
+/* Set the window and end slow start, so that the window grows additively from here. */
 static void tcp_lp_set_window(struct tcp_sock *tp, u32 cwnd)
 {
 	tcp_snd_cwnd_set(tp, cwnd);
@@ -115,7 +116,9 @@ static void tcp_lp_set_window(struct tcp_sock *tp, u32 cwnd)
 	tp->snd_cwnd_cnt = 0;
 }
 
-/* The window that an indication leaves; the caller has it applied. */
+/* The window after an indication. The caller sets it; after LP_LOSS, which leads to the floor,
+ * the next ACK does.
+ */
 static u32 tcp_lp_indication(struct sock *sk, enum lp_event event)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -130,7 +133,7 @@ static u32 tcp_lp_indication(struct sock *sk, enum lp_event event)
 	return cwnd;
 }
 
-/* The inference phase is over, as far as the counters go. */
+/* The inference phase is over: update the counters, and trace @event. */
 static void tcp_lp_stops_yielding(struct sock *sk, enum lp_event event)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -148,7 +151,7 @@ static void tcp_lp_rest(struct sock *sk)
 	lbe_rest(sk, min_t(u64, rest_us, LP_REST_MAX_US));
 }
 
-/* At the floor: when nothing is in flight, two packets go after a rest. */
+/* At the floor: once nothing is in flight, send two packets after a rest. */
 static void tcp_lp_schedule_pair(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -175,8 +178,8 @@ static void tcp_lp_end_inference(struct sock *sk)
 	tcp_lp_stops_yielding(sk, LP_OVER);
 }
 
-/* A longer path: the indications that led to the floor were false, and are undone;
- * by slow start, since the window was another path's.
+/* A longer path had caused the indications that led to the floor. Undo them by slow
+ * start, since the previous window was that of another path.
  */
 static void tcp_lp_resume(struct sock *sk)
 {
@@ -234,7 +237,7 @@ static void tcp_lp_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	const struct lp *lp = inet_csk_ca(sk);
 
-	/* A time-out is recovered from as Reno does, whatever the delay was. */
+	/* Recovery from a time-out is Reno's, whatever the delay is. */
 	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		tcp_reno_cong_avoid(sk, ack, acked);
 	else if (lp->floor)
@@ -253,7 +256,7 @@ static void tcp_lp_in_ack_event(struct sock *sk, u32 flags)
 		lp->ece = !!(flags & CA_ACK_ECE);
 }
 
-/* The window for the reduction that begins: by a mark or by a loss. */
+/* The window for the reduction that begins, because of a mark or a loss. */
 static u32 tcp_lp_ssthresh(struct sock *sk)
 {
 	const struct lp *lp = inet_csk_ca(sk);
@@ -262,7 +265,7 @@ static u32 tcp_lp_ssthresh(struct sock *sk)
 	if (!lp->on || !lp->ece || inet_csk(sk)->icsk_ca_state >= TCP_CA_CWR)
 		return tcp_reno_ssthresh(sk);
 	cwnd = tcp_lp_indication(sk, LP_ECE);
-	/* A packet has to go to end the reduction; it rests like a pair. */
+	/* A packet has to be sent to end the reduction; it waits for a rest, as a pair does. */
 	if (lp->floor)
 		tcp_lp_rest(sk);
 	return cwnd;
@@ -277,8 +280,8 @@ static u32 tcp_lp_undo_cwnd(struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* A reduction that no mark asked for is a loss: in Recovery and Loss, in CWR of a packet
- * that the sender's own device did not take, or whose tail loss probe was acknowledged.
+/* A reduction without a mark means a loss: in Recovery and Loss; in CWR if the sender's own
+ * device dropped a packet, or if a tail loss probe repaired a loss.
  */
 static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 {
@@ -303,7 +306,7 @@ static void tcp_lp_set_state(struct sock *sk, u8 new_state)
 		trace_lp_state(sk, lp, LP_LEARNT, tcp_snd_cwnd(tp), tcp_snd_cwnd(tp));
 }
 
-/* The first packet after a pause goes out: what came before it is old. */
+/* The first packet after an idle time is sent: delays of earlier data are stale. */
 static void tcp_lp_tx_start(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -332,9 +335,9 @@ static void tcp_lp_init(struct sock *sk)
 
 static struct tcp_congestion_ops tcp_lp_no_ecn;
 
-/* Without ECN agreed upon no packet may say that it is capable, though the
- * handshake did by our flag: routers would mark instead of dropping, and nobody
- * would echo the mark. In SYN_SENT the socket knows only what it has asked for.
+/* Without ECN negotiated, no packet may be sent as ECT, though TCP_CONG_NEEDS_ECN has
+ * set ECT for the handshake: routers would mark instead of dropping, and the receiver
+ * would not echo the mark. In SYN_SENT the socket only knows its own request.
  */
 static void tcp_lp_ecn_init(struct sock *sk)
 {
@@ -347,7 +350,7 @@ static void tcp_lp_ecn_init(struct sock *sk)
 	INET_ECN_dontxmit(sk);
 }
 
-/* May come twice, or without init. */
+/* May be called twice, or without init. */
 static void tcp_lp_release(struct sock *sk)
 {
 	struct lp *lp = inet_csk_ca(sk);
@@ -358,7 +361,7 @@ static void tcp_lp_release(struct sock *sk)
 	lp->on = 0;
 }
 
-/* Without the socket's lock. */
+/* Called without the socket lock. */
 static size_t tcp_lp_get_info(struct sock *sk, u32 ext, int *attr,
 			      union tcp_cc_info *info)
 {
@@ -392,7 +395,7 @@ static struct tcp_congestion_ops tcp_lp __read_mostly =
 static struct tcp_congestion_ops tcp_lp_ecn __read_mostly =
 	TCP_LP_OPS("lp_ecn", tcp_lp_ecn_init, TCP_CONG_NEEDS_ECN);
 
-/* What lp_ecn is where ECN was not agreed upon; not registered. */
+/* Replaces lp_ecn if ECN was not negotiated; not registered. */
 static struct tcp_congestion_ops tcp_lp_no_ecn __read_mostly =
 	TCP_LP_OPS("lp_ecn", tcp_lp_init, 0);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What an arithmetic header may use, in the kernel and on the host alike.
+ * Types and helpers of the arithmetic headers, for the kernel and for the host.
  *
- * The arithmetic of every module is pure functions in headers, so that the
- * same text is compiled into the module, into KUnit and into host tests that
+ * The arithmetic of every module consists of pure functions in headers, so that the
+ * same source is compiled into the module, into KUnit and into host tests that
  * compare it with a floating-point oracle. This file gives those headers their
- * integer types and helpers in both worlds, and nothing else: what is not here
- * (clocks, sockets, allocation) does not belong into arithmetic.
+ * integer types and helpers in the kernel and on the host, and nothing else: whatever is not
+ * here (clocks, sockets, allocation) does not belong in arithmetic.
  */
 #ifndef LBE_ARITH_H
 #define LBE_ARITH_H

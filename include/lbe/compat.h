@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The only place that knows kernel versions.
+ * The only file that depends on kernel versions.
  *
  * Kbuild includes this file before everything else (-include), so that the
- * modules read as if written for the newest kernel. An entry gives what that
- * kernel has to an older one and says when it may go. What cannot be hidden is
- * a macro named by its effect. Floor 6.1, tested up to 7.2.
+ * modules can be written for the newest kernel. An entry provides a feature of that
+ * kernel on older ones and says when it can be removed. A difference that cannot be hidden
+ * becomes a macro that is named after its effect. Oldest kernel 6.1, tested up to 7.2.
  */
 #ifndef LBE_COMPAT_H
 #define LBE_COMPAT_H
@@ -17,23 +17,23 @@
 #error "lbe needs Linux 6.1 or newer"
 #endif
 
-/* Above the newest kernel this was built and run on: it may work, look here
- * first if it does not.
+/* A kernel newer than any that this was built and run on. It may work; if it does not, start
+ * here.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
 #pragma message("lbe is tested up to Linux 7.2; this kernel is newer")
 #endif
 
-/* Release named by the build (git describe --dirty, or the VERSION file). */
+/* The release, defined by the build (git describe --dirty, or the VERSION file) */
 #ifndef LBE_VERSION
 #define LBE_VERSION "unknown"
 #endif
 
 /*
- * tcp_congestion_ops: 7.1 took CA_EVENT_TX_START out of cwnd_event into a call
- * of its own. Until 7.1 is the floor: a module says LBE_DEFINE_TX_START(name,
- * tx_start) at file scope and LBE_TX_START(name, tx_start) in its table;
- * a test calls it by LBE_CALL_TX_START(ops, sk).
+ * tcp_congestion_ops: 7.1 moved CA_EVENT_TX_START from cwnd_event to a callback
+ * of its own. A module uses LBE_DEFINE_TX_START(name, tx_start) at file scope and
+ * LBE_TX_START(name, tx_start) in its table; a test calls it by LBE_CALL_TX_START(ops,
+ * sk). Needed until 7.1 is the oldest kernel.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
 #define LBE_DEFINE_TX_START(name, tx_start)
@@ -52,10 +52,10 @@ static void name(struct sock *sk, enum tcp_ca_event ev)			\
 
 /*
  * cong_control takes the ACK's number and flags from 6.10 on, and in stable
- * releases of older series too: the table's type tells, not the version. A module
- * says LBE_DEFINE_CONG_CONTROL(name, control) at file scope, with a control that
- * needs neither, and LBE_CONG_CONTROL(name) in its table. Until every series has
- * them.
+ * releases of older series too, so the type of the table decides and not the version. A
+ * module uses LBE_DEFINE_CONG_CONTROL(name, control) at file scope, with a control that
+ * needs neither, and LBE_CONG_CONTROL(name) in its table. Needed until every series has
+ * these arguments.
  */
 #define LBE_DEFINE_CONG_CONTROL(name, control)				\
 static void __maybe_unused name##_plain(struct sock *sk,		\
@@ -85,8 +85,8 @@ static void __maybe_unused name##_flags(struct sock *sk, u32 ack, int flag, \
 		((void (*)(struct sock *, u32, int, const struct rate_sample *)) \
 			(void *)(ops)->cong_control)(sk, 0, 0, rs))
 
-/* tcp_ecn_mode_any(): ECN was negotiated, of whatever kind. Until 6.15 is the
- * floor there was one kind, and a flag for it.
+/* tcp_ecn_mode_any(): ECN was negotiated, of whatever kind. Before 6.15 there was one
+ * kind, and a flag for it.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 #define tcp_ecn_mode_any(tp)		((tp)->ecn_flags & TCP_ECN_OK)
@@ -108,7 +108,7 @@ do {									\
 #endif
 
 /* Formatted extack texts came in 6.2. Before that the text must outlive the
- * request: one buffer a module, which a second refusal at the same moment may
+ * request: each place has one buffer, which another refusal at the same moment may
  * overwrite (the length is bounded, the last byte is always NUL).
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
@@ -131,10 +131,10 @@ do {									\
 #endif
 
 /*
- * A queue's length and the reasons for its drops: 7.1 has accessors and functions
- * for both, and stable releases of older series have some of them (6.12.117). Under
- * names of our own, so that no macro of ours breaks a declaration of theirs. Macros,
- * so that this file need not include the queue's headers.
+ * The length of a queueing discipline and the reasons for its drops: 7.1 has functions
+ * for both, and stable releases of older series have some of them (6.12.117). The names
+ * here have the prefix lbe_, so that no macro breaks a declaration of the kernel. They are
+ * macros, so that this file need not include the headers of queueing disciplines.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define lbe_qdisc_qlen_inc(sch)		((void)(sch)->q.qlen++)
@@ -156,7 +156,7 @@ do {									\
 #define LBE_GSO_HEADER	"linux/netdevice.h"
 #endif
 
-/* Sysctl handlers take a const table from 6.11 on; tables come with their size
+/* Sysctl handlers take a const table from 6.11 on; tables are registered with their size
  * from 6.6 on (before that an empty entry ends them).
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
@@ -171,8 +171,8 @@ do {									\
 
 /*
  * __tcp_send_ack() takes header flags from 6.15 on, and in stable releases of
- * older series too: its type tells, not the version. Until every series has
- * them.
+ * older series too, so its type decides and not the version. Needed until every series
+ * has them.
  */
 #define lbe_tcp_send_ack(sk, rcv_nxt)					\
 	__builtin_choose_expr(						\
@@ -192,7 +192,7 @@ static inline void __lbe_send_ack_flags(void *send_ack, struct sock *sk, u32 rcv
 	((void (*)(struct sock *, u32, u16))send_ack)(sk, rcv_nxt, 0);
 }
 
-/* get_unaligned_*() moved from asm/ to linux/ in 6.12; included here for all. */
+/* get_unaligned_*() moved from asm/ to linux/ in 6.12; included here for all files. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 #include <linux/unaligned.h>
 #else

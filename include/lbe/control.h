@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suite's congestion controls by delay do alike when a flow begins, at each ACK,
- * and when another control takes over.
+ * What the suite's delay-based congestion controls have in common: the beginning of a flow, each
+ * ACK, and the end, when another control takes over.
  *
  * One file of a module includes this header, and defines LBE_COUNTERS_FILE before that
  * (counters.h). The module then has the parameter "mark" (mark.h).
@@ -18,7 +18,7 @@
 
 LBE_MARK_PARAM();
 
-/* A flow begins. @paces: TCP is to pace it. Return: what lbe_control_end() is to be given. */
+/* A flow begins. @paces: TCP is to pace it. Return: the argument @marked of lbe_control_end(). */
 static u8 __maybe_unused lbe_control_begin(struct sock *sk, bool paces)
 {
 	if (paces)
@@ -27,9 +27,10 @@ static u8 __maybe_unused lbe_control_begin(struct sock *sk, bool paces)
 	return READ_ONCE(mark) ? lbe_mark_set(sk) : 0;
 }
 
-/* Another control takes over: at once, and as on a new connection. ssthresh says where this
- * flow gave way to others, now or since, which is no limit for a flow that does not: even after
- * a loss it is half of a window that had given way. @yielding: it does now, for the counters.
+/* Another control takes over. It begins at once, and with ssthresh as on a new connection: ssthresh
+ * is the window at which this flow gave way to other traffic, or after a loss half of a window that
+ * had given way, which is no limit for a flow that does not give way. @yielding: this flow gives
+ * way now, for the counters.
  */
 static void __maybe_unused lbe_control_end(struct sock *sk, bool paces, bool yielding,
 					   u8 marked)
@@ -47,13 +48,15 @@ static inline u32 lbe_now_ms(const struct sock *sk)
 	return div_u64(tcp_sk(sk)->tcp_mstamp, USEC_PER_MSEC);
 }
 
-/* Has the packet travelled alone? Its receiver may have held the ACK. */
+/* Was the packet alone in flight? Its receiver may have delayed the ACK. */
 static inline bool lbe_ack_is_lone(const struct sock *sk, const struct ack_sample *sample)
 {
 	return sample->pkts_acked <= 1 && sample->in_flight <= tcp_sk(sk)->mss_cache;
 }
 
-/* What an ACK tells of the path: lbe_delay_ack(), of data that was sent once. */
+/* Take in an ACK by lbe_delay_ack(), if it is of data that was sent once. Return: false if it gives
+ * no sample.
+ */
 static inline bool lbe_hears(struct sock *sk, struct lbe_path_delay *path, bool round_trip,
 			     const struct ack_sample *sample, struct lbe_delay_sample *told)
 {

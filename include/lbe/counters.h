@@ -4,14 +4,15 @@
  * a line for each:
  *
  *	flows		sockets that use a control of the module
- *	yielding	those of them that give way to others now
+ *	yielding	those of them that give way to other traffic now
  *	yields		how often a flow began to give way
  *	yielded_bytes	bytes acknowledged while flows gave way
  *
  * One file of the module includes this header. Before that it defines LBE_COUNTERS_FILE,
  * the name of the file in /proc/net; lbe_register() registers the counters with the module's
- * controls. A module that has lines of its own also defines LBE_COUNTERS_MORE(seq, net),
- * which prints them, and one that keeps more in a namespace LBE_COUNTERS_OWN, its type.
+ * controls. A module that has more lines also defines LBE_COUNTERS_MORE(seq, net), which
+ * prints them. A module that keeps more state in a namespace defines LBE_COUNTERS_OWN, the
+ * type of that state.
  */
 #ifndef LBE_COUNTERS_H
 #define LBE_COUNTERS_H
@@ -28,19 +29,19 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-/* Written by all flows of a namespace at once, hence atomic. */
+/* All flows of a namespace may write these at the same time, hence atomic. */
 struct lbe_counters {
 	atomic_t flows;
 	atomic_t yielding;
 	atomic64_t yields;
 	atomic64_t yielded_bytes;
 #ifdef LBE_COUNTERS_OWN
-	LBE_COUNTERS_OWN own;	/* zeros to begin with */
+	LBE_COUNTERS_OWN own;	/* zero at first */
 #endif
 };
 
-/* Counts an ACK of one flow, which has joined. @yielding: it gave way before this ACK; @yields: it
- * gives way now.
+/* Count an ACK of a flow that has joined. @yielding: it gave way before this ACK; @yields: it gives
+ * way now.
  */
 static inline void __lbe_counters_ack(struct lbe_counters *c, bool yielding,
 				      bool yields, u32 bytes)
@@ -120,7 +121,7 @@ static struct pernet_operations lbe_counters_ops = {
 	.size	= sizeof(struct lbe_counters),
 };
 
-/* For a module's end; also of the first @nr controls alone. */
+/* Unregister the first @nr controls, and the counters: for a module's exit. */
 static void __maybe_unused lbe_unregister(struct tcp_congestion_ops *const *ops,
 					  unsigned int nr)
 {
@@ -129,7 +130,7 @@ static void __maybe_unused lbe_unregister(struct tcp_congestion_ops *const *ops,
 	unregister_pernet_subsys(&lbe_counters_ops);
 }
 
-/* For a module's begin: the counters and all of its controls, or nothing. */
+/* Register the counters and all controls, or nothing: for a module's init. */
 static int __maybe_unused lbe_register(struct tcp_congestion_ops *const *ops,
 				       unsigned int nr)
 {

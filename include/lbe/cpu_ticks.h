@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The CPU's counter, for tests that measure what code costs on one x86 CPU. */
+/* The time stamp counter, for tests that measure the cost of code on one x86 CPU. */
 #ifndef LBE_CPU_TICKS_H
 #define LBE_CPU_TICKS_H
 
 #include <linux/types.h>
 
-/* Not before what stands above is done. */
+/* The counter, read only when all instructions before this are done (lfence) */
 static inline u64 lbe_cpu_ticks(void)
 {
 	u32 low, high;

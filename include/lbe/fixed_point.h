@@ -8,20 +8,19 @@
  *
  * Qn stands for an integer that counts units of 2^-n.
  *
- * Error bounds (u = 2^-27; tests/ hold them against double precision):
- *  - log2, Q27, below the truth by at most 1.2 u. Each of the 27 digits costs
- *    a square cut to Q31, so a relative error of 2^-31 that the digit's weight
- *    2^-i scales: all of them together under 2.9 2^-31. The digits left out
- *    are worth at most one u.
- *  - 2^e, relative, below the truth by at most 1.1 u: eleven steps of Horner,
- *    each cut to Q30 and divided by the step's number, add up to 4 2^-30, the
- *    cuts of f ln2 to 4 2^-30, and the terms left out to 2^-35.
- *  - x^p for x <= 2^20, relative, at most 4 u = 2^-25: p itself is rounded to
- *    2^-31, which 20 binary digits of log2(x) turn into 1.25 u of exponent.
- *    So the error at 2^20 is 1/32 packet, far below the half packet wanted.
+ * Error bounds (u = 2^-27; the tests compare with double precision):
+ *  - log2, Q27: too low by at most 1.2 u. Each of the 27 digits needs a square, which is
+ *    truncated to Q31: a relative error of 2^-31, weighted by 2^-i for the digit i. The sum
+ *    of all is below 2.9 2^-31. The digits beyond the 27th are worth at most one u.
+ *  - 2^e, relative: too low by at most 1.1 u. Eleven steps of Horner's scheme, each
+ *    truncated to Q30 and divided by the step's number, add up to 4 2^-30, the truncations
+ *    of f ln2 to 4 2^-30, and the terms beyond the eleventh to 2^-35.
+ *  - x^p for x <= 2^20, relative: at most 4 u = 2^-25. p itself is rounded to
+ *    2^-31, which the 20 binary digits of log2(x) turn into 1.25 u of the exponent.
+ *    So the error at 2^20 is 1/32 packet, far below the half packet that is required.
  *
  * All functions are monotone: each step is a truncated product of factors that do not
- * fall, and the values at both ends of an octave are approached from below.
+ * decrease, and the values at both ends of an octave are approached from below.
  */
 #ifndef LBE_FIXED_POINT_H
 #define LBE_FIXED_POINT_H
@@ -32,15 +31,15 @@
 #include <linux/bitops.h>
 #endif
 
-#define LBE_LOG2_BITS	27	/* log2 of any u32 is under 32: 5 bits + 27 */
-#define LBE_FRAC_BITS	30	/* factors and exponents from 0 up to under 4 */
+#define LBE_LOG2_BITS	27	/* log2 of any u32 is below 32: 5 bits + 27 */
+#define LBE_FRAC_BITS	30	/* factors and exponents from 0 to below 4 */
 #define LBE_ONE_Q30	(1U << LBE_FRAC_BITS)
 #define LBE_ONE_Q16	(1U << 16)
 #define LBE_LN2_Q30	744261117U	/* floor(ln(2) 2^30) */
 #define LBE_EXP_TERMS	11	/* (ln 2)^12 / 12! = 2^-35 */
 
-/* The fraction @num / @den, under 4, to the nearest 2^-30; a constant for the
- * compiler, so that tables can say 95, 100 for 0.95.
+/* The fraction @num / @den, below 4, rounded to the nearest 2^-30. It is a constant
+ * expression, so that a table can contain LBE_Q30(95, 100) for 0.95.
  */
 #define LBE_Q30(num, den) \
 	((u32)((((u64)(num) << LBE_FRAC_BITS) + (den) / 2) / (den)))
@@ -82,9 +81,9 @@ static inline u32 lbe_log2_q27(u32 x)
 
 /**
  * lbe_exp2_q16 - power of two
- * @e_q27: exponent in Q27, so under 32
+ * @e_q27: exponent in Q27, and so below 32
  *
- * Return: 2^@e in Q16, relative error at most 1.1 2^-27, and then cut to Q16.
+ * Return: 2^@e in Q16, relative error at most 1.1 2^-27, then truncated to Q16.
  */
 static inline u64 lbe_exp2_q16(u32 e_q27)
 {
@@ -116,8 +115,8 @@ static inline u64 lbe_pow_q16(u32 x, u32 p_q30)
  * lbe_ln_q27 - natural logarithm
  * @x: any value; 0 is taken for 1
  *
- * Return: ln(@x) in Q27, at most 6 2^-27 too low: log2's error, 32 times the
- * cut of ln(2), and the last cut.
+ * Return: ln(@x) in Q27, at most 6 2^-27 too low: the error of log2, 32 times the
+ * truncation of ln(2), and the last truncation.
  */
 static inline u32 lbe_ln_q27(u32 x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The answer of the suite's congestion controls to `ss -i` and TCP_CC_INFO. It is given
- * without the socket's lock.
+ * The answer of the suite's congestion controls to `ss -i` and TCP_CC_INFO. It may be asked
+ * for without the socket's lock.
  */
 #ifndef LBE_INFO_H
 #define LBE_INFO_H
@@ -14,12 +14,12 @@ typedef size_t lbe_get_info_fn(struct sock *sk, u32 ext, int *attr, union tcp_cc
 /**
  * lbe_bbr_info - answer `ss -i` and TCP_CC_INFO in the fields of BBR
  * @sk: socket, perhaps without its lock
- * @own: get_info of the control that asks
+ * @own: get_info of the calling control
  * @base_us: least delay, us, read from the control's private area; U32_MAX = none yet
- * @rest_rtts: rest between windows, round trips, read from there too
- * @ext: what is asked for
- * @attr: out
- * @info: out
+ * @rest_rtts: rest between windows, round trips, also read from there
+ * @ext: the extensions that are requested
+ * @attr: result: the kind of @info
+ * @info: result
  *
  *	bw		latest delivery rate, bytes a second
  *	min_rtt		least delay, us
@@ -35,7 +35,9 @@ static inline size_t lbe_bbr_info(const struct sock *sk, lbe_get_info_fn *own, u
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 interval_us = READ_ONCE(tp->rate_interval_us), bw = 0, pipe;
 
-	/* What was read is the caller's if the control still is: it changes first. */
+	/* What was read is the caller's if the socket still has this control: a change sets
+	 * icsk_ca_ops first.
+	 */
 	smp_rmb();
 	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != own)
 		return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * For KUnit tests of congestion controls: a socket that is never connected, whose
- * ACKs the tests make up, and tests that hold for every control of the suite.
+ * ACKs are simulated by the tests, and tests that apply to every control of the suite.
  *
- * A control is asked for by its name, as an application does: its module has to be
- * loaded first, and has its default parameters.
+ * A control is selected by its name, as by an application: its module has to be loaded
+ * first, with its default parameters.
  */
 #ifndef LBE_KUNIT_FLOW_H
 #define LBE_KUNIT_FLOW_H
@@ -19,16 +19,16 @@
 #define MS		1000U	/* us */
 
 /**
- * struct flow - a socket and the path that its ACKs pretend to come from
+ * struct flow - a socket and the simulated path of its ACKs
  * @sock: to be released
  * @sk: its sock
- * @tp: the same
+ * @tp: @sk as a tcp_sock
  * @ops: its congestion control
- * @now_us: clock
- * @base_us: round-trip time with an empty queue
- * @queue_us: queue
- * @reverse_us: part of @base_us that the ACKs take, if the peer stamps them
- * @stamps: it does, in ticks of 1 ms
+ * @now_us: simulated time, us
+ * @base_us: round-trip time with an empty queue, us
+ * @queue_us: queueing delay, us
+ * @reverse_us: delay of the ACKs, a part of @base_us, as the timestamps of the peer show it
+ * @stamps: the peer sends timestamps, with a tick of 1 ms
  */
 struct flow {
 	struct socket *sock;
@@ -70,14 +70,14 @@ static __maybe_unused void flow_open(struct kunit *test, struct flow *flow, cons
 	inet_csk(flow->sk)->icsk_ca_initialized = 1;
 }
 
-/* Exit of a suite whose tests open flows. */
+/* Exit function of a suite whose tests open flows */
 static __maybe_unused void flow_close(struct kunit *test)
 {
 	if (test->priv)
 		sock_release(test->priv);
 }
 
-/* An ACK reaches the control by the callbacks that it has. */
+/* Give an ACK to the control by those callbacks that it has. */
 static __maybe_unused void flow_hear(struct flow *flow, const struct ack_sample *sample)
 {
 	struct rate_sample rate = {
@@ -94,7 +94,7 @@ static __maybe_unused void flow_hear(struct flow *flow, const struct ack_sample 
 		flow->ops->cong_avoid(flow->sk, flow->tp->snd_una, sample->pkts_acked);
 }
 
-/* One ACK of @pkts packets, @gap_us after the last one, @flight packets behind it. */
+/* One ACK of @pkts packets, @gap_us after the previous one; @flight packets remain in flight. */
 static __maybe_unused void flow_ack_of(struct flow *flow, u32 pkts, u32 gap_us, u32 flight)
 {
 	u32 rtt_us = flow->base_us + flow->queue_us;
@@ -121,7 +121,7 @@ static __maybe_unused void flow_ack(struct flow *flow, u32 pkts, u32 gap_us)
 	flow_ack_of(flow, pkts, gap_us, tcp_snd_cwnd(flow->tp));
 }
 
-/* A round trip: the window's packets, each with an ACK of its own. */
+/* A round trip: one ACK for each packet of the window */
 static __maybe_unused void flow_round(struct flow *flow)
 {
 	u32 cwnd = tcp_snd_cwnd(flow->tp), i;
@@ -136,7 +136,7 @@ static __maybe_unused void flow_state(struct flow *flow, u8 state)
 	inet_csk(flow->sk)->icsk_ca_state = state;
 }
 
-/* What tcp_enter_recovery() and PRR's end do to the window. */
+/* Change the window as tcp_enter_recovery() and the end of PRR do. */
 static __maybe_unused void flow_recover(struct flow *flow)
 {
 	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
@@ -146,7 +146,7 @@ static __maybe_unused void flow_recover(struct flow *flow)
 	flow_state(flow, TCP_CA_Open);
 }
 
-/* What tcp_enter_loss() does to it. */
+/* Change the window as tcp_enter_loss() does. */
 static __maybe_unused void flow_timeout(struct flow *flow)
 {
 	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
@@ -157,7 +157,7 @@ static __maybe_unused void flow_timeout(struct flow *flow)
 	flow_state(flow, TCP_CA_Loss);
 }
 
-/* A flow in avoidance at @cwnd packets. */
+/* A flow in congestion avoidance with a window of @cwnd packets */
 static __maybe_unused void flow_open_at(struct kunit *test, struct flow *flow,
 					const char *name, u32 cwnd)
 {
@@ -177,7 +177,7 @@ static __maybe_unused u32 flow_rest_us(const struct flow *flow)
 		       NSEC_PER_USEC);
 }
 
-/* A pair of packets after its rest, acknowledged together. */
+/* Two packets that are sent after a rest and acknowledged together */
 static __maybe_unused void flow_pair(struct flow *flow)
 {
 	flow_ack_of(flow, 2, flow->base_us + flow->queue_us + flow_rest_us(flow), 0);
@@ -197,7 +197,7 @@ static __maybe_unused u32 flow_base_us(const struct flow *flow)
 	return info.bbr.bbr_min_rtt;
 }
 
-/* The first packet after a pause of so long goes out. */
+/* The first packet after a pause of @seconds is sent. */
 static __maybe_unused void flow_idle(struct flow *flow, u32 seconds)
 {
 	flow->now_us += seconds * (u64)USEC_PER_SEC;
@@ -208,7 +208,7 @@ static __maybe_unused void flow_idle(struct flow *flow, u32 seconds)
 	LBE_CALL_TX_START(flow->ops, flow->sk);
 }
 
-/* A flow that has lost packets at a queue of 100 ms, and has room again. */
+/* A flow that has lost packets at a queue of 100 ms, which is empty again */
 static __maybe_unused void flow_open_learnt(struct kunit *test, struct flow *flow,
 					    const char *name)
 {
@@ -226,9 +226,9 @@ static __maybe_unused void flow_open_learnt(struct kunit *test, struct flow *flo
 	flow_round(flow);
 }
 
-/* ---- tests of every control by delay --------------------------------------- */
+/* ---- tests of every delay-based control ------------------------------------ */
 
-/* Beside others the window falls to 2 packets at most, whatever has been sent. */
+/* Beside other traffic the window falls to 2 packets or less, however much has been sent. */
 static __maybe_unused void flow_expect_yields(struct kunit *test, struct flow *flow)
 {
 	int i;
@@ -239,7 +239,9 @@ static __maybe_unused void flow_expect_yields(struct kunit *test, struct flow *f
 	KUNIT_EXPECT_LE(test, tcp_snd_cwnd(flow->tp), 2U);
 }
 
-/* Half the sequence space and more after the flow began, and after its numbers wrapped. */
+/* The flow gives way when it has sent more than half of the sequence space, and again after its
+ * sequence numbers have wrapped.
+ */
 static __maybe_unused void flow_test_2gib(struct kunit *test, const char *name)
 {
 	struct flow f;
@@ -265,7 +267,7 @@ static __maybe_unused void flow_test_2gib(struct kunit *test, const char *name)
 	flow_expect_yields(test, &f);
 }
 
-/* TCP Fast Open: data is acknowledged before the control's init. */
+/* TCP Fast Open: data is acknowledged before init of the control. */
 static __maybe_unused void flow_test_before_init(struct kunit *test, const char *name)
 {
 	struct ack_sample sample = { .pkts_acked = 1, .rtt_us = 100 * MS };
@@ -282,8 +284,8 @@ static __maybe_unused void flow_test_before_init(struct kunit *test, const char 
 	f.ops->init(f.sk);
 }
 
-/* A delay from a whole-millisecond timestamp, as retransmitted data has, is no
- * least delay.
+/* A delay from a timestamp of whole milliseconds, as for retransmitted data, must not become
+ * the least delay.
  */
 static __maybe_unused void flow_test_least_delay(struct kunit *test, const char *name)
 {
@@ -305,8 +307,8 @@ static __maybe_unused void flow_test_least_delay(struct kunit *test, const char 
 	KUNIT_EXPECT_EQ(test, flow_base_us(&f), 99 * MS);
 }
 
-/* A time-out of a peer without timestamps: no ACK tells a delay, and slow start
- * goes on up to ssthresh.
+/* A retransmission time-out with a peer without timestamps: no ACK gives a delay, and slow
+ * start continues up to ssthresh.
  */
 static __maybe_unused void flow_test_blind_timeout(struct kunit *test, const char *name)
 {
@@ -328,7 +330,7 @@ static __maybe_unused void flow_test_blind_timeout(struct kunit *test, const cha
 	KUNIT_EXPECT_GE(test, tcp_snd_cwnd(f.tp), 31U);
 }
 
-/* Another control gets no rest of ours and no ssthresh of the floor, nor pacing. */
+/* Another control takes over no rest, no ssthresh of the least window, and no pacing. */
 static __maybe_unused void flow_test_release(struct kunit *test, const char *name)
 {
 	struct flow f;
@@ -347,7 +349,9 @@ static __maybe_unused void flow_test_release(struct kunit *test, const char *nam
 	KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_NONE);
 }
 
-/* Whenever another control takes over: beside others, at rest, after that, on the way back. */
+/* The same at any time: beside other traffic, during a rest, after it, and while the window grows
+ * again.
+ */
 static __maybe_unused void flow_test_release_any_time(struct kunit *test, const char *name)
 {
 	int steps;
@@ -374,7 +378,7 @@ static __maybe_unused void flow_test_release_any_time(struct kunit *test, const 
 	}
 }
 
-/* Beside others, then idle for so long: the window grows again at once. */
+/* Beside other traffic, and then idle for some minutes: the window grows again at once. */
 static __maybe_unused void flow_test_idle(struct kunit *test, const char *name)
 {
 	static const u32 minutes[] = { 1, 40, 80 };
@@ -396,8 +400,8 @@ static __maybe_unused void flow_test_idle(struct kunit *test, const char *name)
 	}
 }
 
-/* Asked without the socket's lock while another control takes over: what that one
- * keeps is not shown.
+/* If get_info is called without the socket's lock while another control takes over, the private
+ * state of that control is not shown.
  */
 static __maybe_unused void flow_test_info_of_another(struct kunit *test, const char *name)
 {
@@ -414,7 +418,9 @@ static __maybe_unused void flow_test_info_of_another(struct kunit *test, const c
 	KUNIT_EXPECT_EQ(test, f.ops->get_info(f.sk, ~0U, &attr, &info), 0U);
 }
 
-/* On the sender's own device the mark alone tells it from others; it goes with the control. */
+/* A flow is marked by default, which alone tells it from other traffic on the sender's own device;
+ * the mark is removed with the control.
+ */
 static __maybe_unused void flow_test_mark_by_default(struct kunit *test, const char *name)
 {
 	struct flow f;
@@ -427,8 +433,9 @@ static __maybe_unused void flow_test_mark_by_default(struct kunit *test, const c
 	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_BESTEFFORT);
 }
 
-/* Chosen in each of TCP's states, after a control that left anything in the private area:
- * the flow grows, gives way, and leaves nothing behind, as one that had it from the beginning.
+/* The control is chosen in each of TCP's states, after another one that left data in the private
+ * area: the window grows, the flow gives way, and nothing is left behind, as with a flow that had
+ * the control from the beginning.
  */
 static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, const char *name)
 {
@@ -465,7 +472,7 @@ static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, co
 	}
 }
 
-/* The tests above as the suite _prefix##_suite. */
+/* Defines the tests above as the suite _prefix##_suite. */
 #define FLOW_SUITE(_prefix, _name)					\
 	static void _prefix##_2gib(struct kunit *test)			\
 	{ flow_test_2gib(test, _name); }				\

@@ -16,7 +16,7 @@
  *
  * D W (q - T) / RTT is D times the packets this flow keeps in the queue beyond
  * the target: with D = 0 the decrease is the RFC's own, with D = 1 (default)
- * the excess goes within one round trip at any rate. The RFC permits a higher
+ * the excess is removed within one round trip at any rate. The RFC permits a higher
  * gain for the decrease. Abu and Gordon write G (T - q) / W for each ACK, with G = 40
  * per second: G T = 40 * 0.025 = 1 is GAIN.
  *
@@ -26,8 +26,8 @@
  *	dW/RTT	= GAIN						q <= T
  *	dW/RTT	= max(GAIN - C W (q / T - 1), -W / 2)		q > T
  *
- * Changes of W are 32.32 fixed point and the part below a packet is kept, so
- * nothing is lost to rounding: one unit is 2^-32 packet an ACK.
+ * Changes of W are 32.32 fixed point, in units of 2^-32 packet an ACK. The part below a
+ * packet is kept, so that nothing is lost to rounding.
  */
 #ifndef LBE_LEDBAT_LAW_H
 #define LBE_LEDBAT_LAW_H
@@ -38,19 +38,19 @@
 #define LEDBAT_ONE_Q16		(1U << 16)
 
 /* Longest delay with which the arithmetic calculates, us: 67 s, more than any sensible
- * RTO. Longer ones are cut to it; 2^26 keeps all products below 2^63.
+ * RTO. Longer delays are limited to it; 2^26 keeps all products below 2^63.
  */
 #define LEDBAT_DELAY_MAX_US	(1U << 26)
 
-/* Largest window with which the arithmetic calculates, packets; larger ones are cut to it. */
+/* Largest window with which the arithmetic calculates, packets; larger ones are limited to it. */
 #define LEDBAT_WINDOW_MAX_PKTS	(1U << 20)
 
 /* RFC 6817 section 2.5: TARGET MUST NOT exceed 100 ms. */
 #define LEDBAT_TARGET_MAX_US	100000U
 
 /* Slow start ends when the queue is above 3/4 of the target (LEDBAT++ 4.1; the RFC
- * leaves slow start open). With a higher value, more packets are in the queue by the
- * time the flow knows of it; with a lower one, noise ends slow start.
+ * does not specify this). With a higher value, more packets are in the queue when the
+ * flow notices it; with a lower one, noise ends slow start.
  */
 #define LEDBAT_EXIT_NUM		3U
 #define LEDBAT_EXIT_DEN		4U
@@ -68,7 +68,7 @@ struct ledbat_window {
 	u32 part_q32;
 };
 
-/* Queueing delay, us, cut to what the arithmetic takes. */
+/* Queueing delay, us, limited to LEDBAT_DELAY_MAX_US */
 static inline u32 ledbat_queue_us(u32 delay_us, u32 base_us)
 {
 	if (delay_us <= base_us)
@@ -76,7 +76,7 @@ static inline u32 ledbat_queue_us(u32 delay_us, u32 base_us)
 	return min(delay_us - base_us, LEDBAT_DELAY_MAX_US);
 }
 
-/* W in Q16, cut to what the arithmetic takes; at least one packet. */
+/* W in Q16, from one packet to LEDBAT_WINDOW_MAX_PKTS */
 static inline u64 ledbat_window_q16(const struct ledbat_window *w)
 {
 	u64 w_q16 = ((u64)w->cwnd << 16) | (w->part_q32 >> 16);
@@ -127,8 +127,8 @@ static inline s64 ledbat_rate_q32(const struct ledbat_window *w, u32 queue_us,
  * @target_us: target, us
  * @base_us: base round-trip time, us; 0 = not known
  *
- * A short path doubles its window many times while the queue of a long one
- * grows; GAIN takes that advantage away. Return: 1 to LEDBATPP_DIVISOR_MAX.
+ * A flow on a short path can double its window many times before a flow on a long path
+ * sees the queue; GAIN removes that advantage. Return: 1 to LEDBATPP_DIVISOR_MAX.
  */
 static inline u32 ledbatpp_divisor(u32 target_us, u32 base_us)
 {
@@ -161,7 +161,9 @@ static inline s64 ledbatpp_rate_q32(const struct ledbat_window *w, u32 queue_us,
 	if (queue_us <= target_us)
 		return gain_q32;
 
-	/* Over twice the target the half of the window is reached anyway. */
+	/* With C = 1 half of the window is reached below twice the target. The limit keeps
+	 * the product in range.
+	 */
 	over_q16 = div_u64((u64)(queue_us - target_us) << 16, target_us);
 	over_q16 = min_t(u64, over_q16, 4 * LEDBAT_ONE_Q16);
 	less_q32 = (w_q16 * over_q16 >> 16) * constant_q16;	/* < 2^54 */
@@ -170,12 +172,12 @@ static inline s64 ledbatpp_rate_q32(const struct ledbat_window *w, u32 queue_us,
 }
 
 /**
- * ledbat_per_ack_q32() - the share of a round trip's change that ACKed packets earn
+ * ledbat_per_ack_q32() - the part of a round trip's change that one ACK causes
  * @rate_q32: change over one round trip, packets in Q32
  * @acked: packets newly acknowledged
  * @w: window
  *
- * A window's worth of packets makes a round trip; one ACK earns no more.
+ * A round trip acknowledges a window of packets; no ACK counts for more than that.
  */
 static inline s64 ledbat_per_ack_q32(s64 rate_q32, u32 acked,
 				     const struct ledbat_window *w)
@@ -183,7 +185,7 @@ static inline s64 ledbat_per_ack_q32(s64 rate_q32, u32 acked,
 	u32 cwnd = max(w->cwnd, 1U);
 	u64 size_q32 = rate_q32 < 0 ? -rate_q32 : rate_q32;
 
-	/* rounded up: W ACKs of a packet make the whole change */
+	/* rounded up, so that W ACKs of one packet each make the whole change */
 	size_q32 = div_u64(size_q32 + cwnd - 1, cwnd) * min(acked, cwnd);
 
 	return rate_q32 < 0 ? -(s64)size_q32 : (s64)size_q32;
@@ -192,17 +194,17 @@ static inline s64 ledbat_per_ack_q32(s64 rate_q32, u32 acked,
 /**
  * ledbat_reverse_q32() - change of the window that keeps the rate as the reverse delay changes
  * @w: window
- * @change_us: how much longer ACKs take than at the last call, us
+ * @change_us: how much longer the ACKs' delay is than at the last call, us
  * @rtt_us: round-trip time, us; 0 is taken for 1
  * @acked: packets newly acknowledged
  *
- * A queue on the way back makes the round trip longer, hence the same window a
- * lower rate; as it goes, the window's packets move into the forward queue at
- * once. One packet a round trip is slower than other people's queues. With
- * dW / W = d(reverse) / RTT the rate, and so the forward queue, stays.
+ * A queue on the reverse path makes the round trip longer, so that the same window is a
+ * lower rate. When that queue drains, the packets of the window move into the forward
+ * queue at once. A window that changes by one packet a round trip cannot follow that. With
+ * dW / W = d(reverse) / RTT the rate, and so the forward queue, remains the same.
  *
- * Return: packets in Q32, up at most one for each packet acknowledged (slow
- * start's pace), down at most half the window.
+ * Return: packets in Q32. An increase is at most one packet for each packet
+ * acknowledged (as in slow start), a decrease at most half the window.
  */
 static inline s64 ledbat_reverse_q32(const struct ledbat_window *w, s32 change_us,
 				     u32 rtt_us, u32 acked)
@@ -244,34 +246,34 @@ static inline u32 ledbat_loss_pkts(u32 cwnd, u32 floor)
 	return min(cwnd, max(cwnd / 2, floor));
 }
 
-/* Is the queue long enough to end slow start? */
+/* Is the queue long enough to end slow start (LEDBAT_EXIT_NUM)? */
 static inline bool ledbat_leaves_slow_start(u32 queue_us, u32 target_us)
 {
 	return (u64)queue_us * LEDBAT_EXIT_DEN > (u64)target_us * LEDBAT_EXIT_NUM;
 }
 
 /* HyStart++ (RFC 9406 section 4.2): if the queue that ended slow start is gone
- * within so many round trips, it was a burst or noise, and slow start goes on.
+ * within this many round trips, it was a burst or noise, and slow start is resumed.
  */
 #define LEDBAT_RESUME_ROUNDS	5U
-/* "Gone", and "empty" elsewhere: at most this part of the target. */
+/* A queue of at most this part of the target counts as gone, and as empty elsewhere. */
 #define LEDBAT_EMPTY_SHIFT	3
 
-/* A departure: where the buffer is about as deep as the target, LEDBAT parks the
- * queue just under full; its packets replace those that leave and TCP's additional
- * ones are dropped, for ever. So it aims at this part of the delay at which packets
- * are lost (path_delay.h), percent: a full buffer is then 1.7 times the target.
+/* A departure from the RFC. Where the buffer is about as deep as the target, LEDBAT keeps
+ * the queue just below full: its own packets replace those that leave, while the additional
+ * packets of a TCP flow are dropped all the time. So the target is at most this percentage of
+ * the delay at which packets are lost (path_delay.h): a full buffer is then 1.7 times the target.
  */
 #define LEDBAT_DEPTH_PERCENT	60U
 
-/* Is the queue as good as empty? Jitter adds some delay to an empty one. */
+/* Is the queue empty, but for some delay from jitter? */
 static inline bool ledbat_queue_empty(u32 queue_us, u32 target_us)
 {
 	return queue_us <= target_us >> LEDBAT_EMPTY_SHIFT;
 }
 
 /**
- * ledbat_aim_us() - target in view of the buffer's depth
+ * ledbat_aim_us() - target, limited by the depth of the buffer
  * @target_us: target as set, us
  * @range_us: queue of a full buffer, us; 0 = not known
  * @noise_us: queue that is no more than noise, us
@@ -296,10 +298,10 @@ static inline u32 ledbat_aim_us(u32 target_us, u32 range_us, u32 noise_us)
  * @target_us: target, us
  * @floor: least window, packets
  *
- * While there is a queue the link serves at its rate C = sent / (base + q), so C
- * (base + T) is the window that the target allows. What slow start added beyond
- * that since that packet left is yet to be felt; it goes at once. Too much goes
- * where the queue was a burst's: slow start is resumed then.
+ * While there is a queue, the flow is served at the rate C = sent / (base + q), so
+ * C (base + T) is the window that the target allows. What slow start has added beyond
+ * that since the packet was sent has not reached the queue yet; it is removed at once. If the
+ * queue was that of a burst, too much is removed, and slow start is resumed.
  *
  * Return: packets, at most @cwnd.
  */
@@ -316,22 +318,21 @@ static inline u32 ledbat_exit_pkts(u32 cwnd, u32 sent, u32 base_us, u32 queue_us
 }
 
 /*
- * Rest (a departure): the least window over more than one round trip.
+ * Rest (a departure from the RFC): the least window over more than one round trip.
  *
- * Two packets a round trip are a rate of their own, and on a narrow path a large
- * one: 5 % where pipe and buffer hold 40 packets. While the law asks for less
- * than the least window, each window rests twice as long as the one before it,
- * and a delay with which the law asks for more halves that again:
+ * Two packets a round trip may be a large rate on a narrow path: 5 % of it where path and
+ * buffer hold 40 packets. While the law asks for less than the least window, the rest before
+ * each window is twice as long as the one before, and a delay at which the law asks for more
+ * halves it again. With R, the rest in round trips:
  *
  *	R = 0, 1, 2, 4 ... most		rate = W_min / ((1 + R) RTT)
  *
- * So the window itself stays RFC 6817's, 2 packets, which an ACK answers at once.
+ * So the window itself remains that of RFC 6817, 2 packets, which are acknowledged at once.
  *
- * Many flows see the same trough of a TCP flow's queue at the same time. Did each of
- * them halve its rest there, together they would fill the trough and the queue would
- * stay at the target, TCP starved. So a rest is halved only where there is no queue
- * (ledbat_is_empty(), an eighth of the target); else it becomes a round trip shorter with
- * each window.
+ * Many flows see the same minimum of a TCP flow's queue at the same time. If each of them
+ * halved its rest then, together they would fill the queue up to the target again, and the TCP
+ * flow would starve. So a rest is halved only if there is no queue (ledbat_queue_empty(), an
+ * eighth of the target); otherwise it becomes shorter by one round trip with each window.
  */
 static inline u32 ledbat_rest_rtts(u32 rest, bool less, bool empty, u32 most)
 {
@@ -340,17 +341,17 @@ static inline u32 ledbat_rest_rtts(u32 rest, bool less, bool empty, u32 most)
 	return empty ? rest / 2 : rest - min(rest, 1U);
 }
 
-/* A rest is no longer than this, us: sch_fq drops what is due in 10 s. */
+/* A rest is no longer than this, us, since sch_fq drops packets that are due in 10 s or later. */
 #define LEDBAT_REST_MAX_US	4000000U
 
 /**
- * ledbat_rest_us() - how long the next window waits
+ * ledbat_rest_us() - length of the rest before the next window
  * @rest: R
  * @rtt_us: round-trip time, us
- * @noise: any number
+ * @noise: a random number
  *
- * Up to a half is taken off at random: at a fixed interval a flow can fall into
- * step with TCP's halvings and find the same queue each time.
+ * Up to a half is subtracted at random: with a fixed interval a flow can synchronise
+ * with the halvings of a TCP flow's window and meet the same queue each time.
  *
  * Return: us, from half of R round trips to all of them.
  */
@@ -361,9 +362,9 @@ static inline u32 ledbat_rest_us(u32 rest, u32 rtt_us, u32 noise)
 	return most_us - ((u64)(most_us / 2) * noise >> 32);
 }
 
-/* A packet on its own is acknowledged late: receivers wait 40 ms and more for a
- * second one, which looks like a queue. So packets that pacing would send further
- * apart than half of that leave together, us.
+/* Receivers delay the ACK of a single packet for 40 ms and more, until a second one comes;
+ * that looks like a queue. So packets that pacing would send further apart than this, half
+ * of that time, are sent together, us.
  */
 #define LEDBAT_PACE_GAP_US	20000U
 
@@ -374,24 +375,24 @@ static inline bool ledbat_paces(u32 cwnd, u32 rtt_us)
 }
 
 /*
- * Slowdowns (LEDBAT++ 4.4): hold two packets for two round trips, so that the
- * queue empties and every flow through it reads its base delay anew, then
- * slow-start back to where it was.
+ * Slowdowns (LEDBAT++ 4.4): the window is two packets for two round trips, so that the
+ * queue drains and every flow through it measures its base delay again; then slow start
+ * back to the window before.
  */
 #define LEDBAT_SLOWDOWN_PKTS	2U	/* window meanwhile */
-#define LEDBAT_SLOWDOWN_RTTS	2U	/* how long */
-#define LEDBAT_SLOWDOWN_SKIP	4U	/* at or below so many packets it would change nothing */
-#define LEDBAT_SLOWDOWN_PAUSE	9U	/* next after so many times its duration: 10 % of time */
-/* Two slowdowns are at least so far apart, us. Nine times a duration of a LAN
- * is milliseconds, and base delays do not change that fast.
+#define LEDBAT_SLOWDOWN_RTTS	2U	/* duration of it */
+#define LEDBAT_SLOWDOWN_SKIP	4U	/* no slowdown at or below: it would change nothing */
+#define LEDBAT_SLOWDOWN_PAUSE	9U	/* next after this many times its duration: 10 % of time */
+/* Least time between two slowdowns, us. On a LAN nine times the duration is some
+ * milliseconds, and base delays do not change that fast.
  */
 #define LEDBAT_SLOWDOWN_LEAST_US	1000000U
 
 enum ledbat_mode {
-	LEDBAT_SLOW_START,	/* first slow start: may leave on delay */
+	LEDBAT_SLOW_START,	/* first slow start: delay may end it */
 	LEDBAT_AVOID,		/* the law above */
-	LEDBAT_FREEZE,		/* slowdown: two packets */
-	LEDBAT_RAMP,		/* slowdown: slow start back to the threshold */
+	LEDBAT_FREEZE,		/* slowdown: window of two packets */
+	LEDBAT_RAMP,		/* slowdown: slow start back to ssthresh */
 };
 
 /* Time from the end of a slowdown of @duration_us to the next one, us. */
@@ -404,16 +405,16 @@ static inline u64 ledbat_slowdown_pause_us(u64 duration_us, u32 rtt_us)
 }
 
 /*
- * Dynamic minimum window (asked for in Abu and Gordon's conclusion).
+ * Dynamic minimum window (proposed in Abu and Gordon's conclusion).
  *
  *	MIN_CWND = max(fixed, S C RTT / (N P))
  *
- * C is the bottleneck's capacity as this host has seen it: the largest rate
+ * C is the bottleneck's capacity as this host has measured it: the largest rate
  * at which all its LEDBAT flows together were served, over the last minutes.
- * S is the share of it that the host keeps beside TCP, N its LEDBAT flows, P
- * the packet. The window stands for the rate S C / N, which is one number for
- * all flows of the host and grows with the link. Its cost: whatever N, TCP
- * gets at least 1 - S of the link (more where N fixed windows are above that).
+ * S is the share of it that the host keeps beside TCP, N the number of its LEDBAT flows, P
+ * the size of a packet. The window amounts to the rate S C / N, which is the same for
+ * all flows of the host and grows with the link. For any N, TCP gets at least 1 - S of
+ * the link (less if N fixed windows take more than S).
  */
 
 /**
@@ -432,7 +433,7 @@ static inline u32 ledbat_floor_pkts(u32 fixed, u32 most, u64 capacity_bytes,
 				    u32 share_permille, u32 flows, u32 rtt_us,
 				    u32 packet_bytes)
 {
-	/* 2^40 bytes a second and a second of 2^26 us at most: 2^63 after the share */
+	/* 2^40 bytes a second times 2^23 us at most: 2^63 */
 	u64 rate = div_u64(min_t(u64, capacity_bytes, 1ULL << 40) * share_permille,
 			   1000);
 	u64 bytes = div_u64(div_u64(rate, max(flows, 1U)) *

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The mark by which a network knows filler: DSCP LE and TC_PRIO_FILLER.
+ * The mark by which a network recognises less-than-best-effort packets: DSCP LE, and
+ * TC_PRIO_FILLER on the sending host.
  *
  * RFC 8622: LE is code point 1, so the byte is 0x04. Its two low bits are ECN's
- * and belong to the stack. sk_priority is what the sending host's own queues go
- * by; Linux maps LE to plain best effort there (ip_tos2prio[2]), so it has to
- * be set as well.
+ * and belong to the stack. The queues of the sending host use sk_priority; Linux maps
+ * LE to plain best effort there (ip_tos2prio[2]), so sk_priority has to be set as well.
  *
  * The rules for congestion controls that mark sockets:
- *  - what the application has chosen is kept: a code point other than 0, or a
+ *  - a choice of the application is kept: a code point other than 0, or a
  *    priority other than 0. If it has chosen a code point, the priority does not
- *    change either, since IP_TOS sets both; if it has chosen LE, the socket gets the
- *    priority too;
+ *    change either, since IP_TOS sets both; but if it has chosen LE, the priority is
+ *    set too;
  *  - a later choice of the application takes effect, since IP_TOS, IPV6_TCLASS and
  *    SO_PRIORITY overwrite the mark; only IPV6_TCLASS does not change sk_priority;
- *  - removing the mark changes only values that are still those of the mark. If the
- *    application has set the same value, it cannot be told from ours;
+ *  - removing the mark changes only values that are still those of the mark. A value
+ *    that the application has set cannot be told from the mark if both are the same;
  *  - one byte is written, that of the family on the wire: an IPv6 socket that
- *    talks to a mapped address sends IPv4 packets from inet->tos.
+ *    is connected to a mapped address sends IPv4 packets, with inet->tos.
  *
  * A congestion control is first called when the connection is established, so SYN and
  * SYN-ACK are not marked; the application can mark them by IP_TOS.
  *
- * The caller of both functions holds the socket lock. Header fields and sk_priority are read
- * without it per packet, so each is written at once (WRITE_ONCE); a packet may
- * leave between the two writes with one of them.
+ * The caller of both functions holds the socket lock. The byte and sk_priority are read
+ * for each packet without it, so each is written with WRITE_ONCE; a packet that is sent
+ * between the two writes has one of them.
  */
 #ifndef LBE_MARK_H
 #define LBE_MARK_H
@@ -35,12 +35,12 @@
 #define LBE_MARK_ECN_MASK	0x03	/* RFC 3168 section 5 */
 #define LBE_MARK_FILLER		1	/* TC_PRIO_FILLER of linux/pkt_sched.h */
 
-/* The parts of the mark that we have set on this socket; 0: none. */
+/* The parts of the mark that a control has set on a socket; 0: none. */
 #define LBE_MARK_HAS_DSCP	0x01
 #define LBE_MARK_HAS_PRIORITY	0x02
 #define LBE_MARK_IS_IPV6	0x04
 
-/* Parts to put on a socket with this TOS or traffic class and priority. */
+/* Parts to set on a socket that has this TOS (or traffic class) and priority */
 static inline u8 lbe_mark_parts(u8 tos, u32 priority)
 {
 	u8 dscp = tos & ~LBE_MARK_ECN_MASK;
@@ -53,7 +53,7 @@ static inline u8 lbe_mark_parts(u8 tos, u32 priority)
 	return parts;
 }
 
-/* Parts of ours that nobody has changed since, and so are to be taken off. */
+/* Those of @parts that have not been changed since, and so are to be removed */
 static inline u8 lbe_mark_parts_left(u8 parts, u8 tos, u32 priority)
 {
 	if ((tos & ~LBE_MARK_ECN_MASK) != LBE_MARK_DSCP_LE)
@@ -88,24 +88,24 @@ static inline void lbe_mark_write(struct sock *sk, u8 parts, u8 dscp, u32 priori
 
 	if (parts & LBE_MARK_HAS_DSCP) {
 		WRITE_ONCE(*byte, (*byte & LBE_MARK_ECN_MASK) | dscp);
-		/* Routes may be chosen by TOS; IP_TOS does the same. */
+		/* Routes may depend on TOS; IP_TOS drops the cached route too. */
 		sk_dst_reset(sk);
 	}
 	if (parts & LBE_MARK_HAS_PRIORITY)
 		WRITE_ONCE(sk->sk_priority, priority);
 }
 
-/* The parameter that turns it off, the same in every module. Once a module. */
+/* The parameter that turns the mark off, the same in every module; used once in a module. */
 #define LBE_MARK_PARAM()						\
 	static bool mark = true;					\
 	module_param(mark, bool, 0644);					\
 	MODULE_PARM_DESC(mark, "DSCP LE and TC_PRIO_FILLER for new flows, unless they chose (Y)")
 
 /**
- * lbe_mark_set - mark a socket's packets as filler
+ * lbe_mark_set - mark a socket's packets as less than best effort
  * @sk: connected socket, locked
  *
- * Return: what lbe_mark_clear() is to be given.
+ * Return: the argument @parts of lbe_mark_clear().
  */
 static inline u8 lbe_mark_set(struct sock *sk)
 {
@@ -119,14 +119,14 @@ static inline u8 lbe_mark_set(struct sock *sk)
 	parts = lbe_mark_parts(*lbe_mark_byte(sk, family), sk->sk_priority);
 	parts |= family;
 	lbe_mark_write(sk, parts, LBE_MARK_DSCP_LE, LBE_MARK_FILLER);
-	/* What the SYN-ACK told of Fast Open is kept by the route, after this. */
+	/* TCP needs the route after this to store what the SYN-ACK said about Fast Open. */
 	if (parts & LBE_MARK_HAS_DSCP && inet_csk(sk)->icsk_af_ops)
 		inet_csk(sk)->icsk_af_ops->rebuild_header(sk);
 	return parts;
 }
 
 /**
- * lbe_mark_clear - take the mark off again
+ * lbe_mark_clear - remove the mark again
  * @sk: socket, locked, or no longer reachable
  * @parts: what lbe_mark_set() returned; 0: never marked
  */

@@ -1,64 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One-way delay of the forward path, seen from a TCP sender.
+ * One-way delay of the forward path, as a TCP sender can measure it.
  *
  * A sender needs the delay of its data and not that of the ACKs, which other traffic
- * on the way back may delay. No two clocks are set alike, so only changes of a delay
- * can be measured. There are two clocks: ours, in microseconds, and the one that stamps
- * the ACKs (TSval of RFC 7323, in ticks of unknown length, plus a random offset per
+ * on the reverse path may delay. The clocks of two hosts differ, so only changes of a delay
+ * can be measured. There are two clocks: the sender's, in microseconds, and the one that
+ * stamps the ACKs (TSval of RFC 7323, in ticks of unknown length, plus a random offset per
  * connection).
  *
- * The law. With now = arrival of the ACK on our clock, T = tick of the peer:
+ * The law. With now = arrival of the ACK on the sender's clock, T = tick of the peer:
  *
  *	rev	= (now - ref_now) - T * (TSval - ref_TSval)	(signed, modular)
  *	reverse	= rev - base - T	at least 0
  *	delay	= rtt - reverse
  *
  * rev is the delay of the ACK plus a constant. It needs no TSecr, and so includes
- * neither our own tick nor the time for which the receiver delays an ACK; TSval -
+ * neither the sender's own tick nor the time for which the receiver delays an ACK; TSval -
  * TSecr includes both. base is the value of rev with an empty reverse path. T is
- * subtracted once more because TSval is rounded down: reverse is the time that the
- * ACK has waited at least. delay therefore has the microsecond precision of the
+ * subtracted once more because TSval is rounded down: reverse is the least time that the
+ * ACK can have waited. delay therefore has the microsecond precision of the
  * round-trip time. It is the round-trip time when the reverse path is idle, and
  * always equals the one-way delay plus a constant (the empty reverse path).
  *
  * If there are no timestamps, or the tick is not known yet or is longer than
- * LBE_OWD_COARSE_US, reverse is 0, and delay is the round-trip time. That needs no
- * new minimum, since both have the same scale.
+ * LBE_OWD_COARSE_US, reverse is 0, and delay is the round-trip time. The caller can keep
+ * its least delay then, since both have the same scale.
  *
  * How base begins. While T is measured, the ACK with the least round trip is kept
- * (the first one, until one comes down to the caller's min_rtt_us), and its rev is the
- * first base. A queue that this ACK met on the way back is then in base, as it is in the
- * caller's least delay. A base from a later ACK would include a reverse queue that has
+ * (the first ACK, until one has the caller's min_rtt_us or less), and its rev is the
+ * first base. A queue that this ACK met on the reverse path is then in base, as it is in
+ * the caller's least delay. A base from a later ACK would include a reverse queue that has
  * grown in the meantime, and any queue beyond that would count as a forward queue until
  * the reverse path is empty again.
  *
- * How base is kept. It falls to the least rev at once, since nothing is faster than an
- * empty path. It rises by one bound, since the reverse path cannot have queued more than
- * the whole round trip did:
+ * How base is kept. It falls to the least rev at once, since no ACK is faster than on an
+ * empty path. It rises by one bound only, since the queue of the reverse path cannot be
+ * longer than those of the whole round trip:
  *
  *	base >= rev - T - (rtt - min_rtt)
  *
  * A sample near the least round trip gives this bound, and base falls behind it if the
  * peer's clock runs slow. The bound holds only if both paths were empty at once at the
- * least round trip, which is never so if the two queue in turns. Therefore base rises by
- * no more than clocks can differ, LBE_OWD_SKEW_PPM of the time since it last moved. A
- * sample that breaks the bound by more than a least round trip is not a delay: a single
- * wild TSval is ignored, while LBE_OWD_AGREE in a row mean that the peer's clock started
- * over, and so does the measurement. As many samples are needed for base to fall by more
- * than LBE_OWD_STEP_US. An error from skew remains while the round trip never comes near
- * its least: it grows at the clocks' relative rate (200 ppm: 12 ms a minute), up to the
- * least forward queue of that time.
+ * least round trip, which is never so if there is a queue on either one path or the other.
+ * Therefore base rises by no more than clocks can differ, LBE_OWD_SKEW_PPM of the time
+ * since it last moved. A sample that breaks the bound by more than a least round trip is
+ * not a delay: a single wrong TSval is ignored, while LBE_OWD_AGREE in a row mean that the
+ * peer's clock has been reset, and the measurement begins again. As many samples are needed
+ * for base to fall by more than LBE_OWD_STEP_US. An error from skew remains while the round
+ * trip never comes near its least: it grows at the clocks' relative rate (200 ppm: 12 ms a
+ * minute), up to the least forward queue of that time.
  *
  * When base rises for skew, later delays read longer than earlier ones of the same path,
  * so callers raise the least delay that they keep by the same amount (lbe_owd_rise_us()).
- * If the clocks did differ, that least delay had been read too short, or the next empty
- * path corrects it. If a busy reverse path was mistaken for skew, the two errors cancel.
+ * If the clocks did differ, that least delay had been measured too short, or the next
+ * sample of an empty path corrects it. If a busy reverse path was mistaken for skew, the
+ * two errors cancel.
  *
  * How T is learnt. From one long baseline (2 s, then 4, 8, 16 s), never from
  * one ACK: T = elapsed / ticks, snapped to a rate that systems are known to
  * use, if within 1/8 of one. A change of reverse delay of 250 ms in the first
- * 2 s is thus tolerated. If T is near no such rate, it is measured again, without end.
+ * 2 s is thus tolerated. If T is near no such rate after 16 s, it is measured again.
  *
  * Sources: RFC 7323 sections 4.1 and 5.4 (tick between 1 ms and 1 s, offsets),
  * RFC 6817 section 3.1 and appendix A (offset and skew cancel in differences).
@@ -72,26 +73,26 @@
 #include <lbe/arith.h>
 #include <lbe/tick.h>
 
-/* First baseline for the peer's tick, us. Double it: the same wait twice as
- * long on the round-trip time, for half the effect of reverse queueing.
+/* First baseline for the peer's tick, us. If doubled, a flow uses the round-trip time for
+ * twice as long, and the effect of reverse queueing on the tick is halved.
  */
 #define LBE_OWD_LEARN_US	2000000U
 /* Longest baseline is LBE_OWD_LEARN_US << this (16 s), then start over. */
 #define LBE_OWD_LEARN_DOUBLINGS	3
-/* Ticks above this say less than the round-trip time does, us. */
+/* With a tick above this, us, the round-trip time is the more precise measure. */
 #define LBE_OWD_COARSE_US	10000U
 /* base falls by up to this (or two ticks) at once, us. */
 #define LBE_OWD_STEP_US		2000U
-/* Larger moves need so many samples in a row. */
+/* Larger moves need this many samples in a row. */
 #define LBE_OWD_AGREE		3
-/* Clocks differ by less than this. Double it: a reverse queue that never comes
- * empty together with the forward one is forgotten twice as fast, 36 ms a minute.
+/* Clocks differ by less than this. If doubled, a reverse queue that is never empty at the
+ * same time as the forward one is taken into base twice as fast, 36 ms a minute.
  */
 #define LBE_OWD_SKEW_PPM	300
-/* Pull the reference along after so long, us: products stay far below 2^31. */
+/* The reference is moved forward after this time, us, so that products stay far below 2^31. */
 #define LBE_OWD_REBASE_US	(64 * 1000000LL)
-/* A gap above this leaves a 1 us TSval ambiguous (it wraps in 71.6 min and is
- * compared as a signed number, so 35.8 min); start over with the tick kept, us.
+/* After a gap above this, us, a TSval in us is ambiguous (it wraps in 71.6 min and is
+ * compared as a signed number, so 35.8 min): the measurement begins again, with the tick kept.
  */
 #define LBE_OWD_GAP_US		(1024 * 1000000LL)
 
@@ -102,19 +103,19 @@ enum lbe_owd_source {
 
 /* State of one flow: 24 bytes, all zero to begin with. */
 struct lbe_owd {
-	u64 ref_us;	/* our clock at the reference, us; 0 = none yet */
+	u64 ref_us;	/* sender's clock at the reference, us; 0 = none yet */
 	u32 ref_tsval;	/* peer's TSval there, peer ticks; compared modulo 2^32, and
-			 * moved along (LBE_OWD_REBASE_US, LBE_OWD_GAP_US)
+			 * moved forward (LBE_OWD_REBASE_US, LBE_OWD_GAP_US)
 			 */
 	/* While the tick is learnt these two hold the ACK of the least round trip:
-	 * our clock (us) and the peer's (ticks) since the reference.
+	 * the sender's clock (us) and the peer's (ticks) since the reference.
 	 */
-	s32 base_us;	/* level of rev with an empty reverse path, us */
-	u32 moved_ms;	/* base may have risen for skew since then, our clock, ms; wraps
-			 * in 49 days, after which base rises later, no more
+	s32 base_us;	/* value of rev with an empty reverse path, us */
+	u32 moved_ms;	/* time since which base may rise for skew, sender's clock, ms;
+			 * wraps in 49 days, which only makes base rise later
 			 */
 	u8  doublings;	/* of the learning baseline so far */
-	u8  disagree;	/* samples in a row that fit no base or a far lower one */
+	u8  disagree;	/* samples in a row that fit no base, or a far lower one only */
 	u8  tick:4,	/* index of the peer's tick, plus 1; 0 = not known yet */
 	    has_base:1,	/* tick is known and base_us is base */
 	    source:1,	/* enum lbe_owd_source of the latest sample */
@@ -123,9 +124,9 @@ struct lbe_owd {
 	u8  pad;
 };
 
-/* What the sender knows of one ACK. */
+/* What the sender knows about one ACK. */
 struct lbe_owd_ack {
-	u64 now_us;	/* arrival on our clock (tp->tcp_mstamp), us, not 0 */
+	u64 now_us;	/* arrival on the sender's clock (tp->tcp_mstamp), us, not 0 */
 	u32 tsval;	/* TSval of this ACK, peer ticks */
 	u32 rtt_us;	/* round-trip time that this ACK measured, us */
 	u32 min_rtt_us;	/* smallest round-trip time known, us, <= rtt_us */
@@ -137,14 +138,14 @@ static inline void lbe_owd_init(struct lbe_owd *o)
 	memset(o, 0, sizeof(*o));
 }
 
-/* Does the latest sample leave reverse queueing out? */
+/* Does the latest sample exclude the reverse queue? */
 static inline enum lbe_owd_source lbe_owd_source(const struct lbe_owd *o)
 {
 	return o->source;
 }
 
-/* Does the latest sample fit no base? Then its delay may be of another scale: the
- * ACK was faster than any before, or no ACK is like that. It is nobody's least.
+/* Does the latest sample fit no base? Then its delay may have another scale: the ACK was
+ * much faster than any before, or its TSval is wrong. No least delay may come from it.
  */
 static inline bool lbe_owd_stray(const struct lbe_owd *o)
 {
@@ -157,7 +158,7 @@ static inline u32 lbe_owd_tick_us(const struct lbe_owd *o)
 	return o->tick ? lbe_ticks_us[o->tick - 1] : 0;
 }
 
-/* Measure from this ACK; while the tick is learnt, base may come from it. */
+/* Measure from this ACK on; while the tick is learnt, base may come from it. */
 static inline void __lbe_owd_reference(struct lbe_owd *o,
 				       const struct lbe_owd_ack *ack)
 {
@@ -169,7 +170,7 @@ static inline void __lbe_owd_reference(struct lbe_owd *o,
 	o->disagree = 0;
 }
 
-/* Learn the tick from the baseline since the reference, and base with it. */
+/* Learn the tick from the baseline since the reference, and then base. */
 static inline void __lbe_owd_learn(struct lbe_owd *o,
 				   const struct lbe_owd_ack *ack)
 {
@@ -188,7 +189,7 @@ static inline void __lbe_owd_learn(struct lbe_owd *o,
 		s64 base_us = o->base_us -
 			      (s64)(s32)o->moved_ms * lbe_owd_tick_us(o);
 
-		/* A TSval gone wild at that ACK says nothing. */
+		/* If that ACK's TSval was wrong, base comes from a later sample. */
 		o->has_base = base_us < S32_MAX / 2 && base_us > -(S32_MAX / 2);
 		o->base_us = (s32)base_us;
 		o->moved_ms = div_u64(ack->now_us, 1000);
@@ -200,8 +201,8 @@ static inline void __lbe_owd_learn(struct lbe_owd *o,
 	}
 }
 
-/* Keep base at the least rev, and above lo as far as skew explains.
- * Return: is base good for this sample?
+/* Keep base at the least rev, and not below @lo as far as skew explains that.
+ * Return: false if this sample fits no base.
  */
 static inline bool __lbe_owd_move_base(struct lbe_owd *o, s64 rev, s64 lo,
 				       u32 min_rtt_us, u32 now_ms)
@@ -224,8 +225,8 @@ static inline bool __lbe_owd_move_base(struct lbe_owd *o, s64 rev, s64 lo,
 				return false;
 			base = rev;
 		} else {
-			/* By as much as the clocks had time for, and that time
-			 * is used up then.
+			/* By as much as the clocks can have moved apart since
+			 * moved_ms, which moves on by the time for that.
 			 */
 			base = min(lo, base + skew_us);
 			o->rose = base > o->base_us;
@@ -243,12 +244,12 @@ static inline bool __lbe_owd_move_base(struct lbe_owd *o, s64 rev, s64 lo,
 }
 
 /**
- * lbe_owd_update() - forward delay that one ACK tells of
+ * lbe_owd_update() - forward delay that one ACK shows
  * @o: state of the flow
  * @ack: the ACK
  *
  * Return: delay in us, above 0 and at most rtt_us: the one-way delay plus a
- * constant. lbe_owd_source() tells which source this sample had.
+ * constant. lbe_owd_source() returns the source of this sample.
  */
 static inline u32 lbe_owd_update(struct lbe_owd *o,
 				 const struct lbe_owd_ack *ack)
@@ -279,7 +280,7 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 	ticks = (s32)(ack->tsval - o->ref_tsval);
 	rev = span_us - (s64)ticks * tick_us;
 	if (rev > S32_MAX / 2 || rev < -(S32_MAX / 2)) {
-		/* Not a delay: a wild TSval, or a peer that started over. */
+		/* Not a delay: the TSval is wrong, or the peer's clock was reset. */
 		o->stray = 1;
 		if (++o->disagree >= LBE_OWD_AGREE)
 			__lbe_owd_reference(o, ack);
@@ -292,7 +293,7 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 	}
 
 	if (span_us > LBE_OWD_REBASE_US && ticks > 0) {
-		/* Along the ideal line: rev and base keep their meaning. */
+		/* By whole ticks on both clocks, so that rev and base do not change. */
 		o->ref_us += (u64)ticks * tick_us;
 		o->ref_tsval += ticks;
 	}
@@ -305,11 +306,11 @@ static inline u32 lbe_owd_update(struct lbe_owd *o,
 }
 
 /**
- * lbe_owd_rise_us() - by how much delays read longer since the latest sample
+ * lbe_owd_rise_us() - by how much delays read longer from the latest sample on
  * @o: state of the flow
  * @before_us: its base_us before that sample, us
  *
- * Return: what a least delay of earlier samples has to be raised by, us.
+ * Return: amount by which a least delay of earlier samples has to be raised, us.
  */
 static inline u32 lbe_owd_rise_us(const struct lbe_owd *o, s32 before_us)
 {

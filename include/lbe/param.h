@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Module parameters that are numbers with a range. A value out of range is refused
- * with a line in the kernel's log, and changes nothing.
+ * with a line in the kernel's log, and the parameter keeps its value.
  *
  *	LBE_PARAM(delta_permille, 150, 10, 900, "what it is, unit");
  *	... READ_ONCE(delta_permille.value) ...
@@ -15,7 +15,7 @@
 
 /**
  * struct lbe_range - a number with its bounds
- * @value: now
+ * @value: present value
  * @least: smallest allowed
  * @most: largest allowed
  */
@@ -25,7 +25,7 @@ struct lbe_range {
 	unsigned int most;
 };
 
-/* Length of a value as written by the user, without the newline of a shell. */
+/* Length of a value as the user has written it, without a final newline. */
 static inline int lbe_text_len(const char *val)
 {
 	return val ? strcspn(val, "\n") : 0;

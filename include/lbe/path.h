@@ -1,81 +1,99 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the flows of one path know together, and the one rate that they share.
+ * The law of tcp_lbe: the state that the flows of one path share, and the one rate that it sets.
  *
- * The law. With mu = capacity, R = rate of all our flows, X = rate of the others,
- * d = forward delay, q = d - base its queue, p = time of one packet at mu, e = noise
- * of the delay, RTT = round trip without queue, a full link has
+ * Let mu be the capacity of the path, R the rate of all its flows together, X the rate of other
+ * traffic, d the forward delay of a packet, q = d - base its queueing delay, p the time of one
+ * packet at mu, e the noise of the delay, and RTT the round trip with an empty forward queue. On a
+ * busy link
  *
  *	dq/dt = (R + X - mu) / mu	hence	S = R' - mu dq/dt = mu - X
  *
- * is what the others leave, R' being the rate that the samples of now were sent at, a
- * round trip ago. CRUISE takes it and drains what q differs from its target qt = 2 p + e
- * within two round trips (one, if there is too much), per tick of RTT / 4:
+ * S is the rate that other traffic leaves. R' is the rate at which the packets that are sampled now
+ * were sent, which is R of one round trip ago. CRUISE averages R with S, and removes the difference
+ * between q and its target qt = 2 p + e within two round trips (within one if q is above qt: the
+ * last term is then doubled). In each tick of RTT / 4:
  *
  *	R <- 1/2 (R + S + mu (qt - q) / (2 RTT))	at most 1.008 mu
  *	in flight <= R (RTT + 2 e) + 2 packets
  *
- * The bound on what is in flight stops us at once when somebody's burst holds our ACKs
- * up. Growth by more than a jump within a round trip is somebody who comes: we leave for FLOOR.
- * A jump is 2 e and the longest of three times. 5 p: a slow start begins with 10 packets, and half
- * of them must do. 1/2 ms: two slots of our own. RTT / 32, on paths that hold hundreds of packets:
- * a return at a rate that is 1/32 too high queues as much before it hears of it. But a slow start
- * goes on, doubles twice or more until we are gone, and is to find neither a full buffer nor the
- * delay that ends it early (4 to 16 ms in Linux): of that time no more than 4 ms and than 1/16 of
- * the longest queue that was met. START meets half of a BDP if the buffer has it.
- * We leave too if R is mu / 8 or less for two round trips: the others take what there is.
- * A silence that no burst of others explains is the link's: what waited for its end tells nothing.
+ * The target keeps the link busy while the receiver delays an ACK. The bound on the data in flight
+ * makes the path stop sending at once when a burst of other traffic delays its ACKs. (In this bound
+ * e is the noise as measured; elsewhere it is at least LBE_PATH_ERROR_US.)
  *
- * Loss is no sign of others where there are queues, for links lose packets too. If a round
- * trip, and the next one too, loses more than a third of what comes through, somebody drops
- * by rate (a policer), or the buffer was full when the base was learnt. What came through is
- * the capacity. For 180 s from then on CRUISE stays 1/32 below mu, sends no pulses, and ends
- * when 1/32 of a round trip is lost. In START once is enough if more was sent than in the round
- * trip before. A round that lasted for two round trips had an outage in it and tells nothing.
+ * Giving way. If q grows by more than a jump within a round trip, or is above two jumps, other
+ * traffic has begun, and the path goes to FLOOR. A jump is 2 e plus the longest of three times:
+ *  - 5 p. A slow start begins with 10 packets, and half of them have to be enough to show it.
+ *  - 1/2 ms, two slots of this path's own schedule, which a late timer may let go at once.
+ *  - RTT / 32, which counts where a round trip holds hundreds of packets. If CRUISE begins at a
+ *    rate that is too high by 1/32, the queue grows by this much before a sample shows it. But by
+ *    the time the path has given way, a slow start has doubled twice or more. It must find neither
+ *    a full buffer nor the delay that ends it early (HyStart: 4 to 16 ms in Linux). So this time is
+ *    at most 4 ms and at most 1/16 of the longest queue met. (START meets a queue of half a BDP if
+ *    the buffer holds it.)
+ * The path also gives way if R is mu / 8 or less for two round trips, since other traffic then uses
+ * the link. If no ACK arrives for longer than any burst of other traffic lasts, the link itself
+ * stood still: packets that were sent before this ended say nothing about other traffic.
  *
- * A train of 8 packets at rate r shows how its delay grows, g = dq / dt:
+ * Loss. On a path with queues loss is no sign of other traffic, since links lose packets too. But
+ * if more than a quarter of the packets of a round trip is lost, and of the next one too, then a
+ * policer limits the rate, or the buffer was full when the base was learnt. The rate that came
+ * through is the capacity. For 180 s from then on CRUISE stays 1/32 below mu, sends no pulses, and
+ * ends when 1/32 of a round trip is lost. In START one such round trip is enough if at least 1.5
+ * times as much was sent in it as came through in the one before. If no ACK ends a round trip
+ * before twice its time, there was an outage in it, and it does not count.
  *
- *	r (1 + g)^-1		is what we get of the link
- *	r = mu, we were away	g mu is what the others send
+ * Trains. A train is 8 packets sent at a rate r. The delay of its packets grows by g = dq / dt:
+ *
+ *	any r			r / (1 + g) is the rate at which it came through
+ *	r = mu, path silent	g mu is the rate of other traffic
  *	r = 1.25 mu, R near mu	r / (1 + g) is the capacity
- *	r = mu, R = rho mu	g is at most 1 - rho in a queue that is shared and does not grow:
- *				more was sent by others who have queues of their own
+ *	r = mu, R = rho mu	g <= 1 - rho in a shared queue that does not grow. If g is larger,
+ *				other flows send more and have queues of their own (fair queueing)
  *
- *	         queue             idle pairs            passed
- *	START ----------> FLOOR ---------------> PROBE ----------> CRUISE
- *	  R doubles       ^ ^ ^  a pair or a       | a train          |
- *	  every RTT       | | |  single a time     |                  |
- *	                  | | +--------------------+ grew, lost       |
- *	                  | +-----------------------------------------+ jump, mark,
- *	                  |                                             own queue, silence
- *	        each failure: more pairs, less often
+ * PROBE sends a train to decide whether CRUISE may begin. In CRUISE a train is called a pulse. A
+ * pair is two packets, or a single one if the receiver does not delay its ACK. A return is a train
+ * of PROBE and the CRUISE after it.
  *
- * FLOOR is silent for as long as a slow start may take, log2(BDP / 10 packets) + 2 round
- * trips, so that it is not met half way by our queue. Then pairs, at most 2/5 % of the
- * capacity. A pair that meets no queue is evidence; a train decides. Each return that
- * fails asks for more pairs, and from the third on for pairs that come in as early as on
- * the idle path, in the mean: at a short queue a train costs the others a loss. Each such
- * failure doubles the time after which three pairs that met no queue do again.
+ *	         queue              idle pairs            passed
+ *	START ------------> FLOOR --------------> PROBE ----------> CRUISE
+ *	  R doubles         ^ ^ ^  a pair now       |  a train         |
+ *	  each RTT          | | |  and then         |                  |
+ *	                    | | +-------------------+ grew, or lost    |
+ *	                    | +----------------------------------------+ jump, ECN mark, fair queue,
+ *	                    |                                            nothing left, silence
+ *	  after each failure: more pairs are needed, and less often sent
+ *	  START and CRUISE go to FLOOR for heavy loss; CRUISE to START if mu is far too low
  *
- * Where pairs meet no queue and trains grow, either the link is slower now, or others have
- * queues of their own. Two things tell. A link slows down at once, others come by slow
- * start: where what was in flight when we left came in slower than it was sent, for a round
- * trip, and the train came through at just that rate, the link is slower. Otherwise, at half
- * the rate that the train came through at, delays on an idle link differ no more than they did
- * when we cruised alone; behind another queue each packet waits 0 to p more. Two such trains
- * in a row with a spread below the calm noise + p / 8 set the capacity, where that noise is
- * below p / 4.
- * If pulses at 1.25 mu raise mu four times in a row by all they can tell, START finds out
- * how much faster the link is.
+ * After CRUISE, FLOOR is silent for log2(BDP / 10 packets) + 2 round trips, as long as a slow start
+ * may take, so that the slow start does not meet a queue of this path half way. Then pairs are
+ * sent, less and less often, down to 2/5 % of mu. Pairs that meet no queue are evidence that the
+ * link is idle; a train decides. After each failed return more such pairs are needed. From the
+ * third failure on their mean delay must also be that of the idle path, since a train that meets a
+ * short queue costs other flows a loss. This strict condition holds for a time that doubles with
+ * each failure; after it, three pairs that met no queue are enough again.
  *
- * Sending. The path has one schedule. A flow that has data takes the next slot of
- * (its burst) / R and queues up again when it has sent: any number of flows share R
- * alike, one that has nothing to send takes nothing, one that ends leaves at once.
+ * Slower and faster links. Where pairs meet no queue but the delay grows over trains, either the
+ * link has become slower, or other flows have queues of their own. Two observations tell which:
+ *  - A link slows down at once, while other flows come by slow start. If the packets that were in
+ *    flight when the path gave way arrived more slowly than they were sent, for a round trip, and
+ *    the failed train came through at that same rate, the link is slower. A round trip must hold
+ *    more than 40 packets for this.
+ *  - Otherwise trains at half the rate at which the failed one came through tell. On an idle link
+ *    their delays spread no more than they did in CRUISE; beside the queue of another flow each
+ *    packet waits for 0 to p more. Two such trains in a row with a spread below p / 8 plus the
+ *    least noise of CRUISE show that the link is slower. This is tried from the second failure on,
+ *    if that noise is below p / 4.
+ * If pulses at 1.25 mu raise mu four times in a row by as much as they can, the link is much
+ * faster, and START finds out how much.
  *
- * Constants: LBE_* below. Fractions in the text: 2 p + e keeps the link busy over one
- * delayed ACK.
+ * Sending. The path has one schedule of slots. A flow that has data takes the next slot, which
+ * lasts (bytes of its burst) / R, and takes another one when it has sent. So any number of flows
+ * share R equally, a flow that has nothing to send takes nothing, and the share of a flow that ends
+ * is free at once.
  *
- * Pure functions: no clock, no socket, no lock. See tcp_lbe for the mechanism.
+ * The constants are LBE_* below. Pure functions: no clock, no socket, no lock. The module tcp_lbe
+ * calls them.
  */
 #ifndef LBE_PATH_H
 #define LBE_PATH_H
@@ -87,163 +105,171 @@
 #define USEC_PER_SEC	1000000UL
 #endif
 
-/* The base delay is the least of so many slots, each of so many seconds. Double it: a
- * longer path hides for twice as long, if no flat pairs tell.
+/* The base delay is the least of this many slots, of this many seconds each. If doubled, a path
+ * that has become longer goes unnoticed for twice as long, unless flat pairs show it (LBE_FLAT_US).
  */
 #define LBE_PATH_SLOTS		3
 #define LBE_PATH_SLOT_S		60
-/* Ticks remembered: a round trip has 4. Power of 2. */
+/* Ticks remembered; a round trip has 4. Power of 2. */
 #define LBE_PATH_TICKS		8
-/* Least noise assumed: timers and interrupts of hosts, us. Double it: a standing queue of
- * that much more on fast links.
+/* Least noise assumed, us: timers and interrupts of hosts. If doubled, the standing queue on fast
+ * links is longer by that much.
  */
 #define LBE_PATH_ERROR_US	250
-/* A train: packets, and at least so long, us (fast links). Double them: half the error of
- * g, twice the queue in the way of others.
+/* A train has this many packets, and lasts at least this long, us (on fast links). If doubled, the
+ * error of g is halved, and the queue that a train puts in the way of other traffic is doubled.
  */
 #define LBE_TRAIN_PKTS		8
 #define LBE_TRAIN_US		4000
-/* Least capacity, bytes a second: keeps divisions sane. */
+/* Least capacity, bytes a second: keeps the results of divisions in range. */
 #define LBE_PATH_RATE_MIN	1000
-/* An ACK of one packet may have been held if it comes this long after the one before,
- * us: below any delayed-ACK timer in use (40 ms in Linux).
+/* The receiver may have delayed the ACK of one packet if it comes this long after the previous ACK,
+ * us. It is below any delayed-ACK timer in use (40 ms in Linux).
  */
 #define LBE_DELACK_US		25000
-/* A slot is 2^-12 s, 244 us, one packet at least and at most what a TSO segment holds. A late
- * timer lets two slots go at once, and their queue is no jump. Double the time: on fast links
- * others must have twice the queue before we give way. Halve it: twice as many timers there.
+/* A slot is 2^-12 s (244 us), but at least one packet, and at most what a TSO segment holds. A late
+ * timer lets two slots go at once, whose queue must not count as a jump. If the time is doubled,
+ * other traffic on fast links needs twice the queue before the path gives way; if halved, twice as
+ * many timers run there.
  */
 #define LBE_SLOT_SHIFT		12
 #define LBE_SLOT_PKTS		44
-/* A slot that was missed by up to this, ns, is made up for: timers are late by that much.
- * Double it: twice the burst after a rest.
+/* A slot that was missed by up to this, ns, is made up for, since timers are late by that much. If
+ * doubled, the burst after a rest is twice as long.
  */
 #define LBE_LATE_NS		1000000U
-/* A train tells the rest of the link to some percent, and what is sent too fast queues for a round
- * trip. Double it: where a round trip holds hundreds of packets, returns beside steady traffic end
- * early; halve it: slow starts of others meet a queue that ends them.
+/* Where a round trip holds hundreds of packets, the threshold of a jump is RTT divided by this: a
+ * train measures what other traffic leaves only to within some percent, and what is then sent too
+ * fast queues for a round trip. If doubled, returns beside
+ * steady traffic end early where a round trip holds hundreds of packets; if halved, slow starts of
+ * other flows meet a queue that ends them.
  */
 #define LBE_JUMP_RTTS		32
-/* Of the longest queue met. Double it: beside steady traffic less is used where the buffer holds a
- * fifth of a round trip; halve it: best effort that comes and goes loses there.
+/* But it is at most the longest queue met, divided by this. If doubled, less is used beside steady
+ * traffic where the buffer holds a fifth of a round trip; if halved, best-effort flows that come
+ * and go lose throughput there.
  */
 #define LBE_JUMP_DEEP		16
-/* And at most, us. Double it: with 300 ms, best effort that comes and goes loses a twentieth; halve
- * it: less is used there.
+/* And it is at most this, us. If doubled, best-effort flows that come and go lose a twentieth at
+ * 300 ms; if halved, less is used there.
  */
 #define LBE_JUMP_US		4000
-/* No ACK for longer than a round trip, than so many packets take, and than so long, us: the link
- * itself stood still. No burst of others is that long, and no receiver's timer. Double them: links
- * that stop for a quarter of a second are left for another second; halve them: a page that comes
- * by many connections at once is taken for a link that stops.
+/* If no ACK arrives for longer than a round trip, than this many packets take, and than this long,
+ * us, then the link itself stood still: no burst of other traffic and no delayed-ACK timer lasts
+ * that long. If doubled, a path whose link stops for a quarter of a second gives way, and sends
+ * next to nothing for another second; if halved, a web page that is loaded over many connections at
+ * once is taken for a link that stops.
  */
 #define LBE_STALL_PKTS		64
 #define LBE_STALL_US		100000
-/* Growth of a train, Q10. Below 0.05 it met nobody: a third of a packet's time over 8 packets is
- * noise. Above 0.72 somebody who takes turns with us, packet by packet (1.0), cannot be ruled
- * out. Double the first: trains pass that met others; halve the second: a third of the link
- * stays unused beside steady traffic of two fifths.
+/* Growth of a train, Q10. Below 0.05 it met no other traffic: a third of a packet's time over 8
+ * packets is noise. Above 0.72 it may have met a flow whose packets alternate with its own at a
+ * fair queue (1.0). If the first is doubled, trains pass that met other traffic; if the second is
+ * halved, a third of the link stays unused beside steady traffic of two fifths.
  */
 #define LBE_GROWTH_NONE		52
 #define LBE_GROWTH_FULL		742
-/* Beside others a train's growth tells what they send to so much of the link, Q10: 0.15. So much
- * is left to them at a return, and by so much at least what they and we send exceeds the link
- * before the queue counts as ours alone: that noise is a sixteenth of the train or less. Double
- * it: behind fair queueing others lose their share for longer; halve it: returns beside steady
- * traffic end early.
+/* Error of the rate of other traffic as the growth of a train shows it, as a part of the link, Q10:
+ * 0.15. A return leaves this much more of the link to other traffic. And the sum of both rates must
+ * exceed the link by at least this much before a pulse shows fair queueing, which covers noise of
+ * up to a sixteenth of the train's duration. If doubled, other flows behind fair queueing lose
+ * their share for longer; if halved, returns beside steady traffic end early.
  */
 #define LBE_GROWTH_ERROR	154
 
-/* Slots that tell whether the bottleneck is our own device. Double it: twice as long until it
- * is found, and until it is forgotten.
+/* Slots that tell whether the bottleneck is the sender's own device. If doubled, it takes twice as
+ * long until this is found, and until it is forgotten.
  */
 #define LBE_LOCAL_MAX		16
 
-/* A link slows down at once. A newcomer at a fair queue sends 10 packets in its first round trip,
- * and 20 in the next. Where a round trip holds so many packets, more than half of the link is
- * ours after the first and until the second are through. Double it: slower links are found by
- * the spread of delays alone where a round trip holds fewer packets; halve it: such a newcomer
- * is taken for a slower link.
+/* A link slows down at once. A new flow at a fair queue sends 10 packets in its first round trip
+ * and 20 in the next. Where a round trip holds more packets than this, the path keeps more than
+ * half of the link from the time when the first ten are through until the twenty are. If doubled,
+ * slower links where a round trip holds fewer packets are found by the spread of delays alone; if
+ * halved, such a new flow is taken for a slower link.
  */
 #define LBE_STEP_PKTS		40
-/* Raises of the capacity in a row after which its growth is no measurement of others who have
- * left: 1.25^4 is 2.4. Double it: a link that is ten times faster is found in 16 s instead of 6 s;
- * halve it: hosts that share a link push each other away.
+/* After this many raises of mu in a row (1.25^4 = 2.4) the link has become faster; fewer may only
+ * show that other traffic has left. If doubled, a link that is ten times faster is found in 16 s
+ * instead of 6 s; if halved, hosts that share a link push each other away.
  */
 #define LBE_RAISES		4
-/* A flow that differs from the others of its path in so many samples more than it agreed in, and
- * for so long, ms, gets a path of its own. The time is twice what the peer's clock takes to be
- * learnt (owd.h): until then reverse traffic is in a new flow's delays. Double them: a peer that
- * lies is believed for twice as long; halve them: flows that start beside reverse traffic part.
+/* A flow whose delay differs from those of the other flows of its path in this many samples more
+ * than it agrees with them, over at least this time, ms, gets a path of its own. The time is twice
+ * what it takes to learn the peer's clock (owd.h): until then the delays of a new flow include the
+ * queue of reverse traffic. If doubled, a peer that lies is believed for twice as long; if halved,
+ * flows that start beside reverse traffic are separated.
  */
 #define LBE_ODD			32
 #define LBE_ODD_MS		4000
 
-/* For so many round trips, times two for each failure up to a limit, pairs are held to strict
- * evidence: 6.4 s after the third failure at 100 ms, 51 s from the sixth on. A train costs others
- * eight packets. Double the first: twice as long out of pauses that are too short to prove;
- * halve it: twice as many trains beside a greedy flow.
+/* For this many round trips, doubled with each failure up to a limit, pairs must meet the strict
+ * condition (lbe_path_strict()): 6.4 s after the third failure at 100 ms, 51 s from the sixth on. A
+ * train puts eight packets in the way of other traffic. If the first is doubled, pauses of other
+ * traffic that are too short for this condition stay unused for twice as long; if halved, twice as
+ * many trains are sent beside a greedy flow.
  */
 #define LBE_PATIENCE_RTTS	8
 #define LBE_PATIENCE_MAX	6
 
-/* More than a quarter of more packets than that is not lost by chance: at 5 % of random loss seven
- * of 25 are, once in six thousand round trips. Double it: a policer is found where a round trip
- * holds 48 packets; a third of it: of the transfers that begin on such a link one in ten takes it
- * for a policer's, and hardly uses it for three minutes.
+/* If more than a quarter of more packets than this is lost, that is not by chance: at 5 % of random
+ * loss, seven packets of 25 are lost once in six thousand round trips. If doubled, a policer is
+ * found only where a round trip holds 48 packets; with a third of it, one in ten of the transfers
+ * that begin on a link with such loss takes it for a policer, and hardly uses it for three minutes.
  */
 #define LBE_LOSS_PKTS		24
-/* Who drops by rate drops in each round trip. A link that is gone for a moment, or a sender whose
- * clock was set back (the peer drops what has an older time stamp than it has seen), loses that
- * much of a round trip once. Three instead: best effort at a policer waits for a round trip
- * more; one instead: each such moment costs most of the link for three minutes.
+/* Round trips in a row with such a loss that show a policer, which drops in each. When a link is
+ * gone for a moment, or the clock of the sender is set back (the peer drops packets whose timestamp
+ * is older than one that it has seen), only one round trip is lost. With three instead, best effort
+ * at a policer waits for one round trip more; with one, each such moment costs most of the link for
+ * three minutes.
  */
 #define LBE_LOSS_ROUNDS		2
 
-/* Pairs that all meet the same queue for so long, us, meet the path: cubic stays within two packets
- * of its plateau for 2 (2 / 0.4)^(1/3) s = 3.4 s. Double it: a longer route is found four seconds
- * later; halve it: a plateau is taken for the path.
+/* If all pairs meet the same queueing delay for this long, us, it is the delay of a longer path: a
+ * cubic flow stays within two packets of its plateau for 2 (2 / 0.4)^(1/3) s = 3.4 s only. If
+ * doubled, a longer route is found four seconds later; if halved, a plateau is taken for one.
  */
 #define LBE_FLAT_US		(4 * USEC_PER_SEC)
 
 enum lbe_state {
 	LBE_START,	/* doubles its rate each round trip */
-	LBE_CRUISE,	/* keeps a queue of about one packet */
-	LBE_FLOOR,	/* a pair of packets now and then */
-	LBE_PROBE,	/* a train, and its verdict to come */
+	LBE_CRUISE,	/* keeps a queue of 2 p + e */
+	LBE_FLOOR,	/* sends a pair of packets now and then */
+	LBE_PROBE,	/* has sent a train and waits for its verdict */
 };
 
 enum lbe_reason {
 	LBE_NEW,		/* the path is new */
 	LBE_QUEUE_FOUND,	/* START has filled the link */
-	LBE_QUEUE_JUMPED,	/* somebody came */
-	LBE_PATH_IDLE,		/* evidence that nobody is there */
-	LBE_TRAIN_GREW,		/* a train met others */
-	LBE_TRAIN_PASSED,	/* a train met room */
-	LBE_ISOLATED,		/* a queue of our own hides the others */
+	LBE_QUEUE_JUMPED,	/* other traffic has begun */
+	LBE_PATH_IDLE,		/* pairs met no queue */
+	LBE_TRAIN_GREW,		/* a train met other traffic */
+	LBE_TRAIN_PASSED,	/* a train found unused capacity */
+	LBE_ISOLATED,		/* fair queueing: other flows have queues of their own */
 	LBE_TRAIN_LOST,		/* too few samples of a train */
-	LBE_INSPECT,		/* slower link, or fair queueing? */
-	LBE_SLOWER,		/* slower link */
-	LBE_FASTER,		/* not slower after all */
-	LBE_HEAVY_LOSS,		/* more than a quarter was lost */
-	LBE_NOTHING_LEFT,	/* others take it all, bit by bit */
-	LBE_SILENCE,		/* nothing heard for long: idle, or an outage */
+	LBE_INSPECT,		/* a train is to tell a slower link from fair queueing */
+	LBE_SLOWER,		/* the link has become slower */
+	LBE_FASTER,		/* the link has become much faster */
+	LBE_HEAVY_LOSS,		/* more was lost than links lose: a policer, or a full buffer */
+	LBE_NOTHING_LEFT,	/* other traffic uses nearly all of the link */
+	LBE_SILENCE,		/* no ACK for long: idle, or an outage */
 };
 
 /**
- * struct lbe_train - packets sent at a rate of their own, and what became of them
- * @from_us: it begins, time of sending
- * @until_us: it ends
- * @rate: bytes a second
+ * struct lbe_train - a train or pulse, and the samples of its packets
+ * @from_us: beginning, by time of sending
+ * @until_us: end
+ * @rate: at which it is sent, bytes a second
  * @delay_us: sum of the delays of each half
- * @sent_us: sum of their times of sending since @from_us
+ * @sent_us: sum of the times of sending of each half, since @from_us
  * @n: samples of each half
  * @least_us: least delay
- * @bytes: granted in its time
- * @lost_bytes: lost until its verdict, of whatever was out
- * @throttled: the sender's own device held it up
- * @limited: samples of packets sent when there was no more to send
- * @on: it is under way, or its verdict is to come
+ * @bytes: granted between beginning and end
+ * @lost_bytes: lost until its verdict, of all that was in flight
+ * @throttled: the sender's own device delayed it
+ * @limited: samples of packets that were sent when the application had no more to send
+ * @on: it is being sent, or its verdict is to come
  */
 struct lbe_train {
 	u64 from_us, until_us, rate;
@@ -254,7 +280,7 @@ struct lbe_train {
 };
 
 /**
- * struct lbe_path - all of it is written under the caller's lock of the path
+ * struct lbe_path - state of a path; all of it is written under the caller's lock of the path
  *
  * Times are us on one clock that never wraps (u64), or ns where the name says so.
  *
@@ -264,34 +290,35 @@ struct lbe_train {
  *	compared for equality, so that it may wrap
  * @anew_us: when all was forgotten because flows contradicted each other; 0: never
  * @since_us: beginning of @state
- * @now_us: latest time that any flow told: CPUs may disagree by some us
- * @heard_us: latest ACK
- * @timed_out: a flow's timer has called lost all that it had out, and nothing was heard since
+ * @now_us: latest time that any flow gave: CPUs may disagree by some us
+ * @heard_us: time of the latest ACK
+ * @timed_out: a flow had a retransmission time-out, and no ACK has arrived since
  * @mss: bytes of a full packet
  * @flows: sockets of the path, sending or not
- * @waiting: flows whose slot has come but not the room in flight
+ * @waiting: flows whose slot has come, and that wait for room in flight
  * @in_flight: bytes of all flows
- * @next_ns: first slot that nobody has
- * @free_ns: what was sent last has passed at the rate of now
+ * @next_ns: first slot that no flow has reserved
+ * @free_ns: nothing is sent before: end of the time that the latest burst takes at the rate at
+ *	which it was granted
  * @base_age: ages @base_slot
  * @base_slot: least delays of the last minutes, us
  * @base_us: least of them; U32_MAX: none yet
- * @low_us: greatest of the samples far below the base, us
- * @lows: of these, in a row
+ * @low_us: greatest of the latest samples in a row that were far below the base, us
+ * @lows: number of these
  * @rtt_us: round trip with an empty forward queue, smoothed
- * @noise_us: by how much delays exceed the least of a tick in the mean
- * @calm_us: least noise while cruising; U32_MAX: none yet
- * @deep_us: longest queue met for a tick: the buffer is not shorter
+ * @noise_us: mean difference between the delays and the least delay of a tick, smoothed
+ * @calm_us: least @noise_us in CRUISE; U32_MAX: none yet
+ * @deep_us: longest queue that lasted for a tick: the buffer holds at least that
  * @mu: capacity, bytes a second; 0: not known, only in LBE_START
- * @mu_far: how many measurements in a row were far off, below 0: all below @mu
- * @raises: how often in a row @mu was raised by as much as a pulse can tell
- * @policed_us: until then a loss is taken for somebody's
+ * @mu_far: how many measurements of @mu in a row were far off; below 0: all below @mu
+ * @raises: how often in a row @mu was raised by about as much as a pulse can show
+ * @policed_us: until then losses are taken for a sign of other traffic
  * @round_us: beginning of the present round trip
  * @round_bytes: delivered in it
  * @round_lost: lost in it
- * @lossy: rounds in a row of which more than a quarter was lost
- * @delivered: rate of the one before, bytes a second
- * @leaving: the present one began when the path gave way
+ * @lossy: round trips in a row of which more than a quarter was lost, up to LBE_LOSS_ROUNDS
+ * @delivered: delivery rate of the round trip before, bytes a second
+ * @leaving: the present round trip began when the path gave way
  * @tick_us: beginning of the present tick
  * @tick_sum: sum of its delays, us
  * @tick_n: samples in it
@@ -299,34 +326,35 @@ struct lbe_train {
  * @q_us: mean queue of the latest ticks, ring
  * @r: rate of the latest ticks, bytes a second, ring
  * @ticks: index into both, modulo LBE_PATH_TICKS (a power of 2: it may wrap)
- * @high: samples in a row that say that somebody came
- * @high_us: when the first of them came
+ * @high: samples in a row that show a jump
+ * @high_us: time of the first of them
  * @low_ticks: ticks in a row with a queue below the target
  * @least_ticks: ticks in a row with an eighth of the capacity or less
  * @rate: of all flows together, bytes a second
- * @pulse_us: end of the latest pulse
- * @pulsed: the latest pulse is still to be paid for by a rest
- * @local: of the latest slots, how many found our own packets still at our own device; 0 to
- *	LBE_LOCAL_MAX
- * @isolated: pulses in a row that speak for a queue of our own
- * @blind_us: nothing is sent before, and nothing that was sent before is believed
+ * @pulse_us: when CRUISE began, or the latest pulse had its verdict
+ * @pulsed: the rest that makes up for the latest pulse is still to come
+ * @local: of the latest slots, how many found packets of this path still at the sender's own
+ *	device; 0 to LBE_LOCAL_MAX
+ * @isolated: pulses in a row that show fair queueing
+ * @blind_us: samples of packets that were sent before do not count; in FLOOR, nothing is sent
+ *	before
  * @n: pairs in a row that met next to no queue
  * @excess_us: sum of their delays above the base
  * @idle_us: mean of these on the idle path; U32_MAX: not known
- * @fails: returns that came too early
- * @flat: pairs in a row that met the same queue
- * @flat_us: when the first of them was heard
- * @flat_min_us: least of these
- * @flat_max_us: greatest of these
- * @longer_us: by how much the base would rise, if the train passes
- * @came: rate at which came in what was in flight when the path gave way, bytes a second;
- *	0: as it was sent, or not known
+ * @fails: failed returns in a row
+ * @flat: pairs in a row that met the same queueing delay
+ * @flat_us: when the first of them was acknowledged
+ * @flat_min_us: least of these delays
+ * @flat_max_us: greatest of these delays
+ * @longer_us: what is added to the base if the train passes
+ * @came: rate at which the packets that were in flight when the path gave way arrived, bytes a
+ *	second; 0: as fast as they were sent, or not known
  * @slower: capacity that would explain the failed train, bytes a second
- * @inspect: a train at half of it is to follow
- * @inspected: of these, how many spoke for it
+ * @inspect: a train at half of @slower is to follow
+ * @inspected: of these trains, how many spoke for @slower
  * @prompt: the receiver acknowledges single packets at once
- * @spoke: whose delay was the latest; only compared
- * @spoke_us: when it was heard
+ * @spoke: the flow whose delay was the latest; only compared, never dereferenced
+ * @spoke_us: time of that sample
  * @spoke_delay_us: that delay
  * @train: the train or pulse under way
  */
@@ -378,9 +406,10 @@ struct lbe_path {
 };
 
 /**
- * struct lbe_view - how what a flow meets differs from what the others of its path meet
- * @odd: by how many samples more it met a longer (above 0) or a shorter delay (below 0) than agreed
- * @odd_ms: since when @odd is not 0; differences alone count: it wraps
+ * struct lbe_view - how the delays of a flow compare with those of the other flows of its path
+ * @odd: samples with a longer (above 0) or a shorter delay (below 0) than the others', less two for
+ *	each sample that agreed
+ * @odd_ms: since when @odd is not 0; only differences are used: it wraps
  * @delay_us: its latest delay
  */
 struct lbe_view {
@@ -391,13 +420,13 @@ struct lbe_view {
 
 struct lbe_path_ack {
 	u64 now_us;
-	u32 delay_us;	/* 0: none that counts */
+	u32 delay_us;	/* 0: no sample, or one that may be wrong */
 	u32 rtt_us;
 	u32 acked_bytes;
-	u32 lost_bytes;	/* newly taken to be lost */
+	u32 lost_bytes;	/* newly declared lost */
 	u32 acked_pkts;
-	bool marked;
-	bool limited;	/* of a packet sent when there was no more to send */
+	bool marked;	/* by ECN */
+	bool limited;	/* the packet was sent when the application had no more to send */
 };
 
 /* Arithmetic */
@@ -430,7 +459,7 @@ static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
 	return max_t(u32, p->rtt_us / 4, 8 * lbe_path_pkt_us(p));
 }
 
-/* Do losses tell of others here, as no queue does? */
+/* Are losses a sign of other traffic on this path, as at a policer, which has no queue? */
 static inline bool lbe_path_policed(const struct lbe_path *p)
 {
 	return p->now_us < p->policed_us;
@@ -463,7 +492,7 @@ static inline void lbe_path_next_tick(struct lbe_path *p, u64 now_us)
 	p->tick_min = U32_MAX;
 }
 
-/* START begins as every TCP does, with 10 packets a round trip. */
+/* START begins as slow start does, with 10 packets a round trip. */
 static inline u64 lbe_path_first_rate(const struct lbe_path *p)
 {
 	return div_u64(10ULL * p->mss * USEC_PER_SEC, p->rtt_us);
@@ -499,8 +528,9 @@ static inline u32 lbe_train_len_us(const struct lbe_path *p)
 		     LBE_TRAIN_US);
 }
 
-/* One measurement: near ones are averaged, far ones count from the second in a row on, or from the
- * third where noise alone makes one far (an eighth) as easily as not.
+/* Take in one measurement of the capacity. One within an eighth of mu is averaged with it. One that
+ * is farther off counts if the one before was so too, on the same side; or if the two before were,
+ * where noise alone is as likely as not to put one off by an eighth.
  */
 static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 {
@@ -512,7 +542,7 @@ static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 		p->raises = 0;
 		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
 	} else if (p->mu_far * side >= need) {
-		/* Time and again faster than we could send: how much is to be found. */
+		/* Raised so often by nearly as much as a pulse can show: it may be far more. */
 		p->raises = off >= (s64)(p->mu / 6) ? p->raises + 1 : 0;
 		lbe_path_set_mu(p, mu);
 		if (p->raises >= LBE_RAISES) {
@@ -562,19 +592,21 @@ static inline u32 lbe_train_mean_us(const struct lbe_train *t)
 	return (u32)div_u64(t->delay_us[0] + t->delay_us[1], max_t(u32, lbe_train_samples(t), 1));
 }
 
-/* Bytes that are sent if there is enough */
+/* Bytes that are sent in it if there is enough data */
 static inline u64 lbe_train_paced(const struct lbe_train *t)
 {
 	return lbe_path_bdp(t->rate, (u32)(t->until_us - t->from_us));
 }
 
-/* In PROBE only data that ran out, or our own device, makes a train shorter. */
+/* Was it sent in full? In PROBE only a lack of data makes it shorter, or the sender's own device,
+ * for which lbe_train_growth() corrects.
+ */
 static inline bool lbe_train_whole(const struct lbe_train *t)
 {
 	return t->throttled || t->bytes >= lbe_train_paced(t);
 }
 
-/* Data ran out in it. A packet now and then of a flow with little to send is no such thing. */
+/* Did data run out in it? Single packets of a flow that has little to send do not count as that. */
 static inline bool lbe_train_limited(const struct lbe_train *t)
 {
 	return 2 * t->limited > lbe_train_samples(t);
@@ -595,7 +627,10 @@ static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us, 
 	t->sent_us[half] += sent_us - t->from_us;
 }
 
-/* Growth of delay a time of sending, Q10; below 0: it fell. Returns false: nothing can be said. */
+/* Growth of the delay divided by the time of sending, Q10; below 0: the delay fell. That of a train
+ * that the sender's own device delayed is scaled to the intended rate. Return: false if the
+ * samples do not tell.
+ */
 static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
 {
 	u64 paced;
@@ -627,7 +662,7 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 	p->inspect = false;
 }
 
-/* Round trips of a slow start from 10 packets to the path's content, and two. */
+/* Round trips that a slow start takes from 10 packets to the BDP, plus two. */
 static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 {
 	u64 pkts = div_u64(lbe_path_bdp(p->mu, p->rtt_us), 10 * p->mss);
@@ -638,8 +673,9 @@ static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 	return rtts;
 }
 
-/* Others are there while we cruise: leave them the time of a slow start. If they did not
- * come but were there all the time, or came soon after us, our return failed.
+/* Give way to other traffic, and send nothing for as long as a slow start takes. If that traffic
+ * did not begin just now but was there before, or if it began soon after CRUISE did, the return
+ * failed.
  */
 static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 {
@@ -649,7 +685,7 @@ static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 		p->fails++;
 	} else {
 		p->fails = 0;
-		/* What is on its way comes in at the rate that is left, for a round trip. */
+		/* For a round trip, what is in flight arrives at the rate that is left to it. */
 		p->came = 0;
 		p->leaving = lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss;
 		p->round_us = now_us;
@@ -677,7 +713,7 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	p->isolated = 0;
 }
 
-/* A train passed although all pairs met the same queue: that is the path, not a queue. */
+/* A train passed although all pairs met the same queueing delay: the path has become longer. */
 static inline void lbe_path_longer(struct lbe_path *p)
 {
 	lbe_slots_raise(&p->base_age, p->base_slot, p->longer_us);
@@ -686,13 +722,13 @@ static inline void lbe_path_longer(struct lbe_path *p)
 	p->longer_us = 0;
 }
 
-/* The link is slower, and idle. */
+/* The link has become slower, and is idle. */
 static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
 {
 	u32 pkt_us = lbe_path_pkt_us(p);
 
 	lbe_path_set_mu(p, mu);
-	/* A packet's own transmission is part of the delay. */
+	/* The delay includes the time that a packet takes on the link. */
 	p->longer_us = lbe_path_pkt_us(p) - min(lbe_path_pkt_us(p), pkt_us);
 	lbe_path_longer(p);
 	lbe_path_cruise(p, now_us, mu - mu / 8, LBE_SLOWER);
@@ -700,9 +736,9 @@ static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
 
 /* Verdicts of trains */
 
-/* A train at half the rate that a failed one came through at. On an idle link its delays
- * differ as they do alone; behind another queue's packets each also waits for the rest of
- * one of them, 0 to a packet's time.
+/* Send a train at half the rate at which the failed one came through. On an idle link its delays
+ * spread as they do in CRUISE; beside the queue of another flow each packet also waits for the rest
+ * of a packet from there, 0 to p.
  */
 static inline void lbe_path_inspect(struct lbe_path *p, u64 now_us)
 {
@@ -723,7 +759,7 @@ static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_slower(p, now_us, p->slower);
 }
 
-/* A train that met nobody: its packets came in as they do on the idle path. */
+/* A train met no other traffic: learn the delay that packets have on the idle path. */
 static inline void lbe_path_learn_idle(struct lbe_path *p)
 {
 	const struct lbe_train *t = &p->train;
@@ -752,7 +788,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
 		p->slower = max_t(u64, slower, LBE_PATH_RATE_MIN);
-		/* What half of a packet's time is to tell must not drown in noise. */
+		/* The spread to be found is about half of a packet's time: less noise is needed. */
 		p->inspect = p->fails >= 2 && g > LBE_GROWTH_NONE &&
 			     p->calm_us < lbe_path_pkt_us(p) / 4;
 		p->inspected = 0;
@@ -782,8 +818,9 @@ static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_learn_mu(p, now_us, min(c, t->rate));
 		return;
 	}
-	/* There was no queue before: in one that is shared, what others send and we do fits,
-	 * but for the train's error, 5/4 of the noise in half of its length.
+	/* The queue was short before. If it is shared, the rate of other traffic (g) and that of
+	 * this path together fit the link, but for the error of the train: 5/4 of the noise,
+	 * divided by half of its duration.
 	 */
 	share_q10 = (s32)div64_u64(p->rate << 10, p->mu);
 	error_q10 = max_t(s32, LBE_GROWTH_ERROR,
@@ -813,7 +850,7 @@ static inline void lbe_path_verdict(struct lbe_path *p, u64 now_us)
 
 /* START and CRUISE, tick by tick */
 
-/* The rate that leaves the queue where it should be. */
+/* The equation of CRUISE: sets the rate that brings the queue to its target. */
 static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 {
 	u32 back = min_t(u32, LBE_PATH_TICKS - 1, p->rtt_us / max_t(u32, dt_us, 1));
@@ -845,7 +882,9 @@ static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us)
 	lbe_path_yield(p, now_us, LBE_QUEUE_FOUND, 1);
 }
 
-/* Time between pulses: they cost others a short queue. Half while the capacity seems to rise. */
+/* Time between pulses, each of which puts a short queue in the way of other traffic. It is halved
+ * while the capacity seems to rise.
+ */
 static inline u64 lbe_path_pulse_gap_us(const struct lbe_path *p)
 {
 	u64 gap_us = max_t(u64, 10ULL * p->rtt_us, USEC_PER_SEC);
@@ -853,7 +892,9 @@ static inline u64 lbe_path_pulse_gap_us(const struct lbe_path *p)
 	return p->raises || p->mu_far > 0 ? gap_us / 2 : gap_us;
 }
 
-/* Others have taken what there was. At so low a rate silence may come before the next tick. */
+/* Does other traffic use nearly all of the link? At so low a rate, no ACK may come for so long that
+ * lbe_path_time() finds a silence before the next tick ends.
+ */
 static inline bool lbe_path_nothing_left(const struct lbe_path *p)
 {
 	return p->rate <= p->mu / 8;
@@ -908,7 +949,7 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 	}
 }
 
-/* Losses and queues of others */
+/* Losses, and the queue of other traffic */
 
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
@@ -924,16 +965,18 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 		return;
 	all = p->round_bytes + p->round_lost;
 	outage = span_us > 2ULL * least_us;
-	/* START overruns a link with more than it sent before, and not when data runs out. */
+	/* START overruns a link only if it sends much more than came through before, and if data
+	 * does not run out.
+	 */
 	more = !a->limited && all * USEC_PER_SEC >= (p->delivered + p->delivered / 2) * span_us;
 	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
 	if (p->round_lost * 4 <= all || all <= LBE_LOSS_PKTS * p->mss)
 		p->lossy = 0;
 	else if (!outage)
 		p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);
-	/* No random loss is that heavy: a full buffer that was full when we learnt the
-	 * base, or a policer. What came through is what there is: at a known policer only
-	 * if it is so much that we were alone.
+	/* Random loss is never that heavy: this is a policer, or a buffer that was full when the
+	 * base was learnt. The rate that came through is the capacity; at a known policer only if
+	 * it is above mu / 2, since with less other traffic was there.
 	 */
 	if ((p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
 	    (policed ? p->round_lost * 32 > all :
@@ -951,7 +994,9 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	p->round_lost = 0;
 }
 
-/* Is somebody else's queue there? What a pulse of ours queues is never far. */
+/* Look for the queue of other traffic. A sample is far if it shows twice a jump; the queue of this
+ * path's own pulse is never so long.
+ */
 static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool pulse)
 {
 	u32 jump_us = lbe_path_jump_us(p);
@@ -973,11 +1018,12 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool
 
 /* FLOOR */
 
-/* After three trains that failed, or one at a policer, which has no queue, pairs are to be more,
- * and to come in as early as on the idle path in the mean: behind a queue of others' each waits
- * for the rest of a packet, half of p. Beside others who leave pauses too short for that, or a
- * steady part of the link, it is never so: after LBE_PATIENCE_RTTS, doubled with each failure,
- * fewer do.
+/* Are pairs held to the strict condition? It holds after three failed returns, or after one at a
+ * policer, which has no queue. Then more pairs are needed, and their mean delay must be that of the
+ * idle path: behind a queue of other traffic each pair waits for the rest of the packet in
+ * transmission, p / 2 on average. Beside traffic whose pauses are too short for that, or that uses
+ * a steady part of the link, this is never met. So after LBE_PATIENCE_RTTS, doubled with each
+ * failure, fewer pairs are enough.
  */
 static inline bool lbe_path_strict(const struct lbe_path *p)
 {
@@ -988,7 +1034,7 @@ static inline bool lbe_path_strict(const struct lbe_path *p)
 	       p->now_us - p->since_us < patience_us;
 }
 
-/* Pairs that met next to no queue. */
+/* Did enough pairs in a row meet next to no queue? */
 static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 {
 	bool strict = lbe_path_strict(p);
@@ -1010,7 +1056,7 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 	u64 us = div_u64(p->now_us - p->since_us, 6);
 
 	us = max(min(us, budget_us), least_us);
-	/* those that are to agree come one after the other, before a pause is over */
+	/* pairs that have to agree follow each other at once, before a pause of others is over */
 	if (p->n && p->fails >= 3 && !lbe_path_strict(p))
 		us = least_us;
 	else if (p->fails >= 2)
@@ -1028,7 +1074,7 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		return;
 	p->blind_us = a->now_us;
 	if (a->acked_pkts == 1) {
-		/* It may have been held: ask again with two. */
+		/* The ACK may have been delayed: send two packets next time. */
 		if (p->prompt && q_us > LBE_DELACK_US) {
 			p->prompt = false;
 			return;
@@ -1059,11 +1105,11 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	}
 }
 
-/* What is heard */
+/* ACKs */
 
-/* Nothing was heard for as long as no burst of others lasts, while packets were on their way: the
- * link stood still (a station that scans or sleeps, an outage). What was sent until now waited for
- * it, and tells nothing of others.
+/* Did no ACK arrive for longer than a burst of other traffic lasts, while packets were in flight?
+ * Then the link stood still (a station that scans or sleeps, an outage). What was sent until now
+ * waited for it, and says nothing about other traffic.
  */
 static inline bool lbe_path_stood_still(const struct lbe_path *p, const struct lbe_path_ack *a)
 {
@@ -1073,8 +1119,8 @@ static inline bool lbe_path_stood_still(const struct lbe_path *p, const struct l
 	       a->rtt_us > p->rtt_us + least_us;
 }
 
-/* A flow had no more to send, as each has when it begins; but another waits for its slot, so that
- * the path sends all that it may.
+/* Does another flow wait for its slot? Then the path sends all that it may, even if this flow had
+ * no more to send, as at the beginning of each flow.
  */
 static inline bool lbe_path_wanted(const struct lbe_path *p)
 {
@@ -1082,7 +1128,7 @@ static inline bool lbe_path_wanted(const struct lbe_path *p)
 }
 
 /**
- * lbe_path_ack() - what one ACK of one flow tells the path
+ * lbe_path_ack() - take in one ACK of one flow
  */
 static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a)
 {
@@ -1098,7 +1144,7 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_path_round(p, a);
 	if (!a->delay_us || (p->state == LBE_CRUISE && sent_us < p->blind_us))
 		return;
-	/* Until then a path may not know more than a guess, and have its rate from that. */
+	/* Before the first sample the round trip, and so the rate, may be a guess. */
 	if (p->base_us == U32_MAX) {
 		p->rtt_us = clamp_t(u32, a->rtt_us, 100, p->rtt_us);
 		if (p->state == LBE_START)
@@ -1106,13 +1152,13 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	}
 	lbe_path_base(p, a->now_us, a->delay_us);
 	q_us = a->delay_us - min(a->delay_us, p->base_us);
-	if (a->marked)	/* somebody's queue, whatever the delay says */
+	if (a->marked)	/* other traffic has a queue, whatever the delay is */
 		q_us = max(q_us, 2 * lbe_path_jump_us(p) + 1);
 	else if (a->rtt_us > q_us)
 		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / 16;
 	limited = a->limited && !lbe_path_wanted(p);
-	/* What a pulse queues is no sign of others; and START asks what the link makes of its
-	 * rate, which it cannot if there was less to send.
+	/* The queue of a pulse is no sign of other traffic. And START looks for the queue that its
+	 * rate makes, which a packet does not show if there was less to send.
 	 */
 	if ((!p->train.on || sent_us < p->train.from_us) &&
 	    !(p->state == LBE_START && limited)) {
@@ -1130,7 +1176,7 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_path_tick(p, a->now_us);
 }
 
-/* Time itself moves on, with no ACK. */
+/* What follows from the time alone, without an ACK */
 static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 {
 	p->now_us = max(p->now_us, now_us);
@@ -1147,8 +1193,8 @@ static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 		lbe_path_verdict(p, p->now_us);
 }
 
-/* A flow comes. If the path had none, and nothing was heard for long, what failed then says
- * nothing of now.
+/* A flow joins. If the path had none, and had no ACK for a second, the failures of that time say
+ * nothing about the present.
  */
 static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
 {
@@ -1162,15 +1208,15 @@ static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 {
 	if (p->train.on && p->now_us < p->train.until_us)
 		return p->train.rate;
-	/* After a train a quarter of it, so that there is news when its verdict comes;
-	 * after one that failed as good as nothing.
+	/* Between the end of a train and its verdict: a quarter of mu, so that ACKs keep coming;
+	 * next to nothing if a return has failed before.
 	 */
 	if (p->state == LBE_PROBE)
 		return p->fails ? p->mu / 64 : p->mu / 4;
 	return p->rate;
 }
 
-/* Packets that one slot carries. */
+/* Packets of one slot; two instead of one if a flow has its turn less than once in 10 ms. */
 static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 {
 	u32 pkts;
@@ -1194,13 +1240,13 @@ static inline u64 lbe_path_slot_ns(const struct lbe_path *p, u32 bytes, u32 dith
 	return slot_ns + (slot_ns >> 10) * ((s32)(dither % 256) - 128);
 }
 
-/* How far back a slot may begin that is taken now: a late timer costs no rate. */
+/* The earliest beginning of a slot that is taken now, so that a late timer costs no rate. */
 static inline u64 lbe_path_late_ns(u64 now_ns, u64 slot_ns)
 {
 	return now_ns - min(min_t(u64, slot_ns, LBE_LATE_NS), now_ns);
 }
 
-/* When the next slot is. Those who wait for room in flight go first. */
+/* Time of the next free slot. Flows that wait for room in flight go first. */
 static inline u64 lbe_path_next_due(const struct lbe_path *p, u64 now_ns, u64 slot_ns)
 {
 	if (p->state == LBE_FLOOR)
@@ -1208,9 +1254,10 @@ static inline u64 lbe_path_next_due(const struct lbe_path *p, u64 now_ns, u64 sl
 	return max(p->next_ns, lbe_path_late_ns(now_ns, slot_ns) + p->waiting * slot_ns);
 }
 
-/* START does not book for later than a round trip, or its rate would act when all flows have had a
- * slot at the first one's: eight seconds for a thousand of them. Return: when a slot that may not
- * be booked yet would be, at today's rate; 0: it may be.
+/* START does not book slots for later than a round trip. They are spaced by the rate at which they
+ * are booked, so that a new rate would act only when all flows have had a slot at the first rate:
+ * after eight seconds, with a thousand flows. Return: when a slot that may not be booked yet would
+ * be, at the present rate; 0: it may be booked.
  */
 static inline u64 lbe_path_book_after(const struct lbe_path *p, u64 now_ns, u64 slot_ns)
 {
@@ -1222,12 +1269,12 @@ static inline u64 lbe_path_book_after(const struct lbe_path *p, u64 now_ns, u64 
 	return due_ns > now_ns + p->rtt_us * 1000ULL ? due_ns : 0;
 }
 
-/* Take the next slot: when is it? */
+/* Reserve the next slot. Return: its time. */
 static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 {
 	u64 due_ns;
 
-	/* A pulse is sent on credit. */
+	/* A pulse has sent more than R allows: a rest makes up for it. */
 	if (p->pulsed && p->now_us >= p->train.until_us) {
 		u64 more = p->train.rate - min(p->train.rate, p->rate);
 		u64 len_us = p->train.until_us - p->train.from_us;
@@ -1241,16 +1288,17 @@ static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
 	return due_ns;
 }
 
-/* Nobody takes this slot: the next flow that asks gets it, if it is of the present schedule. */
+/* A flow does not use its slot: the next one that asks gets it, unless the state has changed. */
 static inline void lbe_path_give_back(struct lbe_path *p, u32 epoch, u64 due_ns)
 {
 	if (epoch == p->epoch)
 		p->next_ns = min(p->next_ns, due_ns);
 }
 
-/* A slot has come. @mine: packets of the flow are still at our own device; @any: packets of
- * anybody wait there. Where ours keep waiting it is the bottleneck, and there is no need to
- * guess what others want: while anything waits, nothing goes. Pairs do go.
+/* A slot has come: must it wait for the sender's own device? @mine: packets of this flow are still
+ * there; @any: packets of any flow wait there. If packets of this path keep waiting, the device is
+ * the bottleneck, and its queue shows what other flows have to send: nothing is sent while anything
+ * waits, except for pairs.
  */
 static inline bool lbe_path_device_busy(struct lbe_path *p, bool mine, bool any)
 {
@@ -1262,13 +1310,13 @@ static inline bool lbe_path_device_busy(struct lbe_path *p, bool mine, bool any)
 		p->local -= p->local > 0;
 	if (!any || p->local < LBE_LOCAL_MAX / 2)
 		return false;
-	/* That nothing is heard is our own doing, and what the train meets is here. */
+	/* No ACKs come because nothing is sent, and what delays the train is this device. */
 	p->heard_us = p->now_us;
 	p->train.throttled = p->train.on;
 	return true;
 }
 
-/* Something leaves now. */
+/* Account for a burst that is sent now. */
 static inline void lbe_path_sent(struct lbe_path *p, u64 now_ns, u64 slot_ns, u32 bytes)
 {
 	if (p->train.on && p->now_us < p->train.until_us)
@@ -1286,7 +1334,7 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 		return lbe_path_bdp(p->rate, 2 * p->rtt_us) + 10 * p->mss;
 	if (p->state != LBE_CRUISE)
 		return U64_MAX;
-	/* It may still be on its way: one slot goes, and then what is heard decides. */
+	/* What TCP took for lost may still arrive: until an ACK tells, one slot is sent at most. */
 	if (p->timed_out)
 		return 0;
 	cap = lbe_path_bdp(p->rate, p->rtt_us + 2 * p->noise_us) +
@@ -1298,9 +1346,9 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 
 /* Flows that contradict each other */
 
-/* All that was known of the path may be what one flow made of it. Its flows stay. Not more often
- * than a base is taken: START fills queues, and a peer that lies on each new connection could keep
- * the path there.
+/* Forget what is known of the path, since all of it may come from one flow's samples. The flows
+ * stay. This is done at most once in a slot of the base: START fills queues, and a peer that lies
+ * on each new connection could keep the path there.
  */
 static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 {
@@ -1322,19 +1370,21 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 /**
  * lbe_path_contradicts() - does a flow meet another queue than the others of its path?
  * @p: the path
- * @v: what is known of that; its address is the flow's name
+ * @v: how the flow's delays have compared so far; its address identifies the flow
  * @a: an ACK of the flow, with a delay; before lbe_path_ack()
  *
- * Flows of one path meet one queue. One whose delays are longer or shorter than the others', by
- * more than twice what its own move by, time after time, has another route, another host behind
- * the address, or a peer that lies. It is to get a path of its own when this returns true, and what
- * it told has been forgotten, if no other was told apart of late.
+ * Flows of one path meet one queue. If the delays of a flow are repeatedly longer, or repeatedly
+ * shorter, than those of the others, by more than twice the amount by which its own has just
+ * changed, it has another route, another host behind the address, or a peer that lies.
+ *
+ * Return: true if the flow is to get a path of its own. What is known of @p has then been
+ * forgotten, unless that was done for another flow within the last minute.
  */
 static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
 					const struct lbe_path_ack *a)
 {
 	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
-	/* In FLOOR the flows take turns: each pair is compared with the one before. */
+	/* In FLOOR the flows take turns: each pair is compared with the pair before it. */
 	u32 within_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) + p->rtt_us : p->rtt_us;
 	bool another = p->spoke && p->spoke != v && apart_us < within_us;
 	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Functions on sockets that the suite's congestion controls share: which ACKs give a
+ * Functions on sockets that the suite's congestion controls share: which ACKs may be used for a
  * delay, and how a rest or pacing begins and ends.
  *
  * The caller of each function holds the socket lock.
@@ -18,9 +18,9 @@
  * lbe_ack_is_original - may the delay of this ACK be a least delay?
  * @sk: socket, in pkts_acked()
  *
- * Where retransmitted data is acknowledged TCP takes the round trip from
- * timestamps of whole milliseconds, up to one too short. Retransmissions are
- * acknowledged in Recovery, in Loss, and by what a tail loss probe has sent.
+ * When retransmitted data is acknowledged, TCP takes the round trip from timestamps of
+ * whole milliseconds, so that it may be up to one millisecond too short. Retransmissions
+ * are acknowledged in the states Recovery and Loss, and after a tail loss probe.
  */
 static inline bool lbe_ack_is_original(const struct sock *sk)
 {
@@ -33,7 +33,7 @@ static inline u32 lbe_srtt_us(const struct tcp_sock *tp)
 	return max_t(u32, tp->srtt_us >> 3, 1);
 }
 
-/* This ACK as owd.h wants it. */
+/* The latest ACK, in the form that lbe_owd_update() takes */
 static inline struct lbe_owd_ack lbe_owd_ack_of(const struct tcp_sock *tp, u32 rtt_us)
 {
 	return (struct lbe_owd_ack) {
@@ -46,12 +46,12 @@ static inline struct lbe_owd_ack lbe_owd_ack_of(const struct tcp_sock *tp, u32 r
 }
 
 /**
- * lbe_rest - let the next packet go no sooner than after a rest
+ * lbe_rest - send the next packet only after a rest
  * @sk: socket
- * @rest_us: from now on, us
+ * @rest_us: length of the rest from now on, us
  *
- * The departure time of the next packet is what pacing (TCP's or sch_fq's)
- * waits for.
+ * This sets the departure time of the next packet, for which pacing (TCP's or sch_fq's)
+ * waits.
  */
 static inline void lbe_rest(struct sock *sk, u32 rest_us)
 {
@@ -65,9 +65,9 @@ static inline void lbe_rest(struct sock *sk, u32 rest_us)
  * lbe_rest_cancel - end a rest: another congestion control takes over
  * @sk: socket
  *
- * A timer that waits for the end of the rest fires at once. It holds a
- * reference to the socket, which goes along: it is taken over only if the timer
- * was stopped here, and it is stopped already where the socket is destroyed.
+ * A timer that waits for the end of the rest fires at once. It holds a reference to the
+ * socket. Only if it is stopped here is it started again, with the same reference; if the
+ * socket is being destroyed, it is stopped already.
  */
 static inline void lbe_rest_cancel(struct sock *sk)
 {
@@ -78,14 +78,14 @@ static inline void lbe_rest_cancel(struct sock *sk)
 		hrtimer_start(&tp->pacing_timer, 0, HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
-/* Have TCP pace the socket. */
+/* Let TCP pace the socket. */
 static inline void lbe_pacing_begin(struct sock *sk)
 {
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
-/* Another control takes over: no pacing, unless the application asked for a rate;
- * a control that paces asks for it itself.
+/* Another control takes over: end pacing, unless the application has set a rate. A control
+ * that needs pacing enables it itself.
  */
 static inline void lbe_pacing_end(struct sock *sk)
 {

@@ -2,12 +2,12 @@
 /*
  * Minimum over the last nr slots of time. Slots are dropped as time passes and not as
  * samples arrive, so that a flow that was idle for an hour does not keep a minimum of an
- * hour ago. The caller gives the array (10 slots of a minute for RFC 6817's BASE_HISTORY; 4
- * slots of a quarter round trip for a current-delay filter) and the unit of
- * time, any that wraps as u32.
+ * hour ago. The caller provides the array (10 slots of a minute for RFC 6817's BASE_HISTORY;
+ * 4 slots of a quarter round trip for a current-delay filter) and chooses the unit of
+ * time, which may be any that wraps as u32.
  *
- * Pure functions: no clock, no socket. The caller's lock covers both struct
- * and array.
+ * Pure functions: no clock, no socket. The caller's lock protects both the struct
+ * and the array.
  */
 #ifndef LBE_SLOTS_H
 #define LBE_SLOTS_H
@@ -34,7 +34,7 @@ static inline void lbe_slots_init(struct lbe_slots *s, u32 *slot, u8 nr,
 		slot[i] = LBE_SLOT_EMPTY;
 }
 
-/* Begins the slots up to the present time; slots without samples are empty. */
+/* Begin the slots up to the present time; slots without samples are empty. */
 static inline void lbe_slots_age(struct lbe_slots *s, u32 *slot, u32 slot_len,
 				 u32 now)
 {
@@ -53,7 +53,7 @@ static inline void lbe_slots_age(struct lbe_slots *s, u32 *slot, u32 slot_len,
 	}
 }
 
-/* Return: the minimum, LBE_SLOT_EMPTY if no sample is that young. */
+/* Return: the minimum; LBE_SLOT_EMPTY if no sample is recent enough. */
 static inline u32 lbe_slots_min(const struct lbe_slots *s, const u32 *slot)
 {
 	u32 least = LBE_SLOT_EMPTY;
@@ -64,7 +64,7 @@ static inline u32 lbe_slots_min(const struct lbe_slots *s, const u32 *slot)
 	return least;
 }
 
-/* Raise what is kept: its scale has moved (lbe_owd_rise_us() of owd.h). */
+/* Raise the values that are kept, after their scale has moved (lbe_owd_rise_us() of owd.h). */
 static inline void lbe_slots_raise(const struct lbe_slots *s, u32 *slot, u32 by)
 {
 	unsigned int i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fields of every sender's trace event that identify the socket: the cookie, by
+ * The fields that identify the socket in the trace events of every sender: the cookie, by
  * which `ss -e` and BPF identify it, and both addresses.
  */
 #ifndef LBE_SOCK_TRACE_H
@@ -18,7 +18,7 @@
 	__array(__u8, saddr, sizeof(struct sockaddr_in6))		\
 	__array(__u8, daddr, sizeof(struct sockaddr_in6))
 
-/* Giving a socket its cookie is an atomic exchange in it, hence the cast. */
+/* A socket gets its cookie by an atomic exchange at the first use, hence the cast. */
 #define LBE_TRACE_SOCK_ASSIGN(sk)					\
 	do {								\
 		const struct inet_sock *inet = inet_sk(sk);		\

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The clock behind a peer's TSval (RFC 7323). Systems use only a few lengths of tick, so
- * a measured tick is rounded to the nearest known one.
+ * The tick of the clock behind a peer's TSval (RFC 7323). Systems use only a few lengths of
+ * tick, so a measured tick is rounded to the nearest known one.
  *
- * Sources: RFC 7323 section 5.4 (between 1 ms and 1 s); the ticks of today's
- * systems beside the table.
+ * Sources: RFC 7323 section 5.4 (between 1 ms and 1 s); the comment at the table has the
+ * ticks of present systems.
  *
  * Pure functions: no clock, no socket.
  */
@@ -18,8 +18,8 @@
  */
 #define LBE_TICK_SNAP_SHIFT	3
 
-/* Ticks in use, us: Linux TCP_USEC_TS; Linux, BSD, Windows 1 ms; BSD 2 ms;
- * Linux of old 4 and 10 ms; others 100 ms, 500 ms (BSD slow timer), 1 s.
+/* Ticks in use, us: Linux with TCP_USEC_TS 1 us; Linux, BSD, Windows 1 ms; BSD 2 ms;
+ * old versions of Linux 4 and 10 ms; others 100 ms, 500 ms (BSD slow timer), 1 s.
  */
 static const u32 lbe_ticks_us[] = {
 	1, 1000, 2000, 4000, 10000, 100000, 500000, 1000000
@@ -27,8 +27,8 @@ static const u32 lbe_ticks_us[] = {
 
 /**
  * lbe_tick_snap() - the known tick nearest to a measured one
- * @span_us: baseline on our clock, us, below 2^44
- * @ticks: peer ticks in it, above 0
+ * @span_us: length of the baseline on the sender's clock, us, below 2^44
+ * @ticks: ticks of the peer in it, above 0
  *
  * Return: its index in lbe_ticks_us plus 1, or 0 if none is within 1/8.
  */

@@ -7,9 +7,10 @@
  *   tc qdisc add dev eth0 clsact
  *   tc filter add dev eth0 egress bpf direct-action obj age.bpf.o sec tc
  *
- * An example: it does not begin anew after a pause of 1.5 s, and leaves packets
- * alone that carry another DSCP, options behind the IPv6 header or a VLAN tag,
- * have no socket (a router's), or leave by a device without an Ethernet header.
+ * An example: it does not reset the age after a pause of 1.5 s. It does not change
+ * packets that carry another DSCP, IPv6 extension headers or a VLAN tag, packets
+ * without a socket (forwarded ones), and packets on a device without an Ethernet
+ * header.
  */
 #include <stddef.h>
 
@@ -31,7 +32,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* c of hint.h: 2^c units have been sent. */
+/* c of hint.h: at least 2^c units were sent before, for c > 0. */
 static __always_inline __u32 age_class(__u64 bytes)
 {
 	__u64 units = bytes >> AGE_UNIT_LOG;
@@ -44,7 +45,7 @@ static __always_inline __u32 age_class(__u64 bytes)
 	return class;
 }
 
-/* bytes_acked and what is under way; 0 of a socket that has sent nothing. */
+/* bytes_acked plus the bytes in flight; 0 if this is not a full TCP socket. */
 static __always_inline __u64 age_of(struct bpf_sock *sk)
 {
 	struct bpf_tcp_sock *tp;
@@ -99,7 +100,7 @@ int shred_age(struct __sk_buff *skb)
 	struct bpf_sock *sk = skb->sk;
 	__u16 ethertype;
 
-	/* the offsets are those behind an Ethernet header */
+	/* the offsets assume an Ethernet header */
 	if (!sk || bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &ethertype, 2) ||
 	    ethertype != skb->protocol)
 		return TC_ACT_OK;

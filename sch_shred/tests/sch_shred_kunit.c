@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SHRED's arithmetic on the kernel's compiler and word size. Expected values:
- * the equations of section 2.2 worked by hand, the source beside each row;
- * tests/test_shred.py holds the whole parameter range against doubles.
+ * SHRED's arithmetic as the kernel compiles it, with its word size. Expected
+ * values: the equations of section 2.2 calculated by hand, with the source at each
+ * row; tests/test_shred.py compares the whole parameter range with doubles.
  */
 
 #include <kunit/test.h>
@@ -56,16 +56,16 @@ static void shred_average_test(struct kunit *test)
 	u32 avg = shred_hint_avg(0, 7, SHRED_WEIGHT_DEFAULT);
 	int i;
 
-	/* departs from the paper: the first hint is the average */
+	/* departure from the paper: the first hint is the initial average */
 	KUNIT_EXPECT_EQ(test, AVG(7), avg);
 	/* Equation 1 with w = 0.002: 7 + 0.002 (107 - 7) = 7.2 */
 	avg = shred_hint_avg(avg, 107, SHRED_WEIGHT_DEFAULT);
 	KUNIT_EXPECT_LE(test, abs((s32)(avg - AVG(72) / 10)), 2);
-	/* and back below: 7.2 - 0.002 * 6.2 = 7.1876 */
+	/* a lower hint: 7.2 - 0.002 * 6.2 = 7.1876 */
 	avg = shred_hint_avg(avg, 1, SHRED_WEIGHT_DEFAULT);
 	KUNIT_EXPECT_LE(test, abs((s32)(avg - (u32)(((u64)71876 << SHRED_AVG_SHIFT) / 10000))), 3);
 
-	/* it reaches both ends and stays within them */
+	/* the average comes near both ends of the range and does not exceed them */
 	for (i = 0; i < 20000; i++)
 		avg = shred_hint_avg(avg, 255, SHRED_WEIGHT_DEFAULT);
 	KUNIT_EXPECT_LE(test, avg, AVG(255));
@@ -81,39 +81,39 @@ static void shred_sized_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1500ULL, shred_sized(1000, 1500, 1000));
 	KUNIT_EXPECT_EQ(test, 40ULL, shred_sized(1000, 40, 1000));
 	KUNIT_EXPECT_EQ(test, 0ULL, shred_sized(U64_MAX, 0, 1000));
-	/* the product does not fit 64 bits */
+	/* the product does not fit into 64 bits */
 	KUNIT_EXPECT_EQ(test, 1ULL << 56, shred_sized(1ULL << 50, 1 << 16, 1 << 10));
 	KUNIT_EXPECT_EQ(test, U64_MAX, shred_sized(1ULL << 60, 1 << 16, 1 << 10));
 }
 
 static void shred_gentle_test(struct kunit *test)
 {
-	/* max_p 0.1 over 60000 bytes: probability 1 is 600000 bytes */
+	/* max_p 0.1 over 60000 bytes: probability 1 corresponds to 600000 bytes */
 	u64 certain = shred_certain(30000, 90000, U32_MAX / 10);
 
 	KUNIT_EXPECT_LE(test, abs((s64)certain - 600000), 1LL);
-	/* a packet at the average: 0.1 at max, half way to 2 max 0.55, then 1 */
+	/* a packet with the average hint: 0.1 at max, 0.55 half way to 2 max, then 1 */
 	KUNIT_EXPECT_EQ(test, 60000ULL, shred_gentle(30000, 90000, certain, 90000));
 	KUNIT_EXPECT_LE(test, abs((s64)shred_gentle(30000, 90000, certain, 135000) - 330000), 2LL);
 	KUNIT_EXPECT_LE(test, abs((s64)shred_gentle(30000, 90000, certain, 180000) - 600000), 2LL);
 	KUNIT_EXPECT_LE(test, abs((s64)shred_gentle(30000, 90000, certain, U32_MAX) - 600000), 2LL);
-	/* Equation 3: half the ratio, half the height at max; a spared packet begins at 0 */
+	/* Equation 3: half the hint, half the probability at max; a threshold at max: 0 there */
 	KUNIT_EXPECT_EQ(test, 30000ULL, shred_gentle(60000, 90000, certain, 90000));
 	KUNIT_EXPECT_EQ(test, 0ULL, shred_gentle(90000, 90000, certain, 90000));
-	/* a lower start makes it higher, at most 1 */
+	/* a lower threshold gives a higher probability, at most 1 */
 	certain = shred_certain(30000, 90000, U32_MAX);
 	KUNIT_EXPECT_EQ(test, certain, shred_gentle(7500, 90000, certain, 90000));
 }
 
 static void shred_idle_test(struct kunit *test)
 {
-	/* weight 1/512: 354 packets are a half-life, 512 leave 1/e */
+	/* weight 1/512: the half-life is 354 packets; 512 packets leave 1/e */
 	KUNIT_EXPECT_EQ(test, 99999ULL, shred_qavg_idle(100000, 9, 0));
 	KUNIT_EXPECT_LE(test, abs((s64)shred_qavg_idle(1000000, 9, 512) - 367519), 2LL);
 	KUNIT_EXPECT_EQ(test, 0ULL, shred_qavg_idle(~0ULL, 1, 1ULL << 40));
 	/* the smallest weight and the longest burst */
 	KUNIT_EXPECT_EQ(test, 31U, shred_wlog(1000, 1000, 1U << 24));
-	/* burst 190 with min 50000 and avpkt 1000 is 1/512, as tc's red says */
+	/* burst 190 with min 50000 and avpkt 1000 is 1/512, as with tc's red */
 	KUNIT_EXPECT_EQ(test, 9U, shred_wlog(50000, 1000, 190));
 	KUNIT_EXPECT_EQ(test, 0U, shred_wlog(50000, 1000, 49));
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a packet costs: enqueue and dequeue of queues side by side, and the
- * writer's hooks. For measuring, not for use; sch_shred/tests/bench.py loads it.
+ * Cost of a packet: enqueue and dequeue of several queues, and the writer's hooks.
+ * For measurements only; sch_shred/tests/bench.py loads it.
  *
- *   devices=a,b,c   root queues of these devices are measured in turn
- *   rounds=N        each is measured so often, by turns, each time PACKETS packets
- *   fill=N          packets that stay in the queue meanwhile
- *   cold=1          the queue's memory, and that of its child, is flushed from all caches
- *                   before each packet goes in and before each comes out, as where many
- *                   queues take turns; the time of reading the counter is in the result
+ *   devices=a,b,c   the root queues of these devices are measured in turn
+ *   rounds=N        number of measurements of each, in turn, of PACKETS packets each
+ *   fill=N          packets that are in the queue during a measurement
+ *   cold=1          the memory of the queue and of its child is flushed from all caches
+ *                   before each enqueue and dequeue, as on a host with many active
+ *                   queues; the result includes the time of reading the counter
  *
- * The time of 100 packets, in ticks of the CPU's counter, of each round is in the
+ * The time of 100 packets in each round, in ticks of the CPU's counter, is in the
  * parameters ticks (queues: device after device within a round) and hook_ticks
- * (FORWARD and POST_ROUTING within a round). Rounds by turns, because the machine
- * beneath is not idle: the median of ratios within rounds is what counts.
- * The counter is read directly: in virtual time the kernel's own clocks stand still.
+ * (FORWARD and POST_ROUTING within a round). The queues are measured in turn, because
+ * the host of the guest is not idle: evaluate the median of the ratios within rounds.
+ * The counter is read directly: in virtual time the kernel's clocks do not advance.
  */
 
 #include <linux/etherdevice.h>
@@ -71,7 +71,7 @@ static int n_hook_ticks;
 module_param_array(hook_ticks, uint, &n_hook_ticks, 0444);
 MODULE_PARM_DESC(hook_ticks, "result: CPU ticks of 100 packets in the hooks");
 
-/* A TCP packet of DSCP 31 or 7, which are hints in both codings, Ethernet header in front. */
+/* A TCP packet with an Ethernet header and DSCP 31 or 7, which are hints in both codings. */
 static struct sk_buff *bench_packet(bool old)
 {
 	const int len = sizeof(struct iphdr) + sizeof(struct tcphdr) + PAYLOAD;
@@ -129,13 +129,13 @@ static int bench_fill(struct Qdisc *sch)
 
 		if (!skb)
 			return -ENOMEM;
-		/* what red drops is replaced by the next one */
+		/* if red drops it, the next one takes its place */
 		bench_put(sch, skb);
 	}
 	return sch->q.qlen ? 0 : -ENOBUFS;
 }
 
-/* Ticks of 100 packets that go in after others came out; a dropped one is made anew. */
+/* Ticks of 100 pairs of dequeue and enqueue; a dropped packet is replaced by a new one. */
 static int bench_queue(struct Qdisc *sch, unsigned int *result)
 {
 	struct sk_buff *skb;
@@ -177,7 +177,7 @@ static void bench_flush_queue(struct Qdisc *sch)
 		bench_flush(child, sizeof(*child) + child->ops->priv_size);
 }
 
-/* The same with a cold cache: only the two calls are timed. */
+/* The same with a cold cache: the time of the two calls only. */
 static int bench_queue_cold(struct Qdisc *sch, unsigned int *result)
 {
 	u64 begin, sum = 0;
@@ -256,7 +256,7 @@ static int bench_hook(unsigned int hook, struct sk_buff *skb, struct net_device 
 		th->seq = htonl(i * PAYLOAD);
 		if (nf_hook(NFPROTO_IPV4, hook, &init_net, skb->sk, skb, dev, dev,
 			    bench_accept) != 1)
-			return -EPERM;		/* something else filters here */
+			return -EPERM;		/* another hook dropped the packet */
 	}
 	*result = div_u64(lbe_cpu_ticks() - begin, PACKETS / 100);
 	return 0;
@@ -301,7 +301,7 @@ static int __init bench_init(void)
 	return n_devices ? bench_queues() : bench_hooks();
 }
 
-/* The packets left in the queues go with the queues. */
+/* The packets that are still queued are freed with the queues. */
 static void __exit bench_exit(void)
 {
 }

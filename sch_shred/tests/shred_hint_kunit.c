@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a writer remembers of flows and pairs of hosts. Expected values: worked by hand from the
+ * The writer's counts of flows and pairs of hosts. Expected values: calculated by hand from the
  * definitions in age.h.
  */
 
@@ -22,7 +22,7 @@ static void age_is_what_was_sent_before_test(struct kunit *test)
 	for (i = 0; i < 10; i++)
 		KUNIT_EXPECT_EQ(test, i * 1448U,
 				shred_age_count(ages, FLOW, 1448, 0, now_ms + i * 100));
-	/* an acknowledgement alone adds nothing */
+	/* an acknowledgement without payload adds nothing */
 	KUNIT_EXPECT_EQ(test, 14480U, shred_age_count(ages, FLOW, 0, 0, now_ms + 1000));
 	KUNIT_EXPECT_EQ(test, 14480U, shred_age_count(ages, FLOW, 1448, 0, now_ms + 1000));
 }
@@ -35,7 +35,7 @@ static void age_begins_anew_after_an_idle_time_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 100000U, shred_age_count(ages, FLOW, 500, 0, 6500));
 	KUNIT_EXPECT_EQ(test, 0U, shred_age_count(ages, FLOW, 700, 0, 8001));
 	KUNIT_EXPECT_EQ(test, 700U, shred_age_count(ages, FLOW, 1, 0, 8002));
-	/* a pair's flow is no younger than the pair makes it */
+	/* the least age that a pair sets for its flows */
 	KUNIT_EXPECT_EQ(test, 5000U, shred_age_count(ages, FLOW, 1, 5000, 8002));
 	KUNIT_EXPECT_EQ(test, 5001U, shred_age_count(ages, FLOW, 1, 0, 8002));
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * shred_rto - another first time-out for TCP, in all network namespaces
+ * shred_rto - another initial time-out for TCP, in all network namespaces
  *
  *   initial_ms=N   time from a SYN or SYN/ACK to the next one; 0 = the kernel's (1 s)
  *
  * The paper on SHRED has TCPs that wait 3 s for the answer to a SYN (RFC 1122,
- * section 4.2.3.1; 1 s since RFC 6298), and its Figure 8 is made of such waits. The
- * kernel's is a constant that only a BPF program can change, for which the
- * testbed's kernels have no room. This does what such a program does: the timer
- * is another one before it starts. For testbeds, not for use.
+ * section 4.2.3.1; 1 s since RFC 6298), and its Figure 8 consists of such waits. The
+ * kernel's time-out is a constant that only a BPF program can change. This module
+ * does the same as such a program: it changes the time-out before the timer starts.
+ * For testbeds only.
  *
- * Locking: a SYN leaves under its socket's lock. A SYN/ACK's request has just been
- * made and its timer runs for 1 s: nobody else writes it before that.
+ * Locking: a SYN is sent under its socket's lock. A SYN/ACK's request has just been
+ * created and its timer runs for 1 s: no other code writes it before that.
  */
 #include <linux/module.h>
 #include <linux/netfilter.h>
@@ -28,7 +28,7 @@ MODULE_PARM_DESC(initial_ms, "first time-out, ms, to 60000; 0 = the kernel's own
 
 static void shred_rto_request(struct request_sock *req, unsigned long timeout_jif)
 {
-	/* only before the first time-out: later ones double what is here */
+	/* only before the first time-out: later ones double this value */
 	if (req->num_timeout || req->timeout == timeout_jif)
 		return;
 	req->timeout = timeout_jif;
@@ -43,7 +43,7 @@ static unsigned int shred_rto_out(void *priv, struct sk_buff *skb,
 
 	if (!sk)
 		return NF_ACCEPT;
-	/* a request is no whole socket: its state is all that may be looked at */
+	/* a request is not a full socket: only its state may be read */
 	if (sk->sk_state == TCP_NEW_SYN_RECV)
 		shred_rto_request(inet_reqsk(sk), timeout_jif);
 	else if (sk->sk_state == TCP_SYN_SENT && sk->sk_protocol == IPPROTO_TCP &&

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of tcp_lbe: the law (include/lbe/path.h) row by row as the kernel compiles
- * it, and what the module does to a socket. The model on the host (model.c) closes the
- * loop with a link.
+ * it, and what the module does to a socket. The model on the host (model.c) tests the law in
+ * a closed loop with a link.
  *
- * Of the tests that every control by delay has (kunit_flow.h) the one of data before init
- * holds here. The others judge a congestion window, which lbe has not: it sends by slots.
+ * Of the tests of all delay-based controls (kunit_flow.h), those of data before init and of
+ * get_info apply here. The others check a congestion window, but lbe sends by slots.
  *
  * Expected values are for a path of 10 Mbit/s and 100 ms without noise:
  *
@@ -64,7 +64,7 @@ do {										\
 struct cruise_row {
 	const char *name;
 	u64 rate;
-	u32 q_us;	/* a tick of 25 ms before it was at the target */
+	u32 q_us;	/* it was at the target one tick of 25 ms before */
 	u64 expected;
 };
 
@@ -94,7 +94,7 @@ static void lbe_cruise_law(struct kunit *test)
 	EXPECT_NEAR(test, p->rate, row->expected, 1);
 }
 
-/* ---- somebody comes ---------------------------------------------------------- */
+/* ---- other traffic begins ---------------------------------------------------- */
 
 struct watch_row {
 	const char *name;
@@ -133,7 +133,7 @@ static void lbe_yields(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p->reason, LBE_QUEUE_JUMPED);
 }
 
-/* What a pulse of ours queues is no sign of others, but two jumps are. */
+/* The queue of a pulse is no sign of other traffic, but twice a jump is. */
 static void lbe_watches_during_a_pulse(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
@@ -147,7 +147,7 @@ static void lbe_watches_during_a_pulse(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
 }
 
-/* A mark is somebody's queue, whatever the delay says. */
+/* An ECN mark shows the queue of other traffic, whatever the delay is. */
 static void lbe_yields_to_marks(struct kunit *test)
 {
 	struct lbe_path_ack ack = {
@@ -168,7 +168,7 @@ static void lbe_yields_to_marks(struct kunit *test)
 struct train_row {
 	const char *name;
 	u32 samples;
-	u32 growth_q10;	/* of the delay, a time of sending */
+	u32 growth_q10;	/* of the delay, divided by the time of sending */
 	u32 lost_pct;
 	u8 state;
 	u8 reason;
@@ -224,7 +224,7 @@ static void lbe_train_verdict(struct kunit *test)
 		EXPECT_NEAR(test, p->rate, row->rate, MU / 200);
 }
 
-/* Twice: either the link is slower, mu / (1 + g), or the queue is not ours. */
+/* After two failures: either the link has slowed down to mu / (1 + g), or this is a fair queue. */
 static void lbe_second_failure(struct kunit *test)
 {
 	struct lbe_path *p = known_path(test);
@@ -237,7 +237,7 @@ static void lbe_second_failure(struct kunit *test)
 	EXPECT_NEAR(test, p->slower, MU * 1024 / 1824, MU / 100);
 }
 
-/* A capacity below the least is none: the train at half of it would never end, or divide by 0. */
+/* The capacity has a least value: a train at half of less would never end, or divide by 0. */
 static void lbe_slower_has_a_least(struct kunit *test)
 {
 	static const struct train_row grew = { "grew", 8, 300 };
@@ -252,7 +252,7 @@ static void lbe_slower_has_a_least(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->slower, LBE_PATH_RATE_MIN);
 }
 
-/* Of a train that our own device held up next to nothing may have been sent. */
+/* The growth has a limit if the own device delayed a train so that next to nothing was sent. */
 static void lbe_growth_has_a_limit(struct kunit *test)
 {
 	struct lbe_train t = {
@@ -265,7 +265,7 @@ static void lbe_growth_has_a_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, g, (1 << 20) - 1024);
 }
 
-/* The rate fell to that of the train within a round trip before we gave way: no doubt then. */
+/* If packets arrived at the rate of the failed train when the path gave way, the link is slower. */
 static void lbe_step_is_a_slower_link(struct kunit *test)
 {
 	struct lbe_path *p = known_path(test);
@@ -331,7 +331,7 @@ static void lbe_pulse_verdict(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->state, row->state);
 }
 
-/* Two far ones change the capacity, three where noise makes them. */
+/* Two far measurements in a row change the capacity; three are needed if noise may cause them. */
 static void lbe_noise_is_no_capacity(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU);
@@ -349,7 +349,7 @@ static void lbe_noise_is_no_capacity(struct kunit *test)
 	EXPECT_NEAR(test, p->mu, MU + MU / 4, MU / 100);
 }
 
-/* ---- our own device ------------------------------------------------------------- */
+/* ---- the sender's own device ---------------------------------------------------- */
 
 static void lbe_own_device(struct kunit *test)
 {
@@ -357,9 +357,9 @@ static void lbe_own_device(struct kunit *test)
 	int i;
 
 	p->state = LBE_CRUISE;
-	for (i = 0; i < 100; i++)	/* a queue of others, which ours pass */
+	for (i = 0; i < 100; i++)	/* packets of others wait there, but none of this path */
 		KUNIT_EXPECT_FALSE(test, lbe_path_device_busy(p, false, true));
-	for (i = 0; i < LBE_LOCAL_MAX; i++)	/* ours stay, and nothing waits behind them */
+	for (i = 0; i < LBE_LOCAL_MAX; i++)	/* packets of this path stay, but no others wait */
 		KUNIT_EXPECT_FALSE(test, lbe_path_device_busy(p, true, false));
 	p->now_us += USEC_PER_SEC;
 	KUNIT_EXPECT_TRUE(test, lbe_path_device_busy(p, false, true));
@@ -367,7 +367,7 @@ static void lbe_own_device(struct kunit *test)
 	p->state = LBE_FLOOR;
 	KUNIT_EXPECT_FALSE(test, lbe_path_device_busy(p, false, true));
 	p->state = LBE_CRUISE;
-	for (i = 0; i <= LBE_LOCAL_MAX / 2; i++)	/* it is idle for a while */
+	for (i = 0; i <= LBE_LOCAL_MAX / 2; i++)	/* the device is idle for a while */
 		KUNIT_EXPECT_FALSE(test, lbe_path_device_busy(p, false, false));
 	KUNIT_EXPECT_FALSE(test, lbe_path_device_busy(p, false, true));
 }
@@ -408,7 +408,7 @@ static void lbe_leaves_a_slow_start(struct kunit *test)
 struct pair_row {
 	const char *name;
 	u64 mu;
-	u64 floor_us;	/* in FLOOR for so long */
+	u64 floor_us;	/* time in FLOOR so far */
 	u32 fails;
 	bool prompt;
 	u32 expected;
@@ -454,7 +454,7 @@ struct idle_row {
 	u32 floor_rtts;
 };
 
-/* Idle pairs of this path come 200 us above the base: the mean is to be below 200 + p / 4. */
+/* Pairs on the idle path are 200 us above the base: the mean has to be below 200 us + p / 4. */
 static const struct idle_row idle_rows[] = {
 	{ "one that met nothing",		1, 500, 0, false, true },
 	{ "one that met half a packet",		1, 600, 0, false, false },
@@ -501,8 +501,8 @@ struct loss_row {
 	const char *name;
 	u32 lost;	/* of the packets of a round trip */
 	u32 of;
-	u32 rounds;	/* round trips like that, one after the other */
-	bool policed;	/* it is known that a policer drops */
+	u32 rounds;	/* number of such round trips in a row */
+	bool policed;	/* a policer is known */
 	bool yields;
 	bool polices;
 };
@@ -551,10 +551,10 @@ static void lbe_losses(struct kunit *test)
 	}
 }
 
-/* START doubles, so that one round trip with more than the one before is enough. */
+/* START doubles its rate, so that one round trip is enough if more was sent than before. */
 struct start_loss_row {
 	const char *name;
-	u32 sent;	/* packets of the round trip, half of them lost; 64 came in the one before */
+	u32 sent;	/* packets of the round trip, half of them lost; 64 came through before */
 	u32 span_us;
 	u32 rounds;
 	bool limited;
@@ -603,7 +603,7 @@ static void lbe_start_loses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
 }
 
-/* What is lost once is lost once: a round trip later it is as if nothing had been. */
+/* Heavy loss in single round trips does not count: one without loss resets it. */
 static void lbe_loses_now_and_then(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
@@ -622,7 +622,7 @@ static void lbe_loses_now_and_then(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->mu, MU);
 }
 
-/* Two round trips with an eighth of the capacity: the others take it all. */
+/* Two round trips with an eighth of the capacity: other traffic uses the link. */
 static void lbe_is_crowded_out(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 8);
@@ -675,7 +675,7 @@ static void lbe_base_is_forgotten(struct kunit *test)
 
 /* ---- START ------------------------------------------------------------------- */
 
-/* A link of mu: what is sent above it is queued. */
+/* A link with the capacity mu queues what is sent beyond it. */
 static void lbe_start_finds_the_queue(struct kunit *test)
 {
 	struct lbe_path *p = new_path(test);
@@ -700,7 +700,7 @@ static void lbe_start_finds_the_queue(struct kunit *test)
 	EXPECT_NEAR(test, p->mu, MU, MU / 20);
 }
 
-/* Packets one at a time, each answered when there is an answer: no queue, and no capacity. */
+/* In a dialogue of single packets the time until the answer shows no queue and no capacity. */
 static void lbe_start_waits_for_data(struct kunit *test)
 {
 	struct lbe_path *p = new_path(test);
@@ -722,8 +722,8 @@ static void lbe_start_waits_for_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
 }
 
-/* The first packets of each flow go when it has no more. If another waits for its slot, the path
- * has more, and its rate doubles each round trip.
+/* The first packets of each flow are sent when it has no more data. If another flow waits for its
+ * slot, the path has more, and its rate doubles each round trip.
  */
 static void lbe_start_is_not_limited_while_others_wait(struct kunit *test)
 {
@@ -744,7 +744,7 @@ static void lbe_start_is_not_limited_while_others_wait(struct kunit *test)
 	KUNIT_EXPECT_GE(test, p->rate, 4 * rate);
 }
 
-/* A slot that is booked today is at today's rate. */
+/* A slot is booked at the present rate, and so for a round trip at most. */
 static void lbe_start_books_for_a_round_trip(struct kunit *test)
 {
 	struct lbe_path *p = new_path(test);
@@ -760,17 +760,17 @@ static void lbe_start_books_for_a_round_trip(struct kunit *test)
 	KUNIT_EXPECT_LE(test, due_ns, now_ns + p->rtt_us * 1000ULL);
 	KUNIT_EXPECT_EQ(test, lbe_path_book_after(p, now_ns, slot_ns), due_ns + slot_ns);
 
-	/* Those who wait for room in flight are before the next. */
+	/* Flows that wait for room in flight are before the next slot. */
 	p->next_ns = 0;
 	p->waiting = 1000;
 	KUNIT_EXPECT_GT(test, lbe_path_book_after(p, now_ns, slot_ns), now_ns);
 
-	/* Where the rate is known, each flow has its turn. */
+	/* In CRUISE the rate is known, and each flow books its slot. */
 	p->state = LBE_CRUISE;
 	KUNIT_EXPECT_EQ(test, lbe_path_book_after(p, now_ns, slot_ns), 0ULL);
 }
 
-/* Made before the handshake: a round trip of a second, and packets of 536 bytes. */
+/* A path that was made before the handshake: a round trip of a second, and packets of 536 bytes */
 static void lbe_start_corrects_a_guess(struct kunit *test)
 {
 	struct lbe_path *p = new_path(test);
@@ -786,7 +786,7 @@ static void lbe_start_corrects_a_guess(struct kunit *test)
 	KUNIT_EXPECT_GE(test, p->rate, 10ULL * PKT * USEC_PER_SEC / RTT_US);
 }
 
-/* ---- flows that see another queue --------------------------------------------- */
+/* ---- flows that meet another queue -------------------------------------------- */
 
 struct view_row {
 	const char *name;
@@ -867,12 +867,12 @@ static void lbe_slots_follow(struct kunit *test)
 	first_ns = lbe_path_reserve(p, now_ns, slot_ns);
 	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), first_ns + slot_ns);
 	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), first_ns + 2 * slot_ns);
-	/* An hour later nothing of it is owed but 1 ms. */
+	/* After an hour without sending, the next slot begins 1 ms in the past, and not earlier. */
 	now_ns += 3600 * (u64)NSEC_PER_SEC;
 	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), now_ns - NSEC_PER_MSEC);
 }
 
-/* The clock begins at 0 when the machine starts: nothing lies before that. */
+/* The clock starts at 0 at boot: no slot begins before that. */
 static void lbe_slots_at_boot(struct kunit *test)
 {
 	struct lbe_path *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
@@ -887,7 +887,7 @@ static void lbe_slots_at_boot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->free_ns, slot_ns);
 }
 
-/* In FLOOR the next pair goes when it is due, whoever gives up a slot of the rate before. */
+/* In FLOOR the next pair keeps its time, even if a flow returns a slot of the state before. */
 static void lbe_takes_slots_back(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
@@ -926,7 +926,7 @@ static void lbe_bounds_in_flight(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 4ULL * U32_MAX + 2 * PKT);
 }
 
-/* What a timer calls lost may be on its way: one slot goes, until something is heard. */
+/* After a time-out packets may still be in flight: one slot is sent until an ACK arrives. */
 static void lbe_waits_after_a_timeout(struct kunit *test)
 {
 	struct lbe_path_ack ack = { .now_us = NOW_US, .rtt_us = RTT_US, .acked_pkts = 1 };
@@ -943,7 +943,7 @@ static void lbe_waits_after_a_timeout(struct kunit *test)
 struct stall_row {
 	const char *name;
 	u32 silent_us;
-	u32 rtt_us;	/* of the first packet heard after it */
+	u32 rtt_us;	/* of the first packet that is acknowledged after it */
 	bool stood;
 };
 
@@ -960,7 +960,7 @@ static void stall_desc(const struct stall_row *row, char *desc)
 
 KUNIT_ARRAY_PARAM(stall, stall_rows, stall_desc);
 
-/* What waited for it says nothing of others; what was sent after it does. */
+/* Packets that waited for the link say nothing about other traffic; packets sent after that do. */
 static void lbe_sits_a_stall_out(struct kunit *test)
 {
 	const struct stall_row *row = test->param_value;
@@ -997,12 +997,12 @@ static void lbe_falls_silent(struct kunit *test)
 	lbe_path_time(p, NOW_US + 3600 * (u64)USEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
 	KUNIT_EXPECT_EQ(test, p->reason, LBE_SILENCE);
-	/* Another CPU's clock is behind. */
+	/* The clock of another CPU is behind. */
 	lbe_path_time(p, NOW_US);
 	KUNIT_EXPECT_EQ(test, p->now_us, NOW_US + 3600 * (u64)USEC_PER_SEC);
 }
 
-/* At an eighth of the capacity a packet may be a second apart from the next: others have the rest. */
+/* A silence at an eighth of the capacity means that other traffic uses the link. */
 static void lbe_falls_silent_beside_others(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 8);
@@ -1020,7 +1020,7 @@ static void lbe_before_init(struct kunit *test)
 	flow_test_before_init(test, "lbe");
 }
 
-/* Another control gets no rest of ours, no wide window, nor pacing. */
+/* Another control takes over no rest, no wide window, and no pacing. */
 static void lbe_releases(struct kunit *test)
 {
 	struct flow f;
@@ -1038,7 +1038,7 @@ static void lbe_releases(struct kunit *test)
 	f.tp->packets_out = 0;
 }
 
-/* sch_fq claims the pacing of a socket once: the next control finds it as fq left it. */
+/* sch_fq claims the pacing of a socket once: the next control must find it claimed. */
 static void lbe_gives_the_pacing_back(struct kunit *test)
 {
 	struct flow f;

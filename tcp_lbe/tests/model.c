@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A link, and lbe's law in a closed loop with it, packet by packet.
+ * A simulated link, with lbe's law in a closed loop, packet by packet.
  *
- * The law is the header that the module is compiled from: it must come before
- * this text (model.py does that). What the module does around it is in
- * flow_may_send() and host_ack(), step by step as there; the rest of TCP is
- * left out. The network is one drop-tail queue, or one for each flow, served in turn:
+ * The law is the header from which the module is compiled; model.py puts it before
+ * this text. flow_may_send() and host_ack() take the same steps as the module; the rest
+ * of TCP is left out. The network is one drop-tail queue, or one for each flow, served in turn:
  *
  *   host 0..n-1, each with flows --+
  *   other traffic -----------------+--> rate, buffer --> half an RTT --> receiver
  *
  * The receiver acknowledges every second packet, or one after 40 ms; its ACKs take half an RTT.
  *
- * Noise is a uniform random time that each packet takes more, behind the queue, and as much
- * again before it where the queues are many.
+ * Noise is a random delay of each packet, uniformly distributed, behind the queue. With a queue
+ * for each flow there is as much noise in front of the queue too.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,11 +21,11 @@
 #define FRAME_BYTES	1514
 #define NS		1000000000ULL
 #define DELACK_NS	40000000ULL
-#define HEARD_NS	(LBE_DELACK_US * 1000ULL)	/* a lone ACK later may have been held */
+#define HEARD_NS	(LBE_DELACK_US * 1000ULL)	/* a later ACK may be delayed */
 #define FLOWS_MAX	128
 #define SAMPLE_NS	10000000ULL
-#define LIAR_PKTS	40	/* the window that a lying peer offers: it hides every queue */
-#define QUEUE_PKTS	1024	/* of one flow, where each has its own; power of 2 */
+#define LIAR_PKTS	40	/* the window of a lying peer, which hides every queue */
+#define QUEUE_PKTS	1024	/* longest queue of one flow, if each has its own; power of 2 */
 
 enum other { OTHER_NONE, OTHER_STEADY, OTHER_GREEDY, OTHER_ONOFF };
 
@@ -39,35 +38,35 @@ struct model_config {
 	int hosts;
 	int flows;		/* of each host */
 	int other;		/* enum other */
-	double other_bps;	/* OTHER_STEADY: payload */
+	double other_bps;	/* OTHER_STEADY: payload rate */
 	double other_start_s, other_stop_s;
-	double on_s;		/* OTHER_ONOFF: on and off */
+	double on_s;		/* OTHER_ONOFF: length of each on and each off period */
 	double duration_s;
-	double measure_s;	/* from then on */
-	double change_s;	/* the rate changes then; 0: never */
+	double measure_s;	/* beginning of the window of measurement */
+	double change_s;	/* when the rate changes; 0: never */
 	double change_bps;
-	double back_s;		/* and is what it was; 0: never */
-	double pause_every_s, pause_s;	/* the link stops for so long; 0: never */
+	double back_s;		/* when it changes back; 0: never */
+	double pause_every_s, pause_s;	/* the link stops for pause_s; 0: never */
 	double walk;		/* deviation of the rate's logarithm, each 100 ms */
-	int liars;		/* flows of host 0: acknowledged early, or lost */
-	double lie_us;		/* by so much, in all: queue and a part of the way */
-	double lie_stop_s;	/* then they leave; 0: never */
+	int liars;		/* flows of host 0 whose peer acknowledges early, even if lost */
+	double lie_us;		/* by how much: the queue, and this much of the path */
+	double lie_stop_s;	/* when they leave; 0: never */
 	double chat_s;		/* until then each flow sends one packet and waits for the answer */
-	double answer_us;	/* within so long */
-	double others_start_s;	/* host 0's honest flows begin within 1 s of it */
+	double answer_us;	/* longest time until the answer */
+	double others_start_s;	/* the honest flows of host 0 begin within 1 s from then */
 	unsigned long long seed;
 };
 
 struct model_result {
 	double host_bps[FLOWS_MAX];	/* payload in the window */
 	double other_bps;
-	double queue_us;		/* mean, at the rate of the time */
+	double queue_us;		/* mean, at the rate of the moment */
 	double queue_max_us;
 	double rate_dev;		/* standard deviation of host 0's rate over its mean */
 	double drops;
-	double state_s[8];		/* of host 0, in the window */
-	double honest_bps;		/* of host 0's flows that do not lie */
-	double capacity_bps;		/* of a link that moves, in the mean */
+	double state_s[8];		/* time in each state of host 0, in the window */
+	double honest_bps;		/* of host 0's flows whose peer does not lie */
+	double capacity_bps;		/* mean, of a link whose rate varies */
 	double paths;			/* hosts, and flows that got a path of their own */
 };
 
@@ -90,7 +89,7 @@ struct flow {
 	struct lbe_view view;
 	u64 due_ns, heard_ns;
 	u32 epoch, out, segs_out, sent_mark, grant, version;
-	u32 lost;		/* and not sent again: they go first */
+	u32 lost;		/* packets that are lost and to be sent again first */
 	bool has_slot, waiting, left;
 	/* receiver */
 	int held;
@@ -98,11 +97,11 @@ struct flow {
 	u64 held_sent_ns, held_delay_ns;
 };
 
-/* One flow's own queue at the bottleneck; the last of them is the other traffic's. */
+/* The queue of one flow at the bottleneck; the last one is that of the other traffic. */
 struct queue {
 	struct event pkt[QUEUE_PKTS];
 	u32 head, tail;
-	bool served;	/* in its present round */
+	bool served;	/* since it was empty */
 };
 
 struct model {
@@ -114,11 +113,11 @@ struct model {
 	struct lbe_path host[FLOWS_MAX];
 	struct flow flow[FLOWS_MAX];
 	struct queue queue[FLOWS_MAX + 1];
-	int last;		/* queue that was served last */
+	int last;		/* the queue that had its turn last */
 	bool busy;
 	int paths;		/* hosts, and flows that have a path of their own */
 	double delivered[FLOWS_MAX], other_delivered, honest_delivered;
-	/* other traffic: a window of packets, Reno's growth, cubic's decrease */
+	/* other traffic: window in packets, with Reno's increase and cubic's decrease */
 	double cwnd, ssthresh;
 	int other_out;
 	u64 other_cut_ns;
@@ -191,13 +190,15 @@ static u64 packet_ns(const struct model *m)
 	return FRAME_BYTES * 8 * NS / m->rate_bps;
 }
 
-/* A link that pauses or moves serves its packets one by one; so do queues of each flow. */
+/* Are packets served one by one? This is so if the link pauses or its rate varies, or if each flow
+ * has its own queue.
+ */
 static bool serves(const struct model *m)
 {
 	return m->c.fair || m->c.pause_s > 0 || m->c.walk > 0;
 }
 
-/* When is a packet through that is served from now on? */
+/* End of the transmission of a packet that is served from now on */
 static u64 served_ns(const struct model *m)
 {
 	u64 end_ns = m->now_ns + packet_ns(m), since_ns;
@@ -215,7 +216,9 @@ static u64 backlog_ns(const struct model *m)
 	return m->free_ns > m->now_ns ? m->free_ns - m->now_ns : 0;
 }
 
-/* A packet meets the queue: when is it through and half an RTT on? 0: it is dropped. */
+/* Put a packet into the queue. Return: when it has left the queue and travelled for half an RTT; 0:
+ * it is dropped.
+ */
 static u64 through_ns(struct model *m)
 {
 	u64 half_ns = (u64)(m->c.rtt_s * NS / 2);
@@ -230,7 +233,7 @@ static u64 through_ns(struct model *m)
 
 /* ---- a queue for each flow ---- */
 
-/* The link is free: one that was empty until now goes first, then each in turn. */
+/* The link is free: serve a queue that was empty until now first, otherwise each in turn. */
 static void fair_serve(struct model *m)
 {
 	int queues = m->c.hosts * m->c.flows + 1, best = -1, i;
@@ -253,7 +256,7 @@ static void fair_serve(struct model *m)
 	push_at(m, served_ns(m), (struct event){ .what = EV_SERVED, .who = best });
 }
 
-/* A packet has come to its own queue. */
+/* A packet has reached its queue. */
 static void fair_queue(struct model *m, const struct event *e)
 {
 	struct queue *q = &m->queue[!m->c.fair ? 0 : e->pkts ? e->who : m->c.hosts * m->c.flows];
@@ -382,7 +385,7 @@ static void flow_send(struct model *m, int who)
 				continue;
 			}
 			at_ns = through_ns(m);
-			if (f->lies)	/* whatever becomes of it */
+			if (f->lies)	/* acknowledged early, even if it was dropped */
 				at_ns = m->now_ns + (u64)(m->c.rtt_s * NS / 2 - m->c.lie_us * 1000);
 			e.what = at_ns ? EV_ARRIVE : EV_LOST;
 			e.at_ns = at_ns ?: m->now_ns + backlog_ns(m) + (u64)(m->c.rtt_s * NS);
@@ -393,7 +396,7 @@ static void flow_send(struct model *m, int who)
 		(struct event){ .what = EV_WAKE, .who = who, .version = ++f->version });
 }
 
-/* The receiver: an ACK for every second packet. */
+/* The receiver sends an ACK, which covers @pkts packets. */
 static void receiver_ack(struct model *m, int who, u64 sent_ns, u64 delay_ns, int pkts)
 {
 	push_at(m, m->now_ns + (u64)(m->c.rtt_s * NS / 2),
@@ -438,7 +441,7 @@ static void receiver_timer(struct model *m, const struct event *e)
 	f->held = 0;
 }
 
-/* The flow sees another queue than the others of its path: it gets one of its own. */
+/* The flow meets another queue than the other flows of its path: it gets a path of its own. */
 static struct lbe_path *flow_split(struct model *m, struct flow *f)
 {
 	struct lbe_path *p = &m->host[f->host];
@@ -471,7 +474,7 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 		.limited = chats(m),
 	};
 
-	/* A lone packet's ACK may have been held. */
+	/* The receiver may have delayed the ACK of a single packet. */
 	if (e->pkts < 2 && !chats(m) && m->now_ns - f->heard_ns > HEARD_NS &&
 	    !(p->state == LBE_FLOOR && p->prompt))
 		ack.delay_us = 0;
@@ -583,7 +586,7 @@ static void change(struct model *m)
 	m->free_ns = m->now_ns + pkts * packet_ns(m);
 }
 
-/* The rate moves at random, between a fifth of what it was and twice that, as a cellular link's. */
+/* The rate varies at random, from a fifth to twice of the configured one: a cellular link. */
 static void walk(struct model *m)
 {
 	double step = sqrt(-2 * log(1 - draw(m))) * cos(2 * M_PI * draw(m));
@@ -668,7 +671,7 @@ static void finish(struct model *m)
 	m->r->rate_dev /= max(mean, 1.0);
 }
 
-/* 0, or -1: too many flows. */
+/* Return: 0, or -1 if there are too many flows. */
 int model_run(const struct model_config *c, struct model_result *r)
 {
 	struct model *m;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tcp_lbe_bench - what congestion controls cost: cost_NAME is NAME with its callbacks timed
+ * tcp_lbe_bench - the cost of congestion controls: the control cost_NAME is NAME with its
+ * callbacks timed
  *
  *	insmod tcp_lbe_bench.ko names=lbe,bbr
  *	/sys/module/tcp_lbe_bench/parameters/costs
  *
  * has a line for each: NAME, ACKs, ticks, sends, ticks.
  *
- * Timed is what TCP calls for each ACK, and each time that it would send. Ticks are those of the
- * CPU's counter, on a machine of one CPU. For `make bench`, not for use.
+ * It measures the callbacks that TCP calls for each ACK, and each time before it may send. Ticks
+ * are those of the time stamp counter, on a machine with one CPU. For `make bench`, not for use.
  */
 #include <linux/module.h>
 #include <linux/net.h>
@@ -21,11 +22,11 @@
 
 /**
  * struct cost - a control that is timed
- * @ops: what is registered: the real one's, timed
- * @real: the real one's
- * @pin: a socket under the real one, which cannot go before
+ * @ops: the operations that are registered: those of @real, timed
+ * @real: the operations of the real control
+ * @pin: a socket with the real control, which keeps its module loaded
  * @acks: calls of cong_control or cong_avoid
- * @ack_ticks: spent in what is called for them
+ * @ack_ticks: spent in all callbacks for an ACK
  * @sends: calls of min_tso_segs
  * @send_ticks: spent in it
  */
@@ -126,7 +127,7 @@ static const struct tcp_congestion_ops timed = {
 	.min_tso_segs = cost_min_tso_segs,
 };
 
-/* Time what there is. */
+/* Replace those callbacks that the control has by the timed ones. */
 static void cost_time(struct tcp_congestion_ops *ops)
 {
 	if (ops->cong_control)
@@ -141,7 +142,7 @@ static void cost_time(struct tcp_congestion_ops *ops)
 		ops->min_tso_segs = timed.min_tso_segs;
 }
 
-/* A socket under the control of this name. */
+/* Open a socket with the control @name, so that its module stays loaded. */
 static int cost_pin(struct cost *cost, char *name)
 {
 	int err = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, 0, &cost->pin);

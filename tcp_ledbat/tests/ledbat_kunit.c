@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of tcp_ledbat: the laws row by row, then the registered congestion
- * controls on a socket of their own whose ACKs the tests make up. Load tcp_ledbat
- * first: the second part asks for "ledbat" and "ledbatpp" by name, as an
- * application does, and expects the default parameters.
+ * controls on a socket with ACKs that the tests generate. Load tcp_ledbat first: the
+ * second part selects "ledbat" and "ledbatpp" by name, as an application does, and
+ * expects the default parameters.
  */
 #include <linux/module.h>
 #include <linux/pkt_sched.h>
@@ -30,7 +30,7 @@ struct rate_row {
 	s64 milli;	/* packets a round trip, thousandths */
 };
 
-/* Expected: the formulas in ledbat_law.h's head, worked out by hand. */
+/* Expected: the formulas at the head of ledbat_law.h, calculated by hand. */
 static const struct rate_row rate_rows[] = {
 	{ "empty queue: one packet a round trip, as Reno (RFC 2.4.2)",
 	  100, 0, 25 * MS, 100 * MS, LEDBAT_ONE_Q16, 0, 1000 },
@@ -65,7 +65,7 @@ static const struct rate_row rate_rows[] = {
 
 LEDBAT_ROWS(rate, rate_rows);
 
-/* 1/1000 packet, or 1/10000 of it. */
+/* Within 1/1000 packet plus 1/10000 of the expected value. */
 static void expect_milli(struct kunit *test, s64 rate_q32, s64 milli)
 {
 	s64 got = (rate_q32 >> 16) * 1000 / LEDBAT_ONE_Q16;
@@ -222,7 +222,7 @@ static void ledbat_test_window_add(struct kunit *test)
 	ledbat_window_add(&w, -ONE_Q32 / 4, 2);
 	KUNIT_EXPECT_EQ(test, w.cwnd, 3U);
 	KUNIT_EXPECT_EQ(test, w.part_q32, 0xc0000000U);
-	/* the floor holds, and does not lift */
+	/* the window does not fall below the floor; a lower one is not raised to it */
 	ledbat_window_add(&w, -100 * ONE_Q32, 2);
 	KUNIT_EXPECT_EQ(test, w.cwnd, 2U);
 	w.cwnd = 1;
@@ -235,7 +235,7 @@ static void ledbat_test_loss(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, ledbat_loss_pkts(100, 2), 50U);
 	KUNIT_EXPECT_EQ(test, ledbat_loss_pkts(3, 2), 2U);
-	/* never raises: RFC 2.4.2 has a min() around it */
+	/* a loss never raises the window: the min() in RFC 6817, 2.4.2 */
 	KUNIT_EXPECT_EQ(test, ledbat_loss_pkts(1, 2), 1U);
 	KUNIT_EXPECT_EQ(test, ledbat_loss_pkts(5, 10), 5U);
 }
@@ -244,7 +244,7 @@ static void ledbat_test_loss(struct kunit *test)
 
 static void ledbat_test_slow_start_exit(struct kunit *test)
 {
-	/* 3/4 of 60 ms are 45 ms, and "exceeds" is strict */
+	/* 3/4 of 60 ms are 45 ms; the queue has to exceed this */
 	KUNIT_EXPECT_FALSE(test, ledbat_leaves_slow_start(45 * MS, 60 * MS));
 	KUNIT_EXPECT_TRUE(test, ledbat_leaves_slow_start(45 * MS + 1, 60 * MS));
 	KUNIT_EXPECT_FALSE(test, ledbat_leaves_slow_start(0, 1));
@@ -317,11 +317,9 @@ static void ledbat_test_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ledbat_queue_us(U32_MAX, 1), LEDBAT_DELAY_MAX_US);
 }
 
-/* The buffer's depth */
-
 /* Slowdowns */
 
-/* A duration below the freeze counts as the freeze, a LAN's as a second. */
+/* A duration below that of the freeze counts as the freeze; the pause is at least a second. */
 static void ledbat_test_slowdown_pause(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, ledbat_slowdown_pause_us(0, 100 * MS), 1800000ULL);
@@ -340,7 +338,7 @@ struct rest_row {
 	u32 most, after;
 };
 
-/* Expected: twice, a half, or one less, from 0 to the most. */
+/* Expected: twice, a half, or one less, from 0 to the longest rest. */
 static const struct rest_row rest_rows[] = {
 	{ "the law asks for less: a round trip", 0, true, false, 8, 1 },
 	{ "and again: twice", 1, true, false, 8, 2 },
@@ -374,7 +372,7 @@ static void ledbat_test_rest_time(struct kunit *test)
 	/* sch_fq's horizon is 10 s */
 	KUNIT_EXPECT_EQ(test, ledbat_rest_us(64, 1000 * MS, 0), LEDBAT_REST_MAX_US);
 	KUNIT_EXPECT_EQ(test, ledbat_rest_us(64, U32_MAX, 0), LEDBAT_REST_MAX_US);
-	/* 5 packets of 100 ms are 20 ms apart */
+	/* 5 packets in 100 ms are 20 ms apart */
 	KUNIT_EXPECT_TRUE(test, ledbat_paces(5, 100 * MS));
 	KUNIT_EXPECT_FALSE(test, ledbat_paces(4, 100 * MS));
 	KUNIT_EXPECT_TRUE(test, ledbat_paces(1, 0));
@@ -443,8 +441,8 @@ static void ledbat_test_init_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 8U);
 }
 
-/* Chosen in SYN_SENT: TCP sets its first window after the control's init. One packet
- * may be gone by then, a Fast Open's.
+/* Selected in SYN_SENT: TCP sets its initial window after the control's init. One packet may
+ * have been sent by then, with Fast Open.
  */
 static void ledbat_test_chosen_in_syn_sent(struct kunit *test)
 {
@@ -458,7 +456,7 @@ static void ledbat_test_chosen_in_syn_sent(struct kunit *test)
 		tcp_snd_cwnd_set(f.tp, TCP_INIT_CWND);
 		flow_idle(&f, 0);
 		KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
-		/* later a short silence changes nothing */
+		/* later a short idle time changes nothing */
 		f.tp->data_segs_out = 20;
 		tcp_snd_cwnd_set(f.tp, TCP_INIT_CWND);
 		flow_idle(&f, 0);
@@ -485,7 +483,7 @@ static void ledbat_test_info(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_bw_lo, 20 * 1448 * 100U / 11);
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_min_rtt, 100 * MS);
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_pacing_gain, 256U);
-	/* 20 packets of the 18.2 that bw and min_rtt hold */
+	/* 20 packets; bw times min_rtt is 18.2 */
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_cwnd_gain / 8, 256U * 11 / 10 / 8);
 	KUNIT_EXPECT_EQ(test, flow_queue_us(&f), 10 * MS);
 	KUNIT_EXPECT_EQ(test, f.ops->get_info(f.sk, 0, NULL, NULL), 0U);
@@ -535,10 +533,10 @@ static void ledbat_test_leaves_slow_start(struct kunit *test)
 	flow_round(&f);
 	flow_round(&f);
 	f.queue_us = 20 * MS;
-	/* the filter holds older samples for a while */
+	/* of two successive samples the lesser counts: an older one is still in use */
 	flow_ack(&f, 1, 10 * MS);
 	KUNIT_EXPECT_EQ(test, flow_mode(&f), LEDBAT_SLOW_START);
-	/* four of them, and one that shows the mode */
+	/* four more: slow start has ended */
 	flow_ack(&f, 1, 10 * MS);
 	flow_ack(&f, 1, 10 * MS);
 	flow_ack(&f, 1, 10 * MS);
@@ -567,7 +565,7 @@ static void ledbat_test_loss_halves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 50U);
 }
 
-/* A loss at a delay of the target's order lowers the target. */
+/* A loss at a queue about as long as the target lowers the target. */
 static void ledbat_test_depth_flow(struct kunit *test)
 {
 	struct flow f;
@@ -580,7 +578,7 @@ static void ledbat_test_depth_flow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 18000U);
 }
 
-/* Until a mode comes, at most @rounds round trips. */
+/* Run round trips until the flow is in a mode, at most @rounds. */
 static bool flow_reaches(struct flow *flow, u8 mode, int rounds)
 {
 	while (rounds-- && flow_mode(flow) != mode)
@@ -588,8 +586,8 @@ static bool flow_reaches(struct flow *flow, u8 mode, int rounds)
 	return flow_mode(flow) == mode;
 }
 
-/* Idle, even in a freeze: nothing of a slowdown holds, and what TCP leaves of the
- * window (its initial window, 10) goes down to 2.
+/* An idle time, also in a freeze, ends a slowdown, and reduces the window that TCP leaves (its
+ * initial window, 10) to 2.
  */
 static void ledbat_test_idle_restart(struct kunit *test)
 {
@@ -614,7 +612,7 @@ static void ledbat_test_idle_restart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_mode(&f), LEDBAT_SLOW_START);
 	flow_close(test);
 	test->priv = NULL;
-	/* at the floor ssthresh is the least window: no slow start to be stuck in */
+	/* at the floor ssthresh is the least window: the flow must not remain in slow start */
 	flow_open_learnt(test, &f, "ledbat");
 	flow_expect_yields(test, &f);
 	f.queue_us = 0;
@@ -625,8 +623,8 @@ static void ledbat_test_idle_restart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_mode(&f), LEDBAT_AVOID);
 }
 
-/* Beside TCP two packets rest for 1, 2, 4, 8, 16 round trips; TCP gone, it
- * comes back as fast, and grows then.
+/* Beside TCP the flow rests for 1, 2, 4, 8, 16 round trips between windows of two packets. When
+ * TCP has ended, rests become shorter in as many steps, and then the window grows.
  */
 static void ledbat_test_rest(struct kunit *test)
 {
@@ -639,7 +637,7 @@ static void ledbat_test_rest(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		flow_open_at(test, &f, names[i], 2);
 		f.queue_us = 100 * MS;
-		/* the filter forgets the short queue before */
+		/* the first samples are still those of the shorter queue */
 		for (j = 0; j < 5 && !flow_rest_us(&f); j++)
 			flow_pair(&f);
 		for (j = 0; j < ARRAY_SIZE(longer); j++) {
@@ -672,7 +670,7 @@ static void ledbat_test_rest(struct kunit *test)
 	}
 }
 
-/* Half the sequence space after the flow began round trips still end: rests grow. */
+/* After half of the sequence space, round trips are still detected, and rests become longer. */
 static void ledbat_test_rest_after_2gib(struct kunit *test)
 {
 	struct flow f;
@@ -692,9 +690,9 @@ static void ledbat_test_rest_after_2gib(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_of(&f)->rest_rtts, 16);
 }
 
-/* Losses without a queue from a window of a few packets. One may be chance; those after
- * it, if the window was not larger since, are a crowd's, and rests follow. Above that
- * window all is Reno's.
+/* Losses without a queue from a window of few packets. The first may be random; if the window
+ * was not larger in between, further ones are caused by many flows, and rests follow. With a
+ * larger window the flow behaves as Reno.
  */
 static void ledbat_test_loss_in_a_crowd(struct kunit *test)
 {
@@ -713,7 +711,7 @@ static void ledbat_test_loss_in_a_crowd(struct kunit *test)
 			flow_recover(&f);
 			KUNIT_EXPECT_EQ(test, flow_of(&f)->rest_rtts, rests[j]);
 		}
-		/* delay says that there is room: such a rest ends slowly */
+		/* no queueing delay: such a rest becomes shorter by one round trip each */
 		for (j = 15; j > 10; j--) {
 			flow_pair(&f);
 			f.tp->tcp_wstamp_ns = 0;
@@ -730,8 +728,8 @@ static void ledbat_test_loss_in_a_crowd(struct kunit *test)
 	}
 }
 
-/* Jitter and a packet's own time are no queue: the window grows as Reno's does, by the
- * packet for each window of them.
+/* Delay within the noise is no queue: the window grows as Reno's does, by a packet for each
+ * window acknowledged.
  */
 static void ledbat_test_noise_is_no_queue(struct kunit *test)
 {
@@ -750,7 +748,7 @@ static void ledbat_test_noise_is_no_queue(struct kunit *test)
 	}
 }
 
-/* A path longer by 80 ms: after a minute its delay is the base. */
+/* If the path becomes longer by 80 ms, its delay becomes the base after a minute. */
 static void ledbat_test_longer_path(struct kunit *test)
 {
 	static const char * const names[] = { "ledbat", "ledbatpp" };
@@ -770,7 +768,7 @@ static void ledbat_test_longer_path(struct kunit *test)
 		KUNIT_EXPECT_GE(test, f.now_us - begun_us, 60 * USEC_PER_SEC);
 		KUNIT_EXPECT_LE(test, f.now_us - begun_us,
 				60 * USEC_PER_SEC + 20 * USEC_PER_SEC);
-		/* shorter again: at once */
+		/* if it becomes shorter, at once */
 		f.tp->tcp_wstamp_ns = 0;
 		f.base_us = 60 * MS;
 		flow_round(&f);
@@ -780,8 +778,8 @@ static void ledbat_test_longer_path(struct kunit *test)
 	}
 }
 
-/* A queue that moves is not the path's, however long it stands; nor one that
- * drops packets.
+/* A queue that varies does not become the base, however long it lasts; nor does a queue with
+ * losses.
  */
 static void ledbat_test_standing_queue(struct kunit *test)
 {
@@ -806,8 +804,8 @@ static void ledbat_test_standing_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_base_us(&f), 100 * MS);
 }
 
-/* TCP's queue drops by half for a third of each period: seen, whatever the length
- * of the rests. (8 minutes: the history forgets the base after 9 to 10.)
+/* TCP's queue falls by half for a third of each period. The flow detects that the delay is not
+ * constant, whatever the period and the rests. (8 minutes: the base expires after 9 to 10.)
  */
 static void ledbat_test_out_of_step(struct kunit *test)
 {
@@ -829,7 +827,7 @@ static void ledbat_test_out_of_step(struct kunit *test)
 	}
 }
 
-/* Days without a doubt about base: the next doubt is not put off by the clock's wrap. */
+/* If no refresh of the base was needed for days, the wrap of the clock does not delay the next. */
 static void ledbat_test_doubt_after_days(struct kunit *test)
 {
 	int days, i;
@@ -853,8 +851,8 @@ static void ledbat_test_doubt_after_days(struct kunit *test)
 	}
 }
 
-/* LEDBAT++: two round trips after slow start the window freezes at two packets
- * for two more, then comes back by doubling.
+/* LEDBAT++: two round trips after slow start the window is two packets for two round trips;
+ * then it returns by doubling.
  */
 static void ledbat_test_initial_slowdown(struct kunit *test)
 {
@@ -877,7 +875,7 @@ static void ledbat_test_initial_slowdown(struct kunit *test)
 	KUNIT_EXPECT_GE(test, tcp_snd_cwnd(f.tp), 64U);
 }
 
-/* 9 times the duration later the next one comes, no sooner. */
+/* The pause before the next slowdown is 9 times the duration of the last one. */
 static void ledbat_test_periodic_slowdown(struct kunit *test)
 {
 	u64 begun_us, ended_us;
@@ -895,7 +893,7 @@ static void ledbat_test_periodic_slowdown(struct kunit *test)
 			9 * (ended_us - begun_us + 100 * MS) + 300 * MS);
 }
 
-/* A ramp goes on above 3/4 of the target, and ends above the target. */
+/* A ramp continues above 3/4 of the target, and ends above the target. */
 static void ledbat_test_ramp_delay(struct kunit *test)
 {
 	struct flow f;
@@ -924,8 +922,8 @@ static void ledbat_test_loss_in_freeze(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_mode(&f), LEDBAT_AVOID);
 }
 
-/* The same of a time-out; and a loss on the ramp: half of where it is, and the next
- * slowdown planned.
+/* The same with a time-out. A loss in the ramp: half of the present window, and the next
+ * slowdown is scheduled.
  */
 static void ledbat_test_loss_in_slowdown(struct kunit *test)
 {
@@ -951,7 +949,7 @@ static void ledbat_test_loss_in_slowdown(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 200));
 }
 
-/* Recovery ends with cwnd = ssthresh, which would undo a freeze: none begins then. */
+/* At its end recovery sets cwnd to ssthresh, which would undo a freeze: none begins in it. */
 static void ledbat_test_no_slowdown_in_recovery(struct kunit *test)
 {
 	struct flow f;
@@ -966,7 +964,7 @@ static void ledbat_test_no_slowdown_in_recovery(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, flow_reaches(&f, LEDBAT_FREEZE, 2));
 }
 
-/* ECN: as a loss, and no word on the buffer's depth. */
+/* An ECN mark counts as a loss, but does not change the known buffer depth. */
 static void ledbat_test_ecn(struct kunit *test)
 {
 	struct flow f;
@@ -985,7 +983,7 @@ static void ledbat_test_ecn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 25 * MS);
 }
 
-/* A false alarm gives the window back. */
+/* An undo restores the window. */
 static void ledbat_test_undo(struct kunit *test)
 {
 	struct flow f;
@@ -996,7 +994,7 @@ static void ledbat_test_undo(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), 64U);
 }
 
-/* What looked like a loss was reordering: it teaches nothing of the buffer's depth. */
+/* A spurious loss (reordering) does not change the known buffer depth. */
 static void ledbat_test_undone_depth(struct kunit *test)
 {
 	struct flow f;
@@ -1012,14 +1010,14 @@ static void ledbat_test_undone_depth(struct kunit *test)
 	flow_round(&f);
 	KUNIT_EXPECT_EQ(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 25 * MS);
 
-	/* without timestamps that is known only after the repair */
+	/* without timestamps TCP undoes the loss only after the repair */
 	flow_recover(&f);
 	KUNIT_EXPECT_LT(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 25 * MS);
 	tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
 	KUNIT_EXPECT_EQ(test, ledbat_flow_aim_us(flow_of(&f), 25 * MS), 25 * MS);
 }
 
-/* Reordering in the smallest windows is no crowd. */
+/* Reordering with the smallest windows does not count as losses caused by many flows. */
 static void ledbat_test_undone_in_a_crowd(struct kunit *test)
 {
 	struct flow f;
@@ -1036,9 +1034,7 @@ static void ledbat_test_undone_in_a_crowd(struct kunit *test)
 	}
 }
 
-/* ACKs without a delay (of a retransmission, without timestamps): what is known
- * holds for a round trip, then there is no verdict.
- */
+/* ACKs without a delay (of retransmissions, without timestamps) do not change the window. */
 static void ledbat_test_no_sample(struct kunit *test)
 {
 	static const char * const names[] = { "ledbat", "ledbatpp" };
@@ -1062,7 +1058,7 @@ static void ledbat_test_no_sample(struct kunit *test)
 	}
 }
 
-/* At four packets a slowdown is skipped, and avoidance goes on. */
+/* With four packets or fewer a slowdown is skipped, and congestion avoidance continues. */
 static void ledbat_test_skip(struct kunit *test)
 {
 	struct flow f;
@@ -1080,7 +1076,7 @@ static void ledbat_test_skip(struct kunit *test)
 	KUNIT_EXPECT_GT(test, tcp_snd_cwnd(f.tp), 4U);
 }
 
-/* To another congestion control and back: the window stays, nothing leaks. */
+/* To another congestion control and back: the window is kept, and release may be called twice. */
 static void ledbat_test_switch(struct kunit *test)
 {
 	struct flow f;
@@ -1089,7 +1085,7 @@ static void ledbat_test_switch(struct kunit *test)
 	f.ops->release(f.sk);
 	f.ops->release(f.sk);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
-	/* comes as cubic left it: no slow start, a slowdown to read the base */
+	/* the window is cubic's: no slow start, but a slowdown to measure the base */
 	f.tp->data_segs_out = 1000;
 	f.ops->init(f.sk);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
@@ -1097,8 +1093,8 @@ static void ledbat_test_switch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 64U);
 }
 
-/* From BBR, whose ssthresh is infinite: a slowdown as well, and where the window is too
- * small for one the law, not slow start.
+/* From BBR, whose ssthresh is infinite: also a slowdown, or the law if the window is too small
+ * for one, but not slow start.
  */
 static void ledbat_test_switch_from_bbr(struct kunit *test)
 {

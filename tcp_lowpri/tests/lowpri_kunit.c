@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of tcp_lowpri: the laws row by row, and the registered congestion
- * controls on a socket of their own. Load tcp_lowpri first: the second part asks
- * for "background" and "lowpri3.7" by name, as an application does.
+ * controls on a socket. Load tcp_lowpri first: the second part selects "background"
+ * and "lowpri3.7" by name, as an application does.
  */
 #include <kunit/test.h>
 #include <linux/inet_diag.h>
@@ -82,7 +82,7 @@ static const struct law_row law_rows[] = {
 	{ "lowpri6.1", 1000, 993092, 0 },
 	{ "lowpri6.2", 84, 70708, 0 },
 	{ "lowpri6.2", 1000, 979277, 0 },
-	/* Ends of the range: never under two packets, exact powers of two. */
+	/* Ends of the range: at least two packets; exact powers of two. */
 	{ "lowpri1", 0, 2000, 0 },
 	{ "lowpri1", 3, 2000, 0 },
 	{ "lowpri2.6", 2, 2000, 0 },
@@ -124,7 +124,7 @@ static void lowpri_test_law(struct kunit *test)
 	const struct lowpri_law *law = law_named(test, row->name);
 	u64 got_q16 = lowpri_target_q16(law, row->cwnd_pkts);
 	u64 want_q16 = div_u64(((u64)row->target_milli << 16) + 500, 1000);
-	/* Rounding of the expected value, and 2^-25 of the window. */
+	/* Error bound: rounding of the expected value, and 2^-25 of the window. */
 	u64 slack_q16 = 34 + (row->cwnd_pkts >> 9);
 
 	KUNIT_EXPECT_LE(test, got_q16, want_q16 + slack_q16);
@@ -133,7 +133,7 @@ static void lowpri_test_law(struct kunit *test)
 			row->limit_pkts);
 }
 
-/* Every row of the table is named in law_rows, fits its name and is unique. */
+/* Every row of the table occurs in law_rows; its name is short enough and unique. */
 static void lowpri_test_table(struct kunit *test)
 {
 	int i, j;
@@ -211,7 +211,7 @@ static void lowpri_test_growth(struct kunit *test)
 
 static void lowpri_test_credit(struct kunit *test)
 {
-	/* 74.835 packets: 0.835 of the 74 ACKs that earn the next one. */
+	/* 74.835 packets: 0.835 of the 74 ACKs for the next packet. */
 	u64 target_q16 = lowpri_target_q16(law_named(test, "lowpri2"), 84);
 
 	KUNIT_EXPECT_EQ(test, lowpri_credit(target_q16), 61U);
@@ -237,7 +237,7 @@ struct mark_row {
 	u8 tos;
 	u32 priority;
 	u8 parts;
-	u8 parts_left;	/* of both, were they ours before */
+	u8 parts_left;	/* of both parts, if the mark had set both before */
 };
 
 static const struct mark_row mark_rows[] = {
@@ -302,7 +302,7 @@ static void flow_open(struct kunit *test, struct flow *flow, int family,
 	release_sock(flow->sk);
 }
 
-/* A socket that grew to the paper's largest window in linear increase. */
+/* A socket in linear increase at the paper's largest window. */
 static void flow_open_at_84(struct kunit *test, struct flow *flow, char *name)
 {
 	flow_open(test, flow, AF_INET, name);
@@ -323,7 +323,7 @@ static void flow_state(struct flow *flow, u8 state)
 	inet_csk(flow->sk)->icsk_ca_state = state;
 }
 
-/* What tcp_enter_recovery() and PRR's end do to the window. */
+/* The effect of tcp_enter_recovery() and of the end of PRR on the window. */
 static void flow_recover(struct flow *flow)
 {
 	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
@@ -333,7 +333,7 @@ static void flow_recover(struct flow *flow)
 	flow_state(flow, TCP_CA_Open);
 }
 
-/* What tcp_enter_loss() does to it; @cut: it takes this for a new event. */
+/* The effect of tcp_enter_loss() on it; @cut: TCP treats this as a new loss event. */
 static void flow_timeout(struct flow *flow, bool cut)
 {
 	if (cut) {
@@ -365,14 +365,14 @@ static void lowpri_test_drop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
 	flow_ack(&f, 6);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 67U);
-	/* One packet a window from here on. */
+	/* From here on one packet for each window acknowledged. */
 	flow_ack(&f, 66);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 67U);
 	flow_ack(&f, 1);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 68U);
 }
 
-/* The limit keeps off the recovery's own target. */
+/* The limit does not replace ssthresh before recovery has ended. */
 static void lowpri_test_recovery_target(struct kunit *test)
 {
 	struct flow f;
@@ -388,7 +388,7 @@ static void lowpri_test_part_of_packet(struct kunit *test)
 {
 	struct flow f;
 
-	/* 0.75 of 42 is 31.5: half of the 31 ACKs are as good as seen. */
+	/* 0.75 of 42 is 31.5: half of the 31 ACKs for the next packet are credited. */
 	flow_open_at_84(test, &f, "background");
 	tcp_snd_cwnd_set(f.tp, 42);
 	flow_recover(&f);
@@ -427,7 +427,7 @@ static void lowpri_test_timeout(struct kunit *test)
 	flow_open_at_84(test, &f, "background");
 	flow_timeout(&f, true);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 1U);
-	/* Doubling to 63, then half as fast to 67. */
+	/* Doubling to 63, then half a packet for each ACK to 67. */
 	flow_ack(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
@@ -445,12 +445,12 @@ static void lowpri_test_repeated_timeout_cuts(struct kunit *test)
 	flow_timeout(&f, true);
 	flow_ack(&f, 9);
 	flow_timeout(&f, true);
-	/* 0.75 of the 10 packets it had come to */
+	/* 0.75 of the 10 packets that the window had reached */
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 7U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 1U);
 }
 
-/* Section 4.4: not as far, and not again. */
+/* Section 4.4: a time-out keeps part of the window, and further ones do not reduce it again. */
 static void lowpri_test_timeout_kept(struct kunit *test)
 {
 	struct flow f;
@@ -460,16 +460,16 @@ static void lowpri_test_timeout_kept(struct kunit *test)
 	/* timeout_keep_percent is 75 */
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 63U);
-	/* The same packet times out again: TCP asks for no new threshold. */
+	/* The same packet times out again: TCP does not call ssthresh. */
 	flow_timeout(&f, false);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
-	/* Some progress, then another: it does, and gets the same. */
+	/* Another time-out after some progress: TCP calls ssthresh and gets the same value. */
 	flow_ack(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	flow_timeout(&f, true);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 63U);
-	/* All arrived: the next time-out is a new one. */
+	/* The losses are repaired: the next time-out is a new loss episode. */
 	flow_state(&f, TCP_CA_Open);
 	tcp_snd_cwnd_set(f.tp, 40);
 	flow_timeout(&f, true);
@@ -477,7 +477,7 @@ static void lowpri_test_timeout_kept(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 30U);
 }
 
-/* A retransmission lost in recovery: the window before the drop counts. */
+/* A retransmission is lost in recovery: the window before the drop is used. */
 static void lowpri_test_timeout_in_recovery(struct kunit *test)
 {
 	struct flow f;
@@ -513,7 +513,7 @@ static void lowpri_test_undo(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), 84U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 40U);
-	/* Nothing is left of the drop: growth is linear from 84 on. */
+	/* The drop has no further effect: growth is linear from 84 on. */
 	tcp_snd_cwnd_set(f.tp, 84);
 	flow_state(&f, TCP_CA_Open);
 	flow_ack(&f, 84);
@@ -521,7 +521,7 @@ static void lowpri_test_undo(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 85U);
 }
 
-/* Undone in the middle of growing back from an earlier drop. */
+/* An undo during the slow start after an earlier drop. */
 static void lowpri_test_undo_to_growth(struct kunit *test)
 {
 	struct flow f;
@@ -539,8 +539,8 @@ static void lowpri_test_undo_to_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 65U);
 }
 
-/* A repair whose end finds the next loss, before an ACK could lift ssthresh; that loss was
- * none: growing back from the first one is still to come.
+/* Recovery ends with a new loss, before an ACK could raise ssthresh to the limit. That loss is
+ * undone: the slow start after the first loss still follows.
  */
 static void lowpri_test_undo_to_lift(struct kunit *test)
 {
@@ -557,7 +557,7 @@ static void lowpri_test_undo_to_lift(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
 }
 
-/* Undone in the first slow start: what goes on is TCP's own, by a packet for each. */
+/* An undo in the first slow start, which continues by one packet for each one acknowledged. */
 static void lowpri_test_undo_to_slow_start(struct kunit *test)
 {
 	struct flow f;
@@ -575,7 +575,7 @@ static void lowpri_test_undo_to_slow_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 100U);
 }
 
-/* Undone here, reduced under another control: that one's threshold is not ours to set. */
+/* An undo of a reduction by another control: ssthresh is left to TCP. */
 static void lowpri_test_undo_of_another(struct kunit *test)
 {
 	struct flow f;
@@ -592,7 +592,7 @@ static void lowpri_test_idle_restart(struct kunit *test)
 
 	flow_open_at_84(test, &f, "background");
 	flow_recover(&f);
-	/* tcp_cwnd_restart(): the event first, then ssthresh and window. */
+	/* tcp_cwnd_restart() sends the event before it sets ssthresh and window. */
 	f.ops->cwnd_event(f.sk, CA_EVENT_CWND_RESTART);
 	tcp_snd_cwnd_set(f.tp, 10);
 	flow_ack(&f, 10);
@@ -600,7 +600,7 @@ static void lowpri_test_idle_restart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 20U);
 }
 
-/* In BBR's words, each with its meaning there: `ss` of any age has names for them. */
+/* The fields of BBR with their meaning there: all versions of `ss` print them. */
 static void lowpri_test_info(struct kunit *test)
 {
 	union tcp_cc_info info;
@@ -619,12 +619,12 @@ static void lowpri_test_info(struct kunit *test)
 	KUNIT_EXPECT_NE(test, f.ops->get_info(f.sk, ~0U, &attr, &info), (size_t)0);
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_bw_lo, 400000U);
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_min_rtt, 105000U);
-	/* It never rests; 84 packets, where 42 would do. */
+	/* No rests; the window is 84 packets, bw times min_rtt is 42. */
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_pacing_gain, 256U);
 	KUNIT_EXPECT_EQ(test, info.bbr.bbr_cwnd_gain, 512U);
 }
 
-/* More aggressive than standard TCP: not for everybody. */
+/* Restricted, since it is more aggressive than standard TCP. */
 static void lowpri_test_restricted(struct kunit *test)
 {
 	struct flow f;
@@ -656,14 +656,14 @@ static void lowpri_test_mark_ipv4(struct kunit *test)
 	flow_open(test, &f, AF_INET, "background");
 	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0x04);
 	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_FILLER);
-	/* The stack's ECN bits stay, on and off. */
+	/* The ECN bits belong to TCP; setting and clearing the mark does not change them. */
 	inet_sk(f.sk)->tos |= INET_ECN_ECT_0;
 	flow_release(&f);
 	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, INET_ECN_ECT_0);
 	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_BESTEFFORT);
 	flow_reinit(&f);
 	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0x04 | INET_ECN_ECT_0);
-	/* Twice is once. */
+	/* A second release changes nothing. */
 	flow_release(&f);
 	flow_release(&f);
 	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, INET_ECN_ECT_0);
@@ -681,7 +681,7 @@ static void lowpri_test_mark_ipv6(struct kunit *test)
 	flow_release(&f);
 	KUNIT_EXPECT_EQ(test, inet6_sk(f.sk)->tclass, 0);
 	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_BESTEFFORT);
-	/* The same socket, talking to ::ffff:10.0.0.1, sends IPv4 packets. */
+	/* The same socket, connected to ::ffff:10.0.0.1, sends IPv4 packets. */
 	ipv6_addr_set_v4mapped(htonl(0x0a000001), &f.sk->sk_v6_daddr);
 	flow_reinit(&f);
 	KUNIT_EXPECT_EQ(test, inet6_sk(f.sk)->tclass, 0);
@@ -697,16 +697,16 @@ static void lowpri_test_mark_own_choice(struct kunit *test)
 	struct flow f;
 
 	flow_open(test, &f, AF_INET, "background");
-	/* Chosen while marked: IP_TOS writes over both, and both stay. */
+	/* Set while marked: IP_TOS overwrites both values, and release keeps them. */
 	ip_sock_set_tos(f.sk, 0x20);
 	flow_release(&f);
 	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0x20);
-	/* Chosen before: nothing is put on. */
+	/* Set before init: no mark is set. */
 	flow_reinit(&f);
 	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0x20);
 	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_BESTEFFORT);
 	flow_release(&f);
-	/* A priority alone is a choice of its own. */
+	/* A priority set by the application is kept; only the code point is set. */
 	ip_sock_set_tos(f.sk, 0);
 	f.sk->sk_priority = TC_PRIO_BULK;
 	flow_reinit(&f);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of tcp_lp: one-way delay (include/lbe/owd.h) and the law (lp.h),
- * row by row. The host tests run the same headers against floating-point
- * oracles and longer traces; here they run as the kernel compiles them.
+ * row by row. The host tests compare the same headers with floating-point oracles,
+ * also on longer traces; here they are tested as the kernel compiles them.
  */
 #include <linux/module.h>
 #include <linux/pkt_sched.h>
@@ -24,7 +24,7 @@ struct tick_row {
 	u32 tick_us;
 };
 
-/* Expected: span / ticks, if within 1/8 of a tick that systems use. */
+/* Expected: the tick nearest to span / ticks that systems use, if within 1/8 of it. */
 static const struct tick_row tick_rows[] = {
 	{ "1 us: Linux TCP_USEC_TS",		2 * S, 2000000, 1 },
 	{ "1 ms: Linux, BSD, Windows",		2 * S, 2000, 1 * MS },
@@ -66,17 +66,17 @@ static void owd_snaps_tick(struct kunit *test)
 
 struct path_row {
 	const char *name;
-	u32 tick_us;		/* the peer's */
+	u32 tick_us;		/* tick of the peer's clock */
 	u32 tsval;		/* the peer's clock at time 0 */
 	s32 ppm;		/* its speed error */
-	u32 forward_us;		/* queue on the way there, from 20 s on */
-	u32 reverse_us;		/* queue on the way back, from 20 s on */
-	u32 least_us;		/* delay beyond the base must be within these */
+	u32 forward_us;		/* queue on the forward path, from 20 s on */
+	u32 reverse_us;		/* queue on the reverse path, from 20 s on */
+	u32 least_us;		/* bounds of the delay above base */
 	u32 most_us;
 	bool owd;		/* source expected at the end */
 };
 
-/* Base round trip 50 ms. Expected: the forward queue, and at most one tick of
+/* Base round trip 50 ms. Expected: the forward queue, and at most two ticks of
  * the reverse one (TSval is rounded down).
  */
 static const struct path_row path_rows[] = {
@@ -117,7 +117,7 @@ static void path_desc(const struct path_row *row, char *desc)
 
 KUNIT_ARRAY_PARAM(path, path_rows, path_desc);
 
-/* One ACK at t: the peer stamped it half a round trip and a queue ago. */
+/* An ACK at t: the peer sent it half a round trip and a reverse queue earlier. */
 static struct lbe_owd_ack path_ack(const struct path_row *row, u64 t_us,
 				   u32 forward_us, u32 reverse_us)
 {
@@ -156,7 +156,7 @@ static void owd_over_path(struct kunit *test)
 	}
 }
 
-/* A lone wild TSval changes its own sample alone, and that one is the RTT. */
+/* A single implausible TSval affects only its own sample, whose delay is the RTT. */
 static void owd_wild_sample(struct kunit *test)
 {
 	static const u32 wild[] = { 1, 1U << 31, U32_MAX, 4000000, 123456789 };
@@ -180,7 +180,7 @@ static void owd_wild_sample(struct kunit *test)
 	}
 }
 
-/* A peer that starts over with another offset is followed after three ACKs. */
+/* If the peer's clock restarts with another offset, three ACKs set the new one. */
 static void owd_peer_starts_over(struct kunit *test)
 {
 	struct lbe_owd_ack ack;
@@ -231,7 +231,7 @@ static void slots_age_by_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 40, 9), 7);
 	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 140, 9), 7);
 	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 240, 9), 7);
-	/* third slot after that of the 7: it is gone */
+	/* third slot after that of the 7: the 7 has expired */
 	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 260, 9), 9);
 	/* an idle hour empties all slots at once */
 	KUNIT_EXPECT_EQ(test, lbe_slots_update(&s, slot, 100, 3600000, 30),
@@ -241,10 +241,10 @@ static void slots_age_by_time(struct kunit *test)
 			30);
 }
 
-/* ---- one view of the path ---------------------------------------------------- */
+/* ---- delay of the path ------------------------------------------------------- */
 
-/* One ACK of so many packets, by the round trip. Return: the filtered delay, us;
- * 0 = it told none.
+/* An ACK of @pkts packets; the delay is the round trip. Return: the filtered delay, us;
+ * 0 = no sample.
  */
 static u32 path_hears(struct lbe_path_delay *path, u32 rtt_us, u32 pkts, u64 now_us)
 {
@@ -259,7 +259,7 @@ static u32 path_hears(struct lbe_path_delay *path, u32 rtt_us, u32 pkts, u64 now
 	return lbe_delay_base_us(path) + sample.queue_us;
 }
 
-/* Of two ACKs of one packet the lesser counts, an ACK of two packets by itself. */
+/* Of two successive ACKs of one packet the lesser delay counts; an ACK of two packets always. */
 static void path_delayed_ack(struct kunit *test)
 {
 	struct lbe_path_delay path;
@@ -274,7 +274,7 @@ static void path_delayed_ack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&path), 100 * MS);
 }
 
-/* Base is forgotten after 5 to 10 minutes, and says so in time. */
+/* Base expires after 5 to 10 minutes; lbe_delay_base_fades() announces it before. */
 static void path_base_fades(struct kunit *test)
 {
 	struct lbe_path_delay path;
@@ -285,7 +285,7 @@ static void path_base_fades(struct kunit *test)
 	for (t_s = 2; t_s <= 599; t_s++) {
 		path_hears(&path, 110 * MS, 2, t_s * S);
 		KUNIT_ASSERT_EQ(test, lbe_delay_base_us(&path), 100 * MS);
-		/* the slot that has not met it is nine tenths old */
+		/* nine tenths of the slot without this base are over */
 		KUNIT_ASSERT_EQ(test, lbe_delay_base_fades(&path, 5 * MS, t_s * 1000),
 				t_s >= 570);
 		KUNIT_ASSERT_FALSE(test, lbe_delay_base_fades(&path, 10 * MS, t_s * 1000));
@@ -294,7 +294,9 @@ static void path_base_fades(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&path), 110 * MS);
 }
 
-/* ACKs 10 ms apart at a round trip of 100 ms, whose way back takes reverse_us. */
+/* ACKs at intervals of 10 ms, with a delay of reverse_us on the reverse path. Return: number
+ * of samples that report a shorter reverse path.
+ */
 static unsigned int path_acks(struct lbe_path_delay *p, u64 *now_us, u32 reverse_us, int acks)
 {
 	struct lbe_delay_sample sample;
@@ -318,7 +320,7 @@ static unsigned int path_acks(struct lbe_path_delay *p, u64 *now_us, u32 reverse
 	return rerouted;
 }
 
-/* A way back that is shorter by 30 ms at once is another route; drift is none. */
+/* A reverse path that becomes shorter by 30 ms at once is reported; a gradual change is not. */
 static void path_rerouted(struct kunit *test)
 {
 	struct lbe_path_delay p;
@@ -335,7 +337,7 @@ static void path_rerouted(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, path_acks(&p, &now_us, i * MS, 3), 0U);
 }
 
-/* A delay that stands still is the path's, and full moves along. */
+/* A constant delay becomes base, and full rises by the same amount. */
 static void path_steady(struct kunit *test)
 {
 	struct lbe_path_delay path;
@@ -352,10 +354,10 @@ static void path_steady(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lbe_delay_steady(&path, 151 * MS, 2 * MS, 10000, 11000));
 	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&path), 150 * MS);
 	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&path), 100 * MS);
-	/* what an undo brings back is the longer path's too */
+	/* an undo restores full as raised for the longer path */
 	lbe_delay_undone(&path);
 	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&path), 100 * MS);
-	/* one that moves by more is a queue; so is one that is looked at rarely */
+	/* a delay that varies by more is a queue; too few samples do not change base either */
 	for (t = 20000; t < 60000; t += 1000)
 		KUNIT_EXPECT_FALSE(test, lbe_delay_steady(&path, 200 * MS + t % 3000 + t % 2000,
 							  2 * MS, 10000, t));
@@ -404,9 +406,9 @@ static void lp_margin(struct kunit *test)
 
 /* ---- samples, indications, reactions --------------------------------------- */
 
-#define SEQ	1000U	/* sequence numbers start here, one for a packet */
+#define SEQ	1000U	/* first sequence number; one for each packet */
 
-/* One ACK of two packets at time 0. */
+/* An ACK of two packets. */
 static enum lp_event sample_at(struct lp *lp, u32 d_us, u32 snd_una, u32 snd_nxt,
 			       u32 now_ms)
 {
@@ -434,7 +436,7 @@ static enum lp_event pair(struct lp *lp, u32 d_us, u32 now_ms)
 	return sample_at(lp, d_us, lp->mark_seq + 2, lp->mark_seq + 2, now_ms);
 }
 
-/* A loss found with this smoothed delay, and repaired. */
+/* A loss with this smoothed delay, and its repair. */
 static void loss_at(struct lp *lp, u32 d_us)
 {
 	lp->sd_q = d_us << LP_GAMMA_SHIFT;
@@ -442,7 +444,7 @@ static void loss_at(struct lp *lp, u32 d_us)
 	lbe_delay_repaired(&lp->path);
 }
 
-/* A flow that has learnt 50 to 150 ms: its threshold is 65 ms. */
+/* A flow with base 50 ms and full 150 ms: its threshold is 65 ms. */
 static struct lp learnt(void)
 {
 	struct lp lp;
@@ -498,25 +500,25 @@ static void lp_learns_at_a_loss(struct kunit *test)
 	KUNIT_EXPECT_NE(test, packets_until(&lp, 65 * MS + 1, 10), 0);
 }
 
-/* A delay is an indication once all that was sent in a round trip had it. */
+/* There is an indication once all packets of a round trip had a delay above the threshold. */
 static void lp_takes_a_round_trip(struct kunit *test)
 {
 	struct lp lp = learnt();
 	u32 n;
 
-	/* the first of 10 packets sets the mark; the 11th after it tells */
+	/* the first ACK sets the mark; the ACK beyond the 10 packets in flight is the indication */
 	KUNIT_EXPECT_EQ(test, packets_until(&lp, 80 * MS, 10), 2 + 10 + 2);
 	lp = learnt();
 	KUNIT_EXPECT_EQ(test, packets_until(&lp, 80 * MS, 100), 2 + 100 + 2);
-	/* a burst that leaves one packet below the threshold is none */
+	/* no indication if one packet is below the threshold in each round trip */
 	lp = learnt();
 	for (n = 2; n < 1000; n += 2)
 		KUNIT_ASSERT_EQ(test, sample(&lp, n % 10 ? 120 * MS : 60 * MS,
 					     SEQ + n, SEQ + n + 10), LP_NONE);
 }
 
-/* Random losses, without queue, teach nothing, however many; one that was none
- * after all neither.
+/* Random losses without a queue do not set or change full, however many there are; nor does
+ * a spurious one.
  */
 static void lp_losses_without_queue(struct kunit *test)
 {
@@ -541,12 +543,12 @@ static void lp_losses_without_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp.path.full_us, 150 * MS);
 }
 
-/* The packet's time: the least of all deliveries, and part of the floor. */
+/* The packet time: the least one of all deliveries; it is part of the noise. */
 static void lp_packet_time(struct kunit *test)
 {
 	struct lp lp = learnt();
 
-	lbe_delay_delivered(&lp.path, 1, 5000);		/* one packet is no rate */
+	lbe_delay_delivered(&lp.path, 1, 5000);		/* one packet gives no rate */
 	lbe_delay_delivered(&lp.path, 10, 0);
 	KUNIT_EXPECT_EQ(test, lbe_delay_noise_us(&lp.path), 1000);
 	lbe_delay_delivered(&lp.path, 2, 100 * MS);		/* a pair in a round trip */
@@ -561,7 +563,7 @@ static void lp_packet_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp.path.pkt_us, U16_MAX);
 }
 
-/* Up at once, by half of the range at most; down by an eighth of the difference. */
+/* Full rises at once, at most by half of the range, and falls by an eighth of the difference. */
 static void lp_full_follows_losses(struct kunit *test)
 {
 	struct lp lp = learnt();
@@ -622,7 +624,7 @@ static void lp_reaction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (bool)lp.floor, row->new_pkts == 1);
 }
 
-/* Data sent before the reaction is no evidence, and sd begins anew after it. */
+/* Data sent before the reaction gives no indication, and sd restarts after it. */
 static void lp_once_a_round_trip(struct kunit *test)
 {
 	struct lp lp = learnt();
@@ -637,8 +639,8 @@ static void lp_once_a_round_trip(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp_sd_us(&lp), 51 * MS);
 }
 
-/* The inference phase ends 3 round trips after the indication that began it,
- * whatever round trips follow, across a wrap of the clock.
+/* The inference phase ends 3 round trips after its indication, even if later round trips
+ * differ, and across a wrap of the clock.
  */
 static void lp_inference_is_latched(struct kunit *test)
 {
@@ -652,7 +654,7 @@ static void lp_inference_is_latched(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, t0 + 300));
 	KUNIT_EXPECT_TRUE(test, lp_may_grow(&lp));
 
-	/* not while a second indication is under way */
+	/* not while the delay is above the threshold */
 	lp = learnt();
 	lp_react(&lp, LP_DELAY, 40, SEQ, 100 * MS, 0);
 	sample(&lp, 90 * MS, SEQ + 2, SEQ + 20);
@@ -673,17 +675,17 @@ static void lp_rests_at_the_floor(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, lp.rest_rtts, rests[i]);
 		KUNIT_EXPECT_EQ(test, lp.itt_end_ms, (3 + rests[i]) * 100);
 	}
-	/* a loss at the floor: the floor stays, the rest is the long one */
+	/* a loss at the floor: the flow stays there with the longest rest */
 	KUNIT_EXPECT_TRUE(test, lp_repaired(&lp, 2, 1));
 	KUNIT_EXPECT_EQ(test, lp_react(&lp, LP_LOSS, 2, 1, 100 * MS, 0), 1);
 	KUNIT_EXPECT_TRUE(test, (bool)lp.floor);
 	KUNIT_EXPECT_EQ(test, lp.rest_rtts, 8);
-	/* the next one goes on from there */
+	/* the next indication continues from this rest */
 	lp.above = 0;
 	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, 1100));
 	lp_react(&lp, LP_DELAY, 2, 1, 100 * MS, 1200);
 	KUNIT_EXPECT_EQ(test, lp.rest_rtts, 8);
-	/* until the window was larger */
+	/* after a larger window the rest starts from 1 again */
 	KUNIT_EXPECT_TRUE(test, lp_inference_over(&lp, 2300));
 	lp_react(&lp, LP_DELAY, LP_CROWD_PKTS + 1, 1, 100 * MS, 2400);
 	KUNIT_EXPECT_EQ(test, lp.itt_end_ms, 2700);
@@ -691,7 +693,7 @@ static void lp_rests_at_the_floor(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp.rest_rtts, 1);
 }
 
-/* The ACK of a single packet may have been held: it can only acquit. */
+/* The receiver may have delayed the ACK of a single packet: it gives no indication. */
 static void lp_held_ack(struct kunit *test)
 {
 	struct lp lp = at_floor();
@@ -706,7 +708,7 @@ static void lp_held_ack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp_sample(&lp, &ack), LP_DELAY);
 }
 
-/* At the floor two pairs in a row are an indication, and each one after. */
+/* At the floor two successive pairs above the threshold are an indication, then each pair. */
 static void lp_pairs(struct kunit *test)
 {
 	struct lp lp = learnt();
@@ -720,7 +722,7 @@ static void lp_pairs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pair(&lp, 90 * MS, 0), LP_DELAY);
 }
 
-/* A longer path is told from a queue by being flat. */
+/* The delay of a longer path is constant, that of a queue is not. */
 static void lp_longer_path(struct kunit *test)
 {
 	struct lp lp = at_floor();
@@ -736,17 +738,17 @@ static void lp_longer_path(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, lp.floor);
 	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&lp.path), 100 * MS);
 	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&lp.path), 100 * MS);
-	/* dmin was 50 ms: the rate of 60 packets there is that of 120 here */
+	/* dmin was 50 ms: 60 packets at 50 ms are the same rate as 120 at 100 ms */
 	KUNIT_EXPECT_EQ(test, lp.before_pkts, 120);
 
-	/* a sawtooth of 20 ms is a queue, however long it lasts */
+	/* a delay that varies by 20 ms is a queue, however long it lasts */
 	lp = at_floor();
 	for (t_ms = 0; t_ms < 500000; t_ms += 500)
 		KUNIT_ASSERT_EQ(test, pair(&lp, 90 * MS + t_ms * 4 % 20000,
 					   t_ms), LP_DELAY);
 }
 
-/* The window that a rate needs on a longer path: in proportion, twice at most. */
+/* The window for the same rate on a longer path: in proportion, at most twice. */
 static void lp_longer_path_window(struct kunit *test)
 {
 	struct lp lp = at_floor();
@@ -764,7 +766,7 @@ static void lp_longer_path_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp.before_pkts, 2);
 }
 
-/* A shorter path is adopted at once. */
+/* A shorter path becomes base at once. */
 static void lp_shorter_path(struct kunit *test)
 {
 	struct lp lp = learnt();
@@ -773,7 +775,7 @@ static void lp_shorter_path(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_delay_base_us(&lp.path), 20 * MS);
 }
 
-/* A flow that never loses since it does not grow learns from what it sees. */
+/* A flow whose window does not grow has no losses; it learns full from the largest delay. */
 static void lp_receive_window_limited(struct kunit *test)
 {
 	struct lp lp;
@@ -789,7 +791,7 @@ static void lp_receive_window_limited(struct kunit *test)
 	KUNIT_EXPECT_NE(test, packets_until(&lp, 150 * MS, 10), 0);
 }
 
-/* lp_ecn: delay is measured and shown, and not acted upon. */
+/* lp_ecn: delay is measured and shown, but gives no indication. */
 static void lp_marks_alone(struct kunit *test)
 {
 	struct lp lp = learnt();
@@ -799,7 +801,7 @@ static void lp_marks_alone(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lp_may_grow(&lp));
 }
 
-/* A loss from a window of a few packets is an indication, queue or none. */
+/* A loss from a window of few packets is an indication, with or without a queue. */
 static void lp_crowd(struct kunit *test)
 {
 	struct lp lp = learnt();
@@ -812,7 +814,7 @@ static void lp_crowd(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, lp_repaired(&lp, 2, SEQ));
 }
 
-/* paper=1: the smoothed delay above the threshold, once; 65 of 50 to 150 ms. */
+/* paper=1: the smoothed delay above the threshold, once; 65 ms for base 50 and full 150 ms. */
 static void lp_paper_rule(struct kunit *test)
 {
 	struct lp lp = learnt();
@@ -823,7 +825,7 @@ static void lp_paper_rule(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp_sd_us(&lp), 63750);	/* 60 + 30 / 8 */
 	KUNIT_EXPECT_EQ(test, sample(&lp, 90 * MS, SEQ + 4, SEQ + 14), LP_DELAY);
 	KUNIT_EXPECT_EQ(test, lp_react(&lp, LP_DELAY, 40, SEQ + 14, 100 * MS, 0), 20);
-	/* again within the phase: 1, whatever explains it */
+	/* again within the phase: 1, also if the flow's own window explains it */
 	lp.sd_q = 55 * MS << LP_GAMMA_SHIFT;
 	KUNIT_EXPECT_EQ(test, lp_react(&lp, LP_DELAY, 20, SEQ + 24, 100 * MS, 0), 1);
 }
@@ -851,8 +853,8 @@ static struct kunit_suite owd_suite = {
 
 FLOW_SUITE(lp_flow, "lp");
 
-/* Where the peer did not agree to ECN no packet may say that it is capable: a
- * router would mark it instead of dropping it, and nobody would echo the mark.
+/* If ECN was not negotiated, no packet may be sent as ECT: a router would mark it instead of
+ * dropping it, and the receiver would not echo the mark.
  */
 static void lp_ecn_not_agreed(struct kunit *test)
 {
@@ -873,8 +875,8 @@ static struct lp *lp_of(const struct flow *flow)
 	return inet_csk_ca(flow->sk);
 }
 
-/* A time-out soon after an indication: slow start up to half of the window, though the
- * phase ends meanwhile, or the flow was at its floor.
+/* A time-out soon after an indication: slow start up to half of the window, also if the
+ * inference phase ends meanwhile, or if the flow was at its floor.
  */
 static void lp_timeout_after_an_indication(struct kunit *test)
 {
@@ -901,7 +903,7 @@ static void lp_timeout_after_an_indication(struct kunit *test)
 	}
 }
 
-/* What looked like a loss was reordering: it teaches nothing of the buffer. */
+/* A spurious loss (reordering) does not change full. */
 static void lp_undone(struct kunit *test)
 {
 	struct flow f;
@@ -918,13 +920,13 @@ static void lp_undone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), f.tp->prior_cwnd);
 	flow_state(&f, TCP_CA_Open);
 	KUNIT_EXPECT_EQ(test, lp_of(&f)->path.full_us, full_us);
-	/* the same without undo does */
+	/* the same without undo changes it */
 	flow_recover(&f);
 	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
 }
 
-/* The queue of what looked like a loss does not count at the next one, which comes
- * from a shorter queue, before the first lesson and after it.
+/* The delay at a spurious loss does not count for the next loss, which has a shorter queue;
+ * with full known and not known.
  */
 static void lp_undone_leaves_no_peak(struct kunit *test)
 {
@@ -951,7 +953,7 @@ static void lp_undone_leaves_no_peak(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lp.path.full_us, 110 * MS);
 }
 
-/* An undo belongs to the loss before it: a time-out in the same repair is a loss. */
+/* An undo only concerns the loss before it: a later time-out in the same repair is a loss. */
 static void lp_timeout_after_an_undo(struct kunit *test)
 {
 	struct flow f;
@@ -966,8 +968,8 @@ static void lp_timeout_after_an_undo(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lp_of(&f)->inference);
 }
 
-/* In a crowd, at the floor, and before anything is known of the buffer: what looked like
- * a loss was none, and is neither an indication nor a lesson.
+/* A spurious loss from a small window is no indication and does not change full, before full
+ * is known and after.
  */
 static void lp_undone_is_no_loss(struct kunit *test)
 {
@@ -990,7 +992,7 @@ static void lp_undone_is_no_loss(struct kunit *test)
 		flow_state(&f, TCP_CA_Open);
 		KUNIT_EXPECT_FALSE(test, lp_of(&f)->inference);
 		KUNIT_EXPECT_EQ(test, lp_learnt(lp_of(&f)), (bool)learnt);
-		/* the next one is a loss again */
+		/* the next loss is a real one */
 		flow_recover(&f);
 		KUNIT_EXPECT_TRUE(test, lp_of(&f)->inference);
 		KUNIT_EXPECT_TRUE(test, lp_learnt(lp_of(&f)));
@@ -999,8 +1001,8 @@ static void lp_undone_is_no_loss(struct kunit *test)
 	}
 }
 
-/* The same, reported when the repair is over: what it taught and asked for is taken back.
- * A phase that a delay asked for goes on.
+/* The same, if TCP undoes the loss after its repair: full is restored and the inference phase
+ * ends. A phase with an indication by delay continues.
  */
 static void lp_undone_late(struct kunit *test)
 {
@@ -1015,7 +1017,7 @@ static void lp_undone_late(struct kunit *test)
 	flow_recover(&f);
 	KUNIT_EXPECT_TRUE(test, lp_of(&f)->floor);
 	KUNIT_EXPECT_LT(test, lp_of(&f)->path.full_us, full_us);
-	/* what is undone in a repair says nothing of the loss before it */
+	/* an undo within a repair does not concern the loss before it */
 	flow_state(&f, TCP_CA_Recovery);
 	f.ops->undo_cwnd(f.sk);
 	flow_state(&f, TCP_CA_Open);
@@ -1037,7 +1039,7 @@ static void lp_undone_late(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lp_of(&f)->inference);
 }
 
-/* The sender's own device did not take a packet: a loss. ECN-Echo is none. */
+/* A drop by the sender's own device is a loss. ECN-Echo is not. */
 static void lp_local_drop(struct kunit *test)
 {
 	struct flow f;
@@ -1090,8 +1092,8 @@ static void lp_ecn_mark_by_default(struct kunit *test)
 	flow_test_mark_by_default(test, "lp_ecn");
 }
 
-/* A flow of 2 packets a round trip takes 50 ms for a packet's time. Where it loses
- * from windows of so few, it is one of many: a loss at 30 ms is a full buffer's.
+/* A flow of 2 packets a round trip measures a packet time of 50 ms. If it has losses from such
+ * small windows, it is one of many flows: a loss at a queue of 30 ms is that of a full buffer.
  */
 static void path_in_a_crowd(struct kunit *test)
 {
@@ -1104,7 +1106,7 @@ static void path_in_a_crowd(struct kunit *test)
 	lbe_delay_lost(&path, 130 * MS);
 	lbe_delay_repaired(&path);
 	KUNIT_EXPECT_EQ(test, lbe_delay_range_us(&path), 0U);
-	path.crowd_rtts = 1;	/* one loss may be chance */
+	path.crowd_rtts = 1;	/* a single loss may be random */
 	KUNIT_EXPECT_EQ(test, lbe_delay_noise_us(&path), 51 * MS);
 	path.crowd_rtts = 2;
 	KUNIT_EXPECT_EQ(test, lbe_delay_noise_us(&path), LBE_DELAY_NOISE_US);

@@ -3,10 +3,10 @@
  * tc's plugin for the "shred" queue: it parses options, and prints settings and
  * statistics as text and JSON.
  *
- * RED's own options have the meaning that they have for "tc qdisc ... red". Only
- * options that are given are sent; the kernel has the defaults, and keeps the other
- * settings in a change. The output of "show" can be given to "add"; settings that
- * have their defaults are printed only with -details and in JSON.
+ * RED's options have the same meaning as for "tc qdisc ... red". Only the options on
+ * the command line are sent; the kernel has the defaults, and in a change it keeps
+ * the other settings. The output of "show" can be used with "add"; settings with
+ * default values are printed only with -details and in JSON.
  */
 
 #include <ctype.h>
@@ -22,7 +22,7 @@
 #define SHRED_MSG_MAX		1024	/* tc's own buffer for one request's options */
 #define Q32			4294967296.0
 
-/* The kernel's defaults: what is equal to them is not printed. */
+/* The kernel's defaults: settings equal to them are not printed. */
 #define DEFAULT_RATE		1250000U	/* bytes a second */
 #define DEFAULT_AVPKT		1500U
 #define DEFAULT_MAX_P		(0xffffffffU / 10)
@@ -33,7 +33,7 @@ static const char * const class_names[SHRED_CLASSES] = {
 	"none", "1", "2-3", "4-7", "8-15", "16-31", "32-63", "64-127", "128-255",
 };
 
-/* In the order in which red prints its own. */
+/* In the order in which red prints its flags. */
 static const struct {
 	const char *name;
 	unsigned int flag;
@@ -83,7 +83,7 @@ static int put_u32(struct nlmsghdr *n, int type, __u32 value)
 	return addattr_l(n, SHRED_MSG_MAX, type, &value, sizeof(value));
 }
 
-/* ---- one option's value each ---- */
+/* ---- the value of one option ---- */
 
 static int parse_number(const char *what, const char *value, double lowest, const char *range,
 			__u32 *q32)
@@ -117,7 +117,7 @@ static int put_weight(struct nlmsghdr *n, const char *name, const char *value)
 	return put_u32(n, TCA_SHRED_WEIGHT, q32 < SHRED_WEIGHT_MIN ? SHRED_WEIGHT_MIN : q32);
 }
 
-/* tc's own get_time() knows the units, but takes any number, and cuts off what is below 1 us. */
+/* get_time() of tc checks the unit, but accepts any number, and truncates to whole us. */
 static int parse_time(const char *value, __u32 *time_us)
 {
 	unsigned int cut_us;
@@ -131,7 +131,7 @@ static int parse_time(const char *value, __u32 *time_us)
 	return 0;
 }
 
-/* A size, or a time: that ends with an "s", as no size does. */
+/* A size or a time. A time ends with "s", a size does not. */
 static int put_size(struct nlmsghdr *n, const char *name, const char *value, int bytes_attr,
 		    int us_attr)
 {
@@ -180,7 +180,7 @@ static int put_hint(struct nlmsghdr *n, const char *name, const char *value)
 
 /* ---- the command line ---- */
 
-/* Does the word name a flag, or take one back? */
+/* Does the word set or unset a flag? */
 static bool parse_flag(const char *word, struct nla_bitfield32 *flags)
 {
 	for (size_t i = 0; i < N_FLAGS; i++) {
@@ -263,9 +263,9 @@ static int shred_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 	return 0;
 }
 
-/* ---- what is set ---- */
+/* ---- settings ---- */
 
-/* The attribute's value where it has the length it should, else false. */
+/* Get the value of an attribute. Return: false if it is missing or too short. */
 static bool get_attr(struct rtattr **tb, int type, void *value, size_t len)
 {
 	if (!tb[type] || RTA_PAYLOAD(tb[type]) < len)
@@ -279,13 +279,13 @@ static bool get_attr_u32(struct rtattr **tb, int type, __u32 *value)
 	return get_attr(tb, type, value, sizeof(*value));
 }
 
-/* Where a setting is printed: in text only when it is not the default, or with -details. */
+/* Output types of a setting: text only if it is not the default, or with -details. */
 static enum output_type shown(bool is_default)
 {
 	return is_default && !show_details ? PRINT_JSON : PRINT_ANY;
 }
 
-/* tc rounds sizes to kilobytes and megabytes that they are near. */
+/* tc rounds sizes near a multiple of a kilobyte or megabyte; print such sizes in bytes. */
 static void print_exact_size(__u32 bytes, const char *key, const char *fmt)
 {
 	char text[sizeof("4294967295b")];
@@ -389,7 +389,7 @@ static int shred_print_opt(const struct qdisc_util *qu, FILE *f, struct rtattr *
 	return 0;
 }
 
-/* ---- what it counted ---- */
+/* ---- statistics ---- */
 
 static __u64 counter(struct rtattr **tb, int attr)
 {
@@ -404,7 +404,7 @@ static void print_counter(const char *key, const char *fmt, __u64 value)
 	print_color_u64(PRINT_ANY, COLOR_NONE, key, fmt, value);
 }
 
-/* As red's: marks of either kind, drops of either kind, drops at the limit, and 0. */
+/* As with red: all marks, all drops by the average, drops at the limit, and 0. */
 static void print_counters(struct rtattr **tb)
 {
 	__u64 early_mark = counter(tb, TCA_SHRED_STATS_EARLY_MARK);
