@@ -344,7 +344,7 @@ enum vulture_credit_stat {
 	VULTURE_CREDIT_S_CAPACITY_BPS,	/* estimated capacity, bit/s */
 	VULTURE_CREDIT_S_RATE_BPS,	/* rate of arrivals in the latest round trip, bit/s */
 	VULTURE_CREDIT_S_CREDIT_BYTES,	/* credit that may be out */
-	VULTURE_CREDIT_S_GROWTH_PERMILLE, /* g of the latest train: what other traffic took, 1/1000 */
+	VULTURE_CREDIT_S_GROWTH_PERMILLE, /* g of the latest train: other traffic's part, 1/1000 */
 	VULTURE_CREDIT_S_FAILS,		/* trains in a row that met other traffic */
 	VULTURE_CREDIT_S_YIELDS,	/* counters from here on */
 	VULTURE_CREDIT_S_TRAINS,
