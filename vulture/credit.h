@@ -60,10 +60,11 @@
  * FLOOR	No credit for 2 + log2(pipe / 10 packets) round trips, the length of a slow
  *		start: gaps between the bursts of a slow start look like an empty path.
  *		Then one packet in each period P measures q. It raises the score by 1 if
- *		q < qt + 2 e, by 2 if q < p / 3 + e / 2 or if deep queues came before, and
- *		lowers it if q is larger. PROBE begins at a score of 2 + 2 fails (12 at most).
- *		Each 10 s in FLOOR forget one failure. Once a probe has met a queue after
- *		others had met none, a random time of up to P / 4 is added to P.
+ *		q < qt + 2 e, by 2 if q < max(p / 3, 300 us) + e / 2 or if the probe before met
+ *		a deep queue, and lowers it by 2 if q is larger. A deep queue (q above 2 qhi and
+ *		0.3 base) clears it, and two in a row also clear fails. PROBE begins at a score of
+ *		2 + 2 fails (12 at most). Each 10 s in FLOOR forget one failure. Once a probe has
+ *		met a queue after others had met none, a random time up to P / 4 is added to P.
  *		If the samples of 8 s agree with each other above qt, the route may have become
  *		longer. q is then counted from their least, and base follows if a train
  *		loses nothing and has g < 0.1. If the credit of eight probes in a row came back
@@ -79,8 +80,8 @@
  *			g = (span of arrivals - work) / span of sending = X / mu,
  *		X being the rate of other traffic. Each span is from the mean of the marks of
  *		the train's first half to that of its second. work is p for each packet sent in
- *		between, or for each that arrived if these are more. The verdict comes when no
- *		mark has arrived for base / 8.
+ *		between, or for each that arrived if these are more. The verdict comes when all
+ *		marks have arrived, or none has for base / 8.
  *		If no two marks came closer than p' > p, p becomes p': at once if p' is below
  *		4/3 p, and otherwise if mu was never confirmed, or not for 120 s p / p'.
  *		If k marks came together and in order, less than (k - 2) p after those before
@@ -98,11 +99,11 @@
  *		their way) or too slowly, or if, being longer than 8, less than half as many
  *		marks of its second half as of its first arrived. After three such trains R is
  *		mu / 4, or as many packets a round trip as the train has marks if that is less.
- *		CRUISE at r = k mu < 0.9 mu sends trains too: the first after 15 round trips and
- *		1.5 s at least, the next each time after twice as long (48 s at most), and two
- *		to three round trips after one that failed. g > 1 - k / 2 three times in a row
- *		ends CRUISE. Otherwise R = k mu, or what the train found if that is more: up to
- *		2 k mu, but no more than k mu if the train's first packet met a queue. If
+ *		CRUISE at r = k mu < 0.9 mu and q < qt sends trains too: the first after 15 round
+ *		trips, but 1.5 s at least, the next each time after twice as long (48 s at most),
+ *		and two to three round trips after one that failed. g > 1 - k / 2 three times in
+ *		a row ends CRUISE. Otherwise R = k mu, or what the train found if that is more:
+ *		up to 2 k mu, but no more than k mu if the train's first packet met a queue. If
  *		nothing of the train came, and W was more than r brings in 5/4 base + qhi, the
  *		senders do not use W and the train waits behind it: R = k mu again.
  *
