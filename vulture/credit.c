@@ -155,9 +155,9 @@ static void credit_count(struct credit_flow *f)
 		out = max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
 		if (f->path->n > 1) {
 			out -= out % (s32)f->mss_bytes;
-			/* A sender that writes now and then uses no more than this. Instead of
-			 * twice, once does not count a slow start, and with four times fifty such
-			 * senders fill W.
+			/* A sender that writes now and then uses no more than this. With a factor
+			 * of one, a slow start is not counted; with four, fifty such senders fill
+			 * W.
 			 */
 			out = min_t(s64, out, 2 * (s64)credit_used(f));
 		}
