@@ -20,7 +20,7 @@
  * long, capacities may be stale; with half, a path is learnt again for each page.
  */
 #define VULTURE_PATH_LINGER	(60 * HZ)
-/* With more paths than this (about 1 MiB) a path is freed with its last flow. */
+/* With more paths than this (about 8 MiB) a path is freed with its last flow. */
 #define VULTURE_PATHS_IDLE	4096
 /* Length in bits of the prefix that peers behind one access link, or in one data centre, are
  * assumed to have in common.
