@@ -2,28 +2,28 @@
 /*
  * The controller "credit": the law of credit.h, carried out by the flows of a path.
  *
- * All downloads of a path share one struct credit_law; its credit goes round.
+ * All downloads of a path share one struct credit_law, which gives credit to them in turn.
  *
- *	on_data()	arrivals: the queue that each met, to the law; what came is
- *			given back, to the same flow while it is below its share
- *	on_ack()	notes when which credit went out; where TCP's own window held credit
- *			back it goes with the ACK that opens that
- *	on_timer()	credit that no arrival brings: probes of the floor, trains, W
+ *	on_data()	passes the queueing delay of each arrival to the law, and gives new
+ *			credit for what arrived: to the same flow while that is below its share
+ *	on_ack()	records when which credit went out; credit that TCP's own window held
+ *			back goes out with the ACK that opens that window
+ *	on_timer()	gives the credit that no arrival brings: probes in FLOOR, trains, W
  *			after a train
  *
- * Any event of any flow carries the path's work on (credit_pump()); a flow that gets
- * credit by another one's event is woken, and sends an ACK.
+ * Each event of any flow continues the path's work (credit_pump()). A flow that gets credit
+ * through an event of another flow is woken and sends an ACK.
  *
- * Two bounds of the queue, so that either may fail:
- *  - one-way delay by the peer's timestamps, against its least: up to a tick too
- *    long, and wrong by what the clocks drift apart in a minute
- *  - credit to data, against its least: includes the queue of the way back, and a
- *    sender that waits for something else than credit
+ * There are two upper bounds of the queueing delay, since either may be unusable:
+ *  - the one-way delay by the peer's timestamps, less its minimum: too long by up to a tick, and
+ *    wrong by the drift between the clocks in a minute
+ *  - the time from credit to data, less its minimum: includes the queueing delay of the way back,
+ *    and the time of a sender that waits for something other than credit
  * The lesser of the two counts.
  *
- * Survival. At the floor one packet a period goes to each flow in turn. After
- * escape-s there every flow gets min-kbit at least, whatever that costs others: a
- * server ends a connection that does not move.
+ * Minimum rate: in FLOOR one packet a period goes to one flow after the other. After escape-s in
+ * FLOOR each flow gets min-kbit at least, whatever this costs other traffic, because a server ends
+ * a connection that makes no progress.
  *
  * All state is written under the path's lock (controller.h).
  */
@@ -37,70 +37,74 @@
 #include "piv.h"
 #include "vulture.h"
 
-/* Credits whose time is kept: a round trip of 2 packets each at 10 Mbit/s, 100 ms.
- * Later ones are joined to the latest, whose time then reads too early.
+/* Number of grants of credit whose time is kept: a round trip of them at 10 Mbit/s and 100 ms with
+ * 2 packets each. Further ones are merged with the latest, whose time is then too early for them.
  */
 #define CREDIT_MARKS		96
-/* How long the least delays live, ms: clocks that differ by 50 ppm are 9 ms apart
- * after 3 minutes; the other bound of the queue then counts.
+/* The minima of the delays are those of so many slots of so many ms. Clocks that differ by 50 ppm
+ * are 9 ms apart after 3 minutes; the other bound of the queueing delay counts then.
  */
 #define CREDIT_SLOTS		3
 #define CREDIT_SLOT_MS		60000
-/* Delays begin here, us: as unsigned numbers they then stay off their wrap. */
+/* Added to each one-way delay, us, so that it stays away from the wrap of an unsigned number. */
 #define CREDIT_BIAS_US		(1U << 30)
-/* TCP gets this long to send an ACK with new credit itself, us. */
+/* Time that TCP has to send an ACK with new credit before the module does, us. */
 #define CREDIT_ACK_US		1000U
-/* A SYN offers a server's initial window (RFC 6928), segments: what connections that open
- * together bring before the path is known. Half: one alone starts a round trip later; twice:
- * sixteen fill a buffer of 200 ms at 20 Mbit/s.
+/* Segments that a SYN offers: a server's initial window (RFC 6928). Connections that open together
+ * bring so much each before anything is known of the path. With half as many, a single connection
+ * starts a round trip later; with twice as many, sixteen connections fill a buffer of 200 ms at 20
+ * Mbit/s.
  */
 #define CREDIT_SYN_SEGS		10
-/* A flow that leaves credit for a segment unused for so long is idle, us. */
+/* A flow that does not use its credit for a segment during this time is idle, us. */
 #define CREDIT_IDLE_US		1000000U
-/* A sender's time-out is not shorter, us: Linux 200 ms, its timer and a way back less. */
+/* A sender's RTO is not shorter than this, us: 200 ms of Linux, less its timer's slack and the way
+ * back.
+ */
 #define CREDIT_RTO_US		150000U
 /* RFC 9293 section 3.7.1 */
 #define CREDIT_MSS_MIN		536U
 #define CREDIT_TICK_US		1000U	/* the peer's, until measured: Linux, BSD, Windows */
-#define CREDIT_ANY		(1U << 29)	/* what it uses, bytes; no limit for one alone */
-#define CREDIT_OWN_SHARE	0U		/* a limit: to each flow its share */
-#define CREDIT_SPENT		(CREDIT_ANY + 1)	/* a limit: to those that wait for credit */
+/* Limits for credit_turn(), apart from a number of bytes */
+#define CREDIT_ANY		(1U << 29)	/* credit_cap(); as bytes, no limit */
+#define CREDIT_OWN_SHARE	0U		/* credit_share() */
+#define CREDIT_SPENT		(CREDIT_ANY + 1)	/* no limit if credit_waits(), else 0 */
 
 struct credit_flow;
 
 struct credit_mark {
-	u32 from_seq, edge_seq;	/* what this segment allowed anew */
-	u64 at_us;
+	u32 from_seq, edge_seq;	/* the credit that this segment added */
+	u64 at_us;		/* when it went out, our clock */
 };
 
 struct credit_path {
 	struct credit_law law;
-	struct list_head flows;	/* active; the head is the next in turn */
-	struct list_head idle;
-	u32 n;			/* active */
-	u64 weights;		/* of the active ones, the sum */
-	s64 out_bytes;		/* credit out, of the active ones */
-	u32 clock_bytes;	/* arrivals that were not given back yet */
-	u64 sure_us;		/* latest sample of a flow that is sure of its least delays */
+	struct list_head flows;	/* active ones; the first is the next in turn */
+	struct list_head idle;	/* the others */
+	u32 n;			/* number of active flows */
+	u64 weights;		/* sum of their weights */
+	s64 out_bytes;		/* credit out, of active flows */
+	u32 clock_bytes;	/* arrivals for which no new credit was given yet */
+	u64 sure_us;		/* latest sample of a flow that is sure of its minima */
 	u64 data_us;		/* latest arrival */
-	u64 now_us;		/* of the latest event */
-	u32 turn_bytes;		/* of the train, to the flow at the head */
+	u64 now_us;		/* latest event */
+	u32 turn_bytes;		/* credit of the train that the first flow got in its turn */
 	struct {
-		struct credit_flow *flow;	/* NULL: arrived, or its flow has gone */
-		u32 seq;
-	} train[CREDIT_TRAIN];
+		struct credit_flow *flow;	/* NULL: it arrived, or its flow has gone */
+		u32 seq;			/* first octet */
+	} train[CREDIT_TRAIN];	/* by number of the mark */
 };
 
 struct credit_flow {
 	struct list_head node;		/* in path->flows or path->idle */
 	struct credit_path *path;	/* constant */
 	const u32 *options;		/* constant pointer, by attribute */
-	u32 unit_bytes;			/* constant */
-	u32 weight;			/* as path->weights has it; the option, while active */
+	u32 unit_bytes;			/* constant, the unit of the window */
+	u32 weight;			/* its part of path->weights; the option while active */
 	u32 mss_bytes;			/* largest segment seen */
 	bool active;
-	bool push;			/* has credit that no ACK has carried */
-	bool sure;			/* has seen the path empty: its least delays are right */
+	bool push;			/* it has credit that no ACK has carried yet */
+	bool sure;			/* it has sampled an empty path: its minima are right */
 	bool probing;			/* a probe is out */
 	bool own_known;			/* own_seq is valid */
 	bool finished;			/* the furthest data had PSH: its sender had no more */
@@ -108,25 +112,25 @@ struct credit_flow {
 	u32 wire_seq;			/* the edge on the wire, rounded up to the unit */
 	u32 high_seq;			/* end of the furthest data */
 	u32 own_seq;			/* the edge that TCP itself would allow */
-	u32 probe_seq;			/* the probe begins here */
-	u32 train_nth, train_seq;	/* its latest train, by law.trains; goal_seq before that */
+	u32 probe_seq;			/* first octet of the probe */
+	u32 train_nth, train_seq;	/* law.trains of its latest train; goal_seq before that */
 	s32 counted_bytes;		/* its part of path->out_bytes */
 	u64 data_us, grant_us;		/* latest arrival; latest credit */
-	u64 timeout_us;			/* what a time-out had held up came; 0 = none */
+	u64 timeout_us;			/* when data arrived that an RTO had delayed; 0 = never */
 	struct credit_use use;		/* what its sender uses */
 	struct piv_tick tick;		/* the peer's clock */
-	u32 tick_us;			/* its tick as used for the delays below */
-	u32 ref_tsval;			/* origin of the delays; valid if ref_us is */
+	u32 tick_us;			/* its tick as used for the one-way delays */
+	u32 ref_tsval;			/* origin of these delays; valid if ref_us is not 0 */
 	u64 ref_us;
-	struct lbe_slots owd, rtt;	/* of the least delays, ms */
+	struct lbe_slots owd, rtt;	/* slots of the minima, ms */
 	u32 owd_us[CREDIT_SLOTS], rtt_us[CREDIT_SLOTS];
-	u32 base_us;			/* least of rtt_us */
+	u32 base_us;			/* least of rtt_us[] */
 	u32 latest_rtt_us, latest_queue_us;
 	struct credit_mark marks[CREDIT_MARKS];
-	u8 head, len;			/* of marks[]: oldest, entries */
+	u8 head, len;			/* of marks[]: index of the oldest, number of entries */
 };
 
-/* Credit that the sender has not used, bytes; below 0 if rounding gave it more. */
+/* Credit that the sender has not used, bytes; below 0 if rounding to the unit gave it more. */
 static s32 credit_out(const struct credit_flow *f)
 {
 	return (s32)(f->goal_seq - f->high_seq);
@@ -138,9 +142,10 @@ static u32 credit_used(const struct credit_flow *f)
 	return credit_use_trip(&f->use, f->mss_bytes);
 }
 
-/* Whole segments: a sender waits for the rest of one, and what it does not send is no
- * part of W. Counted, the rests of many flows would fill W with nothing under way. One
- * flow's rest cannot, and where segments are longer than W its sender splits them.
+/* Update the flow's part of the credit that is out. Only whole segments count, because a sender
+ * waits for the rest of a segment before it sends it. If such parts counted, those of many flows
+ * would fill W with nothing in flight. That of a single flow cannot, and if segments are longer
+ * than W its sender splits them.
  */
 static void credit_count(struct credit_flow *f)
 {
@@ -150,8 +155,9 @@ static void credit_count(struct credit_flow *f)
 		out = max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
 		if (f->path->n > 1) {
 			out -= out % (s32)f->mss_bytes;
-			/* A sender that writes now and then uses no more of it. Once: a slow start
-			 * is not counted; four times: fifty such senders fill W.
+			/* A sender that writes now and then uses no more than this. With a factor
+			 * of one, a slow start is not counted; with four, fifty such senders fill
+			 * W.
 			 */
 			out = min_t(s64, out, 2 * (s64)credit_used(f));
 		}
@@ -160,9 +166,9 @@ static void credit_count(struct credit_flow *f)
 	f->counted_bytes = out;
 }
 
-/* The path's least round trip: that of those who use it. A route may have become longer since
- * others had less, and a train would be judged before it can have come. All are asked only where
- * the least may have changed, since there may be thousands.
+/* The least round trip of the path is that of its active flows. The route may have become longer
+ * since idle ones measured theirs, and a train would be judged before it can have arrived. All
+ * flows are read only if the minimum may have changed, since there may be thousands.
  */
 static void credit_find_base(struct credit_path *p)
 {
@@ -176,7 +182,7 @@ static void credit_find_base(struct credit_path *p)
 		p->law.base_us = least_us;
 }
 
-/* The route is longer: so are all that take it, at most. Their next samples say whether it is
+/* The route has become longer, for each flow by this much at most. Its next samples show if it is
  * less.
  */
 static void credit_raise_bases(struct list_head *flows, u32 rtt_us, u32 trip_us)
@@ -203,7 +209,7 @@ static void credit_activate(struct credit_flow *f)
 	if (!f->active) {
 		f->active = true;
 		list_move_tail(&f->node, &f->path->flows);
-		/* Of those that are active: a route may have come to carry less. */
+		/* The largest of active flows: the route may now carry shorter segments. */
 		f->path->law.mss_bytes = max(f->path->n ? f->path->law.mss_bytes : 0,
 					     f->mss_bytes);
 		f->path->law.flows = ++f->path->n;
@@ -236,7 +242,7 @@ static void credit_deactivate(struct credit_flow *f)
 
 /* Handing out */
 
-/* An active flow's part of W: by its weight, a segment at least. */
+/* An active flow's part of W, by its weight; at least one segment. */
 static u32 credit_share(const struct credit_flow *f)
 {
 	const struct credit_path *p = f->path;
@@ -245,7 +251,7 @@ static u32 credit_share(const struct credit_flow *f)
 	return max_t(u32, (u32)share, p->law.mss_bytes);
 }
 
-/* What a flow may have out: somewhat more than its share and than it used. */
+/* Credit that a flow may have out: somewhat more than its share and than what it used. */
 static u32 credit_cap(const struct credit_flow *f)
 {
 	u32 used = credit_used(f);
@@ -255,9 +261,9 @@ static u32 credit_cap(const struct credit_flow *f)
 	return max(used + used / 4, credit_share(f)) + 2 * f->mss_bytes;
 }
 
-/* Does its sender wait for credit? What it had before the train is spent, or, in CRUISE, no more
- * than twice of what it uses in a round trip. Others do not send their part of a train, which
- * then looks lost.
+/* Whether the sender waits for credit: the credit from before the train is used up or, for a train
+ * of CRUISE, no more than twice what it uses in a round trip. Other senders do not send their part
+ * of a train, which then looks lost.
  */
 static bool credit_waits(const struct credit_flow *f)
 {
@@ -269,9 +275,9 @@ static bool credit_waits(const struct credit_flow *f)
 	       (c->kept_Bps && before <= 2 * (s64)credit_used(f));
 }
 
-/* TCP's own window has to take as many segments of its own: where the buffer is small, one of the
- * path's may be longer than that window. The rest of a segment, for which a sender waits, is part
- * of them.
+/* Whether a flow can use @bytes more with @limit out. TCP's own window must have room for as many
+ * of the flow's segments: with a small buffer, the longest segment of the path may be longer than
+ * that window. The rest of a segment for which the sender waits is counted with them.
  */
 static bool credit_can_use(const struct credit_flow *f, u32 bytes, u32 limit)
 {
@@ -283,9 +289,9 @@ static bool credit_can_use(const struct credit_flow *f, u32 bytes, u32 limit)
 	return credit_out(f) + (s32)bytes < (s32)(limit + f->mss_bytes);
 }
 
-/* The next in turn that can use @bytes with at most @limit out, bytes. It stays at the
- * head: a flow gets its share before the next one gets any, so that rounding to the
- * unit releases a packet too much of one flow at a time.
+/* The next flow in turn that can use @bytes with at most @limit out, bytes, or NULL. It stays first
+ * in the list. Thus a flow gets all of its share before the next one gets any, and rounding to the
+ * unit releases a packet too much for only one flow at a time.
  */
 static struct credit_flow *credit_turn(struct credit_path *p, u32 bytes, u32 limit)
 {
@@ -307,7 +313,7 @@ static struct credit_flow *credit_turn(struct credit_path *p, u32 bytes, u32 lim
 	return NULL;
 }
 
-/* First those below their share, then any. */
+/* First flows below their share, then any. */
 static struct credit_flow *credit_next(struct credit_path *p, u32 bytes)
 {
 	struct credit_flow *f = credit_turn(p, bytes, CREDIT_OWN_SHARE);
@@ -315,7 +321,7 @@ static struct credit_flow *credit_next(struct credit_path *p, u32 bytes)
 	return f ? f : credit_turn(p, bytes, CREDIT_ANY);
 }
 
-/* Of so many octets, those that TCP's own window takes: others are not under way. */
+/* How many of @bytes TCP's own window takes. The rest would not go out. */
 static s32 credit_fits(const struct credit_flow *f, s64 bytes)
 {
 	return (s32)(f->own_known ? min_t(s64, bytes, (s32)(f->own_seq - f->goal_seq)) : bytes);
@@ -334,13 +340,13 @@ static void credit_give(struct credit_flow *f, u32 bytes, u64 now_us)
 
 	if (f->path->law.phase < CREDIT_FLOOR)
 		bytes = (u32)max(credit_fits(f, bytes), 0);
-	/* A probe is a whole segment, whatever rounding gave before. */
+	/* A probe is a whole segment, whatever rounding to the unit gave before. */
 	else if (out < (s32)f->mss_bytes && out > -(s32)(f->mss_bytes + f->unit_bytes))
 		f->goal_seq = f->high_seq;
 	credit_grant(f, bytes, now_us);
 }
 
-/* Credit that @self's event gives to @f. */
+/* @f got credit in an event of @self. */
 static void credit_send(struct credit_flow *f, const struct credit_flow *self, u64 now_us)
 {
 	f->push = true;
@@ -348,8 +354,9 @@ static void credit_send(struct credit_flow *f, const struct credit_flow *self, u
 		rwnd_wake(f, now_us);
 }
 
-/* What arrived goes back: to its own flow while that stays below its share, else to the next.
- * Were each to fill its share up to a whole segment, the last of many would never have a turn.
+/* Give new credit for what arrived: to the flow of the arrival while that stays below its share,
+ * else to the next one. If each flow filled its share up to a whole segment, the last of many would
+ * never have a turn.
  */
 static void credit_give_back(struct credit_path *p, struct credit_flow *self, u64 now_us)
 {
@@ -370,8 +377,8 @@ static void credit_give_back(struct credit_path *p, struct credit_flow *self, u6
 	}
 }
 
-/* By the octet, with the ACK that TCP sends anyway: one flow alone, or what TCP's own window
- * had held back.
+/* Give credit to the octet, to go out with the ACK that TCP sends anyway: for a single flow, or if
+ * TCP's own window had held credit back.
  */
 static void credit_give_self(struct credit_flow *f, u32 fresh, u64 now_us)
 {
@@ -383,7 +390,7 @@ static void credit_give_self(struct credit_flow *f, u32 fresh, u64 now_us)
 		credit_grant(f, (u32)room, now_us);
 }
 
-/* P, and what survival asks for, us. */
+/* P, or less if min-kbit needs it, us. */
 static u64 credit_probe_period(const struct credit_flow *f, u64 now_us)
 {
 	const struct credit_law *c = &f->path->law;
@@ -397,7 +404,7 @@ static u64 credit_probe_period(const struct credit_flow *f, u64 now_us)
 	return max_t(u64, period_us, 1000);
 }
 
-/* Each step returns the flow that got credit, or NULL and when to come again. */
+/* Each step returns the flow that got credit; or NULL, and sets when to call it again. */
 
 static struct credit_flow *credit_pump_floor(struct credit_path *p, u64 now_us, u64 *again_us)
 {
@@ -439,7 +446,7 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		*again_us = now_us;
 		return NULL;
 	}
-	/* Beside CRUISE's W, which is out already. */
+	/* The train is sent in addition to W of CRUISE, which is out already. */
 	f = credit_turn(p, c->mss_bytes, CREDIT_SPENT);
 	if (!f)
 		f = credit_turn(p, c->mss_bytes,
@@ -453,7 +460,9 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		f->train_seq = f->goal_seq;
 	}
 	credit_give(f, c->mss_bytes, now_us);
-	/* Each flow's credit is rounded up to its unit: what that releases is the train's too. */
+	/* What rounding up to the unit releases is part of the train too, so the flow stays first
+	 * until it has had a unit.
+	 */
 	p->turn_bytes += c->mss_bytes;
 	if (p->turn_bytes + c->mss_bytes > f->unit_bytes) {
 		list_move_tail(&f->node, &p->flows);
@@ -465,8 +474,8 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		p->train[mark].seq = f->goal_seq - c->mss_bytes;
 	}
 	if (c->train_sent >= c->train_pkts) {
-		/* Until the verdict mu / 4, if no train failed before and CRUISE's own
-		 * packets are not on their way.
+		/* mu / 4 until the verdict, if no train failed before and no packets of CRUISE are
+		 * in flight.
 		 */
 		if (!c->train_end_us)
 			credit_wait_for_train(c, now_us + c->train_pkts * c->gap_us);
@@ -478,12 +487,12 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 	return f;
 }
 
-/* START and CRUISE: W that arrivals do not bring, at R after a train. */
+/* START and CRUISE: hand out the part of W that arrivals do not bring, at R after a train. */
 static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us, u64 *again_us)
 {
 	struct credit_law *c = &p->law;
 	bool spread = credit_spreads(c);
-	/* Less than a segment brings no arrival by which the rest could come. */
+	/* With less than a segment out, no arrival will bring the rest. */
 	u32 least = spread || p->out_bytes < c->mss_bytes ? 1 : 2;
 	u32 bytes = (p->n > 1 ? 1 : least) * c->mss_bytes;
 	struct credit_flow *f;
@@ -504,7 +513,9 @@ static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us,
 		return NULL;
 	credit_give(f, bytes, now_us);
 	rate_Bps = c->filling ? c->rate_Bps : max(c->rate_Bps, div_u64(c->mu_Bps, 2));
-	/* What has arrived is no measure of the path yet, but a round trip is: W within two. */
+	/* The arrivals so far do not show the rate of the path, so W is spread over two round
+	 * trips.
+	 */
 	if (c->phase == CREDIT_START)
 		rate_Bps = credit_rate_of(c->window_bytes, max(2 * c->base_us, 1U));
 	else if (spread)
@@ -514,7 +525,7 @@ static struct credit_flow *credit_pump_window(struct credit_path *p, u64 now_us,
 	return f;
 }
 
-/* The path's work until now. Return: when there is more; 0 = after an arrival. */
+/* Do the path's work that is due. Return: when there will be more; 0 = after an arrival. */
 static u64 credit_pump(struct credit_path *p, struct credit_flow *self, u64 now_us)
 {
 	u32 most = 64;
@@ -537,8 +548,8 @@ static u64 credit_pump(struct credit_path *p, struct credit_flow *self, u64 now_
 	return p->n ? now_us + 1000 : 0;
 }
 
-/* The sender has no segment's credit left, and an ACK would bring it that. Rounding to the unit
- * may have brought a part of it before.
+/* Whether the sender has less credit left than a segment, and an ACK would bring it that. Rounding
+ * to the unit may have brought a part of it before.
  */
 static bool credit_is_late(const struct credit_flow *f)
 {
@@ -547,7 +558,7 @@ static bool credit_is_late(const struct credit_flow *f)
 	       (!f->own_known || (s32)(f->own_seq - f->wire_seq) > 0);
 }
 
-/* End of every event: the path's work, and what this flow wants. */
+/* The end of each event: do the path's work, and set what this flow wants. */
 static void credit_settle(struct credit_flow *f, u64 now_us, struct rwnd_want *want)
 {
 	const struct credit_law *c = &f->path->law;
@@ -573,7 +584,7 @@ static void credit_settle(struct credit_flow *f, u64 now_us, struct rwnd_want *w
 
 /* Sensing */
 
-/* When did the credit for the octets up to @end go out? 0 = not known. */
+/* Return: when the credit for the octets up to @end went out; 0 = not known. */
 static u64 credit_released_us(struct credit_flow *f, u32 end)
 {
 	for (; f->len; f->head = (f->head + 1) % CREDIT_MARKS, f->len--) {
@@ -598,7 +609,7 @@ static void credit_mark_wire(struct credit_flow *f, u32 wire_seq, u64 now_us)
 	f->wire_seq = wire_seq;
 }
 
-/* Sending to arrival, against the least of it, us. */
+/* One-way delay of the data less its minimum, us, or CREDIT_NO_QUEUE. */
 static u32 credit_queue_of_trip(struct credit_flow *f, const struct rwnd_data *d)
 {
 	u32 now_ms = (u32)div_u64(d->now_us, 1000), tick_us, trip_us;
@@ -615,7 +626,7 @@ static u32 credit_queue_of_trip(struct credit_flow *f, const struct rwnd_data *d
 		return CREDIT_NO_QUEUE;
 	trip_us = CREDIT_BIAS_US + (u32)((s64)(d->now_us - f->ref_us) -
 					 (s64)(s32)(d->tsval - f->ref_tsval) * tick_us);
-	/* The origin moves along, so that a wrap of the peer's clock is none of ours. */
+	/* The origin moves along with the data, so a wrap of the peer's clock has no effect. */
 	if ((s32)(d->tsval - f->ref_tsval) > 0) {
 		f->ref_us += (u64)(d->tsval - f->ref_tsval) * tick_us;
 		f->ref_tsval = d->tsval;
@@ -623,7 +634,7 @@ static u32 credit_queue_of_trip(struct credit_flow *f, const struct rwnd_data *d
 	return trip_us - lbe_slots_update(&f->owd, f->owd_us, CREDIT_SLOT_MS, now_ms, trip_us);
 }
 
-/* Credit to data, against the least of it, us. */
+/* Time from credit to data less its minimum, us, or CREDIT_NO_QUEUE. */
 static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 now_us)
 {
 	u32 base_us;
@@ -643,7 +654,7 @@ static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 no
 	return f->latest_rtt_us - base_us;
 }
 
-/* A packet of the train? Those that their sender sent late say nothing. */
+/* Find the marks of the train in an arrival. Those that their sender had held back say nothing. */
 static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 			       u32 trip_us, u32 credit_us)
 {
@@ -655,7 +666,9 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 	u64 base_us = d->now_us - f->base_us;
 	u32 queue_us = trip_us == CREDIT_NO_QUEUE ? credit_us : trip_us;
 
-	/* Closer together than ticks of the timestamps: the lesser, which mixes two bases. */
+	/* If packets are closer together than the timestamps' ticks, take the lesser of the two,
+	 * although they have different minima.
+	 */
 	if (c->gap_us < f->tick_us)
 		queue_us = min(credit_us, trip_us);
 
@@ -680,9 +693,9 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 		credit_move_bases(p, credit_judge(c, d->now_us));
 }
 
-/* Was it lost before? The furthest data of a flow that is sent again after a time-out looks like
- * new data that was held up, and by nothing on the way. So does what an application wrote late;
- * but that was silent because it had sent all (PSH), or was not silent.
+/* Whether the data had been lost before. The furthest data of a flow, retransmitted after an RTO,
+ * looks like new data that was delayed, but not on its way. Data that an application wrote late
+ * looks the same; but then the flow was silent because all had been sent (PSH), or was not silent.
  */
 static bool credit_is_resent(struct credit_flow *f, const struct rwnd_data *d, u64 released_us,
 			     u32 credit_us, u32 trip_us)
@@ -697,7 +710,7 @@ static bool credit_is_resent(struct credit_flow *f, const struct rwnd_data *d, u
 	return released_us < f->timeout_us;
 }
 
-/* An arrival: what it says of the queue, to the law. */
+/* Measure the queueing delay of an arrival, and pass it to the law. */
 static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 released_us)
 {
 	u32 credit_us = credit_queue_of_credit(f, released_us, d->now_us);
@@ -741,7 +754,7 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 	}
 }
 
-/* Nothing came for long: what W was says little of now. */
+/* After a time without arrivals W says little about the present path. */
 static void credit_after_idle(struct credit_path *p, u64 now_us)
 {
 	struct credit_law *c = &p->law;
@@ -755,8 +768,8 @@ static void credit_after_idle(struct credit_path *p, u64 now_us)
 
 /* The controller's calls */
 
-/* The clock is read before the path's lock is taken: two CPUs may bring their events in another
- * order. Time differences are unsigned, so time does not go back. Return: the path's.
+/* The clock is read before the path's lock is taken, so the events of two CPUs may come in another
+ * order. As time differences are unsigned, time must not go back. Return: the path's time.
  */
 static u64 credit_clock(struct credit_path *p, u64 now_us)
 {
@@ -794,8 +807,8 @@ static void credit_init(void *state, const struct rwnd_start *start, struct rwnd
 	if (f->base_us)
 		lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, now_ms, f->base_us);
 	list_add_tail(&f->node, &p->idle);
-	/* What the handshake advertised is under way from the first data on: a connection that
-	 * only sends, or waits for its answer, holds none of W.
+	/* What the handshake advertised counts from the first data on. Thus a connection that only
+	 * sends, or waits for an answer, holds no part of W.
 	 */
 	if (!start->fresh)
 		credit_activate(f);
@@ -828,7 +841,7 @@ static void credit_on_data_in(void *state, const struct rwnd_data *data, struct 
 		f->high_seq = end;
 		credit_count(f);
 	}
-	/* What comes late counts for the path, and gives nothing back. */
+	/* Data behind the furthest counts for the path, but brings no credit. */
 	credit_sense(f, d, released_us);
 	f->data_us = d->now_us;
 	f->finished = fresh ? d->push : f->finished;
@@ -858,10 +871,10 @@ static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_wan
 
 	f->own_seq = own_seq;
 	f->own_known = true;
-	/* TCP's own window was the limit, and opens: no data will come that bring credit. Be it by
-	 * less than a segment: TCP sends no further ACK until it can double the window that it
-	 * believes to have advertised, and a sender that lacks a few octets of a segment would
-	 * wait for its time-out.
+	/* TCP's own window was the limit and opens now; no data will come that brings credit. This
+	 * is done even if it opens by less than a segment: TCP sends no further ACK until it can
+	 * double the window that it believes to have advertised, and a sender that lacks a few
+	 * octets of a segment would wait for its RTO.
 	 */
 	if (held) {
 		s32 opened = (s32)(own_seq - f->goal_seq);
@@ -903,11 +916,11 @@ static void credit_leave(void *state, u64 now_us)
 
 	credit_deactivate(f);
 	list_del(&f->node);
-	if (!list_empty(&p->flows))	/* the path's work was this one's, perhaps */
+	if (!list_empty(&p->flows))	/* the path's work may have been up to this flow's timer */
 		rwnd_wake(list_first_entry(&p->flows, struct credit_flow, node), now_us);
 }
 
-/* The others are read where they are used. */
+/* The other options are read where they are used. */
 static void credit_change(void *state, u64 now_us, struct rwnd_want *want)
 {
 	struct credit_flow *f = state;

@@ -2,101 +2,117 @@
 /*
  * Receiver-driven credit: the law of one path.
  *
- * The right edge of a receive window is credit. A sender that waits for it sends
- * a packet the moment credit reaches it, so the packet of a credit arrives one
- * round trip after the credit went out, plus what stood in the queue. The law is
- * that of a sender, then, with arrivals in the place of ACKs: it hands out credit
- * for W bytes at most, and gives back what arrives.
+ * The right edge of a receive window is credit. A sender that waits for credit sends a packet
+ * as soon as credit reaches it, so this packet arrives one round trip after its credit went out,
+ * plus the queueing delay. The law is therefore that of a sender, with arrivals in the place of
+ * ACKs: credit for at most W bytes is out, and each arrival allows as much new credit.
  *
- *	        queue > 3 ms or 3 p                evidence of an empty path
+ *	     queue > max(3 ms, 3 p)                evidence of an empty path
  *	START ----------------------> FLOOR --------------------------------> PROBE
  *	                              ^   ^                                  |    |
- *	     a queue that others made |   +----------------------------------+    |
- *	                              |            train: others, or lost         |
+ *	       queue of other traffic |   +----------------------------------+    |
+ *	                              |       train: other traffic, or loss       |
  *	                           CRUISE <---------------------------------------+
- *	                                       train: room, W at once
+ *	                                       train: room, rate R
  *
- *	q	queue: least of two upper bounds of it, each against its own least
- *		value (one-way delay by the peer's timestamps; credit to data)
- *	mu	capacity: most bytes that came in a tick or a round trip, and in 32 e
- *	p	MSS / mu, the time of a packet
- *	r	arrivals of the latest round trip
- *	e	noise: by how much the samples of a tick exceed the least of them, less p
- *	z	what the link itself pauses for, 40 ms at most; 0 unless it serves in bunches
- *	qt	2 p + e / 4, the target		qhi	5 p + 2 e + z, a jump
+ *	q	queueing delay: the lesser of two upper bounds, each a delay less its minimum
+ *		(one-way delay by the peer's timestamps; time from credit to data)
+ *	mu	capacity: the largest rate of arrivals over a tick or a round trip, in either
+ *		case over 32 e at least
+ *	p	MSS / mu, the time of a packet at the bottleneck
+ *	r	rate of arrivals in the latest round trip
+ *	e	noise: mean excess of a tick's samples over the least of them, less p
+ *	z	length of the pauses of a link that serves in bunches, 40 ms at most; else 0
+ *	qt	max(2 p, 2 ms) + e / 4, the target of q
+ *	qhi	max(5 p, 6 ms) + 2 e + z, a jump of q that is no noise
+ *	pipe	the bandwidth-delay product, mu base
  *
- * START	W = 2 r base + 20 MSS, 2 MSS a flow at least, handed out within two round trips:
- *		the sender's own slow start is the slower one. It ends with a queue, or where
- *		the buffer is too short for one when 1/16 is lost. mu is 8 packets a round trip
- *		then at least: that few are an application's rate.
- * CRUISE	each tick (a quarter of base, 4 p and 4 ms at least, and eight samples unless
- *		that takes longer than base), q being the least in it, or after a loss the
- *		largest mean of the last five (is the buffer full?):
+ * START	W = 2 r base + 20 MSS (2 MSS a flow if that is more), handed out over two round
+ *		trips. The sender's own slow start is slower than that and sets the pace. START
+ *		ends with a queue, or, at a buffer too short for one, when 1/16 of the data has
+ *		been lost. If no round trip has brought 8 packets, mu is r, or 8 packets a round
+ *		trip if that is more: a lower rate may be that of an application.
+ * CRUISE	W changes with each tick. A tick lasts max(base / 4, 4 p, 4 ms), and then waits
+ *		for its eighth sample until base has passed. q is the least sample of the
+ *		tick. In a tick that saw a loss it is the largest mean of the latest five
+ *		ticks if that exceeds qt, as it does at a full buffer.
  *			dW = r / 2 (qt - q) tick / (base + q)		q < qt
  *			dW = max(r, mu / 2) (qt - q) tick / (base + q)	q >= qt
- *		The gain doubles with each 4 ticks of q < qt / 2 (32 at most), below
- *		93 % of the W at which a queue was met in the last 10 s; a step of a
- *		round trip is at most half of qhi. At rest q = qt, so about two packets
- *		of our own stand: W is the pipe and two packets, and arrivals, with them
- *		credit, stop the moment a foreign burst is in front of ours. With less
- *		than half of the path credit goes out evenly instead, 5/4 W a round trip
- *		at most: what comes in step with a burst stays in step with it; and q
- *		is the least of twice as many samples: bursts of others fill a tick.
- *		Yield to FLOOR when q exceeds 2 qhi twice, when four samples in 8 p exceed
- *		the latest tick by qhi, or a tick the one of a round trip ago, and when q
- *		stays above 2 qt (qt if W is 2 MSS) for 8 ticks; unless what others had of the
- *		path since the queue was short is less than half of the queue: such a queue
- *		is ours, and dW takes it away. Where dW has given a quarter of W away, others
- *		grow: yield if packets were lost since the jump, else ask with a train, which
- *		decides alone: ACKs that share the link keep a queue there too.
- * FLOOR	no credit at all for 2 + log2(pipe / 10 packets) round trips: the length
- *		of a slow start, whose bursts leave gaps that look like an empty path.
- *		Then a packet each P; it says q. Score: +1 if q < qt + 2 e, +2 if
- *		q < p / 3 + e / 2 or after deep queues, less if above. PROBE at
- *		2 + 2 fails (12 at most); each 10 s at the floor forgets a failure.
- *		Once q went up after it was low, up to a quarter of P is added, by chance.
- *		Where the samples of 8 s agree above qt the route may be longer: q counts from
- *		there, and a train that loses nothing and has g < 0.1 moves base along. Where
- *		eight probes came back later by base / 8 than they were on the way the way
- *		back is longer, and base with it.
- * PROBE	a train: two packets to prime the queue, then 8 at mu (8 e / p if that is
- *		more, 50 ms at most), then mu / 4 until the verdict, unless one failed before.
- *		After one that failed it begins at random within a round trip, in CRUISE within
- *		a tick: others' bursts may have a period that divides the round trip.
- *		Of the 8, the time that the bottleneck spent on others:
+ *		The gain doubles with each 4 ticks of q < qt / 2 (up to 32 times), while W is
+ *		below 93 % of the W at which a queue was met in the last 10 s. The growth of a
+ *		round trip adds at most qhi / 2 to q. In equilibrium q = qt: W is the pipe and
+ *		two packets. When a burst of other traffic is in front of these packets in the
+ *		queue, arrivals stop, and with them credit.
+ *		If W is less than half of the pipe, credit goes out evenly instead, 5/4 W a
+ *		round trip at most, since credit that follows arrivals would stay in step with
+ *		the bursts behind which they came. q is then the least of twice as many
+ *		samples, because bursts of other traffic can fill a tick.
+ *		CRUISE yields to FLOOR
+ *		 - when two samples in a row exceed 2 qhi, or the least of a tick does
+ *		 - when at least four samples in a row, over 8 p, exceed the q of the latest
+ *		   tick by qhi, or the q of a tick exceeds that of a round trip ago by qhi
+ *		 - when q stays above 2 qt (above qt if W is 2 MSS) for 8 ticks
+ *		unless other traffic has used less of the path, since q was last below qt, than
+ *		half of the queue: such a queue is that of these flows, and dW removes it.
+ *		If dW has reduced W by a quarter, competing flows grow. CRUISE then yields if
+ *		packets were lost since it began. Otherwise it sends a train, whose result
+ *		alone decides, since ACKs that share the link keep up such a queue too.
+ * FLOOR	No credit for 2 + log2(pipe / 10 packets) round trips, the length of a slow
+ *		start: gaps between the bursts of a slow start look like an empty path.
+ *		Then one packet in each period P measures q. It raises the score by 1 if
+ *		q < qt + 2 e, by 2 if q < max(p / 3, 300 us) + e / 2 or if the probe before met
+ *		a deep queue, and lowers it by 2 if q is larger. A deep queue (q above 2 qhi and
+ *		0.3 base) clears it, and two in a row also clear fails. PROBE begins at a score of
+ *		2 + 2 fails (12 at most). Each 10 s in FLOOR forget one failure. Once a probe has
+ *		met a queue after others had met none, a random time up to P / 4 is added to P.
+ *		If the samples of 8 s agree with each other above qt, the route may have become
+ *		longer. q is then counted from their least, and base follows if a train
+ *		loses nothing and has g < 0.1. If the credit of eight probes in a row came back
+ *		later by base / 8 or more than their data was delayed, the way back has become
+ *		longer, and base is raised by that.
+ * PROBE	A train: two packets to fill the queue, then 8 at the rate mu (8 e / p if that
+ *		is more, for 50 ms at most), then mu / 4 until the verdict unless a train failed
+ *		before. After a failure a train begins at a random time within a round trip,
+ *		within a tick if CRUISE sends it, because bursts of other traffic may have a
+ *		period that divides the round trip.
+ *		The measured packets are marks. They give the part of the bottleneck's time
+ *		that other traffic took while they were sent:
  *			g = (span of arrivals - work) / span of sending = X / mu,
- *		each span from the mean of the first half's to that of the second's; work is
- *		p for each packet that was sent in between, or that came, if these are more.
- *		The verdict waits until no mark has come for base / 8. Where none came closer
- *		than p' > p, p' is p from now on: up to 4/3 p at once, more if nothing has
- *		ever confirmed mu, or not for 120 s p / p'.
- *		Where k came at once and in order, and less than (k - 2) p (the least ever, 250 us
- *		or more) after those before, the link serves in bunches for 60 s: z follows the
- *		longest gap, p' is the mean of each train, 4/3 p at most, and fails is never more
- *		than 1. A higher mu, or a rest, ends that.
- *		g > 0.8, or a quarter of the train lost (later marks came): fails + 1, FLOOR
- *		for a round trip.
- *		Otherwise R = 0.98 mu if g < 0.1, else mu (0.9 - g); at most 0.9 of the rate
- *		that others left us before we yielded (half of it if they were there when we
- *		jumped), until g < 0.1 says that they have gone. W = R base + 2 MSS, handed
- *		out at R.
- *		Sent at once (ACKs were held up on their way), too slowly, or of more than 8
- *		less than half as much of the second half as of the first: nothing is said;
- *		after three of these R = mu / 4, or as many packets a round trip as the
- *		train has marks, if that is less.
- *		CRUISE at k mu < 0.9 mu asks with a train too, first after 15 round trips and
- *		1.5 s, then after twice as long, 48 s at most, and two to three round trips
- *		after one that failed: g > 1 - k / 2 three times in a row ends CRUISE; else
- *		R = k mu, or what the train says if that is more, 2 k mu at most, and k mu if
- *		its first packet met a queue. If nothing of it came and W was more than r base
- *		5/4 (and a jump's worth), senders do not use W, and the train waits: k mu again.
+ *		X being the rate of other traffic. Each span is from the mean of the marks of
+ *		the train's first half to that of its second. work is p for each packet sent in
+ *		between, or for each that arrived if these are more. The verdict comes when all
+ *		marks have arrived, or none has for base / 8.
+ *		If no two marks came closer than p' > p, p becomes p': at once if p' is below
+ *		4/3 p, and otherwise if mu was never confirmed, or not for 120 s p / p'.
+ *		If k marks came together and in order, less than (k - 2) p after those before
+ *		(p at the largest mu ever; of 250 us or more), the link serves in bunches. For
+ *		the next 60 s z follows the longest gap, p' is the mean spacing of each train,
+ *		4/3 p at most, and fails does not exceed 1. A higher mu or a pause of the
+ *		download ends this.
+ *		g > 0.8, or a quarter of the train lost (with later marks arriving): the train
+ *		has failed. fails grows by 1, and FLOOR gives no credit for a round trip.
+ *		Otherwise R = 0.98 mu if g < 0.1, else mu (0.9 - g). R is at most 0.9 of the
+ *		rate that other traffic left before the latest yield (of half of that rate if
+ *		it was there when CRUISE began), until g < 0.1 shows that it has gone.
+ *		W = R base + 2 MSS, handed out at R.
+ *		A train has no result if it was sent all at once (its ACKs were held up on
+ *		their way) or too slowly, or if, being longer than 8, less than half as many
+ *		marks of its second half as of its first arrived. After three such trains R is
+ *		mu / 4, or as many packets a round trip as the train has marks if that is less.
+ *		CRUISE at r = k mu < 0.9 mu and q < qt sends trains too: the first after 15 round
+ *		trips, but 1.5 s at least, the next each time after twice as long (48 s at most),
+ *		and two to three round trips after one that failed. g > 1 - k / 2 three times in
+ *		a row ends CRUISE. Otherwise R = k mu, or what the train found if that is more:
+ *		up to 2 k mu, but no more than k mu if the train's first packet met a queue. If
+ *		nothing of the train came, and W was more than r brings in 5/4 base + qhi, the
+ *		senders do not use W and the train waits behind it: R = k mu again.
  *
- * Where it comes from: the delay term is FAST's, with a target for the whole queue
- * instead of one's own part; trains are those of TOPP and pathload; the blind time
- * and the evidence are ours.
+ * Sources: the delay term is that of FAST, with a target for the whole queue instead of a flow's
+ * own part. Trains are those of TOPP and pathload. The time without credit and the score of FLOOR
+ * are new.
  *
- * credit_state.h has the state and its arithmetic, credit_train.h PROBE, and this file what an
- * arrival means in START, CRUISE and FLOOR.
+ * credit_state.h has the state and its arithmetic, credit_train.h PROBE, and this file the
+ * handling of arrivals in START, CRUISE and FLOOR.
  *
  * Pure functions. The caller holds the path's lock.
  */
@@ -105,8 +121,8 @@
 
 #include "credit_train.h"
 
-/* A credit came back later than its data was on the way, by so much: the queue of the
- * way back, or a sender that waits for something else.
+/* The time from credit to data exceeded the one-way delay of the data by @back_us, each less its
+ * minimum: queueing delay of the way back, or the time of a sender that waited for something else.
  */
 static inline void credit_learn_back(struct credit_law *c, u32 back_us)
 {
@@ -114,10 +130,10 @@ static inline void credit_learn_back(struct credit_law *c, u32 back_us)
 		c->back_us += ((s32)min(back_us, 16000U) - (s32)c->back_us) / 16;
 }
 
-/* By how much the samples of a tick exceed the least of them in the mean, without the
- * packet of ours that goes before. Not while somebody's queue stands there. Beside others
- * it is their bursts: as noise these would raise qt and qhi until nothing of theirs counts. The
- * swing of a link that pauses is its own.
+/* Noise is the mean excess of a tick's samples over the least of them, less p for the packet of
+ * the same flows in front. It is not learnt while a queue lasts. Beside other traffic the excess
+ * is due to that traffic's bursts, which as noise would raise qt and qhi until its queue no longer
+ * counts: there it is limited, except for the variation of a link that pauses.
  */
 static inline void credit_learn_noise(struct credit_law *c)
 {
@@ -133,7 +149,9 @@ static inline void credit_learn_noise(struct credit_law *c)
 	c->noise_us += ((s32)over_us - (s32)c->noise_us) / (c->phase == CREDIT_START ? 4 : 16);
 }
 
-/* The tick that ended so long ago, or NULL: less than 3/4 of that is known. */
+/* The latest tick that ended @ago_us ago or before, else the oldest one kept. Return: NULL while
+ * fewer ticks than the ring takes have ended, and the oldest less than 3/4 of @ago_us ago.
+ */
 static inline const struct credit_tick *credit_ago(const struct credit_law *c, u64 now_us,
 						   u32 ago_us)
 {
@@ -150,7 +168,7 @@ static inline const struct credit_tick *credit_ago(const struct credit_law *c, u
 	return then;
 }
 
-/* A tick has ended: r and mu. Return: time of a round trip with this queue, us. */
+/* A tick has ended: update r and mu. Return: round trip with this queueing delay, us. */
 static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 {
 	u32 rtt_us = c->base_us + (queue_us == CREDIT_NO_QUEUE ? 0 : queue_us);
@@ -170,7 +188,7 @@ static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 	if (rate_Bps * 10 > c->mu_Bps * 8)
 		c->mu_us = now_us;
 	c->mu_Bps = max(c->mu_Bps, rate_Bps);
-	/* What looked like bunches was a link that is faster than was known. */
+	/* If the link turns out to be faster, its packets had not come too early for one rate. */
 	if (c->mu_Bps > c->bunched_Bps + c->bunched_Bps / 16 ||
 	    credit_packet_us(c) < CREDIT_BUNCH_US)
 		credit_forget_bunches(c);
@@ -179,7 +197,7 @@ static inline u32 credit_measure(struct credit_law *c, u64 now_us, u32 queue_us)
 	return rtt_us;
 }
 
-/* dW of one tick. */
+/* Change W by dW of one tick. */
 static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 				u32 rtt_us, u32 len_us)
 {
@@ -187,9 +205,9 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 	u64 rate_Bps;
 	s64 step;
 
-	/* Slow links: a tick of four packets is longer than a round trip. */
+	/* On slow links a tick of four packets is longer than a round trip. */
 	len_us = min(len_us, rtt_us);
-	/* Too much goes within two round trips, however little of it is ours. */
+	/* W shrinks within two round trips even if little of the traffic is that of these flows. */
 	rate_Bps = queue_us < target_us ? c->rate_Bps : max(c->rate_Bps, c->mu_Bps / 2);
 	step = div_s64((s64)credit_bytes_of(rate_Bps, len_us) *
 			   ((s64)target_us - queue_us), max(rtt_us, 1U));
@@ -212,7 +230,9 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 	c->peak_bytes = max(c->peak_bytes, c->window_bytes);
 }
 
-/* The queue of a tick: what the least of many samples would be, if there are few. */
+/* The queueing delay of a tick. With few samples it is an estimate of what the least of many would
+ * be.
+ */
 static inline u32 credit_tick_queue(const struct credit_law *c)
 {
 	u32 mean_us, over_us = c->noise_us + credit_packet_us(c);
@@ -223,9 +243,9 @@ static inline u32 credit_tick_queue(const struct credit_law *c)
 	return min(c->least_us, mean_us - min(mean_us, over_us));
 }
 
-/* The queue that a tick is judged by. A short buffer is empty now and then in each tick, and
- * full in between. Where a loss was found out it is the mean that counts, in the round trip
- * before: high if the buffer was full, low if it was the link that lost.
+/* The queueing delay by which a tick is judged. A short buffer is empty at times in each tick, and
+ * full in between. If a loss was detected, the mean in the round trip before counts: it is high if
+ * the buffer was full, and low if the link lost the packet.
  */
 static inline u32 credit_full_queue(const struct credit_law *c, u32 queue_us)
 {
@@ -238,9 +258,9 @@ static inline u32 credit_full_queue(const struct credit_law *c, u32 queue_us)
 	return mean_us > credit_target_us(c) ? max(queue_us, mean_us) : queue_us;
 }
 
-/* Do others grow? What dW gave them is a quarter of what we had, a queue stands now, and less
- * than 17/20 of what leaves it is ours. Else W only falls to what a short buffer holds, or
- * our own senders wait for a time-out.
+/* Whether competing flows grow: dW has reduced W by a quarter since CRUISE began, there is a queue,
+ * and less than 17/20 of what leaves it belongs to these flows. If one of these does not hold, W
+ * only falls to what a short buffer holds, or the flows' own senders wait for a time-out.
  */
 static inline bool credit_is_outgrown(const struct credit_law *c)
 {
@@ -249,8 +269,8 @@ static inline bool credit_is_outgrown(const struct credit_law *c)
 	       c->rate_Bps * 20 < c->mu_Bps * 17;
 }
 
-/* Most of the path is others', and their bursts fill a tick of a few samples now and then. What
- * W is set by is what stays: the least of twice the samples that a tick has else.
+/* Other traffic uses most of the path, and its bursts sometimes fill a tick of few samples. W
+ * follows the queueing delay that lasts: the least of twice the samples of a usual tick.
  */
 static inline u32 credit_lasting_queue(const struct credit_law *c, u32 queue_us)
 {
@@ -287,13 +307,13 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	if (queue_us == CREDIT_NO_QUEUE)
 		return;
 	if (c->phase == CREDIT_START) {
-		/* The round trip is not known before data answers credit of ours if TCP has no
-		 * sample of it: W is what the handshake advertised until then.
+		/* If TCP has no sample, the round trip is not known before data arrives for
+		 * credit of this law. Until then W is what the handshake advertised.
 		 */
 		if ((c->lost_bytes * CREDIT_LOST_PART > c->bytes ||
 		     queue_us > max_t(u32, 3000, 3 * credit_packet_us(c))) && c->rate_Bps &&
 		    c->base_us) {
-			/* In no round trip did that many come: the senders were the limit. */
+			/* No round trip brought that many packets: the senders were the limit. */
 			if (!c->mu_Bps)
 				c->mu_Bps = max(c->rate_Bps,
 						credit_rate_of(CREDIT_LEAST_PKTS * c->mss_bytes,
@@ -326,7 +346,7 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 		credit_yield_to_others(c, now_us, true);
 		return;
 	}
-	/* Who has given that much away already is sure after one train. */
+	/* After such a reduction of W one failed train is enough. */
 	if (outgrown)
 		c->doubts = CREDIT_DOUBTS_MOST - 1;
 	else if (queue_us >= credit_target_us(c) || c->rate_Bps >= c->mu_Bps / 10 * 9 ||
@@ -336,7 +356,7 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	credit_probe(c, now_us);
 }
 
-/* A sample of CRUISE: does it call for the floor at once? */
+/* A sample in CRUISE. Return: it calls for FLOOR at once. */
 static inline bool credit_sees_others(struct credit_law *c, u64 now_us, u32 queue_us)
 {
 	const struct credit_tick *last = c->n_ticks ?
@@ -357,7 +377,7 @@ static inline bool credit_sees_others(struct credit_law *c, u64 now_us, u32 queu
 	       !credit_is_own(c, now_us, queue_us);
 }
 
-/* What came had been lost before. */
+/* The data that arrived had been lost before. */
 static inline void credit_on_resent(struct credit_law *c, u64 now_us, u32 bytes)
 {
 	c->lost = true;
@@ -365,7 +385,7 @@ static inline void credit_on_resent(struct credit_law *c, u64 now_us, u32 bytes)
 	c->lost_bytes += bytes;
 }
 
-/* A longer route is no queue; a shorter one ends that. */
+/* Subtract what a longer route adds. A sample below that shows that the route adds less. */
 static inline u32 credit_unshift(struct credit_law *c, u32 queue_us)
 {
 	if (queue_us == CREDIT_NO_QUEUE)
@@ -375,11 +395,11 @@ static inline u32 credit_unshift(struct credit_law *c, u32 queue_us)
 }
 
 /**
- * credit_on_data() - data came, in START or CRUISE
+ * credit_on_data() - data arrived in START or CRUISE
  * @c: law
  * @now_us: our clock
  * @bytes: payload
- * @queue_us: that it met, or CREDIT_NO_QUEUE
+ * @queue_us: queueing delay of the data, or CREDIT_NO_QUEUE
  */
 static inline void credit_on_data(struct credit_law *c, u64 now_us, u32 bytes, u32 queue_us)
 {
@@ -412,7 +432,7 @@ static inline void credit_on_data(struct credit_law *c, u64 now_us, u32 bytes, u
 				      max(20U, 2 * c->flows) * c->mss_bytes);
 }
 
-/* Samples that agree for long, far above base: the route is longer now. */
+/* Samples that agree with each other for long, above qt: the route may be longer now. */
 static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queue_us)
 {
 	u32 least = min(c->flat_min_us, queue_us), most = max(c->flat_max_us, queue_us);
@@ -434,8 +454,8 @@ static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queu
 	}
 }
 
-/* The way back has become longer, by an eighth of a round trip or more: that is no queue of data,
- * so that no train need tell. Less changes no time by much. Return: by how much.
+/* Whether the way back has become longer, by an eighth of a round trip or more; less has little
+ * effect. As this is no queue of data, no train is needed to confirm it. Return: by how much.
  */
 static inline struct credit_move credit_watch_back(struct credit_law *c)
 {
@@ -449,10 +469,10 @@ static inline struct credit_move credit_watch_back(struct credit_law *c)
 }
 
 /**
- * credit_on_probe() - a packet of the floor came
+ * credit_on_probe() - a probe packet of FLOOR arrived
  * @c: law
  * @now_us: our clock
- * @queue_us: that it met
+ * @queue_us: its queueing delay
  */
 static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_us)
 {
@@ -460,7 +480,7 @@ static inline void credit_on_probe(struct credit_law *c, u64 now_us, u32 queue_u
 	credit_fade_bunches(c, now_us);
 	credit_watch_route(c, now_us, queue_us);
 	if (queue_us > max(2 * credit_jump_us(c), c->base_us / 10 * 3)) {
-		/* A buffer that deep loses nothing to a train of ours. */
+		/* A buffer with room for such a queue does not overflow because of a train. */
 		c->score = 0;
 		if (++c->deep >= 2) {
 			c->fails = 0;

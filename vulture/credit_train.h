@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Receiver-driven credit: trains, which say whether there is room (PROBE), and the way to CRUISE.
- * The law is at the head of credit.h.
+ * Receiver-driven credit: trains, which show whether the path has room (PROBE), and the entry to
+ * CRUISE. The law is at the head of credit.h.
  *
- *	credit_probe()		begins one; credit_train_mark() says which packets are marks
- *	credit_on_train()	a mark came, after credit_on_bunch()
- *	credit_on_cut()		one that its sender had held back
+ *	credit_probe()		begins a train; credit_train_mark() tells which packets are marks
+ *	credit_on_bunch()	a mark arrived; credit_on_train() follows
+ *	credit_on_cut()		a mark arrived that its sender had held back
  *	credit_judge()		the verdict: CRUISE at R, or FLOOR
  *
  * Pure functions. The caller holds the path's lock.
@@ -23,8 +23,9 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	credit_enter(c, CREDIT_PROBE, now_us);
 	c->gap_us = max(credit_packet_us(c), 1U);
 	c->slot_us = now_us;
-	/* Others' bursts may have a period that divides the round trip: the next train would meet
-	 * the part that this one met. In CRUISE nothing is given back until it begins.
+	/* Bursts of other traffic may have a period that divides the round trip: this train would
+	 * meet the part of it that the train before met. In CRUISE the delay is a tick at most, as
+	 * arrivals bring no credit until the train begins.
 	 */
 	if (c->fails || c->doubts)
 		c->slot_us += credit_random_us(c, c->kept_Bps ? credit_tick_len_us(c) : c->base_us);
@@ -54,7 +55,7 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->trains++;
 }
 
-/* Which mark is the train's packet @nth? U32_MAX = none. */
+/* Return: number of the mark that the train's packet @nth is; U32_MAX = it is none. */
 static inline u32 credit_train_mark(const struct credit_law *c, u32 nth)
 {
 	u32 past = nth - CREDIT_TRAIN_PRIME, mark = CREDIT_TRAIN_PRIME + past / c->train_step;
@@ -64,14 +65,14 @@ static inline u32 credit_train_mark(const struct credit_law *c, u32 nth)
 	return past % c->train_step || mark >= c->train_marks ? U32_MAX : mark;
 }
 
-/* How long after the last mark was due, or came, no other will come, us. */
+/* Time after which no further mark is expected, from when the last one was due or arrived, us. */
 static inline u32 credit_late_us(const struct credit_law *c)
 {
 	return max(c->base_us / 8, 4000U) + 2 * c->noise_us;
 }
 
-/* The train is out. Its marks come more slowly where the path does: the verdict waits for what
- * was sent at @sent_us.
+/* The train is out. As the path may be slower than the train, the verdict waits for what was sent
+ * at @sent_us.
  */
 static inline void credit_wait_for_train(struct credit_law *c, u64 sent_us)
 {
@@ -83,7 +84,7 @@ static inline void credit_wait_for_train(struct credit_law *c, u64 sent_us)
 }
 
 /**
- * credit_on_cut() - a mark came that its sender had held back: its own window is shorter
+ * credit_on_cut() - a mark arrived that its sender's own window had held back
  * @c: law
  * @now_us: our clock
  */
@@ -95,12 +96,13 @@ static inline void credit_on_cut(struct credit_law *c, u64 now_us)
 }
 
 /**
- * credit_on_bunch() - a mark of the train came: how soon after those before?
+ * credit_on_bunch() - a mark arrived: learn how soon it came after those before
  * @c: law
  * @mark: its number
- * @now_us: our clock, for all flows
+ * @now_us: our clock, the same for all flows
  *
- * credit_on_train() follows. The first packets leave their sender at once, and say nothing.
+ * credit_on_train() follows. The first CREDIT_TRAIN_PRIME packets leave their sender together and
+ * are not counted.
  */
 static inline void credit_on_bunch(struct credit_law *c, u32 mark, u64 now_us)
 {
@@ -119,9 +121,9 @@ static inline void credit_on_bunch(struct credit_law *c, u32 mark, u64 now_us)
 }
 
 /**
- * credit_on_train() - a mark of the train came
+ * credit_on_train() - a mark of the train arrived
  * @c: law
- * @mark: its number: packets may come in another order
+ * @mark: its number; packets may arrive in another order
  * @arrived_us: our clock, less the least round trip of its flow
  * @sent_us: our clock, less a constant: when it was sent
  */
@@ -148,7 +150,7 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 	c->half_got[half]++;
 }
 
-/* From the mean of the first half's marks to that of the second's, times @scale. */
+/* Distance from the mean of the first half's marks to that of the second half's, times @scale. */
 static inline s64 credit_train_span(const struct credit_law *c, const s64 *sum, u64 scale)
 {
 	s32 n[2] = { (s32)c->half_got[0], (s32)c->half_got[1] };
@@ -156,9 +158,9 @@ static inline s64 credit_train_span(const struct credit_law *c, const s64 *sum, 
 	return div_s64((sum[1] * n[0] - sum[0] * n[1]) * (s64)scale, n[0] * n[1]);
 }
 
-/* How long the bottleneck worked for us in that time, us: for what was sent, lost or not; or
- * for what came, if that is more. The window's unit releases packets that are no marks, and
- * in another order.
+/* Time that the bottleneck needed for these flows' packets in that span, us: for those that were
+ * sent, lost or not, or for those that arrived if they are more. The window's unit also releases
+ * packets that are not part of the train, and in another order.
  */
 static inline s32 credit_train_work(const struct credit_law *c)
 {
@@ -176,16 +178,16 @@ static inline u32 credit_train_growth(const struct credit_law *c)
 	s32 work_us = credit_train_work(c);
 
 	span_us = max(span_us - work_us, 0);
-	/* Credit was held up on its way: too slow to keep the bottleneck busy, or all at
-	 * once, each too soon after the one before to meet others.
+	/* Credit was held up on its way. The train was sent too slowly to keep the bottleneck busy,
+	 * or all at once, so that no other traffic came between its packets.
 	 */
 	if (sent_us > work_us + work_us / 2 || sent_us < work_us / 4)
 		return CREDIT_SPOILT;
 	return (u32)min_t(u64, div_u64(span_us * 1000ULL, max3(sent_us, work_us / 2, 1)), 10000);
 }
 
-/* Failures make trains rarer for the sake of others in a fair queue, or in bursts. Where the link
- * pauses it is that alone, most of the time: one counts.
+/* Failures make trains rarer, to spare other traffic in a fair queue or in bursts. On a link that
+ * pauses, most failures are due to its pauses, so only one counts.
  */
 static inline void credit_train_fails(struct credit_law *c, u64 now_us)
 {
@@ -194,14 +196,14 @@ static inline void credit_train_fails(struct credit_law *c, u64 now_us)
 	credit_yield(c, now_us, c->base_us);
 }
 
-/* What looked like a longer route was a queue. */
+/* A queue had looked like a longer route. */
 static inline void credit_forget_route(struct credit_law *c)
 {
 	c->shift_us = 0;
 	c->shift_new = false;
 }
 
-/* A train had room: the route is longer, and what it adds is part of the least values now. */
+/* A train had room, so the route is longer. What it adds becomes part of the minima. */
 static inline struct credit_move credit_move_route(struct credit_law *c)
 {
 	struct credit_move moved = { credit_longer_us(c), c->shift_us };
@@ -211,7 +213,7 @@ static inline struct credit_move credit_move_route(struct credit_law *c)
 	return moved;
 }
 
-/* To CRUISE at R. What was ours before the train stays ours. */
+/* Enter CRUISE at R. If CRUISE sent the train, R is no less than the rate before it. */
 static inline void credit_cruise(struct credit_law *c, u64 now_us)
 {
 	if (!c->kept_Bps)
@@ -238,9 +240,10 @@ static inline void credit_cruise(struct credit_law *c, u64 now_us)
 	credit_begin_tick(c);
 }
 
-/* g that leaves nothing to jump into. Beside CRUISE: others who send the rest through
- * the same queue make g = 1 - k, k being our share of mu; those who have queues of their
- * own take half of the link from the train, g = 1 or more. Between the two.
+/* The g above which a train has found no room, 1/1000. For a train of CRUISE at a share k of mu,
+ * other traffic that sends the rest through the same queue makes g = 1 - k. Traffic with a fair
+ * queue of its own takes half of the link from the train, and makes g = 1 or more. The limit is
+ * between the two.
  */
 static inline u32 credit_most_growth(const struct credit_law *c)
 {
@@ -249,10 +252,10 @@ static inline u32 credit_most_growth(const struct credit_law *c)
 	return 1000 - (u32)div64_u64(min(c->kept_Bps, c->mu_Bps) * 500, max_t(u64, c->mu_Bps, 1));
 }
 
-/* It says nothing. Senders that cannot send a train, CREDIT_SPOILT_MOST times in a row, are
- * the limit themselves: they get what the end of a train takes, or as many packets a round
- * trip as it has marks, and W grows from there. From CRUISE: back to it, as long as that is
- * rare.
+/* The train has no result. Senders that cannot send a train, CREDIT_SPOILT_MOST times in a row, are
+ * the limit themselves. They get mu / 4, the rate at the end of a train, or as many packets a round
+ * trip as the train has marks if that is less, and W grows from there. A train of CRUISE leads back
+ * to CRUISE, unless this happens often and the way back delays credit by no more than p.
  */
 static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
 {
@@ -269,9 +272,10 @@ static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
 		credit_yield(c, now_us, c->base_us);
 }
 
-/* What did not come with the train came later, held back by its sender alone. Or:
- * of a train that noise made longer its beginning came, and little of the rest: senders whose own
- * window is shorter, after a rest or a loss. The few marks of the second half are mostly noise.
+/* The senders' own windows are shorter than the train, as after an idle time or a loss. Either most
+ * of the missing marks arrived later because their senders had held them back; or of a train that
+ * noise made longer than usual, the first half arrived, and little of the second. The few marks of
+ * that second half are mostly noise.
  */
 static inline bool credit_train_outgrows_senders(const struct credit_law *c)
 {
@@ -281,17 +285,18 @@ static inline bool credit_train_outgrows_senders(const struct credit_law *c)
 	       c->half_got[0] >= CREDIT_TRAIN_LEAST && 2 * c->half_got[1] < c->half_got[0];
 }
 
-/* A buffer of a few packets is never a queue that delay shows. What its sender did not send is not
- * lost: nothing behind it comes.
+/* A quarter of the train was lost. A buffer of a few packets never holds a queue long enough to be
+ * measured. Marks after the last one that arrived do not count, as their sender may not have sent
+ * them.
  */
 static inline bool credit_train_lost_much(const struct credit_law *c)
 {
 	return 4 * (c->train_high - c->train_got) >= c->train_marks;
 }
 
-/* Nothing of CRUISE's train came, and more credit was out before than its senders use in a round
- * trip and a quarter, with a queue of a jump: it waits behind that. Their own windows, or what
- * applications write, are the limit.
+/* Nothing of a train of CRUISE arrived, and more credit was out before it than its senders use in
+ * 5/4 round trips plus qhi: the train waits behind that credit. The senders' own windows, or their
+ * applications, are the limit.
  */
 static inline bool credit_train_waits(const struct credit_law *c)
 {
@@ -301,12 +306,13 @@ static inline bool credit_train_waits(const struct credit_law *c)
 	       c->window_bytes > credit_bytes_of(c->kept_Bps, used_us);
 }
 
-/* A bottleneck of one rate lets no packets closer than p at its own output, whoever shares it. What
- * holds packets behind it (Wi-Fi, a card's interrupts) lets go at once what came out meanwhile: in
- * a time t t / p packets and one. Where more come, and in their order, the link itself serves in
- * bunches, as radio links do, and pauses in between. p is the least ever: others in a fair queue
- * made it longer, perhaps, and may have gone.
- * Of the latest pause a half counts if it is longer, else a sixteenth. Return: is it such a link?
+/* The output of a bottleneck with one rate has no packets closer together than p, whatever else
+ * shares it. A device behind it that holds packets (Wi-Fi, a card's interrupts) later releases
+ * together those that came out meanwhile: t / p + 1 in a time t. If more arrive together, and in
+ * order, the link itself serves in bunches with pauses in between, as radio links do. p is the
+ * least ever, since other traffic in a fair queue may have lengthened the present one and ended.
+ * The estimate of the pause moves to the latest one by half of the difference upwards, and by a
+ * sixteenth downwards. Return: the link serves in bunches.
  */
 static inline bool credit_learn_pause(struct credit_law *c, u64 now_us)
 {
@@ -326,9 +332,10 @@ static inline bool credit_learn_pause(struct credit_law *c, u64 now_us)
 	return true;
 }
 
-/* Of bunches the mean says how fast the link is now, and no others in a fair queue need be thought
- * of. As others in the same queue may have come between ours, it falls by a quarter at most.
- * Trains that failed until then were too fast as well. Return: has it fallen?
+/* If the link serves in bunches, the mean spacing of a train shows its present rate, and a fair
+ * queue need not be considered. As other traffic in the same queue may have come between the
+ * packets, mu falls by a quarter at most. Earlier trains that failed were too fast as well. Return:
+ * mu has fallen.
  */
 static inline bool credit_relearn_from_bunches(struct credit_law *c)
 {
@@ -344,9 +351,10 @@ static inline bool credit_relearn_from_bunches(struct credit_law *c)
 	return true;
 }
 
-/* The bottleneck lets no two packets closer than its own rate has them. In a fair queue others do
- * that too: p' / p - 1 of them. The more it takes, the less long that is believed. Trains that
- * failed until then were too fast as well.
+/* At a bottleneck no two packets leave closer together than its rate allows, so a larger least
+ * spacing means a lower rate, or p' / p - 1 competing flows in a fair queue. The more such flows
+ * there would have to be, the sooner mu is lowered. Earlier trains that failed were too fast as
+ * well.
  */
 static inline void credit_relearn_capacity(struct credit_law *c, u64 now_us)
 {
@@ -368,11 +376,11 @@ static inline void credit_relearn_capacity(struct credit_law *c, u64 now_us)
 }
 
 /**
- * credit_judge() - the train is in, or will not come
+ * credit_judge() - the verdict: the train has arrived, or the time for it is over
  * @c: law
  * @now_us: our clock
  *
- * Return: by how much it has shown the route to be longer.
+ * Return: by how much the train has shown the route to be longer.
  */
 static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 {
@@ -386,7 +394,7 @@ static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 		credit_cruise(c, now_us);
 		return moved;
 	}
-	/* A full queue is as flat as a longer route, but loses part of a train. */
+	/* A full buffer has a constant delay like a longer route, but loses a part of a train. */
 	lost = c->shift_new && c->train_got < c->train_marks;
 	if (lost)
 		credit_forget_route(c);
@@ -406,7 +414,7 @@ static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 		return moved;
 	}
 	c->spoilt = 0;
-	/* Likewise it leaves no room. */
+	/* Beside a full buffer a train finds no room. */
 	if (c->shift_new && g >= 100) {
 		credit_forget_route(c);
 		g = 10000;
@@ -414,7 +422,7 @@ static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 	if (c->shift_new)
 		moved = credit_move_route(c);
 	if (g > credit_most_growth(c)) {
-		/* One burst of others is more than a train. */
+		/* A single burst of other traffic may cover a whole train. */
 		if (c->kept_Bps && ++c->doubts < CREDIT_DOUBTS_MOST)
 			credit_cruise(c, now_us);
 		else
@@ -423,13 +431,13 @@ static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 	}
 	c->doubts = 0;
 	c->rate_Bps = div_u64(c->mu_Bps * (g < 100 ? 980 : 900 - min(g, 850U)), 1000);
-	/* The train of CRUISE may have missed others' bursts: not more than twice; and nothing
-	 * where it came behind one, before the next.
+	/* A train of CRUISE may have passed between two bursts of other traffic: it at most doubles
+	 * the rate, and does not raise it if its first packet came behind a burst.
 	 */
 	if (c->kept_Bps)
 		c->rate_Bps = min(c->rate_Bps, c->train_queue_us < credit_met_us(c) ?
 				  2 * c->kept_Bps : c->kept_Bps);
-	/* Nobody now: what somebody left us then is no longer the measure. */
+	/* Without other traffic now, the rate that it once left is no limit any more. */
 	if (g < 100 && !c->regret)
 		c->left_Bps = 0;
 	if (c->left_Bps)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The right edge of the receive window: the data that has arrived, what was
- * acknowledged and promised, and what a segment may advertise. All rules for the
- * window on the wire are here.
+ * The right edge of the receive window: which data has arrived, what was acknowledged and
+ * promised, and which window a segment may advertise. All rules for the window on the wire are
+ * here.
  *
  *	        ack_seq          goal_seq  edge_seq      ack_seq + own
  *	  --------|-----------------|--------|----------------|----->  sequence numbers
- *	   already       to come                 TCP would take
+ *	 arrived      may be sent                TCP would take
  *
  *	own	the window that TCP itself would advertise
- *	unit	2^scale octets, in which the header counts
+ *	unit	2^scale octets, the unit of the header's window field
  *
  *	window = min(own, ceil((goal - ack) / unit))	RWND_WINDOW, at least 1
  *	window = min(own, floor((goal - ack) / unit))	RWND_EDGE
- *	goal   = max(goal, what the controller wants)	without retraction
- *	goal   = what the controller wants		with it, on new acknowledgments
+ *	goal   = max(goal, edge wanted by the controller)	without retraction
+ *	goal   = edge wanted by the controller			with it, on new acknowledgments
  *
  * goal is kept to the octet. If the rounded edge were kept instead, each ACK that
  * acknowledges less than a unit would move the edge to the right by as much, and the
@@ -22,12 +22,12 @@
  * less than a unit, which RFC 7323 section 2.4 allows. Data that was sent beyond it is
  * accepted, since TCP's own edge does not move.
  *
- * retraction (RFC 7323 section 2.4, RFC 9293 section 3.8.6) is the controller's
+ * Retraction (RFC 7323 section 2.4, RFC 9293 section 3.8.6) is the controller's
  * choice. It leaves at least EDGE_KEEP_SEGS segments.
  *
- * Sequence numbers are compared as RFC 9293 section 3.4 does, so all of them must
- * lie within 2^31 of each other: they all move with ack_seq, which moves with every
- * octet that is taken, and a window is below 2^30.
+ * Sequence numbers are compared as in RFC 9293 section 3.4, so all of them must lie within 2^31
+ * of each other. They do: all move with ack_seq, which moves with each octet that TCP accepts, and
+ * a window is below 2^30.
  *
  * Pure functions; the caller holds the flow's lock.
  */
@@ -38,8 +38,8 @@
 
 #include "controller.h"
 
-/* Segments that a retraction leaves open. With one less, the delayed ACK of an odd
- * segment stalls the sender.
+/* Segments that a retraction leaves open. With only one, the delayed ACK of a single segment
+ * stalls the sender.
  */
 #define EDGE_KEEP_SEGS	2
 /* Greatest age of the timestamp with which a peer's timestamp is compared, us: about half
@@ -53,11 +53,11 @@ struct edge {
 	u32 goal_seq;		/* the same before rounding */
 	u32 high_seq;		/* end of the furthest data seen */
 	u32 high_tsval;		/* the peer's timestamp on it */
-	u32 recent_tsval;	/* the latest that came in order, as PAWS has it */
-	u64 recent_us;		/* when it came, our clock; 0 = none yet */
+	u32 recent_tsval;	/* the peer's timestamp on the latest data in order, as for PAWS */
+	u64 recent_us;		/* when that data arrived, our clock; 0 = none yet */
 	u32 own_bytes;		/* TCP's own window in the latest segment */
-	u32 advertised_bytes;	/* what went out instead */
-	u32 out_tsval;		/* timestamp of the latest segment */
+	u32 advertised_bytes;	/* the window that went out instead */
+	u32 out_tsval;		/* timestamp of the latest segment sent */
 	u16 own_field, field;	/* of the latest segment, as in the header */
 	u8 scale;		/* our window scale, 0 to 14 */
 	bool any_data;		/* high_* are valid */
@@ -91,17 +91,16 @@ static inline void edge_init(struct edge *e, u32 ack_seq, u32 own_bytes, u8 scal
 }
 
 /**
- * edge_takes() - does TCP take this data? Else it is stray, a duplicate or forged,
- * and tells nothing.
+ * edge_takes() - whether TCP accepts this data
  * @e: edge
  * @now_us: our clock
  * @seq: first octet
  * @bytes: octets, above 0
  * @tsval: the peer's timestamp
  *
- * It must bring an octet that is not acknowledged yet, begin inside the window that
- * was offered or that TCP itself would offer, and not be older than what came in
- * order (PAWS, RFC 7323 section 5).
+ * It must bring an octet that is not acknowledged yet, end inside the window that was offered or
+ * that TCP itself would offer, and not be older than the latest data in order (PAWS, RFC 7323
+ * section 5). Other data is stray, a duplicate or forged, and must not be counted.
  */
 static inline bool edge_takes(const struct edge *e, u64 now_us, u32 seq, u32 bytes, u32 tsval)
 {
@@ -116,8 +115,8 @@ static inline bool edge_takes(const struct edge *e, u64 now_us, u32 seq, u32 byt
 }
 
 /**
- * edge_seen() - data came that edge_takes()
- * Return: what it is. The furthest data is compared before it is moved on.
+ * edge_seen() - account for data that edge_takes()
+ * Return: what kind of arrival it is, against the furthest data before it.
  */
 static inline enum rwnd_arrival edge_seen(struct edge *e, u64 now_us, u32 seq, u32 bytes,
 					  u32 tsval)
@@ -141,13 +140,13 @@ static inline enum rwnd_arrival edge_seen(struct edge *e, u64 now_us, u32 seq, u
 	return arrival;
 }
 
-/* Is the sender at the edge, or within one segment of it? */
+/* Whether the sender has reached the edge, or is within one segment of it. */
 static inline bool edge_reached(const struct edge *e, u32 seg_bytes)
 {
 	return edge_before(e->ack_seq + e->advertised_bytes, e->high_seq + seg_bytes);
 }
 
-/* Is there data that no ACK has answered, below a window that we made smaller? */
+/* Whether data awaits an ACK while the advertised window is smaller than TCP's own. */
 static inline bool edge_owes(const struct edge *e)
 {
 	return e->advertised_bytes < e->own_bytes && edge_before(e->ack_seq, e->high_seq);
@@ -167,8 +166,8 @@ static inline u32 edge_acknowledged(struct edge *e, u32 ack)
 	return bytes;
 }
 
-/* Did this segment pass before, with the window that we gave it? A VRF device
- * sends each packet through the hook twice.
+/* Whether this segment has passed the hook before and has the window that was written then. A VRF
+ * device sends each packet through the hook twice.
  */
 static inline bool edge_is_repeated(const struct edge *e, u32 ack, u16 own_field, u32 tsval)
 {
@@ -177,18 +176,18 @@ static inline bool edge_is_repeated(const struct edge *e, u32 ack, u16 own_field
 }
 
 /**
- * edge_goal() - the window before rounding, moved as the controller wants it
+ * edge_goal() - move the goal as the controller wants
  * @e: edge
  * @ack: acknowledgment number of the segment
  * @fresh: it acknowledges data for the first time
  * @own_bytes: window that TCP put there
- * @want: of the controller, not RWND_LEAVE
+ * @want: what the controller wants, not RWND_LEAVE
  * @mss_bytes: full segment
  *
- * What TCP does not offer is not promised either: a goal beyond it would have to
- * be used up before the window could shrink.
+ * The goal does not exceed TCP's own window: the part beyond that would have to be used up before
+ * the window could shrink.
  *
- * Return: octets from @ack on, 0 or more.
+ * Return: the window before rounding, octets from @ack on, 0 or more.
  */
 static inline u32 edge_goal(struct edge *e, u32 ack, bool fresh, u32 own_bytes,
 			    const struct rwnd_want *want, u32 mss_bytes)
@@ -211,12 +210,12 @@ static inline u32 edge_goal(struct edge *e, u32 ack, bool fresh, u32 own_bytes,
 }
 
 /**
- * edge_field() - the 16 bits of the header
+ * edge_field() - the window field of the header, 16 bits
  * @e: edge
  * @ack: acknowledgment number of the segment
  * @fresh: it acknowledges data for the first time
  * @own_field: what TCP put there
- * @want: of the controller
+ * @want: what the controller wants
  * @mss_bytes: full segment
  *
  * Return: at most @own_field.
@@ -236,12 +235,12 @@ static inline u16 edge_field(struct edge *e, u32 ack, bool fresh, u16 own_field,
 }
 
 /**
- * edge_advertised() - take note of what goes out
+ * edge_advertised() - account for the window that goes out
  * @e: edge
  * @ack: acknowledgment number of the segment
  * @own_field: what TCP put there
  * @field: what goes out
- * @left: it is TCP's own because nothing else was wanted, or could be written
+ * @left: it is TCP's own, because the controller wants that or the header could not be written
  * @tsval: timestamp of the segment
  */
 static inline void edge_advertised(struct edge *e, u32 ack, u16 own_field, u16 field,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of connections under control, per network namespace, and their
- * lives: started by request or by rule, ended by request or with the socket.
+ * The table of connections under control of each network namespace. A flow is started by a
+ * request or a rule, and ends by a request or with its socket.
  */
 #include <linux/delay.h>
 #include <linux/jhash.h>
@@ -13,23 +13,25 @@
 #include "vulture.h"
 #include "trace.h"
 
-/* The hooks stay for this long after the last flow. Otherwise an application that switches
- * modes would wait for their removal (a grace period) each time.
+/* Time for which the hooks stay after the last flow. Otherwise an application that starts and stops
+ * the control of its sockets would wait for their removal (a grace period) each time.
  */
 #define VULTURE_HOOKS_LINGER	HZ
-/* A removal tries this often, at intervals of so many us, to lock a socket that is in use. */
+/* Number of times that a removal tries to use a socket that an application has locked, and the
+ * interval between them, us.
+ */
 #define VULTURE_REMOVE_TRIES	20
 #define VULTURE_REMOVE_US	500
 
-/* One for each controller: their states differ in size. */
+/* One for each controller, as their states differ in size. */
 static struct kmem_cache *vulture_flow_caches[__VULTURE_CONTROLLER_MAX];
 static atomic64_t vulture_last_id = ATOMIC64_INIT(0);
 static atomic_t vulture_flows = ATOMIC_INIT(0);	/* in all tables */
-static bool vulture_unloading;	/* set once, at module exit: start nothing */
+static bool vulture_unloading;	/* set once, at module exit: no flow starts any more */
 
-/* Limit for the machine; the administrator of a namespace sets the limit of that namespace.
- * Flows that a rule starts are made while a packet is handled, so their memory is charged to
- * no cgroup.
+/* Limit for the whole machine; the administrator of a namespace sets the limit of that namespace.
+ * It is needed because flows that a rule starts are made while a packet is handled, so that their
+ * memory is charged to no cgroup.
  */
 static unsigned int vulture_machine_flows = VULTURE_MACHINE_FLOWS;
 module_param_named(machine_flows, vulture_machine_flows, uint, 0644);
@@ -56,7 +58,7 @@ static const struct rhashtable_params vulture_table_params = {
 	.automatic_shrinking = true,
 };
 
-/* What the packets of this socket carry: a v6 socket may speak IPv4. */
+/* The addresses and ports of this socket's packets. An IPv6 socket may use IPv4. */
 void vulture_key_of_sock(const struct sock *sk, struct vulture_key *key)
 {
 	const struct inet_sock *inet = inet_sk(sk);
@@ -97,7 +99,7 @@ void vulture_flow_put(struct vulture_flow *flow)
 		call_rcu(&flow->rcu, vulture_flow_free_rcu);
 }
 
-/* A reference to the flow with this id, or NULL. */
+/* Return: a reference to the flow with this id, or NULL. */
 struct vulture_flow *vulture_flow_get_by_id(struct vulture_net *vn, u64 id)
 {
 	struct vulture_flow *flow;
@@ -110,7 +112,7 @@ struct vulture_flow *vulture_flow_get_by_id(struct vulture_net *vn, u64 id)
 	return flow;
 }
 
-/* A reference to the flow of this socket, or NULL. */
+/* Return: a reference to the flow of this socket, or NULL. */
 struct vulture_flow *vulture_flow_get_by_sock(struct sock *sk)
 {
 	struct vulture_flow *flow;
@@ -125,9 +127,9 @@ struct vulture_flow *vulture_flow_get_by_sock(struct sock *sk)
 	return flow;
 }
 
-/* A reference to the socket, or NULL if it has closed. Until its lock is taken
- * and dead is found unset, the socket may be another connection already (the
- * memory of TCP sockets is reused under RCU): look before acting.
+/* Return: a reference to the socket, or NULL if it has closed. The memory of TCP sockets is reused
+ * under RCU, so the socket may already belong to another connection: the caller must take its lock
+ * and check that dead is not set before it acts on the socket.
  */
 struct sock *vulture_flow_hold_sock(struct vulture_flow *flow)
 {
@@ -141,7 +143,7 @@ struct sock *vulture_flow_hold_sock(struct vulture_flow *flow)
 	return sk;
 }
 
-/* What is waiting for nobody: hooks without a flow or a rule. */
+/* Schedule a check whether the hooks are still needed. */
 void vulture_hooks_look(struct vulture_net *vn)
 {
 	if (!READ_ONCE(vn->closing))
@@ -150,7 +152,7 @@ void vulture_hooks_look(struct vulture_net *vn)
 
 /* Beginning and end of a flow */
 
-/* From now on nobody calls its controller. Return: false if that was so before. */
+/* From now on the flow's controller is not called. Return: false if it was closed before. */
 static bool vulture_flow_close(struct vulture_flow *flow)
 {
 	spin_lock_bh(&flow->lock);
@@ -169,7 +171,7 @@ static bool vulture_flow_close(struct vulture_flow *flow)
 	return true;
 }
 
-/* It was shown for the last time: its path may go. */
+/* The path may be freed after this, and the controller's statistics are not read any more. */
 static void vulture_flow_leave_path(struct vulture_flow *flow)
 {
 	spin_lock_bh(&flow->lock);
@@ -181,11 +183,11 @@ static void vulture_flow_leave_path(struct vulture_flow *flow)
 }
 
 /**
- * vulture_flow_end() - out of the table, once
+ * vulture_flow_end() - end a flow and remove it from the table, once
  * @flow: the caller holds a reference, or is under RCU
  * @reason: enum vulture_reason
  *
- * Return: false if it was out already.
+ * Return: false if it had ended before.
  */
 bool vulture_flow_end(struct vulture_flow *flow, u32 reason)
 {
@@ -222,8 +224,8 @@ static bool vulture_sock_signed(const struct sock *sk)
 	return !tp;
 }
 
-/* Does our hook limit the SYN of this socket? Not the SYN-ACK of one that accepts, or is opened by
- * both ends.
+/* Whether the hook limits the SYN of this socket. It does not limit the SYN-ACK of an accepted
+ * connection, or of one that both ends open at the same time.
  */
 static bool vulture_syn_is_limited(const struct rwnd_controller *c, const struct sock *sk)
 {
@@ -231,8 +233,8 @@ static bool vulture_syn_is_limited(const struct rwnd_controller *c, const struct
 }
 
 /**
- * vulture_syn_bytes() - the most that our SYN offers; it knows no scale
- * @c: the controller by which a rule starts the connection
+ * vulture_syn_bytes() - largest window of the connection's SYN, which is not scaled
+ * @c: the controller with which a rule starts the connection
  * @sk: its socket
  */
 u32 vulture_syn_bytes(const struct rwnd_controller *c, const struct sock *sk)
@@ -241,9 +243,10 @@ u32 vulture_syn_bytes(const struct rwnd_controller *c, const struct sock *sk)
 					       65535U;
 }
 
-/* What TCP has said of its window so far. @opening: in its SYN alone, which our hook has limited
- * if the socket connects. If the rule was made after that SYN went out, more was offered than this
- * says: what comes beyond it is counted when it comes. Caller: holds the socket's lock.
+/* Set the edge to what TCP has advertised so far. @opening: that was in its SYN only, which the
+ * hook has limited if the socket connects. If the rule was added after that SYN went out, more was
+ * offered than is assumed here; data beyond it is counted when it arrives. Caller: holds the
+ * socket's lock.
  */
 static void vulture_flow_edge(struct vulture_flow *flow, const struct sock *sk, bool opening)
 {
@@ -319,7 +322,7 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 	return flow;
 }
 
-/* Other options, of the same controller. Caller: holds the socket's lock. */
+/* Set other options of the same controller. Caller: holds the socket's lock. */
 static int vulture_flow_change(struct vulture_flow *flow,
 			       const struct vulture_options *options,
 			       struct netlink_ext_ack *extack)
@@ -356,11 +359,11 @@ static int vulture_flow_change(struct vulture_flow *flow,
 /**
  * __vulture_flow_start() - vulture_flow_start() of a locked TCP socket
  * @sk: the socket
- * @options: which controller, and its options
- * @rule: id of the rule that asks for it; 0 = a request
- * @opening: the connection is about to be established, and only the SYN has said
- *	what our window is
- * @gfp: for its memory
+ * @options: controller and its options
+ * @rule: the rule that starts it; NULL = a request
+ * @opening: the connection is about to be established, and our window was advertised
+ *	in the SYN only
+ * @gfp: for the flow's memory
  * @id: where to put the flow's id
  * @extack: where to put the reason of a refusal
  */
@@ -424,7 +427,7 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 		goto err_user;
 	}
 	*id = flow->id;
-	/* For ourselves: once in the table, the flow can end at any time. */
+	/* A reference for this function: once in the table, the flow can end at any time. */
 	refcount_inc(&flow->refs);
 	err = rhashtable_lookup_insert_fast(&vn->table, &flow->node, vulture_table_params);
 	if (err) {
@@ -448,7 +451,7 @@ int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 err_flow:
 	if (vulture_flow_close(flow))
 		vulture_flow_leave_path(flow);
-	vulture_flow_put(flow);	/* the one for ourselves */
+	vulture_flow_put(flow);	/* the reference of this function */
 	vulture_flow_put(flow);
 err_user:
 	if (user)
@@ -469,9 +472,9 @@ bool vulture_sock_is_tcp(const struct sock *sk)
 
 /**
  * vulture_flow_start() - take a connection under control, or change its options
- * @sk: of TCP, in any state; the caller holds a reference, not the lock
- * @options: checked
- * @gfp: for the flow
+ * @sk: TCP socket in any state; the caller holds a reference, not the lock
+ * @options: controller and its options, checked
+ * @gfp: for the flow's memory
  * @id: where to put the flow's id
  * @extack: where to put the reason of a refusal
  *
@@ -495,8 +498,8 @@ int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 }
 
 /**
- * vulture_flow_stop() - give a connection its window back, at once
- * @sk: of TCP, in any state; the caller holds a reference, not the lock
+ * vulture_flow_stop() - end the control of a connection, and advertise TCP's own window at once
+ * @sk: TCP socket in any state; the caller holds a reference, not the lock
  * @extack: where to put the reason of a refusal
  *
  * Return: 0, or -ENOENT if it is not under control.
@@ -522,13 +525,13 @@ int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack)
 }
 
 /**
- * vulture_flow_remove() - end one flow by hand, without its socket's lock
+ * vulture_flow_remove() - end a flow without holding its socket's lock
  * @flow: the caller holds a reference
  * @reason: enum vulture_reason
  *
- * Its window goes back if its socket still lives. An application that keeps the
- * socket to itself for long is not waited for: TCP's own window goes out with its
- * next ACK, at the latest when the sender probes the window. May sleep.
+ * If the socket still exists, TCP's own window is advertised. If an application holds the socket's
+ * lock for longer than this function tries, that window goes out with TCP's next ACK, at the latest
+ * when the sender probes the window. May sleep.
  *
  * Return: false if it had ended before.
  */
@@ -558,7 +561,7 @@ bool vulture_flow_remove(struct vulture_flow *flow, u32 reason)
 	return ended;
 }
 
-/* End all flows of a namespace, or all that are there now. */
+/* End all flows that a namespace has now. */
 void vulture_flows_flush(struct vulture_net *vn)
 {
 	struct vulture_flow *flow;
@@ -574,7 +577,7 @@ void vulture_flows_flush(struct vulture_net *vn)
 	}
 }
 
-/* From now on no flow starts anywhere. */
+/* From now on no flow starts in any namespace. */
 void vulture_flows_refuse(void)
 {
 	WRITE_ONCE(vulture_unloading, true);
@@ -592,7 +595,7 @@ void vulture_flows_net_exit(struct vulture_net *vn)
 	rhashtable_destroy(&vn->table);
 }
 
-/* Kernel memory for each connection of a controller. */
+/* Return: kernel memory for each connection of a controller, bytes. */
 u32 vulture_flow_bytes(u32 controller)
 {
 	return sizeof(struct vulture_flow) +

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The two netfilter hooks: data on its way in, windows on their way out.
+ * The two netfilter hooks: they read the data of incoming packets, and write the
+ * window of outgoing ones.
  *
- * LOCAL_IN runs last, after filters and address translation, so it sees what
- * TCP gets with the addresses that TCP knows. LOCAL_OUT runs first, so that it
- * sees TCP's own addresses too, and so that connection tracking judges by the
- * window that goes on the wire.
+ * The one in LOCAL_IN runs last, after filters and address translation, so it sees
+ * what TCP receives, with the addresses that TCP knows. The one in LOCAL_OUT runs
+ * first: it sees TCP's own addresses too, and connection tracking sees the window
+ * that goes on the wire.
  *
  * Neither hook drops a packet. A packet that cannot be read or rewritten (its header
  * is not there, or memory is short) passes as TCP made it.
@@ -30,11 +31,11 @@
 /* Largest TCP header: data offset of 15 words. */
 #define VULTURE_HEADER_MAX	60
 
-/* A TCP header in reach: its place in the packet, and a readable copy. */
+/* The TCP header of a packet: its place, and a pointer by which it can be read. */
 struct vulture_header {
 	unsigned int offset;		/* from skb->data */
 	const struct tcphdr *th;
-	u8 buf[VULTURE_HEADER_MAX];	/* where th points if not linear */
+	u8 buf[VULTURE_HEADER_MAX];	/* th points here if the header is not linear */
 };
 
 static bool vulture_read_ipv4(const struct sk_buff *skb, bool in,
@@ -70,7 +71,9 @@ static bool vulture_read_ipv6(const struct sk_buff *skb, bool in,
 #endif
 }
 
-/* Addresses and TCP header of a packet; false if it is none of ours to read. */
+/* Read the addresses and the TCP header of a packet. Return: false if it is not an unfragmented TCP
+ * packet with a complete header.
+ */
 static bool vulture_read(const struct sk_buff *skb, u8 pf, bool in,
 			 struct vulture_key *key, struct vulture_header *h)
 {
@@ -98,7 +101,7 @@ static bool vulture_read(const struct sk_buff *skb, u8 pf, bool in,
 	return true;
 }
 
-/* The timestamps of a header; false if it has none or is signed. */
+/* Read the timestamps of a header. Return: false if it has none or is signed. */
 static bool vulture_timestamps(const struct tcphdr *th, u32 *tsval, u32 *tsecr)
 {
 	return wire_timestamps((const u8 *)(th + 1), (const u8 *)th + th->doff * 4, tsval, tsecr);
@@ -110,8 +113,8 @@ static bool vulture_is_ce(const struct sk_buff *skb, u8 pf)
 			      ipv6_get_dsfield(ipv6_hdr(skb)));
 }
 
-/* How an arrival is made up: one segment, or an aggregate that GRO or the peer's
- * offload made. No segment is longer than what we have said we take.
+/* The number and size of the segments of an arrival: it is one segment, or an aggregate
+ * made by GRO or by the peer's offload. No segment is longer than the MSS that we announced.
  */
 static void vulture_geometry(const struct sk_buff *skb, u32 max_seg_bytes,
 			     struct rwnd_data *data)
@@ -122,7 +125,7 @@ static void vulture_geometry(const struct sk_buff *skb, u32 max_seg_bytes,
 	data->segs = DIV_ROUND_UP(data->bytes, data->seg_bytes);
 }
 
-/* Data that TCP will take. Caller: holds flow->lock. */
+/* Account for data that TCP will accept. Caller: holds flow->lock. */
 static void vulture_take(struct vulture_flow *flow, struct rwnd_data *data)
 {
 	struct edge *e = &flow->edge;
@@ -137,15 +140,17 @@ static void vulture_take(struct vulture_flow *flow, struct rwnd_data *data)
 	spin_unlock(flow->state_lock);
 	if (flow->want.update)
 		flow->kick_us = data->now_us;
-	/* The sender waits; whether for us or for the controller is in what is wanted. */
+	/* The sender has used up its window and waits for an ACK. With RWND_EDGE it waits for the
+	 * controller instead.
+	 */
 	if (flow->want.kind == RWND_WINDOW && edge_reached(e, data->seg_bytes))
 		vulture_flow_kick(flow, data->now_us);
 	vulture_timer_arm(flow, data->now_us);
 }
 
-/* Does TCP take what acknowledges this (RFC 5961 section 5)? A stranger may hit the window, and has
- * to hit this too. Not snd_nxt, which moves after its segment has gone out. Caller: under RCU, and
- * holds flow->lock.
+/* Whether TCP accepts a segment with this acknowledgment number (RFC 5961 section 5). Forged data
+ * that hits the receive window must hit this range too. The upper end is not snd_nxt, which moves
+ * only after its segment has gone out. Caller: under RCU, and holds flow->lock.
  */
 static bool vulture_answers(const struct vulture_flow *flow, u32 ack_seq)
 {
@@ -188,7 +193,7 @@ static unsigned int vulture_in(void *priv, struct sk_buff *skb,
 	return NF_ACCEPT;
 }
 
-/* What the segment is to advertise. Caller: holds flow->lock. */
+/* Return: the window field that the segment is to have. Caller: holds flow->lock. */
 static u16 vulture_field(struct vulture_flow *flow, struct rwnd_ack *ack, u16 own_field)
 {
 	struct edge *e = &flow->edge;
@@ -199,7 +204,7 @@ static u16 vulture_field(struct vulture_flow *flow, struct rwnd_ack *ack, u16 ow
 	spin_lock(flow->state_lock);
 	flow->controller->on_ack(flow->state, ack, &flow->want);
 	spin_unlock(flow->state_lock);
-	flow->want.update = false;	/* this is it */
+	flow->want.update = false;	/* this segment is the update */
 	vulture_timer_arm(flow, ack->now_us);
 	return edge_field(e, ack->ack_seq, ack->acked_bytes, own_field, &flow->want,
 			  flow->max_seg_bytes);
@@ -213,24 +218,24 @@ static bool vulture_write(struct sk_buff *skb, const struct vulture_header *h, u
 	if (skb_ensure_writable(skb, h->offset + h->th->doff * 4))
 		return false;
 	th = (struct tcphdr *)(skb->data + h->offset);
-	/* CHECKSUM_PARTIAL sums the pseudo header only, and no window: that case
-	 * leaves th->check alone.
+	/* With CHECKSUM_PARTIAL, th->check covers the pseudo header only and not the
+	 * window, and this call leaves it alone.
 	 */
 	inet_proto_csum_replace2(&th->check, skb, htons(own_field), htons(field), false);
 	th->window = htons(field);
 	return true;
 }
 
-/* Is the socket of this packet the flow's? Time-wait and request sockets, and
- * the kernel's own that answer for nobody, share addresses with it at most.
+/* Whether the packet was sent by the flow's socket. Time-wait and request sockets, and
+ * the kernel's control sockets, may have the same addresses.
  */
 static bool vulture_sends(const struct vulture_flow *flow, const struct sk_buff *skb)
 {
 	return skb->sk == flow->sk;
 }
 
-/* A SYN of a connection that a rule will start. Many connections may open at once, and what their
- * SYNs offer comes before anything is known of the path.
+/* Limit the window of a SYN if a rule will start the connection. Many connections may open at once,
+ * and the data for the windows of their SYNs arrives before anything is known about the path.
  */
 static void vulture_out_syn(struct sk_buff *skb, const struct vulture_header *h, struct net *net)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vulture: background downloads by receive window, on the receiver alone.
+ * vulture: background downloads, controlled by the receive window and thus on the receiver alone.
  *
  * The sender of a TCP connection keeps within the window that the receiver
- * advertises. This module watches the data of chosen connections as it arrives,
- * judges whether other traffic needs the path (the controllers), and makes the window
- * of the segments that go out smaller than TCP itself would (edge.h). Nothing changes
- * at the sender, in the application or in the kernel's TCP.
+ * advertises. This module observes the data of chosen connections as it arrives,
+ * estimates whether other traffic needs the path (the controllers), and makes the window
+ * of outgoing segments smaller than TCP itself would (edge.h). Nothing changes at the
+ * sender, in the application or in the kernel's TCP.
  *
  * It does not raise a window above TCP's own, act on connections without timestamps
  * or with signed headers, or limit what this machine sends.
@@ -27,12 +27,12 @@ struct vulture_net *vulture_net(const struct net *net)
 	return net_generic(net, vulture_net_id);
 }
 
-/* The hooks are in place while there is a flow, a rule that can start one (the first ACK
- * of a connection must not advertise all that TCP would), or a request that is about to
+/* The hooks are registered while there is a flow, a rule that can start one (the first ACK
+ * of a connection must not advertise TCP's own window), or a request that is about to
  * make a flow or a rule.
  */
 
-/* Caller: holds hooks_lock. */
+/* Register or unregister the hooks as needed. Caller: holds hooks_lock. */
 static int vulture_hooks_settle(struct vulture_net *vn)
 {
 	bool wanted = vn->hook_users || atomic_read(&vn->flows) > 0 || !list_empty(&vn->rules);
@@ -48,7 +48,7 @@ static int vulture_hooks_settle(struct vulture_net *vn)
 	return err;
 }
 
-/* The hooks are in place from here to vulture_hooks_release(). */
+/* The hooks stay registered from here to vulture_hooks_release(). */
 int vulture_hooks_hold(struct vulture_net *vn)
 {
 	int err;
@@ -95,8 +95,8 @@ static int __net_init vulture_net_init(struct net *net)
 	return vulture_flows_net_init(vn);
 }
 
-/* The hooks go first: a grace period later, in .exit, no CPU is inside them, and the
- * table may go too.
+/* The hooks are unregistered first. A grace period later, in .exit, no CPU runs them any more, and
+ * the table may be freed too.
  */
 static void __net_exit vulture_net_pre_exit(struct net *net)
 {
@@ -116,7 +116,7 @@ static void __net_exit vulture_net_exit(struct net *net)
 {
 	struct vulture_net *vn = vulture_net(net);
 
-	vulture_flows_flush(vn);	/* one that was just being started */
+	vulture_flows_flush(vn);	/* a flow may have been starting before */
 	cancel_delayed_work_sync(&vn->hooks_work);
 	vulture_timers_wait(vn);
 	vulture_rules_net_exit(vn);
@@ -132,8 +132,9 @@ static struct pernet_operations vulture_net_ops = {
 	.size = sizeof(struct vulture_net),
 };
 
-/* End all flows everywhere. A namespace is held while its flows end, not the list of
- * all of them: that may take as long as an application holds a socket.
+/* End the flows of all namespaces. While the flows of a namespace end, a reference to it is held
+ * and not the lock of the list, since this may take as long as an application holds a socket's
+ * lock.
  */
 static void vulture_flush_all(void)
 {
@@ -156,7 +157,7 @@ static void vulture_flush_all(void)
 	} while (busy);
 }
 
-/* A controller has its state alone; the tracepoint names the flow. */
+/* The tracepoint shows the flow's id; the controller only has a pointer to its own state. */
 void vulture_trace_round(const void *state, const struct rwnd_round *round)
 {
 	trace_vulture_round(container_of(state, struct vulture_flow, state), round);
@@ -194,9 +195,9 @@ err_flows:
 
 static void __exit vulture_exit(void)
 {
-	/* From here on nothing starts; what is just being started is waited for, by the
-	 * netlink core too. Flows end while the probe still sees their sockets close, and
-	 * their end is told while the family still has listeners.
+	/* From here on no flow starts; flows that are being started are waited for, by the
+	 * netlink core too. Flows are ended while the probe still sees their sockets close, and
+	 * while the family still exists to send the events of their end.
 	 */
 	vulture_flows_refuse();
 	vulture_probe_wait();

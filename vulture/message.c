@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes a flow as a netlink message, and sends the events of its start and end.
+ * Writes flows as netlink messages, and sends the events of their start and end.
  */
 #include <net/genetlink.h>
 
@@ -23,7 +23,7 @@ static int vulture_put_addr(struct sk_buff *skb, int type, const struct vulture_
 	return 0;
 }
 
-/* What a flow shows, taken under its lock in one piece. */
+/* The state and counters of a flow, copied under its lock so that they are consistent. */
 struct vulture_snapshot {
 	struct rwnd_view view;
 	u64 stats[RWND_STATS_MAX];
@@ -92,7 +92,7 @@ static int vulture_put_view(struct sk_buff *skb, const struct vulture_snapshot *
 	return 0;
 }
 
-/* The nest of the controller that runs; the attributes come in its order. */
+/* Put the nest of the flow's controller. The attributes are in the order of the controllers. */
 static int vulture_put_stats(struct sk_buff *skb, const struct vulture_snapshot *s)
 {
 	const struct rwnd_controller *c = rwnd_controllers[s->options.controller];
@@ -130,7 +130,7 @@ int vulture_flow_put_message(struct sk_buff *skb, struct vulture_flow *flow)
 	return 0;
 }
 
-/* Tell the listeners, if there are any. Any context. */
+/* Send an event to the listeners, if there are any. May be called in any context. */
 void vulture_event(struct vulture_flow *flow, u8 cmd, u32 reason)
 {
 	struct net *net = flow->vn->net;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Generic netlink: the contract is at the top of uapi/vulture.h.
+ * Generic netlink. The interface is described at the head of uapi/vulture.h.
  */
 #include <linux/capability.h>
 #include <linux/cgroup.h>
@@ -49,15 +49,16 @@ static const struct nla_policy vulture_rule_only_policy[VULTURE_A_RULE + 1] = {
 	[VULTURE_A_RULE] = NLA_POLICY_NESTED(vulture_rule_policy),
 };
 
-/* Parsing. Each says why it refuses. */
+/* Parsing. Each function puts the reason of a refusal into the extended ACK. */
 
 static bool vulture_is_admin(struct sk_buff *skb, struct net *net)
 {
 	return netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN);
 }
 
-/* Whether the opener of the netlink socket also writes to it. A program of another user that
- * was given the socket as its output must not act with that user's rights.
+/* Whether the user who writes to the netlink socket is the one who opened it. If a program of
+ * another user was given the socket as its output, the request must not get the rights of that
+ * program.
  */
 static bool vulture_sender_is_caller(struct sk_buff *skb)
 {
@@ -76,7 +77,7 @@ static bool vulture_admin(struct sk_buff *skb, struct net *net,
 	return false;
 }
 
-/* 4 octets fill word 0 of @to. Return: the family, or 0. */
+/* Parse an address; 4 octets fill word 0 of @to. Return: the family, or 0. */
 static u16 vulture_parse_address(const struct nlattr *attr, __be32 *to,
 				 struct netlink_ext_ack *extack)
 {
@@ -123,7 +124,7 @@ static int vulture_parse_key(const struct nlattr *nest, struct vulture_key *key,
 	return 0;
 }
 
-/* The one attribute that says what a request is about, or 0. */
+/* Return: the one attribute that names the sockets of a request, or 0. */
 static unsigned int vulture_target_kind(struct genl_info *info)
 {
 	static const u8 kinds[] = {
@@ -165,8 +166,8 @@ static struct sock **vulture_targets_of_cgroup(u64 id, struct net *net, unsigned
 	return socks;
 }
 
-/* The sockets that a request means, of any kind but an id; *many if it may mean any
- * number. @change: it is to change them, not to read.
+/* Find the sockets that a request names, by any attribute but an id. Sets *many if there may be any
+ * number of them. @change: the request changes them, and does not only read.
  */
 static struct sock **vulture_targets(struct sk_buff *skb, struct genl_info *info,
 				     unsigned int kind, bool change, unsigned int *n,
@@ -204,7 +205,7 @@ static struct vulture_flow *vulture_target_of_id(struct genl_info *info)
 
 /* Writing messages */
 
-/* Caller: holds rules_lock, or is under RCU. */
+/* Put a rule into a message. Caller: holds rules_lock, or is under RCU. */
 static int vulture_put_rule(struct sk_buff *skb, const struct vulture_rule *rule)
 {
 	struct nlattr *nest = nla_nest_start(skb, VULTURE_A_RULE);
@@ -253,8 +254,8 @@ static struct sk_buff *vulture_reply(struct genl_info *info, u8 cmd, void **head
 	return NULL;
 }
 
-/* A dump's messages: one for each thing, as many as fit; the next call goes on
- * from cb->args[0], an id.
+/* A dump has one message for each flow or rule, as many in a call as fit. The next call
+ * continues with the id cb->args[0].
  */
 static void *vulture_dump_begin(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
 {
@@ -262,7 +263,7 @@ static void *vulture_dump_begin(struct sk_buff *skb, struct netlink_callback *cb
 			   &vulture_family, NLM_F_MULTI, cmd);
 }
 
-/* @err: of writing it. Return: there may be room for another. */
+/* End a message of a dump. @err: from writing it. Return: there may be room for another one. */
 static bool vulture_dump_end(struct sk_buff *skb, struct netlink_callback *cb,
 			     void *header, int err, unsigned long id)
 {
@@ -275,7 +276,9 @@ static bool vulture_dump_end(struct sk_buff *skb, struct netlink_callback *cb,
 	return true;
 }
 
-/* Begun before a request is acted upon: one that says "no memory" has done nothing. */
+/* Send a reply with a count. The reply was allocated before the request was carried out, so a
+ * request that fails with "no memory" has changed nothing.
+ */
 static int vulture_send_count(struct genl_info *info, struct sk_buff *msg, void *header,
 			      u32 count, u64 id)
 {
@@ -290,8 +293,8 @@ static int vulture_send_count(struct genl_info *info, struct sk_buff *msg, void 
 
 /* Commands */
 
-/* The hooks come first, and stay: a segment that they do not see would advertise
- * more than the flow knows of.
+/* The hooks are registered before the flow starts, and held meanwhile: a segment that they do not
+ * see would advertise more than the flow knows of.
  */
 static int vulture_start_one(struct sock *sk, const struct vulture_options *options, u64 *id,
 			     struct netlink_ext_ack *extack)
@@ -650,7 +653,7 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 	err = vulture_rule_attrs(info, attrs);
 	if (err)
 		return err;
-	/* what an administrator's rule puts in the background, only an administrator takes out */
+	/* only an administrator may exempt connections from an administrator's rules */
 	own = !vulture_is_admin(skb, net) && attrs[VULTURE_R_CGROUP_FD] &&
 	      !attrs[VULTURE_R_FOREGROUND] && vulture_sender_is_caller(skb);
 	if (!own && !vulture_admin(skb, net, info->extack))
@@ -684,7 +687,7 @@ static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
 		return genlmsg_reply(msg, info);
 	}
 	if (id)
-		rule = vulture_rule_remove(vn, id, true);	/* NULL: another has deleted it */
+		rule = vulture_rule_remove(vn, id, true);	/* NULL: it was deleted meanwhile */
 err_free:
 	if (rule)
 		vulture_rule_free(rule);
@@ -735,7 +738,7 @@ static int vulture_rule_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	list_for_each_entry(rule, &vn->rules, node) {
 		void *header;
 
-		if (rule->id < (u32)cb->args[0])	/* was in a message before */
+		if (rule->id < (u32)cb->args[0])	/* it was in an earlier message */
 			continue;
 		header = vulture_dump_begin(skb, cb, VULTURE_CMD_RULE_GET);
 		if (!header ||

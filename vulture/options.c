@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The controllers, and their options from and to messages.
+ * The list of controllers, and their options from and to messages.
  */
 #include <net/netlink.h>
 
@@ -22,7 +22,7 @@ const struct nla_policy vulture_options_policy[VULTURE_O_MAX + 1] = {
 	[VULTURE_O_RLEDBAT] = { .type = NLA_NESTED },
 };
 
-/* The attribute that holds a controller's options: they come in its order. */
+/* The attribute with a controller's options. The attributes are in the controllers' order. */
 static unsigned int vulture_options_attr(u32 controller)
 {
 	return VULTURE_O_PAPER + controller;
@@ -33,7 +33,7 @@ static const struct rwnd_controller *vulture_controller(u32 controller)
 	return controller < __VULTURE_CONTROLLER_MAX ? rwnd_controllers[controller] : NULL;
 }
 
-/* Overwrites @values by the options of one controller's nest. On error @values is not valid. */
+/* Overwrite @values with the options in one controller's nest. On error @values is not valid. */
 static int vulture_parse_values(const struct nlattr *nest, const struct rwnd_controller *c,
 				u32 *values, struct netlink_ext_ack *extack)
 {
@@ -99,8 +99,8 @@ static int vulture_parse_nest(const struct nlattr *nest, struct nlattr **attrs,
 }
 
 /**
- * vulture_options_parse() - the options of one start or rule
- * @vn: namespace, whose defaults fill what is not given; the caller holds rules_lock
+ * vulture_options_parse() - parse the options of one start or rule
+ * @vn: namespace, whose defaults are used for options not given; the caller holds rules_lock
  * @nest: VULTURE_A_OPTIONS or alike, or NULL
  * @options: where to put them
  * @extack: where to put the reason of a refusal
@@ -141,12 +141,12 @@ int vulture_options_parse(struct vulture_net *vn, const struct nlattr *nest,
 }
 
 /**
- * vulture_defaults_parse() - other defaults of the namespace
+ * vulture_defaults_parse() - change the defaults of the namespace
  * @vn: namespace; the caller holds rules_lock
  * @nest: VULTURE_A_OPTIONS, or NULL
  * @extack: where to put the reason of a refusal
  *
- * Changes all that is given, or nothing.
+ * Changes all options that are given, or on error none.
  */
 int vulture_defaults_parse(struct vulture_net *vn, const struct nlattr *nest,
 			   struct netlink_ext_ack *extack)

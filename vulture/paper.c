@@ -7,39 +7,41 @@
  *	   decide ----------------------> collect ----------> decide
  *	             WAIT (1 round trip)   COLLECT (1 round trip)
  *
- * A round trip is the time from a segment we send to the first data that echoes
- * its timestamp or a later one. After a decision the variations of one round
- * trip are passed over, since that data left before the sender knew ("until the
- * first data packet that reflects the new policy", section 0.3.3); those of the
- * next one decide.
+ * A round trip is the time from a segment that we send to the first data that echoes
+ * its timestamp or a later one. After a decision the variations of one round trip are
+ * ignored, since that data was sent before the sender knew of the decision ("until the
+ * first data packet that reflects the new policy", section 0.3.3). Those of the next
+ * round trip are used for the next decision.
  *
  * Where the paper is silent:
  *  - A round without variations (fewer than two packets, or all within PSI) is
  *    prolonged by a round trip.
- *  - The queue of packets starts empty with COLLECT: a pair must not reach back
- *    to data of the earlier policy. The packet that ends COLLECT still counts,
- *    or a window of two segments would have no pair at all.
+ *  - The queue of packets is empty at the begin of COLLECT, since a pair must not contain
+ *    data of the earlier policy. The packet that ends COLLECT still counts; otherwise a
+ *    window of two segments would have no pair at all.
  *  - Control begins one round trip after the start, with rwnd = rwndThresh =
  *    the estimate of the sender's window (at once if the connection was
  *    observed before). A connection that begins under control starts with what
  *    the handshake advertised and has no threshold yet: it doubles until its
  *    first reduction, and the sender's own slow start is the slower of the two.
  *  - TCP may have advertised far more before, and each "halve" leaves an edge ahead
- *    of the window. The paper asks no more than that TCP advertise rwnd, so the
- *    edge goes where rwnd puts it, to the left too (retract, RFC 7323 section 2.4).
- *    With retract = 0 it stands until it is used up, and so does the decision.
- *  - A connection that is only observed is analysed in every round trip, since
- *    there is no policy to wait for: what the paper's Figures 3 to 8 show.
- *  - "Increase" adds its step once for each time that it is decided.
- *  - Loss and reordering halve at once, but once per round trip: one
- *    reduction covers all that was in flight when it was seen. So does ECN.
- *  - Algorithm 6 takes for "acknowledged" what has arrived since the last ACK. The
- *    two differ while there is a hole: duplicate ACKs release data too, and the
- *    ACK that fills it releases little. Counted as printed, each loss would leave
- *    a shortfall for ever.
- *  - From the request to its first own window nothing further is advertised.
- *  - No peer tick (not learnt yet, or coarser than 10 ms): no variations, the
- *    window is kept and loss alone acts on it.
+ *    of the window. The paper only requires that TCP advertises rwnd, so the edge is
+ *    put where rwnd has it, also to the left (retract, RFC 7323 section 2.4). With
+ *    retract = 0 the edge stays until it is used up, and the next decision waits for that.
+ *  - A connection that is only observed is analysed in each round trip, since there is
+ *    no policy to wait for. This is what the paper's Figures 3 to 8 show.
+ *  - "Increase" adds its step once each time that it is decided.
+ *  - Loss and reordering halve the window at once, but only once per round trip: one
+ *    reduction covers all data that was in flight when the loss was detected. ECN does
+ *    the same.
+ *  - Algorithm 6 uses for "acknowledged" what has arrived since the last ACK. The two
+ *    differ while there is a hole: duplicate ACKs release data too, and the ACK that
+ *    fills the hole releases little. Counted as printed, each loss would make the
+ *    estimate too small for ever.
+ *  - From the start by a request to the first window of its own, the controller
+ *    advertises no further edge.
+ *  - Without a tick of the peer (not learnt yet, or coarser than 10 ms) there are no
+ *    variations: the window is kept, and only loss changes it.
  */
 #include <linux/kernel.h>
 
@@ -50,12 +52,12 @@
 /* First and least estimate of a full segment, bytes: RFC 9293 section 3.7.1. */
 #define PAPER_MSS_MIN	536U
 
-/* The options, from their attributes. */
+/* The options by name. */
 struct paper_options {
 	struct piv_params piv;
 	struct policy_params policy;
-	u32 observe;		/* 1: only estimate */
-	u32 settle;		/* 1: variations of a growing window do not count */
+	u32 observe;		/* 1: only estimate, limit nothing */
+	u32 settle;		/* 1: variations do not count while the window doubles */
 	u32 retract;		/* 1: the edge may move to the left */
 };
 
@@ -100,25 +102,25 @@ static struct paper_options paper_options_of(const u32 *o)
 	};
 }
 
-/* How far behind the furthest data the latest reduction is remembered, octets: above
- * any window, below 2^31.
+/* Greatest distance at which reduced_seq follows the furthest data, octets: above any window, below
+ * 2^31.
  */
 #define PAPER_REDUCED_BYTES	RWND_MAX_BYTES
 
 struct paper {
-	const u32 *values;	/* of the flow's options, by attribute */
+	const u32 *values;	/* the flow's options, by attribute */
 	struct paper_options options;	/* the same by name */
 	struct piv_params piv;	/* options.piv, scaled to the peer's tick */
-	struct piv_queue queue;	/* packets of this round that wait for a pair */
+	struct piv_queue queue;	/* packets of this round that have no partner yet */
 	struct piv_set set;	/* variations of this round */
-	struct piv_set last;	/* of the latest round that was analysed */
+	struct piv_set last;	/* variations of the latest round that was analysed */
 	struct piv_tick tick;	/* peer's timestamp clock */
 	struct cwnd_est cwnd;	/* Algorithm 6 */
 	u32 arrived_bytes;	/* data since the latest segment that we sent */
 	struct rwnd rwnd;	/* Algorithms 4 and 5 */
 
 	enum vulture_phase phase;
-	u32 mark_tsval;		/* data that echoes this ends the round */
+	u32 mark_tsval;		/* data that echoes this timestamp ends the round */
 	u64 mark_us;		/* when it was sent; 0 = not yet */
 	u32 sent_tsval;		/* latest timestamp sent */
 	bool sent_any;		/* sent_tsval is valid */
@@ -130,14 +132,14 @@ struct paper {
 	u32 rtt_us, min_rtt_us;	/* 0 = none yet */
 
 	u32 high_seq;		/* end of the furthest data seen */
-	u32 reduced_seq;	/* loss before this was answered already */
+	u32 reduced_seq;	/* a loss before this has reduced the window already */
 	bool seen_data;		/* high_seq and reduced_seq are valid */
 
-	u32 from_bytes;		/* window when this round trip began, which its data answers */
+	u32 from_bytes;		/* window at the begin of this round trip, which its data uses */
 
 	enum piv_mode mode;
 	u64 mode_since_us;	/* our clock */
-	u64 mode_us[PIV_MODES];	/* time before that in each mode */
+	u64 mode_us[PIV_MODES];	/* time in each mode before mode_since_us */
 	u64 negative, zero, positive, by[PIV_CLASSES];
 	u64 rounds, by_policy[RWND_POLICIES], losses;
 };
@@ -157,8 +159,8 @@ static u32 paper_floor_bytes(const struct paper *p)
 	return RWND_FLOOR_SEGS * p->mss_bytes;
 }
 
-/* What the sender uses of its window, generously: the estimate of Algorithm 6
- * falls short while there is loss, a round's count while the round is young.
+/* Upper bound of what the sender uses of its window: the estimate of Algorithm 6 is too
+ * small while there is loss, and the count of a round while the round has just begun.
  */
 static u32 paper_used_bytes(const struct paper *p)
 {
@@ -167,7 +169,7 @@ static u32 paper_used_bytes(const struct paper *p)
 	return used + 2 * p->mss_bytes;
 }
 
-/* Begin a phase; its round trip runs from the next timestamp that goes out. */
+/* Begin a phase. Its round trip begins with the next timestamp that goes out. */
 static void paper_enter(struct paper *p, enum vulture_phase phase)
 {
 	p->phase = phase;
@@ -214,7 +216,7 @@ static void paper_set_policy(struct paper *p, enum rwnd_policy policy, bool loss
 	paper_trace(p, policy, loss);
 }
 
-/* From observing to controlling. */
+/* Begin to control the window. */
 static void paper_begin(struct paper *p, u32 rwnd_bytes, u32 thresh_bytes)
 {
 	p->rwnd.bytes = max(rwnd_bytes, paper_floor_bytes(p));
@@ -224,7 +226,7 @@ static void paper_begin(struct paper *p, u32 rwnd_bytes, u32 thresh_bytes)
 	paper_enter(p, VULTURE_PHASE_WAIT);
 }
 
-/* Algorithm 2 and the first half of 3 at the end of a round that has variations. */
+/* Algorithm 2 and the first half of Algorithm 3, at the end of a round that has variations. */
 static void paper_analyse(struct paper *p, u64 now_us)
 {
 	const struct piv_set *set = &p->set;
@@ -256,7 +258,7 @@ static void paper_decide(struct paper *p, u64 now_us)
 	paper_set_policy(p, policy, false);
 }
 
-/* Does this data echo the mark? Then a round trip is over. */
+/* Whether this data echoes the mark, which ends a round trip. */
 static bool paper_round_over(struct paper *p, const struct rwnd_data *d)
 {
 	if (!p->mark_us || (s32)(d->tsecr - p->mark_tsval) < 0)
@@ -267,9 +269,9 @@ static bool paper_round_over(struct paper *p, const struct rwnd_data *d)
 	return true;
 }
 
-/* Out of order, lost, or marked by the network. One reduction covers all that was in
- * flight when it was seen; reduced_seq is moved on, or it would come to lie ahead
- * after 2 GiB without loss.
+/* Whether data arrived out of order, after a hole, or with an ECN mark, and no reduction has
+ * covered this yet. One reduction covers all data that was in flight when the loss was detected.
+ * reduced_seq is moved along, as it would compare as later after 2 GiB without loss.
  */
 static bool paper_sees_loss(struct paper *p, const struct rwnd_data *d)
 {
@@ -294,7 +296,7 @@ static void paper_on_loss(struct paper *p)
 	if (!paper_controls(p))
 		return;
 	if (p->phase == VULTURE_PHASE_WAIT && p->rwnd.policy == RWND_HALVE)
-		return;		/* of the same round trip */
+		return;		/* a loss of the same round trip */
 	p->losses++;
 	paper_set_policy(p, RWND_HALVE, true);
 }
@@ -310,7 +312,7 @@ static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
 		piv_on_data(&p->queue, &p->set, &p->piv, sent_us, d->now_us, d->segs);
 }
 
-/* The peer's clock got another unit: times taken before mean nothing now. */
+/* The tick of the peer has changed: times computed before are in another unit. */
 static void paper_new_tick(struct paper *p)
 {
 	p->piv = piv_scale(&p->options.piv, p->tick.tick_us);
@@ -362,7 +364,7 @@ static void paper_on_data(void *state, const struct rwnd_data *d, struct rwnd_wa
 		paper_round_ends(p, d->now_us);
 }
 
-/* May this segment begin a round trip? Its timestamp must tell it from those
+/* Whether this segment may begin a round trip: its timestamp must differ from those
  * sent before, and its window must be the one that the policy wants.
  */
 static bool paper_is_mark(const struct paper *p, const struct rwnd_ack *a)
@@ -384,13 +386,13 @@ static bool paper_is_mark(const struct paper *p, const struct rwnd_ack *a)
 	return edge_bytes <= 0 || (u32)edge_bytes <= p->rwnd.bytes + p->mss_bytes;
 }
 
-/* What the phase wants of the window. */
+/* Set the window that the phase wants. */
 static void paper_want(const struct paper *p, struct rwnd_want *want)
 {
 	want->kind = RWND_WINDOW;
 	want->retract = p->options.retract && paper_controls(p);
 	if (p->phase == VULTURE_PHASE_START)
-		want->bytes = paper_floor_bytes(p);	/* the edge stays meanwhile */
+		want->bytes = paper_floor_bytes(p);	/* the edge does not move */
 	else if (paper_controls(p))
 		want->bytes = p->rwnd.bytes;
 	else

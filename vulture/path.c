@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Paths: the state that flows share if they have the same controller, come from the
- * same network of peers and use the same device. The controller defines the state;
- * this file looks paths up, makes them and frees them.
+ * Paths: the state that flows share if they have the same controller, the same network
+ * of peers and the same device. The controller defines the state; this file looks paths
+ * up, makes them and frees them.
  *
  * The first flow makes a path. VULTURE_PATH_LINGER after the last flow has ended, a
  * work item frees it.
@@ -16,14 +16,14 @@
 #include "vulture.h"
 
 /* Time for which a path outlives its last flow. A browser's next request comes within
- * seconds, while the route or the other traffic may change within minutes. Twice as long
- * keeps stale capacities; with half of it, a path is learnt again for each page.
+ * seconds, while the route or the other traffic may change within minutes. With twice as
+ * long, capacities may be stale; with half, a path is learnt again for each page.
  */
 #define VULTURE_PATH_LINGER	(60 * HZ)
-/* Idle paths, at most: about 1 MiB. Beyond it a path goes with its last flow. */
+/* With more paths than this (about 8 MiB) a path is freed with its last flow. */
 #define VULTURE_PATHS_IDLE	4096
-/* Length in bits of the prefix that stands for peers behind one access link, or in one data
- * centre.
+/* Length in bits of the prefix that peers behind one access link, or in one data centre, are
+ * assumed to have in common.
  */
 #define VULTURE_PATH_BITS_4	24
 #define VULTURE_PATH_BITS_6	64
@@ -60,7 +60,7 @@ static struct vulture_path *vulture_path_find(struct hlist_head *bucket,
 	return NULL;
 }
 
-/* The device that a socket sends through; 0 = none known. Caller: holds its lock. */
+/* Return: the device that a socket sends through; 0 = not known. Caller: holds its lock. */
 static int vulture_path_ifindex(const struct sock *sk)
 {
 	const struct dst_entry *dst = __sk_dst_get((struct sock *)sk);
@@ -69,14 +69,14 @@ static int vulture_path_ifindex(const struct sock *sk)
 }
 
 /**
- * vulture_path_get() - the path of a flow that starts
+ * vulture_path_get() - find or make the path of a flow that starts
  * @vn: namespace
- * @sk: its socket; the caller holds its lock
- * @key: its addresses
- * @controller: enum vulture_controller, of one that keeps state there
+ * @sk: the flow's socket; the caller holds its lock
+ * @key: the flow's addresses
+ * @controller: enum vulture_controller, of one with path_bytes
  * @gfp: for a new path
  *
- * Return: the path, one flow more on it; or NULL without memory.
+ * Return: the path, which counts one flow more; or NULL without memory.
  */
 struct vulture_path *vulture_path_get(struct vulture_net *vn, const struct sock *sk,
 				      const struct vulture_key *key, u32 controller, gfp_t gfp)
@@ -111,7 +111,7 @@ struct vulture_path *vulture_path_get(struct vulture_net *vn, const struct sock 
 	return path;
 }
 
-/* Its flow has ended. Caller: no longer uses the path's state. */
+/* One of the path's flows has ended. Caller: no longer uses the path's state. */
 void vulture_path_put(struct vulture_net *vn, struct vulture_path *path)
 {
 	bool idle, crowded;
@@ -131,7 +131,7 @@ void vulture_path_put(struct vulture_net *vn, struct vulture_path *path)
 		queue_delayed_work(VULTURE_WQ, &vn->paths_work, VULTURE_PATH_LINGER);
 }
 
-/* Free the paths that have idled for long enough. Return: some are left. */
+/* Free the paths that have been idle for @linger. Return: some paths are left. */
 static bool vulture_paths_age(struct vulture_net *vn, unsigned long linger)
 {
 	struct vulture_path *path;
@@ -174,7 +174,7 @@ void vulture_paths_init(struct vulture_net *vn)
 	INIT_DELAYED_WORK(&vn->paths_work, vulture_paths_work);
 }
 
-/* No flow is left. */
+/* Free all paths; no flow is left. */
 void vulture_paths_exit(struct vulture_net *vn)
 {
 	cancel_delayed_work_sync(&vn->paths_work);

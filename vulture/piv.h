@@ -29,15 +29,16 @@
  *
  * Departs from the paper in:
  *  - The paper does not say which packets enter the queue. Its pseudo-code queues only
- *    those that formed no pair (PIV_PAIR_LITERAL here), so half the packets are never
+ *    those that formed no pair (PIV_PAIR_LITERAL here), so half of the packets are never
  *    the earlier one of a pair, and the queue becomes empty again and again. PIV_PAIR_EACH,
- *    the default, queues every packet and pairs it with the oldest packet of
- *    the latest sending time that is PSI ago: one variation per packet, and the
- *    n-th packet of a burst meets the n-th of the burst before. The paper's sum
- *    of 41 jiffies in a round (Figure 7) needs about a pair per packet.
- *  - A pair further apart than PIV_GAP_US is no pair: the flow was idle.
- *  - The set is not kept as a list. Both classifications are counted as it
- *    grows, and the mode picks one in the end: the same result in O(1) memory.
+ *    the default, queues each packet, and pairs it with the oldest packet of the latest
+ *    sending time that is at least PSI ago. This gives one variation per packet, and the
+ *    n-th packet of a burst is paired with the n-th of the burst before. The paper's sum
+ *    of 41 jiffies in a round (Figure 7) needs about one pair per packet.
+ *  - Packets sent further apart than PIV_GAP_US form no pair: the flow was idle.
+ *  - The set of variations is not kept as a list. It is counted by the classes of both
+ *    modes as it grows, and in the end those of the mode are used. The result is the
+ *    same with O(1) memory.
  *
  * Pure functions: no clock, no packet. The caller holds the flow's lock.
  */
@@ -47,16 +48,16 @@
 #include <lbe/arith.h>
 #include <lbe/tick.h>
 
-/* Packets that wait for a partner. PSI of 20 ms is 17 full packets at
- * 10 Mbit/s; more arrive as entries that stand for several (PIV_MERGE_US).
+/* Entries for packets that have no partner yet. A PSI of 20 ms is 17 full packets at 10 Mbit/s; at
+ * higher rates an entry stands for several packets (PIV_MERGE_US).
  */
 #define PIV_QUEUE	64
-/* Neighbours this close in both clocks share an entry once the queue is half
- * full, us: an eighth of the smallest threshold, cons_low / 8.
+/* Neighbouring packets with a smaller distance than this in both clocks share an entry once the
+ * queue is half full, us: an eighth of the smallest threshold, cons_low / 8.
  */
 #define PIV_MERGE_US	500U
 /* Longest sending interval of a pair, us: above any round trip, so that a flow
- * of one packet a round still has pairs; below an idle application's pauses.
+ * of one packet a round still has pairs, and below the pauses of an idle application.
  */
 #define PIV_GAP_US	4000000
 /* The tick for which the thresholds were chosen: 1/HZ of the paper's kernel. */
@@ -65,7 +66,7 @@
 #define PIV_COARSE_US	10000U
 
 enum piv_pairing {
-	PIV_PAIR_EACH,		/* every packet enters, and pairs once */
+	PIV_PAIR_EACH,		/* each packet enters the queue, and is the later one of a pair */
 	PIV_PAIR_LITERAL,	/* the paper's pseudo-code as it stands */
 };
 
@@ -88,7 +89,7 @@ struct piv_params {
 struct piv_packet {
 	u32 sent_us;	/* sender's clock, rounded to tick_us, modulo 2^32 */
 	u32 arrived_us;	/* our clock, the same way */
-	u32 n;		/* packets, above 0 */
+	u32 n;		/* number of packets, above 0 */
 };
 
 struct piv_queue {
@@ -97,15 +98,15 @@ struct piv_queue {
 	u8 len;		/* entries in use */
 };
 
-/* What Algorithms 2 and 3 need to know of the variations of one round. */
+/* What Algorithms 2 and 3 need of the variations of one round. */
 struct piv_set {
-	u32 n;		/* variations */
-	u32 negative, positive, zero;	/* by sign; add up to n */
-	s64 sum_us;	/* of all, us */
-	u32 by[PIV_MODES][PIV_CLASSES];	/* by class, for either mode */
+	u32 n;		/* number of variations */
+	u32 negative, positive, zero;	/* their numbers by sign; the sum is n */
+	s64 sum_us;	/* sum of all, us */
+	u32 by[PIV_MODES][PIV_CLASSES];	/* their numbers by class, in either mode */
 };
 
-/* Round down to the tick; both clocks count from an arbitrary origin. */
+/* Round down to a multiple of the tick. Times of both clocks have an arbitrary origin. */
 static inline u32 piv_round(s64 t_us, u32 tick_us)
 {
 	s64 ticks;
@@ -119,12 +120,12 @@ static inline u32 piv_round(s64 t_us, u32 tick_us)
 }
 
 /**
- * piv_scale() - thresholds for a peer with a coarse clock
- * @p: as chosen for a tick of at most 4 ms
+ * piv_scale() - scale the thresholds to a peer with a coarse clock
+ * @p: parameters as chosen for a tick of at most 4 ms
  * @peer_tick_us: tick of the peer's timestamps, us
  *
- * The paper's constants are multiples of its 4 ms tick. A coarser one adds
- * noise of up to a tick to each variation, so all of them grow with it.
+ * The paper's constants are multiples of its 4 ms tick. A coarser tick adds
+ * noise of up to a tick to each variation, so all constants grow with the tick.
  */
 static inline struct piv_params piv_scale(const struct piv_params *p,
 					  u32 peer_tick_us)
@@ -142,8 +143,8 @@ static inline struct piv_params piv_scale(const struct piv_params *p,
 }
 
 /**
- * piv_params_ok() - do the thresholds make sense together?
- * @p: each within its own range already
+ * piv_params_ok() - whether the thresholds are consistent
+ * @p: parameters, each within its own range already
  */
 static inline bool piv_params_ok(const struct piv_params *p)
 {
@@ -183,7 +184,7 @@ static inline void piv_queue_push(struct piv_queue *q,
 	*piv_queue_at(q, q->len++) = *pkt;
 }
 
-/* Algorithm 3's three classes, for one mode. */
+/* The class of a variation in one mode, Algorithm 3. */
 static inline enum piv_class piv_classify(const struct piv_params *p,
 					  enum piv_mode mode, s32 piv_us)
 {
@@ -217,14 +218,14 @@ static inline void piv_set_add(struct piv_set *set, const struct piv_params *p,
 	set->by[PIV_AGGRESSIVE][piv_classify(p, PIV_AGGRESSIVE, piv_us)] += n;
 }
 
-/* Signed distance in time; the counters wrap. */
+/* Signed distance of two times, which wrap. */
 static inline s32 piv_after_us(u32 later, u32 earlier)
 {
 	return (s32)(later - earlier);
 }
 
-/* Leave at the head the oldest packet of the latest sending time that lies at
- * least PSI before @sent_us (if any does).
+/* Remove packets until the head is the oldest one of the latest sending time that lies at least PSI
+ * before @sent_us, if there is such a time.
  */
 static inline void piv_queue_advance(struct piv_queue *q, u32 sent_us,
 				     u32 psi_us)
@@ -244,13 +245,13 @@ static inline void piv_queue_advance(struct piv_queue *q, u32 sent_us,
 }
 
 /**
- * piv_on_data() - Algorithm 1: one arrival of @n packets sent at one time
- * @q: packets that wait
- * @set: of this round; takes the variations
+ * piv_on_data() - Algorithm 1: one arrival of @n packets that were sent at one time
+ * @q: packets without a partner
+ * @set: variations of this round, to which new ones are added
  * @p: parameters
- * @sent_us: when they were sent, on the sender's clock, us
- * @arrived_us: when they came, on ours, us
- * @n: packets (a GRO aggregate is several that arrived at once), above 0
+ * @sent_us: when they were sent, sender's clock, us
+ * @arrived_us: when they arrived, our clock, us
+ * @n: number of packets (several in a GRO aggregate), above 0
  */
 static inline void piv_on_data(struct piv_queue *q, struct piv_set *set,
 			       const struct piv_params *p, s64 sent_us,
@@ -293,10 +294,10 @@ static inline void piv_on_data(struct piv_queue *q, struct piv_set *set,
 }
 
 /**
- * piv_mode() - Algorithm 3: which mode the variations of a round call for
- * @set: of the round, not empty
- * @positive_test: false judges as conservative always, as in the paper's
- *	Figure 2 (before it used sign and sum)
+ * piv_mode() - Algorithm 3: choose the mode by the variations of a round
+ * @set: variations of the round, not empty
+ * @positive_test: if false, the mode is always conservative, as in the paper's
+ *	Figure 2 (before the use of sign and sum)
  */
 static inline enum piv_mode piv_mode(const struct piv_set *set,
 				     bool positive_test)
@@ -306,26 +307,27 @@ static inline enum piv_mode piv_mode(const struct piv_set *set,
 	return PIV_AGGRESSIVE;
 }
 
-/* The tick of the peer's timestamps. A receiver cannot fall back to round-trip
- * times for what it lacks, so a first answer comes after TICK_FIRST_US and is
- * held against every longer baseline; tick.h has the known ones.
+/* The tick of the peer's timestamps. A receiver cannot use round-trip times instead while it does
+ * not know the tick. A first answer is therefore given after TICK_FIRST_US, and checked on longer
+ * baselines. tick.h has the known ticks.
  */
-#define TICK_FIRST_US	250000U		/* a change of delay of 31 ms still snaps */
+#define TICK_FIRST_US	250000U		/* the tick is found despite a change of delay of 31 ms */
 #define TICK_CHECK_US	2000000U	/* as LBE_OWD_LEARN_US */
-#define TICK_RENEW_US	16000000U	/* then start over: skew, new offset */
+#define TICK_RENEW_US	16000000U	/* start over: the clocks drift, or have a new offset */
 #define TICK_MOST_US	1000000U	/* RFC 7323 section 5.4 */
 
 struct piv_tick {
-	u64 ref_us;	/* our clock at the reference, us; 0 = none yet */
-	u64 next_us;	/* baseline that is due for the next answer, us */
-	u32 ref_tsval;	/* peer's TSval there, peer ticks */
+	u64 ref_us;	/* our clock at the begin of the baseline, us; 0 = none yet */
+	u64 next_us;	/* length of the baseline for the next answer, us */
+	u32 ref_tsval;	/* peer's TSval at its begin, peer ticks */
 	u32 tick_us;	/* answer, us; 0 = not known yet */
-	s64 sent_us;	/* sending time of last_tsval, us from any origin */
-	u32 last_tsval;	/* latest TSval turned into a time, peer ticks */
+	s64 sent_us;	/* sending time of last_tsval, us from an arbitrary origin */
+	u32 last_tsval;	/* latest TSval that was converted to a time, peer ticks */
 };
 
-/* A tick that is on no list, such as the 16 ms of old Windows. As measured it is wrong by a
- * part in some hundreds, too much to time packets by; that it is coarse is all that counts.
+/* A tick that is not among the known ones, such as the 16 ms of old Windows. The measured value is
+ * wrong by one part in some hundreds, too much to compute times of packets. It only shows that the
+ * tick is coarse.
  */
 static inline u32 piv_tick_coarse(u64 span_us, s32 ticks)
 {
@@ -336,8 +338,8 @@ static inline u32 piv_tick_coarse(u64 span_us, s32 ticks)
 }
 
 /**
- * piv_tick_on_data() - learn from one arrival
- * Return: true if tick_us changed (earlier sending times have lost their unit)
+ * piv_tick_on_data() - learn the tick from one arrival
+ * Return: true if tick_us changed (earlier sending times are in another unit)
  */
 static inline bool piv_tick_on_data(struct piv_tick *t, u64 now_us, u32 tsval)
 {
@@ -371,7 +373,7 @@ static inline bool piv_tick_on_data(struct piv_tick *t, u64 now_us, u32 tsval)
 }
 
 /**
- * piv_tick_sent_us() - a sending time from a TSval, on one unbroken scale
+ * piv_tick_sent_us() - convert a TSval to a sending time, on a scale without wraps
  * The tick must be known.
  */
 static inline s64 piv_tick_sent_us(struct piv_tick *t, u32 tsval)

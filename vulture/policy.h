@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * From a round's variations to the receive window: Algorithms 4, 5 and 6 of
+ * From the variations of a round to the receive window: Algorithms 4, 5 and 6 of
  * the paper named in piv.h (sections 0.3.3 to 0.3.5).
  *
  * The law. Of the n variations of one round trip:
@@ -17,16 +17,16 @@
  *			edge stands still meanwhile), threshold = rwnd before
  *
  * Departs from the paper in:
- *  - "rwnd +/- acknowledged bytes" has no end as printed: the ACKs of one window
- *    would take a halved window to 0. The text says "doubled (or halved)
- *    during the next RTT", so policies end there. goals = 0 is the pseudo-code as
- *    printed.
+ *  - As printed, "rwnd +/- acknowledged bytes" has no end: the ACKs of one window
+ *    would reduce a halved window to 0. The text says "doubled (or halved)
+ *    during the next RTT", so the policies end at twice or half. With goals = 0
+ *    the pseudo-code is followed as printed.
  *  - Double ends at the threshold if that is nearer, since beyond it the window is
  *    to grow "very prudently" (section 0.3.3).
- *  - The window grows only while the sender uses it, give or take an eighth, and
- *    a reduction starts from what the sender uses. Otherwise the window grows far
- *    beyond what a sender uses that its congestion window or its application
- *    limits, and no longer limits that sender (RFC 9840 section 4.1).
+ *  - The window grows only while the sender uses about 7/8 of it or more, and a
+ *    reduction starts from what the sender uses. Otherwise the window of a sender that
+ *    its congestion window or its application limits would grow far beyond its use, and
+ *    no longer limit it (RFC 9840 section 4.1).
  *  - The least window is two full segments. With less, delayed ACKs and silly-window
  *    avoidance stall the sender.
  *
@@ -47,7 +47,7 @@ enum rwnd_policy {
 };
 
 struct policy_params {
-	u32 alpha_permille;	/* share of a class that decides, 1/1000 */
+	u32 alpha_permille;	/* share of the variations above which a class decides, 1/1000 */
 	u32 increase_segs;	/* step of RWND_INCREASE, segments */
 	u32 positive_test;	/* see piv_mode() */
 	u32 goals;		/* policies end at twice, or half, the window */
@@ -58,14 +58,14 @@ struct rwnd {
 	u32 thresh_bytes;	/* the window before the last reduction, bytes */
 	u32 goal_bytes;		/* where double and halve end, bytes */
 	enum rwnd_policy policy;
-	bool increased;		/* RWND_INCREASE was done, once for this policy */
+	bool increased;		/* RWND_INCREASE has added its step for this policy */
 };
 
 /**
- * policy_make() - Algorithm 4
+ * policy_make() - Algorithm 4: choose the policy
  * @set: variations of the round, not empty
  * @mode: from piv_mode()
- * @alpha_permille: share that decides
+ * @alpha_permille: share above which a class decides
  * @rwnd_bytes: window
  * @thresh_bytes: threshold between double and increase
  */
@@ -87,7 +87,7 @@ static inline enum rwnd_policy policy_make(const struct piv_set *set,
  * rwnd_set_policy() - begin to carry out a policy
  * @w: window
  * @policy: from policy_make(), or RWND_HALVE on loss
- * @used_bytes: what of it the sender uses in a round trip, at most
+ * @used_bytes: upper bound of what the sender uses of it in a round trip
  * @floor_bytes: least window
  * @p: parameters
  */
@@ -115,7 +115,7 @@ static inline void rwnd_set_policy(struct rwnd *w, enum rwnd_policy policy, u32 
  * @acked_bytes: bytes that this ACK acknowledges for the first time
  * @step_bytes: what RWND_INCREASE adds, once
  * @floor_bytes: least window
- * @may_grow: the sender uses what it has
+ * @may_grow: the sender uses its window
  *
  * Return: the window wanted, bytes, never below the floor.
  */
@@ -141,7 +141,7 @@ static inline u32 rwnd_on_ack(struct rwnd *w, u32 acked_bytes, u32 step_bytes,
 }
 
 /**
- * rwnd_may_grow() - does the sender use its window?
+ * rwnd_may_grow() - whether the sender uses its window
  * @round_bytes: data of the latest full round
  * @rwnd_bytes: window wanted
  * @mss_bytes: full segment
@@ -151,17 +151,17 @@ static inline bool rwnd_may_grow(u32 round_bytes, u32 rwnd_bytes, u32 mss_bytes)
 	return (u64)round_bytes + rwnd_bytes / 8 + 2 * mss_bytes >= rwnd_bytes;
 }
 
-/* ACKs that wait for their data. 64 entries resolve a round trip to 1/32 or
- * finer: a full queue joins its entries two by two.
+/* Number of entries for ACKs that no data has echoed yet. 64 entries resolve a round trip to 1/32
+ * or finer: in a full queue they are merged in pairs.
  */
 #define CWND_ACKS	64
 
 struct cwnd_ack {
-	u32 first_tsval, last_tsval;	/* our timestamps that it stands for */
-	u32 bytes;			/* acknowledged, not yet answered */
+	u32 first_tsval, last_tsval;	/* range of our timestamps that it stands for */
+	u32 bytes;			/* acknowledged, but not yet answered by data */
 };
 
-/* Algorithm 6's state: an estimate of the sender's window, by what arrives in
+/* State of Algorithm 6: an estimate of the sender's window, from what arrives in
  * one round trip.
  */
 struct cwnd_est {
@@ -194,9 +194,9 @@ static inline u32 cwnd_est_bytes(const struct cwnd_est *e)
  * @tsecr: our timestamp that the data echoes
  * @bytes: length of the data
  *
- * Data that answers an ACK answered before is growth; data that answers a later
- * ACK than the oldest one shows that the sender let the rest of that one go.
- * ACKs of one tick share an entry, so all their bytes are spent before it goes.
+ * Data that echoes an ACK already answered in full is growth. Data that echoes a later
+ * ACK than the oldest one shows that the sender did not use the rest of the oldest one.
+ * ACKs of one tick share an entry, which stays until all their bytes are answered.
  */
 static inline void cwnd_on_data(struct cwnd_est *e, u32 tsecr, u32 bytes)
 {
@@ -210,7 +210,7 @@ static inline void cwnd_on_data(struct cwnd_est *e, u32 tsecr, u32 bytes)
 				ack->bytes -= bytes;
 				return;
 			}
-			/* Spent; what is over is growth. */
+			/* The entry is answered in full; the rest is growth. */
 			bytes -= ack->bytes;
 			cwnd_ack_pop(e);
 			break;
@@ -224,8 +224,8 @@ static inline void cwnd_on_data(struct cwnd_est *e, u32 tsecr, u32 bytes)
 /**
  * cwnd_on_ack() - Algorithm 6, when an ACK goes out
  * @e: estimate
- * @tsval: its timestamp
- * @bytes: what it acknowledges for the first time, above 0
+ * @tsval: timestamp of the ACK
+ * @bytes: bytes that it acknowledges for the first time, above 0
  */
 static inline void cwnd_on_ack(struct cwnd_est *e, u32 tsval, u32 bytes)
 {
@@ -256,7 +256,7 @@ static inline void cwnd_on_ack(struct cwnd_est *e, u32 tsval, u32 bytes)
 	};
 }
 
-/* A policy was made; for the tracepoint, which the module supplies. */
+/* A decision as the tracepoint shows it. The module supplies vulture_trace_round(). */
 struct rwnd_round {
 	const struct piv_set *set;
 	u32 mode, policy, rwnd_bytes, thresh_bytes, cwnd_bytes, rtt_us;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How connections begin and end: TCP reports each change of a socket's state by the
+ * Begin and end of connections: TCP reports each change of a socket's state by the
  * tracepoint sock:inet_sock_set_state, under the socket's lock. At ESTABLISHED a rule
  * may start a flow, at CLOSE a flow ends.
  *
@@ -29,10 +29,10 @@ MODULE_PARM_DESC(defer, "act on a connection's begin and end in a work, as PREEM
 
 static struct tracepoint *vulture_state_tracepoint;
 
-static DEFINE_RAW_SPINLOCK(vulture_opened_lock);	/* the next three */
-static struct sock *vulture_opened[VULTURE_PROBE_ROOM];	/* each held */
+static DEFINE_RAW_SPINLOCK(vulture_opened_lock);	/* for the next three */
+static struct sock *vulture_opened[VULTURE_PROBE_ROOM];	/* ring of sockets, with references */
 static unsigned int vulture_opened_head, vulture_opened_len;
-static LLIST_HEAD(vulture_closed);	/* flows, each held, by closed_node */
+static LLIST_HEAD(vulture_closed);	/* flows, with references, by closed_node */
 
 static struct sock *vulture_opened_pop(void)
 {
@@ -113,7 +113,7 @@ static void vulture_on_closed(struct vulture_net *vn, struct sock *sk)
 	} else if (!xchg(&flow->closed, true)) {
 		llist_add(&flow->closed_node, &vulture_closed);
 		queue_work(VULTURE_WQ, &vulture_work);
-		return;		/* with the reference */
+		return;		/* the list keeps the reference */
 	}
 	vulture_flow_put(flow);
 }
@@ -134,7 +134,7 @@ static void vulture_on_set_state(void *data, const struct sock *sk,
 		vulture_on_closed(vn, (struct sock *)sk);
 }
 
-/* Stock kernels do not export this tracepoint's symbol, but list it. */
+/* Kernels do not export the symbol of this tracepoint, but it is in their list of tracepoints. */
 static void vulture_find_tracepoint(struct tracepoint *tp, void *found)
 {
 	if (!strcmp(tp->name, "inet_sock_set_state"))
@@ -151,7 +151,7 @@ int __init vulture_probe_init(void)
 	return tracepoint_probe_register(vulture_state_tracepoint, vulture_on_set_state, NULL);
 }
 
-/* Wait for probes and the work that are just starting a flow. May sleep. */
+/* Wait for running probes and for the work item, which may be starting a flow. May sleep. */
 void vulture_probe_wait(void)
 {
 	tracepoint_synchronize_unregister();

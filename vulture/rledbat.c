@@ -16,19 +16,20 @@
  *	                                     W doubles; the next DOWN comes 9 D later,
  *	                                     D from the begin of DOWN to the end of RAMP
  *
- * A round trip (section 4.2): from the segment with which a timestamp of ours first went
- * out to the first data that echoes it. It counts if that data is new and in order and
- * came within a round trip (or 10 ms) of the data before it. Otherwise the sender had
- * been idle, and the echo is old.
+ * A round trip (section 4.2) is measured from the first segment that carried one of our
+ * timestamps to the first data that echoes it. It counts if that data is new and in order
+ * and arrived within a round trip (or 10 ms) after the data before it. Otherwise the sender
+ * was idle in between, and the echo is old.
  *
- * A loss (section 4.3): data below the furthest, sent after it (edge.h). ECN is a loss.
+ * A loss (section 4.3) is data before the furthest that was sent after it (edge.h). An ECN
+ * mark counts as loss.
  *
  * The edge never moves to the left (section 4.1.1): a smaller window is reached as data
- * comes. Until then (a->edge_seq beyond W) neither delay nor loss changes W again.
+ * arrives. Until then (a->edge_seq beyond W) delay does not reduce W further.
  *
  * Departs from the RFC in that the window grows only while the sender uses it.
- * Does not measure one-way delays, and needs timestamps (the module refuses connections
- * without them).
+ * The controller does not measure one-way delays, and needs timestamps (the module
+ * refuses connections without them).
  */
 #include <linux/kernel.h>
 
@@ -39,17 +40,18 @@
 
 /* LEDBAT++ 4.1 and RFC 9840: initial and least window, packets. */
 #define RLEDBAT_LEAST_PKTS	2U
-/* The current delay is the least of so many round trips. With fewer, a delayed ACK passes for a
+/* The current delay is the least of so many round trips. With fewer, a delayed ACK looks like a
  * queue; with twice as many, a queue is seen a round trip later.
  */
 #define RLEDBAT_FILTER		4
-/* RFC 6817: base delay by minutes, ten of them; here in ms, so that it does not wrap
- * for 24 days of silence.
+/* RFC 6817: base delay as the minimum of ten slots of a minute. Their time is in ms, so that it
+ * does not wrap within 24 days without data.
  */
 #define RLEDBAT_BASE_SLOTS	10
 #define RLEDBAT_BASE_SLOT_MS	60000U
-/* A shorter gap in the data does not mean that the sender was idle, us: on a path of some
- * microseconds, every pause for a timer is longer than a round trip. A sixth of the target.
+/* A gap in the data that is shorter than this does not mean that the sender was idle, us: on a path
+ * of some microseconds, each pause for a timer is longer than a round trip. It is a sixth of the
+ * target.
  */
 #define RLEDBAT_IDLE_US		10000U
 /* Number of timestamps in flight whose time of sending is kept. It resolves a round trip to
@@ -63,25 +65,25 @@ struct rledbat {
 	struct ledbat_window w;		/* RLWND, packets */
 	u32 ssthresh_pkts;		/* where RAMP ends */
 	u32 mss_bytes;			/* largest segment seen */
-	bool draining;			/* the edge lies beyond the window still */
+	bool draining;			/* the edge is still beyond the window */
 
 	struct { u32 tsval; u64 us; } sent[RLEDBAT_SENT];	/* ring, newest at sent_last */
 	u32 sent_last;
-	u32 echoed_tsval;		/* latest that data has echoed */
-	bool any_sent, any_echo;	/* those two are valid */
-	u64 data_us;			/* when data came last, our clock; 0 = never */
+	u32 echoed_tsval;		/* latest timestamp that data has echoed */
+	bool any_sent, any_echo;	/* sent[sent_last] and echoed_tsval are valid */
+	u64 data_us;			/* latest arrival of data, our clock; 0 = none yet */
 
 	u32 rtt_us[RLEDBAT_FILTER];	/* latest round trips, ring; 0 = none */
-	u32 n_rtts;			/* so many so far: next one's place */
+	u32 n_rtts;			/* their number so far; modulo, index of the next */
 	u32 srtt_us;			/* smoothed, 1/8; 0 = none yet */
 	struct lbe_slots base;		/* of base_us[], in ms */
 	u32 base_us[RLEDBAT_BASE_SLOTS];
 
 	u64 round_us;			/* begin of this round trip */
 	u32 round_bytes, last_round_bytes;	/* data in it, and in the one before */
-	u64 down_us;			/* begin of the slowdown under way */
+	u64 down_us;			/* begin of the present slowdown; 0 = there is none */
 	u64 next_down_us;		/* begin of the next; 0 = not known yet */
-	u64 cut_us;			/* latest loss answered */
+	u64 cut_us;			/* latest reduction for a loss; 0 = none yet */
 	u64 losses, slowdowns, samples;
 };
 
@@ -123,7 +125,7 @@ static void rledbat_set_pkts(struct rledbat *r, u32 pkts)
 	r->w.part_q32 = 0;
 }
 
-/* The slowdown that is under way has ended, or none was. */
+/* Enter STEADY, and set the time of the next slowdown. */
 static void rledbat_steady(struct rledbat *r, u64 now_us)
 {
 	u64 took_us = r->down_us ? now_us - r->down_us : 0;
@@ -136,7 +138,7 @@ static void rledbat_steady(struct rledbat *r, u64 now_us)
 	r->down_us = 0;
 }
 
-/* Steps that time alone decides. */
+/* Changes of state that depend on time only. */
 static void rledbat_on_time(struct rledbat *r, u64 now_us)
 {
 	if (r->state == VULTURE_RLEDBAT_STATE_STEADY && r->options[VULTURE_RLEDBAT_O_SLOWDOWN] &&
@@ -152,7 +154,7 @@ static void rledbat_on_time(struct rledbat *r, u64 now_us)
 	}
 }
 
-/* Does the sender use what it has, give or take an eighth? */
+/* Whether the sender uses about 7/8 of its window or more. */
 static bool rledbat_is_used(const struct rledbat *r)
 {
 	u32 window_bytes = rledbat_window_bytes(r);
@@ -191,8 +193,9 @@ static void rledbat_on_pkts(struct rledbat *r, u32 pkts, u64 now_us)
 		ledbat_window_add(&r->w, delta_q32, RLEDBAT_LEAST_PKTS);
 }
 
-/* Half, once for what two round trips bring: what was in flight at the first loss is
- * seen in the first, what was sent before the smaller window was known in the second.
+/* Halve the window, once in two round trips. Losses of data that was in flight at the first loss
+ * are seen in the first of them; losses of data that was sent before the sender knew the smaller
+ * window are seen in the second.
  */
 static void rledbat_on_loss(struct rledbat *r, u64 now_us)
 {
@@ -205,7 +208,7 @@ static void rledbat_on_loss(struct rledbat *r, u64 now_us)
 	rledbat_steady(r, now_us);
 }
 
-/* A round trip, or 0. */
+/* Return: the round trip that this data measures, or 0. */
 static u32 rledbat_sample_us(struct rledbat *r, const struct rwnd_data *d)
 {
 	bool first = !r->any_echo || (s32)(d->tsecr - r->echoed_tsval) > 0;
@@ -268,8 +271,8 @@ static void rledbat_on_data(void *state, const struct rwnd_data *d, struct rwnd_
 	rledbat_want(r, want);
 }
 
-/* Keep when this timestamp first went out; a sixteenth of a round trip apart, so that
- * the ring covers two.
+/* Record when this timestamp first went out. Entries are at least a sixteenth of a round trip
+ * apart, so that the ring covers two round trips.
  */
 static void rledbat_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_want *want)
 {

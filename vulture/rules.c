@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rules: which new connections start by themselves.
+ * Rules: which new connections come under control without a request.
  */
 #include <linux/cgroup.h>
 #include <linux/file.h>
@@ -14,7 +14,7 @@
 /* Interval at which rules are checked for cgroups that are gone. */
 #define VULTURE_PRUNE_EVERY	(5 * HZ)
 
-/* A reference to a cgroup by its id, which is its directory's inode. */
+/* Return: a reference to the cgroup with this id, which is the inode of its directory. */
 struct cgroup *vulture_get_cgroup(u64 id, struct netlink_ext_ack *extack)
 {
 #ifdef CONFIG_SOCK_CGROUP_DATA
@@ -30,9 +30,9 @@ struct cgroup *vulture_get_cgroup(u64 id, struct netlink_ext_ack *extack)
 #endif
 }
 
-/* The same by a file descriptor of its directory, to which the caller must be allowed to
- * write: who may write there may also freeze and kill the processes in the cgroup. The
- * descriptor is read only once, so that nobody can exchange it between check and use.
+/* The same by a file descriptor of the directory, to which the caller must be allowed to write: a
+ * user who may write there may also freeze and kill the processes in the cgroup. The descriptor is
+ * read only once, so that it cannot be replaced between check and use.
  */
 struct cgroup *vulture_get_cgroup_fd(u32 fd, u64 *id, struct netlink_ext_ack *extack)
 {
@@ -84,8 +84,9 @@ static bool vulture_prefix_match(const struct vulture_rule *rule,
 			  htonl(~0U << (32 - bits)));
 }
 
-/* The DSCP that the socket sends with: as the program, a BPF program or the listener has set it.
- * What arrives is no measure: networks on the way rewrite it, and the peer would choose.
+/* The DSCP with which the socket sends, as set by the application, a BPF program or the listener.
+ * The DSCP of arriving packets is not used: networks on the way rewrite it, and the peer could
+ * choose it.
  */
 static u8 vulture_sock_dscp(const struct sock *sk, u16 family)
 {
@@ -110,8 +111,8 @@ static bool vulture_rule_match(const struct vulture_rule *rule, const struct soc
 	return !rule->cgroup || vulture_sock_in_cgroup(sk, rule->cgroup);
 }
 
-/* How far below the root a rule's cgroup is. Of a rule for any cgroup: above the root, or below all
- * if it keeps connections in the foreground.
+/* The level of a rule's cgroup below the root. A rule for any cgroup counts as above the root, or
+ * as below all cgroups if it is for the foreground.
  */
 static int vulture_rule_level(const struct vulture_rule *rule)
 {
@@ -122,14 +123,15 @@ static int vulture_rule_level(const struct vulture_rule *rule)
 	return rule->foreground ? INT_MAX : -1;
 }
 
-/* The first rule that matches, or NULL: it starts the connection. A rule for the foreground hides
- * the others, but for those of cgroups below its own. Caller: holds rcu_read_lock().
+/* Return: the rule that starts the connection, which is the first one that matches, or NULL. A
+ * matching rule for the foreground hides the others, except those of cgroups below its own. Caller:
+ * holds rcu_read_lock().
  */
 static struct vulture_rule *vulture_rules_first(struct vulture_net *vn, const struct sock *sk)
 {
 	struct vulture_rule *rule;
 	struct vulture_key key;
-	int hidden = INT_MIN;	/* levels up to this one */
+	int hidden = INT_MIN;	/* rules up to this level are hidden */
 
 	vulture_key_of_sock(sk, &key);
 	if (READ_ONCE(vn->n_foreground))
@@ -143,7 +145,7 @@ static struct vulture_rule *vulture_rules_first(struct vulture_net *vn, const st
 	return NULL;
 }
 
-/* The controller by which a rule starts this connection, or NULL if none does. Takes no lock. */
+/* Return: the controller with which a rule starts this connection, or NULL. Takes no lock. */
 const struct rwnd_controller *vulture_rules_match(struct vulture_net *vn, const struct sock *sk)
 {
 	const struct rwnd_controller *found = NULL;
@@ -157,7 +159,9 @@ const struct rwnd_controller *vulture_rules_match(struct vulture_net *vn, const 
 	return found;
 }
 
-/* A connection is established, or about to be (@opening); its socket is locked. */
+/* Start a connection if a rule matches it. It is established, or about to be (@opening). Caller:
+ * holds the socket's lock.
+ */
 void vulture_rules_apply(struct vulture_net *vn, struct sock *sk, bool opening)
 {
 	struct vulture_rule *rule;
@@ -181,13 +185,13 @@ static void vulture_rule_free_rcu(struct rcu_head *head)
 	kfree(rule);
 }
 
-/* A rule that is off the list, or never was on it. */
+/* Free a rule that is not on the list any more, or never was. */
 void vulture_rule_free(struct vulture_rule *rule)
 {
 	call_rcu(&rule->rcu, vulture_rule_free_rcu);
 }
 
-/* The cgroup's directory is gone: no connection can match any more. */
+/* Whether the cgroup's directory is gone, so that no connection can match any more. */
 static bool vulture_rule_is_dead(const struct vulture_rule *rule)
 {
 #ifdef CONFIG_CGROUPS
@@ -197,7 +201,7 @@ static bool vulture_rule_is_dead(const struct vulture_rule *rule)
 #endif
 }
 
-/* A rule leaves the list. Caller: holds rules_lock. */
+/* Take a rule off the list. Caller: holds rules_lock. */
 static void vulture_rule_unlist(struct vulture_net *vn, struct vulture_rule *rule)
 {
 	list_del_rcu(&rule->node);
@@ -207,8 +211,8 @@ static void vulture_rule_unlist(struct vulture_net *vn, struct vulture_rule *rul
 		rule->user->rules--;
 }
 
-/* Rules whose cgroup is gone go too: nobody else deletes them if the program that
- * made them was killed. Caller: holds rules_lock.
+/* Delete rules whose cgroup is gone: nothing else would if the program that added
+ * them was killed. Caller: holds rules_lock.
  */
 void vulture_rules_prune(struct vulture_net *vn)
 {
@@ -237,7 +241,7 @@ static void vulture_rules_work(struct work_struct *work)
 		queue_delayed_work(VULTURE_WQ, &vn->rules_work, VULTURE_PRUNE_EVERY);
 }
 
-/* The user's entry, or a free one; NULL if there is none. Caller: holds rules_lock. */
+/* Return: the user's entry, or a free one, or NULL without either. Caller: holds rules_lock. */
 static struct vulture_user *vulture_user_find(struct vulture_net *vn, kuid_t uid)
 {
 	struct vulture_user *user, *free = NULL;
@@ -252,13 +256,14 @@ static struct vulture_user *vulture_user_find(struct vulture_net *vn, kuid_t uid
 }
 
 /**
- * vulture_rule_own() - a rule is to be the calling user's, and counted as that
+ * vulture_rule_own() - make a rule the calling user's
  * @vn: namespace; the caller holds rules_lock, and inserts the rule under it
  * @rule: not on the list yet
  * @extack: where to put the reason of a refusal
  *
- * A rule that was just taken off the list may still start connections, for as long as
- * RCU readers see it; they count for whoever has the entry by then, and end there too.
+ * A rule that was just taken off the list may still start connections for as long as RCU readers
+ * see it. They are counted, from start to end, in the entry that the rule had, even if that belongs
+ * to another user by then.
  */
 int vulture_rule_own(struct vulture_net *vn, struct vulture_rule *rule,
 		     struct netlink_ext_ack *extack)
@@ -280,8 +285,9 @@ int vulture_rule_own(struct vulture_net *vn, struct vulture_rule *rule,
 	return 0;
 }
 
-/* Take a rule off the list. Connections being established may still look at it.
- * @admin: whoever owns it; else the calling user's own ones alone.
+/* Find a rule by its id and take it off the list. Connections that are being established may still
+ * use it. @admin: the rule may have any owner, otherwise it must be the calling user's. Return: the
+ * rule, NULL if there is none with that id, or -EPERM.
  */
 struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id, bool admin)
 {
@@ -304,9 +310,9 @@ struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id, bool ad
 }
 
 /**
- * vulture_rule_insert() - the last of the list
+ * vulture_rule_insert() - add a rule at the end of the list
  * @vn: namespace; the caller holds rules_lock
- * @rule: complete; gets its id
+ * @rule: complete except for its id, which is set here
  * @extack: where to put the reason of a refusal
  */
 int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
@@ -336,7 +342,7 @@ void vulture_rules_net_init(struct vulture_net *vn)
 	vn->next_rule = 1;
 }
 
-/* The namespace goes: nobody else looks at its rules. */
+/* The namespace is being removed: nothing else reads its rules. */
 void vulture_rules_net_exit(struct vulture_net *vn)
 {
 	struct vulture_rule *rule, *next;

@@ -17,10 +17,10 @@
 
 #include "vulture.h"
 
-/* Which sockets a request means. */
+/* The sockets that a request names: one of the two is not NULL. */
 struct vulture_match {
-	const struct vulture_key *key;	/* this connection, or NULL */
-	struct cgroup *cgroup;		/* this cgroup and below, or NULL */
+	const struct vulture_key *key;	/* this connection */
+	struct cgroup *cgroup;		/* this cgroup and those below */
 };
 
 static bool vulture_match_sock(struct net *net, const struct vulture_match *match,
@@ -43,10 +43,10 @@ void vulture_sockets_put(struct sock **socks, unsigned int n)
 	kvfree(socks);
 }
 
-/* Collects the sockets of one bucket that match: takes references to at most @room of them in
- * @socks, and adds their number to @held. If a socket is freed and used again during the walk, the
- * walk ends in another bucket; the value at its end shows this, and the walk is repeated.
- * Return: how many match.
+/* Collects the matching sockets of one bucket: stores references to at most @room of them in @socks
+ * and adds their number to @held. If a socket is freed and reused during the walk, the walk may end
+ * in another bucket; the value at its end shows this, and the walk is repeated.
+ * Return: number of matching sockets.
  */
 static unsigned int vulture_sockets_bucket(struct net *net, const struct vulture_match *match,
 					   unsigned int bucket, struct sock **socks,
@@ -82,8 +82,8 @@ again:
 	return found;
 }
 
-/* One pass over the established sockets. Return: how many match; at most @room
- * of them are held in @socks.
+/* One pass over the established sockets. Stores references to at most @room matching
+ * ones in @socks. Return: number of matching sockets.
  */
 static unsigned int vulture_sockets_scan(struct net *net, const struct vulture_match *match,
 					 struct sock **socks, unsigned int room,
@@ -104,13 +104,13 @@ static unsigned int vulture_sockets_scan(struct net *net, const struct vulture_m
 }
 
 /**
- * vulture_sockets_find() - references to all connections that match
+ * vulture_sockets_find() - find all connections that match
  * @net: namespace
  * @match: what to look for
- * @n: where to put how many
+ * @n: where to put their number
  *
- * Reads all of the machine's connections: for requests, not for packets.
- * Return: an array for vulture_sockets_put(), or an ERR_PTR().
+ * Reads all connections of the machine, so it is for requests, not for packets.
+ * Return: an array of references for vulture_sockets_put(), or an ERR_PTR().
  */
 static struct sock **vulture_sockets_find(struct net *net,
 					  const struct vulture_match *match,

@@ -13,7 +13,7 @@
 #include "policy.h"
 #include "vulture.h"
 
-/* A policy was made: at the end of a round, or because of loss. */
+/* The controller paper has chosen a policy, at the end of a round or because of loss. */
 TRACE_EVENT(vulture_round,
 	TP_PROTO(const struct vulture_flow *flow, const struct rwnd_round *round),
 	TP_ARGS(flow, round),
@@ -52,7 +52,7 @@ TRACE_EVENT(vulture_round,
 		  __entry->rtt_us)
 );
 
-/* A segment went out with another window than TCP's own. */
+/* A segment was sent with another window than TCP's own. */
 TRACE_EVENT(vulture_window,
 	TP_PROTO(const struct vulture_flow *flow, const struct edge *edge),
 	TP_ARGS(flow, edge),
@@ -77,7 +77,7 @@ TRACE_EVENT(vulture_window,
 		  (int)(__entry->goal - __entry->ack), __entry->own, __entry->advertised)
 );
 
-/* A connection came under control, or left it. */
+/* The control of a connection has started or ended. */
 TRACE_EVENT(vulture_flow,
 	TP_PROTO(const struct vulture_flow *flow, bool start, u32 reason),
 	TP_ARGS(flow, start, reason),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A flow's timer, and the ACKs that the module sends by itself.
+ * A flow's timer, and the ACKs that the module sends.
  *
- * The timer runs for three reasons: the controller asked to be called at a time
- * (rwnd_want.wake_us), another flow of the path asked for it (rwnd_wake()), or the
- * sender has used up its window while TCP delays an ACK (a kick). Each can lead to an
- * ACK, which TCP itself makes (__tcp_send_ack()) and whose window the hook writes like
- * that of any other segment.
+ * The timer is armed for three reasons: the controller has set a time for its next call
+ * (rwnd_want.wake_us), another flow of the path has set one (rwnd_wake()), or the sender
+ * has used up its window while TCP delays an ACK (a kick). Each can lead to an ACK, which
+ * TCP makes (__tcp_send_ack()) and whose window the hook writes like that of any other
+ * segment.
  *
  * A timer that is armed or runs holds one reference to its flow, and is counted once in
  * vulture_net.timers.
@@ -32,7 +32,7 @@ u64 vulture_now_us(void)
 	return div_u64(ktime_get_ns(), NSEC_PER_USEC);
 }
 
-/* The timer's own reference goes. */
+/* Drop the timer's reference. */
 static void vulture_timer_put(struct vulture_flow *flow)
 {
 	struct vulture_net *vn = flow->vn;
@@ -56,7 +56,7 @@ static void vulture_timer_set(struct vulture_flow *flow, u64 at_us)
 	hrtimer_start(&flow->timer, ns_to_ktime(at_us * NSEC_PER_USEC), HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Arm the timer for what the flow waits for. Caller: holds flow->lock. */
+/* Arm the timer for the earliest of the three times. Caller: holds flow->lock. */
 void vulture_timer_arm(struct vulture_flow *flow, u64 now_us)
 {
 	u64 next_us = flow->want.wake_us;
@@ -73,7 +73,7 @@ void vulture_timer_arm(struct vulture_flow *flow, u64 now_us)
 	spin_unlock(&flow->timer_lock);
 }
 
-/* Of a controller's flow, by the controller of another one: the path's lock is held. */
+/* Called by the controller for another flow than the one of the event; the path's lock is held. */
 void rwnd_wake(void *state, u64 at_us)
 {
 	struct vulture_flow *flow = container_of(state, struct vulture_flow, state);
@@ -86,7 +86,7 @@ void rwnd_wake(void *state, u64 at_us)
 	spin_unlock(&flow->timer_lock);
 }
 
-/* Is it time for what rwnd_wake() asked? */
+/* Whether the time set by rwnd_wake() has come; clears it. */
 static bool vulture_timer_poked(struct vulture_flow *flow, u64 now_us)
 {
 	bool poked;
@@ -99,7 +99,7 @@ static bool vulture_timer_poked(struct vulture_flow *flow, u64 now_us)
 	return poked;
 }
 
-/* The timer has run out. */
+/* The timer has expired. */
 static void vulture_timer_ran(struct vulture_flow *flow)
 {
 	spin_lock(&flow->timer_lock);
@@ -107,8 +107,9 @@ static void vulture_timer_ran(struct vulture_flow *flow)
 	spin_unlock(&flow->timer_lock);
 }
 
-/* Its function ends. Another CPU may have armed it meanwhile, be it for an earlier time before
- * vulture_timer_ran(): then it keeps its reference. While the function runs it does not begin anew.
+/* The timer's function ends. If another CPU has armed the timer meanwhile, be it for an earlier
+ * time before vulture_timer_ran(), it keeps its reference. The function does not start again while
+ * it runs.
  */
 static void vulture_timer_done(struct vulture_flow *flow)
 {
@@ -122,7 +123,7 @@ static void vulture_timer_done(struct vulture_flow *flow)
 		vulture_timer_put(flow);
 }
 
-/* It is not armed any more. Caller: BH off. */
+/* From now on the timer is not armed any more. Caller: BH off. */
 void vulture_timer_end(struct vulture_flow *flow)
 {
 	bool cancelled;
@@ -137,7 +138,7 @@ void vulture_timer_end(struct vulture_flow *flow)
 		vulture_timer_put(flow);
 }
 
-/* Does TCP sit on an ACK that the sender waits for? Look again soon.
+/* If TCP delays an ACK for which the sender waits, check again after VULTURE_KICK_US.
  * Caller: holds flow->lock.
  */
 void vulture_flow_kick(struct vulture_flow *flow, u64 now_us)
@@ -148,7 +149,7 @@ void vulture_flow_kick(struct vulture_flow *flow, u64 now_us)
 	vulture_timer_arm(flow, now_us);
 }
 
-/* Caller: holds the socket's lock, not the flow's. */
+/* Send an ACK. Caller: holds the socket's lock, not the flow's. */
 void vulture_send_update(struct vulture_flow *flow, struct sock *sk)
 {
 	spin_lock_bh(&flow->lock);
@@ -157,7 +158,7 @@ void vulture_send_update(struct vulture_flow *flow, struct sock *sk)
 	lbe_tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt);
 }
 
-/* What the timer is for. Caller: holds the socket's spinlock.
+/* Do what is due when the timer has expired. Caller: holds the socket's spinlock.
  * Return: an ACK must go out.
  */
 static bool vulture_flow_due(struct vulture_flow *flow, const struct sock *sk)
@@ -216,7 +217,7 @@ void vulture_timer_init(struct vulture_flow *flow)
 	hrtimer_setup(&flow->timer, vulture_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 }
 
-/* All flows have ended: none arms a timer any more. May sleep. */
+/* Wait until no timer is armed or runs. All flows have ended, so none is armed again. May sleep. */
 void vulture_timers_wait(struct vulture_net *vn)
 {
 	wait_var_event(&vn->timers, !atomic_read(&vn->timers));

@@ -4,23 +4,22 @@
  *
  *	main.c       namespaces, init and exit
  *	  netlink.c    requests and answers
- *	  probe.c      connections' beginnings and ends, as TCP reports them
- *	    rules.c      which new connections start
- *	    sockets.c    which sockets a request means
+ *	  probe.c      the begin and end of connections, as TCP reports them
+ *	    rules.c      which new connections come under control
+ *	    sockets.c    which sockets a request names
  *	    options.c    controllers and their options, from and to messages
- *	  hook.c       data on its way in, windows on their way out
+ *	  hook.c       data of incoming packets, windows of outgoing ones
  *	    flow.c       the table of flows: start, change, stop, end
- *	      update.c     a flow's timer, and ACKs of our own
- *	      path.c       what the flows of one path share
+ *	      update.c     a flow's timer, and ACKs that the module sends
+ *	      path.c       state that the flows of one path share
  *	      message.c    a flow as a message; events
  *	        paper.c ...  the controllers
  *
  * A file calls only functions of files below it in this list.
  *
- * A flow lives from vulture_flow_start() to the moment its socket enters
- * TCP_CLOSE, which the kernel reports by the tracepoint inet_sock_set_state
- * under the socket's lock: close, reset, abort and time-wait all pass through
- * it. Therefore a flow needs no reference to its socket, and never outlives it.
+ * A flow lives from vulture_flow_start() until its socket enters TCP_CLOSE. The kernel reports this
+ * by the tracepoint inet_sock_set_state under the socket's lock; close, reset, abort and time-wait
+ * all pass through it. Therefore a flow needs no reference to its socket, and never outlives it.
  *
  * Locks, outer first: socket lock > vulture_net.rules_lock or hooks_lock >
  * vulture_flow.lock > vulture_flow.state_lock > vulture_flow.timer_lock. Each call of
@@ -48,13 +47,13 @@
 #define VULTURE_MAX_FLOWS_DEFAULT	16384	/* of a namespace: about 40 MiB at most */
 #define VULTURE_MACHINE_FLOWS		65536	/* of all namespaces: about 160 MiB at most */
 #define VULTURE_MAX_FLOWS_LIMIT		1000000
-#define VULTURE_MAX_RULES		256	/* each new connection reads them all */
-/* Limits for users without CAP_NET_ADMIN: all of them together may have half of the rules, and half
+#define VULTURE_MAX_RULES		256	/* each new connection is compared with all */
+/* Limits for users without CAP_NET_ADMIN. All of them together may have half of the rules and half
  * of the default table.
  */
-#define VULTURE_USERS			16	/* of a namespace, at a time */
-#define VULTURE_USER_RULES		8	/* each */
-#define VULTURE_USER_FLOWS		512	/* each, that such rules started */
+#define VULTURE_USERS			16	/* users of a namespace at a time */
+#define VULTURE_USER_RULES		8	/* rules of each */
+#define VULTURE_USER_FLOWS		512	/* flows of each that such rules started */
 #define VULTURE_MAX_DSCP		63	/* six bits, RFC 2474 */
 #define VULTURE_PATH_BUCKETS		256
 /* On 7.2 system_wq warns that it is deprecated, and 6.1 does not have the queue that
@@ -62,7 +61,7 @@
  */
 #define VULTURE_WQ			system_power_efficient_wq
 
-/* Both ends of a connection as its packets carry them. IPv4 uses word 0. */
+/* Addresses and ports of a connection as its packets carry them. IPv4 uses word 0. */
 struct vulture_key {
 	__be32 local[4];
 	__be32 remote[4];
@@ -72,15 +71,15 @@ struct vulture_key {
 	u16 zero;		/* no padding: compared as memory */
 };
 
-/* Which law, and its options by attribute. */
+/* A controller, and its options by attribute. */
 struct vulture_options {
 	u32 controller;		/* enum vulture_controller */
 	u32 values[RWND_OPTIONS_MAX];
 };
 
-/* What the flows of one path share: those of one controller to one network of
- * peers (a /24 or a /64) through one device. It outlives its last flow by
- * VULTURE_PATH_LINGER, so that the next one need not learn it anew.
+/* State that the flows of one path share: those of one controller to one network of peers (a /24 or
+ * a /64) through one device. It outlives its last flow by VULTURE_PATH_LINGER, so that the next
+ * flow need not learn it again.
  */
 struct vulture_path {
 	struct hlist_node node;		/* in vulture_net.paths; paths_lock */
@@ -88,57 +87,57 @@ struct vulture_path {
 	u16 family;			/* constant */
 	u16 controller;			/* constant, enum vulture_controller */
 	int ifindex;			/* constant, device; 0 = not known */
-	unsigned int flows;		/* on it; paths_lock */
+	unsigned int flows;		/* number of flows on it; paths_lock */
 	unsigned long idle_since;	/* jiffies, while flows is 0; paths_lock */
 	spinlock_t lock;		/* state; taken with BH off, inside a flow's lock */
 	u64 state[];			/* the controller's */
 };
 
-/* Who has rules without capability. Free while both counts are 0. */
+/* A user who has rules without CAP_NET_ADMIN. The entry is free while both counts are 0. */
 struct vulture_user {
 	kuid_t uid;		/* rules_lock */
 	u32 rules;		/* rules_lock */
-	atomic_t flows;		/* that its rules started, and that have not ended */
+	atomic_t flows;		/* flows that these rules started and that have not ended */
 };
 
 struct vulture_flow {
 	struct rhash_head node;		/* in vulture_net.table; RCU */
 	struct vulture_key key;		/* constant */
-	struct sock *sk;		/* constant; alive while !dead (see above) */
+	struct sock *sk;		/* constant; exists while !dead (see above) */
 	struct vulture_net *vn;		/* constant */
 	struct vulture_path *path;	/* constant; NULL if the controller keeps none */
-	spinlock_t *state_lock;		/* the controller's state: of the path, or own_lock if
-					 * there is none or the flow has left it; lock
+	spinlock_t *state_lock;		/* for the controller's state: the path's lock, or own_lock
+					 * without a path or once the flow has left it; lock
 					 */
 	spinlock_t own_lock;
 	const struct rwnd_controller *controller;	/* constant */
 	u64 id;				/* constant, unique on this machine */
 	u64 started_us;			/* constant, monotonic clock */
 	u32 rule;			/* constant, id of the rule; 0 = none */
-	struct vulture_user *user;	/* constant, counts this flow; NULL = nobody does */
-	u32 max_seg_bytes;		/* constant, largest segment the peer may send */
+	struct vulture_user *user;	/* constant, counts this flow; NULL = none */
+	u32 max_seg_bytes;		/* constant, largest segment that the peer may send */
 
-	bool closed;			/* its socket is gone, a work will end it; xchg() */
-	struct llist_node closed_node;	/* of that work; set once */
+	bool closed;			/* its socket is gone, a work item will end it; xchg() */
+	struct llist_node closed_node;	/* in the list of that work item; set once */
 	refcount_t refs;		/* table, armed timer, and readers outside RCU */
 	struct rcu_head rcu;
 
-	spinlock_t timer_lock;		/* the next five; taken with BH off, inside a path's */
-	struct hrtimer timer;		/* what comes first of wake, kick and poke */
-	u64 timer_us;			/* it is armed for this time; 0 = it is not */
-	u64 poke_us;			/* rwnd_wake() asked for this time; 0 = it did not */
-	bool timer_ends;		/* it is not armed any more */
+	spinlock_t timer_lock;		/* for the next five; taken with BH off, inside a path's */
+	struct hrtimer timer;		/* for the earliest of want.wake_us, kick_us and poke_us */
+	u64 timer_us;			/* it is armed for this time; 0 = it is not armed */
+	u64 poke_us;			/* time that rwnd_wake() has set; 0 = none */
+	bool timer_ends;		/* it must not be armed any more */
 	bool timer_held;		/* it has a reference: it is armed, or its function runs */
 
-	spinlock_t lock;		/* all that follows; taken with BH off */
-	u64 kick_us;			/* look then whether TCP owes an ACK; 0 = no */
-	bool dead;			/* out of the table; also read without lock */
-	bool left;			/* its path may be gone */
+	spinlock_t lock;		/* for all that follows; taken with BH off */
+	u64 kick_us;			/* check at this time if TCP owes an ACK; 0 = no */
+	bool dead;			/* it is out of the table; also read without lock */
+	bool left;			/* it has left its path, which may be freed */
 	struct edge edge;
-	struct rwnd_want want;		/* of the controller */
-	u64 segments, bytes;		/* data in */
-	u64 acks, rewritten, updates;	/* segments out */
-	struct vulture_options options;	/* as started */
+	struct rwnd_want want;		/* what the controller wants */
+	u64 segments, bytes;		/* received data */
+	u64 acks, rewritten, updates;	/* sent segments; with a changed window; of the module */
+	struct vulture_options options;	/* the present ones */
 	u64 state[];			/* the controller's */
 };
 
@@ -152,43 +151,43 @@ struct vulture_rule {
 	u16 family;			/* of prefix; 0 = any */
 	u8 prefix_len;			/* bits */
 	__be32 prefix[4];
-	bool by_dscp;			/* dscp counts */
-	u8 dscp;			/* that the socket sends with, 0 to 63 */
-	bool foreground;		/* no rule starts what matches; see vulture_rules_first() */
+	bool by_dscp;			/* dscp is compared */
+	u8 dscp;			/* DSCP with which the socket sends, 0 to 63 */
+	bool foreground;		/* keeps what matches uncontrolled; vulture_rules_first() */
 	struct vulture_options options;
-	struct vulture_user *user;	/* whose it is; NULL = an administrator's */
+	struct vulture_user *user;	/* its owner; NULL = an administrator */
 	atomic64_t started, failed;	/* connections */
 };
 
 struct vulture_net {
 	struct net *net;
 	struct rhashtable table;	/* of struct vulture_flow, by key */
-	struct xarray ids;		/* the same by id: dumps in a fixed order */
-	atomic_t flows;			/* in the table */
+	struct xarray ids;		/* the same by id, for dumps in a fixed order */
+	atomic_t flows;			/* number of flows in the table */
 	u32 max_flows;			/* WRITE_ONCE under rules_lock */
-	bool closing;			/* no new flows: namespace or module goes */
+	bool closing;			/* no new flows: namespace or module is being removed */
 
-	struct mutex hooks_lock;	/* hooked, hook_users */
-	bool hooked;			/* the netfilter hooks are in place */
+	struct mutex hooks_lock;	/* for hooked and hook_users */
+	bool hooked;			/* the netfilter hooks are registered */
 	u32 hook_users;			/* requests that are about to need them */
-	struct delayed_work hooks_work;	/* puts hooks in or out of place */
+	struct delayed_work hooks_work;	/* registers or unregisters the hooks as needed */
 
-	atomic_t timers;		/* armed or running: namespace exit waits for them */
+	atomic_t timers;		/* armed or running; namespace exit waits for them */
 
-	spinlock_t paths_lock;		/* paths; taken with BH off */
+	spinlock_t paths_lock;		/* for paths; taken with BH off */
 	struct hlist_head paths[VULTURE_PATH_BUCKETS];
 	unsigned int n_paths;
-	struct delayed_work paths_work;	/* frees those that idled long enough */
+	struct delayed_work paths_work;	/* frees those that were idle for long enough */
 
-	struct mutex rules_lock;	/* rules for writing, options, next_rule */
+	struct mutex rules_lock;	/* for writing rules, for options and next_rule */
 	struct list_head rules;		/* of struct vulture_rule, oldest first */
 	u32 n_rules;
-	u32 n_foreground;		/* rules for the foreground among them */
+	u32 n_foreground;		/* number of them with foreground set */
 	struct vulture_user users[VULTURE_USERS];
-	struct delayed_work rules_work;	/* drops rules whose cgroup is gone */
-	u32 next_rule;			/* id of the next one */
-	u32 controller;			/* default */
-	u32 defaults[__VULTURE_CONTROLLER_MAX][RWND_OPTIONS_MAX];
+	struct delayed_work rules_work;	/* removes rules whose cgroup is gone */
+	u32 next_rule;			/* id of the next rule */
+	u32 controller;			/* the default controller */
+	u32 defaults[__VULTURE_CONTROLLER_MAX][RWND_OPTIONS_MAX];	/* default options */
 };
 
 /* main.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reads a TCP header's options: the timestamps, and whether the segment is signed.
+ * Reads the options of a TCP header: the timestamps, and whether the segment is signed.
  * Pure functions, without access to a packet or a clock.
  */
 #ifndef VULTURE_WIRE_H
@@ -8,21 +8,21 @@
 
 #include <net/tcp.h>
 
-/* Option kind of TCP-AO (RFC 5925); the kernel has a name for it from 6.7 on. */
+/* Option kind of TCP-AO (RFC 5925); the kernel defines a name for it from 6.7 on. */
 #define WIRE_OPT_AO	29
 
 /**
- * wire_timestamps() - the timestamps among a header's options
+ * wire_timestamps() - find the timestamps among the options of a header
  * @opt: first octet after the fixed header
- * @end: after the last option
+ * @end: end of the options
  * @tsval: where to put the sender's timestamp, in its ticks
- * @tsecr: where to put the one it echoes, in ours
+ * @tsecr: where to put the timestamp that it echoes, in our ticks
  *
- * A signature (TCP-MD5, RFC 2385; TCP-AO) covers the window, so that a signed
- * segment is none to rewrite: it counts as one without timestamps.
+ * A signature (TCP-MD5, RFC 2385; TCP-AO) covers the window, so the window of a signed segment must
+ * not be rewritten. Such a segment is treated like one without timestamps.
  *
- * Return: false without timestamps, for a signed segment, and for options cut
- * short before them.
+ * Return: false without timestamps, for a signed segment, and for options that end before the
+ * timestamps do.
  */
 static inline bool wire_timestamps(const u8 *opt, const u8 *end, u32 *tsval, u32 *tsecr)
 {

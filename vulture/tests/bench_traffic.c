@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The same traffic in two network namespaces, by turns: "with", where vulture
- * has FLOWS connections under control (by a rule on local port 7000 and up), and
- * "plain", which has none and therefore no hooks. vulture/tests/bench.py runs it
- * in a guest.
+ * Runs the same traffic in two network namespaces in turn: in "with", vulture has
+ * FLOWS connections under control (by a rule on local port 7000 and up), and "plain"
+ * has none and therefore no hooks. vulture/tests/bench.py runs it in a guest.
  *
  *	bench_traffic FLOWS ROUNDS
  *	bench_traffic beside NAMESPACE OTHER ROUNDS [BEFORE BEFORE_OTHER]
  *
- * beside: nothing is under control; the same traffic in NAMESPACE (packet_with, flow_with) and in
- * OTHER (..._plain), which may be the same one, each time after a command of the shell.
+ * beside: nothing is under control. The same traffic runs in NAMESPACE (packet_with, flow_with)
+ * and in OTHER (..._plain), which may be the same one, each time after a shell command.
  *
- * Prints lines "NAME NUMBER...": packet_with, packet_plain (CPU ticks a packet of
+ * Prints lines "NAME NUMBER...": packet_with, packet_plain (CPU ticks for a packet of
  * a connection under control, and of the same in "plain"; one number a round),
- * flow_with, flow_plain (ticks to open and close one), filled_with, filled_plain
- * (KiB of memory that FLOWS connections took; the latter for 10000 at most),
- * flows (in the table, by the guest's count_flows).
+ * flow_with, flow_plain (ticks to open and close a connection), filled_with,
+ * filled_plain (KiB of memory that FLOWS connections take; the latter for 10000 at
+ * most), flows (number in the table, by the guest's count_flows).
  *
- * The CPU's counter is read directly: in virtual time clocks stand still while
- * there is work.
+ * The CPU's counter is read directly, because in virtual time clocks do not advance
+ * while there is work.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -38,7 +37,7 @@
 #define LISTENERS	6	/* of 20000 connections each: with more, finding a port is slow */
 #define PAYLOAD		1000	/* bytes a packet: below any segment size */
 #define PACKETS		2000	/* in a round, half of them each way */
-#define COMPARED	10000	/* up to so many the memory without control is told */
+#define COMPARED	10000	/* up to so many, the memory without control is printed too */
 #define OPENINGS	200	/* connections opened and closed in a round */
 
 struct place {
@@ -121,7 +120,7 @@ static long free_kib(void)
 	return kib;
 }
 
-/* Connections that nobody accepts need no file: this end closes at once. */
+/* Connections that are never accepted need no file, and the client's end closes at once. */
 static long fill(struct place *place, long flows)
 {
 	long before = free_kib(), i;

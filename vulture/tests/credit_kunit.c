@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests of the law of credit (credit.h): its arithmetic at the ends of the ranges, and
- * each way from state to state. The closed loop with a link is tests/test_credit.py's.
+ * each transition between its states. tests/test_credit.py tests it in a closed loop with a link.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -10,9 +10,9 @@
 #include "../credit_use.h"
 
 #define MSS	1448
-#define T0	1000000ULL	/* the clock begins here, us */
+#define T0	1000000ULL	/* begin of the clock, us */
 
-/* A new path that lives as long as the test. The law is too large for the stack. */
+/* A new path, freed with the test. The law is too large for the stack. */
 static struct credit_law *new_path(struct kunit *test)
 {
 	struct credit_law *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
@@ -39,7 +39,7 @@ static struct credit_law *cruising(struct kunit *test)
 	return c;
 }
 
-/* The link's rate for so long, with one queue. Return: when it ended. */
+/* Packets arrive at the link's rate for @for_us, each with @queue_us. Return: the time then. */
 static u64 arrive(struct credit_law *c, u64 now_us, u32 for_us, u32 queue_us)
 {
 	u32 gap_us = credit_packet_us(c);
@@ -121,7 +121,7 @@ static void a_foreign_jump_ends_cruise(struct kunit *test)
 	struct credit_law *c = cruising(test);
 	u64 now_us = arrive(c, T0, 500000, 1000), i;
 
-	/* Ours are a fifth of what the link could bring: the queue is not ours. */
+	/* The flow has a fifth of the link's rate: the queue is that of other traffic. */
 	for (i = 0; i < 20 && c->phase == CREDIT_CRUISE; i++)
 		credit_on_data(c, now_us += 5 * credit_packet_us(c), MSS, 30000);
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
@@ -140,8 +140,8 @@ static void our_own_queue_does_not(struct kunit *test)
 	KUNIT_EXPECT_LT(test, c->window_bytes, before);
 }
 
-/* A buffer of three packets: each tick sees it empty once, so that only a loss tells.
- * Return: the window after it, bytes.
+/* A buffer of three packets: it is empty once in each tick, so that only a loss shows that it is
+ * full. Return: the window in the end, bytes.
  */
 static u32 in_a_short_buffer(struct kunit *test, bool lost)
 {
@@ -167,7 +167,7 @@ static void losses_tell_of_a_short_buffer(struct kunit *test)
 	KUNIT_EXPECT_LT(test, with_losses, 130000U);
 }
 
-/* Losses of a link, with no queue there, are nobody's sign. */
+/* Random losses of a link, without a queue, do not show other traffic. */
 static void random_losses_cost_nothing(struct kunit *test)
 {
 	struct credit_law *lossy = cruising(test), *clean = cruising(test);
@@ -178,14 +178,14 @@ static void random_losses_cost_nothing(struct kunit *test)
 		now_us += credit_packet_us(clean);
 		if (i % 20 == 0)
 			credit_on_resent(lossy, now_us, MSS);
-		/* Bursts there are, now and then. */
+		/* Some packets meet a burst. */
 		credit_on_data(lossy, now_us, MSS, i % 10 ? 500 : 12000);
 		credit_on_data(clean, now_us, MSS, i % 10 ? 500 : 12000);
 	}
 	KUNIT_EXPECT_EQ(test, lossy->window_bytes, clean->window_bytes);
 }
 
-/* A START that loses one packet in so many. Return: packets until it ended, 400 at most. */
+/* START with the loss of one packet in @one_in. Return: packets until it ended, 400 at most. */
 static u32 start_that_loses(struct credit_law *c, u32 one_in)
 {
 	u64 now_us = T0;
@@ -200,7 +200,7 @@ static u32 start_that_loses(struct credit_law *c, u32 one_in)
 	return i;
 }
 
-/* Where one in twenty is lost it goes on, where one in ten is it does not. */
+/* START continues if one packet in twenty is lost, and ends if one in ten is. */
 static void start_ends_with_losses(struct kunit *test)
 {
 	struct credit_law *few = new_path(test), *many = new_path(test);
@@ -216,10 +216,10 @@ static void start_ends_with_losses(struct kunit *test)
 
 struct train_row {
 	const char *name;
-	s32 sent_us, arrived_us;	/* from packet to packet */
-	u32 n;				/* that came */
-	enum credit_phase phase;
-	u64 rate_Bps;			/* then, within a hundredth; 0 = any */
+	s32 sent_us, arrived_us;	/* spacing of the packets */
+	u32 n;				/* number of packets that arrive */
+	enum credit_phase phase;	/* expected after the verdict */
+	u64 rate_Bps;			/* likewise, within a hundredth; 0 = any */
 };
 
 static const struct train_row train_rows[] = {
@@ -238,7 +238,7 @@ static void train_describe(const struct train_row *row, char *text)
 
 KUNIT_ARRAY_PARAM(train, train_rows, train_describe);
 
-/* Its first packet meets so much queue. */
+/* A train whose first packet has the queueing delay @queue_us, and its verdict. */
 static struct credit_move judge_behind(struct credit_law *c, const struct train_row *row,
 				       u64 kept_Bps, u32 queue_us)
 {
@@ -269,7 +269,7 @@ static void trains_decide(struct kunit *test)
 				(s64)row->rate_Bps / 100);
 }
 
-/* An empty path whose senders cannot send a train is not left unused for ever. */
+/* An empty path is used even if its senders cannot send a train. */
 static void slow_senders_are_let_go(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -284,7 +284,7 @@ static void slow_senders_are_let_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->spoilt, 0U);
 }
 
-/* Senders whose window, after a loss, is shorter than a train that noise made longer. */
+/* After a loss the senders' windows are shorter than a train that noise made longer. */
 static void a_train_longer_than_windows_fails_nobody(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -304,7 +304,7 @@ static void a_train_longer_than_windows_fails_nobody(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
 }
 
-/* One packet of the second half, which noise moves, is no verdict. */
+/* A single packet of the second half, which noise may move, does not decide. */
 static void a_train_is_not_judged_by_one_packet(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -322,7 +322,7 @@ static void a_train_is_not_judged_by_one_packet(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->fails, 0U);
 }
 
-/* A longer train, on a noisy path, does not let them go further. */
+/* The longer train of a noisy path does not give senders that cannot send it a higher rate. */
 static void slow_senders_get_no_more_on_noisy_paths(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -341,7 +341,7 @@ static void slow_senders_get_no_more_on_noisy_paths(struct kunit *test)
 	KUNIT_EXPECT_LE(test, c->rate_Bps, CREDIT_TRAIN * MSS * 10ULL);
 }
 
-/* A train in CRUISE that meets a burst says little; the share of a fair queue fails each. */
+/* A single train in CRUISE that meets a burst does not decide. With a fair queue each one fails. */
 static void three_trains_end_cruise(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -356,7 +356,7 @@ static void three_trains_end_cruise(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
 }
 
-/* Nor does one that met nobody, perhaps between two bursts: twice the rate at most. */
+/* A train that met no other traffic, perhaps between two bursts, at most doubles the rate. */
 static void a_train_of_cruise_gives_as_much_again(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -369,7 +369,7 @@ static void a_train_of_cruise_gives_as_much_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->doubts, 0U);
 }
 
-/* Behind a burst, and before the next: it met nobody, and somebody is there. */
+/* A train behind a burst, and before the next one, does not raise the rate. */
 static void a_train_behind_a_burst_gives_nothing(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -394,7 +394,7 @@ static void probes_among_bursts_keep_no_period(struct kunit *test)
 	KUNIT_EXPECT_NE(test, credit_dither_us(c, 25000), first_us);
 }
 
-/* With less than half of the path a queue counts that lasts for two ticks of eight samples. */
+/* With less than half of the path, a queue counts if it lasts for two ticks of eight samples. */
 static void a_burst_takes_nothing_from_a_small_share(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -419,7 +419,9 @@ static void failures_fade(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, credit_fails(c, T0 + 100ULL * CREDIT_MEMORY_US), 0U);
 }
 
-/* What others left once is the measure while they are there, or were met after a jump. */
+/* The rate that other traffic left limits R while that traffic is there, or if it was found to be
+ * there after CRUISE had begun.
+ */
 static void what_was_left_is_forgotten(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -440,7 +442,7 @@ static void what_was_left_is_forgotten(struct kunit *test)
 	KUNIT_EXPECT_LE(test, c->rate_Bps, 180000ULL);
 }
 
-/* The least of eight to fifteen: what comes and goes is not in it. */
+/* The least of eight to fifteen values does not contain a delay that comes and goes. */
 static void what_is_longer_of_late_is_the_least_of_a_few(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -459,7 +461,7 @@ static void what_is_longer_of_late_is_the_least_of_a_few(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, credit_longer_us(c), 45000U);
 }
 
-/* Every probe waits 50 ms longer, and its credit comes back 50 ms later than that. */
+/* The one-way delay of each probe is 50 ms longer, and so is that of the way back. */
 static struct credit_law *on_a_longer_route(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -475,7 +477,7 @@ static struct credit_law *on_a_longer_route(struct kunit *test)
 	return c;
 }
 
-/* The way back needs no train: it has no queue of data. */
+/* A longer way back needs no train, since it is no queue of data. */
 static void a_longer_way_back_moves_the_base(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -502,7 +504,9 @@ static void a_longer_way_back_moves_the_base(struct kunit *test)
 	}
 }
 
-/* It is one if a train finds room and loses nothing; else a full queue is as flat. */
+/* The route is longer if a train finds room and loses nothing; otherwise a full queue has the same
+ * constant delay.
+ */
 static void a_train_confirms_a_longer_route(struct kunit *test)
 {
 	struct credit_law *c = on_a_longer_route(test);
@@ -524,7 +528,9 @@ static void a_train_confirms_a_longer_route(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->shift_us, 0U);
 }
 
-/* Five at once after half of a packet's time, and a pause: of a radio link, in no fair queue. */
+/* Five packets arrive together after half of a packet's time, and then comes a pause. This happens
+ * on a radio link, and not in a fair queue.
+ */
 static void a_link_in_bunches_is_slower_now(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
@@ -551,8 +557,8 @@ static void a_link_in_bunches_is_slower_now(struct kunit *test)
 
 struct use_row {
 	const char *name;
-	u32 every_us, bytes;	/* ten arrivals, so far apart, of so many */
-	u32 used_bytes;		/* in a round trip of 100 ms */
+	u32 every_us, bytes;	/* distance and size of ten arrivals */
+	u32 used_bytes;		/* expected for a round trip of 100 ms */
 	bool paused;
 };
 

@@ -2,19 +2,20 @@
 /*
  * The controller credit in a closed loop with TCP senders and a link, packet by packet.
  *
- * credit.c itself must come before this text (credit_model.py puts it there); the rules of the
- * window on the wire are edge.h's, and what hook.c and update.c do around a controller is in
- * receive(), acknowledge() and wake(), step by step as there.
+ * credit.c itself is compiled in front of this file (credit_model.py does that), and edge.h has the
+ * rules of the window on the wire. What hook.c and update.c do around a controller is done by
+ * receive(), acknowledge() and wake() in the same steps.
  *
  *	senders --> half an RTT --> rate, buffer (drop tail) --> half an RTT --> receiver
  *	   ^                                                                        |
  *	   +--------------------------------- half an RTT --------------------------+
  *
- * (The first two halves are one: a packet takes an RTT in all, with its ACK, and its queue.)
+ * (The first two halves are one: a packet with its ACK takes one RTT plus the queueing delay.)
  *
- * A sender is a Linux of today as far as windows go: cubic, HyStart by delay, RACK, a loss probe,
- * time-outs of 200 ms, ten packets after a rest. It sends whole segments alone. The receiver
- * acknowledges every second packet, or one after 40 ms. Packets are equally long.
+ * A sender behaves like a present Linux as far as windows are concerned: cubic, HyStart by delay,
+ * RACK, tail loss probe, RTO of 200 ms, ten packets after an idle time. It sends only whole
+ * segments. The receiver acknowledges every second packet, or one after 40 ms. All packets have the
+ * same length.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -22,32 +23,32 @@
 #include "edge.h"
 
 #define RING		8192	/* packets of a flow in flight, at most */
-#define QUEUE		65536
+#define QUEUE		65536	/* packets in the bottleneck's queue, at most */
 #define DELACK_US	40000
 #define RTO_US		200000
-#define WRITES_US	10000	/* an application's pieces come so often */
+#define WRITES_US	10000	/* interval at which an application writes */
 
 struct model_config {
-	double rate_bps;	/* of payload */
+	double rate_bps;	/* payload at the bottleneck */
 	double rtt_us, buffer_pkts, mss_bytes, unit_bytes, own_bytes;
-	double jitter_us;	/* behind the queue, uniform */
+	double jitter_us;	/* behind the queue, uniformly distributed up to this */
 	double loss;		/* share of packets, behind the queue */
 	int ours;		/* downloads under control */
-	int mute;		/* of them, the last ones never send */
-	int chatty;		/* likewise, before those: one packet each chat_us */
+	int mute;		/* of the downloads, so many at the end never send */
+	int chatty;		/* likewise, before those, so many send a packet each chat_us */
 	double chat_us;
-	double app_bps;		/* what each download's application writes; 0: no limit */
-	int greedy;		/* other flows */
-	double on_us;		/* which send for so long and pause for as long; 0: always */
-	double others_us;	/* from then on */
-	double steady;		/* a share of the rate, in bursts of burst_pkts */
+	double app_bps;		/* rate at which each sender's application writes; 0: no limit */
+	int greedy;		/* competing flows */
+	double on_us;		/* they send for this time and pause for as long; 0: no pauses */
+	double others_us;	/* when they begin */
+	double steady;		/* steady traffic: share of the rate, in bursts of burst_pkts */
 	int burst_pkts;
-	double duration_us, measure_us;	/* the end; measured from then on */
-	double change_us, change_bps, change_rtt_us;	/* the path changes then; 0: never */
-	double change_back_us;	/* the way of the ACKs alone becomes longer by that */
-	double handshake_bytes;	/* the window before the first ACK; 0: as our SYN has it */
-	double hold_us, hold_chance;	/* behind the queue a packet begins such a hold: all wait */
-	int fair;		/* each flow has a queue of its own, served in turn */
+	double duration_us, measure_us;	/* end of the run; begin of the measurement */
+	double change_us, change_bps, change_rtt_us;	/* time of a change, 0: none; new path */
+	double change_back_us;	/* then the way of the ACKs alone becomes longer by this */
+	double handshake_bytes;	/* window before the first ACK; 0: as credit's SYN offers */
+	double hold_us, hold_chance;	/* a packet behind the queue begins a hold: all wait */
+	int fair;		/* each flow has a queue of its own; they are served in turn */
 	unsigned int first_seq, first_tsval;
 	unsigned long long seed;
 };
@@ -63,8 +64,8 @@ struct event {
 	u64 at_us, order;
 	enum what what;
 	int flow;
-	u64 number, edge;	/* of a packet, or the next that an ACK asks for; bytes */
-	u32 tsval, n, came[4];	/* packets that an ACK reports */
+	u64 number, edge;	/* number of a packet, or of the next one for an ACK; edge, bytes */
+	u32 tsval, n, came[4];	/* number and list of the packets that an ACK reports */
 };
 
 struct packet {
@@ -84,7 +85,7 @@ struct flow {
 	double round_us;
 	u32 round_n;
 	double app_bps, written;	/* bytes */
-	u32 burst;			/* no TCP: so many packets at once */
+	u32 burst;			/* not 0: no TCP, but so many packets at once */
 	/* the receiver */
 	u64 wanted, poke_us, came_us;
 	bool got[RING], delack;
@@ -177,7 +178,7 @@ void rwnd_wake(void *state, u64 at_us)
 
 /* The link */
 
-/* When a packet may leave next, by the link's trace; it is repeated from its last time on. */
+/* When the next packet may leave by the link's trace, which is repeated after its last time. */
 static double next_chance(void)
 {
 	u64 at_us, round_us = trace_us[trace_n - 1];
@@ -188,8 +189,8 @@ static double next_chance(void)
 	return (double)at_us;
 }
 
-/* In the runs that follow packets leave at these times alone, from the begin on, us; none: at a
- * rate.
+/* Set the link's trace for the runs that follow: packets leave only at these times after the begin
+ * of the run, us. With no times they leave at a rate.
  */
 void model_trace(const u64 *us, u32 n)
 {
@@ -200,7 +201,7 @@ void model_trace(const u64 *us, u32 n)
 	memcpy(trace_us, us, n * sizeof(*us));
 }
 
-/* The first of the queue; of a fair queue the first of the next flow in turn. */
+/* Take the first packet of the queue; with a fair queue, the first one of the next flow in turn. */
 static struct event dequeue(void)
 {
 	u32 best = 0, i;
@@ -375,7 +376,7 @@ static void cubic(struct flow *f, u32 fresh)
 	f->cwnd += (goal > f->cwnd ? goal - f->cwnd : 0.01) / f->cwnd * fresh;
 }
 
-/* A packet that an ACK reports. Return: its round trip, us; 0 = none. */
+/* Account for a packet that an ACK reports. Return: its round trip, us; 0 = none. */
 static double delivered(struct flow *f, struct packet *p)
 {
 	f->in_flight -= p->out;
@@ -589,7 +590,7 @@ static void receive(struct flow *f, const struct event *e)
 	}
 }
 
-/* What begins, writes and pauses */
+/* Begin, writes and pauses of flows */
 
 static void write_some(struct flow *f)
 {
@@ -782,7 +783,7 @@ void model_run(const struct model_config *config, struct model_result *r)
 	sum_up(r, queued, samples);
 }
 
-/* Single steps, without a loop */
+/* Single steps of the controller, without the loop */
 
 static struct flow *join(u32 min_rtt_us)
 {
@@ -824,9 +825,9 @@ static void new_path(void)
 	rwnd_credit.path_init(path, now_us);
 }
 
-/* A download whose TCP has a window of two segments, of which the second comes in parts, with
- * @others beside it, in this phase. Return: what its sender may send in the end, in thousandths
- * of a segment.
+/* A download whose TCP has a window of two segments, the second of which opens in parts, with
+ * @others other downloads, in phase @phase. Return: what its sender may send in the end, in
+ * thousandths of a segment.
  */
 u32 model_second_segment(int phase, int others)
 {
@@ -844,13 +845,13 @@ u32 model_second_segment(int phase, int others)
 	tells(f, SEGMENT, 2 * SEGMENT);
 	f->state->goal_seq = 3 * SEGMENT;
 	f->state->wire_seq = 3 * SEGMENT;
-	/* A part of it, of which the application has not read all. */
+	/* A segment and a part of one arrive; the application has not read all of that. */
 	brings(f, SEGMENT, SEGMENT + SEGMENT / 10);
 	return tells(f, 2 * SEGMENT + SEGMENT / 10, SEGMENT + SEGMENT / 50) / (SEGMENT / 1000);
 }
 
-/* Data of two downloads whose clock was read in another order than they had the path's lock.
- * Return: ticks that have ended.
+/* Data of two downloads, for which the clock was read in another order than the path's lock was
+ * taken. Return: ticks that have ended.
  */
 u32 model_clock_back(void)
 {
@@ -865,8 +866,8 @@ u32 model_clock_back(void)
 	return path->law.n_ticks;
 }
 
-/* Two downloads, one after the other, on a path of one of these round trips and then of the
- * other. Return: the path's, us.
+/* Two downloads, one after the other, with these round trips. @both: data of the later one arrives
+ * before the first one ends. Return: round trip of the path, us.
  */
 u32 model_later_base(u32 first_us, u32 later_us, bool both)
 {

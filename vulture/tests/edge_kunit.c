@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of the right edge (edge.h): what may go on the wire, what is taken for
- * the sender's data, and what it is.
+ * KUnit tests of the right edge (edge.h): which window may go on the wire, which data
+ * counts, and what kind of arrival it is.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -19,9 +19,9 @@ struct field_row {
 	u16 own;
 	u8 scale;
 	u32 ack;
-	s32 kept;		/* goal before, from ack on */
-	u32 want;		/* bytes from ack on, of either kind */
-	u16 field;
+	s32 kept;		/* goal before, relative to ack */
+	u32 want;		/* what the controller wants, bytes from ack on, of either kind */
+	u16 field;		/* expected */
 };
 
 static const struct field_row field_rows[] = {
@@ -69,7 +69,7 @@ static void fields(struct kunit *test)
 	edge_acknowledged(&e, row->ack);
 	KUNIT_EXPECT_EQ(test, row->field,
 			edge_field(&e, row->ack, true, row->own, &want, MSS));
-	/* A repeated acknowledgment takes nothing back. */
+	/* A duplicate acknowledgment does not retract the edge. */
 	edge_init(&e, row->ack - 1000, row->kept + 1000, row->scale);
 	want.retract = false;
 	KUNIT_EXPECT_LE(test, min_t(u32, row->field, row->own),
@@ -98,8 +98,8 @@ static void shrink_describe(const struct shrink_row *row, char *text)
 
 KUNIT_ARRAY_PARAM(shrink, shrink_rows, shrink_describe);
 
-/* From a window of 64 units to a goal of 2: the edge stands still, so 62 units of
- * acknowledgments suffice, whatever one ACK acknowledges. Each edge on the wire is
+/* From a window of 64 units to a goal of 2: as the edge does not move, 62 units of
+ * acknowledgments are enough, whatever one ACK acknowledges. Each edge on the wire is
  * within a unit of the furthest.
  */
 static void windows_shrink(struct kunit *test)
@@ -121,17 +121,17 @@ static void windows_shrink(struct kunit *test)
 	KUNIT_EXPECT_LE(test, field, 3U);
 }
 
-/* What TCP takes */
+/* Which data TCP accepts */
 
 struct take_row {
 	const char *name;
-	s32 seq, bytes;		/* seq from the acknowledgment number on */
-	s32 tsval;		/* against the latest in order */
-	u32 after_s;
-	bool takes;
+	s32 seq, bytes;		/* seq relative to the acknowledgment number */
+	s32 tsval;		/* relative to the latest data in order */
+	u32 after_s;		/* time since that data, s */
+	bool takes;		/* expected */
 };
 
-/* ack 0, 100,000 promised, TCP itself would take 200,000. */
+/* The acknowledgment number is 0; 100000 octets are advertised, and TCP itself would take 200000 */
 static const struct take_row take_rows[] = {
 	{ "the next segment", 0, MSS, 1, 0, true },
 	{ "the last that was promised", 100000 - MSS, MSS, 1, 0, true },
@@ -178,13 +178,13 @@ static void takes_what_tcp_takes(struct kunit *test)
 				   row->bytes, 5000 + row->tsval));
 }
 
-/* What it is (RFC 9840 section 4.3) */
+/* Kinds of arrivals (RFC 9840 section 4.3) */
 
 struct arrival_row {
 	const char *name;
-	s32 seq;		/* from the end of the furthest data */
-	s32 tsval;		/* against that of the furthest data */
-	enum rwnd_arrival arrival;
+	s32 seq;		/* relative to the end of the furthest data */
+	s32 tsval;		/* relative to that of the furthest data */
+	enum rwnd_arrival arrival;	/* expected */
 };
 
 static const struct arrival_row arrival_rows[] = {
@@ -210,14 +210,14 @@ static void arrivals(struct kunit *test)
 	struct edge e;
 
 	edge_init(&e, ack, 100000, 7);
-	/* The first data is no hole, wherever TCP stood when control began. */
+	/* The first data is no hole, whatever TCP had acknowledged when control began. */
 	KUNIT_EXPECT_EQ(test, RWND_NEXT, edge_seen(&e, 1, high - MSS, MSS, 0xfffffff0));
 	KUNIT_EXPECT_EQ(test, row->arrival,
 			edge_seen(&e, 2, high + row->seq, MSS, 0xfffffff0 + row->tsval));
 	KUNIT_EXPECT_EQ(test, row->seq < 0 ? high : high + row->seq + MSS, e.high_seq);
 }
 
-/* A second pass of the same packet is told from the next packet */
+/* A second pass of a packet is distinguished from the next packet */
 static void repeats_are_known(struct kunit *test)
 {
 	struct edge e;

@@ -76,18 +76,18 @@ struct train_row {
 	const char *name;
 	enum piv_pairing pairing;
 	u32 tick_us;
-	u32 packets, each;		/* arrivals; packets in each of them */
-	u32 sent_us, arrived_us;	/* from one arrival to the next */
-	s64 start_us;			/* of both clocks */
+	u32 packets, each;		/* number of arrivals; packets in each */
+	u32 sent_us, arrived_us;	/* distance of the arrivals by either clock */
+	s64 start_us;			/* begin of both clocks */
 	u32 n, positive, negative;	/* expected variations */
 	s64 sum_us;
 };
 
 /*
- * Expected, for pairs 20 ms apart. EACH: all but those of the first 20 ms form
- * one each. LITERAL: as many as filled the queue form one, then it fills again.
- * Growth of 10 % turns 20 ms into 22: 2 ms each (the paper's Figure 7: 8 Mbit/s
- * where 7 are free).
+ * Expected, for pairs 20 ms apart. EACH: each packet but those of the first 20 ms is
+ * the later one of a pair. LITERAL: as many packets as have filled the queue form a pair,
+ * and then it fills again. Growth of 10 % makes 22 ms of 20, so each variation is 2 ms
+ * (the paper's Figure 7: 8 Mbit/s where 7 are free).
  */
 static const struct train_row train_rows[] = {
 	{ "equal intervals", PIV_PAIR_EACH, 1, 100, 1, 2000, 2000, 0, 90, 0, 0, 0 },
@@ -136,8 +136,8 @@ static void trains(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, set.n, set.positive + set.negative + set.zero);
 }
 
-/* A burst of four, every 20 ms, through a bottleneck of 1.2 ms a packet: the
- * n-th meets the n-th of the burst before, and nothing has varied.
+/* A burst of four packets every 20 ms through a bottleneck of 1.2 ms a packet: the n-th
+ * is paired with the n-th of the burst before, and all variations are 0.
  */
 static void bursts_meet_in_order(struct kunit *test)
 {
@@ -155,7 +155,7 @@ static void bursts_meet_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 36U, set.zero);
 }
 
-/* Algorithms 2 to 4: what a round means */
+/* Algorithms 2 to 4: mode and policy of a round */
 
 struct round_row {
 	const char *name;
@@ -276,14 +276,14 @@ static void cwnd_counts_a_window(struct kunit *test)
 	u32 round, i;
 
 	KUNIT_ASSERT_NOT_NULL(test, e);
-	/* The first window answers nothing of ours: 10 segments. */
+	/* The first window of 10 segments echoes none of our ACKs. */
 	for (i = 0; i < 10; i++) {
 		cwnd_on_data(e, 99, 1000);
 		if (i % 2)
 			cwnd_on_ack(e, 100 + i, 2000);
 	}
 	KUNIT_EXPECT_EQ(test, 10000U, cwnd_est_bytes(e));
-	/* Each ACK is answered by as much: nothing changes. */
+	/* Each ACK is answered by as much data: nothing changes. */
 	for (round = 1; round < 5; round++)
 		for (i = 0; i < 10; i++) {
 			cwnd_on_data(e, 100 * round + (i | 1), 1000);
@@ -303,7 +303,7 @@ static void cwnd_follows_slow_start(struct kunit *test)
 		cwnd_on_data(e, 99, 1000);
 	for (i = 0; i < 5; i++)
 		cwnd_on_ack(e, 100 + i, 2000);
-	/* Two for one. */
+	/* Each ACK is answered by twice as much data. */
 	for (i = 0; i < 20; i++)
 		cwnd_on_data(e, 100 + i / 4, 1000);
 	KUNIT_EXPECT_EQ(test, 20000U, cwnd_est_bytes(e));
@@ -319,14 +319,14 @@ static void cwnd_falls_with_the_sender(struct kunit *test)
 		cwnd_on_data(e, 99, 1000);
 	for (i = 0; i < 5; i++)
 		cwnd_on_ack(e, 100 + i, 2000);
-	/* The sender answers the last ACK alone: the others' data never came. */
+	/* The sender answers only the last ACK: no data came for the others. */
 	cwnd_on_data(e, 104, 1000);
 	KUNIT_EXPECT_EQ(test, 2000U, cwnd_est_bytes(e));
 	KUNIT_EXPECT_EQ(test, 1, e->len);
 }
 
-/* Several ACKs in one tick: data that echoes it spends them together, and the
- * estimate is short only until they are spent (section 0.3.5).
+/* Several ACKs in one tick: data that echoes it answers them together, and the
+ * estimate is too small only until all of them are answered (section 0.3.5).
  */
 static void cwnd_several_acks_in_a_tick(struct kunit *test)
 {
@@ -368,7 +368,7 @@ static void cwnd_queue_is_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, e->len);
 }
 
-/* Options of a header: which segments may be rewritten at all */
+/* Options of a header: which segments may be rewritten */
 
 struct option_row {
 	const char *name;
@@ -471,7 +471,9 @@ static void ticks_are_learnt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 10000000LL, last - first);
 }
 
-/* 16 and 50 ms are on no list: known as coarse within 5 s, and once. */
+/* Ticks of about 16 and 50 ms are not among the known ones. They are recognized as coarse within
+ * 5 s, and only once.
+ */
 static void coarse_ticks_are_known(struct kunit *test)
 {
 	static const u32 peers_us[] = { 15625, 16000, 50000 };
