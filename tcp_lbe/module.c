@@ -242,7 +242,7 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	}
 	f->grant = 0;
 	if (cap && now_ns < f->capped_ns) {
-		lbe_slot_over(p, f);
+		lbe_slot_free(p, f);
 		*wake_ns = f->capped_ns;
 		return 0;
 	}
@@ -594,7 +594,7 @@ static size_t lbe_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_inf
 	memset(&info->bbr, 0, sizeof(info->bbr));
 	info->bbr.bbr_bw_lo = (u32)rate;
 	info->bbr.bbr_bw_hi = (u32)(rate >> 32);
-	info->bbr.bbr_min_rtt = base_us;
+	info->bbr.bbr_min_rtt = base_us == U32_MAX ? 0 : base_us;
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
 }

@@ -1015,6 +1015,19 @@ static void lbe_falls_silent_beside_others(struct kunit *test)
 
 /* ---- the module -------------------------------------------------------------- */
 
+/* The first of the suite's flows: the base delay of their path is not known yet. */
+static void lbe_shows_no_base(struct kunit *test)
+{
+	struct ack_sample no_delay = { .pkts_acked = 1 };
+	struct flow f;
+
+	flow_open(test, &f, "lbe");
+	flow_hear(&f, &no_delay);
+	KUNIT_EXPECT_EQ(test, flow_base_us(&f), 0);
+	flow_ack(&f, 2, 1000);
+	KUNIT_EXPECT_EQ(test, flow_base_us(&f), 100 * MS);
+}
+
 static void lbe_before_init(struct kunit *test)
 {
 	flow_test_before_init(test, "lbe");
@@ -1094,6 +1107,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_sits_a_stall_out, stall_gen_params),
 	KUNIT_CASE(lbe_falls_silent),
 	KUNIT_CASE(lbe_falls_silent_beside_others),
+	KUNIT_CASE(lbe_shows_no_base),
 	KUNIT_CASE(lbe_before_init),
 	KUNIT_CASE(lbe_releases),
 	KUNIT_CASE(lbe_gives_the_pacing_back),
