@@ -185,9 +185,10 @@ static void ledbat_measure_capacity(const struct sock *sk, u32 bytes)
 static u32 ledbat_floor(const struct sock *sk, const struct ledbat *f)
 {
 	const struct lbe_counters *c = lbe_counters_of(sk);
+	u32 pkts = f->pp ? LEDBAT_SLOWDOWN_PKTS : READ_ONCE(min_window.value);
 
-	if (!ledbat_dynamic(f))
-		return f->pp ? LEDBAT_SLOWDOWN_PKTS : READ_ONCE(min_window.value);
+	if (pkts)
+		return pkts;
 	return ledbat_floor_pkts(LEDBAT_SLOWDOWN_PKTS, LEDBAT_WINDOW_MAX_PKTS,
 				 READ_ONCE(c->own.rate), READ_ONCE(share_permille.value),
 				 atomic_read(&c->flows), lbe_srtt_us(tcp_sk(sk)),
