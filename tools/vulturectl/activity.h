@@ -8,7 +8,7 @@
  *
  * The holder is what limits the rate of a connection. The tests, in order:
  *
- *	down	application	unread data exceeds the window that TCP has left
+ *	down	application	unread data is as long as the window that TCP has left
  *		us		the law allows less than a packet: the flow has yielded
  *		sender		less than half of the window arrives in a round trip
  *		receiver	TCP's own window is the smaller one
