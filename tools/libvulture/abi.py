@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """The ABI of libvulture as text: abi.py LIBRARY [--check].
 
-Name and version of each symbol that LIBRARY exports, its prototype as the compiler reads it in vulture.h, the layout of
-the one struct that is not opaque, the constants, the soname. --check holds it against libvulture.abi, which is
-committed: a line that has gone or changed breaks programs (raise the soname and the version, then write the file anew);
-a new line is a new function (write it anew too, and name the symbol in debian/libvulture1.symbols).
+The text has the soname, the name and version of each symbol that LIBRARY exports, each prototype as the compiler reads
+it in vulture.h, the constants, and the layout of the one struct that is not opaque. --check compares it with the
+committed libvulture.abi. A line that is gone or has changed breaks programs: raise the soname and the version, then
+write the file again. A new line is a new function: write the file again, and name the symbol in
+debian/libvulture1.symbols.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ def output(*words: object) -> str:
 
 
 def symbols(library: Path) -> list[str]:
-    """name@@VERSION of each."""
+    """name@@VERSION of each exported function."""
     listed = output("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines()
     return sorted(words[2] for words in map(str.split, listed) if words[1] == "T")
 
 
 def prototypes() -> list[str]:
-    """As the compiler reads them."""
+    """The prototypes of vulture.h as the compiler reads them."""
     with tempfile.TemporaryDirectory() as folder:
         info = Path(folder) / "info"
         output("cc", "-aux-info", info, "-fsyntax-only", "-x", "c", HEADER)
@@ -71,7 +72,7 @@ def abi(library: Path) -> list[str]:
 
 
 def differences(library: Path) -> list[str]:
-    """What the library's ABI has that the committed one has not, and the other way round."""
+    """Lines that are in only one of the library's ABI and the committed one."""
     committed = [line for line in COMMITTED.read_text().splitlines() if line and not line.startswith("#")]
     now = abi(library)
     broken = [f"breaks programs: gone or changed: {line}" for line in committed if line not in now]

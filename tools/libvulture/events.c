@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
-/* libvulture: connections that come under control and leave it. */
+/* libvulture: events for connections that come under control or leave it. */
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <string.h>
@@ -14,7 +14,7 @@ int vulture_listen(struct vulture *v)
 	return mnl_socket_get_fd(v->nl);
 }
 
-/* The next message: of those read before, or from the kernel. */
+/* The next message, from the buffer if it has unread ones, else from the kernel. */
 static const struct nlmsghdr *next_event(struct vulture *v)
 {
 	const struct nlmsghdr *nlh;

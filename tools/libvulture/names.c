@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
-/* libvulture: options, controllers and statistics by their names. */
+/* libvulture: names of options, controllers and statistics. */
 #include <errno.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static const char *const controller_names[] = {
 	[VULTURE_CONTROLLER_RLEDBAT] = "rledbat",
 };
 
-/* Statistics by their attribute, for each controller. */
+/* Names of each controller's statistics, indexed by attribute number. */
 static const char *const paper_stats[] = {
 	[VULTURE_PAPER_S_PHASE] = "phase",
 	[VULTURE_PAPER_S_MODE] = "mode",

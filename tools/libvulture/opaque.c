@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
-/* libvulture: the opaque structs, made and read. */
+/* libvulture: functions that allocate, fill and read the opaque structs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ const struct vulture_options *vulture_flow_options(const struct vulture_flow *fl
 	return &flow->options;
 }
 
-/* What every connection has; the controller's statistics follow. */
+/* Names of the numbers that every connection has. The controller's statistics follow them. */
 static const char *const common[] = {
 	"rwnd_bytes", "own_bytes", "advertised_bytes", "rtt_us", "min_rtt_us", "queue_us",
 	"mss_bytes", "age_us", "segments", "bytes", "acks", "rewritten", "updates",

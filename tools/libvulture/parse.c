@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
-/* libvulture: what the kernel says, as structs. */
+/* libvulture: conversion of the kernel's messages to structs. */
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
 #include <string.h>
 
 #include "parts.h"
 
-/* Attributes of one nest, by type; unknown ones are passed over, so that a
- * newer kernel may say more.
+/* Attributes of one nest, indexed by type. Unknown types are skipped, so that
+ * a newer kernel may send more.
  */
 struct table {
 	const struct nlattr **attrs;
@@ -76,7 +76,7 @@ void lv_read_options(const struct nlattr *nest, struct vulture_options *options)
 	}
 }
 
-/* The statistics of whichever controller runs, by name. */
+/* The statistics of the connection's controller, with their names. */
 static void read_stats(const struct nlattr *const *flow_attrs, struct vulture_flow *flow)
 {
 	size_t k;

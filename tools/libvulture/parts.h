@@ -3,14 +3,15 @@
  * Declarations that the library's files share. A file calls only functions of files above it
  * in this list.
  *
- *	names.c		options, controllers and statistics by their names
- *	transport.c	a handle: requests out, answers in, errors as sentences
- *	parse.c		answers as the structs of internal.h
+ *	names.c		names of options, controllers and statistics
+ *	transport.c	a handle: sends requests, reads answers, turns errors into sentences
+ *	parse.c		converts answers to the structs of internal.h
  *	requests.c	a function for each request
  *	events.c	events from the kernel
- *	opaque.c	functions with which programs make and read the structs
+ *	opaque.c	functions by which programs allocate, fill and read the structs
  *
- * Names that are not the ABI's begin with lv_: in the static library the linker sees them.
+ * Names that are not part of the ABI begin with lv_, since the static library exports them to the
+ * linker.
  */
 #ifndef LIBVULTURE_PARTS_H
 #define LIBVULTURE_PARTS_H
@@ -22,7 +23,7 @@
 /* Command and attribute numbers; users of the library need none of them. */
 #include "../../vulture/uapi/vulture.h"
 
-/* Requests are small; answers fit a page of the kernel's. */
+/* A request or a single answer fits a page; a dump comes in datagrams of at most this size. */
 #define BUFFER_BYTES	32768
 
 struct vulture {
@@ -31,14 +32,14 @@ struct vulture {
 	uint32_t events;		/* multicast group */
 	uint32_t seq;
 	char error[256];
-	char buffer[BUFFER_BYTES];	/* the message under way */
-	size_t event_len;		/* events left in buffer, bytes */
-	const struct nlmsghdr *event;	/* the next of them */
+	char buffer[BUFFER_BYTES];	/* the request, then what was received */
+	size_t event_len;		/* bytes of unread events in buffer */
+	const struct nlmsghdr *event;	/* the next unread event */
 };
 
 /* names.c */
 
-/** struct lv_stats - a controller's statistics: its nest, and names by attribute */
+/** struct lv_stats - a controller's statistics: netlink nest, and names by attribute number */
 struct lv_stats {
 	uint16_t nest;
 	const char *const *names;
@@ -51,33 +52,35 @@ extern const struct lv_stats lv_stats[LV_CONTROLLERS];
 
 /* transport.c */
 
-/* What an answer is turned into. */
+/* Where the messages of an answer go. */
 struct sink {
 	void (*message)(const struct nlmsghdr *nlh, struct sink *sink);
 	int (*each_flow)(const struct vulture_flow *flow, void *arg);
 	int (*each_rule)(const struct vulture_rule *rule, void *arg);
-	void *arg;		/* of either */
-	int ended;		/* what it returned, if not 0 */
-	void *result;		/* of other messages */
+	void *arg;		/* passed to each_flow or each_rule */
+	int ended;		/* their latest return value; not 0: they are called no more */
+	void *result;		/* where message writes to without each_flow and each_rule */
 };
 
-/* lv_fail() - the handle's sentence, and errno. Return: -1 */
+/* lv_fail() - set the error text of the handle, and errno. Return: -1 */
 __attribute__((format(printf, 3, 4)))
 int lv_fail(struct vulture *v, int err, const char *format, ...);
 
 /* lv_command() - begin a request in the handle's buffer */
 struct nlmsghdr *lv_command(struct vulture *v, uint8_t cmd, uint16_t flags);
 
-/* lv_talk() - send what is in the buffer and read the answer to its end. Return: 0, or -1 */
+/* lv_talk() - send the request in the buffer and read the whole answer. Return: 0, or -1 */
 int lv_talk(struct vulture *v, struct nlmsghdr *nlh, struct sink *sink);
 
 /* parse.c */
 
-/* By attribute number up to @max; what is not there is NULL, what is unknown is passed over. */
+/* Fill @attrs, indexed by attribute number up to @max. An absent attribute is NULL; an attribute
+ * above @max is skipped.
+ */
 void lv_parse_nest(const struct nlattr *nest, const struct nlattr **attrs, unsigned int max);
 void lv_parse_message(const struct nlmsghdr *nlh, const struct nlattr **attrs, unsigned int max);
 
-/* 0 for an attribute that is not there */
+/* the value of an attribute; 0 if the attribute is NULL */
 uint16_t lv_get_u16(const struct nlattr *attr);
 uint32_t lv_get_u32(const struct nlattr *attr);
 uint64_t lv_get_u64(const struct nlattr *attr);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
-/* libvulture: what may be asked of the kernel module, a function each. */
+/* libvulture: one function for each request to the kernel module. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "parts.h"
 
-/* Into a request */
+/* Building a request */
 
-/* One nest for each controller whose options are set. */
+/* The nest of one controller, if any of its options is set. */
 static void put_values(struct nlmsghdr *nlh, uint16_t type, const struct vulture_options *options)
 {
 	struct nlattr *nest = NULL;
@@ -65,7 +65,7 @@ static void put_address(struct nlmsghdr *nlh, const struct vulture_address *addr
 	mnl_attr_nest_end(nlh, nest);
 }
 
-/* Out of an answer */
+/* Reading an answer */
 
 static void on_count(const struct nlmsghdr *nlh, struct sink *sink)
 {
@@ -132,7 +132,7 @@ static int talk_flow(struct vulture *v, struct nlmsghdr *nlh, struct vulture_flo
 	return lv_talk(v, nlh, &sink);
 }
 
-/* One connection, or all of a process or cgroup */
+/* Requests about one connection, or about all connections of a process or cgroup */
 
 static int nothing_or_error(int count)
 {
@@ -252,7 +252,7 @@ int vulture_list(struct vulture *v, int (*each)(const struct vulture_flow *flow,
 	return sink.ended;
 }
 
-/* Rules and defaults */
+/* Requests about rules and defaults */
 
 int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
 {

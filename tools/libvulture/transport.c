@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
 /*
- * libvulture: a handle on the kernel module; one request, its answer, its error text.
+ * libvulture: the handle on the kernel module, which sends a request, reads its answer and
+ * keeps the error text.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -49,7 +50,7 @@ struct nlmsghdr *lv_command(struct vulture *v, uint8_t cmd, uint16_t flags)
 	return request(v, v->family, flags, cmd, VULTURE_GENL_VERSION);
 }
 
-/* The kernel's own words on a failure, if it gave any. */
+/* Fail with the kernel's error text if the answer has one, else with strerror()'s. */
 static int kernel_error(struct vulture *v, const struct nlmsghdr *nlh, int err, size_t skip)
 {
 	const struct nlattr *attr;
@@ -58,7 +59,7 @@ static int kernel_error(struct vulture *v, const struct nlmsghdr *nlh, int err, 
 		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG) {
 			const char *text = mnl_attr_get_str(attr);
 
-			/* The module's name, which it puts before them. */
+			/* The module begins its texts with its name. */
 			if (!strncmp(text, "vulture: ", 9))
 				text += 9;
 			return lv_fail(v, err, "%s", text);
@@ -67,7 +68,7 @@ static int kernel_error(struct vulture *v, const struct nlmsghdr *nlh, int err, 
 	return lv_fail(v, err, "%s", strerror(err));
 }
 
-/* Return: 1 the answer is complete, 0 go on, -1 failed. */
+/* Process one message. Return: 1 if the answer is complete, 0 if more follows, -1 on failure. */
 static int answer(struct vulture *v, const struct nlmsghdr *nlh, struct sink *sink)
 {
 	if (nlh->nlmsg_type == NLMSG_ERROR) {
@@ -87,7 +88,7 @@ static int answer(struct vulture *v, const struct nlmsghdr *nlh, struct sink *si
 	return 0;
 }
 
-/* Messages of a dump, kept until it is complete. */
+/* Messages of a dump, kept until the dump is complete. */
 struct kept {
 	char *data;
 	size_t bytes, room;
@@ -111,7 +112,9 @@ static int keep(struct kept *kept, const struct nlmsghdr *nlh)
 	return 0;
 }
 
-/* The caller's function may use this handle: the dump is over, and none of it is in the buffer. */
+/* Call the sink for each kept message. The sink's callback may use this handle, since the dump is
+ * complete and the buffer is free.
+ */
 static void hand_over(const struct kept *kept, struct sink *sink)
 {
 	size_t at = 0;
@@ -124,7 +127,7 @@ static void hand_over(const struct kept *kept, struct sink *sink)
 	}
 }
 
-/* Read an answer to its end. A dump is handed over once it is complete. */
+/* Read the whole answer. Messages of a dump go to @kept, all others to the sink at once. */
 static int read_answer(struct vulture *v, uint32_t seq, struct sink *sink, struct kept *kept)
 {
 	uint32_t portid = mnl_socket_get_portid(v->nl);
@@ -140,7 +143,7 @@ static int read_answer(struct vulture *v, uint32_t seq, struct sink *sink, struc
 		     nlh = mnl_nlmsg_next(nlh, &left)) {
 			int state;
 
-			/* The rest of an earlier answer that was given up. */
+			/* It belongs to an earlier answer that was not read to its end. */
 			if (!mnl_nlmsg_seq_ok(nlh, seq) || !mnl_nlmsg_portid_ok(nlh, portid))
 				continue;
 			if (kept && nlh->nlmsg_type >= NLMSG_MIN_TYPE) {
@@ -231,7 +234,7 @@ struct vulture *vulture_open(void)
 		lv_fail(v, errno, "cannot open generic netlink: %s", strerror(errno));
 		goto err;
 	}
-	/* Texts with errors; short ones, without our request in them. */
+	/* Ask for error texts, and for error messages that do not repeat the request. */
 	mnl_socket_setsockopt(v->nl, NETLINK_EXT_ACK, &on, sizeof(on));
 	mnl_socket_setsockopt(v->nl, NETLINK_CAP_ACK, &on, sizeof(on));
 	if (!find_family(v))

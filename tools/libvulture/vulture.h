@@ -8,23 +8,24 @@
  *	struct vulture *v = vulture_open();
  *	if (!v || vulture_start(v, fd, NULL) < 0)
  *		warnx("%s", vulture_error(v));
- *	... the download goes on, and steps aside for everything else ...
+ *	... the download goes on, and yields to other traffic ...
  *	vulture_stop(v, fd);
  *	vulture_close(v);
  *
- * Functions return 0 or a count, or -1 with errno set and a sentence in
- * vulture_error(). A handle is for one thread; each thread opens its own. A callback
- * may use the handle that it was called from.
+ * Functions return 0 or a count. On failure they return -1 and set errno, and
+ * vulture_error() returns a sentence that describes the failure. A handle must be used
+ * by one thread only; each thread opens its own. A callback may use the handle whose
+ * function called it.
  *
  * The ABI is stable: structs are opaque, and symbols carry the version VULTURE_1. If a
  * later kernel reports more, vulture_flow_number() has new names for it. The file
- * libvulture.abi in the source is the ABI as text.
+ * libvulture.abi in the source lists the ABI as text.
  *
  * errno:
  *	ENOENT		no such connection, cgroup or rule; or, from vulture_open(),
  *			the module is not loaded
- *	EBADF, ENOTSOCK, EPROTONOSUPPORT, ENOTCONN	the descriptor is not open, no
- *			socket, not one of TCP, or not connected
+ *	EBADF, ENOTSOCK, EPROTONOSUPPORT, ENOTCONN	the descriptor is not open, is not
+ *			a socket, is not a TCP socket, or is not connected
  *	EOPNOTSUPP	the connection has no timestamps, or is signed (TCP-MD5, TCP-AO)
  *	EALREADY	it is under control already, with the same options or by another
  *			controller
@@ -46,19 +47,19 @@ extern "C" {
 
 #define VULTURE_API __attribute__((visibility("default")))
 
-/* Opaque structs. The caller frees by *_free() what *_new() returned. An object that a callback
- * is given belongs to the library, and is valid until the callback returns.
+/* Opaque structs. The caller must free what *_new() returned with the matching *_free(). An object
+ * that is passed to a callback belongs to the library and is valid until the callback returns.
  */
 struct vulture;			/* a handle on the kernel module */
 struct vulture_options;		/* options that differ from the kernel's defaults */
-struct vulture_flow;		/* one connection under control, as it was when it was read */
+struct vulture_flow;		/* state of one connection under control at the time of reading */
 struct vulture_rule;		/* matches new connections, which are then put under control */
-struct vulture_defaults;	/* of this network namespace */
+struct vulture_defaults;	/* defaults and limits of this network namespace */
 
 /**
- * struct vulture_address - both ends of a connection
- * @local: this machine's; sin_family AF_INET or AF_INET6
- * @remote: the peer's, of the same family
+ * struct vulture_address - addresses and ports of both ends of a connection
+ * @local: address of this machine; sin_family is AF_INET or AF_INET6
+ * @remote: address of the peer, of the same family
  */
 struct vulture_address {
 	union {
@@ -69,7 +70,7 @@ struct vulture_address {
 };
 
 /**
- * vulture_open() - a handle for the calling thread's network namespace
+ * vulture_open() - open a handle for the calling thread's network namespace
  * Return: the handle, or NULL; vulture_error(NULL) then returns the reason.
  */
 VULTURE_API struct vulture *vulture_open(void);
@@ -78,55 +79,58 @@ VULTURE_API struct vulture *vulture_open(void);
 VULTURE_API void vulture_close(struct vulture *v);
 
 /**
- * vulture_error() - a sentence on the latest failure of this handle (or, for
- * NULL, of vulture_open() in this thread)
+ * vulture_error() - a sentence that describes the latest failure of this handle (or,
+ * for NULL, of vulture_open() in this thread)
  */
 VULTURE_API const char *vulture_error(const struct vulture *v);
 
-/** vulture_options_new() - options that are all defaults; NULL if memory is short */
+/** vulture_options_new() - allocate options, none of them set; NULL if memory is short */
 VULTURE_API struct vulture_options *vulture_options_new(void);
 VULTURE_API void vulture_options_free(struct vulture_options *options);
 
 /**
  * vulture_option() - set one option by name
- * @options: to change
- * @name: as in vulture_option_name(), "psi-us" for example
- * @value: the kernel checks the range
+ * @options: the options to change
+ * @name: a name that vulture_option_name() returns, "psi-us" for example
+ * @value: the value; the kernel checks its range when the options are used
  * Return: 0, or -1 with EINVAL if there is no such option.
  */
 VULTURE_API int vulture_option(struct vulture_options *options, const char *name, uint32_t value);
 
-/** vulture_option_get() - Return: 0, or -1 with ENOENT if it is not set, EINVAL if there is none */
+/**
+ * vulture_option_get() - read one option by name
+ * Return: 0, or -1 with ENOENT if it is not set, or EINVAL if there is no such option.
+ */
 VULTURE_API int vulture_option_get(const struct vulture_options *options, const char *name,
 				   uint32_t *value);
 
-/** vulture_option_name() - name of option 1, 2, ...; NULL after the last */
+/** vulture_option_name() - name of option number 1, 2, ...; NULL after the last one */
 VULTURE_API const char *vulture_option_name(unsigned int option);
 
-/* A connection. Windows are in bytes, times in microseconds; counters count since the
- * start. A value that is not known yet is 0.
+/* A connection. Windows are in bytes, times in microseconds. Counters count since the
+ * connection was put under control. A value that is not known yet is 0.
  */
 VULTURE_API struct vulture_flow *vulture_flow_new(void);	/* room for vulture_get() */
 VULTURE_API void vulture_flow_free(struct vulture_flow *flow);
 VULTURE_API uint64_t vulture_flow_id(const struct vulture_flow *flow);
 VULTURE_API const struct vulture_address *vulture_flow_address(const struct vulture_flow *flow);
-VULTURE_API uint32_t vulture_flow_rule(const struct vulture_flow *flow);	/* 0 = none */
+VULTURE_API uint32_t vulture_flow_rule(const struct vulture_flow *flow);	/* 0 = no rule */
 VULTURE_API uint32_t vulture_flow_controller(const struct vulture_flow *flow);
-/* all options of its controller; they live as long as the flow */
+/* all options of the connection's controller; valid as long as @flow is */
 VULTURE_API const struct vulture_options *vulture_flow_options(const struct vulture_flow *flow);
 
 /**
  * vulture_flow_number() - one number of a connection, by name
- * @name: rwnd_bytes (the window that the law allows), own_bytes (the one that TCP itself
- *	would allow), advertised_bytes (the one that was sent), rtt_us, min_rtt_us, queue_us,
- *	mss_bytes, age_us, segments, bytes, acks, rewritten, updates, or a statistic of its
- *	controller
+ * @name: rwnd_bytes (the window that the control law allows), own_bytes (the window that TCP
+ *	itself would advertise), advertised_bytes (the window in the latest segment sent),
+ *	rtt_us, min_rtt_us, queue_us (queueing delay on the path), mss_bytes, age_us, segments,
+ *	bytes, acks, rewritten, updates, or a statistic of the connection's controller
  * Return: 0, or -1 with ENOENT if the connection has no such number.
  */
 VULTURE_API int vulture_flow_number(const struct vulture_flow *flow, const char *name,
 				    int64_t *value);
 
-/** vulture_flow_name() - name of number 0, 1, ...; NULL after the last */
+/** vulture_flow_name() - name of number 0, 1, ...; NULL after the last one */
 VULTURE_API const char *vulture_flow_name(const struct vulture_flow *flow, unsigned int number);
 
 /* A rule: a connection matches if it meets all conditions that are set. Ports are in host byte
@@ -134,9 +138,10 @@ VULTURE_API const char *vulture_flow_name(const struct vulture_flow *flow, unsig
  */
 VULTURE_API struct vulture_rule *vulture_rule_new(void);
 VULTURE_API void vulture_rule_free(struct vulture_rule *rule);
-/* A v2 cgroup by the inode of its directory (needs CAP_NET_ADMIN), or by a descriptor of the
- * directory. With a descriptor, a caller who may write to the directory needs no privilege. The
- * descriptor still belongs to the caller.
+/* The rule matches sockets of a v2 cgroup and of the cgroups below it. The cgroup is named by the
+ * inode number of its directory (needs CAP_NET_ADMIN), or by a descriptor of the directory. With a
+ * descriptor, a caller who may write to the directory needs no privilege. The descriptor stays the
+ * caller's to close.
  */
 VULTURE_API void vulture_rule_set_cgroup(struct vulture_rule *rule, uint64_t inode);
 VULTURE_API void vulture_rule_set_cgroup_fd(struct vulture_rule *rule, int fd);
@@ -144,10 +149,10 @@ VULTURE_API void vulture_rule_set_ports(struct vulture_rule *rule, uint16_t loca
 /* Return: 0, or -1 with EAFNOSUPPORT, or ERANGE for more bits than the address has */
 VULTURE_API int vulture_rule_set_remote(struct vulture_rule *rule, const struct sockaddr *prefix,
 					unsigned int bits);
-/* the DSCP with which the socket sends when its connection is established, 0 to 63 (1: LE) */
+/* the DSCP that the socket sends when its connection is established, 0 to 63 (1: LE) */
 VULTURE_API void vulture_rule_set_dscp(struct vulture_rule *rule, uint8_t dscp);
-/* No rule starts the connections that this one matches, but for rules of cgroups below its own:
- * they stay in the foreground. Needs CAP_NET_ADMIN.
+/* The connections that this rule matches stay in the foreground: no other rule puts them under
+ * control, except rules for cgroups below the cgroup of this one. Needs CAP_NET_ADMIN.
  */
 VULTURE_API void vulture_rule_set_foreground(struct vulture_rule *rule, bool foreground);
 VULTURE_API void vulture_rule_set_options(struct vulture_rule *rule,
@@ -156,17 +161,18 @@ VULTURE_API uint32_t vulture_rule_id(const struct vulture_rule *rule);
 VULTURE_API uint64_t vulture_rule_cgroup(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API uint16_t vulture_rule_local_port(const struct vulture_rule *rule);	/* 0 = any */
 VULTURE_API uint16_t vulture_rule_remote_port(const struct vulture_rule *rule);	/* 0 = any */
-/* The peers' prefix, in @prefix: its family, and its address with the port 0. Return: the number of
- * bits, or -1 (and @prefix unchanged) if the rule is for any peer
+/* Write the prefix of the peers' addresses to @prefix: its family, and its address with port 0.
+ * Return: the prefix length in bits, or -1 (and @prefix unchanged) if the rule matches any peer.
  */
 VULTURE_API int vulture_rule_remote(const struct vulture_rule *rule, struct sockaddr_in6 *prefix);
-/* whose rule it is, if it was made without privilege; -1 = an administrator's */
+/* uid of the user who added the rule without privilege; -1 if an administrator added it */
 VULTURE_API int64_t vulture_rule_uid(const struct vulture_rule *rule);
 VULTURE_API int vulture_rule_dscp(const struct vulture_rule *rule);	/* -1 = any */
 VULTURE_API bool vulture_rule_foreground(const struct vulture_rule *rule);
-VULTURE_API uint64_t vulture_rule_started(const struct vulture_rule *rule);	/* connections */
-/* connections that it matched but that could not be put under control: a limit was reached, or
- * memory was short
+/* number of connections that the rule put under control */
+VULTURE_API uint64_t vulture_rule_started(const struct vulture_rule *rule);
+/* number of connections that the rule matched but that could not be put under control, because a
+ * limit was reached or memory was short
  */
 VULTURE_API uint64_t vulture_rule_failed(const struct vulture_rule *rule);
 VULTURE_API const struct vulture_options *vulture_rule_options(const struct vulture_rule *rule);
@@ -176,16 +182,16 @@ VULTURE_API struct vulture_defaults *vulture_defaults_new(void);
 VULTURE_API void vulture_defaults_free(struct vulture_defaults *defaults);
 VULTURE_API uint32_t vulture_defaults_max_flows(const struct vulture_defaults *defaults);
 VULTURE_API uint32_t vulture_defaults_flows(const struct vulture_defaults *defaults);	/* now */
-/* memory that the kernel needs for one connection under control */
+/* kernel memory for one connection under control, bytes */
 VULTURE_API uint32_t vulture_defaults_flow_bytes(const struct vulture_defaults *defaults);
 VULTURE_API const char *vulture_defaults_version(const struct vulture_defaults *defaults);
 VULTURE_API const struct vulture_options *
 vulture_defaults_options(const struct vulture_defaults *defaults);
 
-/** vulture_controller_name() - "paper" for example */
+/** vulture_controller_name() - name of a controller, "paper" for example */
 VULTURE_API const char *vulture_controller_name(uint32_t controller);
 
-/** vulture_controller_number() - by name; -1 with EINVAL if there is none */
+/** vulture_controller_number() - number of a controller; -1 with EINVAL if there is none */
 VULTURE_API int vulture_controller_number(const char *name);
 
 VULTURE_API const char *vulture_phase_name(uint32_t phase);
@@ -195,18 +201,18 @@ VULTURE_API const char *vulture_reason_name(uint32_t reason);
 
 /**
  * vulture_start() - put a connection of the caller in the background
- * @fd: a connected TCP socket, or one that is only observed so far
+ * @fd: a connected TCP socket; it may already be observed (option "observe")
  * @options: NULL for the defaults
  */
 VULTURE_API int vulture_start(struct vulture *v, int fd, const struct vulture_options *options);
 
-/** vulture_stop() - give the connection TCP's own window back, at once */
+/** vulture_stop() - end the control: the connection advertises TCP's own window again at once */
 VULTURE_API int vulture_stop(struct vulture *v, int fd);
 
-/** vulture_get() - read the state of the connection into @flow (vulture_flow_new()) */
+/** vulture_get() - read the state of the connection into @flow (from vulture_flow_new()) */
 VULTURE_API int vulture_get(struct vulture *v, int fd, struct vulture_flow *flow);
 
-/* The same for any connection of this namespace; these need CAP_NET_ADMIN. The functions for a
+/* The same for any connection of this namespace; these functions need CAP_NET_ADMIN. Those for a
  * process or a cgroup return the number of connections that were started or stopped.
  */
 VULTURE_API int vulture_start_address(struct vulture *v, const struct vulture_address *address,
@@ -224,15 +230,15 @@ VULTURE_API int vulture_get_id(struct vulture *v, uint64_t id, struct vulture_fl
 VULTURE_API int vulture_stop_id(struct vulture *v, uint64_t id);
 
 /**
- * vulture_list() - all connections under control in this namespace
- * @each: called for each; a value other than 0 ends the list
- * @arg: passed on
+ * vulture_list() - list all connections under control in this namespace
+ * @each: called for each connection; if it returns a value other than 0, the list ends
+ * @arg: passed to @each
  * Return: 0, what @each returned, or -1.
  */
 VULTURE_API int vulture_list(struct vulture *v,
 			     int (*each)(const struct vulture_flow *flow, void *arg), void *arg);
 
-/** vulture_rule_add() - add a rule; @rule then has its id */
+/** vulture_rule_add() - add a rule; @rule is then the rule as the kernel reports it, with its id */
 VULTURE_API int vulture_rule_add(struct vulture *v, struct vulture_rule *rule);
 VULTURE_API int vulture_rule_del(struct vulture *v, uint32_t id);
 VULTURE_API int vulture_rule_list(struct vulture *v,
@@ -243,8 +249,8 @@ VULTURE_API int vulture_get_defaults(struct vulture *v, struct vulture_defaults 
 
 /**
  * vulture_set_defaults() - set the defaults for connections started from now on
- * @options: what changes; NULL for nothing
- * @max_flows: new limit on connections; NULL for no change
+ * @options: the options to change; NULL for none
+ * @max_flows: new limit on connections; NULL to keep the limit
  */
 VULTURE_API int vulture_set_defaults(struct vulture *v, const struct vulture_options *options,
 				     const uint32_t *max_flows);
@@ -254,15 +260,15 @@ VULTURE_API int vulture_set_defaults(struct vulture *v, const struct vulture_opt
 #define VULTURE_EVENT_END	2
 
 /**
- * vulture_listen() - use this handle for vulture_event() only, from now on
+ * vulture_listen() - subscribe to events; the handle may then be used for vulture_event() only
  * Return: a file descriptor to poll, or -1.
  */
 VULTURE_API int vulture_listen(struct vulture *v);
 
 /**
  * vulture_event() - wait for the next event
- * @flow: the connection
- * @reason: why it ended, vulture_reason_name()
+ * @flow: the connection that the event is about
+ * @reason: why its control ended; vulture_reason_name() has the names
  * Return: VULTURE_EVENT_START, VULTURE_EVENT_END, or -1 (ENOBUFS: events were lost).
  */
 VULTURE_API int vulture_event(struct vulture *v, struct vulture_flow *flow, uint32_t *reason);

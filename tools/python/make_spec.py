@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Write vulture/_spec.py from the netlink specification: make_spec.py [--check]. A test holds the two together."""
+"""Write vulture/_spec.py from the netlink specification: make_spec.py [--check]. A test compares the two."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tc (iproute2) offers to a plugin.
+ * The interface that tc (iproute2) offers to a plugin.
  *
- * tc looks for <folder>/q_<name>.so, opens it, and takes the symbol
- * <name>_qdisc_util; what the plugin calls is resolved from tc itself, which
- * exports its own functions. No distribution ships headers for this, so what
- * this plugin uses is declared here; tests/test_q_shred.py asks each release's
- * tc whether it still exports each of them.
+ * tc opens <folder>/q_<name>.so and looks up the symbol <name>_qdisc_util. The
+ * functions that the plugin calls are resolved from tc itself, which exports
+ * its own. No distribution ships headers for them, so those that this plugin
+ * uses are declared here. tests/test_q_shred.py checks that each release's tc
+ * still exports each of them.
  *
  * struct qdisc_util is the same from iproute2 5.12 on (has_block was appended
  * then; later releases only made the first argument const).
@@ -35,7 +35,7 @@ struct qdisc_util {
 			 bool *p_has);
 };
 
-/* arguments: 0 when understood */
+/* arguments; they return 0 on success */
 int get_size(unsigned int *size, const char *str);
 int get_time(unsigned int *time_us, const char *str);
 int get_rate64(__u64 *rate, const char *str);
@@ -49,7 +49,7 @@ int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
 int parse_rtattr_flags(struct rtattr *tb[], int max, struct rtattr *rta, int len,
 		       unsigned short flags);
 
-/* output, text or JSON as tc was asked */
+/* output as text or JSON, whichever tc was called for */
 enum output_type {
 	PRINT_FP = 1,
 	PRINT_JSON = 2,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What background connections do. */
+/* Activity of background connections. */
 #include "activity.h"
 
 #include <errno.h>
@@ -11,7 +11,9 @@
 #include "ctl.h"
 #include "owners.h"
 
-/* below capacity / YIELDED a held connection has yielded */
+/* A connection that the law limits has yielded when its rate is below capacity / YIELDED (1/8, see
+ * activity.h). Doubling it counts fewer connections as having yielded.
+ */
 #define YIELDED	8
 
 static char error_text[300];
@@ -36,14 +38,14 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Who holds it */
+/* What limits the rate */
 
-/* @Bps: bytes a second since the look before. */
+/* @Bps: bytes a second since the previous look. */
 static enum holder down_holder(const struct vulture_flow *flow, uint32_t unread_bytes, double Bps)
 {
 	uint32_t window_bytes = flow->own_bytes < flow->rwnd_bytes ? flow->own_bytes :
 								     flow->rwnd_bytes;
-	/* A flow whose sender pauses has no round trip of now. */
+	/* While the sender pauses there is no recent sample of the round trip. */
 	uint32_t rtt_us = flow->rtt_us ? flow->rtt_us : flow->min_rtt_us;
 
 	if (unread_bytes && unread_bytes >= flow->own_bytes)
@@ -81,7 +83,7 @@ static uint64_t stat_of(const struct vulture_flow *flow, const char *name)
 	return 0;
 }
 
-/* Differences to the look before. @path_Bps: capacity; 0 if not known. */
+/* Compute what follows from two looks. @path_Bps: capacity of the path; 0 if not known. */
 static void compare(struct activity *now, const struct activity *before, uint32_t unread_bytes,
 		    uint64_t path_Bps)
 {
@@ -106,7 +108,7 @@ struct taking {
 	const struct look *before;
 	struct owners owners;
 	bool no_memory;
-	size_t flows;	/* the first so many of look are vulture's, by address */
+	size_t flows;	/* the first members of look, vulture's connections, sorted by address */
 };
 
 static struct activity *add(struct taking *taking)
@@ -294,7 +296,7 @@ int look_again(struct look *look, const struct look *before)
 		result = 0;
 	owners_free(&taking.owners);
 	sort(look, by_key);
-	/* The array has its place now, and so has each name in it. */
+	/* The array is not moved any more, so pointers into it stay valid. */
 	for (i = 0; i < look->count; i++)
 		if (look->activity[i].up)
 			look->activity[i].law = look->activity[i].control;
@@ -311,7 +313,7 @@ void look_free(struct look *look)
 	memset(look, 0, sizeof(*look));
 }
 
-/* By program */
+/* Grouping by program */
 
 static bool same_program(const struct activity *a, const struct activity *b)
 {
@@ -329,7 +331,9 @@ static int faster_first(const void *a, const void *b)
 	return left->first->up - right->first->up;
 }
 
-/* Connections that moved nothing count where none moved. */
+/* The most frequent holder. Idle connections decide only if no connection has moved data, by the
+ * weights of look_programs().
+ */
 static void choose_holder(struct program *program)
 {
 	unsigned int i, most = 0;
@@ -366,7 +370,7 @@ struct program *look_programs(const struct look *look, size_t *count)
 		program->pause_bytes += one->pause_bytes;
 		if (one->queue_us > program->queue_us)
 			program->queue_us = one->queue_us;
-		/* one that moves outweighs all that are idle */
+		/* one connection that moves data outweighs all idle ones */
 		program->holders[one->holder] += one->rate_bps > 0 ? 100000 : 1;
 	}
 	for (k = 0; k < *count; k++)

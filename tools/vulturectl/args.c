@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Values from the words of the command line, and the messages for wrong ones. */
+/* Conversion of words of the command line to values, and messages for wrong words. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -69,8 +69,8 @@ void *with_room(void *at, size_t n, size_t *room, size_t size)
 	return at;
 }
 
-/* Values from words. Each returns NULL, or a sentence that says what the word should be. The
- * sentence is valid until the next call.
+/* Conversion of words to values. Each function returns NULL, or a sentence that says what the word
+ * should be. The sentence is valid until the next call.
  */
 
 __attribute__((format(printf, 1, 2)))
@@ -131,7 +131,9 @@ const char *set_prefix(struct vulture_rule *rule, const char *text)
 	return why;
 }
 
-/* The two DSCPs of background traffic: RFC 8622, and what went before it, RFC 3662. */
+/* The two DSCPs of background traffic: LE of RFC 8622, and CS1 of RFC 3662, which RFC 8622
+ * obsoletes.
+ */
 static const struct { const char *name; uint8_t dscp; } dscps[] = { { "le", 1 }, { "cs1", 8 } };
 
 const char *dscp_name(uint8_t dscp)
@@ -180,7 +182,7 @@ const char *set_option(struct vulture_options *options, const char *name, const 
 	return why;
 }
 
-/* The same of the command line */
+/* The same for words of the command line: a wrong word ends the program */
 
 void must(const char *why)
 {
@@ -206,7 +208,6 @@ void read_option(struct vulture_options *options, char *text)
 	must(set_option(options, text, equals + 1));
 }
 
-/* "10.0.0.1:80", "[fd00::1]:80" */
 void read_endpoint(const char *text, struct sockaddr_in6 *to)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)to;
@@ -238,7 +239,6 @@ void read_endpoint(const char *text, struct sockaddr_in6 *to)
 	}
 }
 
-/* Where the v2 hierarchy is; "" if nowhere. */
 void find_cgroup_root(char *path, size_t room)
 {
 	char line[1024], type[64], dir[512];
@@ -263,7 +263,7 @@ const char *set_cgroup(uint64_t *cgroup, const char *dir)
 
 	if (stat(dir, &st))
 		return should("%s: %s", dir, strerror(errno));
-	/* Elsewhere the number of an inode may be that of a stranger's cgroup. */
+	/* An inode number of another file system may equal that of an unrelated cgroup. */
 	if (!S_ISDIR(st.st_mode) || statfs(dir, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
 		return should("%s: not the directory of a v2 cgroup", dir);
 	*cgroup = st.st_ino;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For the sockets of a cgroup: each connection that is opened or accepted gets
- * a less-than-best-effort congestion control, DSCP LE and TC_PRIO_FILLER.
+ * Puts the uploads of a cgroup in the background: each connection that its processes
+ * open or accept gets a less-than-best-effort congestion control, DSCP LE and the
+ * priority TC_PRIO_FILLER.
  *
- * Attached to a cgroup v2 as sock_ops. User space writes the control's name
- * before the program is loaded. An application's own DSCP stands.
+ * Attached to a cgroup v2 as sock_ops. User space writes the control's name before
+ * the program is loaded. A DSCP that the application has set is kept.
  *
  * Each cgroup that the program is attached to has a mode, which user space may
- * change. In MODE_FOREGROUND the program does nothing but tell those of the cgroups
- * above, which the kernel runs after it with the same context, to do nothing either.
- * So the nearest cgroup with a program decides.
+ * change. In MODE_FOREGROUND the program only sets ctx->reply. The kernel then runs
+ * the programs of the cgroups above with the same context; they see the reply and do
+ * nothing either. So the nearest cgroup with a program decides.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
 
 #include <bpf/bpf_helpers.h>
 
-/* of in.h, in6.h, socket.h and tcp.h, which do not all compile for BPF */
+/* From in.h, in6.h, socket.h and tcp.h, which do not all compile for BPF. */
 #define IPPROTO_IP	0
 #define IPPROTO_TCP	6
 #define IPPROTO_IPV6	41
@@ -30,16 +31,16 @@
 #define CONTROL_CHARS	16
 
 #define MODE_FOREGROUND	1	/* UPLOAD_FOREGROUND of upload.h */
-/* no reply of the kernel's own at these operations, and of no other program's */
+/* A reply that neither the kernel nor another program uses for these operations. */
 #define SAID_FOREGROUND	0x6c626566
 
 #define LE_TOS		0x04
 #define PRIO_FILLER	1
 
-/* the congestion control's name, written before loading */
+/* Name of the congestion control; user space writes it before loading. */
 const volatile char control[CONTROL_CHARS] = "";
 
-/* a number for each cgroup: 0, or MODE_FOREGROUND */
+/* The mode of each cgroup: 0, or MODE_FOREGROUND. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
 	__type(key, struct bpf_cgroup_storage_key);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vulturectl apply and showconf: what runs in the background on this machine, kept in one file.
+ * vulturectl apply and showconf: one file says what runs in the background on this machine.
  *
- *	/etc/lbe/background.conf   what is wanted, a line each
+ *	/etc/lbe/background.conf   what is wanted, one item a line
  *	        |  apply
  *	        v
  *	rules, BPF programs, drop-ins      what is in force
- *	/run/lbe/applied                   which of those are ours, a line each
+ *	/run/lbe/applied                   the part of it that apply has made, one item a line
  *
- * apply reads the whole file before it changes anything. It then takes away
- * what it had applied and is no longer wanted, and adds what is missing; a
- * second apply changes nothing.
+ * apply reads the whole file before it changes anything. It then removes what an earlier
+ * apply had put in force and the file no longer names, and adds what is missing. A second
+ * apply of the same file changes nothing.
  */
 #define _GNU_SOURCE
 #include "ctl.h"
@@ -46,13 +46,13 @@ static const char *const kinds[] = {
 
 /**
  * struct item - one line of the file, or of what was applied
- * @kind, @value: whose connections
- * @options: weight and options as the file has them, commas for blanks; "-" for none
- * @line: of the file
- * @percent: weight, of an ordinary background connection's; 0 is none
- * @up, @down: which directions; only a cgroup has an upward one
- * @rule: in force for @down; its id is 0 where there is none. Its cgroup is that of @up too
- * @pinned: the BPF program is in force for @up
+ * @kind, @value: which connections
+ * @options: weight and options as the file has them, with commas for blanks; "-" for none
+ * @line: line number in the file
+ * @percent: weight, in percent of an ordinary background connection's; 0: none given
+ * @up, @down: the directions; @up is possible for kinds that have a cgroup only
+ * @rule: the rule for @down; its id is 0 if it is not in force. Its cgroup is the one for @up too
+ * @pinned: the BPF program for @up is in force
  */
 struct item {
 	enum kind kind;
@@ -94,7 +94,7 @@ static void conf_check(const char *why)
 		bad("%s", why);
 }
 
-/* A word of the line's options, to be compared and shown. */
+/* Append a word to the item's options, which are compared and shown as text. */
 static void keep_word(const char *word, struct item *item)
 {
 	size_t used = strlen(item->options);
@@ -127,7 +127,7 @@ static void conf_weight(const char *word, struct item *item)
 	keep_word(word, item);
 }
 
-/* The line is read: what it says together. */
+/* Once the line is read: refuse what contradicts itself, and set the directions. */
 static void conf_whole(struct item *item, const char *direction)
 {
 	const struct steer steer = { .percent = item->percent };
@@ -151,7 +151,7 @@ static void conf_whole(struct item *item, const char *direction)
 		bad("weight works only with the controller credit");
 }
 
-/* What the rule matches, but for a cgroup. */
+/* Set what the rule matches, except a cgroup. */
 static const char *set_match(struct item *item)
 {
 	switch (item->kind) {
@@ -188,7 +188,7 @@ static void conf_value(struct item *item)
 	}
 }
 
-/* Which of two lines about the same would count? */
+/* Refuse a second line about the same thing, since it is not clear which one is meant. */
 static void conf_once(const struct items *items, const struct item *item)
 {
 	unsigned int i;
@@ -260,7 +260,9 @@ static void read_conf(struct items *items)
 	fclose(file);
 }
 
-/* What is in force, at least one way: KIND VALUE OPTIONS UP DOWN CGROUP RULE-ID */
+/* The state file: what is in force in at least one direction, with a line for each item:
+ * KIND VALUE OPTIONS UP DOWN CGROUP RULE-ID
+ */
 
 static void read_state(struct items *items)
 {
@@ -295,7 +297,9 @@ static void read_state(struct items *items)
 	fclose(file);
 }
 
-/* Return: whether it is written; if not, the one from before is there, and errno says why. */
+/* Replace the state file. Return: whether it is written; if not, the previous file is still there
+ * and errno says why.
+ */
 static bool write_state(const struct items *items)
 {
 	char name[] = STATE_FILE ".new";
@@ -323,7 +327,7 @@ static bool write_state(const struct items *items)
 	return false;
 }
 
-/* One apply at a time; until the end of this one. */
+/* Let only one apply run at a time. The lock is held until this process ends. */
 static void lock_state(void)
 {
 	int fd;
@@ -334,11 +338,11 @@ static void lock_state(void)
 		flock(fd, LOCK_EX);
 }
 
-/* Where things are */
+/* Names of slices, cgroups and pins */
 
 #define SLICE_CHARS	32
 
-/* The slice of the units of one weight. */
+/* The slice that all units of one weight share. */
 static const char *item_slice(const struct item *item, char slice[SLICE_CHARS])
 {
 	if (item->percent)
@@ -348,7 +352,7 @@ static const char *item_slice(const struct item *item, char slice[SLICE_CHARS])
 	return slice;
 }
 
-/* The slice of a user, which systemd starts when the user logs in. */
+/* The slice that systemd starts when the user logs in. */
 static void user_slice(const struct item *item, char slice[SLICE_CHARS])
 {
 	const struct passwd *user = getpwnam(item->value);
@@ -358,7 +362,7 @@ static void user_slice(const struct item *item, char slice[SLICE_CHARS])
 		snprintf(slice, SLICE_CHARS, "user-%u.slice", user->pw_uid);
 }
 
-/* The cgroup of an item, "" if it has none. */
+/* The directory of the item's cgroup; "" if it has none. */
 static void item_cgroup(const struct item *item, char *dir, size_t room)
 {
 	char root[512], slice[SLICE_CHARS];
@@ -376,8 +380,8 @@ static void item_cgroup(const struct item *item, char *dir, size_t room)
 	}
 }
 
-/* Where an item's BPF program is kept, which ends with its cgroup. Names may have any character,
- * those of this directory may not.
+/* The path at which the link of the item's BPF program is pinned. It has the cgroup's number, since
+ * a cgroup's name may have characters that a file name on a BPF file system may not have.
  */
 static void item_pin(const struct item *item, char *pin, size_t room)
 {
@@ -387,17 +391,17 @@ static void item_pin(const struct item *item, char *pin, size_t room)
 /* Putting it in force */
 
 /**
- * struct change - what apply did and could not do
- * @added, @removed, @kept: items
- * @failed: items of which a direction is not in force
- * @reload: systemd has new drop-ins
+ * struct change - what apply did, and what it could not do
+ * @added, @removed, @kept: number of items
+ * @failed: number of items of which at least one direction is not in force
+ * @reload: a drop-in was written or removed: systemd must reload its units
  */
 struct change {
 	unsigned int added, removed, kept, failed;
 	bool reload;
 };
 
-/* Whether this is systemd's machine; /run/systemd/system may be of an earlier apply. */
+/* Whether systemd runs. /run/systemd/system says nothing: an earlier apply may have made it. */
 static bool has_systemd(void)
 {
 	return !access("/run/systemd/private", F_OK);
@@ -432,8 +436,8 @@ static int search_rule(const struct vulture_rule *rule, void *arg)
 	return 0;
 }
 
-/* Whether rule `id` is still there. Once the module was loaded anew it may be another's, which
- * matches something else.
+/* Whether rule @id is still there. If the module has been reloaded since, the number may belong to
+ * a rule that matches something else.
  */
 static bool rule_lives(uint32_t id, const struct vulture_rule *wanted)
 {
@@ -442,7 +446,7 @@ static bool rule_lives(uint32_t id, const struct vulture_rule *wanted)
 	return id && v && vulture_rule_list(v, search_rule, &search) >= 0 && search.found;
 }
 
-/* What systemd is told of an item: its drop-in's path, "" for none. */
+/* The path of the item's systemd drop-in; "" if it needs none. */
 static void drop_in_path(const struct item *item, char *path, size_t room)
 {
 	char slice[SLICE_CHARS];
@@ -459,8 +463,8 @@ static void drop_in_path(const struct item *item, char *path, size_t room)
 		snprintf(path, room, "/run/systemd/system/%s.d/50-lbe-background.conf", unit);
 }
 
-/* A unit is to be in its slice. A user's slice is to stay when the user logs out: what is in force
- * for its cgroup is then there at the next login.
+/* The drop-in of a unit puts it into its slice. The drop-in of a user's slice keeps the slice after
+ * the user's logout, so that the rule and program of its cgroup are still there at the next login.
  */
 static void write_drop_in_text(const struct item *item, FILE *file)
 {
@@ -473,7 +477,7 @@ static void write_drop_in_text(const struct item *item, FILE *file)
 		fputs("[Unit]\nStopWhenUnneeded=no\n", file);
 }
 
-/* Return: whether it is there; @change learns of a new one */
+/* Return: whether the drop-in is there. A new one sets @change->reload. */
 static bool write_drop_in(const struct item *item, struct change *change)
 {
 	char path[512], *slash;
@@ -509,7 +513,7 @@ static void drop_pin(const struct item *item)
 		unlink(pin);
 }
 
-/* Take away what was applied. Return: whether systemd has a drop-in less */
+/* Remove what was applied for an item. Return: whether a drop-in was removed */
 static bool remove_item(const struct item *item)
 {
 	char path[512];
@@ -567,7 +571,7 @@ static bool apply_up(struct item *item, const struct item *before, const char *d
 	return true;
 }
 
-/* Units share the rule and the program of their slice: the first one of it has them. */
+/* Units of one slice share its rule and program, which are kept with the first of these units. */
 static bool first_of_slice(const struct items *items, const struct item *item)
 {
 	const struct item *one = items->item;
@@ -577,7 +581,7 @@ static bool first_of_slice(const struct items *items, const struct item *item)
 	return one == item;
 }
 
-/* The cgroup of a slice, before systemd starts it: systemd then takes what is there. */
+/* Make the cgroup of a slice before systemd starts the slice; systemd then uses this cgroup. */
 static void make_slice(const char *dir)
 {
 	char above[1024], *slash;
@@ -648,7 +652,9 @@ static void read_words(int argc, char **argv)
 		conf_file = argv[1];
 }
 
-/* Known as in force before anything else is done, so that whatever ends apply leaves no orphan. */
+/* Record an item as in force before the next one is put in force, so that nothing is left without a
+ * record if apply is killed.
+ */
 static void keep_item(struct items *applied, const struct item *item)
 {
 	struct item *known = (struct item *)find_item(applied, item);
@@ -707,7 +713,7 @@ int do_apply(int argc, char **argv)
 	return change.failed ? 1 : 0;
 }
 
-/* What is in force, as lines that apply reads. */
+/* Print what is in force, in the format that apply reads. */
 int do_showconf(int argc, char **argv)
 {
 	static struct items applied;

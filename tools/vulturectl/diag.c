@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The TCP sockets of this network namespace, as the kernel lists them. */
+/* Lists the TCP sockets of this network namespace by sock_diag(7). */
 #include "diag.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* of net/tcp_states.h: ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING */
+/* States of net/tcp_states.h: ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING */
 #define STATES	(1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11)
 
 struct dump {
@@ -38,7 +38,7 @@ static void read_end(const struct inet_diag_msg *msg, const uint32_t *address, u
 	       sizeof(in->sin_addr));
 }
 
-/* An older kernel's struct is shorter: the rest stays 0. */
+/* Copy a struct of the kernel's. An older kernel's may be shorter; the rest then stays 0. */
 static void copy_part(void *to, size_t room, const struct nlattr *attr)
 {
 	size_t length = mnl_attr_get_payload_len(attr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The TCP sockets of this network namespace, by sock_diag(7); needs no privilege. */
+/* Lists the TCP sockets of this network namespace by sock_diag(7), which needs no privilege. */
 #ifndef VULTURECTL_DIAG_H
 #define VULTURECTL_DIAG_H
 
@@ -10,17 +10,17 @@
 
 /**
  * struct diag_socket - one connection; counters count since it was opened
- * @address: a v6 socket that carries IPv4 has IPv4 addresses here, as vulture has them
- * @inode: of the socket, as /proc/PID/fd shows it
- * @uid: who owns it
- * @unread_bytes: received, and not read by the application
- * @control: name of its congestion control
- * @acked_bytes: sent, and acknowledged
- * @busy_us: time with data to send; of that
- * @rwnd_us: the peer's window was full,
- * @sndbuf_us: the send buffer was full
- * @rtt_us, @min_rtt_us: 0 if not known
- * @path_Bps: rate of the whole path as the congestion control knows it; 0 if it does not
+ * @address: an IPv6 socket that carries IPv4 has IPv4 addresses here, as vulture reports them
+ * @inode: inode of the socket, as /proc/PID/fd shows it
+ * @uid: owner of the socket
+ * @unread_bytes: bytes received that the application has not read
+ * @control: name of the congestion control
+ * @acked_bytes: bytes sent and acknowledged
+ * @busy_us: time in which there was data to send
+ * @rwnd_us: part of @busy_us in which the peer's window was full
+ * @sndbuf_us: part of @busy_us in which the send buffer was full
+ * @rtt_us, @min_rtt_us: round trip, smoothed and the shortest; 0 if not known
+ * @path_Bps: the congestion control's estimate of the path's rate, bytes a second; 0 if it has none
  */
 struct diag_socket {
 	struct vulture_address address;
@@ -35,7 +35,7 @@ struct diag_socket {
 };
 
 /**
- * diag_each() - all connections, in states with data under way
+ * diag_each() - call @each for all connections in a state in which data may be in flight
  * Return: 0, or -1 with errno (ENOENT: the kernel was built without inet_diag).
  */
 int diag_each(void (*each)(const struct diag_socket *socket, void *arg), void *arg);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vulturectl hold: a cgroup is in the background, both ways, for as long as this runs; with --users
- * users' runs get cgroups of their own too (lend.h).
+ * vulturectl hold: keeps a cgroup in the background, uploads and downloads, for as long as it runs.
+ * With --users it also lends cgroups to users' runs (lend.h).
  *
- * For a service that holds the rule and the program of a slice: when it ends,
- * however it ends, the program goes with it; the rule is deleted at SIGTERM and
- * SIGINT. A rule that a killed process leaves ends with its cgroup, or once the
- * next process holds that cgroup, which finds its number in /run/lbe.
+ * A service runs it to hold the rule and the BPF program of a slice. The program is detached when
+ * the process ends, however it ends; the rule is deleted at SIGTERM and SIGINT. A killed process
+ * leaves its rule. That rule ends with its cgroup, or is deleted by the next hold of that cgroup,
+ * which finds the rule's number in /run/lbe.
  */
 #define _GNU_SOURCE
 #include "ctl.h"
@@ -28,7 +28,7 @@
 #include "lend.h"
 #include "upload.h"
 
-/* Tell the service manager that all is in force (sd_notify(3)); nothing without one. */
+/* Tell the service manager, if there is one, that rule and program are in force (sd_notify(3)). */
 static void tell_ready(void)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -61,7 +61,7 @@ struct search {
 	bool found;
 };
 
-/* The module may have been loaded anew, and the number be that of a rule for something else. */
+/* If the module has been reloaded, the number may belong to a rule for something else. */
 static int search_rule(const struct vulture_rule *rule, void *arg)
 {
 	struct search *search = arg;
@@ -70,7 +70,7 @@ static int search_rule(const struct vulture_rule *rule, void *arg)
 	return 0;
 }
 
-/* Ours is in force: the one that a killed process has left goes. */
+/* Once the new rule is in force, delete the rule that a killed process has left. */
 static void replace_rule(const struct vulture_rule *rule)
 {
 	struct search left = { .cgroup = rule->cgroup };
@@ -109,7 +109,7 @@ static bool hold_down(const char *dir, struct vulture_rule *rule)
 	return false;
 }
 
-/* Return: what uploads use, or NULL */
+/* Return: name of the uploads' congestion control, or NULL */
 static const char *hold_up(const char *dir)
 {
 	const char *control = upload_control();
@@ -125,7 +125,7 @@ static const char *hold_up(const char *dir)
 	return NULL;
 }
 
-/* What users' runs ask. Return: a descriptor, or -1 */
+/* Open the socket for users' runs. Return: a descriptor, or -1 */
 static int open_to_users(const char *control)
 {
 	int fd = control ? lend_listen() : -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A cgroup for a user's run, lent by a service. */
+/* A service lends a cgroup to a user's run. */
 #define _GNU_SOURCE
 #include "lend.h"
 
@@ -17,18 +17,20 @@
 #include "ctl.h"
 #include "upload.h"
 
-/* As many as users may have rules of vulture; each costs a cgroup and two descriptors. */
+/* The limits are those of vulture on users' rules: 8 for each of 16 users. A lent cgroup costs a
+ * cgroup and two descriptors of the service.
+ */
 #define LENT_MAX	128
 #define LENT_PER_USER	8
-/* s that run waits for an answer, so that a service that hangs stops nobody */
+/* s that run waits for an answer, so that a service that hangs does not stop it */
 #define ANSWER_S	2
 #define ANSWER_CHARS	600
 
 /**
- * struct lent - a cgroup of a user's
+ * struct lent - a cgroup that is lent to a user
  * @dir: its directory; "" if this place is free
- * @connection: of the user, or -1: it is closed, and the cgroup to be removed
- * @link: the program on it, or -1
+ * @connection: to the user's run; -1 once it is closed and the cgroup is to be removed
+ * @link: link of the BPF program on the cgroup, or -1
  */
 struct lent {
 	char dir[CGROUP_CHARS];
@@ -40,7 +42,7 @@ static struct lent lent[LENT_MAX];
 
 static struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = LEND_SOCKET };
 
-/* Of the user's side */
+/* The user's side */
 
 bool lend_program(int fd, bool up)
 {
@@ -81,14 +83,14 @@ int lend_ask(bool up, const char **said)
 	return -1;
 }
 
-/* Of the service's side */
+/* The service's side */
 
 int lend_listen(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	mkdir(LBE_RUN, 0755);
-	/* one that was killed has left it; at another that runs it stays */
+	/* A service that was killed has left its socket. If another service runs, keep its own. */
 	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address))) {
 		close(fd);
 		errno = EADDRINUSE;
@@ -113,11 +115,11 @@ static void answer(int connection, const char *format, ...)
 	va_start(args, format);
 	length = vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* a caller who does not listen has had his answer */
+	/* do not wait for a caller that does not read its answers */
 	send(connection, text, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* A place for a user. NULL: there is none, and that has been said. */
+/* A free place for a user. Return: NULL if there is none; the caller has been told so. */
 static struct lent *find_place(int connection, uid_t uid)
 {
 	struct lent *place = NULL;
@@ -138,7 +140,7 @@ static struct lent *find_place(int connection, uid_t uid)
 	return place;
 }
 
-/* Whether the process that connected is there, and its user's. */
+/* Whether the process that connected still lives and belongs to the user that connected. */
 static bool is_there(int pidfd, const struct ucred *peer)
 {
 	struct pollfd end = { .fd = pidfd, .events = POLLIN };
@@ -150,8 +152,8 @@ static bool is_there(int pidfd, const struct ucred *peer)
 }
 
 /*
- * The cgroup, with the process in it. A number is not given to another process while the first
- * one lives, so that what is there afterwards is what has been moved.
+ * Make the cgroup and move the process into it. A pid is not reused while its process lives. So
+ * if the process still lives after the move, it is the process that was moved.
  */
 static bool make(struct lent *to, const struct ucred *peer)
 {
@@ -173,7 +175,7 @@ static bool make(struct lent *to, const struct ucred *peer)
 	return done;
 }
 
-/* The connection is closed: the program ends, then the cgroup. */
+/* End a loan: close the connection, detach the program, and remove the cgroup if it is empty. */
 static void take_back(struct lent *back)
 {
 	if (back->connection >= 0)
@@ -186,7 +188,9 @@ static void take_back(struct lent *back)
 		*back->dir = '\0';
 }
 
-/* What a caller says. Return: whether that has been done; else it is the end, or nonsense. */
+/* Carry out a caller's request. Return: whether it was done; false also if the connection is closed
+ * or the request is not valid.
+ */
 static bool obey(struct lent *to, const char *control)
 {
 	char word[sizeof(LEND_DOWN)] = "";

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A cgroup for a user's run, lent by a service that the administrator starts (hold --users).
+ * A service that the administrator starts (hold --users) lends a cgroup to a user's run.
  *
- *	run, as a user                     the service
- *	  | connect() -----------------------> | which process of which user? (SO_PEERCRED)
- *	  |                                    | makes a cgroup below that process's own, moves
- *	  |                                    | the process there, gives it to the user, attaches
- *	  | <------ "+" and the control's name | the BPF program for uploads
- *	  |         or "-" and why not         |
- *	  | "down", for downloads alone -----> | the program ends
- *	  | "up", after that ----------------> | it is attached again
- *	  | <----------------------------- "+" |
- *	  | close(), by run and its guard ---> | the program ends; the cgroup, once it is empty
+ *	run, as a user                   the service
+ *	  | connect() ---------------------> | reads the caller's pid and uid (SO_PEERCRED), makes
+ *	  |                                  | a cgroup below that process's own, moves the process
+ *	  |                                  | there, gives the cgroup to the user, attaches the
+ *	  | <---- "+" and the control's name | BPF program for uploads
+ *	  |       or "-" and the reason      |
+ *	  | "down", for downloads alone ---> | detaches the program
+ *	  | "up", after "down" ------------> | attaches it again
+ *	  | <--------------------------- "+" |
+ *	  | close(), by run and its guard -> | detaches the program; removes the cgroup once empty
  *
- * The caller sends nothing else. What it gets follows from what the kernel says of it, so nobody
- * can name a cgroup of somebody else's. It may put its own processes into the cgroup and below,
- * and no other: the kernel asks for the right to write to the cgroup above, too.
+ * The caller sends nothing else. The service takes the process and the user from the kernel, so
+ * a caller cannot name a cgroup or a process of another user. Nor can a user move a process from
+ * a cgroup of another user into the lent one: the kernel requires the right to write to the
+ * common ancestor of both cgroups, too.
  */
 #ifndef VULTURECTL_LEND_H
 #define VULTURECTL_LEND_H
@@ -24,32 +25,32 @@
 
 #define LEND_SOCKET	"/run/lbe/background.sock"
 
-/* what a caller may say */
+/* the requests that a caller may send */
 #define LEND_DOWN	"down"
 #define LEND_UP		"up"
 
 /**
- * lend_ask() - a cgroup of our own
- * @up: with the program
- * @said: the control's name, or a sentence on why there is none; NULL if there is no service
- * Return: a connection that holds it, or -1.
+ * lend_ask() - ask the service for a cgroup for this process
+ * @up: with the program for uploads
+ * @said: the control's name, or a sentence on why there is none; NULL if no service runs
+ * Return: a connection that keeps the cgroup while it is open, or -1.
  */
 int lend_ask(bool up, const char **said);
 
 /**
- * lend_program() - the program of such a cgroup ends, or is there again
+ * lend_program() - have the program of a lent cgroup detached, or attached again (@up)
  * Return: whether the service has done so
  */
 bool lend_program(int fd, bool up);
 
-/** lend_listen() - a socket for everybody. Return: its descriptor, or -1 with errno. */
+/** lend_listen() - open the socket that every user may connect to. Return: fd, or -1 with errno. */
 int lend_listen(void);
 
 /**
- * lend_until() - lend until a signal comes
- * @signals: of signalfd()
- * @listener: of lend_listen(), or -1 to lend nothing
- * @control: what the cgroups' uploads use
+ * lend_until() - lend cgroups until a signal arrives
+ * @signals: descriptor of signalfd()
+ * @listener: descriptor of lend_listen(), or -1 to lend nothing
+ * @control: congestion control for uploads of the cgroups
  */
 void lend_until(int signals, int listener, const char *control);
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vulturectl bg and fg: the connections of a running program, both ways, at once.
+ * vulturectl bg and fg: switch the connections of a running program at once, uploads and downloads.
  *
- * They look at the sockets that the program has now, through descriptors of
- * our own (sockets.h); this needs the right to trace it and nothing else. A
- * listening socket hands its congestion control on to what it accepts.
+ * They change the sockets that the program has now through duplicates of its descriptors
+ * (sockets.h), which needs only the right to trace the program. A connection that is accepted
+ * later inherits the congestion control of its listening socket.
  *
- * Connections that the program opens later are decided by who holds it in the background:
+ * How connections that the program opens later are switched depends on what put it in the
+ * background:
  *
- *	vulturectl run		is told by a signal, and switches rule, program and looking too
- *	its cgroup, or nobody	the cgroup is switched (scope.h): that of a unit, or of a process
- *				that is alone there with its descendants; else these get a cgroup
- *				below it
+ *	vulturectl run		the run gets a signal, and switches its rule, its BPF program and
+ *				its looks at sockets
+ *	its cgroup, or nothing	the cgroup is switched (scope.h): the cgroup of a unit, or of a
+ *				process if no process but its descendants is in it; else the
+ *				process and its descendants get a cgroup of their own below it
  */
 #define _GNU_SOURCE
 #include "ctl.h"
@@ -33,17 +35,17 @@
 #include "sockets.h"
 #include "upload.h"
 
-/* ms until a run that was told has switched its rule and its program */
+/* ms until a run has switched its rule and its program after the signal */
 #define TOLD_MS	50
 
 /**
- * struct live - what bg and fg do to each socket, and what came of it
- * @up: congestion control for bg; NULL leaves what is sent alone
- * @background: bg, else fg
- * @down: bg: downloads too, with @options
- * @sockets: TCP sockets seen
- * @up_done, @down_done: sockets whose direction was changed
- * @reason: why a direction of some socket was not changed; "" if all were
+ * struct live - what bg and fg do to each socket, and the results
+ * @up: congestion control for bg; NULL leaves uploads as they are
+ * @background: true for bg, false for fg
+ * @down: bg also switches downloads, with @options
+ * @sockets: number of TCP sockets seen
+ * @up_done, @down_done: number of sockets of which this direction was changed
+ * @reason: why a direction of some socket was not changed; "" if all were changed
  */
 struct live {
 	const char *up;
@@ -85,7 +87,7 @@ static void one_socket(const struct tcp_socket *socket, void *arg)
 		snprintf(live->reason, sizeof(live->reason), "download: %s", vulture_error(v));
 }
 
-/* The cgroup of a systemd unit: its directory, or "" with a sentence said. */
+/* The directory of a systemd unit's cgroup. Does not return if there is none. */
 static void unit_cgroup(const char *unit, char *dir, size_t room)
 {
 	char command[512], root[512], path[1024] = "";
@@ -113,7 +115,7 @@ static void unit_cgroup(const char *unit, char *dir, size_t room)
 	snprintf(dir, room, "%s%s", root, path);
 }
 
-/* @dir: of a unit's cgroup, "" for a process */
+/* @dir: directory of the unit's cgroup; "" if @target is a process */
 static void find_processes(const char *target, struct pids *pids, char dir[CGROUP_CHARS])
 {
 	*dir = '\0';
@@ -148,7 +150,7 @@ void live_background(const struct pids *pids, const char *up,
 
 /* The runs that have started these processes */
 
-/* A line of /proc/PID/status; "" if there is none. */
+/* The value of a line of /proc/PID/status; "" if there is none. */
 static void status_line(pid_t pid, const char *name, char *value, size_t room)
 {
 	char path[64], line[256];
@@ -169,7 +171,9 @@ static void status_line(pid_t pid, const char *name, char *value, size_t room)
 		fclose(file);
 }
 
-/* Whether a process is a run, by its name and by what it blocks: what is sent to it ends it not. */
+/* Whether a process is a run: it has this program's name and blocks both signals, which therefore
+ * cannot end it.
+ */
 static bool is_run(pid_t pid)
 {
 	const uint64_t ours = 1ULL << (SIGNAL_FG - 1) | 1ULL << (SIGNAL_BG - 1);
@@ -182,7 +186,7 @@ static bool is_run(pid_t pid)
 	       (strtoull(blocked, NULL, 16) & ours) == ours;
 }
 
-/* The number in a cgroup's name that a run has made, or 0. */
+/* The pid in the name of a cgroup that a run has made; 0 if none is in the path. */
 static pid_t run_of_cgroup(const char *cgroup)
 {
 	const char *at = strstr(cgroup, "/" RUN_CGROUP "-");
@@ -190,7 +194,7 @@ static pid_t run_of_cgroup(const char *cgroup)
 	return at ? (pid_t)atoi(at + strlen("/" RUN_CGROUP "-")) : 0;
 }
 
-/* The run above a process, or 0. @cgroup: the process's */
+/* The run that has started a process, or 0. @cgroup: the process's cgroup */
 static pid_t run_of(pid_t pid, const char *cgroup)
 {
 	pid_t run = run_of_cgroup(cgroup);
@@ -203,7 +207,9 @@ static pid_t run_of(pid_t pid, const char *cgroup)
 	return 0;
 }
 
-/* Whether a run's whole command is among them: the run itself, or the process that it started. */
+/* Whether @pids stands for the run's whole command: the run itself, or the process that the run has
+ * started, is among them.
+ */
 static bool has_whole(const struct pids *pids, pid_t run)
 {
 	size_t i;
@@ -217,14 +223,14 @@ static bool has_whole(const struct pids *pids, pid_t run)
 }
 
 /**
- * struct later - what becomes of connections that the processes open later
- * @runs: those that have been told
- * @whole: a run that was told to switch all that it has started; 0 for none
- * @part: a run of whose command only a part was named, and whose rule and program stay; 0 for none
- * @deaf: a run that may not be told, or has been killed
+ * struct later - result for connections that the processes open later
+ * @runs: the runs that have been signalled
+ * @whole: a run that switches all that it has started; 0 for none
+ * @part: a run that keeps its rule and program, since only a part of its command was named; 0: none
+ * @deaf: a run that this user may not signal, or that has been killed; 0 for none
  * @dir: the cgroup of the processes; "" if they are under a run, or in no cgroup
- * @shared: others are in it too, and the processes could not get one of their own: an errno
- * @done: they are as asked for
+ * @shared: errno if other processes are in @dir and these could not get a cgroup of their own
+ * @done: later connections will be as asked for
  */
 struct later {
 	struct pids runs;
@@ -234,7 +240,7 @@ struct later {
 	bool done;
 };
 
-/* Tell the run of a process, once. */
+/* Signal the run of a process, each run once. */
 static void tell_run(struct later *later, const struct pids *pids, pid_t pid, bool background)
 {
 	bool whole;
@@ -253,7 +259,7 @@ static void tell_run(struct later *later, const struct pids *pids, pid_t pid, bo
 		return;
 	pids_add(&later->runs, run);
 	whole = has_whole(pids, run);
-	/* the first is the one that was named */
+	/* pids->pid[0] is the process that was named */
 	which.sival_int = whole ? 0 : (int)pids->pid[0];
 	if (sigqueue(run, background ? SIGNAL_BG : SIGNAL_FG, which))
 		later->deaf = run;
@@ -263,7 +269,7 @@ static void tell_run(struct later *later, const struct pids *pids, pid_t pid, bo
 		later->part = run;
 }
 
-/* The cgroup of a process, and whether other processes are there. */
+/* Find the cgroup of a process, and whether processes other than @pids are in it. */
 static void find_scope(struct later *later, const struct pids *pids, pid_t pid)
 {
 	char root[512], cgroup[1024];
@@ -279,7 +285,7 @@ static void find_scope(struct later *later, const struct pids *pids, pid_t pid)
 	pids_free(&all);
 }
 
-/* Those of a process and its descendants that are in its cgroup. Return: how many have moved */
+/* Move a process and its descendants, as far as they are in cgroup @from. Return: how many moved */
 static size_t move_tree(pid_t pid, const char *from, const char *to)
 {
 	struct pids tree = {};
@@ -294,7 +300,9 @@ static size_t move_tree(pid_t pid, const char *from, const char *to)
 	return moved;
 }
 
-/* A cgroup of their own, below the one that they share, which ends with them. */
+/* Move the processes to a cgroup of their own below the one that they share with others. It is
+ * removed when the last of them has ended.
+ */
 static void separate(struct later *later, pid_t pid)
 {
 	char dir[CGROUP_CHARS], from[1024];
@@ -305,7 +313,7 @@ static void separate(struct later *later, pid_t pid)
 		remove_cgroup(dir);
 		return;
 	}
-	/* until they have no child that was born meanwhile */
+	/* repeat until no child was forked meanwhile */
 	while (move_tree(pid, from, dir))
 		;
 	guard_cgroup(dir);
@@ -313,8 +321,9 @@ static void separate(struct later *later, pid_t pid)
 	memcpy(later->dir, dir, sizeof(dir));
 }
 
-/* Before the sockets of now are changed: what is opened meanwhile is then seen as well. @unit: its
- * cgroup, or NULL for a process
+/* Switch later connections. This comes before the change of the present sockets, so that a socket
+ * which is opened in between is covered by one of the two. @unit: the unit's cgroup, or NULL for a
+ * process
  */
 static void settle_later(struct later *later, const struct pids *pids, const char *unit,
 			 bool background, const char *up)
@@ -378,7 +387,7 @@ static void report(const struct live *live, const char *target, bool later)
 		say("some sockets were not changed: %s", live->reason);
 }
 
-/* Why the kernel does not let us look, and what to do. */
+/* Say why the kernel does not allow us to inspect the sockets, and what to do. Does not return. */
 __attribute__((noreturn))
 static void refused_to_look(const char *target, pid_t pid)
 {
@@ -426,7 +435,7 @@ static int change(int argc, char **argv, bool background)
 		if (pid_sockets(pids.pid[i], NULL, one_socket, &live) < 0 && errno == EPERM)
 			refusing = pids.pid[i];
 	pids_free(&pids);
-	/* a run may inspect what it has started, also where we may not */
+	/* a run may inspect the processes that it has started, even if we may not */
 	if (refusing && !live.sockets && !later.whole)
 		refused_to_look(argv[1], refusing);
 	if (refusing && !live.sockets)

@@ -14,11 +14,11 @@
 #include "ctl.h"
 #include "print.h"
 
-/* ms between the two looks of show: several round trips of most paths */
+/* ms between the two looks of show: several round trips on most paths */
 #define SHOW_MS	300
 
-/* All that there is now. Nothing is printed before all of it is here: a list that fails
- * half way leaves no half of a document.
+/* All connections under control. They are read completely before the first is printed, so that a
+ * list that fails half way does not leave an incomplete JSON document.
  */
 struct flows {
 	struct vulture_flow *at;
@@ -78,7 +78,7 @@ static double monitor_rate_bps(const struct flows *old, size_t nth, const struct
 {
 	size_t i;
 
-	/* Lists come in the same order mostly: look from where we stand. */
+	/* The order of two lists is mostly the same, so start at the same index. */
 	for (i = 0; i < old->n; i++) {
 		const struct vulture_flow *s = &old->at[(i + nth) % old->n];
 
@@ -220,7 +220,7 @@ static const char *holder_sentence(enum holder holder, bool yields)
 	}
 }
 
-/* In plain words, from two looks. */
+/* The rate and the holder need two looks. */
 void show_plain(const struct vulture_flow *flow)
 {
 	char local[ADDRESS_CHARS], remote[ADDRESS_CHARS], name[32];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which program holds a socket. */
+/* Finds the program that holds a socket. */
 #include "owners.h"
 
 #include <dirent.h>
@@ -98,7 +98,7 @@ int owners_read(struct owners *owners)
 	return result;
 }
 
-/* The first of those that share it. */
+/* If several processes share the socket, the one with the lowest pid is found. */
 const struct owner *owners_find(const struct owners *owners, uint64_t inode)
 {
 	size_t low = 0, high = owners->count;

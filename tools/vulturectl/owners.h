@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which program holds a socket. One's own programs, or all as root. */
+/* Finds the program that holds a socket: any program for root, else the user's own programs. */
 #ifndef VULTURECTL_OWNERS_H
 #define VULTURECTL_OWNERS_H
 
@@ -14,13 +14,15 @@ struct owner {
 	char name[16];	/* TASK_COMM_LEN of the kernel */
 };
 
-/** struct owners - by inode, in order; zero it, free it with owners_free() */
+/** struct owners - list sorted by inode; set it to zero first, free it with owners_free() */
 struct owners {
 	struct owner *owner;
 	size_t count, room;
 };
 
-/* owners_read() - looks into every process that it may look into. Return: 0, or -1 with errno. */
+/* owners_read() - read the sockets of every process that the caller may inspect. Return: 0, or -1
+ * with errno.
+ */
 int owners_read(struct owners *owners);
 const struct owner *owners_find(const struct owners *owners, uint64_t inode);
 void owners_free(struct owners *owners);

@@ -13,11 +13,11 @@
 #define JSON_SCHEMA	1	/* of vulturectl.schema.json */
 #define LINE_CHARS	256	/* of a table's line, at most */
 
-/* What of a page has been printed: on a terminal a page is cut to what it has room for. */
+/* The state of the page. On a terminal, a page is cut to the terminal's size. */
 static struct {
 	unsigned int rows, columns;	/* 0: no limit */
-	unsigned int lines;		/* that were to be printed */
-	char last[LINE_CHARS];		/* for the last row, should no other follow */
+	unsigned int lines;		/* lines of the page so far, printed or not */
+	char last[LINE_CHARS];		/* printed in the last row if no further line follows */
 } screen;
 
 void screen_begin(void)
@@ -28,7 +28,7 @@ void screen_begin(void)
 		fputs("\033[H\033[J", stdout);
 		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 	}
-	/* the cursor has the row below the last line */
+	/* the row below the last line is for the cursor */
 	screen.rows = size.ws_row > 1 ? size.ws_row - 1U : size.ws_row;
 	screen.columns = size.ws_col;
 	screen.lines = 0;
@@ -152,13 +152,13 @@ void text_options(const struct vulture_options *options, const char *indent)
 			       option_text(options, i, text, sizeof(text)));
 }
 
-/* The fields of a connection, once, for text and JSON alike. */
+/* A field of a connection, for text and JSON alike. */
 struct field {
-	const char *name, *text;	/* text: a name, else value */
+	const char *name, *text;	/* text is NULL: print value */
 	int64_t value;
 };
 
-/* Names of what the paper's controller counts as numbers. */
+/* The name of an enum value among the statistics of the paper's controller; NULL for a number. */
 static const char *stat_text(const struct vulture_flow *f, const struct vulture_stat *stat)
 {
 	if (strcmp(vulture_controller_name(f->controller), "paper") != 0)

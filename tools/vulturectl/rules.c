@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vulturectl rule: which new connections go to the background. */
+/* vulturectl rule: adds, deletes and lists the rules for new connections. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 #include "ctl.h"
 #include "print.h"
 
-/* All of them, before any is printed: a list that fails half way leaves no half of a document. */
+/* All rules. They are read completely before the first is printed, so that a list that fails half
+ * way does not leave an incomplete JSON document.
+ */
 struct rules {
 	struct vulture_rule *at;
 	size_t n, room;
@@ -119,7 +121,7 @@ int do_rule(int argc, char **argv)
 	if (argc < 2)
 		wrong("rule needs add, del or list");
 	if (!strcmp(argv[1], "add")) {
-		argv[1] = argv[0];	/* as getopt begins its sentences */
+		argv[1] = argv[0];	/* getopt begins its messages with this text */
 		return rule_add(argc - 1, argv + 1);
 	}
 	if (!strcmp(argv[1], "del")) {

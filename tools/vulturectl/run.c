@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vulturectl run: a command whose connections use spare bandwidth only, both ways.
+ * vulturectl run: runs a command whose connections use spare bandwidth only, both ways.
  *
- *	            as root                     in a cgroup of one's own    else
+ *	            as root                     in a cgroup of the user's   otherwise
  *	downloads   a rule for a cgroup below   the same                    each socket
  *	uploads     a BPF program for it        each socket                 each socket
  *
- * A rule and a program act from a connection's first packet, a look at each socket
- * WATCH_MS later at the latest. The administrator's service gives a user a cgroup of
- * one's own, with the program if uploads are asked for (lend.h). Without it a cgroup is
- * one's own if one may write to it, as below systemd's user manager (systemd-run --user
- * --scope).
+ * A rule and a program act from a connection's first packet on. A look at the sockets acts
+ * up to WATCH_MS later. The administrator's service lends a user a cgroup, with the program
+ * if uploads are asked for (lend.h). Without the service, a cgroup is the user's if the user
+ * may write to it, as below systemd's user manager (systemd-run --user --scope).
  *
  *	run ---- the command, in its cgroup, with the rights of the invoking user
  *	 |
- *	 +------ guard: holds rule and program, or what is lent, until the cgroup is empty, then
- *	         removes both and the cgroup; it outlives a run that is killed
+ *	 +------ guard: holds the rule and the program, or the loan, until the cgroup is empty,
+ *	         then removes them and the cgroup; it also does so if run is killed
  *
- * Without the cgroup's means, run looks at the sockets of the command and of
- * its descendants instead (watch.h), which needs no privilege.
+ * If a direction cannot be controlled through the cgroup, run inspects the sockets of the
+ * command and of its descendants instead (watch.h), which needs no privilege.
  */
 #define _GNU_SOURCE
 #include "ctl.h"
@@ -50,36 +49,36 @@
 #include "upload.h"
 #include "watch.h"
 
-/* ms that run waits for its guard once the command has ended */
+/* ms that run waits for its guard to end once the command has ended */
 #define GUARD_WAIT_MS	200
-/* ms until run goes on if its guard does not answer: it has been killed, or stopped */
+/* ms that run waits for its guard's answer; a guard that was killed or stopped does not answer */
 #define ORDER_WAIT_MS	1000
-/* ms until run, with nothing else to do, looks for a process in another network namespace: for the
- * first time, and at most; each time is twice the one before
+/* If run has nothing else to do, it looks for a process in another network namespace at increasing
+ * intervals: the first interval and the longest one in ms. Each is twice the one before.
  */
 #define NAMESPACE_MS		1000
 #define NAMESPACE_MAX_MS	3600000
-/* a week: what lies further off is a schedule, which is for a timer */
+/* a week; a later time is better set by a timer that starts the command */
 #define DEADLINE_MAX_S	(168 * 3600ULL)
 
 /**
- * struct plan - what run was asked for, and how it goes about it
- * @up: congestion control for uploads, NULL for none
- * @down: downloads too
- * @watched_up, @watched_down: by looking at sockets, not by the cgroup
+ * struct plan - what run was asked for, and by which means it does it
+ * @up: congestion control for uploads, NULL if they stay in the foreground
+ * @down: downloads go to the background
+ * @watched_up, @watched_down: this direction by looks at sockets, not by the cgroup
  * @dir: the cgroup's directory; "" without one
- * @deadline: from then on the command is in the foreground, wall clock; 0 = never
- * @begin: of the command, wall clock
- * @in_front: it is an ordinary program until the cycle of steer.h goes on
- * @by_hand: it is an ordinary program until `vulturectl bg`
- * @taken_out: processes that `vulturectl fg` has named, with their children
- * @steer, @steered: the weight of its downloads, if it has one
- * @link: the program on the cgroup, or -1
- * @lent: a connection to the service that lends a user a cgroup, or -1
+ * @deadline: wall-clock time from which on the command is in the foreground; 0 = never
+ * @begin: wall-clock time at which the command starts
+ * @in_front: the command is in the foreground part of a cycle (steer.h)
+ * @by_hand: the command is in the foreground until `vulturectl bg`
+ * @taken_out: processes that `vulturectl fg` has named; they count with their descendants
+ * @steer, @steered: the weight of its downloads; valid if @steered
+ * @link: link of the BPF program on the cgroup, or -1
+ * @lent: connection to the service that lends a user a cgroup, or -1
  * @ready: written once rule and program are in force; the command waits for it
  * @entered: closed once the command is in its cgroup; the guard waits for it
- * @orders: what run tells its guard, a byte each, and the guard's answers; [1] is run's, -1 without
- *	a guard
+ * @orders: run sends its guard orders of one byte each, and the guard sends them back when they are
+ *	carried out. [0] is the guard's end; [1] is run's, -1 without a guard
  */
 struct plan {
 	const char *up;
@@ -97,7 +96,7 @@ struct plan {
 	int ready[2], entered[2], orders[2];
 };
 
-/* orders: the cgroup is an ordinary one now; and back */
+/* orders: the cgroup goes to the foreground, and back to the background */
 #define ORDER_FRONT	'f'
 #define ORDER_BACK	'b'
 
@@ -114,7 +113,9 @@ int find_cgroup_of(pid_t pid, char *path, size_t room)
 	errno = ENAMETOOLONG;
 	while (fgets(line, sizeof(line), file)) {
 		end = strchr(line, '\n');
-		/* what follows would be read as a line, and its author may have chosen it */
+		/* The rest would be read as a line of its own; a user may have chosen that text as
+		 * the name of a cgroup.
+		 */
 		if (!end)
 			break;
 		*end = '\0';
@@ -127,7 +128,7 @@ int find_cgroup_of(pid_t pid, char *path, size_t room)
 	return result;
 }
 
-/* What make_cgroup() would make. Return: 0, or -1 with errno if that is not allowed. */
+/* The directory that make_cgroup() would make. Return: 0, or -1 with errno if it may not be made. */
 static int name_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 {
 	char root[512], own[1024];
@@ -147,7 +148,7 @@ static int name_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	/* A process enters it from there: that cgroup's list changes too. */
+	/* A process enters the new cgroup from this one, which needs the right to write here too. */
 	snprintf(procs, sizeof(procs), "%s%s/cgroup.procs", root, own);
 	return access(procs, W_OK);
 }
@@ -156,7 +157,7 @@ int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 {
 	if (name_cgroup(dir, name, pid))
 		return -1;
-	/* one that is empty has been left by a process that had this number */
+	/* an empty one was left by an earlier process with this pid */
 	rmdir(dir);
 	return mkdir(dir, 0755);
 }
@@ -207,7 +208,7 @@ int enter_cgroup(const char *dir, pid_t pid)
 	return ok < 0 ? -1 : 0;
 }
 
-/* Root only for what needs it; the command has the user's rights. */
+/* Take the rights of a user, before the command is executed. */
 static int become(const struct passwd *user)
 {
 	if (!user)
@@ -221,7 +222,9 @@ static int become(const struct passwd *user)
 	return 0;
 }
 
-/* Whom the command runs as where -u says nothing: under sudo, who called it. */
+/* The user whose rights the command gets without -u: under sudo, the user who called it. NULL: no
+ * change.
+ */
 static const struct passwd *invoking_user(void)
 {
 	const char *uid = getenv("SUDO_UID");
@@ -241,7 +244,7 @@ static void child(const struct plan *plan, char **command)
 {
 	char byte;
 
-	/* Nothing is opened before rule and program are in force. */
+	/* The command opens no connection before rule and program are in force. */
 	close(plan->ready[1]);
 	if (read(plan->ready[0], &byte, 1) != 1)
 		_exit(126);
@@ -260,10 +263,10 @@ static void child(const struct plan *plan, char **command)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* The rule. Return: whether it is there */
+/* Add the rule. Return: whether it is in force */
 static bool guard_down(struct plan *plan)
 {
-	/* the answer takes its place */
+	/* vulture_rule_add() overwrites its argument with the kernel's answer */
 	struct vulture_rule rule = plan->rule;
 
 	if (!v || vulture_rule_add(v, &rule) < 0)
@@ -272,14 +275,14 @@ static bool guard_down(struct plan *plan)
 	return true;
 }
 
-/* The program. Return: whether it is there */
+/* Attach the program. Return: whether it is in force */
 static bool guard_up(struct plan *plan)
 {
 	plan->link = upload_attach(plan->dir, plan->up, NULL);
 	return plan->link >= 0;
 }
 
-/* What run says, as long as there is one: it is answered, for run to go on. */
+/* Carry out an order of run and answer it. If run has ended, close the connection. */
 static void take_order(struct plan *plan)
 {
 	char order;
@@ -305,7 +308,7 @@ static void take_order(struct plan *plan)
 	send(plan->orders[0], &order, 1, MSG_NOSIGNAL);
 }
 
-/* Wait until no process is left in the cgroup. */
+/* Wait until no process is left in the cgroup, and carry out run's orders meanwhile. */
 static void await_empty(struct plan *plan)
 {
 	struct pollfd events[2] = { { .events = POLLPRI }, { .events = POLLIN } };
@@ -324,8 +327,10 @@ static void await_empty(struct plan *plan)
 }
 
 /*
- * A reader of the command's output, and who waits for a lock or a mount of the caller's, must not
- * wait for the guard to end. What run was called with is all that is not closed by exec().
+ * Close what this process has inherited from run's caller, and leave the current directory.
+ * Otherwise a reader of the command's output, or a process that waits for a lock or a mount of
+ * the caller, would wait until the guard ends. The inherited descriptors are those without
+ * FD_CLOEXEC.
  */
 static void drop_callers(void)
 {
@@ -343,7 +348,7 @@ static void drop_callers(void)
 	if (fds)
 		closedir(fds);
 	if (chdir("/"))
-		return;	/* it stays in use */
+		return;	/* the directory stays in use */
 }
 
 void guard_cgroup(const char *dir)
@@ -368,8 +373,8 @@ void guard_cgroup(const char *dir)
 }
 
 /*
- * The guard holds what the cgroup's processes need and takes it away when the
- * last one has ended. started: told once all is in force, or not.
+ * The guard holds the rule and the program of the cgroup and removes them when the last process
+ * has ended. started: a pipe to which it writes whether each of them is in force.
  */
 __attribute__((noreturn))
 static void guard(struct plan *plan, int started)
@@ -379,13 +384,13 @@ static void guard(struct plan *plan, int started)
 	sigset_t all;
 
 	setsid();
-	/* what is sent to all whose command line has the command's words; and SIGPIPE: a run that
-	 * was killed hears no answer
+	/* Signals sent to all processes whose command line contains the command's (pkill -f) must
+	 * not end the guard, nor may SIGPIPE when run was killed and does not read the answer.
 	 */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_NAME, "vulture-guard");
-	/* The handle of the parent is the parent's: a netlink socket is not shared. */
+	/* Open a handle of its own: two processes cannot share a netlink socket. */
 	v = vulture_open();
 	if (plan->down && !plan->watched_down) {
 		plan->rule.by_fd = geteuid();
@@ -409,7 +414,7 @@ static void guard(struct plan *plan, int started)
 		answer |= 3;
 	close(started);
 	drop_callers();
-	/* The end of the pipe: the command has entered the cgroup, or never will. */
+	/* The read below ends when the command has entered the cgroup, or has failed to. */
 	close(plan->ready[0]);
 	close(plan->ready[1]);
 	close(plan->entered[1]);
@@ -426,7 +431,9 @@ static void guard(struct plan *plan, int started)
 	_exit(0);
 }
 
-/* Cgroup and guard. Return: the guard's pid, or 0 if the cgroup has no means for anything asked. */
+/* Make the cgroup and start the guard. Return: the guard's pid, or 0 if a cgroup is of no use for
+ * what was asked or cannot be made.
+ */
 static pid_t set_up_cgroup(struct plan *plan)
 {
 	int started[2];
@@ -435,7 +442,7 @@ static pid_t set_up_cgroup(struct plan *plan)
 
 	if (pipe2(started, O_CLOEXEC))
 		refused("run: %s", strerror(errno));
-	/* the kernel lets root alone load programs */
+	/* only root can load BPF programs */
 	plan->watched_up = geteuid() && plan->lent < 0;
 	if ((!plan->down && plan->watched_up) || make_cgroup(plan->dir, RUN_CGROUP, getpid())) {
 		*plan->dir = '\0';
@@ -466,9 +473,11 @@ static pid_t set_up_cgroup(struct plan *plan)
 	return pid;
 }
 
-/* Where the command is: `vulturectl fg` and `bg`, and the deadline */
+/* Foreground and background: `vulturectl fg` and `bg`, and the deadline */
 
-/* Rule and program of the cgroup; they have changed when this returns, unless the guard is gone. */
+/* Have the guard switch the rule and the program of the cgroup. They are switched when this
+ * returns, unless the guard has been killed or stopped.
+ */
 static void tell_guard(const struct plan *plan, char order)
 {
 	struct pollfd done = { .fd = plan->orders[1], .events = POLLIN };
@@ -479,14 +488,14 @@ static void tell_guard(const struct plan *plan, char order)
 		recv(done.fd, &order, 1, 0);
 }
 
-/* The command and all that it has started; none without memory. */
+/* The processes of the command; an empty list on failure. */
 static void command_pids(const struct plan *plan, pid_t pid, struct pids *pids)
 {
 	if (*plan->dir ? cgroup_pids(plan->dir, pids) : tree_pids(pid, pids))
 		pids_free(pids);
 }
 
-/* Without those that `vulturectl fg` has taken out, and their children. */
+/* Remove from a list the processes that `vulturectl fg` has taken out, and their descendants. */
 static void leave_out(struct plan *plan, struct pids *pids)
 {
 	size_t i = 0;
@@ -505,7 +514,7 @@ static void leave_out(struct plan *plan, struct pids *pids)
 	}
 }
 
-/* The whole command: what it has now and what it opens later. */
+/* Put the whole command in the foreground: its present and its later connections. */
 static void all_to_front(struct plan *plan, pid_t pid)
 {
 	struct pids pids = {};
@@ -534,8 +543,8 @@ static void all_to_back(struct plan *plan, pid_t pid)
 	pids_free(&pids);
 }
 
-/* What `vulturectl fg` or `bg` says of a process of the command, or of all (0). The connections
- * that one process has now are theirs.
+/* Carry out `vulturectl fg` or `bg` for process @which of the command, or for the whole command (0).
+ * For a single process, fg and bg themselves switch its present connections.
  */
 static void take_word(struct plan *plan, pid_t pid, bool front, pid_t which)
 {
@@ -553,7 +562,7 @@ static void take_word(struct plan *plan, pid_t pid, bool front, pid_t which)
 	pids_free(&tree);
 }
 
-/* From now on the command is an ordinary one. */
+/* At the deadline the command goes to the foreground for good. */
 static void meet_deadline(struct plan *plan, pid_t pid)
 {
 	plan->deadline = 0;
@@ -562,7 +571,9 @@ static void meet_deadline(struct plan *plan, pid_t pid)
 	say("run: the deadline has come: the command is in the foreground now");
 }
 
-/* The service has nothing more to say: what can be read is its end. */
+/* Notice the end of the service that lends the cgroup. It sends only answers, which are read at
+ * once, so that a readable connection has been closed.
+ */
 static void mind_service(struct plan *plan)
 {
 	struct pollfd end = { .fd = plan->lent, .events = POLLIN };
@@ -575,7 +586,7 @@ static void mind_service(struct plan *plan)
 	    WATCH_MS);
 }
 
-/* Step to the foreground and back, as steer.h says. */
+/* Switch between foreground and background in the cycle that steer.h describes. */
 static void near_deadline(struct plan *plan, const struct pids *pids)
 {
 	uint64_t total_s = (uint64_t)(plan->deadline - plan->begin);
@@ -592,7 +603,9 @@ static void near_deadline(struct plan *plan, const struct pids *pids)
 		live_background(pids, plan->up, plan->down ? &plan->rule.options : NULL);
 }
 
-/* A rule is of a network namespace, and so is this process's handle. Return: whether it was said */
+/* Warn of a process in another network namespace, since rules and handles act in one namespace
+ * only. Return: whether a warning was printed
+ */
 static bool say_other_namespace(const struct pids *pids)
 {
 	struct stat own, its;
@@ -612,22 +625,24 @@ static bool say_other_namespace(const struct pids *pids)
 	return false;
 }
 
-/* Signals: what run alone gets is passed on; what its process group gets, the command has, too */
+/* Signals: run passes on a signal that was sent to run alone. One that was sent to its process group
+ * has reached the command, too.
+ */
 
 static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 #define PASSED	(sizeof(passed) / sizeof(passed[0]))
 
-/* ms after a signal in which the same one to the group counts as that one: timeout(1) sends it to
- * its child, then to the group
+/* ms that run waits after a signal for the same signal to the group: timeout(1) sends a signal to
+ * its child and then to the group, and both count as one
  */
 #define GROUP_MS	20
 
 /**
- * struct signals - those of the command
- * @set: what run may pass on: not what its caller ignores
- * @fd: where they come
- * @witness: a process of the same group that blocks all, so that what was sent to the group is
- *	pending there: nothing else tells it from what was sent to run; 0 or less for none
+ * struct signals - signals that run receives for the command
+ * @set: signals that run may pass on, without those that its caller ignores, and those of fg and bg
+ * @fd: descriptor of signalfd()
+ * @witness: pid of a process of the same group that blocks all signals. A signal sent to the group
+ *	is pending there, one sent to run is not; nothing else tells the two apart. 0 or less: none
  */
 struct signals {
 	sigset_t set;
@@ -635,7 +650,7 @@ struct signals {
 	pid_t witness;
 };
 
-/* Fork, with no signal between. Return: as fork() */
+/* Fork with all signals blocked; they stay blocked in the child. Return: as fork() */
 static pid_t fork_quietly(void)
 {
 	sigset_t all, before;
@@ -664,7 +679,7 @@ static pid_t start_witness(void)
 	_exit(0);
 }
 
-/* What is pending for a process; nothing if that cannot be read. */
+/* The signals that are pending for a process, as bits; none if they cannot be read. */
 static uint64_t pending_signals(pid_t pid)
 {
 	char path[64], line[256];
@@ -692,7 +707,9 @@ static uint64_t signal_bit(int sig)
 	return 1ULL << (sig - 1);
 }
 
-/* Some have come. What `vulturectl fg` and `bg` say is done by take_word(). */
+/* Signals have arrived: pass on those that were sent to run alone, and carry out those of
+ * `vulturectl fg` and `bg`. A witness with a pending signal is replaced by a new one.
+ */
 static void pass_on(struct signals *signals, pid_t pid, struct plan *plan)
 {
 	struct signalfd_siginfo info;
@@ -717,7 +734,9 @@ static void pass_on(struct signals *signals, pid_t pid, struct plan *plan)
 	end_witness(old);
 }
 
-/* Start the command. It has the signals as the caller has set them, and misses none. */
+/* Start the command. It has the signal mask of run's caller. Signals are blocked in run before the
+ * fork, so that none is lost.
+ */
 static pid_t start_command(const struct plan *plan, char **command, struct signals *signals)
 {
 	struct sigaction callers;
@@ -752,8 +771,8 @@ static bool has_work(const struct plan *plan)
 }
 
 /*
- * Look at the sockets of the command and its descendants, at the clock and at signals, until it
- * ends. Return: its status, as waitpid() has it
+ * Watch the sockets of the command and its descendants, the clock and the signals until the command
+ * ends. Return: its status, as from waitpid()
  */
 static int watch_command(struct plan *plan, pid_t pid, struct signals *signals)
 {
@@ -762,7 +781,7 @@ static int watch_command(struct plan *plan, pid_t pid, struct signals *signals)
 		{ .fd = pidfd_open(pid, 0), .events = POLLIN },
 		{ .fd = signals->fd, .events = POLLIN },
 	};
-	/* without a descriptor of the process its end is looked for, too */
+	/* Without a descriptor of the process, its end has to be polled for, too. */
 	bool idle = events[0].fd >= 0 && !has_work(plan), elsewhere = false;
 	int wait_ms = idle ? NAMESPACE_MS : WATCH_MS;
 	unsigned long told = 0, round;
@@ -803,7 +822,7 @@ static int watch_command(struct plan *plan, pid_t pid, struct signals *signals)
 	return ended == pid ? status : -1;
 }
 
-/* "06:00", the next time that the clock says so, or "90s", "45m", "6h" from now. */
+/* "06:00" is the next time that the clock shows it; "90s", "45m" and "6h" count from now. */
 static time_t read_deadline(const char *text)
 {
 	unsigned int hours, minutes, seconds;
@@ -835,14 +854,16 @@ static time_t read_deadline(const char *text)
 	      text);
 }
 
-/* The guard ends with the last process of the cgroup; says so if some still run. */
+/* Wait briefly for the guard, which ends with the last process of the cgroup. If processes still
+ * run, say so.
+ */
 static void leave_guard(const struct plan *plan, pid_t pid)
 {
 	int waited;
 
 	for (waited = 0; waited < GUARD_WAIT_MS; waited += 10) {
 		if (waitpid(pid, NULL, WNOHANG) == pid) {
-			/* one that was killed has left it, and the rule, which ends with it */
+			/* a guard that was killed leaves the cgroup and its rule, which ends with it */
 			remove_cgroup(plan->dir);
 			return;
 		}
@@ -853,8 +874,8 @@ static void leave_guard(const struct plan *plan, pid_t pid)
 }
 
 /*
- * A user's cgroup, by the administrator's service: for uploads, and for downloads where none of
- * one's own can be made. Return: what uploads use
+ * Ask the administrator's service for a cgroup: for uploads, or if the user cannot make one for
+ * downloads. Return: name of the uploads' congestion control, or NULL without a cgroup
  */
 static const char *ask_service(struct plan *plan, bool up)
 {
@@ -874,7 +895,7 @@ static const char *ask_service(struct plan *plan, bool up)
 	return NULL;
 }
 
-/* The directions that can be put in the background, of those asked for; exits if there is none. */
+/* Choose which of the directions asked for can be put in the background. Exits if none can. */
 static void choose_means(struct plan *plan, bool up, bool down)
 {
 	const char *control = NULL;
@@ -899,7 +920,9 @@ static void choose_means(struct plan *plan, bool up, bool down)
 		refused("run: nothing can be put in the background here; the command was not started");
 }
 
-/* Weight and deadline of the downloads. A deadline alone needs no weight of the law. */
+/* Set up weight and deadline of the downloads. A deadline alone also works with a controller that
+ * has no weights.
+ */
 static void set_up_steering(struct plan *plan)
 {
 	struct steer *steer = &plan->steer;

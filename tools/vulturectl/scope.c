@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the processes of a cgroup open later, in the background or not. */
+/* Switches the connections that the processes of a cgroup open later. */
 #include "scope.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static int failed(const char *what, const char *why)
 	return -1;
 }
 
-/* The cgroup above; the root is the last. Return: whether there was one */
+/* Replace @dir by the cgroup above it, up to the root. Return: whether there was one */
 static bool go_up(char dir[CGROUP_CHARS])
 {
 	char *slash = strrchr(dir, '/');
@@ -54,7 +54,7 @@ struct list {
 	size_t n;
 };
 
-/* It takes all connections of its cgroup. */
+/* Whether a rule matches all connections of its cgroup. */
 static bool takes_all(const struct vulture_rule *rule)
 {
 	return rule->cgroup && !rule->local_port && !rule->remote_port && !rule->family &&
@@ -72,7 +72,9 @@ static bool has_rule(const struct list *list, uint64_t cgroup, bool foreground)
 	return false;
 }
 
-/* What the kernel does: the nearest cgroup with a rule decides, there that for the foreground. */
+/* As in the kernel, the nearest cgroup with a rule decides; if it has rules of both kinds, the
+ * foreground rule does.
+ */
 static bool down_is_background(const struct list *list, const char *dir)
 {
 	char at[CGROUP_CHARS];
@@ -89,7 +91,7 @@ static bool down_is_background(const struct list *list, const char *dir)
 	return false;
 }
 
-/* Some rule may put a connection of the cgroup in the background. */
+/* Whether some rule may put a connection of the cgroup in the background. */
 static bool may_match(const struct list *list, const char *dir)
 {
 	char at[CGROUP_CHARS];
@@ -127,7 +129,7 @@ static uint32_t recorded(uint64_t cgroup)
 	return id;
 }
 
-/* A rule of bg's, or for the foreground, goes, from the list too. */
+/* Delete fg's rules (@foreground) or bg's rules of a cgroup, also from the list. */
 static int drop(struct list *list, uint64_t cgroup, bool foreground)
 {
 	uint32_t id = foreground ? 0 : recorded(cgroup);
@@ -197,7 +199,7 @@ static int switch_down(const char *dir, bool background)
 
 /* Uploads: programs */
 
-/* The mode of the nearest cgroup above that has a program; UPLOAD_NONE for none. */
+/* The mode of the nearest cgroup above that has a program; UPLOAD_NONE if none has one. */
 static int mode_above(const char *dir)
 {
 	char at[CGROUP_CHARS];

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A cgroup that vulturectl bg and fg switch, for all connections that its processes open later.
+ * vulturectl bg and fg switch a cgroup, for all connections that its processes open later.
  *
  *	            bg                                   fg
- *	downloads   fg's rule ends; a rule for the       bg's rule ends; a rule for the
- *	            cgroup, if none holds it             foreground, if another may match
- *	uploads     fg's program ends; the program,      bg's program ends; one that stops those
- *	            if none holds the cgroup             of the cgroups above, if there are any
+ *	downloads   deletes fg's rule; adds a rule,      deletes bg's rule; adds a foreground
+ *	            unless another rule already          rule, if another rule may match
+ *	            holds the cgroup
+ *	uploads     detaches fg's program; attaches      detaches bg's program; attaches one in
+ *	            one, unless a program of a           foreground mode, if a cgroup above has
+ *	            cgroup above does the same           a program
  *
- * A program that somebody else has attached to the cgroup itself is switched. All that is added
- * is the cgroup's, and ends with it. bg's rule is known by its number in /run/lbe; a user's, who
- * may not write there, by the user.
+ * A program that another process (run, hold or apply) has attached to the cgroup itself is not
+ * detached: its mode is changed. What bg and fg add belongs to the cgroup and ends with it. bg's
+ * rule is recognised by its number in /run/lbe; if a user added it, who may not write there, by
+ * its owner.
  */
 #ifndef VULTURECTL_SCOPE_H
 #define VULTURECTL_SCOPE_H
@@ -18,15 +21,17 @@
 #include <stdbool.h>
 
 /**
- * scope_switch() - connections that are opened from now on in a cgroup and below
- * @dir: its directory
- * @background: else the foreground
- * @up: congestion control for uploads; NULL leaves what is sent alone where @background
+ * scope_switch() - switch connections that a cgroup and those below it open from now on
+ * @dir: directory of the cgroup
+ * @background: to the background; else to the foreground
+ * @up: congestion control for uploads; NULL with @background leaves uploads as they are
  * Return: 0, or -1: scope_error() says which direction does not change, and why.
  */
 int scope_switch(const char *dir, bool background, const char *up);
 
-/** scope_is() - whether such connections are there already; as far as the caller may know */
+/** scope_is() - whether such connections already are where @background says, as far as the caller
+ * may know
+ */
 bool scope_is(const char *dir, bool background, const char *up);
 
 const char *scope_error(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The TCP sockets of other processes, through descriptors of our own. */
+/* Access to the TCP sockets of other processes through duplicated descriptors. */
 #define _GNU_SOURCE
 #include "sockets.h"
 
@@ -55,7 +55,7 @@ void pids_leave_out(struct pids *pids, const struct pids *those)
 	pids->count = kept;
 }
 
-/* A directory entry that is a number, else 0. */
+/* The number that a directory entry's name is; 0 if it is no number. */
 static long entry_number(const char *name)
 {
 	char *end;
@@ -64,7 +64,7 @@ static long entry_number(const char *name)
 	return *end || number <= 0 ? 0 : number;
 }
 
-/* "PID (NAME) STATE PPID ...", any NAME. */
+/* /proc/PID/stat is "PID (NAME) STATE PPID ...". NAME may contain ')', so look for the last one. */
 pid_t parent_of(pid_t pid)
 {
 	char path[64], line[512], *after;
@@ -150,7 +150,7 @@ int cgroup_pids(const char *dir, struct pids *pids)
 	return 0;
 }
 
-/* The state of a TCP socket, or -1 for any other. */
+/* The state of a TCP socket; -1 for any other socket. */
 static int tcp_state(int fd)
 {
 	int protocol = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The weight of a program, as an option of its downloads. */
+/* Sets the weight of a program as an option of its downloads. */
 #include "steer.h"
 
 #include <netinet/tcp.h>
@@ -18,7 +18,7 @@ bool steer_first(const struct steer *steer, struct vulture_options *options)
 	return true;
 }
 
-/* The options of now, from what the round before saw. */
+/* The options of this round, for the number of connections that the previous round counted. */
 static void choose_options(struct steer *steer)
 {
 	time_t now = time(NULL);
@@ -40,7 +40,7 @@ static void one_socket(const struct tcp_socket *socket, void *arg)
 	struct steer *steer = arg;
 	struct vulture_flow flow;
 
-	/* What is not under control has been stopped, or is no download. */
+	/* A connection that is not under control has been stopped, or is not a download. */
 	if (socket->state != TCP_ESTABLISHED || vulture_get(steer->v, socket->fd, &flow))
 		return;
 	steer->seen++;

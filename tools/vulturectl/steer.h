@@ -2,22 +2,22 @@
 /*
  * The weight and the deadline of a program.
  *
- * With N downloads of the program under control, and p the fraction of the time to the
- * deadline that has passed (0 without a deadline):
+ * Let N be the number of the program's downloads under control, and p the fraction of the
+ * time from its start to the deadline that has passed (0 without a deadline). Then
  *
- *	weight of each	= percent * 10 / N / (1 - p)	against 1000 of an ordinary one
- *	in foreground	= p^2 of each cycle of STEER_CYCLE_S
+ *	weight of each download	= percent * 10 / N / (1 - p); an ordinary one has 1000
+ *	time in the foreground	= p^2 of each cycle of STEER_CYCLE_S
  *
- * The weight divides what is spare among the background programs of a path; the
- * program has it whatever its number of connections. It is an option of the
- * controller credit, so uploads have none.
+ * The weights divide the spare bandwidth of a path among the background programs. A
+ * program's share does not depend on its number of connections. The weight is an option
+ * of the controller credit, so uploads have none.
  *
- * A program in front is an ordinary one, both ways, until the cycle goes on. Beside
- * one ordinary transfer it has half of the link there, so on average p^2 / 2: a
- * twelfth of what that one has in the first half of the time, as much as that one at
- * the end. So a deadline raises its weight from less than best effort to best effort,
- * as that of DA-LBE does (Hayes et al. 2017), with any law and without a word about
- * how much is left to move.
+ * In the foreground part of a cycle all connections of the program are best effort, both
+ * ways. Beside one best-effort transfer it then has half of the link, so p^2 / 2 of the
+ * link on average over a cycle: 1/24 of it over the first half of the time, and half of it
+ * at the end. So a deadline raises the program from less than best effort to best effort,
+ * as in DA-LBE (Hayes et al. 2017). This works with any control law, and does not need to
+ * know how much data is left.
  */
 #ifndef VULTURECTL_STEER_H
 #define VULTURECTL_STEER_H
@@ -29,25 +29,25 @@
 #include "../libvulture/internal.h"
 #include "sockets.h"
 
-/* ms between two rounds: few beside a deadline, many round trips of most paths */
+/* ms between two rounds: short compared with a deadline, many round trips of most paths */
 #define STEER_MS		1000
 /* --weight, in percent of one ordinary background connection */
 #define STEER_PERCENT_MAX	1000
 #define STEER_PERCENT		100
-/* the option weight of the controller credit: of an ordinary connection, and its limit */
+/* the option weight of the controller credit: the value of an ordinary connection, and the limit */
 #define STEER_WEIGHT		1000
 #define STEER_WEIGHT_MAX	1000000
-/* A cycle: in its part in front TCP reaches its share of most paths, and who waits for a page
- * meets one part of it.
+/* s of a cycle: long enough that TCP reaches its share of most paths in the foreground part, and
+ * that a page load of other traffic meets only one foreground part.
  */
 #define STEER_CYCLE_S		10
-/* nearer deadlines than so many cycles have no part in front */
+/* with a deadline nearer than this number of cycles there are no foreground parts */
 #define STEER_CYCLES_MIN	6
 
 /**
- * struct steer - the weight of one program; zero what is not named here
+ * struct steer - the weight of one program; set fields that are not named here to zero
  * @v: handle of libvulture
- * @options: of its connections as asked for; the weight is laid over them
+ * @options: options of its connections as asked for; the weight replaces theirs
  * @percent: weight; 0 leaves each connection an ordinary one
  * @begin, @deadline: wall clock; @deadline 0: none
  */
@@ -56,14 +56,14 @@ struct steer {
 	const struct vulture_options *options;
 	uint32_t percent;
 	time_t begin, deadline;
-	/* of the round before */
+	/* of the previous round */
 	unsigned int connections;
-	/* of this one */
+	/* of this round */
 	unsigned int seen;
 	struct vulture_options now;
 };
 
-/* steer_weight() - option weight of each of @connections */
+/* steer_weight() - value of the option weight for each of @connections downloads */
 static inline uint32_t steer_weight(uint32_t percent, unsigned int connections, uint64_t total_s,
 				    uint64_t left_s)
 {
@@ -75,7 +75,7 @@ static inline uint32_t steer_weight(uint32_t percent, unsigned int connections, 
 	return each < 1 ? 1 : each > STEER_WEIGHT_MAX ? STEER_WEIGHT_MAX : (uint32_t)each;
 }
 
-/* steer_in_front() - whether a program is to be an ordinary one @gone_s after its start */
+/* steer_in_front() - whether a program is in the foreground @gone_s after its start */
 static inline bool steer_in_front(uint64_t total_s, uint64_t gone_s)
 {
 	if (gone_s >= total_s)
@@ -85,10 +85,12 @@ static inline bool steer_in_front(uint64_t total_s, uint64_t gone_s)
 	return (gone_s % STEER_CYCLE_S) * total_s * total_s < STEER_CYCLE_S * gone_s * gone_s;
 }
 
-/* steer_first() - what new connections start with, into @options; false if those forbid it */
+/* steer_first() - set in @options what new connections start with. Return: false if @options name
+ * another controller than credit
+ */
 bool steer_first(const struct steer *steer, struct vulture_options *options);
 
-/* steer_pids() - one round: the connections of these processes get their options of now */
+/* steer_pids() - one round: set the present options of the downloads of these processes */
 void steer_pids(struct steer *steer, const struct pids *pids);
 
 #endif /* VULTURECTL_STEER_H */

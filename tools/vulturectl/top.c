@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* vulturectl top and metrics: what runs in the background, both ways. */
+/* vulturectl top and metrics: background connections by program, uploads and downloads. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "ctl.h"
 #include "print.h"
 
-/* A program's name, or whose it is, safe for a terminal. */
+/* A program's name, or its user if the name is not known, safe for a terminal. */
 static const char *program_text(const struct activity *one, char *to, size_t room)
 {
 	const struct passwd *user;
@@ -137,7 +137,7 @@ static void print_look(const struct look *look)
 	free(programs);
 }
 
-/* @times: tables; 0 for no end */
+/* @times: number of tables; 0 for no end */
 static int watch_look(unsigned int seconds, uint64_t times)
 {
 	struct look before, now;
@@ -145,7 +145,7 @@ static int watch_look(unsigned int seconds, uint64_t times)
 
 	if (look_again(&before, NULL))
 		refused("top: %s", look_error());
-	/* rates need two looks: the first table comes after half a second */
+	/* rates need two looks, so the first table comes after half a second */
 	for (i = 0; !times || i < times; i++) {
 		poll(NULL, 0, i ? (int)seconds * 1000 : 500);
 		if (look_again(&now, &before))
@@ -171,7 +171,7 @@ int do_top(int argc, char **argv)
 	uint64_t times = 0;
 	int c;
 
-	/* without a verb, and nobody watching: one table */
+	/* without a verb, and without a terminal to show it live: one table */
 	if (!argc)
 		return watch_look(1, isatty(STDOUT_FILENO) ? 0 : 1);
 	while ((c = getopt_long(argc, argv, "n:c:", longs, NULL)) != -1) {
@@ -194,7 +194,7 @@ static void metric(const char *name, const char *type, const char *help)
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Of a program's metrics; the caller writes the value. */
+/* Print the name and labels of a program's metric; the caller prints the value. */
 static void labels(const char *metric, const struct program *program)
 {
 	const struct activity *one = program->first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a host sends: congestion control, DSCP and priority of its sockets. */
+/* Uploads: the congestion control, DSCP and priority of sockets. */
 #include "upload.h"
 
 #include <errno.h>
@@ -23,10 +23,10 @@
 #define CONTROL_CHARS	16	/* TCP_CA_NAME_MAX of the kernel */
 
 #ifdef HAVE_BPF
-#define OWN_PROGRAMS	64	/* on one cgroup, the kernel's limit */
+#define OWN_PROGRAMS	64	/* the kernel's limit on programs of one type on a cgroup */
 #define OWN_MAPS	8
 
-/* Descriptors of a program of ours that is on a cgroup, and of the map of its modes. */
+/* Descriptors of a background program that is attached to a cgroup, and of its map of modes. */
 struct own {
 	int program, map;
 };
@@ -77,7 +77,7 @@ const char *upload_controls(void)
 	return "lbe, ledbatpp, ledbat, lp";
 }
 
-/* The traffic class of either family; both are set, since a v6 socket may carry IPv4. */
+/* Set the traffic class for both families, since an IPv6 socket may carry IPv4. */
 static void set_class(int fd, int tos)
 {
 	setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
@@ -101,7 +101,7 @@ int upload_background(int fd, const char *control)
 {
 	int priority = PRIO_FILLER;
 
-	/* IP_TOS sets the priority too, so that comes after it. */
+	/* IP_TOS changes the priority too, so the priority is set after it. */
 	if (!get_class(fd))
 		set_class(fd, LE_TOS);
 	setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
@@ -135,7 +135,9 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 	return 0;
 }
 
-/* Loaded once: whoever has its descriptor may attach it to any cgroup, so nobody else gets it. */
+/* The program is loaded once in a process. Its descriptor is never passed on, since a process that
+ * has it may attach the program to any cgroup.
+ */
 static struct background_bpf *load_program(const char *control)
 {
 	static struct background_bpf *object;
@@ -190,7 +192,7 @@ int upload_attach(const char *dir, const char *control, const char *pin)
 	return 0;
 }
 
-/* A map of a program's by its name. Return: a descriptor, or -1 */
+/* Open a map of a program by the map's name. Return: a descriptor, or -1 */
 static int map_of(const struct bpf_prog_info *info, const uint32_t *ids, const char *name)
 {
 	uint32_t i;
@@ -208,7 +210,9 @@ static int map_of(const struct bpf_prog_info *info, const uint32_t *ids, const c
 	return -1;
 }
 
-/* A program of ours, of any process and version that has modes. Return: whether it is one */
+/* Open program @id if it is a background program with modes, loaded by whichever process and version
+ * of vulturectl. Return: whether it is one
+ */
 static bool open_own(uint32_t id, struct own *own)
 {
 	uint32_t maps[OWN_MAPS] = {};
@@ -236,7 +240,7 @@ static void close_own(const struct own *own, int n)
 	}
 }
 
-/* Those of one cgroup, to be closed. Return: how many, or -1 */
+/* Open the background programs of one cgroup; the caller closes them. Return: how many, or -1 */
 static int find_own(int cgroup, const char *dir, struct own own[OWN_PROGRAMS])
 {
 	uint32_t ids[OWN_PROGRAMS] = {}, n = OWN_PROGRAMS, i;
@@ -289,7 +293,9 @@ static int set_mode(int map, int cgroup, const char *dir, enum upload_mode mode)
 	return 0;
 }
 
-/* Without a link, so that it is the cgroup's and no process needs to keep it. */
+/* Attach without a link, so that the program lasts as long as the cgroup and no process has to hold
+ * a descriptor.
+ */
 static int attach_in_mode(int cgroup, const char *dir, enum upload_mode mode, const char *control)
 {
 	struct background_bpf *object = load_program(control);
@@ -312,7 +318,7 @@ int upload_switch(const char *dir, enum upload_mode mode, bool attach, const cha
 		return -1;
 	n = find_own(cgroup, dir, own);
 	for (i = 0; i < n; i++) {
-		/* only what has no link, as that of an earlier call */
+		/* succeeds only for a program without a link, which an earlier call attached */
 		if (!bpf_prog_detach2(own[i].program, cgroup, BPF_CGROUP_SOCK_OPS))
 			continue;
 		attach = false;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a host sends: congestion control, DSCP and priority of its sockets.
+ * Uploads: the congestion control, DSCP and priority of sockets.
  *
  * A background socket has a less-than-best-effort congestion control, DSCP LE
- * (RFC 8622) and the priority TC_PRIO_FILLER. Another DSCP is the application's
- * and stands. Of its other settings none is kept: a socket that goes back to the
- * foreground gets the namespace's default control, DSCP 0 for LE, and priority 0.
+ * (RFC 8622) and the priority TC_PRIO_FILLER. A DSCP that the application has set
+ * is kept. Earlier settings are not remembered: a socket that returns to the
+ * foreground gets the namespace's default control, DSCP 0 instead of LE, and
+ * priority 0.
  */
 #ifndef VULTURECTL_UPLOAD_H
 #define VULTURECTL_UPLOAD_H
@@ -14,14 +15,14 @@
 
 /* DSCP LE in the upper six bits of the traffic class */
 #define LE_TOS		0x04
-/* of linux/pkt_sched.h */
+/* TC_PRIO_FILLER of linux/pkt_sched.h */
 #define PRIO_FILLER	1
 
 /**
  * upload_control() - the best less-than-best-effort control that can be used here
  *
- * The order is lbe, ledbatpp, ledbat, lp. A control counts if a socket of this
- * process can choose it; as root that loads its module.
+ * The order is lbe, ledbatpp, ledbat, lp. A control can be used if a socket of this
+ * process can choose it. If this process is root, the attempt loads its module.
  * Return: its name, or NULL if there is none.
  */
 const char *upload_control(void);
@@ -30,49 +31,51 @@ const char *upload_control(void);
 const char *upload_controls(void);
 
 /**
- * upload_background() - what this socket sends goes to the background
+ * upload_background() - put what this socket sends in the background
  * @control: from upload_control()
  * Return: 0, or -1 with errno if the control was refused.
  */
 int upload_background(int fd, const char *control);
 
-/** upload_foreground() - and back. Return: 0, or -1 with errno. */
+/** upload_foreground() - put it back in the foreground. Return: 0, or -1 with errno. */
 int upload_foreground(int fd);
 
 /**
- * upload_attach() - all sockets that a cgroup opens or accepts from now on
+ * upload_attach() - put all sockets that a cgroup opens or accepts from now on in the background
  * @dir: directory of a v2 cgroup
  * @control: from upload_control(), the same in each call of a process
- * @pin: a path on a BPF file system that keeps it after this process has
- *	ended, or NULL
- * Return: 0 with a pin; without one a descriptor, until that is closed; or -1:
- * upload_error() says why.
+ * @pin: a path on a BPF file system at which the link is pinned, so that it outlives this
+ *	process, or NULL
+ * Return: 0 with a pin; without one a descriptor of the link, which lasts until the descriptor is
+ * closed; or -1: upload_error() says why.
  */
 int upload_attach(const char *dir, const char *control, const char *pin);
 
-/* what the program does on a cgroup; UPLOAD_NONE: there is none */
+/* what the BPF program does on a cgroup; UPLOAD_NONE: the cgroup has no program */
 enum upload_mode { UPLOAD_BACKGROUND, UPLOAD_FOREGROUND, UPLOAD_NONE };
 
 /**
- * upload_mode() - of one cgroup and not of those above it
+ * upload_mode() - the mode of one cgroup, regardless of the cgroups above it
  *
- * Return: the mode; -1 if that cannot be known: upload_error() says why.
+ * Return: the mode; -1 if it cannot be read: upload_error() says why.
  */
 int upload_mode(const char *dir);
 
 /**
- * upload_switch() - sockets that a cgroup opens or accepts from now on, whatever holds those above
+ * upload_switch() - set the mode for sockets that a cgroup opens or accepts from now on
  * @dir: directory of a v2 cgroup
  * @mode: UPLOAD_BACKGROUND or UPLOAD_FOREGROUND
- * @attach: a program is needed, if none is there that somebody else has attached
+ * @attach: attach a program in this mode if the cgroup has none of another process
  * @control: from upload_control()
  *
- * What it attaches ends with the cgroup, or with the next call for it.
+ * A program of another process (run, hold, apply) changes its mode; one that an earlier call
+ * attached is detached. What this call attaches ends with the cgroup, or with the next call.
+ * The mode has precedence over the programs of the cgroups above.
  * Return: 0, or -1: upload_error() says why.
  */
 int upload_switch(const char *dir, enum upload_mode mode, bool attach, const char *control);
 
-/** upload_error() - a sentence on the latest failure of upload_attach() */
+/** upload_error() - a sentence that describes the latest failure of a function above */
 const char *upload_error(void);
 
 #endif /* VULTURECTL_UPLOAD_H */

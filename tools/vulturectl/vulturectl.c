@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vulturectl: puts programs in the background, both ways, from the command line.
+ * vulturectl: the command line that puts programs in the background, uploads and downloads.
  *
  * Exit status: 0 done; 1 refused or failed (a line on standard error says why);
  * 2 the command line is wrong. run has the exit status of its command, or 126
- * or 127 as in a shell.
+ * or 127 with the meanings that they have in a shell.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,8 +65,8 @@ struct vulture *v;
 
 const char *command_name;
 
-/* The lines of the usage that begin with a word, with what stands before the first and the others;
- * and those below them that are set further in.
+/* Print the lines of the usage that begin with @word, and the more indented lines that continue
+ * them. @first is printed before the first of these lines, @others before each further one.
  */
 static void usage_of(const char *word, const char *first, const char *others, FILE *to)
 {
@@ -103,12 +103,12 @@ void usage_of_command(FILE *to)
 		usage_of("MATCH", "  ", "  ", to);
 }
 
-/* What start, stop and show act on, with options. */
+/* The connections that start, stop and show act on, and the options for start. */
 struct target {
 	enum { BY_NOTHING, BY_ADDRESS, BY_PID, BY_CGROUP, BY_ID } by;
 	struct vulture_address address;
 	uint64_t number;
-	const char *dir;	/* of a cgroup */
+	const char *dir;	/* directory of the cgroup */
 	struct vulture_options options;
 };
 
@@ -182,7 +182,7 @@ void check(int result)
 
 /* Commands */
 
-/* Without privilege: each socket by a descriptor of our own (sockets.h). */
+/* Without privilege each socket is changed through a duplicate of its descriptor (sockets.h). */
 struct one_by_one {
 	const struct vulture_options *options;	/* NULL: stop */
 	int count;
@@ -312,7 +312,7 @@ static int show_defaults(void)
 	return 0;
 }
 
-/* Whether a word is there; it is taken out. */
+/* Remove a word from the arguments. Return: whether it was there. */
 static bool take_word(int *argc, char **argv, const char *word)
 {
 	int i;
@@ -386,7 +386,7 @@ static int do_set(int argc, char **argv)
 	return 0;
 }
 
-/* without_module: it does what it can where the kernel module is absent */
+/* without_module: the command also runs, with what remains possible, if the module is absent */
 static const struct command {
 	const char *name;
 	int (*function)(int argc, char **argv);
@@ -410,7 +410,9 @@ static const struct command *find_command(const char *name)
 	wrong("there is no command '%s'", name);
 }
 
-/* Whether a word asks for help; those of run may be of the program that it runs. */
+/* Whether an argument asks for help. Of run only the first counts: others may belong to the command
+ * that it runs.
+ */
 static bool asks_for_help(int argc, char **argv)
 {
 	int i;
@@ -424,8 +426,9 @@ static bool asks_for_help(int argc, char **argv)
 }
 
 /*
- * Standard descriptors that the caller has closed: what is opened here must not get their numbers.
- * A reader finds the end, a writer an error; a command of run finds them closed.
+ * Open /dev/null in place of standard descriptors that the caller has closed, so that no file
+ * opened later gets their numbers. A read from them finds the end of the file, a write fails. They
+ * are closed on exec, so a command of run finds them closed.
  */
 static void hold_standard(void)
 {
@@ -438,7 +441,7 @@ static void hold_standard(void)
 		close(fd);
 }
 
-/* What has been printed is written. Return: whether it could be */
+/* Write out what has been printed. Return: whether that succeeded */
 static bool flush(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -470,7 +473,7 @@ static int help_options(void)
 	return !flush();
 }
 
-/* Options before the command. Return: index of the command, argc if there is none. */
+/* Read the options before the command. Return: index of the command, or argc if there is none. */
 static int read_globals(int argc, char **argv)
 {
 	int i;
@@ -507,7 +510,7 @@ int main(int argc, char **argv)
 		usage_of_command(stdout);
 		return !flush();
 	}
-	/* --json may stand anywhere, except in the command of run. */
+	/* --json is accepted anywhere, except after run, where it may belong to run's command. */
 	for (i = first + 1; i < end && strcmp(command->name, "run"); i++) {
 		if (strcmp(argv[i], "--json") && strcmp(argv[i], "-j"))
 			continue;
@@ -520,7 +523,7 @@ int main(int argc, char **argv)
 	v = vulture_open();
 	if (!v && !command->without_module)
 		refused("%s", vulture_error(NULL));
-	/* as getopt begins what it says of a wrong option */
+	/* getopt begins its messages with this text */
 	snprintf(title, sizeof(title), "vulturectl: %s", command->name);
 	if (first < argc)
 		argv[first] = title;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Keep the sockets of some processes in the background by looking at them again and again. */
+/* Keeps the sockets of some processes in the background by inspecting them periodically. */
 #define _GNU_SOURCE
 #include "watch.h"
 
@@ -11,7 +11,7 @@
 
 #include "upload.h"
 
-/* A socket that was seen: what is done, and the round in which it was last there. */
+/* A socket that was seen: which directions are done, and the latest round in which it was there. */
 struct watch_seen {
 	unsigned long inode;
 	unsigned long round;
@@ -43,7 +43,7 @@ static struct watch_seen *add(struct watch *watch, unsigned long inode)
 	return &watch->seen[watch->seen_count++];
 }
 
-/* Whether there is still something to do for a socket. */
+/* Whether a direction of a socket has still to be put in the background. */
 static bool unfinished(unsigned long inode, void *arg)
 {
 	struct watch *watch = arg;
@@ -81,7 +81,7 @@ static void one_socket(const struct tcp_socket *socket, void *arg)
 		if (upload_background(socket->fd, watch->up))
 			note(watch, watch->up, strerror(errno));
 	}
-	/* The receiver's side takes a connection once it is established. */
+	/* vulture controls a connection only once it is established. */
 	if (watch->down && !seen->down_done && socket->state == TCP_ESTABLISHED) {
 		seen->down_done = true;
 		if (vulture_start(watch->down, socket->fd, watch->options) < 0 && errno != EALREADY)
@@ -97,7 +97,7 @@ void watch_pids(struct watch *watch, const struct pids *pids)
 	for (i = 0; i < pids->count; i++)
 		if (pid_sockets(pids->pid[i], unfinished, one_socket, watch) < 0 && errno == EPERM)
 			note(watch, "a process", "its sockets may not be inspected (ptrace is restricted)");
-	/* An inode number may be used again: forget the sockets that are gone. */
+	/* Forget the sockets that are gone, since their inode numbers may be reused. */
 	for (i = 0; i < watch->seen_count; i++)
 		if (watch->seen[i].round == watch->round)
 			watch->seen[kept++] = watch->seen[i];

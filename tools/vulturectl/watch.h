@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Keep the sockets of some processes in the background by looking at them again and again.
+ * Keeps the sockets of some processes in the background by inspecting them periodically.
  *
- * This needs no privilege for one's own processes, no cgroup and no BPF. Its
- * price is a delay: a connection is in the background WATCH_MS after it was
- * opened at the latest. A listening socket hands its control on to what it
- * accepts.
+ * For a user's own processes this needs no privilege, and it needs no cgroup and no BPF.
+ * The disadvantage is a delay: a connection is in the background WATCH_MS after it was
+ * opened at the latest. An accepted connection inherits the control of its listening
+ * socket.
  */
 #ifndef VULTURECTL_WATCH_H
 #define VULTURECTL_WATCH_H
@@ -15,15 +15,16 @@
 #include "../libvulture/internal.h"
 #include "sockets.h"
 
-/* ms between two looks: short beside a transfer, long beside the cost of a look (1 ms) */
+/* ms between two looks: short compared with a transfer, long compared with a look's cost (1 ms) */
 #define WATCH_MS	100
 
 /**
  * struct watch - what has been done so far
- * @up: congestion control for what they send; NULL leaves it alone
- * @down: a handle of libvulture for what they receive; NULL leaves it alone
- * @options: for @down
- * @refused: sockets that could not, with the reason of the last one
+ * @up: congestion control for uploads; NULL leaves uploads as they are
+ * @down: a handle of libvulture for downloads; NULL leaves downloads as they are
+ * @options: options of the downloads
+ * @refused: number of failures
+ * @reason: sentence that describes the latest one
  */
 struct watch {
 	const char *up;
@@ -37,10 +38,10 @@ struct watch {
 	unsigned long round;
 };
 
-/** watch_pids() - one look at the sockets of these processes */
+/** watch_pids() - take one look at the sockets of these processes */
 void watch_pids(struct watch *watch, const struct pids *pids);
 
-/** watch_end() - free what it holds; sockets stay as they are */
+/** watch_end() - free the memory of @watch; sockets stay as they are */
 void watch_end(struct watch *watch);
 
 #endif /* VULTURECTL_WATCH_H */

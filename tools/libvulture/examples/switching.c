@@ -4,9 +4,9 @@
  *
  *	switching ADDRESS PORT BEST_EFFORT_S BACKGROUND_S
  *
- * Connects, reads for BEST_EFFORT_S as best effort, for BACKGROUND_S in the
- * background, and the rest as best effort again: the client of the paper's
- * experiments. A line a second tells the rate and the window.
+ * Connects, reads for BEST_EFFORT_S as best effort, then for BACKGROUND_S in the
+ * background, and the rest as best effort again, like the client of the paper's
+ * experiments. Once a second it prints the rate and the window.
  *
  *	cc switching.c $(pkg-config --cflags --libs libvulture) -lmnl -o switching
  */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Download a file over HTTP in the background: download.py URL FILE [SECONDS]
 
-After SECONDS (if given) patience ends: the download goes on as an ordinary one.
+After SECONDS, if given, the download goes on in the foreground.
 """
 
 import sys

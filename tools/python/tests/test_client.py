@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The Python client without a kernel: its tables are the specification's, its types hold, bad input is refused.
+"""The Python client without a kernel: its tables match the specification, its types check, bad input is refused.
 
-What it does against the kernel: vulture/tests/guest_client.py, by vulture/tests/test_control.py.
+vulture/tests/guest_client.py, run by vulture/tests/test_control.py, tests it against the kernel.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOLDER = REPO / "tools" / "python"
 
 @pytest.fixture(scope="module")
 def client():
-    """The package, read as a program reads it."""
+    """The package, imported as a program imports it."""
     sys.path.insert(0, str(FOLDER))
     held = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "vulture"}
     try:
@@ -53,7 +53,7 @@ def test_types_hold():
 
 
 def test_numbers_are_the_headers(client):
-    """Attribute numbers come from the order in the specification; the C header has the same."""
+    """Attribute numbers come from the order in the specification, which must be that of the C header."""
     header = (REPO / "vulture" / "uapi" / "vulture.h").read_text(encoding="utf-8")
     spec = sys.modules["vulture._spec"]
     for table, prefix in (("main", "A"), ("flow", "F"), ("rule", "R"), ("options", "O"), ("addr", "ADDR")):
@@ -91,11 +91,11 @@ def test_a_number_that_does_not_fit_is_refused(client, value: int):
     assert refused.value.errno == errno.ERANGE
 
 
-# -- events, from a socket that plays the kernel ------------------------------------------------------------
+# -- events, from a socket that stands in for the kernel ----------------------------------------------------
 
 
 class Kernel:
-    """In the place of _netlink.Connection: what is told to tell() arrives as an event."""
+    """A replacement for _netlink.Connection: tell() sends events to the client."""
 
     family = 30
 
@@ -103,7 +103,7 @@ class Kernel:
         self.socket, self.end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
 
     def listen(self) -> None:
-        """Nothing to join."""
+        """There is no multicast group to join."""
 
     def close(self) -> None:
         self.socket.close()
@@ -119,7 +119,7 @@ class Kernel:
 
 @pytest.fixture
 def events(client, monkeypatch):
-    """An Events of such a kernel."""
+    """An Events object that reads from such a kernel."""
     monkeypatch.setattr(sys.modules["vulture._netlink"], "Connection", Kernel)
     with client.Events() as made:
         yield made
@@ -134,7 +134,7 @@ def test_events_come_in_their_order_and_end_with_close(events):
 
 
 def test_a_task_that_waits_for_an_event_ends_with_close(events):
-    """And with nothing else: a task that is cancelled says so."""
+    """The iteration ends for close() only: a task that is cancelled raises CancelledError."""
 
     async def watch() -> list[str]:
         return [event.kind async for event in events]

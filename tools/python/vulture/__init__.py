@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
-"""Take TCP downloads to the background from Python: a client of the kernel module's netlink family.
+"""Put TCP downloads in the background from Python: a client of the kernel module's netlink family.
 
     import vulture
     with vulture.background(connection):        # a socket, or anything with fileno()
-        download(connection)                    # steps aside for everything else
+        download(connection)                    # yields to other traffic
 
-    with vulture.Vulture() as v:                # the same in pieces
+    with vulture.Vulture() as v:                # the same in single steps
         v.start(connection, controller="credit")
         print(v.get(connection).queue_us)
         v.stop(connection)
@@ -14,9 +14,10 @@
     for event in vulture.Events():              # or: async for event in vulture.Events()
         print(event.kind, event.flow.remote, event.reason)
 
-An application needs no privilege for its own sockets, nor for rules of a cgroup whose directory it may write to. Every
-failure is an OSError (PermissionError, FileNotFoundError ... by its errno) whose text says what would be right. Windows
-are in bytes, times in microseconds. Needs nothing but the standard library; each thread opens its own Vulture.
+An application needs no privilege for its own sockets, nor for rules for a cgroup whose directory it may write to. If
+the kernel refuses a request, an OSError is raised (PermissionError, FileNotFoundError ... by its errno) whose text says
+what is wrong. Windows are in bytes, times in microseconds. The package needs only the standard library. A Vulture must
+be used by one thread only; each thread opens its own.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ Option = int | str
 
 
 class HasFileno(Protocol):
-    """A socket, or what wraps one."""
+    """A socket, or an object that wraps one."""
 
     def fileno(self) -> int:
-        """Its file descriptor."""
+        """The file descriptor of the socket."""
 
 
 def _plain(name: str) -> str:
@@ -70,7 +71,7 @@ _ENUMS: dict[str, dict[str, type[Phase] | type[Mode] | type[Policy] | type[Rledb
 
 
 def _options(options: Mapping[str, Option]) -> Values:
-    """As the request has them. TypeError for a name that no controller has."""
+    """Options in the form of a request. TypeError for a name that no controller has."""
     nest: Values = {}
     for name, value in options.items():
         if name == "controller":
@@ -97,7 +98,7 @@ def _plain_options(nest: Values) -> dict[str, Option]:
 
 
 def _address(sock: HasFileno | tuple[Endpoint, Endpoint]) -> Values:
-    """What names a connection: a descriptor, or both ends."""
+    """The attributes that name a connection: a descriptor, or the addresses of both ends."""
     if not isinstance(sock, tuple):
         return {"fd": sock.fileno()}
     (local, local_port), (remote, remote_port) = sock
@@ -110,7 +111,7 @@ def _address(sock: HasFileno | tuple[Endpoint, Endpoint]) -> Values:
 
 
 def _cgroup(directory: str | os.PathLike[str]) -> Values:
-    """By its inode, which in another file system is that of a stranger's cgroup."""
+    """The cgroup by its inode. Other directories are refused, since their inode may equal that of another cgroup."""
     number = os.stat(directory).st_ino
     if not os.path.exists(os.path.join(directory, "cgroup.controllers")):
         raise NotADirectoryError(errno.ENOTDIR, "is not the directory of a v2 cgroup", os.fspath(directory))
@@ -119,7 +120,7 @@ def _cgroup(directory: str | os.PathLike[str]) -> Values:
 
 @dataclasses.dataclass(frozen=True)
 class Flow:
-    """A connection under control, as it was when it was read."""
+    """The state of a connection under control at the time of reading."""
 
     id: int
     local: Endpoint
@@ -140,7 +141,7 @@ class Flow:
     acks: int
     rewritten: int
     updates: int
-    #: of its controller, by name; each is an attribute too
+    #: statistics of its controller, by name; each can also be read as an attribute of the flow
     stats: dict[str, int]
 
     def __getattr__(self, name: str) -> int:
@@ -149,7 +150,7 @@ class Flow:
         raise AttributeError(f"a flow of controller {self.__dict__.get('controller')!r} has no {name!r}")
 
 
-#: fields of Flow that the kernel tells as numbers of the same name
+#: fields of Flow that the kernel sends as numbers of the same name
 _NUMBERS = {
     "id", "rule", "own_bytes", "advertised_bytes", "rtt_us", "min_rtt_us", "queue_us", "mss_bytes", "age_us",
     "segments", "bytes", "acks", "rewritten", "updates",
@@ -177,7 +178,7 @@ def _flow(values: Values) -> Flow:
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """Which new connections start by themselves: all that is not None must match."""
+    """A rule: it puts new connections under control if they meet all conditions that are not None."""
 
     id: int
     cgroup: int | None
@@ -187,11 +188,11 @@ class Rule:
     options: dict[str, Option]
     started: int
     failed: int
-    #: whose rule it is; None: an administrator's
+    #: user who added the rule without privilege; None: an administrator added it
     uid: int | None
-    #: that the socket sends with, 0 to 63
+    #: the DSCP that the socket sends, 0 to 63
     dscp: int | None
-    #: no rule starts what matches, but for rules of cgroups below this one's
+    #: matching connections stay in the foreground: no rule starts them, except rules for cgroups below this one's
     foreground: bool
 
 
@@ -208,7 +209,7 @@ def _rule(values: Values) -> Rule:
 
 @dataclasses.dataclass(frozen=True)
 class Defaults:
-    """Of this network namespace."""
+    """Default options and limits of this network namespace."""
 
     options: dict[str, Option]
     max_flows: int
@@ -218,7 +219,7 @@ class Defaults:
 
 
 class Vulture:
-    """A handle on the kernel module, in the caller's network namespace. For one thread."""
+    """A handle on the kernel module in the caller's network namespace, for use by one thread."""
 
     def __init__(self) -> None:
         """FileNotFoundError if the module is not loaded."""
@@ -231,7 +232,7 @@ class Vulture:
         self.close()
 
     def close(self) -> None:
-        """Give the handle back; connections stay as they are."""
+        """Close the handle. Connections stay as they are."""
         self._netlink.close()
 
     def _one(self, command: str, values: Values) -> Values:
@@ -239,22 +240,22 @@ class Vulture:
         return answer
 
     def start(self, connection: HasFileno | tuple[Endpoint, Endpoint], **options: Option) -> None:
-        """A connected TCP socket goes to the background: one's own, or (CAP_NET_ADMIN) by (local, remote).
+        """Put a connection in the background: a TCP socket of the caller, or (CAP_NET_ADMIN) one by (local, remote).
 
-        Options by name: ``psi_us=20000``, ``observe=1``; ``controller="paper"`` for the law.
+        Options are given by name, ``psi_us=20000`` or ``observe=1``; ``controller="paper"`` chooses the law.
         """
         self._one("start", _address(connection) | _options(options))
 
     def stop(self, connection: HasFileno | tuple[Endpoint, Endpoint]) -> None:
-        """It gets its window back, at once."""
+        """End the control of a connection, which advertises TCP's own window again at once."""
         self._one("stop", _address(connection))
 
     def stop_id(self, number: int) -> None:
-        """The same for ``Flow.id``. CAP_NET_ADMIN."""
+        """The same for a connection by ``Flow.id``. Needs CAP_NET_ADMIN."""
         self._one("stop", {"id": number})
 
     def get(self, connection: HasFileno | tuple[Endpoint, Endpoint]) -> Flow:
-        """How it fares."""
+        """Read the state of a connection."""
         return _flow(self._one("get", _address(connection))["flow"])
 
     def list(self) -> list[Flow]:
@@ -262,19 +263,19 @@ class Vulture:
         return [_flow(answer["flow"]) for answer in self._netlink.request("get", {}, dump=True)]
 
     def start_pid(self, pid: int, **options: Option) -> int:
-        """All connections of a process; how many were started. CAP_NET_ADMIN."""
+        """Start all connections of a process. Return how many were started. Needs CAP_NET_ADMIN."""
         return int(self._one("start", {"pid": pid} | _options(options))["count"])
 
     def stop_pid(self, pid: int) -> int:
-        """How many were stopped. CAP_NET_ADMIN."""
+        """Stop all connections of a process. Return how many were stopped. Needs CAP_NET_ADMIN."""
         return int(self._one("stop", {"pid": pid})["count"])
 
     def start_cgroup(self, directory: str | os.PathLike[str], **options: Option) -> int:
-        """All connections of a v2 cgroup and of those below; how many were started. CAP_NET_ADMIN."""
+        """Start all connections of a v2 cgroup and of those below. Return how many. Needs CAP_NET_ADMIN."""
         return int(self._one("start", _cgroup(directory) | _options(options))["count"])
 
     def stop_cgroup(self, directory: str | os.PathLike[str]) -> int:
-        """How many were stopped. CAP_NET_ADMIN."""
+        """Stop all connections of a v2 cgroup and of those below. Return how many. Needs CAP_NET_ADMIN."""
         return int(self._one("stop", _cgroup(directory))["count"])
 
     def rule_add(
@@ -282,11 +283,12 @@ class Vulture:
         remote_port: int | None = None, remote: str | None = None, dscp: int | None = None,
         foreground: bool = False, **options: Option,
     ) -> Rule:  # fmt: skip
-        """New connections that match start by themselves. Without CAP_NET_ADMIN: of a cgroup that one may write to.
+        """Add a rule, which puts each new connection that matches in the background.
 
-        ``remote`` is a prefix, "192.0.2.0/24"; ``dscp`` what the socket sends with when its connection is established,
-        0 to 63 (1: LE). With ``foreground`` no rule starts what matches, but for rules of cgroups below this one's;
-        that needs CAP_NET_ADMIN in any case.
+        Without CAP_NET_ADMIN, ``cgroup`` must be a directory that the caller may write to. ``remote`` is a prefix such
+        as "192.0.2.0/24". ``dscp`` is the DSCP that the socket sends when its connection is established, 0 to 63
+        (1: LE). With ``foreground``, connections that match stay in the foreground: no rule starts them, except rules
+        for cgroups below this one's. That needs CAP_NET_ADMIN in any case.
         """
         nest: Values = {}
         if local_port is not None:
@@ -310,22 +312,22 @@ class Vulture:
             os.close(directory)
 
     def rule_del(self, rule: Rule | int) -> None:
-        """Connections that it started stay under control."""
+        """Delete a rule. Connections that it started stay under control."""
         self._netlink.request("rule-del", {"rule": {"id": rule.id if isinstance(rule, Rule) else rule}})
 
     def rules(self) -> builtins.list[Rule]:
-        """All of this namespace, the oldest first."""
+        """All rules of this namespace, the oldest first."""
         return [_rule(answer["rule"]) for answer in self._netlink.request("rule-get", {}, dump=True)]
 
     def defaults(self) -> Defaults:
-        """Options of connections that name none, and limits."""
+        """The options of connections that are started without options, and the limits."""
         found = self._one("get-defaults", {})
         return Defaults(
             _plain_options(found["options"]), found["max-flows"], found["count"], found["flow-bytes"], found["version"]
         )
 
     def set_defaults(self, *, max_flows: int | None = None, **options: Option) -> None:
-        """For connections started from now on. CAP_NET_ADMIN."""
+        """Set the limit, and options for connections started from now on. Needs CAP_NET_ADMIN."""
         values = _options(options)
         if max_flows is not None:
             values["max-flows"] = max_flows
@@ -334,12 +336,12 @@ class Vulture:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """A connection came under control, or left it."""
+    """An event: a connection came under control, or its control ended."""
 
     #: "start" or "end"
     kind: str
     flow: Flow
-    #: why it ended
+    #: why the control ended; None for a start
     reason: Reason | None
 
 
@@ -347,9 +349,10 @@ _KINDS = {COMMANDS["event-start"]: "start", COMMANDS["event-end"]: "end"}
 
 
 class Events:
-    """What happens in this network namespace from now on: iterate over it, or ``async for``.
+    """The events of this network namespace from now on, by ``for`` or ``async for``.
 
-    OSError with ENOBUFS says that events were lost; the iteration may go on after it. It ends when this is closed.
+    An OSError with ENOBUFS means that events were lost; the iteration may be continued after it. It ends when the
+    object is closed.
     """
 
     def __init__(self) -> None:
@@ -371,13 +374,13 @@ class Events:
         self.close()
 
     def close(self) -> None:
-        """Events end, also for a task of this thread that waits for one."""
+        """End the iteration, also for a task of this thread that waits for an event."""
         if self._reading:
             self._reading.cancel()
         self._netlink.close()
 
     def fileno(self) -> int:
-        """To poll; -1 once it is closed."""
+        """The descriptor to poll; -1 once this is closed."""
         return self._netlink.socket.fileno()
 
     def _take(self, data: bytes) -> None:
@@ -422,12 +425,12 @@ class Events:
 
 @contextlib.contextmanager
 def background(connection: socket.socket | HasFileno, **options: Option) -> Iterator[Vulture]:
-    """The connection is a background one inside the block. It may close in there."""
+    """Put a connection in the background for the duration of the block, in which it may be closed."""
     with Vulture() as handle:
         handle.start(connection, **options)
         try:
             yield handle
         finally:
-            # fileno() of a closed file is a ValueError, of a closed socket -1, which is no descriptor
+            # fileno() raises ValueError for a closed file, and returns -1 for a closed socket, which the kernel refuses
             with contextlib.suppress(OSError, ValueError):
                 handle.stop(connection)

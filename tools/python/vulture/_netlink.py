@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR GPL-2.0
-"""Generic netlink: messages to and from dictionaries, by the tables of _spec.py."""
+"""Generic netlink: conversion of messages to and from dictionaries, by the tables of _spec.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NLMSG_ERROR, NLMSG_DONE, NLMSG_MIN_TYPE = 2, 3, 16
 NLMSGERR_ATTR_MSG = 1
 NESTED, TYPE_MASK = 0x8000, 0x3FFF
 GENL_ID_CTRL, CTRL_CMD_GETFAMILY = 16, 3
-#: of linux/genetlink.h: what the kernel tells of a family
+#: attributes by which the kernel describes a family, from linux/genetlink.h
 CONTROL_SETS = {
     "control": {1: ("id", "u16", ""), 2: ("name", "string", ""), 7: ("groups", "list", "group")},
     "group": {1: ("name", "string", ""), 2: ("id", "u32", "")},
@@ -47,7 +47,7 @@ def _attribute(number: int, payload: bytes) -> bytes:
 
 
 def encode(table: str, values: Values) -> bytes:
-    """Attributes of one set. KeyError for a name that it has not; OSError (ERANGE) for a number out of its type."""
+    """Encode the attributes of one set. KeyError for an unknown name; OSError (ERANGE) for a number too large."""
     known = {name: (number, kind, nested) for number, (name, kind, nested) in _BY_NUMBER[table].items()}
     parts = []
     for name, value in values.items():
@@ -69,7 +69,7 @@ def encode(table: str, values: Values) -> bytes:
 
 
 def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(number, payload) of each; what is cut short ends it."""
+    """(number, payload) of each attribute, up to the first one that is incomplete."""
     at = 0
     while at + 4 <= len(data):
         length, number = struct.unpack_from("=HH", data, at)
@@ -80,7 +80,7 @@ def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def decode(table: str, data: bytes) -> Values:
-    """What one set's attributes say; those that this client does not know are passed over."""
+    """Decode the attributes of one set. Attributes that this client does not know are skipped."""
     values: Values = {}
     for number, payload in attributes(data):
         name, kind, nested = _BY_NUMBER[table].get(number, ("", "pad", ""))
@@ -111,7 +111,7 @@ def messages(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
 
 
 def _raise(body: bytes, flags: int) -> None:
-    """The kernel's answer to a request: nothing, or an OSError with the kernel's own words."""
+    """Raise an OSError with the kernel's text if the kernel's answer to a request is an error."""
     (code,) = struct.unpack_from("=i", body)
     if not code:
         return
@@ -126,7 +126,7 @@ def _raise(body: bytes, flags: int) -> None:
 
 
 class Connection:
-    """A netlink socket to the family, in the caller's network namespace. For one thread."""
+    """A netlink socket for the family in the caller's network namespace, for use by one thread."""
 
     def __init__(self) -> None:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_GENERIC)
@@ -150,12 +150,12 @@ class Connection:
         self.socket.close()
 
     def request(self, command: str, values: Values, dump: bool = False) -> list[Values]:
-        """Ask, and return what the kernel answers. OSError if it refuses."""
+        """Send a request and return the kernel's answers. OSError if the kernel refuses it."""
         flags = NLM_F_DUMP if dump else 0
         return self._talk(self.family, COMMANDS[command], encode("main", values), "main", flags)
 
     def listen(self) -> None:
-        """From now on events come too."""
+        """Subscribe to events."""
         self.socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, self._groups[GROUP])
 
     def _talk(self, family: int, command: int, payload: bytes, table: str, flags: int) -> list[Values]:
@@ -166,7 +166,7 @@ class Connection:
         answers: list[Values] = []
         while True:
             for kind, answer_flags, sequence, answer in messages(self.socket.recv(1 << 16)):
-                if sequence != self._sequence:  # the rest of an answer that was given up
+                if sequence != self._sequence:  # it belongs to an earlier answer that was not read to its end
                     continue
                 if kind in (NLMSG_ERROR, NLMSG_DONE):
                     if len(answer) >= 4:
