@@ -154,6 +154,12 @@
  * 300 ms; if halved, less is used there.
  */
 #define LBE_JUMP_US		4000
+/* Samples of packets that were sent when no more data waited. START needs so many in a tick to give
+ * way to a queue, since in a dialogue a sample may include the time that the peer takes to answer.
+ * If doubled, a flow that sends little gives way later; if halved, two slow answers in a row count
+ * as a queue.
+ */
+#define LBE_TICK_LIMITED	4
 /* If no ACK arrives for longer than a round trip, than this many packets take, and than this long,
  * us, then the link itself stood still: no burst of other traffic and no delayed-ACK timer lasts
  * that long. If doubled, a path whose link stops for a quarter of a second gives way, and sends
@@ -309,7 +315,8 @@ struct lbe_train {
  * @noise_us: mean difference between the delays and the least delay of a tick, smoothed
  * @calm_us: least @noise_us in CRUISE; U32_MAX: none yet
  * @deep_us: longest queue that lasted for a tick: the buffer holds at least that
- * @mu: capacity, bytes a second; 0: not known, only in LBE_START
+ * @mu: capacity, bytes a second; 0: not known, in LBE_START and after it if the applications had
+ *	too little data
  * @mu_far: how many measurements of @mu in a row were far off; below 0: all below @mu
  * @raises: how often in a row @mu was raised by about as much as a pulse can show
  * @policed_us: until then losses are taken for a sign of other traffic
@@ -322,6 +329,7 @@ struct lbe_train {
  * @tick_us: beginning of the present tick
  * @tick_sum: sum of its delays, us
  * @tick_n: samples in it
+ * @tick_busy: of these, how many are of packets sent while more data waited
  * @tick_min: least of them, us
  * @q_us: mean queue of the latest ticks, ring
  * @r: rate of the latest ticks, bytes a second, ring
@@ -380,7 +388,7 @@ struct lbe_path {
 	u8 lossy;
 
 	u64 tick_us, tick_sum;
-	u32 tick_n, tick_min;
+	u32 tick_n, tick_busy, tick_min;
 	u32 q_us[LBE_PATH_TICKS];
 	u64 r[LBE_PATH_TICKS];
 	u32 ticks, low_ticks, least_ticks, high;
@@ -488,6 +496,7 @@ static inline void lbe_path_next_tick(struct lbe_path *p, u64 now_us)
 {
 	p->tick_us = now_us;
 	p->tick_n = 0;
+	p->tick_busy = 0;
 	p->tick_sum = 0;
 	p->tick_min = U32_MAX;
 }
@@ -665,7 +674,7 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 /* Round trips that a slow start takes from 10 packets to the BDP, plus two. */
 static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 {
-	u64 pkts = div_u64(lbe_path_bdp(p->mu, p->rtt_us), 10 * p->mss);
+	u64 pkts = div_u64(lbe_path_bdp(p->mu ?: p->rate, p->rtt_us), 10 * p->mss);
 	u32 rtts = 2;
 
 	for (; pkts > 1; pkts >>= 1)
@@ -720,6 +729,16 @@ static inline void lbe_path_longer(struct lbe_path *p)
 	p->base_us += p->longer_us;
 	p->rtt_us = max(p->rtt_us, p->base_us);
 	p->longer_us = 0;
+}
+
+/* The path is idle, and its capacity is not known: only START can learn it. */
+static inline void lbe_path_start_again(struct lbe_path *p, u64 now_us)
+{
+	lbe_path_longer(p);
+	lbe_path_enter(p, now_us, LBE_START, LBE_PATH_IDLE);
+	lbe_path_next_tick(p, now_us);
+	p->rate = lbe_path_first_rate(p);
+	p->delivered = 0;
 }
 
 /* The link has become slower, and is idle. */
@@ -871,11 +890,18 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 	p->r[p->ticks++ % LBE_PATH_TICKS] = p->rate;
 }
 
-static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us)
+/* START meets a queue. @busy: it is that of this path, or may be. If not, other traffic has made it,
+ * and the rate that came through is that of the applications: it does not tell the capacity.
+ */
+static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us, bool busy)
 {
 	u64 span_us = now_us - p->round_us;
 	u64 rate = p->delivered;
 
+	if (!busy) {
+		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
+		return;
+	}
 	if (span_us > p->rtt_us / 4)
 		rate = max(rate, div64_u64(p->round_bytes * USEC_PER_SEC, span_us));
 	lbe_path_set_mu(p, rate);
@@ -904,23 +930,27 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 {
 	u32 len_us = lbe_path_tick_len_us(p);
 	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, max_t(u32, len_us, USEC_PER_SEC));
+	/* START measures what the link makes of its rate, which it cannot if there is less to send. */
+	bool busy = p->state != LBE_START || p->tick_busy;
 	u32 mean_us, least_us, q_us;
 
-	if (dt_us < len_us || !p->tick_n)
+	if (dt_us < len_us || p->tick_n < (busy ? 1 : LBE_TICK_LIMITED))
 		return;
 	mean_us = (u32)div_u64(p->tick_sum, p->tick_n);
 	q_us = mean_us - min(mean_us, p->base_us);
 	least_us = p->tick_min - min(p->tick_min, p->base_us);
 	p->deep_us = max(p->deep_us, least_us);
 	if (p->state == LBE_START && least_us > max_t(u32, 3 * lbe_path_pkt_us(p), 3000)) {
-		lbe_path_queue_found(p, now_us);
+		lbe_path_queue_found(p, now_us, busy);
 		return;
 	}
-	if (p->tick_n > 1 && (p->state == LBE_START ||
+	if (busy && p->tick_n > 1 && (p->state == LBE_START ||
 			      p->state == LBE_CRUISE))
 		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) /
 			       (p->state == LBE_START ? 4 : 16);
 	lbe_path_next_tick(p, now_us);
+	if (!busy)
+		return;
 
 	if (p->state == LBE_START) {
 		p->rate = min_t(u64, p->rate + p->rate / 5,
@@ -1052,7 +1082,7 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 {
 	u64 least_us = p->rtt_us + p->rtt_us / 4;
 	u64 budget_us = div64_u64((p->prompt ? 1ULL : 2ULL) * p->mss * 1000 / 4 * USEC_PER_SEC,
-				  max_t(u64, p->mu, 1));
+				  max_t(u64, p->mu ?: p->rate, 1));
 	u64 us = div_u64(p->now_us - p->since_us, 6);
 
 	us = max(min(us, budget_us), least_us);
@@ -1100,6 +1130,10 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	due = lbe_path_looks_idle(p);
 	if (due || (p->flat >= 8 && a->now_us - p->flat_us >= LBE_FLAT_US)) {
 		p->longer_us = due ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
+		if (!p->mu) {
+			lbe_path_start_again(p, a->now_us);
+			return;
+		}
 		lbe_path_enter(p, a->now_us, LBE_PROBE, LBE_PATH_IDLE);
 		lbe_train_start(p, a->now_us, p->mu, lbe_train_len_us(p));
 	}
@@ -1157,13 +1191,11 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	else if (a->rtt_us > q_us)
 		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / 16;
 	limited = a->limited && !lbe_path_wanted(p);
-	/* The queue of a pulse is no sign of other traffic. And START looks for the queue that its
-	 * rate makes, which a packet does not show if there was less to send.
-	 */
-	if ((!p->train.on || sent_us < p->train.from_us) &&
-	    !(p->state == LBE_START && limited)) {
+	/* The queue that a pulse makes is no sign of other traffic. */
+	if (!p->train.on || sent_us < p->train.from_us) {
 		p->tick_sum += a->delay_us;
 		p->tick_n++;
+		p->tick_busy += !limited;
 		p->tick_min = min(p->tick_min, a->delay_us);
 	}
 	lbe_train_add(p, sent_us, a->delay_us, limited);

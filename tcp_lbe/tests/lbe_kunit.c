@@ -722,6 +722,51 @@ static void lbe_start_waits_for_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
 }
 
+/* Packets of an application that sends at half of @mu, for @ms, which meet a queue of @queue_us. */
+static u64 limited_packets(struct lbe_path *p, u64 now_us, int ms, u32 queue_us)
+{
+	u64 end_us = now_us + ms * 1000ULL;
+	u8 state = p->state;
+
+	for (; now_us < end_us && p->state == state; now_us += 4000) {
+		struct lbe_path_ack ack = {
+			.now_us = now_us, .delay_us = BASE_US + queue_us,
+			.rtt_us = RTT_US + queue_us, .limited = true,
+			.acked_pkts = 2, .acked_bytes = MU / 2 / 250,
+		};
+
+		lbe_path_ack(p, &ack);
+	}
+	return now_us;
+}
+
+/* An application that sends less than the link carries: START gives way to the queue of other
+ * traffic, although it does not learn the capacity, and begins again when the path is idle.
+ */
+static void lbe_start_gives_way_without_data(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	u64 now_us;
+
+	now_us = limited_packets(p, NOW_US, 2000, 0);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_START);
+	now_us = limited_packets(p, now_us, 400, 40000);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	KUNIT_EXPECT_EQ(test, p->reason, LBE_QUEUE_JUMPED);
+	KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
+	KUNIT_EXPECT_EQ(test, p->fails, 0U);
+	now_us = limited_packets(p, now_us, 3000, 40000);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	now_us = limited_packets(p, now_us, 1000, 0);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_START);
+	KUNIT_EXPECT_EQ(test, p->reason, LBE_PATH_IDLE);
+	KUNIT_EXPECT_EQ(test, p->rate, lbe_path_first_rate(p));
+	/* The return fails: more evidence is needed for the next one. */
+	now_us = limited_packets(p, now_us, 200, 40000);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	KUNIT_EXPECT_EQ(test, p->fails, 1U);
+}
+
 /* The first packets of each flow are sent when it has no more data. If another flow waits for its
  * slot, the path has more, and its rate doubles each round trip.
  */
@@ -1093,6 +1138,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_base_is_forgotten),
 	KUNIT_CASE(lbe_start_finds_the_queue),
 	KUNIT_CASE(lbe_start_waits_for_data),
+	KUNIT_CASE(lbe_start_gives_way_without_data),
 	KUNIT_CASE(lbe_start_is_not_limited_while_others_wait),
 	KUNIT_CASE(lbe_start_books_for_a_round_trip),
 	KUNIT_CASE(lbe_start_corrects_a_guess),
