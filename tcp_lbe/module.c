@@ -487,6 +487,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	lbe_path_ack(p, &ack);
 	WRITE_ONCE(f->rate, p->rate);
 	WRITE_ONCE(f->base_us, p->base_us);
+	rate = lbe_path_peak_rate(p);
 	trace_lbe_ack(sk, p, ack.delay_us, ack.rtt_us);
 	if (state != p->state)
 		trace_lbe_state(sk, p, ack.delay_us, ack.rtt_us);
@@ -494,8 +495,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	/* TCP's pacing rate is above that of the path, since it only spaces the packets of one
 	 * grant. It is so far above that the receiver acknowledges them together.
 	 */
-	rate = max(4 * max(READ_ONCE(p->rate), READ_ONCE(p->mu)),
-		   (u64)tp->mss_cache * (4 * USEC_PER_SEC / LBE_DELACK_US));
+	rate = max(4 * rate, (u64)tp->mss_cache * (4 * USEC_PER_SEC / LBE_DELACK_US));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 	lbe_gate(sk);
 }

@@ -260,6 +260,7 @@ enum lbe_reason {
 	LBE_HEAVY_LOSS,		/* more was lost than links lose: a policer, or a full buffer */
 	LBE_NOTHING_LEFT,	/* other traffic uses nearly all of the link */
 	LBE_SILENCE,		/* no ACK for long: idle, or an outage */
+	LBE_MEASURED,		/* a train has shown the capacity */
 };
 
 /**
@@ -731,16 +732,6 @@ static inline void lbe_path_longer(struct lbe_path *p)
 	p->longer_us = 0;
 }
 
-/* The path is idle, and its capacity is not known: only START can learn it. */
-static inline void lbe_path_start_again(struct lbe_path *p, u64 now_us)
-{
-	lbe_path_longer(p);
-	lbe_path_enter(p, now_us, LBE_START, LBE_PATH_IDLE);
-	lbe_path_next_tick(p, now_us);
-	p->rate = lbe_path_first_rate(p);
-	p->delivered = 0;
-}
-
 /* The link has become slower, and is idle. */
 static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
 {
@@ -788,11 +779,54 @@ static inline void lbe_path_learn_idle(struct lbe_path *p)
 	p->idle_us = p->idle_us == U32_MAX ? idle_us : (3 * p->idle_us + idle_us) / 4;
 }
 
+/* Send a train at mu. If mu is not known, a train as fast as any tells the rate at which it comes
+ * through: above the capacity by nothing, and below it by the part that other traffic takes.
+ */
+static inline void lbe_path_probe(struct lbe_path *p, u64 now_us)
+{
+	u32 len_us = max_t(u32, LBE_TRAIN_PKTS * p->noise_us, LBE_TRAIN_US);
+
+	lbe_path_enter(p, now_us, LBE_PROBE, LBE_PATH_IDLE);
+	if (p->mu)
+		lbe_train_start(p, now_us, p->mu, lbe_train_len_us(p));
+	else
+		lbe_train_start(p, now_us, div_u64((u64)LBE_TRAIN_PKTS * p->mss * USEC_PER_SEC,
+						   len_us), len_us);
+}
+
+/* The path is idle, its capacity is not known, and a train did not tell it. */
+static inline void lbe_path_start_again(struct lbe_path *p, u64 now_us)
+{
+	lbe_path_longer(p);
+	lbe_path_enter(p, now_us, LBE_START, LBE_PATH_IDLE);
+	lbe_path_next_tick(p, now_us);
+	p->rate = lbe_path_first_rate(p);
+	p->delivered = 0;
+}
+
+/* A train was sent to learn the capacity. If there was too little data for it, START learns it. */
+static inline void lbe_path_capacity_verdict(struct lbe_path *p, u64 now_us)
+{
+	const struct lbe_train *t = &p->train;
+	s32 g;
+
+	if (!lbe_train_growth(t, &g) || !lbe_train_whole(t)) {
+		lbe_path_start_again(p, now_us);
+		return;
+	}
+	lbe_path_set_mu(p, div_u64(t->rate << 10, 1024 + max(g, 0)));
+	lbe_path_yield(p, now_us, LBE_MEASURED, 1);
+}
+
 static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 {
 	u64 slower;
 	s32 g;
 
+	if (!p->mu) {
+		lbe_path_capacity_verdict(p, now_us);
+		return;
+	}
 	if (!lbe_train_growth(&p->train, &g)) {
 		p->fails += !lbe_train_limited(&p->train) && lbe_train_whole(&p->train);
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
@@ -1130,12 +1164,7 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	due = lbe_path_looks_idle(p);
 	if (due || (p->flat >= 8 && a->now_us - p->flat_us >= LBE_FLAT_US)) {
 		p->longer_us = due ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
-		if (!p->mu) {
-			lbe_path_start_again(p, a->now_us);
-			return;
-		}
-		lbe_path_enter(p, a->now_us, LBE_PROBE, LBE_PATH_IDLE);
-		lbe_train_start(p, a->now_us, p->mu, lbe_train_len_us(p));
+		lbe_path_probe(p, a->now_us);
 	}
 }
 
@@ -1244,8 +1273,14 @@ static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 	 * next to nothing if a return has failed before.
 	 */
 	if (p->state == LBE_PROBE)
-		return p->fails ? p->mu / 64 : p->mu / 4;
+		return (p->mu ?: p->rate) / (p->fails ? 64 : 4);
 	return p->rate;
+}
+
+/* The rate that the packets of the path may not exceed by its schedule */
+static inline u64 lbe_path_peak_rate(const struct lbe_path *p)
+{
+	return max3(p->rate, p->mu, p->train.on ? p->train.rate : 0);
 }
 
 /* Packets of one slot; two instead of one if a flow has its turn less than once in 10 ms. */

@@ -758,6 +758,9 @@ static void lbe_start_gives_way_without_data(struct kunit *test)
 	now_us = limited_packets(p, now_us, 3000, 40000);
 	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
 	now_us = limited_packets(p, now_us, 1000, 0);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_PROBE);
+	/* Of the train, only what the application had was sent. */
+	now_us = limited_packets(p, now_us, 1000, 0);
 	KUNIT_EXPECT_EQ(test, p->state, LBE_START);
 	KUNIT_EXPECT_EQ(test, p->reason, LBE_PATH_IDLE);
 	KUNIT_EXPECT_EQ(test, p->rate, lbe_path_first_rate(p));
@@ -765,6 +768,40 @@ static void lbe_start_gives_way_without_data(struct kunit *test)
 	now_us = limited_packets(p, now_us, 200, 40000);
 	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
 	KUNIT_EXPECT_EQ(test, p->fails, 1U);
+}
+
+/* A whole train tells an unknown capacity: what it came through at, or its own rate if that is less. */
+static void lbe_train_tells_the_capacity(struct kunit *test)
+{
+	static const u64 links[] = { MU, MU / 4, 64 * MU };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(links); i++) {
+		struct lbe_path *p = new_path(test);
+		u64 rate, sent_us;
+
+		p->base_us = BASE_US;
+		p->state = LBE_FLOOR;
+		lbe_path_probe(p, NOW_US);
+		KUNIT_EXPECT_EQ(test, p->state, LBE_PROBE);
+		KUNIT_EXPECT_GT(test, lbe_path_send_rate(p), 2 * MU);
+		rate = p->train.rate;
+		p->train.bytes = lbe_train_paced(&p->train);
+		for (sent_us = NOW_US; p->state == LBE_PROBE; sent_us += 500) {
+			u32 queue_us = rate > links[i] ?
+				       div64_u64((sent_us - NOW_US) * (rate - links[i]), links[i]) : 0;
+			struct lbe_path_ack ack = {
+				.now_us = sent_us + RTT_US + queue_us, .delay_us = BASE_US + queue_us,
+				.rtt_us = RTT_US + queue_us, .acked_pkts = 1,
+			};
+
+			p->now_us = ack.now_us;
+			lbe_path_ack(p, &ack);
+		}
+		KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+		KUNIT_EXPECT_EQ(test, p->reason, LBE_MEASURED);
+		EXPECT_NEAR(test, p->mu, min(rate, links[i]), links[i] / 20);
+	}
 }
 
 /* The first packets of each flow are sent when it has no more data. If another flow waits for its
@@ -1139,6 +1176,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_start_finds_the_queue),
 	KUNIT_CASE(lbe_start_waits_for_data),
 	KUNIT_CASE(lbe_start_gives_way_without_data),
+	KUNIT_CASE(lbe_train_tells_the_capacity),
 	KUNIT_CASE(lbe_start_is_not_limited_while_others_wait),
 	KUNIT_CASE(lbe_start_books_for_a_round_trip),
 	KUNIT_CASE(lbe_start_corrects_a_guess),
