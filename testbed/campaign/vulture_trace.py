@@ -95,7 +95,7 @@ def variations(job: Job, rounds: Rounds) -> dict[str, float]:
 
 def windows(job: Job, rounds: Rounds, record: results.Record, axis: Any = None) -> dict[str, float]:
     """Means of one run: vulture's estimate in percent of the sender's cwnd while vulture only observes, and in percent
-    of the window it wants while it controls."""
+    of the window that it wants while it controls."""
     send = record.series.send[record.series.send["flow"] == next(f.id for f in job.flows if f.group == "download")]
     t = np.array([one["t"] for one in rounds])
     estimate = np.array([one["cwnd"] for one in rounds])
@@ -117,7 +117,7 @@ def windows(job: Job, rounds: Rounds, record: results.Record, axis: Any = None) 
 
 
 def above_below(cases: list[dict[str, Any]], metric: str, index: int) -> float:
-    """Smallest value above the spare rate minus the largest below it, of one seed; positive in the paper's order."""
+    """Smallest value above the spare rate minus the largest below it, of one seed; positive if as in the paper."""
     by_rate = {float(one["case"]["rate"]): one["metrics"][metric][index] for one in cases}
     over = [value for rate, value in by_rate.items() if rate > SPARE_MBIT and value is not None]
     under = [value for rate, value in by_rate.items() if rate < SPARE_MBIT and value is not None]
@@ -127,7 +127,7 @@ def above_below(cases: list[dict[str, Any]], metric: str, index: int) -> float:
 def document(
     backend: Backend, runs: int = RUNS, run: bool = True, reuse: bool = True, axes: list | None = None
 ) -> dict[str, Any] | None:
-    """All numbers as a digest; None if a run is not cached and ``run`` is False. axes: for plots, one for each sender."""
+    """All numbers as a digest; None if a run is not cached and ``run`` is False. axes: for plots, one per sender."""
     cases: list[dict[str, Any]] = []
     facts: list[dict[str, Any]] = []
     for name in (PIV, CWND):
