@@ -19,9 +19,8 @@ from . import checks
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
-#: verdicts on a figure's claims, the worst first. not all run: the experiment has cases that are newer than its
-#: results; not judged: the bounds are for longer runs than those made; no bound: there are only the paper's numbers to
-#: compare with
+#: verdicts on a figure's claims, the worst first. not all run: some cases are newer than the results; not judged: the
+#: bounds are for longer runs; no bound: there are only the paper's numbers to compare with
 WORDS = (
     "INCOMPLETE",
     "FAILS",
@@ -120,9 +119,9 @@ class Why:
 
 @dataclass(frozen=True)
 class Beside:
-    """Rows that are shown but do not count in the figure's verdict, and why: they are not what the paper measured, such
-    as its protocol with today's TCP if another row has the paper's TCP, or another value of a parameter that the paper
-    does not give."""
+    """Rows that do not count in the figure's verdict, and why: the paper did not measure them, such as its protocol
+    with today's TCP if another row has the paper's TCP, or another value of a parameter that the paper does not give.
+    """
 
     why: str
     metric: tuple[str, ...] = ()
