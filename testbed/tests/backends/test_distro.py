@@ -63,7 +63,7 @@ SMOKE = (
     "log",
 )
 RACES_S = 40
-#: an emulated CPU needs several times as long for each context switch and lock of PREEMPT_RT
+#: each context switch and lock of PREEMPT_RT costs an emulated CPU several times as much
 RT_SLOW = 4
 RACE_STEPS = ("load", "passed_sockets", "races", "races_of_ends", "remove_all")
 
@@ -82,7 +82,7 @@ def steps_of(text: str) -> dict[str, str]:
 
 @functools.cache
 def said(series: str, steps: tuple[str, ...], folder: Path, cpus: int = 2) -> dict[str, str]:
-    """Map each step to "ok" or the reason of its failure, from one boot. A failure of the boot has the name ""."""
+    """Step -> "ok" or the reason of its failure, from one boot; that of the boot itself is kept too, by the name ""."""
     slow = RT_SLOW if series == REALTIME else 1
     script = f"export LBE_RACE_S={RACES_S} LBE_SLOW={slow}\npython3 user.py {shlex.join(steps)}\n"
     try:

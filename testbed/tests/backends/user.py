@@ -38,10 +38,10 @@ CONTROLS = {
 }
 ADDRESS = {"left": "10.9.0.1", "right": "10.9.0.2"}
 PORT = 5201
-SERVERS = len(CONTROLS)  # an iperf3 server serves one client at a time, so one server (and port) for each
+SERVERS = len(CONTROLS)  # iperf3 serves one client at a time on a port
 LINK = ("dev", "v0", "root", "netem", "delay", "10ms", "rate", "50mbit", "limit", "500")
 NOBODY = 65534
-#: factor on the length of transfers, for kernels on which the checks during a transfer take longer
+#: how much longer transfers last on a kernel that takes longer for everything between their begin and end
 SLOW = float(os.environ.get("LBE_SLOW", "1"))
 TCP_CONGESTION = 13
 TCP_MD5SIG = 14  # linux/tcp.h
@@ -84,7 +84,7 @@ def references(module: str) -> int:
 
 
 def wait_until(true, what: str, limit_s: float = 20, detail=lambda: "") -> None:
-    """Poll a condition until it is true; if it never is, the error has the text of ``detail``."""
+    """Poll a condition; ``detail`` says how things stand if it does not come true."""
     until = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < until, f"not within {limit_s:g} s: {what}{detail()}"
@@ -128,7 +128,7 @@ def set_up() -> None:
 
 
 def iperf(*words: str, port: int = PORT, seconds: float = 1) -> subprocess.Popen:
-    """Start an iperf3 client at the left; return once its connection carries data."""
+    """An iperf3 client at the left that is running and has sent."""
     client = start("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", f"{seconds * SLOW:g}", *words,
                    node="left")  # fmt: skip
 
@@ -141,12 +141,12 @@ def iperf(*words: str, port: int = PORT, seconds: float = 1) -> subprocess.Popen
 
 
 def sockets(port: int, node: str = "left") -> str:
-    """Return what ss prints of the clients' connections to a port, one line a socket."""
+    """ss about the clients' connections to a port, all of a socket on a line."""
     return run("ss", "-tinHO", "dport", "=", f":{port}", node=node)
 
 
 def ended(client: subprocess.Popen, limit_s: float = 30 * SLOW) -> str:
-    """Wait for a client; return its output. It must end with status 0 and have carried data."""
+    """Its words; it must have ended well and carried something."""
     said, _ = client.communicate(timeout=limit_s)
     assert client.returncode == 0, said[-500:]
     carried = re.findall(r"([\d.]+) ([KMG])Bytes +[\d.]+ [KMG]?bits/sec.*receiver", said)
@@ -155,7 +155,7 @@ def ended(client: subprocess.Popen, limit_s: float = 30 * SLOW) -> str:
 
 
 def kill(client: subprocess.Popen) -> None:
-    """Kill a client and wait for its end."""
+    """End it at once."""
     client.kill()
     client.communicate()
 
@@ -270,7 +270,7 @@ def step_iperf_through_each() -> None:
         clients.append(iperf("-C", control, port=PORT + number, seconds=5))
         shown = sockets(PORT + number)
         assert re.search(rf" {re.escape(control)} ", shown), f"ss does not show {control}: {shown}"
-        with socket.socket() as one:  # on a slow machine the transfer may be over by now; this socket is open
+        with socket.socket() as one:  # a slow machine may be through with the transfer by now; this one is open
             one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
             assert references(module) > 0
             assert "in use" in run("rmmod", module, status=1)
@@ -303,7 +303,7 @@ def shred_shown() -> dict:
 
 
 def step_shred() -> None:
-    """Add, change, show and delete a shred qdisc under traffic; remove its module while the traffic goes on."""
+    """add, change, show, delete, all under traffic; the module goes while traffic flows on."""
     client = iperf(seconds=6)
     shred = ["dev", "v0", "parent", "1:1", "handle", "10:", "shred"]
     run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "1:", "tbf", "rate", "50mbit", "burst", "20kb",
@@ -329,7 +329,7 @@ def step_shred() -> None:
 
 
 def step_vulture() -> None:
-    """vulturectl: start and stop by address, run, a rule. Transfers under control go on when vulture is removed."""
+    """start and stop by address, run, a rule; removal under control leaves the transfer going."""
     client = iperf("-R", seconds=8)
     # the receiver of the download is at the left
     listed = [line.split()[3:5] for line in sockets(PORT).splitlines()]
