@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The house's style, checked: `make lint`, or scripts/lint.py [STEP...].
+"""Checks of the code style: `make lint`, or scripts/lint.py [STEP...].
 
-Each step has a name, prints its time and the lines that fail, and stands alone.
-A step that finds no file to look at fails: it would prove nothing.
+Each step has a name, prints its time and the lines that fail, and does not depend
+on other steps. A step that finds no file to check fails: it would prove nothing.
 
 Kernel sources and builds come from the testbed's cache. The environment may name
 others: LBE_CHECKPATCH=path of checkpatch.pl, LBE_KDIR_6_12=build folder of 6.12
@@ -30,29 +30,29 @@ ROOT = Path(__file__).resolve().parent.parent
 MAIN_SERIES = "6.12"
 ALL_SERIES = ("6.1", "6.12", "7.2")
 
-# Files whose format has no comment, or whose words are not ours.
+# Files whose format has no comments, or whose text is not the project's.
 NO_COMMENT = {".json", ".log", ".png", ".svg", ".npz", ".npy", ".bin"}
 NOT_OURS = {"LICENSE", "VERSION", "debian/changelog", "debian/source/format"}
-STORED = re.compile(r"/tests/\w+/logs/")  # what programs said, kept as it was
+STORED = re.compile(r"/tests/\w+/logs/")  # stored output of programs, unchanged
 
-# What of checkpatch --strict is not ours to follow, and why.
+# Types of checkpatch --strict that are ignored, and why.
 KERNEL_IGNORE = (
     "BIT_MACRO",  # arithmetic and uapi headers compile where there is no BIT()
-    "CAMELCASE",  # names of the kernel's own headers (red.h: Wlog), which --no-tree hides from it
-    "LINUX_VERSION_CODE",  # has a step of its own, which knows compat.h
-    "LONG_LINE_STRING",  # a message stays in one piece, so that it can be searched for
-    "UNCOMMENTED_DEFINITION",  # kernel-doc above the struct says what a lock guards
-    "TYPO_SPELLING",  # British spelling, and a paper's own names (aLow)
-    "MACRO_ARG_REUSE",  # generators of tables and parameters; no argument has a side effect
+    "CAMELCASE",  # names of the kernel's headers (red.h: Wlog), which checkpatch does not see with --no-tree
+    "LINUX_VERSION_CODE",  # checked by a separate step, with the exception of compat.h
+    "LONG_LINE_STRING",  # messages are not split, so that they can be searched for
+    "UNCOMMENTED_DEFINITION",  # kernel-doc above the struct says what a lock protects
+    "TYPO_SPELLING",  # British spelling, and names used by a paper (aLow)
+    "MACRO_ARG_REUSE",  # macros that generate tables and parameters; no argument has a side effect
 )
 # TRACE_EVENT() in the layout of the kernel's own trace headers, which checkpatch does not know.
 TRACE_H = re.compile(r"trace\.h$")
 TRACE_IGNORE = (*KERNEL_IGNORE, "COMPLEX_MACRO", "OPEN_ENDED_LINE", "PARENTHESIS_ALIGNMENT", "SPACING")
-# Version tests, and stand-ins for newer macros that take what those take.
+# Version tests, and replacements of newer macros with the same arguments.
 COMPAT_H = re.compile(r"^include/lbe/compat\.h$")
 COMPAT_IGNORE = (*KERNEL_IGNORE, "CONSTANT_COMPARISON", "LINE_SPACING", "MACRO_ARG_UNUSED")
-# C that runs in user space (arith.h: there too). What sends the reader to kernel headers that
-# user space lacks, or stumbles over a usage text.
+# C for user space (arith.h is for both). Ignored are types that recommend kernel headers which
+# user space lacks, or that misread a usage text.
 USER_C = re.compile(r"^(tools|testbed/agent|testbed/kernels/fragments)/|^include/lbe/arith\.h$|/tests/host")
 USER_IGNORE = (
     *KERNEL_IGNORE,
@@ -70,11 +70,11 @@ USER_IGNORE = (
     "UNSPECIFIED_INT",
     "VOLATILE",
 )
-# A row of a table of cases stays a row.
+# A row of a table of cases remains on one line.
 KUNIT_C = re.compile(r"/tests/\w+_kunit\.c$")
-# Modules that crash the guest to see the testbed notice.
+# Modules that crash the guest, to test that the testbed notices.
 CRASH_C = re.compile(r"^testbed/tests/")
-# The first that matches decides; the rest is kernel code.
+# The first match decides; all other files are kernel code.
 CHECKPATCH_GROUPS = (
     (USER_C, USER_IGNORE),
     (COMPAT_H, COMPAT_IGNORE),
@@ -84,7 +84,7 @@ CHECKPATCH_GROUPS = (
     (re.compile(""), KERNEL_IGNORE),
 )
 
-# Written so that this file does not match its own patterns.
+# Written such that this file does not match its own patterns.
 MARKS = r"TO[D]O|FIX[M]E|X[X]X|NotImplemented[E]rror"
 SKIPS = r"pytest\.(skip|importor[s]kip|mark\.(skip|xfail))|[k]unit_skip"
 VERSIONS = r"LINUX_VERSION_[C]ODE|KERNEL_VERSION[(]"
@@ -96,12 +96,12 @@ HOSTS = (
 
 
 class Refused(Exception):
-    """A step could not be run at all; the text says why."""
+    """A step could not be run; the text says why."""
 
 
 @dataclass
 class Tree:
-    """The files under check and the kernels to check them against."""
+    """The files to check, and the kernels to check them with."""
 
     root: Path
     series: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class Tree:
 
     @cached_property
     def files(self) -> list[str]:
-        """All files of the tree, relative; what git ignores is not one of them."""
+        """All files of the tree that git does not ignore, as relative paths."""
         listing = subprocess.run(
             ["git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", "-z"],
             cwd=self.root, capture_output=True, text=True, check=False,
@@ -122,7 +122,7 @@ class Tree:
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """The text of every file that is text, LICENSE and VERSION aside."""
+        """The content of all text files, except those of NOT_OURS."""
         texts = {}
         for name in self.files:
             content = (self.root / name).read_bytes()
@@ -134,7 +134,7 @@ class Tree:
         return some([name for name in self.files if name.endswith(suffixes)], f"*{' *'.join(suffixes)}")
 
     def scripts_of(self, *shells: str) -> list[str]:
-        """Files that a shell reads, by name or by first line."""
+        """Scripts of some shells, recognized by name or first line."""
         shebang = re.compile(rf"#!\s*(/usr)?/bin/(env )?({'|'.join(shells)})\b")
         return [
             name for name, text in self.texts.items()
@@ -143,7 +143,7 @@ class Tree:
 
 
 def some(files: list[str], what: str) -> list[str]:
-    """The list itself; Refused where it is empty."""
+    """The list itself; Refused if it is empty."""
     if not files:
         raise Refused(f"no file to look at ({what})")
     return files
@@ -173,9 +173,9 @@ def grep(tree: Tree, pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def check_spdx(tree: Tree) -> list[str]:
-    """Every file that can carry a comment names its licence in the first lines.
+    """Every file that can have comments names its licence in the first lines.
 
-    A second licence beside GPL-2.0, or an exception for users of a uapi header, is fine.
+    A second licence beside GPL-2.0, or an exception for users of a uapi header, is allowed.
     """
     names = some([n for n in tree.texts if Path(n).suffix not in NO_COMMENT], "text files")
     return [
@@ -193,25 +193,25 @@ def head(text: str) -> str:
 
 
 def check_versions(tree: Tree) -> list[str]:
-    """Only compat.h knows kernel versions."""
+    """Only compat.h tests kernel versions."""
     names = tree.ending(".c", ".h")
     return grep(tree, VERSIONS, (name for name in names if name != "include/lbe/compat.h"))
 
 
 def check_marks(tree: Tree) -> list[str]:
-    """Nothing unfinished, no test that does not run."""
+    """No marks of unfinished code, no skipped tests."""
     names = some([n for n in tree.texts if Path(n).suffix not in NO_COMMENT], "text files")
     return grep(tree, f"{MARKS}|{SKIPS}", names)
 
 
 def check_places(tree: Tree) -> list[str]:
-    """No path of one machine, no package host."""
+    """No path of a particular machine, no package host."""
     names = some(list(tree.texts), "text files")
     return grep(tree, f"{PATHS}|{HOSTS}", names)
 
 
 def check_links(tree: Tree) -> list[str]:
-    """Relative links between our pages lead somewhere."""
+    """Relative links between pages have existing targets."""
     failures = []
     for name in tree.ending(".md"):
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", tree.texts[name]):
@@ -232,9 +232,9 @@ def checkpatch_path() -> Path:
 
 
 def check_checkpatch(tree: Tree) -> list[str]:
-    """The kernel's own rules, --strict, on all C."""
+    """The kernel's checkpatch with --strict on all C files."""
     names = tree.ending(".c", ".h")
-    copy = copy_of(tree, "checkpatch")  # it leaves notes where it runs
+    copy = copy_of(tree, "checkpatch")  # in a copy, since it writes files where it runs
     failures = []
     rest = names
     for pattern, ignore in CHECKPATCH_GROUPS:
@@ -267,7 +267,7 @@ def check_ruff(tree: Tree) -> list[str]:
 
 
 def check_mypy(tree: Tree) -> list[str]:
-    """The rooms that pyproject.toml names under [tool.mypy] packages hold to mypy's strict rules."""
+    """The packages that pyproject.toml names under [tool.mypy] packages pass mypy's strict rules."""
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["packages"]
     folders = tuple(f"{package.replace('.', '/')}/" for package in packages)
     names = some([name for name in tree.files if name.startswith(folders) and name.endswith(".py")], "strict packages")
@@ -278,7 +278,7 @@ def check_mypy(tree: Tree) -> list[str]:
 
 
 def check_abi(tree: Tree) -> list[str]:
-    """The library's ABI is the one that is committed (tools/libvulture/abi.py says what to do if not)."""
+    """The library's ABI is the committed one (tools/libvulture/abi.py says what to do if not)."""
     some([name for name in tree.files if name.startswith("tools/libvulture/")], "tools/libvulture")
     folder = copy_of(tree, "abi") / "tools" / "libvulture"
     made = run(["make", "-s", "-C", folder, "libvulture.so"], folder)
@@ -289,7 +289,7 @@ def check_abi(tree: Tree) -> list[str]:
 
 
 def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str]:
-    """A tool that says nothing and yet fails."""
+    """A line about a tool that failed without output."""
     return [f"{tool} ended with status {result.returncode}"] if result.returncode else []
 
 
@@ -297,7 +297,7 @@ def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str
 
 
 def testbed_kernel():
-    """The testbed's module that has kernels."""
+    """Import the testbed's module for kernels."""
     sys.path.insert(0, str(ROOT))
     from testbed.kernels import build as kernel
 
@@ -313,7 +313,7 @@ def kernel_source() -> Path:
 
 
 def given_build(series: str) -> Path | None:
-    """The build folder that the environment names for a series."""
+    """The build folder that the environment gives for a series, if any."""
     variable = f"LBE_KDIR_{series.replace('.', '_')}"
     folder = os.environ.get(variable)
     if folder and not Path(folder, "Makefile").exists():
@@ -322,7 +322,7 @@ def given_build(series: str) -> Path | None:
 
 
 def kernel_build(series: str) -> Path:
-    """The build folder of a series: named by the environment, else the testbed's."""
+    """The build folder of a series, given by the environment, else the testbed's."""
     if given := given_build(series):
         return given
     kernel = testbed_kernel()
@@ -333,14 +333,14 @@ def kernel_build(series: str) -> Path:
 
 
 def cached_build(series: str) -> Path | None:
-    """A build of the series that costs nothing, whatever today's edits of kernels are."""
+    """A build of the series that exists already, even if it does not have the current edits; else None."""
     kernels = testbed_kernel().cache_root() / "kernels"
     builds = sorted(kernels.glob(f"{series}.*-plain-*/build.json"), key=lambda path: path.stat().st_mtime)
     return given_build(series) or (builds[-1].parent if builds else None)
 
 
 def copy_of(tree: Tree, purpose: str) -> Path:
-    """A private copy to build in: two lints, or a lint and a build, must not meet."""
+    """A private copy to build in, so that parallel lints and builds do not interfere."""
     if purpose not in tree.copies:
         copy = Path(tempfile.mkdtemp(prefix="lbe-lint-"))
         tree.copies[purpose] = copy
@@ -352,11 +352,11 @@ def copy_of(tree: Tree, purpose: str) -> Path:
 
 
 def build(tree: Tree, series: str, kdir: Path, *words: str) -> list[str]:
-    """Build all modules; the diagnostics about our own files (not the kernel's headers)."""
+    """Build all modules; returns the diagnostics about the project's files (not the kernel's headers)."""
     copy = copy_of(tree, series)
     some([str(path) for path in copy.glob("*/Kbuild")], "folders with a Kbuild")
     failures = []
-    # The guest's own modules are built apart, with the product's headers beside them (testbed/backends/tools.py).
+    # Guest modules are built separately, with the product's headers in their folder (testbed/backends/tools.py).
     shared = ["include", *(path.parent.name for path in copy.glob("*/Kbuild"))]
     for folder in [copy, *(path.parent for path in sorted(copy.glob("testbed/kernels/*/Kbuild")))]:
         for name in shared:
@@ -387,7 +387,7 @@ def build_folder(kdir: Path, folder: Path, copy: Path, *words: str) -> list[str]
 
 
 def check_w1(tree: Tree) -> list[str]:
-    """W=1 builds without a warning, for 6.12 and each other series that is asked for or cached."""
+    """W=1 builds have no warning, for 6.12 and each other series that is requested or cached."""
     kdirs = {
         series: kernel_build(series) if series in (MAIN_SERIES, *tree.series) else cached_build(series)
         for series in ALL_SERIES
@@ -396,7 +396,7 @@ def check_w1(tree: Tree) -> list[str]:
 
 
 def check_sparse(tree: Tree) -> list[str]:
-    """sparse over everything that the modules are made of."""
+    """sparse on all sources of the modules."""
     if shutil.which("sparse") is None:
         raise Refused("sparse is not installed")
     return [
@@ -407,7 +407,7 @@ def check_sparse(tree: Tree) -> list[str]:
 
 
 def false_imbalance(tree: Tree, line: str) -> bool:
-    """User mode has one CPU, where the kernel's spin_trylock() tells sparse of the lock twice."""
+    """Whether a warning is false: with one CPU, as in user mode, spin_trylock() declares the lock to sparse twice."""
     match = re.match(r"[\d.]+: ([^:]+):\d+:\d+: warning: context imbalance in '(\w+)'", line)
     if not match:
         return False

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed: the command line. Exit status 0 good, 1 failed, 2 asked wrongly."""
+"""python3 -m testbed: the command line. Exit status: 0 success, 1 failure, 2 wrong usage or wrong input."""
 
 from __future__ import annotations
 
-if __name__ == "__main__":  # first: a Python without our packages goes on in the one that has them
+if __name__ == "__main__":  # first: may restart in the project's own Python
     from .base import bootstrap  # noqa: F401
 
 # isort: split
@@ -21,7 +21,7 @@ from .proof import command as proof
 from .robustness import command as abuse
 from .robustness import soak
 
-#: each adds its words, and what carries them out
+#: modules of the subcommands; each adds its parser and the function that runs it
 VERBS = (listing, running, speed, evaluate, show, abuse, soak, foreign, proof, oracle, shell)
 
 
@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point."""
     args = _parser().parse_args(argv)
     args.command_line = shlex.join(["python3", "-m", "testbed", *sys.argv[1:]])
-    # a plain kill unwinds like Ctrl-C
+    # SIGTERM raises an exception, so that clean-up runs as it does for Ctrl-C
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         status: int = args.do(args)

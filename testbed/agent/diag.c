@@ -10,7 +10,7 @@
 #include "netlink.h"
 #include "plan.h"
 
-#define ANSWER_BYTES	2048	/* the kernel's own bound is about 700 */
+#define ANSWER_BYTES	2048	/* the kernel's answers have at most about 700 */
 
 static struct netlink_batch batch;	/* opened when first needed */
 
@@ -27,7 +27,7 @@ static void copy_address(__be32 *to, __be16 *port, const union address *from)
 	}
 }
 
-/* False while fd has no peer: nothing is made. */
+/* Returns false, and makes no request, while fd has no peer. */
 static bool make_request(struct diag_request *request, int fd)
 {
 	union address local, peer;
@@ -45,7 +45,7 @@ static bool make_request(struct diag_request *request, int fd)
 		.header.nlmsg_flags = NLM_F_REQUEST,
 		.body.sdiag_family = local.any.sa_family,
 		.body.sdiag_protocol = IPPROTO_TCP,
-		/* Vegas' bit stands for any congestion control's answer. */
+		/* Vegas' bit requests the data of any congestion control. */
 		.body.idiag_ext = 1 << (INET_DIAG_INFO - 1) |
 				  1 << (INET_DIAG_VEGASINFO - 1),
 		.body.idiag_states = ~0u,
@@ -94,7 +94,7 @@ static void ask_one(struct diag_socket *s)
 		getsockopt(s->fd, IPPROTO_TCP, TCP_CC_INFO, &s->cc, &cc_len);
 }
 
-/* ---- both ---- */
+/* ---- batches ---- */
 
 static void take_answer(void *context, u32 place, struct nlmsghdr *header)
 {
@@ -104,7 +104,7 @@ static void take_answer(void *context, u32 place, struct nlmsghdr *header)
 		parse(&sockets[place], header);
 }
 
-/* Without a socket all are asked by getsockopt(). */
+/* If the socket cannot be opened, getsockopt() is used for all. */
 static bool batch_is_open(void)
 {
 	static bool tried, opened;
@@ -116,7 +116,7 @@ static bool batch_is_open(void)
 	return opened;
 }
 
-/* Asks about those for which a request can be made. */
+/* Queries the sockets for which a request can be made. */
 static void ask_together(struct diag_socket *sockets, u32 n)
 {
 	struct diag_request requests[DIAG_BATCH];

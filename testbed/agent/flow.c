@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sources of traffic, see plan.h for what each kind does.
+ * Sources of traffic; plan.h describes the kinds.
  *
- * TCP.  A socket is written when its TCP has less than half of lowat_bytes
- * unsent, in blocks of at most BLOCK_BYTES, so a greedy flow costs a few
- * system calls a round trip and is never limited by the application.  A rated
- * source adds to made_bytes at each tick and writes what it may; if TCP is
- * full, the edge-triggered EPOLLOUT goes on.
+ * TCP.  A socket is written when TCP has less than half of lowat_bytes unsent,
+ * in blocks of at most BLOCK_BYTES.  A greedy flow thus needs a few system
+ * calls per round trip and is never limited by the application.  A source with
+ * a rate adds to made_bytes at each tick and writes as much as possible; if the
+ * socket is full, the edge-triggered EPOLLOUT continues the writing.
  *
- * UDP.  One timer a packet at its exact time.
+ * UDP.  A timer for each packet at its exact time.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,16 +28,16 @@
 #include "sock.h"
 #include "stream.h"
 
-#define BLOCK_BYTES	(1u << 20)	/* most that one send() copies */
+#define BLOCK_BYTES	(1u << 20)	/* maximum size of one send() */
 #define SNDBUF_BYTES	(16u << 20)	/* far above any window in use here */
-#define UDP_BUF_BYTES	(8u << 20)	/* what a delaying qdisc may hold */
-#define UDP_BURST	1024		/* packets without looking at the loop */
-#define UDP_TRIES	4		/* errors of earlier packets that are passed over */
+#define UDP_BUF_BYTES	(8u << 20)	/* for packets held by a delaying qdisc */
+#define UDP_BURST	1024		/* packets before returning to the loop */
+#define UDP_TRIES	4		/* attempts, since errors of earlier packets are ignored */
 
 static struct flow *flows;
 static u32 nflows;
 static u64 run_zero_ns;		/* CLOCK_MONOTONIC of experiment time 0 */
-static u8 block[BLOCK_BYTES];	/* zeros, or a piece of a verified stream */
+static u8 block[BLOCK_BYTES];	/* zeros, or a part of a verified stream */
 
 __attribute__((format(printf, 2, 3)))
 static void flow_error(struct flow *f, const char *format, ...)
@@ -96,7 +96,7 @@ static void conn_written(struct conn *c)
 	c->state = CONN_DRAINING;
 }
 
-/* Writes what the source has made until TCP is full. */
+/* Writes the generated data until the socket is full. */
 static void conn_pump(struct conn *c)
 {
 	const struct flow_plan *p = c->flow->plan;
@@ -132,8 +132,8 @@ static void conn_connected(struct conn *c)
 	      (loop_now() - c->start_ns) / NSEC_PER_USEC);
 	c->state = CONN_OPEN;
 	/*
-	 * An application's clock starts when it is connected; square waves
-	 * and the like keep to the experiment's time.
+	 * A cbr source starts when it is connected; square and onoff use the
+	 * experiment's time.
 	 */
 	if (f->plan->kind == KIND_CBR)
 		flow_begin_source(f, loop_now());
@@ -173,7 +173,7 @@ static void conn_ready(struct watch *w, u32 events)
 		conn_fail(c, "closed by the peer", ECONNRESET);
 }
 
-/* A socket as the plan wants it; -1 with the reason in why. */
+/* Makes a socket with the plan's options; -1 with the reason in why. */
 static int flow_socket(const struct flow_plan *p, char *why)
 {
 	int family = p->to.any.sa_family;
@@ -191,7 +191,7 @@ static int flow_socket(const struct flow_plan *p, char *why)
 	}
 	if (tcp) {
 		sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, p->lowat_bytes);
-		/* Without the right to force it, autotuning does as well. */
+		/* Without permission for FORCE, autotuning is sufficient. */
 		if (!p->opts.sndbuf_bytes)
 			sock_set(fd, SOL_SOCKET, SO_SNDBUFFORCE,
 				 SNDBUF_BYTES / 2);
@@ -202,8 +202,9 @@ static int flow_socket(const struct flow_plan *p, char *why)
 }
 
 /*
- * connect() with the plan's timestamps; only the SYN looks at the sysctl.
- * With Fast Open connect() sends nothing where it may: the first write does.
+ * connect() with the plan's timestamps; only the SYN depends on the sysctl.
+ * With Fast Open, if a cookie is known, connect() sends nothing: the first
+ * write sends the SYN.
  */
 static int flow_connect(const struct flow_plan *p, int fd)
 {
@@ -241,7 +242,7 @@ static void flow_open_conn(struct flow *f)
 	c->start_ns = loop_now();
 	c->watch.ready = conn_ready;
 	c->watch.fd = flow_socket(p, why);
-	/* Later connections would meet the first one's port in TIME_WAIT. */
+	/* Only the first connection: later its port may be in TIME_WAIT. */
 	if (c->watch.fd >= 0 && p->sport && !c->index &&
 	    sock_bind_port(c->watch.fd, p->to.any.sa_family, p->sport, why))
 		watch_close(&c->watch);
@@ -264,9 +265,9 @@ static void flow_open_conn(struct flow *f)
 		conn_fail(c, "epoll", errno);
 }
 
-/* ---- rated TCP sources ---- */
+/* ---- TCP sources with a rate ---- */
 
-/* Bytes owed beyond backlog_ms at the rate are never made. */
+/* Limits the backlog to backlog_ms at the rate; more is never generated. */
 static void bound_backlog(struct flow *f, struct conn *c)
 {
 	const struct flow_plan *p = f->plan;
@@ -283,9 +284,10 @@ static void bound_backlog(struct flow *f, struct conn *c)
 }
 
 /*
- * One step of a source over TCP: within an interval each tick makes the bytes
- * of the tick to come, so the first leave at once and the interval's sum is
- * exact.  A source without a rate is greedy within the interval.
+ * One step of a source over TCP.  Within an interval each tick generates the
+ * bytes of the following tick, so that the first ones are sent at once and the
+ * sum of the interval is exact.  Without a rate, the source is greedy within
+ * the interval.
  */
 static void tcp_tick(struct flow *f, u64 at_ns)
 {
@@ -323,9 +325,9 @@ static void tcp_tick(struct flow *f, u64 at_ns)
 /* ---- UDP sources ---- */
 
 /*
- * What a UDP packet begins with: when it left, on the clock of the receiver's
- * SO_TIMESTAMPNS (CLOCK_REALTIME), given CLOCK_MONOTONIC. Both nodes are one
- * machine.
+ * The stamp at the start of a UDP packet: its send time on the clock of the
+ * receiver's SO_TIMESTAMPNS (CLOCK_REALTIME), from CLOCK_MONOTONIC.  Both nodes
+ * are on one machine.
  */
 static u64 udp_stamp_ns(u64 monotonic_ns)
 {
@@ -342,7 +344,7 @@ static u64 udp_stamp_ns(u64 monotonic_ns)
 	return monotonic_ns + offset_ns;
 }
 
-/* Every packet begins with when it left, as far as it has room for that. */
+/* Sends a packet that starts with its send time, as far as that fits. */
 static ssize_t udp_send_once(struct flow *f, u32 bytes)
 {
 	u64 stamp_ns = udp_stamp_ns(loop_now());
@@ -357,7 +359,7 @@ static ssize_t udp_send_once(struct flow *f, u32 bytes)
 
 static void udp_send(struct flow *f, u32 bytes)
 {
-	/* An ICMP error of an earlier packet is not this one's: each call takes one. */
+	/* A call may return the ICMP error of an earlier packet: try again. */
 	for (int i = 0; i < UDP_TRIES; i++) {
 		if (udp_send_once(f, bytes) >= 0) {
 			f->packets_sent++;
@@ -370,7 +372,7 @@ static void udp_send(struct flow *f, u32 bytes)
 	f->packets_refused++;
 }
 
-/* When the next packet leaves, and its size; NEVER_NS = no more. */
+/* Send time of the next packet, and its size; NEVER_NS = no more packets. */
 static u64 udp_next(struct flow *f, u32 *bytes)
 {
 	const struct flow_plan *p = f->plan;
@@ -560,7 +562,7 @@ static void conn_record(const struct conn *c, u64 t_ns,
 	record(REC_SEND, &r, sizeof(r));
 }
 
-/* What is sampled of flow f: the newest connection of a repeating one */
+/* The connection of flow f to sample: the newest one, if it repeats */
 static struct conn *flow_sampled(const struct flow *f)
 {
 	struct conn *c = f->conns;
@@ -568,7 +570,7 @@ static struct conn *flow_sampled(const struct flow *f)
 	return c && c->state != CONN_CONNECTING ? c : NULL;
 }
 
-/* Samples flows from the one at from; where the next batch begins. */
+/* Samples a batch of flows from index from; returns the next index. */
 static u32 flows_sample_batch(u32 from, u64 t_ns)
 {
 	static struct diag_socket sockets[DIAG_BATCH];
@@ -596,9 +598,9 @@ void flows_sample(u64 t_ns)
 		at = flows_sample_batch(at, t_ns);
 }
 
-/* ---- begin and end ---- */
+/* ---- start and end ---- */
 
-/* Options that the kernel refuses must show before the run, not in it. */
+/* Tries the options, so that refused ones are reported before the run. */
 static int flow_try(const struct flow_plan *p)
 {
 	char why[SOCK_ERROR_LEN];
@@ -650,7 +652,7 @@ int flows_open(const struct plan *p, u64 zero_ns)
 		fprintf(stderr, "lbe-agent: out of memory\n");
 		return -1;
 	}
-	/* Names all that is refused, not only the first. */
+	/* Reports all errors, not only the first. */
 	for (u32 i = 0; i < nflows; i++)
 		if (flow_open(&flows[i], &p->flows[i]))
 			err = -1;

@@ -14,18 +14,18 @@
 
 #include "loop.h"
 
-#define EVENTS_AT_ONCE	256	/* more are fetched by the next call */
+#define EVENTS_AT_ONCE	256	/* further ones are returned by the next call */
 
 static struct {
 	int epoll_fd;
 	int timer_fd;
-	u64 now_ns;		/* clock at or after the last wake-up; 0 = unread */
-	u64 armed_ns;		/* what timer_fd is set to */
-	u64 sequence;		/* timers armed so far */
+	u64 now_ns;		/* clock at or after the last wake-up; 0 = not read */
+	u64 armed_ns;		/* time that timer_fd is set to */
+	u64 sequence;		/* number of timers armed since the start */
 	struct timer **heap;
 	size_t timers;		/* used slots of heap */
 	size_t heap_size;
-	void **garbage;		/* loop_free() until the batch is done */
+	void **garbage;		/* memory of loop_free() until the batch is done */
 	size_t garbage_used;
 	size_t garbage_size;
 	volatile sig_atomic_t stop;
@@ -186,14 +186,14 @@ int loop_init(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
 
-	/* The default slack of 50 us would show in packet spacing. */
+	/* The default slack of 50 us would change the spacing of packets. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	loop.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	loop.timer_fd = timerfd_create(CLOCK_MONOTONIC,
 				       TFD_NONBLOCK | TFD_CLOEXEC);
 	if (loop.epoll_fd < 0 || loop.timer_fd < 0)
 		return -errno;
-	/* data.ptr NULL: nothing to call; the edge makes a read needless */
+	/* data.ptr NULL marks the timer; edge-triggered, so that it need not be read */
 	if (epoll_ctl(loop.epoll_fd, EPOLL_CTL_ADD, loop.timer_fd, &ev))
 		return -errno;
 	loop.armed_ns = NEVER_NS;
@@ -217,7 +217,7 @@ static void fire_due(void)
 	}
 }
 
-/* Sets the timerfd to the first timer; one that is past fires at once. */
+/* Sets the timerfd to the first timer; if its time has passed, it fires at once. */
 static int arm_first(void)
 {
 	u64 next = loop.timers ? loop.heap[0]->at_ns : NEVER_NS;
@@ -246,7 +246,7 @@ static int wait_ready(void)
 	loop.now_ns = 0;
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* Timers due by now come first: a sample counts what came before. */
+	/* Timers that are due come first: a sample counts earlier arrivals only. */
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr)
 			continue;

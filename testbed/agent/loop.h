@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One loop for the whole process: absolute timers and ready descriptors.
+ * The event loop of the process: absolute timers and ready descriptors.
  *
- * The process is one thread; nothing here is locked.  Time is CLOCK_MONOTONIC
- * in nanoseconds, never relative: a late wake-up delays one action and no
- * later one.  The loop sleeps on a timerfd, because an epoll time-out is
- * allowed to be late by a thousandth of its length.
+ * The process has one thread; there are no locks.  Times are absolute, of
+ * CLOCK_MONOTONIC, in nanoseconds: a late wake-up delays one action and no
+ * later one.  The loop sleeps on a timerfd, because an epoll time-out may be
+ * late by a thousandth of its length.
  *
  * Timers due at the same nanosecond fire by rank, then in the order in which
- * they were armed, so a run does not depend on how the heap is laid out.
+ * they were armed, so that a run does not depend on the layout of the heap.
  */
 #ifndef LBE_AGENT_LOOP_H
 #define LBE_AGENT_LOOP_H
@@ -16,7 +16,7 @@
 #include "types.h"
 
 enum timer_rank {
-	RANK_DRAIN,	/* sinks read before anything is counted */
+	RANK_DRAIN,	/* sinks read before samples are taken */
 	RANK_SAMPLE,
 	RANK_SEND,
 	RANK_END,
@@ -24,10 +24,10 @@ enum timer_rank {
 
 struct timer {
 	void (*fire)(struct timer *t, u64 now_ns);
-	u64 at_ns;	/* due time; loop.c writes */
+	u64 at_ns;	/* due time; written by loop.c */
 	u64 order;	/* rank, then sequence number of arming */
 	size_t slot;	/* index in the heap + 1; 0 = not armed */
-	u8 rank;	/* enum timer_rank; owner writes before arming */
+	u8 rank;	/* enum timer_rank; set by the owner before arming */
 };
 
 struct watch {
@@ -37,8 +37,8 @@ struct watch {
 
 int loop_init(void);
 u64 loop_clock(void);		/* reads CLOCK_MONOTONIC */
-u64 loop_now(void);		/* its value since the loop last woke, read once */
-void loop_stop(void);		/* return from loop_run() soon; signal safe */
+u64 loop_now(void);		/* the clock, read once after each wake-up */
+void loop_stop(void);		/* makes loop_run() return soon; signal safe */
 int loop_run(void);
 
 void timer_arm(struct timer *t, u64 at_ns);
@@ -47,6 +47,6 @@ int sleep_until(u64 at_ns);
 
 int watch_add(struct watch *w, u32 events);
 void watch_close(struct watch *w);	/* closes the descriptor too */
-void loop_free(void *memory);		/* free() once no queued event can name it */
+void loop_free(void *memory);		/* free() when no queued event refers to it */
 
 #endif

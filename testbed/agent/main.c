@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * lbe-agent: the traffic of one node.
+ * lbe-agent: generates and measures the traffic of one node.
  *
- * Exit status: 0 done; 1 the run had an error (it is in the events file and
- * on standard error); 2 bad usage or a bad plan, nothing was done.
+ * Exit status: 0 success; 1 an error in the run (in the events file and on
+ * standard error); 2 wrong usage or an invalid plan, nothing was done.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -69,7 +69,7 @@ static void on_signal(int number)
 	loop_stop();
 }
 
-/* Ends a run early, with its records written. */
+/* A signal ends the run early, but its records are written. */
 static void catch_signals(void)
 {
 	struct sigaction stop = { .sa_handler = on_signal };
@@ -79,7 +79,7 @@ static void catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Thousands of connections are one descriptor each. */
+/* Each connection needs a descriptor, and there may be thousands. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit = { 1 << 17, 1 << 17 };
@@ -178,7 +178,7 @@ static int offload(const char *state, char **devs)
 	return err;
 }
 
-/* The verb and its n arguments; words ends with NULL. */
+/* Runs the verb with its n arguments; words ends with NULL. */
 static int do_verb(const char *verb, char **words, int n)
 {
 	if (!strcmp(verb, "run") && n == 1)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offloads of a device, and the end of the machine.
+ * Offloads of a device, and power-off of the machine.
  *
- * Segmentation offloads make packets that no wire carries: with them a queue
- * of 86 packets is not one of 86 * 1500 bytes.  The ethtool flags are not
- * enough: since Linux 4.17 TCP builds large packets for every device and the
- * core cuts them below the queueing discipline; gso_max_segs=1 makes TCP
- * build single segments.  Checksum offload changes no packet and is left.
+ * Segmentation offloads make packets larger than those on a wire: with them a
+ * queue of 86 packets may hold more than 86 * 1500 bytes.  The ethtool flags
+ * are not enough: since Linux 4.17 TCP builds large packets for every device,
+ * and the core splits them below the queueing discipline.  gso_max_segs=1 makes
+ * TCP build single segments.  Checksum offload changes no packet and stays on.
  */
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -62,7 +62,7 @@ static int set_lro(int fd, const char *dev, bool on)
 		return err;
 	flags ^= ETH_FLAG_LRO;
 	err = ethtool(fd, dev, ETHTOOL_SFLAGS, &flags);
-	/* Few devices have it: without it there is nothing to switch on. */
+	/* Few devices have LRO; "on" is no error for the others. */
 	return on && (err == -EINVAL || err == -EOPNOTSUPP) ? 0 : err;
 }
 

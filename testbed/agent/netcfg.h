@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Small verbs for the guest's scripts. */
+/* Small commands for the guest's scripts. */
 #ifndef LBE_AGENT_NETCFG_H
 #define LBE_AGENT_NETCFG_H
 

@@ -39,7 +39,7 @@ int netlink_batch_ask(struct netlink_batch *b, void *requests, size_t bytes,
 	struct nlmsghdr *request = requests;
 	int got;
 
-	b->first += b->most;	/* an older batch's answer has no place */
+	b->first += b->most;	/* an answer to an older batch has no valid place */
 	for (u32 i = 0; i < n; i++) {
 		request->nlmsg_seq += b->first;
 		request = (void *)((u8 *)request +

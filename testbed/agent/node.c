@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Settings and counters of a node, see node.h.  A run starts several programs
- * in each node; in a user-mode kernel each costs as much as a second of
- * traffic, so that the agent does what they would.
+ * Settings and counters of a node, see node.h.  In a user-mode kernel, starting
+ * a program takes as long as a second of traffic, so the agent replaces several
+ * programs that each node would need.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +39,7 @@ int node_enter(const char *name)
 
 /* ---- sysctls ---- */
 
-/* Cuts "NAME = VALUE" or "NAME=VALUE\n" in two; false for an empty line. */
+/* Splits "NAME = VALUE" or "NAME=VALUE\n"; false for an empty line. */
 static bool split(char *line, char **name, char **value)
 {
 	char *equals = strchr(line, '=');
@@ -122,7 +122,7 @@ int node_set_sysctls(const char *file)
 	return err;
 }
 
-/* ---- what it had ---- */
+/* ---- reading back ---- */
 
 static FILE *create(const char *out, const char *suffix)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A node's settings and counters: what sysctl(8) and cat(1) do, in one process. */
+/* A node's settings and counters, as by sysctl(8) and cat(1), in one process. */
 #ifndef LBE_AGENT_NODE_H
 #define LBE_AGENT_NODE_H
 
 #include "types.h"
 
-/* Moves this process into a namespace of `ip netns`: 0, or 1 with a message. */
+/* Moves this process to a namespace of `ip netns`: 0, or 1 with a message. */
 int node_enter(const char *name);
 
-/* Sets what a file says, NAME=VALUE a line: 0, or 1 with a message. */
+/* Sets the sysctls of a file with lines NAME=VALUE: 0, or 1 with a message. */
 int node_set_sysctls(const char *file);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reads a plan, see plan.h.  The tables below are the grammar. */
+/* Parser of a plan, see plan.h.  The tables below are the grammar. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -20,14 +20,14 @@ static const char *const web_names[] = { "open", "session", NULL };
 static const char *const pace_names[] = { "size", "poisson", NULL };
 static const char *const close_names[] = { "auto", "fin", "rst", NULL };
 
-#define MAX_S		1e6	/* eleven days: far below the 64-bit limit */
+#define MAX_S		1e6	/* eleven days: far below the limit of 64 bits of ns */
 #define MAX_BPS		1e12
 #define MAX_BYTES	1e15	/* exact in a double */
 #define MAX_BUF		1e9
 
 #define F(member)	offsetof(struct flow_plan, member)
 
-/* seconds:congestion control */
+/* Parses SECONDS:NAME, a change of congestion control */
 static int parse_switch(const struct place *at, const struct key *k,
 			char *text, void *base)
 {
@@ -322,7 +322,7 @@ static int check_transport(const struct place *at, struct flow_plan *f,
 			   "fastopen", "close", "verify", "corrupt_at"));
 }
 
-/* TCP ports of sinks and servers are one space. */
+/* Sinks and servers must not share a TCP port. */
 static int check_port(const struct place *at, const struct plan *p, u32 port)
 {
 	for (u32 i = 0; i < p->nsinks; i++)
@@ -346,7 +346,7 @@ static int check_udp_port(const struct place *at, const struct plan *p,
 	return 0;
 }
 
-/* So are the ids of flows and web clients. */
+/* Flows and web clients must not share an id. */
 static int check_id(const struct place *at, const struct plan *p, u32 id)
 {
 	for (u32 i = 0; i < p->nflows; i++)
@@ -393,7 +393,7 @@ static int parse_flow(const struct place *at, struct plan *p, char **words)
 		f->seed = f->id;
 	if (!f->pkt_bytes)
 		f->pkt_bytes = f->to.any.sa_family == AF_INET6 ? 1452 : 1472;
-	/* sin_port and sin6_port lie at the same place */
+	/* sin_port and sin6_port have the same offset */
 	f->to.v4.sin_port = htons(f->port);
 	p->nflows++;
 	return 0;
@@ -506,7 +506,7 @@ static int parse_queue(const struct place *at, struct plan *p, char **words)
 	return 0;
 }
 
-/* `name value` lines; *seen as in words_read() but over the whole plan */
+/* A line `name value`; *seen as in words_read(), but for the whole plan */
 static int parse_global(const struct place *at, struct plan *p, char **words,
 			u64 *seen)
 {
@@ -522,7 +522,7 @@ static int parse_global(const struct place *at, struct plan *p, char **words,
 	return words_value(at, &global_keys[i], words[1], p);
 }
 
-/* Room for one more item; growing by doubling from what n says. */
+/* Makes room for one more item; the size doubles when n is a power of two. */
 static int room(void *array, u32 n, size_t size)
 {
 	void **at = array;

@@ -2,17 +2,17 @@
 /*
  * The agent's plan: what one node sends, receives and measures.
  *
- * A plan is text, one directive a line; '#' starts a comment.  Values are
- * plain numbers in the unit that the key's name ends in (1e6 is a number,
- * 1M is not).  An unknown word, a key given twice, a value out of range or
- * one that the flow's kind has no use for is an error with file and line.
- * `lbe-agent --help` prints every key with its range and default; the tables
- * in plan.c are the one place that holds them.
+ * A plan is text with one directive on each line; '#' starts a comment.  Values
+ * are plain numbers in the unit at the end of the key's name (1e6 is a number,
+ * 1M is not).  An unknown word, a key given twice, a value out of range, or a
+ * key that the flow's kind does not use is an error with file and line.
+ * `lbe-agent --help` prints every key with its range and default, from the
+ * tables in plan.c.
  *
- *   node NAME            names the record files: <out>/<node>.send and so on
+ *   node NAME            name of the record files: <out>/<node>.send and so on
  *   zero_ns N            CLOCK_MONOTONIC at experiment time 0; 0 or absent: now
- *   end_s S              the agent ends then (required)
- *   sample_ms N          step of all series
+ *   end_s S              end of the run (required)
+ *   sample_ms N          interval of all series
  *   out DIR              folder of the records (required)
  *   sink port=P flow=ID [key=value...]       receive and count
  *   flow id=ID kind=KIND to=ADDR port=P [key=value...]    send
@@ -20,28 +20,28 @@
  *   web id=ID kind=open|session to=ADDR port=P [key=value...]   its clients
  *   queue id=ID dev=DEV [handle=M:] [parent=M:N]   qdisc to sample
  *
- * Every time is relative to experiment time 0.  Rates and sizes are those of
- * the payload: what TCP calls goodput, what a UDP datagram carries.
+ * All times are relative to experiment time 0.  Rates and sizes are those of
+ * the payload: the goodput of TCP, the data of a UDP datagram.
  *
  * Kinds of flow:
- *   greedy   as much as TCP takes, from start_s to stop_s
+ *   greedy   as much as TCP can send, from start_s to stop_s
  *   bytes    bytes=N, then close; with repeat_s=T a new connection each T
  *   cbr      rate_bps; TCP in ticks of tick_ms, UDP packet by packet
  *   square   on for duty * period_s of each period_s, then off
  *   onoff    on_s on, off_s off; exp=1: exponential with these means
  *   trace    UDP, sizes and times from a file, see below
  * square and onoff send at rate_bps while on; TCP without rate_bps is greedy
- * while on.  A rated TCP source does not wait: what TCP could not take yet is
- * owed (at most backlog_ms of it) and sent as soon as it can.
+ * while on.  A TCP source with a rate does not wait: data that the socket does
+ * not accept yet is kept (at most backlog_ms of it) and sent when possible.
  *
- * A trace file is text, "seconds bytes" a line with '#' comments, or binary:
+ * A trace file is text with lines "seconds bytes" and '#' comments, or binary:
  * the 8 bytes "LBETRACE", then records of u64 nanoseconds, u32 bytes, packed,
- * little-endian.  Times start at start_s and do not decrease.
+ * little-endian.  Times count from start_s and do not decrease.
  *
- * A sink reads on a timer and keeps its ACKs prompt by SO_RCVLOWAT:
- *   prompt   all there is, every read_ms and before each sample
- *   every    all there is, at each arrival (many wake-ups; to compare with)
- *   slow     rate_bps at most, every read_ms: a receiver that is the limit
+ * A sink reads on a timer; SO_RCVLOWAT keeps its ACKs prompt (see sink.c):
+ *   prompt   all available data, every read_ms and before each sample
+ *   every    all available data, at each arrival (many wake-ups; for comparison)
+ *   slow     rate_bps at most, every read_ms: a receiver that limits the flow
  */
 #ifndef LBE_AGENT_PLAN_H
 #define LBE_AGENT_PLAN_H
@@ -54,7 +54,7 @@
 
 #define CC_NAME_LEN	16	/* TCP_CA_NAME_MAX */
 #define NAME_LEN	64
-#define SWITCHES_MAX	16	/* changes of congestion control a flow */
+#define SWITCHES_MAX	16	/* changes of congestion control per flow */
 
 enum proto { PROTO_TCP, PROTO_UDP };
 enum kind { KIND_GREEDY, KIND_BYTES, KIND_CBR, KIND_SQUARE, KIND_ONOFF,
@@ -64,7 +64,7 @@ enum web_kind { WEB_OPEN, WEB_SESSION };
 enum web_pace { PACE_SIZE, PACE_POISSON };
 enum close_mode { CLOSE_AUTO, CLOSE_FIN, CLOSE_RST };
 
-/* Socket options that both ends know; 0 = leave the kernel's own. */
+/* Socket options of senders and receivers; 0 = the kernel's default */
 struct sock_opts {
 	char cc[CC_NAME_LEN];
 	u32 sndbuf_bytes;
@@ -94,8 +94,8 @@ struct flow_plan {
 	u64 start_ns;
 	u64 stop_ns;		/* NEVER_NS = at the end of the run */
 	u64 rate_bps;		/* payload; 0 = greedy */
-	u64 tick_ns;		/* TCP: how often a rated source writes */
-	u64 backlog_ns;		/* TCP: most that is owed; 0 = no bound */
+	u64 tick_ns;		/* TCP: write interval of a source with a rate */
+	u64 backlog_ns;		/* TCP: maximum backlog; 0 = no limit */
 	u64 period_ns;
 	double duty;
 	u64 on_ns;
@@ -106,17 +106,17 @@ struct flow_plan {
 	u64 repeat_count;	/* 0 = until stop */
 	char file[PATH_MAX];
 	double time_scale;	/* trace times are multiplied by this */
-	u32 overhead_bytes;	/* trace sizes count this beyond the payload */
+	u32 overhead_bytes;	/* trace sizes include this in addition to the payload */
 	u32 loop_trace;
 	u32 pkt_bytes;		/* UDP payload of a packet */
 	u64 seed;
 	u32 verify;
 	u64 corrupt_at;		/* test hook: this byte is sent wrong */
 	u32 close_mode;		/* enum close_mode, at stop_s */
-	u32 lowat_bytes;	/* unsent bytes kept in the socket */
-	u32 timestamps;		/* 0 off, 1 on, 2 on without offset, 3 as is */
-	u32 fastopen;		/* TCP: the first bytes go with the SYN */
-	u32 may_fail;		/* errors do not fail the agent */
+	u32 lowat_bytes;	/* unsent bytes in the socket, TCP_NOTSENT_LOWAT */
+	u32 timestamps;		/* 0 off, 1 on, 2 on without offset, 3 unchanged */
+	u32 fastopen;		/* TCP: the first bytes are sent with the SYN */
+	u32 may_fail;		/* errors do not change the agent's exit status */
 	struct cc_switch switches[SWITCHES_MAX];
 	u32 nswitches;
 };
@@ -140,7 +140,7 @@ struct server_plan {
 	u32 flow;		/* for its events */
 	u32 port;
 	struct sock_opts opts;
-	u32 lowat_bytes;	/* unsent bytes kept in the socket */
+	u32 lowat_bytes;	/* unsent bytes in the socket, TCP_NOTSENT_LOWAT */
 };
 
 struct web_plan {
@@ -151,18 +151,18 @@ struct web_plan {
 	u32 port;
 	struct sock_opts opts;
 	u64 start_ns;
-	u64 stop_ns;		/* begins no page later; NEVER_NS = end */
+	u64 stop_ns;		/* no page starts later; NEVER_NS = end of the run */
 	u64 rate_bps;		/* open: offered load, payload of objects */
 	u32 pace;		/* open: enum web_pace */
-	u32 sessions;		/* session: users side by side */
+	u32 sessions;		/* session: concurrent users */
 	u64 page_ns;		/* session: mean pause between pages */
 	u64 object_ns;		/* session: mean time between requests */
-	u32 objects;		/* of a page; open: at most so many */
+	u32 objects;		/* of a page; open: maximum */
 	double shape;		/* of the object sizes, Pareto II */
 	double mean_bytes;
 	u64 min_bytes;
 	u64 max_bytes;
-	u32 conns_max;		/* an object beyond it fails */
+	u32 conns_max;		/* open connections; further objects fail */
 	u64 seed;
 };
 
@@ -189,9 +189,9 @@ struct plan {
 	u32 nflows, nsinks, nservers, nwebs, nqueues;
 };
 
-/* 0, or -1 after a message on standard error that names file and line. */
+/* Returns 0, or -1 after a message with file and line on standard error. */
 int plan_read(struct plan *p, const char *path);
 void plan_free(struct plan *p);
-void plan_help(void);		/* every directive and key, to standard output */
+void plan_help(void);		/* prints all directives and keys */
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Samples queueing disciplines: RTM_GETQDISC for a few of them, answers parsed
- * for TCA_STATS2.  Two system calls a step.
+ * Sampling of queueing disciplines: RTM_GETQDISC in batches, TCA_STATS2 of the
+ * answers.  Two system calls per batch.
  */
 #include <errno.h>
 #include <linux/gen_stats.h>
@@ -17,15 +17,15 @@
 #include "queue.h"
 #include "records.h"
 
-#define QUEUE_BATCH	4	/* queues asked about at once: a router has two */
-#define ANSWER_BYTES	32768	/* what a qdisc may say of itself */
+#define QUEUE_BATCH	4	/* queues in one batch; a router has two */
+#define ANSWER_BYTES	32768	/* maximum size of an answer about a qdisc */
 
 struct queue {
 	const struct queue_plan *plan;
 	int ifindex;
 };
 
-/* Where a kind's TCA_STATS_APP, a struct of u32, counts ECN marks */
+/* Offset of the ECN mark counter in TCA_STATS_APP of a kind, a struct of u32 */
 static const struct {
 	const char *kind;
 	size_t offset;
@@ -35,7 +35,7 @@ static const struct {
 	{ "fq_codel", offsetof(struct tc_fq_codel_xstats, qdisc_stats.ecn_mark) },
 };
 
-/* The same where it is a nest of attributes: u64 counters first to last */
+/* Kinds whose TCA_STATS_APP has nested attributes: u64 counters first to last */
 static const struct {
 	const char *kind;
 	u16 first, last;
@@ -55,7 +55,7 @@ static const char *attr_kind(const struct rtattr *a)
 	return memchr(text, '\0', RTA_PAYLOAD(a)) ? text : "";
 }
 
-/* Copies what is there; an older kernel's shorter struct leaves zeros. */
+/* Copies at most size bytes; an older kernel's struct may be shorter. */
 static void attr_copy(void *to, size_t size, const struct rtattr *a)
 {
 	memcpy(to, RTA_DATA(a), min_u64(size, RTA_PAYLOAD(a)));
@@ -171,7 +171,7 @@ static void request_make(struct queue_request *request, const struct queue *q,
 		request->tc.tcm_parent = TC_H_ROOT;
 }
 
-/* What a batch of queues said */
+/* Answers about a batch of queues */
 struct queue_answers {
 	struct rec_queue records[QUEUE_BATCH];
 	int err[QUEUE_BATCH];	/* 0 or a negative errno for each */
@@ -194,7 +194,7 @@ static void queues_read(struct queue_answers *said, const struct queue *q,
 	*said = (struct queue_answers){ 0 };
 	for (u32 i = 0; i < n; i++) {
 		request_make(&requests[i], &q[i], i);
-		/* The kernel says nothing of a noqueue or another built-in. */
+		/* The kernel does not answer for noqueue and other built-in qdiscs. */
 		said->err[i] = -ENOENT;
 	}
 	err = netlink_batch_ask(&batch, requests, n * sizeof(requests[0]), n,
@@ -203,7 +203,7 @@ static void queues_read(struct queue_answers *said, const struct queue *q,
 		said->err[i] = err;
 }
 
-/* Samples queues from the one at from; where the next batch begins. */
+/* Samples a batch of queues from index from; returns the next index. */
 static u32 queues_sample_batch(u32 from, u64 t_ns)
 {
 	u32 n = min_u64(nqueues - from, QUEUE_BATCH);

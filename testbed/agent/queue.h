@@ -5,7 +5,7 @@
 
 #include "plan.h"
 
-int queues_open(const struct plan *p);	/* fails if a queue is not there */
+int queues_open(const struct plan *p);	/* fails if a queue does not exist */
 void queues_sample(u64 t_ns);		/* a struct rec_queue for each */
 
 #endif

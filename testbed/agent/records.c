@@ -13,7 +13,7 @@
 #include "loop.h"
 #include "records.h"
 
-#define BUFFER_BYTES	(256 * 1024)	/* one write() in a while */
+#define BUFFER_BYTES	(256 * 1024)	/* large, for few calls of write() */
 #define LATE_NS		NSEC_PER_MSEC
 
 static const char *const suffix[REC_KINDS] = {
@@ -21,7 +21,7 @@ static const char *const suffix[REC_KINDS] = {
 	[REC_WEB] = "web",
 };
 
-/* glibc takes a size only with memory of one's own */
+/* setvbuf() of glibc uses the given size only with a buffer of the caller */
 static char buffers[REC_KINDS][BUFFER_BYTES];
 
 static struct {
@@ -54,7 +54,7 @@ int records_open(const char *dir, const char *node, u64 zero_ns)
 		if (!records.file[i])
 			return -1;
 	}
-	/* In pieces of 4 kB: of a run that hangs all but the last is there. */
+	/* Default buffer of 4 kB: of a run that hangs, only the last 4 kB are lost. */
 	records.events = open_file(dir, node, "events", NULL);
 	return records.events ? 0 : -1;
 }

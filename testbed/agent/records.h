@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the agent writes: one file a kind, little-endian, packed, no header;
- * numpy.fromfile() with the matching dtype reads it whole.
+ * The agent's output: one file for each kind of record, little-endian, packed,
+ * without a header; numpy.fromfile() can read it with the matching dtype.
  *
  *   <out>/<node>.send     struct rec_send    each TCP flow, each step
  *   <out>/<node>.recv     struct rec_recv    each sink, each step
@@ -9,21 +9,22 @@
  *   <out>/<node>.web      struct rec_web     each object and page, at its end
  *   <out>/<node>.events   text: "t_ns flow event detail"
  *
- * t_ns is experiment time.  It is the step's nominal time, unless the agent
- * ran more than a millisecond late (a real host under load): then it is the
- * time at which it really looked.
+ * t_ns is experiment time.  It is the nominal time of the step, unless the
+ * agent was more than a millisecond late (a real host under load): then it is
+ * the time at which the sample was taken.
  *
  * Events (detail is key=value words; conn counts a flow's connections):
  *   listen port             a sink is ready
  *   start conn              connect() was called
  *   connected conn us       the handshake's duration, sender
- *   accept conn peer        the same, receiver
+ *   accept conn peer        a connection was accepted, receiver
  *   switch conn cc          the congestion control was changed
- *   written conn bytes      the last byte went into the socket
+ *   written conn bytes      the last byte was written to the socket
  *   finished conn bytes us  sender: the peer has read all and closed;
  *                           receiver: the end of the stream arrived
- *   stop conn bytes         stop_s came
- *   verified conn bytes     the stream was as it should be
+ *   reset conn bytes        receiver: the connection failed
+ *   stop conn bytes         stop_s was reached
+ *   verified conn bytes     the stream was correct
  *   corrupt conn at         its first wrong byte
  *   sent packets bytes refused   UDP, at its end: refused by the local stack
  *   received packets bytes stamped delay_ns max_delay_ns
@@ -32,8 +33,9 @@
  *                           delay_ns the sum over the stamped packets
  *   web pages objects failed unfinished bytes     a client, at the end
  *   served objects bytes broken open              a server, at the end
- *   close conn              the socket is gone
- *   error what text         the agent's exit status will be 1
+ *   close conn              the socket was closed
+ *   error what text         the agent's exit status will be 1, except for a
+ *                           flow with may_fail
  */
 #ifndef LBE_AGENT_RECORDS_H
 #define LBE_AGENT_RECORDS_H
@@ -52,20 +54,20 @@ struct rec_send {
 	u32 minrtt_us;
 	u32 mss_bytes;
 	u32 delivered_pkts;
-	u32 retrans_pkts;	/* all so far */
-	u32 lost_pkts;		/* now */
+	u32 retrans_pkts;	/* total since the start */
+	u32 lost_pkts;		/* at present */
 	u32 unacked_pkts;
 	u32 ca_state;		/* enum tcp_ca_state */
 	u64 bytes_acked;
-	u64 bytes_sent;		/* with retransmissions */
-	u32 cc[5];		/* union tcp_cc_info, raw; 0 without one */
+	u64 bytes_sent;		/* including retransmissions */
+	u32 cc[5];		/* union tcp_cc_info, raw; 0 if there is none */
 } PACKED;
 
 struct rec_recv {
 	u64 t_ns;
 	u32 flow;
 	u32 reserved;		/* 0 */
-	u64 bytes;		/* since the start, all connections */
+	u64 bytes;		/* since the start, of all connections */
 } PACKED;
 
 struct rec_queue {
@@ -84,12 +86,12 @@ struct rec_queue {
 /* Bits of rec_web.flags */
 #define WEB_SYN_RETRANS	1	/* the SYN was sent more than once */
 #define WEB_FAILED	2	/* refused, reset or cut short */
-#define WEB_PAGE	4	/* this is a page; the other bits: any object's */
-#define WEB_UNFINISHED	8	/* the run's end came first */
+#define WEB_PAGE	4	/* a page; other bits are set if any object has them */
+#define WEB_UNFINISHED	8	/* not finished at the end of the run */
 
 struct rec_web {
-	u64 t_ns;		/* connect() of the object or page's first one */
-	u32 dur_us;		/* to the end of the stream, or of the last one */
+	u64 t_ns;		/* connect() of the object, or of a page's first one */
+	u32 dur_us;		/* until the end of the stream, or of a page's last one */
 	u32 bytes;		/* received */
 	u32 page;		/* counts the client's pages from 0 */
 	u32 objects;		/* of the page */
@@ -108,17 +110,17 @@ int records_open(const char *dir, const char *node, u64 zero_ns);
 void record(enum rec_kind kind, const void *rec, size_t size);
 u64 record_time(u64 nominal_ns, u64 now_ns);	/* both CLOCK_MONOTONIC */
 
-u64 record_since_zero(u64 at_ns);		/* exact, for a beginning or end */
+u64 record_since_zero(u64 at_ns);		/* exact, for a start or end */
 
-/* A line in the events file, stamped with loop_now(). */
+/* Writes a line to the events file, with the time of loop_now(). */
 __attribute__((format(printf, 3, 4)))
 void event(u32 flow, const char *name, const char *format, ...);
 
-/* The same as "error", also on standard error; the run will fail. */
+/* Writes an "error" event, also to standard error; the run will fail. */
 __attribute__((format(printf, 2, 3)))
 void event_error(u32 flow, const char *format, ...);
 
-bool records_failed(void);	/* an event_error() or a write that failed */
+bool records_failed(void);	/* there was an event_error() or a write error */
 int records_close(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a web client asks of a server; pure. */
+/* Request of a web client to a server; pure functions. */
 #ifndef LBE_AGENT_REQUEST_H
 #define LBE_AGENT_REQUEST_H
 

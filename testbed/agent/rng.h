@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Seeded random numbers and the distributions the traffic draws from.
+ * Seeded random numbers and the distributions used by the traffic.
  *
- * Pure functions of the state given, so that a plan and a seed are one
+ * Pure functions of the given state, so that a plan and a seed give the same
  * sequence on every machine and tests can compare it with theory.
  * Generator: xorshift64* (Marsaglia, Xorshift RNGs, 2003; Vigna's multiplier),
- * started through splitmix64 so that near seeds give unrelated streams.
+ * seeded through splitmix64 so that similar seeds give unrelated streams.
  */
 #ifndef LBE_AGENT_RNG_H
 #define LBE_AGENT_RNG_H
@@ -15,10 +15,10 @@
 #include "types.h"
 
 struct rng {
-	u64 state;	/* never 0, which xorshift cannot leave */
+	u64 state;	/* never 0, the fixed point of xorshift */
 };
 
-/* splitmix64: a bijection of 64 bits that hashes well */
+/* splitmix64: a bijection of 64 bits, used as a hash */
 static inline u64 rng_mix(u64 x)
 {
 	x += 0x9e3779b97f4a7c15ull;
@@ -59,15 +59,15 @@ static inline double rng_exponential(struct rng *r, double mean)
 	return -mean * log(rng_uniform(r));
 }
 
-/* Pareto II (Lomax): P(X > x) = (1 + x / scale)^-shape, x from 0 */
+/* Pareto II (Lomax): P(X > x) = (1 + x / scale)^-shape, x >= 0 */
 static inline double rng_pareto2(struct rng *r, double shape, double scale)
 {
 	return scale * (pow(rng_uniform(r), -1.0 / shape) - 1.0);
 }
 
 /*
- * Mean of a Pareto II variable that is cut to [low, high] (values beyond a
- * bound take the bound): low + the integral of its survival function.
+ * Mean of a Pareto II variable that is cut to [low, high] (values outside
+ * become the bound): low + the integral of its survival function.
  */
 static inline double pareto2_cut_mean(double shape, double scale, double low,
 				      double high)
@@ -78,7 +78,7 @@ static inline double pareto2_cut_mean(double shape, double scale, double low,
 				  pow(1.0 + low / scale, k));
 }
 
-/* The scale that gives the cut variable this mean; bisection to a billionth. */
+/* The scale for which the cut variable has this mean; bisection to 1e-9. */
 static inline double pareto2_cut_scale(double shape, double mean, double low,
 				       double high)
 {

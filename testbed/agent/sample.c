@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The common step of all series, see sample.h. */
+/* The common sampling step of all series, see sample.h. */
 #include "flow.h"
 #include "loop.h"
 #include "queue.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The common step of all series. */
+/* The common sampling step of all series. */
 #ifndef LBE_AGENT_SAMPLE_H
 #define LBE_AGENT_SAMPLE_H
 

@@ -2,11 +2,12 @@
 /*
  * Web server: reads a request, sends the object, closes; see web.h.
  *
- * TCP_DEFER_ACCEPT, as large servers use it: a connection shows when its
- * request is there.  An object that fits into the socket then costs one
- * wake-up and five system calls (epoll_wait, accept, recv, send, shutdown);
- * it is closed unseen one or two seconds later.  Not at once, because an
- * orphan counts against tcp_max_orphans; by then most clients have closed too.
+ * TCP_DEFER_ACCEPT is set, as in large servers: a connection can be accepted
+ * when its request has arrived.  An object that fits into the socket then needs
+ * one wake-up and five system calls (epoll_wait, accept, recv, send, shutdown).
+ * The socket is closed one or two seconds later.  A socket closed at once would
+ * be an orphan and count against tcp_max_orphans; by then most clients have
+ * closed too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,21 +26,21 @@
 #include "sock.h"
 #include "web.h"
 
-#define BLOCK_BYTES	(1u << 20)	/* most that one send() copies */
+#define BLOCK_BYTES	(1u << 20)	/* maximum size of one send() */
 #define SNDBUF_BYTES	(4u << 20)	/* an object of the largest usual size */
 #define BACKLOG		4096
-#define DEFER_S		5		/* a request that is later is still read */
-#define SWEEP_NS	NSEC_PER_SEC	/* each open socket holds a page of tcp_mem */
+#define DEFER_S		5		/* a later request is read too */
+#define SWEEP_NS	NSEC_PER_SEC	/* short: an open socket holds a page of tcp_mem */
 
 struct server {
 	const struct server_plan *plan;
 	struct watch listener[2];	/* IPv4, IPv6 */
 	struct timer sweep;
-	u64 objects;			/* sent whole: TCP has all of it */
-	u64 bytes;			/* of all answers, given to TCP */
-	u64 broken;			/* ended before that */
-	struct answer *done[2];		/* sent whole; [1] is closed next */
-	u32 open;			/* answers that are not sent whole */
+	u64 objects;			/* complete: all data written to the socket */
+	u64 bytes;			/* of all answers, written to sockets */
+	u64 broken;			/* ended before they were complete */
+	struct answer *done[2];		/* complete answers; [1] is closed next */
+	u32 open;			/* answers that are not complete */
 };
 
 struct answer {
@@ -48,7 +49,7 @@ struct answer {
 	struct answer *next;		/* of server->done */
 	u64 left_bytes;			/* still to be written */
 	bool asked;			/* the request was read */
-	bool watched;			/* the loop knows it */
+	bool watched;			/* watch was added to the loop */
 };
 
 static struct server *servers;
@@ -74,7 +75,7 @@ static void answer_done(struct answer *a)
 	s->done[0] = a;
 }
 
-/* Waits for more of the request, or for room. */
+/* Waits for the request, or for space in the send buffer. */
 static void answer_wait(struct answer *a)
 {
 	if (a->watched)
@@ -121,7 +122,7 @@ static void answer_go_on(struct answer *a)
 			answer_wait(a);
 			return;
 		}
-		/* 16 bytes are one segment: less of them is no client. */
+		/* The 16 bytes come in one segment; fewer are not a valid request. */
 		if (n != sizeof(r) || !request_valid(&r)) {
 			answer_broken(a);
 			return;
@@ -137,12 +138,12 @@ static void answer_ready(struct watch *w, u32 events)
 	struct answer *a = container_of(w, struct answer, watch);
 
 	(void)events;
-	/* One that is sent whole waits for the sweep. */
+	/* A complete answer waits for the sweep. */
 	if (!a->asked || a->left_bytes)
 		answer_go_on(a);
 }
 
-/* Closes what was sent whole at least a period ago. */
+/* Closes the answers that were completed at least a period ago. */
 static void server_sweep(struct timer *t, u64 now_ns)
 {
 	struct server *s = container_of(t, struct server, sweep);
@@ -158,7 +159,7 @@ static void server_sweep(struct timer *t, u64 now_ns)
 	timer_arm(t, now_ns + SWEEP_NS);
 }
 
-/* One a call: the listener stays ready while there are more. */
+/* Accepts one connection; the listener stays ready while there are more. */
 static void server_accept(struct server *s, struct watch *w)
 {
 	int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -192,7 +193,7 @@ static void server_ready(struct watch *w, u32 events)
 			server_accept(&servers[i], w);
 }
 
-/* Accepted sockets inherit all that is set here. */
+/* Accepted sockets inherit all options set here. */
 static int server_listen(const struct server_plan *p, struct watch *w,
 			 int family, char *why)
 {

@@ -2,12 +2,12 @@
 /*
  * Sinks.
  *
- * Why the reads are few and the ACKs still prompt: with unread data and a
- * window that does not advance, TCP holds an ACK for its delayed-ACK timer
- * (__tcp_ack_snd_check()), except while less than SO_RCVLOWAT is unread: then
- * it must ACK every second segment, as if the application had read at once.
- * The end of a stream wakes the loop by itself (EPOLLRDHUP), so completion
- * times do not wait for the next read.
+ * ACKs are prompt although reads are few: with unread data and a window that
+ * does not advance, TCP delays an ACK until the delayed-ACK timer
+ * (__tcp_ack_snd_check()), except while less than SO_RCVLOWAT is unread.  Then
+ * it acknowledges every second segment, as if the application had read at once.
+ * The end of a stream wakes the loop (EPOLLRDHUP), so completion times do not
+ * depend on the next read.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -26,16 +26,16 @@
 #include "sock.h"
 #include "stream.h"
 
-#define DISCARD_BYTES	(64u << 20)	/* most that one MSG_TRUNC recv drops */
-#define VERIFY_BYTES	(256u << 10)	/* piece that is read and compared */
-#define UDP_BUF_BYTES	(16u << 20)	/* what comes between two reads */
+#define DISCARD_BYTES	(64u << 20)	/* maximum discarded by one recv(MSG_TRUNC) */
+#define VERIFY_BYTES	(256u << 10)	/* read and compared at once */
+#define UDP_BUF_BYTES	(16u << 20)	/* for packets that arrive between two reads */
 #define UDP_BATCH	256		/* packets of one recvmmsg() */
-#define BACKLOG		4096		/* connections that wait for accept */
+#define BACKLOG		4096		/* connections waiting for accept() */
 
 static struct sink *sinks;
 static u32 nsinks;
 static u64 run_zero_ns;		/* CLOCK_MONOTONIC of experiment time 0 */
-static void *discard;		/* addresses without memory: never written */
+static void *discard;		/* address range without memory, never written */
 static u8 verify_buf[VERIFY_BYTES];
 
 /* ---- one TCP connection ---- */
@@ -56,7 +56,7 @@ static void conn_close(struct sink_conn *c)
 	loop_free(c);
 }
 
-/* Compares what recv() put into verify_buf; the first fault is reported. */
+/* Compares the data in verify_buf with the stream; reports the first fault. */
 static void conn_compare(struct sink_conn *c, size_t len)
 {
 	const struct sink_plan *p = c->sink->plan;
@@ -74,7 +74,7 @@ static void conn_compare(struct sink_conn *c, size_t len)
 		    c->corrupt_at);
 }
 
-/* One recv() of at most len bytes; its return value. */
+/* Calls recv() once for at most len bytes; returns its result. */
 static ssize_t conn_recv(struct sink_conn *c, size_t len)
 {
 	bool verify = c->sink->plan->verify;
@@ -105,9 +105,9 @@ static void conn_eof(struct sink_conn *c)
 }
 
 /*
- * Reads up to limit bytes.  A short read has emptied the socket, which saves
- * the call that would say EAGAIN; only at the end of the stream (hungup) the
- * last call is needed.
+ * Reads up to limit bytes.  A short read has emptied the socket, so the call
+ * that would return EAGAIN is omitted; only at the end of the stream (hungup)
+ * the last call is necessary.
  */
 static u64 conn_drain(struct sink_conn *c, u64 limit, bool hungup)
 {
@@ -142,7 +142,7 @@ static void conn_ready(struct watch *w, u32 events)
 	struct sink_conn *c = container_of(w, struct sink_conn, watch);
 	bool hungup = events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR);
 
-	/* A slow reader takes its time to the end. */
+	/* A slow reader keeps its rate at the end of the stream too. */
 	if (c->sink->plan->mode != MODE_SLOW || events & EPOLLERR)
 		conn_drain(c, NEVER_NS, hungup);
 }
@@ -209,7 +209,7 @@ static void tcp_accept(struct sink *s, struct watch *w)
 
 /* ---- UDP ---- */
 
-/* When the kernel received a packet (SO_TIMESTAMPNS); 0 = it does not say. */
+/* Time at which the kernel received a packet (SO_TIMESTAMPNS); 0 = unknown. */
 static u64 udp_arrival_ns(struct msghdr *msg)
 {
 	struct cmsghdr *c;
@@ -224,7 +224,7 @@ static u64 udp_arrival_ns(struct msghdr *msg)
 	return 0;
 }
 
-/* Keeps a delay for the percentiles, in s->stamped's place. */
+/* Stores the delay of a stamped packet for the percentiles. */
 static void udp_keep_delay(struct sink *s, u64 delay_ns)
 {
 	if (s->stamped == s->delays_room) {
@@ -284,7 +284,7 @@ static void udp_count(struct sink *s, struct mmsghdr *m, u64 stamp_ns)
 
 	s->packets++;
 	s->bytes += m->msg_len;
-	/* Shorter ones have no stamp; a stamp ahead of us is none of ours. */
+	/* Shorter packets have no stamp; a stamp in the future is not the agent's. */
 	if (m->msg_len < sizeof(stamp_ns) || arrival_ns < stamp_ns)
 		return;
 	udp_keep_delay(s, arrival_ns - stamp_ns);
@@ -334,7 +334,7 @@ static void sink_drain(struct sink *s)
 	}
 }
 
-/* The connections share the rate, the newest first. */
+/* The connections share the rate; newer ones are served first. */
 static void sink_drain_slowly(struct sink *s, u64 at_ns)
 {
 	struct sink_conn *c, *next;
@@ -361,14 +361,14 @@ static void sink_read(struct timer *t, u64 now_ns)
 		sink_drain_slowly(s, t->at_ns);
 	else
 		sink_drain(s);
-	/* A reader that is late reads once, not once for each step missed. */
+	/* A late reader does not make up for each missed step. */
 	timer_arm(t, max_u64(t->at_ns + s->plan->read_ns,
 			     now_ns - now_ns % s->plan->read_ns));
 }
 
 static void sink_ready(struct watch *w, u32 events)
 {
-	/* listener[0] or [1]: index is the family */
+	/* w is listener[0] (IPv4) or [1] (IPv6) of a sink */
 	struct sink *s;
 
 	(void)events;
@@ -407,7 +407,7 @@ static int sink_listen(struct sink *s, struct watch *w, int family, char *why)
 			 strerror(errno));
 		return -1;
 	}
-	/* UDP that is read on a timer needs no waking. */
+	/* UDP sockets that are read on a timer need no wake-ups. */
 	return tcp || p->mode == MODE_EVERY ? watch_add(w, events) : 0;
 }
 

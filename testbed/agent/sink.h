@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Receivers: they count what arrives, and may compare it with the stream. */
+/* Receivers: they count received data, and may compare it with the stream. */
 #ifndef LBE_AGENT_SINK_H
 #define LBE_AGENT_SINK_H
 
@@ -21,21 +21,21 @@ struct sink {
 	const struct sink_plan *plan;
 	struct watch listener[2];	/* IPv4 and IPv6; or the UDP sockets */
 	struct timer read;
-	struct sink_conn *conns;	/* open ones */
+	struct sink_conn *conns;	/* open connections */
 	u32 accepted;
-	u64 bytes;		/* all connections */
+	u64 bytes;		/* of all connections */
 	u64 packets;		/* UDP */
-	u64 stamped;		/* of them, with a time of departure */
-	u64 delay_ns;		/* sum over these, one way */
+	u64 stamped;		/* of these, packets with a send time */
+	u64 delay_ns;		/* sum of their one-way delays */
 	u64 max_delay_ns;
-	u64 *delays_ns;		/* each of the stamped ones, for percentiles */
-	u64 delays_room;	/* entries allocated */
-	u64 read_bytes;		/* mode=slow: allowance used up */
-	u64 slow_since_ns;	/* mode=slow: the allowance counts from here */
+	u64 *delays_ns;		/* delay of each stamped packet, for percentiles */
+	u64 delays_room;	/* allocated entries */
+	u64 read_bytes;		/* mode=slow: used part of the allowance */
+	u64 slow_since_ns;	/* mode=slow: start of the allowance */
 };
 
 int sinks_open(const struct plan *p, u64 zero_ns);
-void sinks_sample(u64 t_ns);	/* reads, then a struct rec_recv each */
-void sinks_close(void);		/* last events, at the end of the run */
+void sinks_sample(u64 t_ns);	/* reads, then writes a struct rec_recv for each */
+void sinks_close(void);		/* writes the last events, at the end of the run */
 
 #endif

@@ -83,9 +83,9 @@ static int sock_set_why(int fd, int level, int name, int value,
 }
 
 /*
- * A hard bound on the receive window: receive buffer autotuning would move
- * TCP_WINDOW_CLAMP up again, so the buffer is fixed too, and so large that
- * only the clamp counts.
+ * Sets a hard limit of the receive window.  Autotuning of the receive buffer
+ * would raise TCP_WINDOW_CLAMP again, so the buffer is fixed too, and large
+ * enough that only the clamp limits the window.
  */
 static int set_window(int fd, u32 bytes, char *why)
 {
@@ -127,7 +127,7 @@ int sock_apply(int fd, int family, const struct sock_opts *o, char *why)
 	if (o->mark && sock_set_why(fd, SOL_SOCKET, SO_MARK, o->mark, "mark",
 				    why))
 		return -1;
-	/* IP_TOS moves SO_PRIORITY: a priority of its own comes after. */
+	/* IP_TOS changes SO_PRIORITY, so SO_PRIORITY is set after it. */
 	if (o->dscp && family == AF_INET &&
 	    sock_set_why(fd, IPPROTO_IP, IP_TOS, o->dscp << 2, "tos", why))
 		return -1;
@@ -150,7 +150,7 @@ int sock_bind_port(int fd, int family, u32 port, char *why)
 
 	a.any.sa_family = family;
 	a.v4.sin_port = htons(port);
-	/* A run soon after another meets its sockets in TIME_WAIT. */
+	/* Sockets of an earlier run may be in TIME_WAIT. */
 	sock_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (family == AF_INET6)
 		sock_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);

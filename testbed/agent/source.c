@@ -16,7 +16,7 @@
 struct reader {
 	const struct flow_plan *plan;
 	struct trace *trace;
-	size_t size;		/* room in trace->packets */
+	size_t size;		/* allocated entries of trace->packets */
 	u64 number;		/* line or record, from 1 */
 	char *why;
 	size_t why_len;

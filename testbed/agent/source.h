@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * When a source is on, and what it has made by a time: pure but for
- * source.c's reading of a trace file.
+ * On times of a source, and the bytes that it has generated at a time.  Pure
+ * functions, except trace_read() in source.c.
  *
  * A source is a sequence of intervals [on, off), in nanoseconds since the
- * source began.  Within one, at rate R bit/s of payload:
- *	bytes made by time t:		R * (t - on) / 8e9, rounded down
- *	packet k of S bytes leaves at:	on + k * 8e9 * S / R, while < off
- * Products are 128 bits wide, so neither drifts however long the run.
+ * start of the source.  Within an interval, at rate R bit/s of payload:
+ *	bytes generated at time t:	R * (t - on) / 8e9, rounded down
+ *	packet k of S bytes is sent at:	on + k * 8e9 * S / R, while < off
+ * Products have 128 bits, so that neither drifts in a long run.
  */
 #ifndef LBE_AGENT_SOURCE_H
 #define LBE_AGENT_SOURCE_H
@@ -17,10 +17,10 @@
 
 struct source {
 	const struct flow_plan *plan;
-	struct rng rng;		/* of exponential times */
+	struct rng rng;		/* for exponential times */
 	u64 on_ns;		/* current interval */
 	u64 off_ns;
-	u64 count;		/* intervals begun */
+	u64 count;		/* intervals started */
 };
 
 static inline u64 source_bytes(u64 rate_bps, u64 ns)
@@ -33,7 +33,7 @@ static inline u64 source_packet_ns(u64 rate_bps, u32 pkt_bytes, u64 k)
 	return (u128)k * pkt_bytes * (8 * NSEC_PER_SEC) / rate_bps;
 }
 
-/* Length of one on or off time; at least a nanosecond, so time moves. */
+/* Length of one on or off time; at least a nanosecond, so that time advances. */
 static inline u64 source_draw(struct source *s, u64 mean_ns)
 {
 	if (!s->plan->exponential)
@@ -41,7 +41,7 @@ static inline u64 source_draw(struct source *s, u64 mean_ns)
 	return 1 + (u64)rng_exponential(&s->rng, mean_ns);
 }
 
-/* Moves to the next interval; cbr, greedy and bytes have but one. */
+/* Advances to the next interval; cbr, greedy and bytes have only one. */
 static inline void source_next(struct source *s)
 {
 	const struct flow_plan *p = s->plan;
@@ -73,7 +73,7 @@ static inline void source_init(struct source *s, const struct flow_plan *p)
 /* A trace: packets in order of time */
 struct trace_packet {
 	u64 at_ns;
-	u32 bytes;		/* payload, overhead taken off */
+	u32 bytes;		/* payload, without overhead */
 };
 
 struct trace {
@@ -81,7 +81,7 @@ struct trace {
 	size_t count;
 };
 
-/* 0, or -1 with the reason (file, line or record) in why. */
+/* Returns 0, or -1 with the reason (file, line or record) in why. */
 int trace_read(struct trace *t, const struct flow_plan *p, char *why,
 	       size_t why_len);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The byte stream that verify=1 sends: byte i of a stream is a function of
- * the seed and i alone, so either end can make any piece of it.
+ * The byte stream sent with verify=1: byte i is a function of the seed and i
+ * only, so that either end can generate any part of it.
  */
 #ifndef LBE_AGENT_STREAM_H
 #define LBE_AGENT_STREAM_H
@@ -24,7 +24,7 @@ static inline void stream_fill(u64 seed, u64 offset, u8 *buf, size_t len)
 	}
 }
 
-/* Number of leading bytes of buf that are right; len if all are. */
+/* Number of leading bytes of buf that are correct; len if all are. */
 static inline size_t stream_match(u64 seed, u64 offset, const u8 *buf,
 				  size_t len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Short integer names as the kernel writes them, and the units of time. */
+/* The kernel's short names of integers, and units of time. */
 #ifndef LBE_AGENT_TYPES_H
 #define LBE_AGENT_TYPES_H
 
@@ -18,7 +18,7 @@ typedef unsigned __int128 u128;
 #define NSEC_PER_SEC	UINT64_C(1000000000)
 #define NSEC_PER_MSEC	UINT64_C(1000000)
 #define NSEC_PER_USEC	UINT64_C(1000)
-#define NEVER_NS	UINT64_MAX	/* a time that does not come */
+#define NEVER_NS	UINT64_MAX	/* a time that is never reached */
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define container_of(ptr, type, member) \

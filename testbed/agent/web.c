@@ -2,11 +2,11 @@
 /*
  * Web clients, see web.h.
  *
- * A fetch wakes the loop twice: when it is connected (the request goes out)
- * and at the end of the stream.  Between the two, data wait in the receive
- * buffer below SO_RCVLOWAT, which keeps the ACKs prompt (see sink.c); an
- * object that TCP's quick-ACK start covers needs not even that.  Six system
- * calls an object and two to wait.
+ * A fetch wakes the loop twice: when it is connected (the request is sent) and
+ * at the end of the stream.  In between, data stays in the receive buffer below
+ * SO_RCVLOWAT, which keeps the ACKs prompt (see sink.c).  SO_RCVLOWAT is not set
+ * for objects so small that TCP's initial quick ACKs suffice.  An object needs
+ * six system calls, and two to wait.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,11 +27,11 @@
 #include "sock.h"
 #include "web.h"
 
-#define DISCARD_BYTES	(64u << 20)	/* most that one MSG_TRUNC recv drops */
+#define DISCARD_BYTES	(64u << 20)	/* maximum discarded by one recv(MSG_TRUNC) */
 #define LOWAT_BYTES	(4 << 20)	/* above the largest object */
 #define QUICK_BYTES	8192	/* TCP_MAX_QUICKACKS is 16 segments of 536 or more */
-#define DRAIN_NS	NSEC_PER_SEC	/* bounds what waits unread */
-#define SYN_RTO_US	200000		/* TCP_RTO_MIN: no SYN is sent again sooner */
+#define DRAIN_NS	NSEC_PER_SEC	/* read interval, limits unread data */
+#define SYN_RTO_US	200000		/* TCP_RTO_MIN: earliest SYN retransmission */
 
 struct web {
 	const struct web_plan *plan;
@@ -39,23 +39,23 @@ struct web {
 	double scale;		/* of the size distribution, bytes */
 	struct timer next;	/* open: the next page; session: not used */
 	struct timer stop;
-	struct timer drain;	/* reads what waits, each DRAIN_NS */
+	struct timer drain;	/* reads available data, every DRAIN_NS */
 	struct session *sessions;
 	struct fetch *fetches;	/* open connections */
 	u32 nfetches;
-	u32 pages;		/* begun */
-	u64 objects;		/* begun */
+	u32 pages;		/* started */
+	u64 objects;		/* started */
 	u64 failed;		/* objects */
 	u64 bytes;		/* received */
-	bool stopped;		/* begins no page any more */
+	bool stopped;		/* starts no further pages */
 };
 
 struct session {
 	struct web *web;
 	struct rng rng;
 	struct timer next;	/* next object of a page, or next page */
-	struct page *page;	/* being asked for; NULL = between pages */
-	u32 asked;		/* objects of it */
+	struct page *page;	/* being requested; NULL = between pages */
+	u32 asked;		/* its requested objects */
 };
 
 struct page {
@@ -66,7 +66,7 @@ struct page {
 	u32 number;
 	u32 objects;
 	u32 left;		/* objects that are not complete */
-	u32 flags;		/* of its objects, or-ed */
+	u32 flags;		/* of all its objects, combined by OR */
 };
 
 struct fetch {
@@ -75,14 +75,14 @@ struct fetch {
 	struct fetch *prev, *next;	/* of web->fetches */
 	u64 start_ns;
 	u64 got_bytes;
-	u64 bytes;		/* asked for */
+	u64 bytes;		/* requested */
 	u32 flags;		/* WEB_* */
 	bool connected;
 };
 
 static struct web *webs;
 static u32 nwebs;
-static void *discard;		/* addresses without memory: never written */
+static void *discard;		/* address range without memory, never written */
 
 /* ---- records ---- */
 
@@ -105,7 +105,7 @@ static void page_done(struct page *pg)
 
 static void session_pause(struct session *s);
 
-/* One object less to wait for; the last one ends the page. */
+/* An object of the page has ended; the last one ends the page. */
 static void page_object_done(struct page *pg, u32 flags)
 {
 	struct session *s = pg->session;
@@ -167,13 +167,13 @@ static void fetch_connected(struct fetch *f)
 	    !getsockopt(f->watch.fd, IPPROTO_TCP, TCP_INFO, &i, &len) &&
 	    i.tcpi_total_retrans)
 		f->flags |= WEB_SYN_RETRANS;
-	/* The buffer of a new socket takes 16 bytes. */
+	/* The send buffer of a new socket always has space for 16 bytes. */
 	if (send(f->watch.fd, &r, sizeof(r), MSG_DONTWAIT | MSG_NOSIGNAL) !=
 	    sizeof(r))
 		fetch_end(f, WEB_FAILED);
 }
 
-/* Takes what has arrived; the end of the stream is looked for if hungup. */
+/* Reads available data; if hungup, up to the end of the stream. */
 static void fetch_drain(struct fetch *f, bool hungup)
 {
 	ssize_t n;
@@ -187,7 +187,7 @@ static void fetch_drain(struct fetch *f, bool hungup)
 			f->page->web->bytes += n;
 		}
 	} while (n > 0 && hungup && f->got_bytes < f->bytes);
-	/* All bytes and the FIN are there: no need of a recv() that says 0. */
+	/* All bytes and the FIN have arrived: a recv() that returns 0 is not needed. */
 	if (hungup && f->got_bytes == f->bytes)
 		fetch_end(f, 0);
 	else if (n == 0 || (n < 0 && errno != EAGAIN))
@@ -226,7 +226,7 @@ static int fetch_socket(const struct web_plan *p, u64 bytes, char *why)
 	return fd;
 }
 
-/* An object that could not even begin is a failed one, recorded as such. */
+/* Starts a fetch; an object that cannot be started is recorded as failed. */
 static void fetch_begin(struct page *pg, u64 bytes)
 {
 	struct web *w = pg->web;
@@ -289,8 +289,8 @@ static struct page *page_begin(struct web *w, struct session *s, u32 objects)
 }
 
 /*
- * Open loop: the whole page at once.  The time of the next page is reckoned
- * from this one's nominal time, so the load is exact.
+ * Open loop: all objects of the page at once.  The time of the next page counts
+ * from the nominal time of this one, so that the load is exact.
  */
 static void open_page(struct timer *t, u64 now_ns)
 {
@@ -307,7 +307,7 @@ static void open_page(struct timer *t, u64 now_ns)
 		u64 bytes = draw_size(w, &w->rng);
 
 		total += bytes;
-		/* A page whose last object fails at once is gone after it. */
+		/* This frees the page if its last object fails at once. */
 		fetch_begin(pg, bytes);
 	}
 	if (p->pace == PACE_POISSON)
@@ -317,7 +317,7 @@ static void open_page(struct timer *t, u64 now_ns)
 	timer_arm(t, t->at_ns + 1 + (u64)(wait_s * NSEC_PER_SEC));
 }
 
-/* Closed loop: one object, or after a pause the first one of a page. */
+/* Closed loop: requests one object, after a pause the first one of a page. */
 static void session_next(struct timer *t, u64 now_ns)
 {
 	struct session *s = container_of(t, struct session, next);
@@ -335,7 +335,7 @@ static void session_next(struct timer *t, u64 now_ns)
 		s->page = pg;
 		s->asked = 0;
 	}
-	/* Before the fetch: one that fails at once may end the page. */
+	/* Before the fetch, since a fetch that fails at once may end the page. */
 	if (++s->asked < p->objects) {
 		wait_ns = rng_exponential(&s->rng, p->object_ns);
 		timer_arm(t, t->at_ns + 1 + wait_ns);
@@ -391,7 +391,7 @@ static int sessions_open(struct web *w, u64 start_ns)
 		s->web = w;
 		s->next = (struct timer){ .fire = session_next,
 					  .rank = RANK_SEND };
-		/* A stream of its own: what one meets moves no other. */
+		/* A separate random stream, so that sessions do not affect each other. */
 		rng_seed(&s->rng, rng_mix(p->seed) + i);
 		timer_arm(&s->next, start_ns + 1 +
 			  (u64)rng_exponential(&s->rng, p->page_ns));
@@ -459,7 +459,7 @@ void webs_close(void)
 		u64 objects = w->objects, failed = w->failed;
 		u32 open = w->nfetches;
 
-		/* What is left is recorded, but begins nothing any more. */
+		/* Open fetches are recorded; no further pages start. */
 		w->stopped = true;
 		while (w->fetches)
 			fetch_end(w->fetches, WEB_UNFINISHED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reads the words of a plan's line by a table of keys, see words.h. */
+/* Parser of the words of a plan's line by a table of keys, see words.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -53,7 +53,7 @@ static int parse_integer(const struct place *at, const struct key *k,
 	if (real != floor(real))
 		return words_complain(at, "%s=%s: not an integer, range %.10g to %.10g",
 				k->name, text, k->min, k->max);
-	/* Digits alone keep all their 64 bits; 6e6 goes through the double. */
+	/* Plain digits keep all 64 bits; a form like 6e6 is converted by double. */
 	if (text[strspn(text, "0123456789")])
 		*value = real;
 	else
@@ -178,7 +178,6 @@ void words_preset(const struct key *keys, void *base)
 	}
 }
 
-/* key=value words into base; *seen gets a bit for each key of the table. */
 int words_read(const struct place *at, const struct key *keys,
 	       char **words, void *base, u64 *seen)
 {

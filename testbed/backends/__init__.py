@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where a job runs: a user-mode kernel, QEMU, namespaces of this machine, machines over ssh."""
+"""Backends that run jobs: a user-mode kernel, QEMU, namespaces of this machine, machines over ssh, ns-2."""

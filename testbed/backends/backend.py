@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where a job runs: what the runner asks of a backend. It takes a job folder and leaves the guest's results in another.
+"""The interface between the runner and a backend, which runs a job folder and stores its results in another folder.
 
 uml is the default: a user-mode kernel in virtual time. Other backends (a distribution's kernel in QEMU,
-the running kernel's namespaces, three machines) take the same job: they set AGENT, MODULES and OUT in env.sh.
+the running kernel's namespaces, three machines) run the same jobs. They set AGENT, MODULES and OUT in env.sh.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BackendError(LbeError):
 
 @dataclass(frozen=True)
 class RunReport:
-    """How long a run took, in both kinds of time."""
+    """Duration of a run, in wall time and in the guest's time."""
 
     wall_s: float
     virtual_s: float
@@ -32,7 +32,7 @@ class RunReport:
 
 @dataclass
 class Tools:
-    """What runs need on the host: agent and modules, by content."""
+    """Files on the host that runs need: the agent and the modules, with hashes of their content."""
 
     agent: Path
     modules: dict[str, Path] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Tools:
     hashes: dict[str, str] = field(default_factory=dict)
 
     def module_hash(self, name: str) -> str:
-        """Content of a module (its source, where it is ours); BackendError if it is not built."""
+        """Hash of a module (of its source if it is the project's); BackendError if it is not built."""
         if name not in self.modules:
             raise BackendError(
                 f"module {name}: not built for this kernel; there are " + (", ".join(sorted(self.modules)) or "none")
@@ -49,34 +49,34 @@ class Tools:
 
 
 class Backend(Protocol):
-    """What the runner asks of every backend; one that runs jobs is a :class:`Guests` or a :class:`Simulator`."""
+    """Methods of every backend; one that runs jobs is a :class:`Guests`, or a :class:`Simulator` (run/runner.py)."""
 
     @property
     def name(self) -> str:
-        """As --backend has it."""
+        """Name for --backend."""
 
     @property
     def at_once(self) -> int | None:
-        """How many machines at once where nobody said; None: one for each CPU."""
+        """Default number of machines that run at once; None: one for each CPU."""
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
-        """Build or fetch what all runs share; ``modules``: those that some run loads."""
+        """Build or fetch what all runs share; ``modules``: all modules that any run loads."""
 
     def facts(self) -> dict[str, str]:
-        """Kernel and modules, for the provenance."""
+        """Facts about the kernel, for the provenance of results."""
 
     def tools(self) -> Tools:
         """Agent and modules."""
 
     def key(self) -> str:
-        """What of the backend decides a result."""
+        """Key of everything in the backend that affects a result."""
 
 
 @runtime_checkable
 class Guests(Backend, Protocol):
-    """A backend with a guest, which leaves a folder to be read."""
+    """A backend with a guest, whose results are read from a folder."""
 
     def run(
         self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
     ) -> RunReport:
-        """Run a job folder; an error (errors.MachineFailure) if it did not end well."""
+        """Run a job folder; raises errors.MachineFailure if the run failed."""

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """A distribution's own kernel in QEMU: its root file system, the suite installed in it, one boot.
 
-    scripts/distro -> Image (root, kernel; one a series)
-                   -> scripts/in-root, scripts/install.sh -> Installed (one a content of our sources)
-                   -> Guest: disks in, disks out
+    scripts/distro -> Image (root, kernel; one for each series)
+                   -> scripts/in-root, scripts/install.sh -> Installed (one for each content of the project's sources)
+                   -> Guest: reads and writes disks
 
 The disks are plain tar archives on virtio-blk: Debian's cloud kernels have no 9p, and virtiofs needs a daemon
-beside QEMU that is in another place in each release; virtme-ng needs one of the two, so it does not fit.
+beside QEMU whose path differs between releases. virtme-ng needs one of the two, so it cannot be used.
 Making a root changes owners and mounts, so it needs root or sudo; booting needs neither.
 """
 
@@ -40,41 +40,42 @@ from .machine import judge, kill_group, memory_folder, read_text, run_folder, wa
 MAKE_ROOT = REPO / "scripts" / "distro"
 IN_ROOT = REPO / "scripts" / "in-root"
 QEMU = "qemu-system-x86_64"
-#: beyond the module folders: what install.sh needs
+#: files that install.sh needs in addition to the module folders
 INSTALL_ALSO = (
     "Kbuild", "Makefile", "VERSION", "LICENSE", "dkms.conf", "scripts/version", "include", "tools",
     "testbed/agent", "testbed/kernels/guest-modules", "testbed/backends/scripts/install.sh",
 )  # fmt: skip
-#: what a root, its archive and its file system take
+#: disk space of a root, its archive and its file system
 IMAGE_MIB = 5000
 OUT_BYTES = 1 << 30
 KVM_TRIAL_S = 12
-#: of a root made or a suite installed, ten times what a slow machine takes: an archive may stop answering
+#: time limit for making a root or installing the suite, ten times the time on a slow machine: an archive may hang
 SCRIPT_LIMIT_S = 1200
-#: Emulated CPUs take turns in one thread. With a thread each, one may run the breakpoint of a static key that
-#: another has finished patching (an oops, "int3", in __ip_local_out as a netfilter hook went in): no such CPU exists.
-#: Threads are for a kernel that patches no code as it runs (flavour race): there CPUs must meet at every instruction.
+#: Emulated CPUs run in turn in one thread. With one thread each, a CPU may still execute the breakpoint of a static key
+#: that another CPU has finished patching (an oops, "int3", in __ip_local_out while a netfilter hook was registered),
+#: which no real CPU does. Threads are for a kernel that does not patch code at run time (flavour race), where CPUs must
+#: be able to interleave at every instruction.
 ACCELERATOR = {"kvm": "kvm", "tcg": "tcg,thread=single", "tcg-threads": "tcg,thread=multi"}
-#: The plain model: what it has works in every QEMU, emulated and (where the host hides registers) by KVM.
-#: Without cx16: emulating cmpxchg16b, QEMU 7.2 now and then returns flags that are none, and the kernel faults.
+#: The basic model: its features work in every QEMU, emulated and with KVM (also where the host hides registers).
+#: Without cx16: when it emulates cmpxchg16b, QEMU 7.2 sometimes returns invalid flags, and the kernel faults.
 CPU = {"kvm": "qemu64,+x2apic", "tcg": "qemu64,-cx16", "tcg-threads": "qemu64,-cx16"}
-#: Debian's PREEMPT_RT kernel. Almost every lock of it sleeps, and softirqs run in threads that can be preempted. Code
-#: that takes a lock or allocates memory where it may not sleep works elsewhere, and here the kernel reports it.
+#: Debian's PREEMPT_RT kernel. Almost all of its locks sleep, and softirqs run in preemptible threads. It reports code
+#: that takes a lock or allocates memory where it must not sleep, which other kernels do not notice.
 REALTIME = "rt-6.12"
-#: the kernels that there are images of, as scripts/distro names them
+#: the kernels with an image, named as for scripts/distro
 KERNELS = (*SUITES, REALTIME)
 ALLOWED_ENVIRONMENT = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
 class NoDistro(LbeError):
-    """A distribution's kernel cannot be had here; the text says what is missing."""
+    """A distribution's kernel is not available here; the text says what is missing."""
 
     exit_status = 2
 
 
 @dataclass(frozen=True)
 class Image:
-    """A Debian root with its own kernel. ``key``: what it was made from."""
+    """A Debian root file system with its kernel. ``key``: hash of the scripts that made it."""
 
     series: str
     folder: Path
@@ -82,19 +83,19 @@ class Image:
 
     @property
     def release(self) -> str:
-        """As `uname -r` says it."""
+        """The output of `uname -r`."""
         return (self.folder / "release").read_text(encoding="ascii").strip()
 
 
 @dataclass(frozen=True)
 class Installed:
-    """What installing the suite added to an image."""
+    """The files that the installation of the suite adds to an image."""
 
     folder: Path
     key: str
 
     def modules(self) -> dict[str, str]:
-        """Module name -> its path in the guest; the kernel's own congestion controls too."""
+        """Module name -> its path in the guest, also for the kernel's own congestion controls."""
         found = {}
         for line in (self.folder / "modules").read_text(encoding="utf-8").splitlines():
             found[Path(line).name.split(".ko")[0]] = f"/{line}"
@@ -102,7 +103,7 @@ class Installed:
 
 
 def as_root() -> list[str]:
-    """The words before a command that needs root; NoDistro where that cannot be had."""
+    """Words to put before a command that needs root; NoDistro if root is not available."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo"):
@@ -124,12 +125,12 @@ def check_tools(names: Sequence[str]) -> None:
 
 
 def digest_of(files: Sequence[Path]) -> str:
-    """Hash of names and contents of files of this tree."""
+    """Hash of the names and contents of files of this tree."""
     return content_key(REPO, [path.relative_to(REPO) for path in files])
 
 
 def end_script(process: subprocess.Popen, patience_s: float = 10) -> None:
-    """Ask the process's session to end, so that it removes what it made; then end it, as far as we may."""
+    """Terminate the process group, so that it can clean up; kill it if it does not end, as far as permitted."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
@@ -138,7 +139,7 @@ def end_script(process: subprocess.Popen, patience_s: float = 10) -> None:
 
 
 def run_script(script: Path, words: Sequence[str | Path], log: Path, limit_s: float = SCRIPT_LIMIT_S) -> None:
-    """Run one of the two scripts as root; BuildFailed with the log's end, also where it takes longer than its limit."""
+    """Run one of the two scripts as root; BuildFailed with the end of its log if it fails or exceeds its limit."""
     log.parent.mkdir(exist_ok=True)
     with open(log, "wb") as file:
         process = subprocess.Popen(
@@ -159,7 +160,7 @@ def run_script(script: Path, words: Sequence[str | Path], log: Path, limit_s: fl
 
 
 def ensure_image(series: str, report: Report = silent) -> Image:
-    """The image of a series, from the cache or made (a minute and a half, about 300 MB to fetch)."""
+    """The image of a series, from the cache or made (takes a minute and a half and fetches about 300 MB)."""
     if series not in KERNELS:
         raise NoDistro(f"no distribution kernel {series!r}: there are {', '.join(KERNELS)}")
     if platform.machine() != "x86_64":
@@ -181,7 +182,7 @@ def ensure_image(series: str, report: Report = silent) -> Image:
 
 
 def source_names() -> list[str]:
-    """The repository's files that an installation is made from, relative."""
+    """The repository's files that an installation needs, as relative paths."""
     listing = subprocess.run(
         ["git", "-c", "safe.directory=*", "-C", str(REPO), "ls-files", "-co", "--exclude-standard", "-z",
          "--", *module_folders(REPO), *INSTALL_ALSO],
@@ -193,7 +194,7 @@ def source_names() -> list[str]:
 
 
 def ensure_installed(image: Image, report: Report = silent) -> Installed:
-    """The suite, installed into an image by DKMS; once per content."""
+    """The suite, installed into an image by DKMS and cached by content."""
     names = [name for name in source_names() if "/tests/" not in name]
     key = hashlib.sha256((image.key + digest_of([REPO / name for name in names])).encode()).hexdigest()[:16]
     final = cache_root() / "distro" / f"installed-{image.series}-{key}"
@@ -217,7 +218,7 @@ def ensure_installed(image: Image, report: Report = silent) -> Installed:
 
 
 def forget_installed(folder: Path, series: str, keep: int = 3) -> None:
-    """Keep the last few installations of a series: every change of a source makes one."""
+    """Remove all but the last few installations of a series: every change of a source makes a new one."""
     old = sorted(folder.glob(f"installed-{series}-*"), key=lambda path: path.stat().st_mtime)
     for path in old[:-keep]:
         remove(path)
@@ -227,9 +228,9 @@ def forget_installed(folder: Path, series: str, keep: int = 3) -> None:
 
 
 def accelerator(image: Image) -> str:
-    """kvm or tcg: $LBE_QEMU_ACCEL, else what boots this image here; tried once per boot of this machine.
+    """kvm or tcg: $LBE_QEMU_ACCEL, else what boots this image here, which is tested once per boot of this machine.
 
-    A /dev/kvm that opens proves little: nested ones have been seen that run the firmware and not the kernel.
+    That /dev/kvm can be opened is not enough: some nested KVMs run the firmware but not the kernel.
     """
     given = os.environ.get("LBE_QEMU_ACCEL")
     if given:
@@ -248,7 +249,7 @@ def accelerator(image: Image) -> str:
 
 
 def kvm_boots(image: Image) -> bool:
-    """Whether a kernel reaches its end by KVM in the time that even emulation would need."""
+    """Whether a guest runs to its end with KVM within the time that even emulation would need."""
     with run_folder() as run:
         try:
             Guest(image, acceleration="kvm").script("true\n", run, limit_s=KVM_TRIAL_S, wall_limit_s=KVM_TRIAL_S)
@@ -258,13 +259,13 @@ def kvm_boots(image: Image) -> bool:
 
 
 def tar_of(fill: Callable[[tarfile.TarFile], None], path: Path) -> None:
-    """An archive, filled; its size suits a disk."""
+    """Write an archive filled by ``fill``; the size of a tar archive is suitable for a disk."""
     with tarfile.open(path, "w") as archive:
         fill(archive)
 
 
 def add_text(archive: tarfile.TarFile, name: str, text: str, mode: int = 0o644) -> None:
-    """A file of root's with this text."""
+    """Add a file with this text, owned by root."""
     data = text.encode()
     member = tarfile.TarInfo(name)
     member.size, member.mode = len(data), mode
@@ -272,7 +273,7 @@ def add_text(archive: tarfile.TarFile, name: str, text: str, mode: int = 0o644) 
 
 
 def add_tree(archive: tarfile.TarFile, folder: Path, name: str) -> None:
-    """A folder, owned by root."""
+    """Add a folder, owned by root."""
 
     def owned(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0
@@ -284,7 +285,7 @@ def add_tree(archive: tarfile.TarFile, folder: Path, name: str) -> None:
 
 @dataclass(frozen=True)
 class BootReport:
-    """A boot that went well. guest_s: its uptime at the end; tainted: /proc/sys/kernel/tainted."""
+    """A successful boot. guest_s: the guest's uptime at its end; tainted: /proc/sys/kernel/tainted."""
 
     wall_s: float
     guest_s: float
@@ -294,11 +295,11 @@ class BootReport:
 
 @dataclass
 class Guest:
-    """Boots an image; ``installed`` None: without the suite.
+    """Boots an image; with ``installed`` None, without the suite.
 
-    init: the first program, "" is the job's runner; acceleration: "" is the best that works here.
-    virtual_time: one emulated CPU whose clock counts its instructions, a nanosecond each, and jumps over idle time:
-    what the guest measures is the same on a busy machine.
+    init: the first program; "" means the job's runner; acceleration: "" means the best that works here.
+    virtual_time: one emulated CPU whose clock advances by a nanosecond with each instruction and skips idle time, so
+    that the guest's measurements do not depend on the load of this machine.
     """
 
     image: Image
@@ -310,7 +311,7 @@ class Guest:
     virtual_time: bool = False
 
     def command(self, disks: Sequence[Path], acceleration: str) -> list[str]:
-        """QEMU's command line. The first disk's changes are thrown away, the last one is written."""
+        """QEMU's command line. Changes of the first disk are discarded; the last disk is written."""
         append = "console=ttyS0 loglevel=5 panic=-1 mitigations=off net.ifnames=0"
         append += f" lbe.init={self.init}" if self.init else ""
         words = [
@@ -343,9 +344,9 @@ class Guest:
         limit_s: float = 120,
         wall_limit_s: float = 300,
     ) -> BootReport:
-        """Boot, run /tmp/job/job.sh (``fill`` puts it there), power off; what it left in /tmp/out is in ``out``.
+        """Boot, run /tmp/job/job.sh (added by ``fill``), power off, and copy the guest's /tmp/out to ``out``.
 
-        Raises a MachineFailure as the user-mode machine does; no process is left.
+        Raises a MachineFailure like the user-mode machine; no process remains.
         """
         check_tools((QEMU, "setpriv"))
         acceleration = "tcg" if self.virtual_time else self.acceleration or accelerator(self.image)
@@ -383,7 +384,7 @@ class Guest:
                 finally:
                     kill_group(process)
             wall_s = time.monotonic() - began
-            # an unfinished guest leaves an empty disk: the status tells
+            # the disk of an unfinished guest is empty; judge() finds that the status is missing
             subprocess.run(
                 ["tar", "-C", str(out), "--no-same-owner", "-xf", str(results)], check=False, capture_output=True
             )
@@ -401,7 +402,7 @@ class Guest:
         return BootReport(wall_s, uptime_s, int(read_text(out / "tainted") or -1), acceleration)
 
     def script(self, text: str, out: Path, files: dict[str, str] | None = None, **options: float) -> BootReport:
-        """A shell script as the job; ``files``: name -> text, beside it."""
+        """Run a shell script as the job; ``files``: name -> text of further files in its folder."""
 
         def fill(archive: tarfile.TarFile) -> None:
             add_text(archive, "tmp/job/job.sh", text)
@@ -412,7 +413,7 @@ class Guest:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """python3 -m testbed.backends.distro SERIES [COMMAND]: boot, run a shell command beside the suite, print it."""
+    """python3 -m testbed.backends.distro SERIES [COMMAND]: boot with the suite, run a command, print its output."""
     from ..base.progress import make_progress
 
     words = sys.argv[1:] if argv is None else argv

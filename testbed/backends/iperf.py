@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""iperf3 as the traffic source of real-time backends, beside the agent for what it cannot express.
+"""iperf3 as the traffic source of real-time backends, beside the agent for flows that iperf3 cannot generate.
 
     plans of a job -> divide(): each plan without iperf3's flows + a shell fragment that scripts/traffic.sh runs
     samples of ss  -> collect(): the same records that the agent writes
 
-iperf3 can express a TCP flow that is greedy or of a constant rate, with a prompt reader and nothing else that is
-special. Sizes, on and off times, traces, web traffic, marks, UDP stamps and checks of the bytes stay with the agent,
-which also samples the queues. iperf3 needs four to five round trips before its data flows.
+iperf3 can generate a TCP flow that is greedy or has a constant rate, if its receiver reads promptly and it has no
+further options. The agent remains responsible for sizes, on and off times, traces, web traffic, marks, UDP time
+stamps and checks of the data, and it samples the queues. iperf3 takes four to five round trips until data flows.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ..base.places import SCRIPTS
 from ..spec.records import RECV, SEND
 
 KINDS = ("greedy", "cbr")
-#: what a flow's or sink's line may say for iperf3 to take it over; the seed means nothing to these kinds
+#: iperf3 takes over a flow or sink whose line has no other keys than these; these kinds do not use the seed
 FLOW_KEYS = {"id", "kind", "to", "port", "proto", "cc", "start_s", "stop_s", "rate_bps", "dscp", "seed"}
 SINK_KEYS = {"port", "flow", "proto", "mode"}
-#: what makes the agent worth running on a node
+#: lines of a plan for which the agent has to run on a node
 AGENT_WORDS = ("flow", "sink", "server", "web", "queue")
-#: ss, a process for each sample, is not asked more often: an emulated CPU has other work
+#: shortest interval of samples by ss, which is a new process for each sample and would load an emulated CPU
 LEAST_SAMPLE_S = 0.5
 
 
 class BadSamples(LbeError):
-    """What ss said cannot be read."""
+    """The output of ss cannot be parsed."""
 
 
 class BadJob(LbeError):
-    """A job folder is not what job.py writes."""
+    """A job folder does not have the form that job.py writes."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Taken:
 
 
 def words_of(line: str) -> tuple[str, dict[str, str]]:
-    """A plan's line as its first word and its keys; plain values stand under ""."""
+    """A plan's line as its first word and its keys; a value without a key is under ""."""
     first, *rest = line.split()
     keys = {}
     for word in rest:
@@ -59,7 +59,7 @@ def words_of(line: str) -> tuple[str, dict[str, str]]:
 
 
 def expressible(first: str, keys: dict[str, str]) -> bool:
-    """Whether iperf3 can do this flow, or receive for this sink."""
+    """Whether iperf3 can generate this flow, or replace this sink."""
     if keys.get("proto", "tcp") != "tcp":
         return False
     if first == "flow":
@@ -68,7 +68,7 @@ def expressible(first: str, keys: dict[str, str]) -> bool:
 
 
 def divide(job: Path) -> Taken:
-    """Rewrite the plans of a job folder; writes NODE.iperf for each node that has a part in it."""
+    """Rewrite the plans of a job folder, and write NODE.iperf for each node with a flow of iperf3."""
     plans = {path.stem: path.read_text(encoding="ascii").splitlines() for path in sorted(job.glob("*.plan"))}
     ends: dict[str, dict[int, tuple[str, dict[str, str]]]] = {"flow": {}, "sink": {}}
     for node, lines in plans.items():
@@ -112,7 +112,7 @@ def divide(job: Path) -> Taken:
 
 
 def start_when_ready(job: Path) -> None:
-    """Let a laid-out job begin its traffic when its set-up is done, instead of at a fixed time."""
+    """Change a job so that its traffic starts when its set-up is done, instead of at a fixed time."""
     text = (job / "job.sh").read_text(encoding="ascii")
     if text.count("\npids=\n") != 1:
         raise BadJob("job.sh has no place where its set-up ends")
@@ -142,16 +142,16 @@ def samples(text: str) -> Iterator[tuple[float, dict[str, str]]]:
 
 
 def port_of(end: str) -> int:
-    """Of an address as ss prints it."""
+    """Port of an address in the format of ss."""
     return int(end.rpartition(":")[2])
 
 
 def of_flow(text: str, side: str, port: int) -> list[tuple[float, dict[str, str]]]:
-    """A flow's own samples: iperf3 keeps a second connection to the same port, which carries next to nothing."""
+    """Samples of a flow's data connection; iperf3 has a second connection to the same port, which carries few bytes."""
     counter = "bytes_acked" if side == "peer" else "bytes_received"
     ends: dict[str, list[tuple[float, dict[str, str]]]] = {}
     for at_s, fields in samples(text):
-        # of a connection that has said its last word ss shows the ends and nothing else
+        # of a closed connection ss shows only the addresses
         if port_of(fields[side]) == port and len(fields) > 2:
             ends.setdefault(fields["local"] + fields["peer"], []).append((at_s, fields))
     if not ends:
@@ -160,15 +160,15 @@ def of_flow(text: str, side: str, port: int) -> list[tuple[float, dict[str, str]
 
 
 def number(fields: dict[str, str], key: str, scale: float = 1) -> int:
-    """The first number of a field, 0 where ss left it out (it leaves out zeros)."""
+    """The first number of a field, 0 if ss omitted it (it omits zeros)."""
     match = re.match(r"[\d.]+", fields.get(key, ""))
     return round(float(match[0]) * scale) if match else 0
 
 
 def collect(taken: Taken, out: Path, zeros: dict[str, float] | None = None) -> None:
-    """Append records of iperf3's flows to those that the agents wrote.
+    """Append records of iperf3's flows to the records of the agents.
 
-    zeros: each node's experiment time 0 on its own clock, where they have no clock in common.
+    zeros: experiment time 0 of each node on its own clock, if the nodes have no common clock.
     """
     for one, (sender, receiver, port) in sorted(taken.flows.items()):
         for node, side, kind in ((sender, "peer", "send"), (receiver, "local", "recv")):
@@ -182,7 +182,7 @@ def collect(taken: Taken, out: Path, zeros: dict[str, float] | None = None) -> N
 
 
 def send_rows(flow: int, rows: list[tuple[float, dict[str, str]]], zero_s: float) -> np.ndarray:
-    """The sender's state over time."""
+    """Records of the sender's state over time."""
     made = np.zeros(len(rows), dtype=SEND)
     for row, (at_s, fields) in zip(made, rows):
         row["t_ns"] = max(0, round((at_s - zero_s) * 1e9))
@@ -203,7 +203,7 @@ def send_rows(flow: int, rows: list[tuple[float, dict[str, str]]], zero_s: float
 
 
 def recv_rows(flow: int, rows: list[tuple[float, dict[str, str]]], zero_s: float, text: str) -> np.ndarray:
-    """Bytes received over time; once the connection is gone they stay what they were, as in the agent's records."""
+    """Records of the bytes received; after the end of the connection they stay constant, as in the agent's records."""
     if not rows:
         return np.empty(0, dtype=RECV)
     times = sorted({float(line.split()[1]) for line in text.splitlines() if line.startswith("t ")})

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One boot of a user-mode kernel in virtual time: a job goes in, facts come out.
+"""One boot of a user-mode kernel in virtual time, which runs a job.
 
     job folder (read-only) -> scripts/uml-init.sh -> job.sh -> results folder, status last
                                  console (a file of its own) -> judge()
 
-Needs neither root nor KVM. The guest's memory is a sparse file on /dev/shm, as large as
-what the guest touches and at most `mem_mb`; where /dev/shm is missing, smaller than that,
-or mounted noexec, the file goes to the cache folder instead (slower on a disk).
+Needs neither root nor KVM. The guest's memory is a sparse file on /dev/shm. It takes as much space
+as the guest has touched, at most `mem_mb`. If /dev/shm is missing, has less free space than that, or is
+mounted noexec, the file is in the cache folder (slower on a disk).
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ INIT = SCRIPTS / "uml-init.sh"
 FSTAB = SCRIPTS / "uml.fstab"
 SHM = Path("/dev/shm")
 
-# The guest's clock starts here, so that no result hangs on the day: 2026-01-01 UTC.
+# Start of the guest's clock, 2026-01-01 UTC, so that no result depends on the date.
 EPOCH_NS = 1_767_225_600_000_000_000
-# seccomp instead of ptrace for system calls: twice as fast, from this series on.
+# From this series on user mode can use seccomp instead of ptrace for system calls: twice as fast.
 SECCOMP_SINCE = (6, 16)
 TAIL_LINES = 30
 
-# What a console line says, by class of failure. In a line the first match counts, so the
-# special cases of "WARNING:" and "BUG:" stand above these.
+# Patterns of console lines, by class of failure. The first match of a line counts, so the special
+# cases of "WARNING:" and "BUG:" come before the general ones.
 SIGNS: list[tuple[type[MachineFailure], str]] = [
     (Kasan, r"BUG: KASAN: "),
     (Ubsan, r"UBSAN: "),
@@ -93,7 +93,7 @@ COMPILED_SIGNS = [(kind, re.compile(pattern)) for kind, pattern in SIGNS]
 
 @dataclass(frozen=True)
 class MachineReport:
-    """A boot that went well. `virtual_s`: the guest's uptime at its end."""
+    """A successful boot. `virtual_s`: the guest's uptime at its end."""
 
     wall_s: float
     virtual_s: float
@@ -101,7 +101,7 @@ class MachineReport:
 
 
 def signs_of(console: str) -> list[tuple[type[MachineFailure], str]]:
-    """(class, line) of each console line that tells of a failure, in order."""
+    """(class, line) of each console line that reports a failure, in order."""
     found = []
     for line in console.splitlines():
         for kind, pattern in COMPILED_SIGNS:
@@ -116,13 +116,13 @@ def tail_of(text: str, lines: int = TAIL_LINES) -> str:
     return "\n".join(text.rstrip().splitlines()[-lines:])
 
 
-#: An object of the booting kernel's own, from before the guest's first process: which of those
-#: kmemleak finds no pointer to hangs on where the compiler puts the kernel's tables.
+#: An object that the kernel allocated while booting, before the guest's first process. For which of these kmemleak
+#: finds no pointer depends on where the compiler places the kernel's tables.
 BOOTS_OWN = re.compile(r'^ *comm "swapper[^"]*", pid [01],', re.MULTILINE)
 
 
 def leaks_of(report: str) -> list[str]:
-    """The objects of a kmemleak report, without those that the booting kernel allocated."""
+    """The objects of a kmemleak report, without those that the kernel allocated while booting."""
     return [text for text in report.split("unreferenced object")[1:] if not BOOTS_OWN.search(text)]
 
 
@@ -135,10 +135,10 @@ def judge(
     killed_after_s: float | None = None,
     path: Path | None = None,
 ) -> MachineFailure | None:
-    """What a boot's traces say: None = a result, else the failure, not raised.
+    """Judge a boot by its console and status: None if it succeeded, else the failure (returned, not raised).
 
-    The kernel's own complaints come before the job's status, the earliest first: it is
-    the cause, what follows its effect. `status` None = the guest wrote none.
+    Messages of the kernel take precedence over the job's status, the earliest one first, because later
+    ones may be its consequences. `status` is None if the guest wrote none.
     """
     tail = tail_of(console)
     found = signs_of(console)
@@ -174,7 +174,7 @@ def judge(
 
 
 def read_text(path: Path) -> str | None:
-    """A file's text, None if there is no such file."""
+    """Text of a file, None if it does not exist."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -182,7 +182,7 @@ def read_text(path: Path) -> str | None:
 
 
 def memory_folder(mem_mb: int, fallback: Path, shm: Path = SHM) -> Path:
-    """Where the guest's memory file goes; raises KernelError if nowhere has the room."""
+    """Folder for the guest's memory file; raises KernelError if none has enough space."""
     with contextlib.suppress(OSError):
         noexec = os.statvfs(shm).f_flag & os.ST_NOEXEC
         if not noexec and os.access(shm, os.W_OK) and shutil.disk_usage(shm).free >= mem_mb * MIB:
@@ -198,7 +198,7 @@ def memory_folder(mem_mb: int, fallback: Path, shm: Path = SHM) -> Path:
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
-    """A private folder for one boot, gone afterwards."""
+    """A private folder for one boot, removed afterwards."""
     parent = cache_root() / "run"
     parent.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=parent))
@@ -209,7 +209,7 @@ def run_folder() -> Iterator[Path]:
 
 
 class Machine:
-    """Boots `build`; one object serves any number of runs, also at once from threads."""
+    """Boots `build`. One object can be used for any number of runs, also concurrently from threads."""
 
     def __init__(self, build: KernelBuild, mem_mb: int = 512):
         self.build, self.mem_mb = build, mem_mb
@@ -218,14 +218,15 @@ class Machine:
         """The kernel's command line."""
         series = series_number(self.build.series)
         return [
-            # No core file of a panic; and the kernel dies with the process that started it.
-            # At fixed addresses, as newer series see to themselves: else the host's choice sizes the guest's memory.
+            # No core file after a panic. The kernel is killed if the process that started it dies.
+            # Fixed addresses, which newer series set themselves: otherwise the host's address layout affects the size
+            # of the guest's memory.
             "setarch", "--addr-no-randomize", "prlimit", "--core=0:0", "setpriv", "--pdeathsig", "KILL", "--",
             str(self.build.linux),
             f"mem={self.mem_mb}M",
             "rootfstype=hostfs", "rootflags=/", "ro",
-            # The kernel mixes this line into its random numbers, so it must not tell one boot
-            # from another: the host's /proc, read through hostfs, leads to the private folder.
+            # The kernel mixes its command line into the random numbers, so it must be the same for every
+            # boot. /proc here is the host's, read through hostfs, and its cwd is the private folder.
             "init=/proc/self/cwd/init",
             "time-travel=inf-cpu", f"time-travel-start={EPOCH_NS}",
             "con0=null,fd:1", "con=null", "ssl=null",
@@ -256,10 +257,10 @@ class Machine:
         virtual_limit_s: float = 3600.0,
         wall_limit_s: float = 300.0,
     ) -> MachineReport:
-        """Run JOB/job.sh as root of a fresh guest; results, job.log and console go to `out`.
+        """Run JOB/job.sh as root in a new guest; results, job.log and console are stored in `out`.
 
-        `seed` (0 to 2^64 - 1) decides every random number in the guest. Raises a
-        MachineFailure; whatever happens, also Ctrl-C, no process is left.
+        `seed` (0 to 2^64 - 1) determines every random number in the guest. Raises a MachineFailure. In
+        every case, also after Ctrl-C, no process remains.
         """
         if not 0 <= seed < 1 << 64:
             raise ValueError(f"seed {seed} is outside 0 to 2^64 - 1")
@@ -272,7 +273,7 @@ class Machine:
             self.prepare(run, job, out, seed, modules, virtual_limit_s)
             environment = {
                 "PATH": os.defpath + ":/usr/sbin:/sbin",
-                "HOME": str(run),  # user mode keeps its pid file and socket in ~/.uml
+                "HOME": str(run),  # user mode stores its pid file and socket in ~/.uml
                 "TMPDIR": str(memory_folder(self.mem_mb, run)),
                 "LBE_SEED": str(seed),
             }
@@ -287,7 +288,7 @@ class Machine:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
-                with contextlib.suppress(OSError):  # it has ended already, or nobody may choose here
+                with contextlib.suppress(OSError):  # the process has ended already, or affinity may not be set here
                     os.sched_setaffinity(process.pid, {cpu})
                 try:
                     in_time = wait_for(process, wall_limit_s)
@@ -309,10 +310,10 @@ class Machine:
 
 @contextlib.contextmanager
 def one_cpu() -> Iterator[int]:
-    """A CPU for one machine, the one with the fewest machines of this user on it.
+    """A CPU for one machine: the one with the fewest machines of this user.
 
-    A user-mode kernel and its guest's processes take turns: on two CPUs each turn wakes the
-    other one, which costs more than half as much again.
+    A user-mode kernel and its guest's processes run alternately. On two CPUs each switch has to wake the
+    other CPU, and a run takes more than half as long again.
     """
     folder = cache_root() / "locks"
     folder.mkdir(parents=True, exist_ok=True)
@@ -330,7 +331,7 @@ def one_cpu() -> Iterator[int]:
 
 
 def wait_for(process: subprocess.Popen, limit_s: float) -> bool:
-    """Sleep until the process ends; False if it has not within the limit."""
+    """Sleep until the process ends; False if it has not ended within the limit."""
     watch = os.pidfd_open(process.pid)
     try:
         poll = select.poll()
@@ -341,7 +342,7 @@ def wait_for(process: subprocess.Popen, limit_s: float) -> bool:
 
 
 def kill_group(process: subprocess.Popen) -> None:
-    """End what is left of the process's session; the guest's processes are in it."""
+    """Kill the process group, to which the guest's processes belong."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """--backend host: the same experiments in namespaces of the running kernel, in real time, traffic by iperf3.
 
-For machines whose administrator may load modules; refuses where that is not so, and changes nothing then.
+Needs root and the permission to load modules; without them it refuses to run and changes nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENVIRONMENT = "export LBE_AGENT=/tmp/job/lbe-agent\nAGENT=/tmp/job/traffic.sh\nM
 
 
 def lay_out(job: Path, agent: Path) -> iperf.Taken:
-    """Make a written job one that host.sh can run, wherever it is copied."""
+    """Complete a written job folder so that host.sh can run it from any path."""
     taken = iperf.divide(job)
     iperf.start_when_ready(job)
     (job / "env.sh").write_text(ENVIRONMENT, encoding="ascii")
@@ -44,7 +44,7 @@ def lay_out(job: Path, agent: Path) -> iperf.Taken:
 
 
 def need_success(out: Path) -> None:
-    """Raise what the status tells of."""
+    """Raise the failure that the status file reports, if any."""
     status = (read_text(out / "status") or "fail: no status").strip()
     log = tail_of(read_text(out / "job.log") or "")
     if status.startswith("hang:"):
@@ -54,7 +54,7 @@ def need_success(out: Path) -> None:
 
 
 def module_file(name: str) -> Path | None:
-    """Where modprobe would find a module; None if it would not. Built in: a path that is none."""
+    """File in which modprobe finds a module, None if it finds none; for a built-in module "(builtin)", not a path."""
     done = subprocess.run(["modinfo", "-n", name], check=False, capture_output=True, text=True)
     return Path(done.stdout.strip()) if done.returncode == 0 else None
 
@@ -69,7 +69,7 @@ class Host:
         self._tools: Tools | None = None
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
-        """Refuse what cannot be done here, in one sentence each; builds the agent."""
+        """Check the requirements, with an error of one sentence for each that is not met, and build the agent."""
         release = platform.release()
         if os.geteuid() != 0:
             raise BackendError(
@@ -106,7 +106,7 @@ class Host:
         self._tools = Tools(build_agent(report), files, "installed", content)
 
     def facts(self) -> dict[str, str]:
-        """Which kernel this is."""
+        """Facts about the kernel."""
         return {"series": "host", "flavour": "running", "release": platform.release(), "source": platform.version()}
 
     def tools(self) -> Tools:
@@ -114,7 +114,7 @@ class Host:
         return self._tools
 
     def key(self) -> str:
-        """The kernel, this boot of it, and what runs a job."""
+        """Key of the kernel's release and version, and of the files that run a job."""
         around = hashlib.sha256()
         for name in ("iperf.py", "netns.py", *(f"scripts/{name}.sh" for name in ("host", "undo", "traffic", "now"))):
             around.update((TESTBED / "backends" / name).read_bytes())
@@ -123,7 +123,7 @@ class Host:
     def run(
         self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
     ) -> RunReport:
-        """Run the job in real time; seed and memory are the testbed's own, the machine has its."""
+        """Run the job in real time; mem_mb is ignored, and the seed does not affect the kernel."""
         taken = lay_out(job, self._tools.agent)
         began = time.monotonic()
         subprocess.run(

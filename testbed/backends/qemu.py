@@ -16,9 +16,9 @@ from .backend import BackendError, RunReport, Tools
 from .distro import Guest, Image, Installed, add_text, add_tree, ensure_image, ensure_installed
 from .tools import build_agent
 
-#: what a boot, the set-up and the end take beyond the experiment, with emulation and a busy machine
+#: time for boot, set-up and shutdown in addition to the experiment, with emulation on a busy machine
 REAL_EXTRA_S = 90
-#: the module that has the name of one of ours
+#: name here for the kernel's module that has the same name as one of the project's
 IN_TREE_LP = "tcp_lp_intree"
 ENVIRONMENT = """\
 export LBE_AGENT=/usr/local/lib/lbe/lbe-agent
@@ -29,7 +29,7 @@ OUT=$LBE_OUT
 
 
 def module_paths(image: Image, installed: Installed) -> dict[str, str]:
-    """Module -> its file in the guest: ours as installed, else the distribution's own."""
+    """Module -> its file in the guest: the project's installed module, else the distribution's."""
     paths = {}
     for line in (image.folder / "in-tree").read_text(encoding="ascii").splitlines():
         name = Path(line).name.split(".ko")[0]
@@ -38,10 +38,10 @@ def module_paths(image: Image, installed: Installed) -> dict[str, str]:
 
 
 class Qemu:
-    """A distribution's kernel under QEMU, two CPUs; booting needs no privilege, making the image does."""
+    """A distribution's kernel under QEMU with two CPUs. Making the image needs privileges, booting it does not."""
 
     name = "qemu"
-    #: a machine of two CPUs each: more at once would only disturb one another in real time
+    #: each machine has two CPUs: several machines at once would disturb one another in real time
     at_once = 1
 
     def __init__(self, series: str = "6.12"):
@@ -51,7 +51,7 @@ class Qemu:
         self._tools: Tools | None = None
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
-        """Image and installation: from the cache, or made."""
+        """Take image and installation from the cache, or make them."""
         self.image = ensure_image(self.series, report)
         self.installed = ensure_installed(self.image, report)
         paths = module_paths(self.image, self.installed)
@@ -63,7 +63,7 @@ class Qemu:
         self._tools.modules_version = f"{(REPO / 'VERSION').read_text().strip()} ({self.installed.key})"
 
     def facts(self) -> dict[str, str]:
-        """Which kernel this is."""
+        """Facts about the kernel."""
         packages = (self.image.folder / "packages").read_text(encoding="utf-8")
         versions = dict(line.split("\t") for line in packages.splitlines())
         return {
@@ -80,7 +80,7 @@ class Qemu:
         return self._tools
 
     def key(self) -> str:
-        """The image, the installation, and what runs a job in them."""
+        """Key of the image, the installation and the files that run a job in them."""
         around = hashlib.sha256()
         scripts = [f"scripts/{name}.sh" for name in ("distro-init", "traffic", "now")]
         for name in ("iperf.py", "qemu.py", "distro.py", *scripts):
@@ -88,7 +88,7 @@ class Qemu:
         return f"qemu-{self.image.key}-{self.installed.key}-{around.hexdigest()[:16]}"
 
     def fill(self, archive: tarfile.TarFile, job: Path) -> None:
-        """A job's disk."""
+        """Fill the disk of a job."""
         modules = (job / "job.sh").read_text(encoding="ascii")
         for name in re.findall(r'insmod "\$MODULES/(\w+)\.ko"', modules):
             link = tarfile.TarInfo(f"tmp/job/modules/{name}.ko")

@@ -4,8 +4,8 @@
     job folder -> a folder for each machine (its lines of job.sh and events.sh, its plan) -> ssh: scripts/machine.sh
                -> results of all three in one folder
 
-A machine's clock is its own: what a machine calls experiment time 0 is set from its uptime as seen over ssh, to half
-a round trip of that connection. Documentation/three-machines.md says how to wire and configure them.
+Each machine has its own clock. Its experiment time 0 is computed from its uptime as read over ssh, with an error of
+up to half a round trip of that connection. Documentation/three-machines.md says how to wire and configure the machines.
 
     python3 -m testbed.backends.ssh MACHINES.toml JOB OUT      a job folder that is laid out already
 """
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ..base.progress import Report
     from .backend import RunReport, Tools
 
-#: the nodes of an experiment that three machines can be, and the cards that each needs
+#: the nodes of an experiment that three machines can represent, and the cards that each needs
 NODES = {"snd": ("eth0",), "rtr": ("west", "east"), "rcv": ("eth0",)}
-#: from the first word over ssh to experiment time 0: cards come up again, queues are set
+#: from the first ssh command to experiment time 0: cards come up again, queues are configured
 SET_UP_S = 20
 AFTER_S = 30.0
 SENT = ("machine.sh", "undo.sh", "traffic.sh")
@@ -44,14 +44,14 @@ ENVIRONMENT = "export LBE_AGENT=$PWD/lbe-agent\nAGENT=$PWD/traffic.sh\nMODULES=$
 
 
 class BadMachines(LbeError):
-    """The machines' file, or a machine, is not as it has to be."""
+    """The file of the machines, or a machine, is not as required."""
 
     exit_status = 2
 
 
 @dataclass(frozen=True)
 class MachineSpec:
-    """One machine: how ssh calls it, and the card for each device of its node."""
+    """One machine: its name for ssh, and the card for each device of its node."""
 
     node: str
     host: str
@@ -60,9 +60,9 @@ class MachineSpec:
 
 @dataclass(frozen=True)
 class Machines:
-    """ssh: its words; speed_mbit: what the cards are set to, 0 leaves them alone; folder: where on each machine.
+    """ssh: the command as words; speed_mbit: speed to set on the cards, 0 does not change it; folder: on each machine.
 
-    set_up_s: from the first word over ssh to experiment time 0.
+    set_up_s: time from the first ssh command to experiment time 0.
     """
 
     ssh: tuple[str, ...]
@@ -73,7 +73,7 @@ class Machines:
 
 
 def read_machines(path: Path) -> Machines:
-    """Read the file; BadMachines names the key, the value and what is allowed."""
+    """Read the file; BadMachines names the key, the value and the allowed values."""
     try:
         table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -108,14 +108,14 @@ def read_machines(path: Path) -> Machines:
 
 
 def of_node(line: str) -> str:
-    """The node whose line of job.sh or events.sh this is; "" for all."""
+    """The node to which a line of job.sh or events.sh belongs; "" for all nodes."""
     words = r"\bip netns exec (\w+) | --netns (\w+) |\b(?:ip|tc)(?: -[sj])* -n (\w+) |\bip netns add (\w+)"
     match = re.search(words, line)
     return next((group for group in match.groups() if group), "") if match else ""
 
 
 def part(job: Path, node: str, zero_s: float) -> dict[str, str]:
-    """The files of a node, by name. zero_s: experiment time 0 on that machine's own CLOCK_MONOTONIC."""
+    """The files for a node, by name. zero_s: experiment time 0 on the CLOCK_MONOTONIC of that machine."""
     script = (job / "job.sh").read_text(encoding="ascii")
     nodes = set(re.findall(r"^ip netns add (\w+)$", script, re.MULTILINE))
     if nodes != set(NODES):
@@ -152,7 +152,7 @@ def part(job: Path, node: str, zero_s: float) -> dict[str, str]:
 
 
 def addresses(job: Path, node: str) -> list[str]:
-    """What links.ip gives a node's devices: hardware address and MTU, for cards that are there already."""
+    """Lines that set the hardware addresses and MTUs of links.ip on a node's devices, which are existing cards."""
     text = (job / "links.ip").read_text(encoding="ascii")
     found = re.findall(r"name (\w+) netns (\w+) mtu (\d+) address ([\da-f:]+)", text)
     return [
@@ -166,7 +166,7 @@ def addresses(job: Path, node: str) -> list[str]:
 
 
 def remote(machines: Machines, node: str, command: str, data: bytes = b"", limit_s: float = 60) -> bytes:
-    """Run a command on a machine; BadMachines with its words if it fails."""
+    """Run a command on a machine; BadMachines with its standard error if it fails."""
     host = machines.by_node[node].host
     words = [*machines.ssh, host, command]
     try:
@@ -180,7 +180,7 @@ def remote(machines: Machines, node: str, command: str, data: bytes = b"", limit
 
 
 def clock_offset_s(machines: Machines, node: str) -> float:
-    """A machine's uptime minus our monotonic clock; the quickest of a few answers counts."""
+    """A machine's uptime minus the local monotonic clock, from the quickest of three answers."""
     best = (float("inf"), 0.0)
     for _ in range(3):
         before = time.monotonic()
@@ -208,7 +208,7 @@ def archive_of(files: dict[str, str], copies: dict[str, Path]) -> bytes:
 
 
 def run_job(machines: Machines, job: Path, out: Path, agent: Path, length_s: float) -> dict[str, float]:
-    """Run a laid-out job folder; results go to ``out``. Returns each node's experiment time 0 on its own clock."""
+    """Run a complete job folder, with results in ``out``. Returns experiment time 0 of each node on its own clock."""
     out.mkdir(parents=True, exist_ok=True)
     offsets = {node: clock_offset_s(machines, node) for node in NODES}
     zero_at = time.monotonic() + machines.set_up_s
@@ -258,7 +258,7 @@ class Ssh:
         self._tools: Tools | None = None
 
     def prepare(self, modules: Iterable[str], report: Report | None = None) -> None:
-        """Ask each machine for its kernel, programs, cards and modules; refuses what is missing by name."""
+        """Query each machine's kernel, programs, cards and modules; the error names what is missing."""
         from .backend import Tools
         from .netns import PROGRAMS
         from .tools import build_agent
@@ -283,7 +283,7 @@ class Ssh:
         self._tools = Tools(build_agent(), {name: Path(name) for name in names}, "installed", content)
 
     def facts(self) -> dict[str, str]:
-        """Which kernels these are."""
+        """Facts about the kernels."""
         return {"series": "ssh", "flavour": "running", "release": "; ".join(self._facts.values()), **self._facts}
 
     def tools(self) -> Tools:
@@ -291,13 +291,13 @@ class Ssh:
         return self._tools
 
     def key(self) -> str:
-        """Real machines: no run stands for another."""
+        """A new key for each call: runs on real machines are never taken from the cache."""
         return f"ssh-{time.time_ns()}"
 
     def run(
         self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
     ) -> RunReport:
-        """Run the job on the three machines; seed and memory are the testbed's own, they have theirs."""
+        """Run the job on the three machines; seed and mem_mb are ignored."""
         from . import iperf
         from .backend import RunReport
 
@@ -310,7 +310,7 @@ class Ssh:
 
 
 def main(argv: list[str]) -> int:
-    """Exit status: 0 done, 1 failed, 2 asked wrongly."""
+    """Entry point. Exit status: 0 success, 1 failure, 2 wrong usage."""
     if len(argv) != 3:
         print(__doc__.strip().splitlines()[-1].strip(), file=sys.stderr)
         return 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What runs need beside the product's modules, built once per content: agent, tools, the guests' own modules."""
+"""Programs that runs need beside the product's modules, cached by content: agent, tools, guest modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..base.progress import Report, silent
 from ..kernels.build import KernelBuild, run_make
 from ..kernels.modules import GUEST_HEADERS
 
-#: tc's plugin for the shred queue: what it is made of
+#: sources of tc's plugin for the shred queue
 PLUGIN_SOURCES = ("tools/tc/Makefile", "tools/tc/q_shred.c", "tools/tc/tc_abi.h", "sch_shred/uapi/shred.h")
 CONTROL_SOURCES = (
     *sorted(
@@ -31,7 +31,7 @@ CONTROL_SOURCES = (
 
 
 def _built(kind: str, result: str, sources: Iterable[Path], make: Callable[[Path], list[str]], report: Report) -> Path:
-    """``result``, made once per content of its sources; ``make`` gives the command for a work folder."""
+    """Path of ``result``, cached by the content of its sources; ``make`` gives the build command for a work folder."""
     digest = hashlib.sha256()
     for path in sources:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -50,7 +50,7 @@ def _built(kind: str, result: str, sources: Iterable[Path], make: Callable[[Path
 
 
 def agent_sources() -> list[Path]:
-    """All that the agent is built from."""
+    """All files that the agent is built from."""
     sources = sorted(path for path in AGENT_SOURCE.iterdir() if path.suffix in (".c", ".h") or path.name == "Makefile")
     if not any(path.suffix == ".c" for path in sources):
         raise BuildFailed(f"the traffic agent has no source under {AGENT_SOURCE.name}/")
@@ -58,14 +58,14 @@ def agent_sources() -> list[Path]:
 
 
 def build_agent(report: Report = silent) -> Path:
-    """The guest agent, built once per content of its source."""
+    """The guest agent, cached by the content of its source."""
     return _built(
         "agent", "lbe-agent", agent_sources(), lambda work: ["make", "-s", "-C", str(AGENT_SOURCE), f"O={work}"], report
     )
 
 
 def build_tc_plugin(report: Report = silent) -> Path:
-    """q_shred.so, built once per content of its source."""
+    """q_shred.so, cached by the content of its source."""
     sources = [REPO / name for name in PLUGIN_SOURCES]
     return _built(
         "tc", "q_shred.so", sources, lambda work: ["make", "-s", "-C", str(REPO / "tools" / "tc"), f"O={work}"], report
@@ -73,7 +73,7 @@ def build_tc_plugin(report: Report = silent) -> Path:
 
 
 def build_vulturectl(report: Report = silent) -> Path:
-    """vulturectl, built once per content of its source."""
+    """vulturectl, cached by the content of its source."""
     sources = [REPO / name for name in CONTROL_SOURCES]
     return _built(
         "vulturectl",
@@ -86,7 +86,7 @@ def build_vulturectl(report: Report = silent) -> Path:
 
 @dataclass(frozen=True)
 class Extra:
-    """A tool of ours that a job calls. link: its name in the job folder; line: what env.sh says of it."""
+    """A tool of the project that a job may call. link: its name in the job folder; line: its line in env.sh."""
 
     link: str
     line: str
@@ -95,7 +95,7 @@ class Extra:
 
 
 EXTRAS = (
-    # only where it is asked for: tc looks for its own tables (netem's) in the same folder
+    # only for jobs that need it: with TC_LIB_DIR tc looks for its own tables (netem's) in the same folder
     Extra(
         "tc/q_shred.so",
         "export TC_LIB_DIR=/tmp/job/tc",
@@ -112,16 +112,16 @@ EXTRAS = (
 
 
 def extras_of(files: dict[str, str]) -> dict[Extra, Path]:
-    """The tools that a job's files call, built."""
+    """Build the tools that a job's files call."""
     return {extra: extra.build() for extra in EXTRAS if extra.wanted(files)}
 
 
 def build_side_modules(
     build: KernelBuild, name: str, content: str, files: dict[str, Path], words: Iterable[str], what: str, report: Report
 ) -> dict[str, Path]:
-    """Modules of the testbed's own for a user-mode kernel, built once: name -> .ko.
+    """Modules of the testbed for a user-mode kernel, built once: name -> .ko.
 
-    name: their folder in the cache; content: hash of all that they are made of; files: place in the build -> source.
+    name: their folder in the cache; content: hash of all their sources; files: path in the build -> source.
     """
     final = cache_root() / "guest-modules" / name
     with lock(f"guest-modules-{content}", report):
@@ -137,7 +137,7 @@ def build_side_modules(
 
 
 def content_of(build: KernelBuild, files: dict[str, Path]) -> str:
-    """Hash of a kernel's build and of these files, by their places."""
+    """Hash of a kernel's build and of these files with their paths in the build."""
     digest = hashlib.sha256(build.key.encode())
     for name, path in files.items():
         digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -145,7 +145,7 @@ def content_of(build: KernelBuild, files: dict[str, Path]) -> str:
 
 
 def build_guest_modules(build: KernelBuild, report: Report = silent) -> dict[str, Path]:
-    """Modules that only guests load (guest-modules/), built once per content and kernel."""
+    """Modules for guests only (guest-modules/), cached by content and kernel."""
     files = {
         path.name: path
         for path in sorted(GUEST_MODULES.iterdir())

@@ -17,9 +17,9 @@ from .backend import BackendError, RunReport, Tools
 from .machine import Machine
 from .tools import build_agent, build_guest_modules, extras_of
 
-#: where the guest sees the host's root (scripts/uml-init.sh)
+#: mount point of the host's root in the guest (scripts/uml-init.sh)
 HOST_ROOT = "/tmp/host"
-#: what boots a guest and sets it up
+#: the files that boot a guest and set it up
 BOOT = (SCRIPTS / "uml-init.sh", SCRIPTS / "uml.fstab", TESTBED / "backends" / "machine.py")
 
 
@@ -30,12 +30,12 @@ class Uml:
     at_once = None
 
     def __init__(self, series: str | None = None, flavour: str = "plain", source_dir: Path | None = None):
-        """series: None is the default one."""
+        """series: None means the default series."""
         if flavour in FLAVOURS and flavour not in USER_MODE_FLAVOURS:
             known = " and ".join(USER_MODE_FLAVOURS)
             raise BackendError(f"--flavour {flavour}: a kernel for QEMU alone; user mode has {known}")
         self.spec = KernelSpec(series=series or DEFAULT_SERIES, flavour=flavour, source_dir=source_dir)
-        # prepare() makes both
+        # both are set by prepare()
         self.build: KernelBuild
         self._tools: Tools
 
@@ -50,14 +50,15 @@ class Uml:
         paths = dict(built.paths)
         if any((GUEST_MODULES / f"{name}.c").is_file() for name in modules):
             paths |= build_guest_modules(self.build, report)
-        # a commit changes the version inside every .ko: ours are known by what they are compiled from
+        # every commit changes the version string in the .ko files, so the project's modules are identified by their
+        # sources
         hashes = {
             name: program_hash(name) or hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()
         }
         self._tools = Tools(agent, paths, built.version, hashes)
 
     def facts(self) -> dict[str, str]:
-        """Which kernel this is."""
+        """Facts about the kernel."""
         return {
             "series": self.spec.series,
             "flavour": self.spec.flavour,
@@ -71,13 +72,13 @@ class Uml:
         return self._tools
 
     def key(self) -> str:
-        """The kernel's build, and what boots it and sets it up."""
+        """Key of the kernel's build and of the files that boot it and set it up."""
         return f"uml-{self.build.key}-{hash_of_programs(BOOT)[:16]}"
 
     def lay_out(self, job: Path) -> None:
-        """Put env.sh and links to the tools beside a written job."""
+        """Add env.sh and links to the tools to a written job folder."""
         tools = self.tools()
-        # the guest sees one text whatever this machine's paths are: links lead to the host's root
+        # the text that the guest reads does not depend on this machine's paths: the links do
         environment = "AGENT=/tmp/job/lbe-agent\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n"
         files = {
             path.name: path.read_text(encoding="ascii")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What every room uses: errors, the cache, progress, places in the tree, the project's own Python."""
+"""Shared by all packages of the testbed: errors, cache, progress, places in the tree, the project's own Python."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The per-user cache: where it is, one builder at a time, whole entries only."""
+"""The per-user cache: its folder, locks so that only one process builds an entry, and atomic entries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 
 def cache_root() -> Path:
-    """$LBE_CACHE, else $XDG_CACHE_HOME/lbe, else ~/.cache/lbe; created when missing."""
+    """$LBE_CACHE, else $XDG_CACHE_HOME/lbe, else ~/.cache/lbe; created if missing."""
     if os.environ.get("LBE_CACHE"):
         root = Path(os.environ["LBE_CACHE"])
     elif os.environ.get("XDG_CACHE_HOME"):
@@ -43,7 +43,7 @@ def cache_root() -> Path:
 
 
 def need_space(folder: Path, need_mib: int, what: str) -> None:
-    """Refuse to begin what cannot end: raises NoSpace below `need_mib` MiB free."""
+    """Raise NoSpace if less than `need_mib` MiB are free, before a long step starts."""
     free_mib = shutil.disk_usage(folder).free // MIB
     if free_mib < need_mib:
         raise NoSpace(
@@ -54,7 +54,7 @@ def need_space(folder: Path, need_mib: int, what: str) -> None:
 
 @contextlib.contextmanager
 def lock(name: str, report: Report = silent) -> Iterator[None]:
-    """Hold the cache's lock `name`; the kernel releases it however this process ends."""
+    """Hold the cache's lock `name`; the kernel releases it when this process ends for any reason."""
     folder = cache_root() / "locks"
     folder.mkdir(exist_ok=True)
     with open(folder / name, "w", encoding="ascii") as file:
@@ -68,9 +68,9 @@ def lock(name: str, report: Report = silent) -> Iterator[None]:
 
 @contextlib.contextmanager
 def whole_entry(final: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `final` when the block ends well, else vanishes.
+    """A temporary folder that is renamed to `final` if the block succeeds, and removed otherwise.
 
-    Call it with the entry's lock held: what is left of a killed run is removed.
+    The caller must hold the entry's lock: folders left by a killed run are removed.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{final.name}."
@@ -93,7 +93,7 @@ def whole_entry(final: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder or a file; one that is gone already is fine."""
+    """Remove a folder or a file; it need not exist."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -101,6 +101,6 @@ def remove(path: Path) -> None:
 
 
 def size_mib(folder: Path) -> int:
-    """What a folder takes on the disk, MiB."""
+    """Disk space of a folder, MiB."""
     total = sum(p.lstat().st_blocks * 512 for p in folder.rglob("*") if not p.is_dir())
     return total // MIB

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Rows of words as columns of plain text."""
+"""Plain-text tables with aligned columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 
 def aligned(rows: Iterable[Sequence[str]], words: int) -> list[str]:
-    """A line a row, columns two blanks apart: the first ``words`` to the left, the others, numbers, to the right."""
+    """A line for each row, two blanks between columns; the first ``words`` columns are left-aligned, others right."""
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows)]
     return [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Source text as hashes that a comment, a moved import or a line break does not change.
+"""Hashes of source code that do not depend on comments, docstrings, imports and line breaks.
 
-What decides a result is the program, not what is said of it. Source is hashed rather than objects: an object also
-holds the compiler's choices, line numbers (WARN_ON) and the version's name, so that it differs from machine to
-machine and from commit to commit although nothing that runs has changed. And source can be hashed without a kernel.
+Results depend on the program, not on its comments. Sources are hashed rather than objects: an object also depends on
+the compiler, on line numbers (WARN_ON) and on the version string, so it differs between machines and commits although
+the program is the same. Also, sources can be hashed without a kernel.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-#: strings and characters, which may hold what looks like a comment; or a comment
+#: a string or character, which may contain what looks like a comment, or a comment
 _C_PART = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _SHELL_COMMENT = re.compile(r"(?m)^[ \t]*#.*$")
 C_SUFFIXES = (".c", ".h", ".S", ".inc")
 
 
 def c_program(text: str) -> str:
-    """C without comments, blank lines and indentation. Lines stay: the preprocessor knows them."""
+    """C without comments, blank lines and indentation. Line breaks remain, since the preprocessor needs them."""
     bare = _C_PART.sub(lambda part: " " if part[0].startswith("/") else part[0], text)
     lines = (re.sub(r"[ \t]+", " ", line).strip() for line in bare.splitlines())
     return "\n".join(line for line in lines if line)
@@ -40,7 +40,7 @@ def python_program(text: str) -> str:
 
 
 def program(path: Path) -> str:
-    """What of a source file decides what it does, by its suffix; scripts and makefiles without their comment lines."""
+    """The program in a source file, depending on its suffix; scripts and makefiles without comment lines."""
     text = path.read_text(encoding="utf-8")
     if path.suffix in C_SUFFIXES:
         return c_program(text)
@@ -50,7 +50,7 @@ def program(path: Path) -> str:
 
 
 def hash_of_programs(paths: Iterable[Path]) -> str:
-    """One hash of several sources, whatever folder they are in."""
+    """One hash of several sources, independent of their folders."""
     state = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
         text = program(path).encode()

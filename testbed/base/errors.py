@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every way in which the testbed can fail, one class each.
+"""The errors of the testbed, a class for each kind.
 
-A failure is never a result: whoever runs an experiment catches `LbeError`,
+A failure is never a result: code that runs an experiment catches `LbeError`,
 prints it and exits with `exit_status`.
 """
 
@@ -14,13 +14,13 @@ from typing import NoReturn
 
 
 class LbeError(Exception):
-    """Base of all. `exit_status` is what a command returns: 1 failed, 2 asked wrongly."""
+    """Base class. `exit_status` is the exit status of a command: 1 failure, 2 wrong usage or input."""
 
     exit_status = 1
 
 
 def exit_with(name: str, main: Callable[[], int]) -> NoReturn:
-    """End the program with what ``main`` returns; after a failure with its words, behind the name, and its status."""
+    """Exit with the status that ``main`` returns; after an LbeError, print it with the name, and use its status."""
     try:
         sys.exit(main())
     except LbeError as error:
@@ -32,11 +32,11 @@ def exit_with(name: str, main: Callable[[], int]) -> NoReturn:
 
 
 class KernelError(LbeError):
-    """A kernel or a module could not be had. Nothing half-built stays in the cache."""
+    """A kernel or a module is not available. No incomplete entry remains in the cache."""
 
 
 class UnsupportedSeries(KernelError):
-    """The series or flavour asked for is none that the testbed knows."""
+    """The requested series or flavour is not supported."""
 
     exit_status = 2
 
@@ -50,25 +50,25 @@ class FetchFailed(KernelError):
 
 
 class NoSpace(KernelError):
-    """The cache folder's file system is full, or too small to begin."""
+    """The file system of the cache folder is full, or has too little space to start."""
 
 
 class ConfigMissing(KernelError):
-    """Options asked for did not survive in the configuration."""
+    """Requested options are missing in the resulting configuration."""
 
 
 class BuildFailed(KernelError):
-    """make failed; the text has its last lines and the log's path."""
+    """make failed; the text has its last lines and the path of the log."""
 
 
 # --- machine: one boot ----------------------------------------------------------------
 
 
 class MachineFailure(LbeError):
-    """A boot that gave no result.
+    """A boot without a result.
 
-    `text`: the line that tells what happened. `tail`: the end of the console.
-    `console`: its file, if there is one. `also`: other kinds seen in the same log.
+    `text`: the line that describes the failure. `tail`: the end of the console.
+    `console`: its file, if there is one. `also`: other kinds of failure in the same log.
     """
 
     kind = "failure"
@@ -102,7 +102,7 @@ class Oops(MachineFailure):
 
 
 class KernelWarning(MachineFailure):
-    """WARN(), or a complaint that some part of the kernel makes about another."""
+    """WARN(), or another message of the kernel about a fault."""
 
     kind = "kernel warning"
 
@@ -144,7 +144,7 @@ class WallHang(MachineFailure):
 
 
 class CutShort(MachineFailure):
-    """The kernel ended without a word and left no status."""
+    """The kernel ended without a failure message and without a status."""
 
     kind = "console cut short"
 
@@ -156,6 +156,6 @@ class EmptyLog(MachineFailure):
 
 
 class JobFailed(MachineFailure):
-    """The kernel is well; the job, or its set-up, returned an error."""
+    """The job, or its set-up, returned an error; the kernel reported none."""
 
     kind = "job failed"

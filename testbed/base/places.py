@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where things are in the tree."""
+"""Paths in the tree."""
 
 from __future__ import annotations
 

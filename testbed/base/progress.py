@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Progress of long steps on standard error: a bar on a terminal, plain lines elsewhere.
 
-A progress is any callable `report(step, done, total)`; `total` None = not known.
-A new `step` ends the one before.
+A progress is any callable `report(step, done, total)`; `total` None means unknown.
+A new `step` ends the previous one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 Report = Callable[[str, int, "int | None"], None]
 
-PLAIN_EVERY_S = 10  # a log wants few lines, a person wants a sign of life
+PLAIN_EVERY_S = 10  # interval of lines: few enough for a log, often enough for a user
 
 
 def silent(_step: str, _done: int = 0, _total: int | None = None) -> None:
@@ -23,7 +23,7 @@ def silent(_step: str, _done: int = 0, _total: int | None = None) -> None:
 
 
 class PlainProgress:
-    """One line when a step begins, then one every PLAIN_EVERY_S."""
+    """One line when a step starts, then one every PLAIN_EVERY_S."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.stream, self.clock = stream or sys.stderr, clock
@@ -41,7 +41,7 @@ class PlainProgress:
         print(f"{step}{share}{spent}", file=self.stream, flush=True)
 
     def close(self) -> None:
-        """Nothing to put back."""
+        """Nothing to do."""
 
 
 class BarProgress:
@@ -83,18 +83,18 @@ class RunsProgress:
         self.bar: Any = None
 
     def spent_s(self) -> float:
-        """Since the beginning."""
+        """Time since the start, seconds."""
         return time.monotonic() - self.began_s
 
     def left(self, share: float) -> str:
-        """Time left as a person says it, once this share of the work is done."""
+        """Remaining time as text, when ``share`` of the work is done."""
         if not share:
             return ""
         seconds = max(0.0, min(self.spent_s() / share * (1 - share), self.limit_s - self.spent_s()))
         return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
 
     def __call__(self, done: int, total: int, text: str, share: float | None = None) -> None:
-        """So many runs are done; share: of the work, where runs differ in what they cost."""
+        """Show that ``done`` runs are finished; share: of the work, if runs differ in cost."""
         share = done / total if share is None else share
         if sys.stderr.isatty():
             self._show(share, text)
@@ -127,7 +127,7 @@ class RunsProgress:
 
 
 def make_progress() -> PlainProgress | BarProgress:
-    """The right one for standard error; plain lines where rich is not installed."""
+    """A bar if standard error is a terminal and rich is installed, else plain lines."""
     if sys.stderr.isatty():
         try:
             return BarProgress()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How fast the testbed is, beside ns-3."""
+"""Benchmarks: the speed of the testbed compared with ns-3."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How fast the testbed is: simulated seconds a second of wall time, boot and read-back included.
+"""Speed of the testbed: simulated seconds per second of wall time, including boot and read-back.
 
     python3 -m testbed speed [--kernel SERIES] [--rounds N]
 
-Three cases on each kernel, one machine at a time, the fastest of the rounds: what else the machine does only slows.
-Then the flows in ns-3, if its package can be had (testbed/bench/ns3).
+Three cases on each kernel, one machine at a time. The fastest round counts, since other load can only slow a run.
+Then the same flows in ns-3, if its package is available (testbed/bench/ns3).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..spec.experiment import parse
 from . import ns3
 
 SERIES = ("6.1", "6.12", "7.2")
-#: the kernel that the aims are for, the default one
+#: the kernel for which the aims are meant, the default one
 AIMED = "6.12"
 #: seed of all runs
 SEED = 1
@@ -62,9 +62,9 @@ flow = "web"
 
 @dataclass(frozen=True)
 class Case:
-    """What is run; ``aim``: simulated seconds a second on kernel AIMED; ``least``: of its metric, else nothing ran.
+    """A case. aim: simulated seconds per second on kernel AIMED; least: minimum of its metric for a valid run.
 
-    beside: the aim as so many times ns-3's speed in the same rounds, instead of a number of its own.
+    beside: the aim as a multiple of ns-3's speed in the same rounds, instead of a fixed number.
     """
 
     name: str
@@ -83,7 +83,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Speed:
-    """One case on one kernel. speed: simulated seconds a second; metric: what came through (Mbit/s, objects)."""
+    """One case on one kernel. speed: simulated seconds per second; metric: traffic carried (Mbit/s, objects)."""
 
     series: str
     case: Case
@@ -93,12 +93,12 @@ class Speed:
 
     @property
     def speed(self) -> float:
-        """Simulated seconds a second."""
+        """Simulated seconds per second."""
         return self.simulated_s / self.wall_s
 
 
 def measure(case: Case, backend: Uml, rounds: int) -> Speed:
-    """The fastest of some rounds of one case."""
+    """The fastest round of one case."""
     setting = parse(case.text, Path("speed.toml")).setting({})
     job = jobs.make("speed", {}, SEED, setting)
     records = [run_one(job, backend) for _ in range(rounds)]
@@ -110,7 +110,7 @@ def measure(case: Case, backend: Uml, rounds: int) -> Speed:
 def run_all(
     series: tuple[str, ...] = SERIES, rounds: int = 3, report: Report = silent, say: Callable[[str], None] = print
 ) -> list[Speed]:
-    """All cases on all kernels, a line each as it is done."""
+    """Measure all cases on all kernels; prints a line when each is done."""
     made = []
     say(f"{'case':<26}{'kernel':<8}{'simulated':>10}{'wall':>9}{'speed':>9}{'aim':>6}{'through':>10}")
     for one in series:
@@ -130,7 +130,7 @@ def run_all(
 def beside_ns3(
     rounds: int = 3, report: Report = silent, say: Callable[[str], None] = print
 ) -> dict[str, float] | None:
-    """ns-3's speed with the same flows, a line each; says so and gives None where its package does not install."""
+    """ns-3's speed with the same flows, with a line for each; None, with a message, if its package is not available."""
     speeds = {}
     try:
         for name, flows in (("two flows", 2), ("64 flows", 64)):
@@ -145,12 +145,12 @@ def beside_ns3(
 
 
 def idle(made: list[Speed]) -> list[Speed]:
-    """Those in which next to nothing came through: their speed says nothing."""
+    """Cases that carried almost no traffic, so that their speed is meaningless."""
     return [one for one in made if not one.metric >= one.case.least]
 
 
 def slow(made: list[Speed], simulator: dict[str, float] | None) -> list[tuple[Speed, float]]:
-    """Those that miss their aim, each with the aim. Without ns-3 what is to be compared with it has none."""
+    """Cases that miss their aim, each with the aim. Without ns-3, cases to be compared with it have no aim."""
     missed = []
     for one in made:
         aim = one.case.aim

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every figure and the scoreboard within a time: what to run, in which form, and the command that does it."""
+"""Campaigns: all figures and the scoreboard within a given time. Which runs to make, in which form, and the command."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which experiments are run in which form, so that all are done within a time, and the running of them.
+"""Choice of a form for each experiment such that all can be run within a given time, and the running of them.
 
-Every experiment starts in its cheapest form. What is left of the time buys longer forms, the cheapest first: the
-scoreboard, then all cases of what stands for a paper's figure, then their own lengths, then the rest. What the cache
-already has costs nothing, so that a second campaign, or one after Ctrl-C, goes further. How fast the machine is shows
-while it runs: forms are chosen again by that, and at the end of the time the best that is there is taken.
+Every experiment starts in its cheapest form. The remaining time is spent on longer forms, the cheapest first: for the
+scoreboard, then for all cases of experiments for a paper's figure, then for their own lengths, then for the rest.
+Cached runs cost nothing, so a second campaign, or one repeated after Ctrl-C, gets further. While the campaign runs, the
+machine's speed is measured and forms are chosen again; at the end of the time the best available form is used.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ from ..run.job import Job
 from ..run.runner import Execute, Options, Task, is_cached, label, locally, plan, run, run_key, store
 from ..spec.experiment import Experiment, load, names
 
-#: (mode, runs a case; None: the experiment's own), cheapest first
+#: (mode, runs per case; None: the experiment's number), cheapest first
 FORMS: tuple[tuple[str, int | None], ...] = (("short", None), ("brief", None), ("default", 1), ("default", None))
 FULL: tuple[tuple[str, int | None], ...] = (("full", None),)
 MINUTES = 30.0
-#: share of the time that is planned for; the rest is for pages, and for estimates that are too low
+#: share of the time for which runs are planned; the rest is for pages, and for estimates that are too low
 PLANNED = 0.85
-#: share of the time after which no run is begun or waited for: pages take the rest
+#: share of the time after which no run is started or waited for; the rest is for pages
 LAST_RUN = 0.93
-#: shares of the time at which forms are chosen again by the machine's pace so far
+#: shares of the time at which forms are chosen again, with the machine's speed measured so far
 AGAIN = (0.1, 0.4, 0.7)
-# CPU seconds of a run on the machine of Documentation/testbed.md: boot, a simulated second, a flow's part of
-# it, a megabit's part of it (about 80 packets there and back), a web object
+# CPU seconds of a run on the machine of Documentation/testbed.md: for the boot; for a simulated second, and in addition
+# for each flow, for each Mbit/s (about 80 packets with their ACKs), and for each Mbit/s of web traffic
 BOOT_S, SECOND_S, FLOW_S, MBIT_S, WEB_MBIT_S = 0.6, 0.003, 0.0003, 0.0011, 0.004
 
 
 @dataclass
 class Part:
-    """One experiment in the form chosen for it."""
+    """One experiment in one form."""
 
     experiment: Experiment
     mode: str
     runs: int | None
     jobs: list[Job]
     keys: list[str]
-    #: CPU seconds that it still takes
+    #: estimated CPU seconds of its missing runs
     cost_s: float = 0.0
-    #: runs that the form asks for, where only some of them are there
+    #: number of runs in the form, of which jobs may have only some
     wanted: int = 0
 
     def left(self, have: Collection[str]) -> dict[str, Job]:
-        """Its runs that are not among ``have``, by key."""
+        """Its runs that are not in ``have``, by key."""
         return {key: job for key, job in zip(self.keys, self.jobs, strict=True) if key not in have}
 
     def length_s(self) -> float:
-        """Simulated time of all its runs."""
+        """Total simulated time of its runs."""
         return sum(job.setting.head.duration_s for job in self.jobs)
 
 
 @dataclass
 class Outcome:
-    """What came of a campaign: digests by experiment, and runs that failed."""
+    """Result of a campaign: digests and pictures by experiment, and failed runs."""
 
     documents: digest.Documents = field(default_factory=dict)
     failed: list[tuple[Job, str]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def cost_s(job: Job) -> float:
-    """What a run takes of a CPU, seconds; right to a factor of two."""
+    """Estimate of a run's CPU time, seconds, within a factor of two."""
     setting = job.setting
     rates = [setting.topology.rate_mbit, *(hop.rate_mbit for hop in setting.topology.hops)]
     both_ways = 2 if any(flow.spec.source != job.flows[0].spec.source for flow in job.flows) else 1
@@ -83,18 +83,18 @@ def cost_s(job: Job) -> float:
 
 
 def stand_for_something() -> list[str]:
-    """The experiments that stand for a table or figure of a paper."""
+    """The experiments for a table or figure of a paper."""
     figures = coverage.figures()
     return [name for figure in figures for name in (figure.experiment, figure.also) if name]
 
 
 def wanted() -> list[str]:
-    """All experiments: those that stand for a figure first, then the rest."""
+    """All experiments: scoreboards, then those for a figure, then the rest."""
     return list(dict.fromkeys(["scoreboard", "scoreboard_aqm", *stand_for_something(), *names()]))
 
 
 def modules_of(chosen: Iterable[str]) -> set[str]:
-    """What must be built for any form of them."""
+    """Modules needed by any form of the chosen experiments."""
     return {module for name in chosen for job in plan(load(name), Options("brief", 1)) for module in job.modules}
 
 
@@ -114,18 +114,18 @@ def ladders_of(
 
 
 def in_cache(ladders: list[list[Part]]) -> set[str]:
-    """Keys of the runs that the cache has."""
+    """Keys of the runs that are in the cache."""
     return {key for key in {key for ladder in ladders for part in ladder for key in part.keys} if is_cached(key)}
 
 
 def pick(ladders: list[list[Part]], have: Collection[str], cpu_s: float) -> list[Part]:
-    """A form for each experiment such that all together cost at most ``cpu_s`` (but at least the cheapest form)."""
+    """Choose a form for each experiment: in total they cost at most ``cpu_s``, or each has its cheapest form."""
     steps_of = []
     for ladder in ladders:
         rungs: list[Part] = []
         for part in ladder:
             part.cost_s = sum(cost_s(job) for job in part.left(have).values())
-            # only what is more than the form before; a longer one that costs no more takes the place of shorter ones
+            # skip a form that is not longer than the one before; a longer form that costs no more replaces shorter ones
             if rungs and len(part.jobs) <= len(rungs[-1].jobs) and part.length_s() <= rungs[-1].length_s():
                 continue
             while rungs and part.cost_s <= rungs[-1].cost_s:
@@ -135,7 +135,7 @@ def pick(ladders: list[list[Part]], have: Collection[str], cpu_s: float) -> list
     level = [0] * len(steps_of)
     left = cpu_s - sum(rungs[0].cost_s for rungs in steps_of)
     standing = stand_for_something()
-    # all cases of what the pages are about come first, and the scoreboard, which is compared as a whole, before them
+    # the scoreboard first, since it is compared as a whole, then all cases of the papers' figures
     for allowed in (
         lambda part: digest.SCOREBOARD in part.experiment.head.tags,
         lambda part: part.experiment.name in standing and part.mode == "brief",
@@ -143,7 +143,7 @@ def pick(ladders: list[list[Part]], have: Collection[str], cpu_s: float) -> list
         lambda part: True,
     ):
         while True:
-            # the cheapest next step of all
+            # take the cheapest step to the next form
             steps = [
                 (rungs[level[index] + 1].cost_s - rungs[level[index]].cost_s, index)
                 for index, rungs in enumerate(steps_of)
@@ -165,15 +165,15 @@ def choose(
     forms: tuple[tuple[str, int | None], ...] = FORMS,
     reuse: bool = True,
 ) -> list[Part]:
-    """pick() from all forms of these experiments; ``reuse``: what the cache has costs nothing."""
+    """pick() from all forms of these experiments; with ``reuse``, cached runs cost nothing."""
     ladders = ladders_of(chosen, backend, forms)
     return pick(ladders, in_cache(ladders) if reuse else set(), cpu_s)
 
 
 def best_of(ladders: list[list[Part]], have: Collection[str]) -> list[Part]:
-    """Of each experiment the form of which most cases are there, rather whole than in part, rather long than short.
+    """For each experiment the form with the most available cases; among equals the complete one, then the longest.
 
-    An experiment of which nothing is there is left out.
+    An experiment without any available run is left out.
     """
     parts = []
     for ladder in ladders:
@@ -193,37 +193,38 @@ def _cases(part: Part) -> int:
 
 
 def from_cache(chosen: Iterable[str], backend: Backend) -> list[Part]:
-    """best_of() what the cache has."""
+    """best_of() the cached runs."""
     ladders = ladders_of(chosen, backend)
     return best_of(ladders, in_cache(ladders))
 
 
 class Clock:
-    """Progress over all runs, by what they cost in CPU seconds."""
+    """Progress over all runs, weighted by their cost in CPU seconds."""
 
     def __init__(self, limit_s: float = math.inf):
         self.total_s, self.done_s = 1e-9, 0.0
         self.progress = RunsProgress(limit_s)
 
     def pace(self, count: int) -> float:
-        """CPU seconds that a planned one takes here, where ``count`` run at once; 1 before anything is known."""
+        """Measured CPU seconds per estimated one, with ``count`` parallel runs; 1 before the first run is done."""
         return self.progress.spent_s() * count / self.done_s if self.done_s else 1.0
 
     def aim(self, cost: float) -> None:
-        """What is still to be done costs so much."""
+        """Set the cost of the remaining runs."""
         self.total_s = max(self.done_s + cost, 1e-9)
 
     def step(self, cost: float, text: str, done: int, total: int) -> None:
-        """One run is done."""
+        """Count a finished run."""
         self.done_s += cost
         self.progress(done, total, text, self.done_s / self.total_s)
 
 
 def _in_order(parts: list[Part], ladders: list[list[Part]], have: Collection[str]) -> dict[str, Job]:
-    """What is left of the parts, in the order in which it is wanted if time runs out.
+    """The missing runs of the parts, the most important first, in case time runs out.
 
-    First what any plan has (cheapest forms), then part by part; in each one seed of all cases before the next, and all
-    variants of the first dimension (contenders) together, so that what is there can be compared.
+    The cheapest forms come first, which every plan contains, then part by part. Within a part all cases of one seed
+    come before the next seed, and the variants of the first dimension (contenders) are together, so that finished runs
+    can be compared.
     """
     cheapest = {id(ladder[0]) for ladder in ladders}
     todo: dict[str, Job] = {}
@@ -241,7 +242,7 @@ def _in_order(parts: list[Part], ladders: list[list[Part]], have: Collection[str
 def fill(
     todo: dict[str, Job], backend: Backend, count: int, execute: Execute, clock: Clock, until_s: float = math.inf
 ) -> tuple[set[str], list[tuple[Job, str]]]:
-    """Run all of ``todo``, or what is done ``until_s`` on the clock; gives keys of what was run, and what failed."""
+    """Run all of ``todo``, or as much as is done at ``until_s``; returns the keys of the runs made, and failures."""
     tasks = [Task(index, job, key) for index, (key, job) in enumerate(todo.items())]
     ran: set[str] = set()
     failed: list[tuple[Job, str]] = []
@@ -272,10 +273,10 @@ def spend(
     execute: Execute = locally,
     reuse: bool = True,
 ) -> tuple[list[Part], list[tuple[Job, str]]]:
-    """Run what fits ``limit_s`` of wall time; gives the forms that came of it, and runs that failed.
+    """Make as many runs as fit into ``limit_s`` of wall time; returns the resulting forms, and failed runs.
 
-    What a run costs is an estimate: forms are chosen again as the machine's pace shows, and what is still not done
-    when time is over is left out.
+    The costs of runs are estimates. Forms are chosen again with the measured speed of the machine, and runs that are
+    not done when the time is over are left out.
     """
     have = in_cache(ladders) if reuse else set()
     failed: list[tuple[Job, str]] = []
@@ -306,7 +307,7 @@ def carry_out(
     failed: list[tuple[Job, str]],
     draw: bool = True,
 ) -> Outcome:
-    """Write result files, pictures and digests of runs that the cache has, experiment by experiment."""
+    """Write result files, plots and digests of cached runs, experiment by experiment."""
     outcome = Outcome(failed=failed)
     broken = {job.experiment for job, _ in failed}
     for part in parts:

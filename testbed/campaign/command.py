@@ -24,7 +24,7 @@ from ..spec.experiment import OWN_LENGTHS, load, names
 from ..spec.tables import ExperimentError
 from . import campaign, oracle
 
-#: documents that a tool makes of a module's own trace, and the tool (a module with document(), PIV and CWND)
+#: documents made by a tool from a module's trace -> the tool (a Python module with document(), PIV and CWND)
 TOOLS = {"vulture_figures": "testbed.campaign.vulture_trace"}
 
 
@@ -50,7 +50,7 @@ def _plan_text(parts: list[campaign.Part]) -> str:
 
 
 def earlier(out: Path, docs: Path) -> Documents:
-    """Digests of before, committed ones and those of this folder: of two, the better one. What is stale is marked."""
+    """Earlier digests, committed ones and those of ``out``: the better one of each two. Stale ones are marked."""
     documents: Documents = {}
     for folder in (docs / "data", out / "digests"):
         if folder.is_dir():
@@ -59,9 +59,9 @@ def earlier(out: Path, docs: Path) -> Documents:
 
 
 def better(mine: Documents, other: Documents) -> Documents:
-    """Of each experiment the document to be shown: what is current before what is stale, own lengths before short ones.
+    """The document to show for each experiment: own lengths before short forms, then current before stale ones.
 
-    A short form never takes the place of a longer one, stale or not: the longer one's numbers are kept and marked.
+    A short form never replaces a longer one, even if that is stale: the numbers of the longer one stay, marked.
     """
 
     def rank(document: Document) -> tuple[bool, bool, bool, int]:
@@ -76,7 +76,7 @@ def better(mine: Documents, other: Documents) -> Documents:
 
 
 def check(out: Path, docs: Path) -> int:
-    """Judge what the pages are made of, and say what is stale; 1 if it is red, or the pages are of other data."""
+    """Judge the results of the pages and list stale ones; 1 if any is red, or if the pages differ from their data."""
     kept = digest.load_all(docs / "data")
     if not kept:
         raise ExperimentError(f"no results in {docs}/data")
@@ -108,7 +108,7 @@ def check(out: Path, docs: Path) -> int:
 
 
 def found_in(folders: list[Path]) -> Documents:
-    """Digests of the result files in these folders, of experiments that are as they were; of two, all their cases."""
+    """Digests of the result files in these folders, without stale ones; the cases of several files are combined."""
     best: Documents = {}
     for path in (path for folder in folders for path in sorted(folder.glob("*.json"))):
         if path.stem not in names() or not path.with_suffix(".npz").is_file():
@@ -128,9 +128,9 @@ def found_in(folders: list[Path]) -> Documents:
 
 
 def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tuple[Documents, list[str]]:
-    """Documents of the tools whose experiments are among those chosen, and what failed.
+    """Documents of the tools whose experiments are chosen, and failures.
 
-    All seeds where they are there already, or for --full; else one, since their machines run one after the other.
+    With all seeds if these are cached or for --full; otherwise with one, since the tools make one run after the other.
     """
     documents, failed = {}, []
     for name, module in TOOLS.items():
@@ -152,7 +152,7 @@ def traced(chosen: list[str], backend: Backend, args: argparse.Namespace) -> tup
 
 
 def beside_ns2(chosen: list[str], args: argparse.Namespace) -> tuple[Documents, list[str]]:
-    """ns-2's documents of the papers' experiments among those chosen, and what failed; minutes at most."""
+    """ns-2's documents of the chosen experiments of the papers, and failures; takes minutes at most."""
     if args.cached:
         return {}, []
     options = Options(
@@ -165,7 +165,7 @@ def beside_ns2(chosen: list[str], args: argparse.Namespace) -> tuple[Documents, 
 
 
 def write(documents: Documents, out: Path, docs: Path) -> list[str]:
-    """All pages; pictures are those that lie beside the results. Gives what a browser finds wrong with the page."""
+    """Write all pages, with the pictures in ``out``. Returns the faults that a browser finds in the HTML page."""
     pictures: dict[str, list[Path]] = {}
     for name in documents:
         pictures[name] = sorted(out.glob(f"{name}-*.svg"))
@@ -189,7 +189,7 @@ def _print_reds(red: list[str]) -> None:
 
 
 def make_pages(args: argparse.Namespace) -> int:
-    """The pages again, from earlier results and those of --results; 1 if something is red."""
+    """Write the pages from earlier results and those of --results; 1 if something is red."""
     documents = better(earlier(args.out, args.docs), state.mark_stale(found_in(args.results)))
     if not documents:
         raise ExperimentError(f"no results in {args.out} or {args.docs}; the same command without --pages makes some")
@@ -200,7 +200,7 @@ def make_pages(args: argparse.Namespace) -> int:
 
 
 def _prepared(kernel: str, chosen: list[str]) -> Backend:
-    """The kernel, with the modules that any form of these experiments needs."""
+    """The kernel's backend, prepared with the modules that any form of these experiments needs."""
     backend = Uml(kernel)
     progress = make_progress()
     try:
@@ -213,7 +213,7 @@ def _prepared(kernel: str, chosen: list[str]) -> Backend:
 def _parts(
     chosen: list[str], backend: Backend, args: argparse.Namespace, began_s: float
 ) -> tuple[list[campaign.Part], list[tuple[Job, str]]]:
-    """Each experiment in the form that the cache has, that is planned, or that was run in the time; what failed."""
+    """Each experiment in its cached, planned or run form, depending on the options; and failed runs."""
     if args.cached:
         return campaign.from_cache(chosen, backend), []
     ladders = campaign.ladders_of(chosen, backend, campaign.FULL if args.full else campaign.FORMS)
@@ -232,7 +232,7 @@ def _parts(
 
 
 def run(args: argparse.Namespace) -> int:
-    """The whole of it; the exit status is 1 if a run failed, or something is red."""
+    """Run the command; exit status 1 if a run failed or something is red."""
     _check(args)
     if args.check:
         return check(args.out, args.docs)
@@ -249,13 +249,13 @@ def run(args: argparse.Namespace) -> int:
     parts, failed = _parts(chosen, backend, args, began_s)
     outcome = campaign.carry_out(parts, backend, args.out, args.command_line, failed, not args.no_plots)
     documents = better(earlier(args.out, args.docs), state.mark_stale(outcome.documents | others | simulated))
-    # more runs than the form has
+    # --results may have more runs than the form
     for name, document in found_in(args.results).items():
         documents[name] = digest.with_more(documents.get(name, document), document)
     broken = {job.experiment for job, _ in outcome.failed}
     shown = {name: document for name, document in documents.items() if name not in broken}
     seen = write(shown, args.out, args.docs)
-    # what ran now is judged even where a longer form is shown
+    # results made now are judged even if a longer form is shown
     fresh = {name: document for name, document in outcome.documents.items() if documents.get(name) is not document}
     red = list(dict.fromkeys([*state.reds(documents), *state.reds(state.mark_stale(fresh))]))
     _print_reds(red)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What ns-2 makes of the experiments: the document ns2_NAME has the cases of NAME that ns-2 can express.
+"""The experiments in ns-2: the document ns2_NAME has the cases of NAME that ns-2 can express.
 
     python3 -m testbed ns2 [NAME|PAPER|FIGURE...]
 
-Case and metric names are the experiment's own, so that a row of a figure finds ns-2's number under the same name.
+Cases and metrics have the experiment's names, so that a row of a figure finds ns-2's number under the same name.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from ..run.runner import OnProgress, Options, run
 from ..spec.experiment import Experiment, case_name, load, matches
 from ..spec.tables import ExperimentError
 
-#: an experiment that compares the senders themselves
+#: an experiment that compares ns-2's senders with the kernel's
 SENDERS = "ns2_tcp"
 
 
 def expressible(one: Experiment, mode: str = "default") -> list[dict[str, str]]:
-    """The cases that ns-2 has words for."""
+    """The cases that ns-2 can express."""
     found = []
     for case in one.cases(mode):
         try:
@@ -45,7 +45,7 @@ def expressible(one: Experiment, mode: str = "default") -> list[dict[str, str]]:
 
 
 def wanted(words: Iterable[str]) -> list[str]:
-    """Experiments that these words mean: names, papers, figures' keys; none: all that stand for a figure."""
+    """Experiments given by names, papers or keys of figures; without words, SENDERS and all experiments for figures."""
     figures = coverage.figures()
     by_word: dict[str, list[str]] = {}
     for figure in figures:
@@ -78,13 +78,13 @@ def document(
         "experiment": digest.NS2 + name,
         "files": files,
         "file_sha256": identity.hash_of_files(files),
-        # of the kernels nothing decides: the files alone do
+        # no kernel or module affects the result, only the files
         "identity": {},
     }
 
 
 def table(document: dict[str, Any]) -> str:
-    """A line a case: every metric that has a number, mean and interval."""
+    """One line for each case: mean and interval of every metric that has a value."""
     lines = [f"{document['experiment']} ({document['provenance']['kernel']['release']}, {digest.runs(document)} runs)"]
     for case in document["cases"]:
         numbers = [
@@ -99,7 +99,7 @@ def table(document: dict[str, Any]) -> str:
 def documents(
     names: Iterable[str], options: Options, progress: OnProgress = lambda *_: None
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Documents by name, and what failed."""
+    """Documents by name, and failures."""
     backend = Ns2()
     backend.prepare(())
     by_name, failed = {}, []
@@ -115,7 +115,7 @@ def documents(
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser(
         "ns2",
         help="run the papers' experiments in ns-2, their simulator, for comparison",
@@ -144,7 +144,7 @@ def add_parser(commands: Any) -> None:
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Run, print, write. 1 if a run failed."""
+    """Run the command: make, print and write the documents. 1 if a run failed."""
     for key in ("runs", "jobs"):
         value = getattr(args, key)
         if value is not None and not 1 <= value <= 10000:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The paper's figures that no rate shows: what a receiver sees of the path, and of the sender's window.
+"""Figures of the paper on vulture's internal estimates: what the receiver measures of the path and the sender's window.
 
     python3 -m testbed.campaign.vulture_trace [RUNS [FOLDER]]
 
 Runs the experiments vulture_piv (Figures 3 to 8) and vulture_cwnd (Figures 11 to 13) with the module's tracepoint
-on, RUNS seeds a case (default 5; what the cache has is not run again), and writes vulture_figures.json, which the
-evaluation reads as it reads a digest, and two pictures into FOLDER (default results/). `make report` does the same.
-Exit status 1 if one of the paper's findings does not show.
+enabled, RUNS seeds for each case (default 5; cached runs are reused). Writes vulture_figures.json, which the evaluation
+reads like a digest, and two pictures to FOLDER (default results/). `make report` does the same.
+Exit status 1 if one of the paper's findings is not reproduced.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ..spec.experiment import load, matches
 
 NAME = "vulture_figures"
 PIV, CWND = "vulture_piv", "vulture_cwnd"
-#: what decides the numbers, beside the kernel and the module
+#: files that affect the numbers, besides the kernel and the module
 FILES = [
     f"testbed/experiments/vulture/{PIV}.toml",
     f"testbed/experiments/vulture/{CWND}.toml",
@@ -44,7 +44,7 @@ FILES = [
 ]
 RUNS = 5
 JIFFY_US = 4000
-#: a round of fewer variations has shares like 0, 50 and 100 %, whatever the path does
+#: a round with fewer variations is not used: its share can only be a value such as 0, 50 or 100 %
 LEAST_PIVS = 8
 SPARE_MBIT = 7
 TRACE = "/sys/kernel/tracing"
@@ -56,7 +56,7 @@ Rounds = list[dict[str, float]]
 
 
 def traced(job: Job, backend: Backend, run: bool, reuse: bool) -> tuple[Rounds, results.Record] | None:
-    """(rounds, record) of one run, times of rounds on the experiment's clock; None: not in the cache, not to be run."""
+    """(rounds, record) of one run, with times in experiment time; None if it is not cached and ``run`` is False."""
     start = f"echo 16384 > {TRACE}/buffer_size_kb\necho 1 > {TRACE}/events/vulture/vulture_round/enable\n"
     job.files["events.sh"] = job.files["events.sh"].replace("set -eu\n", f"set -eu\n{start}", 1)
     job.files["job.sh"] = job.files["job.sh"].replace(
@@ -79,9 +79,9 @@ def traced(job: Job, backend: Backend, run: bool, reuse: bool) -> tuple[Rounds, 
 
 
 def variations(job: Job, rounds: Rounds) -> dict[str, float]:
-    """Of one run: largest and mean share of positive variations (%), largest sum (jiffies); NaN without a whole round.
+    """Largest and mean share of positive variations (%), largest sum (jiffies) of one run; NaN without a valid round.
 
-    A rate of which no run has a round of LEAST_PIVS is a packet now and then.
+    If no run at a rate has a round of LEAST_PIVS variations, its packets are too rare.
     """
     low, high = job.setting.head.measure_s
     whole = [one for one in rounds if low <= one["t"] <= high and one["pivs"] >= LEAST_PIVS]
@@ -94,7 +94,8 @@ def variations(job: Job, rounds: Rounds) -> dict[str, float]:
 
 
 def windows(job: Job, rounds: Rounds, record: results.Record, axis: Any = None) -> dict[str, float]:
-    """Of one run: the estimate over the sender's own window while observed, and over the window wanted, %."""
+    """Means of one run: vulture's estimate in percent of the sender's cwnd while vulture only observes, and in percent
+    of the window that it wants while it controls."""
     send = record.series.send[record.series.send["flow"] == next(f.id for f in job.flows if f.group == "download")]
     t = np.array([one["t"] for one in rounds])
     estimate = np.array([one["cwnd"] for one in rounds])
@@ -116,7 +117,7 @@ def windows(job: Job, rounds: Rounds, record: results.Record, axis: Any = None) 
 
 
 def above_below(cases: list[dict[str, Any]], metric: str, index: int) -> float:
-    """One seed's least value above the spare rate less the largest below it: positive if the order is the paper's."""
+    """Smallest value above the spare rate minus the largest below it, of one seed; positive if as in the paper."""
     by_rate = {float(one["case"]["rate"]): one["metrics"][metric][index] for one in cases}
     over = [value for rate, value in by_rate.items() if rate > SPARE_MBIT and value is not None]
     under = [value for rate, value in by_rate.items() if rate < SPARE_MBIT and value is not None]
@@ -126,7 +127,7 @@ def above_below(cases: list[dict[str, Any]], metric: str, index: int) -> float:
 def document(
     backend: Backend, runs: int = RUNS, run: bool = True, reuse: bool = True, axes: list | None = None
 ) -> dict[str, Any] | None:
-    """All numbers as a digest; None if something is not in the cache and is not to be run. axes: one a sender."""
+    """All numbers as a digest; None if a run is not cached and ``run`` is False. axes: for plots, one per sender."""
     cases: list[dict[str, Any]] = []
     facts: list[dict[str, Any]] = []
     for name in (PIV, CWND):
@@ -177,7 +178,7 @@ def mean(made: dict[str, Any], metric: str, **case: str) -> float:
 
 
 def verdicts(made: dict[str, Any]) -> list[tuple[str, bool]]:
-    """The paper's findings, and whether they show."""
+    """The paper's findings, and whether they are reproduced."""
     under = [mean(made, "share", of=PIV, rate=rate) for rate in load(PIV).vary["rate"] if float(rate) <= SPARE_MBIT]
     return [
         (
@@ -200,7 +201,7 @@ def verdicts(made: dict[str, Any]) -> list[tuple[str, bool]]:
 
 
 def main(runs: str = str(RUNS), folder: str = "results") -> int:
-    """Run, print, draw."""
+    """Entry point: run, print, draw."""
     if not runs.isdecimal():
         print("usage: python3 -m testbed.campaign.vulture_trace [RUNS [FOLDER]]", file=sys.stderr)
         return 2

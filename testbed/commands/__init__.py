@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The verbs of the command line."""
+"""The subcommands of the command line."""

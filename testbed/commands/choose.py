@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A backend by its name."""
+"""Selection of a backend by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_backend(
     source_dir: Path | None = None,
     machines: Path | None = None,
 ) -> Backend:
-    """The backend of this name; BackendError where it has no such kernel. machines: the file that ssh needs."""
+    """The backend of this name; BackendError if it cannot use the given kernel. machines: the file for ssh."""
     if name not in BACKENDS:
         raise BackendError(f"no backend {name!r}: there are {', '.join(BACKENDS)}")
     if (name == "ssh") != (machines is not None):
@@ -38,5 +38,5 @@ def make_backend(
         return Host()
     if name == "ns2":
         return Ns2()
-    assert machines is not None  # ssh has them
+    assert machines is not None  # checked above for ssh
     return Ssh(machines)

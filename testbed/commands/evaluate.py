@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed evaluate: every table and figure of the papers, and the pages of them."""
+"""python3 -m testbed evaluate: run all tables and figures of the papers, and write the pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESULT_PAGES = Path("Documentation/results")
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = add_verb(
         commands,
         "evaluate",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed list: the experiments, a line each."""
+"""python3 -m testbed list: list the experiments, one per line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..spec.tables import ExperimentError
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser("list", help="list the experiments, one per line")
     sub.add_argument("--json", action="store_true", help="as JSON")
     sub.add_argument("tag", nargs="?", help="only those with this tag (tcp_lp, demo, ...)")
@@ -42,7 +42,7 @@ def _facts(experiment: Experiment) -> dict[str, Any]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print them."""
+    """Run the command."""
     experiments = tagged(args.tag)
     if args.json:
         print(json.dumps(list(map(_facts, experiments)), indent=1))

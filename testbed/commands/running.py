@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed run, demo, bench: run experiments, print their tables, draw their pictures."""
+"""python3 -m testbed run, demo, bench: run experiments, print their tables, draw their plots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .shared import DEFAULT_OUT, add_verb, add_workers, print_json, settings
 
 
 def add_parser(commands: Any) -> None:
-    """The three sub-commands' words."""
+    """Add the parsers of the three subcommands."""
     run = add_verb(commands, "run", "run experiments, print the table, draw the pictures")
     run.add_argument("names", nargs="+", metavar="NAME", help="experiment, or path of a .toml file")
     run.set_defaults(do=lambda args: run_all(list(map(load, args.names)), args))
@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_what(sub: argparse.ArgumentParser) -> None:
-    """Which runs of an experiment."""
+    """Add the options that select runs of an experiment."""
     sub.add_argument("--runs", type=int, metavar="N", help="seeds per case (default: the experiment's)")
     sub.add_argument("--seed", type=int, metavar="N", help="first seed (default: the experiment's, 1)")
     sub.add_argument(
@@ -74,7 +74,7 @@ def _add_what(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_where(sub: argparse.ArgumentParser) -> None:
-    """On which kernel and machines, and where results go."""
+    """Add the options for kernel, machines and output folder."""
     sub.add_argument("--kernel", metavar="SERIES", help="6.1, 6.12 (default; else $LBE_SERIES) or 7.2")
     sub.add_argument(
         "--backend",
@@ -96,7 +96,7 @@ def _add_where(sub: argparse.ArgumentParser) -> None:
 
 
 def _cases(experiment: Experiment, words: list[str]) -> dict[str, Any]:
-    """The words of all --case: dimension -> variants."""
+    """The selected cases of all --case options: dimension -> variants."""
     wanted: dict[str, Any] = {}
     for word in words:
         dimension, equals, variant = word.partition("=")
@@ -122,7 +122,7 @@ def run_all(experiments: list[Experiment], args: argparse.Namespace) -> int:
     """Run experiments one after the other; the exit status is 1 if a bound is missed."""
     if args.jobs is not None and args.jobs < 1:
         raise ExperimentError(f"--jobs {args.jobs}: at least 1")
-    # refuses what is wrong before anything is built
+    # find errors before anything is built
     jobs = [job for experiment in experiments for job in plan(experiment, _options(experiment, args))]
     if args.dry_run:
         for job in jobs:
@@ -157,7 +157,7 @@ def run_all(experiments: list[Experiment], args: argparse.Namespace) -> int:
 
 
 def _backend(jobs: list[Job], args: argparse.Namespace) -> Any:
-    """The backend that was asked for, with all that these jobs need."""
+    """The requested backend, prepared for these jobs."""
     backend = make_backend(args.backend, args.kernel, args.flavour, args.kernel_source, args.machines)
     progress = make_progress()
     try:

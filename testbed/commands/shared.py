@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What several verbs of the command line share."""
+"""Shared code of several subcommands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..spec.experiment import parse_set
 
-#: where `run` puts results, and `show` finds them
+#: folder in which `run` writes results and `show` looks for them
 DEFAULT_OUT = Path("results")
 EXAMPLES = """\
 examples:
@@ -27,7 +27,7 @@ examples:
 
 
 def add_verb(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
-    """A verb whose help ends with the examples."""
+    """Add a subcommand whose help ends with the examples."""
     sub: argparse.ArgumentParser = commands.add_parser(
         name, help=text, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -35,7 +35,7 @@ def add_verb(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
 
 
 def add_workers(sub: argparse.ArgumentParser) -> None:
-    """How runs are spread, and whether earlier ones are taken."""
+    """Add the options for parallel runs, reuse of earlier runs, and plots."""
     sub.add_argument("--jobs", type=int, metavar="N", help="machines at once (default: one per CPU)")
     sub.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
     sub.add_argument("--fresh", action="store_true", help="run everything again, without reusing earlier runs")
@@ -43,10 +43,10 @@ def add_workers(sub: argparse.ArgumentParser) -> None:
 
 
 def settings(words: list[str]) -> dict[str, Any]:
-    """The words of all --set."""
+    """The values of all --set options."""
     return dict(parse_set(word) for word in words)
 
 
 def print_json(documents: list[Any]) -> None:
-    """One document as it is, several as a list."""
+    """Print one document directly, or several as a list."""
     print(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed shell: an experiment's nodes in real time, a prompt on the terminal."""
+"""python3 -m testbed shell: an interactive shell on an experiment's nodes in real time."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ..run import job as jobs
 from ..spec.experiment import Experiment, load
 from .shared import settings
 
-#: nobody is waiting for a shell to end; the guest's watchdog wants a number
+#: the guest's watchdog needs a limit, but a shell should never reach it
 LIMIT_S = 30 * 86400
 RC = SCRIPTS / "shell.sh"
-#: modules of the project that may all be loaded at once (the in-tree lp cannot, beside ours)
+#: modules of the project, which can all be loaded together (the in-tree tcp_lp cannot be loaded with the project's)
 MODULES = ("tcp_lp", "tcp_lowpri", "tcp_ledbat", "tcp_lbe", "vulture", "sch_shred")
 
 
 @contextlib.contextmanager
 def terminal_kept() -> Iterator[None]:
-    """Put the terminal back as it was, however the guest's console leaves it."""
+    """Restore the terminal's settings, which the guest's console may change."""
     if not sys.stdin.isatty():
         yield
         return
@@ -43,7 +43,7 @@ def terminal_kept() -> Iterator[None]:
 
 
 def _job(experiment: Experiment, sets: dict[str, Any]) -> jobs.Job:
-    """The experiment's first case, which prompts instead of running."""
+    """The job of the experiment's first case, with a shell in place of the traffic."""
     case = experiment.cases()[0]
     job = jobs.make(experiment.name, case, 1, experiment.setting(case, sets=sets))
     ours = [name for name in MODULES if (REPO / name / "Kbuild").is_file()]
@@ -61,13 +61,13 @@ def _job(experiment: Experiment, sets: dict[str, Any]) -> jobs.Job:
 
 
 def command(machine: Machine) -> list[str]:
-    """The machine's own command line, but with the host's clock and with the terminal as its console."""
+    """The machine's command line, changed to the host's clock and to the terminal as its console."""
     words = [word for word in machine.command() if not word.startswith(("time-travel", "con0="))]
     return [*words, "con0=fd:0,fd:1", "quiet", "loglevel=1"]
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser("shell", help="a prompt on an experiment's nodes in real time, with the modules loaded")
     sub.add_argument(
         "name",
@@ -83,7 +83,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run_shell(experiment: Experiment, series: str | None, sets: dict[str, Any]) -> int:
-    """Boot, prompt, power off. Returns the exit status; JobFailed if the nodes could not be set up."""
+    """Boot, run the shell, power off. Returns the exit status; JobFailed if the nodes could not be set up."""
     job = _job(experiment, sets)
     backend = Uml(series)
     progress = make_progress()
@@ -105,7 +105,7 @@ def run_shell(experiment: Experiment, series: str | None, sets: dict[str, Any]) 
             "LBE_SEED": str(job.seed),
             "TMPDIR": str(memory_folder(machine.mem_mb, run)),
         }
-        # a process group of its own would not own the terminal: it stays in ours, and Ctrl-C goes to the guest
+        # it stays in this process group, which owns the terminal, so that Ctrl-C reaches the guest
         process = subprocess.Popen(command(machine), env=environment, cwd=run)
         try:
             process.wait()

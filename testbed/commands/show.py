@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed show: tables and pictures again, from result files."""
+"""python3 -m testbed show: print tables and draw plots again, from result files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .shared import DEFAULT_OUT, print_json
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser("show", help="print tables and draw pictures again, from result files")
     sub.add_argument(
         "names", nargs="*", metavar="NAME", help="experiment, or path of a .json file (default: all in --out)"
@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _paths(names: list[str], out: Path) -> list[Path]:
-    """The result files of these names, or all that there are."""
+    """The result files with these names; without names, all in the folder."""
     paths = [Path(name) if name.endswith(".json") else out / f"{name}.json" for name in names]
     paths = paths or sorted(out.glob("*.json"))
     if not paths:
@@ -44,7 +44,7 @@ def _paths(names: list[str], out: Path) -> list[Path]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print and draw them; the exit status is 1 if a bound is missed."""
+    """Run the command; exit status 1 if a bound is missed."""
     documents = []
     red = False
     for path in _paths(args.names, args.out):

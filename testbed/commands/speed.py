@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed speed: how many seconds the testbed simulates in one."""
+"""python3 -m testbed speed: measure how many seconds the testbed simulates per second."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..spec.tables import ExperimentError
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser("speed", help="measure simulated seconds per second of real time")
     sub.add_argument("--kernel", action="append", metavar="SERIES", help="6.1, 6.12 or 7.2 (default: all three)")
     sub.add_argument(
@@ -25,11 +25,12 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """A line a case and kernel. 1 if a case let nothing through, or is slower than its aim."""
+    """Run the command, which prints a line for each case and kernel. 1 if a case carried almost no traffic or is slower
+    than its aim."""
     if not 1 <= args.rounds <= 100:
         raise ExperimentError(f"--rounds {args.rounds}: allowed are 1 to 100")
     progress = make_progress()
-    # a table of these lines in a page says when and of which tree it is
+    # date and version, so that a page with these lines can say when and with which tree they were measured
     print(f"measured {datetime.now(UTC):%Y-%m-%d}, testbed {runner.version()}")
     try:
         measured = speed.run_all(tuple(args.kernel or speed.SERIES), args.rounds, progress)

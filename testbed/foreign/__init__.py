@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Suites that others wrote, run against the modules (`make check-foreign`)."""
+"""Test suites of other projects, run against the modules (`make check-foreign`)."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed foreign: run suites that others wrote, print a line a subject, keep the results.
+"""python3 -m testbed foreign: run test suites of other projects, print a line for each subject, store the results.
 
-Exit status: 0 no fault; 1 a fault, an outdated expectation or an absent suite; 2 asked wrongly.
+Exit status: 0 no fault; 1 a fault, an outdated expectation or an absent suite; 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ..run import collect, identity, runner
 from . import netfilter, packetdrill
 from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Ran
 
-#: a suite's document is named after it, with this before the name
+#: prefix of the name of a suite's document
 PREFIX = "foreign_"
-#: what decides the statuses and what is said of them, beside kernel and modules
+#: files that affect the results and their judgement, besides kernel and modules
 FILES = [f"testbed/foreign/packetdrill.{suffix}" for suffix in ("py", "sh", "toml")] + [
     "testbed/foreign/sysctl.bash",
     "testbed/foreign/timestamps.py",
 ]
-#: runs of a script over a family: all, passed, of those with a tolerance, failed; of those like the reference, since
-#: the script asserts a window or a rate, as listed, without a reason; entries of the list that are no longer true;
-#: connections that vulture took, and the runs in which it took one
+#: number of runs (of a script over a family): all; passed; passed with a tolerance; failed; of these as the reference,
+#: because the script asserts a window or a rate, as listed, and without a reason; list entries that are outdated;
+#: connections that vulture controlled, and runs in which it controlled one
 METRICS = (
     "ran", "passed", "slow", "failed", "as_reference", "by_law", "expected", "faults", "outdated", "taken",
     "with_taken",
 )  # fmt: skip
-#: the suite that is not packetdrill's, and the same for it
+#: the suite that is not packetdrill's, with its files and metrics
 NETFILTER = "netfilter"
 NETFILTER_FILES = [f"testbed/foreign/netfilter.{suffix}" for suffix in ("py", "sh")]
 NETFILTER_METRICS = ("ran", "passed", "skipped", "failed", "as_reference", "taken", "faults")
@@ -50,7 +50,7 @@ examples:
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser(
         "foreign",
         help="run packetdrill's and netfilter's scripts with each congestion control and with vulture",
@@ -72,7 +72,7 @@ def add_parser(commands: Any) -> None:
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """A line a suite and subject, and the faults below."""
+    """A line for each suite and subject, and below them the faults."""
     rows: list[tuple[str, ...]] = [
         ("suite", "subject", "passed", "slow", "failed", "by law", "expected", "faults", "taken")
     ]
@@ -98,9 +98,9 @@ def table(outcomes: list[Outcome]) -> str:
 
 
 def document(one: Ran) -> Document:
-    """A suite's results as the pages read them: a case a subject, with its counts, and every script that did not pass.
+    """A suite's results as a document: a case for each subject, with counts and all scripts that did not pass.
 
-    failed, slow: by script, the families in which it did not pass, or passed with a tolerance, and why it failed.
+    failed, slow: script -> the families in which it failed, or passed with a tolerance, with the message.
     """
     made = digest.of_files(
         PREFIX + one.suite.name,
@@ -144,7 +144,7 @@ def document(one: Ran) -> Document:
 
 
 def netfilter_table(outcomes: list[netfilter.Outcome]) -> str:
-    """A line a subject, and the faults below."""
+    """A line for each subject, and below them the faults."""
     rows: list[tuple[str, ...]] = [("netfilter", "passed", "skipped", "failed", "as reference", "taken", "faults")]
     for outcome in outcomes:
         counts = (
@@ -162,7 +162,7 @@ def netfilter_table(outcomes: list[netfilter.Outcome]) -> str:
 
 
 def netfilter_document(one: netfilter.Ran) -> Document:
-    """netfilter's results as the pages read them: a case a subject, with its counts and what did not pass."""
+    """netfilter's results as a document: a case for each subject, with counts and all scripts that did not pass."""
     made = digest.of_files(
         PREFIX + NETFILTER,
         (NETFILTER_FILES, identity.hash_of_files(NETFILTER_FILES)),
@@ -199,7 +199,7 @@ def netfilter_document(one: netfilter.Ran) -> Document:
 
 
 def run_packetdrill(args: argparse.Namespace, suites: list[str], report: Report) -> list[Ran]:
-    """packetdrill's suites of these names."""
+    """Run packetdrill's suites with these names."""
     there = [
         suite
         for suite in packetdrill.ensure_suites(suites, report)
@@ -209,14 +209,14 @@ def run_packetdrill(args: argparse.Namespace, suites: list[str], report: Report)
 
 
 def run_netfilter(args: argparse.Namespace, report: Report) -> netfilter.Ran | None:
-    """netfilter's scripts, unless the words choose subjects or scripts that it does not have."""
+    """Run netfilter's scripts; None if none of the selected subjects or scripts is netfilter's."""
     controllers = tuple(name for name in netfilter.CONTROLLERS if not args.names or name in args.names)
     scripts = tuple(name for name in netfilter.SCRIPTS if fnmatch.fnmatch(name, args.only))
     return netfilter.run(controllers, scripts, report) if controllers and scripts else None
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, print and write; the exit status."""
+    """Run the command: run, print and write; returns the exit status."""
     if args.kernel not in {None, *SERIES}:
         raise ForeignUnknown(f"--kernel {args.kernel}: there are {', '.join(SERIES)}")
     known = [*(entry["name"] for entry in packetdrill.settings()["suite"]), NETFILTER]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel's netfilter selftests (queues, connection tracking, flow tables, NAT) with vulture's hooks in place.
+"""The kernel's netfilter selftests (queues, connection tracking, flow tables, NAT) with vulture's hooks registered.
 
     kernel's selftests + packages of the distribution -> programs built in its root -> boots of Debian's kernel in
     virtual time -> a status for each script, and its PASS and FAIL lines -> compared with those without vulture
 
-A subject is a controller of vulture that takes every connection of every namespace that the scripts make. The
-reference is the same kernel without vulture. A script that passes there and not here, or says something else, shows a
-fault, unless the difference is listed with its reason.
+A subject is a controller of vulture that controls all connections in all namespaces of the scripts. The reference is
+the same kernel without vulture. If a script has another status or other verdicts than with the reference, this is a
+fault.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from ..kernels.modules import program_hash
 
 SERIES = "6.12"
 PART = "tools/testing/selftests"
-#: what the scripts read of the selftests
+#: files of the selftests that the scripts need
 FOLDERS = ("net/netfilter", "net/lib.sh", "kselftest.h", "kselftest_harness.h")
 SCRIPT = TESTBED / "foreign" / "netfilter.sh"
 INSTALL = TESTBED / "proof" / "programs.sh"
-#: what the scripts call, beside what an image has
+#: packages with programs that the scripts call and an image lacks
 PACKAGES = ("nftables", "socat", "conntrack", "iptables", "iputils-ping", "procps")
-#: the scripts with TCP connections or with queues. Not here: those on sets, bridges, UDP, audit and VXLAN alone, which
-#: have no packet for vulture, and those whose programs Debian does not have or that need hours (ranges, zones)
+#: the scripts with TCP connections or with queues. Left out are those with sets, bridges, UDP, audit or VXLAN only,
+#: which have no packets for vulture, and those whose programs Debian lacks or that take hours (ranges, zones)
 SCRIPTS = (
     "nft_queue.sh", "nft_flowtable.sh", "conntrack_icmp_related.sh", "conntrack_ipip_mtu.sh",
     "conntrack_reverse_clash.sh", "conntrack_tcp_unreplied.sh", "conntrack_vrf.sh", "nf_nat_edemux.sh",
@@ -48,19 +48,19 @@ SCRIPTS = (
 #: the kernel without vulture
 REFERENCE = "none"
 CONTROLLERS = ("paper", "credit", "rledbat")
-#: kselftest's exit status of a script that lacks something
+#: kselftest's exit status of a skipped script
 SKIPPED = 4
-#: seconds of the guest for all scripts, and of the wall clock
+#: time limits for all scripts, guest seconds and wall seconds
 LIMIT_S, WALL_LIMIT_S = 4000.0, 5400.0
-#: the words that a script's verdicts begin with
+#: lines that are verdicts of a script
 VERDICT = re.compile(r"^(?:PASS|FAIL|SKIP|ERROR|not ok|ok \d+)\b.*", re.MULTILINE)
-#: namespaces' names, numbers and times differ from run to run
+#: names of namespaces, numbers and times, which differ between runs
 BY_CHANCE = re.compile(r"\b\w+-[A-Za-z0-9]{6}\b|\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
 class Result:
-    """How one script ended. status: of its process; said: its verdicts; taken: connections that rules started."""
+    """Result of one script. status: exit status; said: its verdicts; taken: connections started by rules."""
 
     script: str
     status: int
@@ -75,7 +75,7 @@ class Result:
 
 @dataclass
 class Outcome:
-    """A controller beside the reference."""
+    """Results of a controller compared with the reference."""
 
     subject: str
     passed: int = 0
@@ -87,12 +87,12 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """No fault, and something ran, through vulture if it is there."""
+        """Whether there is no fault, a script passed, and vulture, if loaded, controlled a connection."""
         return bool(self.passed and (self.taken or self.subject == REFERENCE)) and not self.faults
 
 
 def read_results(log: str) -> list[Result]:
-    """What netfilter.sh printed; a script without its END line is missing."""
+    """Parse the output of netfilter.sh; a script without an END line is missing."""
     results = []
     for match in re.finditer(r"^RUN (\S+)\n(.*?)^END (\d+) (\d+)$", log, re.MULTILINE | re.DOTALL):
         script, text, status, taken = match.groups()
@@ -101,12 +101,12 @@ def read_results(log: str) -> list[Result]:
 
 
 def plain(said: tuple[str, ...]) -> list[str]:
-    """Verdicts without what differs by chance."""
+    """Verdicts without the parts that differ between runs."""
     return [BY_CHANCE.sub("N", line) for line in said]
 
 
 def judge(subject: str, results: list[Result], reference: list[Result]) -> Outcome:
-    """What differs from the reference. What a script lacks on this kernel tells nothing."""
+    """Differences from the reference. A verdict that is the same without vulture is not a fault."""
     before = {result.script: result for result in reference}
     outcome = Outcome(subject)
     for result in results:
@@ -132,14 +132,14 @@ def judge(subject: str, results: list[Result], reference: list[Result]) -> Outco
 
 @dataclass(frozen=True)
 class Tools:
-    """The selftests with their programs built, and packages. versions: package -> version."""
+    """The selftests with built programs, and the packages. versions: package -> version."""
 
     folder: Path
     versions: dict[str, str]
 
 
 def ensure_tools(image: Image, report: Report = silent) -> Tools:
-    """Once per image, list of packages and selftests."""
+    """Build and install the tools, cached by image, list of packages and selftests."""
     top = ensure_part(SERIES, PART, report)
     state = hashlib.sha256(f"{image.key} {PACKAGES} {FOLDERS} {top.parents[2].name} {top.parents[3].name}".encode())
     state.update(SCRIPT.read_bytes() + INSTALL.read_bytes())
@@ -193,7 +193,7 @@ def boot(
 def kept_results(
     image: Image, tools: Tools, scripts: tuple[str, ...], controller: str, report: Report = silent
 ) -> list[Result]:
-    """As boot(), once per content: image, selftests, programs, and vulture's source."""
+    """boot(), cached by content: image, selftests, programs, and vulture's source."""
     state = hashlib.sha256(f"{image.key} {tools.folder.name} {scripts} {controller}".encode())
     state.update((program_hash("vulture") if controller != REFERENCE else "").encode() + SCRIPT.read_bytes())
     kept = cache_root() / "foreign" / f"netfilter-{state.hexdigest()[:16]}.json"
@@ -208,7 +208,7 @@ def kept_results(
 
 @dataclass(frozen=True)
 class Ran:
-    """All results: kernel's release, packages' versions, results and outcomes by controller."""
+    """All results: the kernel's release, versions of packages, results and outcomes by controller."""
 
     release: str
     key: str
@@ -218,7 +218,7 @@ class Ran:
 
 
 def run(controllers: tuple[str, ...] = CONTROLLERS, scripts: tuple[str, ...] = SCRIPTS, report: Report = silent) -> Ran:
-    """These controllers beside the kernel without vulture."""
+    """Run the scripts without vulture and with these controllers, and compare."""
     image = ensure_image(SERIES, report)
     tools = ensure_tools(image, report)
     results = {}

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""packetdrill's TCP scripts with each congestion control, and with vulture's rules in force.
+"""packetdrill's TCP scripts with each congestion control, and with rules of vulture.
 
     archive (checked against its SHA-256), kernel's selftests -> build in the cache -> boots of 25 scripts
     -> a status for each script -> compared with the reference's -> verdicts
 
-A subject is a congestion control, or Reno with a vulture controller that takes every connection. Its reference is
-Reno as it starts and sends: paced where the subject paces, with an initial window of two packets where the subject
-has one. What passes with the reference and fails with the subject is a fault, unless the script asserts a window or
-the difference is listed with its reason.
+A subject is a congestion control, or Reno with a vulture controller that controls all connections. Its reference is
+Reno with the same start: paced if the subject paces, with an initial window of two packets if the subject has that.
+A script that passes with the reference and fails with the subject is a fault, unless the script asserts a window or
+the difference is listed with a reason.
 
-Each script runs in a network namespace of its own. One that fails runs again with a tolerance of 150 ms: a paced
-control sends the same packets later, which is no fault.
+Each script runs in its own network namespace. A script that fails runs again with a tolerance of 150 ms, since a
+congestion control with pacing sends the same packets later, which is not a fault.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from . import timestamps
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE / "packetdrill.toml"
 JOB, SYSCTL = HERE / "packetdrill.sh", HERE / "sysctl.bash"
-#: a script that asserts one of these words tests a window, which differs by law
+#: a script with one of these words asserts a window or rate, which depends on the congestion control
 WINDOW_WORDS = re.compile(r"\btcpi_(snd_cwnd|snd_ssthresh|pacing_rate|delivery_rate)\b")
-#: scripts of a boot, the virtual seconds that they may take, and wall seconds for a busy machine
+#: number of scripts in a boot, and their limits in virtual seconds and, for a busy machine, wall seconds
 BOOT_SCRIPTS, VIRTUAL_LIMIT_S, WALL_LIMIT_S = 25, 20_000.0, 150.0
 
 
 class ForeignAbsent(LbeError):
-    """A suite's source is not on this machine. This is a state of its own and never green."""
+    """The source of a suite is not on this machine. This is a separate state, which is never green."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is tested: a congestion control and the module that has it, with a vulture controller or none.
+    """The subject of a test: a congestion control with its module, and possibly a controller of vulture.
 
-    A congestion control does not see the family, so it is tried over IPv4; vulture, and Reno beside it, over both.
-    reference: the subject that it is compared with. paced: TCP paces every socket. first_pkts: initial window, if
-    the route sets it.
+    Congestion controls do not depend on the family and are tested over IPv4 only; vulture, and Reno for comparison,
+    over both. reference: the subject to compare with. paced: TCP paces every socket. first_pkts: initial window set by
+    a route.
     """
 
     name: str
@@ -70,12 +70,12 @@ class Subject:
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Over what its scripts run."""
+        """Families over which its scripts run."""
         return ("ipv4", "ipv6") if self.name == "reno" or self.vulture else ("ipv4",)
 
     @property
     def modules(self) -> list[str]:
-        """What is loaded for it."""
+        """Modules to load for it."""
         return [name for name in (self.module, "vulture" if self.vulture else None) if name]
 
 
@@ -97,10 +97,10 @@ SUBJECTS = (
 
 @dataclass(frozen=True)
 class Suite:
-    """Scripts of one source. series: kernel that they were written for.
+    """Scripts of one source. series: the kernel series that they were written for.
 
-    subjects: whom the scripts are for, where not for all. mtu_extra_bytes: by how much the device's MTU is larger
-    than packetdrill's.
+    subjects: the subjects to test with them; empty: all. mtu_extra_bytes: difference of the device's MTU to
+    packetdrill's.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Suite:
     mtu_extra_bytes: int = 0
 
     def scripts(self, only: str = "*") -> list[str]:
-        """The scripts that run, relative to the folder above theirs, in order."""
+        """The scripts to run, sorted, as paths relative to the parent of their folder."""
         left_out = [entry["scripts"] for entry in settings()["left_out"]]
         names = sorted(str(path.relative_to(top.parent)) for top in self.folders for path in top.glob("**/*.pkt"))
         return [
@@ -121,15 +121,15 @@ class Suite:
         ]
 
     def text(self, script: str) -> str:
-        """A script's text."""
+        """Text of a script."""
         return (self.folders[0].parent / script).read_text(encoding="utf-8", errors="replace")
 
 
 @dataclass(frozen=True)
 class Result:
-    """How one script ended. status: pass, slow (passes with 150 ms of tolerance) or fail.
+    """Result of one script. status: pass, slow (passes with a tolerance of 150 ms) or fail.
 
-    taken: connections that vulture took in the script's namespace.
+    taken: number of connections that vulture controlled in the script's namespace.
     """
 
     script: str
@@ -141,9 +141,10 @@ class Result:
 
 @dataclass
 class Outcome:
-    """A subject beside its reference. faults: scripts that pass there and fail here without an expected reason.
+    """A subject compared with its reference. faults: scripts that pass with the reference and fail with the subject
+    without a listed reason.
 
-    taken: connections that vulture took; with_taken: scripts over a family in which it took one.
+    taken: number of connections that vulture controlled; with_taken: runs of scripts in which it controlled one.
     """
 
     suite: str
@@ -161,17 +162,17 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """No fault, no outdated entry in the list, and something ran."""
+        """Whether there is no fault, no outdated entry in the list, and a script passed."""
         return bool(self.passed) and not (self.faults or self.outdated)
 
 
 def settings() -> dict:
-    """packetdrill.toml."""
+    """Content of packetdrill.toml."""
     return tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
 
 
 def archive(source: dict) -> Path:
-    """The archive's file. Raises ForeignAbsent if there is none or its content is another."""
+    """Path of the archive. Raises ForeignAbsent if it does not exist or its hash is wrong."""
     named = os.environ.get(source["variable"])
     path = Path(named) if named else cache_root() / "packages" / source["default"]
     if not path.is_file():
@@ -185,7 +186,7 @@ def archive(source: dict) -> Path:
 
 
 def ensure_packetdrill(report: Report = silent) -> Path:
-    """The folder with packetdrill/packetdrill built and the scripts beside it, once per content of source and edits."""
+    """The folder with the built packetdrill/packetdrill and the scripts, cached by the content of source and edits."""
     said = settings()
     path = archive(said["source"])
     key = hashlib.sha256(repr((said["source"]["sha256"], said["edit"])).encode()).hexdigest()[:16]
@@ -207,7 +208,7 @@ def ensure_packetdrill(report: Report = silent) -> Path:
 
 
 def apply_edit(path: Path, find: str, replace: str) -> None:
-    """Replace all places in a file that read `find`; BuildFailed if there is none."""
+    """Replace all occurrences of `find` in a file; BuildFailed if there is none."""
     text = path.read_text(encoding="utf-8")
     if find not in text:
         raise BuildFailed(f"{path.name}: no place reads {find!r}")
@@ -215,7 +216,7 @@ def apply_edit(path: Path, find: str, replace: str) -> None:
 
 
 def build(folder: Path) -> None:
-    """Configure and compile; BuildFailed with the compiler's words."""
+    """Configure and compile; BuildFailed with the compiler's output."""
     for command in (["./configure"], ["make", "-s", "packetdrill", "CFLAGS=-g -O1"]):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -223,7 +224,7 @@ def build(folder: Path) -> None:
 
 
 def ensure_suites(names: list[str], report: Report = silent) -> list[Suite]:
-    """The suites of these names (all without a name), their scripts in the cache. Raises ForeignUnknown."""
+    """The suites with these names (without names, all), with their scripts in the cache. Raises ForeignUnknown."""
     known = settings()["suite"]
     unknown = sorted(set(names) - {entry["name"] for entry in known})
     if unknown:
@@ -244,7 +245,7 @@ def ensure_suites(names: list[str], report: Report = silent) -> list[Suite]:
 
 
 def ensure_timestamps(original: Suite, entry: dict) -> Suite:
-    """The suite of the original's scripts with timestamps (timestamps.py), written once per content."""
+    """The suite of the original's scripts with timestamps (timestamps.py), cached by content."""
     digest = hashlib.sha256(Path(timestamps.__file__).read_bytes())
     written: dict[str, str] = {}
     for script in original.scripts():
@@ -269,7 +270,7 @@ def ensure_timestamps(original: Suite, entry: dict) -> Suite:
 
 
 def read_results(log: str) -> list[Result]:
-    """The job's lines "RESULT status variant script taken message", fields apart by tabs."""
+    """Parse the job's lines "RESULT status variant script taken message", with fields separated by tabs."""
     results = []
     for line in log.splitlines():
         if line.startswith("RESULT\t"):
@@ -279,7 +280,7 @@ def read_results(log: str) -> list[Result]:
 
 
 def boot(backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent) -> list[Result]:
-    """Scripts with one subject in one boot. Those that a boot did not come to, since it stood still, are missing."""
+    """Run scripts with one subject in one boot. If the boot hangs, the results of the remaining scripts are missing."""
     tool = ensure_packetdrill(report) / "packetdrill" / "packetdrill"
     with tempfile.TemporaryDirectory(prefix="lbe-foreign-") as name:
         work = Path(name)
@@ -312,18 +313,18 @@ def boot(backend: Uml, suite: Suite, subject: Subject, scripts: list[str], repor
 def run_subject(
     backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent
 ) -> list[Result]:
-    """Scripts with one subject, in as many boots as it takes.
+    """Run scripts with one subject, in as many boots as necessary.
 
-    Virtual time stands still while the kernel computes. So a loop never ends in which one process waits for another, as
-    d_invalidate() does for threads that end together: the script that ran then runs again, first in another boot. One
-    that does not end there either has failed.
+    Virtual time does not advance while the kernel computes. A loop in which one task waits for another, such as in
+    d_invalidate() for threads that end together, therefore never ends. The script that ran at that time runs again as
+    the first one of another boot. If it does not end there either, it has failed.
     """
     results: list[Result] = []
     left = scripts
     while left:
         got = [result for result in boot(backend, suite, subject, left, report) if result.script in left]
         done = {result.script for result in got}
-        # the last one's other variants may be missing
+        # the results for other families of the last script may be missing
         if done != set(left) and got:
             done.discard(got[-1].script)
         if not done:
@@ -336,7 +337,7 @@ def run_subject(
 def kept_results(
     backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent
 ) -> list[Result]:
-    """As run_subject(), once per content: kernel, modules' sources, scripts, program and job."""
+    """run_subject(), cached by content: kernel, sources of modules, scripts, program and job."""
     backend.prepare(subject.modules, report)
     hashes = [backend.tools().module_hash(name) for name in subject.modules]
     digest = hashlib.sha256(f"{backend.key()} {subject} {hashes} {VIRTUAL_LIMIT_S} {settings()['edit']}".encode())
@@ -352,17 +353,17 @@ def kept_results(
 
 
 def passed_in(results: list[Result]) -> list[str]:
-    """The scripts of which any variant passed."""
+    """The scripts that passed over at least one family."""
     return sorted({result.script for result in results if result.status != "fail"})
 
 
 def asserts_window(text: str) -> bool:
-    """Whether a script asserts a window or a rate, which differ by the control's law."""
+    """Whether a script asserts a window or a rate, which depend on the congestion control."""
     return bool(WINDOW_WORDS.search(text))
 
 
 def listed(kind: str, subject: str) -> list[tuple[str, str]]:
-    """(script, why) of the file's entries of a kind that are about a subject."""
+    """(script, why) of the entries of a kind in packetdrill.toml that apply to a subject."""
     return [
         (entry["script"], entry["why"])
         for entry in settings().get(kind, [])
@@ -371,15 +372,14 @@ def listed(kind: str, subject: str) -> list[tuple[str, str]]:
 
 
 def is_meant(script: str, pattern: str) -> bool:
-    """Whether an entry's pattern means a script. The kernel's are google's, with "_" for the folders' "/"."""
+    """Whether a pattern matches a script. The kernel's scripts are google's, with "_" in place of the folders' "/"."""
     return fnmatch.fnmatch(script, pattern) or fnmatch.fnmatch(script, "packetdrill/" + pattern.replace("/", "_"))
 
 
 def judge(suite: str, subject: str, results: list[Result], reference: list[Result], window: dict[str, bool]) -> Outcome:
-    """What differs from the reference, and whether that was expected.
+    """Differences from the reference, and whether they are expected.
 
-    A script counts as passed where any variant differs in no other way than time. window: by script, whether it
-    asserts a window.
+    A script that passes with the tolerance counts as passed. window: script -> whether it asserts a window.
     """
     expected, known = listed("expected", subject), listed("fault", subject)
     before = {(result.script, result.variant): result.status for result in reference}
@@ -418,7 +418,7 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
 
 @dataclass(frozen=True)
 class Ran:
-    """A suite with all its results: the kernel, what decided them (run/identity.py), results, outcomes by subject."""
+    """A suite with all its results: the kernel, their identity (run/identity.py), results, outcomes by subject."""
 
     suite: Suite
     kernel: dict[str, str]
@@ -428,32 +428,32 @@ class Ran:
 
 
 def chosen(names: list[str]) -> list[Subject]:
-    """The subjects of these names (all without a name) and what they are compared with. Raises ForeignUnknown."""
+    """The subjects with these names (without names, all) and their references. Raises ForeignUnknown."""
     unknown = sorted(set(names) - {subject.name for subject in SUBJECTS})
     if unknown:
         known = ", ".join(subject.name for subject in SUBJECTS)
         raise ForeignUnknown(f"no subject {', '.join(unknown)}; there are: {known}")
     wanted = [subject for subject in SUBJECTS if not names or subject.name in names]
     references = {subject.reference for subject in wanted}
-    # the references stand first in SUBJECTS, Reno before all
+    # in SUBJECTS the references come first, with Reno before all others
     return [subject for subject in SUBJECTS if subject in wanted or subject.name in references | {"reno"}]
 
 
 def wanted_of(suite: Suite, names: list[str]) -> list[str]:
-    """Of the subjects asked for (all without a name) those that the suite is for; none: it has nothing to say."""
+    """The requested subjects (without names, all) for which the suite is meant; may be empty."""
     if not suite.subjects:
         return names
     return [name for name in names or suite.subjects if name in suite.subjects]
 
 
 def run(suite: Suite, names: list[str], series: str | None = None, only: str = "*", report: Report = silent) -> Ran:
-    """The subjects of these names (all without a name) beside their references."""
+    """Run the subjects with these names (without names, all) and their references, and compare."""
     subjects = chosen(wanted_of(suite, names))
     scripts = suite.scripts(only)
     backend = Uml(series or suite.series, "plain")
     results: dict[str, list[Result]] = {}
     for number, subject in enumerate(subjects):
-        # what fails with the reference can tell nothing
+        # scripts that fail with the reference are not run: they would show nothing
         known = results.get(subject.reference)
         wanted = scripts if known is None else passed_in(known)
         wanted = [script for script in wanted if "ipv6" in subject.families or not script.endswith("v6.pkt")]
@@ -473,6 +473,6 @@ def run(suite: Suite, names: list[str], series: str | None = None, only: str = "
 
 
 class ForeignUnknown(LbeError):
-    """A subject or script that there is not."""
+    """A subject, suite or script does not exist."""
 
     exit_status = 2

@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
-"""packetdrill scripts without timestamps, written again with them: vulture takes no connection without.
+"""Conversion of packetdrill scripts without timestamps to scripts with them, which vulture needs.
 
-A segment carries twelve octets more, so the MSS of each SYN grows by twelve and the payloads stay as they are; the
-device's MTU has to grow by as much (EXTRA_BYTES). Each segment of the script's side has the script's time in ms, and
-echoes the latest segment of the kernel's side. What the kernel's timestamps say is not asserted. A reset may carry
-them or not.
+Each segment has twelve octets more. The MSS of each SYN and the device's MTU are larger by as much (EXTRA_BYTES), so
+that payloads remain the same. Each segment of the script has the script's time in ms as its timestamp, and echoes the
+latest segment of the kernel. The values of the kernel's timestamps are not asserted. A reset may or may not have
+timestamps.
 """
 
 from __future__ import annotations
 
 import re
 
-#: of the option, with the two octets before it
+#: size of the option with the two NOPs before it
 EXTRA_BYTES = 12
-#: the script's clock at its begin, ms
+#: clock of the script at its start, ms
 BEGIN_MS = 1000
 
 PACKET = re.compile(
     r"(?P<time>\s*(?:\+?[\d.]+(?:~\+?[\d.]+)?|\*)?\s*)(?P<way>[<>])(?P<before>\s+(?:\[[^\]]*\]\s*)?)"
     r"(?P<flags>[A-Z0-9.]+)(?P<middle>\s+\d+:\d+\(\d+\)[^</]*?)\s*(?P<options><[^>]*>)?\s*(?P<comment>//.*)?$"
 )
-#: options that may stand behind those of a SYN as they are
+#: options of a SYN that are copied unchanged to the end
 BEHIND = ("FO", "FOEXP")
 
 
 class Unsuitable(ValueError):
-    """The script cannot be written again by these rules."""
+    """The script cannot be converted by these rules."""
 
 
 def of_syn(items: list[str], stamp: str, extra_bytes: int) -> list[str]:
@@ -46,7 +46,7 @@ def of_syn(items: list[str], stamp: str, extra_bytes: int) -> list[str]:
 
 
 def of_other(items: list[str], stamp: str) -> list[str]:
-    """Any other segment's: the timestamps, and a SACK."""
+    """Options of any other segment: the timestamps, and SACK blocks."""
     made = ["nop", "nop", stamp]
     for item in items:
         if item.startswith("sack "):
@@ -57,7 +57,7 @@ def of_other(items: list[str], stamp: str) -> list[str]:
 
 
 def with_timestamps(text: str) -> str | None:
-    """The script with timestamps; None if it has some already, or has what these rules do not know."""
+    """The script with timestamps; None if it has timestamps already, or has options that these rules do not know."""
     if "TS val" in text or "tcp_timestamps=0" in text:
         return None
     now_ms, sent, lines = float(BEGIN_MS), 0, []

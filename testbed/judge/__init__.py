@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Numbers against bounds: checks, figures of papers, the scoreboard."""
+"""Comparison of measured numbers with bounds: checks, numbers of papers, the scoreboard."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""An experiment's checks against its results: over the cases and seeds that were asked for.
+"""Judging an experiment's results by its checks, over the requested cases and seeds.
 
-Cases come from the experiment and seeds from what was asked, never from the results: what was lost is `incomplete`,
-and a case that the experiment got only after its results were made is `new`.
+Cases come from the experiment and seeds from the request, never from the results. A lost run therefore makes a check
+`incomplete`, and a case that was added to the experiment after its results were made is `new`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..results.files import Result, ResultSet
 from ..spec.experiment import OWN_LENGTHS, Bound, Case, Check, Differs, Experiment, case_name, matches
 from ..spec.metrics import KINDS, Metric
 
-#: what a verdict may be, in the words of the pages
+#: status of a verdict -> its text on the pages
 STATUS = {
     "pass": "holds",
     "fail": "FAILS",
@@ -36,15 +36,15 @@ class Verdict:
     """One check in one case.
 
     status:
-        pass        the bound is met, by the whole 95 % interval where there is one
-        fail        it is missed, or a run has no value, or an explained miss has left its range
-        differs     it is missed within the range that the check's ``differs`` gives for this case
+        pass        the bound is met, by the whole 95 % interval if there is one
+        fail        it is missed, or a run has no value, or an explained miss is outside of its range
+        differs     it is missed, within the range that the check's ``differs`` gives for this case
         undecided   the 95 % interval contains the bound
-        incomplete  a run that was asked for is missing
+        incomplete  a requested run is missing
         new         the case, or the metric, was added to the experiment after its results were made
-        shown       no bound in this form
-        absent      no case of it was asked for
-    note: what a reader must know of a status that is no pass.
+        shown       there is no bound in this form
+        absent      no case of the check was requested
+    note: explanation of a status other than pass.
     """
 
     check: Check
@@ -58,16 +58,16 @@ class Verdict:
 
     @property
     def red(self) -> bool:
-        """Whether it is to be mended: missed without an explanation, undecided on the wrong side, or incomplete."""
+        """Whether it needs work: missed without an explanation, undecided with the mean outside, or incomplete."""
         missed = not meets(self.ours.mean, self.bound)
         return self.status in ("fail", "incomplete") or (self.status == "undecided" and missed)
 
 
 class Table:
-    """Metrics by case, metric and seed; None: that run was asked for and is missing, or is older than the metric.
+    """Metrics by case, metric and seed. None: the requested run is missing, or is older than the metric.
 
-    NaN: the run has no such value. Seeds beyond those that were asked for count too where they are there.
-    ``simulated`` has ns-2's numbers.
+    NaN: the run has no value. Runs with seeds beyond the requested ones count too.
+    ``simulated``: the table of ns-2's numbers.
     """
 
     def __init__(self, results: list[Result], seeds: list[int], simulated: Table | None = None):
@@ -79,21 +79,21 @@ class Table:
 
     @classmethod
     def of(cls, results: ResultSet, simulated: Table | None = None) -> Table:
-        """The metrics of a set of results, over the seeds that were asked for."""
+        """The metrics of a set of results, over the requested seeds."""
         return cls(results.results, results.asked_seeds, simulated)
 
     def _runs(self, case: Case) -> dict[int, dict[str, float]]:
         return self.runs.get(frozenset(case.items()), {})
 
     def values(self, case: Case, metric: str, beside: Case | None = None) -> list[float | None]:
-        """One value a seed; with ``beside``, of the seeds that this other case has too."""
+        """One value for each seed; with ``beside``, unrequested seeds count only if this other case has them too."""
         mine = self._runs(case)
         more = set(mine) & set(self._runs(case if beside is None else beside))
         runs = [mine.get(seed) for seed in sorted({*self.seeds, *more})]
         return [None if run is None else run.get(metric) for run in runs]
 
     def check(self, check: Check, case: Case) -> list[float | None]:
-        """A check's number for each seed of a case; comparisons are made seed by seed."""
+        """A check's number for each seed of a case; comparisons are between runs of the same seed."""
         if check.ns2:
             return self.beside_ns2(check, case)
         if check.of is None and not check.metric_of:
@@ -102,19 +102,20 @@ class Table:
         return self.compare(case, check.metric, other, other_metric, check.how)
 
     def beside_ns2(self, check: Check, case: Case) -> list[float | None]:
-        """Each seed's number beside ns-2's mean, since its seeds are not ours; None where ns-2 has no number."""
+        """Each seed's number compared with ns-2's mean, since ns-2's seeds have no relation to the kernel's; None if
+        ns-2 has no number."""
         theirs = summarise(self.simulated.values(case, check.metric) if self.simulated else [])
         mean = None if not theirs.n or theirs.missing else theirs.mean
         return [compared(check.how, mine, mean) for mine in self.values(case, check.metric)]
 
     def compare(self, case: Case, metric: str, other: Case, other_metric: str, how: str) -> list[float | None]:
-        """One case's number beside another's, seed by seed."""
+        """Numbers of one case compared with those of another, seed by seed."""
         ours, theirs = self.values(case, metric, other), self.values(other, other_metric, case)
         return [compared(how, mine, limit) for mine, limit in zip(ours, theirs)]
 
 
 def compared(how: str, ours: float | None, theirs: float | None) -> float | None:
-    """One seed's comparison; None if either run is missing."""
+    """Compare two numbers of one seed; None if either run is missing."""
     if ours is None or theirs is None:
         return None
     if how == "difference":
@@ -137,14 +138,14 @@ def _bound(check: Check, mode: str) -> tuple[Limits, str]:
 
 
 def contains(ours: Summary, bound: Limits) -> bool:
-    """Whether the 95 % interval has an end of the bound inside."""
+    """Whether an end of the bound lies inside the 95 % interval."""
     if math.isnan(ours.half):
         return False
     return any(edge is not None and ours.mean - ours.half < edge < ours.mean + ours.half for edge in bound)
 
 
 def explained(check: Check, case: Case) -> Differs | None:
-    """What the experiment says of a miss in this case."""
+    """The experiment's explanation of a miss in this case, if any."""
     return next((one for one in check.differs if matches(case, one.case)), None)
 
 
@@ -161,7 +162,7 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
     if known and mode not in OWN_LENGTHS:
         if not check.each:
             return "shown", "the range of its explanation is for its own lengths"
-        known = None  # it explains single runs of the longer form
+        known = None  # the explanation is for single runs of the longer form
     judged = values if check.each else [ours.mean]
     missed = [value for value in judged if value is None or not meets(value, bound)]
     if known:
@@ -177,7 +178,8 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
 
 
 def not_lost(status: str, note: str, cases: list[Case], results: ResultSet) -> tuple[str, str]:
-    """The status of a number made of these cases; `new` if no run of theirs was lost, but a case or metric is newer."""
+    """The status of a number from these cases; `new` if none of their runs was lost, but a case or the metric is newer
+    than the results."""
     if status != "incomplete" or any(case in cases for case, _ in results.lost()):
         return status, note
     if any(case in results.new_cases for case in cases):
@@ -191,7 +193,7 @@ def ns2_table(document: dict[str, Any] | None) -> Table | None:
 
 
 def committed_ns2(experiment: Experiment) -> Table | None:
-    """ns-2's numbers as they were committed, if a check asks for them and they are there."""
+    """The committed numbers of ns-2, if a check needs them and they exist."""
     path = digest.FOLDER / f"{digest.NS2}{experiment.name}.json"
     if not any(check.ns2 for check in experiment.checks) or not path.exists():
         return None
@@ -199,7 +201,7 @@ def committed_ns2(experiment: Experiment) -> Table | None:
 
 
 def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
-    """Every check in every case that was asked for."""
+    """Verdicts of all checks in all requested cases."""
     cases = results.asked_cases
     table = Table.of(results, committed_ns2(experiment))
     verdicts = []
@@ -217,19 +219,19 @@ def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
             if experiment.head.reference and as_reference in cases:
                 reference = summarise(table.check(check, as_reference))
             status, note = status_of(check, case, values, bound, results.mode)
-            if not (check.ns2 and None not in table.values(case, check.metric)):  # else it is ns-2's that is missing
+            if not (check.ns2 and None not in table.values(case, check.metric)):  # else ns-2's number is missing
                 status, note = not_lost(status, note, [case, {**case, **(check.of or {})}], results)
             verdicts.append(Verdict(check, case, summarise(values), reference, bound, why, status, note))
     return verdicts
 
 
 def failures(verdicts: list[Verdict]) -> list[Verdict]:
-    """Those that are red."""
+    """The red verdicts."""
     return [one for one in verdicts if one.red]
 
 
 def judged(verdicts: list[Verdict]) -> list[Verdict]:
-    """Those that say something about a bound."""
+    """The verdicts on a bound."""
     return [one for one in verdicts if one.status not in ("shown", "absent", "new")]
 
 
@@ -239,7 +241,7 @@ def bounded(experiment: Experiment) -> bool:
 
 
 def is_red(experiment: Experiment, results: ResultSet, verdicts: list[Verdict]) -> bool:
-    """Whether results are to be mended: a check is red, a run was lost, or nothing was judged that could be."""
+    """Whether results need work: a check is red, a run was lost, or there are bounds and none was judged."""
     nothing = bounded(experiment) and not judged(verdicts)
     return bool(failures(verdicts) or results.lost() or nothing)
 
@@ -248,7 +250,7 @@ def is_red(experiment: Experiment, results: ResultSet, verdicts: list[Verdict]) 
 
 
 def bound_text(bound: tuple[float | None, float | None]) -> str:
-    """A bound as a person writes it."""
+    """Text of a bound."""
     low, high = bound
     parts = [f">= {low:g}"] if low is not None else []
     return ", ".join(parts + ([f"<= {high:g}"] if high is not None else [])) or "-"
@@ -261,7 +263,7 @@ def metric_title(name: str, metric: Metric) -> str:
 
 
 def check_title(experiment: Experiment, check: Check, metrics: dict[str, Metric]) -> str:
-    """What a check speaks of, in words."""
+    """The quantity that a check is about, in words."""
     text = metrics[check.metric].label or check.metric
     if check.ns2:
         text += " minus ns-2's" if check.how == "difference" else " in % of ns-2's"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the papers claim and what holds: the sentences of their abstracts, the numbers behind them, ns-2's and ours.
+"""The claims of the papers' abstracts, with the numbers behind them: the paper's, ns-2's and the modules'.
 
-A row is reproduced if the paper's number lies within our 95 % interval, or within a near tolerance of at most 10 %
-that says its reason; at least as good if ours is beyond it on the side that the claim wants; else it differs. A row
-without a number of the paper's cannot be written. The rows are in claims.toml.
+A row is reproduced if the paper's number lies within our 95 % interval, or within a tolerance (near) of at most 10 %
+with a stated reason. It is at least as good if our number is better than the paper's; otherwise it differs. Each row
+needs a number of the paper. The rows are in claims.toml.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ WORDS = (REPRODUCED, GOOD, DIFFERS, "not run")
 class Number:
     """One number behind a claim.
 
-    case: of the experiment; each dimension that it leaves out is averaged over. of: percent of (or, with how =
-    "difference", less) the same metric there. read: how it was read off a curve; "" if the paper prints it. better:
-    "higher" or "lower" where more than claimed is no fault. near: percent, with near_why. cause: why it differs, and
-    what was changed to see so. ns2: dimensions that ns-2's run has instead, or nothing where it has the same.
+    case: of the experiment; the number is a mean over the dimensions that it leaves out. of: the number is in percent
+    of the same metric in this other case (with how = "difference", minus it). read: how it was read off a curve; "" if
+    the paper prints it. better: "higher" or "lower" if a deviation to that side is an improvement. near: percent, with
+    near_why. cause: why it differs, and which change showed that. ns2: variants of ns-2's case that differ.
     """
 
     what: str
@@ -51,7 +51,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, in our words, and its numbers."""
+    """A claim of a paper, paraphrased, and its numbers."""
 
     paper: str
     says: str
@@ -60,7 +60,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Found:
-    """A number with what came out."""
+    """A number of a claim with the measured ones and the verdict."""
 
     number: Number
     ours: Summary
@@ -70,7 +70,7 @@ class Found:
 
 
 def _refuse(one: Number, where: str) -> None:
-    """What no row may be."""
+    """Raise ExperimentError for an invalid row."""
     if one.better not in ("", "higher", "lower"):
         raise ExperimentError(f'{where}: better = {one.better!r}: allowed are "higher", "lower"')
     if one.near is not None and not (0 < one.near <= NEAR_MOST_PERCENT and one.near_why):
@@ -101,7 +101,7 @@ def claims() -> list[Claim]:
 
 
 def word_of(one: Number, ours: Summary) -> tuple[str, str]:
-    """A verdict, and the rule that gave it."""
+    """The verdict, and the rule that it follows from."""
     if not ours.n:
         return "not run", ""
     said = against(one.paper, ours, one.near or 0, one.better)
@@ -111,7 +111,7 @@ def word_of(one: Number, ours: Summary) -> tuple[str, str]:
 
 
 def judge(documents: dict[str, dict[str, Any]]) -> list[tuple[Claim, list[Found]]]:
-    """Every claim with what came out."""
+    """All claims with measured numbers and verdicts."""
     made = []
     for claim in claims():
         found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The papers' tables and figures against ours. The rules are in coverage.toml, the verdicts come from results."""
+"""Comparison with the papers' tables and figures. coverage.toml has the rules; verdicts are computed from results."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from . import checks
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
-#: what is said of a figure's claims, the worst first. not all run: the experiment has cases that are newer than its
-#: results; not judged: the bounds are for longer runs than there are;
-#: no bound: the paper's numbers are all there is to compare with
+#: verdicts on a figure's claims, the worst first. not all run: some cases are newer than the results; not judged: the
+#: bounds are for longer runs; no bound: there are only the paper's numbers to compare with
 WORDS = (
     "INCOMPLETE",
     "FAILS",
@@ -34,13 +33,13 @@ WORDS = (
     "not run",
     "cannot be compared",
 )
-#: what is said of a number beside the paper's, the best first. tested: what we say it comes from was changed, and the
-#: number followed
+#: verdicts on a number compared with the paper's, the best first. tested: the supposed cause of the difference was
+#: changed, and the number changed accordingly
 REPRODUCED, GOOD, TESTED, DIFFERS = "reproduced", "at least as good", "differs, cause tested", "differs"
 AGAINST = (REPRODUCED, GOOD, TESTED, DIFFERS)
-#: and of a figure whose rows have none of the paper's numbers
+#: verdict on a figure whose rows have no number of the paper
 NO_NUMBER = "no number"
-#: the widest that "near" may be, and what it is if a figure does not say
+#: maximum and default of a figure's tolerance ("near", "about")
 NEAR_MOST_PERCENT = 10.0
 
 
@@ -48,7 +47,7 @@ NEAR_MOST_PERCENT = 10.0
 class Curve:
     """The paper's values of a metric over the variants of a dimension.
 
-    better: "higher" or "lower" where more than the paper's, or less, is no fault; "" where it is one.
+    better: "higher" or "lower" if a deviation to that side is an improvement; "" if no deviation is.
     """
 
     metric: str
@@ -60,9 +59,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class Trend:
-    """How a number changes along a dimension, as the paper says: from the first to the last of two variants.
+    """The paper's statement how a number changes along a dimension, between two variants, first and last.
 
-    of, how: the number is a comparison with this other case, as in a check. rises: else it falls.
+    of, how: the number is a comparison with this other case, as in a check. rises: False means that it falls.
     """
 
     metric: str
@@ -77,9 +76,9 @@ class Trend:
 
 @dataclass(frozen=True)
 class Finding:
-    """A number that no experiment's metric shows, beside the paper's.
+    """A number that is not a metric of an experiment, compared with the paper's.
 
-    differs, order: as a check's. lacks: why some runs have no such value; the others alone then leave it undecided.
+    differs, order: as in a check. lacks: why some runs have no value; the number is undecided then.
     """
 
     what: str
@@ -95,8 +94,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Source:
-    """A number of an experiment: the mean over the cases that ``case`` names, as a percentage of those that ``of``
-    changes, if it does."""
+    """A number of an experiment: the mean over the cases that match ``case``; if ``of`` is given, compared with the
+    cases that it changes them to."""
 
     experiment: str
     metric: str
@@ -107,9 +106,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Why:
-    """Why rows are not near the paper's values: said of rows of these metrics in these cases, and of no others.
+    """Why rows of these metrics in these cases are not near the paper's values.
 
-    tested: where the cause that the text gives was changed. If that number is near the paper's, the cause holds.
+    tested: a run in which the supposed cause was changed. If its number is near the paper's, the cause is confirmed.
     """
 
     text: str
@@ -120,8 +119,9 @@ class Why:
 
 @dataclass(frozen=True)
 class Beside:
-    """Rows that stand beside those that the figure is judged by, and why: not what the paper measured, such as its
-    protocol over today's TCP where another row has the paper's, or another value of what the paper does not give."""
+    """Rows that do not count in the figure's verdict, and why: the paper did not measure them, such as its protocol
+    with today's TCP if another row has the paper's TCP, or another value of a parameter that the paper does not give.
+    """
 
     why: str
     metric: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Figure:
-    """A table or figure of a paper; coverage.toml says what each key means."""
+    """A table or figure of a paper; coverage.toml explains the keys."""
 
     paper: str
     number: str
@@ -151,21 +151,21 @@ class Figure:
 
     @property
     def key(self) -> str:
-        """Its name in addresses."""
+        """Its name in links."""
         return f"{self.paper}-{self.number.lower().replace(' ', '-')}"
 
     @property
     def source(self) -> str:
-        """What its numbers come from; "" if it cannot be compared."""
+        """Name of the experiment or trace of its numbers; "" if it cannot be compared."""
         return self.experiment or self.traced
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a figure: two verdicts, on the claim (a bound) and on the paper's number.
+    """One number of a figure, with two verdicts: on the claim (a bound) and compared with the paper's number.
 
-    status: as in checks.Verdict. against: REPRODUCED, GOOD, TESTED or DIFFERS; "" where the paper has neither number
-    nor order, or we have none, or the figure is not judged by the row.
+    status: as in checks.Verdict. against: REPRODUCED, GOOD, TESTED or DIFFERS; "" if the paper has neither a number nor
+    an order, if there is no measured number, or if the row does not count in the figure's verdict.
     """
 
     what: str
@@ -179,19 +179,19 @@ class Row:
     red: bool = False
     against: str = ""
     note: str = ""
-    #: why it is not near, of the rows that say so
+    #: why the number is not near the paper's, if coverage.toml explains it
     why: str = ""
-    #: the same number in ns-2, where it has the senders
+    #: the same number in ns-2, if ns-2 has the senders
     ns2: Summary | None = None
-    #: the paper says the bound, an order or a trend, and no number
+    #: the paper states an order or a trend, which is the bound, without a number
     order: bool = False
-    #: why the figure is not judged by this row
+    #: why this row does not count in the figure's verdict
     beside: str = ""
 
 
 @dataclass(frozen=True)
 class FigureVerdict:
-    """A figure's rows and what follows. word: one of WORDS; stale: what of its results is not of today's tree."""
+    """A figure's rows and verdict. word: one of WORDS; stale: parts of its results' identity that have changed."""
 
     figure: Figure
     rows: list[Row]
@@ -201,27 +201,27 @@ class FigureVerdict:
 
     @property
     def held(self) -> int:
-        """Claims that hold."""
+        """Number of claims that hold."""
         return sum(row.status == "pass" for row in self.rows)
 
     @property
     def judged(self) -> int:
-        """Claims that were judged, or should have been."""
+        """Number of claims that were judged, or should have been."""
         return sum(row.status not in ("shown", "absent") for row in self.rows)
 
     @property
     def compared(self) -> list[str]:
-        """What is said of each number that the paper has too."""
+        """Verdict on each number that is compared with the paper's."""
         return [row.against for row in self.rows if row.against]
 
     @property
     def against(self) -> str:
-        """What is said of all of them: the worst."""
+        """The worst of these verdicts."""
         return next((word for word in reversed(AGAINST) if word in self.compared), NO_NUMBER)
 
     @property
     def red(self) -> bool:
-        """Whether a row is to be mended."""
+        """Whether any row is red."""
         return any(row.red for row in self.rows)
 
 
@@ -243,14 +243,14 @@ def figures() -> list[Figure]:
 
 
 def chosen(figure: Figure, one: Experiment) -> list[Check]:
-    """The experiment's checks that speak of this figure."""
+    """The experiment's checks that refer to this figure."""
     bounded = [check for check in one.checks if check.min is not None or check.max is not None]
     if figure.checks == "all":
         picked = one.checks
     elif figure.checks == "bounds":
         picked = bounded
     else:
-        # "Table 1" is not "Table 10"
+        # "Table 1" must not match "Table 10"
         pattern = re.compile(rf"(?:{figure.at or figure.number})(?!\d|[IVX])")
         picked = [check for check in one.checks if pattern.search(check.paper_at) or pattern.search(check.why)]
     return picked
@@ -268,9 +268,9 @@ def inside(paper: float, ours: Summary) -> bool:
 
 
 def against(paper: float, ours: Summary, about_percent: float, better: str) -> str:
-    """What is said of our number beside the paper's: reproduced within our 95 % interval or so many percent of it.
+    """Verdict on our number compared with the paper's: reproduced if within our 95 % interval or ``about_percent``.
 
-    better: "higher" or "lower" where more than the paper's, or less, is no fault; "" where it is one.
+    better: "higher" or "lower" if a deviation to that side is an improvement; "" if no deviation is.
     """
     if ours.missing or ours.blank:
         return DIFFERS
@@ -282,13 +282,13 @@ def against(paper: float, ours: Summary, about_percent: float, better: str) -> s
 
 
 def better(bound: checks.Limits) -> str:
-    """The side on which a bound lets a number go as far as it likes."""
+    """The side on which a bound does not limit a number: "higher", "lower" or ""."""
     low, high = bound
     return "" if (low is None) == (high is None) else "lower" if low is None else "higher"
 
 
 def measured(source: Source, documents: dict[str, dict[str, Any]], name: str = "") -> Summary:
-    """A number out of a document, its experiment's or the one of that name; no value where that is not there."""
+    """A number from the document ``name`` (default: its experiment's); without value if there is no such document."""
     name = name or source.experiment
     if name not in documents:
         return summarise([])
@@ -306,7 +306,7 @@ def measured(source: Source, documents: dict[str, dict[str, Any]], name: str = "
 
 
 def in_order(status: str) -> str:
-    """What is said of an order or a trend by how its bound was met: undecided is not reproduced."""
+    """Verdict on an order or a trend from the status of its bound: only a pass is reproduced."""
     return "" if status in ("shown", "absent", "new") else REPRODUCED if status == "pass" else DIFFERS
 
 
@@ -315,18 +315,18 @@ def _spoken_of(metric: str, case: Case | None, one: Why | Beside) -> bool:
 
 
 def stand_beside(figure: Figure, row: Row) -> Row:
-    """The same row, without a verdict beside the paper's number if the figure is not judged by it."""
+    """The row, without the verdict compared with the paper if it does not count for the figure."""
     found = next((one for one in figure.beside if row.against and _spoken_of(row.metric, row.case, one)), None)
     return row if found is None else replace(row, against="", beside=found.why)
 
 
 def _explained(figure: Figure, metric: str, case: Case | None) -> Why | None:
-    """What coverage.toml says of this row's distance from the paper."""
+    """Explanation in coverage.toml of this row's distance from the paper, if any."""
     return next((one for one in figure.why if _spoken_of(metric, case, one)), None)
 
 
 def explain(figure: Figure, row: Row, documents: dict[str, dict[str, Any]]) -> Row:
-    """The same row with why it differs from the paper, and whether that was tested."""
+    """The row, with the explanation why it differs from the paper and whether that was tested."""
     why = _explained(figure, row.metric, row.case) if row.against == DIFFERS else None
     if why is None:
         return row
@@ -349,7 +349,7 @@ def row_of(
     side: str = "",
     order: bool = False,
 ) -> Row:
-    """A row with both its verdicts; what: title, metric, case; verdict: status, note, red."""
+    """A row with both verdicts; what: title, metric, case; verdict: status, note, red."""
     title, metric, case = what
     unknown = paper is None or not ours.asked or verdict[0] == "new"
     said = "" if paper is None or unknown else against(paper, ours, figure.about, side or better(bound))
@@ -361,7 +361,7 @@ def row_of(
 
 
 def ns2_summary(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
-    """A check's number in ns-2's document of the experiment; None where that has not both its cases."""
+    """A check's number in ns-2's document of the experiment; None if that lacks a case of it."""
     if simulated is None or case is None:
         return None
     ours = summarise(simulated.check(check, case))
@@ -390,7 +390,7 @@ def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: c
 
 
 def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]:
-    """Rows of the figure's own values: each a mean over the cases that its case names."""
+    """Rows of the figure's curves; each number is a mean over the matching cases."""
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
     table = checks.Table.of(results)
     rows = []
@@ -409,7 +409,7 @@ def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
 
 
 def trend_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]:
-    """Rows of the figure's trends: the last number less the first, seed by seed, on the side that the paper says."""
+    """Rows of the figure's trends: the last number minus the first, seed by seed; the paper gives the sign."""
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
     table = checks.Table.of(results)
     rows = []
@@ -429,13 +429,13 @@ def trend_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
         parts = [case[0] for case in cases] + [{**case[0], **(trend.of or {})} for case in cases]
         status, note = checks.not_lost(status, note, parts, results)
         row = row_of(figure, spoken_of, None, summarise(values), bound, (status, note, False), order=True)
-        # the paper's trend is no claim of ours: it counts beside the paper alone
+        # the trend counts only in the comparison with the paper, not as a claim of the project
         rows.append(replace(row, status="new" if status == "new" else "shown"))
     return rows
 
 
 def finding_rows(figure: Figure, results: ResultSet) -> list[Row]:
-    """Rows of numbers that a tool reads from the module's own trace."""
+    """Rows of numbers that a tool computes from a trace of the module."""
     table = checks.Table.of(results)
     rows = []
     for one in figure.finding:
@@ -456,7 +456,7 @@ def finding_rows(figure: Figure, results: ResultSet) -> list[Row]:
 
 
 def word_of(rows: list[Row]) -> str:
-    """What is said of a figure's claims: the worst of its rows."""
+    """Verdict on a figure's claims: the worst of its rows."""
     seen = {row.status for row in rows}
     for status, word in (
         ("incomplete", "INCOMPLETE"),

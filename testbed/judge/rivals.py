@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether a rival would meet a bound too: what best effort has beside a flow that yields to nobody, in the same case.
+"""Whether a rival meets a bound too: the same number with a congestion control that does not yield, in the same case.
 
-A bound on what others lose beside one of our controls says little if they lose no more beside cubic: the scenario then
-does not tell the two apart. For each such bound the rivals are the cases that differ in one dimension alone, on the
-same network and with the same traffic, in which the flows that our control had have a control that yields to nobody.
+A bound on the harm to other traffic beside one of the project's controls says little if that traffic is not harmed more
+beside cubic: the scenario then does not distinguish the two. For each such bound the rivals are the cases that differ
+in one dimension only, with the same network and traffic, and in which the flows of the project's control have one that
+does not yield.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from ..spec.experiment import Case, Check, Experiment, Kept, Setting, case_name,
 from ..spec.traffic import FlowGroup
 from . import checks
 
-#: modules whose controls are ours; vulture's are seen from the commands of a run
+#: modules with congestion controls of the project; flows under vulture are recognized by the commands of a run
 OURS = {"tcp_lbe", "tcp_lp", "tcp_ledbat", "tcp_lowpri"}
-#: controls that yield to nobody
+#: congestion controls that do not yield
 RIVALS = {"cubic", "reno", "bbr", "ns2_reno", "ns2_newreno", "ns2_sack"}
-#: kinds of metric that say what a flow has. Those of which more is better, so that a least value bounds the harm:
+#: kinds of metric for the performance of a flow: those for which more is better, so that a minimum limits the harm,
 MORE = {
     "goodput", "min_flow", "kbytes_s", "kibytes_s", "share", "active_share", "object_within", "objects", "pages",
 }  # fmt: skip
-#: and those of which less is better
+#: and those for which less is better
 LESS = {
     "retransmits", "rtt_mean", "rtt_p95", "reap_s", "longest_stall", "completion_s", "udp_lost", "udp_delay_mean",
     "udp_delay_p50", "udp_delay_p95", "udp_delay_p99", "udp_delay_max", "object_s", "object_p50_s", "object_p95_s",
@@ -36,7 +37,7 @@ LESS = {
 
 @dataclass(frozen=True)
 class Rival:
-    """The bound's number in the case of a rival. meets: whether it is within the bound; None if it was not run."""
+    """The number of a bound in the case of a rival. meets: whether it is within the bound; None if it was not run."""
 
     case: Case
     number: Summary
@@ -45,7 +46,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Beside:
-    """A bound of best effort beside one of our controls in one case, with the rivals that the experiment has."""
+    """A bound on the harm by one of the project's controls to best effort in one case, and the experiment's rivals."""
 
     check: Check
     case: Case
@@ -59,12 +60,12 @@ class Beside:
 
     @property
     def unknown(self) -> bool:
-        """Whether a rival is yet to be run, or there is none."""
+        """Whether a rival has not been run yet, or there is none."""
         return not self.rivals or any(rival.meets is None for rival in self.rivals)
 
     @property
     def said(self) -> str:
-        """What the pages say."""
+        """Text for the pages."""
         if not self.rivals:
             return "no rival in the experiment"
         words = {True: "meets it too", False: "misses it", None: "not run"}
@@ -78,17 +79,17 @@ class Beside:
 
     @property
     def kept(self) -> Kept | None:
-        """What the experiment says of why the bound is kept in this case."""
+        """The experiment's reason to keep the bound in this case, if any."""
         return next((one for one in self.check.rival if matches(self.case, one.case)), None)
 
     @property
     def text(self) -> str:
-        """The same, with why the bound is kept."""
+        """The same, with the reason to keep the bound."""
         return self.said + (f": {self.kept.why}" if self.kept and (self.met or self.unknown) else "")
 
 
 def _by_vulture(setting: Setting) -> set[str]:
-    """Groups that a command of the run puts under vulture, by their ports; all of the receiver's, if it names none."""
+    """Groups that a command of the run puts under vulture, by their ports; all groups if it names no ports."""
     commands = [event.run for event in setting.events if "vulturectl" in event.run]
     ranges = [(int(low), int(high)) for text in commands for low, high in re.findall(r"seq (\d+) (\d+)", text)]
     ports = {int(port) for text in commands for port in re.findall(r"\b(5\d\d\d)\b", text)}
@@ -103,13 +104,13 @@ def _by_vulture(setting: Setting) -> set[str]:
 
 
 def _controls(group: FlowGroup) -> list[str]:
-    """The control that a group begins with, and those to which it goes in the run ("10:lp,20:cubic")."""
+    """The congestion controls of a group: the first one, and those of switch_s ("10:lp,20:cubic")."""
     switches = str(group.options.get("switch_s", ""))
     return [group.cc, *(part.split(":")[1] for part in switches.split(",") if ":" in part)]
 
 
 def controlled(setting: Setting) -> set[str]:
-    """Groups of flows that have one of our controls."""
+    """Groups of flows with one of the project's controls."""
     flows = {name: group for name, group in _present(setting).items() if group.proto == "tcp"}
     ours = {name for name, group in flows.items() if any(traffic.module_of(cc) in OURS for cc in _controls(group))}
     return ours | _by_vulture(setting)
@@ -120,7 +121,7 @@ def _present(setting: Setting) -> dict[str, FlowGroup]:
 
 
 def is_rival(ours: Setting, other: Setting) -> bool:
-    """Whether ``other`` is the same run with flows that yield to nobody in the place of our control."""
+    """Whether ``other`` is the same run, with controls that do not yield in place of the project's."""
     mine, here, there = controlled(ours), _present(ours), _present(other)
     return (
         not controlled(other)
@@ -131,7 +132,7 @@ def is_rival(ours: Setting, other: Setting) -> bool:
 
 
 def of_best_effort(setting: Setting, check: Check, bound: checks.Limits) -> bool:
-    """Whether a bound limits the harm to flows beside one of our controls."""
+    """Whether a bound limits the harm to best-effort flows beside one of the project's controls."""
     metric, mine, present = setting.metrics[check.metric], controlled(setting), _present(setting)
     groups = {group for group in metric.flow.split("+") if group}
     limits = (metric.kind in MORE and bound[0] is not None) or (metric.kind in LESS and bound[1] is not None)
@@ -143,7 +144,7 @@ def _apart(case: Case, other: Case) -> int:
 
 
 def beside(experiment: Experiment, results: ResultSet) -> list[Beside]:
-    """Every bound of best effort beside one of our controls, with what rivals have in the same case."""
+    """All bounds on the harm to best effort by the project's controls, with the rivals' numbers in the same case."""
     cases = experiment.cases(results.mode)
     settings = {case_name(case): experiment.setting(case, results.mode) for case in cases}
     table = checks.Table.of(results, checks.committed_ns2(experiment))
@@ -155,7 +156,7 @@ def beside(experiment: Experiment, results: ResultSet) -> list[Beside]:
         mine, rivals = settings[case_name(case)], []
         near = [other for other in cases if _apart(case, other) == 1 and is_rival(mine, settings[case_name(other)])]
         if check.of is not None and {**case, **check.of} in near:
-            continue  # the bound itself is on the distance from the rival
+            continue  # the bound is already a comparison with the rival
         for other in near:
             values = table.check(check, other)
             number = summarise(values)
@@ -168,11 +169,11 @@ def beside(experiment: Experiment, results: ResultSet) -> list[Beside]:
 
 
 def undistinguished(found: list[Beside]) -> list[Beside]:
-    """Bounds that a rival meets too and that do not say why they are kept."""
+    """Bounds that a rival meets too, without a reason to keep them."""
     return [one for one in found if one.met and not one.kept]
 
 
 def needless(experiment: Experiment, found: list[Beside]) -> list[Kept]:
-    """Reasons of bounds that rivals were run for, and miss in each case that the reason is of."""
+    """Reasons that are no longer needed: rivals were run, and miss the bound in all cases of the reason."""
     asked = {id(one.kept) for one in found if one.met or one.unknown}
     return [kept for check in experiment.checks for kept in check.rival if id(kept) not in asked]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every contender in every scenario, as distances from strict priority in the same run (same seed)."""
+"""The scoreboard: all contenders in all scenarios, as distances from strict priority with the same seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..spec.tables import ExperimentError, load_table
 from .checks import Table
 
 PATH = Path(__file__).parent / "scoreboard.toml"
-#: below it the reference itself found next to nothing to use, and a share of it says nothing, Mbit/s
+#: if the reference itself could use less than this, Mbit/s, a share of it has no meaning
 LEAST_SPARE_MBIT = 0.3
 
 
@@ -41,7 +41,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Group:
-    """A column of the table: scenarios of a kind."""
+    """A column of the table: a group of similar scenarios."""
 
     key: str
     title: str
@@ -49,17 +49,17 @@ class Group:
     metrics: tuple[str, ...]
     experiment: str = "scoreboard"
     short: str = ""
-    #: what a reader may stumble over
+    #: a remark for the reader
     note: str = ""
 
     @property
     def heading(self) -> str:
-        """Its title over a column."""
+        """Its title as head of a column."""
         return self.short or self.title
 
     @property
     def loses(self) -> str:
-        """The metric that says what the others lost; "" where there is nobody else."""
+        """The metric of the other traffic's loss; "" if there is no other traffic."""
         return next((name for name in self.metrics if name != "bg"), "")
 
 
@@ -83,7 +83,7 @@ class Cell:
 
 
 def load_board() -> Board:
-    """The arrangement."""
+    """Read scoreboard.toml."""
     board = load_table(Board, tomllib.loads(PATH.read_text(encoding="utf-8")), PATH.name)
     for group in board.group:
         for name in group.metrics:
@@ -93,7 +93,7 @@ def load_board() -> Board:
 
 
 def apart(how: str, ours: float, reference: float) -> float:
-    """A run's distance from the reference's."""
+    """Distance of a run's number from the reference's."""
     if how == "more":
         return ours - reference
     if how == "less":
@@ -105,13 +105,13 @@ def apart(how: str, ours: float, reference: float) -> float:
 
 
 class Scores:
-    """The cells, from digests."""
+    """The cells, computed from digests."""
 
     def __init__(self, board: Board, documents: dict[str, dict[str, Any]]):
         self.board = board
         listed = [(scenario, group.key) for group in board.group for scenario in group.scenarios]
         self.shared = Counter(scenario for scenario, _ in listed)
-        #: the group that a scenario stands in first
+        #: the first group that has a scenario
         self.home = dict(reversed(listed))
         self.tables: dict[str, Table] = {}
         #: cases of which a run was lost, by experiment
@@ -122,7 +122,7 @@ class Scores:
             self.lost_cases[name] = [case for case, _ in results.lost()]
 
     def cell(self, group: Group, scenario: str, contender: str, metric: str) -> Cell:
-        """One cell; without a value on either side its summaries are empty."""
+        """One cell; its summaries are empty if there are no values."""
         table = self.tables.get(group.experiment, Table([], []))
         mine = {"scenario": scenario, "contender": contender}
         limit = {**mine, "contender": self.board.reference}
@@ -134,26 +134,26 @@ class Scores:
         return Cell(summarise(ours), summarise(theirs), summarise(distances))
 
     def ran(self, group: Group, scenario: str, contender: str) -> bool:
-        """Whether a scenario was run, with every seed that was asked for."""
+        """Whether a scenario was run with all requested seeds."""
         if group.experiment not in self.tables:
             return False
         values = self.tables[group.experiment].values({"scenario": scenario, "contender": contender}, group.metrics[0])
         return bool(values) and None not in values
 
     def state(self, group: Group, scenario: str, contender: str) -> str:
-        """What is said of a scenario that has no whole number: INCOMPLETE if a run was lost; "" if all are there."""
+        """State of a scenario: "" if all runs exist, INCOMPLETE if a run was lost, else "not run"."""
         if self.ran(group, scenario, contender):
             return ""
         lost = {"scenario": scenario, "contender": contender} in self.lost_cases.get(group.experiment, [])
         return "INCOMPLETE" if lost else "not run"
 
     def left_out(self, group: Group, scenario: str, contender: str) -> str:
-        """Why a scenario counts for nothing in a cell; "" if it counts."""
+        """Why a scenario does not count in a cell; "" if it counts."""
         limit = self.state(group, scenario, self.board.reference)
         return self.state(group, scenario, contender) or (limit and f"strict priority {limit}")
 
     def of_fewer(self, contender: str) -> str:
-        """What a contender's name is followed by if its means are of fewer scenarios than strict priority's."""
+        """Suffix of a contender's name if its means are over fewer scenarios than strict priority's."""
         each = [
             (self.state(group, scenario, contender), self.state(group, scenario, self.board.reference))
             for group in self.board.group
@@ -164,27 +164,29 @@ class Scores:
         return " (in part)" if any(mine and not limit for mine, limit in each) else ""
 
     def run(self, group: Group, contender: str) -> int:
-        """How many of a group's scenarios were run. What a group shares with others is no run of its own."""
+        """Number of a group's scenarios that were run; 0 if all of these belong to an earlier group too."""
         have = [scenario for scenario in group.scenarios if self.ran(group, scenario, contender)]
         own = [scenario for scenario in have if self.shared.get(scenario, 0) < 2 or group.key == self.home[scenario]]
         return len(have) if own else 0
 
     def over(self, group: Group, contender: str, metric: str) -> float:
-        """A metric's mean distance over those of a group's scenarios that were run, NaN where there is none."""
+        """Mean distance of a metric over the group's scenarios that were run, NaN if there are none."""
         if not self.run(group, contender):
             return math.nan
         both = (contender, self.board.reference)
         there = [name for name in group.scenarios if all(self.ran(group, name, one) for one in both)]
         distances = [self.cell(group, scenario, contender, metric).distance for scenario in there]
-        # a run without a value (a time that never came) leaves the mean without one; a share of no spare has no runs
+        # a run without a value (an event that never happened) makes the mean NaN; a distance without spare bandwidth
+        # has no runs
         if any(one.blank for one in distances):
             return math.nan
         return summarise([one.mean for one in distances]).mean
 
     def lost(self, contender: str) -> float:
-        """Percent of its rate that best effort lost, a mean over groups with a best-effort side.
+        """Percentage of its rate that best effort lost, a mean over the groups with best-effort traffic.
 
-        Time and fairness are apart; pages that take p percent longer come at a rate of 100 / (100 + p).
+        Groups measured by time or fairness are not included, except pages: a page time longer by p percent counts as a
+        rate of 100 / (100 + p).
         """
         values = []
         for group in self.board.group:
@@ -195,10 +197,10 @@ class Scores:
         return summarise(values).mean
 
     def used(self, contender: str) -> float:
-        """Percent of the spare bandwidth used, a mean over groups that have some."""
+        """Percentage of the spare bandwidth used, a mean over the groups that have some."""
         picked = [one for one in self.board.group if "bg" in one.metrics]
         return summarise([self.over(group, contender, "bg") for group in picked]).mean
 
     def complete(self) -> bool:
-        """Whether there is any run at all."""
+        """Whether there is any run."""
         return any(table.runs for table in self.tables.values())

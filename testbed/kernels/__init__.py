@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is booted: kernels and modules, fetched, built and kept by content."""
+"""Kernels and modules: fetched, built, and cached by a hash of their content."""

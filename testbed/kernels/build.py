@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernels for the testbed: fetch the source, build for user mode (flavour "race": for QEMU), keep in the cache.
+"""Kernels for the testbed: fetch the source, build for user mode (flavour "race": for QEMU), store in the cache.
 
     source(series) -> edits -> configuration -> build -> verified, trimmed cache entry
 
-The source is Debian's `linux-source-<series>` package, had with an apt configuration
-of its own (the system's apt is only read, for the mirror), or a folder of the user's,
-of which a private copy is made.
+The source is Debian's `linux-source-<series>` package, fetched with a private apt configuration
+(of the system's apt only the mirror's address is read), or a copy of a source tree that the user
+gives.
 
 Command line:
     python3 -m testbed.kernels.build build  [--series S] [--flavour F] [--kernel-source DIR]
     python3 -m testbed.kernels.build source [S] [--kernel-source DIR]    prints the source's path
     python3 -m testbed.kernels.build path   [--series S] [--flavour F]   prints the KDIR
-    python3 -m testbed.kernels.build list | prune                        what the cache holds; drop what is stale
+    python3 -m testbed.kernels.build list | prune                        list the cache; remove stale entries
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from .series import (
 )
 from .source import KernelSource, edits_key, ensure_source, newest_source, tree_version
 
-# Measured: object files before they are trimmed.
+# Disk space of a build before trim(), with all object files; measured.
 BUILD_MIB = {"plain": 400, "sanitizer": 1500, "race": 2000}
-# Lines that make prints in a whole build; only the bar's scale hangs on it. Measured.
+# Lines that make prints in a complete build, for the scale of the progress bar only; measured.
 EXPECTED_LINES = {"plain": 1400, "sanitizer": 1500, "race": 1950}
-FORMAT = 1  # counts changes of what a cache entry holds
+FORMAT = 1  # incremented when the content of a cache entry changes
 
 
 @dataclass(frozen=True)
 class KernelBuild:
-    """A cache entry: the kernel to boot and the folder that modules build against."""
+    """A cache entry: the kernel to boot and the folder to build modules against."""
 
     linux: Path
     kdir: Path
@@ -67,12 +67,12 @@ class KernelBuild:
 
     @property
     def arch(self) -> str:
-        """As make's ARCH names it."""
+        """The architecture, in the form of make's ARCH."""
         return ARCHES[self.flavour]
 
     @property
     def intree(self) -> dict[str, Path]:
-        """Name -> path of the in-tree modules that were built along (tcp_vegas, ...)."""
+        """Name -> path of the in-tree modules built with the kernel (tcp_vegas, ...)."""
         return {p.stem: p for p in sorted((self.kdir / "intree").glob("*.ko"))}
 
 
@@ -91,7 +91,7 @@ def parse_config(text: str) -> dict[str, str]:
 
 
 def wanted_config(series: str, flavour: str) -> dict[str, str]:
-    """What the fragments ask for: common, then the series', then the flavour's."""
+    """The options of the fragments; later ones override: common, series, flavour, series and flavour."""
     values: dict[str, str] = {}
     for name in ("common", series, flavour, f"{series}-{flavour}"):
         path = FRAGMENTS / f"{name}.config"
@@ -106,14 +106,14 @@ def config_text(values: dict[str, str]) -> str:
 
 
 def missing_options(wanted: dict[str, str], built: dict[str, str]) -> list[str]:
-    """What of `wanted` is not in `built`, as "CONFIG_X=y (is n)"."""
+    """Options of `wanted` that `built` does not have, as "CONFIG_X=y (is n)"."""
     return [
         f"{name}={value} (is {built.get(name, 'n')})" for name, value in wanted.items() if built.get(name, "n") != value
     ]
 
 
 def compiler_version() -> str:
-    """gcc -v, whole: its version, target and configuration."""
+    """The output of gcc -v: its version, target and configuration."""
     done = subprocess.run(["gcc", "-v"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise MissingTools(f"gcc does not run: {done.stderr.strip()}")
@@ -121,7 +121,7 @@ def compiler_version() -> str:
 
 
 def configuration_key(series: str, flavour: str) -> str:
-    """Hash of what is asked of a kernel, whatever compiler or mirror it comes from."""
+    """Hash of a kernel's configuration and edits, independent of the compiler and the mirror."""
     return key_of(wanted_config(series, flavour), edits_key(series))
 
 
@@ -129,23 +129,23 @@ def configuration_key(series: str, flavour: str) -> str:
 
 
 def jobs() -> int:
-    """Compilers at a time: the processors that this process may use."""
+    """Number of parallel compilers: the CPUs that this process may use."""
     return max(1, len(os.sched_getaffinity(0)))
 
 
 def run_make(words: list[str], log: Path, step: str, expected: int, report: Report) -> None:
-    """Run make into `log`; raises BuildFailed or NoSpace with the end of it."""
+    """Run make with its output in `log`; raises BuildFailed, with the last lines of that, or NoSpace."""
     env = {
         **os.environ,
         "LC_ALL": "C.UTF-8",
-        # The same bytes on every machine and day
+        # fixed values, for the same bytes on every machine and day
         "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
         "KBUILD_BUILD_USER": "lbe",
         "KBUILD_BUILD_HOST": "testbed",
         "KBUILD_BUILD_VERSION": "1",
     }
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "KDIR", "ARCH", "CROSS_COMPILE", "KBUILD_OUTPUT"):
-        env.pop(name, None)  # of a make that called us
+        env.pop(name, None)  # may be set by a make that runs this program
     lines = 0
     with open(log, "ab") as out:
         process = subprocess.Popen(
@@ -180,7 +180,7 @@ def run_make(words: list[str], log: Path, step: str, expected: int, report: Repo
 
 
 def configure(source: KernelSource, out: Path, arch: str, wanted: dict[str, str], log: Path) -> None:
-    """Make out/.config and prove that it has all of `wanted`; raises ConfigMissing."""
+    """Make out/.config and verify that it has all of `wanted`; raises ConfigMissing."""
     base = ["-C", str(source.path), f"O={out}", f"ARCH={arch}"]
     run_make([*base, "tinyconfig"], log, "configuring", 40, silent)
     with open(out / ".config", "a", encoding="ascii") as file:
@@ -195,12 +195,12 @@ def configure(source: KernelSource, out: Path, arch: str, wanted: dict[str, str]
         )
 
 
-# Of a build, what modules are built against; the object files are 80 % of it.
+# The folders of a build that module builds need; the object files, which are removed, are 80 % of its size.
 KEEP_FOLDERS = ("scripts", "include", "arch", "intree", "tools")
 
 
 def trim(out: Path) -> None:
-    """Move the in-tree modules to out/intree and drop what a module build does not read."""
+    """Move the in-tree modules to out/intree and remove the files that a module build does not read."""
     intree = out / "intree"
     intree.mkdir()
     for module in sorted(out.rglob("*.ko")):
@@ -219,14 +219,14 @@ def trim(out: Path) -> None:
 
 
 def relocate(out: Path, final: Path) -> None:
-    """Newer kernels write the build folder's path into its Makefile: make it the final one."""
+    """Replace the build folder's path, which newer kernels write into its Makefile, by the final path."""
     makefile = out / "Makefile"
     text = makefile.read_text(encoding="utf-8")
     makefile.write_text(text.replace(str(out), str(final)), encoding="utf-8")
 
 
 def build_key(source: KernelSource, wanted: dict[str, str]) -> str:
-    """What a kernel hangs on: source with its edits, configuration, compiler, C library."""
+    """Hash of everything a kernel depends on: edited source, configuration, compiler, C library."""
     return key_of(FORMAT, source.key, wanted, compiler_version(), platform.libc_ver())
 
 
@@ -245,10 +245,10 @@ def load_build(folder: Path) -> KernelBuild:
 
 
 def ensure_kernel(spec: KernelSpec | None = None, progress: Report | None = None) -> KernelBuild:
-    """The kernel of a spec, built if the cache has none; a built one costs 0.1 s.
+    """The kernel of a spec, built if the cache has none; a cached one takes 0.1 s.
 
     Raises a KernelError: UnsupportedSeries, MissingTools, FetchFailed, NoSpace,
-    ConfigMissing, BuildFailed. Parallel calls build once.
+    ConfigMissing, BuildFailed. Of parallel calls, only one builds.
     """
     spec, report = spec or KernelSpec(), progress or silent
     check_spec(spec)
@@ -274,14 +274,14 @@ def build(
     final: Path,
     report: Report,
 ) -> None:
-    """Build into a temporary folder; `final` appears when all is done and verified."""
+    """Build in a temporary folder, which becomes `final` when the build is complete and verified."""
     final.parent.mkdir(exist_ok=True)
     need_space(final.parent, BUILD_MIB[flavour], f"building kernel {source.version} ({flavour})")
     logs = cache_root() / "logs"
     logs.mkdir(exist_ok=True)
     log = logs / f"{final.name}.log"
     log.unlink(missing_ok=True)
-    remove(final)  # without build.json it is none of ours
+    remove(final)  # without build.json it is incomplete
     began = time.monotonic()
     with whole_entry(final) as out:
         report("configuring", 0, None)
@@ -349,7 +349,7 @@ def list_cache() -> None:
 
 
 def prune_cache() -> None:
-    """Remove sources and kernels that today's edits, fragments and compiler do not lead to."""
+    """Remove sources and kernels that do not correspond to the current edits, fragments and compiler."""
     root = cache_root()
     keep = set()
     for series in SUITES:
@@ -367,7 +367,7 @@ def prune_cache() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit status: 0 done, 1 failed, 2 asked wrongly, 130 interrupted."""
+    """Entry point. Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     args = parser().parse_args(argv)
     progress = silent if args.verb in ("path", "list", "prune") else make_progress()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Debian's packages of kernel sources: which mirror this machine uses, and an apt of our own that fetches from it."""
+"""Debian's packages of kernel sources: finds the mirror of this machine and fetches from it with a private apt."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ DEBIAN_KEYRINGS = (
 )
 
 FETCH_TOOLS = {"apt-get": "apt", "dpkg-deb": "dpkg"}
-# What user mode needs of the source, and checkpatch: the rest is neither unpacked nor copied.
+# Files of the source that neither user mode nor checkpatch needs: they are not unpacked or copied.
 UNPACK_WITHOUT = (
     ".git",
     "Documentation/*/*",
-    # Kconfig files of all architectures are read: only their code stays away
+    # the Kconfig files of all architectures are read, so only their code is left out
     "arch/[!ux]*.[chS]",
     "arch/*.dts*",
     "drivers/gpu/*.[chS]",
@@ -42,7 +42,7 @@ UNPACK_WITHOUT = (
     "sound/*.[chS]",
     "tools/testing",
     "tools/perf",
-    # left by a build in place, which the kernel's make does not take beside O=
+    # left by a build in the source tree; with them the kernel's make refuses O=
     ".config",
     "include/config",
     "include/generated",
@@ -58,7 +58,7 @@ UNPACK_WITHOUT = (
 
 @dataclass(frozen=True)
 class AptEntry:
-    """One repository of the system's apt."""
+    """A repository in the configuration of the system's apt."""
 
     uri: str
     suites: tuple[str, ...]
@@ -113,7 +113,7 @@ def deb822_entries(text: str) -> list[AptEntry]:
 
 
 def system_entries(etc_apt: Path = Path("/etc/apt")) -> list[AptEntry]:
-    """Every repository that the system's apt has, in the order of its files."""
+    """All repositories of the system's apt, in the order of its configuration files."""
     entries: list[AptEntry] = []
     folder = etc_apt / "sources.list.d"
     parts = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -136,9 +136,9 @@ DEBIAN_SUITE = re.compile(
 
 
 def debian_mirror(etc_apt: Path = Path("/etc/apt")) -> tuple[str, Path]:
-    """URI of a mirror of Debian's main archive, and the keyring that signs it.
+    """URI of a mirror of Debian's main archive, and the keyring to verify it.
 
-    $LBE_DEBIAN_MIRROR wins; else the first of the system's own. Raises FetchFailed.
+    $LBE_DEBIAN_MIRROR has precedence over the first one of the system's apt. Raises FetchFailed.
     """
     system_keyring = None
     mirror = os.environ.get("LBE_DEBIAN_MIRROR")
@@ -167,7 +167,7 @@ def debian_mirror(etc_apt: Path = Path("/etc/apt")) -> tuple[str, Path]:
 
 
 class PrivateApt:
-    """An apt with lists, cache and status of its own; the system's is not touched."""
+    """An apt with its own lists, cache and status; it does not touch those of the system."""
 
     def __init__(self, folder: Path, series: str, mirror: str, keyring: Path):
         self.folder, self.suite = folder, SUITES[series]
@@ -179,7 +179,7 @@ class PrivateApt:
             f"deb [arch=amd64 signed-by={keyring} target=Packages] {mirror} {self.suite} main\n",
             encoding="ascii",
         )
-        # #clear: the system's hooks (docker-clean, PackageKit) would work on its own cache.
+        # #clear: the system's hooks (docker-clean, PackageKit) would act on the system's cache.
         (folder / "apt.conf").write_text(
             "#clear APT::Update::Pre-Invoke;\n"
             "#clear APT::Update::Post-Invoke;\n"
@@ -198,14 +198,14 @@ class PrivateApt:
             f'Dir::Log "{folder}";\n'
             'APT::Architecture "amd64";\n'
             'APT::Architectures "amd64";\n'
-            # As root, apt would drop to a user who cannot write here.
+            # As root, apt would otherwise change to a user without write permission here.
             'APT::Sandbox::User "root";\n'
             'Acquire::Languages "none";\n'
             'Acquire::Retries "3";\n'
             'Acquire::http::Timeout "30";\n'
             'Acquire::https::Timeout "30";\n'
-            # An index past its date is signed all the same: a mirror that lags, or an archive of one
-            # day, has the kernel too, and nothing from here is installed.
+            # An expired index is accepted: it is still signed, an outdated mirror or a snapshot of the
+            # archive has the kernel too, and nothing fetched here is installed.
             'Acquire::Check-Valid-Until "false";\n'
             'APT::Get::List-Cleanup "true";\n',
             encoding="ascii",
@@ -228,7 +228,7 @@ class PrivateApt:
         return done.stdout
 
     def explain(self, said: str) -> KernelError:
-        """apt's complaints as one error that says what to do."""
+        """Turn apt's messages into one error that says what to do."""
         short = "\n".join("    " + line for line in said.splitlines()[-6:])
         if "No space left" in said or "don't have enough free space" in said:
             return NoSpace(
@@ -260,7 +260,7 @@ class PrivateApt:
         return FetchFailed(f"apt could not get {self.package}; try again\n{short}")
 
     def download(self, into: Path, report: Report) -> Path:
-        """Put the package into `into`; apt checks its hash."""
+        """Download the package into `into`; apt checks its hash."""
         report(f"reading the package index of {self.suite}", 0, None)
         self.run("update")
         uris = self.run("download", "--print-uris", self.package)
@@ -278,7 +278,7 @@ class PrivateApt:
 
 
 def folder_bytes(*folders: Path) -> int:
-    """Bytes of the packages below some folders, finished or partial."""
+    """Total size of the packages below some folders, complete or partial, bytes."""
     total = 0
     for folder in folders:
         for path in folder.rglob("*"):
@@ -301,7 +301,7 @@ class Watched:
         self.thread = threading.Thread(target=self.loop, daemon=True)
 
     def loop(self) -> None:
-        """Until the block ends."""
+        """Report until the block ends."""
         while not self.stop.wait(1.0):
             self.report(self.step, self.measure(), self.total)
 
@@ -315,7 +315,7 @@ class Watched:
 
 
 def ensure_package(series: str, report: Report) -> Path:
-    """The series' source package in the cache, downloaded if need be."""
+    """The source package of a series in the cache, downloaded if necessary."""
     folder = cache_root() / "packages"
     folder.mkdir(exist_ok=True)
     have = sorted(folder.glob(f"linux-source-{series}_*.deb"), key=lambda p: p.stat().st_mtime)
@@ -335,13 +335,13 @@ def ensure_package(series: str, report: Report) -> Path:
 
 
 def output(process: subprocess.Popen[bytes]) -> IO[bytes]:
-    """The pipe that a process writes to."""
-    assert process.stdout is not None  # all are started with stdout=PIPE
+    """Standard output of a process, a pipe."""
+    assert process.stdout is not None  # all processes are started with stdout=PIPE
     return process.stdout
 
 
 def run_pipeline(what: str, *commands: list[str]) -> None:
-    """Run commands joined by pipes; raises FetchFailed or NoSpace with what one says."""
+    """Run commands joined by pipes; raises FetchFailed or NoSpace with the first line of standard error."""
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         running: list[subprocess.Popen[bytes]] = []
         try:
@@ -351,7 +351,7 @@ def run_pipeline(what: str, *commands: list[str]) -> None:
                     subprocess.Popen(command, stdin=source or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
                 )
                 if source:
-                    source.close()  # so that a reader's end reaches the writer
+                    source.close()  # so that the writer gets SIGPIPE if the reader ends
             output(running[-1]).read()
             codes = [process.wait() for process in running]
         finally:
@@ -370,12 +370,12 @@ def run_pipeline(what: str, *commands: list[str]) -> None:
 
 
 def tar_without(prefix: str) -> list[str]:
-    """tar's options that leave UNPACK_WITHOUT out below `prefix`."""
+    """tar's options that exclude UNPACK_WITHOUT below `prefix`."""
     return [f"--exclude={prefix}/{pattern}" for pattern in UNPACK_WITHOUT]
 
 
 def unpack(deb: Path, into: Path) -> None:
-    """Unpack what we need of a linux-source package."""
+    """Unpack the needed files of a linux-source package."""
     name = deb.name.split("_")[0]
     try:
         run_pipeline(
@@ -386,14 +386,14 @@ def unpack(deb: Path, into: Path) -> None:
             ["tar", "-x", "-C", str(into), "--strip-components=1", "--no-same-owner", *tar_without(name), "-f", "-"],
         )
     except FetchFailed:
-        deb.unlink(missing_ok=True)  # it would not unpack the next time either
+        deb.unlink(missing_ok=True)  # a broken package would fail again
         raise
 
 
 def ensure_part(series: str, part: str, progress: Report | None = None) -> Path:
-    """A folder of the series' source that builds do without, unedited, such as its selftests.
+    """An unedited folder of the series' source that builds do not need, such as the selftests.
 
-    `part` is relative to the source's top. Raises as ensure_source() does.
+    `part` is relative to the top of the source. Raises the same errors as ensure_source().
     """
     report = progress or silent
     with lock(f"part-{series}", report):
@@ -414,7 +414,7 @@ def ensure_part(series: str, part: str, progress: Report | None = None) -> Path:
 
 
 def copy_tree(tree: Path, into: Path) -> None:
-    """Copy what we need of a source folder of the user's."""
+    """Copy the needed files of a user's source tree."""
     run_pipeline(
         f"copying {tree}",
         ["tar", "-c", "-C", str(tree), *tar_without("."), "-f", "-", "."],

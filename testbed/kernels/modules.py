@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The project's modules for one of the testbed's kernels, built once per content.
+"""The project's modules, built for one of the testbed's kernels and cached by content.
 
     repository -> snapshot in the cache -> make modules KDIR=... ARCH=... -> ModuleSet
 
-A snapshot is keyed by the content of the module folders, the version string and the kernel,
-so that parallel runs, several kernels and an editor at work never fight over object files.
+The key of a snapshot is the content of the module folders, the version string and the kernel. Parallel
+runs, several kernels and changes of the source during a build therefore never share object files.
 
 Command line:
     python3 -m testbed.kernels.modules [--series S] [--flavour F] [--kernel-source DIR] [FOLDER ...]
-prints a line "name path" for each module; with FOLDERs, of these module folders alone.
+prints a line "name path" for each module; with FOLDERs, for the modules of these folders only.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from ..base.progress import Report, make_progress, silent
 from .build import KernelBuild, ensure_kernel, jobs, run_make
 from .series import DEFAULT_SERIES, TOOLS, KernelSpec, check_tools, key_of
 
-#: folders that are not named like their module
+#: module -> folder, where their names differ
 FOLDERS = {"shred_hint": "sch_shred", "shred_rto": "sch_shred"}
-#: the product's headers that the guests' own modules are built with
+#: headers of the product that the guest modules include
 GUEST_HEADERS = (
     "include/lbe/compat.h",
     "include/lbe/arith.h",
     "include/lbe/fixed_point.h",
     "tcp_lowpri/lowpri_law.h",
 )
-# What every module folder builds with; module folders are those that have a Kbuild.
+# Files that the build of every module folder needs; a folder with a Kbuild is a module folder.
 SHARED = ("Kbuild", "Makefile", "VERSION", "scripts", "include")
-# By the suffix (or name) of what is source; object files and caches are none.
+# Matches source files by suffix or name; object files and caches do not match.
 SOURCE = re.compile(r"(\.(c|h|S|py|sh|config|kunitconfig)|/(Kbuild|Kconfig|Makefile|VERSION|version))$")
 COMPAT = Path("include/lbe/compat.h")
 LBE_INCLUDE = re.compile(r"^#\s*include\s*<(lbe/[\w.]+)>", re.MULTILINE)
 GENERATED = re.compile(r"\.mod\.c$")
-KEEP_DAYS = 14  # module builds that nobody asked for in this time are removed
+KEEP_DAYS = 14  # module builds that are not used for this time are removed
 
 
 @dataclass(frozen=True)
 class ModuleSet:
-    """Modules by name. Ours under their own; in-tree ones too, but "tcp_lp_intree".
+    """Modules by name: the project's and the kernel's. The in-tree tcp_lp is named "tcp_lp_intree".
 
-    `version`: what MODULE_VERSION and every result file carry.
+    `version`: the string in MODULE_VERSION and in every result file.
     """
 
     paths: dict[str, Path]
@@ -64,11 +64,11 @@ class ModuleSet:
 
     @property
     def kunit(self) -> list[str]:
-        """Names of the modules that hold KUnit suites."""
+        """Names of the modules with KUnit suites."""
         return sorted(name for name in self.paths if name.endswith("_kunit"))
 
     def load_order(self, names: Iterable[str]) -> list[Path]:
-        """Paths of the named modules and of all they depend on, each after what it needs.
+        """Paths of the named modules and of all modules they depend on, in the order of loading.
 
         Raises KernelError for a name that is not in the set.
         """
@@ -89,19 +89,19 @@ class ModuleSet:
 
 
 def depends(module: Path) -> list[str]:
-    """Names of the modules that a .ko says it needs."""
+    """Names of the modules that a .ko depends on, from its modinfo."""
     match = re.search(rb"(?:^|\0)depends=([^\0]*)\0", module.read_bytes())
     names = match.group(1).decode("ascii") if match else ""
     return [name for name in names.split(",") if name]
 
 
 def module_folders(repo: Path) -> list[str]:
-    """Top-level folders with a Kbuild of their own."""
+    """Top-level folders that contain a Kbuild."""
     return sorted(p.parent.name for p in repo.glob("*/Kbuild"))
 
 
 def source_files(repo: Path, folders: Sequence[str]) -> list[Path]:
-    """Paths, relative to the repository, of everything that a module build reads."""
+    """Paths, relative to the repository, of all files that a module build reads."""
     found = []
     for name in (*SHARED, *folders):
         top = repo / name
@@ -114,8 +114,8 @@ def source_files(repo: Path, folders: Sequence[str]) -> list[Path]:
 
 
 def included(repo: Path, files: Iterable[Path]) -> list[Path]:
-    """The shared headers that C files are compiled with, relative to the repository: what they include, what that
-    includes, and compat.h, which Kbuild puts before every source."""
+    """The shared headers that C files are compiled with, relative to the repository: those that they include, directly
+    or indirectly, and compat.h, which Kbuild includes before every source."""
     found = {COMPAT}
     ahead = [COMPAT, *files]
     while ahead:
@@ -131,7 +131,7 @@ def included(repo: Path, files: Iterable[Path]) -> list[Path]:
 
 
 def program_hash(name: str, repo: Path = REPO) -> str:
-    """Hash of all that a module of ours is compiled from, comments apart; "" for a module that is not ours."""
+    """Hash of the files that a module of the project is compiled from, without comments; "" for any other module."""
     folder = FOLDERS.get(name, name)
     if (GUEST_MODULES / f"{name}.c").is_file():
         ours = [GUEST_MODULES / f"{name}.c", GUEST_MODULES / "Kbuild", *(repo / header for header in GUEST_HEADERS)]
@@ -154,7 +154,7 @@ def content_key(repo: Path, files: Sequence[Path]) -> str:
 
 
 def version_of(repo: Path, content: str) -> str:
-    """What scripts/version says; without history and VERSION file, the content's hash."""
+    """The output of scripts/version; without a git history and a VERSION file, the content's hash."""
     done = (
         subprocess.run([str(repo / "scripts" / "version")], capture_output=True, text=True, check=False)
         if (repo / "scripts" / "version").exists()
@@ -166,7 +166,7 @@ def version_of(repo: Path, content: str) -> str:
 
 
 def collect(build: KernelBuild, tree: Path, version: str) -> ModuleSet:
-    """The modules of a built snapshot and the kernel's own."""
+    """The modules of a built snapshot and the kernel's in-tree modules."""
     paths = {("tcp_lp_intree" if name == "tcp_lp" else name): path for name, path in build.intree.items()}
     for path in sorted(tree.rglob("*.ko")):
         paths[path.stem] = path
@@ -179,9 +179,9 @@ def ensure_modules(
     folders: Sequence[str] | None = None,
     progress: Report | None = None,
 ) -> ModuleSet:
-    """The repository's modules for a kernel, built if the cache has none of this content.
+    """The repository's modules for a kernel, built if the cache does not have them with this content.
 
-    `folders`: only these module folders, None = all. Raises BuildFailed, NoSpace, MissingTools.
+    `folders`: these module folders only; None means all. Raises BuildFailed, NoSpace, MissingTools.
     """
     report = progress or silent
     repo = Path(repo).resolve()
@@ -213,7 +213,7 @@ def ensure_modules(
 def build_modules(
     build: KernelBuild, repo: Path, files: Sequence[Path], version: str, final: Path, report: Report
 ) -> None:
-    """Copy the files, run the top Makefile, keep the tree under its final name."""
+    """Copy the files, run the top Makefile, and store the tree under its final name."""
     final.parent.mkdir(exist_ok=True)
     need_space(final.parent, 50, "building the modules")
     logs = cache_root() / "logs"
@@ -236,7 +236,7 @@ def build_modules(
 
 
 def forget_old(folder: Path) -> None:
-    """Remove module builds that nobody asked for in KEEP_DAYS."""
+    """Remove module builds that have not been used for KEEP_DAYS."""
     oldest = time.time() - KEEP_DAYS * 86400
     for path in folder.glob("[!.]*"):
         if path.stat().st_mtime < oldest:
@@ -244,7 +244,7 @@ def forget_old(folder: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit status: 0 done, 1 failed, 2 asked wrongly."""
+    """Entry point. Exit status: 0 success, 1 failure, 2 wrong usage."""
     top = argparse.ArgumentParser(prog="python3 -m testbed.kernels.modules", description=__doc__.split("\n")[0])
     top.add_argument("--series", default=DEFAULT_SERIES)
     top.add_argument("--flavour", default="plain")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which kernels there are: series, flavours, and the tools that a build needs."""
+"""The supported kernels: series, flavours, and the tools that a build needs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..base.errors import KernelError, MissingTools, UnsupportedSeries
 HERE = Path(__file__).resolve().parent
 FRAGMENTS = HERE / "fragments"
 
-#: where none is named; `make check SERIES=7.2` and any command by the variable
+#: series used if none is given; LBE_SERIES changes it for any command, `make check SERIES=7.2` for the tests
 DEFAULT_SERIES = os.environ.get("LBE_SERIES") or "6.12"
-# series -> the Debian suite that carries linux-source-<series>
+# series -> the Debian suite with linux-source-<series>
 SUITES = {"6.1": "bookworm", "6.12": "trixie", "7.2": "trixie-backports"}
 # flavour -> architecture: user mode, or a whole machine in QEMU
 ARCHES = {"plain": "um", "sanitizer": "um", "race": "x86_64"}
 FLAVOURS = tuple(ARCHES)
 USER_MODE_FLAVOURS = tuple(flavour for flavour, arch in ARCHES.items() if arch == "um")
-# architecture -> make's target, and the file to boot that it leaves
+# architecture -> make's target, and the bootable file that it makes
 IMAGES = {"um": ("linux", "linux"), "x86_64": ("bzImage", "arch/x86/boot/bzImage")}
-# A source of one's own may be any series that include/lbe/compat.h spans.
+# A source tree given by the user may be of any series that include/lbe/compat.h supports.
 OLDEST, NEWEST = (6, 1), (7, 2)
 
 
@@ -47,7 +47,7 @@ TOOLS = {
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """Which kernel: a series of SUITES, a flavour of FLAVOURS, a source of one's own or None."""
+    """The kernel to use: a series of SUITES, a flavour of FLAVOURS, a user's source tree or None."""
 
     series: str = DEFAULT_SERIES
     flavour: str = "plain"
@@ -55,12 +55,12 @@ class KernelSpec:
 
 
 def series_number(series: str) -> tuple[int, ...]:
-    """ "6.12" as (6, 12), to compare by."""
+    """ "6.12" as (6, 12), for comparisons."""
     return tuple(int(number) for number in series.split("."))
 
 
 def key_of(*parts: object) -> str:
-    """Twelve hexadecimal digits for any plain data."""
+    """Hash of any plain data, twelve hexadecimal digits."""
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -74,7 +74,7 @@ def check_spec(spec: KernelSpec) -> None:
 
 
 def check_tools(tools: dict[str, str]) -> None:
-    """Raises MissingTools naming the packages; the machine must be x86-64."""
+    """Raises MissingTools with the packages to install, or KernelError if the machine is not x86-64."""
     if platform.machine() != "x86_64":
         raise KernelError(f"user-mode kernels run on x86_64 only, this machine is {platform.machine()}")
     missing = [tool for tool in tools if shutil.which(tool) is None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The source of a kernel in the cache: fetched or copied, and edited."""
+"""Kernel sources in the cache: fetched or copied, then edited."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCE_MIB = 1200  # measured
 
 @dataclass(frozen=True)
 class KernelSource:
-    """An edited, pristine source tree in the cache; `version` as 6.12.107."""
+    """A source tree in the cache, edited and never built in; `version` as 6.12.107."""
 
     path: Path
     series: str
@@ -34,7 +34,7 @@ class KernelSource:
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: in `path`, exactly one match of `pattern` becomes `text`."""
+    """One change: in `path`, the only match of `pattern` is replaced by `text`."""
 
     path: str
     pattern: str
@@ -42,21 +42,21 @@ class Edit:
 
 
 def edits(series: str) -> list[Edit]:
-    """The changes that the source of a series gets.
+    """The changes to the source of a series.
 
-    HZ 1000 instead of user mode's 100: the in-tree congestion controls, the delayed-ACK
-    timer, RTO and tail-loss probe count jiffies. At 10 ms a jiffy is 15 % of a queue
-    of 67 ms, all that TCP-LP's threshold is about, and every timer is late by up to 10 %
-    of a round trip; 1 ms is the finest that the kernel's configurations offer.
+    HZ is 1000 instead of user mode's 100: the in-tree congestion controls, the delayed-ACK
+    timer, the RTO and the tail-loss probe count jiffies. A jiffy of 10 ms would be 15 % of a
+    queueing delay of 67 ms, in which TCP-LP's threshold lies, and every timer would be late by up
+    to 10 % of a round trip. 1 ms is the finest tick that the kernel's configuration offers.
 
-    os_getrandom(): see kernel/os_getrandom.inc.
+    os_getrandom(): see fragments/os_getrandom.inc.
 
-    _mix_pool_bytes(): nothing else goes into the random numbers. Interrupts mix in the
-    clock, so that two runs that differ in one tc line, hence by a microsecond, would part
-    with the first reseed, and nobody could compare two queues under the same numbers.
+    _mix_pool_bytes(): nothing else is mixed into the random numbers. Interrupts mix in the
+    clock. Two runs that differ in one tc line, and so by a microsecond, would have different random
+    numbers from the first reseed on, and two queues could not be compared under the same numbers.
 
-    KUNIT_LOG_SIZE: before 6.6 debugfs keeps 512 bytes of a test case's log and cuts off the
-    rest, so that a failure cannot be read back whole; the line buffer, on the stack, stays.
+    KUNIT_LOG_SIZE: before 6.6 debugfs keeps only 512 bytes of a test case's log, so that a
+    failure cannot be read back completely. The line buffer, which is on the stack, keeps its size.
     """
     function = (FRAGMENTS / "os_getrandom.inc").read_text(encoding="utf-8")
     always = [
@@ -76,7 +76,7 @@ def edits(series: str) -> list[Edit]:
 
 
 def apply_edits(tree: Path, series: str) -> None:
-    """Edit a tree that is ours alone; raises BuildFailed where the source looks otherwise."""
+    """Edit a private tree; raises BuildFailed if an edit does not match the source exactly once."""
     for edit in edits(series):
         path = tree / edit.path
         try:
@@ -89,7 +89,7 @@ def apply_edits(tree: Path, series: str) -> None:
                 f"{edit.path} of this kernel source has {count} places that match "
                 f"{edit.pattern!r}, where 1 was expected: testbed/kernels/source.py edits() must learn it"
             )
-        # A new file, never a write in place: a hard or reflinked copy stays whole.
+        # Write a new file and rename it: a hard-linked copy of the old file is not changed.
         fresh = path.with_name(path.name + ".lbe")
         fresh.write_text(new, encoding="utf-8")
         fresh.chmod(path.stat().st_mode)
@@ -118,7 +118,7 @@ def tree_version(tree: Path) -> tuple[str, str]:
 
 
 def fingerprint(tree: Path) -> str:
-    """Changes when any file of the user's source does: paths, sizes and times."""
+    """Hash of the paths, sizes and times of all files of a user's source tree."""
     marks = []
     for folder, names, files in os.walk(tree):
         names[:] = sorted(n for n in names if n != ".git")
@@ -133,8 +133,8 @@ def ensure_source(
 ) -> KernelSource:
     """The edited source tree of a series in the cache.
 
-    With `source_dir` (never written to) its own series counts. Raises UnsupportedSeries,
-    MissingTools, FetchFailed, NoSpace.
+    With `source_dir`, which is never written to, the series of that tree is used. Raises
+    UnsupportedSeries, MissingTools, FetchFailed, NoSpace.
     """
     report = progress or silent
     final: Path | None
@@ -164,14 +164,14 @@ def ensure_source(
 
 
 def unpack_source(series: str, key: str, final: Path | None, own: Path | None, report: Report) -> Path:
-    """Fill the cache entry of a source: from the package, or `final` from the user's own."""
+    """Fill the cache entry of a source from Debian's package, or `final` from the user's tree `own`."""
     folder = cache_root() / "sources"
     folder.mkdir(exist_ok=True)
     deb = None if own else ensure_package(series, report)
     if deb:
         # linux-source-6.12_6.12.107-1_all.deb -> 6.12.107-1
         final = folder / f"{deb.name.split('_')[1].replace('~', '.')}-{key}"
-    assert final is not None  # a tree of the user's own comes with its entry
+    assert final is not None  # the caller names the entry of a user's tree
     need_space(folder, SOURCE_MIB, f"the source of kernel {series}")
     with whole_entry(final) as work:
         report(f"unpacking kernel {series}", 0, None)
@@ -184,6 +184,6 @@ def unpack_source(series: str, key: str, final: Path | None, own: Path | None, r
 
 
 def newest_source(series: str, key: str) -> Path | None:
-    """The cached source of a series with today's edits, or None."""
+    """The newest cached source of a series with the current edits, or None."""
     found = [path for path in (cache_root() / "sources").glob(f"{series}.*-{key}") if "-own-" not in path.name]
     return max(found, key=lambda p: p.stat().st_mtime, default=None)

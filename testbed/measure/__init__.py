@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Numbers from records: metrics and their statistics."""
+"""Metrics and their statistics, computed from the agents' records."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The numbers of one run: a function for each kind of metric that spec/metrics.py lists.
+"""Metrics of one run: a function for each kind of metric in spec/metrics.py.
 
-A metric that cannot be computed (no sample, no such event) is NaN, never zero.
+A metric that cannot be computed (no sample, no such event) is NaN, not zero.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .series import Series, arrived, bridged, first_time, goodput_mbit, growth, 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: what it recorded, its setting and flows, and what the machines said of themselves at its end."""
+    """One run: its records, its setting and flows, and the facts read back from the nodes at its end."""
 
     series: Series
     setting: Setting
@@ -37,7 +37,7 @@ class Run:
         return [flow.id for flow in self.flows if flow.group in wanted]
 
     def value(self, metric: Metric) -> float:
-        """One metric's number, NaN if the run has nothing to compute it from."""
+        """Value of one metric, NaN if the run has no data for it."""
         head = self.setting.head
         from_s = head.measure_s[0] if metric.from_s is None else metric.from_s
         to_s = head.measure_s[1] if metric.to_s is None else metric.to_s
@@ -49,7 +49,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Asked:
-    """One metric of one run: its flows' numbers and its window, seconds."""
+    """One metric of one run: the numbers of its flows, and its window in seconds."""
 
     run: Run
     metric: Metric
@@ -59,7 +59,7 @@ class Asked:
 
     @property
     def series(self) -> Series:
-        """What the run recorded."""
+        """Records of the run."""
         return self.run.series
 
     @property
@@ -69,7 +69,7 @@ class Asked:
 
     @property
     def capacity_mbit(self) -> float:
-        """What TCP can carry over the bottleneck, payload."""
+        """Payload rate that TCP can carry over the bottleneck."""
         return self.run.setting.topology.tcp_capacity_mbit()
 
     @property
@@ -89,35 +89,35 @@ class Asked:
         return flows[self.metric.flow or next(iter(flows))]
 
     def others(self) -> list[Flow]:
-        """Flows that the metric does not name and that go to the same host."""
+        """Flows to the same host that the metric does not name."""
         target = next(flow.spec.to for flow in self.run.flows if flow.id == self.ids[0])
         return [flow for flow in self.run.flows if flow.id not in self.ids and flow.spec.to == target]
 
     def sender_samples(self, column: str) -> np.ndarray:
-        """The senders' samples of ``column`` in the window, without those that say nothing yet (0)."""
+        """The senders' samples of ``column`` in the window, without zeros, which mean that there is no value yet."""
         rows = self.series.send
         t = rows["t_ns"] / 1e9
         values = rows[np.isin(rows["flow"], self.ids) & (t >= self.from_s) & (t <= self.to_s)][column].astype(float)
         return values[values > 0]
 
     def queue_growth(self, column: str) -> float:
-        """How much a counter of the metric's queue grew in the window."""
+        """Increase of a counter of the metric's queue in the window."""
         return growth(self.series.queue, column, "queue", [self.metric.queue], self.from_s, self.to_s)
 
     def queue_delay_ms(self) -> np.ndarray:
-        """Samples of the time that the queue's backlog takes at the link's rate."""
+        """Samples of the queueing delay: the time to send the queue's backlog at the link's rate, ms."""
         rows = self.series.queue
         t = rows["t_ns"] / 1e9
         rows = rows[(rows["queue"] == self.metric.queue) & (t >= self.from_s) & (t <= self.to_s)]
         return rows["backlog_bytes"] * 8 / (self.run.setting.topology.rate_mbit * 1e6) * 1e3
 
     def link_used(self) -> float:
-        """Part of the link of the metric's queue that was used, 0 to 1."""
+        """Utilization of the link of the metric's queue, 0 to 1."""
         bits = self.queue_growth("sent_bytes") * 8
         return bits / self.duration_s / (self.run.setting.topology.rate_mbit * 1e6)
 
     def on_link_mbit(self, flow: Flow) -> float:
-        """What a flow takes of the bottleneck, with its headers as the link counts them."""
+        """Rate of a flow on the bottleneck, including headers as the link counts them."""
         topology = self.run.setting.topology
         payload = goodput_mbit(self.series, [flow.id], self.from_s, self.to_s)
         if flow.spec.proto == "udp" and flow.spec.pkt_bytes:
@@ -131,7 +131,7 @@ FUNCTIONS: dict[str, Function] = {}
 
 
 def computes(*kinds: str) -> Callable[[Function], Function]:
-    """Register the function of kinds; it is an error if spec/metrics.py has no such kind, or if one has two."""
+    """Register the function of some kinds; a kind must be in spec/metrics.py and have only one function."""
 
     def register(function: Function) -> Function:
         for kind in kinds:
@@ -144,12 +144,12 @@ def computes(*kinds: str) -> Callable[[Function], Function]:
 
 
 def mean(values: np.ndarray) -> float:
-    """Mean; NaN of nothing."""
+    """Mean; NaN if there are no values."""
     return float(values.mean()) if len(values) else math.nan
 
 
 def percentile(values: np.ndarray, percent: float) -> float:
-    """Percentile; NaN of nothing."""
+    """Percentile; NaN if there are no values."""
     return float(np.percentile(values, percent)) if len(values) else math.nan
 
 
@@ -195,7 +195,7 @@ def _spare_use(asked: Asked) -> float:
 
 @computes("idle_use")
 def _idle_use(asked: Asked) -> float:
-    # ACKs of flows in the other direction use the link too: they count as used
+    # ACKs of flows in the other direction use the link too, and count as use
     idle = max(0.0, 1 - asked.link_used()) * asked.capacity_mbit
     goodput = asked.goodput_mbit
     return 100 * goodput / (goodput + idle) if goodput + idle else math.nan
@@ -203,7 +203,7 @@ def _idle_use(asked: Asked) -> float:
 
 @computes("active_share", "gap_use")
 def _pauses(asked: Asked) -> float:
-    """A group that is held up so much that it never comes to pause still has a share while it sends."""
+    """active_share has a value even if the group is slowed so much that it never pauses; gap_use has none then."""
     t = np.arange(asked.from_s, asked.to_s, PAUSE_STEP_S)
     mine = arrived(asked.series, asked.ids, t)
     theirs = arrived(asked.series, [flow.id for flow in asked.others()], t)
@@ -221,7 +221,7 @@ def _pauses(asked: Asked) -> float:
 
 
 def jain(values: list[float]) -> float:
-    """Jain's fairness index, 1/n to 1; NaN if nobody got anything."""
+    """Jain's fairness index, 1/n to 1; NaN if all values are 0."""
     total, squares = sum(values), sum(value * value for value in values)
     return total * total / (len(values) * squares) if squares else math.nan
 
@@ -233,7 +233,7 @@ def sharing(values: list[float]) -> float:
 
 
 def variation(values: list[float]) -> float:
-    """Coefficient of variation, deviation over mean; what that paper's tables hold (Documentation/tcp_lowpri.md)."""
+    """Coefficient of variation, deviation over mean, as in that paper's tables (Documentation/tcp_lowpri.md)."""
     return sharing(values) * len(values)
 
 
@@ -318,7 +318,7 @@ def _hint_class(asked: Asked) -> float:
 
 
 def hint_class(qdiscs: list[dict[str, Any]], dev: str, hint: str, column: str) -> float:
-    """``column`` ("packets", "drops") of a class of hints, from tc's dump of the shred queue on a device, or NaN."""
+    """``column`` ("packets", "drops") of a class of hints, from tc's dump of the shred queue of a device; else NaN."""
     for qdisc in qdiscs:
         if qdisc.get("kind") != "shred" or qdisc.get("dev") != dev:
             continue
@@ -402,10 +402,10 @@ def _family_lost(asked: Asked) -> float:
 
 
 def family_lost_pct(counters: dict[str, dict[str, int]], source: str, to: str) -> float:
-    """Percent of the IPv4 packets of one host that did not reach the other, over the whole run.
+    """Percentage of the IPv4 packets of one host that did not reach the other, over the whole run.
 
-    Right for a group that is alone in IPv4 between the two (give the others ``family = 6``): then the
-    hosts' own IP counters tell its losses from theirs, under any queue. NaN without counters.
+    Correct for a group that is the only one to use IPv4 between the two hosts (the others have ``family = 6``):
+    the hosts' IP counters then separate its losses from those of the others, with any queue. NaN without counters.
     """
     sent = counters.get(source, {}).get("Ip.OutRequests", 0)
     if not sent:

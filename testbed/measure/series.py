@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What one run recorded, and what is read out of it: bytes, rates, stalls, crossings."""
+"""Records of one run, and numbers computed from them: bytes, rates, stalls, crossings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..spec.records import WEB
 
 @dataclass
 class Series:
-    """What one run recorded; events are (t_s, flow, event, detail)."""
+    """Records of one run; events are (t_s, flow, event, detail)."""
 
     send: np.ndarray
     recv: np.ndarray
@@ -24,7 +24,7 @@ class Series:
     web: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=WEB))
 
     def received(self, flow: int) -> tuple[np.ndarray, np.ndarray]:
-        """(seconds, bytes so far) of a flow at its receiver."""
+        """(seconds, total bytes) of a flow at its receiver."""
         rows = self.recv[self.recv["flow"] == flow]
         return rows["t_ns"] / 1e9, rows["bytes"].astype(float)
 
@@ -33,7 +33,7 @@ class Series:
         return self.send[self.send["flow"] == flow]
 
     def event_sum(self, flows: list[int], event: str, key: str) -> float:
-        """``key=NUMBER`` in the details of flows' events, summed; NaN if no event has it."""
+        """Sum of ``key=NUMBER`` in the details of the flows' events; NaN if no event has it."""
         found = [
             re.search(rf"\b{key}=(\d+)", detail)
             for _, flow, name, detail in self.events
@@ -52,12 +52,12 @@ def bytes_between(series: Series, flow: int, from_s: float, to_s: float) -> floa
 
 
 def goodput_mbit(series: Series, flows: list[int], from_s: float, to_s: float) -> float:
-    """Payload rate of flows together, Mbit/s."""
+    """Total payload rate of flows, Mbit/s."""
     return sum(bytes_between(series, flow, from_s, to_s) for flow in flows) * 8 / (to_s - from_s) / 1e6
 
 
 def growth(rows: np.ndarray, column: str, key: str, ids: list[int], from_s: float, to_s: float) -> float:
-    """How much a counter grew in the window, summed over the records whose ``key`` is one of ids."""
+    """Increase of a counter in the window, summed over all ``ids``, the values of ``key``."""
     total = 0.0
     for one in ids:
         mine = rows[rows[key] == one]
@@ -77,7 +77,7 @@ def rates(series: Series, flow: int, step_s: float, duration_s: float) -> tuple[
 
 
 def arrived(series: Series, flows: list[int], t: np.ndarray) -> np.ndarray:
-    """Payload of flows together in each step of ``t``, bytes."""
+    """Total payload of flows in each step of ``t``, bytes."""
     total = np.zeros(len(t))
     for flow in flows:
         seconds, received = series.received(flow)
@@ -87,7 +87,7 @@ def arrived(series: Series, flows: list[int], t: np.ndarray) -> np.ndarray:
 
 
 def longest_stall_s(series: Series, flow: int, from_s: float, to_s: float) -> float:
-    """The longest time in the window in which a flow's receiver got nothing, seconds."""
+    """The longest time in the window in which a flow's receiver got no data, seconds."""
     t, total = series.received(flow)
     inside = (t >= from_s) & (t <= to_s)
     t, total = t[inside], total[inside]
@@ -104,7 +104,7 @@ def first_time(t: np.ndarray, at_s: float, reached: np.ndarray) -> float:
 
 
 def bridged(active: np.ndarray, steps: int) -> np.ndarray:
-    """The same, with gaps of fewer than ``steps`` counted as active."""
+    """``active``, with gaps of fewer than ``steps`` steps set to active."""
     out = active.copy()
     for first, then in itertools.pairwise(np.flatnonzero(active)):
         if then - first <= steps:

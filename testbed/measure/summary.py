@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Mean and 95 % interval of one number over runs."""
+"""Mean and 95 % interval of a number over several runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: two-sided 95 % quantile of Student's t for 1 to 30 degrees of freedom; beyond: the normal's
+#: two-sided 95 % quantile of Student's t for 1 to 30 degrees of freedom; for more, the normal distribution's is used
 # fmt: off
 T_95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -21,9 +21,9 @@ T_95 = (
 
 @dataclass(frozen=True)
 class Summary:
-    """Runs of one number: mean, half-width of the 95 % interval (NaN for one run), and the spread.
+    """A number over several runs: mean, half-width of the 95 % interval (NaN for one run), and range.
 
-    n: runs with a value; blank: runs that were made and have none; missing: runs that were asked for and not made.
+    n: runs with a value; blank: runs without a value; missing: requested runs that were not made.
     """
 
     n: int
@@ -37,17 +37,17 @@ class Summary:
 
     @property
     def asked(self) -> int:
-        """How many runs were asked for."""
+        """Number of requested runs."""
         return self.n + self.blank + self.missing
 
     @property
     def whole(self) -> bool:
-        """Whether every run that was asked for has a value."""
+        """Whether every requested run has a value."""
         return self.n > 0 and not self.blank and not self.missing
 
 
 def summarise(values: Sequence[float | None]) -> Summary:
-    """Mean with Student's interval. None (no run) and NaN (no value) are counted, and their number told."""
+    """Mean with Student's interval. None (no run) and NaN (no value) are left out of it and counted."""
     missing = sum(value is None for value in values)
     made = [value for value in values if value is not None]
     real = [value for value in made if not math.isnan(value)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Web records of a window: objects and pages, whole or not, and the time they took."""
+"""Web records of a window: objects and pages, complete or not, and their times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sized(rows: np.ndarray, bytes_from: int, bytes_to: int | None) -> np.ndarray
 
 @dataclass(frozen=True)
 class Rows:
-    """Records of flows that began in a window. What failed or was cut off by the run's end has no time."""
+    """Records that began in a window. An object or page that failed or was unfinished at the end has no time."""
 
     rows: np.ndarray
     ids: list[int]
@@ -40,21 +40,21 @@ class Rows:
 
     @property
     def complete(self) -> np.ndarray:
-        """Objects that came through whole."""
+        """Objects that were received completely."""
         return _whole(self.objects)
 
     @property
     def object_s(self) -> np.ndarray:
-        """Time of each object that came through whole, seconds."""
+        """Time of each complete object, seconds."""
         return _seconds(self.complete)
 
     @property
     def page_s(self) -> np.ndarray:
-        """Time of each page that came through whole, seconds."""
+        """Time of each complete page, seconds."""
         return _seconds(_whole(self._of(page=True)))
 
     def flagged(self, flag: int) -> float:
-        """Objects with a flag."""
+        """Number of objects with a flag."""
         return float(np.count_nonzero(self.objects["flags"] & flag))
 
 

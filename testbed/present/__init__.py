@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results for people: pictures and pages."""
+"""Presentation of results: plots, tables and pages."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The page in a real browser: headless Chromium, spoken to over its debugging pipe, nothing else needed.
+"""Check of a page in a browser: headless Chromium, controlled through its debugging pipe without other software.
 
     python3 -m testbed.present.browser PAGE.html
 
-Looks at it in light and dark, on a wide screen and on a phone's: no error on the console, nothing that could not be
-loaded, no picture without size, no line wider than the screen, letters that stand out from the ground; then sorts a
-table and follows a link into folded text. Prints what is wrong, a line each; exit status 1 if anything is.
+The page is checked in light and dark mode, on a wide screen and on a phone's: no error on the console, no failed
+request, no picture without size, no line wider than the screen, enough contrast of the text. Then a table is sorted and
+a link into folded text is followed. Prints one line for each fault; exit status 1 if there is any.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import Any
 from ..base.errors import LbeError, exit_with
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-#: CSS pixels: a phone and a desk
+#: widths of the screens of a phone and a desktop, CSS pixels
 WIDTHS = (380, 1200)
-#: what a page may take to answer, seconds
+#: time limit for an answer of the browser, seconds
 LIMIT_S = 60.0
 #: WCAG 2.2, level AA, for body text
 CONTRAST = 4.5
@@ -38,7 +38,7 @@ USE = Path(__file__).with_name("browser_use.js")
 
 
 def program() -> str | None:
-    """Where the browser is."""
+    """Path of the browser, None if there is none."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -59,7 +59,8 @@ class Browser:
             "--remote-debugging-pipe",
             f"--user-data-dir={self.profile.name}",
         ]
-        # the pipe's ends are descriptors 3 and 4 there; from far above, so that neither covers the other
+        # the browser expects the pipe's ends as descriptors 3 and 4; duplicates from 100 on prevent that one dup2()
+        # overwrites the other's source
         high = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 100) for end in (theirs_read, theirs_write)]
         quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
         ends = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(high, 3)]
@@ -83,7 +84,7 @@ class Browser:
         os.waitpid(self.pid, 0)
         os.close(self.read)
         os.close(self.write)
-        # what it still holds open is gone in a moment
+        # the killed browser's processes may hold files open for a moment
         for _try in range(20):
             try:
                 self.profile.cleanup()
@@ -105,7 +106,7 @@ class Browser:
         return message
 
     def call(self, method: str, **parameters: object) -> dict[str, Any]:
-        """A command and its answer; what happens meanwhile is kept in ``events``."""
+        """Send a command and return its answer; events that arrive in between are stored in ``events``."""
         number = next(self.numbers)
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if self.session:
@@ -122,7 +123,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, address: str) -> None:
-        """Load a page and wait until it is there."""
+        """Load a page and wait until it is loaded."""
         self.events = []
         self.call("Page.navigate", url=address)
         until_s = time.monotonic() + LIMIT_S
@@ -130,14 +131,14 @@ class Browser:
             self.events.append(self._message(until_s))
 
     def value(self, script: str) -> Any:
-        """Run a script in the page and give its value back; a list with the message if it throws."""
+        """Run a script in the page and return its value; a list with the message if it throws."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             return [f"script failed: {answer['exceptionDetails'].get('exception', {}).get('description')}"]
         return answer["result"].get("value")
 
     def complaints(self) -> list[str]:
-        """Errors on the console, and what could not be loaded."""
+        """Errors on the console, and requests to the network."""
         out = []
         for event in self.events:
             what = event.get("params", {})
@@ -156,7 +157,7 @@ class Browser:
 
 
 def faults(page: Path) -> list[str]:
-    """All that is wrong with a page; [] for a good one."""
+    """All faults of a page; an empty list if it has none."""
     out: list[str] = []
     faults_script = FAULTS.read_text(encoding="utf-8").replace("CONTRAST", str(CONTRAST))
     use_script = USE.read_text(encoding="utf-8")
@@ -173,10 +174,10 @@ def faults(page: Path) -> list[str]:
                 )
                 browser.open(page.resolve().as_uri())
                 found = browser.value(faults_script)
-                # then with all that is folded unfolded
+                # then again with all folded text unfolded
                 found += browser.value(use_script) + browser.value(faults_script) + browser.complaints()
                 out += [f"{scheme}, {width} px: {one}" for one in dict.fromkeys(found)]
-        # a sum of 0 (black) to 765 (white): a dark page's ground is far below the middle
+        # sum of red, green and blue, 0 (black) to 765 (white): a dark background is far below the middle
         ground = (
             "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + +b, 0)"
         )
@@ -186,7 +187,7 @@ def faults(page: Path) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Check the pages named."""
+    """Check the given pages."""
     status = 0
     if not arguments or arguments[0].startswith("-"):
         print("usage: python3 -m testbed.present.browser PAGE.html...", file=sys.stderr)

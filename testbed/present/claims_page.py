@@ -24,7 +24,7 @@ def _line(row: claims.Found, documents: dict[str, dict[str, Any]]) -> str:
 
 
 def text(documents: dict[str, dict[str, Any]], titles: dict[str, str]) -> str:
-    """The page's Markdown, below its head."""
+    """The page in Markdown, without its head."""
     judged = claims.judge(documents)
     counts = Counter(row.word for _, rows in judged for row in rows)
     parts = [

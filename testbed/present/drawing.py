@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Small pictures written as SVG by hand, and matplotlib's made fit to stand inside a page.
+"""Small plots written directly as SVG, and the conversion of matplotlib's SVG for use inside a page.
 
-Ink is currentColor, so that a page's dark form shows; colours are Okabe and Ito's and never the only difference.
+Lines and text have currentColor, so that they are visible in a page's dark mode. Colours are Okabe and Ito's and never
+the only difference.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _mark(shape: str, x: float, y: float, size: float, fill: str) -> str:
 
 
 def _placed(points: list[tuple[float, float]], height: float, width: float = 90) -> list[float]:
-    """Heights for labels beside points, each moved down until it covers none above it."""
+    """Heights of labels beside points; each is moved down until it does not overlap those above."""
     out: dict[int, float] = {}
     for index in sorted(range(len(points)), key=lambda index: points[index][1]):
         x, y = points[index]
@@ -46,7 +47,7 @@ def _placed(points: list[tuple[float, float]], height: float, width: float = 90)
 
 
 def trade_off(points: dict[str, tuple[float, float]], reference: str, x_title: str, y_title: str, title: str) -> str:
-    """Loss (to the right) against use (upward), a labelled mark per contender; the upper left corner is best."""
+    """Use (upward) over loss (to the right), with a labelled mark for each contender; the upper left corner is best."""
     width, height, left, bottom, top, right = 640, 420, 56, 48, 16, 130
     real = {name: at for name, at in points.items() if not any(map(math.isnan, at))}
     x_low, x_high = min([0.0, *(x for x, _ in real.values())]), max([10.0, *(x for x, _ in real.values())])
@@ -95,7 +96,7 @@ def trade_off(points: dict[str, tuple[float, float]], reference: str, x_title: s
 
 
 def trace(lines: dict[str, list[int]], title: str) -> str:
-    """Percent of the link over time, one line a group: solid, then dashed."""
+    """Percentage of the link over time, one line for each group: the first solid, others dashed."""
     width, height = 240, 60
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" class="trace" '
@@ -113,7 +114,7 @@ def trace(lines: dict[str, list[int]], title: str) -> str:
 
 
 def panels(traces: dict[str, dict[str, list[int]]], duration_s: float, title: str) -> str:
-    """Percent of the link over time, a panel under the other for each case; each line is named at the top."""
+    """Percentage of the link over time, with one panel below the other for each case and a legend at the top."""
     width, left, top, panel = 640, 52, 34, 74
     height = top + len(traces) * panel + 34
     inner = width - left - 12
@@ -152,10 +153,10 @@ def panels(traces: dict[str, dict[str, list[int]]], duration_s: float, title: st
 
 
 def inline(svg: str, prefix: str, title: str) -> str:
-    """matplotlib's SVG as part of a page: no prologue, ink that follows the page, names of its own."""
+    """matplotlib's SVG for use inside a page: without prologue, with the page's text colour, with unique ids."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # what mixed ink is: black follows the page, a white ground lets it through
+    # black becomes the page's text colour, a white background becomes transparent
     svg = re.sub(r"(stroke|fill): #000000", r"\1: currentColor", svg)
     svg = re.sub(r"fill: #ffffff", "fill: none", svg)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The evaluation as one HTML page that needs no other file. What it looks like is in templates/."""
+"""The evaluation as one self-contained HTML page; its layout is in templates/."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters["row_cells"] = tables.row_cells
-#: groups of the scoreboard's flows, for people
+#: titles of the scoreboard's flow groups
 FLOWS = {"be": "best effort", "bg": "background"}
 
 
 def sort_key(parts: list[tuple[str, float]]) -> str:
-    """What a column of the scoreboard is sorted by: a cell's first number."""
+    """Sort key of a cell of the scoreboard: its first number that is not NaN."""
     return format(next(value for _, value in parts if not math.isnan(value)), ".3f")
 
 
 def bar_percent(group: scoreboard.Group, kind: str, value: float) -> str:
-    """How long the bar beside a number is, percent of a full one: 100 %, an index of 1, or 30 s."""
+    """Length of the bar beside a number, in percent; a full bar means 100 %, an index of 1, or 30 s."""
     full = 100
     if kind == "lost":
         full = 30 if group.key == "swift" else 1 if group.loses == "jain" else 100
@@ -41,7 +41,7 @@ def bar_percent(group: scoreboard.Group, kind: str, value: float) -> str:
 
 
 def losses(board: scoreboard.Board) -> str:
-    """What each group's first number is, with its unit."""
+    """Meaning and unit of each group's first number."""
     lost = [(group.heading, board.distance[group.loses]) for group in board.group if group.loses]
     return "; ".join(f"{heading}: {distance.title} [{distance.unit or 'index'}]" for heading, distance in lost)
 
@@ -49,7 +49,7 @@ def losses(board: scoreboard.Board) -> str:
 def traces(
     documents: Documents, group: scoreboard.Group, contender: str
 ) -> Iterator[tuple[str, str, dict[str, list[int]]]]:
-    """Goodput over time of each scenario's first run: the scenario, a legend, the lines."""
+    """Goodput over time of each scenario's first run: the scenario's title, a legend, the lines."""
     for run in documents.get(group.experiment, {}).get("cases", []):
         scenario, lines = run["case"]["scenario"], run.get("trace")
         if run["case"]["contender"] == contender and scenario in group.scenarios and lines:
@@ -59,7 +59,7 @@ def traces(
 
 
 def _pictures(verdicts: list[coverage.FigureVerdict], files: dict[str, list[Path]]) -> dict[str, list[str]]:
-    """The pictures of each figure, as parts of the page. An experiment's stand once, with its first figure."""
+    """The pictures of each figure, as inline SVG. Those of an experiment appear once, with its first figure."""
     left = dict(files)
     pictures = defaultdict(list)
     for verdict in verdicts:
@@ -71,7 +71,7 @@ def _pictures(verdicts: list[coverage.FigureVerdict], files: dict[str, list[Path
 
 
 def page(documents: Documents, files: dict[str, list[Path]]) -> str:
-    """The page. files: the pictures of each experiment."""
+    """Text of the page. files: the pictures of each experiment."""
     documents = dict(sorted(documents.items()))
     verdicts = coverage.judge_all(documents)
     return TEMPLATES.get_template("report.html").render(

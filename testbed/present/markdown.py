@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The evaluation as Markdown, which is committed, and the pictures in it; from digests alone."""
+"""The evaluation as Markdown pages with their pictures, which are committed; made from digests only."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
 
 
 def _checks(documents: Documents) -> str:
-    """Every bound of every experiment."""
+    """The page with all bounds of all experiments."""
     red = reds(documents)
     judged = {name: tables.check_rows(document) for name, document in documents.items() if name in names()}
     waiting = sum(row[-1].startswith(checks.STATUS["new"]) for rows in judged.values() for row in rows)
@@ -118,7 +118,7 @@ def _distance(cell: scoreboard.Cell, left_out: str) -> str:
 
 
 def scoreboard_page(scores: scoreboard.Scores, picture: str) -> str:
-    """Each contender's distances, in one table, and what is behind each cell."""
+    """The page with the contenders' distances in one table, and the numbers behind each cell."""
     board = scores.board
     rows = []
     for key, contender in board.contender.items():
@@ -174,7 +174,7 @@ def _experiments(documents: Documents) -> str:
 
 
 def pages(documents: Documents) -> dict[str, str]:
-    """The pages that are committed, and the picture in them, from digests alone."""
+    """The committed pages and pictures, made from digests only: file name -> content."""
     documents = dict(sorted(documents.items()))
     verdicts = coverage.judge_all(documents)
     scores = scoreboard.Scores(scoreboard.load_board(), documents)
@@ -187,14 +187,14 @@ def pages(documents: Documents) -> dict[str, str]:
         "checks.md": _checks(documents),
         "scoreboard.md": scoreboard_page(scores, picture),
         "experiments.md": _experiments(documents),
-        # a picture in a page of its own has no page's ink to follow
+        # a picture in a file of its own cannot inherit the colours of a page
         "demo.svg": (tables.demo_picture(documents) or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
         "tradeoff.svg": (picture or NO_PICTURE).replace("<svg ", ON_WHITE) + "\n",
     }
 
 
 def write(documents: Documents, folder: Path) -> list[Path]:
-    """The pages, and the digests that they are made of, each with what of it was stale then. Nothing is removed."""
+    """Write the pages, and the digests from which they are made, with their stale parts. Nothing is removed."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, text in pages(documents).items():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pictures of a result set, as PNG and SVG.
+"""Plots of a result set, as PNG and SVG.
 
-Colours are Okabe and Ito's, told apart by every kind of colour vision; lines differ in dash as well.
+The colours are Okabe and Ito's, which remain distinct with any kind of colour vision; lines also differ in dash.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..spec.experiment import Experiment, Plot, Setting, case_name, matches
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-#: rates are drawn in steps of this length, or one sample if that is longer
+#: rates are drawn in steps of this length, seconds, or of one sample if that is longer
 RATE_STEP_S = 1.0
 
 
@@ -44,7 +44,7 @@ def _pyplot() -> Any:
             "legend.frameon": False,
             "figure.constrained_layout.use": True,
             "svg.hashsalt": "lbe",
-            # letters stay letters: a third of the size, and found by a search in the page
+            # text remains text: files are a third of the size, and a search in the page finds it
             "svg.fonttype": "none",
             "lines.linewidth": 1.3,
             "axes.titlelocation": "left",
@@ -55,7 +55,7 @@ def _pyplot() -> Any:
 
 
 def _save(figure: Any, folder: Path, name: str) -> list[Path]:
-    """PNG for the eye, SVG for the page; no date inside, so equal results give equal files."""
+    """Write a PNG and an SVG; without a date in them, so that equal results give equal files."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     figure.savefig(paths[0], dpi=130, metadata={"Software": None})
     figure.savefig(paths[1], metadata={"Date": None})
@@ -130,7 +130,7 @@ def time_plot(result: Result, setting: Setting, title: str, folder: Path, name: 
 
 
 def panels_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Path) -> list[Path]:
-    """Goodput over time, a panel for each case, one above the other."""
+    """Goodput over time, with one panel below the other for each case."""
     pyplot = _pyplot()
     cases = [case for case in _cases(results) if matches(case, plot.case)]
     figure, axes = pyplot.subplots(
@@ -159,7 +159,7 @@ def panels_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: 
 
 
 def sweep_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Path) -> list[Path]:
-    """A metric over a sweep, a line for each combination of the other dimensions; the paper's points beside."""
+    """A metric over a sweep, a line for each combination of the other dimensions, with the paper's points."""
     pyplot = _pyplot()
     sweep = experiment.sweeps[plot.x]
     cases = [case for case in _cases(results) if matches(case, plot.case)]
@@ -249,7 +249,7 @@ def bars_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pa
 
 
 def cdf_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Path) -> list[Path]:
-    """Share of objects that took at most so long, a line for each case, all its runs together."""
+    """Distribution of the objects' times, a line for each case over all its runs."""
     pyplot = _pyplot()
     figure, (body, tail) = pyplot.subplots(1, 2, figsize=(9.5, 4.2))
     for index, case in enumerate(case for case in _cases(results) if matches(case, plot.case)):
@@ -275,12 +275,12 @@ def cdf_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Pat
     return paths
 
 
-#: bounds of the sizes plot's bins, bytes
+#: bin edges of the plot by size, bytes
 SIZE_BINS = (300, 1000, 3000, 10000, 30000, 100000, 300000, 1000000)
 
 
 def sizes_plot(experiment: Experiment, results: ResultSet, plot: Plot, folder: Path) -> list[Path]:
-    """Mean time of web objects by their size, a line for each case, all its runs together."""
+    """Mean time of web objects by their size, a line for each case over all its runs."""
     pyplot = _pyplot()
     figure, panel = pyplot.subplots(figsize=(8, 4.2))
     for index, case in enumerate(case for case in _cases(results) if matches(case, plot.case)):
@@ -314,7 +314,7 @@ def _file_name(case: dict[str, str]) -> str:
 
 
 def draw(experiment: Experiment, results: ResultSet, folder: Path) -> list[Path]:
-    """All pictures of an experiment; those whose cases were not run are left out."""
+    """Draw all plots of an experiment, except those whose cases were not run."""
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     plots = experiment.plots or [Plot(name="time")]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Numbers in what people write: README.md, Documentation/*.md and papers.toml quote results by reference.
+"""Numbers in hand-written pages: README.md, Documentation/*.md and papers.toml quote results by reference.
 
-A number stands between two comments that Markdown does not show:
+A number is between two comments that Markdown does not show:
 
     best effort keeps <!--= lbe_rows be contender=lbe scenario=greedy -->9.52 ±0.01<!--/--> Mbit/s
 
 The words after "=" are those of quote(): experiment, metric, dimensions, and "of" for a percentage of another
-case. In place of a metric, @commit stands for the versions of the testbed that ran, and @kernel for the kernel's
-release. A whole table with a row for each variant of a dimension, and a column for each line:
+case. In place of a metric, @commit means the versions of the testbed at run time, and @kernel the kernel's release.
+A table has a row for each variant of a dimension, and a column for each line of the directive:
 
     <!--table lowpri_timeout by keep burst=250k
     filler | kB/s
@@ -17,13 +17,13 @@ release. A whole table with a row for each variant of a dimension, and a column 
     ...
     <!--/table-->
 
-In the texts on the papers (papers.toml) the same words stand between [[ and ]].
+In the texts on the papers (papers.toml) the same words are between [[ and ]].
 
-The list of metrics (spec/metrics.py) stands between <!--metrics--> and <!--/metrics-->.
+The list of metrics (spec/metrics.py) is between <!--metrics--> and <!--/metrics-->.
 
-`python3 -m testbed evaluate --pages` writes what the results say between the comments; `make check` fails if a
-page says something else. A number of a stale result, or the head of its column, has an asterisk; one that is not there
-reads "(not run)".
+`python3 -m testbed evaluate --pages` writes the numbers of the results between the comments; `make check` fails if a
+page has other numbers. A number of a stale result, or the head of its column, has an asterisk; a missing number is
+"(not run)".
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .text import interval
 
 IN_TEXT = re.compile(r"\[\[(.+?)\]\]")
 QUOTE = re.compile(r"<!--=\s*(?P<words>[^>]*?)\s*-->(?P<said>[^<]*)<!--/-->")
-#: a quote that was begun and not ended
+#: the start of a quote, to find quotes without an end
 BEGUN = re.compile(r"<!--=")
 TABLE = re.compile(r"<!--table\s+(?P<words>[^>]*?)\s*-->\n(?P<said>.*?)<!--/table-->", re.DOTALL)
 TABLE_BEGUN = re.compile(r"<!--table")
@@ -53,14 +53,14 @@ METRICS = re.compile(r"(?<=<!--metrics-->\n).*?(?=<!--/metrics-->)", re.DOTALL)
 TEXTS = Path(__file__).with_name("papers.toml")
 BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
 STALE = "*"
-#: stand for a number that is not there, or not whole
+#: in place of a number whose runs do not exist, or are incomplete
 NOT_RUN, INCOMPLETE = "(not run)", "(incomplete)"
-#: stands where the runs are there and none has such a value: a flow that was not started, a time that did not come
+#: in place of a number that no run has: a flow that was not started, an event that did not happen
 NO_VALUE = "-"
-#: stands in a table where no case has this combination
+#: in a table, for a combination that no case has
 NO_CASE = ""
 
-#: what stands in place of a metric, and what it says of a document
+#: word in place of a metric -> function that gives its text for a document
 SAID_OF_ALL: dict[str, Callable[[Document], str]] = {
     "@commit": lambda document: ", ".join(document["ran"]["testbed"]),
     "@kernel": lambda document: str(document["provenance"]["kernel"]["release"]),
@@ -68,7 +68,7 @@ SAID_OF_ALL: dict[str, Callable[[Document], str]] = {
 
 
 def pairs(words: list[str], where: str) -> dict[str, str]:
-    """A case, or a part of one, from words such as dim=variant."""
+    """A case, or a part of one, from words of the form dim=variant."""
     case = {}
     for word in words:
         dimension, equals, variant = word.partition("=")
@@ -79,7 +79,7 @@ def pairs(words: list[str], where: str) -> dict[str, str]:
 
 
 def quote(words: str, documents: Documents) -> str:
-    """The number that a [[...]] in a text stands for: mean and interval over the runs of the cases it names."""
+    """The number for a [[...]] in a text: mean and interval over the runs of the matching cases."""
     name, metric, *rest = words.split()
     here, other = (rest[: rest.index("of")], rest[rest.index("of") + 1 :]) if "of" in rest else (rest, [])
     case, limit = pairs(here, words), pairs(other, words)
@@ -110,9 +110,9 @@ def quote(words: str, documents: Documents) -> str:
 
 
 def _paragraph(paragraph: str, documents: Documents) -> str:
-    """A paragraph with its numbers; one whose numbers are not there says nothing but that.
+    """A paragraph with its numbers filled in; if one is missing, only a remark about that.
 
-    Numbers of short forms are said to be such.
+    A remark follows if numbers are stale or come from short forms.
     """
     text = IN_TEXT.sub(lambda match: quote(match[1], documents), paragraph)
     named = list(dict.fromkeys(words.split()[0] for words in IN_TEXT.findall(paragraph)))
@@ -127,7 +127,7 @@ def _paragraph(paragraph: str, documents: Documents) -> str:
 
 
 def papers(documents: Documents) -> dict[str, tuple[str, str]]:
-    """Title and text of each paper, numbers filled in."""
+    """Title and text of each paper, with numbers filled in."""
     tables = tomllib.loads(TEXTS.read_text(encoding="utf-8"))
     return {
         paper: (
@@ -139,25 +139,25 @@ def papers(documents: Documents) -> dict[str, tuple[str, str]]:
 
 
 def written_pages(root: Path = REPO) -> list[Path]:
-    """README.md and the pages of Documentation/; those of Documentation/results are made whole."""
+    """The hand-written pages: README.md and those of Documentation/, without the generated Documentation/results."""
     return [root / "README.md", *sorted((root / "Documentation").glob("*.md"))]
 
 
 def goes_with(docs: Path, root: Path = REPO) -> bool:
-    """Whether these results are the ones that the tree's own pages quote."""
+    """Whether these results are the ones that the pages of the tree quote."""
     return docs.resolve() == (root / "Documentation" / "results").resolve()
 
 
 def said(words: str, documents: Documents) -> str:
-    """What a quote says: the number, with an asterisk if its result is stale."""
+    """Text of a quote: the number, with an asterisk if its result is stale."""
     text = quote(words, documents)
     name = words.split()[0]
     return text + STALE if name in documents and documents[name].get("stale") else text
 
 
 def table(words: str, documents: Documents) -> str:
-    """What a table directive says: its first line names the experiment, the dimensions of the rows and what all cells
-    have in common; each further line is a column, "METRIC dim=variant ... | head".
+    """The table for a directive. Its first line names the experiment, the dimensions of the rows, and the variants that
+    all cells share; each further line is a column, "METRIC dim=variant ... | head".
     """
     first, *columns = words.strip().splitlines()
     name, by, dimensions, *common = [*first.split(), *[""] * (3 - len(first.split()))]
@@ -203,7 +203,7 @@ def metrics() -> str:
 
 
 def filled(text: str, documents: Documents, where: str) -> str:
-    """A page with its quotes made anew. LbeError if a quote is not ended or names what there is not."""
+    """A page with updated quotes. LbeError if a quote has no end, or names something that does not exist."""
     if len(BEGUN.findall(text)) != len(QUOTE.findall(text)):
         raise LbeError(f"{where}: a quote <!--= ... --> has no end <!--/-->")
     if len(TABLE_BEGUN.findall(text)) != len(TABLE.findall(text)):
@@ -219,7 +219,7 @@ def filled(text: str, documents: Documents, where: str) -> str:
 
 
 def differing(documents: Documents, root: Path = REPO) -> dict[Path, str]:
-    """The pages that say something else than the results, and what they should say."""
+    """The pages whose numbers differ from the results, and their correct text."""
     differ = {}
     for path in written_pages(root):
         text = path.read_text(encoding="utf-8")
@@ -230,7 +230,7 @@ def differing(documents: Documents, root: Path = REPO) -> dict[Path, str]:
 
 
 def write(documents: Documents, root: Path = REPO) -> list[Path]:
-    """Make the quotes of all pages anew; those that changed."""
+    """Update the quotes of all pages; returns the pages that changed."""
     differ = differing(documents, root)
     for path, text in differ.items():
         path.write_text(text, encoding="utf-8")

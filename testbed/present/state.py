@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The state that results are in: of an earlier tree, incomplete, red."""
+"""The state of results: stale, incomplete, red."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .text import interval
 
 
 def mark_stale(documents: Documents) -> Documents:
-    """The same, each with what of it is not of today's tree."""
+    """The documents, each with the stale parts of its identity."""
     marked = {}
     for name, document in documents.items():
         experiment = load(name) if name in names() else None
@@ -22,8 +22,8 @@ def mark_stale(documents: Documents) -> Documents:
 
 
 def reds(documents: Documents) -> list[str]:
-    """What is to be mended, a line each: bounds missed without an explanation, or that a rival meets too; what is
-    incomplete."""
+    """Everything that needs work, one line each: incomplete results, bounds missed without an explanation, and bounds
+    that a rival meets too."""
     red = []
     for name, document in sorted(documents.items()):
         gone = digest.lost_runs(document)

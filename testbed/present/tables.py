@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the pages say, whatever they are written in: rows of their tables, words of their verdicts, a cell's numbers."""
+"""Content of the pages independent of their format: rows of tables, texts of verdicts, numbers of cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..spec.experiment import OWN_LENGTHS, case_name, names
 from . import drawing
 from .text import interval, number, off
 
-#: words of the forms, for people
+#: texts for the forms
 FORM = {
     "short": "the tests' form: few cases, short",
     "brief": "all cases once, short",
@@ -34,14 +34,14 @@ CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 
 
 def versions(document: Document) -> str:
-    """The modules' versions by their own word, as they ran."""
+    """Versions of the modules, as reported at run time."""
     return ", ".join(
         f"{name} {' '.join(said.get('version', ['in-tree']))}" for name, said in document["ran"]["modules"].items()
     )
 
 
 def provenance(documents: Documents) -> list[tuple[str, str]]:
-    """What is the same for all experiments, or the range of it."""
+    """Provenance of all experiments together."""
     kernels = {
         f"{document['provenance']['kernel']['release']} ({document['provenance']['kernel']['flavour']})"
         for document in documents.values()
@@ -62,7 +62,7 @@ def provenance(documents: Documents) -> list[tuple[str, str]]:
 
 
 def not_run_yet_text(documents: Documents) -> str:
-    """How many runs are of cases that are newer than their experiments' results; "" where there is none."""
+    """Number of runs of cases that are newer than their experiments' results, as text; "" if there are none."""
     counts = [digest.not_run_yet(document) for document in documents.values()]
     named = sum(cases > 0 for cases, _ in counts)
     if not named:
@@ -71,7 +71,7 @@ def not_run_yet_text(documents: Documents) -> str:
 
 
 def _state_of(document: Document) -> str:
-    """What an experiment's row says of its state."""
+    """State of an experiment for its row."""
     gone, (cases, runs) = digest.lost_runs(document), digest.not_run_yet(document)
     words = [f"INCOMPLETE: {gone} runs missing"] * bool(gone)
     words += [f"not run yet: {cases} new cases, {runs} runs"] * bool(cases)
@@ -80,12 +80,12 @@ def _state_of(document: Document) -> str:
 
 
 def pinned_settings(documents: Documents) -> dict[str, str]:
-    """The sysctls of the first experiment; the documents of tools have none."""
+    """The sysctls of the first document that has any; documents of tools have none."""
     return next((document["sysctls"] for document in documents.values() if document["sysctls"]), {})
 
 
 def experiment_rows(documents: Documents) -> list[list[str]]:
-    """A row of provenance an experiment."""
+    """A row of provenance for each experiment."""
     rows = []
     for name in sorted({*names(), *documents}):
         document = documents.get(name)
@@ -111,13 +111,13 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
 
 
 def verdict_text(verdict: coverage.FigureVerdict) -> str:
-    """What is said of a figure's claims, with its count."""
+    """Verdict on a figure's claims, with their number."""
     word = verdict.word + (f" ({verdict.held} of {verdict.judged})" if verdict.judged else "")
     return word + (", STALE" if verdict.stale else "")
 
 
 def against_text(verdict: coverage.FigureVerdict) -> str:
-    """What is said of a figure beside the paper's numbers, and of how many."""
+    """Verdict on a figure compared with the paper's numbers, and how many there are."""
     words = verdict.compared
     if len(set(words)) < 2:
         return verdict.against + (f" ({len(words)})" if words else "")
@@ -125,7 +125,7 @@ def against_text(verdict: coverage.FigureVerdict) -> str:
 
 
 def count_text(verdicts: list[coverage.FigureVerdict]) -> str:
-    """How many figures have which verdict."""
+    """Number of figures with each verdict."""
     words = [verdict.word for verdict in verdicts]
     said = ", ".join(f"{word} {words.count(word)}" for word in reversed(coverage.WORDS) if word in words)
     beside = [verdict.against for verdict in verdicts]
@@ -135,7 +135,7 @@ def count_text(verdicts: list[coverage.FigureVerdict]) -> str:
 
 
 def reasons(verdict: coverage.FigureVerdict) -> list[str]:
-    """What is to be said of a figure: why it cannot be compared, what is stale, why rows miss; each once."""
+    """Remarks on a figure: why it cannot be compared, what is stale, why rows miss their bounds; each once."""
     said: list[str] = []
     if verdict.word == "cannot be compared":
         return [verdict.figure.cannot]
@@ -183,7 +183,7 @@ def row_cells(row: coverage.Row) -> list[str]:
 
 
 def near_rule(figure: coverage.Figure) -> str:
-    """What reproduced means for a figure."""
+    """The rule for "reproduced" of a figure."""
     return f"Reproduced: within our 95 % interval, or within {figure.about:g} %."
 
 
@@ -204,7 +204,7 @@ def coverage_row(verdict: coverage.FigureVerdict) -> list[str]:
 
 
 def check_rows(document: Document) -> list[list[str]]:
-    """Every bound of an experiment, judged, and whether a rival in the background's place would meet it too."""
+    """Verdicts on all bounds of an experiment, and whether a rival in place of the project's control meets them too."""
     experiment, results = digest.experiment_of(document), digest.result_set(document)
     beside = {(id(one.check), case_name(one.case)): one.text for one in rivals.beside(experiment, results)}
     metrics = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
@@ -230,7 +230,7 @@ def check_rows(document: Document) -> list[list[str]]:
 
 
 def short_number(value: float) -> str:
-    """Three digits at most, a plain minus, nothing for what is not there."""
+    """A number with few digits; "-" for NaN."""
     if math.isnan(value):
         return "-"
     if abs(value) < 0.05:
@@ -239,7 +239,7 @@ def short_number(value: float) -> str:
 
 
 def cell_parts(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> list[tuple[str, float]]:
-    """A cell of the main table, as ("lost" or "used", number): NaN for a loss that is not known while the use is."""
+    """A cell of the main table, as ("lost" or "used", number); NaN if only the use is known and not the loss."""
     lost = scores.over(group, contender, group.loses) if group.loses else math.nan
     used = scores.over(group, contender, "bg") if "bg" in group.metrics else math.nan
     if math.isnan(lost) and math.isnan(used):
@@ -248,7 +248,7 @@ def cell_parts(scores: scoreboard.Scores, group: scoreboard.Group, contender: st
 
 
 def in_part(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) -> str:
-    """Says so where a cell's number is of only some of the group's scenarios."""
+    """Suffix of a cell if its number covers only some of the group's scenarios."""
     words = [scores.left_out(group, scenario, contender) for scenario in group.scenarios]
     have = words.count("") if scores.run(group, contender) else 0
     lost = ", INCOMPLETE" if any("INCOMPLETE" in word for word in words) else ""
@@ -262,13 +262,13 @@ def nothing(scores: scoreboard.Scores, group: scoreboard.Group, contender: str) 
         return "INCOMPLETE" if "INCOMPLETE" in words else "not run"
     words = [scores.left_out(group, scenario, contender) for scenario in group.scenarios]
     if all(words):
-        return max(words)  # "strict priority ...", if there is any of it
-    # a time that did not come while the run lasted; else a share of nothing
+        return max(words)  # "strict priority ...", if any word begins with it
+    # an event that did not happen during the run; otherwise a share of zero
     return "never" if scores.board.distance[group.loses or "bg"].unit == "s" else "no value"
 
 
 def distance_title(distance: scoreboard.Distance) -> str:
-    """What a distance is called, with its unit."""
+    """Title of a distance, with its unit."""
     return distance.title + (f" [{distance.unit}]" if distance.unit else "")
 
 
@@ -293,7 +293,7 @@ def cell_rows(scores: scoreboard.Scores, group: scoreboard.Group, contender: str
 
 
 def trade_off(scores: scoreboard.Scores) -> str:
-    """The picture; "" where nobody has a place in it."""
+    """The trade-off plot; "" if no contender has numbers for it."""
     board = scores.board
     points = {
         contender.title + scores.of_fewer(key): (scores.lost(key), scores.used(key))
@@ -310,7 +310,7 @@ def trade_off(scores: scoreboard.Scores) -> str:
     )
 
 
-#: cases of the demo in its picture, from the greedy one to the limit
+#: cases of the demo in its plot, from the most aggressive to the reference
 DEMO = {
     "cubic": "background transfer by cubic, as any other",
     "lp": "by lp",
@@ -320,7 +320,7 @@ DEMO = {
 
 
 def demo_picture(documents: Documents) -> str:
-    """Goodput over time of the demo's first runs; "" if they are not there."""
+    """Plot of goodput over time of the demo's first runs; "" if they do not exist."""
     document = documents.get("demo")
     if document is None:
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The report of one experiment as text: the paper's figure, ours with its interval, the reference, the verdict."""
+"""The report of one experiment as text: the paper's number, ours with its interval, the reference, the verdict."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..spec.experiment import Experiment, case_name
 from ..spec.metrics import KINDS, Metric
 
 VERDICT_HEAD = ("what", "case", "paper", "ours", "off", "reference", "bound", "verdict")
-#: those of its columns that are numbers
+#: columns with numbers
 NUMBERS = VERDICT_HEAD[2:7]
 
 
 def number(value: float | None) -> str:
-    """Four digits of what matters."""
+    """A number with about four significant digits; "-" if there is none."""
     if value is None or math.isnan(value):
         return "-"
     size = abs(value)
@@ -36,7 +36,7 @@ def number(value: float | None) -> str:
 
 
 def interval(summary: Summary | None) -> str:
-    """Mean and half-width of the 95 % interval, to as many decimals; of how many runs, where some have no value."""
+    """Mean and half-width of the 95 % interval, with equal decimals; with the number of runs if some have no value."""
     if summary is None or summary.n == 0:
         return "-"
     mean = number(summary.mean)
@@ -48,14 +48,14 @@ def interval(summary: Summary | None) -> str:
 
 
 def off(paper: float | None, ours: Summary) -> str:
-    """How far a mean is from the paper's, in percent of it."""
+    """Difference of a mean from the paper's number, in percent of that."""
     if paper is None or not paper or math.isnan(ours.mean):
         return "-"
     return f"{100 * (ours.mean - paper) / abs(paper):+.0f} %"
 
 
 class _Page:
-    """Plain text of a fixed width, by rich's tables; nothing in it is markup."""
+    """Plain text of a fixed width, with tables by rich; no text is interpreted as markup."""
 
     def __init__(self, width: int):
         from rich.console import Console
@@ -64,11 +64,11 @@ class _Page:
         self.console = Console(file=self.buffer, width=width, color_system=None, force_terminal=False)
 
     def line(self, text: str) -> None:
-        """A line, folded where it is too long."""
+        """Add a line, folded if it is too long."""
         self.console.print(text, markup=False, highlight=False)
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[str]) -> None:
-        """A table; columns of ``right`` are flush right."""
+        """Add a table; columns of ``right`` are right-aligned."""
         from rich import box
         from rich.markup import escape
         from rich.table import Table as TextTable
@@ -81,7 +81,7 @@ class _Page:
         self.console.print(table)
 
     def text(self) -> str:
-        """All of it."""
+        """The complete text."""
         return "\n".join(line.rstrip() for line in self.buffer.getvalue().splitlines()) + "\n"
 
 
@@ -107,7 +107,7 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
 
 
 def _origin(experiment: Experiment, results: ResultSet) -> Iterator[str]:
-    """What was run, and on what."""
+    """Lines about the experiment, the kernel and the runs."""
     yield f"{experiment.name}: {experiment.head.title or experiment.head.claim}"
     yield f"source: {experiment.head.source}"
     seeds = len(results.asked_seeds)
@@ -122,7 +122,7 @@ def _origin(experiment: Experiment, results: ResultSet) -> Iterator[str]:
 
 
 def _case_rows(dimensions: list[str], metrics: list[str], results: ResultSet) -> Iterator[list[str]]:
-    """Each case with its metrics."""
+    """A row for each case with its metrics."""
     runs = Table.of(results)
     for case in results.asked_cases:
         variants = [case.get(dimension, "base") for dimension in dimensions]
@@ -143,7 +143,7 @@ def _verdict_row(experiment: Experiment, verdict: Verdict, metrics: dict[str, Me
 
 
 def _remark(experiment: Experiment, verdict: Verdict, metrics: dict[str, Metric]) -> str:
-    """A bound that is not met, and why it is one."""
+    """Text for a bound that is not met, with the reason of the bound."""
     ours, note = verdict.ours, f". {verdict.note}" if verdict.note else ""
     return (
         f"{STATUS[verdict.status]}: {check_title(experiment, verdict.check, metrics)}, "
@@ -153,7 +153,7 @@ def _remark(experiment: Experiment, verdict: Verdict, metrics: dict[str, Metric]
 
 
 def summary_line(experiment: Experiment, verdicts: list[Verdict]) -> str:
-    """How many bounds are met, and what of the rest."""
+    """Number of bounds that are met, and of the others by status."""
     those = judged(verdicts)
     if not those:
         if bounded(experiment):

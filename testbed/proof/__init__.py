@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The suite beside programs that nobody here wrote, on a distribution's kernel, under systemd."""
+"""The suite together with unmodified programs of a distribution, on its kernel, under systemd."""

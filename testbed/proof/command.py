@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed proof: programs of others beside a person, as they are and in the background.
+"""python3 -m testbed proof: how third-party programs disturb a user, as they are and in the background.
 
-The numbers go to proof.json, a document as the pages read them. Exit status: 0; 1 a program failed; 2 asked wrongly.
+The numbers are written to proof.json, a document for the pages. Exit status: 0 success; 1 a program failed; 2 wrong
+usage.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from . import machine
 NAME = "proof"
 NOBODY = "nobody"
 MODES = ("alone", "plain", "background")
-#: what decides the numbers, beside the modules; vulturectl's programs too
+#: files that affect the numbers, besides the modules; including vulturectl's programs
 FILES = [
     "testbed/proof/guest/person.py", "testbed/proof/machine.py", "testbed/proof/programs.sh",
     "testbed/backends/distro.py",
@@ -44,13 +45,13 @@ examples:
 
 
 class ProofUnknown(LbeError):
-    """There is no such program, or no such number of guests."""
+    """The program or the number of guests is not valid."""
 
     exit_status = 2
 
 
 def programs() -> list[str]:
-    """As guest/person.py has them, and nobody."""
+    """The names of PROGRAMS in guest/person.py, and "nobody"."""
     for statement in ast.parse(machine.PERSON.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "PROGRAMS":
             assert isinstance(statement.value, ast.Dict)
@@ -59,7 +60,7 @@ def programs() -> list[str]:
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser(
         NAME,
         help="measure how ordinary programs disturb a person's pages and calls, as they are and in the background",
@@ -75,7 +76,7 @@ def add_parser(commands: Any) -> None:
 
 
 def empty(report: Report) -> dict[str, Any]:
-    """A document without a case, of this tree."""
+    """A document of this tree without cases."""
     image = ensure_image(machine.SERIES, report)
     kernel = {"series": machine.SERIES, "flavour": "Debian", "release": image.release, "key": image.key}
     return digest.of_files(
@@ -95,14 +96,14 @@ def empty(report: Report) -> dict[str, Any]:
 
 
 def same_tree(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two documents' numbers may stand in one."""
+    """Whether the numbers of two documents may be combined in one."""
     return all(one.get(key) == other.get(key) for key in ("format", "identity", "file_sha256", "files")) and (
         one["provenance"]["programs"] == other["provenance"]["programs"]
     )
 
 
 def with_case(document: dict[str, Any], told: dict[str, Any]) -> None:
-    """Put what person.py said of one mode into a document, in the place of what it had."""
+    """Add the output of person.py for one mode to a document; it replaces an earlier one of that case."""
     case = {"beside": "nobody" if told["program"] == NOBODY else "program", **{k: told[k] for k in ("program", "mode")}}
     metrics = {name: [round(float(told[name]), 4)] for name in METRICS if name in told}
     made = {"case": case, "seeds": [1], "jobs": [], "queue": [], "metrics": metrics, "seen": told.get("seen", [])}
@@ -114,12 +115,12 @@ def with_case(document: dict[str, Any], told: dict[str, Any]) -> None:
 
 
 def background_was_seen(told: dict[str, Any]) -> bool:
-    """Whether vulturectl top showed the program in the background, at least one way."""
+    """Whether vulturectl top showed connections of the program in the background, in at least one direction."""
     return told["mode"] != "background" or bool(told["seen"])
 
 
 def table(document: dict[str, Any]) -> str:
-    """A line a program and mode."""
+    """A line for each program and mode."""
     rows = [("program", "mode", "page s", "worst s", "voice ms", "takes s", "seen")]
     for one in document["cases"]:
         value = {name: f"{values[0]:.2f}" for name, values in one["metrics"].items()}
@@ -129,7 +130,7 @@ def table(document: dict[str, Any]) -> str:
 
 
 def measured(name: str) -> tuple[str, list[dict[str, Any]], float, str]:
-    """A program, what person.py says of it, the seconds that it took, and why it failed. In a process of its own."""
+    """Measure a program in a worker process: its name, the output of person.py, the seconds taken, and an error."""
     began = time.monotonic()
     said: list[dict[str, Any]] = []
     why = ""
@@ -142,12 +143,12 @@ def measured(name: str) -> tuple[str, list[dict[str, Any]], float, str]:
 
 
 def ignore_interrupt() -> None:
-    """The process that asked for the work hears it, and ends the others; guests end with them."""
+    """Ignore SIGINT in a worker: the parent gets it too and ends the workers, and guests end with them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, print and write; the exit status."""
+    """Run the command: measure, print and write; returns the exit status."""
     known = programs()
     unknown = [name for name in args.names if name not in known]
     if unknown:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest for the proof: Debian's kernel booted by systemd, the suite installed, programs of others from packages.
+"""A guest for the proof: Debian with its kernel and systemd, the suite, and third-party programs from packages.
 
 image (backends/distro.py) + suite (by DKMS) + packages (programs.sh) -> boot in virtual time -> guest/person.py
 """
@@ -36,7 +36,7 @@ SERIES = "6.12"
 PERSON = TESTBED / "proof" / "guest" / "person.py"
 INSTALL = TESTBED / "proof" / "programs.sh"
 PACKAGING = REPO / "packaging"
-#: the programs, their servers, the library that vulturectl needs, what a user's session needs, mke2fs
+#: the programs, their servers, vulturectl's library, the packages for a user's session, and mke2fs
 PACKAGES = (
     "curl", "aria2", "rsync", "restic", "restic-rest-server", "rclone", "git", "opentracker", "mktorrent", "skopeo",
     "podman", "docker-registry", "nginx-light", "libbpf1", "libpam-systemd", "dbus-user-session", "sudo", "e2fsprogs",
@@ -53,24 +53,24 @@ cd /
 python3 /tmp/job/person.py {words}
 """
 MEM_MB = 2048
-#: the file system, with room for what a job writes; a sparse file
+#: size of the file system, with space for files written by a job; it is a sparse file
 DISK_MIB = 3000
 
 
 class ProofFailed(LbeError):
-    """A program did not do its work; the text says what it printed."""
+    """A program failed; the text has its output."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Packages installed beside the suite. versions: package -> version."""
+    """Packages to install with the suite. versions: package -> version."""
 
     folder: Path
     versions: dict[str, str]
 
 
 def ensure_programs(image: Image, report: Report = silent) -> Programs:
-    """The packages for an image; once per content of the list."""
+    """The packages for an image, cached by the content of the list."""
     key = hashlib.sha256(f"{digest_of([INSTALL])} {PACKAGES}".encode()).hexdigest()[:16]
     final = cache_root() / "distro" / f"programs-{image.key}-{key}"
     if not final.is_dir():
@@ -91,7 +91,7 @@ def ensure_programs(image: Image, report: Report = silent) -> Programs:
 
 
 def ensure_disk(report: Report = silent) -> Image:
-    """An image with the suite and the packages in it: unpacking them in an emulated machine takes a minute a boot."""
+    """An image that contains the suite and the packages; unpacking them at each emulated boot would take a minute."""
     image = ensure_image(SERIES, report)
     programs, installed = ensure_programs(image, report), ensure_installed(image, report)
     key = f"{image.series}-{programs.folder.name[-8:]}{installed.key[:8]}"
@@ -120,9 +120,10 @@ def ensure_disk(report: Report = silent) -> Image:
 def boot(
     script: str, out: Path, files: dict[str, str] | None = None, limit_s: float = 2400, report: Report = silent
 ) -> str:
-    """Run a shell script as root under systemd; what it printed. files: name -> text, beside it in /tmp/job.
+    """Run a shell script as root under systemd; returns its output. files: name -> text of further files in /tmp/job.
 
-    vulturectl is at /usr/bin, as packages have it; the units of packaging/ are there. Nothing is loaded or started.
+    vulturectl is in /usr/bin, as in packages, and the units of packaging/ are installed. No module is loaded and no
+    unit is started.
     """
     image = ensure_disk(report)
     control = build_vulturectl(report)
@@ -141,11 +142,11 @@ def boot(
             add_text(archive, f"etc/systemd/system/{name}", (PACKAGING / name).read_text(encoding="utf-8"))
         add_text(archive, "etc/systemd/system/job.service", JOB_UNIT)
         add_text(archive, "etc/systemd/system/default.target", TARGET)
-        # a line on the console that moves eight times a second is work for an emulated machine
+        # updating a status line on the console eight times a second would load an emulated machine
         add_text(archive, "etc/systemd/system.conf.d/quiet.conf", "[Manager]\nShowStatus=no\n")
-        for name in ("etc/.updated", "var/.updated"):  # not a first boot
+        for name in ("etc/.updated", "var/.updated"):  # so that systemd does not treat this as a first boot
             add_text(archive, name, "")
-        link = tarfile.TarInfo("etc/systemd/system/tmp.mount")  # the job is in /tmp, which would be a new one
+        link = tarfile.TarInfo("etc/systemd/system/tmp.mount")  # masked: a tmpfs on /tmp would hide the job
         link.type, link.linkname = tarfile.SYMTYPE, "/dev/null"
         archive.addfile(link)
 
@@ -159,7 +160,7 @@ def boot(
 
 
 def noticed(program: str, modes: tuple[str, ...], out: Path, report: Report = silent) -> list[dict[str, Any]]:
-    """What person.py says of a program, a table a mode."""
+    """Output of person.py for a program, a table for each mode."""
     words = " ".join(f"'{word}'" for word in (program, *modes))
     said = boot(JOB.format(words=words), out, {"person.py": PERSON.read_text(encoding="utf-8")}, report=report)
     return [json.loads(line) for line in said.splitlines() if line.startswith('{"program"')]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A result set without its series: metrics of every run, and what decided them. Small enough to be committed.
+"""Digests: result sets without series, with the metrics of every run; small enough to be committed.
 
-A digest keeps the identity of its runs (run/identity.py), what was asked for, and the versions that ran by their own
-word. Runs of unlike identity are never put together.
+A digest records the identity of its runs (run/identity.py), the requested cases and seeds, and the versions that the
+testbed and the modules reported at run time. Runs of different identity are never combined.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from . import files as result_files
 from .files import Result, ResultSet, plain
 
 Document = dict[str, Any]
-#: by experiment
+#: experiment -> document
 Documents = dict[str, Document]
 
 FORMAT = 2
-#: significant digits of a stored metric: far below what two seeds differ by
+#: significant digits of a stored metric; the rounding is much smaller than the difference between two seeds
 DIGITS = 6
 TRACE_POINTS = 60
-#: where the committed digests are
+#: folder of the committed digests
 FOLDER = REPO / "Documentation" / "results" / "data"
-#: ns-2's digest of an experiment is named after it, with this before the name
+#: prefix of the name of ns-2's digest of an experiment
 NS2 = "ns2_"
-#: experiments with this tag are compared as a whole, and show goodput over time behind each cell
+#: tag of experiments in the scoreboard, which shows goodput over time for each cell
 SCOREBOARD = "scoreboard"
-#: experiments with one of these tags keep goodput over time
+#: digests of experiments with one of these tags have goodput over time
 TRACED = {SCOREBOARD, "demo"}
 
 
 class BadDigest(LbeError):
-    """A digest is unreadable, or of another experiment than the one that is here."""
+    """A digest is unreadable or has another format."""
 
 
 def _rounded(value: float) -> float | None:
@@ -54,22 +54,22 @@ def _rounded(value: float) -> float | None:
 
 
 def text_hash(text: str) -> str:
-    """What an experiment's file is known by."""
+    """Hash of the text of an experiment's file."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def file_hash(experiment: Experiment) -> str:
-    """The same of the file that is in the tree."""
+    """Hash of an experiment's file in the tree."""
     return text_hash(experiment.path.read_text(encoding="utf-8"))
 
 
 def _queue_of(result: Result) -> list[str]:
-    """The bottleneck's tc lines."""
+    """tc lines of the bottleneck."""
     return [line for line in result.facts["topology"] if line.startswith("tc -n rtr qdisc") and "dev east" in line]
 
 
 def _trace(experiment: Experiment, results: ResultSet, run: Result) -> dict[str, list[int]]:
-    """Goodput of each group in its first run, percent of what TCP can carry, in at most TRACE_POINTS steps."""
+    """Goodput of each group in one run, in percent of TCP's capacity, in at most TRACE_POINTS steps."""
     setting = experiment.setting(run.case, results.mode, results.sets)
     capacity = setting.topology.tcp_capacity_mbit()
     step_s = max(0.5, math.ceil(setting.head.duration_s / TRACE_POINTS))
@@ -84,7 +84,7 @@ def _trace(experiment: Experiment, results: ResultSet, run: Result) -> dict[str,
 
 
 def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, Any]:
-    """The digest of a result set, as plain JSON, with goodput over time if its experiment is given and wants it."""
+    """The digest of a result set as plain JSON; with goodput over time if ``experiment`` has a tag of TRACED."""
     traced = experiment if experiment is not None and TRACED & set(experiment.head.tags) else None
     cases: list[dict[str, Any]] = []
     for run in results.results:
@@ -99,10 +99,10 @@ def make(results: ResultSet, experiment: Experiment | None = None) -> dict[str, 
         for name, value in run.metrics.items():
             known["metrics"].setdefault(name, []).append(_rounded(value))
     first = results.results[0]
-    # the versions of this moment are nobody's: what ran says its own
+    # "ran" has the versions at run time; those of the present moment are left out
     left_out = ("runs_reused", "wall_s", "modules_version", "testbed")
     provenance = {key: value for key, value in results.provenance.items() if key not in left_out}
-    # where they were made and put is nobody's business but that machine's
+    # paths and worker options concern only the machine that made the results
     provenance["command"] = re.sub(r" --(out|docs|results|dask|jobs)[ =]\S+", "", provenance["command"])
     made: dict[str, Any] = plain(
         {
@@ -131,10 +131,10 @@ def of_files(
     versions: dict[str, Any],
     seeds: list[int],
 ) -> dict[str, Any]:
-    """A document without a case yet, of numbers that no experiment's file decides alone.
+    """A document without cases, for numbers that do not depend on one experiment's file only.
 
-    files: the programs and experiments that decide them, and their hash. versions: as ran() has them. A document may
-    say "counts": its metrics that are whole numbers.
+    files: the programs and experiments on which they depend, and their hash. versions: in the form of ran(). A document
+    may have "counts", a list of its metrics that are whole numbers.
     """
     names, file_sha256 = files
     return {
@@ -154,13 +154,13 @@ def of_files(
 
 
 def counted(case: dict[str, str], names: Sequence[str], counts: Sequence[float], **more: Any) -> dict[str, Any]:
-    """A case of such a document: a number for each metric, of one seed and no run; more: what else it says."""
+    """A case of such a document: one number for each metric, without jobs; more: further keys of the case."""
     metrics = {name: [count] for name, count in zip(names, counts, strict=True)}
     return {"case": case, "seeds": [1], "jobs": [], "queue": [], "metrics": metrics, **more}
 
 
 def ran(facts: list[dict[str, Any]]) -> dict[str, Any]:
-    """What ran, by its own word: versions of the testbed, and what each module said of itself in any run."""
+    """Versions of the testbed, and versions and parameters of the modules, as reported at run time by the runs."""
     modules: dict[str, dict[str, set[str]]] = {}
     for run_facts in facts:
         for name, said in run_facts["modules"].items():
@@ -173,7 +173,7 @@ def ran(facts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def save(document: dict[str, Any], folder: Path) -> Path:
-    """Write it, a line a case, so that a change shows as one."""
+    """Write a document with one line for each case, so that diffs are readable."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{document['experiment']}.json"
     cases = ",\n  ".join(json.dumps(case) for case in document["cases"])
@@ -183,7 +183,7 @@ def save(document: dict[str, Any], folder: Path) -> Path:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read one back. Raises BadDigest."""
+    """Read a document. Raises BadDigest."""
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
@@ -194,7 +194,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def from_results(path: Path) -> dict[str, Any]:
-    """The digest of a result file that `run` left, with its runs' traces if its experiment wants them."""
+    """The digest of a result file written by `run`, with traces if the experiment has a tag for them."""
     results = result_files.load(path)
     return make(results, experiments.load(results.experiment))
 
@@ -205,17 +205,17 @@ def load_all(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def runs(document: dict[str, Any]) -> int:
-    """How many runs it has."""
+    """Number of runs in a document."""
     return sum(len(case["seeds"]) for case in document["cases"])
 
 
 def kind(document: dict[str, Any]) -> tuple[Any, ...]:
-    """What must be equal in runs that are shown together."""
+    """The properties that must be equal for runs to be combined."""
     return document["mode"], document["sets"], document["identity"], document["provenance"]["kernel"]
 
 
 def with_more(mine: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """``mine``, with the cases of which ``other`` has more runs; of unlike kind, whichever has more runs."""
+    """``mine``, with the cases that have more runs in ``other``; if the kinds differ, the document with more runs."""
     if not mine["identity"] or kind(mine) != kind(other):
         return other if runs(other) > runs(mine) else mine
     better = {json.dumps(case["case"]): case for case in other["cases"]}
@@ -232,7 +232,7 @@ def with_more(mine: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _asked_of_both(mine: dict[str, Any], other: dict[str, Any]) -> list[dict[str, str]]:
-    """The cases that either was asked for."""
+    """The cases that were requested for either document."""
     asked: list[dict[str, str]] = []
     for document in (mine, other):
         had = document.get("asked_cases", asked_cases(document))
@@ -241,7 +241,7 @@ def _asked_of_both(mine: dict[str, Any], other: dict[str, Any]) -> list[dict[str
 
 
 def _united(mine: Any, other: Any) -> Any:
-    """What ran in either: tables by key, lists as sets."""
+    """Union of two such tables: tables are merged by key, lists as sets."""
     if isinstance(mine, dict):
         return {
             key: _united(mine[key], other[key]) if key in mine and key in other else mine.get(key, other.get(key))
@@ -251,13 +251,13 @@ def _united(mine: Any, other: Any) -> Any:
 
 
 def asked_cases(document: dict[str, Any]) -> list[dict[str, str]]:
-    """The cases that the experiment has in the document's form today; of a tool's numbers, and of experiments that are
-    not among the report's, those that were asked for, or that it has where it does not say."""
+    """The cases that the present experiment has in the document's form. For a tool's numbers, and for experiments that
+    are not in the report, the requested cases, or the cases of the document if it does not list them."""
     return _asked_today(document, _listed(document))
 
 
 def _listed(document: dict[str, Any]) -> Experiment | None:
-    """The experiment, if it is among the report's."""
+    """The experiment of a document, if it is in the tree."""
     return experiment_of(document) if document["experiment"] in experiments.names() else None
 
 
@@ -269,16 +269,16 @@ def _asked_today(document: dict[str, Any], experiment: Experiment | None) -> lis
 
 
 def new_cases(document: dict[str, Any], asked_today: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Of the cases asked for today those that nobody asked for when the document was made: they are not run yet.
+    """Cases of ``asked_today`` that were not requested when the document was made, and so have not been run yet.
 
-    Every other case that is not there was lost. A document that does not say what was asked for was asked for all.
+    Any other missing case was lost. If a document does not list its requested cases, all cases count as requested.
     """
     known = {frozenset(case.items()) for case in document.get("asked_cases", asked_today)}
     return [case for case in asked_today if frozenset(case.items()) not in known]
 
 
 def result_set(document: dict[str, Any]) -> ResultSet:
-    """As the verdicts want it: results with metrics and no series."""
+    """A result set for verdicts: results with metrics and without series."""
     empty = Series(np.empty(0, SEND), np.empty(0, RECV), np.empty(0, QUEUE))
     made = []
     for case in document["cases"]:
@@ -306,19 +306,19 @@ def result_set(document: dict[str, Any]) -> ResultSet:
 
 
 def lost_runs(document: dict[str, Any]) -> int:
-    """Runs that were asked for when the document was made and are not there."""
+    """Number of runs that were requested when the document was made and do not exist."""
     return len(result_set(document).lost())
 
 
 def not_run_yet(document: dict[str, Any]) -> tuple[int, int]:
-    """Cases that its experiment got after the document was made, and their runs.
+    """Number of cases added to the experiment after the document was made, and number of their runs.
 
-    They are not red, since nothing that was asked for is hidden. The pages say it where their numbers would be.
+    They are not red, since no requested run is hidden. The pages say "not run yet" in place of their numbers.
     """
     new = len(new_cases(document, asked_cases(document)))
     return new, new * len(document["asked_seeds"])
 
 
 def experiment_of(document: dict[str, Any]) -> Experiment:
-    """The experiment as it is in the tree."""
+    """The experiment of a document, from the tree."""
     return experiments.load(document["experiment"])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results: what a run left behind, and the versioned files made of it.
+"""Results of runs in memory and in versioned files.
 
-A result set is NAME.json (everything needed to make it again, the metrics of each run) and NAME.npz
-(the raw series, named in the JSON with its hash). Format 2 is described in Documentation/testbed.md.
+A result set is NAME.json (everything needed to reproduce it, and the metrics of each run) and NAME.npz
+(the raw series; the JSON has its name and hash). Documentation/testbed.md describes format 2.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ..base.errors import LbeError
 from ..measure.series import Series
 from ..spec.records import QUEUE, RECV, SEND, WEB
 
-#: of a run's record in the cache, and of the files of a result set
+#: formats of a run's record in the cache, and of the files of a result set
 FORMAT, FILE_FORMAT = 1, 2
 SERIES = {"send": SEND, "recv": RECV, "queue": QUEUE, "web": WEB}
 
 
 class BadResults(LbeError):
-    """A results file is unreadable, of another format, or not what its hash says."""
+    """A results file is unreadable, has another format, or does not match its hash."""
 
 
 @dataclass
 class Record:
-    """One run as it comes from the guest. ``facts`` is plain JSON."""
+    """The raw result of one run. ``facts`` is plain JSON."""
 
     facts: dict[str, Any]
     series: Series
@@ -43,7 +43,7 @@ class Record:
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: NaN becomes null."""
+    """A value for JSON: NaN and infinity become null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
@@ -62,7 +62,7 @@ def pack(series: Series) -> dict[str, np.ndarray]:
         "queue": series.queue,
         "events": np.frombuffer(text.encode(), dtype=np.uint8),
     }
-    # only runs with web traffic have them
+    # only runs with web traffic have web records
     return arrays | ({"web": series.web} if len(series.web) else {})
 
 
@@ -78,7 +78,7 @@ def unpack(arrays: dict[str, np.ndarray]) -> Series:
 
 
 def series_bytes(series: Series) -> bytes:
-    """One byte string of all series: what "byte for byte" compares."""
+    """All series as one byte string, for comparisons byte for byte."""
     parts = pack(series)
     return b"".join(parts[name].tobytes() for name in sorted(parts))
 
@@ -89,7 +89,7 @@ def series_hash(series: Series) -> str:
 
 
 def _packed(arrays: dict[str, np.ndarray]) -> bytes:
-    """An .npz as numpy's own, but at the fastest level: the default one took most of the time of making pages."""
+    """An .npz file like numpy's, but compressed at the fastest level: the default took most of the time of a report."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():
@@ -119,18 +119,18 @@ class ResultSet:
     sets: dict[str, Any]
     provenance: dict[str, Any]
     results: list[Result]
-    #: what was asked for, whether it is there or not
+    #: the requested cases and seeds, whether or not their runs exist
     asked_cases: list[dict[str, str]]
     asked_seeds: list[int]
-    #: hashes of what decided these results (run/identity.py), and what ran by its own word
+    #: hashes of everything that affected these results (run/identity.py)
     identity: dict[str, Any] = field(default_factory=dict)
-    #: of the cases asked for those that the experiment got only after these results were made
+    #: requested cases that were added to the experiment after these results were made
     new_cases: list[dict[str, str]] = field(default_factory=list)
-    #: the experiment's file is another one since, and may have metrics that these results have not
+    #: the experiment's file has changed since, and may have metrics that these results lack
     outgrown: bool = False
 
     def missing(self) -> list[tuple[dict[str, str], int]]:
-        """Runs that were asked for and are not there, as (case, seed)."""
+        """Requested runs that do not exist, as (case, seed)."""
         have = {(frozenset(run.case.items()), run.seed) for run in self.results}
         return [
             (case, seed)
@@ -140,7 +140,7 @@ class ResultSet:
         ]
 
     def lost(self) -> list[tuple[dict[str, str], int]]:
-        """Runs that were asked for when these results were made, and are not there."""
+        """Runs that were requested when these results were made, and do not exist."""
         return [(case, seed) for case, seed in self.missing() if case not in self.new_cases]
 
     def save(self, folder: Path) -> Path:
@@ -176,7 +176,7 @@ PROVENANCE_KEYS = ("command", "kernel", "modules_version", "testbed", "backend")
 
 
 def load(path: Path) -> ResultSet:
-    """Read a result set back, checking format, hash and completeness."""
+    """Read a result set; checks format, hash and completeness."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:

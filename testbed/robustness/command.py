@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed abuse: run the parts, print the figures."""
+"""python3 -m testbed abuse: run the parts, print a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ examples:
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser(
         "abuse",
         help="attack the modules: load cycles, fuzzing, hostile packets, failing memory",
@@ -43,7 +43,7 @@ def add_parser(commands: Any) -> None:
 
 
 def chosen(names: list[str]) -> list[Part]:
-    """The parts of these names; AbuseError for one that there is not."""
+    """The parts with these names; AbuseError for an unknown one."""
     if not names:
         return list(PARTS)
     unknown = [name for name in names if not any(name in (part.name, part.key) for part in PARTS)]
@@ -53,7 +53,7 @@ def chosen(names: list[str]) -> list[Part]:
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """A line a part, and what was wrong below."""
+    """A line for each part, and below them everything that was wrong."""
     rows = [("part", "kernel", "seed", "cases", "MB carried", "bytes lost", "warnings", "wrong", "seconds")]
     for one in outcomes:
         rows.append(
@@ -71,7 +71,7 @@ def table(outcomes: list[Outcome]) -> str:
 
 
 def write_corpus(outcomes: list[Outcome]) -> None:
-    """Old lines and those of new answers."""
+    """Store the lines that gave different answers, old and new ones."""
     answers: dict[str, str] = {}
     for one in outcomes:
         answers |= one.more.get("signatures", {})
@@ -81,7 +81,7 @@ def write_corpus(outcomes: list[Outcome]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Exit status 0: no warning, nothing lost, nothing wrong."""
+    """Run the command. Exit status 0: no warning, nothing lost, nothing wrong."""
     if args.rounds < 1 or not 0 <= args.seed < 1 << 40:
         raise AbuseError(f"--rounds {args.rounds} --seed {args.seed}: allowed are 1 and more, 0 to 2^40 - 1")
     wanted = [part for part in chosen(args.names) if not args.short or part.short is not None]

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Messages that no tool would send: made from grammars, mutated with their structure in sight, seeded.
+"""A fuzzer: messages made from grammars and mutated according to their structure, from a seed.
 
     Documentation/vulture.yaml --+
     the tc attributes below   ---+-> a valid request -> mutations of the tree -> of the bytes -> a line
 
-A line is what guest/fuzz.py reads: a letter (v: family vulture, t: rtnetlink, s: sysctl or module
-parameter, l: a module's load parameters) and hexadecimal digits. What only the guest knows (the
-family's number, its process, a cgroup) stands there as a mark that it replaces.
+guest/fuzz.py reads the lines: a letter (v: family vulture, t: rtnetlink, s: sysctl or module
+parameter, l: a module's load parameters) and hexadecimal digits. Values that only the guest knows (the
+number of the family, its process, a cgroup) are marks in the line, which the guest replaces.
 
-The stored corpus (corpus/*.txt) is one line for each different answer that was ever seen (command,
-error, text): make_corpus() keeps the shortest. `make check` sends it again.
+The stored corpus (corpus/*.txt) has one line for each different answer that was ever seen (command,
+error, text). `make check` sends it again.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ HERE = Path(__file__).resolve().parent
 SPEC = HERE.parent.parent / "Documentation" / "vulture.yaml"
 CORPUS = HERE / "corpus"
 
-#: what the guest replaces
+#: marks that the guest replaces
 FAMILY_MARK = 0xFAFA
 PID_MARK = 0x50494450
 CGROUP_MARK = 0x4352_4756_4F55_4750
 
-#: descriptors that guest/fuzz.py opens: both ends of IPv4 and IPv6 connections and what is no such thing
+#: descriptors that guest/fuzz.py opens: both ends of IPv4 and IPv6 connections, and other kinds of files
 DESCRIPTORS = range(100, 112)
 PORTS = (5001, 6001, 5002, 6002)
 ADDRESSES = (bytes([127, 0, 0, 1]), bytes(15) + b"\1", bytes(10) + b"\xff\xff" + bytes([127, 0, 0, 1]), bytes(16))
@@ -43,7 +43,7 @@ REQUEST, MULTI, ACK, ECHO, DUMP, ROOT, CREATE, EXCL, REPLACE = 1, 2, 4, 8, 0x300
 
 @dataclass
 class Kind:
-    """What the grammar says of an attribute."""
+    """An attribute in the grammar."""
 
     number: int
     name: str
@@ -60,10 +60,10 @@ class Attribute:
     number: int
     payload: bytes | list[Attribute]
     flags: int = 0
-    length: int | None = None  # what its header claims; None: the truth
+    length: int | None = None  # the length in its header; None: the true one
 
     def raw(self) -> bytes:
-        """As it is sent."""
+        """Its bytes as sent."""
         body = b"".join(one.raw() for one in self.payload) if isinstance(self.payload, list) else self.payload
         length = 4 + len(body) if self.length is None else self.length
         head = struct.pack("=HH", length & 0xFFFF, (self.number | self.flags) & 0xFFFF)
@@ -79,7 +79,7 @@ class Grammar:
 
 
 def vulture_grammar(path: Path = SPEC) -> Grammar:
-    """Out of the netlink specification."""
+    """Read the grammar from the netlink specification."""
     spec = yaml.safe_load(path.read_text(encoding="utf-8"))
     made = Grammar()
     for one in spec["attribute-sets"]:
@@ -111,7 +111,7 @@ SHRED = [
     Kind(14, "min-us", "u32", 1, 1 << 22), Kind(15, "max-us", "u32", 2, 1 << 23),
 ]  # fmt: skip
 
-#: net.shred_hint.* and the parameters that may be written while a module is loaded
+#: net.shred_hint.* and the parameters that are writable while a module is loaded
 TEXTS = {
     "/proc/sys/net/shred_hint/mode": ("off", "tos", "dscp"),
     "/proc/sys/net/shred_hint/host": ("0", "1"),
@@ -139,7 +139,7 @@ TEXTS = {
 
 
 class Fuzzer:
-    """One seed's stream of lines."""
+    """A stream of lines from one seed."""
 
     def __init__(self, seed: int):
         self.random = random.Random(f"lbe fuzz {seed}")
@@ -197,7 +197,7 @@ class Fuzzer:
         return Attribute(kind.number, self._value(kind))
 
     def _connection(self, inside: list[Kind]) -> list[Attribute]:
-        """Mostly one that is there."""
+        """Attributes of a connection, in most cases of an existing one."""
         made = [self._attribute(one) for one in inside]
         if self.random.random() < 0.7:
             family, client = self.random.choice([(0, 0), (1, 2)]), self.random.getrandbits(1)
@@ -252,7 +252,7 @@ class Fuzzer:
             one.payload = self.random.randbytes(len(one.payload))
 
     def _untangle(self, tree: list[Attribute], above: tuple[int, ...] = ()) -> None:
-        """A swap may put a node below itself: cut there."""
+        """Remove cycles: a swap may put a node below itself."""
         for one in tree:
             if isinstance(one.payload, list):
                 if id(one) in above:
@@ -277,7 +277,7 @@ class Fuzzer:
         return data
 
     def _mutated(self, head: bytes, tree: list[Attribute], kind: int, flags: int) -> bytes:
-        """Three quarters of all are wrong in one way or several."""
+        """The bytes of a message, of which three quarters are mutated in one or more ways."""
         tree_changes = self.random.choice([0, 0, 1, 1, 2, 4])
         for _ in range(tree_changes):
             self._mutate_tree(tree)
@@ -290,7 +290,7 @@ class Fuzzer:
             for _ in range(self.random.randint(1, 3)):
                 data = self._mutate_bytes(data)
             if kind in QUEUE_MESSAGES and len(data) >= 6:
-                struct.pack_into("=H", data, 4, kind)  # else it may take the device or its address away
+                struct.pack_into("=H", data, 4, kind)  # other types might remove the device or its address
         return bytes(data)
 
     # ---- lines ---------------------------------------------------------------------------
@@ -312,7 +312,7 @@ class Fuzzer:
         return "v " + self._mutated(head, [self._attribute(kinds[name]) for name in chosen], FAMILY_MARK, flags).hex()
 
     def _shred(self) -> list[Attribute]:
-        """Half of all hold together, so that the queue is really made."""
+        """Attributes of a shred queue, in 60 % of cases with consistent values, so that the queue can be made."""
         values = {one.name: self._attribute(one) for one in SHRED}
         if self.random.random() < 0.6:
             least = self.random.choice([1, 100, 1514, 15000, 1 << 20])
@@ -379,7 +379,7 @@ class Fuzzer:
         return f"s {path} {offset} {self._string(TEXTS[path])[:4096].hex() or '-'}"
 
     def load(self) -> str:
-        """A module with parameters."""
+        """A module to load, with parameters."""
         module = self.random.choice(["tcp_lp", "tcp_lowpri", "tcp_lowpri", "tcp_ledbat", "tcp_lbe"])
         if module == "tcp_lowpri":
             names = ["background", "lowpri1", "lowpri2", "lowpri3.7", "lowpri3.70", "lowpri9", "cubic", "", "a" * 20]
@@ -394,14 +394,14 @@ class Fuzzer:
         return f"l {module} {words.hex() or '-'}"
 
     def lines(self, number: int) -> Iterator[str]:
-        """So many: mostly messages to the family and about queues, a tenth writes, few loads."""
+        """``number`` lines: mostly messages to the family and about queues, a tenth writes, few loads."""
         makers = [self.vulture] * 50 + [self.shred] * 40 + [self.text] * 9
         for index in range(number):
             yield self.load() if index % 400 == 399 else self.random.choice(makers)()
 
 
 def stored() -> list[str]:
-    """The corpus's lines."""
+    """Lines of the corpus."""
     lines: list[str] = []
     for path in sorted(CORPUS.glob("*.txt")):
         lines += [line.split("#")[0].strip() for line in path.read_text(encoding="ascii").splitlines()]
@@ -412,9 +412,9 @@ NAMES = {"v": "vulture", "t": "shred", "s": "settings", "l": "load"}
 
 
 def make_corpus(signatures: dict[str, str], folder: Path = CORPUS) -> dict[str, int]:
-    """Write the lines that gave different answers; those stored before stay. Return: lines by file.
+    """Write the corpus: a line for each answer. Returns the number of lines by file.
 
-    signatures: answer -> line, as guest/fuzz.py found them.
+    signatures: answer -> line, from guest/fuzz.py, which sends the stored lines first.
     """
     folder.mkdir(exist_ok=True)
     written = {}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The parts of `make abuse`: what each does, in which kernel, how often, in full and in the short form.
+"""The parts of `make abuse`: what each does, in which kernel, how often, in the full and in the short form.
 
     Part -> job folder (guest/*.py, settings.json, files) -> Machine -> result.json -> Outcome
 
-Every part runs on the sanitizer kernel, which reports misuse of memory, locks and integers; load cycles and
-scripts on the wire run on the plain kernel too, which is the one that users' kernels are like.
+Every part runs on the sanitizer kernel, which reports misuse of memory, locks and integers. Load cycles and
+drills also run on the plain kernel, which is closer to the kernels of users.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ HERE = Path(__file__).resolve().parent
 GUEST = HERE / "guest"
 MODULES = ("tcp_lp", "tcp_lowpri", "tcp_ledbat", "tcp_lbe", "vulture", "sch_shred", "shred_hint")
 SANITIZER, PLAIN = "sanitizer", "plain"
-#: wall time of a boot: the longest took two minutes of one busy processor
+#: limit on the wall time of a boot; the longest took two minutes on a busy CPU
 LIMIT_S = 600.0
 
 
 class AbuseError(LbeError):
-    """A part is unknown, or its program did not come to its end."""
+    """A part is unknown, or its program did not finish."""
 
 
 @dataclass
 class Outcome:
-    """What a part did. warnings: the kernel's own words; wrong: what was not as it should be."""
+    """Result of a part. warnings: messages of the kernel; wrong: failed assertions."""
 
     part: str
     kernel: str
@@ -60,11 +60,11 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Nothing warned, nothing lost, nothing wrong, and something tried."""
+        """Whether there was at least one case, and no warning, no lost byte and nothing wrong."""
         return bool(self.cases) and not (self.warnings or self.wrong or self.lost)
 
     def plain(self) -> dict[str, object]:
-        """For JSON."""
+        """The outcome as JSON data."""
         made = asdict(self)
         del made["more"]
         return {**made, "good": self.good}
@@ -72,7 +72,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Part:
-    """A program of guest/ with its settings. files: what to put beside it, of the seed and the settings."""
+    """A program of guest/ with its settings. files: makes further files for it from the seed and the settings."""
 
     name: str
     flavour: str
@@ -81,25 +81,25 @@ class Part:
     full: dict[str, int]
     short: dict[str, int] | None  # None: not in the short form
     files: Callable[[int, dict[str, int]], dict[str, str | bytes]] = lambda seed, settings: {}
-    boots: int = 1  # of the full form, each with a seed of its own
+    boots: int = 1  # number of boots in the full form, each with its own seed
     mem_mb: int = 768
 
     @property
     def key(self) -> str:
-        """As the command line names it."""
+        """Its name on the command line."""
         return f"{self.name}/{self.flavour}"
 
 
 def shadow_module(build: KernelBuild, report: Report = silent) -> Path:
-    """module/lbe_shadow.ko for a sanitizer kernel, built once per content; it says there why."""
+    """module/lbe_shadow.ko for a sanitizer kernel, cached by content; its source explains its purpose."""
     files = {path.name: path for path in sorted((HERE / "module").glob("[Kl]*"))}
     content = content_of(build, files)
     built = build_side_modules(build, f"shadow-{content}", content, files, (), "building lbe_shadow", report)
     return built["lbe_shadow"]
 
 
-#: What the kernel's own code does wrong when one of its own allocations fails, whoever's module is being
-#: loaded: pattern -> where it is (6.12). Looked up in a warning's line, or in the trace of a leak.
+#: Faults of the kernel's own code if one of its allocations fails while a module is being loaded: pattern -> place
+#: (6.12). Patterns are searched in the line of a warning, or in the trace of a leak.
 KERNELS_OWN = {
     r"WARNING: .* event_(define_fields|file_put)\+": "kernel/trace/trace_events.c: WARN_ON_ONCE() of an ENOMEM",
     r"\bsysfs_slab_add\+": "mm/slub.c: leaks the name of a cache that sysfs could not take",
@@ -107,7 +107,7 @@ KERNELS_OWN = {
 
 
 def sorted_out(console: str, leaks: str) -> tuple[list[str], list[str]]:
-    """What a boot's kernel complained of: (of its own code, of ours)."""
+    """The kernel's warnings in a boot: (those about its own code, those about the modules)."""
     own: list[str] = []
     ours: list[str] = []
     for kind, line in signs_of(console):
@@ -120,7 +120,7 @@ def sorted_out(console: str, leaks: str) -> tuple[list[str], list[str]]:
     return own, ours
 
 
-#: what the guest starts; a copy in memory: the job folder is the host's, and read-only
+#: job.sh; it works on a copy in memory, since the job folder is the host's and read-only
 JOB = "mkdir /tmp/abuse && cp -r . /tmp/abuse && cd /tmp/abuse\nexec /usr/bin/python3 -u program.py\n"
 
 
@@ -180,23 +180,23 @@ def in_guest(
     return outcome
 
 
-#: what fuzz.py leaves for the guest to fill in
+#: marks in the output of fuzz.py that the guest replaces
 MARKS = {"family_mark": fuzz.FAMILY_MARK, "pid_mark": fuzz.PID_MARK, "cgroup_mark": fuzz.CGROUP_MARK}
 
 
 def attributes() -> dict[str, dict[str, int]]:
-    """Numbers of vulture's attributes as its netlink specification has them: set -> name -> number."""
+    """Numbers of vulture's attributes, from its netlink specification: set -> name -> number."""
     return {name: {kind.name: kind.number for kind in kinds} for name, kinds in fuzz.vulture_grammar().sets.items()}
 
 
 def fuzz_files(seed: int, settings: dict[str, int]) -> dict[str, str | bytes]:
-    """The stored corpus, then new lines."""
+    """Lines of the stored corpus, then new ones."""
     lines = [*fuzz.stored(), *fuzz.Fuzzer(seed).lines(settings["messages"])]
     return {"lines": "\n".join(lines) + "\n"}
 
 
 def packet_files(seed: int, settings: dict[str, int]) -> dict[str, str | bytes]:
-    """Templates, and what sends them."""
+    """Templates of packets, and the module that sends them."""
     return {
         "packets": packets.Maker(seed).lines(settings["packets"]),
         "wire.py": (GUEST / "wire.py").read_text(encoding="utf-8"),
@@ -204,7 +204,7 @@ def packet_files(seed: int, settings: dict[str, int]) -> dict[str, str | bytes]:
 
 
 def wire_files(seed: int, settings: dict[str, int]) -> dict[str, str | bytes]:
-    """The wire's other end."""
+    """The module for the other end of the wire."""
     return {"wire.py": (GUEST / "wire.py").read_text(encoding="utf-8")}
 
 
@@ -241,13 +241,13 @@ PARTS = (
         "namespaces", SANITIZER, "namespaces under load", "namespaces",
         {"namespaces": 300, "bytes": 200000}, {"namespaces": 6, "bytes": 100000},
     ),
-    # no program of its own: scenarios.py
+    # without a program: run by scenarios.py
     Part("scenarios", SANITIZER, "scenarios", "", {}, None),
 )  # fmt: skip
 
 
 def run_scenarios(part: Part, seed: int, series: str, fresh: bool, report: Report) -> Outcome:
-    """The experiments' own runner and cache do the work."""
+    """Run the scenarios, with the runner and cache of experiments."""
     began = time.monotonic()
     cases, warnings, wrong, counts, kernel = scenarios.run_all(seed, series, part.flavour, fresh, report)
     outcome = Outcome(part.name, kernel, seed, cases, warnings=warnings, wrong=wrong, counts=counts)
@@ -256,7 +256,7 @@ def run_scenarios(part: Part, seed: int, series: str, fresh: bool, report: Repor
 
 
 def merge(parts: list[Outcome]) -> Outcome:
-    """Several boots of a part as one."""
+    """Combine the outcomes of several boots of a part."""
     one = Outcome(parts[0].part, parts[0].kernel, parts[0].seed)
     for other in parts:
         one.cases, one.bytes, one.lost = one.cases + other.cases, one.bytes + other.bytes, one.lost + other.lost
@@ -271,7 +271,7 @@ def merge(parts: list[Outcome]) -> Outcome:
 
 
 def kept_in(part: Part, backend: Uml, seed: int, settings: dict[str, int]) -> Path:
-    """Where the outcome of a boot is kept: by all that decides it (of the modules, their sources)."""
+    """File for the outcome of a boot, named by a hash of everything that affects it (for modules, their sources)."""
     digest = hashlib.sha256(f"{backend.key()} {part.key} {seed} {json.dumps(settings)} {attributes()}".encode())
     for path in (GUEST / "common.py", GUEST / f"{part.program}.py", HERE / "module" / "lbe_shadow.c"):
         digest.update(path.read_bytes())
@@ -286,9 +286,9 @@ def run_part(
     part: Part, seed: int = 1, *, short: bool = False, series: str = "6.12", fresh: bool = False,
     report: Report = silent,
 ) -> Outcome:  # fmt: skip
-    """One part, one seed, all its boots. A boot that went well before is not run again, unless `fresh`.
+    """Run all boots of one part with one seed. A boot that was good before is not repeated, unless `fresh`.
 
-    Raises what the kernel's and the modules' builds raise.
+    Raises the errors of building the kernel and the modules.
     """
     if not part.program:
         return run_scenarios(part, seed, series, fresh, report)

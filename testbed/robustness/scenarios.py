@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Scenario tests on the sanitizer kernel: for each module, experiments in their short form, checks and all.
+"""Scenario tests on the sanitizer kernel: for each module some experiments in their short form, with their checks.
 
-Virtual time does not know how slow the kernel is: what holds on the plain one must hold here.
+Virtual time does not depend on the speed of the kernel, so checks that pass on the plain kernel must pass here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..judge import checks
 from ..run import runner
 from ..spec.experiment import load
 
-#: by module: what uses it in more than one way (with a foreground flow, in trouble, on both families)
+#: module -> experiments that use it in several ways (with a foreground flow, with losses, with IPv4 and IPv6)
 EXPERIMENTS = {
     "tcp_lp": ("lp_beside_cubic", "lp_alone"),
     "tcp_lowpri": ("lowpri_long_delay", "lowpri_timeout"),
@@ -25,7 +25,7 @@ EXPERIMENTS = {
 def run_all(
     seed: int, series: str = "6.12", flavour: str = "sanitizer", fresh: bool = False, report: Report = silent
 ) -> tuple[int, list[str], list[str], dict[str, int], str]:
-    """(runs, the kernel's complaints, checks that failed, runs by experiment, the kernel)."""
+    """Run all; returns (runs, the kernel's messages, failed checks, runs by experiment, the kernel)."""
     names = [name for several in EXPERIMENTS.values() for name in several]
     warnings: list[str] = []
     wrong: list[str] = []

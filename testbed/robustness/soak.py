@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed soak: long lives of connections in virtual time (lives/*.toml), each held to its checks.
+"""python3 -m testbed soak: long connections in virtual time (lives/*.toml), each judged by its checks.
 
-A life is an experiment like any other (Documentation/testbed.md) that is too long for the tables: gigabytes, days of
-idleness, hours of sending, odd clocks. make check runs the short forms. Finished runs are kept in the cache, so an
-interrupted soak goes on where it was.
+A life is an experiment (Documentation/testbed.md) that is too long for the tables: gigabytes of data, days of idle
+time, hours of sending, unusual clocks. make check runs the short forms. Finished runs are cached, so that an
+interrupted soak continues where it stopped.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ examples:
 
 
 class SoakError(LbeError):
-    """Asked wrongly."""
+    """Wrong usage."""
 
     exit_status = 2
 
 
 def lives(short: bool = False) -> dict[str, Path]:
-    """Name -> file. short: those that have a short form."""
+    """Name -> file. short: only those with a short form."""
     files = {path.stem: path for path in sorted(LIVES.glob("*.toml"))}
     return {name: path for name, path in files.items() if not short or "short" in load(str(path)).modes}
 
 
 def add_parser(commands: Any) -> None:
-    """The sub-command's words."""
+    """Add the subcommand's parser."""
     sub = commands.add_parser(
         "soak",
         help="run long connections in virtual time, and judge each by its checks",
@@ -70,8 +70,8 @@ def add_parser(commands: Any) -> None:
 
 @dataclass(frozen=True)
 class Lived:
-    """A life that was run: its document as the pages read them, how many checks were judged, which did not hold, and
-    how many of its cases have no run."""
+    """Result of a life: its document for the pages, the number of judged checks, those that failed or differ as
+    explained, and the number of runs that are missing."""
 
     document: Document
     checks: int
@@ -86,12 +86,12 @@ class Lived:
 
     @property
     def cases(self) -> int:
-        """How many cases it had."""
+        """Number of its cases."""
         return len(self.document["cases"])
 
 
 def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, report: Report = silent) -> Lived | None:
-    """Run one life and judge it; None if only the cache was asked and has nothing. Raises what a run raises."""
+    """Run one life and judge it; None if only cached runs are allowed and there are none. Raises a run's errors."""
     path = lives()[name]
     experiment = load(str(path))
     backend = Uml(series)
@@ -99,8 +99,8 @@ def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, repor
     made = runner.run(experiment, backend, options, lambda done, total, text: report(name, done, total))
     if not made.results:
         return None
-    # of an earlier soak some may be there: what there is is judged; the document says what was asked for, so that the
-    # pages say what is missing
+    # with cached runs only, some cases may be missing: the others are judged, and the document has all requested cases,
+    # so that the pages show what is missing
     have = [run.case for run in made.results]
     verdicts = checks.judge(
         experiment, replace(made, asked_cases=[case for case in made.asked_cases if case in have])
@@ -119,7 +119,7 @@ def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, repor
 
 
 def table(done: list[Lived]) -> str:
-    """A line a life, then what is wrong."""
+    """A line for each life, then everything that is wrong."""
     rows: list[tuple[str, ...]] = [("life", "cases", "missing", "checks", "differ", "wrong")]
     for one in done:
         rows.append((one.name, *map(str, (one.cases, one.missing, one.checks, len(one.differs), len(one.wrong)))))
@@ -132,7 +132,7 @@ def table(done: list[Lived]) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, print and write; the exit status."""
+    """Run the command: run, print and write; returns the exit status."""
     known = lives(args.short)
     unknown = sorted(set(args.names) - set(known))
     if unknown:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a run left in its folder, as a record. A run that left something out is no run: IncompleteRun names it."""
+"""Reading the results folder of a run into a record. If anything is missing, IncompleteRun names it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..measure.series import Series
 from ..results.files import SERIES, Record
 from .job import Job
 
-#: the kernel's own modules carry no version
+#: the kernel's own modules, which have no version
 IN_TREE = ("tcp_vegas", "tcp_bbr", "tcp_lp_intree")
 
 
 class IncompleteRun(LbeError):
-    """A run ended without something that a result must have; the text names it."""
+    """A run lacks something that a result must have; the text names it."""
 
 
 def _read(out: Path, name: str, allow_empty: bool = False) -> str:
@@ -68,7 +68,7 @@ def _events(out: Path, nodes: list[str]) -> list[tuple[float, int, str, str]]:
 
 
 def _counters(text: str) -> dict[str, int]:
-    """/proc/net/snmp and netstat: pairs of lines, names and numbers; zeros left out."""
+    """Counters of /proc/net/snmp and netstat (pairs of lines, names and numbers), without zeros."""
     table = {}
     lines = text.splitlines()
     for names, numbers in zip(lines[::2], lines[1::2]):
@@ -97,7 +97,7 @@ def _same(asked: str, got: str) -> bool:
 
 
 def collect(job: Job, out: Path) -> Record:
-    """Read a run's folder. Raises IncompleteRun if anything is missing or not what was asked for."""
+    """Read a run's folder. Raises IncompleteRun if anything is missing or differs from the job's settings."""
     nodes = list(job.network.nodes)
     agents = [plan.node for plan in job.plans]
     sysctls, qdiscs, counters = {}, {}, {}
@@ -152,7 +152,7 @@ def compute(job: Job, record: Record) -> dict[str, float]:
 
 
 def host_facts() -> dict[str, str]:
-    """What this machine adds to the provenance: versions, no names."""
+    """Facts about this machine for the provenance: versions, no host name."""
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs on many machines, through Dask (requirements-dask.txt).
+"""Runs on several machines with Dask (requirements-dask.txt).
 
-Every worker needs this tree at the same commit and a kernel in its cache (`python3 -m testbed demo` once);
-a worker whose sources or kernel differ from ours is refused by the key of its first run.
+Every worker needs this tree at the same commit and a kernel in its cache (run `python3 -m testbed demo` once).
+The key of a run reveals a worker whose sources or kernel differ, and the run fails.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..results.files import Record
 from .job import Job
 from .runner import Execute, Finished, Task, run_key, run_one
 
-#: what a worker has prepared, by kernel; one thread prepares, the others wait
+#: the backends that a worker has prepared, by kernel; one thread prepares while the others wait
 _ready: dict[tuple[str, str], Uml] = {}
 _preparing = threading.Lock()
 
 
 def run_there(job: Job, series: str, flavour: str, key: str) -> Record:
-    """On a worker: run one job, if tree and kernel are those of who asks."""
+    """Run one job on a worker, if its tree and kernel are the same as the client's."""
     with _preparing:
         backend = _ready.get((series, flavour))
         if backend is None or not set(job.modules) <= set(backend.tools().modules):
@@ -36,7 +36,7 @@ def run_there(job: Job, series: str, flavour: str, key: str) -> Record:
 
 
 def over(address: str) -> Execute:
-    """Execute on the workers of the Dask scheduler at ``address``. LbeError if Dask or the scheduler is not there."""
+    """Execute on the workers of the Dask scheduler at ``address``. LbeError if Dask or the scheduler is missing."""
     try:
         from distributed import Client, as_completed
     except ImportError as missing:
@@ -62,7 +62,7 @@ def over(address: str) -> Execute:
                 error = future.exception()
                 yield (index, None, str(error)) if error else (index, future.result(), None)
         finally:
-            # what has not begun is dropped; what runs ends by itself
+            # runs that have not started are cancelled; those in progress run to their end
             client.cancel(list(futures))
             client.close()
 

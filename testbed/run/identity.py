@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What decides a result, as hashes that are the same on every machine and need no kernel to be computed.
+"""Identity of a result: hashes of everything that affects it. They are the same on every machine and need no kernel.
 
-    kernel    the configuration asked for and our edits (the release is told beside it)
-    boot      what boots a guest and sets it up
-    agent     the traffic agent
-    modules   each module that the runs load: what it is compiled from
-    metrics   the code that makes numbers of records
+    kernel    the requested configuration and the edits of the source (the release is recorded separately)
+    boot      the files that boot a guest and set it up
+    agent     the sources of the traffic agent
+    modules   the sources of each module that the runs load
+    metrics   the code that computes metrics from records
     job       everything that the guest reads: the experiment's case and the seed
 
-Comments are no part of it (base/content.py says why source, not objects). A result is current if today's tree gives
-the same; what is not is stale: its numbers stay, and are said to be of another tree.
+Comments are not part of it (base/content.py explains why sources are hashed, not objects). A result is current if the
+present tree has the same identity. Otherwise it is stale: its numbers stay, marked as those of another tree.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from ..results import digest
 from ..spec.experiment import Experiment
 from .job import Job, make
 
-#: digits of a hash that are kept
+#: stored digits of a hash
 DIGITS = 16
-#: where the numbers come from
+#: the code that computes the metrics
 METRIC_SOURCES = tuple(TESTBED / "measure" / name for name in ("metrics.py", "series.py", "web.py"))
 Identity = dict[str, Any]
 
 
 def of_job(job: Job) -> str:
-    """What a run's guest reads."""
+    """Hash of everything that a run's guest reads."""
     return job.content_hash()[:DIGITS]
 
 
 def of_tree(kernel: str, modules: Iterable[str]) -> Identity:
-    """What runs of this tree hang on, beside their jobs. kernel: what is known of it."""
+    """Identity of runs of this tree, without their jobs. kernel: a hash or name that identifies the kernel."""
     return {
         "kernel": kernel,
         "boot": hash_of_programs(BOOT)[:DIGITS],
@@ -53,7 +53,7 @@ def of_tree(kernel: str, modules: Iterable[str]) -> Identity:
 
 
 def of_backend(backend: Backend, modules: Iterable[str]) -> Identity:
-    """The same for what runs now. Another backend than user mode has a kernel of its own, known by its release."""
+    """Identity of runs with a backend. A kernel that the testbed does not build is identified by its release."""
     facts = backend.facts()
     if backend.name == "uml":
         return of_tree(configuration_key(facts["series"], facts["flavour"]), modules)
@@ -61,10 +61,13 @@ def of_backend(backend: Backend, modules: Iterable[str]) -> Identity:
 
 
 def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
-    """Which parts of a digest's identity are not today's; empty if it is current. experiment: as it is in the tree."""
+    """Parts of a digest's identity that differ from the present tree's; empty if it is current.
+
+    experiment: the experiment in the tree, None if it no longer exists.
+    """
     identity = document["identity"]
     if not identity and "files" in document:
-        # of a simulator or another tool that runs no kernel of ours, its files are all there is
+        # a simulator or another tool without a kernel of the testbed: only its files identify it
         known = document["provenance"]["backend"] != "uml" and files_are(document)
         return [] if known else ["tool"]
     if not identity:
@@ -87,7 +90,7 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
 
 
 def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str, str]]:
-    """Cases whose first run would read something else today. Seeds change a job all in the same way."""
+    """Cases whose job differs from the present one. Only the first seed of each is checked: others change likewise."""
     changed = []
     known = experiment.cases(document["mode"])
     for case in document["cases"]:
@@ -101,17 +104,17 @@ def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict
 
 
 def new_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str, str]]:
-    """Cases that the experiment has today, and that nobody asked for when the document was made."""
+    """Cases of the present experiment that were not requested when the document was made."""
     return digest.new_cases(document, experiment.cases(document["mode"]))
 
 
 def hash_of_files(names: Iterable[str]) -> str:
-    """Hash of programs and experiments of the tree, for numbers that no experiment's file decides alone."""
+    """Hash of programs and experiments of the tree, for numbers that do not depend on one experiment's file only."""
     return hash_of_programs([REPO / name for name in names])
 
 
 def files_are(document: dict[str, Any]) -> bool:
-    """Whether the files that a document was made by are as they were."""
+    """Whether the files that a document was made with are unchanged."""
     return all(Path(REPO / name).is_file() for name in document["files"]) and (
         document["file_sha256"] == hash_of_files(document["files"])
     )

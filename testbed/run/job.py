@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One run as a job folder: a shell script, the commands per node, the agents' plans.
+"""One run as a job folder: a shell script, the commands for each node, the agents' plans.
 
-The text of a job names no path of this machine (they come from ``env.sh``, written beside it when it
-runs), so equal jobs on equal kernels are equal runs, and results can be reused by content.
+The files of a job contain no path of this machine; paths come from ``env.sh``, which is added when the
+job runs. Equal jobs on equal kernels are therefore equal runs, and results can be reused by content.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from ..spec.tables import ExperimentError
 from ..spec.topology import Network, build, difference
 from ..spec.traffic import Flow, Plan
 
-#: experiment time 0 on the guest's CLOCK_MONOTONIC: the set-up before it takes almost no virtual time
+#: experiment time 0 on the guest's CLOCK_MONOTONIC; the set-up before it takes almost no virtual time
 ZERO_S = 10.0
-#: agents close their flows at the end, the job reads back what is to be read
+#: time after the end of the experiment in which agents close their flows and the job reads back its settings
 AFTER_S = 5.0
-#: raised whenever the same job text would mean something else
+#: incremented whenever the meaning of the same job files changes
 JOB_FORMAT = 1
 
 #: the link's trace in the job folder, microseconds
 LINK_TRACE = "link.trace"
 
 HOST_SYSCTLS = {
-    # in the namespace of the machine itself: the ceilings of setsockopt, so that agents may ask for more
+    # in the initial namespace: the upper limits of setsockopt(), raised for the agents
     "net.core.rmem_max": "67108864",
     "net.core.wmem_max": "67108864",
     "net.core.somaxconn": "16384",
-    # softirq work is never put off to ksoftirqd in mid-burst: one CPU, no other load
+    # no packet of a burst may be dropped at the backlog of the only CPU
     "net.core.netdev_max_backlog": "100000",
 }
 
 
 @dataclass
 class Job:
-    """A run, ready to be written. ``files`` is everything the guest reads, by name.
+    """One run. ``files``: everything that the guest reads, by name.
 
-    ``traces``: packet traces made when the job is written, by name: what generators.make() is given.
-    Each has its identity among the files, which stands for it in the digest.
+    ``traces``: the arguments of traces.make(), by file name, for packet traces that are made when the job is
+    written. A file with the identity of each trace represents it in the job's hash.
     """
 
     experiment: str
@@ -60,7 +60,7 @@ class Job:
     traces: dict[str, tuple[str, float, int]] = field(default_factory=dict)
 
     def content_hash(self) -> str:
-        """Hash of all that the guest reads and of the seed."""
+        """Hash of everything that the guest reads, and of the seed."""
         content = json.dumps(
             {"format": JOB_FORMAT, "seed": self.seed, "mem_mb": self.setting.head.mem_mb, "files": self.files},
             sort_keys=True,
@@ -68,7 +68,7 @@ class Job:
         return hashlib.sha256(content.encode()).hexdigest()
 
     def write(self, folder: Path) -> None:
-        """Put the files into an existing folder."""
+        """Write the files to an existing folder."""
         for name, text in self.files.items():
             (folder / name).write_text(text, encoding="ascii")
         for name, (file, duration_s, seed) in self.traces.items():
@@ -103,7 +103,7 @@ def _event_commands(setting: Setting, flows: list[Flow], network: Network, file:
 
 
 def _events_script(events: list[tuple[float, str, str]]) -> str:
-    """Sleeps to each event's time (steps of 10 ms, what /proc/uptime shows) and runs it."""
+    """Script that sleeps until each event's time and runs it, in steps of 10 ms, the resolution of /proc/uptime."""
     lines = [
         "# SPDX-License-Identifier: GPL-2.0",
         "set -eu",
@@ -130,12 +130,12 @@ def _parameters(values: dict[str, typing.Any]) -> str:
 
 
 def _frame_bytes(job: Job) -> int:
-    """What one opportunity of a link trace carries: a full packet."""
+    """Bytes that one opportunity of a link trace carries: a full packet."""
     return job.setting.topology.frame_bytes
 
 
 def _set_up_lines(job: Job) -> list[str]:
-    """Modules, nodes, links, queues: what an administrator would type, in this order."""
+    """Lines that load modules and make nodes, links and queues, in this order, as an administrator would type them."""
     nodes = list(job.network.nodes)
     lines = ["set -eu", ". ./env.sh   # AGENT, MODULES, OUT", ""]
     for module in job.modules:
@@ -156,7 +156,7 @@ def _set_up_lines(job: Job) -> list[str]:
 
 
 def _run_lines(job: Job) -> list[str]:
-    """Agents and timed events, all at once; the first that fails fails the run."""
+    """Lines that run all agents and the timed events in parallel; the run fails if one of them fails."""
     lines = ["pids="]
     if job.events:
         lines.append('sh events.sh & pids="$pids $!"')
@@ -166,7 +166,7 @@ def _run_lines(job: Job) -> list[str]:
 
 
 def _module_lines(modules: list[str]) -> list[str]:
-    """What the kernel says of modules that are loaded."""
+    """Lines that read version and parameters of loaded modules back from the kernel."""
     lines = []
     for module in modules:
         name = "tcp_lp" if module == "tcp_lp_intree" else module
@@ -180,12 +180,12 @@ def _module_lines(modules: list[str]) -> list[str]:
 
 
 def _removed(job: Job) -> set[str]:
-    """Modules that an event takes away: read back while they are there."""
+    """Modules that an event removes; they are read back before the traffic starts."""
     return {event.remove_module for event in job.setting.events if event.remove_module}
 
 
 def _read_back_lines(job: Job) -> list[str]:
-    """What the kernel says that it had."""
+    """Lines that read back the kernel's qdiscs, sysctls, counters and modules after the traffic."""
     lines = []
     for node in job.network.nodes:
         lines.append(f'tc -s -j -n {node} qdisc show > "$OUT/{node}.qdisc"')
@@ -211,12 +211,12 @@ def _script(job: Job) -> str:
 
 
 def shell_script(job: Job, last: list[str]) -> str:
-    """A job that sets the nodes up and then does ``last`` instead of running traffic."""
+    """A job that sets the nodes up and then runs the lines ``last`` instead of traffic."""
     return "\n".join([*_head_lines(job), *_set_up_lines(job), *last]) + "\n"
 
 
 def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
-    """The job of one run. ExperimentError, TopologyError or TrafficError for what cannot be."""
+    """The job of one run. ExperimentError, TopologyError or TrafficError for invalid parameters."""
     file = f"{name}.toml"
     flows = traffic.expand(setting.flows, seed)
     network = _network(setting, flows)
@@ -266,7 +266,7 @@ def make(name: str, case: dict[str, str], seed: int, setting: Setting) -> Job:
 
 
 def dry_run(job: Job) -> str:
-    """Everything that a run would do, for a person to read."""
+    """Everything that a run would do, as text for a reader."""
     parts = [
         f"# {job.experiment}: " + (" ".join(f"{k}={v}" for k, v in job.case.items()) or "base") + f", seed {job.seed}"
     ]

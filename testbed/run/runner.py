@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs an experiment: every case with every seed, in parallel, reusing what has been run before.
+"""Runs an experiment: every case with every seed, in parallel, reusing earlier runs.
 
-Each worker is a process of its own that boots one machine at a time. Ctrl-C ends the workers, and a
-worker that is ended ends its machine: nothing is left running. A run whose job, kernel, modules and
-agent are those of an earlier one is read from the cache instead.
+Each worker is a process that boots one machine at a time. Ctrl-C ends the workers, and a worker that
+ends stops its machine, so nothing remains running. A run with the same job, kernel, modules and agent
+as an earlier run is read from the cache instead.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ from . import collect, identity
 from . import job as jobs
 from .job import Job
 
-#: what a run may take on the wall beyond its own length: boots under sanitizers are slow
+#: part of the limit on wall time that does not depend on the run's length: boots with sanitizers are slow
 WALL_LIMIT_FLOOR_S = 180.0
-#: a busy machine needs a tenth of it for a flow of 20 s
+#: wall time allowed per flow; a busy machine needs a tenth of it for a flow of 20 s
 WALL_LIMIT_FLOW_S = 1.0
 KEEP_DAYS = 30
-#: how often a task is begun whose worker is killed: by a person, or because memory is short
+#: how often a task is started if its worker is killed, by a user or by the OOM killer
 LOST_TRIES = 3
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class RunFailed(LbeError):
-    """A run gave no result; the text has the case, the seed and the machine's words."""
+    """A run failed; the text has the case, the seed and the machine's error."""
 
 
 @dataclass
 class Task:
-    """One run to be had."""
+    """One run to be made."""
 
     index: int
     job: Job
@@ -72,7 +72,7 @@ class Task:
 
 @dataclass
 class Options:
-    """How to run. mode: one of experiment.MODES; runs, seed None: the experiment's own."""
+    """Options of a run. mode: one of experiment.MODES; runs, seed: None means the experiment's value."""
 
     mode: str = "default"
     runs: int | None = None
@@ -82,21 +82,21 @@ class Options:
     reuse: bool = True
     command: str = ""
     cases: dict[str, Any] = field(default_factory=dict)
-    #: take what the cache has, run nothing
+    #: use cached runs only and make no new ones
     cached: bool = False
 
 
-#: called with (done, total, text) as runs come in
+#: called with (done, total, text) whenever a run has finished
 OnProgress = Callable[[int, int, str], None]
-#: what runs tasks, so many at once; gives each one's (index, record, error) as it comes in
-#: a task that ended: its index, and its record or what went wrong
+#: a finished task: its index, and its record or an error text
 Finished = tuple[int, Record | None, str | None]
+#: runs tasks, at most so many in parallel, and yields each one when it has finished
 Execute = Callable[[list[Task], Backend, int], Generator[Finished, None, None]]
 
 
 @functools.cache
 def version() -> str:
-    """The tree's version as git describes it."""
+    """The tree's version, from git describe."""
     script = REPO / "scripts" / "version"
     done = subprocess.run([str(script)], check=False, capture_output=True, text=True, cwd=REPO)
     text = done.stdout.strip()
@@ -130,13 +130,13 @@ def _hash_of(path: Path, _size: int, _changed_ns: int) -> str:
 
 
 def _file_hash(path: Path) -> str:
-    """A file's content as a hash; read once as long as it does not change."""
+    """Hash of a file's content; the file is read again only if its size or time changes."""
     stat = path.stat()
     return _hash_of(path, stat.st_size, stat.st_mtime_ns)
 
 
 def run_key(job: Job, backend: Backend) -> str:
-    """What decides a run's result, as a hash."""
+    """Hash of everything that affects a run's result."""
     tools = backend.tools()
     content = {
         "results": results.FORMAT,
@@ -157,7 +157,7 @@ def load_cached(key: str) -> Record | None:
     """An earlier run's record, or None."""
     folder = _entry(key)
     try:
-        os.utime(folder)  # forget_old() goes by the last use
+        os.utime(folder)  # time of the last use, for forget_old()
         facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
         arrays = np.load(io.BytesIO((folder / "series.npz").read_bytes()))
         return Record(facts, results.unpack({name: arrays[name] for name in arrays.files}))
@@ -166,12 +166,12 @@ def load_cached(key: str) -> Record | None:
 
 
 def is_cached(key: str) -> bool:
-    """Whether an earlier run of this key is there, by name alone."""
+    """Whether the cache has a run of this key; its files are not read."""
     return (_entry(key) / "facts.json").is_file()
 
 
 def store(key: str, record: Record) -> None:
-    """Keep a record; an entry appears whole or not at all."""
+    """Store a record in the cache, atomically."""
     final = _entry(key)
     final.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}.", dir=final.parent))
@@ -184,12 +184,12 @@ def store(key: str, record: Record) -> None:
             shutil.rmtree(final)
         work.rename(final)
     except OSError:
-        # another process stored the same run first, or the disk is full: the run itself is good
+        # another process has stored the same run first, or the disk is full: the run itself is valid
         shutil.rmtree(work, ignore_errors=True)
 
 
 def forget_old() -> None:
-    """Remove runs that nobody asked for in KEEP_DAYS; looks once a day."""
+    """Remove cached runs not used for KEEP_DAYS; does so at most once a day."""
     runs, now = cache_root() / "runs", time.time()
     stamp = runs / "looked"
     if not runs.is_dir() or (stamp.exists() and now - stamp.stat().st_mtime < 86400):
@@ -205,14 +205,14 @@ def forget_old() -> None:
 
 @runtime_checkable
 class Simulator(Backend, Protocol):
-    """A backend without a guest: it makes the records itself."""
+    """A backend without a guest, which makes the records itself."""
 
     def record(self, job: Job, wall_limit_s: float) -> Record:
         """Run a job."""
 
 
 def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
-    """Run one job now. keep: folder that receives the raw job and records; a failure keeps them always."""
+    """Run one job. keep: folder for the job and its raw output; without it they are removed, except after a failure."""
     duration = job.setting.head.duration_s
     if isinstance(backend, Simulator):
         return backend.record(job, WALL_LIMIT_FLOOR_S + 2 * duration)
@@ -234,7 +234,7 @@ def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
         record.facts["testbed"] = version()
         record.facts["wall_s"], record.facts["virtual_s"] = report.wall_s, report.virtual_s
     except LbeError:
-        raise  # its text names the console, which must stay
+        raise  # the folder stays, since the text names the console in it
     except BaseException:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -245,12 +245,12 @@ def run_one(job: Job, backend: Backend, keep: Path | None = None) -> Record:
 
 
 def _end_with_parent() -> None:
-    """However the parent ends, this process gets SIGTERM (and with it, the machine that it runs)."""
+    """Get SIGTERM when the parent ends for any reason, so that this process stops its machine too."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _worker(backend: Backend, line: Connection) -> None:
-    """Run tasks from the line until it ends. SIGTERM unwinds through the machine's own clean-up."""
+    """Run tasks received from ``line`` until None comes. SIGTERM raises SystemExit, so that the machine is stopped."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -260,19 +260,19 @@ def _worker(backend: Backend, line: Connection) -> None:
             line.send((task.index, run_one(task.job, backend), None))
         except LbeError as error:
             line.send((task.index, None, str(error)))
-        except Exception:  # noqa: BLE001 - a worker's fault must reach the person, not vanish with the process
+        except Exception:  # noqa: BLE001 - an error of a worker must be reported, not lost with the process
             line.send((task.index, None, traceback.format_exc()))
 
 
 def label(job: Job) -> str:
-    """A run's name for people."""
+    """Name of a run for messages."""
     return f"{job.experiment} {case_name(job.case)} seed {job.seed}"
 
 
 def locally(tasks: list[Task], backend: Backend, count: int) -> Generator[Finished, None, None]:
-    """Execute on this machine: ``count`` worker processes, which end when the caller does.
+    """Execute on this machine with ``count`` worker processes, which end when the caller ends.
 
-    The task of a worker that is killed is run again by a new one, LOST_TRIES times in all.
+    If a worker is killed, a new worker runs its task again, up to LOST_TRIES times in total.
     """
     context = multiprocessing.get_context("fork")
     todo = collections.deque(tasks)
@@ -280,9 +280,9 @@ def locally(tasks: list[Task], backend: Backend, count: int) -> Generator[Finish
     workers: dict[Connection, tuple[BaseProcess, Task]] = {}
 
     def give(line: Connection, process: BaseProcess) -> None:
-        """Its next task to a worker, or its end."""
+        """Send a worker its next task, or None to end it."""
         task = todo.popleft() if todo else None
-        with contextlib.suppress(BrokenPipeError):  # who is gone already is seen as the line's end
+        with contextlib.suppress(BrokenPipeError):  # recv() will report a worker that has ended already
             line.send(task)
         if task:
             workers[line] = process, task
@@ -293,13 +293,13 @@ def locally(tasks: list[Task], backend: Backend, count: int) -> Generator[Finish
     def start() -> None:
         line, theirs = context.Pipe()
         process = context.Process(target=_worker, args=(backend, theirs), daemon=True)
-        # a SIGTERM that finds the new process before it has its own handler would raise in this frame's copy
+        # block SIGTERM until the new process has its own handler: otherwise it would raise in the copy of this frame
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-        theirs.close()  # so that a worker's death ends the line
+        theirs.close()  # so that the end of the worker closes the connection
         give(line, process)
 
     try:
@@ -346,7 +346,7 @@ def _run_parallel(
     already: int,
     execute: Execute = locally,
 ) -> None:
-    """Fill in the records of ``tasks``; the first that fails ends all."""
+    """Run ``tasks`` and set their records; stops at the first failure."""
     by_index = {task.index: task for task in tasks}
     total = already + len(tasks)
     running = execute(tasks, backend, count)
@@ -363,12 +363,12 @@ def _run_parallel(
 
 
 def default_jobs() -> int:
-    """One machine per CPU that this process may use."""
+    """Default number of parallel machines: one for each CPU that this process may use."""
     return max(1, len(os.sched_getaffinity(0)))
 
 
 def missing(made: list[Job], backend: Backend) -> list[Task]:
-    """Those jobs, each once, that no earlier run answers."""
+    """Tasks for the jobs that are not in the cache, without duplicates."""
     tasks: dict[str, Task] = {}
     for job in made:
         key = run_key(job, backend)
@@ -384,7 +384,7 @@ def warm(
     progress: OnProgress = lambda *_: None,
     execute: Execute = locally,
 ) -> list[tuple[Job, str]]:
-    """Put runs of several experiments into the cache, all CPUs busy. What fails is given back, and the others run."""
+    """Make missing runs of several experiments in parallel and cache them. Returns those that failed."""
     tasks = missing(made, backend)
     if not tasks:
         return []
@@ -406,7 +406,7 @@ def warm(
 def run(
     experiment: Experiment, backend: Backend, options: Options, progress: OnProgress, execute: Execute = locally
 ) -> ResultSet:
-    """Run (or reuse) everything and compute the metrics."""
+    """Make all runs, or take them from the cache, and compute the metrics."""
     began = time.time()
     forget_old()
     asked = plan(experiment, options)
@@ -425,7 +425,7 @@ def run(
     made = []
     for task in tasks:
         job, record = task.job, task.record
-        assert record is not None  # all that was left has run
+        assert record is not None  # the missing ones have been run
         facts = {
             **record.facts,
             "key": task.key,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is asked, as pure data: experiments, topologies, traffic and traces, and the ranges of every number."""
+"""Experiments, topologies, traffic and traces as pure data, with the allowed range of every number."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Experiment files: one TOML file each under testbed/experiments/SYSTEM/, read strictly.
 
-The format is described in Documentation/testbed.md. Whatever a file may say is a field of a
-dataclass here; an unknown key is refused with its file, its place and the keys that exist.
+Documentation/testbed.md describes the format. Each key of a file is a field of a dataclass here; an
+unknown key is an error that names the file, the place and the keys that exist.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .tables import ExperimentError, OneOf, T, Within, load_table
 from .traffic import FlowGroup
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
-#: short: what the tests run; brief: all cases in the short form's lengths, once; full: the paper's own lengths
+#: short: run by the tests; brief: all cases at the short form's lengths, one run each; full: the paper's lengths
 MODES = ("short", "brief", "default", "full")
-#: the forms in which an experiment is as long as it is meant to be
+#: the forms in which an experiment has its intended length
 OWN_LENGTHS = ("default", "full")
 #: seeds per case
 RUNS = Within(1, 10000)
@@ -70,7 +70,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Differs:
-    """Why a check misses its bound in these cases, and between which values; beyond them, either way, it fails."""
+    """Why a check misses its bound in these cases, and the range of its values there; outside of it the check fails."""
 
     why: str
     min: float
@@ -80,7 +80,7 @@ class Differs:
 
 @dataclass(frozen=True)
 class Kept:
-    """Why a bound is kept in these cases although a rival meets it too."""
+    """Why a bound remains useful in these cases although a rival congestion control meets it too."""
 
     why: str
     case: dict[str, typing.Any] = field(default_factory=dict)
@@ -88,16 +88,16 @@ class Kept:
 
 @dataclass(frozen=True)
 class Check:
-    """A statement about one metric: what the paper has, what ours must be, and why.
+    """A statement about one metric: the paper's value, the bound for the measured one, and the reason.
 
     case: dimension -> variant (or list of variants) in which it must hold; missing = all.
-    of: compare with the same metric in this other case (dimension -> variant) and with
-    ``how``: "percent" = ours / theirs * 100, "difference" = ours - theirs; metric_of names another metric.
+    of: compare with the same metric in this other case (dimension -> variant); ``how``: "percent" =
+    this / other * 100, "difference" = this - other; metric_of names another metric for the comparison.
     ns2: compare in the same way with ns-2's mean of the same metric in the same case (``testbed ns2`` makes it).
-    each: every single run must meet the bound, not the mean alone.
-    order: the bound is what the paper itself says, an order or a trend without a number: met, it is reproduced.
-    differs: where today's kernel misses this bound, which stays as claimed: why, and within which values.
-    rival: where a rival such as cubic meets this bound of best effort too: why it is kept.
+    each: every single run must meet the bound, not only the mean.
+    order: the bound is the paper's own statement, an order or a trend without a number; if met, it is reproduced.
+    differs: where the current kernel misses this bound, which remains as claimed: why, and the range of its values.
+    rival: where a rival such as cubic, which is best effort, meets this bound too: why the bound remains useful.
     """
 
     metric: str
@@ -120,7 +120,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens at ``at_s`` (in ``case`` only): parameters that change, a command, a module's removal."""
+    """An event at ``at_s`` (in ``case`` only): a change of parameters, a command, or the removal of a module."""
 
     at_s: float
     case: dict[str, typing.Any] = field(default_factory=dict)
@@ -142,9 +142,9 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture. time: series of one case; panels: goodput of several; sweep: a metric over a [sweep];
-    bars, spread: a metric per case; cdf: times of all objects of the metric's flows, a line per case; sizes: their
-    mean time by size."""
+    """A plot. time: series of one case; panels: goodput of several cases; sweep: a metric over a [sweep];
+    bars, spread: a metric per case; cdf: times of all web objects of the metric's flows, a line per case; sizes:
+    the mean time of these objects by size."""
 
     name: str
     kind: Annotated[str, OneOf("time", "panels", "sweep", "bars", "spread", "cdf", "sizes")] = "time"
@@ -157,7 +157,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Mode:
-    """Table [short] or [full]: what differs from the default form."""
+    """Table [short] or [full]: the differences from the default form."""
 
     runs: Annotated[int, RUNS] | None = None
     set: dict[str, typing.Any] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class Setting:
-    """What one run needs, all overrides applied."""
+    """The parameters of one run, all overrides applied."""
 
     head: Head
     topology: Topology
@@ -203,7 +203,7 @@ def override(tables: dict[str, typing.Any], key: str, value: typing.Any, where: 
 
 @dataclass
 class Experiment:
-    """A file, with the parts that no case can change already read."""
+    """An experiment file. The parts that no case can override are already parsed."""
 
     name: str
     path: Path
@@ -217,7 +217,7 @@ class Experiment:
     modes: dict[str, Mode]
 
     def cases(self, mode: str = "default") -> list[dict[str, str]]:
-        """All combinations of the dimensions' variants, in file order, less what [[exclude]] names."""
+        """All combinations of the dimensions' variants, in file order, without those that [[exclude]] names."""
         chosen = self.modes[mode].vary if mode in self.modes else {}
         names = []
         for dimension, variants in self.vary.items():
@@ -233,14 +233,14 @@ class Experiment:
         return [case for case in all_cases if not any(matches(case, rule) for rule in self.exclude)]
 
     def runs(self, mode: str = "default") -> int:
-        """How many seeds a case gets."""
+        """Number of runs (seeds) of each case."""
         special = self.modes[mode].runs if mode in self.modes else None
         return special if special is not None else self.head.runs
 
     def setting(
         self, case: dict[str, str], mode: str = "default", sets: dict[str, typing.Any] | None = None
     ) -> Setting:
-        """The parameters of one case: file, then mode, then case, then --set."""
+        """The parameters of one case. Overrides apply in this order: file, mode, case, --set."""
         tables = copy.deepcopy(self.tables)
         file = self.path.name
         if mode in self.modes:
@@ -260,7 +260,7 @@ class Experiment:
 
 
 def setting_of(tables: dict[str, typing.Any], file: str) -> Setting:
-    """The parameters that these tables make; ExperimentError for what cannot be."""
+    """The parameters given by these tables; ExperimentError for invalid ones."""
     head = load_table(Head, tables["experiment"], f"{file}:experiment")
     if not 0 <= head.measure_s[0] < head.measure_s[1] <= head.duration_s:
         raise ExperimentError(
@@ -329,7 +329,7 @@ def _variant_name(value: typing.Any) -> str:
 
 
 def parse(text: str, path: Path) -> Experiment:
-    """An experiment from its text; ExperimentError tells file, key and what is allowed."""
+    """Parse an experiment; ExperimentError names file, key and allowed values."""
     file = path.name
     try:
         tables = tomllib.loads(text)
@@ -368,7 +368,7 @@ def parse(text: str, path: Path) -> Experiment:
 
 
 class _References:
-    """Everything in a file that names a dimension, a variant or a metric must name one that exists."""
+    """Checks that every dimension, variant and metric that a file refers to exists."""
 
     def __init__(self, experiment: Experiment):
         self.experiment = experiment
@@ -376,11 +376,11 @@ class _References:
         self.metrics = experiment.tables.get("metric", {})
 
     def refuse(self, where: str, text: str) -> typing.NoReturn:
-        """Say what is wrong, and where."""
+        """Raise the error, with its place in the file."""
         raise ExperimentError(f"{self.file}:{where}: {text}")
 
     def case(self, case: dict[str, typing.Any], where: str) -> None:
-        """A case, or a part of one."""
+        """Check a case, or a part of one."""
         vary = self.experiment.vary
         for dimension, wanted in case.items():
             if dimension not in vary:
@@ -391,12 +391,12 @@ class _References:
                     self.refuse(f"{where}.{dimension}", f"no variant {variant!r}; there are {known}")
 
     def metric(self, name: str, where: str) -> None:
-        """A metric's name."""
+        """Check a metric's name."""
         if name not in self.metrics:
             self.refuse(where, f"no metric {name!r}; there are {', '.join(self.metrics) or 'none'}")
 
     def check(self, check: Check, where: str) -> None:
-        """A [[check]], and that its keys go together."""
+        """Check a [[check]], and that its keys do not exclude each other."""
         self.metric(check.metric, f"{where}.metric")
         if check.metric_of:
             self.metric(check.metric_of, f"{where}.metric_of")
@@ -426,7 +426,7 @@ class _References:
                 self.refuse(at, f"{known.min:g} to {known.max:g} must be a range of values that all miss the bound")
 
     def undone(self) -> None:
-        """A later dimension's variant must not undo what an earlier one's sets, unless it takes a flow away."""
+        """Refuse a variant that changes a key set by a variant of an earlier dimension, except by removing a flow."""
         vary = self.experiment.vary
         for case in self.experiment.cases():
             done: dict[str, tuple[str, typing.Any]] = {}
@@ -440,7 +440,7 @@ class _References:
                     done[key] = (f"{dimension}={variant}", value)
 
     def plot(self, plot: Plot, where: str) -> None:
-        """A [[plot]]."""
+        """Check a [[plot]]."""
         for name in plot.metric:
             self.metric(name, f"{where}.metric")
         sweeps = self.experiment.sweeps
@@ -449,7 +449,7 @@ class _References:
         self.case(plot.case, f"{where}.case")
 
     def all(self) -> None:
-        """The whole file."""
+        """Check the whole file."""
         experiment = self.experiment
         self.case(experiment.head.reference, "experiment.reference")
         for index, table in enumerate(experiment.tables.get("event", [])):
@@ -465,7 +465,7 @@ class _References:
 
 
 def files() -> dict[str, Path]:
-    """Every experiment's file, by name. Folders are for people: a name stands alone, so no two may be equal."""
+    """Files of all experiments, by name. The folder is not part of the name, so no two names may be equal."""
     by_name: dict[str, Path] = {}
     for path in sorted(EXPERIMENTS.rglob("*.toml")):
         if path.stem in by_name:
@@ -480,7 +480,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Experiment:
-    """An experiment by name, or from a path to a file. Unknown: ExperimentError with the near names."""
+    """Load an experiment by name or from a path. ExperimentError for an unknown name lists similar ones."""
     path = Path(name) if name.endswith(".toml") else files().get(name)
     if path is None or not path.is_file():
         near = get_close_matches(name, names(), 5, 0.4) or names()
@@ -489,7 +489,7 @@ def load(name: str) -> Experiment:
 
 
 def parse_set(text: str) -> tuple[str, typing.Any]:
-    """``key=value`` of --set; the value is read as TOML, or as a string when it is none."""
+    """Parse ``key=value`` of --set; a value that is not valid TOML is a string."""
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w.\-]+", key):
         raise ExperimentError(f"--set {text!r}: expected key=value, such as topology.rate_mbit=5")

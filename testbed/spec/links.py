@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Links whose chances to send vary: a list of opportunities, made here or read from a file.
+"""Links of varying rate: a list of sending opportunities, generated here or read from a file.
 
-What ``topology.link_trace`` may say:
+Forms of ``topology.link_trace``:
 
-    generate:KIND [key=value ...]    made from the keys; kinds and keys: `KINDS`
-    FILE                             mahimahi's format: a line is the time of one opportunity, in ms
+    generate:KIND [key=value ...]    generated from the keys; kinds and keys: `KINDS`
+    FILE                             mahimahi's format: each line is the time of one opportunity, in ms
 
-An opportunity carries one full packet. A trace is repeated from its last opportunity on. Made ones are a function
-of their keys alone. The module lbe_link (testbed/kernels/guest-modules) plays them; it reads microseconds.
+An opportunity carries one full packet. After its last opportunity a trace starts again. A generated trace depends
+on its keys only. The module lbe_link (testbed/kernels/guest-modules) plays traces; it reads microseconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Annotated
 from ..base.errors import LbeError
 from .tables import Within, load_words
 
-#: what a link trace may hold: the module reads 32 bits of microseconds
+#: longest time in a link trace: the module reads times as 32 bits of microseconds
 LENGTH_MAX_US = 2**32 - 1
 
 
@@ -43,7 +43,8 @@ class Steady:
 
 @dataclass(frozen=True)
 class Wifi:
-    """Aggregates: the link holds packets for min_ms to max_ms (uniform), then sends all it had time for at once."""
+    """Aggregation: the link waits for min_ms to max_ms (uniform), then sends at once as many packets as ``mbit`` allows
+    for that time."""
 
     mbit: Annotated[float, Within(0.1, 1000)] = 10.0
     min_ms: Annotated[float, Within(0, 1000)] = 1.0
@@ -54,9 +55,9 @@ class Wifi:
 
 @dataclass(frozen=True)
 class Pauses:
-    """A constant rate that stops for pause_ms every every_s seconds, as a station that sleeps or scans.
+    """A constant rate that stops for pause_ms every every_s seconds, like a station that sleeps or scans.
 
-    The first pause is at from_s, and there are count of them; count = 0: as many as there is time for.
+    The first pause begins at from_s. count: number of pauses; 0: pauses until the end of the trace.
     """
 
     mbit: Annotated[float, Within(0.1, 1000)] = 10.0
@@ -70,7 +71,7 @@ class Pauses:
 
 @dataclass(frozen=True)
 class Cellular:
-    """A rate that walks at random, and stops now and then; opportunities come in slots of 1 ms.
+    """A rate that follows a random walk, with outages. Opportunities are placed in slots of 1 ms.
 
     Every step_ms the rate is multiplied by exp(N(0, sigma)), held between min_mbit and max_mbit. An outage begins
     every outage_every_s on average and lasts outage_ms on average (both exponential).
@@ -91,7 +92,7 @@ KINDS = {"steady": Steady, "wifi": Wifi, "pauses": Pauses, "cellular": Cellular}
 
 
 def make(text: str, packet_bytes: int) -> list[int]:
-    """The opportunities that ``text`` asks for, microseconds; each carries ``packet_bytes``."""
+    """Times of the opportunities that ``text`` describes, microseconds; each carries ``packet_bytes``."""
     if not text.startswith("generate:"):
         return _read(Path(text))
     kind, *words = text.removeprefix("generate:").split()
@@ -99,7 +100,7 @@ def make(text: str, packet_bytes: int) -> list[int]:
         raise LinkError(f"link_trace = {text!r}: known kinds: {', '.join(KINDS)}")
     keys = _keys(text, KINDS[kind], words)
     times_us = _opportunities(keys, packet_bytes)
-    # the trace ends with its length, whatever the last opportunity was
+    # the last time gives the length of the trace, whenever the last generated opportunity is
     return [*times_us, round(keys.length_s * 1e6)]
 
 
@@ -164,7 +165,7 @@ def _cellular(keys: Cellular, packet_bytes: int, draw: random.Random) -> list[in
 
 
 def _read(path: Path) -> list[int]:
-    """A recorded trace: milliseconds, a line each."""
+    """Read a recorded trace: one time in milliseconds on each line."""
     try:
         lines = path.read_text(encoding="ascii").split()
     except (OSError, UnicodeDecodeError) as error:

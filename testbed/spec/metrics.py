@@ -17,8 +17,8 @@ from .tables import OneOf
 class Kind:
     """A kind of metric.
 
-    unit: of its numbers; "" for a count or an index. text: what it means, as a sentence of the documentation.
-    needs: keys that [metric.NAME] must give. flows: a group without a flow has no such number.
+    unit: of its values; "" for a count or an index. text: its meaning, as a sentence of the documentation.
+    needs: keys that [metric.NAME] must give. flows: the metric has no value for a group without flows.
     """
 
     unit: str
@@ -27,9 +27,9 @@ class Kind:
     flows: bool = False
 
 
-#: the group's smoothed rate is over this long, seconds (yield_s, reap_s)
+#: the group's rate is averaged over this time, seconds (yield_s, reap_s)
 CROSSING_WINDOW_S = 1.0
-#: a flow pauses when nothing of it arrives for this many steps (0.3 s: above any round trip of the experiments)
+#: a flow pauses if nothing of it arrives for PAUSE_STEPS steps (0.3 s, longer than any round trip of the experiments)
 PAUSE_STEP_S = 0.1
 PAUSE_STEPS = 3
 
@@ -111,8 +111,9 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Metric:
-    """One number per run. ``flow``: groups it looks at (joined by +); times: its own window; bytes: web objects'
-    sizes, from and below. ``counter``: of the kernel of the flow's source, such as TcpExt.TCPSACKReorder."""
+    """One number per run. ``flow``: the groups measured (joined by +); from_s, to_s: a window of its own;
+    bytes_from, bytes_to: web objects of at least and below this size; ``counter``: a counter of the kernel of the
+    flow's source, such as TcpExt.TCPSACKReorder."""
 
     kind: Annotated[str, OneOf(*KINDS)]
     flow: str = ""
@@ -130,10 +131,10 @@ class Metric:
 
 
 def lacks(metric: Metric) -> list[str]:
-    """Keys that its kind needs and that it does not give."""
+    """Keys that the metric's kind needs and the metric lacks."""
     return [key for key in KINDS[metric.kind].needs if getattr(metric, key) in (None, "")]
 
 
 def table() -> list[tuple[str, str, str, str]]:
-    """Rows of the documentation: kind, unit, what it needs, meaning."""
+    """Rows of the table in the documentation: kind, unit, required keys, meaning."""
     return [(name, kind.unit, ", ".join(kind.needs), kind.text) for name, kind in KINDS.items()]

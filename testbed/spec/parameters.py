@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a network is asked to be: the keys of [topology], and what each may be."""
+"""Parameters of a network: the keys of [topology] and their allowed values."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Queue:
 
     packets: depth in packets of one MTU; bytes: depth in bytes as the qdisc counts them;
     bdp: depth as a multiple of rate times base round-trip time.
-    low: (prio, skbprio) what is served last: "le" (DSCP LE) or "flows" (flows marked low).
-    shaper: what gives the link its rate. "tbf" looks at the next packet by taking it out of the queue, and sends a
-    packet of credit after a pause at once; "htb" does neither, as a wire does not. skbprio always has htb.
+    low: (prio, skbprio) packets that are served last: "le" (DSCP LE) or "flows" (flows marked low).
+    shaper: qdisc that limits the rate. "tbf" peeks by dequeueing the next packet from the queue, and after an idle
+    period sends one packet of saved credit at once. "htb", like a wire, does neither. skbprio always has htb.
     red_*: thresholds (packets, or fraction of the depth), see Documentation/testbed.md.
     tc: (kind tc) the qdisc line, with {limit}, {limit_bytes}, {rate_bit} to be filled in.
     """
@@ -53,7 +53,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Hop:
-    """A further bottleneck link of a chain."""
+    """An additional bottleneck link of a chain."""
 
     rate_mbit: Annotated[float, Within(0.01, 10000)] = 10.0
     delay_ms: Annotated[float, Within(0, 10000)] = 10.0
@@ -62,7 +62,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Tick:
-    """Clock that a host shows in its TCP timestamps (module lbe_tick).
+    """The clock of a host's TCP timestamps (module lbe_tick).
 
     tick_us: length of a tick; offset_ticks: added; drift_ppm: speed error; wrap_at_s: choose the offset so that
     the value wraps at this experiment time; per_flow: add a different offset to each connection, as Linux does.
@@ -81,11 +81,11 @@ class Topology:
 
     rate_mbit: bottleneck; framing: which octets count ("ip", "link" = with the Ethernet header,
     "ethernet" = all that the wire carries); delay_ms: bottleneck link; access_*: the links of the
-    hosts (two on a path); processing_us: random time a sender takes for a packet, never reordering
-    (None: one packet's time at the bottleneck, at most 1 ms); loss_pct: random loss, forward.
-    senders: hosts snd, snd2, ...; bottleneck: at the router, or on the device of "sender" snd itself;
-    link_trace: opportunities to send instead of a rate, forward (links.py); jitter_ms: more or less
-    delay behind the bottleneck, forward, for each packet by itself: it reorders.
+    hosts (two on a path); processing_us: random processing time of a sender per packet, which never reorders
+    (None: one packet's transmission time at the bottleneck, at most 1 ms); loss_pct: random loss, forward.
+    senders: number of sending hosts snd, snd2, ...; bottleneck: at the router, or on the own device of host snd;
+    link_trace: sending opportunities instead of a rate, forward (links.py); jitter_ms: random variation of the
+    delay behind the bottleneck, forward, independent for each packet, so that it reorders.
     """
 
     rate_mbit: Annotated[float, Within(0.01, 10000)] = 10.0
@@ -113,7 +113,7 @@ class Topology:
 
     @property
     def chained(self) -> bool:
-        """Whether the link needs wires of its own beside the router."""
+        """Whether the network is built as a chain: routers with wires (delay nodes) between them."""
         return bool(self.hops or self.hosts or self.senders > 1 or self.jitter_ms or self.own_device)
 
     @property
@@ -129,7 +129,7 @@ class Topology:
 
     @property
     def frame_bytes(self) -> int:
-        """A full packet as the bottleneck counts it, bytes."""
+        """Size of a full packet as the bottleneck counts it, bytes."""
         return self.mtu + ETHERNET_HEADER_BYTES + FRAMINGS[self.framing]
 
     def bdp_bytes(self) -> float:
@@ -143,7 +143,7 @@ class Topology:
 
 
 def check(topology: Topology) -> None:
-    """Refuse what no link can be, beyond the range of each key."""
+    """Refuse combinations of keys that no link can have; the range of each key is checked elsewhere."""
     if topology.jitter_ms > topology.delay_ms:
         raise TopologyError(f"jitter_ms = {topology.jitter_ms:g}: allowed are 0 to delay_ms = {topology.delay_ms:g}")
     if topology.link_trace and topology.queue.kind in ("skbprio", "policer"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Queues, rates, delays and losses as tc lines: what a device of a network has."""
+"""tc lines for the queue, rate, delay and loss of a device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 
 from .parameters import FRAMINGS, Queue, Topology, TopologyError
 
-#: an idle netem holds all of a path's packets in flight; its own limit must never be the bottleneck
+#: netem holds all packets in flight on a path; its limit must be so high that netem itself never drops
 NETEM_LIMIT_PKTS = 200000
 PRIO_BANDS_MAX = 16  # TCQ_PRIO_BANDS of the kernel
 LE_TOS = 0x04  # DSCP 1 (RFC 8622) in the TOS byte
@@ -83,7 +83,8 @@ def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: 
             *_low_filters("10:", queue.low, low_ports, "classid 10:2"),
         ]
     if queue.kind == "skbprio":
-        # forwarding sets skb->priority from the TOS byte, where LE is best effort: set it after that
+        # forwarding sets skb->priority from the TOS byte, which gives LE the priority of best effort; these
+        # filters run at egress, after that, and override it
         lift = "action skbedit priority {}"
         rest = [
             f"filter add dev {{dev}} egress protocol {proto} prio {pref} matchall {lift.format(1)}"
@@ -99,7 +100,7 @@ def _queue_lines(topology: Topology, queue: Queue, rate_mbit: float, low_ports: 
 
 
 def _policer_lines(topology: Topology, rate_mbit: float, queue: Queue) -> list[str]:
-    """A link that drops what comes above its rate instead of queueing it; ``queue`` is the depth of its bucket."""
+    """A link that drops packets above its rate instead of queueing them; ``queue`` is the depth of its bucket."""
     _packets, size = queue_depth(topology, queue, rate_mbit)
     stab = FRAMINGS[topology.framing]
     overhead = f" overhead {stab}" if stab > 0 else ""
@@ -122,10 +123,12 @@ def bottleneck_lines(
     if queue.kind == "policer":
         return [line.replace("{dev}", dev) for line in _policer_lines(topology, rate_mbit, queue)]
     root, rate = f"qdisc add dev {{dev}} root handle 1:{size_table}", f"rate {round(rate_mbit * 1e6)}bit"
-    # the shaper sends packet by packet, as a line does: one packet of burst for tbf, none for htb, which may overdraw
+    # the shaper sends packet by packet, as a wire does: a burst of one packet for tbf; none for htb, whose tokens may
+    # become negative
     lines = [f"{root} tbf {rate} burst {topology.frame_bytes + 16} limit 100000000"]
     if queue.kind == "skbprio" or (queue.shaper == "htb" and not trace):
-        # tbf looks at the next packet by taking it out, and a filler packet so taken goes before what arrives then
+        # tbf peeks by dequeueing: a low-priority packet that it has dequeued is sent before packets of higher
+        # priority that arrive afterwards
         lines = [f"{root} htb default 1", f"class add dev {{dev}} parent 1: classid 1:1 htb {rate} burst 1 cburst 1"]
     elif trace:
         lines = [f"{root} lbe_link"]
@@ -134,7 +137,7 @@ def bottleneck_lines(
 
 
 def wire_delay(delay_ms: float, spread_ms: float) -> str:
-    """netem arguments of a wire. It has no rate, so a spread (more or less by so much, uniform) reorders."""
+    """netem arguments of a wire. It has no rate, so a spread (delay_ms +- spread_ms, uniform) reorders packets."""
     return netem(delay_ms - spread_ms, 2e3 * spread_ms)
 
 
@@ -154,7 +157,7 @@ def netem(delay_ms: float, jitter_us: float = 0.0, rate_mbit: float = 0.0, loss_
 def sender_lines(
     dev: str, delay_ms: float, jitter_us: float, rate_mbit: float, loss_pct: float, extra_ms: dict[int, float]
 ) -> list[str]:
-    """A host's own egress: processing, access rate and delay; marked flows have ``extra_ms`` more."""
+    """Egress of a host: processing time, access rate and delay; marked flows are delayed by ``extra_ms`` more."""
     if not extra_ms:
         return [f"qdisc add dev {dev} root handle 1: {netem(delay_ms, jitter_us, rate_mbit, loss_pct)}"]
     delays = sorted(set(extra_ms.values()))

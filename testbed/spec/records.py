@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the agents record, octet by octet: agent/records.h."""
+"""Layout of the agents' records, octet by octet, as in agent/records.h."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""TOML tables as dataclasses, read strictly: the types, ranges and choices are those of the fields.
+"""Strict reading of TOML tables into dataclasses. The annotations of the fields give types, ranges and choices:
 
     rate_mbit: Annotated[float, Within(0.01, 10000)] = 10.0
     framing: Annotated[str, OneOf("ip", "link", "ethernet")] = "ethernet"
 
-What is refused is named with its file, its place, its value, and what is allowed there.
+An error message names the file, the key, the refused value and the allowed values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Within:
     high: float
 
     def check(self, value: float, where: str) -> None:
-        """ExperimentError for a number outside; ``where``: what a person finds it by."""
+        """ExperimentError for a number outside the range; ``where``: its file and key, for the message."""
         if not self.low <= value <= self.high:
             raise ExperimentError(f"{where} = {value:.10g}: allowed are {self.low:.10g} to {self.high:.10g}")
 
@@ -49,7 +49,7 @@ class OneOf:
         self.choices = choices
 
     def check(self, value: str | int, where: str) -> None:
-        """ExperimentError for what is none of them."""
+        """ExperimentError for a value that is none of the choices."""
         if value not in self.choices:
             raise ExperimentError(f"{where} = {value!r}: allowed are {', '.join(map(str, self.choices))}")
 
@@ -60,7 +60,7 @@ def _type_name(kind: typing.Any) -> str:
 
 
 def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
-    """``value`` from TOML as ``kind``; ExperimentError names the place."""
+    """Convert ``value`` from TOML to ``kind``; ExperimentError names the place."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if kind is typing.Any:
         return value
@@ -69,7 +69,7 @@ def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
         args[1].check(value, where)
         return value
     if origin in (typing.Union, types.UnionType):
-        # what takes a table is a dataclass or a dict; the others are told apart by having none
+        # a table goes to the option that is a dataclass or a dict, any other value to the option that is neither
         for option in args:
             takes_table = dataclasses.is_dataclass(option) or typing.get_origin(option) is dict
             if option is not type(None) and takes_table == isinstance(value, dict):
@@ -99,7 +99,7 @@ def _convert(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
     raise ExperimentError(f"{where} = {value!r}: expected {_type_name(kind)}")
 
 
-#: a class's hints are evaluated once: it was half of what planning a campaign took
+#: cached: evaluating the hints each time took half of the time of planning a campaign
 @functools.cache
 def hints(kind: typing.Hashable) -> dict[str, typing.Any]:
     """The types of a dataclass's fields, with their ranges and choices."""

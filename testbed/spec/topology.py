@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Networks as lists of the ip, tc and sysctl lines that an administrator would type.
+"""Networks as lists of ip, tc and sysctl lines, as an administrator would type them.
 
-One router (what nearly every experiment uses):
+One router (used by nearly every experiment):
 
     snd eth0 ---- west rtr east ---- eth0 rcv
     10.0.1.2      10.0.1.1 10.0.2.1      10.0.2.2
@@ -11,16 +11,17 @@ One router (what nearly every experiment uses):
     rcv:eth0  netem   processing time, access rate, all one-way delay of the backward path
     rtr:west  tbf     the bottleneck backward: same rate, same queue
 
-No host has the bottleneck on a device of its own: a TCP whose own qdisc drops a packet is told at
-once, sends it again unseen, and keeps its queue short (small queues), none of which a router does.
+By default the bottleneck is not on a host's own device. There a TCP sender would learn of a drop by its own
+qdisc at once and retransmit the packet without a sign of loss, and TCP small queues would keep the queue short.
+A router causes neither.
 
-A chain (``hops`` given) puts a wire between each pair of routers, a namespace whose two devices
-carry that link's delay and nothing else, so that the tbf at each end stays the only queue:
+In a chain (``hops`` given) a wire lies between each pair of routers: a namespace whose two devices add the
+delay of that link and nothing else, so that the tbf at each end remains the only queue:
 
-    snd -- rtr ==== w1 ---- rtr2 ==== w2 ---- rcv      hosts may hang at any router
+    snd -- rtr ==== w1 ---- rtr2 ==== w2 ---- rcv      hosts may be attached to any router
 
-Further senders, jitter behind the bottleneck and a bottleneck on the sender's own device make a chain
-too, of one link. With a link trace the link of the first hop is lbe_link in the tbf's place.
+Additional senders, jitter behind the bottleneck and a bottleneck on the sender's own device also make a chain,
+of one link. With a link trace, lbe_link replaces the tbf of the first hop.
 
 Nothing here runs a command: :func:`build` is a pure function from parameters to a :class:`Network`.
 """
@@ -34,14 +35,14 @@ from .queues import bottleneck_lines, netem, queue_depth, sender_lines, wire_del
 
 #: cap of the default random processing time at senders, microseconds
 PROCESSING_CAP_US = 1000.0
-IPV6_MTU_MIN = 1280  # RFC 8200; below, a network is IPv4 alone
-#: behind a bottleneck on the sender's own device no queue can form
+IPV6_MTU_MIN = 1280  # RFC 8200; with a smaller MTU the network has IPv4 only
+#: depth of the router's queue if the bottleneck is on the sender's own device: no queue can form in the router then
 OWN_DEVICE_ROUTER_PKTS = 1000
 
 
 @dataclass
 class Node:
-    """What is typed on one node. Lines of ``ip`` and ``tc`` go to their -batch modes."""
+    """The commands for one node. Lines of ``ip`` and ``tc`` are passed to their -batch modes."""
 
     name: str
     ip: list[str] = field(default_factory=list)
@@ -85,7 +86,7 @@ class Network:
 
 # ------------------------------------------------------------------------------------- sysctls
 
-#: Pinned on every host and router; a kernel's or distribution's default must not decide a result.
+#: Set on every host and router, so that results do not depend on the defaults of a kernel or distribution.
 PINNED_SYSCTLS: dict[str, tuple[str, str]] = {
     # key: (value, reason)
     "net.ipv4.conf.all.rp_filter": ("0", "no source check: chains route per host"),
@@ -131,7 +132,7 @@ def _mac(subnet: int, host: int) -> str:
 
 
 class _Builder:
-    """Lays links between namespaces and keeps count of subnets."""
+    """Collects the commands for the links, addresses and routes of the namespaces."""
 
     def __init__(self, topology: Topology, names: list[str], routers: set[str]):
         self.topology = topology
@@ -149,7 +150,8 @@ class _Builder:
             node.ip.append("link set dev lo up")
 
     def link(self, subnet: int, left: tuple[str, str], right: tuple[str, str]) -> None:
-        """A veth pair with static addresses and neighbours; left is .1's side unless it is a host."""
+        """A veth pair with static addresses and neighbours. Routers and wires get .1, hosts .2; of two routers the left
+        one gets .1."""
         ends = [(left, 2 if left[0] not in self.routers else 1), (right, 2 if left[0] in self.routers else 1)]
         (lnode, ldev), (rnode, rdev) = left, right
         self.links.append(
@@ -160,7 +162,7 @@ class _Builder:
         for ((node, dev), me), (_, peer) in zip(ends, reversed(ends)):
             lines = self.nodes[node].ip
             self.nodes[node].devices.append(dev)
-            # a GSO train would cross the queue as one packet; offloads are the experiment's choice
+            # a GSO train would pass the queue as one packet; an experiment enables offloads explicitly
             if not self.topology.offloads:
                 lines.append(f"link set dev {dev} gso_max_segs 1")
             lines += [
@@ -193,7 +195,7 @@ def _tick_sysctls(tick: Tick, zero_s: float) -> dict[str, str]:
         "net.lbe_tick.drift_ppm": str(tick.drift_ppm),
         "net.lbe_tick.offset_ticks": str(offset % 2**32),
         "net.lbe_tick.per_flow": str(int(tick.per_flow)),
-        # the last one switches it on
+        # last: this one switches lbe_tick on
         "net.lbe_tick.tick_us": str(tick.tick_us),
     }
 
@@ -211,7 +213,7 @@ def build(
     SO_MARK, additional one-way delay; sysctl: per node (or "all") settings that override the pinned
     ones; zero_s: CLOCK_MONOTONIC at experiment time 0, for clocks that wrap at a given time.
 
-    Raises TopologyError for what cannot be together; the range of each key was checked when its table was read.
+    Raises TopologyError for keys that exclude each other; the range of each key was checked when its table was read.
     """
     check(topology)
     low_ports, extra_delay_ms = low_ports or [], extra_delay_ms or {}
@@ -274,7 +276,7 @@ def _single(topology: Topology, low_ports: list[int], extra: dict[str, dict[int,
 
 
 def _chain(topology: Topology, low_ports: list[int], extra: dict[str, dict[int, float]]) -> Network:
-    """Routers in a line, wires between them, hosts at the ends and wherever ``hosts`` says."""
+    """Routers in a line, wires between them, hosts at the ends and at the routers that ``hosts`` gives."""
     hops = [Hop(topology.rate_mbit, topology.delay_ms, topology.queue), *topology.hops]
     routers = ["rtr", *[f"rtr{index}" for index in range(2, len(hops) + 2)]]
     wires = [f"w{index}" for index in range(1, len(hops) + 1)]
@@ -359,7 +361,7 @@ def _attach_host(
 
 
 def _route_to_host(make: _Builder, subnet: int, at: int, routers: list[str], wires: list[str]) -> None:
-    """Routes of all routers and wires to a host's subnet, which hangs at router number ``at``."""
+    """Routes of all routers and wires to a host's subnet, which is attached to router number ``at``."""
     for index, wire in enumerate(wires):
         near, far = _halves(index)
         if at > index:  # the host lies east of this wire
@@ -376,7 +378,7 @@ def _route_to_host(make: _Builder, subnet: int, at: int, routers: list[str], wir
 def difference(before: Network, after: Network) -> list[tuple[str, str]]:
     """Commands (node, shell line) that turn a running ``before`` into ``after``.
 
-    Only qdisc parameters and sysctls can change in mid-run; raises TopologyError for anything else.
+    Only qdisc parameters and sysctls can change during a run; raises TopologyError for anything else.
     """
     commands = []
     for name, node in after.nodes.items():

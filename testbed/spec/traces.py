@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Packet traces for open-loop replay: made by a seeded generator, or read from a capture.
+"""Packet traces for open-loop replay: generated from a seed, or read from a capture.
 
-What a flow's ``file`` may say:
+Forms of a flow's ``file``:
 
-    generate:ethernet [key=value ...]   the traffic of a 10 Mbit/s Ethernet, made up; keys: `Ethernet`
+    generate:ethernet [key=value ...]   synthetic traffic of a 10 Mbit/s Ethernet; keys: `Ethernet`
     pcap:FILE [key=value ...]           the packets of a capture (pcap or pcapng); keys: `Capture`
-    FILE                                a trace as the agent reads it
+    FILE                                a trace in the agent's own format
 
-A trace is times and sizes of IP packets. Made ones are a function of the keys, the duration and the seed.
+A trace holds times and sizes of IP packets. A generated trace depends on the keys, the duration and the seed only.
 
-The generator stands in for the traces of the paper on filler traffic (Harvard, an Ethernet at 10 Mbit/s),
-which cannot be had. What the paper tells of them is met: 179.5 kB/s on average (Table 7), packets "either 1500
-bytes or much smaller", and a delay of 0.396 ms above propagation with no drop, which is the transmission time
-of 495 bytes at 10 Mbit/s: so packets hardly ever queue, since the wire they were captured on was as slow as
-the link that carries them. The rest follows what is known of such wires (Leland et al. 1994, Willinger et al.
-1997): transfers of heavy-tailed size, each at a rate of its own, laid over each other.
+The generator replaces the traces of the paper on filler traffic (Harvard, an Ethernet at 10 Mbit/s), which are
+not available. It reproduces what the paper says of them: 179.5 kB/s on average (Table 7), packets "either 1500
+bytes or much smaller", and a delay of 0.396 ms above propagation without a drop, which is the transmission time
+of 495 bytes at 10 Mbit/s. Packets therefore hardly ever queue: the Ethernet on which they were captured was as
+slow as the link that carries them. The rest follows published measurements of such networks (Leland et al. 1994,
+Willinger et al. 1997): a superposition of transfers of heavy-tailed size, each with its own rate.
 
-    transfers   start anywhere with equal chance (a Poisson process, given their number), size Pareto (shape 1.2)
-                between 4 kB and 4 MB, rate log-uniform from 0.2 to 9 Mbit/s; two packets of 1500 bytes, then
-                one of 40 (the acknowledgement on the shared wire), the last packet what is left
-    small ones  Poisson; 40 bytes and an exponential with mean 60 more, at most 576: as many as bring the mean
-                packet to 495 bytes
-    the wire    serves all that in order of arrival at 10 Mbit/s with 38 bytes around each packet
+    transfers      start times are uniform (a Poisson process, given their number), sizes Pareto (shape 1.2)
+                   between 4 kB and 4 MB, rates log-uniform from 0.2 to 9 Mbit/s. After every two packets of 1500
+                   bytes follows one of 40 (the ACK on the shared wire); the last packet carries the remainder.
+    small packets  Poisson; 40 bytes plus an exponential with mean 60, at most 576. Their number is chosen so
+                   that the mean packet has 495 bytes.
+    the wire       serves all packets in order of arrival at 10 Mbit/s, with 38 bytes of overhead per packet
 
-A transfer that would run over the end goes on at the beginning, so the mean is exact and no part of the trace
-is special.
+A transfer that would pass the end of the trace continues at its beginning. The mean is therefore exact, and the
+trace is statistically the same everywhere.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ import numpy as np
 from ..base.errors import LbeError
 from .tables import Within, load_words
 
-#: raised whenever the same keys would give another trace
+#: incremented whenever a change of the generator makes the same keys give another trace
 GENERATOR_FORMAT = 1
 MAGIC = b"LBETRACE"
 RECORD = np.dtype([("at_ns", "<u8"), ("bytes", "<u4")])
@@ -64,7 +64,7 @@ class TraceError(LbeError):
 class Ethernet:
     """Keys of ``generate:ethernet``. Rates count IP packets; sizes are bytes.
 
-    shape: of the transfers' sizes; wire_mbit: the wire that the packets come from.
+    shape: Pareto shape of the transfers' sizes; wire_mbit: rate of the emulated Ethernet.
     """
 
     mean_bytes_s: Annotated[float, Within(1e3, 1e6)] = 179533.0
@@ -80,7 +80,7 @@ class Ethernet:
 
 @dataclass(frozen=True)
 class Capture:
-    """Keys of ``pcap:FILE``: skip_s: the time to leave out at the beginning; loop: begin again at the end."""
+    """Keys of ``pcap:FILE``. skip_s: time to skip at the beginning; loop: start again at the end."""
 
     skip_s: Annotated[float, Within(0, 1e6)] = 0.0
     loop: Annotated[float, Within(0, 1)] = 1.0
@@ -105,12 +105,12 @@ class Trace:
 
 
 def is_made(file: str) -> bool:
-    """Whether ``file`` is something to be made here and not a file of the agent's own format."""
+    """Whether ``file`` describes a trace that is made here, and is not a file in the agent's own format."""
     return file.startswith(("generate:", "pcap:"))
 
 
 def parse(file: str) -> tuple[str, Ethernet | Capture]:
-    """What ``file`` asks for: the capture's path ("" for the generator), and the keys."""
+    """Parse ``file``: the capture's path ("" for the generator), and the keys."""
     kind, _, rest = file.partition(":")
     name, *words = rest.split()
     if kind == "generate" and name != "ethernet":
@@ -123,7 +123,7 @@ def parse(file: str) -> tuple[str, Ethernet | Capture]:
 
 
 def identity(file: str, duration_s: float, seed: int) -> str:
-    """What the trace is a function of, as a hash: two equal ones are the same bytes."""
+    """Hash of everything the trace depends on: two traces of equal identity have the same bytes."""
     path, keys = parse(file)
     content = hashlib.sha256(_read(path)).hexdigest() if path else ""
     text = json.dumps([GENERATOR_FORMAT, content, dataclasses.asdict(keys), duration_s, 0 if path else seed])
@@ -131,7 +131,7 @@ def identity(file: str, duration_s: float, seed: int) -> str:
 
 
 def make(file: str, duration_s: float, seed: int) -> Trace:
-    """The trace that ``file`` asks for, over ``duration_s`` seconds."""
+    """The trace that ``file`` describes, over ``duration_s`` seconds."""
     path, keys = parse(file)
     if isinstance(keys, Capture):
         return _capture(path, keys, duration_s)
@@ -142,13 +142,13 @@ def make(file: str, duration_s: float, seed: int) -> Trace:
 
 
 def _pareto(keys: Ethernet, uniform: np.ndarray) -> np.ndarray:
-    """Sizes from a Pareto distribution cut at its maximum (inverse of its distribution function)."""
+    """Sizes from a truncated Pareto distribution, by the inverse of its distribution function."""
     low, high, shape = keys.min_transfer_bytes, keys.max_transfer_bytes, keys.shape
     return np.asarray(low * (1 - uniform * (1 - (low / high) ** shape)) ** (-1 / shape))
 
 
 def _sizes(keys: Ethernet, total_bytes: float, random: np.random.Generator) -> np.ndarray:
-    """Transfers that sum to ``total_bytes``; the last one is what is left."""
+    """Sizes of transfers that sum to ``total_bytes``; the last one is the remainder."""
     sizes: list[np.ndarray] = []
     have = 0.0
     while have < total_bytes:
@@ -165,7 +165,7 @@ def _sizes(keys: Ethernet, total_bytes: float, random: np.random.Generator) -> n
 def _transfers(
     keys: Ethernet, total_bytes: float, duration_s: float, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(seconds, bytes) of all packets of the transfers, in no order. ``total_bytes``: with acknowledgements."""
+    """(seconds, bytes) of all packets of the transfers, unsorted. ``total_bytes`` includes the ACKs."""
     share_of_data = 2 * MTU / (2 * MTU + ACK_BYTES)
     sizes = _sizes(keys, total_bytes * share_of_data, random)
     starts_s = random.uniform(0, duration_s, len(sizes))
@@ -187,15 +187,15 @@ def _small_bytes(keys: Ethernet, count: int, random: np.random.Generator) -> np.
 
 
 def serialise(at_s: np.ndarray, sizes: np.ndarray, wire_mbit: float) -> np.ndarray:
-    """When each packet (in order of arrival) has left a wire of this rate, seconds."""
+    """Times at which each packet (in order of arrival) has left a wire of this rate, seconds."""
     took_s = (sizes + WIRE_EXTRA_BYTES) * 8 / (wire_mbit * 1e6)
     busy_s = np.cumsum(took_s)
-    # Lindley: the wire ends packet i at the largest over j <= i of arrival j plus the work from j to i
+    # Lindley: packet i leaves at the maximum over j <= i of the arrival of j plus the service time of packets j to i
     return np.maximum.accumulate(at_s - (busy_s - took_s)) + busy_s
 
 
 def ethernet(keys: Ethernet, duration_s: float, random: np.random.Generator) -> Trace:
-    """The generator of the module's head."""
+    """The generator described at the head of this module."""
     total_bytes = keys.mean_bytes_s * duration_s
     bulk_bytes = 2 * MTU + ACK_BYTES
     bulk_mean = bulk_bytes / 3
@@ -216,7 +216,7 @@ def ethernet(keys: Ethernet, duration_s: float, random: np.random.Generator) -> 
     order = np.argsort(at_s, kind="stable")
     left_s = serialise(at_s[order], sizes[order], keys.wire_mbit)
     sizes = sizes[order]
-    # what the wire still holds at the end stands at its beginning, as the transfers do
+    # packets that leave the wire after the end of the trace move to its beginning, as the transfers do
     wrapped = left_s >= duration_s
     left_s = np.concatenate([left_s[wrapped] - duration_s, left_s[~wrapped]])
     sizes = np.concatenate([sizes[wrapped], sizes[~wrapped]])
@@ -244,7 +244,7 @@ def _ip_bytes(dpkt: Any, link: int, frame: bytes, wire_bytes: int) -> int:
     except (dpkt.UnpackError, KeyError, IndexError):
         return 0
     if isinstance(packet, dpkt.ip.IP):
-        # 0: the card filled it in (segmentation offload)
+        # the length is 0 where the network card fills it in (segmentation offload)
         return int(packet.len or wire_bytes)
     if isinstance(packet, dpkt.ip6.IP6):
         return int(packet.plen) + 40
@@ -252,8 +252,8 @@ def _ip_bytes(dpkt: Any, link: int, frame: bytes, wire_bytes: int) -> int:
 
 
 def _capture(path: str, keys: Capture, duration_s: float) -> Trace:
-    """IP packets of a capture; larger ones than the MTU (offloads) become several."""
-    import dpkt  # only who replays a capture needs it
+    """IP packets of a capture; packets larger than the MTU (offloads) are split."""
+    import dpkt  # only needed to replay a capture
 
     stamps: list[float] = []
     sizes: list[int] = []
@@ -279,7 +279,7 @@ def _capture(path: str, keys: Capture, duration_s: float) -> Trace:
         raise TraceError(f"pcap {path}: no IP packet in it after skip_s = {keys.skip_s:g}")
     at_s, size = at_s[order], np.array(sizes)[order]
     if keys.loop:
-        # one mean gap between the last packet and the first of the next round
+        # the gap between the last packet and the first one of the next round is the mean gap
         period_s = at_s[-1] * len(at_s) / max(1, len(at_s) - 1) or duration_s
         rounds = int(np.ceil(duration_s / period_s))
         at_s = (at_s[None, :] + period_s * np.arange(rounds)[:, None]).ravel()

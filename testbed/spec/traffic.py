@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Traffic as plans of the guest agent: who sends what to whom, and which congestion control.
+"""Traffic as plans of the guest agent: the flows, their hosts, sizes, rates and congestion control.
 
-A flow group of an experiment becomes ``count`` flows. Each has a number, which is its identity in
-every record, and from which its ports follow (so that no hash or port choice depends on luck).
+A flow group of an experiment becomes ``count`` flows. Each flow has a number, which identifies it in
+all records. Its port follows from that number, so that hashes and ports do not vary between runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from . import traces, web
 from .tables import OneOf, Within
 
 EACH_SENDER = "each"  # source of a group whose flows are spread over the senders
-SINK_PORT = 5000  # + flow id: where it is received
+SINK_PORT = 5000  # + flow id: port of the flow's receiver
 #: congestion control -> (name for setsockopt, module or None when built in)
 CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
     "cubic": ("cubic", None),
@@ -31,27 +31,28 @@ CONGESTION_CONTROLS: dict[str, tuple[str, str | None]] = {
     "ledbat": ("ledbat", "tcp_ledbat"),
     "ledbatpp": ("ledbatpp", "tcp_ledbat"),
 }
-#: the LowPri family: every name of it comes from one module
+#: prefixes of the LowPri family's names, all of which come from one module
 LOWPRI_PREFIXES = ("background", "lowpri")
-#: the same laws with the loss recovery of ns-2, for comparison (testbed/kernels/guest-modules)
+#: prefix of congestion controls with the loss recovery of ns-2, for comparison (testbed/kernels/guest-modules)
 NS2_PREFIX = "ns2_"
 
 
 class TrafficError(LbeError):
-    """A flow cannot be; the text names the key, the value and what is allowed."""
+    """A flow's parameters are wrong; the text names the key, the value and the allowed values."""
 
     exit_status = 2
 
 
 @dataclass(frozen=True)
 class FlowGroup:
-    """Flows of one kind. Times in experiment seconds; rates of payload.
+    """Flows of one kind. Times are experiment seconds; rates are rates of payload.
 
-    start_spread_s: the seed adds up to so much to each start; stagger_s: between the starts of a
-    group; low: what a strict-priority queue serves last; extra_delay_ms: one way, at the sender;
-    source "each": flow i is at the i-th sender; count 0: the group is absent; options, sink_options: further
-    keys of the agent's plan, as they are.
-    web, session: objects of a page, sessions side by side; options are of the clients' line.
+    start_spread_s: each flow starts later by a random time up to this one; stagger_s: time between the starts of
+    consecutive flows; low: a strict-priority queue serves the flows last; extra_delay_ms: one way, at the sender;
+    source "each": flow i is at the i-th sender; count 0: the group is absent; options, sink_options, server_options:
+    additional keys of the agent's plan, passed unchanged.
+    For kinds web and session, objects: objects of a page; sessions: concurrent sessions; options: keys of the
+    clients' line.
     """
 
     kind: Annotated[str, OneOf("greedy", "cbr", "square", "onoff", "trace", "bytes", *web.KINDS)] = "greedy"
@@ -90,7 +91,7 @@ class FlowGroup:
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow with its seed's choices made."""
+    """One flow, with its random parameters chosen by the seed."""
 
     id: int
     group: str
@@ -103,24 +104,24 @@ class Flow:
 
     @property
     def port(self) -> int:
-        """Where it is received."""
+        """Port of its receiver."""
         return SINK_PORT + self.id
 
 
 @dataclass
 class Plan:
-    """One node's agent plan, as lines."""
+    """The plan of one node's agent, as lines."""
 
     node: str
     lines: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """The plan file."""
+        """Text of the plan file."""
         return "\n".join(self.lines) + "\n"
 
 
 def module_of(cc: str) -> str | None:
-    """The module that a congestion control lives in, None when built in; TrafficError if unknown."""
+    """The module that implements a congestion control, None if it is built in; TrafficError if unknown."""
     if cc in CONGESTION_CONTROLS:
         return CONGESTION_CONTROLS[cc][1]
     if cc.startswith(LOWPRI_PREFIXES):
@@ -132,12 +133,12 @@ def module_of(cc: str) -> str | None:
 
 
 def setsockopt_name(cc: str) -> str:
-    """The name by which the kernel knows it (two modules may offer the same)."""
+    """The kernel's name of a congestion control (two modules may register the same name)."""
     return CONGESTION_CONTROLS.get(cc, (cc, None))[0]
 
 
 def modules_of(groups: dict[str, FlowGroup]) -> list[str]:
-    """Modules that the flows need, in a fixed order. Two that offer one name cannot be together."""
+    """Modules that the flows need, sorted. Two modules that register the same name cannot be used together."""
     used = {group.cc for group in groups.values() if group.count and group.proto == "tcp"}
     modules = sorted({module for cc in used if (module := module_of(cc))})
     if {"tcp_lp", "tcp_lp_intree"} <= set(modules):
@@ -153,7 +154,7 @@ def _check(name: str, group: FlowGroup) -> None:
 
     if group.proto == "tcp":
         module_of(group.cc)
-    # over TCP one that pauses may be greedy in between
+    # over TCP, a flow with pauses may be greedy between them and needs no rate
     if group.kind in ("cbr", "web") or (group.kind in ("square", "onoff") and group.proto == "udp"):
         need("rate_mbit")
     if group.kind == "square":
@@ -177,9 +178,9 @@ def _check(name: str, group: FlowGroup) -> None:
 
 
 def expand(groups: dict[str, FlowGroup], seed: int) -> list[Flow]:
-    """Flows of all groups, numbered in order; ``seed`` shifts starts within each group's spread.
+    """Flows of all groups, numbered in order; ``seed`` decides the starts within each group's spread.
 
-    A group's randomness depends on its name and the seed alone: adding a group changes no other.
+    The random numbers of a group depend on its name and the seed only: adding a group changes no other.
     """
     flows: list[Flow] = []
     number = 1
@@ -188,7 +189,7 @@ def expand(groups: dict[str, FlowGroup], seed: int) -> list[Flow]:
         _check(name, group)
         mark = 0
         if group.extra_delay_ms:
-            # all senders number their marks as snd does
+            # all senders use the same marks as snd
             marks = delays.setdefault("snd" if group.source == EACH_SENDER else group.source, {})
             mark = marks.setdefault(group.extra_delay_ms, len(marks) + 1)
         for index in range(group.count):
@@ -223,7 +224,7 @@ def numbers(groups: dict[str, FlowGroup]) -> dict[str, list[int]]:
 
 
 def low_ports(flows: list[Flow]) -> list[int]:
-    """Ports of the flows that strict priority serves last."""
+    """Ports of the flows that a strict-priority queue serves last."""
     return [flow.port for flow in flows if flow.spec.low]
 
 
@@ -237,12 +238,12 @@ def extra_delays(flows: list[Flow]) -> dict[str, dict[int, float]]:
 
 
 def _number(value: float) -> str:
-    """A number as the plan grammar has it: plain decimal."""
+    """A number in the form of the plan's grammar: plain decimal."""
     return f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def trace_name(flow: Flow) -> str:
-    """The file in the job folder that holds the trace made for a flow; "" if none is made."""
+    """Name of the file in the job folder with the trace made for a flow; "" if none is made."""
     return f"flow{flow.id}.trace" if flow.spec.kind == "trace" and traces.is_made(flow.spec.file or "") else ""
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Web traffic: the lines of the agents' plans for it.
 
-A group of kind "web" is the open loop of Claypool, Kinicki and Hartling (a fixed offered load), one of
-kind "session" the closed loop that TCP-LP's authors use. The data's sender (``source``) is the server,
-its receiver (``to``) asks for the objects.
+A group of kind "web" is the open loop of Claypool, Kinicki and Hartling (a fixed offered load). A group of
+kind "session" is the closed loop that TCP-LP's authors use. The node that sends the data (``source``) runs the
+server; the node that receives it (``to``) runs the clients, which request the objects.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 #: kind of a flow group -> kind in the agent's plan
 KINDS = {"web": "open", "session": "session"}
 
-#: limits of the machine as a whole, which a namespace cannot set
+#: limits that apply to the whole machine and cannot be set for a namespace
 HOST_SYSCTLS = {
-    # pages: 200 MB before TCP presses its sockets, the kernel's own choice for 512 MB is 22
+    # pages: no memory pressure below 200 MB; the kernel's own choice for a machine of 512 MB is 22 MB
     "net.ipv4.tcp_mem": "51200 65536 98304",
-    # closed by the program, not yet by the peer
+    # sockets that the program has closed and the peer has not
     "net.ipv4.tcp_max_orphans": "32768",
 }
 
 
 def server_words(flow: Any) -> dict[str, Any]:
-    """The server's line at the source, as words."""
+    """Words of the server's line in the plan of the source."""
     spec = flow.spec
     words: dict[str, Any] = {"port": flow.port, "flow": flow.id}
     if spec.dscp is not None:
@@ -35,7 +35,7 @@ def server_words(flow: Any) -> dict[str, Any]:
 
 
 def client_words(flow: Any, server: str) -> dict[str, Any]:
-    """The clients' line at the receiver, as words."""
+    """Words of the clients' line in the plan of the receiver."""
     spec = flow.spec
     words: dict[str, Any] = {"id": flow.id, "kind": KINDS[spec.kind], "to": server, "port": flow.port}
     if spec.objects is not None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""For tests: KUnit in a guest, a script in a guest, a header compiled for this machine, a kernel that sees races."""
+"""Helpers of tests: KUnit in a guest, a script in a guest, a header compiled for this machine, a kernel with KCSAN."""

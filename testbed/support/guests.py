@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A shell script in a fresh guest, with one of the project's modules at hand: for the modules' own tests."""
+"""Run a shell script with one of the project's modules in a new guest, for the tests of modules."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..kernels.series import KernelSpec
 
 @functools.cache
 def built(module: str) -> tuple[KernelBuild, Path]:
-    """The kernel and the module's file."""
+    """Build the kernel and the module; returns the build and the module's file."""
     build = ensure_kernel(KernelSpec())
     return build, ensure_modules(build).paths[module].resolve()
 
 
 def run(module: str, folder: Path, script: str, files: dict[str, str] | None = None) -> str:
-    """Run a shell script as root of a fresh guest; $KO is the module. Returns what it printed.
+    """Run a shell script as root in a new guest; $KO is the module. Returns its output.
 
-    Raises the machine's failures (errors.MachineFailure) as they are.
+    Raises the failures of the machine (errors.MachineFailure).
     """
     build, path = built(module)
     job = folder / "job"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Compile a module's arithmetic header for this machine, to test it against an oracle.
+"""Compile a module's arithmetic header for this machine, to test it against a reference.
 
-The headers are pure functions (include/lbe/arith.h gives them their types), so a few
-lines of C around them make a shared library that ctypes can call.
+The headers contain pure functions (with types from include/lbe/arith.h), so a few lines of
+C around them make a shared library that ctypes can call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-# Wrong arithmetic must stop the test, not be lost: overflow of signed numbers and shifts trap.
+# Overflows of signed numbers and invalid shifts trap, so that they end the test.
 FLAGS = (
     "-std=gnu11",
     "-O2",
@@ -30,9 +30,9 @@ FLAGS = (
 def load(source: str, folder: Path, include: Path, name: str = "host") -> ctypes.CDLL:
     """Compile `source` and load it.
 
-    folder: where the library may be written (pytest's tmp_path).
-    include: folder of the header under test, searched beside include/.
-    Raises RuntimeError with the compiler's words if it does not compile.
+    folder: folder for the library (pytest's tmp_path).
+    include: folder of the header under test, searched in addition to include/.
+    Raises RuntimeError with the compiler's output if it does not compile.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

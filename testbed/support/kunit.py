@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""KUnit suites inside the user-mode kernel, each module in a boot of its own.
+"""KUnit suites inside the user-mode kernel, with a separate boot for each module.
 
     *_kunit.ko -> insmod in the guest -> debugfs results (KTAP) -> SuiteResult, one state each
 
-A suite begins as CRASHED; only a whole, consistent KTAP text makes it anything else. The
-results come from debugfs, so console noise can neither hide nor fake one.
+The initial state of a suite is CRASHED; only a complete, consistent KTAP text changes it. The
+results come from debugfs, so other console messages can neither hide nor fake one.
 
 Command line:
     python3 -m testbed.support.kunit [--series S] [--flavour F] [FOLDER ...]
@@ -32,11 +32,11 @@ from ..kernels.modules import ModuleSet, ensure_modules
 from ..kernels.series import DEFAULT_SERIES, USER_MODE_FLAVOURS, KernelSpec, series_number
 
 VIRTUAL_LIMIT_S = 600
-WALL_LIMIT_S = 300  # the sanitizer kernel on a busy machine, with room
+WALL_LIMIT_S = 300  # more than the sanitizer kernel needs on a busy machine
 
 
 class State(enum.Enum):
-    """How a test, a suite or a module ended. Only SUCCESS and SKIPPED are green."""
+    """State of a test, a suite or a module. Only SUCCESS and SKIPPED are green."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -47,13 +47,13 @@ class State(enum.Enum):
 
     @property
     def green(self) -> bool:
-        """True where nothing is wrong."""
+        """Whether nothing is wrong."""
         return self in (State.SUCCESS, State.SKIPPED)
 
 
 @dataclass
 class Node:
-    """One KTAP result: a suite, a test case or a row of its table."""
+    """One KTAP result: a suite, a test case or a parameter row of a case."""
 
     name: str
     state: State = State.CRASHED
@@ -61,7 +61,7 @@ class Node:
     log: list[str] = field(default_factory=list)
 
     def leaves(self) -> list[Node]:
-        """The tests without tests below them."""
+        """The tests that have no subtests."""
         if not self.children:
             return [self]
         return [leaf for child in self.children for leaf in child.leaves()]
@@ -69,7 +69,7 @@ class Node:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """One suite of a module; `suite` is "" where the module got to none."""
+    """One suite of a module; `suite` is "" if the module did not start any."""
 
     module: str
     suite: str
@@ -78,7 +78,7 @@ class SuiteResult:
     tests: tuple[Node, ...] = ()
 
     def explain(self) -> str:
-        """What to show a person when it is not green."""
+        """Text about the failed tests."""
         bad = [t for node in self.tests for t in node.leaves() if not t.state.green]
         lines = [f"{self.module} {self.suite}: {self.state.value}"]
         for node in bad:
@@ -90,40 +90,40 @@ class SuiteResult:
 RESULT = re.compile(r"(not )?ok (\d+)(?: -)?(?: (.*?))?(?: # (SKIP)\b.*)?$", re.IGNORECASE)
 PLAN = re.compile(r"1\.\.(\d+)$")
 INDENT = 4
-# Older kernels begin a case's debugfs log anew with each row of its table.
+# Older kernels clear a case's debugfs log at each parameter row.
 ROWS_KEPT_SINCE = (6, 6)
-# Where the compiler saw the sources; a person looks for them in the repository.
+# Path of the sources in the build, removed so that messages have paths of the repository.
 SNAPSHOT = re.compile(r"/\S*/modules/\.[^/\s]+/")
 
 
 class ParseError(Exception):
-    """The text is no KTAP."""
+    """The text is not KTAP."""
 
 
 def parse_ktap(text: str, rows_lost: bool = False) -> list[Node]:
     """The top-level results of a KTAP text; raises ParseError.
 
-    `rows_lost`: of a table's rows only the last may be there (ROWS_KEPT_SINCE); the case's own
-    line then speaks for the others.
+    `rows_lost`: only the last parameter row of a case may be present (ROWS_KEPT_SINCE); the result
+    of the case then covers the others.
 
-    A result line closes the block of deeper lines above it. A block with a plan and fewer
-    results gets a CRASHED child for what is missing, and so has its parent.
+    A result line closes the block of deeper lines above it. A block with fewer results than its
+    plan gets a CRASHED child for the missing ones, which makes its parent CRASHED too.
     """
     lines = text.splitlines()
     if not any(line.strip() in ("KTAP version 1", "TAP version 14") for line in lines):
         raise ParseError("no line 'KTAP version 1'")
-    blocks: list[list[Node]] = [[]]  # results by depth, not yet taken by a parent
+    blocks: list[list[Node]] = [[]]  # results by depth that have no parent yet
     plans: list[int | None] = [None]
     logs: list[list[str]] = [[]]
 
     def close(depth: int) -> list[Node]:
-        """Take the results deeper than `depth`, with what their plan misses."""
+        """Remove and return the results deeper than `depth`, with nodes for results missing in their plans."""
         taken: list[Node] = []
         while len(blocks) > depth + 1:
             nodes, plan = blocks.pop(), plans.pop()
             rest = logs.pop()
             inner, taken = taken, nodes
-            if inner:  # a block that no result line closed: its test did not end
+            if inner:  # a block without a closing result line: its test did not end
                 taken.append(Node("(did not end)", State.CRASHED, inner, rest))
             elif plan is not None and len(nodes) < plan:
                 taken.append(Node(f"(test {len(nodes) + 1} of {plan})", State.CRASHED, [], rest))
@@ -164,7 +164,7 @@ def parse_ktap(text: str, rows_lost: bool = False) -> list[Node]:
 
 
 def state_of(failed: bool, skipped: bool, children: Sequence[Node]) -> State:
-    """A result line's state, given those below it: the worst counts, whatever the line says."""
+    """State of a result line with its children: the worst state counts, even if the line reports success."""
     states = {child.state for child in children}
     for worse in (State.CRASHED, State.FAILURE):
         if worse in states:
@@ -190,13 +190,13 @@ def judge_suite(module: str, suite: str, text: str, rows_lost: bool = False) -> 
 
 
 def load_paths(modules: ModuleSet, name: str) -> list[Path]:
-    """What to load for a KUnit module: x_kunit may test x through its ops, so x goes first."""
+    """Modules to load for a KUnit module: x_kunit may test x through its ops, so x is loaded first."""
     tested = name.removesuffix("_kunit")
     return modules.load_order([*([tested] if tested in modules.paths else []), name])
 
 
 def job_script(paths: Sequence[Path]) -> str:
-    """The guest's job: load, copy what debugfs says, unload."""
+    """The guest's job: load, copy the results from debugfs, unload."""
     load = "".join(f'insmod "$LBE_HOST"{shlex.quote(str(p.resolve()))} || exit 1\n' for p in paths)
     unload = "".join(f"rmmod {shlex.quote(p.stem)} || exit 1\n" for p in reversed(paths))
     return (
@@ -214,7 +214,7 @@ def job_script(paths: Sequence[Path]) -> str:
 
 
 def run_module(build: KernelBuild, modules: ModuleSet, name: str, seed: int = 1) -> list[SuiteResult]:
-    """Boot, load one KUnit module and read its suites. At least one result comes back."""
+    """Boot, load one KUnit module and read its suites. Returns at least one result."""
     machine = Machine(build)
     parent = cache_root() / "run"
     parent.mkdir(exist_ok=True)
@@ -233,11 +233,11 @@ def run_module(build: KernelBuild, modules: ModuleSet, name: str, seed: int = 1)
             judge_suite(name, path.stem, SNAPSHOT.sub("", read_text(path) or ""), rows_lost)
             for path in sorted(out.glob("*.ktap"))
         ]
-        if rows_lost:  # what a failing row said, the console still knows
+        if rows_lost:  # the messages of a failed row are still on the console
             results = [r if r.state.green else replace(r, text=f"{r.text}\nconsole:\n{console}") for r in results]
         if crash:
             text = f"{crash}\n{console}" if not isinstance(crash, JobFailed) else str(crash)
-            # Which suite it was, the console alone may know; what it did not see end is lost.
+            # Perhaps only the console has the name of the suite; suites that did not end are lost.
             seen = re.findall(r"# Subtest: (\S+)", console)
             suites = [r.suite for r in results] or seen[:1] or [""]
             return [SuiteResult(name, suite, State.CRASHED, text) for suite in suites]
@@ -245,7 +245,7 @@ def run_module(build: KernelBuild, modules: ModuleSet, name: str, seed: int = 1)
 
 
 def expected_suites(repo: Path = REPO) -> list[tuple[str, str]]:
-    """(module folder, suite name) of each suite that the sources declare."""
+    """(module folder, suite name) of each suite declared in the sources."""
     found = []
     for path in sorted(repo.glob("*/tests/*_kunit.c")):
         text = path.read_text(encoding="utf-8")
@@ -259,7 +259,7 @@ def expected_suites(repo: Path = REPO) -> list[tuple[str, str]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit status: 0 all green, 1 not, 2 asked wrongly."""
+    """Entry point. Exit status: 0 all green, 1 not all green, 2 wrong usage."""
     top = argparse.ArgumentParser(prog="python3 -m testbed.support.kunit", description=__doc__.split("\n")[0])
     top.add_argument("--series", default=DEFAULT_SERIES)
     top.add_argument("--flavour", default="plain", choices=USER_MODE_FLAVOURS)

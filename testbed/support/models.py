@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the closed loops of our laws share: a law with a fault in it, and a case from the command line."""
+"""Shared code of the closed-loop models of the algorithms: source code with faults, and cases from the command line."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 def mutated(name: str, text: str, mutations: dict[str, str] | None) -> str:
     """A source with faults.
 
-    name: of the source, for the error.
-    mutations: text of it -> what is to stand there instead.
-    Raises ValueError if one of them is not there exactly once.
+    name: name of the source, for the error.
+    mutations: text in the source -> its replacement.
+    Raises ValueError if one of the texts does not occur exactly once.
     """
     for old, new in (mutations or {}).items():
         if text.count(old) != 1:
@@ -23,7 +23,7 @@ def mutated(name: str, text: str, mutations: dict[str, str] | None) -> str:
 
 
 def asked(case: type, words: list[str]) -> dict[str, Any]:
-    """Fields of a dataclass, each with a default, from key=value words. Exits with a message at any other word."""
+    """Fields of a dataclass with defaults, from key=value words. Exits with a message for any other word."""
     kinds: dict[str, Any] = {one.name: type(one.default) for one in dataclasses.fields(case)}
     fields: dict[str, Any] = {}
     for word in words:

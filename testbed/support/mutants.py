@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Planted faults: does a test notice?
+"""Mutation tests: faults are planted in the sources, and tests must notice them.
 
     python3 -m testbed.support.mutants [--jobs N] [WORD ...]
 
-WORD picks the faults whose name or file has it; default: all.
+WORD selects the faults whose name or file contains it; default: all.
 
-tests/mutants.toml lists the faults: in which file, what is put in place of what, and which tests should notice. Each is
-applied to a scratch copy of the tree, never to the tree itself, N at a time. The tests are run there: tests of the
+tests/mutants.toml lists the faults: the file, the text and its replacement, and the tests that should notice. Each one
+is applied to a scratch copy of the tree, never to the tree itself, N in parallel. The tests run there: tests on the
 host, or the KUnit suites of module folders in the user-mode kernel. The tests must pass without the fault. A fault that
-no test notices survives: exit status 1. So does one whose text is no longer in its file once, for it proves nothing any
-more.
+no test notices survives: exit status 1. A fault whose text does not occur exactly once in its file also counts as
+surviving, since it proves nothing.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class MutantError(LbeError):
 
 @dataclass(frozen=True)
 class Fault:
-    """``old`` stands in ``file`` once; with ``new`` in its place, one of ``tests`` must fail: pytest's words, or
-    "kunit" and module folders."""
+    """``old`` occurs in ``file`` once; if it is replaced by ``new``, one of ``tests`` must fail: arguments of pytest,
+    or "kunit" and module folders."""
 
     name: str
     file: str
@@ -56,7 +56,7 @@ class Fault:
 
 
 def faults() -> list[Fault]:
-    """All of the list."""
+    """All faults of the list."""
     tables = tomllib.loads(LIST.read_text(encoding="utf-8"))["fault"]
     made = [load_table(Fault, table, f"{LIST.name}:fault[{index}]") for index, table in enumerate(tables)]
     names = [one.name for one in made]
@@ -75,7 +75,7 @@ def misplaced(fault: Fault, top: Path = REPO) -> str:
 
 
 def scratch(folder: Path) -> Path:
-    """A copy of all files that git knows or would know."""
+    """Copy all files of the tree that git tracks or does not ignore."""
     listing = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], check=True, capture_output=True, text=True, cwd=REPO
     )
@@ -87,14 +87,14 @@ def scratch(folder: Path) -> Path:
 
 
 def command(tests: tuple[str, ...]) -> list[str]:
-    """What runs a fault's tests."""
+    """The command that runs a fault's tests."""
     if tests[0] == "kunit":
         return [sys.executable, "-m", "testbed.support.kunit", *tests[1:]]
     return [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
 
 
 def passes(top: Path, tests: tuple[str, ...]) -> bool:
-    """Whether the tests pass there. MutantError if there are none, or they cannot be run."""
+    """Whether the tests pass in a copy. MutantError if there are none, or they cannot be run."""
     try:
         done = subprocess.run(
             command(tests),
@@ -106,9 +106,9 @@ def passes(top: Path, tests: tuple[str, ...]) -> bool:
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "LBE_VERSION": "mutants"},
         )
     except subprocess.TimeoutExpired:
-        return False  # a loop without an end is noticed too
+        return False  # an endless loop counts as noticed
     if done.returncode < 0:
-        return False  # and so is a division by zero, which ends the tests' process
+        return False  # so does a division by zero, which kills the process of the tests
     if done.returncode not in (0, 1) and (tests[0] == "kunit" or done.returncode != 2):  # 2: an import that broke
         said = done.stdout[-2000:] + done.stderr[-2000:]
         raise MutantError(f"{' '.join(tests)}: status {done.returncode}\n{said}")
@@ -116,7 +116,7 @@ def passes(top: Path, tests: tuple[str, ...]) -> bool:
 
 
 class Planter:
-    """Plants faults, several at a time: each worker has its own copy of the tree. Tests are first run without a fault,
+    """Plants faults, several in parallel: each worker has its own copy of the tree. Tests first run without a fault,
     once for all workers."""
 
     def __init__(self, work: Path, jobs: int) -> None:
@@ -129,7 +129,7 @@ class Planter:
         self._sound: dict[tuple[str, ...], Future[bool]] = {}
 
     def try_one(self, fault: Fault) -> tuple[str, float]:
-        """What is wrong with a fault, "" if it was noticed; and how long that took, in s."""
+        """Plant a fault; returns what is wrong with it ("" if it was noticed), and the time taken, seconds."""
         began = time.monotonic()
         top = self._free.get()
         try:
@@ -152,7 +152,7 @@ class Planter:
             path.write_text(whole, encoding="utf-8")
 
     def _sound_tests(self, tests: tuple[str, ...], top: Path) -> bool:
-        """Whether the tests pass without a fault; who asks first runs them, the others wait."""
+        """Whether the tests pass without a fault; the first caller runs them, the others wait."""
         with self._lock:
             mine = tests not in self._sound
             answer = self._sound.setdefault(tests, Future())
@@ -166,7 +166,7 @@ class Planter:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Plant each fault; a line each; 1 if one survived."""
+    """Entry point: plant each fault and print a line for it; 1 if one survived."""
     parser = argparse.ArgumentParser(prog="mutants", description="plants faults, and runs the tests that should notice")
     parser.add_argument("words", nargs="*", metavar="WORD", help="faults whose name or file has one of the words")
     parser.add_argument("--jobs", type=int, metavar="N", default=default_jobs(), help="at a time; default: one per CPU")

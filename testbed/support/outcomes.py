@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What `make check-kernels` found, as a document that the pages quote: results/check_kernels.json.
+"""Outcomes of `make check-kernels` as a document that the pages quote: results/check_kernels.json.
 
     pytest --tiers=kernels --results=FOLDER -> a test's outcome, kernel and numbers -> a case for each kernel
 
-A run of some tests (PYTEST_ARGS="-k ...") puts theirs in the place of what the document of the same tree has.
-The marker says on which kernel a test runs, pytest.mark.kernels(on="..."), unless it has a parameter "series".
-A test may tell numbers, record_property("rounds", 12), and the release of its kernel, record_property("release", ...).
+A run of selected tests (PYTEST_ARGS="-k ...") replaces only their outcomes in the document of the same tree.
+The kernel of a test is given by its marker, pytest.mark.kernels(on="..."), or by its parameter "series".
+A test may record numbers, record_property("rounds", 12), and its kernel's release, record_property("release", ...).
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from ..results.digest import Document
 from ..run import collect, identity, runner
 
 NAME = "check_kernels"
-#: what decides the outcomes, beside the modules
+#: files that affect the outcomes, besides the modules
 FILES = [
     "testbed/tests/backends/test_distro.py", "testbed/tests/backends/user.py", "testbed/support/race.py",
     "testbed/backends/scripts/install.sh", "vulture/tests/test_sanitizers.py",
     "vulture/tests/guest_control.py",
 ]  # fmt: skip
 MODULES = ("sch_shred", "shred_hint", "tcp_lbe", "tcp_ledbat", "tcp_lowpri", "tcp_lp", "vulture")
-#: tests of a kernel: all, passed, failed, seconds that they took; rounds of all workers of the races
+#: for a kernel: number of tests, passed, failed, their time in seconds; rounds of all workers of the race tests
 METRICS = ("ran", "passed", "failed", "seconds", "rounds")
-#: where a test says nothing
+#: kernel of a test that names none
 DEFAULT_KERNEL = "6.12"
-#: the order of the rows
+#: order of the rows
 ORDER = ("6.1", "6.12", "7.2", "rt-6.12", "6.12 KCSAN", "6.12 sanitizers")
 
 
 @dataclass
 class Told:
-    """One test's outcome. told: its numbers and words."""
+    """Outcome of one test. told: the properties that it recorded."""
 
     kernel: str
     passed: bool
@@ -56,7 +56,7 @@ def kernel_of(item: Any) -> str:
 
 
 def state_of_tree() -> dict[str, Any]:
-    """What the outcomes hang on, as a document has it; those of unlike trees never stand in one document."""
+    """Identity of the outcomes, as in a document; outcomes of different trees are never combined."""
     return {
         "identity": identity.of_tree("Debian's and our own", MODULES),
         "file_sha256": hash_of_programs([REPO / name for name in FILES]),
@@ -79,7 +79,7 @@ def cases(tests: dict[str, Told]) -> list[dict[str, Any]]:
 
 
 def document(tests: dict[str, Told], state: dict[str, Any], versions: list[str]) -> Document:
-    """The outcomes as the pages read them. state: state_of_tree() when the tests were read."""
+    """The outcomes as a document for the pages. state: state_of_tree() when the tests were loaded."""
     releases = sorted({str(one.told["release"]) for one in tests.values() if "release" in one.told})
     made = digest.of_files(
         NAME,
@@ -101,7 +101,7 @@ def document(tests: dict[str, Told], state: dict[str, Any], versions: list[str])
 
 
 def known(path: Path, state: dict[str, Any]) -> tuple[dict[str, Told], list[str]]:
-    """The outcomes and versions that a document of this tree has; none of another tree, or if it is unreadable."""
+    """Outcomes and versions of a document; none if it is of another tree or unreadable."""
     try:
         old = digest.load(path)
     except digest.BadDigest:
@@ -112,7 +112,7 @@ def known(path: Path, state: dict[str, Any]) -> tuple[dict[str, Told], list[str]
 
 
 def save(tests: dict[str, Told], folder: Path, state: dict[str, Any] | None = None, version: str = "") -> Path:
-    """Write them, beside those of other tests that the folder's document has. Without state or version: of now."""
+    """Write outcomes, together with those of other tests in the folder's document. Default: present state, version."""
     state = state or state_of_tree()
     before, versions = known(folder / f"{NAME}.json", state)
     versions = sorted({*versions, version or runner.version()})
@@ -120,21 +120,21 @@ def save(tests: dict[str, Told], folder: Path, state: dict[str, Any] | None = No
 
 
 class Outcomes:
-    """The pytest plugin: collects outcomes of the tests of the tier, writes them when the session ends."""
+    """The pytest plugin: collects the outcomes of the tier's tests, and writes them when the session ends."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        #: of the beginning: what is edited while the tests run has not run
+        #: taken at the start: files that are edited while the tests run are not those that ran
         self.state, self.version = state_of_tree(), runner.version()
         self.kernels: dict[str, str] = {}
         self.tests: dict[str, Told] = {}
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """The tests that will run."""
+        """Note the kernels of the tests that will run."""
         self.kernels = {item.nodeid: kernel_of(item) for item in session.items if item.get_closest_marker("kernels")}
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Setup, call or teardown of a test has ended; it has passed if all of them have."""
+        """Record setup, call or teardown of a test; it has passed if all three have."""
         if report.nodeid not in self.kernels:
             return
         before = self.tests.get(report.nodeid, Told(self.kernels[report.nodeid], True, 0.0))
@@ -146,12 +146,12 @@ class Outcomes:
         )
 
     def pytest_sessionfinish(self) -> None:
-        """Write them, if any test ran."""
+        """Write the outcomes, if any test ran."""
         if self.tests:
             save(self.tests, self.folder, self.state, self.version)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """A line a kernel, of what ran now."""
+        """Print a line for each kernel about the tests of this session."""
         if not self.tests:
             return
         terminalreporter.section("kernels")
@@ -164,5 +164,5 @@ class Outcomes:
 
 
 def told(properties: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """What a test recorded."""
+    """The properties recorded by a test that the document has."""
     return {name: value for name, value in properties if name in ("rounds", "release")}

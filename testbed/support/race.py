@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Races on several CPUs: a kernel with KCSAN and lockdep in QEMU, in the root of a distribution.
+"""Race tests on several CPUs: a kernel with KCSAN and lockdep in QEMU, with the root of a distribution.
 
     kernel.py (flavour race) + modules.py -> modules in the guest's updates/, like DKMS's
     distro.py (root, tools)               -> Guest, CPUs in threads of their own -> dmesg -> Found
 
-No distribution packages such a kernel. KCSAN watches some accesses for a moment and reports whoever touches the
-same bytes meanwhile without saying so; lockdep follows the order of locks, so it needs no unlucky moment.
+No distribution packages such a kernel. KCSAN watches some accesses for a short time and reports any unmarked concurrent
+access to the same bytes. lockdep checks the order of locks, so it does not depend on the timing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ..kernels.build import KernelBuild, ensure_kernel
 from ..kernels.modules import ensure_modules
 from ..kernels.series import KernelSpec
 
-#: as many as find work on a host of two; more would wait for one another
+#: number of CPUs of the guest; on a host with two CPUs more would only wait for one another
 CPUS = 4
-#: emulated, and every access through KCSAN: five times slower than the distribution's kernel
+#: time limit; with emulation and KCSAN the kernel is five times slower than the distribution's
 LIMIT_S = 560.0
-#: what the kernel puts before each line of its log
+#: prefix of each line of the kernel's log
 STAMP = re.compile(r"^\[ *\d+\.\d+\] ?", re.MULTILINE)
 REPORT = re.compile(r"^=+\n(BUG: KCSAN: .*?)^=+\n", re.MULTILINE | re.DOTALL)
 #: a function of a module in a stack: name+0x12/0x34 [module]; in a title: name [module]
@@ -37,7 +37,7 @@ OF_MODULE = re.compile(r"[\w.]+(?:\+0x\w+/0x\w+)? \[(\w+)\]")
 
 @dataclass(frozen=True)
 class Race:
-    """A report of KCSAN. modules: those that have a function in one of its stacks."""
+    """A report of KCSAN. modules: the modules with a function in one of its stacks."""
 
     title: str
     text: str
@@ -55,14 +55,14 @@ def races_in(log: str) -> tuple[list[Race], str]:
 
 
 def of_modules(races: Iterable[Race], modules: Iterable[str]) -> list[Race]:
-    """Those in which one of these modules takes part, be it as a caller."""
+    """The races in which one of these modules is involved, at least as a caller."""
     wanted = set(modules)
     return [race for race in races if race.modules & wanted]
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What is booted: the flavour's build with our modules, in a series' root."""
+    """The kernel to boot: the build of the flavour with the project's modules, and the root of a series."""
 
     build: KernelBuild
     image: Image
@@ -70,7 +70,7 @@ class Kernel:
 
 
 def ensure(series: str, report: Report = silent) -> Kernel:
-    """From the cache or built (about five minutes of two CPUs)."""
+    """Take the kernel from the cache or build it (about five minutes on two CPUs)."""
     build = ensure_kernel(KernelSpec(series, "race"), report)
     return Kernel(build, ensure_image(series, report), ensure_modules(build, progress=report).paths)
 
@@ -78,9 +78,10 @@ def ensure(series: str, report: Report = silent) -> Kernel:
 def boot(
     kernel: Kernel, script: str, out: Path, files: dict[str, str], modules: dict[str, Path], report: Report = silent
 ) -> str:
-    """Run a script in a guest with the suite's tools and these modules, to be loaded by name; the kernel's log.
+    """Run a script in a guest with the suite's tools and these modules, which can be loaded by name. Returns the
+    kernel's log.
 
-    Raises a MachineFailure if the guest did not come to its end, whatever the kernel said meanwhile.
+    Raises a MachineFailure only if the guest did not finish; messages of the kernel alone do not raise one.
     """
     installed = ensure_installed(kernel.image, report)
     release = kernel.build.release
@@ -115,5 +116,5 @@ def boot(
 
 
 def complaint(log: str) -> MachineFailure | None:
-    """What a log without KCSAN's reports says of the kernel, as of any other."""
+    """The failure in a log without KCSAN's reports, judged like that of any other kernel."""
     return judge(log, "ok")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Made-up runs for the harness's tests: series with known rates, a guest that only pretends."""
+"""Made-up runs for the harness's tests: series with known rates, and a backend without a guest."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ paper_at = "Table 9"
 
 
 def experiment(text: str = TWO_FLOWS, name: str = "made") -> Experiment:
-    """An experiment from a text."""
+    """Parse an experiment from a text."""
     return parse(text, Path(f"{name}.toml"))
 
 
@@ -69,7 +69,7 @@ def series(
     cwnd: int = 10,
     backlog_bytes: int = 1250,
 ) -> Series:
-    """Flows that each get exactly their rate; a queue of constant length that drops one packet a second."""
+    """Make series of flows that each get exactly their rate and of a queue of constant length with a drop a second."""
     steps = np.round(np.arange(0, duration_s + step_s / 2, step_s), 6)
     recv, send = [], []
     for flow, mbit in rates_mbit.items():
@@ -87,7 +87,7 @@ def series(
 
 
 def result_set(one: Experiment, values: dict[str, list[dict[str, float]]], mode: str = "default") -> ResultSet:
-    """Results with given metrics: variant of the only dimension -> one table of metrics per seed."""
+    """Make results with given metrics. ``values``: variant of the only dimension -> a table of metrics a seed."""
     dimension = next(iter(one.vary))
     made = [
         Result({dimension: variant}, seed, metrics, {}, series({1: 9.0, 2: 0.4}))
@@ -107,7 +107,7 @@ def result_set(one: Experiment, values: dict[str, list[dict[str, float]]], mode:
 
 
 class PretendBackend:
-    """Writes what a good guest would, without one. fail: a callable that may spoil the folder."""
+    """Writes the results of a good run without a guest. ``spoil``: called with the folder, may damage them."""
 
     name = "pretend"
     at_once = None
@@ -116,24 +116,24 @@ class PretendBackend:
         self.agent, self.spoil, self.rates, self.ran = agent, spoil, rates or {1: 9.0, 2: 0.4}, 0
 
     def prepare(self, modules, report=None) -> None:
-        """Nothing to build."""
+        """Build nothing."""
 
     def facts(self) -> dict[str, str]:
-        """A kernel that is none."""
+        """Return the facts of a kernel that does not exist."""
         return {"release": "6.12.0"}
 
     def tools(self) -> Tools:
-        """An agent that is never run."""
+        """Return an agent that is never run."""
         return Tools(self.agent, {}, "v0")
 
     def key(self) -> str:
-        """Always the same."""
+        """Return a constant key."""
         return "pretend"
 
     def run(
         self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float
     ) -> RunReport:
-        """Leave the results of a good run, then let the test spoil them."""
+        """Write the results of a good run, then let the test damage them."""
         self.ran += 1
         plans = {path.stem: path.read_text() for path in job.glob("*.plan")}
         made = series(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Made-up digests of every experiment: a page can be built before anything is run."""
+"""Made-up digests of every experiment, from which pages can be built before anything is run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from testbed.spec import experiment as experiments
 
 
 def made(name: str, values: dict[str, float] | None = None, seeds: int = 1) -> dict[str, Any]:
-    """A digest of all cases; ``values``: metrics that are the same everywhere, the others are random."""
+    """Make a digest of all cases. ``values``: metrics that have one value in every case; the others are random."""
     draw = random.Random(name)
     one = experiments.load(name)
     cases = []
@@ -51,5 +51,5 @@ def made(name: str, values: dict[str, float] | None = None, seeds: int = 1) -> d
 
 
 def all_digests() -> dict[str, dict[str, Any]]:
-    """One for each experiment."""
+    """Make a digest of each experiment."""
     return {name: made(name) for name in experiments.names()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The backend: runs ns on a plan and reads what it wrote into the records that every other backend gives."""
+"""The backend: runs ns on a plan and converts its output to the records of the other backends."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ COLUMNS = {
 
 
 class Ns2Failed(LbeError):
-    """ns ended badly, or left something out; the text has its last words."""
+    """ns failed, or its output is incomplete; the text has the end of its output."""
 
 
 class NsTools(Tools):
-    """Nothing of the kernel's: what a job's modules do stands in its plan's words, or cannot be said."""
+    """Tools without modules: a plan expresses what a job's modules do in ns-2's terms, or is refused."""
 
     def module_hash(self, name: str) -> str:
-        """No file decides."""
+        """Always empty: no module file affects a result."""
         return ""
 
 
 def table(folder: Path, name: str) -> dict[str, np.ndarray]:
-    """A file of the run, by column. Raises Ns2Failed."""
+    """The columns of a file that the run wrote. Raises Ns2Failed."""
     columns = COLUMNS[name]
     try:
         lines = (folder / name).read_text(encoding="ascii").splitlines()
@@ -70,10 +70,10 @@ def _filled(dtype: np.dtype, count: int, **columns: np.ndarray) -> np.ndarray:
 
 
 def _payload_share(job: Job) -> dict[int, float]:
-    """Payload of an octet of IP, by flow: what a receiver's count is to be multiplied by.
+    """Share of the payload in the octets of IP packets, by flow: the factor for a receiver's count.
 
-    A TCP flow's is what the topology's own capacity assumes, so that a share of the link is the same with and without
-    timestamps in the kernel's packets.
+    For TCP it is the factor that the topology's capacity assumes, so that a share of the link is the same with and
+    without timestamps in the kernel's packets.
     """
     topology, shares = job.setting.topology, {}
     for flow in job.flows:
@@ -142,7 +142,7 @@ class Ns2:
         self.version = ""
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
-        """Ask for the program and its version. Raises BackendError."""
+        """Find the program and its version. Raises BackendError."""
         if shutil.which(PROGRAM) is None:
             raise BackendError(
                 f"ns-2: no program {PROGRAM!r} here: scripts/deps ns2 installs Debian's package {PACKAGE}"
@@ -154,17 +154,17 @@ class Ns2:
             self.version = hashlib.sha256(Path(shutil.which(PROGRAM)).read_bytes()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
-        """Which simulator this is, in the place of the kernel."""
+        """Facts about the simulator, in place of the kernel's."""
         words = hashlib.sha256(NETWORK.read_bytes()).hexdigest()[:16]
         release = f"ns-2 {self.version}"
         return {"series": "ns-2", "flavour": f"network.tcl {words}", "release": release, "source": "", "key": ""}
 
     def tools(self) -> Tools:
-        """The Tcl stands where the agent does."""
+        """The Tcl program takes the place of the agent."""
         return NsTools(NETWORK)
 
     def key(self) -> str:
-        """Version, words, and how runs are written and read."""
+        """Key of ns-2's version, the Tcl program, and the code that writes plans and reads output."""
         around = hashlib.sha256(b"".join(path.read_bytes() for path in (NETWORK, PLAN, Path(__file__))))
         return f"ns2-{self.version}-{around.hexdigest()[:16]}"
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One run as ns-2's Tcl: the same topology, flows, start times and settings that the kernels get.
+"""One run as ns-2's Tcl: the same topology, flows, start times and settings as for the kernels.
 
-What ns-2 has no word for (a congestion control of ours, a qdisc of Linux) raises CannotSay, which names it.
-A sender counts as ns-2's only if the experiment asks for that: its `cc` is ns2_reno, ns2_newreno, ns2_sack or one of
-the LowPri laws that ns-2's own parameters express.
+For anything that ns-2 cannot express (a congestion control of the project, a qdisc of Linux) CannotSay is raised,
+which names it. Only flows whose `cc` is ns2_reno, ns2_newreno, ns2_sack or one of the LowPri laws that ns-2's
+parameters can express have a sender in ns-2.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ...spec import traces as generators
 from ...spec.topology import PROCESSING_CAP_US, Queue, queue_depth
 from ...spec.traffic import Flow, FlowGroup
 
-#: octets of IP and TCP headers, no options: what ns-2 adds to a packet's payload
+#: octets of IP and TCP headers without options, which ns-2 adds to a packet's payload
 TCP_HEADERS_BYTES = 40
 UDP_HEADERS_BYTES = 28
 #: congestion control -> ns-2's sender
 SENDERS = {"ns2_reno": "Reno", "ns2_newreno": "Newreno", "ns2_sack": "Sack1"}
-#: LowPri laws as Sack1 with parameters of its own. Binomial control (windowOption_ 6) cuts w to
-#: w - (1 - decrease_num_) w^l; k_parameter_ 0 keeps the growth of a packet a round trip
+#: LowPri laws as Sack1 with other parameters. Binomial control (windowOption_ 6) reduces w to
+#: w - (1 - decrease_num_) w^l; with k_parameter_ 0 it grows by a packet per round trip, as usual
 LAWS = {
     "ns2_lowpri1": {"windowOption_": 6, "k_parameter_": 0, "l_parameter_": 0, "decrease_num_": -1},
     "ns2_lowpri2": {"windowOption_": 6, "k_parameter_": 0, "l_parameter_": 0.5, "decrease_num_": 0},
@@ -36,23 +36,23 @@ LAWS = {
     "ns2_lowpri4": {"decrease_num_": 0.66},
     "ns2_lowpri4.1": {"decrease_num_": 0.75},
 }
-#: as wide as no window here gets, packets
+#: a window, in packets, that no flow reaches
 OPEN_WINDOW_PKTS = 100000
-#: strict priority's bands (prio_ in ns-2's IP header)
+#: bands of strict priority (prio_ in ns-2's IP header)
 FIRST, LAST = 10, 20
 #: defaults of the kernel that the experiments change by a route or a parameter
 RTO_MIN_S, RTO_INIT_S, INITIAL_WINDOW_PKTS = 0.2, 1.0, 10
-#: a time-out's granularity, s: ns-2.35's own
+#: granularity of time-outs, seconds; ns-2.35's default
 TICK_S = 0.01
 
 
 class CannotSay(LbeError):
-    """ns-2 has no word for something in this run; the text names it."""
+    """ns-2 cannot express something in this run; the text names it."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A plan and the files that it reads, by name."""
+    """A plan, and the files that it reads: name -> content."""
 
     lines: list[str]
     files: dict[str, bytes]
@@ -77,7 +77,7 @@ def _sysctl(job: Job, node: str, key: str) -> str | None:
 
 
 def rto_min_s(job: Job, node: str) -> float:
-    """The least time-out of a sender: its module's parameter, a route's, or a sysctl's."""
+    """The minimum RTO of a sender, seconds: from a module parameter, a route, or a sysctl."""
     module_ms = job.setting.modules.get("lbe_ns2", {}).get("rto_min_ms")
     if module_ms is not None:
         return float(module_ms) / 1e3
@@ -94,7 +94,7 @@ def _initial_window(job: Job, node: str) -> int:
 
 
 def _sender(job: Job, spec: FlowGroup) -> tuple[str, dict[str, float | int]]:
-    """ns-2's agent and its settings."""
+    """Kind and settings of the sending agent in ns-2."""
     if spec.cc in SENDERS:
         kind, law = SENDERS[spec.cc], {}
     elif spec.cc in LAWS:
@@ -121,7 +121,7 @@ def _sender(job: Job, spec: FlowGroup) -> tuple[str, dict[str, float | int]]:
 
 
 def _sink(job: Job, spec: FlowGroup, kind: str) -> str:
-    """ns-2's receiver: an ACK a packet where the route says so, else one for every second."""
+    """ns-2's receiver: with an ACK for each packet if the route has quickack, else with delayed ACKs."""
     prompt = re.search(r"quickack 1\b", _commands(job, spec.to))
     return "TCPSink" + ("/Sack1" if kind == "Sack1" else "") + ("" if prompt else "/DelAck")
 
@@ -158,7 +158,7 @@ def _queue(job: Job, queue: Queue, rate_mbit: float) -> str:
     topology = job.setting.topology
     packets, size = queue_depth(topology, queue, rate_mbit)
     if queue.kind == "pfifo":
-        # ns-2 drops the packet that would make limit_: it holds one fewer beside the one on the wire
+        # ns-2 drops the packet that would fill limit_: it queues at most limit_ - 1, beside the one on the wire
         return f"DropTail {_tcl({'limit_': packets + 1})}"
     if queue.kind == "bfifo":
         mean = topology.mtu if topology.mtu < 1500 else 1000
@@ -191,7 +191,7 @@ def _network_lines(job: Job) -> list[str]:
         lines.append(f"bottleneck {forward} {here} {there} {rate:g} {delay_ms:g} {_queue(job, queue, rate)}")
         lines.append(f"bottleneck {backward} {there} {here} {back:g} {delay_ms:g} {_queue(job, around, back)}")
     places = {"snd": routers[0], "rcv": routers[-1]}
-    # the routers of an experiment's chain: the last of ours is the one that its receivers hang at
+    # hosts of a chain are attached to its routers; rcv is attached to the last router made here
     places |= dict(topology.hosts)
     for name, router in places.items():
         lines.append(f"host {name} {router} {topology.access_rate_mbit:g} {topology.access_delay_ms:g}")
@@ -199,7 +199,7 @@ def _network_lines(job: Job) -> list[str]:
 
 
 def _host(job: Job, spec: FlowGroup, lines: list[str]) -> str:
-    """The sending host; one of its own where the group has more delay."""
+    """The sending host; a group with extra delay gets its own host."""
     if not spec.extra_delay_ms:
         return spec.source
     name = f"{spec.source}-{spec.extra_delay_ms:g}"
@@ -213,7 +213,7 @@ def _host(job: Job, spec: FlowGroup, lines: list[str]) -> str:
 
 
 def pareto_scale(shape: float, mean: float, low: float, high: float) -> float:
-    """The scale of a Pareto II variable, cut to [low, high], of this mean; as the agent computes it (rng.h)."""
+    """Scale of a Pareto II variable clipped to [low, high] with this mean, computed as by the agent (rng.h)."""
 
     def cut_mean(scale: float) -> float:
         k = 1 - shape
@@ -227,7 +227,7 @@ def pareto_scale(shape: float, mean: float, low: float, high: float) -> float:
 
 
 def _sizes(spec: FlowGroup) -> tuple[float, float, float, float]:
-    """Shape, scale, least and largest size of objects."""
+    """Shape, scale, smallest and largest size of the objects of a group."""
     options = spec.options
     shape, mean = float(options.get("shape", 1.2)), float(options.get("mean_bytes", 10000))
     low, high = float(options.get("min_bytes", 12)), float(options.get("max_bytes", 2e6))
@@ -235,7 +235,7 @@ def _sizes(spec: FlowGroup) -> tuple[float, float, float, float]:
 
 
 def _open_loop(flow: Flow, stop_s: float) -> list[str]:
-    """Every object of a fixed offered load: a page, then as long a wait as its octets take at that rate."""
+    """All objects of a fixed offered load: after each page a wait for the time that its octets take at that rate."""
     shape, scale, low, high = _sizes(flow.spec)
     draw, at_s, page, lines = random.Random(flow.seed), flow.start_s, 0, []
     while at_s < stop_s:
@@ -267,7 +267,7 @@ def _web_lines(job: Job, flow: Flow, stop_s: float) -> list[str]:
 
 
 def trace_bytes(job: Job, flow: Flow, stop_s: float) -> bytes:
-    """A packet trace in ns-2's form: microseconds since the last packet and octets, big-endian."""
+    """A packet trace in ns-2's format: microseconds since the previous packet, and octets, both big-endian."""
     if not generators.is_made(flow.spec.file or ""):
         raise CannotSay(f"trace {flow.spec.file!r}: only made ones are written for ns-2")
     (file, duration_s, seed) = job.traces[f"flow{flow.id}.trace"]
@@ -307,7 +307,7 @@ def _flow_lines(job: Job, flow: Flow, lines: list[str], files: dict[str, bytes])
 
 
 def text(job: Job) -> Text:
-    """The whole plan. Raises CannotSay."""
+    """The complete plan. Raises CannotSay."""
     files: dict[str, bytes] = {}
     lines, flows = _network_lines(job), []
     for flow in job.flows:
@@ -328,7 +328,7 @@ def text(job: Job) -> Text:
 
 
 def write(job: Job, folder: Path) -> Path:
-    """Put the plan and its files into a folder; the plan's path."""
+    """Write the plan and its files to a folder; returns the plan's path."""
     made = text(job)
     for name, content in made.files.items():
         (folder / name).write_bytes(content)

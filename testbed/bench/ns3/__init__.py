@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""ns-3 on the testbed's dumbbell, so that a reader knows what real kernel code costs against a simulator.
+"""ns-3 on the testbed's dumbbell, to compare the cost of real kernel code with that of a simulator.
 
-Its Python package brings libraries and headers, of which dumbbell.cc is compiled; its Python bindings are not
-needed (they want cppyy, which has to be built). It is fetched once, into the cache.
+Its Python package contains libraries and headers, with which dumbbell.cc is compiled. Its Python bindings are not
+used (they need cppyy, which has to be built). The package is fetched once, into the cache.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _run(words: list[str], limit_s: float) -> str:
 
 
 def ensure(report: Report = silent) -> Path:
-    """The compiled dumbbell. LbeError if the package or a compiler cannot be had."""
+    """The compiled dumbbell. LbeError if the package or a compiler is not available."""
     final = cache_root() / "ns3" / PACKAGE.replace("==", "-")
     program = final / "dumbbell"
     with lock("ns3", report):

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A person at home, and a program that nobody here wrote: person.py PROGRAM [MODE...] in the guest.
+"""A user at home, and a third-party program beside them: person.py PROGRAM [MODE...] in the guest.
 
     home ---- rtr ---- wan ---- net      20 Mbit/s down and 5 Mbit/s up between home and rtr, each way with a buffer
                                          of 200 ms; wan delays each way by 15 ms
 
-home is the machine itself, under systemd; the others are namespaces. In net are servers that nobody here wrote either.
-For PERSON_S the person loads a page of 30 objects every 2 s (curl, six connections at a time, as a browser has them)
-and talks, 50 packets a second each way. PROGRAM starts PROGRAM_AT_S after the person. MODE:
+home is the machine itself, under systemd; the others are namespaces. The servers in net are third-party programs too.
+For PERSON_S the user loads a page of 30 objects every 2 s (by curl with six parallel connections, like a browser) and
+has a voice call of 50 packets a second each way. PROGRAM starts PROGRAM_AT_S later. MODE:
 
-    alone         PROGRAM beside nobody
-    plain         beside the person, as it is
-    background    beside the person, by vulturectl run (apt: as the unit background@)
+    alone         PROGRAM without the user
+    plain         PROGRAM with the user, as it is
+    background    PROGRAM with the user, started by vulturectl run (apt: by the unit background@)
 
-PROGRAM nobody is the person alone. Any other first runs once beside nobody, unmeasured: in an emulated machine the time
-that a disk takes to give a program's file is the host's, not the virtual clock's. Prints a line of JSON for each mode.
+PROGRAM nobody means the user without a program. Any other program first runs once alone, unmeasured, so that its files
+are in the page cache: in an emulated machine disk reads take the host's time, which the virtual clock does not count.
+Prints a line of JSON for each mode.
 """
 
 from __future__ import annotations
@@ -39,17 +40,18 @@ PAGE_OBJECTS = 30
 PAGE_EVERY_S, PERSON_S, PROGRAM_AT_S = 2.0, 20.0, 3.0
 VOICE_PACKET_BYTES, VOICE_PER_S = 172, 50
 DOWN_BYTES, UP_BYTES = 16_000_000, 4_000_000
-#: until what a mode left under way has gone. Only the last mode uses the modules: what they learn of a path is its own.
+#: time for the traffic of a mode to drain. What the modules learn of a path need not be reset: only the last mode uses
+#: them.
 REST_S = 3
-#: how often vulturectl is asked, at most, for what is in the background
+#: maximum number of calls of vulturectl top, which shows the background connections
 LOOKS = 6
-#: of the emulated machine's own: a program that takes longer hangs
+#: time limit of a program, seconds of the emulated machine
 PROGRAM_LIMIT_S = 300
 WORK, WEB, GOT = Path("/srv/proof"), Path("/srv/web"), Path("/srv/got")
 URL = f"http://{SERVER}"
 SSH = f"ssh -p {SSH_PORT} -i {WORK}/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
 RESTIC = f"export RESTIC_PASSWORD=x RESTIC_REPOSITORY=rest:http://{SERVER}:{REST_PORT}/; restic -q --no-cache"
-#: name -> what a shell runs; each leaves everything in GOT, which is emptied before
+#: name -> shell command; each stores its data in GOT, which is emptied before
 PROGRAMS = {
     "apt": f"rm -f /var/cache/apt/archives/*.deb; apt-get -qq -o APT::Sandbox::User=root install --download-only -y "
            f"--allow-unauthenticated proof-package && cp /var/cache/apt/archives/*.deb {GOT}",
@@ -74,7 +76,7 @@ def shell(script: str) -> None:
 
 
 def node(name: str, *words: str, **more) -> subprocess.Popen:
-    """A program in a node. Not `ip netns exec`: its own /sys hides the cgroups."""
+    """Start a program in a node. Not by `ip netns exec`, which mounts a new /sys, without the cgroups."""
     inside = [] if name == "home" else ["nsenter", f"--net=/run/netns/{name}"]
     return subprocess.Popen([*inside, *words], **more)
 
@@ -108,12 +110,12 @@ tc -n wan qdisc add dev w1 root netem delay 15ms limit 10000
 
 
 def page_sizes() -> list[int]:
-    """Bytes of a page's objects, 8 to 64 kB."""
+    """Sizes of a page's objects, 8 to 64 kB."""
     return [8000 + 4000 * (number * 7 % 15) for number in range(PAGE_OBJECTS)]
 
 
 def serve_web() -> None:
-    """The page's objects and the large file, by nginx; apt's archive too."""
+    """Serve the page's objects, the large file and apt's archive by nginx."""
     sizes = " ".join(map(str, sorted(set(page_sizes()))))
     shell(f"""
 mkdir -p {WORK} {WEB} {GOT} /run/sshd; mount -t tmpfs -o size=700m web {WEB}; mount -t tmpfs -o size=400m got {GOT}
@@ -153,7 +155,7 @@ cd {WORK}/made; cp {WEB}/down data; git add data; git commit -qm data; git push 
 
 
 def serve_apt() -> None:
-    """A flat archive with one package."""
+    """Make a flat apt archive with one package; nginx serves it."""
     shell(f"""
 mkdir -p {WORK}/package/DEBIAN {WORK}/package/usr/share/proof; cp {WEB}/down {WORK}/package/usr/share/proof
 printf '%s\\n' 'Package: proof-package' 'Version: 1' 'Architecture: all' 'Maintainer: a <a@example.org>' \
@@ -176,10 +178,10 @@ def serve_restic() -> None:
 
 
 def serve_torrent() -> None:
-    """A tracker, and one who has it all. Debian's tracker serves what is on its list alone."""
+    """Start a tracker and a seeder. Debian's tracker serves only torrents on its whitelist."""
     shell(f"cd {WEB}; mktorrent -a {URL}:{TRACKER_PORT}/announce -l 18 -o {WORK}/down.torrent down >/dev/null")
     torrent = (WORK / "down.torrent").read_bytes()
-    info = torrent[torrent.index(b"4:info") + len(b"4:info") : -1]  # the last of its keys
+    info = torrent[torrent.index(b"4:info") + len(b"4:info") : -1]  # info is the last key
     (WORK / "whitelist").write_text(hashlib.sha1(info).hexdigest() + "\n")
     server("opentracker", "-i", SERVER, "-p", str(TRACKER_PORT), "-P", str(TRACKER_PORT), "-w", f"{WORK}/whitelist")
     time.sleep(1)
@@ -189,7 +191,7 @@ def serve_torrent() -> None:
 
 
 def serve_registry() -> None:
-    """A registry with an image of six layers, pushed from inside net."""
+    """Start a registry, and push an image of six layers to it from within net."""
     shell(f"""
 mkdir -p {WORK}/image {WORK}/registry; cd {WORK}/image
 python3 - <<'END'
@@ -226,7 +228,7 @@ END
     assert done.wait() == 0
 
 
-#: what a program needs beyond the web server
+#: program -> the server that it needs in addition to the web server
 SERVERS: dict[str, Callable[[], None]] = {
     "apt": serve_apt, "aria2c-BitTorrent": serve_torrent, "git-clone": serve_git, "skopeo": serve_registry,
     "podman": serve_registry, "rsync-down": serve_ssh, "rsync-up": serve_ssh, "restic": serve_restic,
@@ -246,7 +248,7 @@ def send_voice(address: str) -> None:
 
 
 def hear_voice(address: str) -> None:
-    """Print each packet's time under way, us; both ends are on one machine, and so on one clock."""
+    """Print the one-way delay of each packet, us; both ends use the same clock."""
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     link.bind((address, VOICE_PORT))
     link.settimeout(3.0)
@@ -259,7 +261,7 @@ def hear_voice(address: str) -> None:
 
 
 def load_pages() -> list[float]:
-    """Seconds that each page takes."""
+    """Load the pages; returns the time of each, seconds."""
     config = WORK / "page"
     objects = [f'url = "{URL}/{size}?{number}"\noutput = "/dev/null"\n' for number, size in enumerate(page_sizes())]
     config.write_text("".join(objects))
@@ -279,7 +281,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def with_person(program_s: Callable[[], float]) -> dict[str, float]:
-    """What the person notices while the program runs. program_s: how long it ran, as soon as it has ended."""
+    """What the user notices while the program runs. program_s waits for the program's end and returns its time."""
     me = [sys.executable, __file__]
     ears = []
     for listener, speaker, address in (("home", "net", HOME), ("net", "home", SERVER)):
@@ -293,7 +295,7 @@ def with_person(program_s: Callable[[], float]) -> dict[str, float]:
         if number * PAGE_EVERY_S >= PROGRAM_AT_S and number * PAGE_EVERY_S + took <= end
     ]
     heard = [json.loads(ear.communicate()[0]) for ear in ears]
-    # a packet's place in the list is its number, as long as none is lost
+    # a packet's index in the list is its number if no packet is lost
     first, last = int(PROGRAM_AT_S * VOICE_PER_S), int(min(end, PERSON_S) * VOICE_PER_S)
     voices = [percentile([one - min(delays) for one in delays[first:last]], 0.95) / 1e3 for delays in heard]
     return {
@@ -319,7 +321,7 @@ def words_of(program: str, mode: str) -> list[str]:
 
 
 def run_program(program: str, mode: str) -> tuple[float, list[str]]:
-    """Seconds that it took, and what vulturectl said of it meanwhile: connections, direction and control."""
+    """Run a program; returns its time, and the connections that vulturectl showed: number, direction and controller."""
     shell(f"rm -rf {GOT}/*; rm -rf {WORK}/rest/data/*/* {WORK}/rest/snapshots/* {WORK}/rest/index/* || true")
     at = time.monotonic()
     done = node("home", *words_of(program, mode), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -331,7 +333,7 @@ def run_program(program: str, mode: str) -> tuple[float, list[str]]:
             looks -= 1
             looked = subprocess.check_output(["vulturectl", "--json", "top", "-c", "1"], text=True)
             connections = json.loads(looked)["connections"]
-            # of two looks, the one with more of a kind
+            # the union of Counters is the maximum for each kind
             seen |= Counter(f"{one['direction']} {one['controller']}" for one in connections)
     took = time.monotonic() - at
     said = done.communicate(timeout=10)[0]
@@ -373,4 +375,4 @@ def main(program: str, *modes: str) -> None:
 if __name__ == "__main__":
     {"hear": hear_voice, "send": send_voice}.get(sys.argv[1], main)(*sys.argv[1 + (sys.argv[1] in ("hear", "send")) :])
     sys.stdout.flush()
-    os._exit(0)  # servers go with the machine
+    os._exit(0)  # does not wait for the servers, which end with the machine

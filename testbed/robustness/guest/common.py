@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the programs inside the guest share: modules, byte-checked connections, netlink, the report.
+"""Shared code of the programs in the guest: modules, byte-checked connections, netlink, the report.
 
-settings.json beside the program: seed, modules (name -> path), attributes (set -> name -> number), and what
-parts.py says of the part.
+settings.json is in the program's folder: seed, modules (name -> path), attributes (set -> name -> number), and the
+settings of the part in parts.py.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ OUT = Path(os.environ["LBE_OUT"])
 LIBC = ctypes.CDLL(None, use_errno=True)
 SYS_INIT_MODULE, SYS_DELETE_MODULE = 175, 176  # x86-64
 CLONE_NEWNET = 0x40000000  # linux/sched.h
-HINT = "/proc/sys/net/shred_hint"  # its sysctls
+HINT = "/proc/sys/net/shred_hint"  # sysctls of shred_hint
 
-#: congestion controls that each module brings
+#: module -> congestion controls that it registers
 CONTROLS = {
     "tcp_lp": ("lp", "lp_ecn"),
     "tcp_lowpri": ("background", "lowpri1", "lowpri3.7"),
@@ -37,7 +37,7 @@ CONTROLS = {
 #: all modules of the suite
 MODULES = (*CONTROLS, "vulture", "sch_shred", "shred_hint")
 
-#: what each must be loaded with to bring all of them
+#: parameters with which a module must be loaded to register all of them
 PARAMETERS = {"tcp_lowpri": b"variants=all"}
 
 # ---- the report ---------------------------------------------------------------------------
@@ -48,12 +48,12 @@ total = {"bytes": 0, "lost": 0}  # of all connections that were closed
 
 
 def count(what: str, by: int = 1) -> None:
-    """One more of this."""
+    """Increase a counter."""
     counts[what] = counts.get(what, 0) + by
 
 
 def expect(good: bool, text: str) -> None:
-    """Note what is not as it should be; the part goes on."""
+    """Record a failed assertion; the part continues."""
     if not good:
         count("wrong")
         if len(wrong) < 50:
@@ -61,12 +61,12 @@ def expect(good: bool, text: str) -> None:
 
 
 def progress(done: int, total: int) -> None:
-    """For the bar on the host."""
+    """Report progress to the host."""
     (OUT / "progress").write_text(f"{done} {total}", encoding="ascii")
 
 
 def finish(cases: int, **more: object) -> None:
-    """Write the result; the last thing a program does."""
+    """Write the result; a program calls this last."""
     result = {"cases": cases, "counts": counts, "wrong": wrong, **total, **more}
     (OUT / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
@@ -77,12 +77,12 @@ _images: dict[str, bytes] = {}
 
 
 def _syscall(number: int, *words: object) -> int:
-    """0 or the errno."""
+    """Call a system call; returns 0 or the errno."""
     return 0 if LIBC.syscall(number, *words) == 0 else ctypes.get_errno()
 
 
 def image(name: str) -> bytes:
-    """The module's file, read once."""
+    """Content of a module's file, cached."""
     if name not in _images:
         _images[name] = Path(SETTINGS["modules"][name]).read_bytes()
     return _images[name]
@@ -102,7 +102,7 @@ def unload(name: str) -> int:
 
 
 def must(code: int, what: str) -> None:
-    """A step without which nothing that follows means anything."""
+    """Exit if a necessary step has failed."""
     if code:
         raise SystemExit(f"{what}: {errno.errorcode.get(code, code)}")
 
@@ -112,12 +112,12 @@ if "lbe_shadow" in SETTINGS["modules"]:
 
 
 def loaded(name: str) -> bool:
-    """Is it in the kernel?"""
+    """Whether a module is loaded."""
     return os.path.exists(f"/sys/module/{name}")
 
 
 def write(path: str, text: str | bytes) -> int:
-    """Write a file in one call: 0 or the errno."""
+    """Write to a file in one call; returns 0 or the errno."""
     data = text.encode() if isinstance(text, str) else text
     try:
         descriptor = os.open(path, os.O_WRONLY)
@@ -133,18 +133,18 @@ def write(path: str, text: str | bytes) -> int:
 
 
 def read(path: str) -> str:
-    """A file's text."""
+    """Text of a file."""
     return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 # ---- connections whose every byte is checked ----------------------------------------------
 
-PERIOD = 65521  # a prime: a lost or doubled segment shifts the pattern
+PERIOD = 65521  # a prime, so that a lost or duplicate segment always shifts the pattern
 PATTERN = random.Random(7).randbytes(PERIOD) * 3
 
 
 class Stream:
-    """A TCP connection between two sockets of this process, and what has gone through it."""
+    """A TCP connection between two sockets of this process, with a check of every byte."""
 
     def __init__(self, address: str = "127.0.0.1", control: str | None = None, ports: tuple[int, int] = (0, 0)):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -155,7 +155,7 @@ class Stream:
                 self.sender.bind((address, ports[1]))
             if control:
                 self.control(control)
-            # longer than a handshake whose every packet is sent again as often as TCP does (127 s)
+            # longer than a handshake in which each packet is retransmitted as often as TCP does (127 s)
             server.settimeout(300)
             try:
                 self.sender.connect(server.getsockname()[:2])
@@ -169,7 +169,7 @@ class Stream:
             one.setblocking(False)
 
     def control(self, name: str) -> None:
-        """Choose the sender's congestion control."""
+        """Set the sender's congestion control."""
         self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
 
     def _send(self, size: int) -> int:
@@ -199,14 +199,14 @@ class Stream:
         return len(block)
 
     def step(self, size: int) -> int:
-        """Send up to so much and take what is there, without waiting. Return: bytes sent."""
+        """Send up to ``size`` bytes and receive all available data, without waiting. Returns the bytes sent."""
         done = self._send(size) if size else 0
         while self._receive():
             pass
         return done
 
     def pump(self, size: int, limit_s: float = 600.0) -> None:
-        """Send so much, and take what comes; waits for the network (in virtual time)."""
+        """Send ``size`` bytes and receive all available data; waits for the network (in virtual time)."""
         end, idle = time.monotonic() + limit_s, 0
         while size > 0 and not self.broken:
             done = self.step(size)
@@ -216,7 +216,7 @@ class Stream:
                 if time.monotonic() > end:
                     self.broken = f"nothing could be sent for {limit_s:g} s after {self.sent} bytes"
                 self._wait(1.0, True)
-            if idle > 100:  # said to be ready, and not: virtual time would stand still
+            if idle > 100:  # poll() returns although nothing can be sent: sleep, or virtual time would not advance
                 time.sleep(0.1)
 
     def _wait(self, limit_s: float, sending: bool) -> None:
@@ -227,7 +227,7 @@ class Stream:
         poll.poll(limit_s * 1000)
 
     def settle(self, limit_s: float = 1200.0) -> int:
-        """Wait for what is under way. Return: bytes that did not arrive."""
+        """Wait for data in flight. Returns the number of bytes that did not arrive."""
         end = time.monotonic() + limit_s
         while self.got < self.sent and not self.broken and time.monotonic() < end:
             if not self._receive():
@@ -235,7 +235,7 @@ class Stream:
         return self.sent - self.got
 
     def close(self, what: str = "") -> None:
-        """Settle, count, close."""
+        """Wait for data in flight, count, close."""
         lost = self.settle()
         total["bytes"] += self.got
         total["lost"] += lost
@@ -269,7 +269,7 @@ def message(kind: int, body: bytes, flags: int = F_REQUEST | F_ACK, seq: int = 1
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """Type -> payload of what stands side by side."""
+    """Type -> payload of consecutive attributes."""
     found, at = {}, 0
     while at + 4 <= len(data):
         length, kind = struct.unpack_from("=HH", data, at)
@@ -281,7 +281,7 @@ def attributes(data: bytes) -> dict[int, bytes]:
 
 
 class Netlink:
-    """A netlink socket that shows what the kernel said to each message."""
+    """A netlink socket that returns the kernel's answers to each message."""
 
     def __init__(self, protocol: int):
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
@@ -291,18 +291,18 @@ class Netlink:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
 
     def close(self) -> None:
-        """End it; a dump that was not read to its end too."""
+        """Close the socket; this also ends a dump that was not read completely."""
         self.socket.close()
 
     def answers(self) -> list[tuple[int, bytes]]:
-        """(type, body) of all that waits to be read; the kernel answers before sending returns."""
+        """(type, body) of all queued answers; the kernel answers before send() returns."""
         found = []
         while True:
             try:
                 data = self.socket.recv(1 << 18, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return found
-            except OSError as error:  # an overrun: what was queued is gone
+            except OSError as error:  # an overrun: the queued answers are lost
                 found.append((NLMSG_ERROR, struct.pack("=i", -error.errno) + b"\0" * 16))
                 continue
             at = 0
@@ -314,7 +314,7 @@ class Netlink:
                 at += (length + 3) & ~3
 
     def ask(self, data: bytes) -> tuple[int, str, list[bytes]]:
-        """(errno, extended text, bodies of replies) of one message."""
+        """Send one message; returns (errno, extended text, bodies of replies)."""
         try:
             self.socket.send(data)
         except OSError as error:
@@ -324,7 +324,7 @@ class Netlink:
             if kind & 0xFFFF == NLMSG_ERROR:
                 (number,) = struct.unpack_from("=i", body)
                 code = -number
-                if kind >> 16 & 0x200:  # with CAP_ACK the error and the request's header stand before the text
+                if kind >> 16 & 0x200:  # with CAP_ACK the error and the request's header precede the text
                     text = attributes(body[20:]).get(1, b"").rstrip(b"\0").decode("utf-8", "replace")
             elif kind & 0xFFFF != NLMSG_DONE:
                 bodies.append(body)
@@ -340,50 +340,50 @@ def family(name: str = "vulture") -> int:
 
 
 def vulture(command: int, payload: bytes, number: int) -> bytes:
-    """A request to the family of this number."""
+    """A request to vulture's family, which has this number."""
     return message(number, struct.pack("=BBH", command, 1, 0) + payload)
 
 
 # vulture/uapi/vulture.h
 V_START, V_STOP, V_GET, V_SET, V_GET_DEFAULTS, V_RULE_ADD, V_RULE_DEL, V_RULE_GET = range(1, 9)
 
-#: numbers of vulture's attributes: set -> name -> number, as Documentation/vulture.yaml has them
+#: numbers of vulture's attributes, from Documentation/vulture.yaml: set -> name -> number
 ATTRIBUTES: dict[str, dict[str, int]] = SETTINGS["attributes"]
 V_MAIN, V_FLOW = ATTRIBUTES["main"], ATTRIBUTES["flow"]
 
 
 def by_fd(one: socket.socket) -> bytes:
-    """The attribute that names a socket of ours."""
+    """The attribute for a socket of this process."""
     return attribute(V_MAIN["fd"], struct.pack("=I", one.fileno()))
 
 
 def max_flows(flows: int) -> bytes:
-    """The attribute of the namespace's limit."""
+    """The attribute for the namespace's limit of flows."""
     return attribute(V_MAIN["max-flows"], struct.pack("=I", flows))
 
 
 def own_sockets() -> bytes:
-    """The attribute that names all sockets of this process."""
+    """The attribute for all sockets of this process."""
     return attribute(V_MAIN["pid"], struct.pack("=I", os.getpid()))
 
 
 def rule_id(body: bytes) -> bytes:
-    """The id in an answer to a request about rules, as the attribute's bytes."""
+    """The id in an answer about rules, as bytes of the attribute."""
     return attributes(attributes(body[4:])[V_MAIN["rule"]])[ATTRIBUTES["rule"]["id"]]
 
 
 def rule_by_id(number: bytes) -> bytes:
-    """The attribute that names a rule."""
+    """The attribute for a rule by its id."""
     return attribute(V_MAIN["rule"] | NESTED, attribute(ATTRIBUTES["rule"]["id"], number))
 
 
 def rule_on(port: int) -> bytes:
-    """The attribute of a rule on a local port."""
+    """The attribute for a rule on a local port."""
     return attribute(V_MAIN["rule"] | NESTED, attribute(ATTRIBUTES["rule"]["local-port"], struct.pack("=H", port)))
 
 
 def shred_options(limit: int = 300000, least: int = 15000, most: int = 45000) -> bytes:
-    """Attributes of a shred queue; sch_shred/uapi/shred.h."""
+    """Attributes of a shred queue, as in sch_shred/uapi/shred.h."""
     return (
         attribute(1, struct.pack("=I", limit))
         + attribute(2, struct.pack("=I", least))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Load and unload each module many times, without and with traffic through it.
 
-With traffic: the module comes, connections use it, it is asked to go while they do, it goes in the
-middle of the transfer, and the transfer goes on. Who holds a module (a socket's congestion control, a
-queue) must make rmmod fail; vulture and shred_hint go from under the traffic.
+With traffic: the module is loaded, connections use it, removal is attempted, it is removed in the middle of the
+transfer, and the transfer continues. While a socket's congestion control or a queue uses a module, rmmod must
+fail. vulture and shred_hint can be removed while traffic uses them.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ streams = {"127.0.0.1": Stream(), "::1": Stream("::1")}
 
 
 def pump(size: int = BYTES) -> None:
-    """Through the connections that live all the time."""
+    """Transfer data through the connections that exist during the whole test."""
     for one in streams.values():
         one.pump(size)
 
 
 def idle(name: str) -> None:
-    """In and out."""
+    """Load and unload."""
     must(load(name), f"load {name}")
     must(unload(name), f"unload {name}")
 
 
 def held(name: str) -> None:
-    """It must not go while it is used."""
+    """Check that a module in use cannot be removed."""
     code = unload(name)
     expect(code in (errno.EWOULDBLOCK, errno.EBUSY), f"{name} was removed in use (errno {code})")
     count("removals refused")
 
 
 def control(name: str) -> None:
-    """A congestion control: two connections, one of which goes back to cubic in mid transfer."""
+    """A congestion control: two connections, one of which changes to cubic during the transfer."""
     must(load(name), f"load {name}")
     names = CONTROLS[name]
     one, two = Stream(control=RANDOM.choice(names)), Stream("::1", RANDOM.choice(names))
@@ -79,7 +79,7 @@ def control(name: str) -> None:
     one.pump(BYTES)
     two.step(1 << 16)
     two.close(name)
-    # a closed socket gives its control back when it leaves time-wait's door, not later
+    # a closed socket releases its congestion control when it enters time-wait
     code = unload(name)
     expect(code == 0, f"unload {name} after its connections: errno {code}")
     if code:
@@ -89,7 +89,7 @@ def control(name: str) -> None:
 
 
 def receiver(name: str) -> None:
-    """vulture: a connection of ours, one by rule; removal in mid transfer."""
+    """vulture: one connection by its socket, one by a rule; removal during the transfer."""
     must(load(name), f"load {name}")
     link, number = Netlink(NETLINK_GENERIC), family()
     code, text, _ = link.ask(vulture(V_START, by_fd(streams["127.0.0.1"].receiver), number))
@@ -109,7 +109,7 @@ def receiver(name: str) -> None:
 
 
 def queue(name: str) -> None:
-    """sch_shred on lo, under both families."""
+    """sch_shred on lo, with traffic of both families."""
     must(load(name), f"load {name}")
     link = Netlink(NETLINK_ROUTE)
     code, text, _ = link.ask(qdisc(RTM_NEWQDISC, F_CREATE | F_EXCL, shred_options(), handle=0x10000))
@@ -125,7 +125,7 @@ def queue(name: str) -> None:
 
 
 def writer(name: str) -> None:
-    """shred_hint on the sending host; removal in mid transfer."""
+    """shred_hint on the sending host; removal during the transfer."""
     must(load(name), f"load {name}")
     for setting, value in (("mode", "dscp"), ("host", "1"), ("edge", "1"), ("police", "1")):
         code = write(f"{HINT}/{setting}", value)

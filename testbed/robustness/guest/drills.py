@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What each module puts on the wire, as scripts: a function is a script, its name and first line the claim.
+"""Scripts that check each module's packets on the wire. Each function is a script; its name and first line state the
+claim.
 
-wire.py has the notation. Where a law takes seconds to learn, Path answers in the script's place: a
-receiver behind a forward and a reverse delay, which can mark and lose. Time is virtual, so what is
-asserted is asserted exactly, but where a reason stands beside.
+wire.py defines the notation. If an algorithm needs seconds to learn, Path replaces the script: a receiver
+behind a forward and a reverse delay, which can mark and lose packets. Time is virtual, so assertions are
+exact, except where a comment gives the reason.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ def same(got: object, wanted: object, what: str) -> None:
 
 
 def within(got: float, least: float, most: float, what: str) -> None:
-    """Both ends included."""
+    """Fail the drill unless ``got`` is in the range, both ends included."""
     if not least <= got <= most:
         raise DrillError(f"{what}: {got}, wanted {least} to {most}")
 
 
 def established(wire: Wire, port: int, control: str = "", six: bool = False, ecn: bool = False) -> Drill:
-    """A connection that the script has opened."""
+    """A connection opened by the script."""
     one = Drill(wire, port, six)
     one.listen(control)
     one(SHAKE.replace("< S ", "< SEW ") if ecn else SHAKE)
@@ -71,17 +72,17 @@ def established(wire: Wire, port: int, control: str = "", six: bool = False, ecn
 
 
 class Path:
-    """A receiver of the kernel's data behind two delays; it acknowledges every segment as it comes."""
+    """A receiver of the kernel's data behind two delays; it acknowledges every segment when it arrives."""
 
     def __init__(self, drill: Drill):
         self.drill, self.began, self.have = drill, time.monotonic(), 0
-        self.win = 60000  # as in the header
+        self.win = 60000  # value of the header field
         self.due: list[tuple[float, int, int, bool, int]] = []  # (when, order, tsval, ECE, ack)
-        self.order, self.late = 0, {}  # late: what came behind a hole
-        self.segments: list[tuple[float, int, int, int]] = []  # (when, relative seq, flags, tos) of what was sent
+        self.order, self.late = 0, {}  # late: data received behind a hole
+        self.segments: list[tuple[float, int, int, int]] = []  # (when, relative seq, flags, tos) of the kernel's data
 
     def answer(self, seconds: float, forward_ms: float, reverse_ms: float, *, mark: int = 0, lose: int = 0) -> None:
-        """Go on for so long. mark, lose: ECE on the answers to, no answer to, the first so many segments."""
+        """Receive for ``seconds``. The first ``mark`` segments are answered with ECE; the first ``lose`` are lost."""
         drill = self.drill
         end = time.monotonic() + seconds
         while (now := time.monotonic()) < end:
@@ -115,7 +116,7 @@ class Path:
 
 
 def lowpri_marks_data_and_not_the_handshake(wire: Wire) -> None:
-    """background: DSCP LE (0x04) on data, both families; SYN/ACK and the answer to it are as TCP made them."""
+    """background: DSCP LE (0x04) on data, both families; the SYN/ACK has no mark."""
     for six in (False, True):
         one = Drill(wire, 8001, six)
         one.listen("background")
@@ -130,7 +131,7 @@ def lowpri_marks_data_and_not_the_handshake(wire: Wire) -> None:
 
 
 def lowpri_leaves_an_applications_own_mark(wire: Wire) -> None:
-    """An application's TOS, chosen before or after the congestion control, stays."""
+    """A TOS set by the application, before or after the congestion control, is not changed."""
     one = established(wire, 8002)
     one.socket.setsockopt(0, 1, 0x48)  # IPPROTO_IP, IP_TOS
     one.socket.setsockopt(6, 13, b"background")  # TCP_CONGESTION
@@ -146,7 +147,7 @@ def lowpri_leaves_an_applications_own_mark(wire: Wire) -> None:
 
 
 def lowpri_takes_its_mark_along(wire: Wire) -> None:
-    """When the connection goes back to cubic the mark is gone with the next segment."""
+    """When the connection changes back to cubic, the next segment has no mark."""
     one = established(wire, 8004, "background")
     one.write(1000)
     one("> P. 1:1001(1000) ack 1 tos 0x04")
@@ -161,7 +162,7 @@ def lowpri_takes_its_mark_along(wire: Wire) -> None:
 
 
 def shred_hint_writes_the_window_as_tos(wire: Wire) -> None:
-    """mode tos: 1 on a SYN/ACK, then the window as it grows, 1 on a reset of no connection."""
+    """mode tos: 1 on a SYN/ACK, then the window as it grows, 1 on a reset without a connection."""
     write(f"{HINT}/mode", "tos")
     write(f"{HINT}/host", "1")
     one = Drill(wire, 8010)
@@ -172,7 +173,7 @@ def shred_hint_writes_the_window_as_tos(wire: Wire) -> None:
     one.accept()
     same(one.cwnd, 10, "initial window")
     one.write(10000)
-    for at in range(1, 10001, 1000):  # where the kernel pushes is its own affair
+    for at in range(1, 10001, 1000):  # not by the notation: the PSH flag may be on any segment
         sent = one.take(0.1)
         same(((sent.seq - one.isn) % WORD, len(sent.payload), sent.tos), (at, 1000, 10), "segment, size, hint")
     one("+0.1 < . 1:1(0) ack 10001 win 60000 <nop,nop,TS val 1200 ecr last>")
@@ -180,7 +181,7 @@ def shred_hint_writes_the_window_as_tos(wire: Wire) -> None:
     one.write(1000)
     one("> P. 10001:11001(1000) ack 1 tos 20")
     one.close()
-    stray = Drill(wire, 8011)  # nobody listens there
+    stray = Drill(wire, 8011)  # no socket listens on this port
     stray.isn = 0
     stray.send(stray.segment(".", 5, ack=7))
     one = stray.take(1.0)
@@ -189,7 +190,7 @@ def shred_hint_writes_the_window_as_tos(wire: Wire) -> None:
 
 
 def shred_hint_codes_the_age_as_dscp(wire: Wire) -> None:
-    """mode dscp: a young flow is DSCP 63, and the two bits of ECN are as TCP set them (ECT(0) on data)."""
+    """mode dscp: a young flow has DSCP 63, and the two bits of ECN are unchanged (ECT(0) on data)."""
     write(f"{HINT}/mode", "dscp")
     write(f"{HINT}/host", "1")
     one = established(wire, 8012, "reno", ecn=True)
@@ -203,7 +204,8 @@ def shred_hint_codes_the_age_as_dscp(wire: Wire) -> None:
 
 
 def lp_learnt(wire: Wire, port: int, control: str = "lp", ecn: bool = False) -> Path:
-    """A connection that has learnt its peer's clock, the empty path (100 ms) and the full one (a loss at 200 ms)."""
+    """A connection that has learnt its peer's clock, the RTT of the empty path (100 ms) and of the full one (a loss at
+    200 ms)."""
     path = Path(established(wire, port, control, ecn=ecn))
     run_for(path, 0.3, 50, 50)
     run_for(path, 0.3, 150, 50)
@@ -212,13 +214,13 @@ def lp_learnt(wire: Wire, port: int, control: str = "lp", ecn: bool = False) -> 
 
 
 def top_up(path: Path) -> None:
-    """Keep the application ahead of the window."""
+    """Keep the socket's send buffer full."""
     with contextlib.suppress(BlockingIOError):
         path.drill.socket.send(bytes(1 << 19))
 
 
 def run_for(path: Path, seconds: float, forward_ms: float, reverse_ms: float, **how: int) -> list[int]:
-    """The path for so long, the application never idle. Return: the window each tenth of a second."""
+    """Run the path for ``seconds`` with a full send buffer. Returns the window after each tenth of a second."""
     windows = []
     for step in range(round(10 * seconds)):
         top_up(path)
@@ -228,7 +230,7 @@ def run_for(path: Path, seconds: float, forward_ms: float, reverse_ms: float, **
 
 
 def lp_halves_when_the_forward_path_queues(wire: Wire) -> None:
-    """lp: half the window after a round of forward delay, no growth for three, one packet when it lasts."""
+    """lp: half of the window after a round trip of forward delay, no growth for three, a packet if the delay lasts."""
     path = lp_learnt(wire, 8020)
     before = run_for(path, 3.0, 50, 50)[-1]
     queued = run_for(path, 1.5, 130, 50)
@@ -243,7 +245,7 @@ def lp_halves_when_the_forward_path_queues(wire: Wire) -> None:
 
 
 def lp_does_not_mind_a_queue_on_the_way_back(wire: Wire) -> None:
-    """lp: the same delay, but of the ACKs (their timestamps tell): the window goes on growing."""
+    """lp: the same delay of the ACKs, which their timestamps reveal, does not stop the growth of the window."""
     path = lp_learnt(wire, 8021)
     calm = run_for(path, 3.0, 50, 50)
     queued = run_for(path, 2.0, 50, 130)
@@ -258,9 +260,9 @@ def lp_halves_for_a_mark_and_says_so(wire: Wire) -> None:
         path = Path(established(wire, port, control, ecn=True))
         run_for(path, 0.4, 50, 50)
         path.segments.clear()
-        # the mark is on a segment that leaves now, so that its echo is here in a round trip
+        # the mark is on a segment that is sent now, so that its echo arrives after a round trip
         at_mark, *after = run_for(path, 0.2, 50, 50, mark=1)
-        # 1: the acknowledgment that carries the mark may have let the window grow first
+        # 1: the ACK with the mark may have increased the window first
         within(min(after), at_mark // 2 - 1, at_mark // 2 + 1, f"{control}: window after a mark at {at_mark}")
         if not any(flags & FLAGS["W"] for _, _, flags, _ in path.segments):
             raise DrillError(f"{control}: no CWR after ECE")
@@ -272,10 +274,10 @@ def lp_halves_for_a_mark_and_says_so(wire: Wire) -> None:
 
 
 def ledbat_holds_delay_at_its_target(wire: Wire) -> None:
-    """ledbat: the window grows below the target of 25 ms, and falls above it; a queue of ACKs alone is none.
+    """ledbat: the window grows below the target of 25 ms, and falls above it; a queue of ACKs does not count.
 
-    Where the round trip shows a queue that the one-way delay does not, the flow reads its base delay again, once a
-    minute at most: two packets for two round trips, then slow start to the window before.
+    If the RTT shows a queue that the one-way delay does not show, the flow measures its base delay again, at most once
+    a minute: two packets for two round trips, then slow start to the previous window.
     """
     path = Path(established(wire, 8030, "ledbat"))
     run_for(path, 3.0, 50, 50)
@@ -296,7 +298,7 @@ def ledbat_holds_delay_at_its_target(wire: Wire) -> None:
 
 
 def ignores_forged_acknowledgments(wire: Wire, port: int, control: str) -> None:
-    """An off-path sender's ACKs, which TCP throws away, leave the third second's windows as they are without them."""
+    """Forged ACKs of an off-path attacker, which TCP discards, do not change the windows of the third second."""
     windows = []
     for forged in (False, True):
         path = Path(established(wire, port + forged, control))
@@ -309,9 +311,9 @@ def ignores_forged_acknowledgments(wire: Wire, port: int, control: str) -> None:
             drill, ahead = path.drill, path.have + (1 << 30)
             echo = drill.ts_last
             for seq, ack, value in (
-                (1 << 30, 1 + path.have, 1 << 31),  # outside of the window, with a clock gone wild
-                (1, 1 + ahead, 1 << 20),  # of what was never sent
-                (1, (1 + path.have - (1 << 30)) % WORD, 1 << 20),  # of long ago
+                (1 << 30, 1 + path.have, 1 << 31),  # outside of the window, with an extreme timestamp
+                (1, 1 + ahead, 1 << 20),  # acknowledges data that was never sent
+                (1, (1 + path.have - (1 << 30)) % WORD, 1 << 20),  # a very old acknowledgment
                 (1, 1 + path.have, 1),  # an old timestamp
             ):
                 stamp = timestamps(value, echo)
@@ -319,13 +321,13 @@ def ignores_forged_acknowledgments(wire: Wire, port: int, control: str) -> None:
         windows.append(seen)
         path.drill.close()
     honest, forged = windows
-    # lbe's second connection begins with what the first one knew of the path
+    # lbe's second connection starts with the first one's knowledge of the path
     if any(abs(one - other) > 2 + one // 10 for one, other in zip(honest[-10:], forged[-10:], strict=True)):
         raise DrillError(f"{control}: windows {honest}, beside forged ACKs {forged}")
 
 
 def lp_ignores_forged_acknowledgments(wire: Wire) -> None:
-    """lp: an off-path sender's ACKs change no window."""
+    """lp: forged ACKs of an off-path attacker do not change the window."""
     ignores_forged_acknowledgments(wire, 8032, "lp")
 
 
@@ -348,10 +350,10 @@ def lowpri_ignores_forged_acknowledgments(wire: Wire) -> None:
 
 
 class Download:
-    """A connection on which the script sends as fast as a path of 1.6 Mbit/s and 100 ms lets it, within the window.
+    """A connection on which the script sends at the rate of a path of 1.6 Mbit/s and 100 ms, within the window.
 
-    Data arrives as it is sent; what the kernel sends (acknowledgments, windows, timestamps) is known to
-    the sender after the round trip.
+    Data arrives when it is sent; the kernel's segments (acknowledgments, windows, timestamps) reach the
+    sender after the round trip.
     """
 
     GAP_S, RTT_S = 0.005, 0.1
@@ -361,13 +363,13 @@ class Download:
         self.link, self.number = Netlink(NETLINK_GENERIC), family()
         self.sent, self.edge, self.fields = 0, 1000, []
         self.began = time.monotonic()
-        self.heard = [(0.0, 10000, self.one.ts_last)]  # (when it came, right edge, timestamp)
+        self.heard = [(0.0, 10000, self.one.ts_last)]  # (time of arrival, right edge, timestamp)
         self.echo = 0
-        self.holes: list[tuple[float, int]] = []  # (when to send it again, first byte) of what was lost
-        self.times: list[float] = []  # when each of the latest segments left
+        self.holes: list[tuple[float, int]] = []  # (time of the retransmission, first byte) of lost segments
+        self.times: list[float] = []  # times at which the latest segments were sent
 
     def ask(self, command: int, payload: bytes = b"") -> dict[int, bytes]:
-        """The reply's attributes."""
+        """Send a request to vulture; returns the attributes of the reply."""
         data = by_fd(self.one.socket) + payload
         code, text, bodies = self.link.ask(vulture(command, data, self.number))
         if code:
@@ -375,7 +377,7 @@ class Download:
         return attributes(bodies[0][4:])
 
     def start(self, **options: int) -> None:
-        """Under the paper's control; options by their number in vulture.h. The edge stands unless told otherwise."""
+        """Start the paper's controller, with options by name; by default the right edge is not retracted."""
         kinds, named = ATTRIBUTES["options"], ATTRIBUTES["paper-options"]
         options = {"retract": 0, "tick_us": 1000} | options
         inside = b"".join(
@@ -385,18 +387,19 @@ class Download:
         self.ask(V_START, attribute(V_MAIN["options"] | NESTED, chosen))
 
     def flow(self, *kinds: int) -> int:
-        """A field of the flow, or of a nest in it."""
+        """A field of the flow, or of a nested attribute in it."""
         found = self.ask(V_GET)[V_MAIN["flow"]]
         for kind in kinds:
             found = attributes(found)[kind]
         return int.from_bytes(found, "little")
 
     def used(self) -> int:
-        """What a reduction starts from: the window, or a round trip's data and two segments, if that is less."""
+        """The window from which a reduction starts: the smaller of the window and a round trip's data plus two
+        segments."""
         return min(self.fields[-1], 1000 * (len(self.times) + 2))
 
     def send(self, seconds: float, skip: int = 0) -> None:
-        """For so long. skip: so many segments are lost, and sent again after the round trip."""
+        """Send for ``seconds``. The first ``skip`` segments are lost, and retransmitted after the round trip."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(self.GAP_S)
@@ -417,13 +420,14 @@ class Download:
             self.look()
 
     def _data(self, at: int) -> None:
-        """A segment."""
+        """Send a segment."""
         value = 1100 + int(1000 * (time.monotonic() - self.began))
         stamp = timestamps(value, self.echo)
         self.one.send(self.one.segment(".", 1 + at, bytes(1000), 1, options=stamp))
 
     def look(self) -> None:
-        """Take what came: the right edge must never move to the left, but for the rounding to the window's unit."""
+        """Receive the kernel's segments; the right edge must never move to the left, except by rounding to the window's
+        unit."""
         while (one := self.one.take(0.0002)) is not None:
             edge = (one.ack - Drill.OUR_ISN - 1) % WORD + (one.window << self.one.scale)
             if edge <= self.edge - (1 << self.one.scale):
@@ -441,7 +445,7 @@ THRESHOLD, DOUBLINGS, LOSSES = (
 
 
 def vulture_leaves_a_window_alone_until_it_is_started(wire: Wire) -> None:
-    """Before start and after stop the field is TCP's own; stop sends it at once; in between it is smaller."""
+    """Before start and after stop the window field is TCP's; stop sends it at once; in between it is smaller."""
     for six in (False, True):
         load_ = Download(wire, 8040, six)
         load_.send(1.0)
@@ -464,7 +468,7 @@ def vulture_leaves_a_window_alone_until_it_is_started(wire: Wire) -> None:
 
 
 def limited(wire: Wire, port: int, **options: int) -> Download:
-    """Under control, long enough so that the window has come to what the path carries."""
+    """A connection under control for long enough that the window has converged to the path's capacity."""
     one = Download(wire, port)
     one.send(1.0)
     one.start(**options)
@@ -473,7 +477,7 @@ def limited(wire: Wire, port: int, **options: int) -> Download:
 
 
 def vulture_halves_for_a_loss(wire: Wire) -> None:
-    """A hole, retract 0: half of what is used, by letting the right edge stand, not by moving it."""
+    """A hole, with retract 0: half of the used window, by keeping the right edge, not by moving it back."""
     one = limited(wire, 8042)
     before = one.used()
     one.send(0.3, skip=1)
@@ -483,15 +487,16 @@ def vulture_halves_for_a_loss(wire: Wire) -> None:
 
 
 def vulture_doubles_up_to_what_it_was(wire: Wire) -> None:
-    """After a loss (half is left) arrivals are as even as sendings: the window doubles, to what it was."""
+    """After a loss, which halves the window, packets arrive as evenly as they are sent: the window doubles to its
+    previous size."""
     one = limited(wire, 8043)
     before = one.used()
     one.send(0.5, skip=1)
-    threshold = one.flow(*THRESHOLD)  # what the sender used
-    # 2000: its round trip begins and ends at packets, and is longer than ours by the gaps
+    threshold = one.flow(*THRESHOLD)  # the window that the sender used
+    # 2000: vulture's round trip begins and ends with packets, and is longer than RTT_S by the gaps
     within(threshold, before - 2000, before + 2000, f"threshold after a loss at {before}")
     one.send(1.0)
-    # 127: a field counts in units of 128 bytes, and is rounded up to them
+    # 127: the window field has units of 128 bytes, and is rounded up
     within(min(one.fields), threshold // 2, threshold // 2 + 127, "least window")
     if not any(threshold <= field <= threshold + 127 for field in one.fields):
         raise DrillError(f"no window of {threshold} on the way up: {sorted(set(one.fields))}")
@@ -500,7 +505,7 @@ def vulture_doubles_up_to_what_it_was(wire: Wire) -> None:
 
 
 def ignores_what_tcp_throws_away(wire: Wire, port: int, controller: int, *kinds: tuple[int, ...]) -> None:
-    """Forged segments: a wrong checksum, outside of the window, or a timestamp that is old, change no such field."""
+    """Forged segments (wrong checksum, outside of the window, old timestamp) change none of these fields."""
     one = Download(wire, port)
     number = attribute(ATTRIBUTES["options"]["controller"], struct.pack("=I", controller))
     one.ask(V_START, attribute(V_MAIN["options"] | NESTED, number))
@@ -514,7 +519,7 @@ def ignores_what_tcp_throws_away(wire: Wire, port: int, controller: int, *kinds:
         raw = bytearray(
             one.one.segment(".", 1 + one.sent + 500, b"forged", 1, options=stamp).raw(one.one.there, one.one.here)
         )
-        raw[-1] ^= 0x55  # and the sum is wrong
+        raw[-1] ^= 0x55  # makes the checksum wrong
         wire.send(bytes(raw))
         one.one.send(one.one.segment(".", (1 << 30) + at, b"forged", 1, options=stamp))
         one.one.send(one.one.segment(".", (1 + one.sent - (1 << 30) - at) % WORD, b"forged", 1, options=stamp))
@@ -557,7 +562,7 @@ DRILLS: dict[str, tuple[str, Callable[[Wire], None]]] = {
 def main() -> None:
     wire = Wire("wire", 9)
     write("/proc/sys/net/ipv4/tcp_ecn", "1")
-    # what a script's expectations do not cover must not come in between
+    # exclude effects that the scripts do not expect
     write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")
     subprocess.run(["sysctl", "-qw", "net.ipv4.tcp_rmem=4096 1000000 4000000"], check=True)
     results = {}
@@ -568,7 +573,7 @@ def main() -> None:
         try:
             function(wire)
             results[name] = "ok"
-        except Exception as error:  # noqa: BLE001 - the next script is to run
+        except Exception as error:  # noqa: BLE001 - the next script must run
             results[name] = f"{error}" if isinstance(error, DrillError) else traceback.format_exc()
         expect(results[name] == "ok", f"{name}: {results[name]}")
         count(module)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Allocation failures: the first, the second, ... of each operation, until it passes without one.
+"""Allocation failures: the first, the second, ... allocation of each operation fails, until it completes without one.
 
 /proc/thread-self/fail-nth makes the N-th allocation of this task fail (Documentation/fault-injection of
-the kernel). A refused operation must say so (ENOMEM, ENOBUFS), leave things as they were, and work the
-next time; one that says it succeeded must be in force. What happens in softirq, where no task is
-charged, is in shortage.py, at random.
+the kernel). A failing operation must return ENOMEM or ENOBUFS, change nothing, and work the next time. An
+operation that reports success must have taken effect. Allocations in softirq, which belong to no task,
+fail at random in shortage.py.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ sites = 0
 
 
 def arm(number: int) -> None:
-    """Let the so-manieth allocation from now on fail; 0: none."""
+    """Make the ``number``-th allocation from now on fail; 0: none."""
     os.pwrite(nth, b"%d" % number, 0)
 
 
 def injected() -> bool:
-    """Has it? Disarms."""
+    """Disarm; returns whether the allocation has failed."""
     left = int(os.pread(nth, 16, 0))
     arm(0)
     return left == 0
@@ -93,10 +93,10 @@ def step(
     stride: int = 1,
     clean: tuple[int, ...] = CLEAN,
 ) -> None:
-    """Fail each allocation of `act` in turn (each stride-th of an operation that has hundreds).
+    """Fail each allocation of `act` in turn (each stride-th one of an operation that has hundreds).
 
-    act: returns an errno. refused, done: what is wrong with the world after a refusal, after a success
-    ("" is nothing). undo: back to before a success. clean: errnos that a refusal may have; empty: any.
+    act: returns an errno. refused, done: describe a wrong state after a failure or a success ("" if it is
+    correct). undo: reverts a success. clean: errnos allowed for a failure; empty: any.
     """
     global sites  # noqa: PLW0603 - the one count of the program
     number = 1
@@ -111,7 +111,7 @@ def step(
             expect(hit, f"{name}: errno {code} without a failed allocation")
             what = errno.errorcode.get(code, code)
             expect(not clean or code in clean, f"{name}: allocation {number} gives errno {what}")
-            # an answer that could not be sent (ENOBUFS) is no refusal: what was asked may be done
+            # ENOBUFS means that the answer could not be sent; the operation may have succeeded
             text = "" if code == errno.ENOBUFS else refused()
             expect(not text, f"{name}: allocation {number}: refused ({errno.errorcode[code]}), but {text}")
             if text or code == errno.ENOBUFS:
@@ -132,7 +132,7 @@ def step(
 
 
 def loads() -> None:
-    """init_module(2), the kernel's own allocations for it among them."""
+    """init_module(2), including the kernel's own allocations."""
     for name in MODULES:
         common.image(name)
         step(
@@ -149,7 +149,7 @@ def loads() -> None:
 
 
 class Receiver:
-    """The family, a connection, and what it shows."""
+    """vulture's family, a connection, and queries about it."""
 
     def __init__(self) -> None:
         must(load("vulture"), "load vulture")
@@ -157,29 +157,29 @@ class Receiver:
         self.stream = Stream(ports=(PORT, 0))
 
     def ask(self, command: int, payload: bytes) -> int:
-        """Its errno."""
+        """Send a request; returns the errno."""
         return self.link.ask(vulture(command, payload, self.number))[0]
 
     def shown(self, command: int, payload: bytes = b"") -> dict[int, bytes]:
-        """The attributes of the reply."""
+        """Attributes of the reply to a request."""
         code, _, bodies = self.link.ask(vulture(command, payload, self.number))
         return attributes(bodies[0][4:]) if not code and bodies else {}
 
     def flows(self) -> int:
-        """Connections under control."""
+        """Number of connections under control."""
         return struct.unpack("=I", self.shown(V_GET_DEFAULTS)[V_MAIN["count"]])[0]
 
     def stop(self) -> None:
-        """None of ours under control: by cgroup and pid both ends are."""
+        """Stop control of all sockets of this process; start by cgroup or pid controls both ends."""
         self.ask(V_STOP, own_sockets())
 
     def acks(self, one: Stream) -> int:
-        """Segments of this connection that the hook saw go out; -1: it is not under control."""
+        """Number of outgoing segments of a connection seen by the hook; -1 if it is not under control."""
         flow = attributes(self.shown(V_GET, by_fd(one.receiver)).get(V_MAIN["flow"], b""))
         return struct.unpack("=Q", flow[V_FLOW["acks"]])[0] if flow else -1
 
     def in_force(self) -> str:
-        """Do its segments pass the hook?"""
+        """Check that the connection's segments pass the hook."""
         self.stream.pump(1 << 17)
         acks = self.acks(self.stream)
         return "" if acks > 0 else f"the hook sees nothing (acks {acks})"
@@ -195,12 +195,12 @@ class Receiver:
         return found
 
     def delete_rules(self) -> None:
-        """All of them."""
+        """Delete all rules."""
         for rule in self.rules():
             self.ask(V_RULE_DEL, rule_by_id(rule))
 
     def rule_in_force(self) -> str:
-        """Does it start a connection, whose segments pass the hook?"""
+        """Check that the rule starts control of a new connection, whose segments pass the hook."""
         one = Stream("::1", ports=(PORT, 0))
         one.pump(1 << 17)
         acks = self.acks(one)
@@ -208,7 +208,7 @@ class Receiver:
         return "" if acks > 0 else f"it has no effect (acks {acks})"
 
     def hooks_gone(self) -> None:
-        """The hooks linger for a second after the last flow."""
+        """Wait until the hooks are removed, a second after the last flow."""
         common.time.sleep(1.5)
 
 
@@ -228,7 +228,7 @@ def receiving() -> None:
     step("vulture start", lambda: one.ask(V_START, start), stop, controlled, one.in_force)
 
     def some() -> str:
-        """Of a request for many, those that cannot be started are passed over."""
+        """A request for several connections succeeds if at least one can be started."""
         return "" if one.flows() else "none is under control"
 
     group = attribute(V_MAIN["cgroup"], struct.pack("=Q", os.stat("/sys/fs/cgroup").st_ino))
@@ -289,7 +289,7 @@ def receiving() -> None:
 
 
 def queueing() -> None:
-    """Queue made, changed, deleted."""
+    """Add, change and delete a queue."""
     must(load("sch_shred"), "load sch_shred")
     link, stream = Netlink(NETLINK_ROUTE), Stream()
 
@@ -297,7 +297,7 @@ def queueing() -> None:
         return link.ask(qdisc(kind, flags, options, handle=0x10000 if options else 0))[0]
 
     def limit() -> int:
-        """Of the queue on lo; 0 if there is none."""
+        """Limit of the shred queue on lo; 0 if there is none."""
         code, _, bodies = link.ask(common.message(common.RTM_GETQDISC, bytes(20), 0x301))
         for body in bodies:
             found = attributes(body[20:])
@@ -332,7 +332,7 @@ def queueing() -> None:
 
 
 def settings() -> None:
-    """shred_hint's switches, which put hooks in place."""
+    """shred_hint's sysctls, which register hooks."""
     must(load("shred_hint"), "load shred_hint")
     write(f"{HINT}/mode", "tos")
 
@@ -352,7 +352,7 @@ def settings() -> None:
 
 
 def sockets() -> None:
-    """A congestion control is chosen; a parameter is written."""
+    """Selection of congestion controls."""
     for name, controls in CONTROLS.items():
         must(load(name), f"load {name}")
         with socket.socket() as one:
@@ -381,7 +381,7 @@ def namespaces() -> None:
     def create() -> int:
         return common.ctypes.get_errno() if LIBC.unshare(CLONE_NEWNET) else 0
 
-    # other subsystems give ENODEV, EAFNOSUPPORT or ENFILE for want of memory
+    # other subsystems return ENODEV, EAFNOSUPPORT or ENFILE if an allocation fails
     step("namespace", create, lambda: LIBC.setns(home, CLONE_NEWNET), stride=STRIDE, clean=())
     for name in MODULES:
         must(unload(name), f"unload {name}")
@@ -392,7 +392,7 @@ def main() -> None:
         for setting, value in (("ignore-gfp-wait", "N"), ("verbose", "0"), ("probability", "0")):
             must(write(f"{FAULTS}/{kind}/{setting}", value), f"{kind}/{setting}")
     must(write(f"{FAULTS}/fail_page_alloc/min-order", "0"), "min-order")
-    LIBC.mlockall(3)  # else a page fault of our own would be what fails
+    LIBC.mlockall(3)  # otherwise page faults of this process would fail
     parts = (sockets, settings, queueing, receiving, namespaces, loads)
     for done, part in enumerate(parts):
         progress(done, len(parts))

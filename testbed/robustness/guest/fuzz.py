@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Send the lines of ../fuzz.py (file "lines") beside checked connections, and look at the answers.
+"""Send the lines of ../fuzz.py (file "lines") while checked connections transfer data, and check the answers.
 
-What is refused must change nothing: the family's defaults, a queue's configuration, a setting.
+A refused message must not change anything: the family's defaults, the configuration of a queue, a setting.
 """
 
 from __future__ import annotations
@@ -51,25 +51,25 @@ from common import (
 FAMILY_MARK = struct.pack("=H", SETTINGS["family_mark"])
 PID_MARK = struct.pack("=I", SETTINGS["pid_mark"])
 CGROUP_MARK = struct.pack("=Q", SETTINGS["cgroup_mark"])
-IDLE = 2  # ifindex of the device that carries nothing
+IDLE = 2  # ifindex of a device without traffic
 
 signatures: dict[str, str] = {}
 
 
 def note(answer: str, line: str) -> None:
-    """Keep the shortest line of each answer."""
+    """Keep the shortest line for each answer."""
     old = signatures.get(answer)
     if old is None or len(line) < len(old):
         signatures[answer] = line
 
 
 def said(code: int, text: str) -> str:
-    """An answer without its numbers, so that one refusal is one answer."""
+    """An answer as text without digits, so that equal errors with different numbers are the same answer."""
     return f"{errno.errorcode.get(code, code)} {''.join(c for c in text if not c.isdigit())}"[:90]
 
 
 def open_descriptors() -> list[Stream]:
-    """What the fuzzer's descriptors name: see DESCRIPTORS."""
+    """Open the descriptors that the fuzzer uses (DESCRIPTORS in ../fuzz.py)."""
     streams = [Stream(ports=(5001, 6001)), Stream("::1", ports=(5002, 6002))]
     write("/proc/sys/net/ipv4/tcp_timestamps", "0")
     plain = Stream()
@@ -92,7 +92,7 @@ def open_descriptors() -> list[Stream]:
 
 
 class Kernel:
-    """The two netlink sockets, and what must not change by what was refused."""
+    """The two netlink sockets, and the state that refused messages must not change."""
 
     def __init__(self) -> None:
         self.number = family()
@@ -120,14 +120,14 @@ class Kernel:
 
     @staticmethod
     def drain(link: Netlink) -> list[tuple[int, bytes]]:
-        """All answers, also those of a dump that comes in pieces."""
+        """All answers, including all parts of a dump."""
         found = []
         while more := link.answers():
             found += more
         return found
 
     def send_vulture(self, line: str, data: bytes) -> None:
-        """One message to the family."""
+        """Send one message to the family."""
         data = data.replace(FAMILY_MARK, struct.pack("=H", self.number), 1)
         data = data.replace(PID_MARK, self.pid).replace(CGROUP_MARK, self.cgroup)
         code, text, bodies = self.generic.ask(data)
@@ -144,18 +144,18 @@ class Kernel:
             self.defaults = self.read_defaults()
 
     def send_queue(self, line: str, data: bytes) -> None:
-        """One message about queues."""
+        """Send one message about queues."""
         before = self.queues() if len(data) > 4 and data[4] == RTM_NEWQDISC else None
         code, text, _ = self.route.ask(data)
         self.drain(self.route)
         note(f"{data[4:5].hex()} {said(code, text)}", line)
         count("tc refused" if code else "tc accepted")
-        # the kernel (sch_api.c) reads a size table, a top-level attribute, only after our change has been made
+        # the kernel (sch_api.c) reads a size table, a top-level attribute, only after sch_shred has made the change
         if code and before is not None and "ize table" not in text:
             expect(self.queues() == before, f"refused ({text}), yet it changed a queue: {line}")
 
     def reset(self) -> None:
-        """Back to where all is possible: no rules, no queue, the limit as it was."""
+        """Reset the state: no rules, no queues, the default limit."""
         code, _, _ = self.generic.ask(vulture(V_SET, max_flows(16384), self.number))
         must(code, "set")
         self.defaults = self.read_defaults()
@@ -167,20 +167,20 @@ class Kernel:
                     must(self.generic.ask(delete)[0], "rule-del")
         for device in (LO, IDLE):
             self.route.ask(qdisc(RTM_DELQDISC, 0, None, device))
-        # a dump that was begun and not read would block the next
+        # a dump that was started and not read would block the next one
         self.generic.close()
         self.route.close()
         self.generic, self.route = Netlink(NETLINK_GENERIC), Netlink(NETLINK_ROUTE)
 
 
 def read(path: str) -> bytes:
-    """A setting as it is."""
+    """Content of a setting."""
     with open(path, "rb") as file:
         return file.read()
 
 
 def send_text(line: str) -> None:
-    """A write to a setting: refused means unchanged; accepted means it reads back as something it takes."""
+    """Write to a setting. If refused, it must be unchanged; if accepted, its new content must be accepted again."""
     _, path, offset, digits = line.split()
     data = b"" if digits == "-" else bytes.fromhex(digits)
     before = read(path)
@@ -203,7 +203,7 @@ def send_text(line: str) -> None:
 
 
 def send_load(line: str) -> None:
-    """A module with parameters: it loads, or it does not and leaves nothing."""
+    """Load a module with parameters; whether this fails or not, it must be possible to load it again."""
     _, name, digits = line.split()
     must(unload(name), f"unload {name}")
     code = load(name, b"" if digits == "-" else bytes.fromhex(digits))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Hostile packets (packets.py made them) through every hook, beside data that must arrive.
+"""Hostile packets (made by packets.py) through every hook, beside data that must arrive.
 
-receiver    a peer sends to a connection under vulture's control; strangers forge segments into it, and
-            the peer itself lies: clocks, window scales, segments that overlap
-sender      a connection under each congestion control sends to a peer that lies in its ACKs
-edge        forwarded past shred_hint (edge, police) into a shred queue, unread by any TCP
+receiver    a peer sends to a connection under vulture's control; attackers inject forged segments, and the
+            peer itself misbehaves: clocks, window scales, overlapping segments
+sender      a connection under each congestion control sends to a peer with false ACKs
+edge        packets forwarded through shred_hint (edge, police) into a shred queue, without a TCP endpoint
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ from wire import WORD, Drill, Wire, checksum, parse, tcp_checksum, timestamps
 RANDOM = random.Random(SETTINGS["seed"])
 TEMPLATES = [json.loads(line) for line in common.read("packets").splitlines()]
 PAYLOAD = 1000
-#: no progress for so long is a stall: TCP's timers back off to two minutes
+#: time without progress that counts as a stall; TCP's timers back off to two minutes
 STALLED_S = 600
 
 
 def pattern(at: int, size: int) -> bytes:
-    """The stream's bytes."""
+    """Bytes of the stream."""
     return PATTERN[at % PERIOD : at % PERIOD + size]
 
 
 def patched(template: dict, seq: int, ack: int, tsval: int, tsecr: int, ports: tuple[int, int]) -> bytes:
-    """A template with what only the connection knows filled in; its sum made right if it is meant to be."""
+    """A template with the connection's numbers filled in; with a correct checksum if it should have one."""
     data = bytearray.fromhex(template["hex"])
     at = template["tcp"]
     if at < 0 or at + 12 > len(data):
@@ -74,7 +74,7 @@ def patched(template: dict, seq: int, ack: int, tsval: int, tsecr: int, ports: t
     struct.pack_into("!I", data, at + 8, (ack + template["ack"]) % WORD)
     if template["ts"] >= 0 and template["ts"] + 8 <= len(data):
         struct.pack_into("!II", data, template["ts"], tsval % WORD, tsecr % WORD)
-    if template["fill"] >= 0:  # an honest copy of the stream, wherever it claims to stand
+    if template["fill"] >= 0:  # correct bytes of the stream for its sequence number
         size = len(data) - template["fill"]
         data[template["fill"] :] = pattern((seq + template["seq"] - Drill.OUR_ISN - 1) % PERIOD, size)
     if template["sum"] and at + 18 <= len(data):
@@ -85,12 +85,12 @@ def patched(template: dict, seq: int, ack: int, tsval: int, tsecr: int, ports: t
     return bytes(data)
 
 
-#: seconds that a transfer took, the longest by control
+#: congestion control -> time of the longest transfer, seconds
 longest: dict[str, int] = {}
 
 
 class Clock:
-    """The peer's timestamps: honest, or one of the lies."""
+    """The peer's timestamps: correct, or false in one of the ways of LIES."""
 
     LIES = ("honest", "still", "leaping", "fast", "slow", "wild echo", "no echo", "echo ahead", "old echo")
 
@@ -99,7 +99,7 @@ class Clock:
         self.began = time.monotonic()
 
     def stamp(self, echo: int) -> tuple[int, int]:
-        """(value, echo) of the next segment. Values never go back, or TCP itself would drop all that follows."""
+        """(value, echo) of the next segment. Values never decrease, or TCP would drop all further segments."""
         spent_ms = int(1000 * (time.monotonic() - self.began))
         if self.kind == "leaping":
             self.value += RANDOM.choice([0, 1, 1000, 1 << 20])
@@ -115,10 +115,10 @@ def options(clock: Clock, echo: int) -> bytes:
 
 
 class Peer(Drill):
-    """A connection whose other end lies."""
+    """A connection whose other end misbehaves."""
 
     def opening(self, clock: Clock, scale: int, mss: int, flags: str = "S") -> bool:
-        """The handshake, the kernel listening. Return: did it take it?"""
+        """Open a connection to the listening kernel; returns whether it answered."""
         self.clock = clock
         text = struct.pack("!BBHBBB", 2, 4, mss, 3, 3, scale) + b"\1" + options(clock, 0)
         self.send(self.segment(flags, 0, options=text))
@@ -129,21 +129,21 @@ class Peer(Drill):
         return True
 
     def data(self, at: int, size: int = PAYLOAD, ack: int = 1) -> None:
-        """Honest bytes of the stream."""
+        """Send correct bytes of the stream."""
         self.send(self.segment(".", 1 + at, pattern(at, size), ack, options=options(self.clock, self.ts_last)))
 
     @property
     def acked(self) -> int:
-        """Bytes that the kernel has taken."""
+        """Bytes that the kernel has acknowledged."""
         return (self.last.ack - self.OUR_ISN - 1) % WORD
 
     @property
     def room(self) -> int:
-        """Bytes that it would take now."""
+        """Right edge of the kernel's window, bytes of the stream."""
         return self.acked + self.window_bytes
 
     def forge(self, template: dict, at: int, ack: int) -> None:
-        """A stranger's packet into this connection."""
+        """Inject a forged packet into this connection."""
         data = patched(
             template, self.OUR_ISN + 1 + at, (self.isn or 0) + ack, self.clock.stamp(self.ts_last)[0], self.ts_last,
             (self.OUR_PORT, self.port),
@@ -153,7 +153,7 @@ class Peer(Drill):
 
 
 def swallow(peer: Peer, got: int) -> int:
-    """What the application reads, compared. Return: bytes so far."""
+    """Compare the data that the application reads; returns the total of bytes."""
     block = peer.read()
     while block:
         part = block[:PERIOD]
@@ -164,7 +164,7 @@ def swallow(peer: Peer, got: int) -> int:
 
 
 def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list[dict]) -> None:
-    """One connection under vulture, whose peer lies and into which strangers forge."""
+    """One connection under vulture with a misbehaving peer and forged packets."""
     peer = Peer(wire, 7000 + number % 2000, six)
     peer.OUR_PORT = 20000 + number
     peer.listen(receive_bytes=RANDOM.choice([4096, 65536, 1 << 20]))
@@ -182,7 +182,7 @@ def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list
             peer.forge(template, sent, 1)
         before = got
         if sent < total and sent + PAYLOAD <= peer.room:
-            if RANDOM.random() < 0.1 and sent >= PAYLOAD:  # again, with a piece of what went before
+            if RANDOM.random() < 0.1 and sent >= PAYLOAD:  # overlaps the previous segment
                 peer.data(sent - PAYLOAD // 2, PAYLOAD // 2 + PAYLOAD)
             elif RANDOM.random() < 0.1 and sent + 3 * PAYLOAD <= min(total, peer.room):  # a hole, filled at once
                 peer.data(sent + 2 * PAYLOAD)
@@ -194,7 +194,7 @@ def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list
             sent += PAYLOAD
         else:
             peer.drain(0.02)
-            if peer.acked < sent:  # what is missing, again
+            if peer.acked < sent:  # retransmit missing data
                 peer.data(peer.acked, min(PAYLOAD, sent - peer.acked))
         while peer.take():
             pass
@@ -214,7 +214,7 @@ def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list
 
 
 def sending(wire: Wire, number: int, control: str, six: bool, templates: list[dict]) -> None:
-    """One connection that sends under a congestion control to a peer whose ACKs lie."""
+    """One connection that sends with a congestion control to a peer with false ACKs."""
     peer = Peer(wire, 9000 + number % 2000, six)
     peer.OUR_PORT = 20000 + number
     peer.listen(control)
@@ -236,7 +236,7 @@ def sending(wire: Wire, number: int, control: str, six: bool, templates: list[di
             at = (one.seq - peer.isn - 1) % WORD
             if one.payload:
                 expect(one.payload == pattern(at, len(one.payload)), f"{control}: other bytes at {at}")
-                if RANDOM.random() > 0.02:  # a lossy peer, too
+                if RANDOM.random() > 0.02:  # the other segments are lost
                     pieces[at] = max(pieces.get(at, b""), one.payload, key=len)
         before = have
         while any(at <= have < at + len(text) for at, text in pieces.items()):
@@ -246,7 +246,7 @@ def sending(wire: Wire, number: int, control: str, six: bool, templates: list[di
             peer.forge(template, 0, 1 + have)
         letters = "." if RANDOM.random() < 0.95 else ".E"
         win = RANDOM.choice([65535, 65535, 65535, 1, 0x1FFF])
-        # a stranger's copy of the stream may have been taken for ours: go on from where the kernel is
+        # the kernel may have accepted a forged copy of the stream: use the sequence number that it expects
         stamp = options(peer.clock, peer.ts_last)
         peer.send(peer.segment(letters, 1 + peer.acked, ack=1 + have, win=win, options=stamp))
         if have == before:
@@ -263,7 +263,7 @@ def sending(wire: Wire, number: int, control: str, six: bool, templates: list[di
 
 
 def forwarding(west: Wire, east: Wire, templates: list[dict]) -> None:
-    """From one wire to the other, past the edge."""
+    """Send packets from one wire to the other, through the edge."""
     four, six = (tuple(wire.addresses(family)[1] for wire in (west, east)) for family in (False, True))
     seq, came = 0, 0
     for template in templates:
@@ -276,13 +276,13 @@ def forwarding(west: Wire, east: Wire, templates: list[dict]) -> None:
             if template["name"] != "ip checksum":
                 data[10:12] = b"\0\0"
                 data[10:12] = struct.pack("!H", checksum(bytes(data[: (data[0] & 15) * 4])))
-        if RANDOM.random() < 0.3 and len(data) > 4:  # hints, too
+        if RANDOM.random() < 0.3 and len(data) > 4:  # with a random hint
             data[1] = RANDOM.getrandbits(8) if data[0] >> 4 == 4 else data[1]
         taken = west.send(bytes(data), bytes.fromhex(template["vnet"]))
         count("hostile packets" if taken else "hostile packets that the device refused")
         while (packet := east.take()) is not None:
             came += 1
-            if came % 3 == 0 and len(packet) > 40:  # and back, as if it were an answer
+            if came % 3 == 0 and len(packet) > 40:  # also back, like an answer
                 back = bytearray(packet)
                 if back[0] >> 4 == 4:
                     back[12:16], back[16:20] = back[16:20], back[12:16]
@@ -322,7 +322,7 @@ def main() -> None:
     forwarding(wire, east, TEMPLATES)
     expect(parse(b"\x45" + bytes(40)) is None, "the parser reads what is no TCP")
     for name in ("vulture", "shred_hint", *CONTROLS):
-        for _ in range(100):  # a closed connection's control goes with its last timer
+        for _ in range(100):  # a closed connection releases its congestion control with its last timer
             code = unload(name)
             if not code:
                 break
@@ -332,7 +332,7 @@ def main() -> None:
 
 
 def counts_of(what: str) -> int:
-    """A counter."""
+    """Value of a counter."""
     return common.counts.get(what, 0)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A peer that lies to get more: as the receiver to each congestion control, as the sender to each of vulture's
-controllers. No lie may buy more than it buys from Reno, or from a receiver without vulture.
+"""A peer that cheats to get more bandwidth: as the receiver with each congestion control, as the sender with each of
+vulture's controllers. No lie may gain more than with Reno, or than with a receiver without vulture.
 
-The peer stands behind a link of 100 packets a second, 50 ms each way, that holds 20 packets. Each lie is told to one
-connection after the other, from an address (and a network of 256 addresses) of its own: what a control has learnt from
-one lie is no answer to the next. What is compared is the number of segments with data that the kernel sent, or took.
+The peer is behind a link of 100 packets a second and 50 ms each way, with a queue of 20 packets. Each lie is applied to
+one connection after the other, from its own address (in its own network of 256 addresses), so that state learnt from
+one lie does not affect the next. The number of data segments sent or received by the kernel is compared.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from wire import FLAGS, WORD, Drill, DrillError, Wire, timestamps
 SECONDS = SETTINGS["seconds"]
 SERVICE_S, WAY_S, BUFFER_PKTS = 0.01, 0.05, 20
 MSS = 1000
-#: what the peer offers, packets: the most that any sender has on the way
+#: the peer's receive window, packets: maximum in flight of any sender
 WINDOW = 40
-#: a sender that paces, or starts otherwise, may be a little ahead when the time is over
+#: tolerance (factor, packets): a sender with pacing or another start may be slightly ahead at the end
 SLACK = 1.15, 2 * WINDOW
-#: a round trip over the full queue
+#: RTT with a full queue, seconds
 FULL_S = 2 * WAY_S + (BUFFER_PKTS + 1) * SERVICE_S
-#: what every lie is answered with, or the comparison says nothing: a segment for each such round trip
+#: minimum number of segments for a meaningful comparison: one for each such RTT
 LEAST = SECONDS / FULL_S
 
 LIES = {
@@ -67,8 +67,8 @@ LIES = {
     "selects": "SACK of what was never sent, and of what was acknowledged",
     "shuts": "closes its window for 0.2 s in each 0.5 s, and moves its edge to the left",
 }
-#: Flows of lbe share what they know. The lies of an address leave an honest connection after them a packet a second or
-#: less, for as long as the base delay and the capacity that were told alone are remembered
+#: lbe's flows to the same address share their knowledge of the path. After lies from an address, an honest connection
+#: may have only a packet a second or less, as long as the false base delay and capacity are remembered
 LEAST_AFTER, REMEMBERED_S, PIECE_S = 0.5, 180, 15
 
 SENDERS_LIES = {
@@ -85,12 +85,12 @@ SENDERS_LIES = {
 }
 #: vulture's controllers by their number in uapi/vulture.h; None: without vulture
 CONTROLLERS = {"nobody": None, "paper": 0, "credit": 1, "rledbat": 2}
-#: a sender that nobody limits keeps the queue full
+#: window of an unlimited sender, packets, which keeps the queue full
 SENDER_PKTS = 30
 
 
 class Peer(Drill):
-    """The wire's end at an address of its own."""
+    """The end of the wire, with its own address."""
 
     def __init__(self, wire: Wire, port: int, network: int):
         super().__init__(wire, port)
@@ -98,13 +98,13 @@ class Peer(Drill):
 
 
 class Link:
-    """One way of the path: a queue with a rate, then a delay."""
+    """One direction of the path: a queue with a rate, then a delay."""
 
     def __init__(self):
         self.free_at = 0.0
 
     def enters(self) -> float | None:
-        """When a packet that enters now is at the other end; None if the queue is full."""
+        """Time at which a packet that enters now arrives; None if the queue is full."""
         now = time.monotonic()
         wait = max(self.free_at - now, 0.0)
         if wait > BUFFER_PKTS * SERVICE_S:
@@ -114,20 +114,20 @@ class Link:
 
 
 def merged(have: int, late: dict[int, int]) -> tuple[int, dict[int, int]]:
-    """What is there without a hole, and what stands behind one."""
+    """The end of the contiguous data, and the ranges behind a hole."""
     while any(first <= have < last for first, last in late.items()):
         have = max(last for first, last in late.items() if first <= have)
     return have, {first: last for first, last in late.items() if last > have}
 
 
 def clock_ms(lie: str, began: float) -> int:
-    """The liar's clock."""
+    """Clock of the lying peer, ms."""
     spent_ms = int(1000 * (time.monotonic() - began))
     return 1000 + {"stands": 0, "races": 10 * spent_ms}.get(lie, spent_ms)
 
 
 class Liar:
-    """A receiver of the kernel's data, from the kernel's socket to the end of the lie."""
+    """A lying receiver of the kernel's data, with the kernel's socket."""
 
     def __init__(self, wire: Wire, port: int, control: str, lie: str, network: int):
         self.lie, self.drill, self.link = lie, Peer(wire, port, network), Link()
@@ -144,7 +144,7 @@ class Liar:
         self.have, self.late = 0, {}
 
     def acknowledgment(self, have: int, value: int, echo: int, sack: tuple[int, int] | None = None):
-        """A segment without data."""
+        """An ACK without data."""
         window = WINDOW * MSS
         if self.lie == "shuts" and self.shut():
             window = 0
@@ -156,11 +156,11 @@ class Liar:
         return self.drill.segment(flags, 1, ack=1 + have, win=window, options=options)
 
     def shut(self) -> bool:
-        """Of a window that is closed for 0.2 s in each 0.5 s: is it?"""
+        """Whether the window is closed now, which it is for 0.2 s in each 0.5 s."""
         return (time.monotonic() - self.began) % 0.5 > 0.3
 
     def arrives(self, at: int, size: int, stamp: int) -> None:
-        """A segment meets the queue; its acknowledgment is due when the link has served it, or never."""
+        """A segment enters the queue; its ACK is due when the link has sent it, or never if the queue is full."""
         self.order += 1
         if self.lie == "hurries":
             heapq.heappush(self.due, (time.monotonic() + WAY_S, self.order, stamp, at, at + size))
@@ -170,7 +170,7 @@ class Liar:
             heapq.heappush(self.due, (there + WAY_S, self.order, stamp, at, at + size))
 
     def reply(self, stamp: int, at: int, end: int) -> None:
-        """The acknowledgments of one arrival."""
+        """Send the ACKs for one received segment."""
         before = self.have
         if self.lie == "hurries":
             self.have = max(self.have, end)
@@ -192,11 +192,11 @@ class Liar:
         self.lied += {"divides": parts > 1, "shuts": not one.window}.get(self.lie, True)
 
     def run(self, seconds: float) -> int:
-        """Go on for so long. Return: segments with data that the kernel sent."""
+        """Run for ``seconds``. Returns the number of data segments that the kernel sent."""
         end, shut = time.monotonic() + seconds, False
         while (now := time.monotonic()) < end:
             was, shut = shut, self.lie == "shuts" and self.shut()
-            if was and not shut:  # it says so, or the kernel would wait for its own probe
+            if was and not shut:  # announce the open window, or the kernel would wait for its window probe
                 value = clock_ms(self.lie, self.began)
                 self.drill.send(self.acknowledgment(self.have, value, self.drill.ts_last))
             with contextlib.suppress(BlockingIOError):
@@ -216,7 +216,7 @@ class Liar:
 
 
 class LyingSender:
-    """A sender of data to the kernel, within the window that it hears of, over the link."""
+    """A lying sender of data to the kernel, within the advertised window, over the link."""
 
     def __init__(self, wire: Wire, port: int, lie: str, network: int):
         self.lie, self.drill, self.link = lie, Peer(wire, port, network), Link()
@@ -237,7 +237,7 @@ class LyingSender:
         self.queue_s, self.entered = 0.0, 0
 
     def leaves(self, at: int) -> None:
-        """A segment meets the queue."""
+        """A segment enters the queue."""
         for _ in range(2 if self.lie == "repeats" else 1):
             before = max(self.link.free_at - time.monotonic(), 0.0)
             there = self.link.enters()
@@ -248,7 +248,7 @@ class LyingSender:
             heapq.heappush(self.on_way, (there, self.order, at, clock_ms(self.lie, self.began)))
 
     def sends(self) -> None:
-        """All that the window, or the lie, lets it."""
+        """Send as much as the window, or the lie, allows."""
         edge = self.most if self.lie == "ignores" else self.edge
         if self.lie == "bursts" and self.next > self.acked:
             edge = self.next
@@ -256,12 +256,12 @@ class LyingSender:
         while self.next + MSS <= min(edge, self.acked + most * MSS):
             self.leaves(self.next)
             self.next += MSS
-        if self.next > self.acked and time.monotonic() > self.again_at:  # what nothing came of, again
+        if self.next > self.acked and time.monotonic() > self.again_at:  # retransmission time-out
             self.leaves(self.acked)
             self.again_at = time.monotonic() + 2 * FULL_S
 
     def arrives(self, at: int, stamp: int) -> None:
-        """A segment comes to the kernel, which may answer."""
+        """A segment arrives at the kernel."""
         if self.lie == "hides":
             stamp = clock_ms(self.lie, self.began)
         echo = {"echoes early": self.echo + 40, "echoes late": self.drill.ts_first}.get(self.lie, self.echo)
@@ -270,14 +270,14 @@ class LyingSender:
         self.drill.send(one)
 
     def hears(self, acked: int, edge: int, stamp: int) -> None:
-        """An acknowledgment is there."""
+        """An ACK arrives at the sender."""
         if acked > self.acked or self.next == self.acked:
             self.again_at = time.monotonic() + 2 * FULL_S
         self.acked = max(acked, self.acked)
         self.edge, self.most, self.echo = edge, max(edge, self.most), stamp
 
     def run(self, seconds: float) -> int:
-        """Go on for so long. Return: segments that the kernel took."""
+        """Run for ``seconds``. Returns the number of segments that the kernel acknowledged."""
         end, before, self.queue_s, self.entered = time.monotonic() + seconds, self.acked, 0.0, 0
         while time.monotonic() < end:
             self.sends()
@@ -300,7 +300,7 @@ class LyingSender:
 
 
 def start(link: Netlink, number: int, drill: Drill, controller: int) -> None:
-    """Under one of vulture's controllers."""
+    """Start one of vulture's controllers for a connection."""
     chosen = attribute(ATTRIBUTES["options"]["controller"], struct.pack("=I", controller))
     code, text, _ = link.ask(
         vulture(V_START, by_fd(drill.socket) + attribute(V_MAIN["options"] | NESTED, chosen), number)
@@ -310,7 +310,7 @@ def start(link: Netlink, number: int, drill: Drill, controller: int) -> None:
 
 
 def flow_of(link: Netlink, number: int, drill: Drill) -> dict[str, int]:
-    """What vulture says of the connection."""
+    """The window that vulture advertises for a connection, and TCP's own."""
     code, text, bodies = link.ask(vulture(V_GET, by_fd(drill.socket), number))
     if code:
         raise DrillError(f"get: errno {code} {text}")
@@ -319,7 +319,7 @@ def flow_of(link: Netlink, number: int, drill: Drill) -> dict[str, int]:
 
 
 def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
-    """Each lie to each control."""
+    """Apply each lie to each congestion control."""
     controls = ["reno", *(control for several in CONTROLS.values() for control in several)]
     sent: dict[str, dict[str, int]] = {}
     for number, lie in enumerate(LIES):
@@ -332,7 +332,7 @@ def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
                 expect(False, f"{lie}, {control}: {error}")
                 continue
             said = f"{lie}: {control} sends {told[control]}, Reno {told['reno']} segments"
-            most = max(told["reno"], sent["honest"]["reno"])  # some lies slow Reno alone
+            most = max(told["reno"], sent["honest"]["reno"])  # some lies slow down only Reno
             expect(told[control] <= SLACK[0] * most + SLACK[1], said)
             expect(told[control] >= LEAST, f"{said}; {LEAST:.0f} are a segment each round trip")
             expect(liar.lied >= LEAST / 4, f"{lie}: {control} was told it {liar.lied} times only")
@@ -344,7 +344,7 @@ def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
 
 
 def after_lies(wire: Wire) -> dict[str, object]:
-    """What lies leave the honest connections of lbe after them to the same address: after all, and after each."""
+    """The rate of lbe's honest connections to the same address after lies: after all of them, and after each."""
     reno = Liar(wire, 7500, "reno", "honest", 100).run(PIECE_S)
     for number, lie in enumerate(LIES):
         Liar(wire, 7510 + number, "lbe", lie, 101).run(SECONDS)
@@ -363,7 +363,7 @@ def after_lies(wire: Wire) -> dict[str, object]:
 
 
 def to_controllers(wire: Wire) -> dict[str, dict[str, list[int]]]:
-    """Each lie of a sender to each controller: (segments taken, their mean wait in the queue in ms)."""
+    """Apply each lie of a sender to each controller: (segments received, their mean queueing delay in ms)."""
     must(load("vulture"), "load vulture")
     link, number = Netlink(NETLINK_GENERIC), family()
     taken: dict[str, dict[str, list[int]]] = {}
@@ -386,7 +386,7 @@ def to_controllers(wire: Wire) -> dict[str, dict[str, list[int]]]:
             said += f", nobody {told['nobody'][0]} and {told['nobody'][1]} ms"
             most = SLACK[0] * told["nobody"][0] + 10, SLACK[0] * told["nobody"][1] + 10
             expect(told[name][0] <= most[0] and told[name][1] <= most[1], said)
-            # credit gives a sender that seems to queue a minimal rate
+            # credit limits a sender that seems to cause a queue to a minimal rate
             expect(segments >= (SECONDS / 2 if name == "credit" else LEAST), said)
             expect(not flow or flow["advertised-bytes"] <= flow["own-bytes"], f"sender {lie}, {name}: {flow}")
             count(f"sender {lie}")

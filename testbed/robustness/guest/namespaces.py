@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Network namespaces come and go under load, with every module at work in them.
+"""Network namespaces are created and destroyed under load, while all modules work in them.
 
-Each is a process: connections on its lo through all the modules, rules, a queue, hints. It ends in one
-of three ways: in order (every byte there), by exit in mid transfer, or killed. A pair of virtual cards
-ties it to the first namespace: the card here vanishes when the namespace is really gone.
+A process in each has connections on its lo through all the modules, rules, a queue, hints. It ends in one
+of three ways: in order (all data received), by exit during the transfer, or killed. A veth pair connects
+it to the initial namespace; the device there vanishes when the namespace is finally destroyed.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ ENDS = ("in order", "exit in mid transfer", "killed")
 
 
 def up(name: str) -> None:
-    """Set a card up."""
+    """Set a device up."""
     with socket.socket() as control:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", name.encode(), IFF_UP))
 
 
 def tie(name: str, pid: int) -> None:
-    """A pair of cards, one here, one in the namespace of a process."""
+    """A veth pair, with one device here and one in the namespace of a process."""
     peer = bytes(16) + attribute(IFLA_IFNAME, b"tie\0") + attribute(IFLA_NET_NS_PID, struct.pack("=I", pid))
     info = attribute(1, b"veth\0") + attribute(2 | NESTED, attribute(1 | NESTED, peer))
     body = bytes(16) + attribute(IFLA_IFNAME, name.encode() + b"\0") + attribute(IFLA_LINKINFO | NESTED, info)
@@ -78,7 +78,7 @@ def tie(name: str, pid: int) -> None:
 
 
 def settle_in(controls: list[str]) -> list[Stream]:
-    """In a new namespace: every module at work on its lo."""
+    """Start the use of all modules on the lo of a new namespace."""
     up("lo")
     link = Netlink(NETLINK_ROUTE)
     must(link.ask(qdisc(RTM_NEWQDISC, F_CREATE | F_EXCL, shred_options(), handle=0x10000))[0], "queue")
@@ -92,7 +92,7 @@ def settle_in(controls: list[str]) -> list[Stream]:
 
 
 def inhabitant(seed: int, end: str, ready: int, go: int, result: int) -> None:
-    """A child's life; does not return."""
+    """The child process; does not return."""
     choose = random.Random(seed)
     if LIBC.unshare(CLONE_NEWNET):
         os._exit(1)
@@ -118,7 +118,7 @@ def inhabitant(seed: int, end: str, ready: int, go: int, result: int) -> None:
 
 
 def begin(number: int, outside: Stream) -> tuple[int, int, str]:
-    """(pid, pipe of its result, how it ends) of a new one."""
+    """Start a child; returns (pid, pipe of its result, how it ends)."""
     end = ENDS[number % len(ENDS)]
     pipes = [os.pipe() for _ in range(3)]
     pid = os.fork()
@@ -138,7 +138,7 @@ def begin(number: int, outside: Stream) -> tuple[int, int, str]:
 
 
 def finish_one(pid: int, pipe: int, end: str) -> None:
-    """Wait for a child and take its result."""
+    """Wait for a child and evaluate its result."""
     text = os.read(pipe, 65536)
     os.close(pipe)
     if end == "killed":
@@ -157,7 +157,7 @@ def finish_one(pid: int, pipe: int, end: str) -> None:
 
 
 def ties() -> list[str]:
-    """Cards whose other end still lives."""
+    """Devices whose peer's namespace still exists."""
     return [name for name in os.listdir("/sys/class/net") if name.startswith("tie")]
 
 
@@ -172,7 +172,7 @@ def main() -> None:
         if len(alive) == ALIVE:
             finish_one(*alive.pop(RANDOM.randrange(ALIVE)))
         progress(number, SETTINGS["namespaces"])
-    # the last ones lose their modules while they are full of traffic
+    # remove these modules while the last namespaces have traffic
     for name in ("vulture", "shred_hint"):
         must(unload(name), f"unload {name} while namespaces use it")
     for one in alive:

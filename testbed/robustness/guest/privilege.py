@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Who may do what: an ordinary user, the root of a container (own user and network namespace), root.
+"""Permissions of an ordinary user, of root in a container (own user and network namespace), and of root.
 
-Each check is an attempt and the errno that it must give; their names are those of Documentation/threats.md.
+Each check is an attempt and the errno that it must return; Documentation/threats.md has their names.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ REFUSED = (errno.EPERM, errno.EACCES)
 
 
 def ask(command: int, payload: bytes = b"") -> int:
-    """A request to the family: its errno."""
+    """Send a request to the family; returns the errno."""
     with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
         return link.ask(vulture(command, payload, family()))[0]
 
 
 def queue(kind: int, options: bytes | None) -> int:
-    """A request about a queue on lo: its errno."""
+    """Send a request about a queue on lo; returns the errno."""
     with contextlib.closing(Netlink(NETLINK_ROUTE)) as link:
         return link.ask(qdisc(kind, F_CREATE | F_EXCL if options else 0, options, handle=0x10000 if options else 0))[0]
 
 
 def choose(name: str) -> int:
-    """A congestion control: its errno."""
+    """Select a congestion control; returns the errno."""
     with socket.socket() as one:
         try:
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
@@ -86,7 +86,7 @@ def choose(name: str) -> int:
 
 
 def own_connection(command: int) -> int:
-    """Start a connection of our own by its descriptor, then the command: its errno."""
+    """Start control of an own connection by its descriptor, then send the command; returns the errno."""
     one = Stream()
     code = ask(V_START, by_fd(one.receiver))
     if not code and command != V_START:
@@ -96,13 +96,13 @@ def own_connection(command: int) -> int:
     return code
 
 
-#: connections of a user who wants CPU, lists of them that are never read, and lists that are read to their end
+#: for a user who tries to consume CPU time: number of connections, of lists never read, and of lists read completely
 MANY, UNREAD, READ = 100, 10, 20
 
 
 def wants_cpu() -> int:
-    """Many connections under control, lists read again and again and others never; what another then asks for: its
-    errno. A list that was not read must hold up nobody."""
+    """Many connections under control, lists read repeatedly and others never; then a further request, whose errno is
+    returned. A list that is not read must not block other requests."""
     number, lists = family(), message(family(), struct.pack("=BBH", V_GET, 1, 0), F_REQUEST | F_DUMP)
     with contextlib.ExitStack() as held:
         for _ in range(MANY):
@@ -126,13 +126,13 @@ def wants_cpu() -> int:
 
 
 def limits() -> int:
-    """The limit of connections of this namespace."""
+    """Limit of connections of this namespace."""
     with contextlib.closing(Netlink(NETLINK_GENERIC)) as link:
         code, _, bodies = link.ask(vulture(V_GET_DEFAULTS, b"", family()))
     return struct.unpack("=I", attributes(bodies[0][4:])[V_MAIN["max-flows"]])[0] if not code else -code
 
 
-#: name -> (attempt, what it may give)
+#: name -> (attempt, allowed results)
 Checks = dict[str, tuple[Callable[[], int], tuple[int, ...]]]
 
 USER: Checks = {
@@ -180,7 +180,7 @@ host: dict[str, int] = {}
 
 
 def attempt(checks: Checks) -> dict[str, str]:
-    """name -> "ok" or what it gave."""
+    """Make the attempts: name -> "ok" or the wrong result."""
     found = {}
     for name, (act, allowed) in checks.items():
         code = act()
@@ -190,7 +190,7 @@ def attempt(checks: Checks) -> dict[str, str]:
 
 
 def as_child(prepare: Callable[[], None], checks: Checks) -> dict[str, str]:
-    """The same in a process that has become someone else."""
+    """Make the attempts in a process with other privileges."""
     ours, theirs = os.pipe()
     child = os.fork()
     if not child:
@@ -215,16 +215,16 @@ def as_child(prepare: Callable[[], None], checks: Checks) -> dict[str, str]:
 
 
 def become_user() -> None:
-    """No privilege at all."""
+    """Drop all privileges."""
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
 def become_container() -> None:
-    """An ordinary user's own user namespace, root in it, and a network namespace of it."""
+    """Become root in a user namespace of an ordinary user, with its own network namespace."""
     become_user()
-    # a process that has changed its user is not its own to write maps for, until it may be looked at again
+    # a process that has changed its uid may not write its maps unless it is dumpable
     LIBC.prctl(4, 1)  # PR_SET_DUMPABLE
     must(common.ctypes.get_errno() if LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNET) else 0, "unshare")
     must(write("/proc/self/setgroups", "deny"), "setgroups")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Memory short at random, in every context: one atomic allocation in so many fails, under traffic.
+"""Random allocation failures in every context: a percentage of atomic allocations fails under traffic.
 
-failures.py steps through what a task allocates; this is what softirqs and timers do: connections that a
-rule starts, hooks, queues, flows at the edge. Connections may be slow, or refused when they open; what
-was sent must arrive.
+failures.py steps through the allocations of a task. This program covers those of softirqs and timers:
+connections started by a rule, hooks, queues, flows at the edge. Connections may be slow, or refused at their
+start; data that was sent must arrive.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PORT = 5997
 
 
 def forward(west: Wire, east: Wire, number: int) -> None:
-    """New flows past the edge, whose headers it has to write."""
+    """Send new flows through the edge, which has to change their headers."""
     source, target = west.addresses(False)[1], east.addresses(False)[1]
     for port in range(200):
         one = Segment(1000 + number % 30000, 1 + port, 5, 5, 16, 100, bytes(500))

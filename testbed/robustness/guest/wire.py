@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The other end of a wire: a TUN device, IP and TCP by hand, and packetdrill's notation for them.
+"""The other end of a wire: a TUN device, IP and TCP packets in Python, and packetdrill's notation for them.
 
-Only the standard library: the guest's Python is the system's. packetdrill itself is in no Debian suite
-and in no package registry (looked for in Debian, PyPI, npm); of its notation this reads
+It needs only the standard library, since the guest's Python is the system's. packetdrill itself is not packaged
+in Debian or in a package registry. This part of its notation is supported:
 
     +0.1 < S. 0:0(0) ack 1 win 65535 tos 0x03 <mss 1000,sackOK,TS val 100 ecr 0,wscale 7>
          > P. 1:1001(1000) ack 1 win 229
 
-"<" goes into the kernel, ">" is what must come out next. Times are relative; numbers count from each
-side's first sequence number; TS of the kernel from its first one ("ecr last": its latest). What an
-expectation does not name is not looked at, except flags, sequence numbers and ack.
+"<" is sent to the kernel, ">" must be the kernel's next segment. Times are relative. Numbers count from each
+side's first sequence number; "ecr last" means the kernel's latest timestamp. An expectation checks flags and
+sequence numbers, and the other fields that it names.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def checksum(data: bytes) -> int:
 
 
 def tcp_checksum(source: bytes, target: bytes, segment: bytes) -> int:
-    """With the pseudo header of either family."""
+    """Checksum with the pseudo header of either family."""
     return checksum(source + target + struct.pack("!II", len(segment), TCP) + segment)
 
 
 def ip_packet(source: bytes, target: bytes, payload: bytes, tos: int = 0, protocol: int = TCP) -> bytes:
-    """A whole IPv4 or IPv6 packet."""
+    """A complete IPv4 or IPv6 packet."""
     if len(source) == 16:
         return struct.pack("!IHBB", 6 << 28 | tos << 20, len(payload), protocol, 64) + source + target + payload
     head = struct.pack("!BBHHHBBH", 0x45, tos, 20 + len(payload), 0, 0, 64, protocol, 0) + source + target
@@ -53,7 +53,7 @@ def ip_packet(source: bytes, target: bytes, payload: bytes, tos: int = 0, protoc
 
 @dataclass
 class Segment:
-    """A TCP segment as it went over the wire."""
+    """A TCP segment on the wire."""
 
     sport: int
     dport: int
@@ -68,7 +68,7 @@ class Segment:
     size: int = 0  # of the IP packet
 
     def raw(self, source: bytes, target: bytes) -> bytes:
-        """The IP packet, checksums right."""
+        """The IP packet, with correct checksums."""
         options = self.options + b"\1" * (-len(self.options) % 4)
         head = struct.pack(
             "!HHIIBBHHH", self.sport, self.dport, self.seq % WORD, self.ack % WORD, (5 + len(options) // 4) << 4,
@@ -79,7 +79,7 @@ class Segment:
         return ip_packet(source, target, text, self.tos)
 
     def option(self, kind: int) -> bytes | None:
-        """The payload of an option."""
+        """Payload of an option."""
         at = 0
         while at < len(self.options) and self.options[at]:
             if self.options[at] == 1:
@@ -93,7 +93,7 @@ class Segment:
 
     @property
     def timestamps(self) -> tuple[int, int]:
-        """(value, echo), zeros where there is no option."""
+        """(value, echo); zeros if there is no such option."""
         found = self.option(8)
         return struct.unpack("!II", found) if found else (0, 0)
 
@@ -118,7 +118,7 @@ def parse(packet: bytes) -> Segment | None:
 
 
 class Wire:
-    """A TUN device; what the kernel sends is read here, what is written here the kernel receives."""
+    """A TUN device: packets of the kernel are read here, and packets written here are received by the kernel."""
 
     def __init__(self, name: str, number: int):
         self.name = name
@@ -137,13 +137,13 @@ class Wire:
         self.poll.register(self.device, select.POLLIN)
 
     def addresses(self, six: bool) -> tuple[bytes, bytes]:
-        """(the kernel's, ours)."""
+        """(address of the kernel, address of the script)."""
         family = socket.AF_INET6 if six else socket.AF_INET
         names = (self.here6, self.there6) if six else (self.here4, self.there4)
         return socket.inet_pton(family, names[0]), socket.inet_pton(family, names[1])
 
     def send(self, packet: bytes, vnet: bytes = NO_VNET) -> bool:
-        """Into the kernel; False if its device refused it."""
+        """Send a packet to the kernel; False if the device refused it."""
         try:
             os.write(self.device, vnet + packet)
         except OSError:
@@ -151,7 +151,7 @@ class Wire:
         return True
 
     def take(self, limit_s: float = 0.0) -> bytes | None:
-        """The next packet out of the kernel."""
+        """The next packet from the kernel."""
         while True:
             try:
                 return os.read(self.device, 1 << 17)[10:]
@@ -171,7 +171,7 @@ class Wire:
 
 
 class DrillError(AssertionError):
-    """A script's expectation that was not met; the text has the line."""
+    """An expectation of a script was not met; the text has the line."""
 
 
 PACKET = re.compile(
@@ -180,19 +180,19 @@ PACKET = re.compile(
 
 
 def timestamps(value: int, echo: int) -> bytes:
-    """The options of a segment with timestamps and nothing else, in the kernel's order."""
+    """Options of a segment with timestamps only, in the kernel's order."""
     return struct.pack("!BBBBII", 1, 1, 8, 10, value % WORD, echo % WORD)
 
 
 def timestamps_option(text: str, echo: int) -> bytes:
-    """ "TS val N ecr N|last"."""
+    """The option for "TS val N ecr N|last"."""
     value, wanted = re.fullmatch(r"TS val (\d+) ecr (\w+)", text).groups()
     return struct.pack("!BBII", 8, 10, int(value) % WORD, echo if wanted == "last" else int(wanted) % WORD)
 
 
 @dataclass
 class Drill:
-    """One connection between a socket of ours and a script on the wire."""
+    """One connection between a local socket and a script on the wire."""
 
     wire: Wire
     port: int
@@ -201,7 +201,7 @@ class Drill:
     ts_first: int | None = None
     ts_last: int = 0
     scale: int = 0  # of the kernel's window field
-    last: Segment | None = None  # latest one out
+    last: Segment | None = None  # the kernel's latest segment
     socket: socket.socket | None = None
     listener: socket.socket | None = None
 
@@ -211,7 +211,7 @@ class Drill:
 
     @classmethod
     def forget(cls) -> None:
-        """Close what a script left open when it failed."""
+        """Close the connections that a failed script left open."""
         while cls.opened:
             cls.opened.pop().close()
 
@@ -222,7 +222,7 @@ class Drill:
     # ---- the application ---------------------------------------------------------------
 
     def listen(self, control: str = "", **options: int) -> None:
-        """Wait for the script's SYN."""
+        """Open a listening socket for the script's SYN."""
         family = socket.AF_INET6 if self.six else socket.AF_INET
         address = self.wire.here6 if self.six else self.wire.here4
         self.listener = socket.create_server((address, self.port), family=family)
@@ -232,20 +232,20 @@ class Drill:
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["receive_bytes"])
 
     def accept(self) -> socket.socket:
-        """Take the connection."""
+        """Accept the connection."""
         self.listener.settimeout(5)
         self.socket, _ = self.listener.accept()
         self.socket.setblocking(False)
         return self.socket
 
     def write(self, size: int) -> None:
-        """The application sends so many zeros."""
+        """The application sends ``size`` zero bytes."""
         done = self.socket.send(bytes(size))
         if done != size:
             raise DrillError(f"the socket took {done} of {size} bytes")
 
     def read(self) -> bytes:
-        """What the application gets."""
+        """The application reads all available data."""
         got = b""
         while True:
             try:
@@ -257,7 +257,7 @@ class Drill:
             got += block
 
     def info(self, name: str) -> int:
-        """A field of tcp_info, of those that scripts ask for."""
+        """A field of tcp_info, one of those used by scripts."""
         raw = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
         at = {"rtt": 68, "snd_ssthresh": 76, "snd_cwnd": 80, "total_retrans": 100}[name]
         return struct.unpack_from("=I", raw, at)[0]
@@ -270,7 +270,7 @@ class Drill:
     # ---- the wire ----------------------------------------------------------------------
 
     def __call__(self, text: str) -> None:
-        """Lines of the notation."""
+        """Run lines of the notation."""
         for line in text.strip().splitlines():
             words = line.split("#")[0].strip()
             if words:
@@ -306,13 +306,13 @@ class Drill:
 
     def segment(self, flags: str, seq: int, payload: bytes = b"", ack: int = 0, win: int = 65535, tos: int = 0,
                 options: bytes = b"") -> Segment:  # fmt: skip
-        """Ours, numbers as in a script."""
+        """A segment of the script, with numbers as in the notation."""
         bits = sum(FLAGS[letter] for letter in flags)
         number = (self.isn or 0) + ack if "." in flags else 0
         return Segment(self.OUR_PORT, self.port, self.OUR_ISN + seq, number, bits, win, payload, options, tos)
 
     def send(self, segment: Segment) -> None:
-        """Into the kernel."""
+        """Send a segment to the kernel."""
         self.wire.send(segment.raw(self.there, self.here))
 
     def _inject(self, match: re.Match) -> None:
@@ -347,14 +347,14 @@ class Drill:
             return found
 
     def drain(self, quiet_s: float = 0.02) -> list[Segment]:
-        """All that comes until nothing has come for so long."""
+        """All segments until none has come for ``quiet_s``."""
         found = []
         while one := self.take(quiet_s):
             found.append(one)
         return found
 
     def shown(self, one: Segment) -> str:
-        """As a script would write it."""
+        """A segment in the notation."""
         letters = "".join(letter for letter, bit in FLAGS.items() if one.flags & bit)
         seq = (one.seq - (self.isn or 0)) % WORD
         ack = f" ack {(one.ack - self.OUR_ISN) % WORD}" if "." in letters else ""
@@ -362,7 +362,7 @@ class Drill:
 
     @property
     def window_bytes(self) -> int:
-        """What the latest segment out advertises."""
+        """The window advertised by the kernel's latest segment."""
         return self.last.window << self.scale
 
     def _expect(self, line: str, match: re.Match, after_s: float | None) -> None:
@@ -379,14 +379,14 @@ class Drill:
             and (ack is None or (one.ack - self.OUR_ISN) % WORD == int(ack))
             and (win is None or one.window == int(win))
             and (tos is None or one.tos == int(tos, 0))
-            # the kernel's timers tick in milliseconds and fire on the tick after
+            # the kernel's timers have ticks of a millisecond and fire on the following tick
             and (after_s is None or abs(spent - after_s) <= 0.002)
         )
         if not good:
             raise DrillError(f"wanted {line}\n  got {self.shown(one)} after {spent:.4f} s")
 
     def close(self) -> None:
-        """End both sockets at once (a reset, no time-wait), and forget what comes of it."""
+        """Close both sockets at once (with a reset, without time-wait), and discard the resulting packets."""
         for one in (self.socket, self.listener):
             if one and one.fileno() >= 0:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the agent's tests share: the built agent, a namespace to run it in, its records as arrays."""
+"""Helpers of the agent's tests: build the agent, run it in a namespace of its own, read its records as arrays."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ WEB_SYN_RETRANS, WEB_FAILED, WEB_PAGE, WEB_UNFINISHED = 1, 2, 4, 8
 
 @functools.cache
 def agent() -> Path:
-    """The agent, built once a session in a folder of its own."""
+    """Build the agent once a session, in a folder of its own; return its path."""
     folder = tempfile.TemporaryDirectory(prefix="lbe-agent-test.")
-    agent.folder = folder  # removed with the process
+    agent.folder = folder  # keeps the folder until the process ends
     subprocess.run(["make", "-s", "-C", SOURCE, f"O={folder.name}"], check=True, timeout=300)
     return Path(folder.name) / "lbe-agent"
 
@@ -63,13 +63,13 @@ class Run:
     out: Path
 
     def records(self, node: str, kind: str, dtype: np.dtype) -> np.ndarray:
-        """All records of a file, which must hold whole ones only."""
+        """Return all records of a file; a partial record at its end fails the test."""
         path = self.out / f"{node}.{kind}"
         assert path.stat().st_size % dtype.itemsize == 0, f"{path.name} does not hold whole records"
         return np.fromfile(path, dtype)
 
     def events(self, node: str, name: str, flow: int | None = None) -> list[tuple[int, int, dict[str, str]]]:
-        """(t_ns, flow, detail) of the events of a name."""
+        """Return (t_ns, flow, detail) of each event with this name."""
         found = []
         for line in (self.out / f"{node}.events").read_text().splitlines():
             t_ns, number, event, *detail = line.split()
@@ -81,9 +81,10 @@ class Run:
 
 @functools.cache
 def become_root() -> tuple[list[str], list[str]]:
-    """(words before unshare, options of unshare) that make one root of new namespaces on this machine.
+    """Return (words before unshare, options of unshare) with which this machine gives us root in new namespaces.
 
-    A user namespace asks nobody. Where the machine refuses those (a chroot, a container, a sysctl), root does it.
+    A user namespace needs no privilege. Where the machine refuses user namespaces (in a chroot or a container, or by
+    a sysctl), unshare runs as root, by sudo if need be.
     """
     own = ["--user", "--map-root-user"]
     if subprocess.run(["unshare", *own, "true"], capture_output=True, check=False).returncode == 0:
@@ -92,7 +93,7 @@ def become_root() -> tuple[list[str], list[str]]:
 
 
 def namespace(script: str, folder: Path, timeout_s: float = 60) -> subprocess.CompletedProcess:
-    """A shell script as root of a network namespace of its own, which is gone after it."""
+    """Run a shell script as root in a network namespace of its own, which ends with the script."""
     before, own = become_root()
     return subprocess.run(
         [*before, "unshare", *own, "--net", "--mount", "--pid", "--fork", "--kill-child",
@@ -103,7 +104,7 @@ def namespace(script: str, folder: Path, timeout_s: float = 60) -> subprocess.Co
 
 
 def run_loopback(folder: Path, plan: str, end_s: float) -> Run:
-    """One agent that talks to itself through lo, which has a queue to sample (1: pfifo)."""
+    """Run one agent that sends to itself over lo; the qdisc of lo (1: pfifo) can be sampled."""
     (folder / "out").mkdir(exist_ok=True)
     (folder / "a.plan").write_text(f"node lo\nend_s {end_s}\nout out\n{plan}\n")
     done = namespace(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The agent's plans and verbs: what is accepted, and how the rest is refused."""
+"""The agent's plans and verbs: which are accepted, and with which message the others are refused."""
 
 from __future__ import annotations
 

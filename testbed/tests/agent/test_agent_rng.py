@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The agent's seeded generators against theory: the headers alone, compiled for this machine."""
+"""The agent's seeded random generators against theory. Only their headers are compiled, for this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.support import hostc
 from testbed.tests.agent.agent_build import SOURCE
 
 DRAWS = 200_000
-# Kolmogorov-Smirnov distance that a right generator exceeds once in a million seeds
+# Kolmogorov-Smirnov distance that a correct generator exceeds for one seed in a million
 KS_LIMIT = math.sqrt(-0.5 * math.log(0.5e-6) / DRAWS)
 
 WRAP = """
@@ -152,7 +152,7 @@ def draws(function, *parameters: float, n: int = DRAWS) -> np.ndarray:
 
 
 def ks_distance(sample: np.ndarray, cdf: np.ndarray) -> float:
-    """Greatest distance of the sample's distribution from the one given at the sorted sample."""
+    """Return the greatest distance between the sample's distribution and ``cdf``, given at the sorted sample."""
     n = len(sample)
     steps = np.arange(n + 1) / n
     return max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1]))
@@ -168,7 +168,7 @@ def test_uniform(lib: ctypes.CDLL, seed: int) -> None:
 
 def test_near_seeds_are_unrelated(lib: ctypes.CDLL) -> None:
     a, b = draws(lib.uniform, 1), draws(lib.uniform, 2)
-    # the correlation of unrelated samples has deviation 1/sqrt(n): five of them
+    # the correlation of independent samples has a standard deviation of 1/sqrt(n); the bound is five of them
     assert abs(np.corrcoef(a, b)[0, 1]) < 5 / math.sqrt(DRAWS)
     assert abs(np.corrcoef(a[1:], a[:-1])[0, 1]) < 5 / math.sqrt(DRAWS)
 
@@ -220,7 +220,7 @@ def test_the_scale_gives_the_mean_after_the_cut(lib: ctypes.CDLL, mean: float) -
         (8, 10**9, 1),
         (8, 10**9 - 1, 0),
         (6_000_000, 10**7, 7500),
-        (10**12, 10**15, 125 * 10**15),  # 64 bits would overflow on the way
+        (10**12, 10**15, 125 * 10**15),  # an intermediate product would overflow 64 bits
     ],
 )
 def test_bytes_made(lib: ctypes.CDLL, rate_bps: int, ns: int, expected: int) -> None:
@@ -232,7 +232,7 @@ def test_bytes_made(lib: ctypes.CDLL, rate_bps: int, ns: int, expected: int) -> 
     [
         (8_000_000, 1000, 1, 10**6),
         (3_000_000, 1000, 3, 8 * 10**6),
-        (3_000_000, 1000, 3_000_000, 8 * 10**12),  # no drift: k counts, not a rounded distance
+        (3_000_000, 1000, 3_000_000, 8 * 10**12),  # no drift: k times the exact distance, not a rounded one
     ],
 )
 def test_packet_times(lib: ctypes.CDLL, rate_bps: int, size: int, k: int, expected: int) -> None:

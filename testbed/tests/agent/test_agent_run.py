@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The agent on this machine: real time, a network namespace of its own, lo alone.
+"""The agent on this machine: in real time, in a network namespace of its own that has only lo.
 
-What depends on timing is bounded loosely here; test_agent_uml.py measures it in virtual time.
+Bounds on values that depend on timing are loose here; test_agent_uml.py measures these values in virtual time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def ok(run: Run) -> Run:
 
 @pytest.fixture(scope="module")
 def transfers(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Many kinds of flow in one run of two seconds."""
+    """Run many kinds of flow together, for two seconds."""
     return ok(
         run_loopback(
             tmp_path_factory.mktemp("transfers"),
@@ -68,7 +68,7 @@ def test_a_verified_transfer(transfers: Run) -> None:
 
 def test_constant_bit_rate_over_tcp(transfers: Run) -> None:
     (stop,) = transfers.events("lo", "stop", 2)
-    # 1.5 s at 4 Mbit/s; a tick more or less where the machine was late
+    # 1.5 s at 4 Mbit/s, give or take a tick's worth if the machine was late
     assert int(stop[2]["bytes"]) == pytest.approx(750_000, abs=4e6 / 8 * 0.1)
     received = transfers.records("lo", "recv", RECV)
     assert received[received["flow"] == 2]["bytes"][-1] == int(stop[2]["bytes"]), "close=fin loses nothing"
@@ -76,7 +76,7 @@ def test_constant_bit_rate_over_tcp(transfers: Run) -> None:
 
 def test_constant_bit_rate_over_udp(transfers: Run) -> None:
     (sent,) = transfers.events("lo", "sent", 3)
-    # packet 0 leaves at 0, one each 4 ms, none at 1.5 s or later
+    # one packet each 4 ms from 0 s on, none at 1.5 s or later
     assert int(sent[2]["packets"]) == 375
     (received,) = transfers.events("lo", "received", 3)
     assert (received[2]["packets"], received[2]["bytes"]) == ("375", str(375 * 500))
@@ -114,7 +114,7 @@ def test_series_have_a_record_each_step(transfers: Run) -> None:
     for flow in range(1, 7):
         times = received[received["flow"] == flow]["t_ns"]
         assert len(times) == 21, "0, 0.1, ... 2.0 s"
-        # on the grid, or later where the machine was
+        # at its time on the grid, or later if the machine was late
         assert np.all(times.astype(np.int64) - np.arange(21) * 10**8 >= 0)
         assert np.all(np.diff(received[received["flow"] == flow]["bytes"].astype(np.int64)) >= 0)
     assert not received["reserved"].any()
@@ -260,7 +260,7 @@ def test_a_bad_trace_is_refused(tmp_path: Path, content: bytes, message: str) ->
 
 
 def test_timestamps_of_one_flow(tmp_path: Path) -> None:
-    """The segment size tells whether the option is there; the sysctl is as before afterwards."""
+    """The segment size shows whether the timestamp option is in use; the sysctl has its old value afterwards."""
     run = ok(
         run_loopback(
             tmp_path,
@@ -277,14 +277,14 @@ def test_timestamps_of_one_flow(tmp_path: Path) -> None:
 
 
 def test_fast_open_sends_the_first_bytes_with_the_syn(tmp_path: Path) -> None:
-    """The first connection fetches the cookie, the second uses it; without the key nobody asks for one."""
+    """The first connection gets a cookie, the second uses it; a flow without the key requests no cookie."""
     (tmp_path / "out").mkdir()
     flow = "flow id={id} kind=bytes bytes=3000 repeat_s=0.2 repeat_count=2 to=127.0.0.1 port={port} {key}"
     plan = ["node lo", "end_s 0.6", "out out", "sink port=5001 flow=1", "sink port=5002 flow=2",
             flow.format(id=1, port=5001, key="fastopen=1"), flow.format(id=2, port=5002, key="")]  # fmt: skip
     (tmp_path / "a.plan").write_text("\n".join(plan) + "\n")
     done = namespace(
-        # 0x403: client, server, and every listener serves it without an option of its own
+        # 0x403: Fast Open for clients and servers, and for every listener without a socket option
         'ip link set lo up; sysctl -q -w net.ipv4.tcp_fastopen=0x403; "$AGENT" run a.plan; cat /proc/net/netstat',
         tmp_path,
     )
@@ -323,7 +323,7 @@ def test_web_open_loop(web: Run) -> None:
         of_page = objects[objects["page"] == page["page"]]
         assert page["bytes"] == of_page["bytes"].sum()
         assert page["dur_us"] >= of_page["dur_us"].max()
-    # each page's wait is its size at the load: all but the last fit into two seconds
+    # the time to the next page is its size divided by the load: all pages but the last fit into two seconds
     by_number = np.sort(pages, order="page")
     assert by_number["bytes"][:-1].sum() * 8 / 8e6 <= 2.0
     assert by_number["bytes"].sum() * 8 / 8e6 >= 2.0
@@ -336,9 +336,9 @@ def test_web_sessions(web: Run) -> None:
     assert not np.any(mine["flags"] & (WEB_FAILED | WEB_UNFINISHED))
     assert set(pages["objects"]) == {10}
     assert len(objects) == 10 * len(pages)
-    # 20 users, a page each 0.1 s and a few ms; a busy machine makes fewer (test_agent_uml.py counts in virtual time)
+    # 20 users load a page each 0.1 s and a few ms; a busy machine makes fewer (exact count: test_agent_uml.py)
     assert 0 < len(pages) < 450
-    # requests of a page are exponential with mean 1 ms apart: ten take about 9
+    # the gaps between a page's requests are exponential with mean 1 ms: ten requests take about 9 ms
     assert np.median(pages["dur_us"]) > 3000
 
 
@@ -409,7 +409,7 @@ def test_wait_until(tmp_path: Path) -> None:
 
 
 def test_many_flows_are_sampled_each_as_itself(tmp_path: Path) -> None:
-    """More than are asked about at once; each has its own size, and its last sample says so."""
+    """More flows than one query to the kernel covers; each sends its own amount, and its last sample shows that."""
     flows = range(1, 151)
     lines = [f"sink port={5000 + one} flow={one}" for one in flows]
     lines += [
@@ -422,11 +422,11 @@ def test_many_flows_are_sampled_each_as_itself(tmp_path: Path) -> None:
     received = run.records("lo", "recv", RECV)
     for one in flows:
         samples = sent[sent["flow"] == one]
-        # all but the first, which comes before the handshake
+        # all samples but the first, which is taken before the handshake
         assert len(samples) >= 8, f"flow {one}"
         assert (samples["cwnd_pkts"] > 0).all() and (samples["mss_bytes"] > 500).all()
         got = int(received[received["flow"] == one]["bytes"][-1])
-        # The SYN counts as a byte; what the sink has not read yet is at most the last tick.
+        # The SYN counts as a byte; the sink has not yet read at most a tick's worth.
         assert abs(int(samples["bytes_acked"][-1]) - got) <= one * 1e4 / 8 * 0.1 + 2, f"flow {one}"
         assert abs(got - one * 1e4 / 8) <= one * 1e4 / 8 * 0.2, f"flow {one}"
 

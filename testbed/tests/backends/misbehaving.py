@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Builds the modules of tests/misbehave, for the tests that need something to go wrong."""
+"""Builds the faulty modules of tests/misbehave, for tests of how a failure is detected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCES = Path(__file__).resolve().parent / "misbehave"
 
 @functools.cache
 def misbehaving(spec: KernelSpec | None = None) -> ModuleSet:
-    """misbehave and the modules ending_KIND_kunit for a kernel; removed when Python ends."""
+    """Build misbehave and the modules ending_KIND_kunit for a kernel; they are removed when Python ends."""
     build = ensure_kernel(spec or KernelSpec())
     parent = cache_root() / "run"
     parent.mkdir(exist_ok=True)

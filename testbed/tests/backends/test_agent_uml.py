@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The agent in virtual time: what it claims of ACKs, rates and times, measured exactly.
+"""The agent in virtual time: its ACKs, rates and times, measured exactly.
 
 snd --- rtr === rcv: 10 Mbit/s with 86 packets from the router on, 50 ms each way.
 """
@@ -82,7 +82,7 @@ def machine() -> Machine:
 
 
 def boot(machine: Machine, folder: Path, end_s: float, plans: dict[str, str], more: str = "", seed: int = 1) -> Run:
-    """A run of the agents of `plans` (node -> lines) on the network, changed by the shell lines `more`."""
+    """Run the agents of `plans` (node -> lines) on the network after the shell lines `more` have changed it."""
     job, out = folder / "job", folder / "out"
     job.mkdir(parents=True)
     shutil.copy(agent(), job / "lbe-agent")
@@ -128,16 +128,16 @@ def test_a_prompt_sink_is_as_one_that_reads_at_once(machine: Machine, tmp_path: 
         assert ours == pytest.approx(reference, rel=0.01)
     goodput, rtt_ms = got["prompt"]
     if source == "greedy":
-        # the link's rate times payload per frame: 1448 of 1514, IPv6 1428 of 1514
+        # the link's rate times the payload in a frame: 1448 of 1514 bytes, with IPv6 1428 of 1514
         assert goodput == pytest.approx(10 * (1428 if ":" in to else 1448) / 1514, rel=0.002)
     else:
         assert goodput == pytest.approx(6.0, rel=0.002)
-        # propagation, at most a tick's worth of packets at the bottleneck, at most a tick for an odd segment's ACK
+        # 100 ms of propagation; plus at most a tick's packets at the bottleneck, and a tick for an odd segment's ACK
         assert 100 < rtt_ms < 100 + 6 + 10
 
 
 def test_the_ack_delay_that_the_low_water_mark_avoids(machine: Machine, tmp_path: Path) -> None:
-    """The same sink with SO_RCVLOWAT at 1 holds ACKs back: the test above can fail."""
+    """With SO_RCVLOWAT at 1 the same sink delays ACKs, which shows that the test above can fail."""
     run = {
         lowat: boot(
             machine, tmp_path / str(lowat), 30,
@@ -150,7 +150,7 @@ def test_the_ack_delay_that_the_low_water_mark_avoids(machine: Machine, tmp_path
 
 
 def test_udp_packets_are_spaced_exactly(machine: Machine, tmp_path: Path) -> None:
-    """At 99 % of the link no packet waits for another: the longest delay is the mean one."""
+    """At 99 % of the link's rate no packet waits for another: the longest delay equals the mean."""
     run = boot(
         machine, tmp_path, 10,
         {"snd": "flow id=1 kind=cbr proto=udp rate_bps=9.6e6 pkt_bytes=1472 to=10.0.2.2 port=5001 stop_s=9",
@@ -158,7 +158,7 @@ def test_udp_packets_are_spaced_exactly(machine: Machine, tmp_path: Path) -> Non
     )  # fmt: skip
     (sent,) = run.events("snd", "sent")
     (received,) = run.events("rcv", "received")
-    expected = -(-9 * 9_600_000 // (8 * 1472))  # packet 0 at once, none at 9 s or later
+    expected = -(-9 * 9_600_000 // (8 * 1472))  # packet 0 at 0 s, none at 9 s or later
     assert int(sent[2]["packets"]) == int(received[2]["packets"]) == expected
     mean_us = int(received[2]["delay_ns"]) / expected / 1e3
     assert int(received[2]["max_delay_ns"]) / 1e3 == pytest.approx(mean_us, abs=100)
@@ -166,7 +166,7 @@ def test_udp_packets_are_spaced_exactly(machine: Machine, tmp_path: Path) -> Non
 
 
 def test_percentiles_of_udp_delays(machine: Machine, tmp_path: Path) -> None:
-    """At twice the link's rate each packet waits longer than the last: the percentiles lie on a line."""
+    """At twice the link's rate each packet waits longer than the one before: the percentiles lie on a line."""
     run = boot(
         machine, tmp_path, 10,
         {"snd": "flow id=1 kind=cbr proto=udp rate_bps=19.2e6 pkt_bytes=1472 to=10.0.2.2 port=5001 stop_s=0.1",
@@ -191,7 +191,7 @@ def test_records_lie_on_the_grid(machine: Machine, tmp_path: Path) -> None:
     grid = np.arange(101, dtype=np.uint64) * np.uint64(50_000_000)
     assert np.array_equal(run.records("rcv", "recv", RECV)["t_ns"], grid)
     assert np.array_equal(run.records("rtr", "queue", QUEUE)["t_ns"], grid)
-    # the handshake takes 100 ms: the first sample after it
+    # the handshake takes 100 ms; the first sample after it is the fourth of the grid
     assert np.array_equal(run.records("snd", "send", SEND)["t_ns"], grid[3:])
 
 
@@ -215,14 +215,15 @@ def test_completion_does_not_wait_for_a_read(machine: Machine, tmp_path: Path) -
          "rcv": "sink port=5001 flow=1 read_ms=5000"},
     )  # fmt: skip
     (at_receiver,), (at_sender,) = run.events("rcv", "finished"), run.events("snd", "finished")
-    # half a round trip later the sender knows
+    # the sender learns it half a round trip later
     assert (at_sender[0] - at_receiver[0]) / 1e6 == pytest.approx(50, abs=1)
-    # 70 packets from a window of 10: 10 + 20 + 40, so handshake, three round trips, and half a one back
+    # 70 packets from an initial window of 10 are rounds of 10 + 20 + 40: the handshake (0.1 s), half a round trip to
+    # the receiver, two more round trips, and the last round's serialization
     assert at_receiver[0] / 1e9 == pytest.approx(1 + 0.1 + 0.05 + 2 * 0.1 + 40 * 1514 * 8 / 10e6, abs=0.03)
 
 
 def test_dscp_mark_and_port_on_the_wire(machine: Machine, tmp_path: Path) -> None:
-    """A qdisc's filters count the packets of each class."""
+    """The filters of a qdisc sort packets into classes, whose counters show the DSCP, the mark and the port."""
     more = """
 tc -n snd qdisc del dev eth0 root
 tc -n snd qdisc add dev eth0 root handle 1: prio bands 4 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
@@ -245,21 +246,21 @@ for band in 2 3 4; do tc -n snd qdisc add dev eth0 parent 1:$band pfifo limit 10
         more,
     )  # fmt: skip
     queue = run.records("snd", "queue", QUEUE)
-    # samples at 0, 0.1, ... come before what is sent at the same time
+    # the samples at 0, 0.1, ... s are taken before the packets of the same instant are sent
     for number, packets_a_second in ((2, 100), (3, 100), (4, 50)):
         mine = queue[queue["queue"] == number]
         assert mine["sent_pkts"].tolist() == [packets_a_second * step // 10 for step in range(21)]
 
 
 def test_window_is_a_hard_bound(machine: Machine, tmp_path: Path) -> None:
-    """Autotuning does not raise it, however long the flow."""
+    """Autotuning does not raise the window, however long the flow lasts."""
     run = boot(
         machine, tmp_path, 20,
         {"snd": SOURCES["greedy"].format(to="10.0.2.2"), "rcv": "sink port=5001 flow=1 window=60000"},
     )  # fmt: skip
     sent = run.records("snd", "send", SEND)
     assert sent[sent["t_ns"] > 1e9]["unacked_pkts"].max() * 1448 <= 60_000
-    # a window, in whole segments, each round trip
+    # one window of whole segments a round trip
     assert goodput_mbit(run, 1, 5, 20) == pytest.approx(60_000 * 8 / 0.1 / 1e6, rel=0.1)
 
 
@@ -280,7 +281,7 @@ for node in snd rcv; do ip netns exec $node sysctl -q net.ipv4.tcp_ecn=1; done
 
 
 def test_offloads_make_single_segments(machine: Machine, tmp_path: Path) -> None:
-    """Off: every packet of a bulk flow is one frame at the sender's own qdisc. On: some are longer."""
+    """Off: every packet of a bulk flow is a single frame at the sender's own qdisc. On: some are longer."""
     more = {
         "off": "",
         "on": '"$A" --netns snd offload on eth0\n',
@@ -307,7 +308,7 @@ def web_objects(run: Run) -> np.ndarray:
 
 
 def test_web_times_are_exact(machine: Machine, tmp_path: Path) -> None:
-    """An object of one packet takes the handshake and one round trip; SYNs that were lost are named."""
+    """An object of one packet takes the handshake and one round trip; records show lost SYNs by a flag."""
     plans = {
         "snd": "server port=80 flow=1",
         "rcv": "web id=1 kind=open rate_bps=1e5 mean_bytes=500 min_bytes=499 max_bytes=501 to=10.0.1.2 port=80",
@@ -321,13 +322,13 @@ def test_web_times_are_exact(machine: Machine, tmp_path: Path) -> None:
         boot(machine, tmp_path / "lossy", 20, plans, "tc -n rtr qdisc change dev west root netem delay 50ms loss 20%\n")
     )
     again = lossy["flags"] & WEB_SYN_RETRANS != 0
-    # a second and more for each lost SYN
+    # each lost SYN adds a second or more
     assert np.all(lossy["dur_us"][again] > 1_000_000)
     assert 0.1 < again.mean() < 0.3
 
 
 def test_web_connections_are_capped(machine: Machine, tmp_path: Path) -> None:
-    """Beyond conns_max an object fails at once and is recorded; nothing piles up."""
+    """An object beyond conns_max fails at once and is recorded as failed; no connections pile up."""
     run = boot(
         machine, tmp_path, 5,
         {"snd": "server port=80 flow=1",
@@ -341,7 +342,7 @@ def test_web_connections_are_capped(machine: Machine, tmp_path: Path) -> None:
 
 
 def test_twenty_thousand_connections(machine: Machine, tmp_path: Path) -> None:
-    """Neither ports nor descriptors nor memory run out: 1250 objects a second through 200 Mbit/s."""
+    """1250 objects a second through 200 Mbit/s: ports, descriptors and memory suffice."""
     more = """
 tc -n rtr qdisc del dev east root
 tc -n rtr qdisc add dev east root netem delay 1ms limit 10000 rate 200mbit
@@ -356,12 +357,12 @@ tc -n snd qdisc change dev eth0 root netem delay 1ms limit 10000
     objects = web_objects(run)
     assert len(objects) >= 20_000
     assert not np.any(objects["flags"] & WEB_FAILED)
-    # the offered load, whatever the network did
+    # the offered load, which does not depend on what the network carries
     assert objects["bytes"].sum() * 8 / 16.5 == pytest.approx(1e8, rel=0.02)
 
 
 def test_sessions_ask_for_as_many_pages_as_their_users_think_of(machine: Machine, tmp_path: Path) -> None:
-    """20 users for 2 s, a page each 0.1 s and the 10 ms that its requests are apart: 364, with chance."""
+    """20 users load for 2 s a page each 0.1 s plus the 10 ms over which its requests are spread: about 364 pages."""
     plan = "server port=80 flow=1\nweb id=1 kind=session sessions=20 page_s=0.1 to=::1 port=80 stop_s=2"
     run = boot(machine, tmp_path, 3, {"snd": plan})
     records = run.records("snd", "web", WEB)

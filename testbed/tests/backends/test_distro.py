@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The distributions' own kernels in QEMU: a user's steps (testbed/tests/backends/user.py), experiments, packages.
 
-The short form runs in `make check` on one kernel, the whole on each series in `make check-kernels`.
+`make check` runs the short form on one kernel, `make check-kernels` all of it on each series.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from testbed.tests.backends.user import MODULES
 HERE = Path(__file__).resolve().parent
 USER = HERE / "user.py"
 STEPS = re.findall(r"^def step_(\w+)", USER.read_text(encoding="utf-8"), re.MULTILINE)
-#: one kernel, no step that mostly waits: what fits into every check
+#: the steps of the short form, on one kernel; steps that mostly wait are left out
 SMOKE = (
     "load",
     "choose_by_setsockopt",
@@ -67,13 +67,13 @@ RACE_STEPS = ("load", "passed_sockets", "races", "races_of_ends", "remove_all")
 
 
 def rounds_of(text: str) -> int:
-    """How often all workers of the races went round, from what user.py printed."""
+    """Return the sum of the rounds of all workers of the races, from the output of user.py."""
     return sum(int(number) for line in re.findall(r"^# races, rounds: (.*)", text, re.MULTILINE)
                for number in re.findall(r" (\d+)", line))  # fmt: skip
 
 
 def steps_of(text: str) -> dict[str, str]:
-    """Step -> "ok" or the reason of its failure, from what user.py printed."""
+    """Map each step to "ok" or the reason of its failure, from the output of user.py."""
     found = re.finditer(r"^(ok|not ok) step_(\w+)(.*?)(?=^ok |^not ok |\Z)", text, re.MULTILINE | re.DOTALL)
     return {match[2]: "ok" if match[1] == "ok" else match[3] for match in found}
 
@@ -89,12 +89,12 @@ def said(series: str, steps: tuple[str, ...], folder: Path, cpus: int = 2) -> di
     except LbeError as error:
         return {"": f"{error}\nbefore that the steps said:\n{read_text(folder / 'job.log')}"}
     text = read_text(folder / "job.log")
-    print(text)  # how often the races went round
+    print(text)  # it tells the rounds of the races
     return steps_of(text)
 
 
 def held(series: str, step: str, steps: tuple[str, ...], factory: pytest.TempPathFactory, cpus: int = 2) -> int:
-    """Assert a step's result; the rounds of all races of that boot if the step is their last one."""
+    """Assert that a step is ok. Return the rounds of all races of that boot if it is their last step, else 0."""
     folder = factory.getbasetemp() / f"distro-{series}-{len(steps)}-{cpus}"
     results = said(series, steps, folder, cpus)
     said_of_it = results.get("") or results.get(step, "it did not run")
@@ -136,14 +136,14 @@ def test_races_on_four_cpus(
 
 @pytest.mark.qemu
 def test_a_job_that_fails_is_no_result(tmp_path: Path) -> None:
-    """The status, the job's words and the kernel's console come out of a guest that went wrong."""
+    """When a job fails, the error has its status; its output and the kernel's console are kept."""
     with pytest.raises(JobFailed, match="returned 3") as failure:
         Guest(ensure_image("6.12")).script("echo what went wrong\nexit 3\n", tmp_path)
     assert "what went wrong" in str(failure.value)
 
 
 def test_a_script_that_hangs_is_asked_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An archive that stops answering is an error with the script's last words, and leaves nothing behind."""
+    """A script that hangs, as when an archive stops answering, is an error with its last output; it cleans up."""
     monkeypatch.setattr(distro, "as_root", list)
     script = tmp_path / "hangs"
     made = tmp_path / "made"
@@ -152,7 +152,7 @@ def test_a_script_that_hangs_is_asked_to_end(tmp_path: Path, monkeypatch: pytest
     log = tmp_path / "logs" / "log"
 
     def wait_for(process: subprocess.Popen, limit_s: float) -> bool:
-        """The limit is over as soon as the script hangs, however fast the machine is."""
+        """Let the limit of the script expire as soon as it hangs, however fast the machine is."""
         if limit_s != 7:
             return machine.wait_for(process, limit_s)
         while "fetching" not in log.read_text():
@@ -167,7 +167,7 @@ def test_a_script_that_hangs_is_asked_to_end(tmp_path: Path, monkeypatch: pytest
 
 # -- races under detectors ----------------------------------------------------------------------------
 
-#: last, the detectors themselves: a race and two locks in both orders, in a module of the tests
+#: the last lines test the detectors: a module of the tests has a data race and takes two locks in both orders
 RACES = f"""
 export LBE_RACE_S={2 * RACES_S}
 # an emulated CPU does little in the 80 us that a watched access waits for another
@@ -184,7 +184,7 @@ rmmod misbehave
 
 @pytest.mark.kernels(on="6.12 KCSAN")
 def test_no_race_on_several_cpus(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """The races of user.py under KCSAN and lockdep: nothing is said of our modules, and what is wrong is seen."""
+    """The races of user.py under KCSAN and lockdep: no report names our modules; planted faults are reported."""
     kernel = race.ensure("6.12")
     bad = misbehaving(KernelSpec("6.12", "race")).paths
     files = {"user.py": USER.read_text(encoding="utf-8")}
@@ -238,8 +238,8 @@ def test_a_race_is_ours_if_a_module_of_ours_is_in_it(first: str, caller: str, ou
 
 # -- experiments in real time --------------------------------------------------------------------------
 
-#: Half a minute shows who steps aside when cubic comes into lp's flow. At 3 Mbit/s: packets that an emulated CPU
-#: handles late, on a machine that has other work, are few enough not to be taken for a queue.
+#: Half a minute is enough to see whether lp yields when a cubic flow begins beside it. The rate is only 3 Mbit/s: so
+#: an emulated CPU that handles packets late, on a busy machine, delays too few of them to look like a queue.
 EXPERIMENT = """
 [experiment]
 claim = "lp leaves the link to cubic, and takes it when it is alone"
@@ -277,7 +277,7 @@ flow = "udp"
 
 
 def experiment_of(folder: Path, duration_s: int, start_s: int) -> Experiment:
-    """The experiment file above with these times."""
+    """Load the experiment above with these times filled in."""
     file = folder / "realtime.toml"
     from_s = start_s + (duration_s - start_s) // 3
     file.write_text(EXPERIMENT.format(duration_s=duration_s, start_s=start_s, from_s=from_s))
@@ -285,10 +285,11 @@ def experiment_of(folder: Path, duration_s: int, start_s: int) -> Experiment:
 
 
 def steps_aside(metrics: dict[str, float]) -> None:
-    """Bounds far from both cubic's half and from nothing at all, as parts of what the link carries here.
+    """Assert that lp yields to cubic. The bounds are shares of what the link carries here, far from an equal share.
 
-    Emulated, the shaper is woken late for each packet: its queue never empties beside cubic, and yet it sends 60 to
-    85 % of its rate, less on a busy machine. So the measure is the second phase, in which cubic keeps it at work.
+    In an emulated machine the shaper is woken late for each packet: beside cubic its queue never empties, yet it sends
+    only 60 to 85 % of its rate, less on a busy machine. The reference therefore is what the link carries in the second
+    phase, in which cubic keeps the queue filled.
     """
     carried = metrics["be"] + metrics["bg"]
     print(f"# of the link's rate: lp alone {metrics['alone']:.1f} %, then {metrics['bg']:.1f} of {carried:.1f} %")
@@ -301,7 +302,7 @@ def steps_aside(metrics: dict[str, float]) -> None:
 @pytest.mark.kernels
 @pytest.mark.parametrize("series", SUITES)
 def test_experiment_in_real_time(series: str, tmp_path: Path) -> None:
-    """An experiment file as it is, on a distribution's kernel: TCP by iperf3, UDP and the queue by the agent."""
+    """An unchanged experiment file on a distribution's kernel: iperf3 makes TCP flows, the agent UDP and samples."""
     experiment = experiment_of(tmp_path, 28, 10)
     backend = make_backend("qemu", series)
     backend.prepare({"tcp_lp"})
@@ -314,7 +315,7 @@ def test_experiment_in_real_time(series: str, tmp_path: Path) -> None:
 
 
 def job_of(folder: Path) -> tuple[Job, Path]:
-    """A short job, written."""
+    """Make a short job; return it and the folder that it is written to."""
     experiment = experiment_of(folder, 18, 8)
     job = jobs.make(experiment.name, {}, 1, experiment.setting({}))
     (folder / "job").mkdir()
@@ -323,7 +324,7 @@ def job_of(folder: Path) -> tuple[Job, Path]:
 
 
 def in_guest(folder: Path, script: str, trees: dict[str, Path], init: str = "", limit_s: float = 240) -> str:
-    """Run a script in a guest with the suite installed and these folders at these places; what it printed."""
+    """Run a script in a guest that has the suite and, at the paths of ``trees``, these folders; return its output."""
     image = ensure_image("6.12")
 
     def fill(archive: tarfile.TarFile) -> None:
@@ -351,7 +352,7 @@ cat "$LBE_OUT/host/job.log" "$LBE_OUT/host/status"
 
 @pytest.mark.kernels
 def test_host_backend_inside_a_guest(tmp_path: Path) -> None:
-    """--backend host's own script and judge, on a kernel that does take modules; the machine is as before."""
+    """The script and the judge of --backend host, on a kernel that loads modules; all settings are restored."""
     job, folder = job_of(tmp_path)
     taken = netns.lay_out(folder, build_agent())
     in_guest(tmp_path / "out", HOST, {"lbe/job": folder, "lbe/scripts": SCRIPTS})
@@ -398,7 +399,7 @@ eth0 = "b1"
 
 @pytest.mark.kernels
 def test_three_machines_inside_a_guest(tmp_path: Path) -> None:
-    """One guest plays all three machines, through a real sshd, with pairs of veth as cards."""
+    """One guest stands for all three machines: it runs a real sshd, and pairs of veth stand for the network cards."""
     job, folder = job_of(tmp_path)
     taken = iperf.divide(folder)
     (folder / "machines.toml").write_text(MACHINES)
@@ -463,7 +464,7 @@ systemctl stop lbe-background.service
 
 @pytest.mark.kernels
 def test_systemd_puts_a_services_downloads_into_the_background(tmp_path: Path) -> None:
-    """Booted by systemd: modules-load.d and sysctl.d took effect; the drop-in of admin.md, and its removal."""
+    """In a guest booted by systemd modules-load.d, sysctl.d and admin.md's drop-in take effect; so does its removal."""
     packaging = REPO / "packaging"
     etc = tmp_path / "etc"
     files = {
@@ -479,12 +480,12 @@ def test_systemd_puts_a_services_downloads_into_the_background(tmp_path: Path) -
     for name, text in files.items():
         (etc / name).parent.mkdir(parents=True, exist_ok=True)
         (etc / name).write_text(text)
-    # the job is in /tmp, which would be a new one
+    # the job is in /tmp: keep systemd from mounting a tmpfs over it
     (etc / "systemd" / "system" / "tmp.mount").symlink_to("/dev/null")
     var = tmp_path / "var"
     var.mkdir()
     for folder in (etc, var):
-        (folder / ".updated").touch()  # not a first boot: spares the emulated machine half a minute
+        (folder / ".updated").touch()  # skips a first boot's work: half a minute of an emulated machine
     trees = {"etc": etc, "var": var, "lbe/packaging": packaging}
     in_guest(tmp_path / "out", SYSTEMD, trees, init="/lib/systemd/systemd")
 
@@ -494,7 +495,7 @@ def test_systemd_puts_a_services_downloads_into_the_background(tmp_path: Path) -
 
 @functools.cache
 def packages(folder: Path) -> Path:
-    """The Debian packages, built by the one command; lintian's word is in its exit status."""
+    """Build the Debian packages by scripts/deb, whose exit status includes lintian's verdict."""
     done = subprocess.run(
         [REPO / "scripts" / "deb", folder], check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -504,7 +505,7 @@ def packages(folder: Path) -> Path:
 
 @pytest.mark.kernels
 def test_the_package_has_the_program_for_uploads(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
-    """vulturectl is built with BPF: it needs libbpf, and has the object in it."""
+    """The packaged vulturectl is built with BPF: it is linked with libbpf and contains the BPF object."""
     (tools,) = packages(tmp_path_factory.getbasetemp() / "deb").glob("lbe-tools_*.deb")
     subprocess.run(["dpkg-deb", "-x", tools, tmp_path], check=True)
     program = (tmp_path / "usr/bin/vulturectl").read_bytes()
@@ -566,7 +567,7 @@ BY_MAKE = (
 def test_install_and_remove_leave_nothing(
     series: str, way: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """In a root with the distribution's headers: the modules are found, in the end every file is as before."""
+    """In a root with the distribution's headers the modules are found; after removal every file is as before."""
     image: Image = ensure_image(series)
     work = tmp_path_factory.mktemp("install") / "work"
     work.mkdir()

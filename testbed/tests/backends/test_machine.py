@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The machine: what each kind of end is called, and that nothing is left behind.
+"""The machine: each way in which a boot can end is recognised, and nothing is left behind.
 
-Three parts: stored consoles (logs/*.log, of real boots) judged; a pretended kernel (a shell
-script) run; and real boots, also of a kernel that is made to misbehave.
+Three parts: consoles stored from real boots (logs/*.log) are judged; a shell script runs in
+place of a kernel; and real kernels are booted, some of them with a module that misbehaves.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LOGS = HERE / "logs"
 
 # --- stored consoles ------------------------------------------------------------------
 
-# log -> (status that the guest left, failure, what its text names)
+# log -> (status that the guest left, kind of failure, a string that is in its text)
 STORED: dict[str, tuple[str | None, type[MachineFailure] | None, str]] = {
     "good": ("ok", None, ""),
     "job_failed": ("fail: job.sh returned 3", JobFailed, "returned 3"),
@@ -88,7 +88,7 @@ LEAK = """unreferenced object 0x62c93740 (size 8):
 
 
 def test_what_the_booting_kernel_leaks_is_its_own(tmp_path: Path) -> None:
-    """A kernel built by another compiler reports 128 objects of its serial lines."""
+    """Leaks that the kernel made while it booted are not a job's: one compiler's kernel reports 128 of its UARTs."""
     console, report = (LOGS / "kmemleak.log").read_text(), tmp_path / "kmemleak"
     report.write_text(LEAK.format(comm="swapper", pid=1) + LEAK.format(comm="swapper/0", pid=0))
     assert judge(console, "ok", out=tmp_path) is None
@@ -177,12 +177,12 @@ def test_memory_fits_nowhere(tmp_path: Path) -> None:
         machine.memory_folder(1 << 40, tmp_path)
 
 
-# --- a pretended kernel ---------------------------------------------------------------
+# --- a shell script in place of a kernel ----------------------------------------------
 
 
 @pytest.fixture
 def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """run(script, **limits): a boot whose kernel is a shell script; $OUT is the results folder."""
+    """Return run(script, **limits): it boots a shell script in place of a kernel; $OUT is the results folder."""
     monkeypatch.setenv("LBE_CACHE", str(tmp_path / "cache"))
     job, out, linux = tmp_path / "job", tmp_path / "out", tmp_path / "linux"
     job.mkdir()
@@ -228,12 +228,12 @@ def test_seed_out_of_range(pretend, seed: int) -> None:
         pretend("exit 0", seed=seed)
 
 
-#: a guest with a process of its own, which it names; both stay until they are killed
+#: a guest that starts a child and writes the child's process id to a file; both run until they are killed
 STAYS = "echo booting; sleep 987 & echo $! >$OUT/.child; mv $OUT/.child $OUT/child; wait"
 
 
 def until(there: Callable[[], bool], limit_s: float = 300) -> bool:
-    """Wait for something that comes at once on an idle machine; only a fault takes as long as the limit."""
+    """Wait for a condition that an idle machine meets at once; only a fault makes it take as long as the limit."""
     deadline = time.monotonic() + limit_s
     while not there():
         if time.monotonic() > deadline:
@@ -246,7 +246,7 @@ def test_wall_limit_kills_the_children_too(pretend, monkeypatch: pytest.MonkeyPa
     real = machine.wait_for
 
     def begun(process: subprocess.Popen, limit_s: float) -> bool:
-        """The limit's time begins when the child is there."""
+        """Start the time limit only when the child exists."""
         assert until((pretend.out / "child").exists)
         return real(process, limit_s)
 
@@ -270,7 +270,7 @@ def test_ctrl_c_leaves_no_process(pretend, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def ended(pid: int) -> bool:
-    """True once a process is gone or a zombie; killed ones take a moment."""
+    """Wait until a process is gone or a zombie, which takes a moment after a kill; False if it goes on running."""
 
     def gone() -> bool:
         try:
@@ -286,12 +286,12 @@ def ended(pid: int) -> bool:
 
 @pytest.fixture(scope="module")
 def misbehave() -> Path:
-    """A module for the plain kernel that does what it must not."""
+    """Return the path of the module misbehave, built for the plain kernel."""
     return misbehaving().paths["misbehave"]
 
 
 def boot(tmp_path: Path, script: str, mem_mb: int = 128, **limits) -> machine.MachineReport:
-    """Run a job of one script in a real guest; results in tmp_path/out."""
+    """Run a job that consists of one script in a real guest; the results are in tmp_path/out."""
     job = tmp_path / "job"
     job.mkdir(exist_ok=True)
     (job / "job.sh").write_text(script + "\n")
@@ -363,7 +363,7 @@ cat /proc/sys/kernel/random/uuid /proc/uptime >>"$LBE_OUT/random"
 
 @pytest.mark.kunit
 def test_random_numbers_are_the_seeds(tmp_path: Path) -> None:
-    """Equal seeds give equal uuids, addresses and uptimes, whatever the host does; others not."""
+    """Equal seeds give equal uuids, addresses and uptimes, whatever the host does; other seeds give others."""
 
     def numbers(name: str, seed: int) -> str:
         boot(tmp_path / name, RANDOM, seed=seed)
@@ -399,7 +399,7 @@ print(Machine(build, 128).run(top / "job", top / "out", wall_limit_s=60).virtual
 
 @pytest.mark.kunit
 def test_boots_as_an_ordinary_user() -> None:
-    """Without root's rights; where the tests run as root, as the user 65534."""
+    """A boot needs no privilege. If the tests run as root, this one runs as user 65534."""
     with tempfile.TemporaryDirectory() as work:
         top = Path(work)
         top.chmod(0o755)
@@ -425,7 +425,7 @@ def test_boots_as_an_ordinary_user() -> None:
 
 @pytest.mark.kunit
 def test_death_of_the_runner_ends_the_guest(tmp_path: Path) -> None:
-    """Killed outright, Python cannot clean up: the kernel must see to it."""
+    """A runner that is killed by SIGKILL cannot clean up: the kernel must end the guest."""
     code = (
         "import sys; from pathlib import Path; from testbed.kernels.build import *;"
         "from testbed.backends.machine import Machine;"
@@ -452,7 +452,7 @@ def test_death_of_the_runner_ends_the_guest(tmp_path: Path) -> None:
 
 
 def children_of(pid: int) -> list[int]:
-    """Process ids of the children, of all threads."""
+    """Return the process ids of the children of all threads of a process."""
     found = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -468,6 +468,6 @@ def test_machines_spread_over_the_cpus(tmp_path: Path, monkeypatch: pytest.Monke
     with one_cpu() as first, one_cpu() as second, one_cpu() as third:
         assert (first, second, third) == (2, 4, 2)
     with one_cpu() as first, pytest.raises(BlockingIOError), one_cpu():
-        raise BlockingIOError  # a machine's own error is not taken for a busy CPU
+        raise BlockingIOError  # an error inside the block must not be mistaken for a busy CPU
     with one_cpu() as again:
         assert again == first == 2

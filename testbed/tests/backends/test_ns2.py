@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""ns-2 as a backend: its plans, what is read back, what it refuses. No ns is run: a stored run stands for it."""
+"""ns-2 as a backend: its plans, reading its results, its refusals. ns is not run: a stored run's files are read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ kind = "queue_mean"
 kind = "cwnd_mean"
 flow = "tcp"
 """
-#: what network.tcl writes of two seconds of SMALL: 1000 octets are a packet
+#: the files that network.tcl writes for two seconds of SMALL; a packet has 1000 octets
 STORED = {
     "recv": "0 1 0\n0 2 0\n1 1 60000\n1 2 10000\n2 1 160000\n2 2 20000\n",
     "send": "0 1 1 20 0 0\n1 1 12.5 20 110000 0\n2 1 14.5 20 130000 3\n",
@@ -83,9 +83,9 @@ def test_a_plan_has_the_experiments_numbers() -> None:
     assert line_of(job, "bottleneck 1") == "bottleneck 1 rtr rtr2 1.5 20 DropTail {limit_ 23}"
     greedy = line_of(job, "greedy")
     assert greedy.startswith("greedy 1 snd rcv Reno {packetSize_ 960 ") and " minrto_ 1.0 " in greedy
-    # the receiver's route asks for an ACK a packet
+    # `quickack 1` on the receiver's route: one ACK a packet
     assert " TCPSink " in greedy
-    # 972 octets of payload are 1000 of IP
+    # 972 octets of payload make an IP packet of 1000
     assert line_of(job, "square") == "square 2 snd rcv 1000 0.5 1 0.5 10 0 2"
 
 
@@ -135,7 +135,7 @@ def test_a_stored_run_gives_the_metrics_that_a_kernels_gives(tmp_path: Path) -> 
     job = a_job()
     run = Run(machine.series(job, stored(tmp_path)), job.setting, job.flows)
     values = {name: run.value(metric) for name, metric in job.setting.metrics.items()}
-    # 100 kB of IP in the second second of 1.5 Mbit/s
+    # 100 kB of IP packets in the second second, on a link of 1.5 Mbit/s
     assert values["tcp"] == pytest.approx(100 * 0.8 / 1.5, rel=1e-3)
     assert values["cwnd"] == pytest.approx(13, abs=0.6)
     assert values["queue"] == pytest.approx((9000 + 12000) / 2 * 8 / 1.5e3, rel=1e-3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Backends in real time, without a kernel: what iperf3 takes over, what ss says, a machine's part, refusals."""
+"""Backends in real time, without booting: the flows given to iperf3, reading ss, a machine's part, refusals."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ eth0 = "enp3s0"
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """A written job folder with flows for iperf3 and flows for the agent."""
+    """Write a job folder that has flows for iperf3 and flows for the agent."""
     file = tmp_path / "one.toml"
     file.write_text(EXPERIMENT)
     one = experiment.load(str(file))
@@ -107,18 +107,18 @@ def uptime_s() -> float:
 
 
 def test_traffic_begins_when_the_set_up_is_done(job: Path) -> None:
-    """now.sh moves every time to the machine's clock: plans, iperf3, events."""
+    """now.sh shifts every time in plans, iperf3 lists and events to the machine's clock."""
     iperf.divide(job)
     iperf.start_when_ready(job)
     assert "\n. ./now.sh\npids=\n" in (job / "job.sh").read_text()
     before_s, before_ns = uptime_s(), time.monotonic_ns()
     subprocess.run(["sh", "-euc", "OUT=.; . ./now.sh"], cwd=job, check=True)
     after_s, after_ns = uptime_s(), time.monotonic_ns()
-    # it read the clock in between, however long that took; 10 ms is the clock's step
+    # the script read the clock between our two readings; the clock's resolution is 10 ms
     zero_cs = int((job / "zero_cs").read_text())
     assert before_s - 0.01 <= zero_cs / 100 - 5 <= after_s + 0.01
     zero_ns = int(re.search(r"^zero_ns (\d+)$", (job / "rtr.plan").read_text(), re.MULTILINE)[1])
-    # three readings of two clocks, the furthest apart by the time that the script took
+    # zero_ns combines readings of two clocks, which are apart by at most the time that the script took
     assert before_ns - (after_ns - before_ns) - 10**7 <= zero_ns - 5 * 10**9 <= after_ns
     assert (job / "snd.iperf").read_text().startswith(f"zero_cs={zero_cs} end_s=20")
     events = (job / "events.sh").read_text()
@@ -218,7 +218,7 @@ def test_bad_machines_are_named(tmp_path: Path, old: str, new: str, words: str) 
 
 
 def test_what_a_machine_lacks_is_named(tmp_path: Path) -> None:
-    """ssh is a shell here; the machines are this one, which has no such cards."""
+    """A shell stands for ssh; all machines are this one, which does not have the network cards."""
     file = tmp_path / "machines.toml"
     fake = tmp_path / "fake-ssh"
     fake.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
@@ -232,7 +232,7 @@ def test_what_a_machine_lacks_is_named(tmp_path: Path) -> None:
 
 
 def test_clocks_are_set_from_what_ssh_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of three answers the quickest counts, from the middle of its question. Our clock is made up here."""
+    """Of three answers the quickest is used, as of the middle of its round trip. Our clock is simulated here."""
     file = tmp_path / "machines.toml"
     fake = tmp_path / "fake-ssh"
     fake.write_text('#!/bin/sh\necho "1234.50 0"\n')

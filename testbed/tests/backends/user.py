@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a user does with the suite on a distribution's kernel, step by step, with everything checked.
+"""The steps in which a user uses the suite on a distribution's kernel, each of them checked.
 
     user.py [STEP...]      in the guest (testbed/tests/backends/test_distro.py boots it); default: all
 
-Every function named step_* is one; prints "ok NAME seconds" or "not ok NAME" with the reason. Runs as root on a
-machine of its own: two namespaces, left and right, a 50 Mbit/s link with 10 ms each way between them.
+Every function named step_* is a step; it prints "ok NAME seconds" or "not ok NAME" with the reason. The program runs
+as root on a machine of its own, in which a link of 50 Mbit/s, 10 ms each way, joins two namespaces, left and right.
 """
 
 from __future__ import annotations
@@ -59,22 +59,22 @@ NFNLA_HOOK_HOOKNUM = 1  # linux/netfilter/nfnetlink_hook.h
 NF_INET_LOCAL_IN = 1  # linux/netfilter.h
 #: /proc/sys/kernel/tainted: a module from outside the tree (4096), not signed by a key that the kernel trusts (8192)
 TAINT_EXPECTED = 4096 | 8192
-#: what the kernel says at level "warning" or worse without anything being wrong, and why
+#: messages of the kernel at level "warning" or worse that are no faults, and why
 EXPECTED_LOG = (
-    r"loading out-of-tree module taints kernel",  # what TAINT_EXPECTED is
+    r"loading out-of-tree module taints kernel",  # the cause of TAINT_EXPECTED
     r"module verification failed: signature and/or required key missing",
-    r"clocksource: Long readout interval",  # the machine under the virtual one is busy
+    r"clocksource: Long readout interval",  # the host of the virtual machine is busy
     r"hrtimer: interrupt took \d+ ns",
 )
 
 
 def in_node(node: str) -> list[str]:
-    """The words that put a command into a namespace. Not `ip netns exec`: its own /sys hides the cgroups."""
+    """Return the words that run a command in a namespace. Not `ip netns exec`: it mounts a /sys without cgroups."""
     return ["nsenter", f"--net=/run/netns/{node}"] if node else []
 
 
 def run(*words: str, node: str = "", status: int | None = 0, timeout_s: float = 60) -> str:
-    """A command's output, errors and all; AssertionError if it does not end with ``status`` (None: any)."""
+    """Run a command; return its output and errors. AssertionError if its status is not ``status`` (None: any)."""
     command = in_node(node) + list(words)
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=timeout_s)
     said = done.stdout + done.stderr
@@ -83,12 +83,12 @@ def run(*words: str, node: str = "", status: int | None = 0, timeout_s: float = 
 
 
 def start(*words: str, node: str) -> subprocess.Popen:
-    """A command that goes on in the background."""
+    """Start a command in the background."""
     return subprocess.Popen([*in_node(node), *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def references(module: str) -> int:
-    """Of a loaded module; -1 if it is not."""
+    """Return the reference count of a module; -1 if it is not loaded."""
     path = Path(f"/sys/module/{module}/refcnt")
     return int(path.read_text()) if path.exists() else -1
 
@@ -102,7 +102,7 @@ def wait_until(true, what: str, limit_s: float = LIMIT_S, detail=lambda: "") -> 
 
 
 def removable(module: str) -> None:
-    """No reference is left, and it goes."""
+    """Wait until a module has no references, then remove it."""
     wait_until(
         lambda: references(module) == 0,
         f"{module} without references",
@@ -116,14 +116,14 @@ def removable(module: str) -> None:
 
 
 def load(module: str) -> None:
-    """By name, as a user does; what DKMS installed, not something of the kernel's own."""
+    """Load a module by name, as a user does; the file must be DKMS's, not one that came with the kernel."""
     run("modprobe", module)
     path = run("modinfo", "-n", module).strip()
     assert "/updates/dkms/" in path, f"{module} is {path}"
 
 
 def set_up() -> None:
-    """The two namespaces, their link, an iperf3 server at the right."""
+    """Make the two namespaces and their link, and start the iperf3 servers at the right."""
     run("ip", "netns", "add", "left")
     run("ip", "netns", "add", "right")
     run("ip", "link", "add", "v0", "netns", "left", "type", "veth", "peer", "name", "v0", "netns", "right")
@@ -181,7 +181,7 @@ def sockets(port: int, node: str = "left") -> str:
 
 
 def in_child(work) -> str:
-    """What a function returns in a child process that is user nobody."""
+    """Call a function in a child process as user nobody; return its result."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -203,11 +203,11 @@ def in_child(work) -> str:
 
 @contextlib.contextmanager
 def namespace(node: str) -> Iterator[None]:
-    """This process in another network namespace; "" is its own."""
+    """Move this process to another network namespace for the block; "": it stays in its own."""
     if not node:
         yield
         return
-    libc = ctypes.CDLL(None, use_errno=True)  # os.setns() is younger than bookworm's Python
+    libc = ctypes.CDLL(None, use_errno=True)  # bookworm's Python has no os.setns() yet
     with open("/proc/self/ns/net") as own, open(f"/run/netns/{node}") as other:
         assert libc.setns(other.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
         try:
@@ -217,7 +217,7 @@ def namespace(node: str) -> Iterator[None]:
 
 
 def choose(control: str) -> str:
-    """setsockopt(), and what getsockopt() then says."""
+    """Set a new socket's congestion control by setsockopt(); return what getsockopt() then reports."""
     with socket.socket() as one:
         one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
         return one.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0").decode()
@@ -227,7 +227,7 @@ def choose(control: str) -> str:
 
 
 def step_load() -> None:
-    """Every module loads by name and is the one that was installed; loading changes nothing else."""
+    """Every module loads by name from the file that was installed; loading changes nothing else."""
     before = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text()
     for module in MODULES:
         load(module)
@@ -238,7 +238,7 @@ def step_load() -> None:
 
 
 def step_tools() -> None:
-    """The tools answer and have their manual pages and completions."""
+    """The tools run, and their manual pages and completions are installed."""
     assert "vulturectl" in run("vulturectl", "--help")
     for path in (
         "share/man/man8/vulturectl.8", "share/bash-completion/completions/vulturectl", "lib/pkgconfig/libvulture.pc",
@@ -247,7 +247,7 @@ def step_tools() -> None:
 
 
 def step_choose_by_setsockopt() -> None:
-    """Root may choose each; an ordinary user what the module or tcp_allowed_congestion_control allows."""
+    """Root may choose any control; an ordinary user what the module or tcp_allowed_congestion_control allows."""
     allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
     before = allowed.read_text()
     for control in CONTROLS:
@@ -267,10 +267,11 @@ def step_choose_by_setsockopt() -> None:
 
 
 def step_choose_by_sysctl() -> None:
-    """A namespace's default, for every new connection in it.
+    """The sysctl sets the default of a namespace, which every new connection in it uses.
 
-    A restricted one (lowpri's) in the first namespace only: elsewhere the kernel refuses, and up to 7.2 keeps a
-    reference to the module when it does (tcp_set_default_congestion_control(), net/ipv4/tcp_cong.c).
+    A restricted control (lowpri's) is tried in the first namespace only: the kernel refuses it in all others, and up
+    to 7.2 it leaks a reference to the module when it does (tcp_set_default_congestion_control(),
+    net/ipv4/tcp_cong.c).
     """
     for control, module in CONTROLS.items():
         node = "" if module == "tcp_lowpri" else "left"
@@ -283,7 +284,7 @@ def step_choose_by_sysctl() -> None:
 
 
 def step_iperf_through_each() -> None:
-    """Every congestion control side by side, by iperf3 -C; ss names them; their modules cannot go meanwhile."""
+    """iperf3 -C uses every congestion control at once; ss names each; a module in use cannot be removed."""
     clients = []
     for number, (control, module) in enumerate(CONTROLS.items()):
         clients.append(iperf("-C", control, port=PORT + number))
@@ -298,7 +299,7 @@ def step_iperf_through_each() -> None:
 
 
 def step_remove_controls_under_traffic() -> None:
-    """Removal is refused while connections use a module; when the last is closed it goes, others flow on."""
+    """A module in use cannot be removed; after its last connection's close it can, and other connections go on."""
     for module in sorted(set(CONTROLS.values())):
         control = next(name for name, of in CONTROLS.items() if of == module)
         others = iperf(port=PORT + 1)
@@ -315,7 +316,7 @@ SHRED = ["limit", "219000", "min", "30000", "max", "90000", "avpkt", "1000", "bu
 
 
 def shred_shown() -> dict:
-    """Options and counters of the shred queue at the left."""
+    """Return options and counters of the shred qdisc at the left."""
     shown = json.loads(run("tc", "-s", "-j", "qdisc", "show", "dev", "v0", node="left"))
     one = next(entry for entry in shown if entry["kind"] == "shred")
     return one | one.get("options", {})
@@ -411,19 +412,19 @@ def step_vulture() -> None:
 
 
 def both_ends(connection: socket.socket) -> tuple[str, str]:
-    """Both ends as vulturectl takes them."""
+    """Return both ends of a connection in vulturectl's notation."""
     (local, port), (remote, remote_port) = connection.getsockname(), connection.getpeername()
     return f"{local}:{port}", f"{remote}:{remote_port}"
 
 
 def md5_key(peer: str) -> bytes:
-    """struct tcp_md5sig: the key that segments from and to this address are signed with."""
+    """Return a struct tcp_md5sig: the key that signs segments from and to this address."""
     key = b"secret"
     return struct.pack("=HH4s120xBBHi80s", socket.AF_INET, 0, socket.inet_aton(peer), 0, 0, len(key), 0, key)
 
 
 def ao_key(peer: str) -> bytes:
-    """struct tcp_ao_add: the same for TCP-AO."""
+    """Return a struct tcp_ao_add: the same for TCP-AO."""
     key = b"secret"
     address = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
     return address + struct.pack("=64siIH6B80s", b"hmac(sha1)", 0, 0, 0, 32, 100, 100, 0, 0, len(key), key)
@@ -431,7 +432,7 @@ def ao_key(peer: str) -> bytes:
 
 @contextlib.contextmanager
 def download(option: int = 0, key=bytes) -> Iterator[tuple[socket.socket, socket.socket]]:
-    """(receiver at the left, sender at the right), both with a key for the other from the start if there is one."""
+    """Open a connection: (receiver at the left, sender at the right). With ``option`` both have a key beforehand."""
     with namespace("right"):
         server = socket.create_server((ADDRESS["right"], 0))
     with namespace("left"):
@@ -449,7 +450,7 @@ def download(option: int = 0, key=bytes) -> Iterator[tuple[socket.socket, socket
 
 
 def carries(receiver: socket.socket, sender: socket.socket, size: int) -> None:
-    """So many bytes come through as they were sent."""
+    """Assert that ``size`` bytes arrive as they were sent."""
     data = os.urandom(size)
     sending = threading.Thread(target=sender.sendall, args=(data,))
     sending.start()
@@ -463,14 +464,17 @@ def carries(receiver: socket.socket, sender: socket.socket, size: int) -> None:
 
 
 def refused_signatures(node: str) -> int:
-    """Segments that this namespace's TCP dropped for their signature, or for having or lacking one."""
+    """Count the segments that a namespace's TCP dropped for a wrong, a missing or an unexpected signature."""
     names, values = (line.split() for line in run("cat", "/proc/net/netstat", node=node).splitlines()[:2])
     count = {name: int(value) for name, value in zip(names[1:], values[1:], strict=True)}
     return sum(value for name, value in count.items() if re.match(r"TCP(MD5|AO)", name) and name != "TCPAOGood")
 
 
 def step_vulture_signed() -> None:
-    """Connections signed by TCP-MD5 or TCP-AO: refused; signed later on: left alone, and no signature breaks."""
+    """vulture refuses connections signed by TCP-MD5 or TCP-AO; one that is signed later it stops rewriting.
+
+    No signature becomes invalid.
+    """
     with download() as (receiver, sender):
         receiver.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["right"]))
         sender.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["left"]))
@@ -480,7 +484,7 @@ def step_vulture_signed() -> None:
     with download() as (receiver, sender):
         run("vulturectl", "start", *both_ends(receiver), node="left")
         carries(receiver, sender, 1 << 20)
-        time.sleep(0.3)  # no acknowledgment is on its way while only one end has the key
+        time.sleep(0.3)  # no ACK may be in flight while only one end has the key
         receiver.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["right"]))
         sender.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, md5_key(ADDRESS["left"]))
         (before,) = json.loads(run("vulturectl", "--json", "list", node="left"))["connections"]
@@ -493,7 +497,7 @@ def step_vulture_signed() -> None:
     config = Path(f"/lib/modules/{os.uname().release}/build/.config").read_text()
     if "CONFIG_TCP_AO=y" not in config:
         return
-    # beside a signature the kernel offers timestamps or SACK, not both
+    # beside a signature the kernel offers either timestamps or SACK
     for node in ADDRESS:
         run("sysctl", "-q", "-w", "net.ipv4.tcp_sack=0", node=node)
     run("vulturectl", "rule", "add", "--remote", f"{ADDRESS['right']}/32", node="left")
@@ -509,12 +513,12 @@ def step_vulture_signed() -> None:
 
 
 def connections() -> list[dict]:
-    """The downloads under control at the left."""
+    """Return the downloads that vulture controls at the left."""
     return json.loads(run("vulturectl", "--json", "list", node="left"))["connections"]
 
 
 def passed_by(opens) -> socket.socket:
-    """What ``opens`` returns in a child process, passed by SCM_RIGHTS. The child has ended before it is taken."""
+    """Return a socket that ``opens`` made in a child, which sent it by SCM_RIGHTS and ended before its receipt."""
     mine, childs = socket.socketpair()
     with mine, childs:
         child = os.fork()
@@ -532,7 +536,7 @@ def passed_by(opens) -> socket.socket:
 
 
 def connected(server: socket.socket, control: str = "") -> socket.socket:
-    """A socket at the left, connected to a server at the right."""
+    """Connect a socket at the left to a server at the right."""
     with namespace("left"):
         one = socket.socket()
     if control:
@@ -543,7 +547,7 @@ def connected(server: socket.socket, control: str = "") -> socket.socket:
 
 
 def server_at_the_right() -> socket.socket:
-    """One that listens."""
+    """Return a listening socket at the right."""
     with namespace("right"):
         server = socket.create_server((ADDRESS["right"], 0))
     server.settimeout(20)
@@ -551,7 +555,7 @@ def server_at_the_right() -> socket.socket:
 
 
 def step_passed_sockets() -> None:
-    """A socket under control goes to another process, and its opener ends: control stays until the last close."""
+    """A socket under control is passed to another process and its opener ends: control lasts until the last close."""
 
     def download() -> socket.socket:
         one = connected(server)
@@ -580,7 +584,7 @@ def step_passed_sockets() -> None:
 
 
 def exchange(receiver: socket.socket, sender: socket.socket, seconds: float) -> None:
-    """Bytes go from one to the other for a while; this process has both."""
+    """Send from one socket to the other for a while; this process has both."""
     block = bytes(1 << 16)
     until = time.monotonic() + seconds
     sender.setblocking(False)
@@ -593,17 +597,17 @@ def exchange(receiver: socket.socket, sender: socket.socket, seconds: float) -> 
 
 
 def ends_in_the_middle(work) -> None:
-    """Run it in a child process, which ends with all its sockets open and data in them."""
+    """Run ``work`` in a child process, which ends with its sockets open and data queued in them."""
     child = os.fork()
     if child == 0:
-        with contextlib.suppress(OSError, AssertionError, subprocess.TimeoutExpired):  # a module may be away just now
+        with contextlib.suppress(OSError, AssertionError, subprocess.TimeoutExpired):  # a module may not be loaded now
             work()
         os._exit(0)
     os.waitpid(child, 0)
 
 
 def at_once(**works) -> None:
-    """Repeat each piece of work in a process of its own until the time is over; each is given its turn's number."""
+    """Repeat each work in a process of its own until the time is over. Its argument: the number of the round."""
     until = time.monotonic() + float(os.environ.get("LBE_RACE_S", "5"))
 
     def again(name: str, work) -> int:
@@ -632,7 +636,7 @@ def at_once(**works) -> None:
 
 
 def race_flows(port: int, *words: str):
-    """Eight connections of a second, with one congestion control after the other."""
+    """Return work: eight connections of one second; each round uses the next congestion control."""
 
     def one(turn: int) -> None:
         control = list(CONTROLS)[turn % len(CONTROLS)]
@@ -643,7 +647,7 @@ def race_flows(port: int, *words: str):
 
 
 def race_rules(turn: int) -> None:
-    """Rules that come and go."""
+    """Add and delete rules."""
     run("vulturectl", "rule", "add", "--remote", f"{ADDRESS['right']}/32", node="left", status=None)
     run("vulturectl", "stop", "--pid", str(os.getpid()), node="left", status=None)
     shown = run("vulturectl", "--json", "rule", "list", node="left", status=None)
@@ -652,7 +656,7 @@ def race_rules(turn: int) -> None:
 
 
 def race_control(turn: int) -> None:
-    """Start and stop of single connections."""
+    """Start and stop vulture on single connections."""
     for line in sockets(PORT + 1).splitlines():
         ends = line.split()[3:5]  # of a download to the left
         run("vulturectl", "start", *ends, node="left", status=None)
@@ -661,7 +665,7 @@ def race_control(turn: int) -> None:
 
 
 def race_queue(turn: int) -> None:
-    """A queue that is made, changed and removed."""
+    """Make, change and delete a shred qdisc."""
     run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "7:", "shred", *SHRED, node="right", status=None)
     run("tc", "qdisc", "change", "dev", "v0", "root", "handle", "7:", "shred", "limit", str(219000 + turn), "avpkt",
         "1000", node="right", status=None)  # fmt: skip
@@ -669,16 +673,16 @@ def race_queue(turn: int) -> None:
 
 
 def race_removal(turn: int) -> None:
-    """Modules that are removed, if nothing uses them, and loaded."""
+    """Remove a module if nothing uses it, and load it again."""
     module = MODULES[turn % len(MODULES)]
-    run("rmmod", module, status=None)  # refused while in use, which is right
+    run("rmmod", module, status=None)  # rightly refused while it is in use
     run("modprobe", module)
     if module == "shred_hint":
         run("sysctl", "-q", "-w", "net.shred_hint.mode=dscp", "net.shred_hint.host=1", node="left", status=None)
 
 
 def race_passing(turn: int) -> None:
-    """Sockets under control pass from process to process; the last one reads on, closes, or never takes it."""
+    """Pass a socket under control to another process, which closes it, reads on, or never receives it."""
     control = list(CONTROLS)[turn % len(CONTROLS)]
     with server_at_the_right() as server:
 
@@ -703,14 +707,14 @@ def race_passing(turn: int) -> None:
 
 
 def race_dumps(turn: int) -> None:
-    """Dumps of flows, rules and congestion controls while they come and go."""
+    """Dump flows, rules and congestion controls while they appear and disappear."""
     run("vulturectl", "--json", "list", node="left", status=None)
     run("vulturectl", "rule", "list", node="left", status=None)
     run("ss", "-tinO", node="left", status=None)
 
 
 def race_namespaces(turn: int) -> None:
-    """A namespace that ends with rules, flows and connections in it."""
+    """End a namespace that still has rules, flows and connections."""
 
     def work() -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -730,7 +734,7 @@ def race_namespaces(turn: int) -> None:
 
 
 def race_cgroups(turn: int) -> None:
-    """A cgroup with a rule that ends while a connection of it is still closing."""
+    """End a cgroup that has a rule while one of its connections is still closing."""
     folder = Path(f"/sys/fs/cgroup/race{turn}")
     folder.mkdir()
 
@@ -751,7 +755,7 @@ def race_cgroups(turn: int) -> None:
 
 
 def step_races() -> None:
-    """Many flows, starts, stops, rule changes, queue changes, loads and removals at once, on all CPUs."""
+    """Many flows, starts and stops, changes of rules and queues, loads and removals of modules at once, on all CPUs."""
     at_once(
         up=race_flows(PORT),
         down=race_flows(PORT + 1, "-R"),
@@ -764,7 +768,7 @@ def step_races() -> None:
 
 
 def step_races_of_ends() -> None:
-    """The same with sockets that pass between processes, dumps, and namespaces and cgroups that end."""
+    """Flows, removals, sockets passed between processes, dumps, and ends of namespaces and cgroups, all at once."""
     at_once(
         down=race_flows(PORT + 1, "-R"),
         passing=race_passing,
@@ -776,7 +780,7 @@ def step_races_of_ends() -> None:
 
 
 def step_remove_all() -> None:
-    """With the connections gone nothing holds a module: no reference has leaked."""
+    """After all connections are closed, every module can be removed: no reference has leaked."""
     for pid in run("ip", "netns", "pids", "right").split():
         os.kill(int(pid), signal.SIGKILL)
     for module in MODULES:
@@ -786,7 +790,7 @@ def step_remove_all() -> None:
 
 
 def step_log() -> None:
-    """The kernel complained of nothing, and its taint is the one that the installation explains."""
+    """The kernel logged no unexpected warning, and its taint is the one that out-of-tree modules explain."""
     said = run("dmesg", "--level", "emerg,alert,crit,err,warn")
     boot = Path("/tmp/dmesg.before").read_text().splitlines()
     odd = [

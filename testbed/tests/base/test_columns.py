@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Rows as columns: widths, sides, and nothing at a line's end."""
+"""Rows printed as columns: widths, alignment, and no blanks at a line's end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What changes a program's hash, and what does not."""
+"""Which changes of a program change its hash, and which do not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Progress where no terminal is: few lines, each with the time left."""
+"""Progress when the output is no terminal: few lines, each with the time left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.base.progress import RunsProgress
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, to be set."""
+    """Replace time.monotonic() by a clock that the test sets."""
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return now

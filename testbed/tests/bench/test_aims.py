@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The bench is red where 6.12 is slower than its aim; on speeds that are made up."""
+"""The bench fails where 6.12 is slower than its aim. The speeds are made up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`testbed speed`, each case cut to seconds. Run by `make check-report`; the real lengths are in `make bench`."""
+"""`testbed speed`, each case cut to seconds. `make check-report` runs this, `make bench` the cases' full lengths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.bench import speed
 
 pytestmark = pytest.mark.report
 
-#: the lengths in the cases' texts, and what they are cut to
+#: the times in the cases' texts -> the shorter times that replace them
 CUT = {
     "duration_s = 120": "duration_s = 12",
     "measure_s = [20, 120]": "measure_s = [6, 12]",
@@ -24,7 +24,7 @@ CUT = {
 
 
 def cut(case: speed.Case, least: float) -> speed.Case:
-    """A case of seconds. A run that short is mostly the boot: it has no aim."""
+    """Cut a case to seconds. Most of so short a run is the boot, so the case has no aim."""
     text = case.text
     for old, new in CUT.items():
         text = text.replace(old, new)
@@ -37,7 +37,7 @@ def test_each_case_is_measured_and_ns3_beside(monkeypatch: pytest.MonkeyPatch, c
     assert main(["speed", "--kernel", "6.12", "--rounds", "1"]) == 0
     first, _, *ours, a, b = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"measured \d{4}-\d\d-\d\d, testbed \S+", first)
-    # without its package a line says so in place of the two
+    # if ns-3's package is missing, one line says so in place of the two of ns-3
     beside = [a, b] if " ns-3 " in a else [b]
     if len(beside) == 1:
         ours.append(a)

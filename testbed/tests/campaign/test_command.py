@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`make report` as a person runs it: ended by Ctrl-C, begun again, looked at. Run by `make check-report`."""
+"""`make report` as a user runs it: interrupted by Ctrl-C, continued, its pages opened. Run by `make check-report`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """A cache with everything that was built, and no run."""
+    """Make a cache that has every built program and kernel but no runs."""
     cache = tmp_path / "cache"
     cache.mkdir()
     for built in cache_root().iterdir():
@@ -32,13 +32,13 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def kept(environment: dict[str, str]) -> dict[Path, int]:
-    """When each run of the cache was stored."""
+    """Map each run of the cache to the time at which it was stored."""
     found = Path(environment["LBE_CACHE"], "runs").glob("*/*/facts.json")
     return {path: path.stat().st_mtime_ns for path in found}
 
 
 def test_report_goes_on_after_ctrl_c(environment: dict[str, str], tmp_path: Path) -> None:
-    # a job in the background ignores SIGINT, and so would its children
+    # if this test runs as a background job it ignores SIGINT, and its children would inherit that
     words = ["env", "--default-signal=INT"]
     words += [sys.executable, "-m", "testbed", "evaluate", "demo", "--minutes", "2", "--jobs", "2", "--no-plots"]
     words += ["--out", str(tmp_path / "out"), "--docs", str(tmp_path / "docs")]
@@ -49,7 +49,7 @@ def test_report_goes_on_after_ctrl_c(environment: dict[str, str], tmp_path: Path
             if " runs, " in line:
                 assert "left" in line, "what time is left is said"
                 break
-        os.killpg(first.pid, signal.SIGINT)  # as the terminal does
+        os.killpg(first.pid, signal.SIGINT)  # to the whole process group, as the terminal does
         assert "the same command goes on from here" in first.stderr.read()
     assert first.returncode == 130
     for _ in range(50):

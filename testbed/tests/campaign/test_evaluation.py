@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Coverage, verdicts, scoreboard, forms and pages, on made-up results."""
+"""Coverage, verdicts, scoreboard, forms and pages, tested on made-up results."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from testbed.tests.made_digests import all_digests, made
 
 ROOT = Path(__file__).parents[3]
 
-#: from the papers: every table and figure that shows measured or computed data. Left out are drawings (topologies,
-#: pseudo-code, schematics), parameter lists and what is another paper's.
+#: every table and figure of the papers that shows measured or computed data. Left out are drawings (topologies,
+#: pseudo-code, schematics), lists of parameters and data quoted from other papers.
 PAPERS = {
     "lowpri": [*(f"Table {n}" for n in (1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)), "Figure 3"],
     "vulture": [
@@ -103,7 +103,7 @@ def test_verdicts_follow_from_the_results(jain: float, near: int) -> None:
 
 @pytest.mark.parametrize(("tcp", "word"), [(50.0, "holds"), (1.0, "FAILS")])
 def test_the_claim_is_the_worst_of_its_rows(tcp: float, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # what explains a miss of today's is no part of this
+    # switch off the explanations that the experiment file gives for misses
     monkeypatch.setattr(checks, "explained", lambda *_: None)
     document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default"}
     for case in document["cases"]:
@@ -130,7 +130,7 @@ def test_seeds_that_are_missing_leave_no_success() -> None:
 
 
 def grown() -> dict:
-    """A digest of before its experiment had the cases beside lp."""
+    """Make a digest as it was before its experiment got the cases with lp in the background."""
     document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default"}
     document["cases"] = [case for case in document["cases"] if case["case"]["background"] != "lp"]
     return document | {"asked_cases": [case["case"] for case in document["cases"]]}
@@ -145,7 +145,7 @@ def test_a_case_that_was_added_since_is_not_run_yet_and_not_lost() -> None:
     assert not any("INCOMPLETE" in line for line in state.reds({"lp_table1": document}))
     cases, runs = digest.not_run_yet(document)
     assert cases == runs == len(experiments.load("lp_table1").cases()) - len(document["cases"]) > 0
-    # a digest that does not say what was asked for cannot show that a case is new
+    # without the list of the cases that were asked for, a missing case cannot be known to be new
     del document["asked_cases"]
     document["stale"] = ["experiment (its file)"]
     assert digest.not_run_yet(document) == (0, 0)
@@ -161,7 +161,7 @@ def test_the_pages_count_what_is_not_run_yet_and_call_only_the_lost_incomplete()
     cases, runs = digest.not_run_yet(document)
     assert f"not run yet: {cases} new cases, {runs} runs" in shown["experiments.md"]
     assert f"| not run yet | {runs} runs of {cases} cases" in shown["README.md"]
-    # nothing is new: nothing is said of it
+    # if no case is new, the pages do not mention new cases
     whole = markdown.pages({"lp_table1": made("lp_table1") | {"stale": []}})
     assert "not run yet" not in whole["checks.md"] + whole["README.md"]
 
@@ -204,7 +204,7 @@ def test_more_than_the_paper_is_good_where_the_bound_has_no_other_side(bound: tu
 
 
 def test_bounds_come_before_nearness() -> None:
-    # within its bounds (at least 96 %), though far from the paper's 2.7 %
+    # within its bound (at least 96 %), although far from the paper's number (2.7 %)
     documents = {"lp_table1": made("lp_table1", {"tcp": 50.0, "lp": 2.7})}
     rows = coverage.judge(figure_of("Table I", "tcp_lp"), documents).rows
     kept = next(row for row in rows if "in % of" in row.what and row.rule.startswith(">="))
@@ -260,7 +260,7 @@ def test_table_1_is_not_table_10() -> None:
 
 
 def traced(share: float) -> dict:
-    """Of Figures 3 to 5, as the tool that reads the module's trace writes them."""
+    """Make the document of Figures 3 to 5 as the tool that reads the module's trace writes it."""
     cases = [
         {"case": {"of": "vulture_piv", "rate": rate}, "seeds": [1, 2], "jobs": [], "metrics": {"share": values}}
         for rate, values in (("4", [share, share]), ("8", [73.0, None]))
@@ -273,7 +273,7 @@ def test_what_a_trace_shows_is_judged_like_the_rest(share: float, word: str) -> 
     documents = {"vulture_figures": traced(share)}
     verdict = coverage.judge(figure_of("Figure 3", "vulture"), documents)
     assert (verdict.word, verdict.judged, verdict.form) == (word, 1, "brief")
-    # where there is no bound: beside the paper's number, and a seed without a value differs
+    # a figure without a bound is compared with the paper's number; a seed without a value makes it differ
     (row,) = coverage.judge(figure_of("Figure 4", "vulture"), documents).rows
     assert (row.status, row.against, row.ours.n, row.ours.blank) == ("shown", coverage.DIFFERS, 1, 1)
     assert coverage.judge(figure_of("Figure 3", "vulture"), {}).word == "not run"
@@ -370,7 +370,7 @@ def test_slower_pages_are_a_lost_rate() -> None:
     scores = scoreboard.Scores(scoreboard.load_board(), {"scoreboard": document})
     web = next(group for group in scores.board.group if group.key == "web")
     assert scores.over(web, "lp", "page") == pytest.approx(300)
-    # a quarter of the rate in one of two groups, nothing lost in the other
+    # the rate falls to a quarter in one of two groups; nothing is lost in the other
     assert scores.lost("lp") == pytest.approx((75 + 0) / 2)
 
 
@@ -414,7 +414,7 @@ def test_a_cell_that_lost_a_seed_says_so_everywhere() -> None:
     assert "(2 of 3, INCOMPLETE)" in main
     behind = page[page.index("## Behind each cell") :]
     assert "| lp | INCOMPLETE (" in behind and "| cubic | INCOMPLETE" not in behind
-    # its mean over the groups is of fewer scenarios than the others': the picture says so
+    # its mean over the groups covers fewer scenarios than the other contenders', and the picture says so
     assert "lp (INCOMPLETE)" in tables.trade_off(scores) and "strict (INCOMPLETE)" not in tables.trade_off(scores)
 
 
@@ -430,7 +430,7 @@ def test_what_was_run_in_part_says_so_and_a_shared_scenario_is_no_run_of_a_group
     new = scoreboard.Scores(scores.board, {"scoreboard": document})
     assert tables.in_part(new, groups["greedy"], "lp") == " (1 of 3)"
     assert tables.nothing(new, groups["buffer"], "lp") == "not run"
-    # beside_cubic also stands in the sweep of buffers, of which nothing was run
+    # beside_cubic is also part of the sweep of buffers, of whose own scenarios none was run
     assert scores.run(groups["buffer"], "lp") == 0
     assert math.isnan(scores.over(groups["buffer"], "lp", "be"))
 
@@ -468,20 +468,20 @@ def test_of_two_digests_each_case_is_taken_where_it_has_more_runs() -> None:
     assert [len(case["seeds"]) for case in both["cases"]] == [3] + [2] * (len(mine["cases"]) - 1)
     assert both["cases"][0]["metrics"]["tcp"] == [1.0] * 3
     assert both["ran"] == {"testbed": ["v1", "v2"], "modules": {"tcp_lp": {"version": ["1", "2"]}}}
-    # of another module, kernel, agent: never together
+    # runs of another module, kernel or agent are never combined with these
     assert digest.with_more(mine, other | {"identity": {"kernel": "other"}}) is mine
     of_another_kernel = {"provenance": other["provenance"] | {"kernel": {"release": "7.2.0"}}}
     assert digest.with_more(mine, other | of_another_kernel) is mine
     assert digest.with_more(mine | {"identity": {}}, other | {"identity": {}})["cases"] == mine["cases"]
     part = {**mine, "cases": mine["cases"][1:]}
     assert len(digest.with_more(part, other)["cases"]) == len(mine["cases"])
-    # of another form: one of them as it is
+    # digests of different forms are not combined: one of the two is returned as it is
     assert digest.with_more({**mine, "mode": "default"}, other)["mode"] == "default"
     assert digest.with_more({**part, "cases": part["cases"][:1], "mode": "short"}, other) is other
 
 
 def current(name: str = "lp_table1") -> dict:
-    """A made-up digest with the identity of this tree."""
+    """Make up a digest with the identity of this tree."""
     one, document = experiments.load(name), made(name)
     for case in document["cases"]:
         job = runner.jobs.make(name, case["case"], 1, one.setting(case["case"], "brief"))
@@ -537,7 +537,7 @@ def test_references_in_the_texts_lead_to_metrics_and_variants() -> None:
     texts = tomllib.loads(quoting.TEXTS.read_text(encoding="utf-8"))
     assert set(texts) == set(coverage.PAPERS)
     for paper in texts.values():
-        # numbers of ours are not typed: what is in the text is the paper's, in brackets or named so
+        # the suite's numbers are not typed but referred to, in [[ ]]; numbers typed in the text are the paper's
         found = re.findall(r"\[\[(.+?)\]\]", paper["text"])
         assert found
         for words in found:
@@ -586,7 +586,7 @@ def test_a_paragraph_of_short_runs_says_so() -> None:
 
 def test_result_files_of_run_are_taken_if_their_experiment_is_as_it_was(name: str, backend, tmp_path: Path) -> None:
     run_all(name, backend, tmp_path / "out")
-    # an experiment of this name is not in the tree: it is no result of the suite
+    # the tree has no experiment of this name, so the file is no result of the suite
     assert command.found_in([tmp_path / "out"]) == {}
     document = digest.load(tmp_path / "out" / "digests" / "made.json")
     assert document["provenance"]["command"] == "run"
@@ -601,20 +601,20 @@ def committed() -> dict[str, dict]:
 
 
 def test_the_committed_pages_are_what_the_committed_runs_say(committed: dict) -> None:
-    """Byte for byte, staleness as of when they were made: `evaluate --check` says what is stale today."""
+    """Equal byte for byte. Staleness is as of the pages' making; `evaluate --check` tells what is stale today."""
     assert committed
     for name, text in markdown.pages(committed).items():
         assert (DATA / name).read_text(encoding="utf-8") == text, f"{name}: python3 -m testbed evaluate --pages"
 
 
 def test_no_committed_result_is_red(committed: dict) -> None:
-    """Every bound of every experiment, in the form that is committed; a miss needs an explanation with a range."""
+    """Every experiment, in its committed form, meets each bound or explains the miss, with a range for it."""
     red = state.reds(state.mark_stale(committed))
     assert not red, "\n".join(red)
 
 
 def test_a_committed_result_that_gets_worse_is_red(committed: dict) -> None:
-    """The test before this one can fail: a figure that misses its bound, a case that is gone."""
+    """The test above can fail: it does when a figure misses its bound and when a case is lost."""
     worse = json.loads(json.dumps(committed))
     for case in worse["lp_table1"]["cases"]:
         if case["case"]["background"] == "lp":
@@ -628,7 +628,7 @@ def test_a_committed_result_that_gets_worse_is_red(committed: dict) -> None:
 
 
 def halved(document: dict) -> dict:
-    """The same, with half of what its flows had."""
+    """Return a copy of a digest in which every metric is halved."""
     worse = json.loads(json.dumps(document))
     for case in worse["cases"]:
         case["metrics"] = {name: [value and value / 2 for value in values] for name, values in case["metrics"].items()}
@@ -770,14 +770,14 @@ runs = 4
 
 @pytest.fixture
 def name(tmp_path: Path) -> str:
-    """An experiment with all forms, which needs no module."""
+    """Write an experiment that has all forms and needs no module; return its path."""
     path = tmp_path / "made.toml"
     path.write_text(TWO_FLOWS + FORMS)
     return str(path)
 
 
 def run_all(name: str, backend: PretendBackend, out: Path, forms=campaign.FORMS) -> campaign.Outcome:
-    """A campaign without end, then its files."""
+    """Run a campaign without a time limit, then write its files."""
     parts, failed = campaign.spend(campaign.ladders_of([name], backend, forms), backend, math.inf, 2)
     return campaign.carry_out(parts, backend, out, "run --out x", failed, draw=False)
 
@@ -832,7 +832,7 @@ def test_of_what_is_there_most_cases_are_taken(name: str, backend: PretendBacken
 
 
 class Slow:
-    """Runs one after the other; each takes ``seconds`` of a clock that it moves."""
+    """Does the runs one after the other; each advances a simulated clock by ``seconds``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, stop_after: int | None = None):
         self.now, self.seconds, self.stop_after, self.done = 0.0, seconds, stop_after, 0
@@ -850,7 +850,7 @@ class Slow:
 def test_a_slow_machine_ends_in_time_with_shorter_forms(
     name: str, backend: PretendBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # a run of the short form is planned at 0.8 s: the default form would be done within 60 s, and takes 600
+    # from the planned 0.8 s for a run of the short form, the default form should take less than 60 s; it takes 600
     slow = Slow(monkeypatch, 100.0)
     ladders = campaign.ladders_of([name], backend)
     assert campaign.pick(ladders, set(), 60.0)[0].mode == "default"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The command line: what it lists, prints and refuses; no kernel is booted here."""
+"""The command line: what it lists, prints and refuses. No kernel is booted here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The shell: nodes set up, commands answered, everything gone at its end."""
+"""The shell: it sets up the nodes, runs commands in them, and leaves nothing behind at its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.scenario
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 300
-COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # some builds of iproute2 colour what a terminal shows
+COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # some builds of iproute2 colour their output on a terminal
 
 
 def test_shell_answers_and_powers_off() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""netfilter's selftests beside vulture: what a script says is read whole, and a difference is never lost."""
+"""netfilter's selftests beside vulture: each script's output is read completely, and every difference is reported."""
 
 from __future__ import annotations
 

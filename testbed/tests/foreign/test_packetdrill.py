@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Suites of others: the archive is checked, edits must apply, a fault is never taken for an expected difference."""
+"""Other projects' suites: archives are verified, edits must apply, a fault never counts as an expected difference."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_a_boot_that_stands_still_loses_no_script(monkeypatch: pytest.MonkeyPatc
         boots.append(scripts)
         if scripts[0] == "stuck":
             return []
-        if len(boots) == 1:  # over IPv6 the second one stood still
+        if len(boots) == 1:  # the second script hung over IPv6
             return [result("a", "pass"), result("a", "pass", "ipv6"), result("b", "pass")]
         return [result(script, "pass", family) for script in scripts[:2] for family in ("ipv4", "ipv6")]
 

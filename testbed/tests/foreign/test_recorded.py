@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The recorded link: the experiment plays what the user names, and a made one where there is none."""
+"""The recorded link: the experiment replays the recording that the user names, or a generated one without a name."""
 
 from __future__ import annotations
 

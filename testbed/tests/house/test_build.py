@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The Makefile's verbs, the scripts beside it, and what conftest.py promises of `make check`."""
+"""The Makefile's targets, the scripts, and conftest.py's rules for the result of `make check`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERBS = (
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command's result, output and errors together; make's own variables do not leak in."""
+    """Run a command, with output and errors in one stream; it does not inherit the variables of a make around us."""
     clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "DESTDIR", "PREFIX")}
     return subprocess.run(
         [str(word) for word in command], cwd=cwd, env={**clean, "LC_ALL": "C", **environment}, text=True,
@@ -28,7 +28,7 @@ def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subproces
 
 
 def module_folders() -> dict[str, list[str]]:
-    """Folder -> modules that its Kbuild makes, KUnit modules aside."""
+    """Map each folder to the modules that its Kbuild makes, without KUnit modules."""
     names = re.search(r"^lbe-dirs := (.*)$", (ROOT / "Kbuild").read_text(), re.MULTILINE)[1].split()
     found = {}
     for name in names:
@@ -41,7 +41,7 @@ def module_folders() -> dict[str, list[str]]:
 
 
 def copy_of_tree(folder: Path) -> Path:
-    """What git would ship, in a folder of its own: builds happen in place."""
+    """Copy all files that git tracks or would track to a folder: a build writes into its source tree."""
     names = run("git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard").stdout.splitlines()
     for name in names:
         if (ROOT / name).is_file():
@@ -102,7 +102,7 @@ def test_install_then_uninstall_leaves_nothing(tmp_path, kdir):
 
 @pytest.fixture
 def kdir() -> Path:
-    """The build folder of the series: LBE_KDIR_6_12 and its like, else the testbed's."""
+    """Return the build folder of the default series: that of its LBE_KDIR_* (as LBE_KDIR_6_12), else the testbed's."""
     from testbed.kernels.build import ensure_kernel
     from testbed.kernels.series import DEFAULT_SERIES, KernelSpec
 
@@ -142,7 +142,7 @@ def test_version_of_a_clone_and_of_a_tarball(tmp_path):
     (tmp_path / "VERSION").write_text("9.8.8\n")
     assert run(tmp_path / "scripts/version").stdout == clean.strip() + "-dirty\n"
 
-    # A tarball inside somebody else's repository is still a tarball.
+    # A tarball that is unpacked inside another repository is still a tarball.
     inner = tmp_path / "inner"
     (inner / "scripts").mkdir(parents=True)
     shutil.copy2(ROOT / "scripts/version", inner / "scripts")
@@ -151,7 +151,7 @@ def test_version_of_a_clone_and_of_a_tarball(tmp_path):
 
 
 def fake_path(folder: Path, **programs: str) -> str:
-    """A PATH with these shell scripts and the few real programs that scripts/deps needs."""
+    """Make a PATH that has only these shell scripts and the few real programs that scripts/deps needs."""
     folder.mkdir()
     for real in ("sh", "env", "sort", "sed", "cat", "touch", "true", "dirname"):
         (folder / real).symlink_to(shutil.which(real))
@@ -238,11 +238,11 @@ def test_requirements_are_pinned():
         assert re.fullmatch(r"[\w.-]+==[\w.]+", line), line
 
 
-# -- what green means ---------------------------------------------------------------------------
+# -- when make check passes ---------------------------------------------------------------------
 
 
 def check(folder: Path, files: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """pytest under our conftest.py and settings in a folder with these tests."""
+    """Run pytest with the repository's conftest.py and settings in a folder that has these tests."""
     import sys
 
     for name in ("conftest.py", "pyproject.toml"):

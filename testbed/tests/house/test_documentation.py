@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every command of README.md and Documentation/*.md is run: here, in a guest, or by a test named in documented.toml."""
+"""Every command in README.md and Documentation/*.md runs: here, in a guest, or in a test that documented.toml names."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "packaging" / "sysctl.conf"
 RULES = tomllib.loads((Path(__file__).parent / "documented.toml").read_text(encoding="utf-8"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "Documentation").glob("*.md"))]
-#: what a line of a block begins with if it is a command; drawings, formulas and plans do not
+#: the beginning of each line of a block that is a command; other lines are drawings, formulas and plans
 COMMAND = re.compile(
     r"(sudo|make|python3|scripts/|\.ci/|\"\$\(scripts|PYTHONPATH=|git|vulturectl|tc|ip|ss|sysctl|insmod|rmmod|modprobe|"
     r"iperf3|echo|setsockopt|dkms|apt|apt-get|wget|curl|ethtool|nft)(?=[ /(\"$.=]|$)"
 )
-#: blocks that are no commands
+#: languages of blocks that hold no commands
 NOT_COMMANDS = ("toml", "python", "json", "c", "yaml")
 
 
@@ -50,7 +50,7 @@ class Command:
 
 
 def blocks(text: str) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-    """(language, numbered lines) of a page's fenced and indented blocks."""
+    """Yield (language, numbered lines) of each fenced or indented block of a page."""
     fence, language, lines = False, "", []
     for number, line in enumerate([*text.splitlines(), ""], 1):
         if line.startswith("```"):
@@ -65,7 +65,7 @@ def blocks(text: str) -> Iterator[tuple[str, list[tuple[int, str]]]]:
 
 
 def commands(page: Path) -> list[Command]:
-    """The commands of a page; one that ends in a backslash goes on in the next line."""
+    """Return the commands of a page; a backslash at a line's end continues the command on the next line."""
     found = []
     for index, (language, lines) in enumerate(blocks(page.read_text(encoding="utf-8"))):
         if language in NOT_COMMANDS:
@@ -76,7 +76,7 @@ def commands(page: Path) -> list[Command]:
             joined += line.removesuffix("\\")
             if not line.endswith("\\"):
                 if COMMAND.match(joined):
-                    # what explains it is a comment, or stands in a column of its own
+                    # cut off the explanation: a comment, or text in a column of its own
                     text = re.split(r" +#| {2,}(?=/\*)", joined)[0]
                     text = re.split(r" {3,}", text)[0] if text.startswith("python3") else text
                     found.append(Command(page.relative_to(ROOT).as_posix(), index, number, text.strip()))
@@ -88,12 +88,12 @@ ALL = [command for page in PAGES for command in commands(page)]
 
 
 def rule_of(command: Command) -> dict | None:
-    """The first rule that speaks of it."""
+    """Return the first rule whose pattern matches a command."""
     return next((rule for rule in RULES["rule"] if re.match(rule["match"], command.text)), None)
 
 
 def those(how: str) -> list[Command]:
-    """Commands of one kind, each text once."""
+    """Return the commands whose rule has this ``how``, each text once."""
     return list({one.text: one for one in ALL if (rule_of(one) or {}).get("how") == how}.values())
 
 
@@ -103,7 +103,7 @@ def test_pages_have_commands() -> None:
 
 
 def ranges() -> Iterator[tuple[str, Within]]:
-    """Every key of an experiment file that has a range, but the seed, whose end is written as a power."""
+    """Yield each key of an experiment file that has a range. Not `seed`: the page writes its maximum as a power."""
     for kind in (Head, Topology, Queue, Hop, Tick, FlowGroup):
         for key, hint in tables.hints(kind).items():
             for part in (hint, *get_args(hint)):
@@ -127,12 +127,12 @@ def test_every_command_has_a_rule() -> None:
 
 
 def test_no_command_takes_controls_from_users() -> None:
-    """tcp_allowed_congestion_control is written as a whole: what a line leaves out, users may no longer choose."""
+    """A write to tcp_allowed_congestion_control replaces the list: users may no longer choose a control left out."""
     written = [one for one in ALL if re.search(r"tcp_allowed_congestion_control *=", one.text)]
     assert written, "the page of lowpri has one"
     for one in written:
         assert "$(sysctl -n net.ipv4.tcp_allowed_congestion_control) " in one.text, f"{one.page}:{one.line}"
-    # sysctl.d has no such words, and is read after the modules are loaded
+    # sysctl.d cannot refer to the old value; it is read after the modules are loaded, so it must list all of them
     line = re.search(r"^net.ipv4.tcp_allowed_congestion_control = (.*)$", EXAMPLE.read_text(), re.MULTILINE)[1]
     assert {"reno", "cubic", "lbe", "lp", "lp_ecn", "ledbat", "ledbatpp", "background"} <= set(line.split())
 
@@ -160,7 +160,8 @@ def test_runs_here(text: str) -> None:
 
 
 def guest_script(page: str, paths: dict[str, Path]) -> str:
-    """All guest commands of a page, block by block; each block begins with its module loaded and its device bare."""
+    """Return a script of all guest commands of a page. Each block begins with a module loaded and east without qdiscs.
+    """
     module = Path(page).stem if Path(page).stem in paths else "tcp_lp"
     lines = [
         "set -e",
@@ -204,7 +205,7 @@ def test_runs_in_a_guest(page: str, tmp_path: Path) -> None:
 
 @pytest.mark.scenario
 def test_the_tutorials_own_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a reader does it: save the file, run it, look at it again, read the numbers in Python."""
+    """Do what the tutorial's reader does: save the file, run it, show its results, read the numbers in Python."""
     page = ROOT / "Documentation" / "tutorial.md"
     found = {language: "\n".join(line for _, line in lines) for language, lines in blocks(page.read_text())}
     (tmp_path / "mine.toml").write_text(found["toml"])

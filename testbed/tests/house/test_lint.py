@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Each step of scripts/lint.py, fed a good and a bad file: it must be able to go red."""
+"""Each step of scripts/lint.py accepts a good file and rejects a bad one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def load_lint():
     spec = importlib.util.spec_from_file_location("lbe_lint", ROOT / "scripts/lint.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses look their module up there
     spec.loader.exec_module(module)
     return module
 
@@ -33,7 +33,7 @@ def tree_of(folder: Path, files: dict[str, str]):
     return lint.Tree(folder)
 
 
-# step, a file it accepts, the same file with a fault. The faults are put together here, so
+# step, a file that it accepts, the same file with a fault. Some faults are composed of parts, so
 # that the lint of this file does not find them.
 SAMPLES = [
     ("spdx", {"a.sh": SPDX + "true\n"}, {"a.sh": "true\n"}),
@@ -89,7 +89,7 @@ MODULE_FILES = {
     "tcp_lp/Kbuild": "obj-m += sample.o\n",
 }
 BUILD_SAMPLES = [
-    # gcc speaks of a missing prototype under W=1 only
+    # gcc warns of a missing prototype only with W=1
     ("w1", "int sample(void);\nint sample(void)\n{\n\treturn 1;\n}\n", "int sample(void)\n{\n\treturn 1;\n}\n"),
     ("w1", "", "int sample(void\n"),
     ("sparse", "", "static int __user *word;\nint sample(void);\nint sample(void)\n{\n\treturn *word;\n}\n"),

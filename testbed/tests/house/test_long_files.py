@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""No source file has more than 500 lines but those of which Documentation/design.md says why."""
+"""No source file has more than 500 lines, except those for which Documentation/design.md gives a reason."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from testbed.base.places import REPO
 MOST = 500
 PAGE = REPO / "Documentation" / "design.md"
 ROW = re.compile(r"^\| `([^`]+\.(?:c|h|py|bash|tcl))` \| (.+) \|$", re.MULTILINE)
-#: programs; tests, and data such as experiments and tables of claims, are no part of it
+#: programs only; tests, and data such as experiments and tables of claims, may be longer
 SOURCES = ("*.c", "*.h", "*.py", "*.bash", "*.tcl", "scripts/*", ".ci/*")
 
 
 def reasons(page: str) -> dict[str, str]:
-    """The files that the page names, with what it says of each."""
+    """Map each file that the page names to the reason that it gives."""
     return dict(ROW.findall(page[page.index("## Long files") :].split("\n## ")[0]))
 
 
 def long_files(root: Path) -> set[str]:
-    """Source files of a tree that git knows and that have more lines."""
+    """Return the source files, tracked by git, that have more than MOST lines."""
     listed = subprocess.run(["git", "ls-files", *SOURCES], cwd=root, capture_output=True, text=True, check=True)
     names = [name for name in listed.stdout.splitlines() if "tests" not in Path(name).parts]
     assert names
@@ -32,7 +32,7 @@ def long_files(root: Path) -> set[str]:
 
 
 def differing(root: Path, page: str) -> list[str]:
-    """What the page lacks, and what it names for nothing."""
+    """Return a complaint for each long file without a reason and for each reason that is not needed."""
     known, found = reasons(page), long_files(root)
     lacking = sorted(found - set(known))
     needless = sorted(set(known) - found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A bound on what others lose beside one of our controls is missed beside a rival, or says why it is kept."""
+"""A bound on the harm of one of our controls to other traffic is missed by a rival control, or has a reason to stay."""
 
 from __future__ import annotations
 
@@ -170,16 +170,16 @@ def test_a_flow_that_goes_to_our_control_in_the_run_is_ours() -> None:
 @pytest.mark.parametrize(
     "check",
     [
-        # of the background itself
+        # the metric is of the background flow itself
         'metric = "bg"\ncase = { background = "lp" }\nmin = 0.5\nwhy = "w"\n',
-        # that harm is done, not that it is limited
+        # a bound from below on the harm, not from above
         'metric = "be"\ncase = { background = "lp" }\nmax = 9\nwhy = "w"\n',
         'metric = "rtt"\ncase = { background = "lp" }\nmin = 9\nwhy = "w"\n',
-        # beside nobody's control
+        # the background is not one of our controls
         'metric = "be"\ncase = { background = "vegas" }\nmin = 8\nwhy = "w"\n',
-        # no effect on the flow
+        # the metric does not tell an effect on the other flow
         'metric = "used"\ncase = { background = "lp" }\nmin = 0\nwhy = "w"\n',
-        # the distance from the rival is what is judged
+        # the bound already is on the distance from the rival
         'metric = "be"\ncase = { background = "lp" }\nof = { background = "cubic" }\nmin = 8\nwhy = "w"\n',
         # no bound
         'metric = "be"\ncase = { background = "lp" }\npaper = 8\n',

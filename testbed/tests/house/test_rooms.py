@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rooms of the testbed: who may import from whom (Documentation/design.md), and that nothing goes round."""
+"""The testbed's rooms (Documentation/design.md): which may import from which; and that imports form no cycle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testbed.base.places import REPO, TESTBED
 
-#: each may import from those before it
+#: each room may import from itself and from those listed before it
 ROOMS = (
     "base", "spec", "kernels", "backends", "measure", "results", "run", "backends/ns2", "judge", "present", "campaign",
     "robustness", "bench", "foreign", "proof", "support", "commands",
@@ -18,7 +18,7 @@ ROOMS = (
 
 
 def files() -> Iterator[Path]:
-    """The testbed's modules; what runs inside a guest is no part of it, tests neither."""
+    """Yield the testbed's modules, without tests and without programs that run inside a guest."""
     for path in sorted(TESTBED.rglob("*.py")):
         inside = path.relative_to(TESTBED).parts
         if inside[0] != "tests" and "guest" not in inside and "__pycache__" not in inside:
@@ -26,15 +26,15 @@ def files() -> Iterator[Path]:
 
 
 def room_of(parts: tuple[str, ...]) -> str:
-    """The room that a path or a dotted name under testbed/ is in.
+    """Return the room of a path or a dotted name under testbed/.
 
-    ns-2 is a backend to its reader, and more: it reads jobs and leaves results itself.
+    backends/ns2 is a room of its own: unlike the other backends it reads jobs and writes results itself.
     """
     return "/".join(parts[:2]) if "/".join(parts[:2]) in ROOMS else parts[0]
 
 
 def imports(path: Path) -> Iterator[tuple[str, ...]]:
-    """What a module imports of this repository, as parts of a dotted name, inside of functions too."""
+    """Yield the dotted name, in parts, of everything that a module imports, also inside functions."""
     package = list(path.relative_to(REPO).parent.parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
@@ -89,5 +89,5 @@ def test_no_import_goes_round() -> None:
 
 
 def test_no_two_things_of_one_name() -> None:
-    """A module beside a folder of its name: which of them is meant?"""
+    """No module has the name of a folder beside it: an import would be ambiguous to the reader."""
     assert not [path for path in files() if path.with_suffix("").is_dir()]

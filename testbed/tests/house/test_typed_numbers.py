@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """No measured number is typed by hand into README.md, Documentation/*.md or an experiment's ``why``.
 
-A page quotes results by reference (testbed/present/quoting.py), so its numbers follow them. What counts as
-measured: a number with its interval; a decimal or a percentage in a cell of a table; one in a sentence that says what
-a flow takes, keeps, gets, uses or costs. Settings, laws and what a document says are no measurements: ALLOWED knows
-them by pattern.
+A page quotes results by reference (testbed/present/quoting.py), so that its numbers change with them. These count as
+measured: a number with its interval; a decimal or a percentage in a cell of a table; one in a sentence that tells
+what a flow takes, keeps, gets, uses or costs. Settings, constants of a law and quotations of a document are not
+measured: the patterns of ALLOWED cover them.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from testbed.spec.experiment import load, names
 
 PAGES = [path.relative_to(REPO).as_posix() for path in quoting.written_pages()]
 
-#: what a command prints that leaves no result file: times of this machine, a model on the host
+#: output of a command that writes no result file: times on one machine, a model that runs on the host
 MADE = re.compile(r"<!--made by (?P<command>[^>]+?)-->.*?<!--/made-->", re.DOTALL)
 QUOTED = re.compile(r"<!--table.*?<!--/table-->|<!--=.*?<!--/-->|<!--.*?-->", re.DOTALL)
 CODE = re.compile(r"`[^`]*`|\]\([^)]*\)")
 NUMBER = re.compile(r"(?<![\w.,])\d+\.\d+(?![\w.]*\.\d)|(?<![\w.,])\d+(?= ?%)")
 WITH_INTERVAL = re.compile(r"\d\s*%?\s*±\s*\d")
 SENTENCE = re.compile(r"(?<=[.;:])\s+(?=[A-Z*`(])")
-#: what a sentence says that tells of a measurement
+#: words that show that a sentence reports a measurement
 TELLS = (
     r"measured|(?:mean|median)s? of|takes?|took|gets?|got|keeps?|kept|has|had|have|leaves?|left|uses?|used|loses?|"
     r"lost|costs?|gains?|gained|reache[sd]|carries|carried|falls? to|instead of|makes?|made|spares?|delivers?"
 )
-#: and in a page, where few numbers are derived, any of these
+#: further such words for pages, in which few numbers are derived
 MORE = (
     r"is|are|was|were|ends?|ended|achieves?|achieved|yields?|yielded|fell|rises?|rose|grows?|grew|stays?|stayed|drops?|"
     r"dropped|sees|saw|holds?|held|shows?|showed|sends?|sent|miss(?:es|ed)?|differs?|differed|receives?|received|"
     r"lasts?|lasted"
 )
 IN_REASONS, IN_PAGES = re.compile(rf"\b(?:{TELLS})\b"), re.compile(rf"\b(?:{TELLS}|{MORE})\b")
-#: heads of columns that say what is asked for, not what came out
+#: heads of columns that hold settings, aims or explanations, not results
 ASKED = re.compile(
     r"paper|range|default|aim|bound|unit|meaning|what|condition|window|law|then|reason|ends|departure|option|values|keys"
 )
 
-#: numbers that nobody measured, and why; the pattern covers the number
+#: (pattern, why): numbers that are not measured; the pattern's match covers the number
 ALLOWED = (
     (r"\b(?:6\.1|6\.7|6\.12|7\.2)\b", "versions of kernels"),
     (r"(?:[Ss]ections?|RFC \d+ \(|LEDBAT\+\+) ?\d+\.\d+|\(\d\.\d\.\d\)", "sections of documents"),
@@ -79,7 +79,7 @@ ALLOWED = (
 
 
 class Typed(NamedTuple):
-    """A number typed by hand: where, and the sentence or cell that it stands in."""
+    """A number typed by hand: its line, and the sentence or cell that contains it."""
 
     line: int
     number: str
@@ -87,12 +87,12 @@ class Typed(NamedTuple):
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Nothing but the lines' ends, so that lines keep their numbers."""
+    """Replace a match by its newlines only, so that the lines after it keep their numbers."""
     return "\n" * found[0].count("\n")
 
 
 def _prose(text: str) -> str:
-    """A page without code, quotes and what commands printed."""
+    """Return a page without code, quoted results and output of commands."""
     text = re.sub(r"(?ms)^```.*?^```", _blank, text)
     text = re.sub(r"(?m)^(?:    |\t).*$", "", text)
     return CODE.sub("", QUOTED.sub(_blank, MADE.sub(_blank, text)))
@@ -104,14 +104,14 @@ def _numbers(text: str) -> list[str]:
 
 
 def _cells(head: list[str], line: str) -> Iterator[str]:
-    """The cells of a row that tell what came out; its first names the case."""
+    """Yield the cells of a row that hold results; the first cell names the case."""
     for title, cell in list(zip(head, line.strip().strip("|").split("|")))[1:]:
         if not ASKED.search(title.lower()):
             yield cell
 
 
 def typed(page: str, says: re.Pattern[str] = IN_PAGES) -> list[Typed]:
-    """Every measured number of a page that is typed."""
+    """Return every measured number of a page that is typed by hand."""
     found: list[Typed] = []
     head: list[str] = []
     block: list[str] = []
@@ -148,7 +148,7 @@ def test_a_page_quotes_its_measured_numbers(name: str) -> None:
     assert not lines, "typed by hand; quote a result (testbed/present/quoting.py):\n" + "\n".join(lines)
 
 
-#: a sentence of a ``why`` that derives a bound or names one, instead of telling what came out
+#: words of a sentence in a ``why`` that derives or names a bound, instead of reporting a result
 BOUNDS = re.compile(
     r"aim|at (?:least|most)|within|less|allows?|under|tolerance|paper|claim|target|Section|strict priority|bound|"
     r"tenth|fifth|half of|thirds? of|what the link carries|the link's \d|that (?:are left|a flow)|of what is offered|"
@@ -157,12 +157,12 @@ BOUNDS = re.compile(
 )
 
 
-#: the name of an experiment, which may have such a word in it and says nothing
+#: the name of an experiment, which may contain one of these words without their meaning
 NAME = re.compile(r"\w+_\w+")
 
 
 def reasons() -> Iterator[tuple[str, str]]:
-    """(experiment or table, why) of every check, short form, deviation and figure; of the long lives too."""
+    """Yield (experiment or table, why) of every check, short form, deviation and figure, including the long lives."""
     for name in [*names(), *map(str, soak.lives().values())]:
         for check in load(name).checks:
             yield name, check.why
@@ -175,7 +175,8 @@ def reasons() -> Iterator[tuple[str, str]]:
 
 
 def test_no_reason_types_a_measured_number() -> None:
-    """A bound's ``why`` says where the bound comes from; what came out stands beside it, from the results."""
+    """A bound's ``why`` tells where the bound comes from; pages print the measured value beside it, from the results.
+    """
     texts = list(dict.fromkeys(reasons()))
     bad = [
         f"{name}: {one.number} in: {one.text}"
@@ -188,7 +189,7 @@ def test_no_reason_types_a_measured_number() -> None:
 
 
 def test_each_pattern_is_needed() -> None:
-    """An allowance that nothing needs would hide the next number."""
+    """A pattern of ALLOWED that matches no page must go: it could hide a number that is typed later."""
     pages = [_prose((REPO / name).read_text(encoding="utf-8")).replace("\n", " ") for name in PAGES]
     for pattern, why in ALLOWED:
         assert any(re.search(pattern, page) for page in pages), f"{why}: {pattern} covers nothing"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Verdicts: each kind of check can go red. The report's text against a stored one. Pictures are drawn."""
+"""Verdicts: each kind of check can fail. The report's text equals a stored one. Pictures are drawn."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def status(keys: str, polite: list[float], alone: list[float] | None = None, mod
         ("min = 8", [8.5, 8.5], [7.5, 7.5]),
         ("max = 8", [7.5, 7.5], [8.5, 8.5]),
         ("min = 7\nmax = 8", [7.5], [8.5]),
-        # the mean may hide what each must not
+        # the mean meets the bound, but one run does not
         ("min = 8\neach = true", [8.1, 8.9], [7.9, 9.9]),
         ('min = 95\nof = { background = "alone" }', [8.8, 8.8], [8.4, 8.4]),
         ('min = -0.5\nhow = "difference"\nof = { background = "alone" }', [8.6], [8.4]),
         ('max = 60\nmetric_of = "bg"', [8.0], []),
         ('min = 60\nmetric_of = "bg"', [], [8.0]),
-        # a number that is missing
+        # a run without a value
         ("min = 8", [8.5], [8.5, math.nan]),
         ("min = 8\neach = true", [8.5], [8.5, math.nan]),
         ("min = 0", [8.5], [math.nan]),
@@ -68,7 +68,7 @@ def test_a_check_beside_ns2(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_comparisons_are_made_seed_by_seed() -> None:
-    # means are equal, seeds are not: each run is 20 % off
+    # the means are equal, but in each seed the two differ by a fifth or more
     assert status('min = 95\neach = true\nof = { background = "alone" }', [8.0, 10.0], [10.0, 8.0]) == ["fail"]
     assert status('min = 95\nof = { background = "alone" }', [8.0], [0.0]) == ["fail"], "nothing to compare with"
 
@@ -106,7 +106,7 @@ def test_an_explained_miss_has_a_floor_and_a_ceiling(values: list[float], said: 
 def test_where_each_run_is_judged_so_is_each_that_misses(values: list[float], said: str) -> None:
     each = DIFFERS.replace("min = 8", "min = 8\neach = true", 1)
     assert status(each, values) == [said]
-    # what explains single runs of the longer form does not free the short one
+    # an explanation of single runs of the longer form does not apply to the short form
     assert status(each, values, mode="short") == ["pass" if min(values) >= 8 else "fail"]
 
 
@@ -114,7 +114,7 @@ def test_an_explanation_says_what_it_says_and_of_its_cases_alone() -> None:
     one = experiment(CHECK + DIFFERS)
     made = result_set(one, {"alone": [{"be": 9.0}], "polite": [{"be": 7.5, "bg": 1.0}]})
     assert not checks.failures(checks.judge(one, made))
-    words = " ".join(text.text(one, made).split())  # long lines are folded
+    words = " ".join(text.text(one, made).split())  # undo the folding of long lines
     assert "0 of 1 bounds met, 1 not reached, as explained" in words
     assert "bound >= 8: w. today's kernel has less" in words
     everywhere = CHECK.replace('case = { background = "polite" }\n', "")
@@ -139,7 +139,7 @@ def test_a_range_that_explains_what_meets_the_bound_is_refused(span: str) -> Non
         ([7.5, 8.5, 9.5], "undecided", False),
         ([6.9, 7.9, 8.9], "undecided", True),
         ([7.5, 7.6, 7.7], "fail", True),
-        # one run has no interval
+        # a single run has no interval
         ([8.1], "pass", False),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_case_that_is_newer_than_the_results_is_neither_held_nor_lost() -> Non
     assert checks.judge(one, made)[0].status == "incomplete", "the file is the same: the metric cannot be new"
     made.outgrown = True
     assert checks.judge(one, made)[0].status == "new"
-    # one run of the other case is lost: that is red, whatever else is new
+    # a lost run of the other case is red, even if the case compared with is new
     made.results = [result for result in made.results if result.case["background"] != "polite"][1:]
     made.new_cases = [{"background": "polite"}]
     assert len(made.lost()) == 1 and checks.judge(one, made)[0].status == "incomplete"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Claims and their numbers: what may be written, and what verdict follows, on made-up results."""
+"""Claims and their numbers: what a claims file may say, and the verdicts that follow from made-up results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_abstract_has_claims_and_every_claim_a_number() -> None:
         ([99.0, 99.1, 99.2], {"better": "higher"}, "at least as good"),
         ([99.0, 99.1, 99.2], {"better": "lower"}, "differs"),
         ([99.0, 99.1, 99.2], {"near": 5.0, "near_why": "made up"}, "reproduced"),
-        # one run has no interval: only a tolerance or a side can make it hold
+        # a single run has no interval: only with a tolerance or a better side can it hold
         ([96.8], {}, "differs"),
         ([], {}, "not run"),
     ],

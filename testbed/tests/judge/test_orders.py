@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Orders and trends that a paper states without a number, and rows that a figure is not judged by."""
+"""Orders and trends that a paper states without a number, and rows that do not count for a figure's verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows(
     [
         ([9.0, 9.1, 9.2], coverage.REPRODUCED),
         ([7.0, 7.1, 7.2], coverage.DIFFERS),
-        # the interval contains the bound: not reproduced until seeds decide it
+        # the interval contains the bound: not reproduced until more seeds decide
         ([7.0, 8.5, 9.5], coverage.DIFFERS),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_row_that_stands_beside_is_not_counted_and_says_why() -> None:
     assert verdict.against == coverage.NO_NUMBER, "a figure of such rows alone is not reproduced"
     assert tables.row_cells(row)[-1] == "beside"
     assert any("today's TCP" in reason and "background=polite" in reason for reason in tables.reasons(verdict))
-    # of another metric or case: judged
+    # a `beside` of another metric or case does not exempt the row
     for other in (coverage.Beside("w", ("bg",)), coverage.Beside("w", (), {"background": "alone"})):
         (row,) = rows(NUMBER, [5.0, 5.1], of=figure(beside=(other,)))
         assert row.against == coverage.DIFFERS

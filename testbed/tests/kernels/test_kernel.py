@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel fetch, build and cache against a pretended apt, make and compiler: every way to fail."""
+"""Fetching, building and caching kernels, with a fake apt, make and compiler: every way in which they fail."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ static void _mix_pool_bytes(const void *buf, size_t len)
  * next
  */
 """
-# Stands for make: writes what a kernel build leaves, counts its calls, obeys FAKE_*.
+# Replaces make: writes the files that a kernel build leaves, logs its calls, obeys the variables FAKE_*.
 FAKE_MAKE = """\
 #!/bin/sh
 for word in "$@"; do
@@ -92,7 +92,7 @@ exit 0
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and pretended programs first on the PATH; the file lists their calls."""
+    """Set up an empty cache and fake programs, first on the PATH; return the file that lists their calls."""
     programs, path = tmp_path / "bin", tmp_path / "calls"
     programs.mkdir()
     path.touch()
@@ -106,7 +106,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FAKE_RELEASE", "6.12.9")
     for name in ("FAKE_SAYS", "FAKE_DROP", "FAKE_SIZE", "FAKE_CODE"):
         monkeypatch.delenv(name, raising=False)
-    # A pretended apt needs no keyring; the real one is tested by fetching.
+    # The fake apt needs no keyring; the real keyring is tested whenever a kernel is fetched.
     keyring = tmp_path / "keyring.gpg"
     keyring.touch()
     monkeypatch.setattr(mirror, "DEBIAN_KEYRINGS", (keyring,))
@@ -117,7 +117,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A folder that looks like a kernel source to the edits."""
+    """Make a folder with the files of a kernel source that the edits change."""
     top = tmp_path / "linux"
     files = {
         "Makefile": "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 9\nEXTRAVERSION =\n",
@@ -134,7 +134,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def half_built() -> list[Path]:
-    """What a failed call must not leave in the cache."""
+    """Return the files in the cache that a failed call must not leave."""
     root = cache.cache_root()
     left = [*root.glob("kernels/*"), *root.glob("kernels/.*"), *root.glob("sources/.*")]
     return [*left, *root.glob("packages/.*"), *root.glob("packages/*")]
@@ -205,7 +205,7 @@ def test_prune_drops_what_nothing_leads_to(calls: Path, tree: Path, capsys: pyte
     assert str(build.kdir) in capsys.readouterr().out
 
 
-# --- what is asked wrongly -----------------------------------------------------------------
+# --- wrong requests ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_apt_fails(calls: Path, monkeypatch: pytest.MonkeyPatch, says: str, expe
 
 
 def test_apt_update_that_only_warns_is_a_failure(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """apt-get update returns 0 when the mirror cannot be reached."""
+    """apt-get update returns 0 even if the mirror cannot be reached: a warning counts as a failure."""
     monkeypatch.setenv("FAKE_SAYS", "W: Failed to fetch x  Could not resolve 'mirror.invalid'")
     monkeypatch.setenv("FAKE_CODE", "0")
     with pytest.raises(FetchFailed, match="online"):
@@ -360,7 +360,7 @@ def test_package_that_does_not_unpack_is_dropped(calls: Path) -> None:
 
 
 def test_apt_is_private(calls: Path, tmp_path: Path) -> None:
-    """Every folder that apt writes to is below the cache, and the system's hooks are off."""
+    """Every folder that apt writes to is below the cache, and the system's hooks are disabled."""
     folder = tmp_path / "private"
     mirror.PrivateApt(folder, "6.12", MIRROR, Path("/keyring"))
     real = shutil.which("apt-config", path="/usr/bin")
@@ -446,7 +446,7 @@ def test_fragments_parse_and_later_ones_win() -> None:
 
 @pytest.mark.parametrize("path", sorted(series.FRAGMENTS.glob("*.config")), ids=lambda p: p.name)
 def test_fragment_lines(path: Path) -> None:
-    """Each line is an option, a comment or blank, and no option stands twice."""
+    """Each line is an option, a comment or blank; no option is set twice."""
     lines = [line for line in path.read_text().splitlines() if line]
     options = [line for line in lines if "CONFIG_" in line]
     assert len(kernel.parse_config(path.read_text())) == len(options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Modules from a snapshot, against a pretended make: what a snapshot holds and hangs on."""
+"""Modules built from a snapshot of the sources, with a fake make: what a snapshot contains and depends on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ done
 
 
 def write_tree(top: Path, files: dict[str, str]) -> None:
-    """Files by their path below ``top``."""
+    """Write files (path below ``top`` -> text)."""
     for name, text in files.items():
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(text)
@@ -40,7 +40,7 @@ def write_tree(top: Path, files: dict[str, str]) -> None:
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two module folders, things that do not matter to them, and a pretended make."""
+    """Make a tree with two module folders and files that do not affect them, and put a fake make on the PATH."""
     top = tmp_path / "repo"
     files = {
         "Kbuild": "obj-m",
@@ -72,7 +72,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def build(tmp_path: Path) -> KernelBuild:
-    """A kernel with two modules of its own."""
+    """Make a kernel build that has two in-tree modules."""
     kdir = tmp_path / "kdir"
     (kdir / "intree").mkdir(parents=True)
     for name in ("tcp_lp", "tcp_vegas"):
@@ -162,7 +162,7 @@ def test_real_modules_carry_the_version() -> None:
 
 
 def test_a_module_is_made_of_the_headers_that_it_includes(tmp_path: Path) -> None:
-    """A change of a header that nothing of it includes throws no run away; compat.h is before every source."""
+    """A header that a module does not include does not make its runs stale; every source includes compat.h."""
     files = {
         "include/lbe/compat.h": "#include <linux/version.h>\n",
         "include/lbe/arith.h": "",

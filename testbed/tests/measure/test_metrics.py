@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Metrics against series whose numbers are known, and statistics against tables."""
+"""Metrics of series whose values are known, and statistics compared with tables."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_value(kind: str, keys: dict, expected: float) -> None:
 
 
 def ramps() -> Series:
-    """Everything grows with time, so that a mean, an end and a percentile differ, and one window from another."""
+    """Make series that grow with time, so that mean, end and percentile differ, as do different windows."""
     made = series({1: 6.0}, backlog_bytes=0)
     i = np.arange(len(made.send))  # a sample each 0.1 s
     made.send["srtt_us"], made.send["cwnd_pkts"] = 1000 * i, i
@@ -91,7 +91,7 @@ def ramps() -> Series:
         ("marks", {}, 200**2 - 100**2),
         ("retransmits", {"flow": "be"}, 200**2 - 100**2),
         ("link_use", {}, 100 * 500 * (200**2 - 100**2) * 8 / 10 / 10e6),
-        # a window of the metric's own: samples 20 to 60
+        # the metric's own window, 2 to 6 s: samples 20 to 60
         ("goodput", {"flow": "be", "from_s": 2, "to_s": 6}, 100 * (60**2 - 20**2) * 8 / 4 / 1e6),
         ("rtt_p95", {"flow": "be", "from_s": 2, "to_s": 6}, 58.0),
         ("cwnd_max", {"flow": "be", "from_s": 2, "to_s": 6}, 60.0),
@@ -137,7 +137,7 @@ def step_series(change_s: float) -> Series:
 
 
 def test_time_to_reap() -> None:
-    # the rate over one second reaches 4 of 8 Mbit/s half a second after the step
+    # the rate is the mean of the last second: it reaches 4 of 8 Mbit/s half a second after the step
     assert value("reap_s", step_series(12.0), flow="be", at_s=10.0, threshold=4.0) == pytest.approx(2.5, abs=0.15)
 
 
@@ -146,7 +146,7 @@ def test_time_to_yield() -> None:
     rows = made.recv["flow"] == 1
     t = made.recv["t_ns"][rows] / 1e9
     made.recv["bytes"][rows] = np.minimum(t, 13.0) * 1e6
-    # all along at 8 Mbit/s to 13 s: half of the second before has to be silent
+    # 8 Mbit/s until 13 s; the mean of the last second is down to 4 Mbit/s once half of that second is silent
     assert value("yield_s", made, flow="be", at_s=10.0, threshold=4.0) == pytest.approx(3.5, abs=0.15)
     assert value("reap_s", made, flow="be", at_s=10.0, threshold=4.0) == pytest.approx(0, abs=0.15)
 
@@ -169,7 +169,7 @@ def test_sharing_is_the_deviation_over_the_sum_and_variation_over_the_mean() -> 
     # 1 and 3: deviation sqrt(2), sum 4, mean 2
     assert sharing([1, 3]) == pytest.approx(math.sqrt(2) / 4)
     assert variation([1, 3]) == pytest.approx(math.sqrt(2) / 2)
-    # one of five has all: the most that either can be
+    # one of five has all: the greatest value of both
     assert sharing([1, 0, 0, 0, 0]) == pytest.approx(1 / math.sqrt(5))
     assert variation([1, 0, 0, 0, 0]) == pytest.approx(math.sqrt(5))
     assert math.isnan(variation([1])) and math.isnan(variation([0, 0]))
@@ -208,7 +208,7 @@ def test_receiver_layout_is_the_agent_s() -> None:
 
 
 def test_what_a_udp_flow_leaves_counts_its_own_headers() -> None:
-    # 6 Mbit/s in packets of 972 octets and 28 of headers, on a link that counts IP packets: 3.827 are left
+    # on a link that counts IP packets, 6 Mbit/s in payloads of 972 octets with 28 of headers leave 3.827 of 10 Mbit/s
     sets = {
         "topology.framing": "ip",
         "flow.be.proto": "udp",

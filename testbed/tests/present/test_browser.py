@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The page in Chromium: a whole one is good, and each kind of fault is found. Run by `make check-report`."""
+"""The page in Chromium: a complete page passes, and each kind of fault is found. Run by `make check-report`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLOT = (
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A page of made-up results, with pictures."""
+    """Make a page of made-up results, with pictures."""
     picture = tmp_path_factory.mktemp("made") / "lp_fig8_delta-delta.svg"
     picture.write_text(f'<?xml version="1.0"?>\n{PLOT}')
     return html_report.page(all_digests(), {"lp_fig8_delta": [picture, picture]})

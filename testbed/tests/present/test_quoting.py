@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Numbers in written pages are those of the results."""
+"""Numbers quoted in written pages are those of the results."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_table_without_an_end_or_of_nothing_is_refused(page: str, says: str) -
 
 def test_the_readmes_tables_have_no_typed_decimals() -> None:
     text = (REPO / "README.md").read_text(encoding="utf-8")
-    for line in quoting.TABLE.sub("", text).splitlines():  # a table directive's lines are made of results
+    for line in quoting.TABLE.sub("", text).splitlines():  # the lines of a table directive are made from results
         if line.startswith("|"):
             typed = re.findall(r"\d+\.\d+", re.sub(r"`[^`]*`|\b[67]\.\d+\b", "", quoting.QUOTE.sub("", line)))
             assert not typed, f"typed, not quoted: {typed} in {line}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Debian's kernel, systemd and programs that nobody here wrote: what the units do, and what a person notices."""
+"""Debian's kernel, systemd and unmodified programs: what the units do, and what a user notices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TESTS = re.findall(r"^(test_\w+)\(\)", SYSTEMD.read_text(encoding="utf-8"), re.M
 
 @functools.cache
 def said(folder: Path) -> dict[str, str]:
-    """Test of systemd.sh -> "ok" or what it said."""
+    """Map each test of systemd.sh to "ok" or its output."""
     files = {"apt-background.sh": (REPO / "packaging" / "apt-background.sh").read_text(encoding="utf-8")}
     files["background-unit.conf"] = (REPO / "packaging" / "background-unit.conf").read_text(encoding="utf-8")
     text = machine.boot(f"exec bash /tmp/job/{SYSTEMD.name}\n", folder, files | {SYSTEMD.name: SYSTEMD.read_text()})
@@ -36,7 +36,7 @@ def test_systemd(test: str, tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.kernels
 def test_a_person_beside_curl(tmp_path: Path) -> None:
-    """All modes: beside it in the background a page takes what it takes alone, beside it as it is more than twice."""
+    """A page takes more than twice its time alone beside plain curl, and about that time beside a background curl."""
     (alone,) = machine.noticed(command.NOBODY, (), tmp_path / "nobody")
     told = {one["mode"]: one for one in machine.noticed("curl", (), tmp_path / "curl")}
     assert set(told) == set(command.MODES)

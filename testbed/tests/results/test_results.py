@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs that left something out fail; result files come back as they went, or not at all."""
+"""Runs with incomplete results fail; a result file is read back as it was written, or refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""testbed/robustness: every part in its short form, the stored corpus among it; and that each can go red."""
+"""testbed/robustness: every part passes in its short form, stored corpus included; and parts can fail."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHECKS = re.findall(r'^    "(\w+)": \(', (parts.GUEST / "privilege.py").read_tex
 
 @functools.cache
 def short(key: str) -> Outcome:
-    """The short form, once; what went well with the same content is not run again."""
+    """Run the short form of a part, once a session; a cached success with the same content is not run again."""
     return parts.run_part(part_of(key), short=True)
 
 
@@ -45,14 +45,14 @@ def short(key: str) -> Outcome:
 def test_part(key: str) -> None:
     outcome = short(key)
     assert outcome.good, command.table([outcome])
-    # the scripts' connections carry what they carry; all others check each byte
+    # these two parts use connections of scripts; all other parts run a stream beside it and check each byte
     assert outcome.bytes or key in ("drills/plain", "liars/sanitizer"), "no byte was carried beside it"
 
 
 @pytest.mark.scenario
 @pytest.mark.parametrize("drill", DRILLS)
 def test_drill(drill: str) -> None:
-    """What a module puts on the wire."""
+    """A module puts on the wire what its drill expects."""
     results = short("drills/plain").more["drills"]
     assert results.get(drill, "it did not run") == "ok", results.get(drill)
 
@@ -60,7 +60,7 @@ def test_drill(drill: str) -> None:
 @pytest.mark.scenario
 @pytest.mark.parametrize("check", CHECKS)
 def test_privilege(check: str) -> None:
-    """Who may do what."""
+    """A user and a container's root may do what they are allowed to, and nothing else."""
     results = short("privilege/sanitizer").more["privilege"]
     assert results.get(check, "it was not tried") == "ok", results.get(check)
 
@@ -78,7 +78,7 @@ def test_a_module_that_does_otherwise_fails_its_drill() -> None:
 
 @pytest.mark.scenario
 def test_a_message_that_is_no_message_ends_a_part() -> None:
-    """A program that breaks off is no pass."""
+    """A part whose program aborts does not pass."""
     broken = replace(part_of("fuzz/sanitizer"), flavour="plain", files=lambda seed, settings: {"lines": "v zz\n"})
     outcome = parts.run_part(broken, short=True)
     assert not outcome.good and not outcome.cases
@@ -121,11 +121,11 @@ common.finish(1)
     ids=["whole", "short", "shifted", "cut"],
 )
 def test_a_missing_or_wrong_byte_is_seen(tmp_path: Path, damage: str, lost: int | None, text: str) -> None:
-    """The guest's connections, on this machine's loopback."""
+    """Run the guest's connections on this machine's loopback."""
     (tmp_path / "settings.json").write_text(json.dumps({"modules": {}, "attributes": parts.attributes()}))
     text_of = (parts.GUEST / "common.py").read_text(encoding="utf-8")
     assert "limit_s: float = 1200.0" in text_of
-    # here the clock is the wall's
+    # real time passes here, not virtual time: shorten the limit
     (tmp_path / "common.py").write_text(text_of.replace("limit_s: float = 1200.0", "limit_s: float = 0.5"))
     words = [sys.executable, "-c", STREAM.format(damage=damage)]
     subprocess.run(words, cwd=tmp_path, env={**os.environ, "LBE_OUT": str(tmp_path)}, check=True)
@@ -152,7 +152,7 @@ def test_the_same_seed_makes_the_same_messages() -> None:
 
 
 def test_the_grammar_is_the_whole_family() -> None:
-    """Every request of uapi/vulture.h, and every attribute by its number."""
+    """The grammar has every request of uapi/vulture.h, and every attribute under its number."""
     header = (REPO / "vulture" / "uapi" / "vulture.h").read_text(encoding="utf-8")
     grammar = fuzz.vulture_grammar()
     for name, prefix in (("main", "A"), ("options", "O"), ("rule", "R"), ("addr", "ADDR")):
@@ -171,7 +171,7 @@ def test_the_shred_attributes_are_all_there() -> None:
 
 
 def test_every_setting_is_written_to() -> None:
-    """All sysctls of shred_hint and all parameters that can be written while a module is loaded."""
+    """The fuzzer writes to all sysctls of shred_hint and all module parameters that are writable at run time."""
     table = (REPO / "sch_shred" / "settings.c").read_text(encoding="utf-8")
     found = set(re.findall(r'(?:\.procname = |SHRED_NAMED\()"(\w+)"', table))
     sources = {
@@ -216,7 +216,7 @@ def test_every_kind_of_hostile_packet_is_made_for_both_families() -> None:
 
 
 def functions_of(path: Path) -> set[str]:
-    """Names of the tests of a file, with the parts and drills that this one has as cases."""
+    """Return the names of a file's functions; for this file also its tests of single parts and drills."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     if path == Path(__file__):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every field of 32 bits that counts time, octets or packets without end, when it wraps, and the test that goes past.
+"""Every 32-bit field that counts time, octets or packets without end: when it wraps, and the test of the wrap.
 
-Fields of 64 bits do not wrap: 2^64 us are 584,000 years. The table is checked against the sources: each field that a
-structure of the modules has and whose name says time, sequence number or timestamp must be here, and each test must be
-there.
+Fields of 64 bits do not wrap: 2^64 us are 584,000 years. The table is checked against the sources: it must have each
+32-bit field of the modules' structures whose name tells a time, a sequence number or a timestamp, and each test that
+it names must exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from testbed.spec.experiment import load
 
 @dataclass(frozen=True)
 class Counter:
-    """A field. wraps: what of its unit it takes. test: file::name, "life NAME LAW", or why none goes past."""
+    """A field. wraps: after how much it wraps. test: file::name, "life NAME LAW", or "none: " and why it needs none."""
 
     file: str
     field: str
@@ -95,16 +95,16 @@ COUNTERS = (
         "none: compared by difference with numbers of packets in the queue",
     ),
 )  # fmt: skip
-#: what of a name says that it goes on without end
+#: names of fields that grow without end
 ENDLESS = re.compile(r"_ms$|_seq$|tsval$|^snd_|_end$|^jiffies|^last_jiffies")
-#: where such fields live; locals and parameters have a function's indentation, too, so structures alone are read
+#: files with such fields; only their structures are read, as the indentation of locals is the same as a member's
 SOURCES = ("include/lbe/*.h", "tcp_*/*.h", "tcp_*/*.c", "vulture/*.h", "vulture/*.c", "sch_shred/*.h")
 STRUCT = re.compile(r"^struct \w+ \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 MEMBER = re.compile(r"\bu32 ([a-z_0-9]+(?:, [a-z_0-9]+)*);")
 
 
 def fields_of(path: Path) -> set[str]:
-    """Names of the 32-bit members of a file's structures."""
+    """Return the names of the 32-bit members of a file's structures."""
     text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     return {name for body in STRUCT.findall(text) for found in MEMBER.findall(body) for name in found.split(", ")}
 

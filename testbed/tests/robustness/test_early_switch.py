@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A control that is chosen while the SYN is on its way: what the handshake agrees upon holds all the same."""
+"""A control that is chosen while the SYN is in flight: the options that the handshake negotiates still hold."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A client of Fast Open with each congestion control: what it learns in one connection it uses in the next."""
+"""A Fast Open client with each congestion control: the cookie from one connection is used in the next."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""testbed/robustness/lives: the short form of each life, and that a life can fail."""
+"""testbed/robustness/lives: each life passes in its short form, and a life can fail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.run import identity, runner
 from testbed.spec.experiment import Experiment, load
 from testbed.spec.records import QUEUE, RECV, SEND
 
-#: the bytes after which the agent's receiver reads in any case (testbed/agent/plan.c)
+#: unread bytes at which the agent's receiver reads, whatever its period (testbed/agent/plan.c)
 LOWAT_BYTES = 4 << 20
 OURS = {"lbe", "lp", "ledbat", "ledbatpp", "background", "paper", "credit"}
 
@@ -56,7 +56,7 @@ def test_every_law_has_every_life(name: str) -> None:
 
 @pytest.mark.parametrize("name", soak.lives())
 def test_a_receiver_reads_more_often_than_its_buffer_fills(name: str) -> None:
-    """Without read_ms it reads when samples are taken: with one in 10 s, cubic alone had two thirds of the link."""
+    """A receiver without read_ms reads when it samples. With a sample each 10 s cubic alone got 2/3 of the link."""
     experiment = load(str(soak.lives()[name]))
     for case in experiment.cases("default"):
         setting = experiment.setting(case, "default")
@@ -66,7 +66,7 @@ def test_a_receiver_reads_more_often_than_its_buffer_fills(name: str) -> None:
 
 
 def test_what_an_earlier_soak_left_is_not_the_whole_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The document says all cases that the life has, the pages what is missing, and the exit status that it is red."""
+    """If runs are missing the document still lists all cases of the life, pages name the gaps, and the soak fails."""
     asked: list[dict[str, str]] = []
 
     def some(experiment: Experiment, _backend: Uml, options: runner.Options, _report: object) -> ResultSet:

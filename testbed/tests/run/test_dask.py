@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs on Dask's workers: the same bytes as without, also if one is killed. Run by `make check-report`."""
+"""Runs on Dask workers give the same bytes as runs without, even if a worker is killed. Run by `make check-report`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.report, pytest.mark.filterwarnings("default")]
 
 @pytest.fixture(scope="module")
 def address():
-    """A scheduler with two workers."""
+    """Start a scheduler with two workers; return its address."""
     from distributed import LocalCluster
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
@@ -68,7 +68,7 @@ def test_two_workers_give_the_same_bytes_as_this_process(address: str, backend: 
 
 @pytest.fixture
 def four_workers(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler, and four workers as on four machines: processes, mounts and host names of their own."""
+    """Start a scheduler and four workers in namespaces of their own (processes, mounts, host names): "machines"."""
     from distributed import LocalCluster
 
     alone = ["unshare", "--user", "--map-root-user", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]
@@ -92,7 +92,7 @@ def four_workers(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[by
 
 @contextlib.contextmanager
 def one_is_killed(address: str, running: list[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Of four workers the first that is seen to run a task is killed; what is inside must go on."""
+    """Kill the first of four workers that is seen to run a task; the block must complete without it."""
     from distributed import Client
 
     def kill_one(client: Client) -> None:
@@ -131,7 +131,8 @@ def test_four_machines_of_which_one_dies_make_the_same_pages(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """The campaign of `evaluate` over four workers and here, with a cache of runs for each: no run is made once."""
+    """The campaign of `evaluate` on four workers and locally, each with a cache of its own: all runs are made twice.
+    """
     address, running = four_workers
     file = tmp_path / "made.toml"
     file.write_text(TWO_FLOWS, encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A run is a function of experiment, seed and kernel: byte for byte, whatever else the machine does."""
+"""A run depends on experiment, seed and kernel only: its results are equal byte for byte, whatever the load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testbed.spec.experiment import parse
 
 pytestmark = pytest.mark.scenario
 
-# all that could hang on luck: random loss and processing times, IPv6, UDP, many flows, marks, a module
+# everything that could depend on chance: random loss and processing times, IPv6, UDP, many flows, marks, a module
 EXPERIMENT = """
 [experiment]
 claim = "c"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Running: parallel, reused by content, stopped by the first failure and by Ctrl-C with nothing left."""
+"""Runs are parallel and reused by content; the first failure or Ctrl-C stops them and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ def test_a_worker_that_dies_is_a_failure(backend: PretendBackend, one) -> None:
 
 
 def test_a_worker_that_is_ended_as_it_is_born_is_a_failure(backend: PretendBackend, one) -> None:
-    """Not a second copy of the caller: the command line's SIGTERM handler raises wherever it finds the process."""
+    """A worker ended by SIGTERM right after fork() must not go on as a second copy of the caller.
+
+    It could because it inherits the command line's handler, which raises wherever the process is.
+    """
     caller, at_birth = os.getpid(), [True]
     os.register_at_fork(after_in_child=lambda: at_birth and os.kill(os.getpid(), signal.SIGTERM))
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -157,7 +160,8 @@ def test_a_worker_that_is_ended_as_it_is_born_is_a_failure(backend: PretendBacke
 
 
 def test_a_worker_that_is_killed_in_mid_run_costs_nothing_but_time(backend: PretendBackend, one, tmp_path) -> None:
-    """Four workers; the first two that run are killed. Every result is there, and the same as without."""
+    """Of four workers the first two that run are killed. All results are there, equal to those of an undisturbed run.
+    """
     _, progress = progress_list()
     whole = runner.run(one, backend, Options(jobs=1), progress)
 
@@ -232,7 +236,7 @@ def test_an_end_from_outside_leaves_nothing_running(tmp_path: Path, sent: int, s
         assert [process.stdout.readline() for _ in range(2)] == ["running\n"] * 2
         os.kill(process.pid, sent)
         assert process.wait(timeout=30) == status
-        deadline = time.monotonic() + 300  # half of what their command sleeps: a busy machine does not get there
+        deadline = time.monotonic() + 300  # half the time that the guests sleep: only a fault takes so long
         while children(process.pid) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert children(process.pid) == []

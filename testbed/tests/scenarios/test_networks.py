@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every kind of network on the real kernel: each does what its parameters say."""
+"""Every kind of network on the real kernel behaves as its parameters say."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
 @pytest.mark.parametrize("network", ["pfifo", "skbprio"])
 def test_an_event_changes_the_rate(results: dict[str, Result], network: str) -> None:
     metrics = results[network].metrics
-    # 4 Mbit/s of Ethernet carry 3.77 of payload
+    # 4 Mbit/s on the wire carry 3.77 Mbit/s of payload
     assert metrics["a"] + metrics["b"] == pytest.approx(4 * 1448 / 1538, rel=0.01)
 
 
@@ -149,13 +149,13 @@ def test_red_marks_instead_of_dropping(results: dict[str, Result]) -> None:
 @pytest.mark.parametrize("network", ["prio", "prio_le", "prio_le_v6", "skbprio", "skbprio_le"])
 def test_low_traffic_is_served_last(results: dict[str, Result], network: str) -> None:
     metrics = results[network].metrics
-    # the event leaves skbprio 4 of the 10 Mbit/s
+    # with skbprio an event lowers the rate from 10 to 4 Mbit/s
     assert metrics["a"] > (3.7 if network == "skbprio" else 9.2) and metrics["b"] < 0.2, metrics
 
 
 def test_any_tc_line(results: dict[str, Result]) -> None:
     metrics = results["fq_codel"].metrics
-    # fq_codel's turns are equal; what is left is a loss more in one of the two: some round trips at 70 %
+    # fq_codel serves both equally; the difference is that one may have a loss more: some round trips at 70 %
     assert metrics["a"] == pytest.approx(metrics["b"], rel=0.1)
     assert metrics["queue"] < 40
 
@@ -169,21 +169,21 @@ def test_a_flow_s_own_delay(results: dict[str, Result]) -> None:
 def test_random_loss_is_what_was_asked_for(results: dict[str, Result]) -> None:
     netem = next(one for one in results["lossy"].facts["qdiscs"]["snd"] if one["kind"] == "netem")
     packets = netem["drops"] + netem["packets"]
-    # three standard deviations of as many draws: each kernel draws others
+    # within three standard deviations for this number of packets; each kernel draws other random numbers
     assert netem["drops"] / packets == pytest.approx(0.05, abs=3 * math.sqrt(0.05 * 0.95 / packets)), netem
     assert results["lossy"].metrics["a"] < 3
 
 
 def test_offloads_cost_the_framing(results: dict[str, Result]) -> None:
     metrics = results["offloads"].metrics
-    # tbf cuts a train into packets of 1514 octets and knows nothing of the 24 around each
+    # tbf segments a GSO packet into frames of 1514 octets and does not count the 24 octets of framing of each
     assert metrics["a"] + metrics["b"] == pytest.approx(10 * 1448 / 1514, abs=0.02)
 
 
 def test_a_chain_shares_its_narrowest_link(results: dict[str, Result]) -> None:
     metrics = results["chain"].metrics
     assert metrics["a"] + metrics["b"] == pytest.approx(5 * 1448 / 1538, rel=0.01)
-    # 2 * (48 + 10 + 5 + 2) ms of path for a; b enters behind the first link
+    # the path of a takes 2 * (48 + 10 + 5 + 2) ms; b enters after the first link
     assert 130 < metrics["a_rtt"] < 130 + 320
     assert 34 < metrics["b_rtt"] < metrics["a_rtt"]
 
@@ -202,7 +202,7 @@ def test_aggregates_carry_the_link_s_rate(results: dict[str, Result]) -> None:
 
 def test_a_link_that_pauses_holds_packets_back(results: dict[str, Result]) -> None:
     metrics = results["pauses"].metrics
-    # 500 ms of each 5 s, and what then leaves at 10 Mbit/s: an eighth of the packets wait
+    # a pause of 500 ms in each 5 s, then the backlog leaves at 10 Mbit/s: one packet in eight waits
     assert metrics["delay_p50"] < 52 and metrics["delay_max"] == pytest.approx(550, abs=5)
     assert 300 < metrics["delay_p99"] < metrics["delay_max"]
 
@@ -216,7 +216,7 @@ def test_jitter_spreads_delays_both_ways(results: dict[str, Result]) -> None:
 def test_the_sender_s_own_device_is_the_limit(results: dict[str, Result]) -> None:
     metrics = results["own_device"].metrics
     assert metrics["a"] == pytest.approx(10 * 1448 / 1538, rel=0.06), "the ACKs of b take the rest"
-    # TSQ keeps a host's own queue below what a router's would be
+    # TSQ keeps the queue of a host's own device shorter than a router's
     assert 1 < metrics["queue"] < 30
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every experiment in its short form on the real kernel, its checks asserted; and that they can go red."""
+"""Every experiment, in its short form on the real kernel, passes its checks; and checks can fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.scenario
 
 
 def run_short(one: Experiment, **keys) -> ResultSet:
-    """The short form, reusing runs of the same content (test_determinism shows that this is sound)."""
+    """Run the short form; reuse cached runs with the same content (test_determinism shows that this is sound)."""
     options = Options("short", command="pytest", **keys)
     backend = Uml()
     backend.prepare({module for job in plan(one, options) for module in job.modules})
@@ -42,7 +42,7 @@ def all_cpus(request: pytest.FixtureRequest) -> None:
         backend.prepare({module for job in made for module in job.modules})
         warm(made, backend)
     except LbeError:
-        pass  # each test meets it again, and fails with it
+        pass  # the test of that experiment fails with the same error
 
 
 @pytest.mark.parametrize("name", names())
@@ -67,7 +67,7 @@ def test_the_kernel_s_own_lp_is_caught() -> None:
 
 
 def test_strict_priority_is_the_limit() -> None:
-    """The reference itself: the low flow costs the other nothing, whoever was first."""
+    """Strict priority, the reference: the low flow costs the other nothing, whichever began first."""
     one = load("demo")
     made = run_short(one, cases={"background": ["strict"]})
     for result in made.results:
@@ -100,8 +100,8 @@ def test_a_link_carries_what_its_framing_allows(tmp_path) -> None:
     path = tmp_path / "link.toml"
     path.write_text(LINK)
     for result in run_short(load(str(path))).results:
-        # payload of a packet with TCP's timestamps: IPv6 has 20 octets of header more
+        # payload of a packet with TCP timestamps; IPv6's header is 20 octets longer
         payload = 1428 if result.case["way"] == "v6" else 1448
         assert result.metrics["a"] == pytest.approx(10 * payload / 1538, abs=0.01), result.case
-        # 100 ms of path, at most 86 packets of 1.23 ms in the queue
+        # the path takes 100 ms, the queue at most 86 packets of 1.23 ms
         assert 100 < result.metrics["rtt"] < 210, result.case

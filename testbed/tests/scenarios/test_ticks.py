@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The emulated clocks, read from the wire: length of a tick, offset, speed, wrap, and that TCP lives with them."""
+"""The emulated timestamp clocks, read from the wire: tick, offset, speed, wrap; and TCP works with them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ run = "python3 /tmp/host{script} east 5"
 
 
 def capture(device: str, seconds: float) -> None:
-    """Run in the guest: (CLOCK_MONOTONIC ns, source port, TSval, TSecr) of TCP packets from rcv, to ts.bin."""
+    """Write (CLOCK_MONOTONIC ns, source port, TSval, TSecr) of rcv's TCP packets to ts.bin; runs in the guest."""
     tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     tap.bind((device, 0))
     tap.settimeout(1)
@@ -91,7 +91,7 @@ def backend() -> Uml:
 
 
 def shown(backend: Uml, folder: Path, tick: str, family: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Captured packets of the forward flow's receiver, and all sender samples of the run."""
+    """Run the experiment; return captured packets of the forward flow's receiver and all sender samples."""
     text = EXPERIMENT.format(tick=tick, family=family, script=capture_script(folder))
     one = parse(text, Path("ticks.toml"))
     folder.mkdir(exist_ok=True)
@@ -105,7 +105,7 @@ def shown(backend: Uml, folder: Path, tick: str, family: int = 4) -> tuple[np.nd
 
 
 def capture_script(folder: Path) -> Path:
-    """The capture as a script that needs no package of ours."""
+    """Write capture() as a script that imports nothing of the testbed; return its path."""
     folder.mkdir(exist_ok=True)
     source = Path(__file__).read_text(encoding="utf-8")
     body = source[source.index("def capture") : source.index("@pytest.fixture")]
@@ -120,17 +120,17 @@ def capture_script(folder: Path) -> Path:
 )
 def test_clock_is_the_one_asked_for(backend: Uml, tmp_path: Path, tick_us: int, drift_ppm: int, family: int) -> None:
     rows, samples = shown(backend, tmp_path / "run", f"tick_us = {tick_us}, drift_ppm = {drift_ppm}", family)
-    # 50 ms of path, and its jitter of 1 ms, lie between the clock and the tap
+    # the path, of 50 ms with a jitter of 1 ms, lies between the clock and the capture
     expected = rows["ns"] / 1e3 * (1 + drift_ppm / 1e6) / tick_us
     late = expected - rows["val"].astype(float)
     assert late.min() >= 50000 / tick_us - 1
     assert late.max() <= 50000 / tick_us + 2000 / tick_us + 130000 / tick_us + 1
     slope = np.polyfit(rows["ns"] / 1e9, np.unwrap(rows["val"].astype(float), period=2**32), 1)[0]
     assert slope == pytest.approx(1e6 / tick_us * (1 + drift_ppm / 1e6), rel=50e-6 + 0.1 * tick_us / 1e6)
-    # TCP on the host itself sees its own clock again: round trips of its flow are the path's, less two ticks
+    # TCP on the host itself gets its own clock back: its flow's RTT is the path's, less at most two ticks
     own = samples[(samples["flow"] == 2) & (samples["t_ns"] > 1e9)]["srtt_us"] / 1e3
     assert 100 - 2.2 * tick_us / 1e3 - 1 < own.mean() < 260
-    # and takes the handshake's last ACK for what it is (strict since 6.14): four round trips carry 70 kB
+    # and it accepts the handshake's last ACK (its check is strict since 6.14): four round trips carry 70 kB
     early = samples[(samples["flow"] == 1) & (samples["t_ns"] < 0.6e9)]
     assert early["bytes_acked"].max() > 40e3 and early["retrans_pkts"].max() == 0
     assert samples[samples["flow"] == 1]["bytes_acked"].max() > 4e6
@@ -140,7 +140,7 @@ def test_value_wraps_when_asked_to(backend: Uml, tmp_path: Path) -> None:
     rows, samples = shown(backend, tmp_path / "run", "tick_us = 1000, wrap_at_s = 4")
     wrapped = np.flatnonzero(np.diff(rows["val"].astype(np.int64)) < 0)
     assert len(wrapped) == 1
-    # experiment time 4 is 14 s of uptime
+    # 4 s of the experiment's time are 14 s of uptime
     assert rows["ns"][wrapped[0]] / 1e9 == pytest.approx(14.05, abs=0.2)
     assert samples[samples["flow"] == 1]["bytes_acked"].max() > 4e6
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Web traffic in the harness: plan lines, metrics of made-up records, results that keep them."""
+"""Web traffic in the harness: lines of plans, metrics of made-up records, records kept in results."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_refused(keys: dict, named: str) -> None:
 
 
 def test_machine_limits_only_with_web_traffic() -> None:
-    """tcp_mem belongs to the machine; a job without web traffic stays the job it was."""
+    """tcp_mem is a setting of the whole machine; only a job with web traffic sets it."""
     assert "tcp_mem" in make("x", {}, 1, setting()).files["host.sysctl"]
     assert "tcp_mem" not in make("x", {}, 1, experiment().setting({"background": "polite"})).files["host.sysctl"]
 
 
-#: seconds of beginning, seconds taken, flags; flow 1, and one of flow 2
+#: (began_s, took_s, flags, flow); all of flow 1 but the last
 ROWS = [
     (9.0, 9.0, 0, 1),  # before the window
     (10.0, 0.2, 0, 1),
@@ -97,7 +97,7 @@ def rows() -> np.ndarray:
 
 
 def measured(kind: str, flow: str) -> float:
-    """A metric of ROWS between 10 and 20 s."""
+    """Return a metric of ROWS in the window of 10 to 20 s."""
     made = series({1: 1.0})
     made.web = rows()
     return Run(made, setting(), expand(setting().flows, 1)).value(Metric(kind, flow=flow, threshold=0.5))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Experiment files: all of ours load in every form; what is wrong is refused by file, place and allowed values."""
+"""Experiment files: all of the suite load in every form; an error names file, place and allowed values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ measure_s = [2, 10]
 """
 
 
-#: experiments whose numbers are judged as claims of a paper, and the one whose cases stand beside ns-2's
+#: experiments whose numbers are judged as claims of a paper, and the one whose cases are compared with ns-2's
 JUDGED_ELSEWHERE = {number.experiment for claim in claims.claims() for number in claim.number} | {"ns2_tcp"}
 
 
@@ -37,7 +37,7 @@ def test_every_experiment_becomes_jobs(name: str, mode: str) -> None:
     for case in cases:
         made = job.make(name, case, 1, one.setting(case, mode))
         assert made.files["job.sh"].startswith("#!/bin/sh\n")
-        # the guest reads ASCII, and must see no path of this machine
+        # the guest reads ASCII; files for it must contain no path of this machine
         assert all(text.isascii() for text in made.files.values())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Traces of links: what is made and what is read, and how the rest is refused."""
+"""Traces of links: generated and read from files; errors are refused with a reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_aggregates_leave_gaps_of_their_lengths_and_keep_the_rate() -> None:
 def test_pauses_have_their_length_and_period() -> None:
     made = make("generate:pauses mbit=10 every_s=5 pause_ms=250", FRAME)
     gaps_ms = [(then - now) / 1e3 for now, then in itertools.pairwise(made) if then - now > 10_000]
-    # the first pause of 60 s is at the trace's beginning: eleven within it
+    # of the twelve pauses in 60 s the first is at the trace's beginning, so eleven are gaps within it
     assert len(gaps_ms) == 11 and all(250 <= gap < 252.5 for gap in gaps_ms)
     assert mean_mbit(made, FRAME) == pytest.approx(9.5, rel=0.001)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Networks as command lists: what is on which device, and what is refused."""
+"""Networks as lists of commands: which qdisc is on which device, and which parameters are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tc(network, node: str, words: str) -> list[str]:
 
 
 def test_ethernet_framing_lets_tcp_carry_9_41_of_10() -> None:
-    # 1448 octets of payload in 1538 on the wire
+    # 1448 octets of payload in a frame of 1538 on the wire
     assert Topology().tcp_capacity_mbit() == pytest.approx(9.415, abs=0.001)
     assert Topology().frame_bytes == 1538
     assert "stab overhead 24" in tc(build(Topology()), "rtr", "tbf")[0]
@@ -36,7 +36,7 @@ def test_delays_of_both_directions_make_the_base_round_trip() -> None:
 
 def test_processing_time_is_a_packet_s_and_never_reorders() -> None:
     line = tc(build(Topology(rate_mbit=100)), "snd", "netem")[0]
-    # 1538 octets at 100 Mbit/s are 123 us; jitter is both ways around its half; a rate keeps the order
+    # 1538 octets at 100 Mbit/s take 123 us; netem's jitter is plus or minus its half; a rate keeps packets in order
     assert "61.5us" in line and "rate 100000000bit" in line
     assert "500.0us" in tc(build(Topology(rate_mbit=1)), "snd", "netem")[0], "at most 1 ms"
 
@@ -150,7 +150,7 @@ def test_flows_with_delay_of_their_own() -> None:
 def test_clock_wraps_at_the_time_asked_for() -> None:
     network = build(Topology(tick={"rcv": Tick(tick_us=1000, wrap_at_s=30)}), zero_s=10)
     settings = network.nodes["rcv"].sysctl
-    # 40 s of uptime are 40000 ticks of 1 ms: there the value is 2^32 = 0
+    # at 40 s of uptime, 40000 ticks of 1 ms, the value is 2^32 = 0
     assert (int(settings["net.lbe_tick.offset_ticks"]) + 40000) % 2**32 == 0
     assert list(settings)[-1] == "net.lbe_tick.tick_us", "what switches the module on comes last"
     assert settings["net.ipv4.tcp_timestamps"] == "2"
@@ -161,7 +161,7 @@ def test_chain_has_a_queue_and_a_wire_for_each_link() -> None:
     assert [queue.node for queue in network.queues] == ["rtr", "rtr2", "rtr2", "rtr3", "rtr3", "rtr4"]
     assert set(network.addresses) == {"snd", "rcv", "mid"}
     assert all(f"w{wire}" in network.nodes for wire in (1, 2, 3))
-    # each router and wire knows the way to each host
+    # each router and wire has a route to each host
     for name in ("rtr", "rtr2", "rtr3", "rtr4", "w1", "w2", "w3"):
         text = "\n".join(network.nodes[name].ip)
         known = sum(f"10.0.{subnet}.0/24" in text or f"10.0.{subnet}.1/24" in text for subnet in (1, 2, 3))
@@ -178,7 +178,7 @@ def test_senders_hang_at_the_first_router() -> None:
 
 def test_jitter_is_behind_the_bottleneck_and_without_a_rate() -> None:
     (line,) = tc(build(Topology(jitter_ms=4)), "w1", "dev east root")
-    # netem's second number is more or less: 44 to 52 ms
+    # netem's second number is a deviation in both directions: 44 to 52 ms
     assert "delay 48000.0us 4000.0us" in line and "rate" not in line
     (back,) = tc(build(Topology(jitter_ms=4)), "w1", "dev west root")
     assert back.endswith("delay 48000.0us")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The pre-existing traffic: what the generator promises, and the reading of captures."""
+"""The pre-existing traffic: statistics that the generator promises, and reading of captures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def trace() -> traces.Trace:
 def test_mean_is_the_paper_s_in_every_seed(trace: traces.Trace) -> None:
     for seed in range(1, 6):
         made = traces.make(FILE, 300.0, seed)
-        # a packet may fall past the end
+        # a packet may lie after the end
         assert made.rate_bytes_s(300.0) == pytest.approx(179533, rel=1e-3), seed
     assert trace.rate_bytes_s(DURATION_S) == pytest.approx(179533, rel=1e-4)
 
@@ -41,27 +41,27 @@ def test_packets_are_full_or_much_smaller(trace: traces.Trace) -> None:
     full = float((trace.bytes == traces.MTU).mean())
     between = float(((trace.bytes > traces.SMALL_MAX_BYTES) & (trace.bytes < traces.MTU)).mean())
     assert 0.2 < full < 0.4
-    # the last packet of a transfer
+    # only the last packet of a transfer has a size in between
     assert between < 0.02
 
 
 def test_the_wire_has_room_for_each_packet(trace: traces.Trace) -> None:
-    """On 10 Mbit/s Ethernet none begins before the one before it has ended: so none queues at 10 Mbit/s."""
+    """On 10 Mbit/s Ethernet a packet begins only after the end of the one before: none queues at 10 Mbit/s."""
     gaps_ns = np.diff(trace.at_ns.astype(np.int64))
     needed_ns = (trace.bytes[1:].astype(np.int64) + traces.WIRE_EXTRA_BYTES) * 800
     assert (gaps_ns >= needed_ns - 1).all()
 
 
 def counts(trace: traces.Trace, step_s: float) -> np.ndarray:
-    """Mbit/s in steps."""
+    """Return the rate in Mbit/s of each step of the trace."""
     edges = np.arange(0, DURATION_S + step_s / 2, step_s)
     return np.histogram(trace.at_ns / 1e9, edges, weights=trace.bytes)[0] * 8e-6 / step_s
 
 
 def test_bursts_stay_bursts_over_time_scales(trace: traces.Trace) -> None:
-    """Variance of means over m steps falls as m^(2H-2): H = 0.5 if independent, above 0.65 as measured on Ethernets.
+    """The variance of means over m steps falls as m^(2H-2). H is 0.5 for independent steps, above 0.65 on Ethernets.
 
-    Pareto sizes of shape 1.2 would give H = (3 - 1.2) / 2 = 0.9 without their cut at 4 MB.
+    Without their cut at 4 MB, Pareto sizes of shape 1.2 would give H = (3 - 1.2) / 2 = 0.9.
     """
     rate = counts(trace, 0.1)
     steps = [1, 3, 10, 30, 100, 300]
@@ -78,7 +78,10 @@ def test_bursts_fill_the_link_at_times_and_leave_it_empty_at_most(trace: traces.
 
 
 def test_transfers_are_heavy_tailed() -> None:
-    """Hill's estimate over the largest 5 % that the cut leaves alone; a uniform draw for each transfer."""
+    """Hill's estimator over the largest 5 % of sizes gives the shape. Each size is made of one uniform draw.
+
+    The cut is raised so far that it does not change the tail.
+    """
     keys = dataclasses.replace(Ethernet(), max_transfer_bytes=1e9)
     sizes = np.sort(traces._pareto(keys, np.random.default_rng(1).random(200000)))[::-1][:10000]
     assert 1 / np.mean(np.log(sizes[:-1] / sizes[-1])) == pytest.approx(keys.shape, rel=0.05)
@@ -129,7 +132,7 @@ ETHERNET, RAW = 1, 101
 
 
 def ipv4(length: int) -> bytes:
-    """A header that says `length`; nothing of a capture but the header is needed."""
+    """Return a header with this length; only headers are read from a capture."""
     return struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, 1, 0, 64, 17, 0, bytes(4), bytes(4)) + bytes(8)
 
 
@@ -163,7 +166,7 @@ def test_capture_of_ethernet(tmp_path: Path) -> None:
 
 
 def block(kind: int, body: bytes) -> bytes:
-    """A block of a pcapng file, whose body is a multiple of four bytes long."""
+    """Return a block of a pcapng file. The body's length must be a multiple of four bytes."""
     return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
 
 
@@ -262,22 +265,22 @@ flow = "pre"
 
 @pytest.mark.scenario
 def test_a_capture_is_replayed_on_the_wire(tmp_path: Path) -> None:
-    """1000 and 100 bytes in turn every 10 ms, captured for 1 s and begun again; --set flow.pre.file=pcap:... too."""
+    """A capture of 1 s, with 1000 and 100 bytes in turn every 10 ms, is replayed in a loop; --set names the file."""
     file = pcap(tmp_path / "w.pcap", [(7 + i / 100, ipv4(1000 if i % 2 == 0 else 100)) for i in range(100)])
     path = tmp_path / "wire.toml"
     path.write_text(WIRE)
     options = Options(command="pytest", runs=1, sets={"flow.pre.file": file})
     made = run(experiment.load(str(path)), ready(), options, lambda *_: None)
     metrics = made.results[0].metrics
-    # payload of 300 packets in 4 s
+    # the payload of 300 packets, 150 of each size, in 4 s
     assert metrics["rate"] == pytest.approx(150 * (972 + 72) / 4 / 1000, rel=0.01)
     assert metrics["lost"] == 0
-    # 7 ms of path, up to 1 ms of the sender's processing
+    # the path takes 7 ms, the sender's processing up to 1 ms
     assert 7 < metrics["delay"] < 9
 
 
 def ready() -> Uml:
-    """The user-mode kernel; no module is needed."""
+    """Prepare the user-mode kernel; no module is needed."""
     backend = Uml()
     backend.prepare([])
     return backend

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Flows as plans: numbers, ports, what the seed decides, what is refused."""
+"""Flows as lines of plans: numbers, ports, values that the seed determines, refused parameters."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""KUnit: every suite that the sources declare, run in the user-mode kernel; and its reader."""
+"""KUnit: every suite that the sources declare runs in the user-mode kernel; and the parser of its output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUITES = kunit.expected_suites()
 
 @functools.cache
 def results() -> dict[str, kunit.SuiteResult]:
-    """Suite name -> result of every KUnit module; a module that got to no suite by its name."""
+    """Map each suite to its result. A module that reported no suite has its own name as key."""
     build = ensure_kernel(KernelSpec())
     modules = ensure_modules(build)
     return {result.suite or name: result for name in modules.kunit for result in kunit.run_module(build, modules, name)}
@@ -37,14 +37,14 @@ def test_suite(folder: str, suite: str) -> None:
 
 @pytest.mark.kunit
 def test_the_kernel_is_the_one_asked_for(request: pytest.FixtureRequest) -> None:
-    """--series reached the place where kernels are chosen, in this process."""
+    """The choice of kernels in this process follows --series."""
     asked = request.config.getoption("--series") or os.environ.get("LBE_SERIES") or "6.12"
     assert ensure_kernel(KernelSpec()).series == Uml().spec.series == asked
 
 
 @pytest.mark.kunit
 def test_every_suite_that_ran_is_declared() -> None:
-    """Else the list above lost one, and its failure would not be seen."""
+    """A suite that runs but is not in the list above would have no test that reports its failure."""
     assert SUITES, "the sources declare no KUnit suite"
     assert sorted(results()) == sorted(suite for _, suite in SUITES)
 
@@ -55,7 +55,7 @@ LIVE = {"pass": State.SUCCESS, "fail": State.FAILURE, "skip": State.SUCCESS, "oo
 @pytest.mark.kunit
 @pytest.mark.parametrize(("kind", "state"), LIVE.items(), ids=LIVE)
 def test_live_states(kind: str, state: State) -> None:
-    """One test passes, the other does as told: a skip beside a pass is a success."""
+    """Of two tests one passes and the other ends as its kind says; a skip beside a pass is a success."""
     build = ensure_kernel(KernelSpec())
     results = kunit.run_module(build, misbehaving(), f"ending_{kind}_kunit")
     assert [(result.suite, result.state) for result in results] == [("ending", state)]
@@ -125,7 +125,7 @@ OLD = GOOD.replace("        ok 1 ratio 1 is RED (paper: remains at min_th)\n", "
 
 
 def test_rows_that_an_old_kernel_lost() -> None:
-    """6.1 keeps a table's last row only: the case's line speaks for the rest, both ways."""
+    """6.1 logs only the last row of a table: the line of the case tells whether the other rows passed or failed."""
     assert kunit.judge_suite("m", "s", OLD).state is State.FAILURE_TO_PARSE
     assert kunit.judge_suite("m", "s", OLD, rows_lost=True).state is State.SUCCESS
     failing = OLD.replace("    ok 1 rows", "    not ok 1 rows")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The list of planted faults, without running any: each can be planted, and names tests that are there."""
+"""The list of planted faults: each can be planted and names tests that exist. No fault is run here."""
 
 from __future__ import annotations
 

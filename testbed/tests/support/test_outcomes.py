@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The document of `make check-kernels`: a case a kernel, a part of a run beside the rest, never of another tree."""
+"""The document of `make check-kernels`: a case for each kernel; a partial run is merged if its tree is the same."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_files_that_decide_are_there() -> None:
 
 
 def test_a_session_leaves_what_it_saw(tmp_path: Path) -> None:
-    """Another pytest, with the plugin: failures of a fixture count, other tiers do not."""
+    """Run another pytest with the plugin: a failure in a fixture counts, tests of other tiers do not."""
     import subprocess
     import sys
 
