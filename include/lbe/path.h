@@ -87,6 +87,12 @@
  * If pulses at 1.25 mu raise mu four times in a row by as much as they can, the link is much
  * faster, and START finds out how much.
  *
+ * Little data. Packets that are sent when no more data waits do not let START double its rate. If
+ * there are no others, a queue that they meet is due to other traffic: the path gives way without
+ * having learnt mu. Once pairs meet no queue, a train that is faster than most links is sent, and
+ * the rate at which it comes through becomes mu. If there is too little data for a train, START
+ * begins again.
+ *
  * Sending. The path has one schedule of slots. A flow that has data takes the next slot, which
  * lasts (bytes of its burst) / R, and takes another one when it has sent. So any number of flows
  * share R equally, a flow that has nothing to send takes nothing, and the share of a flow that ends
@@ -154,6 +160,10 @@
  * 300 ms; if halved, less is used there.
  */
 #define LBE_JUMP_US		4000
+/* Least queue that ends START, us. If doubled, flows that begin on fast links leave a longer queue;
+ * if halved, noise of the delay ends START before the link is full.
+ */
+#define LBE_START_QUEUE_US	3000
 /* Samples of packets that were sent when no more data waited. START needs so many in a tick to give
  * way to a queue, since in a dialogue a sample may include the time that the peer takes to answer.
  * If doubled, a flow that sends little gives way later; if halved, two slow answers in a row count
@@ -779,8 +789,8 @@ static inline void lbe_path_learn_idle(struct lbe_path *p)
 	p->idle_us = p->idle_us == U32_MAX ? idle_us : (3 * p->idle_us + idle_us) / 4;
 }
 
-/* Send a train at mu. If mu is not known, a train as fast as any tells the rate at which it comes
- * through: above the capacity by nothing, and below it by the part that other traffic takes.
+/* Send a train at mu. If mu is not known, send one that is faster than most links: it comes through
+ * at the capacity, less the part that other traffic takes, or at its own rate if that is less.
  */
 static inline void lbe_path_probe(struct lbe_path *p, u64 now_us)
 {
@@ -924,7 +934,7 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 	p->r[p->ticks++ % LBE_PATH_TICKS] = p->rate;
 }
 
-/* START meets a queue. @busy: it is that of this path, or may be. If not, other traffic has made it,
+/* START meets a queue. If @busy, it may be that of this path. Otherwise other traffic has made it,
  * and the rate that came through is that of the applications: it does not tell the capacity.
  */
 static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us, bool busy)
@@ -960,11 +970,21 @@ static inline bool lbe_path_nothing_left(const struct lbe_path *p)
 	return p->rate <= p->mu / 8;
 }
 
+/* The queue that ends START. Packets sent at its rate may queue up behind each other; those of an
+ * application that has little data do not.
+ */
+static inline u32 lbe_path_start_queue_us(const struct lbe_path *p, bool busy)
+{
+	if (busy)
+		return max_t(u32, 3 * lbe_path_pkt_us(p), LBE_START_QUEUE_US);
+	return LBE_START_QUEUE_US + 2 * lbe_path_error_us(p);
+}
+
 static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 {
 	u32 len_us = lbe_path_tick_len_us(p);
 	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, max_t(u32, len_us, USEC_PER_SEC));
-	/* START measures what the link makes of its rate, which it cannot if there is less to send. */
+	/* START cannot measure what the link makes of its rate if there is less to send. */
 	bool busy = p->state != LBE_START || p->tick_busy;
 	u32 mean_us, least_us, q_us;
 
@@ -974,11 +994,11 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 	q_us = mean_us - min(mean_us, p->base_us);
 	least_us = p->tick_min - min(p->tick_min, p->base_us);
 	p->deep_us = max(p->deep_us, least_us);
-	if (p->state == LBE_START && least_us > max_t(u32, 3 * lbe_path_pkt_us(p), 3000)) {
+	if (p->state == LBE_START && least_us > lbe_path_start_queue_us(p, busy)) {
 		lbe_path_queue_found(p, now_us, busy);
 		return;
 	}
-	if (busy && p->tick_n > 1 && (p->state == LBE_START ||
+	if (p->tick_n > 1 && (p->state == LBE_START ||
 			      p->state == LBE_CRUISE))
 		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) /
 			       (p->state == LBE_START ? 4 : 16);

@@ -80,7 +80,7 @@ def steps_of(text: str) -> dict[str, str]:
 
 @functools.cache
 def said(series: str, steps: tuple[str, ...], folder: Path, cpus: int = 2) -> dict[str, str]:
-    """Step -> "ok" or the reason of its failure, from one boot; that of the boot itself is kept too, by the name ""."""
+    """Map each step to "ok" or the reason of its failure, from one boot. A failure of the boot has the name ""."""
     script = f"export LBE_RACE_S={RACES_S}\npython3 user.py {shlex.join(steps)}\n"
     try:
         image = ensure_image(series)

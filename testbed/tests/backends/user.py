@@ -39,13 +39,13 @@ CONTROLS = {
 }
 ADDRESS = {"left": "10.9.0.1", "right": "10.9.0.2"}
 PORT = 5201
-SERVERS = len(CONTROLS)  # iperf3 serves one client at a time on a port
+SERVERS = len(CONTROLS)  # an iperf3 server serves one client at a time, so one server (and port) for each
 ROUND_TRIP_MS = 20
 LINK = ("dev", "v0", "root", "netem", "delay", "10ms", "rate", "50mbit", "limit", "500")
 NOBODY = 65534
-#: a transfer that is ended by the step that began it, s
+#: length of a transfer that its step ends, s
 ENDLESS_S = 3600
-#: reached only when something is wrong, s
+#: longest wait, reached only if something is wrong, s
 LIMIT_S = 120
 TCP_CONGESTION = 13
 TCP_MD5SIG = 14  # linux/tcp.h
@@ -94,7 +94,7 @@ def references(module: str) -> int:
 
 
 def wait_until(true, what: str, limit_s: float = LIMIT_S, detail=lambda: "") -> None:
-    """Poll a condition; ``detail`` says how things stand if it does not come true."""
+    """Poll a condition until it is true; if it never is, the error has the text of ``detail``."""
     until = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < until, f"not within {limit_s:g} s: {what}{detail()}"
@@ -138,23 +138,23 @@ def set_up() -> None:
 
 
 class Transfer(NamedTuple):
-    """A transfer that goes on until it is ended, however slow the machine is."""
+    """A transfer that lasts until its step ends it, however slow the machine is."""
 
     client: subprocess.Popen
     port: int
 
     def moved(self) -> int:
-        """Bytes acknowledged and received so far, as ss says at the left."""
+        """Return the bytes acknowledged and received so far, from ss at the left."""
         assert self.client.poll() is None, self.client.stdout.read()[-400:]
         return sum(int(sent) for sent in re.findall(r"bytes_(?:acked|received):(\d+)", sockets(self.port)))
 
     def goes_on(self) -> None:
-        """More bytes move from now on."""
+        """Wait until more bytes are carried than at the call."""
         enough = self.moved() + 100000
         wait_until(lambda: self.moved() > enough, f"{' '.join(self.client.args)} moves data")
 
     def end(self) -> None:
-        """It still moves data, and ends well when the user interrupts it."""
+        """Assert that it still carries data and ends in order on SIGINT."""
         self.goes_on()
         self.client.send_signal(signal.SIGINT)
         said, _ = self.client.communicate(timeout=LIMIT_S)
@@ -162,13 +162,13 @@ class Transfer(NamedTuple):
         assert carried and "the client has terminated" in said, said[-500:]
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the client and wait for its end."""
         self.client.kill()
         self.client.communicate()
 
 
 def iperf(*words: str, port: int = PORT) -> Transfer:
-    """An iperf3 client at the left that is running and has sent."""
+    """Start an iperf3 client at the left; return once its connection carries data."""
     client = start("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", str(ENDLESS_S), *words, node="left")
     transfer = Transfer(client, port)
     transfer.goes_on()
@@ -176,7 +176,7 @@ def iperf(*words: str, port: int = PORT) -> Transfer:
 
 
 def sockets(port: int, node: str = "left") -> str:
-    """ss about the clients' connections to a port, all of a socket on a line."""
+    """Return what ss prints of the clients' connections to a port, one line a socket."""
     return run("ss", "-tinHO", "dport", "=", f":{port}", node=node)
 
 
@@ -323,7 +323,7 @@ def shred_shown() -> dict:
 
 
 def step_shred() -> None:
-    """add, change, show, delete, all under traffic; the module goes while traffic flows on."""
+    """Add, change, show and delete a shred qdisc under traffic; remove its module while the traffic goes on."""
     client = iperf()
     shred = ["dev", "v0", "parent", "1:1", "handle", "10:", "shred"]
     run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "1:", "tbf", "rate", "50mbit", "burst", "20kb",
@@ -382,7 +382,7 @@ def step_hooks() -> None:
 
 
 def step_vulture() -> None:
-    """start and stop by address, run, a rule; removal under control leaves the transfer going."""
+    """vulturectl: start and stop by address, run, a rule. Transfers under control go on when vulture is removed."""
     client = iperf("-R")
     # the receiver of the download is at the left
     listed = [line.split()[3:5] for line in sockets(PORT).splitlines()]
