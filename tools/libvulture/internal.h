@@ -71,7 +71,10 @@ struct vulture_flow {
  * @by_dscp, @dscp: the DSCP that the socket sends, 0 to 63; a condition only if @by_dscp
  * @foreground: the connections that it matches stay in the foreground: no rule starts them,
  *	except rules for cgroups below @cgroup
- * @options: options of the connections that it starts
+ * @options: options of the connections that it starts; after vulture_rule_add() all of them, as
+ *	the kernel has them
+ * @asked: the options that vulture_rule_add() was called with, if it has filled this in
+ *	(@has_asked); it uses them again in a second call
  * @started: number of connections that it put under control
  * @failed: number of connections that it matched but that could not be put under control
  */
@@ -90,6 +93,8 @@ struct vulture_rule {
 	uint8_t dscp;
 	bool foreground;
 	struct vulture_options options;
+	bool has_asked;
+	struct vulture_options asked;
 	uint64_t started, failed;
 };
 

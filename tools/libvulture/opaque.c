@@ -124,6 +124,7 @@ void vulture_rule_free(struct vulture_rule *rule)
 
 void vulture_rule_set_cgroup(struct vulture_rule *rule, uint64_t inode)
 {
+	rule->by_fd = false;
 	rule->cgroup = inode;
 }
 
@@ -176,6 +177,7 @@ void vulture_rule_set_foreground(struct vulture_rule *rule, bool foreground)
 void vulture_rule_set_options(struct vulture_rule *rule, const struct vulture_options *options)
 {
 	rule->options = *options;
+	rule->has_asked = false;
 }
 
 uint32_t vulture_rule_id(const struct vulture_rule *rule)

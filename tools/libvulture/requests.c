@@ -258,7 +258,9 @@ int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
 {
 	struct nlmsghdr *nlh = lv_command(v, VULTURE_CMD_RULE_ADD, 0);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, VULTURE_A_RULE);
-	struct sink sink = { .message = on_rule, .result = rule };
+	const struct vulture_options *options = rule->has_asked ? &rule->asked : &rule->options;
+	struct vulture_rule answer = {};
+	struct sink sink = { .message = on_rule, .result = &answer };
 
 	if (rule->by_fd)
 		mnl_attr_put_u32(nlh, VULTURE_R_CGROUP_FD, (uint32_t)rule->cgroup_fd);
@@ -277,9 +279,17 @@ int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
 		mnl_attr_put_u8(nlh, VULTURE_R_DSCP, rule->dscp);
 	if (rule->foreground)
 		mnl_attr_put(nlh, VULTURE_R_FOREGROUND, 0, NULL);
-	put_options(nlh, VULTURE_R_OPTIONS, &rule->options);
+	put_options(nlh, VULTURE_R_OPTIONS, options);
 	mnl_attr_nest_end(nlh, nest);
-	return lv_talk(v, nlh, &sink);
+	if (lv_talk(v, nlh, &sink))
+		return -1;
+	/* what the kernel does not report, so that a second call sends the same request */
+	answer.by_fd = rule->by_fd;
+	answer.cgroup_fd = rule->cgroup_fd;
+	answer.has_asked = true;
+	answer.asked = *options;
+	*rule = answer;
+	return 0;
 }
 
 int vulture_rule_del(struct vulture *v, uint32_t id)

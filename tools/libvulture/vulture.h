@@ -238,7 +238,14 @@ VULTURE_API int vulture_stop_id(struct vulture *v, uint64_t id);
 VULTURE_API int vulture_list(struct vulture *v,
 			     int (*each)(const struct vulture_flow *flow, void *arg), void *arg);
 
-/** vulture_rule_add() - add a rule; @rule is then the rule as the kernel reports it, with its id */
+/**
+ * vulture_rule_add() - add a rule
+ * @rule: then the rule as the kernel reports it: with its id, its cgroup, the user whose it is and
+ *	all options
+ *
+ * A second call with the same @rule sends the same request and adds another rule: it names the
+ * cgroup by the same descriptor, which must still be open, and sets the same options.
+ */
 VULTURE_API int vulture_rule_add(struct vulture *v, struct vulture_rule *rule);
 VULTURE_API int vulture_rule_del(struct vulture *v, uint32_t id);
 VULTURE_API int vulture_rule_list(struct vulture *v,

@@ -266,13 +266,7 @@ static void child(const struct plan *plan, char **command)
 /* Add the rule. Return: whether it is in force */
 static bool guard_down(struct plan *plan)
 {
-	/* vulture_rule_add() overwrites its argument with the kernel's answer */
-	struct vulture_rule rule = plan->rule;
-
-	if (!v || vulture_rule_add(v, &rule) < 0)
-		return false;
-	plan->rule.id = rule.id;
-	return true;
+	return v && !vulture_rule_add(v, &plan->rule);
 }
 
 /* Attach the program. Return: whether it is in force */

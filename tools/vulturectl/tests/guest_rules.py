@@ -179,6 +179,46 @@ def test_the_library_tells_of_every_rule_and_of_the_defaults():
     library.vulture_close(handle)
 
 
+ADDER = """
+import ctypes, json, os, subprocess, sys
+library = ctypes.CDLL(sys.argv[1], use_errno=True)
+for name in ("vulture_open", "vulture_rule_new", "vulture_options_new", "vulture_rule_options", "vulture_error"):
+    getattr(library, name).restype = ctypes.c_void_p
+library.vulture_rule_cgroup.restype = ctypes.c_uint64
+handle, rule = (ctypes.c_void_p(f()) for f in (library.vulture_open, library.vulture_rule_new))
+options = ctypes.c_void_p(library.vulture_options_new())
+directory = os.open(sys.argv[2], os.O_RDONLY | os.O_DIRECTORY)
+library.vulture_rule_set_cgroup_fd(rule, directory)
+library.vulture_option(options, b"min-kbit", 9)
+library.vulture_rule_set_options(rule, options)
+for _ in sys.stdin:
+    result = library.vulture_rule_add(handle, rule)
+    value, reported = ctypes.c_uint32(), ctypes.c_void_p(library.vulture_rule_options(rule))
+    library.vulture_option_get(reported, b"escape-s", ctypes.byref(value))
+    said = ctypes.string_at(library.vulture_error(handle)).decode()
+    print(json.dumps([result, library.vulture_rule_id(rule), library.vulture_rule_cgroup(rule), value.value, said]),
+          flush=True)
+"""
+
+
+def test_a_rule_of_the_library_may_be_added_again():
+    """Without privilege, too; what the caller has left to the defaults has those of the second call."""
+    with cgroup("alice", ALICE) as path:
+        words = [sys.executable, "-c", ADDER, f"{sys.argv[1]}/libvulture.so", str(path)]
+        adder = subprocess.Popen(words, stdin=-1, stdout=-1, text=True, user=ALICE, group=ALICE, bufsize=1)
+        seen = []
+        for default in (21, 20):
+            assert ctl("set", "-o", f"escape-s={default}").returncode == 0
+            adder.stdin.write("\n")
+            result, number, inode, value, said = json.loads(adder.stdout.readline())
+            assert result == 0 and inode == path.stat().st_ino and value == default, (result, value, said)
+            seen.append(number)
+        adder.communicate()
+        assert [rule["id"] for rule in rules()] == seen and {rule["uid"] for rule in rules()} == {ALICE}
+        assert [rule["options"]["min-kbit"] for rule in rules()] == [9, 9]
+        drop(*seen)
+
+
 def test_what_is_anothers_is_out_of_reach():
     server = Server()
     with cgroup("bob", BOB) as path:
