@@ -137,6 +137,8 @@ static int read_answer(struct vulture *v, uint32_t seq, struct sink *sink, struc
 		const struct nlmsghdr *nlh;
 		int left = (int)got;
 
+		if (got < 0 && errno == EINTR)
+			continue;
 		if (got < 0)
 			return lv_fail(v, errno, "no answer from the kernel: %s", strerror(errno));
 		for (nlh = (const struct nlmsghdr *)v->buffer; mnl_nlmsg_ok(nlh, left);
