@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
+#include <mntent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,19 +242,20 @@ void read_endpoint(const char *text, struct sockaddr_in6 *to)
 
 void find_cgroup_root(char *path, size_t room)
 {
-	char line[1024], type[64], dir[512];
-	FILE *mounts = fopen("/proc/self/mounts", "re");
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	const struct mntent *mount;
 
 	*path = '\0';
 	if (!mounts)
 		return;
-	while (fgets(line, sizeof(line), mounts)) {
-		if (sscanf(line, "%*s %511s %63s", dir, type) == 2 && !strcmp(type, "cgroup2")) {
-			snprintf(path, room, "%s", dir);
-			break;
-		}
+	while ((mount = getmntent(mounts))) {
+		if (strcmp(mount->mnt_type, "cgroup2"))
+			continue;
+		if (strlen(mount->mnt_dir) < room)
+			strcpy(path, mount->mnt_dir);
+		break;
 	}
-	fclose(mounts);
+	endmntent(mounts);
 }
 
 const char *set_cgroup(uint64_t *cgroup, const char *dir)

@@ -392,7 +392,8 @@ static void item_pin(const struct item *item, char *pin, size_t room)
 
 /**
  * struct change - what apply did, and what it could not do
- * @added, @removed, @kept: number of items
+ * @added, @kept: number of items that are in force, with something new and as they were
+ * @removed: number of items of which something has been taken away
  * @failed: number of items of which at least one direction is not in force
  * @reload: a drop-in was written or removed: systemd must reload its units
  */
@@ -407,10 +408,11 @@ static bool has_systemd(void)
 	return !access("/run/systemd/private", F_OK);
 }
 
+/* Whether two items are one line. Its directions may have changed since it was applied. */
 static bool same(const struct item *a, const struct item *b)
 {
 	return a->kind == b->kind && !strcmp(a->value, b->value) &&
-	       !strcmp(a->options, b->options) && a->down == b->down;
+	       !strcmp(a->options, b->options);
 }
 
 static bool same_match(const struct vulture_rule *a, const struct vulture_rule *b)
@@ -504,13 +506,19 @@ static bool write_drop_in(const struct item *item, struct change *change)
 	return true;
 }
 
-static void drop_pin(const struct item *item)
+/* Remove the rule of an applied item. Return: whether there was one */
+static bool drop_rule(const struct item *item)
+{
+	return rule_lives(item->rule.id, &item->rule) && !vulture_rule_del(v, item->rule.id);
+}
+
+/* Remove the BPF program of an applied item. Return: whether there was one */
+static bool drop_pin(const struct item *item)
 {
 	char pin[128];
 
 	item_pin(item, pin, sizeof(pin));
-	if (item->pinned)
-		unlink(pin);
+	return item->pinned && !unlink(pin);
 }
 
 /* Remove what was applied for an item. Return: whether a drop-in was removed */
@@ -518,8 +526,7 @@ static bool remove_item(const struct item *item)
 {
 	char path[512];
 
-	if (rule_lives(item->rule.id, &item->rule))
-		vulture_rule_del(v, item->rule.id);
+	drop_rule(item);
 	drop_pin(item);
 	drop_in_path(item, path, sizeof(path));
 	return *path && !unlink(path);
@@ -600,11 +607,14 @@ static void apply_item(const struct items *wanted, struct item *item, const stru
 	bool slice = item->kind == UNIT || (item->kind == USER && has_systemd());
 	const char *why = NULL;
 	char dir[1024];
-	bool good = true, same;
+	bool good = true, dropped = false, same;
 
 	if (slice)
 		good = write_drop_in(item, change);
 	if (item->kind == UNIT && !first_of_slice(wanted, item)) {
+		/* it was the first one; the one that is now has a rule already */
+		if (before)
+			drop_rule(before);
 		change->kept += good && before;
 		change->added += good && !before;
 		change->failed += !good;
@@ -620,15 +630,25 @@ static void apply_item(const struct items *wanted, struct item *item, const stru
 	if (why) {
 		say("%s %s: %s%s", kinds[item->kind], item->value, why,
 		    errno == ENOENT ? "; apply again once it is there" : "");
+		if (before) {
+			drop_rule(before);
+			drop_pin(before);
+		}
 		change->failed++;
 		return;
 	}
 	if (item->down)
 		good &= apply_down(item, before);
+	else if (before)
+		dropped |= drop_rule(before);
 	if (item->up)
 		good &= apply_up(item, before, dir, control);
-	same = before && before->rule.id == item->rule.id &&
-	       before->rule.cgroup == item->rule.cgroup;
+	else if (before)
+		dropped |= drop_pin(before);
+	same = before && before->rule.cgroup == item->rule.cgroup &&
+	       (!item->down || before->rule.id == item->rule.id) &&
+	       (!item->up || before->pinned);
+	change->removed += dropped;
 	change->failed += !good;
 	change->kept += good && same;
 	change->added += good && !same;

@@ -6,6 +6,7 @@ Called and answered as guest_run.py is.
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import signal
@@ -69,6 +70,64 @@ def test_a_cgroup_that_was_made_anew_is_applied_anew():
     again.rmdir()
     assert apply("").returncode == 0 and not pins()
     until(lambda: not rules(), 15)
+
+
+def test_a_line_whose_direction_changes():
+    """What the line no longer asks for is taken away, and what stays is not made anew."""
+    one = ROOT / "turns"
+    one.mkdir()
+
+    def turn(direction: str, counts: str) -> tuple[int, ...]:
+        """Apply the line twice. Return: the rules in force."""
+        line = f"cgroup {one} {direction}\n"
+        for expected in (counts, "0 added, 1 kept, 0 removed"):
+            done = apply(line)
+            assert (done.returncode, done.stdout) == (0, f"{expected}, 0 failed\n"), (direction, done)
+        up, down = direction != "down", direction != "up"
+        assert background(said_inside(str(one), Server())) == up and len(pins()) == up, direction
+        assert ctl("showconf").stdout == line
+        ids = tuple(rule["id"] for rule in rules())
+        assert len(ids) == down, direction
+        return ids
+
+    both = turn("both", "1 added, 0 kept, 0 removed")
+    assert turn("down", "0 added, 1 kept, 1 removed") == both
+    turn("up", "1 added, 0 kept, 1 removed")
+    turn("down", "1 added, 0 kept, 1 removed")
+    down = turn("both", "1 added, 0 kept, 0 removed")
+    turn("up", "0 added, 1 kept, 1 removed")
+    assert turn("both", "1 added, 0 kept, 0 removed") != down
+    turn("down", "0 added, 1 kept, 1 removed")
+    assert apply("").stdout == "0 added, 0 kept, 1 removed, 0 failed\n"
+    assert not pins() and not rules() and not background(said_inside(str(one), Server()))
+    # its program goes too if the cgroup is not there any more
+    apply(f"cgroup {one}\n")
+    one.rmdir()
+    done = apply(f"cgroup {one}\n")
+    assert done.returncode == 1 and "apply again once it is there" in done.stderr and not pins(), done
+    assert apply("").stdout == "0 added, 0 kept, 0 removed, 0 failed\n"
+    until(lambda: not rules(), 15)
+
+
+def test_units_that_change_their_places():
+    """The rule and the program of their slice are kept with the first of them, whichever that is."""
+    assert apply("unit a.service\nunit b.service\n").returncode == 0
+    (before,) = rules()
+    done = apply("unit b.service\nunit a.service\n")
+    assert (done.returncode, done.stdout) == (0, "1 added, 1 kept, 0 removed, 0 failed\n"), done
+    (after,) = rules()
+    assert after["cgroup"] == before["cgroup"] and covered(ROOT / "background.slice")
+    assert apply("").returncode == 0 and not rules() and not pins()
+
+
+def test_a_mount_point_with_a_blank():
+    """/proc/self/mounts has \\040 for it."""
+    at = Path("/tmp/a mount\\of cgroups")
+    at.mkdir()
+    server = Server()
+    script = f"umount {ROOT} && mount -t cgroup2 none '{at}' && exec {CTL} run -- {' '.join(server.client())}"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stderr == "" and background(json.loads(done.stdout)), done
 
 
 def test_a_user_who_has_not_logged_in():
