@@ -55,6 +55,12 @@ static bool unfinished(unsigned long inode, void *arg)
 	return (watch->up && !seen->up_done) || (watch->down && !seen->down_done);
 }
 
+/* Whether a socket is not connected yet. One that listens will not be, nor one that is closing. */
+static bool may_be_established(int state)
+{
+	return state == TCP_CLOSE || state == TCP_SYN_SENT || state == TCP_SYN_RECV;
+}
+
 static void note(struct watch *watch, const char *what, const char *why)
 {
 	watch->refused++;
@@ -81,12 +87,15 @@ static void one_socket(const struct tcp_socket *socket, void *arg)
 		if (upload_background(socket->fd, watch->up))
 			note(watch, watch->up, strerror(errno));
 	}
-	/* vulture controls a connection only once it is established. */
-	if (watch->down && !seen->down_done && socket->state == TCP_ESTABLISHED) {
-		seen->down_done = true;
-		if (vulture_start(watch->down, socket->fd, watch->options) < 0 && errno != EALREADY)
-			note(watch, "vulture", vulture_error(watch->down));
-	}
+	/* vulture controls a connection only once it is established. A socket that will not be is
+	 * not opened again.
+	 */
+	if (!watch->down || seen->down_done || may_be_established(socket->state))
+		return;
+	seen->down_done = true;
+	if (socket->state == TCP_ESTABLISHED &&
+	    vulture_start(watch->down, socket->fd, watch->options) < 0 && errno != EALREADY)
+		note(watch, "vulture", vulture_error(watch->down));
 }
 
 void watch_pids(struct watch *watch, const struct pids *pids)
