@@ -127,6 +127,8 @@ static void print_look(const struct look *look)
 	size_t count;
 
 	programs = look_programs(look, &count);
+	if (!programs)
+		refused("top: out of memory");
 	if (json) {
 		json_table(look, programs, count);
 	} else {
@@ -277,6 +279,8 @@ int do_metrics(int argc, char **argv)
 	if (look_again(&look, NULL))
 		refused("metrics: %s", look_error());
 	programs = look_programs(&look, &count);
+	if (!programs)
+		refused("metrics: out of memory");
 	module_metrics();
 	program_metrics(programs, count);
 	free(programs);
