@@ -79,6 +79,7 @@
  * @entered: closed once the command is in its cgroup; the guard waits for it
  * @orders: run sends its guard orders of one byte each, and the guard sends them back when they are
  *	carried out. [0] is the guard's end; [1] is run's, -1 without a guard
+ * @unanswered: number of orders that the guard has not sent back yet
  */
 struct plan {
 	const char *up;
@@ -94,6 +95,7 @@ struct plan {
 	char dir[CGROUP_CHARS];
 	int link, lent;
 	int ready[2], entered[2], orders[2];
+	unsigned int unanswered;
 };
 
 /* orders: the cgroup goes to the foreground, and back to the background */
@@ -470,16 +472,19 @@ static pid_t set_up_cgroup(struct plan *plan)
 /* Foreground and background: `vulturectl fg` and `bg`, and the deadline */
 
 /* Have the guard switch the rule and the program of the cgroup. They are switched when this
- * returns, unless the guard has been killed or stopped.
+ * returns, unless the guard has been killed or stopped. The guard answers in the order in which it
+ * was told, so that the last answer is the one to this order.
  */
-static void tell_guard(const struct plan *plan, char order)
+static void tell_guard(struct plan *plan, char order)
 {
 	struct pollfd done = { .fd = plan->orders[1], .events = POLLIN };
 
 	if (done.fd < 0 || send(done.fd, &order, 1, MSG_NOSIGNAL) != 1)
 		return;
-	if (poll(&done, 1, ORDER_WAIT_MS) > 0)
-		recv(done.fd, &order, 1, 0);
+	plan->unanswered++;
+	while (plan->unanswered && poll(&done, 1, ORDER_WAIT_MS) > 0 &&
+	       recv(done.fd, &order, 1, 0) == 1)
+		plan->unanswered--;
 }
 
 /* The processes of the command; an empty list on failure. */
