@@ -579,6 +579,7 @@ static void mind_service(struct plan *plan)
 
 	if (plan->lent < 0 || !plan->up || poll(&end, 1, 0) <= 0)
 		return;
+	close(plan->lent);
 	plan->lent = -1;
 	plan->watched_up = true;
 	say("run: lbe-background has ended; from now on uploads are put in the background up to %d ms after they are opened",

@@ -104,6 +104,10 @@ def descriptors(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
+def sockets(pid: int) -> int:
+    return sum(os.readlink(path).startswith("socket:") for path in Path(f"/proc/{pid}/fd").iterdir())
+
+
 def shell(script: str, **who) -> subprocess.CompletedProcess:
     return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, **who)
 
@@ -350,7 +354,8 @@ def test_the_service_ends_before_the_command():
             held = subprocess.Popen([CTL, "run", "--", "sh", "-c", script], stdout=-1, stderr=-1, text=True, **USER)
             until(lent)
             time.sleep(0.3)
-        time.sleep(0.5)
+            before = sockets(held.pid)
+        until(lambda held=held, before=before: sockets(held.pid) == before - 1)  # that to the service is closed
         Path("/tmp/go").touch()
         out, error = held.communicate(timeout=30)
         plain, looked_at = (json.loads(line) for line in out.splitlines())
