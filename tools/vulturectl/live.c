@@ -307,8 +307,11 @@ static void separate(struct later *later, pid_t pid)
 {
 	char dir[CGROUP_CHARS], from[1024];
 
-	if (find_cgroup_of(pid, from, sizeof(from)) || make_cgroup(dir, OWN_CGROUP, pid) ||
-	    enter_cgroup(dir, pid)) {
+	if (find_cgroup_of(pid, from, sizeof(from)) || make_cgroup(dir, OWN_CGROUP, pid)) {
+		later->shared = errno;
+		return;
+	}
+	if (enter_cgroup(dir, pid)) {
 		later->shared = errno;
 		remove_cgroup(dir);
 		return;
