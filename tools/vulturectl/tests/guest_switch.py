@@ -343,6 +343,34 @@ def test_a_user_may_not_take_a_unit_out():
     remove(UNIT, SLICE)
 
 
+def test_which_rules_of_others_bg_and_fg_delete():
+    """bg: one for the foreground that takes the whole cgroup. fg of a user: the user's own for the whole cgroup."""
+
+    def add(*words: str, **who) -> int:
+        done = ctl("--json", "rule", "add", "--cgroup", str(PLAIN), *words, **who)
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)["id"]
+
+    one = Inside(PLAIN)
+    for path in (PLAIN, PLAIN / "cgroup.procs"):
+        os.chown(path, 65534, 65534)
+    add("--foreground")
+    port = add("--foreground", "--remote-port", "9")
+    switched("bg", one.pid)
+    one.now("lbe")
+    assert port in {rule["id"] for rule in rules()} and len(rules()) == 2, rules()
+    switched("fg", one.pid)
+    roots, users = add(), [add(**USER), add("-o", "min-kbit=9", **USER)]
+    port_of_user = add("--remote-port", "9", **USER)
+    ctl("fg", one.pid, **USER)
+    left = {rule["id"] for rule in rules()}
+    assert left == {port, roots, port_of_user} and not left & set(users), rules()
+    for number in left:
+        ctl("rule", "del", str(number))
+    one.end()
+    remove(PLAIN)
+
+
 def test_another_users_run_is_not_told():
     """As under sudo: the command is the user's, and run is root's."""
     with talk(env={**os.environ, "SUDO_UID": "65534"}) as one:
