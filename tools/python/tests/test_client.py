@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -131,6 +132,21 @@ def test_events_come_in_their_order_and_end_with_close(events):
     assert [next(events).kind for _ in range(2)] == ["start", "end"]
     events.close()
     assert list(events) == [] and events.fileno() == -1
+
+
+def test_a_plain_loop_may_follow_an_async_one(events):
+    """next() waits for an event, and then a task does so again."""
+
+    async def one() -> str:
+        events._netlink.tell("event-start")
+        return (await anext(aiter(events))).kind
+
+    for _ in range(2):
+        assert asyncio.run(one()) == "start"
+        teller = threading.Timer(0.05, events._netlink.tell, ["event-end"])
+        teller.start()
+        assert next(events).kind == "end"
+        teller.join()
 
 
 def test_a_task_that_waits_for_an_event_ends_with_close(events):

@@ -398,12 +398,12 @@ class Events:
         while not self._waiting:
             if self.fileno() < 0:
                 raise StopIteration
+            if self._netlink.socket.gettimeout() is not None:  # after ``async for``
+                self._netlink.socket.setblocking(True)
             self._take(self._netlink.socket.recv(1 << 16))
         return self._waiting.pop(0)
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        if self.fileno() >= 0:
-            self._netlink.socket.setblocking(False)
         return self
 
     async def __anext__(self) -> Event:
@@ -411,6 +411,7 @@ class Events:
         while not self._waiting:
             if self.fileno() < 0:
                 raise StopAsyncIteration
+            self._netlink.socket.setblocking(False)
             self._reading = asyncio.ensure_future(loop.sock_recv(self._netlink.socket, 1 << 16))
             try:
                 self._take(await self._reading)
