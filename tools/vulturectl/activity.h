@@ -87,7 +87,7 @@ struct program {
 	double rate_bps;
 	uint64_t bytes, pause_bytes;
 	uint32_t queue_us;		/* the longest of its connections */
-	enum holder holder;		/* the most frequent one of the connections that moved data */
+	enum holder holder;		/* the most frequent one of those that moved data */
 	unsigned int holders[HOLDERS];
 };
 

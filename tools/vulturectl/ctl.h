@@ -36,7 +36,8 @@ void refused(const char *format, ...);
 __attribute__((format(printf, 1, 2)))
 void say(const char *format, ...);
 
-/* set_*() - convert a word to a value. Return: NULL, or a sentence that says what @text should be */
+/* set_*() - convert a word to a value. Return: NULL, or a sentence that says what @text should be
+ */
 const char *set_number(uint64_t *value, const char *text, const char *what, uint64_t min,
 		       uint64_t max);
 const char *set_port(uint16_t *port, const char *text);

@@ -140,8 +140,8 @@ static void print_event(int event, const struct vulture_flow *flow, uint32_t rea
 
 	if (json) {
 		json_begin();
-		printf(",\"event\":\"%s\"", event == 1 ? "start" : "end");
-		if (event == 2)
+		printf(",\"event\":\"%s\"", event == VULTURE_EVENT_START ? "start" : "end");
+		if (event == VULTURE_EVENT_END)
 			printf(",\"reason\":\"%s\"", vulture_reason_name(reason));
 		fputs(",\"connections\":[{", stdout);
 		json_flow(flow);
@@ -149,10 +149,10 @@ static void print_event(int event, const struct vulture_flow *flow, uint32_t rea
 		json_end();
 		return;
 	}
-	printf("%s %" PRIu64 " %s <- %s", event == 1 ? "start" : "end  ", flow->id,
-	       endpoint(&flow->address.local.sa, local),
+	printf("%s %" PRIu64 " %s <- %s", event == VULTURE_EVENT_START ? "start" : "end  ",
+	       flow->id, endpoint(&flow->address.local.sa, local),
 	       endpoint(&flow->address.remote.sa, remote));
-	if (event == 2)
+	if (event == VULTURE_EVENT_END)
 		printf(" %s after %.1f s, %.3f MB", vulture_reason_name(reason),
 		       flow->age_us / 1e6, flow->bytes / 1e6);
 	putchar('\n');

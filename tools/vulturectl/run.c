@@ -130,7 +130,7 @@ int find_cgroup_of(pid_t pid, char *path, size_t room)
 	return result;
 }
 
-/* The directory that make_cgroup() would make. Return: 0, or -1 with errno if it may not be made. */
+/* The directory that make_cgroup() would make. Return: 0, or -1 with errno if it may not make it */
 static int name_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 {
 	char root[512], own[1024];
@@ -150,7 +150,7 @@ static int name_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	/* A process enters the new cgroup from this one, which needs the right to write here too. */
+	/* A process enters the new cgroup from this one, which takes the right to write here. */
 	snprintf(procs, sizeof(procs), "%s%s/cgroup.procs", root, own);
 	return access(procs, W_OK);
 }
@@ -542,8 +542,8 @@ static void all_to_back(struct plan *plan, pid_t pid)
 	pids_free(&pids);
 }
 
-/* Carry out `vulturectl fg` or `bg` for process @which of the command, or for the whole command (0).
- * For a single process, fg and bg themselves switch its present connections.
+/* Carry out `vulturectl fg` or `bg` for process @which of the command, or for the whole command
+ * (0). For a single process, fg and bg themselves switch its present connections.
  */
 static void take_word(struct plan *plan, pid_t pid, bool front, pid_t which)
 {
@@ -625,8 +625,8 @@ static bool say_other_namespace(const struct pids *pids)
 	return false;
 }
 
-/* Signals: run passes on a signal that was sent to run alone. One that was sent to its process group
- * has reached the command, too.
+/* Signals: run passes on a signal that was sent to run alone. One that was sent to its process
+ * group has reached the command, too.
  */
 
 static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
@@ -863,7 +863,7 @@ static void leave_guard(const struct plan *plan, pid_t pid)
 
 	for (waited = 0; waited < GUARD_WAIT_MS; waited += 10) {
 		if (waitpid(pid, NULL, WNOHANG) == pid) {
-			/* a guard that was killed leaves the cgroup and its rule, which ends with it */
+			/* a guard that was killed leaves the cgroup, with which its rule ends */
 			remove_cgroup(plan->dir);
 			return;
 		}

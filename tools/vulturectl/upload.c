@@ -210,8 +210,8 @@ static int map_of(const struct bpf_prog_info *info, const uint32_t *ids, const c
 	return -1;
 }
 
-/* Open program @id if it is a background program with modes, loaded by whichever process and version
- * of vulturectl. Return: whether it is one
+/* Open program @id if it is a background program with modes, loaded by whichever process and
+ * version of vulturectl. Return: whether it is one
  */
 static bool open_own(uint32_t id, struct own *own)
 {
