@@ -406,7 +406,8 @@ static u32 lbe_rtt_us(const struct sock *sk, struct lbe_flow *f, const struct ra
 	u8 reason = READ_ONCE(f->shared->law.reason);
 
 	f->resends = tp->lost_out &&
-		     (f->resends || reason == LBE_SILENCE || reason == LBE_QUEUE_FOUND);
+		     (f->resends || reason == LBE_SILENCE || reason == LBE_QUEUE_FOUND ||
+		      reason == LBE_MEASURED);
 	if (!rs->is_retrans && !tp->tlp_high_seq && inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
 		return max_t(s32, rs->rtt_us, 0);
 	if (!f->resends || tp->rack.mstamp + tp->rack.rtt_us != tp->tcp_mstamp)

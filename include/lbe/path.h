@@ -164,12 +164,15 @@
  * if halved, noise of the delay ends START before the link is full.
  */
 #define LBE_START_QUEUE_US	3000
-/* Samples of packets that were sent when no more data waited. START needs so many in a tick to give
- * way to a queue, since in a dialogue a sample may include the time that the peer takes to answer.
- * If doubled, a flow that sends little gives way later; if halved, two slow answers in a row count
- * as a queue.
+/* Samples of packets that were sent when no more data waited. START needs so many in a tick, and
+ * within three round trips or so long, us, to give way to a queue: in a dialogue a sample may
+ * include the time that the peer takes to answer. If the number is doubled, a flow that sends
+ * little gives way later; if halved, two slow answers in a row count as a queue. If the time is
+ * halved, a flow of half a Mbit/s, which sends two packets in 46 ms, never gives way on a path of
+ * less than 60 ms.
  */
 #define LBE_TICK_LIMITED	4
+#define LBE_TICK_LIMITED_US	200000
 /* If no ACK arrives for longer than a round trip, than this many packets take, and than this long,
  * us, then the link itself stood still: no burst of other traffic and no delayed-ACK timer lasts
  * that long. If doubled, a path whose link stops for a quarter of a second gives way, and sends
@@ -804,28 +807,49 @@ static inline void lbe_path_probe(struct lbe_path *p, u64 now_us)
 						   len_us), len_us);
 }
 
-/* The path is idle, its capacity is not known, and a train did not tell it. */
+/* The path is idle, its capacity is not known, and a train did not show it. */
 static inline void lbe_path_start_again(struct lbe_path *p, u64 now_us)
 {
+	s32 g;
+
+	if (!lbe_train_whole(&p->train) || !lbe_train_growth(&p->train, &g) ||
+	    g >= LBE_GROWTH_NONE)
+		p->longer_us = 0;
 	lbe_path_longer(p);
 	lbe_path_enter(p, now_us, LBE_START, LBE_PATH_IDLE);
 	lbe_path_next_tick(p, now_us);
 	p->rate = lbe_path_first_rate(p);
 	p->delivered = 0;
+	p->round_us = now_us;
+	p->round_bytes = 0;
+	p->round_lost = 0;
+	p->lossy = 0;
 }
 
-/* A train was sent to learn the capacity. If there was too little data for it, START learns it. */
+/* A train was sent to learn the capacity. It shows it only if it was clearly faster than the link:
+ * otherwise, or if there was too little data for it, START learns it.
+ */
 static inline void lbe_path_capacity_verdict(struct lbe_path *p, u64 now_us)
 {
+	u32 n = p->n, excess_us = p->excess_us;
 	const struct lbe_train *t = &p->train;
+	bool whole = lbe_train_whole(t);
 	s32 g;
 
-	if (!lbe_train_growth(t, &g) || !lbe_train_whole(t)) {
+	if (whole && (!lbe_train_samples(t) || t->lost_bytes * 4 > t->bytes)) {
+		p->fails++;
+		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
+		return;
+	}
+	if (!whole || !lbe_train_growth(t, &g) || g < LBE_GROWTH_FULL) {
 		lbe_path_start_again(p, now_us);
 		return;
 	}
-	lbe_path_set_mu(p, div_u64(t->rate << 10, 1024 + max(g, 0)));
+	lbe_path_set_mu(p, div_u64(t->rate << 10, 1024 + g));
 	lbe_path_yield(p, now_us, LBE_MEASURED, 1);
+	/* The pairs so far are evidence still: the next one is enough. */
+	p->n = n;
+	p->excess_us = excess_us;
 }
 
 static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
@@ -942,7 +966,8 @@ static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us, bool bus
 	u64 span_us = now_us - p->round_us;
 	u64 rate = p->delivered;
 
-	if (!busy) {
+	/* Or it was there when START began again. */
+	if (!busy || (p->reason == LBE_PATH_IDLE && !p->delivered)) {
 		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
 		return;
 	}
@@ -985,16 +1010,22 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 	u32 len_us = lbe_path_tick_len_us(p);
 	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, max_t(u32, len_us, USEC_PER_SEC));
 	/* START cannot measure what the link makes of its rate if there is less to send. */
-	bool busy = p->state != LBE_START || p->tick_busy;
+	bool any = p->state != LBE_START || p->tick_busy;
+	bool busy = p->state != LBE_START || 2 * p->tick_busy > p->tick_n;
 	u32 mean_us, least_us, q_us;
 
-	if (dt_us < len_us || p->tick_n < (busy ? 1 : LBE_TICK_LIMITED))
+	if (!any && p->tick_n < LBE_TICK_LIMITED &&
+	    now_us - p->tick_us > max_t(u32, 3 * p->rtt_us, LBE_TICK_LIMITED_US))
+		lbe_path_next_tick(p, now_us);
+	if (dt_us < len_us || p->tick_n < (any ? 1 : LBE_TICK_LIMITED))
 		return;
 	mean_us = (u32)div_u64(p->tick_sum, p->tick_n);
 	q_us = mean_us - min(mean_us, p->base_us);
 	least_us = p->tick_min - min(p->tick_min, p->base_us);
-	p->deep_us = max(p->deep_us, least_us);
-	if (p->state == LBE_START && least_us > lbe_path_start_queue_us(p, busy)) {
+	if (busy)
+		p->deep_us = max(p->deep_us, least_us);
+	if (p->state == LBE_START && (busy || p->tick_n >= LBE_TICK_LIMITED) &&
+	    least_us > lbe_path_start_queue_us(p, busy)) {
 		lbe_path_queue_found(p, now_us, busy);
 		return;
 	}
@@ -1003,7 +1034,7 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) /
 			       (p->state == LBE_START ? 4 : 16);
 	lbe_path_next_tick(p, now_us);
-	if (!busy)
+	if (!any)
 		return;
 
 	if (p->state == LBE_START) {
@@ -1135,8 +1166,8 @@ static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 {
 	u64 least_us = p->rtt_us + p->rtt_us / 4;
-	u64 budget_us = div64_u64((p->prompt ? 1ULL : 2ULL) * p->mss * 1000 / 4 * USEC_PER_SEC,
-				  max_t(u64, p->mu ?: p->rate, 1));
+	u64 budget_us = p->mu ? div64_u64((p->prompt ? 1ULL : 2ULL) * p->mss * 1000 / 4 *
+					  USEC_PER_SEC, p->mu) : U32_MAX;
 	u64 us = div_u64(p->now_us - p->since_us, 6);
 
 	us = max(min(us, budget_us), least_us);
@@ -1207,7 +1238,8 @@ static inline bool lbe_path_stood_still(const struct lbe_path *p, const struct l
  */
 static inline bool lbe_path_wanted(const struct lbe_path *p)
 {
-	return p->flows > 1 && p->next_ns > p->now_us * 1000;
+	return p->flows > 1 &&
+	       p->next_ns > max(p->now_us * 1000, p->free_ns + LBE_LATE_NS);
 }
 
 /**
@@ -1242,10 +1274,12 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	limited = a->limited && !lbe_path_wanted(p);
 	/* The queue that a pulse makes is no sign of other traffic. */
 	if (!p->train.on || sent_us < p->train.from_us) {
-		p->tick_sum += a->delay_us;
+		u32 delay_us = p->state == LBE_START && limited ? p->base_us + q_us : a->delay_us;
+
+		p->tick_sum += delay_us;
 		p->tick_n++;
 		p->tick_busy += !limited;
-		p->tick_min = min(p->tick_min, a->delay_us);
+		p->tick_min = min(p->tick_min, delay_us);
 	}
 	lbe_train_add(p, sent_us, a->delay_us, limited);
 	if (p->state == LBE_CRUISE)

@@ -22,7 +22,7 @@ OFF: dict[str, dict[str, str]] = {
     "no strict evidence": {"return (p->fails >= 3 ||": "return (p->fails >= 1000 ||"},
     "strict evidence without an end": {"p->now_us - p->since_us < patience_us;": "patience_us;"},
     "any pair starts a train": {"due = lbe_path_looks_idle(p);": "due = p->n > 0;"},
-    "no quarter of mu after a train": {"return p->fails ? p->mu / 64 : p->mu / 4;": "return p->mu / 64;"},
+    "no quarter of mu after a train": {"(p->fails ? 64 : 4)": "64"},
     "the same gain above the target": {"drain *= 2;": "drain *= 1;"},
     "twice the gain": {"drain) / 2;": "2 * drain) / 2;"},
     "a silence of the link is others' queue": {"if (lbe_path_stood_still(p, a))": "if (0)"},

@@ -770,7 +770,72 @@ static void lbe_start_gives_way_without_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->fails, 1U);
 }
 
-/* A whole train tells an unknown capacity: what it came through at, or its own rate if that is less. */
+/* Another socket of the path, which has nothing to send, does not make the samples of this one show
+ * the capacity: the slot that was granted last may reach beyond now.
+ */
+static void lbe_start_gives_way_beside_an_idle_socket(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	u64 now_us = NOW_US;
+	int i;
+
+	p->flows = 2;
+	for (i = 0; i < 500 && p->state == LBE_START; i++, now_us += 4000) {
+		u32 queue_us = i < 100 ? 0 : 40000;
+		struct lbe_path_ack ack = {
+			.now_us = now_us, .delay_us = BASE_US + queue_us,
+			.rtt_us = RTT_US + queue_us, .limited = true,
+			.acked_pkts = 2, .acked_bytes = MU / 2 / 250,
+		};
+
+		p->free_ns = now_us * 1000 + 2 * (u64)NSEC_PER_MSEC;
+		p->next_ns = p->free_ns + i % 2 * (LBE_LATE_NS / 2);
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
+}
+
+/* Answers that are slow time after time are a dialogue's, which has one in a round trip. */
+static void lbe_start_waits_for_slow_answers(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	int i;
+
+	for (i = 1; i < 50; i++) {
+		struct lbe_path_ack ack = {
+			.now_us = NOW_US + i * (u64)(RTT_US + 50000),
+			.delay_us = BASE_US + (i > 9 ? 50000 : 0),
+			.rtt_us = RTT_US + (i > 9 ? 50000 : 0),
+			.acked_bytes = 100, .acked_pkts = 2, .limited = true,
+		};
+
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, LBE_START);
+}
+
+/* Packets that do not queue up behind each other are marked: it is the queue of other traffic. */
+static void lbe_start_gives_way_to_marks(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	int i;
+
+	for (i = 0; i < 500 && p->state == LBE_START; i++) {
+		struct lbe_path_ack ack = {
+			.now_us = NOW_US + i * 4000, .delay_us = BASE_US, .rtt_us = RTT_US,
+			.limited = true, .marked = i > 100, .acked_pkts = 2, .acked_bytes = 2000,
+		};
+
+		lbe_path_ack(p, &ack);
+	}
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	KUNIT_EXPECT_GT(test, i, 100);
+}
+
+/* A train that is much faster than the link tells an unknown capacity; of a fast link, or of a link
+ * with a bucket that holds the train, it tells nothing.
+ */
 static void lbe_train_tells_the_capacity(struct kunit *test)
 {
 	static const u64 links[] = { MU, MU / 4, 64 * MU };
@@ -779,6 +844,7 @@ static void lbe_train_tells_the_capacity(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
 		struct lbe_path *p = new_path(test);
 		u64 rate, sent_us;
+		u32 queue_us;
 
 		p->base_us = BASE_US;
 		p->state = LBE_FLOOR;
@@ -788,19 +854,24 @@ static void lbe_train_tells_the_capacity(struct kunit *test)
 		rate = p->train.rate;
 		p->train.bytes = lbe_train_paced(&p->train);
 		for (sent_us = NOW_US; p->state == LBE_PROBE; sent_us += 500) {
-			u32 queue_us = rate > links[i] ?
-				       div64_u64((sent_us - NOW_US) * (rate - links[i]), links[i]) : 0;
-			struct lbe_path_ack ack = {
-				.now_us = sent_us + RTT_US + queue_us, .delay_us = BASE_US + queue_us,
-				.rtt_us = RTT_US + queue_us, .acked_pkts = 1,
-			};
+			struct lbe_path_ack ack = { .acked_pkts = 1 };
 
+			queue_us = div64_u64((sent_us - NOW_US) *
+					     (rate - min(rate, links[i])), links[i]);
+			ack.now_us = sent_us + RTT_US + queue_us;
+			ack.rtt_us = RTT_US + queue_us;
+			ack.delay_us = BASE_US + queue_us;
 			p->now_us = ack.now_us;
 			lbe_path_ack(p, &ack);
 		}
+		if (links[i] > rate) {
+			KUNIT_EXPECT_EQ(test, p->state, LBE_START);
+			KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
+			continue;
+		}
 		KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
 		KUNIT_EXPECT_EQ(test, p->reason, LBE_MEASURED);
-		EXPECT_NEAR(test, p->mu, min(rate, links[i]), links[i] / 20);
+		EXPECT_NEAR(test, p->mu, links[i], links[i] / 20);
 	}
 }
 
@@ -1176,6 +1247,9 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_start_finds_the_queue),
 	KUNIT_CASE(lbe_start_waits_for_data),
 	KUNIT_CASE(lbe_start_gives_way_without_data),
+	KUNIT_CASE(lbe_start_gives_way_beside_an_idle_socket),
+	KUNIT_CASE(lbe_start_waits_for_slow_answers),
+	KUNIT_CASE(lbe_start_gives_way_to_marks),
 	KUNIT_CASE(lbe_train_tells_the_capacity),
 	KUNIT_CASE(lbe_start_is_not_limited_while_others_wait),
 	KUNIT_CASE(lbe_start_books_for_a_round_trip),
