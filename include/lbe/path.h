@@ -1331,10 +1331,12 @@ static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 	return p->rate;
 }
 
-/* The rate that the packets of the path may not exceed by its schedule */
+/* The rate that the schedule seldom exceeds: a train at mu or 1.25 mu is no reason to change TCP's
+ * own pacing, but one that is to learn an unknown capacity needs it.
+ */
 static inline u64 lbe_path_peak_rate(const struct lbe_path *p)
 {
-	return max3(p->rate, p->mu, p->train.on ? p->train.rate : 0);
+	return max3(p->rate, p->mu, p->train.on && !p->mu ? p->train.rate : 0);
 }
 
 /* Packets of one slot; two instead of one if a flow has its turn less than once in 10 ms. */
