@@ -1331,8 +1331,8 @@ static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 	return p->rate;
 }
 
-/* The rate from which the module derives TCP's pacing rate, four times as high. That leaves room for
- * trains at mu and 1.25 mu; a train that is to learn an unknown capacity is faster.
+/* The rate from which the module derives TCP's pacing rate, four times as high. That leaves room
+ * for trains at mu and 1.25 mu; a train that is to learn an unknown capacity is faster.
  */
 static inline u64 lbe_path_peak_rate(const struct lbe_path *p)
 {
