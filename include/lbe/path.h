@@ -88,10 +88,10 @@
  * faster, and START finds out how much.
  *
  * Little data. Packets that are sent when no more data waits do not let START double its rate. If
- * there are no others, a queue that they meet is due to other traffic: the path gives way without
- * having learnt mu. Once pairs meet no queue, a train that is faster than most links is sent, and
- * the rate at which it comes through becomes mu. If there is too little data for a train, START
- * begins again.
+ * there are hardly any others, a queue that they meet is due to other traffic: the path gives way
+ * without having learnt mu. Once pairs meet no queue, a train that is faster than many links is
+ * sent. If it was clearly faster than this one, the rate at which it came through becomes mu.
+ * Otherwise, or if there is too little data for a train, START begins again.
  *
  * Sending. The path has one schedule of slots. A flow that has data takes the next slot, which
  * lasts (bytes of its burst) / R, and takes another one when it has sent. So any number of flows
