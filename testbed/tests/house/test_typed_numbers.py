@@ -54,7 +54,7 @@ ALLOWED = (
     (r"95 %(?= interval)", "the interval that every result has"),
     (r"of at most \d\.\d+|\d\.\d+ of 10\b", "what TCP can carry: payload over the octets on the wire"),
     (
-        r"[Tt]he paper's [^.;]* \d+ % [^.;]*|the paper (?:tells|gives) [^;]*|\d+ to \d+ % of the paper",
+        r"[Tt]he paper's [^.;]* \d+ % [^.;]*|the paper (?:tells|gives for its traces:) [^;]*|\d+ to \d+ % of the paper",
         "what a paper says",
     ),
     (r"\d+ % of random loss|aim, \d+ % above", "what a network is set to, or an aim"),
