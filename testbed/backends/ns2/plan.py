@@ -177,12 +177,10 @@ def _network_lines(job: Job) -> list[str]:
         raise CannotSay(f'framing {topology.framing!r}: ns-2 counts IP packets, framing = "ip"')
     if topology.loss_pct or topology.reverse_loss_pct or topology.tick:
         raise CannotSay("random loss and clocks of hosts are not written for ns-2")
-    if topology.hops:
-        hops = [(hop.rate_mbit, hop.rate_mbit, hop.delay_ms, hop.queue, hop.queue) for hop in topology.hops]
-    else:
-        back = topology.reverse_rate_mbit or topology.rate_mbit
-        around = topology.reverse_queue or topology.queue
-        hops = [(topology.rate_mbit, back, topology.delay_ms, topology.queue, around)]
+    back = topology.reverse_rate_mbit or topology.rate_mbit
+    around = topology.reverse_queue or topology.queue
+    hops = [(topology.rate_mbit, back, topology.delay_ms, topology.queue, around)]
+    hops += [(hop.rate_mbit, hop.rate_mbit, hop.delay_ms, hop.queue, hop.queue) for hop in topology.hops]
     routers = ["rtr", *(f"rtr{number}" for number in range(2, len(hops) + 2))]
     lines = [f"router {name}" for name in routers]
     for index, (rate, back, delay_ms, queue, around) in enumerate(hops):

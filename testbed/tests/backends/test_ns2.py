@@ -89,6 +89,19 @@ def test_a_plan_has_the_experiments_numbers() -> None:
     assert line_of(job, "square") == "square 2 snd rcv 1000 0.5 1 0.5 10 0 2"
 
 
+def test_a_chain_begins_with_the_first_link() -> None:
+    """As on the other backends: `hops` lists the links after the first one."""
+    text = SMALL.replace(
+        "[flow.tcp]", 'hops = [{ rate_mbit = 5, delay_ms = 10 }]\nhosts = { mid = "rtr2" }\n[flow.tcp]'
+    )
+    lines = plan.text(a_job(text)).lines
+    links = [line.split()[2:6] for line in lines if line.startswith("bottleneck")]
+    assert links[::2] == [["rtr", "rtr2", "1.5", "20"], ["rtr2", "rtr3", "5", "10"]]
+    assert [line.split()[1:3] for line in lines if line.startswith("host")] == [
+        ["snd", "rtr"], ["rcv", "rtr3"], ["mid", "rtr2"],
+    ]  # fmt: skip
+
+
 def test_a_receiver_without_that_route_delays_its_acks() -> None:
     text = SMALL.replace(" quickack 1", "")
     assert " TCPSink/DelAck " in line_of(a_job(text), "greedy")
