@@ -356,14 +356,17 @@ static void sink_drain_slowly(struct sink *s, u64 at_ns)
 static void sink_read(struct timer *t, u64 now_ns)
 {
 	struct sink *s = container_of(t, struct sink, read);
+	u64 late_ns = now_ns - run_zero_ns;
 
 	if (s->plan->mode == MODE_SLOW)
 		sink_drain_slowly(s, t->at_ns);
 	else
 		sink_drain(s);
-	/* A late reader does not make up for each missed step. */
+	/* A late reader does not make up for each missed step, but keeps to
+	 * the steps.
+	 */
 	timer_arm(t, max_u64(t->at_ns + s->plan->read_ns,
-			     now_ns - now_ns % s->plan->read_ns));
+			     now_ns - late_ns % s->plan->read_ns));
 }
 
 static void sink_ready(struct watch *w, u32 events)
