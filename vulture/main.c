@@ -214,7 +214,7 @@ module_init(vulture_init);
 module_exit(vulture_exit);
 
 MODULE_AUTHOR("LBE transport suite");
-MODULE_DESCRIPTION("Less-than-best-effort receiving by receive window (Vulture)");
+MODULE_DESCRIPTION("Vulture: background downloads by control of the receive window");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(LBE_VERSION);
 MODULE_ALIAS_GENL_FAMILY("vulture");
