@@ -33,6 +33,7 @@
 #define LBE_COUNTERS_FILE		"lbe_lbe"
 #define LBE_COUNTERS_MORE(seq, net)	lbe_paths_totals(seq, net)
 #include <lbe/counters.h>
+#include <lbe/info.h>
 #include <lbe/mark.h>
 #include <lbe/owd.h>
 #include <lbe/sender.h>
@@ -581,23 +582,9 @@ static void lbe_set_state(struct sock *sk, u8 new_state)
 static size_t lbe_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	const struct lbe_flow *f = inet_csk_ca(sk);
-	u32 base_us = READ_ONCE(f->base_us);
-	u64 rate = READ_ONCE(f->rate);
 
-	/* What was read is this control's if the socket still has this control: a change sets
-	 * icsk_ca_ops first.
-	 */
-	smp_rmb();
-	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != lbe_get_info)
-		return 0;
-	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1))))
-		return 0;
-	memset(&info->bbr, 0, sizeof(info->bbr));
-	info->bbr.bbr_bw_lo = (u32)rate;
-	info->bbr.bbr_bw_hi = (u32)(rate >> 32);
-	info->bbr.bbr_min_rtt = base_us == U32_MAX ? 0 : base_us;
-	*attr = INET_DIAG_BBRINFO;
-	return sizeof(info->bbr);
+	return lbe_bbr_rate(sk, lbe_get_info, READ_ONCE(f->rate), READ_ONCE(f->base_us), ext, attr,
+			    info);
 }
 
 static struct tcp_congestion_ops lbe_ops __read_mostly = {
@@ -648,4 +635,4 @@ module_exit(lbe_module_exit);
 MODULE_AUTHOR("LBE transport project");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(LBE_VERSION);
-MODULE_DESCRIPTION("One less-than-best-effort TCP congestion control");
+MODULE_DESCRIPTION("lbe: TCP congestion control for background traffic, one rate for all flows of a path");

@@ -18,7 +18,7 @@
 #include <linux/spinlock.h>
 #include <net/sock.h>
 
-#include <lbe/path.h>
+#include <lbe/path_send.h>
 
 struct seq_file;
 

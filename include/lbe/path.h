@@ -98,18 +98,15 @@
  * share R equally, a flow that has nothing to send takes nothing, and the share of a flow that ends
  * is free at once.
  *
- * The constants are LBE_* below. Pure functions: no clock, no socket, no lock. The module tcp_lbe
- * calls them.
+ * The constants are LBE_* below; train.h has those of a train, and path_send.h the schedule. Pure
+ * functions: no clock, no socket, no lock. The module tcp_lbe calls them.
  */
 #ifndef LBE_PATH_H
 #define LBE_PATH_H
 
 #include <lbe/arith.h>
 #include <lbe/slots.h>
-
-#ifndef USEC_PER_SEC
-#define USEC_PER_SEC	1000000UL
-#endif
+#include <lbe/train.h>
 
 /* The base delay is the least of this many slots, of this many seconds each. If doubled, a path
  * that has become longer goes unnoticed for twice as long, unless flat pairs show it (LBE_FLAT_US).
@@ -122,11 +119,6 @@
  * links is longer by that much.
  */
 #define LBE_PATH_ERROR_US	250
-/* A train has this many packets, and lasts at least this long, us (on fast links). If doubled, the
- * error of g is halved, and the queue that a train puts in the way of other traffic is doubled.
- */
-#define LBE_TRAIN_PKTS		8
-#define LBE_TRAIN_US		4000
 /* Least capacity, bytes a second: keeps the results of divisions in range. */
 #define LBE_PATH_RATE_MIN	1000
 /* The receiver may have delayed the ACK of one packet if it comes this long after the previous ACK,
@@ -181,21 +173,6 @@
  */
 #define LBE_STALL_PKTS		64
 #define LBE_STALL_US		100000
-/* Growth of a train, Q10. Below 0.05 it met no other traffic: a third of a packet's time over 8
- * packets is noise. Above 0.72 it may have met a flow whose packets alternate with its own at a
- * fair queue (1.0). If the first is doubled, trains pass that met other traffic; if the second is
- * halved, a third of the link stays unused beside steady traffic of two fifths.
- */
-#define LBE_GROWTH_NONE		52
-#define LBE_GROWTH_FULL		742
-/* Error of the rate of other traffic as the growth of a train shows it, as a part of the link, Q10:
- * 0.15. A return leaves this much more of the link to other traffic. And the sum of both rates must
- * exceed the link by at least this much before a pulse shows fair queueing, which covers noise of
- * up to a sixteenth of the train's duration. If doubled, other flows behind fair queueing lose
- * their share for longer; if halved, returns beside steady traffic end early.
- */
-#define LBE_GROWTH_ERROR	154
-
 /* Slots that tell whether the bottleneck is the sender's own device. If doubled, it takes twice as
  * long until this is found, and until it is forgotten.
  */
@@ -274,29 +251,6 @@ enum lbe_reason {
 	LBE_NOTHING_LEFT,	/* other traffic uses nearly all of the link */
 	LBE_SILENCE,		/* no ACK for long: idle, or an outage */
 	LBE_MEASURED,		/* a train has shown the capacity */
-};
-
-/**
- * struct lbe_train - a train or pulse, and the samples of its packets
- * @from_us: beginning, by time of sending
- * @until_us: end
- * @rate: at which it is sent, bytes a second
- * @delay_us: sum of the delays of each half
- * @sent_us: sum of the times of sending of each half, since @from_us
- * @n: samples of each half
- * @least_us: least delay
- * @bytes: granted between beginning and end
- * @lost_bytes: lost until its verdict, of all that was in flight
- * @throttled: the sender's own device delayed it
- * @limited: samples of packets that were sent when the application had no more to send
- * @on: it is being sent, or its verdict is to come
- */
-struct lbe_train {
-	u64 from_us, until_us, rate;
-	u64 delay_us[2], sent_us[2];
-	u32 n[2], least_us, limited;
-	u64 bytes, lost_bytes;
-	bool throttled, on;
 };
 
 /**
@@ -453,9 +407,15 @@ struct lbe_path_ack {
 
 /* Arithmetic */
 
+/* The capacity, or the rate as long as the capacity is not known */
+static inline u64 lbe_path_link_rate(const struct lbe_path *p)
+{
+	return p->mu ?: p->rate;
+}
+
 static inline u32 lbe_path_pkt_us(const struct lbe_path *p)
 {
-	return (u32)div64_u64((u64)p->mss * USEC_PER_SEC, max_t(u64, p->mu ?: p->rate, 1));
+	return (u32)div64_u64((u64)p->mss * USEC_PER_SEC, max_t(u64, lbe_path_link_rate(p), 1));
 }
 
 static inline u32 lbe_path_error_us(const struct lbe_path *p)
@@ -515,6 +475,13 @@ static inline void lbe_path_next_tick(struct lbe_path *p, u64 now_us)
 	p->tick_min = U32_MAX;
 }
 
+static inline void lbe_path_next_round(struct lbe_path *p, u64 now_us)
+{
+	p->round_us = now_us;
+	p->round_bytes = 0;
+	p->round_lost = 0;
+}
+
 /* START begins as slow start does, with 10 packets a round trip. */
 static inline u64 lbe_path_first_rate(const struct lbe_path *p)
 {
@@ -532,7 +499,7 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 	p->idle_us = U32_MAX;
 	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
 		       (u32)div_u64(now_us, USEC_PER_SEC));
-	p->round_us = now_us;
+	lbe_path_next_round(p, now_us);
 	lbe_path_next_tick(p, now_us);
 	lbe_path_enter(p, now_us, LBE_START, LBE_NEW);
 }
@@ -545,7 +512,7 @@ static inline void lbe_path_set_mu(struct lbe_path *p, u64 mu)
 	p->mu_far = 0;
 }
 
-static inline u32 lbe_train_len_us(const struct lbe_path *p)
+static inline u32 lbe_path_train_us(const struct lbe_path *p)
 {
 	return max_t(u32, LBE_TRAIN_PKTS * max_t(u32, lbe_path_pkt_us(p), p->noise_us),
 		     LBE_TRAIN_US);
@@ -559,7 +526,7 @@ static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 {
 	s64 off = (s64)mu - (s64)p->mu;
 	s8 side = off > 0 ? 1 : -1;
-	int need = 12 * p->noise_us > lbe_train_len_us(p) ? 2 : 1;
+	int need = 12 * p->noise_us > lbe_path_train_us(p) ? 2 : 1;
 
 	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
 		p->raises = 0;
@@ -592,87 +559,6 @@ static inline void lbe_path_base(struct lbe_path *p, u64 now_us, u32 delay_us)
 				      (u32)div_u64(now_us, USEC_PER_SEC), delay_us);
 }
 
-/* Trains */
-
-static inline void lbe_train_start(struct lbe_path *p, u64 now_us, u64 rate, u32 len_us)
-{
-	struct lbe_train *t = &p->train;
-
-	memset(t, 0, sizeof(*t));
-	t->from_us = now_us;
-	t->until_us = now_us + len_us;
-	t->rate = rate;
-	t->on = true;
-}
-
-static inline u32 lbe_train_samples(const struct lbe_train *t)
-{
-	return t->n[0] + t->n[1];
-}
-
-static inline u32 lbe_train_mean_us(const struct lbe_train *t)
-{
-	return (u32)div_u64(t->delay_us[0] + t->delay_us[1], max_t(u32, lbe_train_samples(t), 1));
-}
-
-/* Bytes that are sent in it if there is enough data */
-static inline u64 lbe_train_paced(const struct lbe_train *t)
-{
-	return lbe_path_bdp(t->rate, (u32)(t->until_us - t->from_us));
-}
-
-/* Was it sent in full? In PROBE only a lack of data makes it shorter, or the sender's own device,
- * for which lbe_train_growth() corrects.
- */
-static inline bool lbe_train_whole(const struct lbe_train *t)
-{
-	return t->throttled || t->bytes >= lbe_train_paced(t);
-}
-
-/* Did data run out in it? Single packets of a flow that has little to send do not count as that. */
-static inline bool lbe_train_limited(const struct lbe_train *t)
-{
-	return 2 * t->limited > lbe_train_samples(t);
-}
-
-static inline void lbe_train_add(struct lbe_path *p, u64 sent_us, u32 delay_us, bool limited)
-{
-	struct lbe_train *t = &p->train;
-	int half;
-
-	if (!t->on || sent_us < t->from_us || sent_us >= t->until_us)
-		return;
-	t->limited += limited;
-	t->least_us = lbe_train_samples(t) ? min(t->least_us, delay_us) : delay_us;
-	half = sent_us - t->from_us >= (t->until_us - t->from_us) / 2;
-	t->n[half]++;
-	t->delay_us[half] += delay_us;
-	t->sent_us[half] += sent_us - t->from_us;
-}
-
-/* Growth of the delay divided by the time of sending, Q10; below 0: the delay fell. That of a train
- * that the sender's own device delayed is scaled to the intended rate. Return: false if the
- * samples do not tell.
- */
-static inline bool lbe_train_growth(const struct lbe_train *t, s32 *growth_q10)
-{
-	u64 paced;
-	s64 d, s;
-
-	if (!t->n[0] || !t->n[1])
-		return false;
-	d = (s64)div_u64(t->delay_us[1], t->n[1]) - (s64)div_u64(t->delay_us[0], t->n[0]);
-	s = (s64)div_u64(t->sent_us[1], t->n[1]) - (s64)div_u64(t->sent_us[0], t->n[0]);
-	if (s <= 0)
-		return false;
-	*growth_q10 = (s32)clamp_t(s64, div_s64(d * 1024, (s32)s), -1023, 1 << 20);
-	paced = lbe_train_paced(t);
-	if (t->throttled && paced > t->bytes)
-		*growth_q10 = (s32)min_t(u64, div64_u64((1024 + *growth_q10) * paced,
-							max_t(u64, t->bytes, 1)), 1 << 20) - 1024;
-	return true;
-}
-
 /* Changes of state */
 
 static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32 blind_rtts)
@@ -688,7 +574,7 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 /* Round trips that a slow start takes from 10 packets to the BDP, plus two. */
 static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 {
-	u64 pkts = div_u64(lbe_path_bdp(p->mu ?: p->rate, p->rtt_us), 10 * p->mss);
+	u64 pkts = div_u64(lbe_path_bdp(lbe_path_link_rate(p), p->rtt_us), 10 * p->mss);
 	u32 rtts = 2;
 
 	for (; pkts > 1; pkts >>= 1)
@@ -711,9 +597,7 @@ static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 		/* For a round trip, what is in flight arrives at the rate that is left to it. */
 		p->came = 0;
 		p->leaving = lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss;
-		p->round_us = now_us;
-		p->round_bytes = 0;
-		p->round_lost = 0;
+		lbe_path_next_round(p, now_us);
 	}
 	lbe_path_yield(p, now_us, reason, rtts);
 }
@@ -766,7 +650,7 @@ static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
 static inline void lbe_path_inspect(struct lbe_path *p, u64 now_us)
 {
 	lbe_path_enter(p, now_us, LBE_PROBE, LBE_INSPECT);
-	lbe_train_start(p, now_us, p->slower / 2,
+	lbe_train_start(&p->train, now_us, p->slower / 2,
 			(u32)div64_u64(32ULL * p->mss * USEC_PER_SEC, p->slower / 2));
 }
 
@@ -801,28 +685,21 @@ static inline void lbe_path_probe(struct lbe_path *p, u64 now_us)
 
 	lbe_path_enter(p, now_us, LBE_PROBE, LBE_PATH_IDLE);
 	if (p->mu)
-		lbe_train_start(p, now_us, p->mu, lbe_train_len_us(p));
+		lbe_train_start(&p->train, now_us, p->mu, lbe_path_train_us(p));
 	else
-		lbe_train_start(p, now_us, div_u64((u64)LBE_TRAIN_PKTS * p->mss * USEC_PER_SEC,
-						   len_us), len_us);
+		lbe_train_start(&p->train, now_us,
+				div_u64((u64)LBE_TRAIN_PKTS * p->mss * USEC_PER_SEC, len_us),
+				len_us);
 }
 
 /* The path is idle, its capacity is not known, and a train did not show it. */
 static inline void lbe_path_start_again(struct lbe_path *p, u64 now_us)
 {
-	s32 g;
-
-	if (!lbe_train_whole(&p->train) || !lbe_train_growth(&p->train, &g) ||
-	    g >= LBE_GROWTH_NONE)
-		p->longer_us = 0;
-	lbe_path_longer(p);
 	lbe_path_enter(p, now_us, LBE_START, LBE_PATH_IDLE);
 	lbe_path_next_tick(p, now_us);
 	p->rate = lbe_path_first_rate(p);
 	p->delivered = 0;
-	p->round_us = now_us;
-	p->round_bytes = 0;
-	p->round_lost = 0;
+	lbe_path_next_round(p, now_us);
 	p->lossy = 0;
 }
 
@@ -833,7 +710,7 @@ static inline void lbe_path_capacity_verdict(struct lbe_path *p, u64 now_us)
 {
 	u32 n = p->n, excess_us = p->excess_us;
 	const struct lbe_train *t = &p->train;
-	bool whole = lbe_train_whole(t);
+	bool whole = lbe_train_whole(t), told;
 	s32 g;
 
 	if (whole && (!lbe_train_samples(t) || t->lost_bytes * 4 > t->bytes)) {
@@ -841,7 +718,11 @@ static inline void lbe_path_capacity_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
 		return;
 	}
-	if (!whole || !lbe_train_growth(t, &g) || g < LBE_GROWTH_FULL) {
+	told = whole && lbe_train_growth(t, &g);
+	if (!told || g < LBE_GROWTH_FULL) {
+		if (!told || g >= LBE_GROWTH_NONE)
+			p->longer_us = 0;
+		lbe_path_longer(p);
 		lbe_path_start_again(p, now_us);
 		return;
 	}
@@ -1056,10 +937,10 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 		if (!p->train.on && p->low_ticks >= 4 && !lbe_path_policed(p) &&
 		    now_us - p->pulse_us > lbe_path_pulse_gap_us(p)) {
 			p->pulsed = true;
-			lbe_train_start(p, now_us,
+			lbe_train_start(&p->train, now_us,
 					p->rate > p->mu - p->mu / 10 ?
 					p->mu + p->mu / 4 : p->mu,
-					lbe_train_len_us(p));
+					lbe_path_train_us(p));
 		}
 	}
 }
@@ -1104,9 +985,7 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	if (p->leaving && p->delivered < before - before / 16)
 		p->came = p->delivered;
 	p->leaving = false;
-	p->round_us = a->now_us;
-	p->round_bytes = 0;
-	p->round_lost = 0;
+	lbe_path_next_round(p, a->now_us);
 }
 
 /* Look for the queue of other traffic. A sample is far if it shows twice a jump; the queue of this
@@ -1281,7 +1160,7 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 		p->tick_busy += !limited;
 		p->tick_min = min(p->tick_min, delay_us);
 	}
-	lbe_train_add(p, sent_us, a->delay_us, limited);
+	lbe_train_add(&p->train, sent_us, a->delay_us, limited);
 	if (p->state == LBE_CRUISE)
 		lbe_path_watch(p, a->now_us, q_us, p->train.on || sent_us < p->pulse_us);
 	else if (p->state == LBE_FLOOR)
@@ -1315,156 +1194,6 @@ static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
 {
 	if (!p->flows++ && now_us - min(now_us, p->heard_us) > USEC_PER_SEC)
 		p->fails = 0;
-}
-
-/* Sending */
-
-static inline u64 lbe_path_send_rate(const struct lbe_path *p)
-{
-	if (p->train.on && p->now_us < p->train.until_us)
-		return p->train.rate;
-	/* Between the end of a train and its verdict: a quarter of mu, so that ACKs keep coming;
-	 * next to nothing if a return has failed before.
-	 */
-	if (p->state == LBE_PROBE)
-		return (p->mu ?: p->rate) / (p->fails ? 64 : 4);
-	return p->rate;
-}
-
-/* The rate from which the module derives TCP's pacing rate, four times as high. That leaves room
- * for trains at mu and 1.25 mu; a train that is to learn an unknown capacity is faster.
- */
-static inline u64 lbe_path_peak_rate(const struct lbe_path *p)
-{
-	return max3(p->rate, p->mu, p->train.on && !p->mu ? p->train.rate : 0);
-}
-
-/* Packets of one slot; two instead of one if a flow has its turn less than once in 10 ms. */
-static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
-{
-	u32 pkts;
-
-	if (p->state == LBE_FLOOR)
-		return p->prompt ? 1 : 2;
-	pkts = (u32)clamp_t(u64, div64_u64(lbe_path_send_rate(p) >> LBE_SLOT_SHIFT, p->mss),
-			    1, LBE_SLOT_PKTS);
-	if (pkts < 2 && (u64)p->flows * p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * 10000)
-		return 2;
-	return pkts;
-}
-
-static inline u64 lbe_path_slot_ns(const struct lbe_path *p, u32 bytes, u32 dither)
-{
-	u64 slot_ns;
-
-	if (p->state != LBE_FLOOR)
-		return div64_u64(bytes * 1000000000ULL, lbe_path_send_rate(p));
-	slot_ns = lbe_path_pair_us(p) * 1000ULL;
-	return slot_ns + (slot_ns >> 10) * ((s32)(dither % 256) - 128);
-}
-
-/* The earliest beginning of a slot that is taken now, so that a late timer costs no rate. */
-static inline u64 lbe_path_late_ns(u64 now_ns, u64 slot_ns)
-{
-	return now_ns - min(min_t(u64, slot_ns, LBE_LATE_NS), now_ns);
-}
-
-/* Time of the next free slot. Flows that wait for room in flight go first. */
-static inline u64 lbe_path_next_due(const struct lbe_path *p, u64 now_ns, u64 slot_ns)
-{
-	if (p->state == LBE_FLOOR)
-		return max(max(p->next_ns, now_ns), p->blind_us * 1000);
-	return max(p->next_ns, lbe_path_late_ns(now_ns, slot_ns) + p->waiting * slot_ns);
-}
-
-/* START does not book slots for later than a round trip. They are spaced by the rate at which they
- * are booked, so that a new rate would act only when all flows have had a slot at the first rate:
- * after eight seconds, with a thousand flows. Return: when a slot that may not be booked yet would
- * be, at the present rate; 0: it may be booked.
- */
-static inline u64 lbe_path_book_after(const struct lbe_path *p, u64 now_ns, u64 slot_ns)
-{
-	u64 due_ns;
-
-	if (p->state != LBE_START)
-		return 0;
-	due_ns = lbe_path_next_due(p, now_ns, slot_ns);
-	return due_ns > now_ns + p->rtt_us * 1000ULL ? due_ns : 0;
-}
-
-/* Reserve the next slot. Return: its time. */
-static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
-{
-	u64 due_ns;
-
-	/* A pulse has sent more than R allows: a rest makes up for it. */
-	if (p->pulsed && p->now_us >= p->train.until_us) {
-		u64 more = p->train.rate - min(p->train.rate, p->rate);
-		u64 len_us = p->train.until_us - p->train.from_us;
-
-		p->pulsed = false;
-		p->next_ns = max(p->next_ns, now_ns) +
-			     1000 * div64_u64(len_us * more, max_t(u64, p->rate, 1));
-	}
-	due_ns = lbe_path_next_due(p, now_ns, slot_ns);
-	p->next_ns = due_ns + slot_ns;
-	return due_ns;
-}
-
-/* A flow does not use its slot: the next one that asks gets it, unless the state has changed. */
-static inline void lbe_path_give_back(struct lbe_path *p, u32 epoch, u64 due_ns)
-{
-	if (epoch == p->epoch)
-		p->next_ns = min(p->next_ns, due_ns);
-}
-
-/* A slot has come: must it wait for the sender's own device? @mine: packets of this flow are still
- * there; @any: packets of any flow wait there. If packets of this path keep waiting, the device is
- * the bottleneck, and its queue shows what other flows have to send: nothing is sent while anything
- * waits, except for pairs.
- */
-static inline bool lbe_path_device_busy(struct lbe_path *p, bool mine, bool any)
-{
-	if (p->state == LBE_FLOOR)
-		return false;
-	if (mine)
-		p->local += p->local < LBE_LOCAL_MAX;
-	else if (!any)
-		p->local -= p->local > 0;
-	if (!any || p->local < LBE_LOCAL_MAX / 2)
-		return false;
-	/* No ACKs come because nothing is sent, and what delays the train is this device. */
-	p->heard_us = p->now_us;
-	p->train.throttled = p->train.on;
-	return true;
-}
-
-/* Account for a burst that is sent now. */
-static inline void lbe_path_sent(struct lbe_path *p, u64 now_ns, u64 slot_ns, u32 bytes)
-{
-	if (p->train.on && p->now_us < p->train.until_us)
-		p->train.bytes += bytes;
-	if (p->state != LBE_FLOOR)
-		p->free_ns = max(p->free_ns, lbe_path_late_ns(now_ns, slot_ns)) + slot_ns;
-}
-
-/* Bytes that may be in flight. */
-static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
-{
-	u64 cap;
-
-	if (p->state == LBE_START)
-		return lbe_path_bdp(p->rate, 2 * p->rtt_us) + 10 * p->mss;
-	if (p->state != LBE_CRUISE)
-		return U64_MAX;
-	/* What TCP took for lost may still arrive: until an ACK tells, one slot is sent at most. */
-	if (p->timed_out)
-		return 0;
-	cap = lbe_path_bdp(p->rate, p->rtt_us + 2 * p->noise_us) +
-	      max(2 * p->mss, burst_bytes);
-	if (p->train.on)
-		cap += lbe_train_paced(&p->train);
-	return cap;
 }
 
 /* Flows that contradict each other */

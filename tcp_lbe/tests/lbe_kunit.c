@@ -15,7 +15,7 @@
 #include <linux/module.h>
 
 #include <lbe/kunit_flow.h>
-#include <lbe/path.h>
+#include <lbe/path_send.h>
 
 #define NOW_US	(1ULL << 33)	/* 2.4 hours: beyond 32 bits */
 #define MU	1250000ULL	/* bytes a second */
@@ -196,14 +196,14 @@ KUNIT_ARRAY_PARAM(train, train_rows, train_desc);
 
 static void probe(struct lbe_path *p, const struct train_row *row)
 {
-	u32 len_us = lbe_train_len_us(p), i;
+	u32 len_us = lbe_path_train_us(p), i;
 
 	lbe_path_enter(p, NOW_US, LBE_PROBE, LBE_PATH_IDLE);
-	lbe_train_start(p, NOW_US, MU, len_us);
+	lbe_train_start(&p->train, NOW_US, MU, len_us);
 	for (i = 0; i < row->samples; i++) {
 		u32 sent_us = i * len_us / 8;
 
-		lbe_train_add(p, NOW_US + sent_us, BASE_US + (sent_us * row->growth_q10 >> 10),
+		lbe_train_add(&p->train, NOW_US + sent_us, BASE_US + (sent_us * row->growth_q10 >> 10),
 			      false);
 	}
 	p->train.bytes = (row->sent ?: 8) * PKT;
@@ -304,13 +304,13 @@ KUNIT_ARRAY_PARAM(pulse, pulse_rows, pulse_desc);
 
 static void pulse(struct lbe_path *p, u64 rate, u32 growth_q10)
 {
-	u32 len_us = lbe_train_len_us(p), i;
+	u32 len_us = lbe_path_train_us(p), i;
 
-	lbe_train_start(p, NOW_US, rate, len_us);
+	lbe_train_start(&p->train, NOW_US, rate, len_us);
 	for (i = 0; i < 8; i++) {
 		u32 sent_us = i * len_us / 8;
 
-		lbe_train_add(p, NOW_US + sent_us, BASE_US + (sent_us * growth_q10 >> 10), false);
+		lbe_train_add(&p->train, NOW_US + sent_us, BASE_US + (sent_us * growth_q10 >> 10), false);
 	}
 	p->train.bytes = 8 * PKT;
 	lbe_path_pulse_verdict(p, NOW_US + RTT_US);

@@ -18,7 +18,8 @@ from pathlib import Path
 from testbed.support import hostc, models
 
 FOLDER = Path(__file__).resolve().parent
-LAW = FOLDER.parent.parent / "include" / "lbe" / "path.h"
+#: in the order in which one includes the other
+LAW = [FOLDER.parent.parent / "include" / "lbe" / name for name in ("train.h", "path.h", "path_send.h")]
 FLOWS_MAX = 128
 OTHERS = ("none", "steady", "greedy", "onoff")
 #: what TCP carries of a link that counts Ethernet headers
@@ -112,8 +113,9 @@ class Model:
 
     def __init__(self, folder: Path, mutations: dict[str, str] | None = None):
         """``mutations``: text of the law -> what stands there instead; each must be there exactly once."""
-        law = re.sub(r"^#include <lbe/arith.h>", "", LAW.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        law = models.mutated(LAW.name, law, mutations)
+        law = "".join(header.read_text(encoding="utf-8") for header in LAW)
+        law = re.sub(r"^#include <lbe/(arith|train|path).h>", "", law, flags=re.MULTILINE)
+        law = models.mutated("the law of lbe", law, mutations)
         source = (
             '#define _GNU_SOURCE\n#include <lbe/arith.h>\n#pragma GCC diagnostic ignored "-Wunused-parameter"\n'
             + law
