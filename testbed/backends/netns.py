@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..base.content import hash_of_programs
 from ..base.errors import JobFailed, VirtualHang
 from ..base.places import SCRIPTS, TESTBED
 from ..base.progress import Report, silent
@@ -26,6 +27,11 @@ from .tools import build_agent
 SCRIPT = SCRIPTS / "host.sh"
 PROGRAMS = ("ip", "tc", "ss", "iperf3", "unshare", "modprobe", "sysctl")
 REAL_EXTRA_S = 30
+#: the files that run a job
+AROUND = (
+    *(TESTBED / "backends" / f"{name}.py" for name in ("iperf", "netns")),
+    *(SCRIPTS / f"{name}.sh" for name in ("host", "undo", "traffic", "now")),
+)
 ENVIRONMENT = "export LBE_AGENT=/tmp/job/lbe-agent\nAGENT=/tmp/job/traffic.sh\nMODULES=/tmp/job/modules\nOUT=$LBE_OUT\n"
 
 
@@ -115,10 +121,7 @@ class Host:
 
     def key(self) -> str:
         """Key of the kernel's release and version, and of the files that run a job."""
-        around = hashlib.sha256()
-        for name in ("iperf.py", "netns.py", *(f"scripts/{name}.sh" for name in ("host", "undo", "traffic", "now"))):
-            around.update((TESTBED / "backends" / name).read_bytes())
-        return f"host-{platform.release()}-{platform.version()}-{around.hexdigest()[:16]}"
+        return f"host-{platform.release()}-{platform.version()}-{hash_of_programs(AROUND)[:16]}"
 
     def run(
         self, job: Path, out: Path, *, seed: int, mem_mb: int, virtual_limit_s: float, wall_limit_s: float

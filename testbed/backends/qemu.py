@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..base.content import hash_of_programs
 from ..base.places import REPO, SCRIPTS, TESTBED
 from ..base.progress import Report, silent
 from . import iperf
@@ -20,6 +20,11 @@ from .tools import build_agent
 REAL_EXTRA_S = 90
 #: name here for the kernel's module that has the same name as one of the project's
 IN_TREE_LP = "tcp_lp_intree"
+#: the files that run a job in a guest
+AROUND = (
+    *(TESTBED / "backends" / f"{name}.py" for name in ("iperf", "qemu", "distro")),
+    *(SCRIPTS / f"{name}.sh" for name in ("distro-init", "traffic", "now")),
+)
 ENVIRONMENT = """\
 export LBE_AGENT=/usr/local/lib/lbe/lbe-agent
 AGENT=/lbe/traffic.sh
@@ -81,11 +86,7 @@ class Qemu:
 
     def key(self) -> str:
         """Key of the image, the installation and the files that run a job in them."""
-        around = hashlib.sha256()
-        scripts = [f"scripts/{name}.sh" for name in ("distro-init", "traffic", "now")]
-        for name in ("iperf.py", "qemu.py", "distro.py", *scripts):
-            around.update((TESTBED / "backends" / name).read_bytes())
-        return f"qemu-{self.image.key}-{self.installed.key}-{around.hexdigest()[:16]}"
+        return f"qemu-{self.image.key}-{self.installed.key}-{hash_of_programs(AROUND)[:16]}"
 
     def fill(self, archive: tarfile.TarFile, job: Path) -> None:
         """Fill the disk of a job."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Hashes of source code that do not depend on comments, docstrings, imports and line breaks.
+"""Hashes of source code that do not depend on comments, docstrings, imports and blank lines.
+
+How Python is laid out does not count at all. Of C and of scripts, a line that is divided in two does count: the
+preprocessor and the shell need line breaks, so these stay in what is hashed.
 
 Results depend on the program, not on its comments. Sources are hashed rather than objects: an object also depends on
 the compiler, on line numbers (WARN_ON) and on the version string, so it differs between machines and commits although

@@ -24,6 +24,7 @@ from pathlib import Path
 from ..backends.distro import IN_ROOT, Guest, Image, add_text, add_tree, ensure_image, ensure_installed, run_script
 from ..backends.machine import read_text
 from ..base.cache import cache_root, lock, need_space, whole_entry
+from ..base.content import hash_of_programs
 from ..base.errors import BuildFailed
 from ..base.places import TESTBED
 from ..base.progress import Report, silent
@@ -142,7 +143,7 @@ def ensure_tools(image: Image, report: Report = silent) -> Tools:
     """Build and install the tools, cached by image, list of packages and selftests."""
     top = ensure_part(SERIES, PART, report)
     state = hashlib.sha256(f"{image.key} {PACKAGES} {FOLDERS} {top.parents[2].name} {top.parents[3].name}".encode())
-    state.update(SCRIPT.read_bytes() + INSTALL.read_bytes())
+    state.update(hash_of_programs([SCRIPT, INSTALL]).encode())
     final = cache_root() / "distro" / f"netfilter-{state.hexdigest()[:16]}"
     if not final.is_dir():
         with lock(f"distro-{final.name}", report):
@@ -195,7 +196,8 @@ def kept_results(
 ) -> list[Result]:
     """boot(), cached by content: image, selftests, programs, and vulture's source."""
     state = hashlib.sha256(f"{image.key} {tools.folder.name} {scripts} {controller}".encode())
-    state.update((program_hash("vulture") if controller != REFERENCE else "").encode() + SCRIPT.read_bytes())
+    module = program_hash("vulture") if controller != REFERENCE else ""
+    state.update(f"{module} {hash_of_programs([SCRIPT])}".encode())
     kept = cache_root() / "foreign" / f"netfilter-{state.hexdigest()[:16]}.json"
     if kept.is_file():
         known = json.loads(kept.read_text(encoding="utf-8"))

@@ -32,6 +32,7 @@ from ..backends.machine import Machine
 from ..backends.tools import build_vulturectl
 from ..backends.uml import Uml
 from ..base.cache import cache_root, lock, whole_entry
+from ..base.content import hash_of_programs
 from ..base.errors import BuildFailed, LbeError, WallHang
 from ..base.progress import Report, silent
 from ..kernels.mirror import ensure_part
@@ -246,7 +247,7 @@ def ensure_suites(names: list[str], report: Report = silent) -> list[Suite]:
 
 def ensure_timestamps(original: Suite, entry: dict) -> Suite:
     """The suite of the original's scripts with timestamps (timestamps.py), cached by content."""
-    digest = hashlib.sha256(Path(timestamps.__file__).read_bytes())
+    digest = hashlib.sha256(hash_of_programs([Path(timestamps.__file__)]).encode())
     written: dict[str, str] = {}
     for script in original.scripts():
         text = timestamps.with_timestamps(original.text(script))
@@ -341,7 +342,7 @@ def kept_results(
     backend.prepare(subject.modules, report)
     hashes = [backend.tools().module_hash(name) for name in subject.modules]
     digest = hashlib.sha256(f"{backend.key()} {subject} {hashes} {VIRTUAL_LIMIT_S} {settings()['edit']}".encode())
-    digest.update(JOB.read_bytes() + SYSCTL.read_bytes())
+    digest.update(hash_of_programs([JOB, SYSCTL]).encode())
     for script in scripts:
         digest.update(f"{script}\n{suite.text(script)}".encode())
     kept = cache_root() / "foreign" / f"results-{digest.hexdigest()[:16]}.json"

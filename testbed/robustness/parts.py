@@ -25,6 +25,7 @@ from ..backends.machine import Machine, leaks_of, read_text, signs_of
 from ..backends.tools import build_side_modules, content_of
 from ..backends.uml import HOST_ROOT, Uml
 from ..base.cache import cache_root
+from ..base.content import hash_of_programs
 from ..base.errors import Kmemleak, LbeError, MachineFailure
 from ..base.progress import Report, silent
 from ..kernels.build import KernelBuild
@@ -273,8 +274,8 @@ def merge(parts: list[Outcome]) -> Outcome:
 def kept_in(part: Part, backend: Uml, seed: int, settings: dict[str, int]) -> Path:
     """File for the outcome of a boot, named by a hash of everything that affects it (for modules, their sources)."""
     digest = hashlib.sha256(f"{backend.key()} {part.key} {seed} {json.dumps(settings)} {attributes()}".encode())
-    for path in (GUEST / "common.py", GUEST / f"{part.program}.py", HERE / "module" / "lbe_shadow.c"):
-        digest.update(path.read_bytes())
+    programs = (GUEST / "common.py", GUEST / f"{part.program}.py", HERE / "module" / "lbe_shadow.c")
+    digest.update(hash_of_programs(programs).encode())
     for name in MODULES:
         digest.update(backend.tools().module_hash(name).encode())
     for name, content in sorted(part.files(seed, settings).items()):

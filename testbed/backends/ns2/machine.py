@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...base.content import hash_of_programs
 from ...base.errors import LbeError
 from ...base.progress import Report, silent
 from ...measure.series import Series
@@ -155,9 +156,8 @@ class Ns2:
 
     def facts(self) -> dict[str, str]:
         """Facts about the simulator, in place of the kernel's."""
-        words = hashlib.sha256(NETWORK.read_bytes()).hexdigest()[:16]
-        release = f"ns-2 {self.version}"
-        return {"series": "ns-2", "flavour": f"network.tcl {words}", "release": release, "source": "", "key": ""}
+        program = f"network.tcl {hash_of_programs([NETWORK])[:16]}"
+        return {"series": "ns-2", "flavour": program, "release": f"ns-2 {self.version}", "source": "", "key": ""}
 
     def tools(self) -> Tools:
         """The Tcl program takes the place of the agent."""
@@ -165,8 +165,7 @@ class Ns2:
 
     def key(self) -> str:
         """Key of ns-2's version, the Tcl program, and the code that writes plans and reads output."""
-        around = hashlib.sha256(b"".join(path.read_bytes() for path in (NETWORK, PLAN, Path(__file__))))
-        return f"ns2-{self.version}-{around.hexdigest()[:16]}"
+        return f"ns2-{self.version}-{hash_of_programs([NETWORK, PLAN, Path(__file__)])[:16]}"
 
     def record(self, job: Job, wall_limit_s: float) -> Record:
         """One run. Raises CannotSay, Ns2Failed."""
