@@ -72,8 +72,8 @@ static const struct rwnd_option paper_option[] = {
 	[VULTURE_PAPER_O_ALPHA_PERMILLE] = { "alpha-permille", 500, 999, 875 },
 	[VULTURE_PAPER_O_INCREASE_SEGS] = { "increase-segs", 1, 64, 1 },
 	[VULTURE_PAPER_O_POSITIVE_TEST] = { "positive-test", 0, 1, 1 },
-	[VULTURE_PAPER_O_GOALS] = { "goals", 0, 1, 1 },
-	[VULTURE_PAPER_O_SETTLE] = { "settle", 0, 1, 1 },
+	[VULTURE_PAPER_O_GOALS] = { "goals", 0, 1, 0 },
+	[VULTURE_PAPER_O_SETTLE] = { "settle", 0, 1, 0 },
 	[VULTURE_PAPER_O_RETRACT] = { "retract", 0, 1, 1 },
 	[VULTURE_PAPER_O_OBSERVE] = { "observe", 0, 1, 0 },
 };

@@ -11,16 +11,16 @@
  *	otherwise				fix
  *	loss or reordering			halve, at once
  *
- *	double		rwnd += bytes acknowledged, until twice the window
+ *	double		rwnd += bytes acknowledged
  *	increase	rwnd += MSS, once
- *	halve		rwnd -= bytes acknowledged, until half of it (the right
- *			edge stands still meanwhile), threshold = rwnd before
+ *	halve		rwnd -= bytes acknowledged (the right edge stands still
+ *			meanwhile), threshold = rwnd before
+ *
+ * As printed, double and halve last until the next decision, one or two round trips later. The
+ * text says "doubled (or halved) during the next RTT": with goals = 1 they end at twice, or half,
+ * the window before.
  *
  * Departs from the paper in:
- *  - As printed, "rwnd +/- acknowledged bytes" has no end: the ACKs of one window
- *    would reduce a halved window to 0. The text says "doubled (or halved)
- *    during the next RTT", so the policies end at twice or half. With goals = 0
- *    the pseudo-code is followed as printed.
  *  - Double ends at the threshold if that is nearer, since beyond it the window is
  *    to grow "very prudently" (section 0.3.3).
  *  - The window grows only while the sender uses about 7/8 of it or more, and a
