@@ -113,6 +113,19 @@ class Table:
         ours, theirs = self.values(case, metric, other), self.values(other, other_metric, case)
         return [compared(how, mine, limit) for mine, limit in zip(ours, theirs)]
 
+    def part(self, case: Case, metric: str, start: Case, end: Case) -> list[float | None]:
+        """The part of the difference between two other cases that this case has, in percent, seed by seed."""
+        three = [self._runs(one) for one in (start, end, case)]
+        seeds = sorted({*self.seeds, *set.intersection(*map(set, three))})
+        parts: list[float | None] = []
+        for seed in seeds:
+            first, last, mine = (runs.get(seed, {}).get(metric) for runs in three)
+            if first is None or last is None or mine is None:
+                parts.append(None)
+            else:
+                parts.append(compared("percent", mine - first, last - first))
+        return parts
+
 
 def compared(how: str, ours: float | None, theirs: float | None) -> float | None:
     """Compare two numbers of one seed; None if either run is missing."""

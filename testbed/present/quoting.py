@@ -6,7 +6,9 @@ A number is between two comments that Markdown does not show:
     best effort keeps <!--= lbe_rows be contender=lbe scenario=greedy -->9.52 ±0.01<!--/--> Mbit/s
 
 The words after "=" are those of quote(): experiment, metric, dimensions, and "of" for a percentage of another
-case. In place of a metric, @commit means the versions of the testbed at run time, and @kernel the kernel's release.
+case. With "from dim=variant to dim=variant" in place of "of" the number is the part of the difference between two
+other cases that this case has, in percent: 0 like the first, 100 like the second.
+In place of a metric, @commit means the versions of the testbed at run time, and @kernel the kernel's release.
 A table has a row for each variant of a dimension, and a column for each line of the directive:
 
     <!--table lowpri_timeout by keep burst=250k
@@ -52,6 +54,8 @@ TABLE_BEGUN = re.compile(r"<!--table")
 METRICS = re.compile(r"(?<=<!--metrics-->\n).*?(?=<!--/metrics-->)", re.DOTALL)
 TEXTS = Path(__file__).with_name("papers.toml")
 BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
+#: words that begin another case in a quote
+OF, FROM, TO = "of", "from", "to"
 STALE = "*"
 #: in place of a number whose runs do not exist, or are incomplete
 NOT_RUN, INCOMPLETE = "(not run)", "(incomplete)"
@@ -78,11 +82,24 @@ def pairs(words: list[str], where: str) -> dict[str, str]:
     return case
 
 
+def cases_of(words: list[str], where: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """The case that a quote's words name, and those after "of", or "from" and "to"."""
+    parts: dict[str, list[str]] = {"": []}
+    for word in words:
+        if word in (OF, FROM, TO):
+            parts[word] = []
+        else:
+            parts[list(parts)[-1]].append(word)
+    others = {word: pairs(part, where) for word, part in parts.items() if word}
+    if list(others) not in ([], [OF], [FROM, TO]):
+        raise LbeError(f"{where!r}: expected {BOX}, or from dim=variant ... to dim=variant ... in place of of")
+    return pairs(parts[""], where), others
+
+
 def quote(words: str, documents: Documents) -> str:
     """The number for a [[...]] in a text: mean and interval over the runs of the matching cases."""
     name, metric, *rest = words.split()
-    here, other = (rest[: rest.index("of")], rest[rest.index("of") + 1 :]) if "of" in rest else (rest, [])
-    case, limit = pairs(here, words), pairs(other, words)
+    case, others = cases_of(rest, words)
     if name not in documents:
         return NOT_RUN
     if metric in SAID_OF_ALL and not rest:
@@ -95,16 +112,21 @@ def quote(words: str, documents: Documents) -> str:
     used: list[dict[str, str]] = []
     for mine in results.asked_cases:
         if matches(mine, case):
-            theirs = {**mine, **limit}
-            used += [mine, theirs]
-            values += table.compare(mine, metric, theirs, metric, "percent") if limit else table.values(mine, metric)
+            theirs = [{**mine, **other} for other in others.values()]
+            used += [mine, *theirs]
+            if FROM in others:
+                values += table.part(mine, metric, *theirs)
+            elif others:
+                values += table.compare(mine, metric, theirs[0], metric, "percent")
+            else:
+                values += table.values(mine, metric)
     summary = summarise(values)
     if values and summary.blank == len(values):
         return NO_VALUE
     if summary.missing or summary.blank:
         lost = any(gone in used for gone, _ in results.lost())
         return INCOMPLETE if summary.n or lost else NOT_RUN
-    if metric in documents[name].get("counts", ()) and not limit:
+    if metric in documents[name].get("counts", ()) and not others:
         return f"{summary.mean:.0f}"
     return interval(summary) if summary.n else NOT_RUN
 
@@ -188,8 +210,7 @@ def table(words: str, documents: Documents) -> str:
         cells = []
         for column in columns:
             metric, *rest = column.partition("|")[0].split()
-            at = rest.index("of") if "of" in rest else len(rest)
-            case = {**here, **dict(zip(keys, row)), **pairs(rest[:at], column)}
+            case = {**here, **dict(zip(keys, row)), **cases_of(rest, column)[0]}
             there = any(matches(asked, case) for asked in cases)
             cells.append(quote(" ".join([name, metric, *variants, *common, *rest]), documents) if there else NO_CASE)
         lines.append("| " + " | ".join([*row, *cells]) + " |")

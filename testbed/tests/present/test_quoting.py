@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from pathlib import Path
 
@@ -73,6 +74,24 @@ def test_a_table_has_a_row_for_each_variant_and_its_numbers_are_the_quotes() -> 
 def test_a_tables_column_compares_with_another_case() -> None:
     page = quoting.filled(TABLE.format(column=f"{a_metric()} of background=cubic", said=""), DOCUMENTS, "page.md")
     assert re.search(r"\| cubic \| 100\.0 ", page)
+
+
+def test_a_quote_gives_the_part_of_the_way_from_one_case_to_another() -> None:
+    demo = {**DOCUMENTS["demo"], "cases": copy.deepcopy(DOCUMENTS["demo"]["cases"])}
+    first, between, last, *_ = (case["case"]["background"] for case in demo["cases"])
+    for case, value in zip(demo["cases"], (8.0, 6.0, 4.0)):
+        case["metrics"][a_metric()] = [value]
+    way = f"from background={first} to background={last}"
+    for variant, part in ((first, "0.00"), (between, "50.00"), (last, "100.0")):
+        assert quoting.said(f"demo {a_metric()} background={variant} {way}", {"demo": demo}) == part
+    demo["cases"][2]["metrics"][a_metric()] = [8.0]
+    assert quoting.said(f"demo {a_metric()} background={between} {way}", {"demo": demo}) == quoting.NO_VALUE
+
+
+@pytest.mark.parametrize("other", ["from background=lp", "to background=lp", "of background=lp to background=lp"])
+def test_a_quote_with_half_a_way_is_refused(other: str) -> None:
+    with pytest.raises(LbeError, match="from dim=variant"):
+        quoting.said(f"demo {a_metric()} background=cubic {other}", DOCUMENTS)
 
 
 def test_a_table_of_a_stale_result_says_so_and_one_of_none_too() -> None:
