@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..judge import checks, coverage, rivals
 from ..results import digest
-from ..results.digest import Documents
+from ..results.digest import Document, Documents
 from ..run import identity
 from ..spec.experiment import case_name, load, names
 from .tables import row_case
@@ -21,14 +21,21 @@ def mark_stale(documents: Documents) -> Documents:
     return marked
 
 
+def reported(document: Document) -> list[str]:
+    """What the tool that made a document found wrong: missed checks of a life, faults of a case of a suite."""
+    faults = [f"{case_name(case['case'])}: {fault}" for case in document["cases"] for fault in case.get("faults", ())]
+    return [*document.get("wrong", ()), *faults]
+
+
 def reds(documents: Documents) -> list[str]:
-    """Everything that needs work, one line each: incomplete results, bounds missed without an explanation, and bounds
-    that a rival meets too."""
+    """Everything that needs work, one line each: incomplete results, bounds missed without an explanation, bounds that a
+    rival meets too, and what the tools reported."""
     red = []
     for name, document in sorted(documents.items()):
         gone = digest.lost_runs(document)
         if gone:
             red.append(f"{name}: INCOMPLETE: {gone} runs that were asked for are missing")
+        red += [f"{name}: {text}" for text in reported(document)]
         if name not in names():
             continue
         experiment = digest.experiment_of(document)
