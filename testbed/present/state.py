@@ -28,8 +28,8 @@ def reported(document: Document) -> list[str]:
 
 
 def reds(documents: Documents) -> list[str]:
-    """Everything that needs work, one line each: incomplete results, bounds missed without an explanation, bounds that a
-    rival meets too, and what the tools reported."""
+    """Everything that needs work, one line each: incomplete results, bounds missed without an explanation, bounds that
+    a rival meets too, and what the tools reported."""
     red = []
     for name, document in sorted(documents.items()):
         gone = digest.lost_runs(document)
