@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed.support import guests
+from testbed.support.yielding import counters_of_a_switch
 
 pytestmark = pytest.mark.kunit
 
@@ -118,6 +119,13 @@ python3 flow.py {family}
             assert 1 <= step["min_rtt"] < 100_000, step
             assert 1 <= step["pacing_gain"] <= 256, step
             assert step["cwnd_gain"] > 0, step
+
+
+@pytest.mark.parametrize("control", ["ledbat", "ledbatpp"])
+def test_a_flow_that_rests_is_not_counted_after_a_switch(tmp_path: Path, control: str) -> None:
+    before, after = counters_of_a_switch("tcp_ledbat", control, "/proc/net/lbe_ledbat", tmp_path)
+    assert before["flows"] == before["yielding"] == 1 and before["yields"] >= 1, before
+    assert after["flows"] == after["yielding"] == 0 and after["yields"] == before["yields"], after
 
 
 def test_unload_waits_for_sockets(tmp_path: Path) -> None:
