@@ -27,6 +27,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..base.cache import cache_root, lock, need_space, remove, whole_entry
 from ..base.errors import BuildFailed, LbeError, MachineFailure, MissingTools
@@ -129,7 +130,7 @@ def digest_of(files: Sequence[Path]) -> str:
     return content_key(REPO, [path.relative_to(REPO) for path in files])
 
 
-def end_script(process: subprocess.Popen, patience_s: float = 10) -> None:
+def end_script(process: subprocess.Popen[bytes], patience_s: float = 10) -> None:
     """Terminate the process group, so that it can clean up; kill it if it does not end, as far as permitted."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -401,7 +402,7 @@ class Guest:
         uptime_s = float(read_text(out / "uptime") or "nan")
         return BootReport(wall_s, uptime_s, int(read_text(out / "tainted") or -1), acceleration)
 
-    def script(self, text: str, out: Path, files: dict[str, str] | None = None, **options: float) -> BootReport:
+    def script(self, text: str, out: Path, files: dict[str, str] | None = None, **options: Any) -> BootReport:
         """Run a shell script as the job; ``files``: name -> text of further files in its folder."""
 
         def fill(archive: tarfile.TarFile) -> None:

@@ -82,7 +82,8 @@ def divide(job: Path) -> Taken:
     )
 
     for node, lines in plans.items():
-        kept, calls, head = [], [], {}
+        kept, calls = [], []
+        head: dict[str, str] = {}
         for line in lines:
             first, keys = words_of(line)
             number = int(keys.get("id" if first == "flow" else "flow", 0)) if first in ends else 0

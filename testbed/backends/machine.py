@@ -330,7 +330,7 @@ def one_cpu() -> Iterator[int]:
             return
 
 
-def wait_for(process: subprocess.Popen, limit_s: float) -> bool:
+def wait_for(process: subprocess.Popen, limit_s: float) -> bool:  # type: ignore[type-arg]
     """Sleep until the process ends; False if it has not ended within the limit."""
     watch = os.pidfd_open(process.pid)
     try:
@@ -341,7 +341,7 @@ def wait_for(process: subprocess.Popen, limit_s: float) -> bool:
         os.close(watch)
 
 
-def kill_group(process: subprocess.Popen) -> None:
+def kill_group(process: subprocess.Popen) -> None:  # type: ignore[type-arg]
     """Kill the process group, to which the guest's processes belong."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

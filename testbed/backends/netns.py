@@ -72,7 +72,8 @@ class Host:
     at_once = 1
 
     def __init__(self) -> None:
-        self._tools: Tools | None = None
+        # set by prepare()
+        self._tools: Tools
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
         """Check the requirements, with an error of one sentence for each that is not met, and build the agent."""
@@ -86,8 +87,9 @@ class Host:
         missing = [name for name in PROGRAMS if not shutil.which(name, path=path)]
         if missing:
             raise BackendError(f"--backend host needs {', '.join(missing)}; `scripts/deps host` installs them")
-        files = {name: module_file(name) for name in sorted(set(modules))}
-        absent = [name for name, file in files.items() if file is None]
+        found = {name: module_file(name) for name in sorted(set(modules))}
+        files = {name: file for name, file in found.items() if file is not None}
+        absent = [name for name in found if name not in files]
         if "tcp_lp_intree" in absent:
             raise BackendError(
                 "--backend host cannot run lp_intree: on an installed system both modules are named tcp_lp, and ours "

@@ -51,9 +51,10 @@ class Qemu:
 
     def __init__(self, series: str = "6.12"):
         self.series = series
-        self.image: Image | None = None
-        self.installed: Installed | None = None
-        self._tools: Tools | None = None
+        # all are set by prepare()
+        self.image: Image
+        self.installed: Installed
+        self._tools: Tools
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
         """Take image and installation from the cache, or make them."""

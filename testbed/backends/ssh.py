@@ -114,6 +114,14 @@ def of_node(line: str) -> str:
     return next((group for group in match.groups() if group), "") if match else ""
 
 
+def word_after(word: str, plan: str) -> str:
+    """What follows a word at the beginning of a line of a plan. Raises JobFailed."""
+    found = re.search(rf"^{word} (\S+)", plan, re.MULTILINE)
+    if found is None:
+        raise JobFailed(f"a plan has no line {word!r}", plan)
+    return found[1]
+
+
 def part(job: Path, node: str, zero_s: float) -> dict[str, str]:
     """The files for a node, by name. zero_s: experiment time 0 on the CLOCK_MONOTONIC of that machine."""
     script = (job / "job.sh").read_text(encoding="ascii")
@@ -143,7 +151,7 @@ def part(job: Path, node: str, zero_s: float) -> dict[str, str]:
     events = job / "events.sh"
     if events.exists():
         any_plan = next(job.glob("*.plan")).read_text(encoding="ascii")
-        shift = round(zero_s * 100) - int(re.search(r"^zero_ns (\d+)", any_plan, re.MULTILINE)[1]) // 10_000_000
+        shift = round(zero_s * 100) - int(word_after("zero_ns", any_plan)) // 10_000_000
         kept = [line for line in events.read_text(encoding="ascii").splitlines() if of_node(line) in ("", node)]
         files["events.sh"] = "".join(
             re.sub(r"^until_cs (\d+)", lambda match: f"until_cs {int(match[1]) + shift}", line) + "\n" for line in kept
@@ -255,7 +263,8 @@ class Ssh:
     def __init__(self, file: Path):
         self.machines = read_machines(file)
         self._facts: dict[str, str] = {}
-        self._tools: Tools | None = None
+        # set by prepare()
+        self._tools: Tools
 
     def prepare(self, modules: Iterable[str], report: Report | None = None) -> None:
         """Query each machine's kernel, programs, cards and modules; the error names what is missing."""
@@ -316,7 +325,7 @@ def main(argv: list[str]) -> int:
         return 2
     job, out = Path(argv[1]), Path(argv[2])
     try:
-        ends = [re.search(r"^end_s (\S+)", path.read_text(), re.MULTILINE)[1] for path in job.glob("*.plan")]
+        ends = [word_after("end_s", path.read_text(encoding="ascii")) for path in job.glob("*.plan")]
         run_job(read_machines(Path(argv[0])), job, out, job / "lbe-agent", max(map(float, ends)))
     except LbeError as error:
         print(f"testbed.backends.ssh: {error}", file=sys.stderr)

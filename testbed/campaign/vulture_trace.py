@@ -125,7 +125,7 @@ def above_below(cases: list[dict[str, Any]], metric: str, index: int) -> float:
 
 
 def document(
-    backend: Backend, runs: int = RUNS, run: bool = True, reuse: bool = True, axes: list | None = None
+    backend: Backend, runs: int = RUNS, run: bool = True, reuse: bool = True, axes: list[Any] | None = None
 ) -> dict[str, Any] | None:
     """All numbers as a digest; None if a run is not cached and ``run`` is False. axes: for plots, one per sender."""
     cases: list[dict[str, Any]] = []
@@ -137,7 +137,7 @@ def document(
                 return None
             first = not cases or cases[-1]["case"] != {"of": name, **job.case}
             if first:
-                empty: dict[str, list] = {"seeds": [], "jobs": [], "queue": []}
+                empty: dict[str, list[Any]] = {"seeds": [], "jobs": [], "queue": []}
                 cases.append({"case": {"of": name, **job.case}, **empty, "metrics": {}})
             if name == PIV:
                 values = variations(job, got[0])
@@ -153,7 +153,7 @@ def document(
     order = {metric: [above_below(rates, metric, index) for index in range(len(seeds))] for metric in ("share", "sum")}
     together = {"case": {"of": PIV, "rate": "above less below"}, "seeds": seeds, "jobs": [], "queue": []}
     cases.append(together | {"metrics": order})
-    return results.plain(
+    made: dict[str, Any] = results.plain(
         digest.of_files(
             NAME,
             (FILES, identity.hash_of_files(FILES)),
@@ -169,6 +169,7 @@ def document(
         )
         | {"cases": cases}
     )
+    return made
 
 
 def mean(made: dict[str, Any], metric: str, **case: str) -> float:

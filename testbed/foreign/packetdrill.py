@@ -27,6 +27,7 @@ import tempfile
 import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..backends.machine import Machine
 from ..backends.tools import build_vulturectl
@@ -167,12 +168,12 @@ class Outcome:
         return bool(self.passed) and not (self.faults or self.outdated)
 
 
-def settings() -> dict:
+def settings() -> dict[str, Any]:
     """Content of packetdrill.toml."""
     return tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
 
 
-def archive(source: dict) -> Path:
+def archive(source: dict[str, str]) -> Path:
     """Path of the archive. Raises ForeignAbsent if it does not exist or its hash is wrong."""
     named = os.environ.get(source["variable"])
     path = Path(named) if named else cache_root() / "packages" / source["default"]
@@ -245,7 +246,7 @@ def ensure_suites(names: list[str], report: Report = silent) -> list[Suite]:
     return made
 
 
-def ensure_timestamps(original: Suite, entry: dict) -> Suite:
+def ensure_timestamps(original: Suite, entry: dict[str, Any]) -> Suite:
     """The suite of the original's scripts with timestamps (timestamps.py), cached by content."""
     digest = hashlib.sha256(hash_of_programs([Path(timestamps.__file__)]).encode())
     written: dict[str, str] = {}

@@ -109,7 +109,9 @@ class Asked:
         rows = self.series.queue
         t = rows["t_ns"] / 1e9
         rows = rows[(rows["queue"] == self.metric.queue) & (t >= self.from_s) & (t <= self.to_s)]
-        return rows["backlog_bytes"] * 8 / (self.run.setting.topology.rate_mbit * 1e6) * 1e3
+        return rows["backlog_bytes"] * 8 / (  # type: ignore[no-any-return]
+            self.run.setting.topology.rate_mbit * 1e6
+        ) * 1e3
 
     def link_used(self) -> float:
         """Utilization of the link of the metric's queue, 0 to 1."""
@@ -340,7 +342,7 @@ def _crossing(asked: Asked, falling: bool) -> float:
     width = max(1, round(CROSSING_WINDOW_S / step))
     each = [rates(asked.series, flow, step, head.duration_s) for flow in asked.ids]
     t, total = each[0][0], sum(mbit for _, mbit in each)
-    smooth = np.convolve(total, np.ones(width) / width)[: len(t)]
+    smooth = np.convolve(total, np.ones(width) / width)[: len(t)]  # type: ignore[arg-type]
     threshold = asked.metric.threshold or 0.0
     return first_time(t, asked.metric.at_s or 0.0, smooth < threshold if falling else smooth >= threshold)
 

@@ -30,7 +30,7 @@ class Series:
 
     def sent(self, flow: int) -> np.ndarray:
         """Sender's samples of a flow."""
-        return self.send[self.send["flow"] == flow]
+        return self.send[self.send["flow"] == flow]  # type: ignore[no-any-return]
 
     def event_sum(self, flows: list[int], event: str, key: str) -> float:
         """Sum of ``key=NUMBER`` in the details of the flows' events; NaN if no event has it."""

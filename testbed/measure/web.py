@@ -31,7 +31,7 @@ class Rows:
     def _of(self, page: bool) -> np.ndarray:
         t = self.rows["t_ns"] / 1e9
         mine = np.isin(self.rows["flow"], self.ids) & (t >= self.from_s) & (t < self.to_s)
-        return self.rows[mine & (((self.rows["flags"] & PAGE) != 0) == page)]
+        return self.rows[mine & (((self.rows["flags"] & PAGE) != 0) == page)]  # type: ignore[no-any-return]
 
     @property
     def objects(self) -> np.ndarray:
@@ -59,7 +59,7 @@ class Rows:
 
 
 def _whole(rows: np.ndarray) -> np.ndarray:
-    return rows[rows["flags"] & (FAILED | UNFINISHED) == 0]
+    return rows[rows["flags"] & (FAILED | UNFINISHED) == 0]  # type: ignore[no-any-return]
 
 
 def _seconds(rows: np.ndarray) -> np.ndarray:

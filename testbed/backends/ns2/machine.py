@@ -144,7 +144,8 @@ class Ns2:
 
     def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
         """Find the program and its version. Raises BackendError."""
-        if shutil.which(PROGRAM) is None:
+        program = shutil.which(PROGRAM)
+        if program is None:
             raise BackendError(
                 f"ns-2: no program {PROGRAM!r} here: scripts/deps ns2 installs Debian's package {PACKAGE}"
             )
@@ -152,7 +153,7 @@ class Ns2:
         try:
             self.version = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
         except (OSError, subprocess.CalledProcessError):
-            self.version = hashlib.sha256(Path(shutil.which(PROGRAM)).read_bytes()).hexdigest()[:16]
+            self.version = hashlib.sha256(Path(program).read_bytes()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:
         """Facts about the simulator, in place of the kernel's."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,9 @@ import numpy as np
 from ...base.errors import LbeError
 from ...run.job import Job
 from ...spec import traces as generators
-from ...spec.topology import PROCESSING_CAP_US, Queue, queue_depth
+from ...spec.parameters import Queue
+from ...spec.queues import queue_depth
+from ...spec.topology import PROCESSING_CAP_US
 from ...spec.traffic import Flow, FlowGroup
 
 #: octets of IP and TCP headers without options, which ns-2 adds to a packet's payload
@@ -29,7 +32,7 @@ UDP_HEADERS_BYTES = 28
 SENDERS = {"ns2_reno": "Reno", "ns2_newreno": "Newreno", "ns2_sack": "Sack1"}
 #: LowPri laws as Sack1 with other parameters. Binomial control (windowOption_ 6) reduces w to
 #: w - (1 - decrease_num_) w^l; with k_parameter_ 0 it grows by a packet per round trip, as usual
-LAWS = {
+LAWS: dict[str, dict[str, float | int]] = {
     "ns2_lowpri1": {"windowOption_": 6, "k_parameter_": 0, "l_parameter_": 0, "decrease_num_": -1},
     "ns2_lowpri2": {"windowOption_": 6, "k_parameter_": 0, "l_parameter_": 0.5, "decrease_num_": 0},
     "ns2_lowpri2.5": {"windowOption_": 6, "k_parameter_": 0, "l_parameter_": 0.6, "decrease_num_": 0},
@@ -58,7 +61,7 @@ class Text:
     files: dict[str, bytes]
 
 
-def _tcl(settings: dict[str, float | int | str]) -> str:
+def _tcl(settings: Mapping[str, float | int | str]) -> str:
     return "{" + " ".join(f"{name} {value}" for name, value in settings.items()) + "}"
 
 
@@ -95,8 +98,9 @@ def _initial_window(job: Job, node: str) -> int:
 
 def _sender(job: Job, spec: FlowGroup) -> tuple[str, dict[str, float | int]]:
     """Kind and settings of the sending agent in ns-2."""
+    law: dict[str, float | int] = {}
     if spec.cc in SENDERS:
-        kind, law = SENDERS[spec.cc], {}
+        kind = SENDERS[spec.cc]
     elif spec.cc in LAWS:
         kind, law = "Sack1", LAWS[spec.cc]
     else:
@@ -162,7 +166,7 @@ def _queue(job: Job, queue: Queue, rate_mbit: float) -> str:
         return f"DropTail {_tcl({'limit_': packets + 1})}"
     if queue.kind == "bfifo":
         mean = topology.mtu if topology.mtu < 1500 else 1000
-        settings = {"limit_": size // mean, "queue_in_bytes_": "true", "mean_pktsize_": mean}
+        settings: dict[str, int | str] = {"limit_": size // mean, "queue_in_bytes_": "true", "mean_pktsize_": mean}
         return f"DropTail {_tcl(settings)}"
     if queue.kind == "prio":
         return f"Priority {_tcl({'limit_': packets, 'packet_': topology.mtu})}"
@@ -215,13 +219,13 @@ def pareto_scale(shape: float, mean: float, low: float, high: float) -> float:
 
     def cut_mean(scale: float) -> float:
         k = 1 - shape
-        return low + scale / k * ((1 + high / scale) ** k - (1 + low / scale) ** k)
+        return float(low + scale / k * ((1 + high / scale) ** k - (1 + low / scale) ** k))
 
     small, large = 0.001, high * 1e3
     while large / small > 1.000000001:
         middle = (small * large) ** 0.5
         small, large = (middle, large) if cut_mean(middle) < mean else (small, middle)
-    return (small * large) ** 0.5
+    return float((small * large) ** 0.5)
 
 
 def _sizes(spec: FlowGroup) -> tuple[float, float, float, float]:
@@ -235,6 +239,7 @@ def _sizes(spec: FlowGroup) -> tuple[float, float, float, float]:
 def _open_loop(flow: Flow, stop_s: float) -> list[str]:
     """All objects of a fixed offered load: after each page a wait for the time that its octets take at that rate."""
     shape, scale, low, high = _sizes(flow.spec)
+    assert flow.spec.rate_mbit is not None
     draw, at_s, page, lines = random.Random(flow.seed), flow.start_s, 0, []
     while at_s < stop_s:
         total = 0.0
@@ -258,8 +263,9 @@ def _web_lines(job: Job, flow: Flow, stop_s: float) -> list[str]:
     shape, scale, low, high = _sizes(spec)
     object_s = float(spec.options.get("object_ms", 1)) / 1e3
     for number in range(spec.sessions or 1):
-        words = [flow.id, 1000 * flow.id + number, flow.seed % 2**30 + number + 1, spec.objects or 10]
-        words += [object_s, spec.options.get("page_s", 1.0), shape, scale, low, high, _number(flow.start_s), stop_s]
+        words: list[float | int | str] = [flow.id, 1000 * flow.id + number, flow.seed % 2**30 + number + 1]
+        words += [spec.objects or 10, object_s, spec.options.get("page_s", 1.0), shape, scale, low, high]
+        words += [_number(flow.start_s), stop_s]
         lines.append("session " + " ".join(map(str, words)))
     return lines
 
@@ -294,9 +300,10 @@ def _flow_lines(job: Job, flow: Flow, lines: list[str], files: dict[str, bytes])
         return [f"replay {ends} [file join $here {name}] {priority} {_number(flow.start_s)} {_number(stop_s)}"]
     if spec.proto == "udp" and spec.kind in ("square", "cbr"):
         size = (spec.pkt_bytes or job.setting.topology.mtu - UDP_HEADERS_BYTES) + UDP_HEADERS_BYTES
+        assert spec.rate_mbit is not None
         rate = spec.rate_mbit * size / (size - UDP_HEADERS_BYTES)
-        period_s = spec.period_s if spec.kind == "square" else 0
-        on_s = (period_s or 0) * (0.5 if spec.duty is None else spec.duty)
+        period_s = (spec.period_s or 0) if spec.kind == "square" else 0
+        on_s = period_s * (0.5 if spec.duty is None else spec.duty)
         return [
             f"square {ends} {size} {rate:.9g} {_number(period_s)} {_number(on_s)} {priority}"
             f" {_number(flow.start_s)} {_number(stop_s)}"

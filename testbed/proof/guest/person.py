@@ -33,6 +33,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 SERVER, HOME = "10.1.0.2", "10.0.0.2"
 WEB_PORT, SSH_PORT, REST_PORT, TRACKER_PORT, REGISTRY_PORT, VOICE_PORT = 80, 2222, 8000, 6969, 5000, 4000
@@ -75,13 +76,13 @@ def shell(script: str) -> None:
     subprocess.run(["bash", "-euc", script], check=True, stdout=sys.stderr)
 
 
-def node(name: str, *words: str, **more) -> subprocess.Popen:
+def node(name: str, *words: str, **more: Any) -> subprocess.Popen[Any]:
     """Start a program in a node. Not by `ip netns exec`, which mounts a new /sys, without the cgroups."""
     inside = [] if name == "home" else ["nsenter", f"--net=/run/netns/{name}"]
     return subprocess.Popen([*inside, *words], **more)
 
 
-def server(*words: str, **more) -> None:
+def server(*words: str, **more: Any) -> None:
     node("net", *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
 
 
