@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..backends.distro import ensure_image
-from ..backends.tools import build_vulturectl
+from ..backends.tools import CONTROL_SOURCES, build_vulturectl
 from ..base.columns import aligned
 from ..base.errors import LbeError
 from ..base.progress import Report, make_progress
@@ -28,11 +28,11 @@ from . import machine
 NAME = "proof"
 NOBODY = "nobody"
 MODES = ("alone", "plain", "background")
-#: files that affect the numbers, besides the modules; including vulturectl's programs
+#: files that affect the numbers, besides the modules: all that vulturectl is built from, without what its build makes
 FILES = [
     "testbed/proof/guest/person.py", "testbed/proof/machine.py", "testbed/proof/programs.sh",
     "testbed/backends/distro.py",
-    *(f"tools/vulturectl/{name}" for name in ("run.c", "upload.c", "watch.c", "background.bpf.c")),
+    *(name for name in CONTROL_SOURCES if not name.endswith(".skel.h")),
     *(f"packaging/{name}" for name in machine.UNITS),
 ]  # fmt: skip
 METRICS = ("page", "page_worst", "pages", "voice", "voice_lost", "took")

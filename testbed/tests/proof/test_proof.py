@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,15 @@ def test_the_kept_numbers_have_every_mode_of_a_program() -> None:
     assert all(tuple(have) == command.MODES for have in modes.values()), modes
     for one in kept["cases"]:
         assert one["case"]["mode"] != "background" or one["seen"], f"{one['case']}: nothing was in the background"
+
+
+@pytest.mark.harness
+def test_every_source_of_vulturectl_makes_the_numbers_out_of_date() -> None:
+    """The files that git knows; what a build in the tree has made is none of them."""
+    words = ["git", "-C", str(REPO), "ls-files", "tools/vulturectl/*.[ch]", "tools/libvulture/*.[ch]"]
+    known = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    tools = {name for name in command.FILES if name.startswith("tools/") and not name.endswith("/Makefile")}
+    assert tools == {name for name in known if name.count("/") == 2} != set()
 
 
 @pytest.mark.harness
