@@ -18,7 +18,7 @@ from pathlib import Path
 from ..backends.backend import Backend
 from ..base.errors import LbeError
 from ..base.progress import RunsProgress
-from ..judge import coverage
+from ..judge import figures
 from ..present import plots, text
 from ..results import digest
 from ..run.job import Job
@@ -84,8 +84,8 @@ def cost_s(job: Job) -> float:
 
 def stand_for_something() -> list[str]:
     """The experiments for a table or figure of a paper."""
-    figures = coverage.figures()
-    return [name for figure in figures for name in (figure.experiment, figure.also) if name]
+    listed = figures.listed()
+    return [name for figure in listed for name in (figure.experiment, figure.also) if name]
 
 
 def wanted() -> list[str]:

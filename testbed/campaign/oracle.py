@@ -18,7 +18,7 @@ from ..backends.ns2 import plan as plans
 from ..backends.ns2.machine import NETWORK, PLAN, Ns2
 from ..base.errors import LbeError
 from ..base.places import REPO
-from ..judge import coverage
+from ..judge import figures
 from ..measure.summary import summarise
 from ..present.text import interval
 from ..results import digest
@@ -46,9 +46,9 @@ def expressible(one: Experiment, mode: str = "default") -> list[dict[str, str]]:
 
 def wanted(words: Iterable[str]) -> list[str]:
     """Experiments given by names, papers or keys of figures; without words, SENDERS and all experiments for figures."""
-    figures = coverage.figures()
+    listed = figures.listed()
     by_word: dict[str, list[str]] = {}
-    for figure in figures:
+    for figure in listed:
         names = [name for name in (figure.experiment, figure.also) if name]
         by_word.setdefault(figure.paper, []).extend(names)
         by_word.setdefault(figure.key, []).extend(names)

@@ -2,12 +2,14 @@
 """The claims of the papers' abstracts, with the numbers behind them: the paper's, ns-2's and the modules'.
 
 A row is reproduced if the paper's number lies within our 95 % interval, or within a tolerance (near) of at most 10 %
-with a stated reason. It is at least as good if our number is better than the paper's; otherwise it differs. Each row
-needs a number of the paper. The rows are in claims.toml.
+with a stated reason. It is at least as good if our number is better than the paper's, unknown if it is near with a
+value of a parameter that the paper does not give; otherwise it differs. A row needs a number of the paper, or an order
+that the paper states, which is reproduced if the whole interval is on its side. The rows are in claims.toml.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,10 +19,12 @@ from ..measure.summary import Summary
 from ..results import digest
 from ..spec.experiment import load
 from ..spec.tables import ExperimentError, load_table
-from .coverage import DIFFERS, GOOD, NEAR_MOST_PERCENT, PAPERS, REPRODUCED, Source, against, inside, measured
+from . import checks
+from .coverage import DIFFERS, GOOD, REPRODUCED, UNKNOWN, against, inside, measured
+from .figures import NEAR_MOST_PERCENT, PAPERS, Source, Unknown
 
 DATA = Path(__file__).with_name("claims.toml")
-WORDS = (REPRODUCED, GOOD, DIFFERS, "not run")
+WORDS = (REPRODUCED, GOOD, UNKNOWN, DIFFERS, "not run")
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,14 @@ class Number:
     case: of the experiment; the number is a mean over the dimensions that it leaves out. of: the number is in percent
     of the same metric in this other case (with how = "difference", minus it). read: how it was read off a curve; "" if
     the paper prints it. better: "higher" or "lower" if a deviation to that side is an improvement. near: percent, with
-    near_why. cause: why it differs, and which change showed that. ns2: variants of ns-2's case that differ.
+    near_why. cause: why it differs, and which change showed that. ns2: variants of ns-2's case that differ. order: the
+    paper states an order without a number, which is this bound (min or max). unknown: as in coverage.toml.
     """
 
     what: str
     experiment: str
     metric: str
-    paper: float
+    paper: float | None = None
     case: dict[str, Any] = field(default_factory=dict)
     of: dict[str, str] | None = None
     how: str = "percent"
@@ -47,6 +52,20 @@ class Number:
     near_why: str = ""
     cause: str = ""
     ns2: dict[str, str] = field(default_factory=dict)
+    order: bool = False
+    min: float | None = None
+    max: float | None = None
+    unknown: Unknown | None = None
+
+    @property
+    def source(self) -> Source:
+        """Where the number is from."""
+        return Source(self.experiment, self.metric, self.case, self.of, self.how)
+
+    @property
+    def bound(self) -> checks.Limits:
+        """The order that the paper states."""
+        return self.min, self.max
 
 
 @dataclass(frozen=True)
@@ -75,10 +94,13 @@ def _refuse(one: Number, where: str) -> None:
         raise ExperimentError(f'{where}: better = {one.better!r}: allowed are "higher", "lower"')
     if one.near is not None and not (0 < one.near <= NEAR_MOST_PERCENT and one.near_why):
         raise ExperimentError(f"{where}: near = {one.near:g}: above 0, up to {NEAR_MOST_PERCENT:g}, with near_why")
+    if one.order == (one.paper is not None) or one.order == (one.bound == (None, None)):
+        raise ExperimentError(f"{where}: {one.what}: give a number of the paper, or order with min or max")
     experiment = load(one.experiment)
     if one.metric not in experiment.tables["metric"]:
         raise ExperimentError(f"{where}: {one.experiment} has no metric {one.metric!r}")
-    for dimension, wanted in (*one.case.items(), *(one.of or {}).items(), *one.ns2.items()):
+    swept = [(one.unknown.over, list(one.unknown.values))] if one.unknown else []
+    for dimension, wanted in (*one.case.items(), *(one.of or {}).items(), *one.ns2.items(), *swept):
         variants = experiment.vary.get(dimension, {})
         for variant in wanted if isinstance(wanted, list) else [wanted]:
             if variant not in variants:
@@ -104,10 +126,25 @@ def word_of(one: Number, ours: Summary) -> tuple[str, str]:
     """The verdict, and the rule that it follows from."""
     if not ours.n:
         return "not run", ""
+    if one.paper is None:
+        half = 0.0 if math.isnan(ours.half) else ours.half
+        held = ours.whole and all(checks.meets(edge, one.bound) for edge in (ours.mean - half, ours.mean + half))
+        return (REPRODUCED, checks.bound_text(one.bound)) if held else (DIFFERS, one.cause)
     said = against(one.paper, ours, one.near or 0, one.better)
     if said == REPRODUCED:
         return said, "within the 95 % interval" if inside(one.paper, ours) else f"within {one.near:g} %: {one.near_why}"
     return said, f"{one.better} is better" if said == GOOD else one.cause
+
+
+def with_unknown(one: Number, said: tuple[str, str], documents: dict[str, dict[str, Any]]) -> tuple[str, str]:
+    """The verdict of a row that depends on a parameter which the paper does not give."""
+    if one.unknown is None or said[0] not in (REPRODUCED, DIFFERS):
+        return said
+    for value in one.unknown.values:
+        source = replace(one.source, case={**one.case, one.unknown.over: value})
+        if word_of(one, measured(source, documents))[0] == REPRODUCED:
+            return UNKNOWN, f"the paper does not give {one.unknown.parameter}; {one.unknown.over}={value} fits"
+    return DIFFERS, one.cause
 
 
 def judge(documents: dict[str, dict[str, Any]]) -> list[tuple[Claim, list[Found]]]:
@@ -116,10 +153,9 @@ def judge(documents: dict[str, dict[str, Any]]) -> list[tuple[Claim, list[Found]
     for claim in claims():
         found = []
         for one in claim.number:
-            source = Source(one.experiment, one.metric, one.case, one.of, one.how)
-            ours = measured(source, documents)
-            simulated = replace(source, case={**one.case, **one.ns2})
+            ours = measured(one.source, documents)
+            simulated = replace(one.source, case={**one.case, **one.ns2})
             theirs = measured(simulated, documents, digest.NS2 + one.experiment)
-            found.append(Found(one, ours, theirs, *word_of(one, ours)))
+            found.append(Found(one, ours, theirs, *with_unknown(one, word_of(one, ours), documents)))
         made.append((claim, found))
     return made

@@ -5,20 +5,16 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..results.files import ResultSet
-from ..spec.experiment import Case, Check, Differs, Experiment, matches
-from ..spec.tables import ExperimentError, load_table
+from ..spec.experiment import Case, Check, Experiment, matches
 from . import checks
+from .figures import PAPERS, Beside, Figure, Near, Source, Unknown, Why, listed, spoken_of
 
-DATA = Path(__file__).parent
-PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
 #: verdicts on a figure's claims, the worst first. not all run: some cases are newer than the results; not judged: the
 #: bounds are for longer runs; no bound: there are only the paper's numbers to compare with
 WORDS = (
@@ -33,139 +29,22 @@ WORDS = (
     "not run",
     "cannot be compared",
 )
-#: verdicts on a number compared with the paper's, the best first. tested: the supposed cause of the difference was
+#: verdicts on a number compared with the paper's, the best first. unknown: it depends on a parameter that the paper
+#: does not give, and is near with one of the values that were tried. tested: the supposed cause of the difference was
 #: changed, and the number changed accordingly
-REPRODUCED, GOOD, TESTED, DIFFERS = "reproduced", "at least as good", "differs, cause tested", "differs"
-AGAINST = (REPRODUCED, GOOD, TESTED, DIFFERS)
+REPRODUCED, GOOD, UNKNOWN = "reproduced", "at least as good", "unknown"
+TESTED, DIFFERS = "differs, cause tested", "differs"
+AGAINST = (REPRODUCED, GOOD, UNKNOWN, TESTED, DIFFERS)
 #: verdict on a figure whose rows have no number of the paper
 NO_NUMBER = "no number"
-#: maximum and default of a figure's tolerance ("near", "about")
-NEAR_MOST_PERCENT = 10.0
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The paper's values of a metric over the variants of a dimension.
-
-    better: "higher" or "lower" if a deviation to that side is an improvement; "" if no deviation is.
-    """
-
-    metric: str
-    over: str
-    paper: dict[str, float]
-    better: str = ""
-    case: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Trend:
-    """The paper's statement how a number changes along a dimension, between two variants, first and last.
-
-    of, how: the number is a comparison with this other case, as in a check. rises: False means that it falls.
-    """
-
-    metric: str
-    over: str
-    first: str
-    last: str
-    rises: bool
-    case: dict[str, Any] = field(default_factory=dict)
-    of: dict[str, str] | None = None
-    how: str = "percent"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A number that is not a metric of an experiment, compared with the paper's.
-
-    differs, order: as in a check. lacks: why some runs have no value; the number is undecided then.
-    """
-
-    what: str
-    metric: str
-    case: dict[str, Any]
-    paper: float | None = None
-    min: float | None = None
-    max: float | None = None
-    differs: tuple[Differs, ...] = ()
-    order: bool = False
-    lacks: str = ""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A number of an experiment: the mean over the cases that match ``case``; if ``of`` is given, compared with the
-    cases that it changes them to."""
-
-    experiment: str
-    metric: str
-    case: dict[str, Any] = field(default_factory=dict)
-    of: dict[str, str] | None = None
-    how: str = "percent"
-
-
-@dataclass(frozen=True)
-class Why:
-    """Why rows of these metrics in these cases are not near the paper's values.
-
-    tested: a run in which the supposed cause was changed. If its number is near the paper's, the cause is confirmed.
-    """
-
-    text: str
-    metric: tuple[str, ...] = ()
-    case: dict[str, Any] = field(default_factory=dict)
-    tested: Source | None = None
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Rows that do not count in the figure's verdict, and why: the paper did not measure them, such as its protocol
-    with today's TCP if another row has the paper's TCP, or another value of a parameter that the paper does not give.
-    """
-
-    why: str
-    metric: tuple[str, ...] = ()
-    case: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A table or figure of a paper; coverage.toml explains the keys."""
-
-    paper: str
-    number: str
-    shows: str
-    experiment: str = ""
-    also: str = ""
-    at: str = ""
-    checks: str = ""
-    case: dict[str, Any] = field(default_factory=dict)
-    about: float = NEAR_MOST_PERCENT
-    why: tuple[Why, ...] = ()
-    beside: tuple[Beside, ...] = ()
-    cannot: str = ""
-    curve: list[Curve] = field(default_factory=list)
-    trend: list[Trend] = field(default_factory=list)
-    traced: str = ""
-    finding: list[Finding] = field(default_factory=list)
-
-    @property
-    def key(self) -> str:
-        """Its name in links."""
-        return f"{self.paper}-{self.number.lower().replace(' ', '-')}"
-
-    @property
-    def source(self) -> str:
-        """Name of the experiment or trace of its numbers; "" if it cannot be compared."""
-        return self.experiment or self.traced
 
 
 @dataclass(frozen=True)
 class Row:
     """One number of a figure, with two verdicts: on the claim (a bound) and compared with the paper's number.
 
-    status: as in checks.Verdict. against: REPRODUCED, GOOD, TESTED or DIFFERS; "" if the paper has neither a number nor
-    an order, if there is no measured number, or if the row does not count in the figure's verdict.
+    status: as in checks.Verdict. against: one of AGAINST; "" if the paper has neither a number nor an order, if there
+    is no measured number, or if the row does not count in the figure's verdict.
     """
 
     what: str
@@ -187,6 +66,14 @@ class Row:
     order: bool = False
     #: why this row does not count in the figure's verdict
     beside: str = ""
+    #: of which experiment or trace it is
+    experiment: str = ""
+    #: where the number is from, if the same number can be had in other cases; None if not
+    source: Source | None = None
+
+    def is_of(self, one: Why | Beside | Near | Unknown) -> bool:
+        """Whether it is one of the rows that an entry of coverage.toml is about."""
+        return spoken_of(self.metric, self.case, one, self.experiment)
 
 
 @dataclass(frozen=True)
@@ -225,23 +112,6 @@ class FigureVerdict:
         return any(row.red for row in self.rows)
 
 
-def figures() -> list[Figure]:
-    """All of coverage.toml."""
-    path = DATA / "coverage.toml"
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))["figure"]
-    made = [load_table(Figure, table, f"{path.name}:figure[{index}]") for index, table in enumerate(tables)]
-    for one in made:
-        if one.paper not in PAPERS:
-            raise ExperimentError(f"{path.name}: {one.number}: paper {one.paper!r}: allowed are {', '.join(PAPERS)}")
-        if sum(map(bool, (one.experiment, one.traced, one.cannot))) != 1:
-            raise ExperimentError(f"{path.name}: {one.paper} {one.number}: give one of experiment, traced, cannot")
-        if not 0 < one.about <= NEAR_MOST_PERCENT:
-            raise ExperimentError(
-                f"{path.name}: {one.paper} {one.number}: about = {one.about:g}: above 0, up to {NEAR_MOST_PERCENT:g}"
-            )
-    return made
-
-
 def chosen(figure: Figure, one: Experiment) -> list[Check]:
     """The experiment's checks that refer to this figure."""
     bounded = [check for check in one.checks if check.min is not None or check.max is not None]
@@ -265,6 +135,11 @@ def _allows(figure: Figure, case: dict[str, str] | None) -> bool:
 def inside(paper: float, ours: Summary) -> bool:
     """Whether the paper's number lies within our 95 % interval."""
     return not math.isnan(ours.half) and abs(ours.mean - paper) <= ours.half
+
+
+def near_percent(figure: Figure, metric: str, case: Case | None, experiment: str = "") -> float:
+    """The tolerance of a row, in percent of the paper's number; 0 if coverage.toml gives none."""
+    return next((one.percent for one in figure.near if spoken_of(metric, case, one, experiment)), 0.0)
 
 
 def against(paper: float, ours: Summary, about_percent: float, better: str) -> str:
@@ -294,15 +169,23 @@ def measured(source: Source, documents: dict[str, dict[str, Any]], name: str = "
         return summarise([])
     results = digest.result_set(documents[name])
     table = checks.Table.of(results)
-    values: list[float | None] = []
-    for case in results.asked_cases:
-        if not matches(case, source.case):
-            continue
-        if source.of is None:
-            values += table.values(case, source.metric)
-        else:
-            values += table.compare(case, source.metric, {**case, **source.of}, source.metric, source.how)
-    return summarise(values)
+    cases = [case for case in results.asked_cases if matches(case, source.case)]
+    if source.of is None:
+        return summarise(mean_by_seed([table.values(case, source.metric) for case in cases]))
+    others = [{**case, **source.of} for case in cases]
+    compared = [
+        table.compare(case, source.metric, other, source.metric, source.how) for case, other in zip(cases, others)
+    ]
+    return summarise(mean_by_seed(compared))
+
+
+def mean_by_seed(cases: list[list[float | None]]) -> list[float | None]:
+    """The mean over the cases, seed by seed, so that the interval is of the seeds; None where a run is missing."""
+    means: list[float | None] = []
+    for values in zip(*cases):
+        there = [value for value in values if value is not None]
+        means.append(sum(there) / len(there) if len(there) == len(values) else None)
+    return means
 
 
 def in_order(status: str) -> str:
@@ -310,31 +193,70 @@ def in_order(status: str) -> str:
     return "" if status in ("shown", "absent", "new") else REPRODUCED if status == "pass" else DIFFERS
 
 
-def _spoken_of(metric: str, case: Case | None, one: Why | Beside) -> bool:
-    return metric in (one.metric or (metric,)) and matches(case or {}, one.case)
-
-
 def stand_beside(figure: Figure, row: Row) -> Row:
     """The row, without the verdict compared with the paper if it does not count for the figure."""
-    found = next((one for one in figure.beside if row.against and _spoken_of(row.metric, row.case, one)), None)
+    found = next((one for one in figure.beside if row.against and row.is_of(one)), None)
     return row if found is None else replace(row, against="", beside=found.why)
-
-
-def _explained(figure: Figure, metric: str, case: Case | None) -> Why | None:
-    """Explanation in coverage.toml of this row's distance from the paper, if any."""
-    return next((one for one in figure.why if _spoken_of(metric, case, one)), None)
 
 
 def explain(figure: Figure, row: Row, documents: dict[str, dict[str, Any]]) -> Row:
     """The row, with the explanation why it differs from the paper and whether that was tested."""
-    why = _explained(figure, row.metric, row.case) if row.against == DIFFERS else None
+    why = next((one for one in figure.why if row.is_of(one)), None) if row.against == DIFFERS else None
     if why is None:
         return row
     held = False
     if why.tested and row.paper is not None:
-        found = measured(why.tested, documents)
-        held = bool(found.n) and against(row.paper, found, figure.about, "") == REPRODUCED
-    return replace(row, why=why.text, against=TESTED if held else DIFFERS)
+        held = _is_near(figure, row, measured(why.tested, documents))
+    return replace(row, why=f"{row.why} {why.text}".lstrip(), against=TESTED if held else DIFFERS)
+
+
+def _is_near(figure: Figure, row: Row, ours: Summary) -> bool:
+    """Whether another measured number is near a row's number of the paper."""
+    if row.paper is None or not ours.n:
+        return False
+    near = near_percent(figure, row.metric, row.case, row.experiment)
+    return against(row.paper, ours, near, "") == REPRODUCED
+
+
+def _with_value(one: Unknown, value: str, row: Row, documents: dict[str, dict[str, Any]]) -> Summary:
+    """A row's number with another value of the parameter that the paper does not give."""
+    assert row.source is not None
+    name = one.sweep or row.source.experiment
+    if name not in documents:
+        return summarise([])
+    dimensions = digest.experiment_of(documents[name]).vary
+    case = {dimension: variant for dimension, variant in row.source.case.items() if dimension in dimensions}
+    case = {**case, **one.set, one.over: value}
+    return measured(replace(row.source, experiment=name, case=case), documents)
+
+
+def try_values(figure: Figure, one: Unknown, rows: list[Row], documents: dict[str, dict[str, Any]]) -> list[Row]:
+    """The rows, with the verdict of those that depend on a parameter which the paper does not give.
+
+    One value, with which the most numbers are near the paper's, holds for all of them. Rows of the others stand beside.
+    """
+    mine = [row for row in rows if row.against and row.source and row.paper is not None and row.is_of(one)]
+    numbers = {id(row): {value: _with_value(one, value, row, documents) for value in one.values} for row in mine}
+    near = {value: sum(_is_near(figure, row, numbers[id(row)][value]) for row in mine) for value in one.values}
+    if not any(near.values()):
+        return rows
+    best = max(one.values, key=lambda value: near[value])
+    text = f"The paper does not give {one.parameter}. Of {', '.join(one.values)}, {best} fits best"
+
+    def judged(row: Row) -> Row:
+        if id(row) not in numbers:
+            return row
+        own = (row.case or {}).get(one.over) if not one.sweep else None
+        if own in one.values and own != best:
+            return replace(row, against="", beside=f"{text}.")
+        if own != best and row.against in (REPRODUCED, GOOD):
+            return row
+        if _is_near(figure, row, numbers[id(row)][best]):
+            found = numbers[id(row)][best]
+            return replace(row, against=UNKNOWN, why=f"{text}, with which it is {found.mean:.4g}.")
+        return replace(row, why=f"{text}, but not here.")
+
+    return [judged(row) for row in rows]
 
 
 def row_of(
@@ -348,16 +270,35 @@ def row_of(
     ns2: Summary | None = None,
     side: str = "",
     order: bool = False,
+    experiment: str = "",
+    source: Source | None = None,
 ) -> Row:
     """A row with both verdicts; what: title, metric, case; verdict: status, note, red."""
     title, metric, case = what
     unknown = paper is None or not ours.asked or verdict[0] == "new"
-    said = "" if paper is None or unknown else against(paper, ours, figure.about, side or better(bound))
+    near = near_percent(figure, metric, case, experiment)
+    said = "" if paper is None or unknown else against(paper, ours, near, side or better(bound))
     status, note, red = verdict
     if order:
         said = in_order(status)
     rule = checks.bound_text(bound)
-    return Row(title, metric, case, paper, ours, reference, rule, status, red, said, note, "", ns2, order)
+    return Row(
+        title,
+        metric,
+        case,
+        paper,
+        ours,
+        reference,
+        rule,
+        status,
+        red,
+        said,
+        note,
+        ns2=ns2,
+        order=order,
+        experiment=experiment,
+        source=source,
+    )
 
 
 def ns2_summary(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
@@ -366,6 +307,13 @@ def ns2_summary(check: Check, case: Case | None, simulated: checks.Table | None)
         return None
     ours = summarise(simulated.check(check, case))
     return ours if ours.n and not ours.missing else None
+
+
+def source_of(name: str, check: Check, case: Case | None) -> Source | None:
+    """Where a check's number is from; None if it is compared with another metric or with ns-2."""
+    if case is None or check.metric_of or check.ns2:
+        return None
+    return Source(name, check.metric, case, check.of, check.how)
 
 
 def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: checks.Table | None = None) -> list[Row]:
@@ -383,13 +331,17 @@ def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: c
             verdict.reference,
             ns2_summary(verdict.check, verdict.case, simulated),
             order=verdict.check.order,
+            experiment=one.name,
+            source=source_of(one.name, verdict.check, verdict.case),
         )
         for verdict in checks.judge(one, results)
         if verdict.check in wanted and _allows(figure, verdict.case)
     ]
 
 
-def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]:
+def curve_rows(
+    figure: Figure, one: Experiment, results: ResultSet, documents: dict[str, dict[str, Any]] | None = None
+) -> list[Row]:
     """Rows of the figure's curves; each number is a mean over the matching cases."""
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
     table = checks.Table.of(results)
@@ -398,13 +350,17 @@ def curve_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
         for variant, paper in curve.paper.items():
             wanted = {**curve.case, curve.over: variant}
             cases = [case for case in results.asked_cases if matches(case, wanted)]
-            ours = summarise([value for case in cases for value in table.values(case, curve.metric)])
+            ours = summarise(mean_by_seed([table.values(case, curve.metric) for case in cases]))
             status = "absent" if not cases else "incomplete" if ours.missing else "shown"
             note = f"{ours.missing} of {ours.asked} runs missing" if ours.missing else ""
             status, note = checks.not_lost(status, note, cases, results)
             what = (metrics[curve.metric].label or curve.metric, curve.metric, wanted)
             verdict = (status, note, status == "incomplete")
-            rows.append(row_of(figure, what, paper, ours, (None, None), verdict, side=curve.better))
+            theirs = curve.ns2 or Source(one.name, curve.metric, curve.case)
+            theirs = replace(theirs, case={**theirs.case, curve.over: variant})
+            simulated = measured(theirs, documents or {}, digest.NS2 + theirs.experiment)
+            row = row_of(figure, what, paper, ours, (None, None), verdict, side=curve.better, experiment=one.name)
+            rows.append(replace(row, ns2=simulated if simulated.n and not simulated.missing else None))
     return rows
 
 
@@ -419,16 +375,17 @@ def trend_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
         ends = [{**trend.case, trend.over: variant} for variant in (trend.first, trend.last)]
         cases = [[case for case in results.asked_cases if matches(case, end)] for end in ends]
         what = f"{checks.check_title(one, check, metrics)}: {trend.over}={trend.last} minus {trend.over}={trend.first}"
-        spoken_of = (what, trend.metric, trend.case)
+        about = (what, trend.metric, trend.case)
         if not all(cases):
-            rows.append(row_of(figure, spoken_of, None, summarise([]), bound, ("absent", "", False)))
+            rows.append(row_of(figure, about, None, summarise([]), bound, ("absent", "", False)))
             continue
         first, last = (table.check(check, case[0]) for case in cases)
         values = [checks.compared("difference", new, old) for old, new in zip(first, last)]
         status, note = checks.status_of(check, trend.case, values, bound, results.mode)
         parts = [case[0] for case in cases] + [{**case[0], **(trend.of or {})} for case in cases]
         status, note = checks.not_lost(status, note, parts, results)
-        row = row_of(figure, spoken_of, None, summarise(values), bound, (status, note, False), order=True)
+        verdict = (status, note, False)
+        row = row_of(figure, about, None, summarise(values), bound, verdict, order=True, experiment=one.name)
         # the trend counts only in the comparison with the paper, not as a claim of the project
         rows.append(replace(row, status="new" if status == "new" else "shown"))
     return rows
@@ -487,9 +444,12 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> FigureVerdict
         one = digest.experiment_of(documents[name])
         rows += check_rows(figure, one, results, checks.ns2_table(documents.get(digest.NS2 + name)))
         if name == figure.experiment:
-            rows += curve_rows(figure, one, results) + trend_rows(figure, one, results)
+            rows += curve_rows(figure, one, results, documents) + trend_rows(figure, one, results)
     old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))
-    rows = [explain(figure, stand_beside(figure, row), documents) for row in rows]
+    rows = [stand_beside(figure, row) for row in rows]
+    for unknown in figure.unknown:
+        rows = try_values(figure, unknown, rows, documents)
+    rows = [explain(figure, row, documents) for row in rows]
     form = documents[used[0]]["mode"] if used else ""
     return FigureVerdict(figure, rows, word_of(rows) if used else "not run", form, tuple(old))
 
@@ -497,4 +457,4 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> FigureVerdict
 def judge_all(documents: dict[str, dict[str, Any]]) -> list[FigureVerdict]:
     """All figures, paper by paper."""
     order = {paper: index for index, paper in enumerate(PAPERS)}
-    return [judge(figure, documents) for figure in sorted(figures(), key=lambda one: order[one.paper])]
+    return [judge(figure, documents) for figure in sorted(listed(), key=lambda one: order[one.paper])]

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from ..judge import claims
-from ..judge.coverage import PAPERS
+from ..judge.figures import PAPERS
 from .text import interval, number
 
 HEAD = "| what | where | paper | ns-2 | ours | verdict | why |\n|---|---|---|---|---|---|---|"
@@ -16,7 +16,7 @@ HEAD = "| what | where | paper | ns-2 | ours | verdict | why |\n|---|---|---|---
 def _line(row: claims.Found, documents: dict[str, dict[str, Any]]) -> str:
     claimed = row.number
     old = " (STALE)" if documents.get(claimed.experiment, {}).get("stale") else ""
-    paper = number(claimed.paper) + (" (read off a curve)" if claimed.read else "")
+    paper = "order" if claimed.order else number(claimed.paper) + (" (read off a curve)" if claimed.read else "")
     ns2 = interval(row.ns2) if row.ns2.n else ""
     ours = interval(row.ours) + old if row.ours.n else ""
     cells = (claimed.what, claimed.at, paper, ns2, ours, row.word, row.rule)
@@ -32,7 +32,9 @@ def text(documents: dict[str, dict[str, Any]], titles: dict[str, str]) -> str:
         "The claims of the five abstracts in our words, each with the numbers of the paper behind it, what ns-2 gives "
         "in the same scenario where it has the protocol, and what the modules give. *Reproduced*: the paper's number "
         "lies within our 95 % interval, or within the tolerance that the row names. *At least as good*: beyond it, on "
-        "the side that the claim wants. *STALE*: measured on earlier sources. "
+        "the side that the claim wants. *Unknown*: it depends on a parameter that the paper does not give, and is near "
+        "with one of the values that were tried. *order*: the paper states an order without a number; it is "
+        "reproduced if the whole interval is on that side. *STALE*: measured on earlier sources. "
         "Figure by figure: [coverage.md](coverage.md).",
         "Of "
         + str(sum(counts.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..judge import checks, coverage, scoreboard
+from ..judge import checks, coverage, figures, scoreboard
 from ..results import digest
 from ..results.digest import Documents
 from ..spec.experiment import names
@@ -60,9 +60,11 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
         "Two verdicts a figure, computed from results by the rules in `testbed/judge/coverage.toml`. *The claim*: our "
         "number is within the bound that the paper's statement or our aim gives. It holds if the whole 95 % interval "
         "(±: half of it) is within; an interval that contains the bound leaves it undecided, and asks for more seeds. "
-        "*Beside the paper's number*: reproduced (it lies in our 95 % interval, or within 10 %, since most numbers are "
-        "read off a curve and the papers give no spread); at least as good (ours is beyond it on the side that the "
-        "claim wants); differs, with a cause that was tested by changing it and seeing the number follow, or without. "
+        "*Beside the paper's number*: reproduced (it lies in our 95 % interval, or within the tolerance that the "
+        "figure names with its reason); at least as good (ours is beyond it on the side that the claim wants); unknown "
+        "(it depends on a parameter that the paper does not give, and is near with one of the values that were tried, "
+        "the same for all rows); differs, with a cause that was tested by changing it and seeing the number follow, "
+        "or without. "
         "*order*: the paper says an order or a trend without a number, which is the bound; it is reproduced if the "
         "whole interval is within. A row with neither counts for nothing, nor does one that stands *beside*: it is "
         "not what the paper measured, and the figure says why. *off*: how far our mean is. *limit*: the "
@@ -70,7 +72,7 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
         + "; ".join(f"{form}: {words}" for form, words in FORM.items())
         + ".",
     ]
-    for paper in coverage.PAPERS:
+    for paper in figures.PAPERS:
         mine = [verdict for verdict in verdicts if verdict.figure.paper == paper]
         parts.append(f"## {titles[paper]}")
         parts.append(_table(tables.COVERAGE_HEAD, [tables.coverage_row(verdict) for verdict in mine]))

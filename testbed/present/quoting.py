@@ -37,7 +37,7 @@ from pathlib import Path
 
 from ..base.errors import LbeError
 from ..base.places import REPO
-from ..judge import checks, coverage
+from ..judge import checks, figures
 from ..measure.summary import summarise
 from ..results import digest
 from ..results.digest import Document, Documents
@@ -156,7 +156,7 @@ def papers(documents: Documents) -> dict[str, tuple[str, str]]:
             tables[paper]["title"],
             "\n\n".join(_paragraph(part, documents) for part in tables[paper]["text"].strip().split("\n\n")),
         )
-        for paper in coverage.PAPERS
+        for paper in figures.PAPERS
     }
 
 

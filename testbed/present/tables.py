@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from ..judge import checks, coverage, rivals, scoreboard
+from ..judge import checks, coverage, figures, rivals, scoreboard
 from ..results import digest
 from ..results.digest import Document, Documents
 from ..spec.experiment import OWN_LENGTHS, case_name, names
@@ -150,8 +150,9 @@ def reasons(verdict: coverage.FigureVerdict) -> list[str]:
             said.append(f"{row.what}, {row_case(row)}: {row.note}")
     for row in verdict.rows:
         if row.why:
-            same = [other for other in verdict.rows if other.why == row.why]
-            said.append(f"Differs ({', '.join(dict.fromkeys(map(row_case, same)))}): {row.why}")
+            same = [other for other in verdict.rows if (other.why, other.against) == (row.why, row.against)]
+            word = "Unknown" if row.against == coverage.UNKNOWN else "Differs"
+            said.append(f"{word} ({', '.join(dict.fromkeys(map(row_case, same)))}): {row.why}")
     for why in dict.fromkeys(row.beside for row in verdict.rows if row.beside):
         cases = dict.fromkeys(row_case(row) for row in verdict.rows if row.beside == why)
         said.append(f"Beside what the figure is judged by ({', '.join(cases)}): {why}")
@@ -182,9 +183,15 @@ def row_cells(row: coverage.Row) -> list[str]:
     ]
 
 
-def near_rule(figure: coverage.Figure) -> str:
+def near_rule(figure: figures.Figure) -> str:
     """The rule for "reproduced" of a figure."""
-    return f"Reproduced: within our 95 % interval, or within {figure.about:g} %."
+    rule = "Reproduced: within our 95 % interval"
+    for one in figure.near:
+        of = f" of {', '.join(one.metric)}" if one.metric else ""
+        where = {name: " or ".join(value) if isinstance(value, list) else value for name, value in one.case.items()}
+        of += f" where {case_name(where)}" if where else ""
+        rule += f"; or{of} within {one.percent:g} %: {one.why}"
+    return rule + "."
 
 
 def coverage_row(verdict: coverage.FigureVerdict) -> list[str]:

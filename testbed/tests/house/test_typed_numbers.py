@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from testbed.base.places import REPO
-from testbed.judge import coverage
+from testbed.judge import figures
 from testbed.present import quoting
 from testbed.robustness import soak
 from testbed.spec.experiment import load, names
@@ -173,8 +173,9 @@ def reasons() -> Iterator[tuple[str, str]]:
             yield from ((name, one.why) for one in check.differs)
             if not isinstance(check.short, bool):
                 yield name, check.short.why
-    for figure in coverage.figures():
+    for figure in figures.listed():
         yield from ((figure.key, one.text) for one in figure.why)
+        yield from ((figure.key, one.why) for one in (*figure.beside, *figure.near))
 
 
 def test_no_reason_types_a_measured_number() -> None:

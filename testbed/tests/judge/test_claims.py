@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from testbed.judge import claims, coverage
-from testbed.judge.coverage import PAPERS
+from testbed.judge import claims, coverage, figures
+from testbed.judge.figures import PAPERS
 from testbed.measure.summary import summarise
 from testbed.present import claims_page
 from testbed.results import digest
-from testbed.spec.tables import ExperimentError, load_table
+from testbed.spec.tables import ExperimentError
 from testbed.tests.made_digests import made
 
 NUMBER = claims.Number(
@@ -28,7 +29,7 @@ NUMBER = claims.Number(
 
 def found(number: claims.Number, tcp: float) -> claims.Found:
     document = made("lp_table1", {"tcp": tcp, "lp": 2.7})
-    source = coverage.Source("lp_table1", number.metric, number.case, number.of)
+    source = figures.Source("lp_table1", number.metric, number.case, number.of)
     summary = coverage.measured(source, {"lp_table1": document})
     return claims.Found(number, summary, summarise([]), *claims.word_of(number, summary))
 
@@ -75,9 +76,59 @@ def test_what_no_row_may_be(keys: dict, said: str) -> None:
         claims._refuse(replace(NUMBER, **keys), "claims.toml")
 
 
-def test_a_row_without_the_papers_number_cannot_be_written() -> None:
-    with pytest.raises(ExperimentError):
-        load_table(claims.Number, {"what": "x", "experiment": "lp_table1", "metric": "tcp"}, "claims.toml")
+@pytest.mark.parametrize(
+    "keys",
+    [{"paper": None}, {"paper": None, "order": True}, {"order": True, "min": 90.0}, {"paper": None, "min": 90.0}],
+)
+def test_a_row_has_the_papers_number_or_an_order(keys: dict) -> None:
+    with pytest.raises(ExperimentError, match="give a number of the paper, or order with min or max"):
+        claims._refuse(replace(NUMBER, **keys), "claims.toml")
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ([101.0, 101.2, 101.4], "reproduced"),
+        ([99.0, 99.1, 99.2], "differs"),
+        # the interval contains the bound
+        ([99.0, 103.0, 101.0], "differs"),
+        ([101.0], "reproduced"),
+        ([101.0, math.nan], "differs"),
+        ([], "not run"),
+    ],
+)
+def test_an_order_is_reproduced_if_the_whole_interval_is_on_its_side(values: list[float], word: str) -> None:
+    order = replace(NUMBER, paper=None, order=True, min=100.0)
+    assert claims.word_of(order, summarise(values))[0] == word
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [
+        # near with 10M: the parameter decides, which was picked by its outcome
+        ({"case": {"link": "10M", "background": "lp"}}, coverage.UNKNOWN),
+        ({"case": {"link": "1.5M", "background": "lp"}}, coverage.UNKNOWN),
+        ({"paper": 30.0, "case": {"link": "10M", "background": "lp"}}, coverage.DIFFERS),
+        # no row of the sweep is better than the paper by its value
+        ({"paper": 30.0, "better": "higher", "case": {"link": "10M", "background": "lp"}}, coverage.GOOD),
+    ],
+)
+def test_a_number_that_fits_with_a_value_that_the_paper_does_not_give_is_unknown(number: dict, word: str) -> None:
+    document = made("lp_table1", {"tcp": 50.0})
+    for case in document["cases"]:
+        if case["case"]["background"] == "lp" and case["case"]["link"] == "10M":
+            case["metrics"]["tcp"] = [48.4]
+    unknown = figures.Unknown("the link", "link", ("1.5M", "10M"))
+    one = replace(NUMBER, unknown=unknown, near=1.0, near_why="made up", **number)
+    said = claims.word_of(one, coverage.measured(one.source, {"lp_table1": document}))
+    assert claims.with_unknown(one, said, {"lp_table1": document})[0] == word
+
+
+def test_a_paper_cell_of_an_order_says_so() -> None:
+    order = replace(NUMBER, paper=None, order=True, min=100.0)
+    ours = summarise([101.0, 101.2, 101.4])
+    line = claims_page._line(claims.Found(order, ours, summarise([]), *claims.word_of(order, ours)), {})
+    assert "| order |" in line and "reproduced | >= 100 |" in line
 
 
 def test_a_claim_without_numbers_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
