@@ -267,10 +267,10 @@ def check_ruff(tree: Tree) -> list[str]:
 
 
 def check_mypy(tree: Tree) -> list[str]:
-    """The packages that pyproject.toml names under [tool.mypy] packages pass mypy's strict rules."""
-    packages = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["packages"]
-    folders = tuple(f"{package.replace('.', '/')}/" for package in packages)
-    names = some([name for name in tree.files if name.startswith(folders) and name.endswith(".py")], "strict packages")
+    """The folders that pyproject.toml names under [tool.mypy] files pass mypy's strict rules."""
+    places = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]["files"]
+    folders = tuple(place if place.endswith(".py") else f"{place}/" for place in places)
+    names = some([name for name in tree.files if name.startswith(folders) and name.endswith(".py")], "strict folders")
     command = [sys.executable, "-m", "mypy", "--no-error-summary", f"--config-file={ROOT / 'pyproject.toml'}"]
     kept = testbed_kernel().cache_root() / "mypy" if tree.root == ROOT else os.devnull
     result = run([*command, f"--cache-dir={kept}", *names], tree.root)

@@ -81,6 +81,11 @@ def _syscall(number: int, *words: object) -> int:
     return 0 if LIBC.syscall(number, *words) == 0 else ctypes.get_errno()
 
 
+def number_of(error: OSError) -> int:
+    """The errno of an error of the system."""
+    return error.errno or errno.EIO
+
+
 def image(name: str) -> bytes:
     """Content of a module's file, cached."""
     if name not in _images:
@@ -122,11 +127,11 @@ def write(path: str, text: str | bytes) -> int:
     try:
         descriptor = os.open(path, os.O_WRONLY)
     except OSError as error:
-        return error.errno
+        return number_of(error)
     try:
         os.write(descriptor, data)
     except OSError as error:
-        return error.errno
+        return number_of(error)
     finally:
         os.close(descriptor)
     return 0
@@ -296,14 +301,14 @@ class Netlink:
 
     def answers(self) -> list[tuple[int, bytes]]:
         """(type, body) of all queued answers; the kernel answers before send() returns."""
-        found = []
+        found: list[tuple[int, bytes]] = []
         while True:
             try:
                 data = self.socket.recv(1 << 18, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return found
             except OSError as error:  # an overrun: the queued answers are lost
-                found.append((NLMSG_ERROR, struct.pack("=i", -error.errno) + b"\0" * 16))
+                found.append((NLMSG_ERROR, struct.pack("=i", -number_of(error)) + b"\0" * 16))
                 continue
             at = 0
             while at + 16 <= len(data):
@@ -318,7 +323,7 @@ class Netlink:
         try:
             self.socket.send(data)
         except OSError as error:
-            return error.errno, "send", []
+            return number_of(error), "send", []
         code, text, bodies = 0, "", []
         for kind, body in self.answers():
             if kind & 0xFFFF == NLMSG_ERROR:

@@ -43,7 +43,7 @@ from common import (
     vulture,
     write,
 )
-from wire import FLAGS, WORD, Drill, DrillError, Wire, timestamps
+from wire import FLAGS, WORD, Drill, DrillError, Segment, Wire, timestamps
 
 SHAKE = "< S 0:0(0) win 65535 <mss 1012,TS val 1000 ecr 0,nop,wscale 7>"
 
@@ -77,8 +77,10 @@ class Path:
     def __init__(self, drill: Drill):
         self.drill, self.began, self.have = drill, time.monotonic(), 0
         self.win = 60000  # value of the header field
-        self.due: list[tuple[float, int, int, bool, int]] = []  # (when, order, tsval, ECE, ack)
-        self.order, self.late = 0, {}  # late: data received behind a hole
+        # (when, order, tsval, (ECE, tsecr), ack)
+        self.due: list[tuple[float, int, int, tuple[bool, int], int]] = []
+        self.order = 0
+        self.late: dict[int, int] = {}  # data received behind a hole
         self.segments: list[tuple[float, int, int, int]] = []  # (when, relative seq, flags, tos) of the kernel's data
 
     def answer(self, seconds: float, forward_ms: float, reverse_ms: float, *, mark: int = 0, lose: int = 0) -> None:
@@ -96,7 +98,7 @@ class Path:
                 stamp = timestamps(value, echo[1])
                 drill.send(drill.segment(".E" if echo[0] else ".", 1, ack=1 + ack, win=self.win, options=stamp))
 
-    def _arrived(self, one, forward_ms: float, reverse_ms: float, mark: bool, lost: bool) -> None:
+    def _arrived(self, one: Segment, forward_ms: float, reverse_ms: float, mark: bool, lost: bool) -> None:
         now = time.monotonic()
         at = (one.seq - self.drill.isn - 1) % WORD
         self.segments.append((now, at, one.flags, one.tos))
@@ -174,7 +176,7 @@ def shred_hint_writes_the_window_as_tos(wire: Wire) -> None:
     same(one.cwnd, 10, "initial window")
     one.write(10000)
     for at in range(1, 10001, 1000):  # not by the notation: the PSH flag may be on any segment
-        sent = one.take(0.1)
+        sent = one.must_take(0.1)
         same(((sent.seq - one.isn) % WORD, len(sent.payload), sent.tos), (at, 1000, 10), "segment, size, hint")
     one("+0.1 < . 1:1(0) ack 10001 win 60000 <nop,nop,TS val 1200 ecr last>")
     same(one.cwnd, 20, "window after a round of slow start")
@@ -182,10 +184,10 @@ def shred_hint_writes_the_window_as_tos(wire: Wire) -> None:
     one("> P. 10001:11001(1000) ack 1 tos 20")
     one.close()
     stray = Drill(wire, 8011)  # no socket listens on this port
-    stray.isn = 0
+    stray.known_isn = 0
     stray.send(stray.segment(".", 5, ack=7))
-    one = stray.take(1.0)
-    same((one.flags, one.tos), (FLAGS["R"], 1), "flags and hint of a reset")
+    reset = stray.must_take(1.0)
+    same((reset.flags, reset.tos), (FLAGS["R"], 1), "flags and hint of a reset")
     write(f"{HINT}/host", "0")
 
 
@@ -320,10 +322,10 @@ def ignores_forged_acknowledgments(wire: Wire, port: int, control: str) -> None:
                 drill.send(drill.segment(".", seq, ack=ack, win=1, options=stamp))
         windows.append(seen)
         path.drill.close()
-    honest, forged = windows
+    honest, attacked = windows
     # lbe's second connection starts with the first one's knowledge of the path
-    if any(abs(one - other) > 2 + one // 10 for one, other in zip(honest[-10:], forged[-10:], strict=True)):
-        raise DrillError(f"{control}: windows {honest}, beside forged ACKs {forged}")
+    if any(abs(one - other) > 2 + one // 10 for one, other in zip(honest[-10:], attacked[-10:], strict=True)):
+        raise DrillError(f"{control}: windows {honest}, beside forged ACKs {attacked}")
 
 
 def lp_ignores_forged_acknowledgments(wire: Wire) -> None:
@@ -361,7 +363,8 @@ class Download:
     def __init__(self, wire: Wire, port: int, six: bool = False):
         self.one = established(wire, port, six=six)
         self.link, self.number = Netlink(NETLINK_GENERIC), family()
-        self.sent, self.edge, self.fields = 0, 1000, []
+        self.sent, self.edge = 0, 1000
+        self.fields: list[int] = []
         self.began = time.monotonic()
         self.heard = [(0.0, 10000, self.one.ts_last)]  # (time of arrival, right edge, timestamp)
         self.echo = 0

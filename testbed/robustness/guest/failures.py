@@ -9,10 +9,12 @@ fail at random in shortage.py.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import socket
 import struct
+import time
 from collections.abc import Callable
 
 import common
@@ -51,6 +53,7 @@ from common import (
     loaded,
     max_flows,
     must,
+    number_of,
     own_sockets,
     progress,
     qdisc,
@@ -135,14 +138,19 @@ def loads() -> None:
     """init_module(2), including the kernel's own allocations."""
     for name in MODULES:
         common.image(name)
-        step(
-            f"load {name}",
-            lambda name=name: load(name),
-            lambda name=name: unload(name),
-            lambda name=name: f"{name} is there" if loaded(name) else "",
-            lambda name=name: "" if loaded(name) else f"{name} is not there",
-            STRIDE,
-        )
+        loads_one(name)
+
+
+def loads_one(name: str) -> None:
+    """init_module(2) of one module."""
+    step(
+        f"load {name}",
+        lambda: load(name),
+        lambda: unload(name),
+        lambda: f"{name} is there" if loaded(name) else "",
+        lambda: "" if loaded(name) else f"{name} is not there",
+        STRIDE,
+    )
 
 
 # ---- vulture ------------------------------------------------------------------------------
@@ -167,7 +175,7 @@ class Receiver:
 
     def flows(self) -> int:
         """Number of connections under control."""
-        return struct.unpack("=I", self.shown(V_GET_DEFAULTS)[V_MAIN["count"]])[0]
+        return int.from_bytes(self.shown(V_GET_DEFAULTS)[V_MAIN["count"]], "little")
 
     def stop(self) -> None:
         """Stop control of all sockets of this process; start by cgroup or pid controls both ends."""
@@ -176,7 +184,7 @@ class Receiver:
     def acks(self, one: Stream) -> int:
         """Number of outgoing segments of a connection seen by the hook; -1 if it is not under control."""
         flow = attributes(self.shown(V_GET, by_fd(one.receiver)).get(V_MAIN["flow"], b""))
-        return struct.unpack("=Q", flow[V_FLOW["acks"]])[0] if flow else -1
+        return int.from_bytes(flow[V_FLOW["acks"]], "little") if flow else -1
 
     def in_force(self) -> str:
         """Check that the connection's segments pass the hook."""
@@ -209,7 +217,7 @@ class Receiver:
 
     def hooks_gone(self) -> None:
         """Wait until the hooks are removed, a second after the last flow."""
-        common.time.sleep(1.5)
+        time.sleep(1.5)
 
 
 def receiving() -> None:
@@ -252,7 +260,7 @@ def receiving() -> None:
         return one.ask(V_SET, max_flows(flows))
 
     def limited() -> int:
-        return struct.unpack("=I", one.shown(V_GET_DEFAULTS)[V_MAIN["max-flows"]])[0]
+        return int.from_bytes(one.shown(V_GET_DEFAULTS)[V_MAIN["max-flows"]], "little")
 
     step(
         "vulture set", lambda: limit(7), lambda: limit(16384),
@@ -302,7 +310,7 @@ def queueing() -> None:
         for body in bodies:
             found = attributes(body[20:])
             if not code and found.get(1) == b"shred\0" and struct.unpack_from("=i", body, 4)[0] == common.LO:
-                return struct.unpack("=I", attributes(found[2])[1])[0]
+                return int.from_bytes(attributes(found[2])[1], "little")
         return 0
 
     def carries() -> str:
@@ -339,15 +347,17 @@ def settings() -> None:
     def value(name: str) -> str:
         return common.read(f"{HINT}/{name}").strip()
 
+    def set_and_reset(name: str, on: str, off: str) -> None:
+        step(
+            f"shred_hint {name}", lambda: write(f"{HINT}/{name}", on), lambda: write(f"{HINT}/{name}", off),
+            lambda: "" if value(name) == off.strip() else f"it is {value(name)!r}",
+        )  # fmt: skip
+
     for name, on, off in (("host", "1", "0"), ("edge", "1", "0"), ("mode", "dscp", "off"), ("devices", "lo", " ")):
         if name == "mode":
             write(f"{HINT}/host", "1")
             write(f"{HINT}/mode", "off")
-        step(
-            f"shred_hint {name}", lambda name=name, on=on: write(f"{HINT}/{name}", on),
-            lambda name=name, off=off: write(f"{HINT}/{name}", off),
-            lambda name=name, off=off: "" if value(name) == off.strip() else f"it is {value(name)!r}",
-        )  # fmt: skip
+        set_and_reset(name, on, off)
     must(unload("shred_hint"), "unload shred_hint")
 
 
@@ -362,7 +372,7 @@ def sockets() -> None:
                     try:
                         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
                     except OSError as error:
-                        return error.errno
+                        return number_of(error)
                     return 0
 
                 def back(one: socket.socket = one) -> None:
@@ -379,7 +389,7 @@ def namespaces() -> None:
     home = os.open("/proc/self/ns/net", os.O_RDONLY)
 
     def create() -> int:
-        return common.ctypes.get_errno() if LIBC.unshare(CLONE_NEWNET) else 0
+        return ctypes.get_errno() if LIBC.unshare(CLONE_NEWNET) else 0
 
     # other subsystems return ENODEV, EAFNOSUPPORT or ENFILE if an allocation fails
     step("namespace", create, lambda: LIBC.setns(home, CLONE_NEWNET), stride=STRIDE, clean=())

@@ -39,6 +39,7 @@ from common import (
     max_flows,
     message,
     must,
+    number_of,
     progress,
     qdisc,
     rule_by_id,
@@ -54,6 +55,8 @@ CGROUP_MARK = struct.pack("=Q", SETTINGS["cgroup_mark"])
 IDLE = 2  # ifindex of a device without traffic
 
 signatures: dict[str, str] = {}
+#: what the descriptors of open_descriptors() belong to
+kept: list[object] = []
 
 
 def note(answer: str, line: str) -> None:
@@ -81,13 +84,13 @@ def open_descriptors() -> list[Stream]:
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     local = socket.socket(socket.AF_UNIX)
     null = os.open("/dev/null", os.O_RDWR)
-    keep = [
+    keep: list[socket.socket | int] = [
         streams[0].receiver, streams[0].sender, streams[1].receiver, streams[1].sender, listening, datagrams,
         closed.receiver, null, plain.receiver, local, fresh,
     ]  # fmt: skip
     for number, one in enumerate(keep, 100):
         os.dup2(one if isinstance(one, int) else one.fileno(), number)
-    open_descriptors.kept = keep
+    kept.extend(keep)
     return [*streams, plain]
 
 
@@ -189,7 +192,7 @@ def send_text(line: str) -> None:
         os.pwrite(descriptor, data, int(offset))
         code = 0
     except OSError as error:
-        code = error.errno
+        code = number_of(error)
     finally:
         os.close(descriptor)
     now = read(path)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import socket
 import struct
 import time
+from typing import Any
 
 import common
 from common import (
@@ -52,7 +54,9 @@ from common import (
 from wire import WORD, Drill, Wire, checksum, parse, tcp_checksum, timestamps
 
 RANDOM = random.Random(SETTINGS["seed"])
-TEMPLATES = [json.loads(line) for line in common.read("packets").splitlines()]
+#: a packet with the places of its fields, by ../packets.py
+Template = dict[str, Any]
+TEMPLATES: list[Template] = [json.loads(line) for line in common.read("packets").splitlines()]
 PAYLOAD = 1000
 #: time without progress that counts as a stall; TCP's timers back off to two minutes
 STALLED_S = 600
@@ -63,7 +67,7 @@ def pattern(at: int, size: int) -> bytes:
     return PATTERN[at % PERIOD : at % PERIOD + size]
 
 
-def patched(template: dict, seq: int, ack: int, tsval: int, tsecr: int, ports: tuple[int, int]) -> bytes:
+def patched(template: Template, seq: int, ack: int, tsval: int, tsecr: int, ports: tuple[int, int]) -> bytes:
     """A template with the connection's numbers filled in; with a correct checksum if it should have one."""
     data = bytearray.fromhex(template["hex"])
     at = template["tcp"]
@@ -135,21 +139,33 @@ class Peer(Drill):
     @property
     def acked(self) -> int:
         """Bytes that the kernel has acknowledged."""
-        return (self.last.ack - self.OUR_ISN - 1) % WORD
+        return (self.latest.ack - self.OUR_ISN - 1) % WORD
 
     @property
     def room(self) -> int:
         """Right edge of the kernel's window, bytes of the stream."""
         return self.acked + self.window_bytes
 
-    def forge(self, template: dict, at: int, ack: int) -> None:
+    def forge(self, template: Template, at: int, ack: int) -> None:
         """Inject a forged packet into this connection."""
         data = patched(
-            template, self.OUR_ISN + 1 + at, (self.isn or 0) + ack, self.clock.stamp(self.ts_last)[0], self.ts_last,
+            template, self.OUR_ISN + 1 + at, self.isn + ack, self.clock.stamp(self.ts_last)[0], self.ts_last,
             (self.OUR_PORT, self.port),
         )  # fmt: skip
         taken = self.wire.send(data, bytes.fromhex(template["vnet"]))
         count("hostile packets" if taken else "hostile packets that the device refused")
+
+
+class Vulture(Netlink):
+    """A netlink socket to vulture's family."""
+
+    def __init__(self) -> None:
+        super().__init__(NETLINK_GENERIC)
+        self.number = family()
+
+    def request(self, command: int, payload: bytes) -> tuple[int, str, list[bytes]]:
+        """Send a request; returns what ask() does."""
+        return self.ask(vulture(command, payload, self.number))
 
 
 def swallow(peer: Peer, got: int) -> int:
@@ -163,7 +179,7 @@ def swallow(peer: Peer, got: int) -> int:
     return got
 
 
-def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list[dict]) -> None:
+def receiving(wire: Wire, number: int, link: Vulture, six: bool, templates: list[Template]) -> None:
     """One connection under vulture with a misbehaving peer and forged packets."""
     peer = Peer(wire, 7000 + number % 2000, six)
     peer.OUR_PORT = 20000 + number
@@ -173,7 +189,7 @@ def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list
         expect(False, f"{kind}: no answer to a SYN")
         peer.close()
         return
-    code, text, _ = link.ask(vulture(V_START, by_fd(peer.socket), receiving.family))
+    code, text, _ = link.request(V_START, by_fd(peer.socket))
     expect(code == 0, f"start: errno {code} {text}")
     total, sent, got, idle = PAYLOAD * 60, 0, 0, 0
     forged = iter(templates)
@@ -202,7 +218,7 @@ def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list
         idle = 0 if got > before else idle + 1
     for template in forged:
         peer.forge(template, sent, 1)
-    reply = attributes(link.ask(vulture(V_GET, by_fd(peer.socket), receiving.family))[2][0][4:])
+    reply = attributes(link.request(V_GET, by_fd(peer.socket))[2][0][4:])
     flow = attributes(reply[V_MAIN["flow"]])
     shown, own = (struct.unpack("=I", flow[V_FLOW[name]])[0] for name in ("advertised-bytes", "own-bytes"))
     expect(shown <= own, f"{kind}: advertises {shown}, TCP itself only {own}")
@@ -213,7 +229,7 @@ def receiving(wire: Wire, number: int, link: Netlink, six: bool, templates: list
     peer.close()
 
 
-def sending(wire: Wire, number: int, control: str, six: bool, templates: list[dict]) -> None:
+def sending(wire: Wire, number: int, control: str, six: bool, templates: list[Template]) -> None:
     """One connection that sends with a congestion control to a peer with false ACKs."""
     peer = Peer(wire, 9000 + number % 2000, six)
     peer.OUR_PORT = 20000 + number
@@ -262,7 +278,7 @@ def sending(wire: Wire, number: int, control: str, six: bool, templates: list[di
     peer.close()
 
 
-def forwarding(west: Wire, east: Wire, templates: list[dict]) -> None:
+def forwarding(west: Wire, east: Wire, templates: list[Template]) -> None:
     """Send packets from one wire to the other, through the edge."""
     four, six = (tuple(wire.addresses(family)[1] for wire in (west, east)) for family in (False, True))
     seq, came = 0, 0
@@ -301,14 +317,13 @@ def main() -> None:
     wire, east = Wire("west", 7), Wire("east", 8)
     for name in ("ipv4/ip_forward", "ipv6/conf/all/forwarding", "ipv4/tcp_ecn"):
         must(write(f"/proc/sys/net/{name}", "1"), name)
-    route, link = Netlink(NETLINK_ROUTE), Netlink(NETLINK_GENERIC)
+    route, link = Netlink(NETLINK_ROUTE), Vulture()
     for device in (wire.name, east.name):
-        index = common.socket.if_nametoindex(device)
+        index = socket.if_nametoindex(device)
         add = qdisc(RTM_NEWQDISC, F_CREATE | F_EXCL, shred_options() + attribute(11, b"\1"), index, handle=0x10000)
         must(route.ask(add)[0], f"queue on {device}")
     for setting, value in (("mode", "tos"), ("host", "1"), ("edge", "1"), ("police", "2")):
         must(write(f"{HINT}/{setting}", value), setting)
-    receiving.family = family()
     controls = [control for several in CONTROLS.values() for control in several]
     connections = SETTINGS["connections"]
     into = [one for one in TEMPLATES if one["into"]]

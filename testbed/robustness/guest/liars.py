@@ -41,7 +41,7 @@ from common import (
     vulture,
     write,
 )
-from wire import FLAGS, WORD, Drill, DrillError, Wire, timestamps
+from wire import FLAGS, WORD, Drill, DrillError, Segment, Wire, timestamps
 
 SECONDS = SETTINGS["seconds"]
 SERVICE_S, WAY_S, BUFFER_PKTS = 0.01, 0.05, 20
@@ -100,7 +100,7 @@ class Peer(Drill):
 class Link:
     """One direction of the path: a queue with a rate, then a delay."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.free_at = 0.0
 
     def enters(self) -> float | None:
@@ -133,7 +133,7 @@ class Liar:
         self.lie, self.drill, self.link = lie, Peer(wire, port, network), Link()
         self.drill.listen(control)
         self.drill(f"< S{'EW' if lie == 'marks' else ''} 0:0(0) win 65535 <mss {MSS + 12},sackOK,TS val 1000 ecr 0>")
-        answer = self.drill.take(1.0)
+        answer = self.drill.must_take(1.0)
         if lie == "marks" and not answer.flags & FLAGS["E"]:
             raise DrillError("the kernel does not agree to ECN")
         self.began = time.monotonic()
@@ -141,9 +141,10 @@ class Liar:
         self.drill.accept()
         self.due: list[tuple[float, int, int, int, int]] = []  # (when, order, tsval to echo, first octet, end)
         self.order, self.sent, self.lied, self.reduced = 0, 0, 0, 0
-        self.have, self.late = 0, {}
+        self.have = 0
+        self.late: dict[int, int] = {}
 
-    def acknowledgment(self, have: int, value: int, echo: int, sack: tuple[int, int] | None = None):
+    def acknowledgment(self, have: int, value: int, echo: int, sack: tuple[int, int] | None = None) -> Segment:
         """An ACK without data."""
         window = WINDOW * MSS
         if self.lie == "shuts" and self.shut():
@@ -336,7 +337,7 @@ def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
             expect(told[control] <= SLACK[0] * most + SLACK[1], said)
             expect(told[control] >= LEAST, f"{said}; {LEAST:.0f} are a segment each round trip")
             expect(liar.lied >= LEAST / 4, f"{lie}: {control} was told it {liar.lied} times only")
-            expect(lie != "marks" or liar.reduced, f"{lie}: {control} never says that it has reduced its window")
+            expect(lie != "marks" or bool(liar.reduced), f"{lie}: {control} never says that it has reduced its window")
             count(lie)
         Drill.forget()
         progress(number + 1, len(LIES) + len(SENDERS_LIES) + 1)
@@ -412,7 +413,8 @@ def main() -> None:
     for name in CONTROLS:
         must(unload(name), f"unload {name}")
     taken = to_controllers(wire)
-    finish(sum(map(len, [*sent.values(), *taken.values(), after])), sent=sent, taken=taken, after=after)
+    cases = sum(len(one) for one in sent.values()) + sum(len(one) for one in taken.values()) + len(after)
+    finish(cases, sent=sent, taken=taken, after=after)
 
 
 main()

@@ -7,6 +7,7 @@ Each check is an attempt and the errno that it must return; Documentation/threat
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import json
 import os
@@ -48,6 +49,7 @@ from common import (
     max_flows,
     message,
     must,
+    number_of,
     own_sockets,
     qdisc,
     rule_on,
@@ -81,7 +83,7 @@ def choose(name: str) -> int:
         try:
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
         except OSError as error:
-            return error.errno
+            return number_of(error)
     return 0
 
 
@@ -207,11 +209,12 @@ def as_child(prepare: Callable[[], None], checks: Checks) -> dict[str, str]:
     os.waitpid(child, 0)
     if not text:
         raise SystemExit(f"the process for {next(iter(checks))} and others ended early")
-    found, wrong, total = json.loads(text)
+    told: dict[str, str]
+    told, wrong, total = json.loads(text)
     common.wrong.extend(wrong)
     for name, number in total.items():
         common.total[name] += number
-    return found
+    return told
 
 
 def become_user() -> None:
@@ -226,7 +229,7 @@ def become_container() -> None:
     become_user()
     # a process that has changed its uid may not write its maps unless it is dumpable
     LIBC.prctl(4, 1)  # PR_SET_DUMPABLE
-    must(common.ctypes.get_errno() if LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNET) else 0, "unshare")
+    must(ctypes.get_errno() if LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNET) else 0, "unshare")
     must(write("/proc/self/setgroups", "deny"), "setgroups")
     must(write("/proc/self/gid_map", f"0 {NOBODY} 1"), "gid_map")
     must(write("/proc/self/uid_map", f"0 {NOBODY} 1"), "uid_map")

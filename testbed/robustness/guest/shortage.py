@@ -9,6 +9,7 @@ start; data that was sent must arrive.
 from __future__ import annotations
 
 import random
+import socket
 import struct
 
 from common import (
@@ -35,7 +36,6 @@ from common import (
     qdisc,
     rule_on,
     shred_options,
-    socket,
     unload,
     vulture,
     write,

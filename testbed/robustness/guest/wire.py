@@ -23,6 +23,7 @@ import struct
 import subprocess
 import time
 from dataclasses import dataclass
+from socket import socket as Socket  # a connection has a property of the module's name
 from typing import ClassVar
 
 TUNSETIFF, IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x400454CA, 1, 0x1000, 0x4000
@@ -186,7 +187,10 @@ def timestamps(value: int, echo: int) -> bytes:
 
 def timestamps_option(text: str, echo: int) -> bytes:
     """The option for "TS val N ecr N|last"."""
-    value, wanted = re.fullmatch(r"TS val (\d+) ecr (\w+)", text).groups()
+    found = re.fullmatch(r"TS val (\d+) ecr (\w+)", text)
+    if found is None:
+        raise DrillError(f"cannot be read: {text}")
+    value, wanted = found.groups()
     return struct.pack("!BBII", 8, 10, int(value) % WORD, echo if wanted == "last" else int(wanted) % WORD)
 
 
@@ -197,13 +201,13 @@ class Drill:
     wire: Wire
     port: int
     six: bool = False
-    isn: int | None = None  # the kernel's first sequence number
-    ts_first: int | None = None
+    known_isn: int | None = None  # the kernel's first sequence number, once it is known
+    ts_first: int = 0
     ts_last: int = 0
     scale: int = 0  # of the kernel's window field
     last: Segment | None = None  # the kernel's latest segment
-    socket: socket.socket | None = None
-    listener: socket.socket | None = None
+    connection: Socket | None = None
+    listener: Socket | None = None
 
     OUR_ISN = 1_000_000
     OUR_PORT = 40000
@@ -219,6 +223,27 @@ class Drill:
         self.opened.append(self)
         self.here, self.there = self.wire.addresses(self.six)
 
+    @property
+    def isn(self) -> int:
+        """The kernel's first sequence number."""
+        if self.known_isn is None:
+            raise DrillError("the kernel has sent no SYN")
+        return self.known_isn
+
+    @property
+    def socket(self) -> Socket:
+        """The kernel's socket of the connection."""
+        if self.connection is None:
+            raise DrillError("no connection was accepted")
+        return self.connection
+
+    @property
+    def latest(self) -> Segment:
+        """The kernel's latest segment."""
+        if self.last is None:
+            raise DrillError("the kernel has sent nothing")
+        return self.last
+
     # ---- the application ---------------------------------------------------------------
 
     def listen(self, control: str = "", **options: int) -> None:
@@ -231,12 +256,14 @@ class Drill:
         if "receive_bytes" in options:
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["receive_bytes"])
 
-    def accept(self) -> socket.socket:
+    def accept(self) -> Socket:
         """Accept the connection."""
+        if self.listener is None:
+            raise DrillError("nobody listens")
         self.listener.settimeout(5)
-        self.socket, _ = self.listener.accept()
-        self.socket.setblocking(False)
-        return self.socket
+        self.connection, _ = self.listener.accept()
+        self.connection.setblocking(False)
+        return self.connection
 
     def write(self, size: int) -> None:
         """The application sends ``size`` zero bytes."""
@@ -260,7 +287,7 @@ class Drill:
         """A field of tcp_info, one of those used by scripts."""
         raw = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
         at = {"rtt": 68, "snd_ssthresh": 76, "snd_cwnd": 80, "total_retrans": 100}[name]
-        return struct.unpack_from("=I", raw, at)[0]
+        return int(struct.unpack_from("=I", raw, at)[0])
 
     @property
     def cwnd(self) -> int:
@@ -308,14 +335,14 @@ class Drill:
                 options: bytes = b"") -> Segment:  # fmt: skip
         """A segment of the script, with numbers as in the notation."""
         bits = sum(FLAGS[letter] for letter in flags)
-        number = (self.isn or 0) + ack if "." in flags else 0
+        number = (self.known_isn or 0) + ack if "." in flags else 0
         return Segment(self.OUR_PORT, self.port, self.OUR_ISN + seq, number, bits, win, payload, options, tos)
 
     def send(self, segment: Segment) -> None:
         """Send a segment to the kernel."""
         self.wire.send(segment.raw(self.there, self.here))
 
-    def _inject(self, match: re.Match) -> None:
+    def _inject(self, match: re.Match[str]) -> None:
         _, flags, first, end, size, ack, win, tos, options = match.groups()
         if int(end) - int(first) != int(size):
             raise DrillError(f"{first}:{end} is not {size} bytes")
@@ -334,8 +361,8 @@ class Drill:
                 return None
             if found.sport != self.port:
                 continue
-            if self.isn is None and found.flags & FLAGS["S"]:
-                self.isn = found.seq
+            if self.known_isn is None and found.flags & FLAGS["S"]:
+                self.known_isn = found.seq
                 scale = found.option(3)
                 self.scale = scale[0] if scale else 0
             if found.timestamps[0]:
@@ -345,6 +372,13 @@ class Drill:
                 raise DrillError(f"a wrong checksum: {self.shown(found)}")
             self.last = found
             return found
+
+    def must_take(self, limit_s: float) -> Segment:
+        """The next segment of this connection, which has to come within the limit."""
+        found = self.take(limit_s)
+        if found is None:
+            raise DrillError(f"nothing came within {limit_s:g} s")
+        return found
 
     def drain(self, quiet_s: float = 0.02) -> list[Segment]:
         """All segments until none has come for ``quiet_s``."""
@@ -356,16 +390,16 @@ class Drill:
     def shown(self, one: Segment) -> str:
         """A segment in the notation."""
         letters = "".join(letter for letter, bit in FLAGS.items() if one.flags & bit)
-        seq = (one.seq - (self.isn or 0)) % WORD
+        seq = (one.seq - (self.known_isn or 0)) % WORD
         ack = f" ack {(one.ack - self.OUR_ISN) % WORD}" if "." in letters else ""
         return f"> {letters} {seq}:{seq + len(one.payload)}({len(one.payload)}){ack} win {one.window} tos {one.tos:#x}"
 
     @property
     def window_bytes(self) -> int:
         """The window advertised by the kernel's latest segment."""
-        return self.last.window << self.scale
+        return self.latest.window << self.scale
 
-    def _expect(self, line: str, match: re.Match, after_s: float | None) -> None:
+    def _expect(self, line: str, match: re.Match[str], after_s: float | None) -> None:
         _, flags, first, _, size, ack, win, tos, _ = match.groups()
         began = time.monotonic()
         one = self.take(2.0 if after_s is None else after_s + 1.0)
@@ -387,7 +421,7 @@ class Drill:
 
     def close(self) -> None:
         """Close both sockets at once (with a reset, without time-wait), and discard the resulting packets."""
-        for one in (self.socket, self.listener):
+        for one in (self.connection, self.listener):
             if one and one.fileno() >= 0:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 one.close()
