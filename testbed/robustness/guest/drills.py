@@ -479,9 +479,13 @@ def limited(wire: Wire, port: int, **options: int) -> Download:
     return one
 
 
+#: options of the paper's controller: "halve" ends at half of the window, and "double" is judged when it is done
+HALVES = {"goals": 1, "settle": 1}
+
+
 def vulture_halves_for_a_loss(wire: Wire) -> None:
-    """A hole, with retract 0: half of the used window, by keeping the right edge, not by moving it back."""
-    one = limited(wire, 8042)
+    """A hole, with goals 1 and retract 0: half of the used window, by keeping the right edge, not by moving it back."""
+    one = limited(wire, 8042, **HALVES)
     before = one.used()
     one.send(0.3, skip=1)
     same(one.flow(*LOSSES), 1, "losses seen")
@@ -490,9 +494,9 @@ def vulture_halves_for_a_loss(wire: Wire) -> None:
 
 
 def vulture_doubles_up_to_what_it_was(wire: Wire) -> None:
-    """After a loss, which halves the window, packets arrive as evenly as they are sent: the window doubles to its
-    previous size."""
-    one = limited(wire, 8043)
+    """After a loss, which halves the window with goals 1, packets arrive as evenly as they are sent: the window doubles
+    to its previous size."""
+    one = limited(wire, 8043, **HALVES)
     before = one.used()
     one.send(0.5, skip=1)
     threshold = one.flow(*THRESHOLD)  # the window that the sender used
