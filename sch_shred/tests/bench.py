@@ -3,11 +3,11 @@
 
     python3 -m sch_shred.tests.bench [SERIES]
 
-Prints a table; exit status 1 if enqueue and dequeue cost more than BOUNDS times red's. The aim is AIM; what
-is reached, and why not more, is in Documentation/sch_shred.md ("Cost"). The bounds are that and a tenth, since
-single runs on a busy machine differ by so much.
-Ratios are medians over rounds in which the queues took turns, so that what else the machine
-does falls on all alike; times are of the fastest round, at the rate of the CPU's counter.
+Prints a table; exit status 1 if enqueue and dequeue cost more than BOUNDS times red's. The aim is AIM; what is
+reached, and why not more, is in Documentation/sch_shred.md ("Cost"). The bounds are higher than the aim, since the
+ratios of a run on a busy machine differ by up to a fifth.
+Ratios are medians over rounds in which the queues took turns, so that other work of the machine affects all of them;
+times are of the fastest round, at the rate of the CPU's counter.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from testbed.base.errors import exit_with
 
 #: enqueue and dequeue, of red's
 AIM = 1.02
-#: and what is too much, with a hot and with a cold cache; and where two bands compete, with a hot one
+#: highest ratios that pass: with a hot cache, with a cold one, and with a hot one if two bands compete
 BOUNDS = {"hot": 1.3, "cold": 1.1, "bands": 1.3}
-#: name of a device -> its queue; those of shred are what the bound is about
+#: name of a device -> its queue; the bounds are for those of shred
 QUEUES = {
     "red": "red {red}",
     "off": "shred {red} nogentle hint off",
