@@ -99,11 +99,15 @@ def check(out: Path, docs: Path) -> int:
         not_run += runs
         if cases:
             print(f"NOT RUN YET {name}: {cases} new cases, {runs} runs")
+    few = {name: seeds for name, document in sorted(documents.items()) if (seeds := digest.few_seeds(document))}
+    for name, seeds in few.items():
+        print(f"FEW SEEDS {name}: {seeds}")
     red = state.reds(documents)
     for line in red:
         print(f"RED {line}")
     old = sum(bool(document["stale"]) for document in documents.values())
-    print(f"{len(documents)} results, {old} stale, {len(red)} red, {not_run} runs not run yet")
+    some = f", {len(few)} with few seeds" if few else ""
+    print(f"{len(documents)} results, {old} stale{some}, {len(red)} red, {not_run} runs not run yet")
     return 1 if red or status else 0
 
 

@@ -2,7 +2,8 @@
 """Judging an experiment's results by its checks, over the requested cases and seeds.
 
 Cases come from the experiment and seeds from the request, never from the results. A lost run therefore makes a check
-`incomplete`, and a case that was added to the experiment after its results were made is `new`.
+`incomplete`, and a case that was added to the experiment after its results were made is `new`. If fewer seeds were
+requested than the experiment has, what they show is `few`, not yet a verdict.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ STATUS = {
     "differs": "not reached, as explained",
     "undecided": "undecided: more seeds",
     "incomplete": "INCOMPLETE",
+    "few": "few seeds",
     "new": "not run yet",
     "shown": "-",
     "absent": "not asked",
@@ -41,6 +43,7 @@ class Verdict:
         differs     it is missed, within the range that the check's ``differs`` gives for this case
         undecided   the 95 % interval contains the bound
         incomplete  a requested run is missing
+        few         the bound is met, or missed as explained, by fewer seeds than the experiment has
         new         the case, or the metric, was added to the experiment after its results were made
         shown       there is no bound in this form
         absent      no case of the check was requested
@@ -190,6 +193,19 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
     return ("fail" if missed else "pass"), ""
 
 
+def by_few(status: str, note: str, seeds: int, wanted: int) -> tuple[str, str]:
+    """The status of a number from so many seeds; `few` if the experiment has more and the number is otherwise good.
+
+    A miss stays one, and what is undecided needs more seeds anyway: these only say how many seeds they are from.
+    """
+    if seeds >= wanted or status not in ("pass", "differs", "fail", "undecided"):
+        return status, note
+    said = f"{seeds} of {wanted} seeds"
+    if status in ("pass", "differs"):
+        return "few", f"{said}, so far: {STATUS[status]}" + (f": {note}" if note else "")
+    return status, f"{note}; {said}" if note else said
+
+
 def not_lost(status: str, note: str, cases: list[Case], results: ResultSet) -> tuple[str, str]:
     """The status of a number from these cases; `new` if none of their runs was lost, but a case or the metric is newer
     than the results."""
@@ -232,6 +248,7 @@ def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
             if experiment.head.reference and as_reference in cases:
                 reference = summarise(table.check(check, as_reference))
             status, note = status_of(check, case, values, bound, results.mode)
+            status, note = by_few(status, note, len(values), experiment.runs(results.mode))
             if not (check.ns2 and None not in table.values(case, check.metric)):  # else ns-2's number is missing
                 status, note = not_lost(status, note, [case, {**case, **(check.of or {})}], results)
             verdicts.append(Verdict(check, case, summarise(values), reference, bound, why, status, note))

@@ -15,12 +15,14 @@ from ..spec.experiment import Case, Check, Experiment, matches
 from . import checks
 from .figures import PAPERS, Beside, Figure, Near, Source, Unknown, Why, listed, spoken_of
 
-#: verdicts on a figure's claims, the worst first. not all run: some cases are newer than the results; not judged: the
-#: bounds are for longer runs; no bound: there are only the paper's numbers to compare with
+#: verdicts on a figure's claims, the worst first. not all run: some cases are newer than the results; few seeds: the
+#: experiment has more; not judged: the bounds are for longer runs; no bound: there are only the paper's numbers to
+#: compare with
 WORDS = (
     "INCOMPLETE",
     "FAILS",
     "not all run",
+    "few seeds",
     "undecided",
     "not reached",
     "holds",
@@ -78,13 +80,16 @@ class Row:
 
 @dataclass(frozen=True)
 class FigureVerdict:
-    """A figure's rows and verdict. word: one of WORDS; stale: parts of its results' identity that have changed."""
+    """A figure's rows and verdict. word: one of WORDS; stale: parts of its results' identity that have changed; seeds:
+    how many there are, if the experiment has more.
+    """
 
     figure: Figure
     rows: list[Row]
     word: str
     form: str
     stale: tuple[str, ...] = ()
+    seeds: str = ""
 
     @property
     def held(self) -> int:
@@ -189,8 +194,8 @@ def mean_by_seed(cases: list[list[float | None]]) -> list[float | None]:
 
 
 def in_order(status: str) -> str:
-    """Verdict on an order or a trend from the status of its bound: only a pass is reproduced."""
-    return "" if status in ("shown", "absent", "new") else REPRODUCED if status == "pass" else DIFFERS
+    """Verdict on an order or a trend from the status of its bound: only a pass is reproduced, few seeds say nothing."""
+    return "" if status in ("shown", "absent", "new", "few") else REPRODUCED if status == "pass" else DIFFERS
 
 
 def stand_beside(figure: Figure, row: Row) -> Row:
@@ -383,11 +388,12 @@ def trend_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
         values = [checks.compared("difference", new, old) for old, new in zip(first, last)]
         status, note = checks.status_of(check, trend.case, values, bound, results.mode)
         parts = [case[0] for case in cases] + [{**case[0], **(trend.of or {})} for case in cases]
+        status, note = checks.by_few(status, note, len(values), one.runs(results.mode))
         status, note = checks.not_lost(status, note, parts, results)
         verdict = (status, note, False)
         row = row_of(figure, about, None, summarise(values), bound, verdict, order=True, experiment=one.name)
         # the trend counts only in the comparison with the paper, not as a claim of the project
-        rows.append(replace(row, status="new" if status == "new" else "shown"))
+        rows.append(replace(row, status=status if status in ("new", "few") else "shown"))
     return rows
 
 
@@ -419,6 +425,7 @@ def word_of(rows: list[Row]) -> str:
         ("incomplete", "INCOMPLETE"),
         ("fail", "FAILS"),
         ("new", "not all run"),
+        ("few", "few seeds"),
         ("undecided", "undecided"),
         ("differs", "not reached"),
         ("pass", "holds"),
@@ -451,7 +458,8 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> FigureVerdict
         rows = try_values(figure, unknown, rows, documents)
     rows = [explain(figure, row, documents) for row in rows]
     form = documents[used[0]]["mode"] if used else ""
-    return FigureVerdict(figure, rows, word_of(rows) if used else "not run", form, tuple(old))
+    seeds = next(filter(None, (digest.few_seeds(documents[name]) for name in used)), "")
+    return FigureVerdict(figure, rows, word_of(rows) if used else "not run", form, tuple(old), seeds)
 
 
 def judge_all(documents: dict[str, dict[str, Any]]) -> list[FigureVerdict]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..judge import claims
 from ..judge.figures import PAPERS
+from ..results import digest
 from .text import interval, number
 
 HEAD = "| what | where | paper | ns-2 | ours | verdict | why |\n|---|---|---|---|---|---|---|"
@@ -15,10 +16,12 @@ HEAD = "| what | where | paper | ns-2 | ours | verdict | why |\n|---|---|---|---
 
 def _line(row: claims.Found, documents: dict[str, dict[str, Any]]) -> str:
     claimed = row.number
-    old = " (STALE)" if documents.get(claimed.experiment, {}).get("stale") else ""
+    document = documents.get(claimed.experiment)
+    old = " (STALE)" if document and document.get("stale") else ""
+    few = digest.few_seeds(document) if document else ""
     paper = "order" if claimed.order else number(claimed.paper) + (" (read off a curve)" if claimed.read else "")
     ns2 = interval(row.ns2) if row.ns2.n else ""
-    ours = interval(row.ours) + old if row.ours.n else ""
+    ours = interval(row.ours) + (f" ({few})" if few else "") + old if row.ours.n else ""
     cells = (claimed.what, claimed.at, paper, ns2, ours, row.word, row.rule)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

@@ -81,7 +81,7 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
             parts.append(f"### {figure.number}: {tables.verdict_text(verdict)}")
             parts += tables.reasons(verdict)
             if rows:
-                form = f" ({FORM[verdict.form]})" if verdict.form else ""
+                form = f" ({tables.form_text(verdict.form, verdict.seeds)})" if verdict.form else ""
                 parts.append(f"`{figure.source}`{form}. {tables.near_rule(figure)}")
                 parts.append(_table(tables.ROW_HEAD, rows, (2, 3, 4, 5, 6, 7)))
     return "\n\n".join(parts) + "\n"
@@ -92,6 +92,7 @@ def _checks(documents: Documents) -> str:
     red = reds(documents)
     judged = {name: tables.check_rows(document) for name, document in documents.items() if name in names()}
     waiting = sum(row[-1].startswith(checks.STATUS["new"]) for rows in judged.values() for row in rows)
+    few = sum(row[-1].startswith(checks.STATUS["few"]) for rows in judged.values() for row in rows)
     parts = [
         NOTE + "# Checks: every bound of every experiment",
         "A bound is a statement of a paper, of an RFC, or an aim, and says why. Of a bound on what others lose beside "
@@ -104,12 +105,17 @@ def _checks(documents: Documents) -> str:
             f"{waiting} rows are *not run yet*: their case or their metric was added to the experiment after these "
             f"results were made. Of new cases, also those without a bound: {tables.not_run_yet_text(documents) or 0}."
         )
+    if few:
+        parts.append(
+            f"{few} rows are of *few seeds*: the experiment has more seeds than these results, so that what a row "
+            "shows is no verdict yet."
+        )
     if red:
         parts.append(f"To be mended ({len(red)}):\n\n" + "\n".join(f"- {line}" for line in red))
     for name, rows in judged.items():
         document = documents[name]
         state = f"STALE: {', '.join(document['stale'])}. " if document.get("stale") else ""
-        parts += [f"## {name}", f"{state}{FORM[document['mode']]}"]
+        parts += [f"## {name}", state + tables.form_text(document["mode"], digest.few_seeds(document))]
         parts.append(_table(tables.CHECK_HEAD, rows, (2, 3, 4, 5, 6)) if rows else "No bound is for these cases.")
     return "\n\n".join(parts) + "\n"
 

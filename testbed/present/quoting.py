@@ -134,7 +134,7 @@ def quote(words: str, documents: Documents) -> str:
 def _paragraph(paragraph: str, documents: Documents) -> str:
     """A paragraph with its numbers filled in; if one is missing, only a remark about that.
 
-    A remark follows if numbers are stale or come from short forms.
+    A remark follows if numbers are stale, or come from short forms or from fewer seeds than the experiment has.
     """
     text = IN_TEXT.sub(lambda match: quote(match[1], documents), paragraph)
     named = list(dict.fromkeys(words.split()[0] for words in IN_TEXT.findall(paragraph)))
@@ -144,6 +144,9 @@ def _paragraph(paragraph: str, documents: Documents) -> str:
     old = [name for name in named if documents[name].get("stale")]
     if old:
         text += f" (STALE, of an earlier tree: {', '.join(old)}.)"
+    few = [f"{name}, {seeds}" for name in named if (seeds := digest.few_seeds(documents[name]))]
+    if few:
+        text += f" (From few seeds: {'; '.join(few)}.)"
     short = [name for name in named if documents[name]["mode"] not in OWN_LENGTHS]
     return f"{text} (From short runs only: {', '.join(short)}.)" if short else text
 
@@ -171,10 +174,17 @@ def goes_with(docs: Path, root: Path = REPO) -> bool:
 
 
 def said(words: str, documents: Documents) -> str:
-    """Text of a quote: the number, with an asterisk if its result is stale."""
-    text = quote(words, documents)
-    name = words.split()[0]
-    return text + STALE if name in documents and documents[name].get("stale") else text
+    """Text of a quote: the number, with the marks of its result unless it only names versions."""
+    name, metric, *_ = words.split()
+    return quote(words, documents) + marks(documents.get(name), metric in SAID_OF_ALL)
+
+
+def marks(document: Document | None, versions: bool = False) -> str:
+    """What follows a number of this document: an asterisk if it is stale, the seeds if the experiment has more."""
+    if document is None:
+        return ""
+    few = "" if versions else digest.few_seeds(document)
+    return STALE * bool(document.get("stale")) + (f" ({few})" if few else "")
 
 
 def table(words: str, documents: Documents) -> str:
@@ -201,7 +211,7 @@ def table(words: str, documents: Documents) -> str:
         {tuple(case[key] for key in keys) for case in mine},
         key=lambda row: [order[key].index(variant) for key, variant in zip(keys, row)],
     )
-    mark = STALE if documents[name].get("stale") else ""
+    mark = marks(documents[name])
     heads = [column.partition("|")[2].strip() + mark for column in columns]
     lines = ["| " + " | ".join([*keys, *heads]) + " |"]
     lines.append("|" + "---|" * len(keys) + "---:|" * len(columns))

@@ -33,6 +33,11 @@ CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 # ------------------------------------------------------------------------------------- what was run
 
 
+def form_text(form: str, seeds: str = "") -> str:
+    """A form in words, with the number of seeds if the experiment has more."""
+    return FORM[form] + (f", {seeds}" if seeds else "")
+
+
 def versions(document: Document) -> str:
     """Versions of the modules, as reported at run time."""
     return ", ".join(
@@ -97,7 +102,7 @@ def experiment_rows(documents: Documents) -> list[list[str]]:
             [
                 name,
                 _state_of(document),
-                FORM[document["mode"]],
+                form_text(document["mode"], digest.few_seeds(document)),
                 str(len(document["cases"])),
                 f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}",
                 document["provenance"]["kernel"]["release"],
@@ -143,6 +148,8 @@ def reasons(verdict: coverage.FigureVerdict) -> list[str]:
         said.append(f"STALE: these numbers are of an earlier tree; since then changed: {', '.join(verdict.stale)}.")
     if verdict.rows and verdict.form not in OWN_LENGTHS:
         said.append("Run in a short form only.")
+    if verdict.rows and verdict.seeds:
+        said.append(f"Run with {verdict.seeds} only.")
     if verdict.word == "not judged":
         said.append("Run, but its bounds are for longer runs than these.")
     for row in verdict.rows:
@@ -201,7 +208,7 @@ def coverage_row(verdict: coverage.FigureVerdict) -> list[str]:
         figure.number,
         figure.shows,
         figure.source or "-",
-        verdict.form or "-",
+        (verdict.form or "-") + (f", {verdict.seeds}" if verdict.seeds else ""),
         verdict_text(verdict),
         against_text(verdict),
     ]

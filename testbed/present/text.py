@@ -138,8 +138,14 @@ def _verdict_row(experiment: Experiment, verdict: Verdict, metrics: dict[str, Me
         off(verdict.check.paper, verdict.ours),
         interval(verdict.reference),
         bound_text(verdict.bound),
-        "-" if verdict.status == "absent" else STATUS[verdict.status],
+        _verdict_text(verdict),
     ]
+
+
+def _verdict_text(verdict: Verdict) -> str:
+    if verdict.status == "absent":
+        return "-"
+    return STATUS[verdict.status] + (f": {verdict.note}" if verdict.status == "few" else "")
 
 
 def _remark(experiment: Experiment, verdict: Verdict, metrics: dict[str, Metric]) -> str:
@@ -160,9 +166,9 @@ def summary_line(experiment: Experiment, verdicts: list[Verdict]) -> str:
             return "NOTHING WAS JUDGED: no bound is for these cases in this form"
         return "no bounds"
     words = [f"{sum(verdict.status == 'pass' for verdict in those)} of {len(those)} bounds met"]
-    for status in ("fail", "incomplete", "undecided", "differs"):
+    for status in ("fail", "incomplete", "undecided", "differs", "few"):
         count = sum(verdict.status == status for verdict in those)
-        words += [f"{count} {STATUS[status]}"] if count else []
+        words += [f"{count} {'judged by few seeds' if status == 'few' else STATUS[status]}"] if count else []
     return ", ".join(words)
 
 

@@ -319,6 +319,19 @@ def not_run_yet(document: dict[str, Any]) -> tuple[int, int]:
     return new, new * len(document["asked_seeds"])
 
 
+def few_seeds(document: dict[str, Any]) -> str:
+    """How many seeds the case with the fewest has, as "1 of 5 seeds"; "" if each has as many as the experiment wants.
+
+    A requested seed counts also if its run is missing: that is a lost run, not a smaller request.
+    """
+    experiment = _listed(document)
+    if experiment is None or not document["cases"]:
+        return ""
+    wanted = experiment.runs(document["mode"])
+    fewest = min(len({*document["asked_seeds"], *case["seeds"]}) for case in document["cases"])
+    return f"{fewest} of {wanted} seeds" if fewest < wanted else ""
+
+
 def experiment_of(document: dict[str, Any]) -> Experiment:
     """The experiment of a document, from the tree."""
     return experiments.load(document["experiment"])

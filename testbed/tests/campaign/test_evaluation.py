@@ -17,7 +17,7 @@ import pytest
 
 from testbed.base.errors import LbeError
 from testbed.campaign import campaign, command
-from testbed.judge import checks, coverage, figures, scoreboard
+from testbed.judge import checks, claims, coverage, figures, scoreboard
 from testbed.kernels.build import configuration_key
 from testbed.measure.summary import summarise
 from testbed.present import html_report, markdown, quoting, state, tables
@@ -105,12 +105,37 @@ def test_verdicts_follow_from_the_results(jain: float, near: int) -> None:
 def test_the_claim_is_the_worst_of_its_rows(tcp: float, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # switch off the explanations that the experiment file gives for misses
     monkeypatch.setattr(checks, "explained", lambda *_: None)
-    document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default"}
+    seeds = experiments.load("lp_table1").runs()
+    document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}, seeds) | {"mode": "default"}
     for case in document["cases"]:
         if case["case"]["background"] == "lp":
-            case["metrics"]["tcp"] = [tcp]
+            case["metrics"]["tcp"] = [tcp] * seeds
     verdict = coverage.judge(figure_of("Table I", "tcp_lp", experiment="lp_table1", also=""), {"lp_table1": document})
     assert verdict.word == word and verdict.red is (word == "FAILS")
+
+
+def test_few_seeds_are_no_verdict_and_every_page_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "explained", lambda *_: None)
+    document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default", "stale": []}
+    few = f"1 of {experiments.load('lp_table1').runs()} seeds"
+    verdict = coverage.judge(figure_of("Table I", "tcp_lp", experiment="lp_table1", also=""), {"lp_table1": document})
+    assert (verdict.word, verdict.held, verdict.red, verdict.seeds) == ("few seeds", 0, False, few)
+    shown = markdown.pages({"lp_table1": document})
+    bounds = [line for line in shown["checks.md"].splitlines() if line.startswith("| ")]
+    rows = [line for line in bounds if f"few seeds: {few}, so far: holds" in line]
+    assert rows and f"{len(rows)} rows are of *few seeds*" in shown["checks.md"]
+    assert not any(line.endswith("| holds |") for line in bounds)
+    for page in ("checks.md", "coverage.md", "experiments.md"):
+        assert f"{tables.FORM['default']}, {few}" in shown[page], page
+    assert f"| default, {few} |" in shown["coverage.md"] and f"Run with {few} only." in shown["coverage.md"]
+    assert f"own lengths, {few}" in html_report.page({"lp_table1": document}, {})
+
+
+def test_a_claims_number_of_few_seeds_says_how_many() -> None:
+    name = claims.claims()[0].number[0].experiment
+    document = made(name) | {"mode": "full"}
+    wanted = experiments.load(name).runs("full")
+    assert wanted > 1 and f" (1 of {wanted} seeds) |" in markdown.pages({name: document})["claims.md"]
 
 
 def test_a_failing_case_that_is_taken_away_leaves_no_success() -> None:
@@ -237,16 +262,16 @@ def test_half_a_comparison_is_incomplete() -> None:
 
 @pytest.mark.parametrize(("background", "word"), [(100.2, "not reached"), (0.43, "FAILS"), (110.0, "FAILS")])
 def test_an_explained_miss_that_leaves_its_range_either_way_is_red(background: float, word: str) -> None:
-    document = made("lowpri_bulk", {"filler": 100.0, "use": 99.0}) | {"mode": "default"}
     one = experiments.load("lowpri_bulk")
+    document = made("lowpri_bulk", {"filler": 100.0, "use": 99.0}, one.runs()) | {"mode": "default"}
     explained = next(check for check in one.checks if check.differs)
     document["cases"] = [
-        {**case, "case": mine, "metrics": {name: [values[0]] for name, values in case["metrics"].items()}}
+        {**case, "case": mine, "metrics": {name: list(values) for name, values in case["metrics"].items()}}
         for mine, case in zip(one.cases("default"), document["cases"] * 2)
     ]
     for case in document["cases"]:
         if experiments.matches(case["case"], explained.case):
-            case["metrics"]["filler"] = [background]
+            case["metrics"]["filler"] = [background] * one.runs()
     rows = coverage.judge(figure_of("Table 17", "lowpri"), {"lowpri_bulk": document}).rows
     row = next(row for row in rows if row.case is not None and experiments.matches(row.case, explained.case))
     assert row.status == {"not reached": "differs", "FAILS": "fail"}[word], row.note
@@ -642,6 +667,7 @@ def halved(document: dict) -> dict:
         ("numbers", "FAILS"),
         ("a run", "INCOMPLETE"),
         ("a new case", "NOT RUN YET lp_alone: 1 new cases"),
+        ("seeds", "FEW SEEDS lp_alone: 1 of"),
         ("a page", "is not what its data say"),
     ],
 )
@@ -656,12 +682,20 @@ def test_the_status_of_check_is_one_for_what_is_red(
     good = committed["lp_alone"]
     short = good | {"cases": good["cases"][1:]}
     new = short | {"asked_cases": [case["case"] for case in short["cases"]]}
-    kept = {"nothing": good, "numbers": halved(good), "a run": short, "a new case": new, "a page": good}[spoil]
+    few = good | {
+        "asked_seeds": [1],
+        "cases": [
+            case | {"seeds": [1], "metrics": {name: values[:1] for name, values in case["metrics"].items()}}
+            for case in good["cases"]
+        ],
+    }
+    every = {"nothing": good, "numbers": halved(good), "a run": short, "a new case": new, "a page": good, "seeds": few}
+    kept = every[spoil]
     monkeypatch.setattr(identity, "stale", lambda *_: [])
     markdown.write(state.mark_stale({"lp_alone": kept}), tmp_path)
     if spoil == "a page":
         (tmp_path / "checks.md").write_text("all is well\n", encoding="utf-8")
-    assert command.check(tmp_path / "out", tmp_path) == int(spoil not in ("nothing", "a new case"))
+    assert command.check(tmp_path / "out", tmp_path) == int(spoil not in ("nothing", "a new case", "seeds"))
     printed = capsys.readouterr().out
     assert said in printed
     seeds = len(good["asked_seeds"])

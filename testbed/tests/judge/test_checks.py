@@ -24,7 +24,7 @@ CHECK = (
 
 
 def status(keys: str, polite: list[float], alone: list[float] | None = None, mode: str = "default") -> list[str]:
-    one = experiment(CHECK + keys)
+    one = experiment(CHECK.replace("runs = 2", f"runs = {len(polite)}") + keys)
     values = {
         "alone": [{"be": value} for value in alone or [9.0] * len(polite)],
         "polite": [{"be": value, "bg": 2 * value} for value in polite],
@@ -111,13 +111,13 @@ def test_where_each_run_is_judged_so_is_each_that_misses(values: list[float], sa
 
 
 def test_an_explanation_says_what_it_says_and_of_its_cases_alone() -> None:
-    one = experiment(CHECK + DIFFERS)
+    one = experiment(CHECK.replace("runs = 2", "runs = 1") + DIFFERS)
     made = result_set(one, {"alone": [{"be": 9.0}], "polite": [{"be": 7.5, "bg": 1.0}]})
     assert not checks.failures(checks.judge(one, made))
     words = " ".join(text.text(one, made).split())  # undo the folding of long lines
     assert "0 of 1 bounds met, 1 not reached, as explained" in words
     assert "bound >= 8: w. today's kernel has less" in words
-    everywhere = CHECK.replace('case = { background = "polite" }\n', "")
+    everywhere = CHECK.replace('case = { background = "polite" }\n', "").replace("runs = 2", "runs = 1")
     of_polite = DIFFERS + '\ncase = { background = "polite" }'
     one = experiment(everywhere + of_polite)
     made = result_set(one, {"alone": [{"be": 7.5}], "polite": [{"be": 7.5, "bg": 1.0}]})
@@ -144,10 +144,45 @@ def test_a_range_that_explains_what_meets_the_bound_is_refused(span: str) -> Non
     ],
 )
 def test_an_interval_that_contains_the_bound_decides_nothing(values: list[float], said: str, red: bool) -> None:
-    one = experiment(CHECK + "min = 8")
+    one = experiment(CHECK.replace("runs = 2", f"runs = {len(values)}") + "min = 8")
     made = result_set(one, {"alone": [{"be": 9.0}] * len(values), "polite": [{"be": v, "bg": 1.0} for v in values]})
     (verdict,) = checks.judge(one, made)
     assert (verdict.status, verdict.red) == (said, red)
+
+
+@pytest.mark.parametrize(
+    ("keys", "values", "said", "note", "red"),
+    [
+        ("min = 8", [8.5], "few", "1 of 5 seeds, so far: holds", False),
+        ("min = 8", [8.5, 8.6, 8.7, 8.6], "few", "4 of 5 seeds, so far: holds", False),
+        ("min = 8", [8.5, 8.6, 8.7, 8.6, 8.7], "pass", "", False),
+        ("min = 8\neach = true", [8.5], "few", "1 of 5 seeds, so far: holds", False),
+        (DIFFERS, [7.5], "few", "1 of 5 seeds, so far: not reached, as explained: today's kernel has less", False),
+        # a miss is a miss; what is undecided needs more seeds anyway
+        ("min = 8", [7.5], "fail", "1 of 5 seeds", True),
+        ("min = 8", [8.5, math.nan], "fail", "no value in 1 of 2 runs; 2 of 5 seeds", True),
+        ("min = 8", [7.5, 8.9], "undecided", "the interval contains the bound, of 2 runs; 2 of 5 seeds", False),
+        # without a bound nothing is judged
+        ('paper = 9\npaper_at = "Table 9"', [8.5], "shown", "", False),
+    ],
+)
+def test_fewer_seeds_than_the_experiment_has_are_a_state_of_its_own(
+    keys: str, values: list[float], said: str, note: str, red: bool
+) -> None:
+    one = experiment(CHECK.replace("runs = 2", "runs = 5") + keys)
+    made = result_set(one, {"alone": [{"be": 9.0}] * len(values), "polite": [{"be": v, "bg": 1.0} for v in values]})
+    (verdict,) = checks.judge(one, made)
+    assert (verdict.status, verdict.note, verdict.red) == (said, note, red)
+    if said == "few":
+        page = " ".join(text.text(one, made).split())
+        assert "0 of 1 bounds met, 1 judged by few seeds" in page and f"few seeds: {len(values)} of 5 seeds" in page
+
+
+def test_seeds_beyond_the_requested_ones_count_in_the_cases_that_have_them() -> None:
+    one = experiment(CHECK.replace("runs = 2", "runs = 3") + "min = 8")
+    made = result_set(one, {"polite": [{"be": 8.5, "bg": 1.0}] * 3})
+    made.asked_seeds = [1]
+    assert [verdict.status for verdict in checks.judge(one, made)] == ["pass"]
 
 
 def test_a_check_whose_case_was_not_asked_for_is_not_green() -> None:

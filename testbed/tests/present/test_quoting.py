@@ -13,6 +13,7 @@ from testbed.base.errors import LbeError
 from testbed.base.places import REPO
 from testbed.present import quoting
 from testbed.results import digest
+from testbed.spec import experiment as experiments
 from testbed.tests.made_digests import made
 
 RESULTS = REPO / "Documentation" / "results"
@@ -48,6 +49,26 @@ def test_a_number_of_a_stale_result_has_an_asterisk_and_a_missing_one_says_so() 
     assert quoting.said(words(), old).endswith("*")
     assert not quoting.said(words(), DOCUMENTS).endswith("*")
     assert quoting.said("nowhere metric", DOCUMENTS) == "(not run)"
+
+
+def test_a_number_of_fewer_seeds_than_the_experiment_has_says_how_many() -> None:
+    wanted = experiments.load("lp_table1").runs()
+    assert wanted > 2
+    few = {"lp_table1": made("lp_table1", {"tcp": 40.0}, seeds=2) | {"mode": "default"}}
+    assert quoting.said("lp_table1 tcp link=10M background=lp", few) == f"40.00 ±0.00 (2 of {wanted} seeds)"
+    assert quoting.said("lp_table1 @commit", few) == "v1", "versions are those of all runs"
+    few["lp_table1"]["stale"] = ["module tcp_lp"]
+    assert quoting.said("lp_table1 tcp link=10M background=lp", few) == f"40.00 ±0.00* (2 of {wanted} seeds)"
+    page = "<!--table lp_table1 by background link=10M\ntcp | %\n-->\n<!--/table-->\n"
+    assert f"| %* (2 of {wanted} seeds) |" in quoting.filled(page, few, "page.md")
+    assert f"(From few seeds: lp_table1, 2 of {wanted} seeds.)" in quoting.papers(few)["tcp_lp"][1]
+    # more seeds than the requested ones count, and a lost run is incomplete instead
+    more = made("lp_table1", {"tcp": 40.0}, seeds=wanted) | {"mode": "default", "asked_seeds": [1]}
+    assert quoting.said("lp_table1 tcp link=10M background=lp", {"lp_table1": more}) == "40.00 ±0.00"
+    lost = made("lp_table1", {"tcp": 40.0}, seeds=wanted) | {"mode": "default"}
+    for case in lost["cases"]:
+        case["seeds"] = case["seeds"][:1]
+    assert quoting.said("lp_table1 tcp link=10M background=lp", {"lp_table1": lost}) == "(incomplete)"
 
 
 def test_a_quote_without_an_end_or_of_nothing_is_refused() -> None:
