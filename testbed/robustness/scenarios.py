@@ -14,10 +14,11 @@ from ..spec.experiment import load
 
 #: module -> experiments that use it in several ways (with a foreground flow, with losses, with IPv4 and IPv6)
 EXPERIMENTS = {
+    "tcp_lbe": ("lbe_rows", "lbe_sources"),
     "tcp_lp": ("lp_beside_cubic", "lp_alone"),
     "tcp_lowpri": ("lowpri_long_delay", "lowpri_timeout"),
     "tcp_ledbat": ("ledbat_robust", "ledbat_reverse"),
-    "vulture": ("vulture_robust", "vulture_onoff"),
+    "vulture": ("vulture_robust", "vulture_onoff", "vulture_credit", "vulture_rledbat"),
     "sch_shred, shred_hint": ("shred_writer", "shred_cheat"),
 }
 

@@ -16,8 +16,11 @@ from pathlib import Path
 import pytest
 
 from testbed.base.places import REPO
-from testbed.robustness import command, fuzz, packets, parts
+from testbed.foreign import netfilter
+from testbed.robustness import command, fuzz, packets, parts, scenarios
 from testbed.robustness.parts import PARTS, Outcome, Part
+from testbed.run import runner
+from testbed.spec.experiment import load
 
 THREATS = REPO / "Documentation" / "threats.md"
 DRILLS = re.findall(
@@ -47,6 +50,15 @@ def test_part(key: str) -> None:
     assert outcome.good, command.table([outcome])
     # these two parts use connections of scripts; all other parts run a stream beside it and check each byte
     assert outcome.bytes or key in ("drills/plain", "liars/sanitizer"), "no byte was carried beside it"
+
+
+def test_the_scenarios_on_the_sanitizer_kernel_use_every_module_and_every_controller() -> None:
+    names = [name for several in scenarios.EXPERIMENTS.values() for name in several]
+    jobs = [job for name in names for job in runner.plan(load(name), runner.Options("short", runs=1))]
+    assert {module for job in jobs for module in job.modules} >= set(parts.MODULES)
+    commands = " ".join(event.run for job in jobs for event in job.setting.events)
+    for controller in netfilter.CONTROLLERS:
+        assert f"controller={controller}" in commands
 
 
 @pytest.mark.scenario
