@@ -738,11 +738,13 @@ static int vulture_rule_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	list_for_each_entry(rule, &vn->rules, node) {
 		void *header;
 
-		if (rule->id < (u32)cb->args[0])	/* it was in an earlier message */
+		/* it was in an earlier message */
+		if ((unsigned long)rule->number < (unsigned long)cb->args[0])
 			continue;
 		header = vulture_dump_begin(skb, cb, VULTURE_CMD_RULE_GET);
 		if (!header ||
-		    !vulture_dump_end(skb, cb, header, vulture_put_rule(skb, rule), rule->id))
+		    !vulture_dump_end(skb, cb, header, vulture_put_rule(skb, rule),
+				      rule->number))
 			break;
 	}
 	mutex_unlock(&vn->rules_lock);

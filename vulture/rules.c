@@ -309,10 +309,27 @@ struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id, bool ad
 	return found;
 }
 
+/* Number a rule. Its id is the low half of the number, which is not 0 and not in use: after 2^32
+ * rules a user could otherwise delete another one's. Caller: holds rules_lock.
+ */
+static void vulture_rule_number(struct vulture_net *vn, struct vulture_rule *rule)
+{
+	const struct vulture_rule *other;
+	bool used;
+
+	do {
+		rule->number = vn->next_rule++;
+		rule->id = lower_32_bits(rule->number);
+		used = !rule->id;
+		list_for_each_entry(other, &vn->rules, node)
+			used |= other->id == rule->id;
+	} while (used);
+}
+
 /**
  * vulture_rule_insert() - add a rule at the end of the list
  * @vn: namespace; the caller holds rules_lock
- * @rule: complete except for its id, which is set here
+ * @rule: complete except for its id and number, which are set here
  * @extack: where to put the reason of a refusal
  */
 int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
@@ -324,7 +341,7 @@ int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
 				       vn->n_rules);
 		return -ENOSPC;
 	}
-	rule->id = vn->next_rule++;
+	vulture_rule_number(vn, rule);
 	vn->n_rules++;
 	WRITE_ONCE(vn->n_foreground, vn->n_foreground + rule->foreground);
 	if (rule->user)

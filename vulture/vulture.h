@@ -144,6 +144,7 @@ struct vulture_flow {
 struct vulture_rule {
 	struct list_head node;		/* in vulture_net.rules; RCU */
 	struct rcu_head rcu;
+	u64 number;			/* in the order in which the rules were added */
 	u32 id;				/* above 0 */
 	u64 cgroup_id;			/* 0 = any */
 	struct cgroup *cgroup;		/* NULL = any; holds a reference */
@@ -185,7 +186,7 @@ struct vulture_net {
 	u32 n_foreground;		/* number of them with foreground set */
 	struct vulture_user users[VULTURE_USERS];
 	struct delayed_work rules_work;	/* removes rules whose cgroup is gone */
-	u32 next_rule;			/* id of the next rule */
+	u64 next_rule;			/* number of the next rule */
 	u32 controller;			/* the default controller */
 	u32 defaults[__VULTURE_CONTROLLER_MAX][RWND_OPTIONS_MAX];	/* default options */
 };

@@ -2,7 +2,7 @@
 """Functions cut out of the module's sources, and vulturectl, in conditions that no guest produces on demand.
 
 A hash chain that changes under its reader, 3 GiB without loss, an application that holds its socket for long, a list
-that fails half way, downloads that have rested, a kernel without tracepoints.
+that fails half way, more rules than there are ids, downloads that have rested, a kernel without tracepoints.
 """
 
 from __future__ import annotations
@@ -182,6 +182,39 @@ def test_flows_end_without_the_list_of_all_namespaces(tmp_path: Path) -> None:
     """An application may hold its socket for as long as it likes: the creation of namespaces does not wait for that."""
     library = compiled(FLUSH, "vulture_flush_all", "main.c", tmp_path)
     assert library.flush() == 0
+
+
+NUMBER = """
+#include <lbe/arith.h>
+struct vulture_rule { u64 number; u32 id; };
+static struct vulture_net { u64 next_rule; int rules; } net;
+static struct vulture_rule rules[] = { { .id = 1 }, { .id = 2 }, { .id = 0xffffffff } };
+#define list_for_each_entry(one, list, node)	for ((one) = rules; (void)(list), (one) < rules + 3; (one)++)
+#define lower_32_bits(number)	((u32)(number))
+%s
+u64 number(u64 next, u32 *id)
+{
+	struct vulture_rule rule = { 0 };
+
+	net.next_rule = next;
+	vulture_rule_number(&net, &rule);
+	*id = rule.id;
+	return rule.number;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("following", "number", "rule"), [(3, 3, 3), ((1 << 32) - 1, (1 << 32) + 3, 3), (1 << 33, (1 << 33) + 3, 3)]
+)
+def test_an_id_is_not_used_again_while_its_rule_is_there(
+    tmp_path: Path, following: int, number: int, rule: int
+) -> None:
+    """After 2^32 rules; nor is it ever 0. The order of the rules stays."""
+    library = compiled(NUMBER, "vulture_rule_number", "rules.c", tmp_path)
+    library.number.restype = ctypes.c_uint64
+    got = ctypes.c_uint32()
+    assert (library.number(ctypes.c_uint64(following), ctypes.byref(got)), got.value) == (number, rule)
 
 
 BROKEN = """
