@@ -3,28 +3,14 @@
  * The table of connections under control of each network namespace. A flow is started by a
  * request or a rule, and ends by a request or with its socket.
  */
-#include <linux/delay.h>
 #include <linux/jhash.h>
 #include <linux/moduleparam.h>
-#include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/tcp.h>
 
 #include "vulture.h"
 #include "trace.h"
 
-/* Time for which the hooks stay after the last flow. Otherwise an application that starts and stops
- * the control of its sockets would wait for their removal (a grace period) each time.
- */
-#define VULTURE_HOOKS_LINGER	HZ
-/* Number of times that a removal tries to use a socket that an application has locked, and the
- * interval between them, us.
- */
-#define VULTURE_REMOVE_TRIES	20
-#define VULTURE_REMOVE_US	500
-
-/* One for each controller, as their states differ in size. */
-static struct kmem_cache *vulture_flow_caches[__VULTURE_CONTROLLER_MAX];
 static atomic64_t vulture_last_id = ATOMIC64_INIT(0);
 static atomic_t vulture_flows = ATOMIC_INIT(0);	/* in all tables */
 static bool vulture_unloading;	/* set once, at module exit: no flow starts any more */
@@ -86,19 +72,6 @@ struct vulture_flow *vulture_flow_lookup(struct vulture_net *vn,
 	return rhashtable_lookup(&vn->table, key, vulture_table_params);
 }
 
-static void vulture_flow_free_rcu(struct rcu_head *head)
-{
-	struct vulture_flow *flow = container_of(head, struct vulture_flow, rcu);
-
-	kmem_cache_free(vulture_flow_caches[flow->options.controller], flow);
-}
-
-void vulture_flow_put(struct vulture_flow *flow)
-{
-	if (refcount_dec_and_test(&flow->refs))
-		call_rcu(&flow->rcu, vulture_flow_free_rcu);
-}
-
 /* Return: a reference to the flow with this id, or NULL. */
 struct vulture_flow *vulture_flow_get_by_id(struct vulture_net *vn, u64 id)
 {
@@ -125,29 +98,6 @@ struct vulture_flow *vulture_flow_get_by_sock(struct sock *sk)
 		flow = NULL;
 	rcu_read_unlock();
 	return flow;
-}
-
-/* Return: a reference to the socket, or NULL if it has closed. The memory of TCP sockets is reused
- * under RCU, so the socket may already belong to another connection: the caller must take its lock
- * and check that dead is not set before it acts on the socket.
- */
-struct sock *vulture_flow_hold_sock(struct vulture_flow *flow)
-{
-	struct sock *sk = NULL;
-
-	rcu_read_lock();
-	if (!READ_ONCE(flow->dead) && !READ_ONCE(flow->closed) &&
-	    refcount_inc_not_zero(&flow->sk->sk_refcnt))
-		sk = flow->sk;
-	rcu_read_unlock();
-	return sk;
-}
-
-/* Schedule a check whether the hooks are still needed. */
-void vulture_hooks_look(struct vulture_net *vn)
-{
-	if (!READ_ONCE(vn->closing))
-		mod_delayed_work(VULTURE_WQ, &vn->hooks_work, VULTURE_HOOKS_LINGER);
 }
 
 /* Beginning and end of a flow */
@@ -288,17 +238,16 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 					     const struct vulture_rule *rule, bool opening,
 					     gfp_t gfp)
 {
-	struct kmem_cache *cache = vulture_flow_caches[options->controller];
 	const struct rwnd_controller *c = rwnd_controllers[options->controller];
 	struct vulture_flow *flow;
 
-	flow = kmem_cache_zalloc(cache, gfp);
+	flow = vulture_flow_alloc(options, gfp);
 	if (!flow)
 		return NULL;
 	if (c->path_bytes) {
 		flow->path = vulture_path_get(vn, sk, key, options->controller, gfp);
 		if (!flow->path) {
-			kmem_cache_free(cache, flow);
+			vulture_flow_free(flow);
 			return NULL;
 		}
 	}
@@ -311,12 +260,10 @@ static struct vulture_flow *vulture_flow_new(struct vulture_net *vn, struct sock
 	flow->rule = rule ? rule->id : 0;
 	flow->user = rule ? rule->user : NULL;
 	flow->max_seg_bytes = max_t(u32, tcp_sk(sk)->advmss, TCP_MIN_MSS);
-	refcount_set(&flow->refs, 1);
 	spin_lock_init(&flow->lock);
 	spin_lock_init(&flow->own_lock);
 	flow->state_lock = flow->path ? &flow->path->lock : &flow->own_lock;
 	vulture_timer_init(flow);
-	flow->options = *options;
 	vulture_flow_edge(flow, sk, opening);
 	vulture_flow_init_controller(flow, sk);
 	return flow;
@@ -470,11 +417,20 @@ bool vulture_sock_is_tcp(const struct sock *sk)
 	       (sk->sk_family == AF_INET || sk->sk_family == AF_INET6);
 }
 
+/* Lock a socket for a request, which may wait until that time. */
+static int vulture_flow_lock(struct sock *sk, unsigned long until, struct netlink_ext_ack *extack)
+{
+	if (vulture_sock_lock(sk, until))
+		return 0;
+	NL_SET_ERR_MSG_MOD(extack, "a system call of the application keeps the socket locked: try again later");
+	return -EBUSY;
+}
+
 /**
  * vulture_flow_start() - take a connection under control, or change its options
  * @sk: TCP socket in any state; the caller holds a reference, not the lock
  * @options: controller and its options, checked
- * @gfp: for the flow's memory
+ * @until: time until which to wait for the socket's lock, jiffies
  * @id: where to put the flow's id
  * @extack: where to put the reason of a refusal
  *
@@ -482,16 +438,18 @@ bool vulture_sock_is_tcp(const struct sock *sk)
  * Return: 0 or one of the errors of uapi/vulture.h.
  */
 int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
-		       gfp_t gfp, u64 *id, struct netlink_ext_ack *extack)
+		       unsigned long until, u64 *id, struct netlink_ext_ack *extack)
 {
-	int err;
+	int err = vulture_flow_lock(sk, until, extack);
 
-	lock_sock(sk);
+	if (err)
+		return err;
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2))) {
 		NL_SET_ERR_MSG_MOD(extack, "the socket is not connected, or the peer has finished sending");
 		err = -ENOTCONN;
 	} else {
-		err = __vulture_flow_start(sk, options, NULL, false, gfp, id, extack);
+		err = __vulture_flow_start(sk, options, NULL, false, GFP_KERNEL_ACCOUNT, id,
+					   extack);
 	}
 	release_sock(sk);
 	return err;
@@ -500,23 +458,25 @@ int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 /**
  * vulture_flow_stop() - end the control of a connection, and advertise TCP's own window at once
  * @sk: TCP socket in any state; the caller holds a reference, not the lock
+ * @until: time until which to wait for the socket's lock, jiffies
  * @extack: where to put the reason of a refusal
  *
- * Return: 0, or -ENOENT if it is not under control.
+ * Return: 0, -ENOENT if it is not under control, or -EBUSY.
  */
-int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack)
+int vulture_flow_stop(struct sock *sk, unsigned long until, struct netlink_ext_ack *extack)
 {
 	struct vulture_flow *flow;
-	int err = -ENOENT;
+	int err = vulture_flow_lock(sk, until, extack);
 
-	lock_sock(sk);
+	if (err)
+		return err;
 	flow = vulture_flow_get_by_sock(sk);
 	if (flow && vulture_flow_end(flow, VULTURE_REASON_STOPPED)) {
 		if (flow->edge.advertised_bytes < flow->edge.own_bytes)
 			vulture_send_update(flow, sk);
-		err = 0;
 	} else {
 		NL_SET_ERR_MSG_MOD(extack, "the connection is not under control");
+		err = -ENOENT;
 	}
 	if (flow)
 		vulture_flow_put(flow);
@@ -528,41 +488,32 @@ int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack)
  * vulture_flow_remove() - end a flow without holding its socket's lock
  * @flow: the caller holds a reference
  * @reason: enum vulture_reason
+ * @until: time until which to wait for that lock, jiffies
  *
  * If the socket still exists, TCP's own window is advertised. If an application holds the socket's
- * lock for longer than this function tries, that window goes out with TCP's next ACK, at the latest
- * when the sender probes the window. May sleep.
+ * lock for longer than that, this window goes out with TCP's next ACK, at the latest when the
+ * sender probes the window. May sleep.
  *
  * Return: false if it had ended before.
  */
-bool vulture_flow_remove(struct vulture_flow *flow, u32 reason)
+bool vulture_flow_remove(struct vulture_flow *flow, u32 reason, unsigned long until)
 {
 	struct sock *sk = vulture_flow_hold_sock(flow);
-	unsigned int tries = VULTURE_REMOVE_TRIES;
 	bool ended = vulture_flow_end(flow, reason);
 
-	while (sk && ended && tries-- &&
-	       flow->edge.advertised_bytes < flow->edge.own_bytes) {
-		bool free;
-
-		local_bh_disable();
-		bh_lock_sock(sk);
-		free = !sock_owned_by_user(sk);
-		if (free && !((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN)))
+	if (sk && ended && flow->edge.advertised_bytes < flow->edge.own_bytes &&
+	    vulture_sock_lock(sk, until)) {
+		if (!((1 << sk->sk_state) & (TCPF_CLOSE | TCPF_LISTEN)))
 			vulture_send_update(flow, sk);
-		bh_unlock_sock(sk);
-		local_bh_enable();
-		if (free)
-			break;
-		usleep_range(VULTURE_REMOVE_US, 2 * VULTURE_REMOVE_US);
+		release_sock(sk);
 	}
 	if (sk)
 		sock_put(sk);
 	return ended;
 }
 
-/* End all flows that a namespace has now. */
-void vulture_flows_flush(struct vulture_net *vn)
+/* End all flows that a namespace has now. @until: as of vulture_flow_remove(), for all together. */
+void vulture_flows_flush(struct vulture_net *vn, unsigned long until)
 {
 	struct vulture_flow *flow;
 	unsigned long id;
@@ -571,7 +522,7 @@ void vulture_flows_flush(struct vulture_net *vn)
 		flow = vulture_flow_get_by_id(vn, id);
 		if (!flow)
 			continue;
-		vulture_flow_remove(flow, VULTURE_REASON_REMOVED);
+		vulture_flow_remove(flow, VULTURE_REASON_REMOVED, until);
 		vulture_flow_put(flow);
 		cond_resched();
 	}
@@ -593,41 +544,4 @@ void vulture_flows_net_exit(struct vulture_net *vn)
 {
 	xa_destroy(&vn->ids);
 	rhashtable_destroy(&vn->table);
-}
-
-/* Return: kernel memory for each connection of a controller, bytes. */
-u32 vulture_flow_bytes(u32 controller)
-{
-	return sizeof(struct vulture_flow) +
-	       ALIGN(rwnd_controllers[controller]->state_bytes, sizeof(u64));
-}
-
-int __init vulture_flows_init(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < __VULTURE_CONTROLLER_MAX; i++) {
-		const struct rwnd_controller *c = rwnd_controllers[i];
-		char name[32];
-
-		if (!c)
-			continue;
-		snprintf(name, sizeof(name), "vulture_flow_%s", c->name);
-		vulture_flow_caches[i] =
-			kmem_cache_create(name, vulture_flow_bytes(i), 0,
-					  SLAB_ACCOUNT | SLAB_HWCACHE_ALIGN, NULL);
-		if (!vulture_flow_caches[i]) {
-			vulture_flows_exit();
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-void vulture_flows_exit(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < __VULTURE_CONTROLLER_MAX; i++)
-		kmem_cache_destroy(vulture_flow_caches[i]);
 }

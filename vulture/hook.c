@@ -328,12 +328,71 @@ static const struct nf_hook_ops vulture_hook_ops[] = {
 #endif
 };
 
-int vulture_hooks_add(struct net *net)
+/* The hooks are registered while there is a flow, a rule that can start one (the first ACK
+ * of a connection must not advertise TCP's own window), or a request that is about to
+ * make a flow or a rule.
+ */
+
+/* Register or unregister the hooks as needed. Caller: holds hooks_lock. */
+static int vulture_hooks_settle(struct vulture_net *vn)
 {
-	return nf_register_net_hooks(net, vulture_hook_ops, ARRAY_SIZE(vulture_hook_ops));
+	bool wanted = vn->hook_users || atomic_read(&vn->flows) > 0 || !list_empty(&vn->rules);
+	int err = 0;
+
+	if (wanted && !vn->hooked) {
+		err = nf_register_net_hooks(vn->net, vulture_hook_ops,
+					    ARRAY_SIZE(vulture_hook_ops));
+		vn->hooked = !err;
+	} else if (!wanted && vn->hooked) {
+		nf_unregister_net_hooks(vn->net, vulture_hook_ops, ARRAY_SIZE(vulture_hook_ops));
+		vn->hooked = false;
+	}
+	return err;
 }
 
-void vulture_hooks_remove(struct net *net)
+/* The hooks stay registered from here to vulture_hooks_release(). */
+int vulture_hooks_hold(struct vulture_net *vn)
 {
-	nf_unregister_net_hooks(net, vulture_hook_ops, ARRAY_SIZE(vulture_hook_ops));
+	int err;
+
+	mutex_lock(&vn->hooks_lock);
+	vn->hook_users++;
+	err = vulture_hooks_settle(vn);
+	vn->hook_users -= !!err;
+	mutex_unlock(&vn->hooks_lock);
+	return err;
+}
+
+void vulture_hooks_release(struct vulture_net *vn)
+{
+	mutex_lock(&vn->hooks_lock);
+	vn->hook_users--;
+	mutex_unlock(&vn->hooks_lock);
+	vulture_hooks_look(vn);
+}
+
+static void vulture_hooks_work(struct work_struct *work)
+{
+	struct vulture_net *vn = container_of(to_delayed_work(work), struct vulture_net,
+					      hooks_work);
+
+	mutex_lock(&vn->hooks_lock);
+	vulture_hooks_settle(vn);
+	mutex_unlock(&vn->hooks_lock);
+}
+
+void vulture_hooks_net_init(struct vulture_net *vn)
+{
+	mutex_init(&vn->hooks_lock);
+	INIT_DELAYED_WORK(&vn->hooks_work, vulture_hooks_work);
+}
+
+/* Unregister the hooks, needed or not: the namespace is being removed. */
+void vulture_hooks_net_exit(struct vulture_net *vn)
+{
+	mutex_lock(&vn->hooks_lock);
+	if (vn->hooked)
+		nf_unregister_net_hooks(vn->net, vulture_hook_ops, ARRAY_SIZE(vulture_hook_ops));
+	vn->hooked = false;
+	mutex_unlock(&vn->hooks_lock);
 }

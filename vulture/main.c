@@ -13,71 +13,11 @@
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
-#include <net/netns/generic.h>
 
 #include "vulture.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
-
-static unsigned int vulture_net_id __read_mostly;
-
-struct vulture_net *vulture_net(const struct net *net)
-{
-	return net_generic(net, vulture_net_id);
-}
-
-/* The hooks are registered while there is a flow, a rule that can start one (the first ACK
- * of a connection must not advertise TCP's own window), or a request that is about to
- * make a flow or a rule.
- */
-
-/* Register or unregister the hooks as needed. Caller: holds hooks_lock. */
-static int vulture_hooks_settle(struct vulture_net *vn)
-{
-	bool wanted = vn->hook_users || atomic_read(&vn->flows) > 0 || !list_empty(&vn->rules);
-	int err = 0;
-
-	if (wanted && !vn->hooked) {
-		err = vulture_hooks_add(vn->net);
-		vn->hooked = !err;
-	} else if (!wanted && vn->hooked) {
-		vulture_hooks_remove(vn->net);
-		vn->hooked = false;
-	}
-	return err;
-}
-
-/* The hooks stay registered from here to vulture_hooks_release(). */
-int vulture_hooks_hold(struct vulture_net *vn)
-{
-	int err;
-
-	mutex_lock(&vn->hooks_lock);
-	vn->hook_users++;
-	err = vulture_hooks_settle(vn);
-	vn->hook_users -= !!err;
-	mutex_unlock(&vn->hooks_lock);
-	return err;
-}
-
-void vulture_hooks_release(struct vulture_net *vn)
-{
-	mutex_lock(&vn->hooks_lock);
-	vn->hook_users--;
-	mutex_unlock(&vn->hooks_lock);
-	vulture_hooks_look(vn);
-}
-
-static void vulture_hooks_work(struct work_struct *work)
-{
-	struct vulture_net *vn = container_of(to_delayed_work(work), struct vulture_net,
-					      hooks_work);
-
-	mutex_lock(&vn->hooks_lock);
-	vulture_hooks_settle(vn);
-	mutex_unlock(&vn->hooks_lock);
-}
 
 /* Namespaces */
 
@@ -87,8 +27,7 @@ static int __net_init vulture_net_init(struct net *net)
 
 	vn->net = net;
 	vn->max_flows = VULTURE_MAX_FLOWS_DEFAULT;
-	mutex_init(&vn->hooks_lock);
-	INIT_DELAYED_WORK(&vn->hooks_work, vulture_hooks_work);
+	vulture_hooks_net_init(vn);
 	vulture_rules_net_init(vn);
 	vulture_defaults_init(vn);
 	vulture_paths_init(vn);
@@ -104,19 +43,15 @@ static void __net_exit vulture_net_pre_exit(struct net *net)
 
 	WRITE_ONCE(vn->closing, true);
 	cancel_delayed_work_sync(&vn->hooks_work);
-	vulture_flows_flush(vn);
-	mutex_lock(&vn->hooks_lock);
-	if (vn->hooked)
-		vulture_hooks_remove(net);
-	vn->hooked = false;
-	mutex_unlock(&vn->hooks_lock);
+	vulture_flows_flush(vn, jiffies);
+	vulture_hooks_net_exit(vn);
 }
 
 static void __net_exit vulture_net_exit(struct net *net)
 {
 	struct vulture_net *vn = vulture_net(net);
 
-	vulture_flows_flush(vn);	/* a flow may have been starting before */
+	vulture_flows_flush(vn, jiffies);	/* a flow may have been starting before */
 	cancel_delayed_work_sync(&vn->hooks_work);
 	vulture_timers_wait(vn);
 	vulture_rules_net_exit(vn);
@@ -133,11 +68,12 @@ static struct pernet_operations vulture_net_ops = {
 };
 
 /* End the flows of all namespaces. While the flows of a namespace end, a reference to it is held
- * and not the lock of the list, since this may take as long as an application holds a socket's
- * lock.
+ * and not the lock of the list, since an application may hold a socket's lock. The removal waits
+ * for all such applications together no longer than a request does.
  */
 static void vulture_flush_all(void)
 {
+	unsigned long until = jiffies + VULTURE_LOCK_WAIT;
 	struct net *net, *busy;
 
 	do {
@@ -151,16 +87,10 @@ static void vulture_flush_all(void)
 		}
 		up_read(&net_rwsem);
 		if (busy) {
-			vulture_flows_flush(vulture_net(busy));
+			vulture_flows_flush(vulture_net(busy), until);
 			put_net(busy);
 		}
 	} while (busy);
-}
-
-/* The tracepoint shows the flow's id; the controller only has a pointer to its own state. */
-void vulture_trace_round(const void *state, const struct rwnd_round *round)
-{
-	trace_vulture_round(container_of(state, struct vulture_flow, state), round);
 }
 
 /* Loading and unloading */

@@ -293,11 +293,21 @@ static int vulture_send_count(struct genl_info *info, struct sk_buff *msg, void 
 
 /* Commands */
 
+/* Time until which a request may wait for the locks of sockets, jiffies. The kernel handles the
+ * requests of one packet one after another, and no family can be registered before the last one is
+ * done. Therefore only the first of a packet may wait. The others are those with headroom: the
+ * requests before them.
+ */
+static unsigned long vulture_wait_until(const struct sk_buff *skb)
+{
+	return jiffies + (skb_headroom(skb) ? 0 : VULTURE_LOCK_WAIT);
+}
+
 /* The hooks are registered before the flow starts, and held meanwhile: a segment that they do not
  * see would advertise more than the flow knows of.
  */
-static int vulture_start_one(struct sock *sk, const struct vulture_options *options, u64 *id,
-			     struct netlink_ext_ack *extack)
+static int vulture_start_one(struct sock *sk, const struct vulture_options *options,
+			     unsigned long until, u64 *id, struct netlink_ext_ack *extack)
 {
 	struct vulture_net *vn = vulture_net(sock_net(sk));
 	int err = vulture_hooks_hold(vn);
@@ -306,7 +316,7 @@ static int vulture_start_one(struct sock *sk, const struct vulture_options *opti
 		NL_SET_ERR_MSG_MOD(extack, "the netfilter hooks could not be put in place");
 		return err;
 	}
-	err = vulture_flow_start(sk, options, GFP_KERNEL_ACCOUNT, id, extack);
+	err = vulture_flow_start(sk, options, until, id, extack);
 	vulture_hooks_release(vn);
 	return err;
 }
@@ -314,6 +324,7 @@ static int vulture_start_one(struct sock *sk, const struct vulture_options *opti
 static int vulture_cmd_start(struct sk_buff *skb, struct genl_info *info)
 {
 	struct vulture_net *vn = vulture_net(genl_info_net(info));
+	unsigned long until = vulture_wait_until(skb);
 	unsigned int i, n, kind, started = 0;
 	struct vulture_options options;
 	struct sock **socks;
@@ -339,7 +350,8 @@ static int vulture_cmd_start(struct sk_buff *skb, struct genl_info *info)
 	msg = vulture_reply(info, VULTURE_CMD_START, &header);
 	err = msg ? -ENOENT : -ENOMEM;
 	for (i = 0; msg && i < n; i++) {
-		err = vulture_start_one(socks[i], &options, &id, many ? NULL : info->extack);
+		err = vulture_start_one(socks[i], &options, until, &id,
+					many ? NULL : info->extack);
 		started += !err;
 	}
 	vulture_sockets_put(socks, n);
@@ -356,6 +368,7 @@ static int vulture_cmd_start(struct sk_buff *skb, struct genl_info *info)
 static unsigned int vulture_stop_socks(struct sk_buff *skb, struct genl_info *info,
 				       unsigned int kind, int *err)
 {
+	unsigned long until = vulture_wait_until(skb);
 	unsigned int i, n, stopped = 0;
 	struct sock **socks;
 	bool many;
@@ -367,7 +380,7 @@ static unsigned int vulture_stop_socks(struct sk_buff *skb, struct genl_info *in
 	}
 	*err = -ENOENT;
 	for (i = 0; i < n; i++) {
-		*err = vulture_flow_stop(socks[i], many ? NULL : info->extack);
+		*err = vulture_flow_stop(socks[i], until, many ? NULL : info->extack);
 		stopped += !*err;
 	}
 	vulture_sockets_put(socks, n);
@@ -389,7 +402,7 @@ static unsigned int vulture_stop_id(struct sk_buff *skb, struct genl_info *info,
 	flow = vulture_target_of_id(info);
 	if (!flow)
 		return 0;
-	if (vulture_flow_remove(flow, VULTURE_REASON_STOPPED))
+	if (vulture_flow_remove(flow, VULTURE_REASON_STOPPED, vulture_wait_until(skb)))
 		*err = 0;
 	else
 		NL_SET_ERR_MSG_MOD(info->extack, "the connection is not under control");

@@ -176,6 +176,18 @@ void vulture_rules_apply(struct vulture_net *vn, struct sock *sk, bool opening)
 	rcu_read_unlock();
 }
 
+/* Count a connection as failed of the rule that would have started it. Takes no lock. */
+void vulture_rules_fail(struct vulture_net *vn, const struct sock *sk)
+{
+	struct vulture_rule *rule;
+
+	rcu_read_lock();
+	rule = vulture_rules_first(vn, sk);
+	if (rule)
+		atomic64_inc(&rule->failed);
+	rcu_read_unlock();
+}
+
 static void vulture_rule_free_rcu(struct rcu_head *head)
 {
 	struct vulture_rule *rule = container_of(head, struct vulture_rule, rcu);

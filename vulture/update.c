@@ -11,11 +11,11 @@
  * A timer that is armed or runs holds one reference to its flow, and is counted once in
  * vulture_net.timers.
  */
-#include <linux/ktime.h>
 #include <linux/wait_bit.h>
 #include <net/tcp.h>
 
 #include "vulture.h"
+#include "trace.h"
 
 /* Time that TCP has to send the ACK before the module does, us; also the time that an
  * application has to release the socket. With half of it, the module sends ACKs that TCP would
@@ -26,11 +26,6 @@
  * and is armed anew is freed by that time.
  */
 #define VULTURE_TIMER_MAX_US	1000000
-
-u64 vulture_now_us(void)
-{
-	return div_u64(ktime_get_ns(), NSEC_PER_USEC);
-}
 
 /* Drop the timer's reference. */
 static void vulture_timer_put(struct vulture_flow *flow)
@@ -84,6 +79,12 @@ void rwnd_wake(void *state, u64 at_us)
 		vulture_timer_set(flow, at_us);
 	}
 	spin_unlock(&flow->timer_lock);
+}
+
+/* The tracepoint shows the flow's id; the controller only has a pointer to its own state. */
+void vulture_trace_round(const void *state, const struct rwnd_round *round)
+{
+	trace_vulture_round(container_of(state, struct vulture_flow, state), round);
 }
 
 /* Whether the time set by rwnd_wake() has come; clears it. */

@@ -2,20 +2,22 @@
 /*
  * Declarations that the source files of vulture.ko share.
  *
- *	main.c       namespaces, init and exit
- *	  netlink.c    requests and answers
- *	  probe.c      the begin and end of connections, as TCP reports them
- *	    rules.c      which new connections come under control
- *	    sockets.c    which sockets a request names
- *	    options.c    controllers and their options, from and to messages
- *	  hook.c       data of incoming packets, windows of outgoing ones
- *	    flow.c       the table of flows: start, change, stop, end
- *	      update.c     a flow's timer, and ACKs that the module sends
- *	      path.c       state that the flows of one path share
- *	      message.c    a flow as a message; events
- *	        paper.c ...  the controllers
+ *	main.c       init and exit, of the module and of each namespace
+ *	netlink.c    requests and answers
+ *	probe.c      the begin and end of connections, as TCP reports them
+ *	hook.c       data of incoming packets, windows of outgoing ones
+ *	sockets.c    which sockets a request names
+ *	rules.c      which new connections come under control
+ *	flow.c       the table of flows: start, change, stop, end
+ *	message.c    a flow as a message; events
+ *	options.c    controllers and their options, from and to messages
+ *	path.c       state that the flows of one path share
+ *	paper.c ...  the controllers
+ *	update.c     a flow's timer, and ACKs that the module sends
+ *	base.c       what all use: namespace, clock, references, locks of sockets
  *
- * A file calls only functions of files below it in this list.
+ * A file calls by name only functions of files below it in this list. The controllers' functions
+ * are called through struct rwnd_controller, by any file; tests/test_layers.py checks the rest.
  *
  * A flow lives from vulture_flow_start() until its socket enters TCP_CLOSE. The kernel reports this
  * by the tracepoint inet_sock_set_state under the socket's lock; close, reset, abort and time-wait
@@ -56,6 +58,13 @@
 #define VULTURE_USER_FLOWS		512	/* flows of each that such rules started */
 #define VULTURE_MAX_DSCP		63	/* six bits, RFC 2474 */
 #define VULTURE_PATH_BUCKETS		256
+/* Time that a request, or the module's removal, waits for the locks of sockets in total, jiffies. A
+ * recv() of a full buffer of 6 MiB copies for a few ms, and memory that comes from a disk takes
+ * 10 ms a page. With half of it more of such applications are refused. A request keeps other
+ * requests waiting for this time while a family of generic netlink is registered or unregistered:
+ * with twice as much, twice as long.
+ */
+#define VULTURE_LOCK_WAIT		(HZ / 10)
 /* On 7.2 system_wq warns that it is deprecated, and 6.1 does not have the queue that
  * replaces it. This queue does the same work, and all kernels have it.
  */
@@ -191,11 +200,6 @@ struct vulture_net {
 	u32 defaults[__VULTURE_CONTROLLER_MAX][RWND_OPTIONS_MAX];	/* default options */
 };
 
-/* main.c */
-struct vulture_net *vulture_net(const struct net *net);
-int vulture_hooks_hold(struct vulture_net *vn);
-void vulture_hooks_release(struct vulture_net *vn);
-
 /* probe.c */
 int vulture_probe_init(void);
 void vulture_probe_wait(void);
@@ -211,6 +215,7 @@ enum { VULTURE_GROUP_EVENTS };
 void vulture_rules_net_init(struct vulture_net *vn);
 void vulture_rules_net_exit(struct vulture_net *vn);
 void vulture_rules_apply(struct vulture_net *vn, struct sock *sk, bool opening);
+void vulture_rules_fail(struct vulture_net *vn, const struct sock *sk);
 const struct rwnd_controller *vulture_rules_match(struct vulture_net *vn, const struct sock *sk);
 void vulture_rules_prune(struct vulture_net *vn);
 int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule,
@@ -244,38 +249,33 @@ int vulture_defaults_put(struct sk_buff *skb, int type, struct vulture_net *vn);
 void vulture_defaults_init(struct vulture_net *vn);
 
 /* hook.c */
-int vulture_hooks_add(struct net *net);
-void vulture_hooks_remove(struct net *net);
+int vulture_hooks_hold(struct vulture_net *vn);
+void vulture_hooks_release(struct vulture_net *vn);
+void vulture_hooks_net_init(struct vulture_net *vn);
+void vulture_hooks_net_exit(struct vulture_net *vn);
 
 /* flow.c */
-int vulture_flows_init(void);
-void vulture_flows_exit(void);
 void vulture_flows_refuse(void);
-u32 vulture_flow_bytes(u32 controller);
 u32 vulture_syn_bytes(const struct rwnd_controller *c, const struct sock *sk);
 int vulture_flows_net_init(struct vulture_net *vn);
 void vulture_flows_net_exit(struct vulture_net *vn);
-void vulture_flows_flush(struct vulture_net *vn);
+void vulture_flows_flush(struct vulture_net *vn, unsigned long until);
 bool vulture_sock_is_tcp(const struct sock *sk);
 void vulture_key_of_sock(const struct sock *sk, struct vulture_key *key);
 struct vulture_flow *vulture_flow_lookup(struct vulture_net *vn,
 					 const struct vulture_key *key);
 struct vulture_flow *vulture_flow_get_by_id(struct vulture_net *vn, u64 id);
 struct vulture_flow *vulture_flow_get_by_sock(struct sock *sk);
-void vulture_flow_put(struct vulture_flow *flow);
-struct sock *vulture_flow_hold_sock(struct vulture_flow *flow);
 int __vulture_flow_start(struct sock *sk, const struct vulture_options *options,
 			 const struct vulture_rule *rule, bool opening, gfp_t gfp,
 			 u64 *id, struct netlink_ext_ack *extack);
 int vulture_flow_start(struct sock *sk, const struct vulture_options *options,
-		       gfp_t gfp, u64 *id, struct netlink_ext_ack *extack);
-int vulture_flow_stop(struct sock *sk, struct netlink_ext_ack *extack);
+		       unsigned long until, u64 *id, struct netlink_ext_ack *extack);
+int vulture_flow_stop(struct sock *sk, unsigned long until, struct netlink_ext_ack *extack);
 bool vulture_flow_end(struct vulture_flow *flow, u32 reason);
-bool vulture_flow_remove(struct vulture_flow *flow, u32 reason);
-void vulture_hooks_look(struct vulture_net *vn);
+bool vulture_flow_remove(struct vulture_flow *flow, u32 reason, unsigned long until);
 
 /* update.c */
-u64 vulture_now_us(void);
 void vulture_timer_init(struct vulture_flow *flow);
 void vulture_timer_arm(struct vulture_flow *flow, u64 now_us);
 void vulture_timer_end(struct vulture_flow *flow);
@@ -294,5 +294,19 @@ void vulture_paths_exit(struct vulture_net *vn);
 int vulture_flow_put_message(struct sk_buff *skb, struct vulture_flow *flow);
 void vulture_event(struct vulture_flow *flow, u8 cmd, u32 reason);
 void vulture_events_enable(bool on);
+
+/* base.c */
+extern unsigned int vulture_net_id;
+struct vulture_net *vulture_net(const struct net *net);
+u64 vulture_now_us(void);
+void vulture_hooks_look(struct vulture_net *vn);
+bool vulture_sock_lock(struct sock *sk, unsigned long until);
+struct vulture_flow *vulture_flow_alloc(const struct vulture_options *options, gfp_t gfp);
+void vulture_flow_free(struct vulture_flow *flow);
+void vulture_flow_put(struct vulture_flow *flow);
+struct sock *vulture_flow_hold_sock(struct vulture_flow *flow);
+u32 vulture_flow_bytes(u32 controller);
+int vulture_flows_init(void);
+void vulture_flows_exit(void);
 
 #endif /* VULTURE_H */

@@ -29,6 +29,8 @@
  *	EOPNOTSUPP	the connection has no timestamps, or is signed (TCP-MD5, TCP-AO)
  *	EALREADY	it is under control already, with the same options or by another
  *			controller
+ *	EBUSY		a system call of the application has kept the socket locked for 0.1 s;
+ *			the same call may succeed later
  *	ENOSPC		a limit on connections or rules is reached
  *	ERANGE, EINVAL	an option is out of its range, or options contradict each other
  *	EPERM		CAP_NET_ADMIN is needed

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.scenario
 
 FOLDER = Path(__file__).resolve().parent
 #: in this order: the tests of the last one end with the module's removal
-GUESTS = [FOLDER / f"guest_{name}.py" for name in ("ynl", "client", "lives", "control")]
+GUESTS = [FOLDER / f"guest_{name}.py" for name in ("ynl", "client", "lives", "busy", "control")]
 TESTS = [
     test for path in GUESTS for test in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
 ]
@@ -41,6 +41,7 @@ insmod {module} || exit 1
 /usr/bin/python3 bin/guest_ynl.py /tmp/bin {ynl} {schema} > "$LBE_OUT/said" 2>&1
 /usr/bin/python3 bin/guest_client.py /tmp/bin >> "$LBE_OUT/said" 2>&1
 /usr/bin/python3 bin/guest_lives.py /tmp/bin {module} >> "$LBE_OUT/said" 2>&1
+/usr/bin/python3 bin/guest_busy.py /tmp/bin {module} >> "$LBE_OUT/said" 2>&1
 /usr/bin/python3 bin/guest_control.py /tmp/bin >> "$LBE_OUT/said" 2>&1
 dmesg > "$LBE_OUT/dmesg"
 """

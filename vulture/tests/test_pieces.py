@@ -147,6 +147,8 @@ struct vulture_net { int flows; };
 struct net { struct vulture_net vn; int users; bool dying; };
 static struct net nets[4];
 static int locked, net_rwsem, wrong;
+static unsigned long jiffies = 1000;
+#define VULTURE_LOCK_WAIT	100
 #define down_read(sem)		((void)(sem), locked++)
 #define up_read(sem)		((void)(sem), locked--)
 #define for_each_net(net)	for ((net) = nets; (net) < nets + 4; (net)++)
@@ -157,12 +159,13 @@ static struct net *maybe_get_net(struct net *net)
 	return net->dying ? NULL : (net->users++, net);
 }
 static void put_net(struct net *net) { net->users--; }
-/* Ends one flow, and waits for an application that holds its socket. */
-static void vulture_flows_flush(struct vulture_net *vn)
+/* Ends one flow, and waits for an application that holds its socket: for all of them together until one time. */
+static void vulture_flows_flush(struct vulture_net *vn, unsigned long until)
 {
 	struct net *net = (struct net *)vn;
 
-	wrong += locked || net->users < 2;
+	wrong += locked || net->users < 2 || until != 1000 + VULTURE_LOCK_WAIT;
+	jiffies++;
 	vn->flows--;
 }
 %s

@@ -76,6 +76,8 @@
  *	ENOTCONN	not connected, or the peer has finished sending
  *	EOPNOTSUPP	without timestamps, or signed
  *	EALREADY	under control already
+ *	EBUSY		a system call of the application has kept the socket locked for 0.1 s;
+ *			the same request may succeed later
  *	ENOSPC		the table or the list of rules is full
  *	ENOENT		no such connection, cgroup or rule
  *	ENOTDIR, EACCES	a cgroup-fd is not a v2 cgroup's directory, or the caller may not write
