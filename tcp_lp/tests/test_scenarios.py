@@ -17,6 +17,7 @@ from testbed.backends.uml import Uml
 from testbed.base.errors import LbeError
 from testbed.run import runner
 from testbed.spec.experiment import parse
+from testbed.support import guests
 from testbed.support.yielding import counters_of_a_switch
 
 pytestmark = pytest.mark.scenario
@@ -83,6 +84,24 @@ def test_it_replaces_the_kernels_own_module(backend: Uml, tmp_path: Path) -> Non
     assert {"lp", "lp_ecn"} <= set(available.split())
     assert {"lp", "lp_ecn"} <= set(allowed.split())
     assert not {"lp", "lp_ecn"} & set(after.split())
+
+
+PAGE = Path(__file__).resolve().parents[2] / "Documentation" / "tcp_lp.md"
+
+
+def test_the_commands_for_the_senders_own_device_are_accepted(tmp_path: Path) -> None:
+    """The page's commands, in its order, in a guest. What each queue gives is shown by senders_mark."""
+    text = PAGE.read_text(encoding="utf-8")
+    section = text[text.index("## At the sender's own device") : text.index("## The law")]
+    commands = re.findall(r"^    (tc qdisc [^#\n]*?) *(?:#.*)?$", section, re.MULTILINE)
+    assert len(commands) == 7
+    script = ["ip link add DEV type veth peer name far", "ip link set DEV up", "ip link set far up"]
+    for command in commands:
+        script += [f"{command} && echo 'accepted {command}'", "tc qdisc show dev DEV"]
+    said = guests.run("tcp_lp", tmp_path, "\n".join(script))
+    assert re.findall("^accepted (.*)$", said, re.MULTILINE) == commands, said
+    for line in ("prio 10: root", "fq_codel 12: parent 10:2", "fq ", "cake ", "prio 10: parent 1:1"):
+        assert f"qdisc {line}" in said, said
 
 
 SS = re.compile(r"\blp\b.* bbr:\(bw:\d+bps,mrtt:([\d.]+),pacing_gain:([\d.]+),cwnd_gain:([\d.]+)\)")
