@@ -69,17 +69,18 @@
  * @dir: the cgroup's directory; "" without one
  * @deadline: wall-clock time from which on the command is in the foreground; 0 = never
  * @begin: wall-clock time at which the command starts
- * @in_front: the command is in the foreground part of a cycle (steer.h)
+ * @in_front: the command is in the foreground part of a cycle (steer.h); the guard's copy likewise
  * @by_hand: the command is in the foreground until `vulturectl bg`
  * @taken_out: processes that `vulturectl fg` has named; they count with their descendants
  * @steer, @steered: the weight of its downloads; valid if @steered
  * @link: link of the BPF program on the cgroup, or -1
  * @lent: connection to the service that lends a user a cgroup, or -1
+ * @detached: the service has detached the program of the lent cgroup; it refuses to do so twice
  * @ready: written once rule and program are in force; the command waits for it
  * @entered: closed once the command is in its cgroup; the guard waits for it
- * @orders: run sends its guard orders of one byte each, and the guard sends them back when they are
+ * @orders: run sends its guard orders of one byte each, and the guard answers each one when it is
  *	carried out. [0] is the guard's end; [1] is run's, -1 without a guard
- * @unanswered: number of orders that the guard has not sent back yet
+ * @unanswered: number of orders that the guard has not answered yet
  */
 struct plan {
 	const char *up;
@@ -94,13 +95,22 @@ struct plan {
 	bool steered;
 	char dir[CGROUP_CHARS];
 	int link, lent;
+	bool detached;
 	int ready[2], entered[2], orders[2];
 	unsigned int unanswered;
 };
 
-/* orders: the cgroup goes to the foreground, and back to the background */
+/* orders: the cgroup goes to the foreground, until another order; to the foreground for a part of a
+ * cycle, until another order or the end of run; and back to the background
+ */
 #define ORDER_FRONT	'f'
+#define ORDER_PART	'p'
 #define ORDER_BACK	'b'
+
+/* The guard's answer, at its start and to each order: one byte of these bits */
+#define ANSWER		0x40
+#define ANSWER_NO_RULE	1	/* the rule could not be added */
+#define ANSWER_NO_PROG	2	/* the program could not be attached */
 
 int find_cgroup_of(pid_t pid, char *path, size_t room)
 {
@@ -278,30 +288,56 @@ static bool guard_up(struct plan *plan)
 	return plan->link >= 0;
 }
 
+/* Put the rule and the program in force again. Return: the answer to the order */
+static char guard_back(struct plan *plan)
+{
+	char answer = ANSWER;
+
+	if (plan->down && !plan->watched_down && !plan->rule.id && !guard_down(plan))
+		answer |= ANSWER_NO_RULE;
+	if (plan->up && !plan->watched_up && plan->lent < 0 && plan->link < 0 && !guard_up(plan))
+		answer |= ANSWER_NO_PROG;
+	return answer;
+}
+
+/* Run has ended in a foreground part, so nobody else ends the part. */
+static void end_part(struct plan *plan)
+{
+	struct pids pids = {};
+
+	plan->in_front = false;
+	if (plan->lent >= 0 && plan->up)
+		lend_program(plan->lent, true);
+	guard_back(plan);
+	cgroup_pids(plan->dir, &pids);
+	live_background(&pids, plan->up, plan->down ? &plan->rule.options : NULL);
+	pids_free(&pids);
+}
+
 /* Carry out an order of run and answer it. If run has ended, close the connection. */
 static void take_order(struct plan *plan)
 {
-	char order;
+	char order, answer = ANSWER;
 
 	if (read(plan->orders[0], &order, 1) != 1) {
 		close(plan->orders[0]);
 		plan->orders[0] = -1;
+		if (plan->in_front)
+			end_part(plan);
 		return;
 	}
-	if (order == ORDER_FRONT) {
+	plan->in_front = order == ORDER_PART;
+	if (order == ORDER_BACK) {
+		answer = guard_back(plan);
+	} else {
 		if (plan->rule.id)
 			vulture_rule_del(v, plan->rule.id);
 		plan->rule.id = 0;
 		if (plan->link >= 0)
 			close(plan->link);
 		plan->link = -1;
-	} else {
-		if (plan->down && !plan->watched_down && !plan->rule.id)
-			guard_down(plan);
-		if (plan->up && !plan->watched_up && plan->lent < 0 && plan->link < 0)
-			guard_up(plan);
 	}
-	send(plan->orders[0], &order, 1, MSG_NOSIGNAL);
+	send(plan->orders[0], &answer, 1, MSG_NOSIGNAL);
 }
 
 /* Wait until no process is left in the cgroup, and carry out run's orders meanwhile. */
@@ -375,8 +411,7 @@ void guard_cgroup(const char *dir)
 __attribute__((noreturn))
 static void guard(struct plan *plan, int started)
 {
-	char answer = 0, byte;
-
+	char answer = ANSWER, byte;
 	sigset_t all;
 
 	setsid();
@@ -395,19 +430,18 @@ static void guard(struct plan *plan, int started)
 		if (!guard_down(plan)) {
 			say("run: cannot add a rule for the cgroup, so run watches the command's sockets instead: %s",
 			    vulture_error(v));
-			answer |= 1;
+			answer |= ANSWER_NO_RULE;
 		}
 	}
 	if (plan->up && !plan->watched_up && plan->lent < 0) {
 		if (!guard_up(plan)) {
 			say("run: cannot use BPF for the cgroup, so run watches the command's sockets instead: %s",
 			    upload_error());
-			answer |= 2;
+			answer |= ANSWER_NO_PROG;
 		}
 	}
-	answer |= 0x40;
 	if (write(started, &answer, 1) != 1)
-		answer |= 3;
+		say("run: cannot answer: %s", strerror(errno));
 	close(started);
 	drop_callers();
 	/* The read below ends when the command has entered the cgroup, or has failed to. */
@@ -464,12 +498,23 @@ static pid_t set_up_cgroup(struct plan *plan)
 		refused("run: cannot start the guard: %s", strerror(errno));
 	}
 	close(started[0]);
-	plan->watched_down = plan->watched_down || (answer & 1);
-	plan->watched_up = plan->watched_up || (answer & 2);
+	plan->watched_down = plan->watched_down || (answer & ANSWER_NO_RULE);
+	plan->watched_up = plan->watched_up || (answer & ANSWER_NO_PROG);
 	return pid;
 }
 
 /* Foreground and background: `vulturectl fg` and `bg`, and the deadline */
+
+/* Watch the sockets of a direction from now on, since the guard could not put its rule or its
+ * program in force again.
+ */
+static void watch_instead(bool *watched, const char *what)
+{
+	if (!*watched)
+		say("run: the cgroup's %s could not be put in force again; from now on run watches the command's sockets instead",
+		    what);
+	*watched = true;
+}
 
 /* Have the guard switch the rule and the program of the cgroup. They are switched when this
  * returns, unless the guard has been killed or stopped. The guard answers in the order in which it
@@ -478,13 +523,25 @@ static pid_t set_up_cgroup(struct plan *plan)
 static void tell_guard(struct plan *plan, char order)
 {
 	struct pollfd done = { .fd = plan->orders[1], .events = POLLIN };
+	char answer;
 
 	if (done.fd < 0 || send(done.fd, &order, 1, MSG_NOSIGNAL) != 1)
 		return;
 	plan->unanswered++;
 	while (plan->unanswered && poll(&done, 1, ORDER_WAIT_MS) > 0 &&
-	       recv(done.fd, &order, 1, 0) == 1)
+	       recv(done.fd, &answer, 1, 0) == 1) {
 		plan->unanswered--;
+		if (answer & ANSWER_NO_RULE)
+			watch_instead(&plan->watched_down, "rule");
+		if (answer & ANSWER_NO_PROG)
+			watch_instead(&plan->watched_up, "BPF program");
+	}
+}
+
+/* Whether the connections that the command opens go to the foreground now. */
+static bool goes_to_front(const struct plan *plan)
+{
+	return plan->by_hand || plan->in_front;
 }
 
 /* The processes of the command; an empty list on failure. */
@@ -513,33 +570,43 @@ static void leave_out(struct plan *plan, struct pids *pids)
 	}
 }
 
+/* Switch the command to where goes_to_front() says: its later connections, then its present ones.
+ * In this order, and with the list of processes made in between, no connection is missed that is
+ * opened meanwhile.
+ */
+static void switch_command(struct plan *plan, pid_t pid)
+{
+	bool front = goes_to_front(plan);
+	struct pids pids = {};
+
+	if (plan->lent >= 0 && plan->up && plan->detached != front) {
+		plan->detached = front;
+		lend_program(plan->lent, !front);
+	}
+	tell_guard(plan, !front ? ORDER_BACK : plan->by_hand ? ORDER_FRONT : ORDER_PART);
+	command_pids(plan, pid, &pids);
+	leave_out(plan, &pids);
+	if (front)
+		live_foreground(&pids);
+	else
+		live_background(&pids, plan->up, plan->down ? &plan->rule.options : NULL);
+	pids_free(&pids);
+}
+
 /* Put the whole command in the foreground: its present and its later connections. */
 static void all_to_front(struct plan *plan, pid_t pid)
 {
-	struct pids pids = {};
-
 	plan->by_hand = true;
-	if (plan->lent >= 0 && plan->up)
-		lend_program(plan->lent, false);
-	tell_guard(plan, ORDER_FRONT);
-	command_pids(plan, pid, &pids);
-	live_foreground(&pids);
-	pids_free(&pids);
+	pids_free(&plan->taken_out);
+	switch_command(plan, pid);
 }
 
 static void all_to_back(struct plan *plan, pid_t pid)
 {
-	struct pids pids = {};
-
 	plan->by_hand = false;
 	plan->in_front = false;
 	pids_free(&plan->taken_out);
-	if (plan->lent >= 0 && plan->up)
-		lend_program(plan->lent, true);
-	tell_guard(plan, ORDER_BACK);
-	command_pids(plan, pid, &pids);
-	live_background(&pids, plan->up, plan->down ? &plan->rule.options : NULL);
-	pids_free(&pids);
+	switch_command(plan, pid);
 }
 
 /* Carry out `vulturectl fg` or `bg` for process @which of the command, or for the whole command
@@ -587,7 +654,7 @@ static void mind_service(struct plan *plan)
 }
 
 /* Switch between foreground and background in the cycle that steer.h describes. */
-static void near_deadline(struct plan *plan, const struct pids *pids)
+static void near_deadline(struct plan *plan, pid_t pid)
 {
 	uint64_t total_s = (uint64_t)(plan->deadline - plan->begin);
 	time_t now = time(NULL);
@@ -597,10 +664,7 @@ static void near_deadline(struct plan *plan, const struct pids *pids)
 	if (in_front == plan->in_front)
 		return;
 	plan->in_front = in_front;
-	if (in_front)
-		live_foreground(pids);
-	else
-		live_background(pids, plan->up, plan->down ? &plan->rule.options : NULL);
+	switch_command(plan, pid);
 }
 
 /* Warn of a process in another network namespace, since rules and handles act in one namespace
@@ -781,22 +845,26 @@ static int watch_command(struct plan *plan, pid_t pid, struct signals *signals)
 		{ .fd = pidfd_open(pid, 0), .events = POLLIN },
 		{ .fd = signals->fd, .events = POLLIN },
 	};
-	/* Without a descriptor of the process, its end has to be polled for, too. */
-	bool idle = events[0].fd >= 0 && !has_work(plan), elsewhere = false;
-	int wait_ms = idle ? NAMESPACE_MS : WATCH_MS;
+	bool elsewhere = false;
+	int idle_ms = NAMESPACE_MS;
 	unsigned long told = 0, round;
 	int status;
 	pid_t ended;
 
 	for (round = 0; (ended = waitpid(pid, &status, WNOHANG)) == 0; round++) {
+		/* Without a descriptor of the process, its end has to be polled for, too. */
+		bool idle = events[0].fd >= 0 && !has_work(plan), front;
 		bool second = idle || round % (STEER_MS / WATCH_MS) == 0;
 		struct pids pids = {};
 
 		if (plan->deadline && time(NULL) >= plan->deadline)
 			meet_deadline(plan, pid);
 		mind_service(plan);
-		watch.up = plan->watched_up && !plan->by_hand ? plan->up : NULL;
-		watch.down = plan->watched_down && !plan->by_hand && plan->down ? v : NULL;
+		if (second && plan->deadline && !plan->by_hand)
+			near_deadline(plan, pid);
+		front = goes_to_front(plan);
+		watch.up = plan->watched_up && !front ? plan->up : NULL;
+		watch.down = plan->watched_down && !front && plan->down ? v : NULL;
 		if (watch.up || watch.down || second)
 			command_pids(plan, pid, &pids);
 		if (second && plan->down && !elsewhere)
@@ -804,17 +872,15 @@ static int watch_command(struct plan *plan, pid_t pid, struct signals *signals)
 		leave_out(plan, &pids);
 		if (watch.up || watch.down)
 			watch_pids(&watch, &pids);
-		if (second && plan->deadline && !plan->by_hand)
-			near_deadline(plan, &pids);
-		if (second && plan->steered && !plan->in_front && !plan->by_hand)
+		if (second && plan->steered && !front)
 			steer_pids(&plan->steer, &pids);
 		pids_free(&pids);
 		if (watch.refused && !told++)
 			say("run: a connection stays in the foreground: %s", watch.reason);
-		if (poll(events, 2, wait_ms) > 0 && events[1].revents)
+		if (poll(events, 2, idle ? idle_ms : WATCH_MS) > 0 && events[1].revents)
 			pass_on(signals, pid, plan);
-		else if (idle && wait_ms < NAMESPACE_MAX_MS)
-			wait_ms *= 2;
+		else if (idle && idle_ms < NAMESPACE_MAX_MS)
+			idle_ms *= 2;
 	}
 	close(events[0].fd);
 	end_witness(signals->witness);
