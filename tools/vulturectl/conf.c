@@ -107,9 +107,12 @@ static void keep_word(const char *word, struct item *item)
 static void conf_option(char *word, struct item *item)
 {
 	char *equals = strchr(word, '=');
+	uint32_t before;
 
 	keep_word(word, item);
 	*equals = '\0';
+	if (!vulture_option_get(&item->rule.options, word, &before))
+		bad("a line may have %s only once", word);
 	conf_check(set_option(&item->rule.options, word, equals + 1));
 }
 
@@ -168,16 +171,42 @@ static const char *set_match(struct item *item)
 	}
 }
 
+/* The drop-in sets Slice= in the section [Service], so it acts on services only. */
+static void conf_unit(const char *name)
+{
+	const char *kind = strrchr(name, '.');
+
+	if (!kind || kind == name || strchr(name, '/'))
+		bad("'%s' is not the name of a unit, such as restic.service", name);
+	if (strcmp(kind, ".service"))
+		bad("unit '%s' is not a service: only units whose names end in .service can be put in the background here; name the service that a timer or a socket starts, and use cgroup DIRECTORY for a scope or a slice",
+		    name);
+}
+
+/* Remove what does not change a path: repeated slashes, and those at the end. */
+static void plain_path(char *path)
+{
+	const char *from = path;
+	char *to = path;
+
+	for (; *from; from++)
+		if (*from != '/' || to == path || to[-1] != '/')
+			*to++ = *from;
+	if (to > path + 1 && to[-1] == '/')
+		to--;
+	*to = '\0';
+}
+
 static void conf_value(struct item *item)
 {
 	switch (item->kind) {
 	case UNIT:
-		if (!strchr(item->value, '.') || strchr(item->value, '/'))
-			bad("'%s' is not the name of a unit, such as restic.service", item->value);
+		conf_unit(item->value);
 		break;
 	case CGROUP:
 		if (*item->value != '/')
 			bad("cgroup '%s' is not an absolute path", item->value);
+		plain_path(item->value);
 		break;
 	case USER:
 		if (!getpwnam(item->value))
@@ -188,13 +217,40 @@ static void conf_value(struct item *item)
 	}
 }
 
+static bool same_match(const struct vulture_rule *a, const struct vulture_rule *b)
+{
+	return a->cgroup == b->cgroup && a->local_port == b->local_port &&
+	       a->remote_port == b->remote_port && a->family == b->family &&
+	       a->foreground == b->foreground && a->prefix_len == b->prefix_len &&
+	       a->by_dscp == b->by_dscp && a->dscp == b->dscp &&
+	       !memcmp(a->prefix, b->prefix, sizeof(a->prefix));
+}
+
+static bool same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Whether two items, before their cgroups are known, are about the same connections. */
+static bool same_target(const struct item *a, const struct item *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind > USER)
+		return same_match(&a->rule, &b->rule);
+	return !strcmp(a->value, b->value) ||
+	       (a->kind == CGROUP && same_file(a->value, b->value));
+}
+
 /* Refuse a second line about the same thing, since it is not clear which one is meant. */
 static void conf_once(const struct items *items, const struct item *item)
 {
 	unsigned int i;
 
 	for (i = 0; i < items->count; i++)
-		if (items->item[i].kind == item->kind && !strcmp(items->item[i].value, item->value))
+		if (same_target(&items->item[i], item))
 			bad("%s %s is in line %u already", kinds[item->kind], item->value,
 			    items->item[i].line);
 }
@@ -226,11 +282,13 @@ static void read_item(char *line, struct items *items)
 			conf_option(word, &item);
 		else if (!strcmp(word, "weight"))
 			conf_weight(strtok(NULL, " \t"), &item);
-		else if (!direction && (!strcmp(word, "up") || !strcmp(word, "down") ||
-					!strcmp(word, "both")))
-			direction = word;
-		else
+		else if (strcmp(word, "up") && strcmp(word, "down") && strcmp(word, "both"))
 			bad("'%s' is neither up, down, both, weight N nor NAME=VALUE", word);
+		else if (direction)
+			bad("a line may have only one of up, down and both, and this one has %s already",
+			    direction);
+		else
+			direction = word;
 	}
 	conf_whole(&item, direction);
 	if (!*item.options)
@@ -240,21 +298,47 @@ static void read_item(char *line, struct items *items)
 	items->item[items->count++] = item;
 }
 
+/* Read a line without its comment. It may end in CR LF, and a byte order mark may be before the
+ * first one. Another control character would end a word of the state file, or be sent to the
+ * terminal with a message. Return: false at the end of the file
+ */
+static bool read_line(FILE *file, char *line, size_t room)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	size_t length = 0, i;
+	int byte;
+
+	conf_line++;
+	while ((byte = getc(file)) != EOF && byte != '\n') {
+		if (length == room - 1)
+			bad("the line is longer than %zu characters", room - 1);
+		line[length++] = (char)byte;
+	}
+	if (byte == EOF && !length)
+		return false;
+	if (length && line[length - 1] == '\r')
+		length--;
+	line[length] = '\0';
+	for (i = 0; i < length && line[i] != '#'; i++)
+		if ((unsigned char)line[i] < ' ' && line[i] != '\t')
+			bad("character %zu of the line is the control character 0x%02x; only text, blanks and tabs are allowed",
+			    i + 1, (unsigned char)line[i]);
+	line[i] = '\0';
+	if (conf_line == 1 && !strncmp(line, mark, strlen(mark)))
+		memmove(line, line + strlen(mark), i - strlen(mark) + 1);
+	return true;
+}
+
 static void read_conf(struct items *items)
 {
 	FILE *file = fopen(conf_file, "re");
-	char line[1024];
+	char line[1023];
 
 	if (!file)
 		refused("cannot read %s: %s", conf_file, strerror(errno));
-	while (fgets(line, sizeof(line), file)) {
-		conf_line++;
-		if (!strchr(line, '\n') && !feof(file))
-			bad("the line is longer than %zu characters", sizeof(line) - 2);
-		line[strcspn(line, "#\n")] = '\0';
+	while (read_line(file, line, sizeof(line)))
 		if (line[strspn(line, " \t")])
 			read_item(line, items);
-	}
 	if (ferror(file))
 		refused("cannot read %s: %s", conf_file, strerror(errno));
 	fclose(file);
@@ -413,15 +497,6 @@ static bool same(const struct item *a, const struct item *b)
 {
 	return a->kind == b->kind && !strcmp(a->value, b->value) &&
 	       !strcmp(a->options, b->options);
-}
-
-static bool same_match(const struct vulture_rule *a, const struct vulture_rule *b)
-{
-	return a->cgroup == b->cgroup && a->local_port == b->local_port &&
-	       a->remote_port == b->remote_port && a->family == b->family &&
-	       a->foreground == b->foreground && a->prefix_len == b->prefix_len &&
-	       a->by_dscp == b->by_dscp && a->dscp == b->dscp &&
-	       !memcmp(a->prefix, b->prefix, sizeof(a->prefix));
 }
 
 struct search {
