@@ -206,13 +206,18 @@ static void name_owner(struct taking *taking, struct activity *now,
 	memcpy(now->name, owner->name, sizeof(now->name));
 }
 
+/* Whether a congestion control is one of the suite's. Each variant of tcp_lowpri has a name that
+ * begins with lowpri, or the name background.
+ */
 static bool is_background(const char *control)
 {
 	static const char *const controls[] = {
-		"lbe", "ledbatpp", "ledbat", "lp", "lp_ecn", "background", "lowpri3.7",
+		"lbe", "ledbatpp", "ledbat", "lp", "lp_ecn", "background",
 	};
 	size_t i;
 
+	if (!strncmp(control, "lowpri", strlen("lowpri")))
+		return true;
 	for (i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
 		if (!strcmp(control, controls[i]))
 			return true;

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -114,6 +115,17 @@ int main(void)
 	return !!watch.refused;
 }
 """
+#: of each word, whether top counts a congestion control of this name as one of the suite's
+CONTROLS = """
+#include "activity.c"
+
+int main(int argc, char **argv)
+{
+	while (*++argv)
+		printf("%d", is_background(*argv));
+	return 0;
+}
+"""
 #: there is no memory for the table of programs
 NO_MEMORY = """
 #include "activity.h"
@@ -178,6 +190,16 @@ def test_a_listening_socket_is_opened_once(objects: Path) -> None:
     """One that is not connected yet is opened in every look, so that its connection is noticed."""
     done = run(objects, WATCH, "watch", flags=("-Wl,--wrap=pidfd_getfd", "-Wl,--wrap=vulture_start"))
     assert (done.returncode, done.stdout) == (0, "2/0 1/0 1/0 2/2 0/2 0/2 "), done
+
+
+def test_every_control_of_the_suite_is_shown(objects: Path) -> None:
+    """All that the modules may register, also by an option; and no other."""
+    text = "".join(path.read_text(encoding="utf-8") for path in REPO.glob("tcp_*/*.[ch]"))
+    names = set(re.findall(r'(?:\.name\t+= |_OPS\(|LOWPRI_ROW_\w+\()"([\w.]+)"', text))
+    assert len(names) >= 30 and {"lbe", "lp_ecn", "ledbatpp", "background", "lowpri1", "lowpri6.2"} < names, names
+    others = ["cubic", "reno", "bbr", "vegas", "lb", "lbe2", "lpp", "lowpr", ""]
+    done = run(objects, CONTROLS, "activity", *names, *others)
+    assert (done.returncode, done.stdout) == (0, "1" * len(names) + "0" * len(others)), (sorted(names), done)
 
 
 def test_without_memory_there_is_no_empty_table(objects: Path) -> None:
