@@ -141,6 +141,7 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 static struct background_bpf *load_program(const char *control)
 {
 	static struct background_bpf *object;
+	int error;
 
 	if (object)
 		return object;
@@ -151,8 +152,12 @@ static struct background_bpf *load_program(const char *control)
 		return NULL;
 	}
 	snprintf((char *)object->rodata->control, sizeof(object->rodata->control), "%s", control);
-	if (background_bpf__load(object)) {
-		failed("the kernel refuses the BPF program: %s", strerror(errno));
+	error = -background_bpf__load(object);
+	if (error) {
+		failed("the kernel refuses the BPF program (%s); %s", strerror(error),
+		       error == EPERM ?
+		       "this needs CAP_BPF and CAP_NET_ADMIN: in a container or a unit, add them or run vulturectl outside of it" :
+		       "this needs a kernel with CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF: look for them in /boot/config-$(uname -r)");
 		background_bpf__destroy(object);
 		object = NULL;
 	}

@@ -14,7 +14,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from guest_run import CTL, Server, apply, background, ctl, main, rules, said_inside, until
+from guest_run import CTL, Server, apply, background, cgroups, ctl, main, rules, said_inside, until
 
 ROOT = Path("/sys/fs/cgroup")
 PINS = Path("/sys/fs/bpf/lbe")
@@ -188,6 +188,17 @@ def test_a_holder_that_was_killed_takes_its_rule_up_again():
     assert [str(rule["id"]) for rule in rules()] == [hand]
     ctl("rule", "del", hand)
     held.rmdir()
+
+
+def test_what_to_do_where_the_kernel_refuses_the_program_is_said():
+    """Root of a container may have no right to load BPF programs."""
+    server = Server()
+    words = ["setpriv", "--bounding-set", "-bpf,-sys_admin", CTL, "run", "--", *server.client(0.3)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    said = "the kernel refuses the BPF program (Operation not permitted); this needs CAP_BPF and CAP_NET_ADMIN: in a"
+    assert done.returncode == 0 and said in done.stderr and done.stderr.count("\n") == 1, done
+    assert background(json.loads(done.stdout)), "run looks at the sockets"
+    until(lambda: not cgroups() and not rules())
 
 
 if __name__ == "__main__":
