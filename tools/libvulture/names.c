@@ -146,6 +146,20 @@ const char *vulture_policy_name(uint32_t policy)
 	return NAME_OF(names, policy);
 }
 
+const char *vulture_credit_phase_name(uint32_t phase)
+{
+	static const char *const names[] = { "start", "cruise", "floor", "probe" };
+
+	return NAME_OF(names, phase);
+}
+
+const char *vulture_rledbat_state_name(uint32_t state)
+{
+	static const char *const names[] = { "start", "steady", "down", "ramp" };
+
+	return NAME_OF(names, state);
+}
+
 const char *vulture_reason_name(uint32_t reason)
 {
 	static const char *const names[] = { "stopped", "closed", "removed" };

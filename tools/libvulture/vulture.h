@@ -196,9 +196,14 @@ VULTURE_API const char *vulture_controller_name(uint32_t controller);
 /** vulture_controller_number() - number of a controller; -1 with EINVAL if there is none */
 VULTURE_API int vulture_controller_number(const char *name);
 
+/* Names of values of statistics: of the controller paper (phase, mode, policy), of credit (phase)
+ * and of rledbat (state), and of the reason of an event; "unknown" for a value without a name.
+ */
 VULTURE_API const char *vulture_phase_name(uint32_t phase);
 VULTURE_API const char *vulture_mode_name(uint32_t mode);
 VULTURE_API const char *vulture_policy_name(uint32_t policy);
+VULTURE_API const char *vulture_credit_phase_name(uint32_t phase);
+VULTURE_API const char *vulture_rledbat_state_name(uint32_t state);
 VULTURE_API const char *vulture_reason_name(uint32_t reason);
 
 /**

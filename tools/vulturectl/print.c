@@ -158,17 +158,25 @@ struct field {
 	int64_t value;
 };
 
-/* The name of an enum value among the statistics of the paper's controller; NULL for a number. */
+/* The name of a statistic's value; NULL if the statistic is a number. */
 static const char *stat_text(const struct vulture_flow *f, const struct vulture_stat *stat)
 {
-	if (strcmp(vulture_controller_name(f->controller), "paper") != 0)
-		return NULL;
-	if (!strcmp(stat->name, "phase"))
-		return vulture_phase_name((uint32_t)stat->value);
-	if (!strcmp(stat->name, "mode"))
-		return vulture_mode_name((uint32_t)stat->value);
-	if (!strcmp(stat->name, "policy"))
-		return vulture_policy_name((uint32_t)stat->value);
+	static const struct {
+		const char *controller, *stat;
+		const char *(*name)(uint32_t value);
+	} named[] = {
+		{ "paper", "phase", vulture_phase_name },
+		{ "paper", "mode", vulture_mode_name },
+		{ "paper", "policy", vulture_policy_name },
+		{ "credit", "phase", vulture_credit_phase_name },
+		{ "rledbat", "state", vulture_rledbat_state_name },
+	};
+	const char *controller = vulture_controller_name(f->controller);
+	size_t i;
+
+	for (i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		if (!strcmp(controller, named[i].controller) && !strcmp(stat->name, named[i].stat))
+			return named[i].name((uint32_t)stat->value);
 	return NULL;
 }
 

@@ -17,6 +17,7 @@ import sys
 import threading
 
 import pytest
+import yaml
 
 from testbed.base.places import REPO
 
@@ -64,6 +65,24 @@ def test_numbers_are_the_headers(client):
         ], table
     commands = re.findall(r"^\tVULTURE_CMD_(\w+),", header, re.MULTILINE)
     assert [name.lower().replace("_", "-") for name in commands[1:]] == list(spec.COMMANDS)
+
+
+def test_every_statistic_that_is_an_enum_is_given_as_one(client):
+    spec = yaml.safe_load((REPO / "Documentation" / "vulture.yaml").read_text(encoding="utf-8"))
+    found = {
+        one["name"].removesuffix("-stats"): {
+            attribute["name"]: attribute["enum"] for attribute in one["attributes"] if "enum" in attribute
+        }
+        for one in spec["attribute-sets"]
+        if one["name"].endswith("-stats")
+    }
+    expected = {
+        law: {name: "".join(map(str.capitalize, enum.split("-"))) for name, enum in stats.items()}
+        for law, stats in found.items()
+    }
+    given = {law: {name: one.__name__ for name, one in enums.items()} for law, enums in client._ENUMS.items()}
+    assert given == expected
+    assert all(one.__name__ in client.__all__ for enums in client._ENUMS.values() for one in enums.values())
 
 
 def test_what_is_encoded_is_decoded(client):

@@ -35,11 +35,11 @@ from typing import Protocol
 
 from . import _netlink
 from ._netlink import Values
-from ._spec import COMMANDS, SETS, Controller, Mode, Pairing, Phase, Policy, Reason, RledbatState
+from ._spec import COMMANDS, SETS, Controller, CreditPhase, Mode, Pairing, Phase, Policy, Reason, RledbatState
 
 __all__ = [
-    "Controller", "Defaults", "Event", "Events", "Flow", "HasFileno", "Mode", "Pairing", "Phase", "Policy", "Reason",
-    "RledbatState", "Rule", "Vulture", "background",
+    "Controller", "CreditPhase", "Defaults", "Event", "Events", "Flow", "HasFileno", "Mode", "Pairing", "Phase",
+    "Policy", "Reason", "RledbatState", "Rule", "Vulture", "background",
 ]  # fmt: skip
 
 Endpoint = tuple[str, int]
@@ -64,8 +64,9 @@ _OPTION_OWNER = {
     for name, _, _ in SETS[f"{controller.name.lower()}-options"]
 }
 #: statistics that are enums, by controller
-_ENUMS: dict[str, dict[str, type[Phase] | type[Mode] | type[Policy] | type[RledbatState]]] = {
+_ENUMS: dict[str, dict[str, type[Phase] | type[Mode] | type[Policy] | type[CreditPhase] | type[RledbatState]]] = {
     "paper": {"phase": Phase, "mode": Mode, "policy": Policy},
+    "credit": {"phase": CreditPhase},
     "rledbat": {"state": RledbatState},
 }
 

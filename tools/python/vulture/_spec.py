@@ -37,6 +37,13 @@ class Phase(IntEnum):
     COLLECT = 3
 
 
+class CreditPhase(IntEnum):
+    START = 0
+    CRUISE = 1
+    FLOOR = 2
+    PROBE = 3
+
+
 class RledbatState(IntEnum):
     START = 0
     STEADY = 1
