@@ -14,6 +14,9 @@
 #include "ctl.h"
 #include "print.h"
 
+/* ms before the first table: rates and holders are computed from two looks */
+#define RATE_MS	500
+
 /* A program's name, or its user if the name is not known, safe for a terminal. */
 static const char *program_text(const struct activity *one, char *to, size_t room)
 {
@@ -147,9 +150,8 @@ static int watch_look(unsigned int seconds, uint64_t times)
 
 	if (look_again(&before, NULL))
 		refused("top: %s", look_error());
-	/* rates need two looks, so the first table comes after half a second */
 	for (i = 0; !times || i < times; i++) {
-		poll(NULL, 0, i ? (int)seconds * 1000 : 500);
+		poll(NULL, 0, i ? (int)seconds * 1000 : RATE_MS);
 		if (look_again(&now, &before))
 			refused("top: %s", look_error());
 		print_look(&now);
@@ -196,8 +198,10 @@ static void metric(const char *name, const char *type, const char *help)
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Print the name and labels of a program's metric; the caller prints the value. */
-static void labels(const char *metric, const struct program *program)
+/* Print the name and labels of a program's metric; the caller prints the value.
+ * @held_by: value of a label of that name, or NULL
+ */
+static void labels(const char *metric, const struct program *program, const char *held_by)
 {
 	const struct activity *one = program->first;
 	char name[40];
@@ -209,7 +213,10 @@ static void labels(const char *metric, const struct program *program)
 			putchar('\\');
 		putchar(*c);
 	}
-	printf("\",pid=\"%d\"} ", one->pid);
+	printf("\",pid=\"%d\"", one->pid);
+	if (held_by)
+		printf(",held_by=\"%s\"", held_by);
+	fputs("} ", stdout);
 }
 
 static void program_metrics(const struct program *programs, size_t count)
@@ -218,17 +225,33 @@ static void program_metrics(const struct program *programs, size_t count)
 
 	metric("lbe_connections", "gauge", "Background connections of a program.");
 	for (i = 0; i < count; i++) {
-		labels("lbe_connections", &programs[i]);
+		labels("lbe_connections", &programs[i], NULL);
 		printf("%u\n", programs[i].connections);
 	}
-	metric("lbe_live_bytes", "gauge", "Bytes moved by the background connections that live now.");
+	metric("lbe_rate_bytes_per_second", "gauge",
+	       "Rate of a program's background connections, over the half second before this output.");
 	for (i = 0; i < count; i++) {
-		labels("lbe_live_bytes", &programs[i]);
+		labels("lbe_rate_bytes_per_second", &programs[i], NULL);
+		printf("%.0f\n", programs[i].rate_bps / 8);
+	}
+	metric("lbe_held_by", "gauge",
+	       "1 for what limits the rate of a program's connections: us (the background law), sender, receiver or application.");
+	for (i = 0; i < count; i++) {
+		if (programs[i].holder == HELD_UNKNOWN)
+			continue;
+		labels("lbe_held_by", &programs[i], holder_name(programs[i].holder));
+		puts("1");
+	}
+	metric("lbe_live_bytes", "gauge",
+	       "Bytes moved so far by the background connections that are open now. The value falls when one of them is closed, so that it is no counter.");
+	for (i = 0; i < count; i++) {
+		labels("lbe_live_bytes", &programs[i], NULL);
 		printf("%" PRIu64 "\n", programs[i].bytes);
 	}
-	metric("lbe_queue_seconds", "gauge", "Longest queue that a background connection finds.");
+	metric("lbe_queue_seconds", "gauge",
+	       "Longest queueing delay that one of a program's background connections finds on its path.");
 	for (i = 0; i < count; i++) {
-		labels("lbe_queue_seconds", &programs[i]);
+		labels("lbe_queue_seconds", &programs[i], NULL);
 		printf("%.6f\n", programs[i].queue_us / 1e6);
 	}
 }
@@ -271,13 +294,17 @@ static void module_metrics(void)
 
 int do_metrics(int argc, char **argv)
 {
+	struct look before, look;
 	struct program *programs;
-	struct look look;
 	size_t count;
 
 	no_arguments(argc, argv);
-	if (look_again(&look, NULL))
+	if (look_again(&before, NULL))
 		refused("metrics: %s", look_error());
+	poll(NULL, 0, RATE_MS);
+	if (look_again(&look, &before))
+		refused("metrics: %s", look_error());
+	look_free(&before);
 	programs = look_programs(&look, &count);
 	if (!programs)
 		refused("metrics: out of memory");

@@ -32,7 +32,7 @@ static const char usage_text[] =
 	"  list                              print a line for each download in the background\n"
 	"  monitor [-n SECONDS]              show the same live, with rates\n"
 	"  monitor --events                  print a line for each start and end\n"
-	"  metrics                           print counters in the text format of Prometheus\n"
+	"  metrics                           print the table and counters for Prometheus\n"
 	"  run [--up] [--down] [--weight N] [--deadline T] [-u USER] [-o NAME=VALUE]... -- COMMAND...\n"
 	"                                    run a command in the background: what it and its children\n"
 	"                                    send, receive, or both (the default); needs no privilege\n"

@@ -34,7 +34,7 @@ _vulturectl() {
 	local -a commands
 	commands=(
 		'top:what runs in the background, live'
-		'metrics:the same for Prometheus'
+		'metrics:the table and counters, for Prometheus'
 		'start:connections go to the background'
 		'stop:they get their window back'
 		'show:one connection, or the defaults'
