@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from ..base.progress import Report, make_progress
 from ..kernels.series import SUITES as SERIES
 from ..results import digest
 from ..results.digest import Document
+from ..robustness import soak
 from ..run import collect, identity, runner
-from . import netfilter, packetdrill
+from . import netfilter, packetdrill, played, tctesting
 from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Ran
+from .played import TracesAbsent
 
 #: prefix of the name of a suite's document
 PREFIX = "foreign_"
@@ -35,16 +38,21 @@ METRICS = (
     "ran", "passed", "slow", "failed", "as_reference", "by_law", "expected", "faults", "outdated", "taken",
     "with_taken",
 )  # fmt: skip
-#: the suite that is not packetdrill's, with its files and metrics
+#: the kernel's suites with vulture and with shred, with their files and metrics
 NETFILTER = "netfilter"
 NETFILTER_FILES = [f"testbed/foreign/netfilter.{suffix}" for suffix in ("py", "sh")]
 NETFILTER_METRICS = ("ran", "passed", "skipped", "failed", "as_reference", "taken", "faults")
+TC = "tc"
+TC_FILES = ["testbed/foreign/tctesting.py", "tools/tc/q_shred.c", "tools/tc/tc_abi.h"]
+TC_METRICS = ("ran", "passed", "different", "faults")
 EXAMPLES = """\
 examples:
   python3 -m testbed foreign                            every suite, every subject
   python3 -m testbed foreign lbe credit --suite kernel  two subjects, the kernel's own scripts
   python3 -m testbed foreign lp --only 'tcp/sack/*'     only these scripts
   python3 -m testbed foreign --suite netfilter          the kernel's netfilter scripts with vulture
+  python3 -m testbed foreign --suite tc --suite flent   the kernel's tests of queues with shred, flent's of LEDBAT
+  LBE_TRACES=traces python3 -m testbed foreign --suite recorded    links that somebody recorded
   LBE_PACKETDRILL=packetdrill.tar.gz make check-foreign names the archive
 """
 
@@ -53,19 +61,25 @@ def add_parser(commands: Any) -> None:
     """Add the subcommand's parser."""
     sub = commands.add_parser(
         "foreign",
-        help="run packetdrill's and netfilter's scripts with each congestion control and with vulture",
-        epilog=EXAMPLES + "\nsubjects: " + ", ".join(subject.name for subject in SUBJECTS),
+        help="run test suites of other projects: packetdrill, netfilter, tc-testing, flent, recorded links",
+        epilog=EXAMPLES
+        + "\nsubjects: "
+        + ", ".join(subject.name for subject in SUBJECTS)
+        + "\nsuites: "
+        + ", ".join(known_suites()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sub.add_argument("names", nargs="*", metavar="SUBJECT", help="compared with Reno (default: all)")
     sub.add_argument(
         "--suite", action="append", default=[], metavar="NAME",
-        help="google, kernel, google_timestamps, kernel_timestamps or netfilter (default: all)",
+        help="a suite by its name, may be repeated (default: all; with subjects, those that have subjects)",
     )  # fmt: skip
     sub.add_argument("--only", default="*", metavar="PATTERN", help="scripts whose path matches, such as 'tcp/sack/*'")
     sub.add_argument(
-        "--kernel", metavar="SERIES", help="for packetdrill: 6.1, 6.12 or 7.2 (default: the one that a suite is for)"
-    )
+        "--kernel", metavar="SERIES",
+        help="6.1, 6.12 or 7.2, but for netfilter (default: the one that a suite is for)",
+    )  # fmt: skip
+    sub.add_argument("--short", action="store_true", help="for flent, wifi and recorded: the tests' short form")
     sub.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {PREFIX}*.json go")
     sub.add_argument("--json", action="store_true", help="the results as JSON on standard output")
     sub.set_defaults(do=run)
@@ -198,61 +212,146 @@ def netfilter_document(one: netfilter.Ran) -> Document:
     return made
 
 
-def run_packetdrill(args: argparse.Namespace, suites: list[str], report: Report) -> list[Ran]:
-    """Run packetdrill's suites with these names."""
-    there = [
+def tc_table(outcomes: list[tctesting.Outcome]) -> str:
+    """A line for each file, and below them the faults."""
+    rows: list[tuple[str, ...]] = [(TC, "passed", "different on purpose", "faults")]
+    for one in outcomes:
+        rows.append((one.file, str(len(one.passed)), str(len(one.different)), str(len(one.faults))))
+    lines = aligned(rows, words=1)
+    lines += [f"{one.file}: FAULT: {text}" for one in outcomes for text in one.faults]
+    lines += ["", f"{sum(one.good for one in outcomes)} of {len(outcomes)} good"]
+    return "\n".join(lines)
+
+
+def tc_document(one: tctesting.Ran) -> Document:
+    """tc-testing's results as a document: a case for each file."""
+    made = digest.of_files(
+        PREFIX + TC,
+        (TC_FILES, identity.hash_of_files(TC_FILES)),
+        one.identity,
+        {
+            "command": f"python3 -m testbed foreign --suite {TC}",
+            "kernel": one.kernel,
+            "backend": "uml",
+            "host": collect.host_facts(),
+            "scripts": f"Linux {tctesting.TDC_SERIES} and {tctesting.INFRA_SERIES}, {tctesting.SELFTESTS}",
+        },
+        {"testbed": [runner.version()], "modules": {}},
+        [1],
+    )
+    made["counts"] = list(TC_METRICS)
+    for outcome in one.outcomes:
+        counts = (outcome.ran, len(outcome.passed), len(outcome.different), len(outcome.faults))
+        made["cases"].append(
+            digest.counted(
+                {"file": outcome.file}, TC_METRICS, counts,
+                faults=outcome.faults, different={name: tctesting.DIFFERENCES[name] for name in outcome.different},
+            )
+        )  # fmt: skip
+    return made
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a part of the suites gave: its documents, its table, whether all is good, and what is absent."""
+
+    documents: list[Document] = field(default_factory=list)
+    text: str = ""
+    good: bool = True
+    absent: str = ""
+
+
+def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report) -> Part | None:
+    """Run packetdrill's suites among the wanted ones; None if none of the selected subjects or scripts is theirs."""
+    names = [entry["name"] for entry in packetdrill.settings()["suite"] if entry["name"] in wanted]
+    if not names:
+        return None
+    try:
+        suites = packetdrill.ensure_suites(names, report)
+    except ForeignAbsent as why:
+        return Part(good=False, absent=str(why))
+    chosen = [
         suite
-        for suite in packetdrill.ensure_suites(suites, report)
+        for suite in suites
         if suite.scripts(args.only) and (not args.names or packetdrill.wanted_of(suite, args.names))
     ]
-    return [packetdrill.run(suite, args.names, args.kernel, args.only, report) for suite in there]
+    ran = [packetdrill.run(suite, args.names, args.kernel, args.only, report) for suite in chosen]
+    outcomes = [outcome for one in ran for outcome in one.outcomes]
+    if not ran:
+        return None
+    return Part([document(one) for one in ran], table(outcomes), all(outcome.good for outcome in outcomes))
 
 
-def run_netfilter(args: argparse.Namespace, report: Report) -> netfilter.Ran | None:
+def run_netfilter(args: argparse.Namespace, wanted: list[str], report: Report) -> Part | None:
     """Run netfilter's scripts; None if none of the selected subjects or scripts is netfilter's."""
     controllers = tuple(name for name in netfilter.CONTROLLERS if not args.names or name in args.names)
     scripts = tuple(name for name in netfilter.SCRIPTS if fnmatch.fnmatch(name, args.only))
-    return netfilter.run(controllers, scripts, report) if controllers and scripts else None
+    if NETFILTER not in wanted or not (controllers and scripts):
+        return None
+    ran = netfilter.run(controllers, scripts, report)
+    return Part([netfilter_document(ran)], netfilter_table(ran.outcomes), all(one.good for one in ran.outcomes))
+
+
+def run_tc(args: argparse.Namespace, wanted: list[str], report: Report) -> Part | None:
+    """Run tc-testing's files; None if none is selected."""
+    files = [name for name in tctesting.FILES if fnmatch.fnmatch(name, args.only)]
+    if TC not in wanted or not files:
+        return None
+    ran = tctesting.run(files, args.kernel, report)
+    return Part([tc_document(ran)], tc_table(ran.outcomes), all(one.good for one in ran.outcomes))
+
+
+def run_played(args: argparse.Namespace, wanted: list[str], report: Report) -> Part | None:
+    """Run the experiments; None if none is selected."""
+    names = [name for name in played.EXPERIMENTS if name in wanted and fnmatch.fnmatch(name, args.only)]
+    lived, absent = [], ""
+    for name in names:
+        try:
+            lived.append(played.run(name, PREFIX, "short" if args.short else "default", args.kernel, report))
+        except TracesAbsent as why:
+            absent = str(why)
+    if not names:
+        return None
+    good = not absent and not any(one.wrong or one.missing for one in lived)
+    return Part([one.document for one in lived], soak.table(lived, "scenario") if lived else "", good, absent)
+
+
+#: in the order of the output
+RUNS = (run_netfilter, run_packetdrill, run_tc, run_played)
+
+
+def known_suites() -> list[str]:
+    """Names of all suites."""
+    return [*(entry["name"] for entry in packetdrill.settings()["suite"]), NETFILTER, TC, *played.EXPERIMENTS]
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command: run, print and write; returns the exit status."""
     if args.kernel not in {None, *SERIES}:
         raise ForeignUnknown(f"--kernel {args.kernel}: there are {', '.join(SERIES)}")
-    known = [*(entry["name"] for entry in packetdrill.settings()["suite"]), NETFILTER]
+    known = known_suites()
     unknown = sorted(set(args.suite) - set(known))
     if unknown:
         raise ForeignUnknown(f"no suite {', '.join(unknown)}; there are: {', '.join(known)}")
     packetdrill.chosen(args.names)
-    wanted = args.suite or known
+    # the suites without subjects are not of a run of some subjects, unless they are named
+    wanted = args.suite or [name for name in known if not args.names or name not in (TC, *played.EXPERIMENTS)]
     progress = make_progress()
-    ran: list[Ran] = []
-    absent = None
     try:
-        hooks = run_netfilter(args, progress) if NETFILTER in wanted else None
-        suites = [name for name in wanted if name != NETFILTER]
-        try:
-            ran = run_packetdrill(args, suites, progress) if suites else []
-        except ForeignAbsent as why:
-            absent = why
+        parts = [part for one in RUNS if (part := one(args, wanted, progress)) is not None]
     finally:
         progress.close()
-    if not (ran or hooks or absent):
+    if not parts:
         chosen = f"--only {args.only}" if args.only != "*" else f"subjects {', '.join(args.names)}"
         raise ForeignUnknown(f"{chosen}: no script of suite {', '.join(wanted)} matches")
-    documents = [document(one) for one in ran] + ([netfilter_document(hooks)] if hooks else [])
+    documents = [made for part in parts for made in part.documents]
     for made in documents:
         digest.save(made, args.out)
-    outcomes = [outcome for one in ran for outcome in one.outcomes]
-    good = all(outcome.good for outcome in outcomes)
     if args.json:
         print(json.dumps(documents, indent=1))
-    elif outcomes:
-        print(table(outcomes))
-    if hooks:
-        good &= all(outcome.good for outcome in hooks.outcomes)
-        if not args.json:
-            print(netfilter_table(hooks.outcomes))
-    if absent:
-        print(f"ABSENT: {absent}")
-    return 0 if good and not absent else 1
+    else:
+        print("\n\n".join(part.text for part in parts if part.text))
+    for part in parts:
+        if part.absent:
+            print(f"ABSENT: {part.absent}")
+    return 0 if all(part.good for part in parts) else 1

@@ -92,11 +92,22 @@ class Lived:
 
 def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, report: Report = silent) -> Lived | None:
     """Run one life and judge it; None if only cached runs are allowed and there are none. Raises a run's errors."""
-    path = lives()[name]
+    return judged(lives()[name], options, series, report)
+
+
+def play(path: Path, options: runner.Options, series: str = DEFAULT_SERIES, report: Report = silent) -> Lived:
+    """Run an experiment of its own file and judge it. Raises a run's errors."""
+    lived = judged(path, options, series, report)
+    assert lived is not None, "without cached runs only there are results"
+    return lived
+
+
+def judged(path: Path, options: runner.Options, series: str, report: Report) -> Lived | None:
+    """Run an experiment and judge it; None if only cached runs are allowed and there are none."""
     experiment = load(str(path))
     backend = Uml(series)
     backend.prepare({module for job in runner.plan(experiment, options) for module in job.modules}, report)
-    made = runner.run(experiment, backend, options, lambda done, total, text: report(name, done, total))
+    made = runner.run(experiment, backend, options, lambda done, total, text: report(experiment.name, done, total))
     if not made.results:
         return None
     # with cached runs only, some cases may be missing: the others are judged, and the document has all requested cases,
@@ -118,9 +129,9 @@ def live(name: str, options: runner.Options, series: str = DEFAULT_SERIES, repor
     return Lived(document, len(checks.judged(verdicts)), wrong, differs, len(made.missing()))
 
 
-def table(done: list[Lived]) -> str:
+def table(done: list[Lived], head: str = "life") -> str:
     """A line for each life, then everything that is wrong."""
-    rows: list[tuple[str, ...]] = [("life", "cases", "missing", "checks", "differ", "wrong")]
+    rows: list[tuple[str, ...]] = [(head, "cases", "missing", "checks", "differ", "wrong")]
     for one in done:
         rows.append((one.name, *map(str, (one.cases, one.missing, one.checks, len(one.differs), len(one.wrong)))))
     lines = aligned(rows, words=1)

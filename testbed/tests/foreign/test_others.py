@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tc-testing with shred, and scenarios of other projects: each result is judged, and what is absent is said."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from testbed.foreign import command, played, tctesting
+from testbed.foreign.tctesting import DIFFERENCES, Results
+from testbed.present import quoting
+from testbed.results import digest
+from testbed.robustness.soak import Lived
+from testbed.run import identity
+
+KERNEL = {"series": "6.12", "flavour": "plain", "release": "6.12.1"}
+
+
+def asked(*words: str) -> argparse.Namespace:
+    top = argparse.ArgumentParser()
+    command.add_parser(top.add_subparsers())
+    return top.parse_args(["foreign", *words])
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "faults"),
+    [
+        ({"aaaa", "bbbb"}, {"290a"}, []),
+        ({"aaaa"}, {"bbbb", "290a"}, ["bbbb: failed"]),
+        ({"aaaa", "290a"}, set(), [f"290a: passes, although {DIFFERENCES['290a']}"]),
+    ],
+)
+def test_a_case_of_tc_that_fails_without_a_reason_is_a_fault_and_so_is_a_needless_reason(
+    passed: set[str], failed: set[str], faults: list[str]
+) -> None:
+    outcome = tctesting.judge("red.json", Results(passed, failed, ""))
+    assert outcome.faults == faults and outcome.good is not bool(faults)
+    assert outcome.ran == len(passed | failed)
+    document = command.tc_document(tctesting.Ran(KERNEL, identity.of_tree("key", []), [outcome]))
+    said = {"foreign_tc": document}
+    assert quoting.quote("foreign_tc faults file=red.json", said) == str(len(faults))
+    assert quoting.quote("foreign_tc ran file=red.json", said) == str(len(passed | failed))
+    assert document["cases"][0]["faults"] == faults
+    assert ("FAULT: " + faults[0] if faults else "1 of 1 good") in command.tc_table([outcome])
+
+
+def test_no_case_at_all_is_not_good() -> None:
+    assert not tctesting.judge("red.json", Results(set(), {"290a"}, "")).good
+
+
+def test_recordings_that_are_absent_are_said_and_not_green(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(played.VARIABLE, str(tmp_path))
+    assert command.run(asked("--suite", "recorded", "--out", str(tmp_path / "out"))) == 1
+    assert f"ABSENT: recorded links are absent: {tmp_path} has none; set LBE_TRACES" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_recordings_mean_is_the_links_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link.down").write_text("\n".join(str(3 * number) for number in range(1, 1001)))
+    monkeypatch.setenv(played.VARIABLE, str(tmp_path))
+    (recording,) = played.recordings()
+    assert played.sets_of(recording) == {"topology.link_trace": str(recording), "topology.rate_mbit": 4.0}
+
+
+def lived(name: str, wrong: list[str], missing: int = 0) -> Lived:
+    case = {"case": {"background": "lbe"}, "seeds": [1], "jobs": [""], "queue": [], "metrics": {"be": [4.0]}}
+    document = {"experiment": "recorded", "sets": {"a": name}, "cases": [case], "asked_cases": [case["case"]]}
+    return Lived(document | {"wrong": wrong, "differs": []}, 2, wrong, [], missing)
+
+
+def test_several_recordings_are_one_experiment_with_a_dimension_more() -> None:
+    one = played.together({"a.down": lived("a", []), "b.down": lived("b", ["be is 1, wanted >= 90"], 1)})
+    cases = [{"recording": name, "background": "lbe"} for name in ("a.down", "b.down")]
+    assert [case["case"] for case in one.document["cases"]] == one.document["asked_cases"] == cases
+    assert one.wrong == one.document["wrong"] == ["recording=b.down be is 1, wanted >= 90"]
+    assert (one.checks, one.missing, one.document["sets"]) == (4, 1, {}), "no path of this machine is in a document"
+
+
+def test_suites_without_subjects_are_not_of_a_run_of_some_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setattr(command, "RUNS", (lambda args, wanted, report: seen.append(wanted) or command.Part(),))
+    for words in ([], ["lbe"], ["lbe", "--suite", "tc"], ["--suite", "wifi"]):
+        assert command.run(asked(*words)) == 0
+    every, some, named, alone = seen
+    assert set(every) - set(some) == {"tc", "flent", "wifi", "recorded"} and (named, alone) == (["tc"], ["wifi"])
+
+
+@pytest.mark.parametrize(("good", "status"), [(True, 0), (False, 1)])
+def test_the_status_is_one_if_any_part_is_not_good(good: bool, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = (command.Part(), command.Part(good=good), command.Part())
+    monkeypatch.setattr(command, "RUNS", tuple(lambda *_, part=part: part for part in parts))
+    assert command.run(asked()) == status
+
+
+@pytest.mark.scenario
+def test_a_recording_is_played_to_each_background(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link of 4 Mbit/s, recorded as the times of its packets: all checks of the experiment hold on it."""
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "steady").write_text("\n".join(str(3 * number) for number in range(1, 10001)))
+    monkeypatch.setenv(played.VARIABLE, str(tmp_path / "traces"))
+    assert command.run(asked("--suite", "recorded", "--out", str(tmp_path))) == 0, capsys.readouterr().out
+    documents = {"foreign_recorded": digest.load(tmp_path / "foreign_recorded.json")}
+    share = quoting.quote("foreign_recorded be recording=steady background=lbe of background=nobody", documents)
+    assert float(share) >= 90 and documents["foreign_recorded"]["wrong"] == []
