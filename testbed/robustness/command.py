@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""python3 -m testbed abuse: run the parts, print a table."""
+"""python3 -m testbed abuse: run the parts, print a table, write a document for the pages."""
 
 from __future__ import annotations
 
@@ -9,9 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from ..base.columns import aligned
+from ..base.places import REPO
 from ..base.progress import make_progress
-from . import fuzz, parts
-from .parts import PARTS, AbuseError, Outcome, Part
+from ..kernels.build import configuration_key
+from ..results import digest
+from ..results.digest import Document
+from ..run import collect, identity, runner
+from ..spec.experiment import load
+from . import fuzz, parts, scenarios
+from .parts import MODULES, OWN, PARTS, PLAIN, SANITIZER, AbuseError, Outcome, Part
+
+#: name of the document, with a suffix for the short form
+NAME, SHORT = "abuse", "_short"
+#: of a part and a seed: cases; MB carried beside them; bytes of it that were lost; the kernel's warnings about the
+#: modules, and about its own code; wrong answers; seconds of wall time
+METRICS = ("ran", "carried", "lost", "warnings", "own", "wrong", "seconds")
+COUNTS = ("ran", "lost", "warnings", "own", "wrong", "seconds")
 
 EXAMPLES = """\
 examples:
@@ -70,6 +83,64 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def files() -> list[str]:
+    """The files that affect the outcomes, besides kernel and modules."""
+    programs = [*parts.HERE.glob("*.py"), *parts.GUEST.glob("*.py"), *(parts.HERE / "corpus").glob("*.txt")]
+    experiments = [load(name).path for several in scenarios.EXPERIMENTS.values() for name in several]
+    return sorted(str(path.relative_to(REPO)) for path in [*programs, *experiments])
+
+
+def document(outcomes: list[Outcome], series: str, short: bool = False) -> Document:
+    """The outcomes as a document for the pages: a case for each part and kernel, a number for each seed.
+
+    Its kernel is the sanitizer kernel, if a part ran on it.
+    """
+    flavour = SANITIZER if any(one.kernel.endswith(SANITIZER) for one in outcomes) else PLAIN
+    release = next(one.kernel.split()[0] for one in outcomes if one.kernel.endswith(flavour))
+    made = digest.of_files(
+        NAME + SHORT * short,
+        (files(), identity.hash_of_files(files())),
+        identity.of_tree(configuration_key(series, flavour), MODULES),
+        {
+            "command": "python3 -m testbed abuse" + " --short" * short,
+            "kernel": {"series": series, "flavour": flavour, "release": release, "source": "", "key": ""},
+            "backend": "uml",
+            "host": collect.host_facts(),
+        },
+        {"testbed": [runner.version()], "modules": {}},
+        sorted({one.seed for one in outcomes}),
+    )
+    made["mode"], made["counts"] = "short" if short else "default", list(COUNTS)
+    for key in dict.fromkeys((one.part, one.kernel.split()[-1]) for one in outcomes):
+        mine = [one for one in outcomes if (one.part, one.kernel.split()[-1]) == key]
+        rows = [
+            (
+                one.cases, round(one.bytes / 1e6, 1), one.lost, len(one.warnings), one.counts.get(OWN, 0),
+                len(one.wrong), round(one.wall_s),
+            )
+            for one in mine
+        ]  # fmt: skip
+        made["cases"].append(
+            {
+                "case": {"part": key[0], "kernel": key[1]},
+                "seeds": [one.seed for one in mine],
+                "jobs": [],
+                "queue": [],
+                "metrics": {name: [row[index] for row in rows] for index, name in enumerate(METRICS)},
+                "faults": [fault for one in mine for fault in faults_of(one)],
+                "counts": [one.counts for one in mine],
+            }
+        )
+    return made
+
+
+def faults_of(outcome: Outcome) -> list[str]:
+    """Why an outcome is not good, one line each."""
+    lost = [f"{outcome.lost} bytes lost"] * bool(outcome.lost)
+    nothing = [f"nothing was tried: {outcome.more.get('failure', '')}"] * (not outcome.cases)
+    return [*outcome.warnings, *outcome.wrong, *lost, *nothing]
+
+
 def write_corpus(outcomes: list[Outcome]) -> None:
     """Store the lines that gave different answers, old and new ones."""
     answers: dict[str, str] = {}
@@ -100,9 +171,7 @@ def run(args: argparse.Namespace) -> int:
         progress.close()
     if args.corpus:
         write_corpus(outcomes)
-    document = json.dumps([one.plain() for one in outcomes], indent=1)
-    args.out.mkdir(parents=True, exist_ok=True)
-    name = "abuse-short.json" if args.short else "abuse.json"
-    (args.out / name).write_text(document + "\n", encoding="utf-8")
-    print(document if args.json else table(outcomes))
+    made = document(outcomes, args.kernel, args.short)
+    digest.save(made, args.out)
+    print(json.dumps(made, indent=1) if args.json else table(outcomes))
     return 0 if all(one.good for one in outcomes) else 1

@@ -35,6 +35,8 @@ HERE = Path(__file__).resolve().parent
 GUEST = HERE / "guest"
 MODULES = ("tcp_lp", "tcp_lowpri", "tcp_ledbat", "tcp_lbe", "vulture", "sch_shred", "shred_hint")
 SANITIZER, PLAIN = "sanitizer", "plain"
+#: name of a count of an outcome
+OWN = "warnings of the kernel's own"
 #: limit on the wall time of a boot; the longest took two minutes on a busy CPU
 LIMIT_S = 600.0
 
@@ -63,12 +65,6 @@ class Outcome:
     def good(self) -> bool:
         """Whether there was at least one case, and no warning, no lost byte and nothing wrong."""
         return bool(self.cases) and not (self.warnings or self.wrong or self.lost)
-
-    def plain(self) -> dict[str, object]:
-        """The outcome as JSON data."""
-        made = asdict(self)
-        del made["more"]
-        return {**made, "good": self.good}
 
 
 @dataclass(frozen=True)
@@ -165,7 +161,7 @@ def in_guest(
             own, ours = sorted_out(read_text(out / "console") or "", read_text(out / "kmemleak") or "")
             outcome.warnings = ours or ([] if own and read_text(out / "status") == "ok\n" else [str(failure)])
             if own:
-                outcome.counts["warnings of the kernel's own"] = len(own)
+                outcome.counts[OWN] = len(own)
         finally:
             ended.set()
             watcher.join()

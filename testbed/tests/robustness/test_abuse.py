@@ -17,9 +17,10 @@ import pytest
 
 from testbed.base.places import REPO
 from testbed.foreign import netfilter
+from testbed.present import quoting, state
 from testbed.robustness import command, fuzz, packets, parts, scenarios
 from testbed.robustness.parts import PARTS, Outcome, Part
-from testbed.run import runner
+from testbed.run import identity, runner
 from testbed.spec.experiment import load
 
 THREATS = REPO / "Documentation" / "threats.md"
@@ -153,6 +154,30 @@ def test_an_outcome_of_nothing_is_not_good() -> None:
     assert Outcome("fuzz", "6.12", 1, cases=1).good
     for wrong in ({"lost": 1}, {"warnings": ["WARNING: x"]}, {"wrong": ["x"]}):
         assert not Outcome("fuzz", "6.12", 1, cases=1, **wrong).good
+
+
+def test_the_document_has_a_case_for_each_part_and_kernel_and_what_is_wrong() -> None:
+    outcomes = [
+        *(Outcome("cycles", "6.12.1 plain", seed, cases=100, bytes=3_321_400_000, wall_s=8.4) for seed in (1, 2)),
+        Outcome("cycles", "6.12.1 sanitizer", 1, cases=90, bytes=1_000_000, lost=3, wall_s=80.0),
+        Outcome(
+            "cycles", "6.12.1 sanitizer", 2, cases=110, warnings=["WARNING: x"], wrong=["y"], counts={parts.OWN: 2}
+        ),
+    ]
+    document = command.document(outcomes, "6.12")
+    assert document["experiment"] == "abuse" and document["provenance"]["kernel"]["flavour"] == parts.SANITIZER
+    said = {"abuse": document}
+    assert quoting.quote("abuse ran part=cycles kernel=plain", said) == "100"
+    assert quoting.quote("abuse carried part=cycles kernel=plain", said) == "3321 ±0"
+    assert quoting.quote("abuse own part=cycles kernel=sanitizer", said) == "1", "the mean of two seeds"
+    assert quoting.quote("abuse @kernel", said) == "6.12.1"
+    assert [case["faults"] for case in document["cases"]] == [[], ["3 bytes lost", "WARNING: x", "y"]]
+    red = [f"abuse: part=cycles kernel=sanitizer: {text}" for text in ("3 bytes lost", "WARNING: x", "y")]
+    assert state.reds(said) == red
+    assert identity.stale(document, None) == []
+    short = command.document([Outcome("fuzz", "6.12.1 sanitizer", 1)], "6.12", short=True)
+    assert (short["experiment"], short["mode"]) == ("abuse_short", "short")
+    assert short["cases"][0]["faults"] == ["nothing was tried: "]
 
 
 # ---- what is sent -----------------------------------------------------------------------------
