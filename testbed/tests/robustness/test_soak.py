@@ -19,7 +19,7 @@ from testbed.spec.records import QUEUE, RECV, SEND
 
 #: unread bytes at which the agent's receiver reads, whatever its period (testbed/agent/plan.c)
 LOWAT_BYTES = 4 << 20
-OURS = {"lbe", "lp", "ledbat", "ledbatpp", "background", "paper", "credit"}
+OURS = {"lbe", "lp", "ledbat", "ledbatpp", "background", "paper", "credit", "rledbat"}
 
 
 @pytest.mark.scenario
