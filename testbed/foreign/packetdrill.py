@@ -45,6 +45,8 @@ SETTINGS = HERE / "packetdrill.toml"
 JOB, SYSCTL = HERE / "packetdrill.sh", HERE / "sysctl.bash"
 #: a script with one of these words asserts a window or rate, which depends on the congestion control
 WINDOW_WORDS = re.compile(r"\btcpi_(snd_cwnd|snd_ssthresh|pacing_rate|delivery_rate)\b")
+#: messages of a script that the set-up fails: no program, or no definition. No congestion control is the cause
+SET_UP = re.compile(r": not found$|semantic error: bad ICMP code|fast open cookie has an odd number of digits")
 #: number of scripts in a boot, and their limits in virtual seconds and, for a busy machine, wall seconds
 BOOT_SCRIPTS, VIRTUAL_LIMIT_S, WALL_LIMIT_S = 25, 20_000.0, 150.0
 
@@ -381,7 +383,8 @@ def is_meant(script: str, pattern: str) -> bool:
 def judge(suite: str, subject: str, results: list[Result], reference: list[Result], window: dict[str, bool]) -> Outcome:
     """Differences from the reference, and whether they are expected.
 
-    A script that passes with the tolerance counts as passed. window: script -> whether it asserts a window.
+    A script that passes with the tolerance counts as passed. One that the set-up fails is a fault, also of a reference.
+    window: script -> whether it asserts a window.
     """
     expected, known = listed("expected", subject), listed("fault", subject)
     before = {(result.script, result.variant): result.status for result in reference}
@@ -395,6 +398,9 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
             outcome.slow += result.status == "slow"
             continue
         outcome.failed += 1
+        if SET_UP.search(result.message):
+            outcome.faults.append(f"{result.script} ({result.variant}): {result.message} [the set-up]")
+            continue
         if before.get((result.script, result.variant), "fail") == "fail":
             outcome.as_reference += 1
             continue

@@ -32,10 +32,11 @@ packetdrill() { # packetdrill VARIANT SCRIPT TOLERANCE_US
 	case $1 in
 	ipv4) set -- "$2" "$3" --ip_version=ipv4 --mtu=$((1500 + MTU_EXTRA)) --local_ip=192.168.0.1 --gateway_ip=192.168.0.1 \
 		--netmask_ip=255.255.0.0 --remote_ip=192.0.2.1 -D TFO_COOKIE=3021b9d889017eeb \
-		-D CODE=host_unreachable -D CMSG_LEVEL_IP=SOL_IP -D CMSG_TYPE_RECVERR=IP_RECVERR ;;
+		-D TFO_COOKIE_ZERO=b7c12350a90dc8f5 -D CODE=host_unreachable \
+		-D CMSG_LEVEL_IP=SOL_IP -D CMSG_TYPE_RECVERR=IP_RECVERR ;;
 	ipv6) set -- "$2" "$3" --ip_version=ipv6 --mtu=$((1520 + MTU_EXTRA)) --local_ip=fd3d:0a0b:17d6::1 \
 		--gateway_ip=fd3d:0a0b:17d6:8888::1 --remote_ip=fd3d:fa7b:d17d::1 \
-		-D TFO_COOKIE=c1d1e9742a47a9bc -D CODE=host_unreachable \
+		-D TFO_COOKIE=c1d1e9742a47a9bc -D TFO_COOKIE_ZERO=82af1a8f9a205c34 -D CODE=address_unreachable \
 		-D CMSG_LEVEL_IP=SOL_IPV6 -D CMSG_TYPE_RECVERR=IPV6_RECVERR ;;
 	esac
 	script=$1 tolerance=$2

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
 
 from testbed.base.errors import BuildFailed, LbeError
+from testbed.base.places import REPO
 from testbed.foreign import command, packetdrill, timestamps
 from testbed.foreign.packetdrill import ForeignAbsent, Outcome, Result
 from testbed.present import quoting
@@ -78,6 +80,32 @@ def test_a_script_that_passes_with_reno_and_fails_here_is_a_fault() -> None:
 def test_what_fails_with_reno_too_is_no_fault_and_slow_is_a_pass() -> None:
     outcome = judged({"tcp/a/x.pkt": "slow", "tcp/a/y.pkt": "fail", "tcp/a/w.pkt": "pass"})
     assert (outcome.passed, outcome.slow, outcome.failed, outcome.good) == (2, 1, 1, True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "sh: 6: ethtool: not found",
+        "icmp-baseline.pkt:17: semantic error: bad ICMP code host_unreachable",
+        "x.pkt:9: semantic error: TCP fast open cookie has an odd number of digits",
+    ],
+)
+def test_a_script_that_the_set_up_fails_is_a_fault_of_the_reference_too(said: str) -> None:
+    results = [RENO[0], Result("tcp/a/y.pkt", "ipv4", "fail", said)]
+    outcome = packetdrill.judge("google", "reno", results, results, {})
+    assert outcome.faults == [f"tcp/a/y.pkt (ipv4): {said} [the set-up]"] and not outcome.good
+    assert outcome.as_reference == 0
+
+
+def test_the_set_up_defines_what_the_kernels_runner_defines() -> None:
+    text = packetdrill.JOB.read_text(encoding="utf-8")
+    four, six = (text.split("ipv4) set")[1].split(";;")[0], text.split("ipv6) set")[1].split(";;")[0])
+    names = [set(re.findall(r"-D (\w+)=", part)) for part in (four, six)]
+    assert names[0] == names[1] == {"TFO_COOKIE", "TFO_COOKIE_ZERO", "CODE", "CMSG_LEVEL_IP", "CMSG_TYPE_RECVERR"}
+    assert "CODE=host_unreachable" in four and "CODE=address_unreachable" in six
+    deps = (REPO / "scripts" / "deps").read_text(encoding="utf-8")
+    (packages,) = re.findall(r"^\tforeign\)\s+echo (.*) ;;$", deps, re.MULTILINE)
+    assert "ethtool" in packages.split()
 
 
 def test_a_window_that_a_script_asserts_may_differ() -> None:
