@@ -142,6 +142,13 @@ def test_a_job_that_fails_is_no_result(tmp_path: Path) -> None:
     assert "what went wrong" in str(failure.value)
 
 
+@pytest.mark.parametrize(("acceleration", "omits"), [("tcg", True), ("kvm", False)])
+def test_an_emulated_kernel_does_not_panic_on_a_busy_machine(acceleration: str, omits: bool) -> None:
+    """An emulated CPU may get no timer interrupt within the milliseconds of the kernel's test, which then panics."""
+    words = Guest(Image("6.12", Path("image"), "")).command([Path("disk")], acceleration)
+    assert ("no_timer_check" in words[words.index("-append") + 1].split()) is omits
+
+
 def test_a_script_that_hangs_is_asked_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A script that hangs, as when an archive stops answering, is an error with its last output; it cleans up."""
     monkeypatch.setattr(distro, "as_root", list)
