@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import io
 import json
 import os
 import re
@@ -37,6 +38,8 @@ CONTROLS = {
     "ledbatpp": "tcp_ledbat",
     "lbe": "tcp_lbe",
 }
+#: what they show in /proc/net of each namespace
+COUNTERS = ("lbe_lbe", "lbe_paths", "lbe_ledbat", "lbe_lowpri", "lbe_lp", "shred_hint")
 ADDRESS = {"left": "10.9.0.1", "right": "10.9.0.2"}
 PORT = 5201
 SERVERS = len(CONTROLS)  # an iperf3 server serves one client at a time, so one server (and port) for each
@@ -713,6 +716,46 @@ def race_dumps(turn: int) -> None:
     run("ss", "-tinO", node="left", status=None)
 
 
+def counters() -> Iterator[io.FileIO]:
+    """Open what the modules show in /proc/net of this namespace, as far as they are loaded."""
+    for name in COUNTERS:
+        with contextlib.suppress(OSError):
+            yield io.FileIO(f"/proc/self/net/{name}")
+
+
+def more(one: io.FileIO, size: int) -> bool:
+    """Read on in such a file; return whether there was more. Its module may have gone since."""
+    try:
+        return bool(one.read(size))
+    except OSError:
+        return False
+
+
+def race_counters(turn: int) -> None:
+    """Read the counters and the paths of a namespace at once, or in pieces, while paths, flows and modules go."""
+    with namespace("left" if turn % 2 else "right"):
+        shown = list(counters())
+    left = shown
+    while left:
+        left = [one for one in left if more(one, 64 if turn % 3 else 1 << 16)]
+        time.sleep(0.001)
+    for one in shown:
+        one.close()
+
+
+def race_run(turn: int) -> None:
+    """Put a command in the background with all that it starts; every third `vulturectl run` is killed before it ends.
+    """
+    words = ["vulturectl", "run", "--", "iperf3", "-c", ADDRESS["right"], "-p", str(PORT + 2), "-t", "1"]
+    command = subprocess.Popen(
+        [*in_node("left"), *words, *["-R"] * (turn % 2)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    if turn % 3 == 2:
+        time.sleep(0.3)
+        command.kill()
+    command.wait(timeout=LIMIT_S)
+
+
 def race_namespaces(turn: int) -> None:
     """End a namespace that still has rules, flows and connections."""
 
@@ -727,7 +770,10 @@ def race_namespaces(turn: int) -> None:
         sender.connect(server.getsockname())
         receiver, _ = server.accept()
         run("vulturectl", "--json", "list", status=None)
+        shown = list(counters())  # they are open when the namespace ends
         exchange(receiver, sender, 0.2)
+        for one in shown:
+            more(one, 64)
         os._exit(0)
 
     ends_in_the_middle(work)
@@ -755,24 +801,29 @@ def race_cgroups(turn: int) -> None:
 
 
 def step_races() -> None:
-    """Many flows, starts and stops, changes of rules and queues, loads and removals of modules at once, on all CPUs."""
+    """Many flows, starts and stops, commands in the background, changes of rules and queues, loads and removals of
+    modules at once, on all CPUs."""
     at_once(
         up=race_flows(PORT),
         down=race_flows(PORT + 1, "-R"),
         rules=race_rules,
         control=race_control,
         queue=race_queue,
+        run=race_run,
         removal=race_removal,
     )
     run("tc", "qdisc", "del", "dev", "v0", "root", node="right", status=None)
 
 
 def step_races_of_ends() -> None:
-    """Flows, removals, sockets passed between processes, dumps, and ends of namespaces and cgroups, all at once."""
+    """Flows, removals, sockets passed between processes, dumps, counters that are read, commands in the background, and
+    ends of namespaces and cgroups, all at once."""
     at_once(
         down=race_flows(PORT + 1, "-R"),
         passing=race_passing,
         dumps=race_dumps,
+        counters=race_counters,
+        run=race_run,
         namespaces=race_namespaces,
         cgroups=race_cgroups,
         removal=race_removal,
