@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernels for the testbed: fetch the source, build for user mode (flavour "race": for QEMU), store in the cache.
+"""Kernels for the testbed: fetch the source, build for user mode or for QEMU, store in the cache.
 
     source(series) -> edits -> configuration -> build -> verified, trimmed cache entry
 
@@ -46,10 +46,10 @@ from .series import (
 )
 from .source import KernelSource, edits_key, ensure_source, newest_source, tree_version
 
-# Disk space of a build before trim(), with all object files; measured.
-BUILD_MIB = {"plain": 400, "sanitizer": 1500, "race": 2000}
-# Lines that make prints in a complete build, for the scale of the progress bar only; measured.
-EXPECTED_LINES = {"plain": 1400, "sanitizer": 1500, "race": 1950}
+# Disk space of a build before trim(), with all object files; measured, but for memory.
+BUILD_MIB = {"plain": 400, "sanitizer": 1500, "race": 2000, "memory": 2500}
+# Lines that make prints in a complete build, for the scale of the progress bar only; measured, but for memory.
+EXPECTED_LINES = {"plain": 1400, "sanitizer": 1500, "race": 1950, "memory": 1950}
 FORMAT = 1  # incremented when the content of a cache entry changes
 
 
@@ -91,9 +91,9 @@ def parse_config(text: str) -> dict[str, str]:
 
 
 def wanted_config(series: str, flavour: str) -> dict[str, str]:
-    """The options of the fragments; later ones override: common, series, flavour, series and flavour."""
+    """The options of the fragments; later ones override: common, series, machine, flavour, series and flavour."""
     values: dict[str, str] = {}
-    for name in ("common", series, flavour, f"{series}-{flavour}"):
+    for name in ("common", series, ARCHES[flavour], flavour, f"{series}-{flavour}"):
         path = FRAGMENTS / f"{name}.config"
         if path.exists():
             values.update(parse_config(path.read_text(encoding="utf-8")))

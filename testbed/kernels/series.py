@@ -21,7 +21,7 @@ DEFAULT_SERIES = os.environ.get("LBE_SERIES") or "6.12"
 # series -> the Debian suite with linux-source-<series>
 SUITES = {"6.1": "bookworm", "6.12": "trixie", "7.2": "trixie-backports"}
 # flavour -> architecture: user mode, or a whole machine in QEMU
-ARCHES = {"plain": "um", "sanitizer": "um", "race": "x86_64"}
+ARCHES = {"plain": "um", "sanitizer": "um", "race": "x86_64", "memory": "x86_64"}
 FLAVOURS = tuple(ARCHES)
 USER_MODE_FLAVOURS = tuple(flavour for flavour, arch in ARCHES.items() if arch == "um")
 # architecture -> make's target, and the bootable file that it makes

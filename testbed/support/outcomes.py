@@ -34,7 +34,7 @@ METRICS = ("ran", "passed", "failed", "seconds", "rounds")
 #: kernel of a test that names none
 DEFAULT_KERNEL = "6.12"
 #: order of the rows
-ORDER = ("6.1", "6.12", "7.2", "rt-6.12", "6.12 KCSAN", "6.12 sanitizers")
+ORDER = ("6.1", "6.12", "7.2", "rt-6.12", "6.12 KCSAN", "6.12 KASAN", "6.12 sanitizers")
 
 
 @dataclass

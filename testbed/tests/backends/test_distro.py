@@ -34,7 +34,7 @@ from testbed.backends.distro import (
 )
 from testbed.backends.machine import read_text
 from testbed.backends.tools import build_agent
-from testbed.base.errors import BuildFailed, JobFailed, KernelWarning, LbeError, Lockdep
+from testbed.base.errors import BuildFailed, JobFailed, Kasan, KernelWarning, LbeError, Lockdep
 from testbed.base.places import REPO, SCRIPTS, TESTBED
 from testbed.commands.choose import make_backend
 from testbed.kernels.series import SUITES, KernelSpec
@@ -210,6 +210,93 @@ def test_no_race_on_several_cpus(tmp_path: Path, record_property: Callable[[str,
     assert race.complaint(others) is None
     assert race.of_modules(race.races_in(race_shown)[0], bad), "KCSAN did not see a race"
     assert isinstance(race.complaint(race.races_in(after)[1]), Lockdep), "lockdep was off"
+
+
+#: the same on a kernel that reports misuse of memory; the last lines test the detectors: what a module of the tests
+#: allocates and forgets, two locks in both orders, a write to freed memory
+MEMORY = f"""
+export LBE_RACE_S={2 * RACES_S}
+leaks() {{ # leaks FILE: an object is reported once it is old enough and two scans have not found a pointer to it
+	for _ in 1 2 3; do
+		sleep 6
+		echo scan >/sys/kernel/debug/kmemleak
+	done
+	cat /sys/kernel/debug/kmemleak >"$LBE_OUT/$1"
+	echo clear >/sys/kernel/debug/kmemleak
+}}
+python3 user.py {shlex.join(RACE_STEPS)}
+leaks leaks
+modprobe misbehave kind=leak
+leaks planted
+rmmod misbehave
+modprobe misbehave kind=lock-order
+rmmod misbehave
+modprobe misbehave kind=use-after-free
+rmmod misbehave
+"""
+
+
+@pytest.mark.kernels(on="6.12 KASAN")
+def test_no_misuse_of_memory_on_several_cpus(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """The races of user.py under KASAN, kmemleak and lockdep: no report but of planted faults, which are reported."""
+    kernel = race.ensure("6.12", flavour="memory")
+    bad = misbehaving(KernelSpec("6.12", "memory")).paths
+    files = {"user.py": USER.read_text(encoding="utf-8")}
+    log = race.boot(kernel, MEMORY, tmp_path, files, {name: kernel.modules[name] for name in MODULES} | bad)
+    text = read_text(tmp_path / "job.log")
+    results = steps_of(text)
+    assert results == dict.fromkeys(RACE_STEPS, "ok"), results
+    print(text)
+    record_property("rounds", rounds_of(text))
+    record_property("release", f"{kernel.build.release} (KASAN)")
+    trial, _, locks, freed = re.split(r".*misbehave: (?:leak|lock-order|use-after-free)\n", log)
+    assert race.complaint(trial) is None
+    assert not race.GIVEN_UP.search(log), "kmemleak did not look to the end"
+    assert not race.leaks_of_modules(read_text(tmp_path / "leaks"), MODULES)
+    assert race.leaks_of_modules(read_text(tmp_path / "planted"), bad), "kmemleak did not see a leak"
+    assert isinstance(race.complaint(locks), Lockdep), "lockdep was off"
+    assert isinstance(race.complaint(freed), Kasan), "KASAN did not see a write to freed memory"
+
+
+LEAK = """\
+unreferenced object 0xffff888012345678 (size 64):
+  comm "{comm}", pid {pid}, jiffies 4294901234
+  hex dump (first 32 bytes):
+    00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00  ................
+  backtrace (crc 5ab):
+    {one}
+    {two}
+"""
+
+
+@pytest.mark.parametrize(
+    ("comm", "pid", "two", "ours"),
+    [
+        ("modprobe", 90, "vulture_init+0x20/0x80 [vulture]", True),
+        # the module has been removed since
+        ("modprobe", 90, "0xffffffffc0201234", True),
+        ("modprobe", 90, "[<00000000c0201234>] 0xffffffffc0201234", True),
+        ("ip", 91, "veth_newlink+0x20/0x80 [veth]", False),
+        ("ip", 91, "rtnl_newlink+0x20/0x80", False),
+        # what the booting kernel allocated is not judged
+        ("swapper/0", 1, "0xffffffffc0201234", False),
+    ],
+)
+def test_a_leak_is_ours_if_a_module_of_ours_or_one_that_is_gone_allocated(
+    comm: str, pid: int, two: str, ours: bool
+) -> None:
+    report = LEAK.format(comm=comm, pid=pid, one="kmalloc_trace+0x10/0x20", two=two)
+    other = LEAK.format(comm="ip", pid=7, one="kmalloc_trace+0x10/0x20", two="dev_alloc+0x1/0x2")
+    assert len(race.leaks_of_modules(other + report, MODULES)) == int(ours)
+
+
+@pytest.mark.parametrize("line", ["kmemleak: Memory pool empty, consider increasing CONFIG_X",
+                                  "kmemleak: Kernel memory leak detector disabled"])  # fmt: skip
+def test_a_detector_that_gives_up_is_seen_and_its_counts_are_no_complaint(line: str) -> None:
+    assert race.GIVEN_UP.search(f"[    9.000000] {line}\n")
+    counts = "[    9.000000] kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)\n"
+    assert not race.GIVEN_UP.search(counts) and race.complaint(counts) is None
+    assert isinstance(race.complaint(counts + "[   10.000000] BUG: KASAN: slab-use-after-free in f+0x1/0x2\n"), Kasan)
 
 
 RACE_LOG = """\

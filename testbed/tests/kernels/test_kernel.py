@@ -166,8 +166,9 @@ def test_entry_is_trimmed_relocated_and_found_again(calls: Path, tree: Path) -> 
     assert calls.read_text() == made, "a built kernel was built again"
 
 
-def test_the_race_flavour_is_a_whole_machine(calls: Path, tree: Path) -> None:
-    build = kernel.ensure_kernel(KernelSpec(flavour="race", source_dir=tree))
+@pytest.mark.parametrize("flavour", ["race", "memory"])
+def test_a_flavour_for_qemu_is_a_whole_machine(calls: Path, tree: Path, flavour: str) -> None:
+    build = kernel.ensure_kernel(KernelSpec(flavour=flavour, source_dir=tree))
     assert build.arch == "x86_64" and build.linux.read_text() == "machine\n"
     assert not (build.kdir / "arch/x86/boot").exists()
 
