@@ -65,9 +65,8 @@ def test_dry_run_prints_commands_and_plans(capsys: pytest.CaptureFixture) -> Non
 
 
 def test_report_from_files(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    result_set(experiment(), {"alone": [{"be": 9.0, "bg": math.nan}], "polite": [{"be": 8.9, "bg": 0.1}]}).save(
-        tmp_path
-    )
+    values = {"alone": [{"be": 9.0, "bg": math.nan}] * 2, "polite": [{"be": 8.9, "bg": 0.1}] * 2}
+    result_set(experiment(), values).save(tmp_path)
     assert main(["show", "--out", str(tmp_path), "--no-plots"]) == 0
     assert "1 of 1 bounds met" in capsys.readouterr().out
     assert main(["show", "made", "--out", str(tmp_path), "--json"]) == 0
