@@ -154,10 +154,11 @@ static struct background_bpf *load_program(const char *control)
 	snprintf((char *)object->rodata->control, sizeof(object->rodata->control), "%s", control);
 	error = -background_bpf__load(object);
 	if (error) {
-		failed("the kernel refuses the BPF program (%s); %s", strerror(error),
-		       error == EPERM ?
-		       "this needs CAP_BPF and CAP_NET_ADMIN: in a container or a unit, add them or run vulturectl outside of it" :
-		       "this needs a kernel with CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF: look for them in /boot/config-$(uname -r)");
+		if (error == EPERM)
+			failed("the kernel refuses the BPF program: it needs CAP_BPF and CAP_NET_ADMIN: in a container or a unit, add them or run vulturectl outside of it");
+		else
+			failed("the kernel refuses the BPF program (%s): it needs CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF: look for them in /boot/config-$(uname -r)",
+			       strerror(error));
 		background_bpf__destroy(object);
 		object = NULL;
 	}

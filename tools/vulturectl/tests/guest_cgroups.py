@@ -195,7 +195,7 @@ def test_what_to_do_where_the_kernel_refuses_the_program_is_said():
     server = Server()
     words = ["setpriv", "--bounding-set", "-bpf,-sys_admin", CTL, "run", "--", *server.client(0.3)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    said = "the kernel refuses the BPF program (Operation not permitted); this needs CAP_BPF and CAP_NET_ADMIN: in a"
+    said = "the kernel refuses the BPF program: it needs CAP_BPF and CAP_NET_ADMIN: in a container or a unit, add them"
     assert done.returncode == 0 and said in done.stderr and done.stderr.count("\n") == 1, done
     assert background(json.loads(done.stdout)), "run looks at the sockets"
     until(lambda: not cgroups() and not rules())
