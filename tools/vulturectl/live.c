@@ -35,8 +35,11 @@
 #include "sockets.h"
 #include "upload.h"
 
-/* ms until a run has switched its rule and its program after the signal */
-#define TOLD_MS	50
+/* ms until a run has switched its rule and its program after the signal, and the longest wait for
+ * it if its connections still go to the background then
+ */
+#define TOLD_MS		50
+#define TOLD_MAX_MS	1000
 
 /**
  * struct live - what bg and fg do to each socket, and the results
@@ -324,6 +327,31 @@ static void separate(struct later *later, pid_t pid)
 	memcpy(later->dir, dir, sizeof(dir));
 }
 
+/* Whether a run that was told to go to the foreground has gone there, with its command @pids. A
+ * user's run cannot if a cgroup above that of its command is in the background.
+ */
+static bool went_to_front(pid_t run, const struct pids *pids)
+{
+	char root[512], cgroup[1024] = "", dir[CGROUP_CHARS];
+	int waited;
+	size_t i;
+
+	find_cgroup_root(root, sizeof(root));
+	for (i = 0; i < pids->count && run_of_cgroup(cgroup) != run; i++)
+		find_cgroup_of(pids->pid[i], cgroup, sizeof(cgroup));
+	if (run_of_cgroup(cgroup) != run && find_cgroup_of(run, cgroup, sizeof(cgroup)))
+		return true;
+	if (!*root)
+		return true;
+	snprintf(dir, sizeof(dir), "%s%s", root, cgroup);
+	for (waited = 0; waited < TOLD_MAX_MS; waited += TOLD_MS) {
+		if (scope_is(dir, false, NULL))
+			return true;
+		poll(NULL, 0, TOLD_MS);
+	}
+	return false;
+}
+
 /* Switch later connections. This comes before the change of the present sockets, so that a socket
  * which is opened in between is covered by one of the two. @unit: the unit's cgroup, or NULL for a
  * process
@@ -341,7 +369,11 @@ static void settle_later(struct later *later, const struct pids *pids, const cha
 		snprintf(later->dir, sizeof(later->dir), "%s", unit);
 	else if (!later->runs.count && !later->deaf)
 		find_scope(later, pids, pids->pid[0]);
-	later->done = *later->dir ? scope_is(later->dir, background, up) : later->whole;
+	if (*later->dir)
+		later->done = scope_is(later->dir, background, up);
+	else
+		later->done = later->whole &&
+			      (background || went_to_front(later->whole, pids));
 	if (later->shared && !later->done)
 		separate(later, pids->pid[0]);
 	if (*later->dir && !later->shared)
@@ -361,6 +393,8 @@ static void report_later(const struct later *later, bool background)
 	else if (later->part && !background)
 		say("connections that it opens later go to the background again; \"vulturectl fg %d\" takes all that this vulturectl run has started, and what that opens later",
 		    (int)later->part);
+	else if (later->whole && !later->done)
+		say("connections that it opens later stay in the background: the cgroup that vulturectl run was started in is there, and only root's vulturectl run can leave it");
 	if (later->done || !*later->dir)
 		return;
 	if (!later->shared)

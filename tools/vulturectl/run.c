@@ -45,6 +45,7 @@
 #include <unistd.h>
 
 #include "lend.h"
+#include "scope.h"
 #include "steer.h"
 #include "upload.h"
 #include "watch.h"
@@ -74,6 +75,8 @@
  * @taken_out: processes that `vulturectl fg` has named; they count with their descendants
  * @steer, @steered: the weight of its downloads; valid if @steered
  * @link: link of the BPF program on the cgroup, or -1
+ * @exempt: guard: the cgroup is exempt from what cgroups above it have (scope.h)
+ * @held: run has said that a cgroup above keeps the command's new connections in the background
  * @lent: connection to the service that lends a user a cgroup, or -1
  * @detached: the service has detached the program of the lent cgroup; it refuses to do so twice
  * @ready: written once rule and program are in force; the command waits for it
@@ -95,7 +98,7 @@ struct plan {
 	bool steered;
 	char dir[CGROUP_CHARS];
 	int link, lent;
-	bool detached;
+	bool detached, exempt, held;
 	int ready[2], entered[2], orders[2];
 	unsigned int unanswered;
 };
@@ -288,11 +291,30 @@ static bool guard_up(struct plan *plan)
 	return plan->link >= 0;
 }
 
-/* Put the rule and the program in force again. Return: the answer to the order */
+/* Take the rule and the program out of force. If a cgroup above is in the background, such as
+ * background.slice, only root can take this one out of it.
+ */
+static void guard_front(struct plan *plan)
+{
+	if (plan->rule.id)
+		vulture_rule_del(v, plan->rule.id);
+	plan->rule.id = 0;
+	if (plan->link >= 0)
+		close(plan->link);
+	plan->link = -1;
+	plan->exempt = !geteuid();
+	if (plan->exempt)
+		scope_exempt(plan->dir, plan->up);
+}
+
+/* Undo guard_front(). Return: the answer to the order */
 static char guard_back(struct plan *plan)
 {
 	char answer = ANSWER;
 
+	if (plan->exempt)
+		scope_exempt_end(plan->dir);
+	plan->exempt = false;
 	if (plan->down && !plan->watched_down && !plan->rule.id && !guard_down(plan))
 		answer |= ANSWER_NO_RULE;
 	if (plan->up && !plan->watched_up && plan->lent < 0 && plan->link < 0 && !guard_up(plan))
@@ -327,16 +349,10 @@ static void take_order(struct plan *plan)
 		return;
 	}
 	plan->in_front = order == ORDER_PART;
-	if (order == ORDER_BACK) {
+	if (order == ORDER_BACK)
 		answer = guard_back(plan);
-	} else {
-		if (plan->rule.id)
-			vulture_rule_del(v, plan->rule.id);
-		plan->rule.id = 0;
-		if (plan->link >= 0)
-			close(plan->link);
-		plan->link = -1;
-	}
+	else
+		guard_front(plan);
 	send(plan->orders[0], &answer, 1, MSG_NOSIGNAL);
 }
 
@@ -452,6 +468,8 @@ static void guard(struct plan *plan, int started)
 	while (read(plan->entered[0], &byte, 1) < 0 && errno == EINTR)
 		;
 	await_empty(plan);
+	if (plan->exempt)
+		scope_exempt_end(plan->dir);
 	if (plan->rule.id)
 		vulture_rule_del(v, plan->rule.id);
 	while (!remove_cgroup(plan->dir)) {
@@ -570,6 +588,21 @@ static void leave_out(struct plan *plan, struct pids *pids)
 	}
 }
 
+/* Say if the command's later connections cannot be put in the foreground. */
+static void mind_cgroups_above(struct plan *plan)
+{
+	char dir[CGROUP_CHARS], root[512], own[1024];
+
+	snprintf(dir, sizeof(dir), "%s", plan->dir);
+	find_cgroup_root(root, sizeof(root));
+	if (!*dir && *root && !find_cgroup_of(getpid(), own, sizeof(own)))
+		snprintf(dir, sizeof(dir), "%s%s", root, own);
+	if (plan->held || !*dir || scope_is(dir, false, NULL))
+		return;
+	plan->held = true;
+	say("run: connections that the command opens from now on stay in the background: the cgroup that run was started in is there, and only root's run can leave it");
+}
+
 /* Switch the command to where goes_to_front() says: its later connections, then its present ones.
  * In this order, and with the list of processes made in between, no connection is missed that is
  * opened meanwhile.
@@ -584,6 +617,8 @@ static void switch_command(struct plan *plan, pid_t pid)
 		lend_program(plan->lent, !front);
 	}
 	tell_guard(plan, !front ? ORDER_BACK : plan->by_hand ? ORDER_FRONT : ORDER_PART);
+	if (front)
+		mind_cgroups_above(plan);
 	command_pids(plan, pid, &pids);
 	leave_out(plan, &pids);
 	if (front)

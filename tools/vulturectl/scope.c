@@ -52,7 +52,37 @@ static uint64_t number_of(const char *dir)
 struct list {
 	struct vulture_rule *rule;
 	size_t n;
+	bool no_memory;
 };
+
+static int keep_rule(const struct vulture_rule *rule, void *arg)
+{
+	struct list *list = arg;
+	struct vulture_rule *grown;
+
+	grown = realloc(list->rule, (list->n + 1) * sizeof(*grown));
+	if (!grown) {
+		list->no_memory = true;
+		return 1;
+	}
+	list->rule = grown;
+	list->rule[list->n++] = *rule;
+	return 0;
+}
+
+/* Read all rules. This returns on failure, unlike all_rules(): a guard that ended would leave its
+ * cgroup. Return: 0, or -1 with an empty list
+ */
+static int read_rules(struct list *list)
+{
+	*list = (struct list){};
+	if (vulture_rule_list(v, keep_rule, list) >= 0 && !list->no_memory)
+		return 0;
+	failed("downloads", list->no_memory ? "out of memory" : vulture_error(v));
+	free(list->rule);
+	*list = (struct list){};
+	return -1;
+}
 
 /* Whether a rule matches all connections of its cgroup. */
 static bool takes_all(const struct vulture_rule *rule)
@@ -184,10 +214,11 @@ static int add(const char *dir, uint64_t cgroup, bool foreground)
 static int switch_down(const char *dir, bool background)
 {
 	uint64_t cgroup = number_of(dir);
-	struct list list = {};
+	struct list list;
 	int result;
 
-	list.rule = all_rules(&list.n);
+	if (read_rules(&list))
+		return -1;
 	result = drop(&list, cgroup, background);
 	if (!result && background && !down_is_background(&list, dir))
 		result = add(dir, cgroup, false);
@@ -235,12 +266,11 @@ int scope_switch(const char *dir, bool background, const char *up)
 
 bool scope_is(const char *dir, bool background, const char *up)
 {
-	struct list list = {};
 	bool down = background;
+	struct list list;
 	int mode;
 
-	if (v) {
-		list.rule = all_rules(&list.n);
+	if (v && !read_rules(&list)) {
 		down = down_is_background(&list, dir);
 		free(list.rule);
 	}
@@ -250,4 +280,27 @@ bool scope_is(const char *dir, bool background, const char *up)
 	if (mode < 0 || (background && !up))
 		return down == background;
 	return down == background && (mode == UPLOAD_BACKGROUND) == background;
+}
+
+int scope_exempt(const char *dir, const char *up)
+{
+	return scope_switch(dir, false, up);
+}
+
+int scope_exempt_end(const char *dir)
+{
+	struct list list;
+	int result = 0;
+
+	/* only a program without a link, as scope_exempt() attaches it, is detached */
+	if (upload_switch(dir, UPLOAD_BACKGROUND, false, ""))
+		result = failed("uploads", upload_error());
+	if (!v)
+		return result;
+	if (read_rules(&list))
+		return -1;
+	if (drop(&list, number_of(dir), true))
+		result = failed("downloads", vulture_error(v));
+	free(list.rule);
+	return result;
 }

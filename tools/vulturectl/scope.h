@@ -34,6 +34,19 @@ int scope_switch(const char *dir, bool background, const char *up);
  */
 bool scope_is(const char *dir, bool background, const char *up);
 
+/**
+ * scope_exempt() - keep what a cgroup opens from now on in the foreground, though a cgroup above
+ *	it, or a rule for any cgroup, would put it in the background
+ * @dir: directory of a cgroup that has no rule and no program of its own
+ * @up: congestion control that this process attaches programs with, or NULL
+ *
+ * Needs root. Adds nothing if nothing would put it there. Return: 0, or -1: scope_error().
+ */
+int scope_exempt(const char *dir, const char *up);
+
+/** scope_exempt_end() - undo it. Return: 0, or -1: scope_error(). */
+int scope_exempt_end(const char *dir);
+
 const char *scope_error(void);
 
 #endif /* VULTURECTL_SCOPE_H */

@@ -324,11 +324,14 @@ int upload_switch(const char *dir, enum upload_mode mode, bool attach, const cha
 		return -1;
 	n = find_own(cgroup, dir, own);
 	for (i = 0; i < n; i++) {
+		/* The mode outlasts the attachment; a process may attach its program again. */
+		int set = set_mode(own[i].map, cgroup, dir, mode);
+
 		/* succeeds only for a program without a link, which an earlier call attached */
 		if (!bpf_prog_detach2(own[i].program, cgroup, BPF_CGROUP_SOCK_OPS))
 			continue;
 		attach = false;
-		result |= set_mode(own[i].map, cgroup, dir, mode);
+		result |= set;
 	}
 	close_own(own, n);
 	if (n >= 0 && attach)

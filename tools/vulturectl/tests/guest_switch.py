@@ -34,16 +34,16 @@ Path("/tmp/talker.py").write_text(TALKER)
 
 
 class Talk:
-    """A talker under run."""
+    """A talker under run; before: words that start run."""
 
-    def __init__(self, *words: str, inner: bool = False, **who) -> None:
+    def __init__(self, *words: str, inner: bool = False, before: tuple[str, ...] = (), **who) -> None:
         self.server = Server()
         talker = [sys.executable, "/tmp/talker.py", self.server.address, self.server.port]
         # a shell gives a child in the background no input, unless it is told to
         command = ["sh", "-c", f"exec 3<&0; {' '.join(talker)} <&3 & wait"] if inner else talker
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            [CTL, "run", *words, "--", *command], stdin=pipe, stdout=pipe, stderr=pipe, text=True, **who
+            [*before, CTL, "run", *words, "--", *command], stdin=pipe, stdout=pipe, stderr=pipe, text=True, **who
         )
         self.pid = self.process.stdout.readline().strip()
         self.run = str(self.process.pid)
