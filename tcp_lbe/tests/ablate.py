@@ -29,6 +29,16 @@ OFF: dict[str, dict[str, str]] = {
     "yields at a far queue alone": {
         "if (!far && q_us < p->q_us[(p->ticks - 4) % LBE_PATH_TICKS] + jump_us) {": "if (!far) {"
     },
+    "no backoff after failures": {
+        "else if (p->fails >= 2)": "else if (p->fails >= 1000000)",
+        "clamp_t(u32, p->fails + 1, 2, 3)": "2U",
+    },
+    "no arrival rate as a sign of a slower link": {
+        "p->leaving = lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss;": "p->leaving = false;",
+    },
+    "no spread as a sign of a slower link": {"p->inspect = p->fails >= 2 &&": "p->inspect = p->fails >= 1000000 &&"},
+    "no rule for policers": {"p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);": "p->lossy = 0;"},
+    "no RTT / 32 in the jump": {"#define LBE_JUMP_US\t\t4000": "#define LBE_JUMP_US\t\t1"},
 }
 NETWORKS: dict[str, Case] = {
     "alone": Case(),
@@ -38,7 +48,11 @@ NETWORKS: dict[str, Case] = {
     "on/off 3 s": Case(other="onoff", on_s=3),
     "4 hosts": Case(hosts=4),
     "half": Case(change_s=20, change_mbit=5, measure_s=30),
+    "half, 30 ms": Case(rtt_ms=30, change_s=20, change_mbit=5, measure_s=30),
     "pauses": Case(pause_s=0.25, buffer_pkts=120),
+    "fair": Case(fair=1, other="greedy"),
+    "policer": Case(policer=1, buffer_pkts=40, other="steady", other_mbit=4),
+    "fast": Case(rate_mbit=100, other="steady", other_mbit=50, duration_s=40),
 }
 
 

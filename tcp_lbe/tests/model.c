@@ -4,7 +4,8 @@
  *
  * The law is the header from which the module is compiled; model.py puts it before
  * this text. flow_may_send() and host_ack() take the same steps as the module; the rest
- * of TCP is left out. The network is one drop-tail queue, or one for each flow, served in turn:
+ * of TCP is left out. The network is one drop-tail queue, or one for each flow, served in turn, or a
+ * policer without a queue:
  *
  *   host 0..n-1, each with flows --+
  *   other traffic -----------------+--> rate, buffer --> half an RTT --> receiver
@@ -24,6 +25,7 @@
 #define HEARD_NS	(LBE_DELACK_US * 1000ULL)	/* a later ACK may be delayed */
 #define FLOWS_MAX	128
 #define SAMPLE_NS	10000000ULL
+#define SECOND		((int)(NS / SAMPLE_NS))	/* samples in a second */
 #define LIAR_PKTS	40	/* the window of a lying peer, which hides every queue */
 #define QUEUE_PKTS	1024	/* longest queue of one flow, if each has its own; power of 2 */
 
@@ -35,6 +37,7 @@ struct model_config {
 	double buffer_pkts;
 	double noise_us;
 	int fair;		/* a queue for each flow, served in turn */
+	int policer;		/* no queue: drops what is beyond the rate and a bucket of buffer_pkts */
 	int hosts;
 	int flows;		/* of each host */
 	int other;		/* enum other */
@@ -68,6 +71,7 @@ struct model_result {
 	double honest_bps;		/* of host 0's flows whose peer does not lie */
 	double capacity_bps;		/* mean, of a link whose rate varies */
 	double paths;			/* hosts, and flows that got a path of their own */
+	double reap_s;			/* from other_stop_s until lbe had nine tenths for 1 s */
 };
 
 enum what {
@@ -125,6 +129,8 @@ struct model {
 	/* statistics */
 	double queue_sum, rate_sum, rate_squares;
 	int samples;
+	double carried, before[SECOND];	/* by lbe: now, and at each sample of the last second */
+	int at;
 };
 
 /* xorshift64*, 0 to 1 */
@@ -216,6 +222,14 @@ static u64 backlog_ns(const struct model *m)
 	return m->free_ns > m->now_ns ? m->free_ns - m->now_ns : 0;
 }
 
+/* The time for which a packet that comes now waits. At a policer the backlog is what its bucket has
+ * lent, and nothing waits.
+ */
+static u64 queue_ns(const struct model *m)
+{
+	return m->c.policer ? 0 : backlog_ns(m);
+}
+
 /* Put a packet into the queue. Return: when it has left the queue and travelled for half an RTT; 0:
  * it is dropped.
  */
@@ -228,7 +242,8 @@ static u64 through_ns(struct model *m)
 		return 0;
 	}
 	m->free_ns = m->now_ns + backlog_ns(m) + packet_ns(m);
-	return m->free_ns + half_ns + (u64)(draw(m) * m->c.noise_us * 1000);
+	return (m->c.policer ? m->now_ns : m->free_ns) + half_ns +
+	       (u64)(draw(m) * m->c.noise_us * 1000);
 }
 
 /* ---- a queue for each flow ---- */
@@ -388,7 +403,7 @@ static void flow_send(struct model *m, int who)
 			if (f->lies)	/* acknowledged early, even if it was dropped */
 				at_ns = m->now_ns + (u64)(m->c.rtt_s * NS / 2 - m->c.lie_us * 1000);
 			e.what = at_ns ? EV_ARRIVE : EV_LOST;
-			e.at_ns = at_ns ?: m->now_ns + backlog_ns(m) + (u64)(m->c.rtt_s * NS);
+			e.at_ns = at_ns ?: m->now_ns + queue_ns(m) + (u64)(m->c.rtt_s * NS);
 			push(m, e);
 		}
 	}
@@ -412,6 +427,7 @@ static void receiver_arrive(struct model *m, const struct event *e)
 		m->delivered[e->who / m->c.flows] += MSS;
 		m->honest_delivered += e->who < m->c.flows && !f->lies ? MSS : 0;
 	}
+	m->carried += MSS;
 	f->held_sent_ns = e->sent_ns;
 	f->held_delay_ns = m->now_ns - e->sent_ns;
 	f->held_version++;
@@ -503,7 +519,7 @@ static void other_packet(struct model *m)
 		return;
 	}
 	at_ns = through_ns(m);
-	push_at(m, (at_ns ?: m->now_ns + backlog_ns(m)) +
+	push_at(m, (at_ns ?: m->now_ns + queue_ns(m)) +
 		   (u64)(m->c.rtt_s * NS / (at_ns ? 2 : 1)),
 		(struct event){ .what = at_ns ? EV_OTHER_ACK : EV_OTHER_LOST,
 				.sent_ns = m->now_ns });
@@ -566,12 +582,19 @@ static void other_lost(struct model *m, u64 sent_ns)
 static void sample(struct model *m)
 {
 	double rate = (double)m->host[0].rate;
+	double since_s = (double)m->now_ns / NS - m->c.other_stop_s;
+	double bps = (m->carried - m->before[m->at]) * 8;
 
+	m->before[m->at] = m->carried;
+	m->at = (m->at + 1) % SECOND;
+	if (m->c.other_stop_s && since_s > 0 && !m->r->reap_s &&
+	    bps >= 0.9 * m->rate_bps * MSS / FRAME_BYTES)
+		m->r->reap_s = since_s;
 	push(m, (struct event){ .what = EV_SAMPLE, .at_ns = m->now_ns + SAMPLE_NS });
 	if (m->now_ns < m->c.measure_s * NS)
 		return;
-	m->queue_sum += (double)backlog_ns(m) / 1000;
-	m->r->queue_max_us = max(m->r->queue_max_us, (double)backlog_ns(m) / 1000);
+	m->queue_sum += (double)queue_ns(m) / 1000;
+	m->r->queue_max_us = max(m->r->queue_max_us, (double)queue_ns(m) / 1000);
 	m->rate_sum += rate;
 	m->rate_squares += rate * rate;
 	m->samples++;
@@ -700,6 +723,8 @@ int model_run(const struct model_config *c, struct model_result *r)
 	}
 	if (c->other != OTHER_NONE)
 		push(m, (struct event){ .what = EV_OTHER, .at_ns = (u64)(c->other_start_s * NS) });
+	if (c->other == OTHER_GREEDY && c->other_stop_s > 0)
+		push(m, (struct event){ .what = EV_OTHER, .at_ns = (u64)(c->other_stop_s * NS) });
 	if (c->change_s > 0)
 		push(m, (struct event){ .what = EV_CHANGE, .at_ns = (u64)(c->change_s * NS) });
 	if (c->walk > 0)

@@ -29,7 +29,7 @@ EFFICIENCY = 1448 / 1514
 class _Config(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_double) for name in ("rate_bps", "rtt_s", "buffer_pkts", "noise_us")),
-        *((name, ctypes.c_int) for name in ("fair", "hosts", "flows", "other")),
+        *((name, ctypes.c_int) for name in ("fair", "policer", "hosts", "flows", "other")),
         *((name, ctypes.c_double) for name in ("other_bps", "other_start_s", "other_stop_s", "on_s", "duration_s",
                                                "measure_s", "change_s", "change_bps", "back_s",
                                                "pause_every_s", "pause_s", "walk")),
@@ -44,7 +44,7 @@ class _Result(ctypes.Structure):
         ("host_bps", ctypes.c_double * FLOWS_MAX),
         *((name, ctypes.c_double) for name in ("other_bps", "queue_us", "queue_max_us", "rate_dev", "drops")),
         ("state_s", ctypes.c_double * 8),
-        *((name, ctypes.c_double) for name in ("honest_bps", "capacity_bps", "paths")),
+        *((name, ctypes.c_double) for name in ("honest_bps", "capacity_bps", "paths", "reap_s")),
     ]
 
 
@@ -53,7 +53,8 @@ class Case:
     """A network and what is on it.
 
     Buffer: 0 = one bandwidth-delay product, at least 20 packets. Noise: below 0 = one packet's time, at most 1 ms,
-    which is what the testbed's hosts take to process a packet. Liars: so many of the first host's flows.
+    which is what the testbed's hosts take to process a packet. Policer: the buffer is the size of its bucket. Liars: so
+    many of the first host's flows.
     """
 
     rate_mbit: float = 10.0
@@ -61,6 +62,7 @@ class Case:
     buffer_pkts: float = 0.0
     noise_ms: float = -1.0
     fair: int = 0
+    policer: int = 0
     hosts: int = 1
     flows: int = 1
     other: str = "none"
@@ -100,6 +102,7 @@ class Outcome:
     honest_mbit: float = 0.0
     capacity_mbit: float = 0.0
     paths: int = 0
+    reap_s: float = 0.0
 
     @property
     def jain(self) -> float:
@@ -112,14 +115,14 @@ class Model:
     """The compiled loop."""
 
     def __init__(self, folder: Path, mutations: dict[str, str] | None = None):
-        """``mutations``: text of the law -> what stands there instead; each must be there exactly once."""
+        """``mutations``: text of the law or of model.c -> what stands there instead; each must be there once."""
         law = "".join(header.read_text(encoding="utf-8") for header in LAW)
         law = re.sub(r"^#include <lbe/(arith|train|path).h>", "", law, flags=re.MULTILINE)
-        law = models.mutated("the law of lbe", law, mutations)
+        text = law + (FOLDER / "model.c").read_text(encoding="utf-8")
         source = (
-            '#define _GNU_SOURCE\n#include <lbe/arith.h>\n#pragma GCC diagnostic ignored "-Wunused-parameter"\n'
-            + law
-            + (FOLDER / "model.c").read_text()
+            "#define _GNU_SOURCE\n#include <lbe/arith.h>\n"
+            '#pragma GCC diagnostic ignored "-Wunused-parameter"\n#pragma GCC diagnostic ignored "-Wunused-function"\n'
+            + models.mutated("the law of lbe with its model", text, mutations)
         )
         self.library = hostc.load(source, folder, FOLDER.parent, "model")
 
@@ -132,6 +135,7 @@ class Model:
             buffer_pkts=case.buffer_pkts or max(20.0, bdp_pkts),
             noise_us=case.noise_ms * 1e3 if case.noise_ms >= 0 else min(1e3, 1514 * 8 / case.rate_mbit),
             fair=case.fair,
+            policer=case.policer,
             hosts=case.hosts,
             flows=case.flows,
             other=OTHERS.index(case.other),
@@ -171,6 +175,7 @@ class Model:
             made.honest_bps / 1e6,
             made.capacity_bps / 1e6,
             round(made.paths),
+            made.reap_s,
         )
 
 
