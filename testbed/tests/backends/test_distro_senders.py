@@ -89,8 +89,8 @@ flow = "bg"
 kind = "goodput"
 flow = "be"
 """
-#: time in which 2^32 bytes pass, s: an emulated CPU carries about 100 Mbit/s, a real one a Gbit/s or more
-FAST_S = {"tcg": 420, "kvm": 60}
+#: time in which 2^32 bytes pass, s: emulated CPUs carry 100 to 250 Mbit/s, real ones a Gbit/s or more
+FAST_S = {"tcg": 360, "kvm": 60}
 #: Least part of the link that has to be carried, %. An emulated shaper is woken late for each packet, so that it sends
 #: less than its rate; what a machine carries that has no time for it says nothing of the controls.
 CARRIED = 25
