@@ -59,12 +59,28 @@ def test_a_broken_unit_is_noticed(folder: Path) -> None:
 
 
 def test_every_sandboxed_unit_keeps_what_it_needs() -> None:
-    """BPF programs, rules and modules: without these capabilities the units start and do nothing."""
-    more = {"lbe-background.service": ("CAP_CHOWN", "AF_UNIX"), "vulturectl.service": ("CAP_SYS_MODULE",)}
+    """BPF programs, rules and drop-ins: without these the units start and do nothing."""
+    more = {
+        "lbe-background.service": ("CAP_CHOWN", "AF_UNIX"),
+        "vulturectl.service": (
+            "CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE", "AF_UNIX", "ReadWritePaths=/run/systemd/system -/sys/fs/bpf/lbe\n",
+        ),
+    }  # fmt: skip
     for name in more:
         text = (PACKAGING / name).read_text()
         for needed in ("CAP_NET_ADMIN", "CAP_BPF", "CAP_PERFMON", "AF_NETLINK", "AF_INET", *more[name]):
             assert needed in text, (name, needed)
+
+
+@pytest.mark.parametrize("unit", ["lbe-background.service", "vulturectl.service"])
+def test_a_unit_of_root_may_do_little_else(unit: str) -> None:
+    """By the score of systemd itself, of 100; and no unit may load modules, which is done before it."""
+    text = (PACKAGING / unit).read_text()
+    words = ["systemd-analyze", "security", "--offline=true", "--threshold=45", "--no-pager", str(PACKAGING / unit)]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "CAP_SYS_MODULE" not in text and "ExecStartPre=-+/sbin/modprobe -a vulture tcp_lbe" in text
+    assert "ProtectControlGroups" not in re.sub(r"#.*", "", text), "it makes cgroups"
 
 
 def test_what_users_talk_to_may_do_little() -> None:
