@@ -85,6 +85,22 @@ test_units_of_a_weight_have_a_slice() {
 	rm $CONF
 }
 
+test_the_service_may_do_little() {
+	printf 'unit mirror.service\nuser alice\n' >$CONF
+	rmmod tcp_lbe vulture # it loads them
+	rm -rf /sys/fs/bpf/lbe
+	systemctl start vulturectl.service
+	lsmod | grep -q ^vulture
+	[ -n "$(ls /sys/fs/bpf/lbe)" ]
+	journalctl -q -u vulturectl.service | grep '2 added, 0 kept, 0 removed, 0 failed'
+	[ "$(systemctl show -p CapabilityBoundingSet --value vulturectl.service)" = \
+		"cap_dac_override cap_net_admin cap_sys_admin cap_perfmon cap_bpf" ]
+	systemctl stop vulturectl.service
+	no journalctl -q -u vulturectl.service --grep '^vulturectl: '
+	[ -z "$(ls /sys/fs/bpf/lbe)" ]
+	rm $CONF
+}
+
 test_a_wrong_file_is_named_and_nothing_changes() {
 	printf 'unit mirror.service\nremote-port 99999\n' >$CONF
 	no systemctl start vulturectl.service
@@ -296,6 +312,38 @@ test_a_users_scope_with_the_service() {
 	no grep '^vulturectl:' /tmp/scope
 	systemctl stop "user@$uid.service" lbe-background
 	[ -z "$(find /sys/fs/cgroup -name 'lbe-*' -path '*user*')" ]
+}
+
+test_a_service_of_a_users_manager() {
+	uid=$(id -u alice)
+	fetch="iperf3 -c $SERVER -R -t 60 -p 5204"
+	loginctl enable-linger alice # logind stops the manager after an earlier logout otherwise
+	systemctl start "user@$uid.service" lbe-background
+	# a slice of that manager, which is another one than the system's of that name
+	by_alice systemd-run -q --user --unit sliced -p Slice=background.slice $fetch
+	neither 5204
+	by_alice systemctl --user stop sliced.service
+	# its command line begins with vulturectl run
+	by_alice systemd-run -q --user --pipe --wait vulturectl run -- python3 /tmp/first.py >/tmp/user 2>&1
+	grep -x 'control lbe tos 4' /tmp/user
+	no grep '^vulturectl:' /tmp/user
+	by_alice systemd-run -q --user --unit mine vulturectl run -- $fetch
+	both 5204
+	by_alice systemctl --user stop mine.service
+	sleep 2
+	[ -z "$(find /sys/fs/cgroup/user.slice -name 'vulture-*')" ]
+	[ "$(rule_of_cgroup | wc -l)" = 1 ] # of the slice
+	# a running one, by its number; the system's manager does not know its name
+	by_alice systemd-run -q --user --unit plain $fetch
+	neither 5204
+	no vulturectl bg plain.service 2>/tmp/user
+	grep 'systemd does not know it' /tmp/user
+	vulturectl bg "$(by_alice systemctl --user show -p MainPID --value plain.service)" | grep "; later ones too"
+	both 5204
+	by_alice systemctl --user stop plain.service
+	loginctl disable-linger alice
+	systemctl stop "user@$uid.service" lbe-background
+	no rule_of_cgroup
 }
 
 test_sudo_runs_the_command_as_who_called_it() {
