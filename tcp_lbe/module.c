@@ -456,9 +456,9 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	}
 	p = &f->shared->law;
 	ack.now_us = div_u64(tp->tcp_clock_cache, NSEC_PER_USEC);
-	rtt_us = lbe_rtt_us(sk, f, rs);
+	rtt_us = min_t(u32, lbe_rtt_us(sk, f, rs), LBE_PATH_RTT_MAX_US);
 	ack.delay_us = lbe_delay_us(sk, f, ack.now_us, rtt_us, rs);
-	ack.rtt_us = rtt_us ?: max_t(s32, rs->rtt_us, 1);
+	ack.rtt_us = rtt_us ?: (u32)clamp_t(s32, rs->rtt_us, 1, LBE_PATH_RTT_MAX_US);
 	ack.acked_pkts = rs->acked_sacked;
 	ack.acked_bytes = rs->acked_sacked * tp->mss_cache;
 	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;

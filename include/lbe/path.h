@@ -121,6 +121,11 @@
 #define LBE_PATH_ERROR_US	250
 /* Least capacity, bytes a second: keeps the results of divisions in range. */
 #define LBE_PATH_RATE_MIN	1000
+/* Longest round trip or delay, us. No network has a longer one, but the echo of a timestamp is what
+ * the peer says. If doubled, START begins at half the rate where a peer claims so long a round
+ * trip; the products of times and rates stay below 2^63 up to 1000 s.
+ */
+#define LBE_PATH_RTT_MAX_US	(64 * USEC_PER_SEC)
 /* The receiver may have delayed the ACK of one packet if it comes this long after the previous ACK,
  * us. It is below any delayed-ACK timer in use (40 ms in Linux).
  */
@@ -396,8 +401,8 @@ struct lbe_view {
 
 struct lbe_path_ack {
 	u64 now_us;
-	u32 delay_us;	/* 0: no sample, or one that may be wrong */
-	u32 rtt_us;
+	u32 delay_us;	/* 0: no sample, or one that may be wrong; LBE_PATH_RTT_MAX_US at most */
+	u32 rtt_us;	/* 1 to LBE_PATH_RTT_MAX_US */
 	u32 acked_bytes;
 	u32 lost_bytes;	/* newly declared lost */
 	u32 acked_pkts;
@@ -492,7 +497,7 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 {
 	memset(p, 0, sizeof(*p));
 	p->mss = mss;
-	p->rtt_us = max_t(u32, rtt_us, 100);
+	p->rtt_us = clamp_t(u32, rtt_us, 100, LBE_PATH_RTT_MAX_US);
 	p->rate = lbe_path_first_rate(p);
 	p->base_us = U32_MAX;
 	p->calm_us = U32_MAX;
@@ -555,8 +560,9 @@ static inline void lbe_path_base(struct lbe_path *p, u64 now_us, u32 delay_us)
 		delay_us = p->low_us;
 	}
 	p->lows = 0;
-	p->base_us = lbe_slots_update(&p->base_age, p->base_slot, LBE_PATH_SLOT_S,
-				      (u32)div_u64(now_us, USEC_PER_SEC), delay_us);
+	p->base_us = min_t(u32, LBE_PATH_RTT_MAX_US,
+			   lbe_slots_update(&p->base_age, p->base_slot, LBE_PATH_SLOT_S,
+					    (u32)div_u64(now_us, USEC_PER_SEC), delay_us));
 }
 
 /* Changes of state */
@@ -623,8 +629,10 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 /* A train passed although all pairs met the same queueing delay: the path has become longer. */
 static inline void lbe_path_longer(struct lbe_path *p)
 {
-	lbe_slots_raise(&p->base_age, p->base_slot, p->longer_us);
-	p->base_us += p->longer_us;
+	u32 by_us = min_t(u32, p->longer_us, LBE_PATH_RTT_MAX_US - p->base_us);
+
+	lbe_slots_raise(&p->base_age, p->base_slot, by_us);
+	p->base_us += by_us;
 	p->rtt_us = max(p->rtt_us, p->base_us);
 	p->longer_us = 0;
 }

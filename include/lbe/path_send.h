@@ -16,16 +16,19 @@
 
 #include <lbe/path.h>
 
+/* The rate at which the path sends now, bytes a second: at least 1, since it divides. */
 static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 {
+	u64 rate = p->rate;
+
 	if (p->train.on && p->now_us < p->train.until_us)
-		return p->train.rate;
+		rate = p->train.rate;
 	/* Between the end of a train and its verdict: a quarter of mu, so that ACKs keep coming;
 	 * next to nothing if a return has failed before.
 	 */
-	if (p->state == LBE_PROBE)
-		return lbe_path_link_rate(p) / (p->fails ? 64 : 4);
-	return p->rate;
+	else if (p->state == LBE_PROBE)
+		rate = lbe_path_link_rate(p) / (p->fails ? 64 : 4);
+	return max_t(u64, rate, 1);
 }
 
 /* The rate from which the module derives TCP's pacing rate, four times as high. That leaves room

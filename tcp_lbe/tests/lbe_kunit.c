@@ -252,6 +252,46 @@ static void lbe_slower_has_a_least(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->slower, LBE_PATH_RATE_MIN);
 }
 
+/* A peer can make a round trip as long as it likes. START then begins at next to nothing, but slots
+ * are divided by the rate.
+ */
+static void lbe_any_round_trip_gives_a_rate(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+
+	lbe_path_init(p, NOW_US, 36, U32_MAX);
+	KUNIT_EXPECT_GT(test, p->rate, 0);
+	KUNIT_EXPECT_LE(test, p->rtt_us, LBE_PATH_RTT_MAX_US);
+}
+
+/* After a failed return the path sends a 64th of its rate between the end of a train and its
+ * verdict: not nothing, if that rate is below 64 bytes a second and the capacity is not known.
+ */
+static void lbe_any_rate_gives_a_slot(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+
+	lbe_path_init(p, NOW_US, 36, 8 * USEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, p->rate, 45);
+	p->flows = 1;
+	p->fails = 1;
+	lbe_path_enter(p, NOW_US, LBE_PROBE, LBE_PATH_IDLE);
+	KUNIT_ASSERT_GT(test, lbe_path_send_rate(p), 0);
+	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 2);
+	KUNIT_EXPECT_GT(test, lbe_path_slot_ns(p, PKT, 0), 0);
+}
+
+/* The base delay stays in range when the path has become longer than any is. */
+static void lbe_base_has_a_limit(struct kunit *test)
+{
+	struct lbe_path *p = known_path(test);
+
+	p->longer_us = LBE_PATH_RTT_MAX_US;
+	lbe_path_longer(p);
+	KUNIT_EXPECT_EQ(test, p->base_us, LBE_PATH_RTT_MAX_US);
+	KUNIT_EXPECT_EQ(test, p->rtt_us, LBE_PATH_RTT_MAX_US);
+}
+
 /* The growth has a limit if the own device delayed a train so that next to nothing was sent. */
 static void lbe_growth_has_a_limit(struct kunit *test)
 {
@@ -1173,11 +1213,18 @@ static void lbe_shows_no_base(struct kunit *test)
 {
 	struct ack_sample no_delay = { .pkts_acked = 1 };
 	struct flow f;
+	int i;
 
 	flow_open(test, &f, "lbe");
 	flow_hear(&f, &no_delay);
 	KUNIT_EXPECT_EQ(test, flow_base_us(&f), 0);
+	/* The peer echoes a timestamp of half an hour ago. */
+	f.base_us = 2000U * USEC_PER_SEC;
 	flow_ack(&f, 2, 1000);
+	KUNIT_EXPECT_EQ(test, flow_base_us(&f), LBE_PATH_RTT_MAX_US);
+	f.base_us = 100 * MS;
+	for (i = 0; i < 4; i++)
+		flow_ack(&f, 2, 1000);
 	KUNIT_EXPECT_EQ(test, flow_base_us(&f), 100 * MS);
 }
 
@@ -1230,6 +1277,9 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_train_verdict, train_gen_params),
 	KUNIT_CASE(lbe_second_failure),
 	KUNIT_CASE(lbe_slower_has_a_least),
+	KUNIT_CASE(lbe_any_round_trip_gives_a_rate),
+	KUNIT_CASE(lbe_any_rate_gives_a_slot),
+	KUNIT_CASE(lbe_base_has_a_limit),
 	KUNIT_CASE(lbe_growth_has_a_limit),
 	KUNIT_CASE(lbe_step_is_a_slower_link),
 	KUNIT_CASE_PARAM(lbe_pulse_verdict, pulse_gen_params),

@@ -4,8 +4,8 @@
  *
  * The law is the header from which the module is compiled; model.py puts it before
  * this text. flow_may_send() and host_ack() take the same steps as the module; the rest
- * of TCP is left out. The network is one drop-tail queue, or one for each flow, served in turn, or a
- * policer without a queue:
+ * of TCP is left out. The network is one drop-tail queue, or one for each flow, served in
+ * turn, or a policer without a queue:
  *
  *   host 0..n-1, each with flows --+
  *   other traffic -----------------+--> rate, buffer --> half an RTT --> receiver
@@ -37,7 +37,7 @@ struct model_config {
 	double buffer_pkts;
 	double noise_us;
 	int fair;		/* a queue for each flow, served in turn */
-	int policer;		/* no queue: drops what is beyond the rate and a bucket of buffer_pkts */
+	int policer;		/* no queue: drops what exceeds rate_bps and a bucket */
 	int hosts;
 	int flows;		/* of each host */
 	int other;		/* enum other */

@@ -316,25 +316,25 @@ test_a_users_scope_with_the_service() {
 
 test_a_service_of_a_users_manager() {
 	uid=$(id -u alice)
-	fetch="iperf3 -c $SERVER -R -t 60 -p 5204"
+	fetch=(iperf3 -c "$SERVER" -R -t 60 -p 5204)
 	loginctl enable-linger alice # logind stops the manager after an earlier logout otherwise
 	systemctl start "user@$uid.service" lbe-background
 	# a slice of that manager, which is another one than the system's of that name
-	by_alice systemd-run -q --user --unit sliced -p Slice=background.slice $fetch
+	by_alice systemd-run -q --user --unit sliced -p Slice=background.slice "${fetch[@]}"
 	neither 5204
 	by_alice systemctl --user stop sliced.service
 	# its command line begins with vulturectl run
 	by_alice systemd-run -q --user --pipe --wait vulturectl run -- python3 /tmp/first.py >/tmp/user 2>&1
 	grep -x 'control lbe tos 4' /tmp/user
 	no grep '^vulturectl:' /tmp/user
-	by_alice systemd-run -q --user --unit mine vulturectl run -- $fetch
+	by_alice systemd-run -q --user --unit mine vulturectl run -- "${fetch[@]}"
 	both 5204
 	by_alice systemctl --user stop mine.service
 	sleep 2
 	[ -z "$(find /sys/fs/cgroup/user.slice -name 'vulture-*')" ]
 	[ "$(rule_of_cgroup | wc -l)" = 1 ] # of the slice
 	# a running one, by its number; the system's manager does not know its name
-	by_alice systemd-run -q --user --unit plain $fetch
+	by_alice systemd-run -q --user --unit plain "${fetch[@]}"
 	neither 5204
 	no vulturectl bg plain.service 2>/tmp/user
 	grep 'systemd does not know it' /tmp/user
