@@ -19,6 +19,13 @@ A table has a row for each variant of a dimension, and a column for each line of
     ...
     <!--/table-->
 
+A table of the bounds that are missed, as the experiments explain them, is between
+
+    <!--missed lbe_rows lbe_queues contender=lbe-->
+    | experiment | what | case | bound | measured | cause |
+    ...
+    <!--/missed-->
+
 In the texts on the papers (papers.toml) the same words are between [[ and ]].
 
 The list of metrics (spec/metrics.py) is between <!--metrics--> and <!--/metrics-->.
@@ -42,7 +49,7 @@ from ..measure.summary import summarise
 from ..results import digest
 from ..results.digest import Document, Documents
 from ..spec import metrics as catalogue
-from ..spec.experiment import OWN_LENGTHS, matches
+from ..spec.experiment import OWN_LENGTHS, case_name, matches
 from .text import interval
 
 IN_TEXT = re.compile(r"\[\[(.+?)\]\]")
@@ -51,6 +58,9 @@ QUOTE = re.compile(r"<!--=\s*(?P<words>[^>]*?)\s*-->(?P<said>[^<]*)<!--/-->")
 BEGUN = re.compile(r"<!--=")
 TABLE = re.compile(r"<!--table\s+(?P<words>[^>]*?)\s*-->\n(?P<said>.*?)<!--/table-->", re.DOTALL)
 TABLE_BEGUN = re.compile(r"<!--table")
+MISSED = re.compile(r"<!--missed\s+(?P<words>[^>]*?)\s*-->\n(?P<said>.*?)<!--/missed-->", re.DOTALL)
+MISSED_BEGUN = re.compile(r"<!--missed")
+MISSED_HEAD = "| experiment | what | case | bound | measured | cause |\n|---|---|---|---:|---:|---|\n"
 METRICS = re.compile(r"(?<=<!--metrics-->\n).*?(?=<!--/metrics-->)", re.DOTALL)
 TEXTS = Path(__file__).with_name("papers.toml")
 BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
@@ -227,6 +237,33 @@ def table(words: str, documents: Documents) -> str:
     return "\n".join(lines) + "\n"
 
 
+def missed(words: str, documents: Documents) -> str:
+    """The bounds that are missed for a known cause, as a table. The words are experiments, then dim=variant."""
+    names = [word for word in words.split() if "=" not in word]
+    case = pairs([word for word in words.split() if "=" in word], words)
+    rows = []
+    for name in names:
+        if name not in documents:
+            return f"{NOT_RUN}: {name}\n"
+        document = documents[name]
+        experiment, results = digest.experiment_of(document), digest.result_set(document)
+        measured = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
+        for verdict in checks.judge(experiment, results):
+            if verdict.status != "differs" or verdict.case is None or not matches(verdict.case, case):
+                continue
+            rest = {key: variant for key, variant in verdict.case.items() if key not in case}
+            cells = (
+                f"`{name}`{marks(document)}",
+                checks.check_title(experiment, verdict.check, measured),
+                case_name(rest) if rest else "",
+                checks.bound_text(verdict.bound),
+                interval(verdict.ours),
+                verdict.note,
+            )
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
+    return MISSED_HEAD + "".join(rows) if rows else "None.\n"
+
+
 def metrics() -> str:
     """The kinds of metrics as a table."""
     rows = [f"| `{name}` | {unit} | {needs} | {text} |\n" for name, unit, needs, text in catalogue.table()]
@@ -239,8 +276,13 @@ def filled(text: str, documents: Documents, where: str) -> str:
         raise LbeError(f"{where}: a quote <!--= ... --> has no end <!--/-->")
     if len(TABLE_BEGUN.findall(text)) != len(TABLE.findall(text)):
         raise LbeError(f"{where}: a table <!--table ... --> has no end <!--/table-->")
+    if len(MISSED_BEGUN.findall(text)) != len(MISSED.findall(text)):
+        raise LbeError(f"{where}: a table <!--missed ... --> has no end <!--/missed-->")
     text = METRICS.sub(lambda _: metrics(), text)
     try:
+        text = MISSED.sub(
+            lambda match: f"<!--missed {match['words']}-->\n{missed(match['words'], documents)}<!--/missed-->", text
+        )
         text = TABLE.sub(
             lambda match: f"<!--table {match['words']}\n-->\n{table(match['words'], documents)}<!--/table-->", text
         )

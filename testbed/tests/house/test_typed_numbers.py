@@ -25,7 +25,7 @@ PAGES = [path.relative_to(REPO).as_posix() for path in quoting.written_pages()]
 
 #: output of a command that writes no result file: times on one machine, a model that runs on the host
 MADE = re.compile(r"<!--made by (?P<command>[^>]+?)-->.*?<!--/made-->", re.DOTALL)
-QUOTED = re.compile(r"<!--table.*?<!--/table-->|<!--=.*?<!--/-->|<!--.*?-->", re.DOTALL)
+QUOTED = re.compile(r"<!--table.*?<!--/table-->|<!--missed.*?<!--/missed-->|<!--=.*?<!--/-->|<!--.*?-->", re.DOTALL)
 CODE = re.compile(r"`[^`]*`|\]\([^)]*\)")
 NUMBER = re.compile(r"(?<![\w.,])\d+\.\d+(?![\w.]*\.\d)|(?<![\w.,])\d+(?= ?%)")
 WITH_INTERVAL = re.compile(r"\d\s*%?\s*±\s*\d")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import re
 from pathlib import Path
 
@@ -113,6 +114,23 @@ def test_a_quote_gives_the_part_of_the_way_from_one_case_to_another() -> None:
 def test_a_quote_with_half_a_way_is_refused(other: str) -> None:
     with pytest.raises(LbeError, match="from dim=variant"):
         quoting.said(f"demo {a_metric()} background=cubic {other}", DOCUMENTS)
+
+
+def test_missed_bounds_are_listed_with_their_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "<!--missed demo-->\n9999\n<!--/missed-->\n"
+    verdicts = quoting.checks.judge(digest.experiment_of(DOCUMENTS["demo"]), digest.result_set(DOCUMENTS["demo"]))
+    one = next(verdict for verdict in verdicts if verdict.case)
+    missed = dataclasses.replace(one, status="differs", note="a cause | of some kind")
+    monkeypatch.setattr(quoting.checks, "judge", lambda *_: [missed, *verdicts])
+    listed = quoting.filled(page, DOCUMENTS, "page.md")
+    assert "9999" not in listed and "| a cause \\| of some kind |" in listed
+    assert len([line for line in listed.splitlines() if line.startswith("| `demo`")]) == 1
+    assert quoting.filled(listed, DOCUMENTS, "page.md") == listed, "the second time nothing changes"
+    monkeypatch.setattr(quoting.checks, "judge", lambda *_: verdicts)
+    assert "None." in quoting.filled(page, DOCUMENTS, "page.md")
+    assert "(not run): demo" in quoting.filled(page, {}, "page.md")
+    with pytest.raises(LbeError, match="has no end"):
+        quoting.filled("<!--missed demo-->\n", DOCUMENTS, "page.md")
 
 
 def test_a_table_of_a_stale_result_says_so_and_one_of_none_too() -> None:
