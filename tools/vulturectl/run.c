@@ -114,6 +114,7 @@ struct plan {
 #define ANSWER		0x40
 #define ANSWER_NO_RULE	1	/* the rule could not be added */
 #define ANSWER_NO_PROG	2	/* the program could not be attached */
+#define ANSWER_NO_CGROUP	4	/* the cgroup could not be made */
 
 int find_cgroup_of(pid_t pid, char *path, size_t room)
 {
@@ -168,13 +169,16 @@ static int name_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 	return access(procs, W_OK);
 }
 
-int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
+static int make_named(const char *dir)
 {
-	if (name_cgroup(dir, name, pid))
-		return -1;
 	/* an empty one was left by an earlier process with this pid */
 	rmdir(dir);
 	return mkdir(dir, 0755);
+}
+
+int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
+{
+	return name_cgroup(dir, name, pid) ? -1 : make_named(dir);
 }
 
 static bool is_populated(int events)
@@ -421,8 +425,9 @@ void guard_cgroup(const char *dir)
 }
 
 /*
- * The guard holds the rule and the program of the cgroup and removes them when the last process
- * has ended. started: a pipe to which it writes whether each of them is in force.
+ * The guard makes the cgroup, holds its rule and its program, and removes all three when the last
+ * process has ended. That it makes the cgroup itself leaves no moment at which the end of run would
+ * leave one behind. started: a pipe to which it writes what of these is there.
  */
 __attribute__((noreturn))
 static void guard(struct plan *plan, int started)
@@ -437,6 +442,11 @@ static void guard(struct plan *plan, int started)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_NAME, "vulture-guard");
+	if (make_named(plan->dir)) {
+		answer |= ANSWER_NO_CGROUP;
+		_exit(write(started, &answer, 1) != 1);
+	}
+	plan->rule.cgroup = read_cgroup(plan->dir);
 	/* Open a handle of its own: two processes cannot share a netlink socket. */
 	v = vulture_open();
 	if (plan->down && !plan->watched_down) {
@@ -479,8 +489,19 @@ static void guard(struct plan *plan, int started)
 	_exit(0);
 }
 
-/* Make the cgroup and start the guard. Return: the guard's pid, or 0 if a cgroup is of no use for
- * what was asked or cannot be made.
+/* There is no cgroup: watch the command's sockets instead. */
+static void do_without_cgroup(struct plan *plan)
+{
+	*plan->dir = '\0';
+	plan->watched_up = plan->lent < 0;
+	plan->watched_down = true;
+	close(plan->orders[0]);
+	close(plan->orders[1]);
+	plan->orders[1] = -1;
+}
+
+/* Start the guard, which makes the cgroup. Return: the guard's pid, or 0 if a cgroup is of no use
+ * for what was asked or cannot be made.
  */
 static pid_t set_up_cgroup(struct plan *plan)
 {
@@ -488,34 +509,28 @@ static pid_t set_up_cgroup(struct plan *plan)
 	char answer = 0;
 	pid_t pid;
 
-	if (pipe2(started, O_CLOEXEC))
-		refused("run: %s", strerror(errno));
 	/* only root can load BPF programs */
 	plan->watched_up = geteuid() && plan->lent < 0;
-	if ((!plan->down && plan->watched_up) || make_cgroup(plan->dir, RUN_CGROUP, getpid())) {
-		*plan->dir = '\0';
-		plan->watched_up = plan->lent < 0;
-		plan->watched_down = true;
-		close(started[0]);
-		close(started[1]);
-		close(plan->orders[0]);
-		close(plan->orders[1]);
-		plan->orders[1] = -1;
+	if ((!plan->down && plan->watched_up) || name_cgroup(plan->dir, RUN_CGROUP, getpid())) {
+		do_without_cgroup(plan);
 		return 0;
 	}
-	plan->rule.cgroup = read_cgroup(plan->dir);
+	if (pipe2(started, O_CLOEXEC))
+		refused("run: %s", strerror(errno));
 	pid = fork();
 	if (pid == 0) {
 		close(started[0]);
 		guard(plan, started[1]);
 	}
 	close(started[1]);
-	close(plan->orders[0]);
-	if (pid < 0 || read(started[0], &answer, 1) != 1) {
-		rmdir(plan->dir);
+	if (pid < 0 || read(started[0], &answer, 1) != 1)
 		refused("run: cannot start the guard: %s", strerror(errno));
-	}
 	close(started[0]);
+	if (answer & ANSWER_NO_CGROUP) {
+		do_without_cgroup(plan);
+		return 0;
+	}
+	close(plan->orders[0]);
 	plan->watched_down = plan->watched_down || (answer & ANSWER_NO_RULE);
 	plan->watched_up = plan->watched_up || (answer & ANSWER_NO_PROG);
 	return pid;
