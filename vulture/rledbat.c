@@ -10,7 +10,8 @@
  *
  *	          q > 3/4 T, loss          2 round trips later
  *	START -----------------> STEADY ----------------------> DOWN  W = 2, for 2 round trips
- *	  W doubles per 1/GAIN      ^                             |
+ *	  W doubles per 1/GAIN      ^ ^            loss           |
+ *	                            | +---------------------------+
  *	                            |  W >= ssthresh, q > T, loss |
  *	                            +--------- RAMP <-------------+
  *	                                     W doubles; the next DOWN comes 9 D later,
