@@ -16,7 +16,7 @@ from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..results.files import Result, ResultSet
 from ..spec.experiment import OWN_LENGTHS, Bound, Case, Check, Differs, Experiment, case_name, matches
-from ..spec.metrics import KINDS, Metric
+from ..spec.metrics import Metric, kind_of
 
 #: status of a verdict -> its text on the pages
 STATUS = {
@@ -288,7 +288,7 @@ def bound_text(bound: tuple[float | None, float | None]) -> str:
 
 def metric_title(name: str, metric: Metric) -> str:
     """Column head: the label (or name) and the unit."""
-    unit = KINDS[metric.kind].unit
+    unit = kind_of(metric).unit
     return (metric.label or name) + (f" [{unit}]" if unit else "")
 
 

@@ -13,7 +13,7 @@ from ..results import digest
 from ..results.files import ResultSet
 from ..spec.experiment import Case, Check, Experiment, matches
 from . import checks
-from .figures import PAPERS, Beside, Figure, Near, Source, Unknown, Why, listed, spoken_of
+from .figures import METRIC, PAPERS, Beside, Figure, Near, Source, Unknown, Why, listed, spoken_of
 
 #: verdicts on a figure's claims, the worst first. not all run: some cases are newer than the results; few seeds: the
 #: experiment has more; not judged: the bounds are for longer runs; no bound: there are only the paper's numbers to
@@ -226,6 +226,8 @@ def _is_near(figure: Figure, row: Row, ours: Summary) -> bool:
 def _with_value(one: Unknown, value: str, row: Row, documents: dict[str, dict[str, Any]]) -> Summary:
     """A row's number with another value of the parameter that the paper does not give."""
     assert row.source is not None
+    if one.over == METRIC:
+        return measured(replace(row.source, metric=value), documents)
     name = one.sweep or row.source.experiment
     if name not in documents:
         return summarise([])
@@ -251,7 +253,7 @@ def try_values(figure: Figure, one: Unknown, rows: list[Row], documents: dict[st
     def judged(row: Row) -> Row:
         if id(row) not in numbers:
             return row
-        own = (row.case or {}).get(one.over) if not one.sweep else None
+        own = row.metric if one.over == METRIC else (row.case or {}).get(one.over) if not one.sweep else None
         if own in one.values and own != best:
             return replace(row, against="", beside=f"{text}.")
         if own != best and row.against in (REPRODUCED, GOOD):

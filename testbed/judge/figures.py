@@ -13,6 +13,8 @@ from ..spec.tables import ExperimentError, load_table
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
+#: "dimension" of a definition that the paper does not give: its values are metrics
+METRIC = "metric"
 #: the largest tolerance within which a number is near the paper's
 NEAR_MOST_PERCENT = 10.0
 
@@ -122,7 +124,8 @@ class Near:
 class Unknown:
     """A parameter that the paper does not give, and the values of it that were tried.
 
-    parameter: what it is. over, values: a dimension of an experiment, and its variants, which differ in this parameter.
+    parameter: what it is. over, values: a dimension of an experiment, and its variants, which differ in this parameter;
+    over = METRIC: metrics, which differ in how the paper's number may have been computed.
     sweep: that experiment (default: the row's own). set: what else differs there from a row's case. metric, case,
     experiment: the rows that depend on it.
     """
@@ -170,6 +173,14 @@ class Figure:
         return self.experiment or self.traced
 
 
+def _refuse_metrics(one: Figure, unknown: Unknown, where: str) -> None:
+    """Raise ExperimentError if an experiment of the figure lacks one of the metrics that were tried."""
+    for name in (name for name in (one.experiment, one.also) if name):
+        for value in unknown.values:
+            if value not in load(name).tables["metric"]:
+                raise ExperimentError(f"{where}: {name} has no metric {value!r}")
+
+
 def _refuse(one: Figure, where: str) -> None:
     """Raise ExperimentError for an invalid tolerance or sweep."""
     for near in one.near:
@@ -179,13 +190,16 @@ def _refuse(one: Figure, where: str) -> None:
         if curve.ns2 and curve.metric not in load(curve.ns2.experiment).tables["metric"]:
             raise ExperimentError(f"{where}: {curve.ns2.experiment} has no metric {curve.metric!r}")
     for unknown in one.unknown:
+        if len(unknown.values) < 2:
+            raise ExperimentError(f"{where}: {unknown.parameter}: a sweep has two values or more")
+        if unknown.over == METRIC:
+            _refuse_metrics(one, unknown, where)
+            continue
         names = [unknown.sweep] if unknown.sweep else [name for name in (one.experiment, one.also) if name]
         variants = [variant for name in names for variant in load(name).vary.get(unknown.over, {})]
         for value in unknown.values:
             if value not in variants:
                 raise ExperimentError(f"{where}: {' and '.join(names)}: no {unknown.over}={value}")
-        if len(unknown.values) < 2:
-            raise ExperimentError(f"{where}: {unknown.parameter}: a sweep has two values or more")
 
 
 def listed() -> list[Figure]:

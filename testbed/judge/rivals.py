@@ -25,7 +25,8 @@ OURS = {"tcp_lbe", "tcp_lp", "tcp_ledbat", "tcp_lowpri"}
 RIVALS = {"cubic", "reno", "bbr", "ns2_reno", "ns2_newreno", "ns2_sack"}
 #: kinds of metric for the performance of a flow: those for which more is better, so that a minimum limits the harm,
 MORE = {
-    "goodput", "min_flow", "kbytes_s", "kibytes_s", "share", "active_share", "object_within", "objects", "pages",
+    "goodput", "min_flow", "kbytes_s", "kibytes_s", "share", "active_share", "object_within", "object_area", "objects",
+    "pages",
 }  # fmt: skip
 #: and those for which less is better
 LESS = {

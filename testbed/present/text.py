@@ -12,7 +12,7 @@ from ..judge.checks import STATUS, Table, Verdict, bound_text, bounded, check_ti
 from ..measure.summary import Summary, summarise
 from ..results.files import ResultSet
 from ..spec.experiment import Experiment, case_name
-from ..spec.metrics import KINDS, Metric
+from ..spec.metrics import Metric, kind_of
 
 VERDICT_HEAD = ("what", "case", "paper", "ours", "off", "reference", "bound", "verdict")
 #: columns with numbers
@@ -202,7 +202,7 @@ def as_json(experiment: Experiment, results: ResultSet) -> dict[str, Any]:
                 "metrics": {
                     name: {
                         **(_plain(summarise(runs.values(case, name))) or {}),
-                        "unit": KINDS[metrics[name].kind].unit,
+                        "unit": kind_of(metrics[name]).unit,
                     }
                     for name in metrics
                 },

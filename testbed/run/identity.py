@@ -6,6 +6,7 @@
     agent     the sources of the traffic agent
     modules   the sources of each module that the runs load
     metrics   the code that computes metrics from records
+    kinds     the code of those kinds of metric that have a file of their own, if the experiment has such metrics
     job       everything that the guest reads: the experiment's case and the seed
 
 Comments are not part of it (base/content.py explains why sources are hashed, not objects). A result is current if the
@@ -33,6 +34,8 @@ from .job import Job, make
 DIGITS = 16
 #: the code that computes the metrics
 METRIC_SOURCES = tuple(TESTBED / "measure" / name for name in ("metrics.py", "series.py", "web.py"))
+#: kind of metric -> its own file, on which results of other kinds do not depend
+OWN_SOURCES = {"object_area": TESTBED / "measure" / "areas.py"}
 Identity = dict[str, Any]
 
 
@@ -41,23 +44,26 @@ def of_job(job: Job) -> str:
     return job.content_hash()[:DIGITS]
 
 
-def of_tree(kernel: str, modules: Iterable[str]) -> Identity:
-    """Identity of runs of this tree, without their jobs. kernel: a hash or name that identifies the kernel."""
+def of_tree(kernel: str, modules: Iterable[str], kinds: Iterable[str] = ()) -> Identity:
+    """Identity of runs of this tree, without their jobs. kernel: a hash or name that identifies the kernel. kinds: of
+    the metrics."""
+    own = {kind: hash_of_programs([OWN_SOURCES[kind]])[:DIGITS] for kind in sorted({*kinds} & {*OWN_SOURCES})}
     return {
         "kernel": kernel,
         "boot": hash_of_programs(BOOT)[:DIGITS],
         "agent": hash_of_programs(agent_sources())[:DIGITS],
         "metrics": hash_of_programs(METRIC_SOURCES)[:DIGITS],
         "modules": {name: program_hash(name)[:DIGITS] for name in sorted(modules)},
+        **({"kinds": own} if own else {}),
     }
 
 
-def of_backend(backend: Backend, modules: Iterable[str]) -> Identity:
+def of_backend(backend: Backend, modules: Iterable[str], kinds: Iterable[str] = ()) -> Identity:
     """Identity of runs with a backend. A kernel that the testbed does not build is identified by its release."""
     facts = backend.facts()
     if backend.name == "uml":
-        return of_tree(configuration_key(facts["series"], facts["flavour"]), modules)
-    return of_tree(f"{backend.name} {facts['release']}", modules)
+        return of_tree(configuration_key(facts["series"], facts["flavour"]), modules, kinds)
+    return of_tree(f"{backend.name} {facts['release']}", modules, kinds)
 
 
 def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
@@ -76,9 +82,11 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
     kernel, known = document["provenance"]["kernel"], identity["kernel"]
     if document["provenance"]["backend"] == "uml":
         known = configuration_key(kernel["series"], kernel["flavour"])
-    today = of_tree(known, identity["modules"])
+    kinds = identity.get("kinds", {})
+    today = of_tree(known, identity["modules"], kinds)
     parts = [part for part in ("kernel", "boot", "agent", "metrics") if today[part] != identity[part]]
     parts += [f"module {name}" for name, was in identity["modules"].items() if today["modules"][name] != was]
+    parts += [f"metric {kind}" for kind, was in kinds.items() if today.get("kinds", {}).get(kind) != was]
     if "files" in document:
         return parts + (["tool"] if not files_are(document) else [])
     if experiment is None:

@@ -454,5 +454,9 @@ def run(
         made,
         list({case_name(job.case): job.case for job in asked}.values()),
         sorted({job.seed for job in asked}),
-        identity.of_backend(backend, {module for job in asked for module in job.modules}),
+        identity.of_backend(
+            backend,
+            {module for job in asked for module in job.modules},
+            {metric.kind for job in asked for metric in job.setting.metrics.values()},
+        ),
     )

@@ -108,6 +108,16 @@ KINDS: dict[str, Kind] = {
     "hint_drops": Kind("packets", "The same, of those that the queue dropped.", needs=("hint",)),
 }
 
+#: kinds that have a file of their own in measure/, which adds them to KINDS: results of other kinds do not depend on it
+OWN_FILE_KINDS: dict[str, Kind] = {
+    "object_area": Kind(
+        "s",
+        "Area under the distribution of the times of web objects, from 0 to `threshold` s; failed and unfinished "
+        "objects count as such that take longer. It grows as objects take less time.",
+        needs=("threshold",),
+    ),
+}
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -115,7 +125,7 @@ class Metric:
     bytes_from, bytes_to: web objects of at least and below this size; ``counter``: a counter of the kernel of the
     flow's source, such as TcpExt.TCPSACKReorder."""
 
-    kind: Annotated[str, OneOf(*KINDS)]
+    kind: Annotated[str, OneOf(*KINDS, *OWN_FILE_KINDS)]
     flow: str = ""
     label: str = ""
     queue: int = 1
@@ -130,11 +140,16 @@ class Metric:
     bytes_to: int | None = None
 
 
+def kind_of(metric: Metric) -> Kind:
+    """The metric's kind."""
+    return (KINDS | OWN_FILE_KINDS)[metric.kind]
+
+
 def lacks(metric: Metric) -> list[str]:
     """Keys that the metric's kind needs and the metric lacks."""
-    return [key for key in KINDS[metric.kind].needs if getattr(metric, key) in (None, "")]
+    return [key for key in kind_of(metric).needs if getattr(metric, key) in (None, "")]
 
 
 def table() -> list[tuple[str, str, str, str]]:
     """Rows of the table in the documentation: kind, unit, required keys, meaning."""
-    return [(name, kind.unit, ", ".join(kind.needs), kind.text) for name, kind in KINDS.items()]
+    return [(name, kind.unit, ", ".join(kind.needs), kind.text) for name, kind in (KINDS | OWN_FILE_KINDS).items()]

@@ -524,6 +524,22 @@ def test_a_digest_says_which_part_of_its_identity_is_not_today_s(part: str) -> N
     assert identity.stale(document, one) == [part]
 
 
+def test_a_kind_of_metric_with_a_file_of_its_own_makes_only_its_results_stale(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plain = identity.of_tree("k", [], ["goodput"])
+    assert plain == identity.of_tree("k", []), "results of other kinds keep their identity"
+    area = identity.of_tree("k", [], ["object_area", "goodput"])
+    assert area == plain | {"kinds": area["kinds"]} and list(area["kinds"]) == ["object_area"]
+    document, one = current(), experiments.load("lp_table1")
+    document["identity"] |= {"kinds": area["kinds"]}
+    assert identity.stale(document, one) == []
+    (tmp_path / "areas.py").write_text("other = 1\n", encoding="utf-8")
+    monkeypatch.setitem(identity.OWN_SOURCES, "object_area", tmp_path / "areas.py")
+    assert identity.stale(document, one) == ["metric object_area"]
+    assert identity.stale(current(), one) == []
+
+
 def test_a_digest_is_stale_by_its_modules_and_its_jobs_and_not_by_a_comment() -> None:
     document = current()
     one = experiments.load("lp_table1")

@@ -198,6 +198,34 @@ def test_the_value_that_fits_is_judged_and_the_others_stand_beside(tcp: dict[str
         assert any(line.startswith("Unknown (") for line in tables.reasons(verdict))
 
 
+def test_what_the_paper_does_not_define_is_unknown_with_the_metric_that_fits() -> None:
+    document = made("lp_table1", {"tcp": 50.0, "lp": 96.8})
+    unknown = figures.Unknown("what it counts", figures.METRIC, ("tcp", "lp"))
+    of = figure(unknown=(unknown,), near=(figures.Near(1, "made up"),))
+    figures._refuse(replace(of, experiment="lp_table1"), "coverage.toml")
+    case = document["cases"][0]["case"]
+    there = [
+        coverage.row_of(
+            of,
+            (metric, metric, case),
+            96.8,
+            coverage.measured(source, {"lp_table1": document}),
+            (None, None),
+            ("shown", "", False),
+            experiment="lp_table1",
+            source=source,
+        )
+        for metric in unknown.values
+        for source in [figures.Source("lp_table1", metric, case)]
+    ]
+    judged = {row.metric: row for row in coverage.try_values(of, unknown, there, {"lp_table1": document})}
+    assert judged["lp"].against == coverage.UNKNOWN and "lp fits best" in judged["lp"].why
+    assert judged["tcp"].against == "" and "lp fits best" in judged["tcp"].beside
+    with pytest.raises(LbeError, match="lp_table1 has no metric 'no_such'"):
+        wrong = replace(unknown, values=("tcp", "no_such"))
+        figures._refuse(replace(of, experiment="lp_table1", unknown=(wrong,)), "coverage.toml")
+
+
 def test_one_value_holds_for_all_rows() -> None:
     document = made("lp_table1", {"tcp": 50.0})
     for case in document["cases"]:

@@ -110,6 +110,8 @@ def measured(kind: str, flow: str) -> float:
         ("object_p50_s", 0.4),
         ("object_p95_s", 1.12),
         ("object_within", 40.0),
+        # of five objects, of which two never end: 0.5 s less 0.2, less 0.4, and 0 for one of 1.2
+        ("object_area", 0.08),
         ("objects", 3),
         ("page_s", 3.0),
         ("page_p50_s", 3.0),
@@ -124,7 +126,7 @@ def test_value(kind: str, expected: float) -> None:
     assert measured(kind, "web") == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("kind", ["object_s", "object_p95_s", "object_within", "page_s", "page_p95_s"])
+@pytest.mark.parametrize("kind", ["object_s", "object_p95_s", "object_within", "object_area", "page_s", "page_p95_s"])
 def test_no_object_has_no_time(kind: str) -> None:
     assert math.isnan(measured(kind, "ftp"))
 
