@@ -39,6 +39,7 @@ u32 wlog(u32 lo, u32 avpkt, u32 burst) { return shred_wlog(lo, avpkt, burst); }
 u32 age_class(u64 bytes) { return shred_age_class(bytes); }
 u32 age_count(struct shred_age *ages, u32 tag, u32 payload, u32 least, u32 now_ms)
 { return shred_age_count(ages, tag, payload, least, now_ms); }
+u32 age_tag(u64 hash, u32 pair) { return shred_age_tag(hash, pair); }
 u32 hint_read(u32 mode, u32 tos) { return shred_hint_read(mode, tos); }
 u32 hint_write(u32 mode, u32 tos, u32 hint) { return shred_hint_write(mode, tos, hint); }
 u32 hint_clear(u32 mode, u32 tos) { return shred_hint_clear(mode, tos); }
@@ -71,6 +72,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "wlog": (u32, [u32] * 3),
         "age_class": (u32, [u64]),
         "age_count": (u32, [ctypes.c_char_p, u32, u32, u32, u32]),
+        "age_tag": (u32, [ctypes.c_uint64, u32]),
         "hint_read": (u32, [u32] * 2),
         "hint_write": (u32, [u32] * 3),
         "hint_clear": (u32, [u32] * 2),
@@ -237,6 +239,13 @@ def test_an_age_never_falls_while_the_flow_sends(c: ctypes.CDLL) -> None:
     assert before > AGE_MAX // 16
 
 
+def test_a_flow_is_no_pair_of_hosts(c: ctypes.CDLL) -> None:
+    """Whatever the hash: the lowest bit of the tag tells, by which an age is forgotten or a debt falls."""
+    for hash_ in (0, 1, 2, 3, (1 << 32) - 1, (1 << 32) + 1, (1 << 64) - 1):
+        for pair in (0, 1):
+            assert c.age_tag(hash_, pair) == (hash_ & 0xFFFFFFFE) | pair
+
+
 def test_a_bucket_has_room_for_five_active_flows(c: ctypes.CDLL) -> None:
     """What has nothing left makes room: flows after 1.5 s, pairs when they owe nothing, all who sent no data."""
     ages = bucket()
@@ -363,7 +372,8 @@ def test_hints_read_back(c: ctypes.CDLL) -> None:
             assert c.hint_read(DSCP, byte) == 1 << (window.bit_length() - 1)
     for mode in (TOS, DSCP):
         assert c.hint_read(mode, c.hint_write(mode, 0, 0)) == 1
-        assert c.hint_read(mode, c.hint_write(mode, 0, U32_MAX)) == (255 if mode == TOS else 128)
+        for window in (256, 257, 511, 512, 65_536, U32_MAX):
+            assert c.hint_read(mode, c.hint_write(mode, 0, window)) == (255 if mode == TOS else 128)
     assert c.hint_clear(TOS, 17) == 0
     assert [c.hint_read(OFF, tos) for tos in (0, 1, 255)] == [0, 0, 0]
 

@@ -73,6 +73,8 @@ void probe(path *p, u64 now_us) { lbe_path_probe(p, now_us); }
 void start_train(path *p, u64 now_us, u64 rate, u64 len_us)
 { lbe_train_start(&p->train, now_us, rate, len_us); }
 void add(path *p, u64 sent_us, u64 delay_us) { lbe_train_add(&p->train, sent_us, delay_us, false); }
+void add_last(path *p, u64 sent_us, u64 delay_us) { lbe_train_add(&p->train, sent_us, delay_us, true); }
+u64 limited(path *p) { return lbe_train_limited(&p->train); }
 void verdict(path *p, u64 now_us) { lbe_path_verdict(p, now_us); }
 void law(path *p, u64 q_us, u64 dt_us) { lbe_path_cruise_law(p, q_us, dt_us); }
 void ring(path *p, u64 i, u64 q_us, u64 rate) { p->q_us[i % LBE_PATH_TICKS] = q_us; p->r[i % LBE_PATH_TICKS] = rate; }
@@ -109,6 +111,7 @@ u64 contradicts(path *p, struct lbe_view *v, u64 now_us, u64 delay_us)
 VALUES = (
     "pkt_us", "target_us", "jump_us", "tick_len_us", "train_len_us", "pair_us", "slow_start_rtts", "strict",
     "burst_pkts", "send_rate", "cap", "slot_ns", "reserve", "book_after", "silent_us", "contradicts", "growth",
+    "limited",
 )  # fmt: skip
 STATES = {name: number for number, name in enumerate(("start", "cruise", "floor", "probe"))}
 #: growth() where the samples do not tell

@@ -291,17 +291,20 @@ def test_growth_is_the_slope_of_the_delay(law: Law) -> None:
 
 
 def test_growth_of_noisy_trains(law: Law) -> None:
-    """Any number of samples at any time, beside the means of both halves."""
+    """Any number of samples at any time, beside the means of both halves. Those of no train, or the last, are none."""
     rng = random.Random(12)
     for _ in range(4000):
         path, length_us = OnePath(law), round(log_uniform(rng, 4000, 4e6))
-        begin_us = rng.choice((0, 2**40))
+        begin_us = rng.choice((99, 2**40))
         path.start_train(begin_us, 10**6, length_us)
+        if rng.random() < 0.1:
+            path.add(begin_us, 10**6)
+            path.start_train(begin_us, 10**6, length_us)
         halves: list[list[tuple[int, int]]] = [[], []]
         for _ in range(rng.randint(0, 30)):
-            at_us, delay_us = rng.randint(0, length_us + 99), rng.randint(1, 2 ** rng.randint(1, 32) - 1)
+            at_us, delay_us = rng.randint(-99, length_us + 99), rng.randint(1, 2 ** rng.randint(1, 32) - 1)
             path.add(begin_us + at_us, delay_us)
-            if at_us < length_us:
+            if 0 <= at_us < length_us:
                 halves[2 * at_us >= length_us - length_us % 2].append((at_us, delay_us))
         growth = path.growth()
         if not all(halves):
@@ -314,6 +317,18 @@ def test_growth_of_noisy_trains(law: Law) -> None:
         apart = max(sent1 - sent0, 0.5)
         wanted = min(max((delay1 - delay0) / apart, -1023 / 1024), 1024)
         assert abs(growth / 1024 - wanted) <= 1 / 1024 + (1 + abs(wanted)) / apart + 1e-9
+
+
+def test_a_train_is_limited_if_data_ran_out_for_more_than_half(law: Law) -> None:
+    """Single packets of a flow that has little to send do not void the train of the others."""
+    for samples in range(9):
+        for last in range(samples + 1):
+            path = OnePath(law)
+            path.start_train(0, 10**6, 8000)
+            for number in range(samples):
+                (path.add_last if number < last else path.add)(number * 1000, 5)
+            path.add_last(8000, 5)  # no packet of the train
+            assert path.limited() == (2 * last > samples)
 
 
 def test_a_train_that_the_own_device_slowed_is_scaled_to_its_rate(law: Law) -> None:
@@ -579,7 +594,9 @@ def test_a_rest_makes_up_for_a_pulse(law: Law) -> None:
         assert path.reserve(now_ns - 1000, 0) <= now_ns, "the pulse goes on"
         path.now_us = 10**9 + length_us
         rest = length_us * US * (path.train_rate - path.rate) / path.rate
-        assert (path.reserve(now_ns, 10) - now_ns) / 1e9 == pytest.approx(rest, abs=2e-6), link
+        first_ns = path.reserve(now_ns, 10)
+        assert (first_ns - now_ns) / 1e9 == pytest.approx(rest, abs=2e-6), link
+        assert path.reserve(now_ns, 10) == first_ns + 10, "one pulse has one rest"
 
 
 def test_start_books_for_a_round_trip(law: Law) -> None:

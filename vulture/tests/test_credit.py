@@ -414,14 +414,14 @@ u32 pauses_after(u32 what)
 	return c.pause_us;
 }
 
-/* A sender whose packets come so far apart, in turn; what it uses in a round trip of 100 ms after @n of them. */
-u32 used(u32 one_us, u32 next_us, u32 n)
+/* A sender whose packets come so far apart, in turn; what it uses in a round trip after @n of them. */
+u32 used(u32 base_us, u32 one_us, u32 next_us, u32 n)
 {
 	struct credit_use u = { 0 };
 	u64 now_us = 1000000;
 
 	for (u32 i = 0; i < n; i++) {
-		credit_use_add(&u, now_us, 100000, MSS);
+		credit_use_add(&u, now_us, base_us, MSS);
 		now_us += i % 2 ? next_us : one_us;
 	}
 	return credit_use_trip(&u, MSS);
@@ -776,16 +776,20 @@ def test_bursts_of_others_are_no_noise(library: ctypes.CDLL) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one_ms", "next_ms", "packets", "used"),
+    ("base_ms", "one_ms", "next_ms", "packets", "used"),
     [
         # evenly: what a round trip brings, also where that is less than a packet, up to a pause of four round trips
-        (10, 10, 100, 10), (50, 50, 40, 2), (250, 250, 40, 1),
+        (100, 10, 10, 100, 10), (100, 50, 50, 40, 2), (100, 250, 250, 40, 1),
         # pairs that are far apart: one of them, and a part of both. Without pauses the present count has both
-        (10, 900, 41, 0.22), (10, 900, 42, 1), (10, 300, 42, 2),
+        (100, 10, 900, 41, 0.22), (100, 10, 900, 42, 1), (100, 10, 300, 42, 2),
+        # the first data follows no pause, and a time-out of the sender is none
+        (100, 10, 10, 1, 1), (10, 300, 300, 40, 1), (10, 301, 301, 40, 0.033),
     ],
 )  # fmt: skip
-def test_what_a_sender_uses(library: ctypes.CDLL, one_ms: int, next_ms: int, packets: int, used: float) -> None:
-    got = library.used(one_ms * 1000, next_ms * 1000, packets)
+def test_what_a_sender_uses(
+    library: ctypes.CDLL, base_ms: int, one_ms: int, next_ms: int, packets: int, used: float
+) -> None:
+    got = library.used(base_ms * 1000, one_ms * 1000, next_ms * 1000, packets)
     assert got == pytest.approx(used * 1448, abs=10)
 
 
