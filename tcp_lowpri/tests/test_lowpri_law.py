@@ -7,6 +7,7 @@ The oracle is Tables 1 to 5 of the paper as they are printed, typed in once more
 from __future__ import annotations
 
 import ctypes
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ void logs(u32 n, u64 *q27)
 { for (u32 w = 0; w < n; w++) q27[w] = lbe_ln_q27(w); }
 u32 log2_of(u32 x) { return lbe_log2_q27(x); }
 u64 exp2_of(u32 e) { return lbe_exp2_q16(e); }
+u32 fraction(u32 num, u32 den) { return LBE_Q30(num, den); }
 u64 scale(u32 x, u32 f) { return lbe_scale_q16(x, f); }
 u64 power(u32 x, u32 p) { return lbe_pow_q16(x, p); }
 
@@ -112,7 +114,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = hostc.load(WRAPPER, tmp_path_factory.mktemp("lowpri"), FOLDER)
     library.law_name.restype = ctypes.c_char_p
     library.slow_start.restype = Growth
-    for name in ("laws", "law_growth", "law_keeps", "log2_of", "timeout", "credit"):
+    for name in ("laws", "law_growth", "law_keeps", "log2_of", "timeout", "credit", "fraction"):
         getattr(library, name).restype = ctypes.c_uint32
     for name in ("exp2_of", "scale", "power"):
         getattr(library, name).restype = ctypes.c_uint64
@@ -172,6 +174,11 @@ def test_limit_of_growing_back(c: ctypes.CDLL, row: dict[str, int], name: str) -
 @pytest.mark.parametrize("name", [name for name, (_, _, limit) in PAPER.items() if not limit])
 def test_no_limit_without_growing_back(c: ctypes.CDLL, row: dict[str, int], name: str) -> None:
     assert not over_range(c.limits, row[name]).any()
+
+
+@pytest.mark.parametrize(("num", "den"), [(0, 1), (1, 1), (1, 3), (2, 3), (95, 100), (66, 100), (3, 1), (399, 100)])
+def test_a_fraction_is_rounded_to_the_nearest(c: ctypes.CDLL, num: int, den: int) -> None:
+    assert c.fraction(num, den) == round(Fraction(num * 2**30, den))
 
 
 @pytest.mark.parametrize("p", [0.0, 0.25, 0.33, 0.5, 0.66, 0.75, 0.85, 0.9, 0.95, 0.999, 1.0])
