@@ -33,7 +33,7 @@ check-what	:= --tiers=host,harness,kunit,scenario,qemu
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help modules tools demo check check-fast check-report check-kernels check-foreign lint bench mutants abuse soak report install \
+.PHONY: help modules tools demo check check-fast check-report check-kernels check-foreign lint ynl bench mutants abuse soak report install \
 	uninstall dkms-source dkms dkms-remove deb clean
 
 help:
@@ -70,6 +70,8 @@ help:
 	@echo 'Work on it:'
 	@echo '  make lint        checkpatch, sparse, W=1, shellcheck, ruff, mypy, the project'\''s own rules'
 	@echo '                   LINT_STEPS="ruff spdx" picks steps, LINT_SERIES="6.1 7.2" adds kernels'
+	@echo '  make ynl         writes again what is made from Documentation/vulture.yaml: policies, operations,'
+	@echo '                   numbers, lists of options, parsers'
 	@echo
 	@echo 'Further arguments: ARGS="--seed 7" (demo, bench, report), PYTEST_ARGS="-k name" (check).'
 	@echo 'The cache is $$LBE_CACHE, else $$XDG_CACHE_HOME/lbe, else ~/.cache/lbe.'
@@ -110,6 +112,10 @@ check-fast:
 lint:
 	@scripts/deps python kernel lint
 	@$(python) scripts/lint.py $(addprefix --series ,$(LINT_SERIES)) $(LINT_STEPS)
+
+ynl:
+	@scripts/deps python kernel lint
+	@$(python) scripts/ynl.py
 
 bench:
 	@scripts/deps python kernel testbed

@@ -70,6 +70,8 @@ USER_IGNORE = (
     "UNSPECIFIED_INT",
     "VOLATILE",
 )
+# Written by the kernel's generator and scripts/ynl.py, in their layout; the step ynl compares them.
+GENERATED_C = re.compile(r"_gen\.[ch]$|^tools/ynl/")
 # A row of a table of cases remains on one line.
 KUNIT_C = re.compile(r"/tests/\w+_kunit\.c$")
 # Modules that crash the guest, to test that the testbed notices.
@@ -233,7 +235,7 @@ def checkpatch_path() -> Path:
 
 def check_checkpatch(tree: Tree) -> list[str]:
     """The kernel's checkpatch with --strict on all C files."""
-    names = tree.ending(".c", ".h")
+    names = [name for name in tree.ending(".c", ".h") if not GENERATED_C.search(name)]
     copy = copy_of(tree, "checkpatch")  # in a copy, since it writes files where it runs
     failures = []
     rest = names
@@ -286,6 +288,13 @@ def check_abi(tree: Tree) -> list[str]:
         return made.stdout.splitlines()[-20:] or status_line("make", made)
     result = run([sys.executable, folder / "abi.py", folder / "libvulture.so", "--check"], folder)
     return result.stdout.splitlines() or status_line("abi.py", result)
+
+
+def check_ynl(tree: Tree) -> list[str]:
+    """What is made from Documentation/vulture.yaml is what the kernel's generator makes of it today."""
+    some([name for name in tree.files if name == "Documentation/vulture.yaml"], "Documentation/vulture.yaml")
+    result = run([sys.executable, tree.root / "scripts/ynl.py", "--check"], tree.root)
+    return result.stdout.splitlines() or status_line("ynl.py", result)
 
 
 def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str]:
@@ -426,6 +435,7 @@ STEPS: dict[str, Callable[[Tree], list[str]]] = {
     "mypy": check_mypy,
     "checkpatch": check_checkpatch,
     "abi": check_abi,
+    "ynl": check_ynl,
     "w1": check_w1,
     "sparse": check_sparse,
 }

@@ -29,14 +29,6 @@
 #define RWND_OPTIONS_MAX	32
 #define RWND_STATS_MAX		48
 
-/* One option. Its index is its attribute; the flow keeps the values as u32 values[] with the same
- * index.
- */
-struct rwnd_option {
-	const char *name;	/* as in vulturectl and in the YAML spec */
-	u32 min, max, initial;
-};
-
 /* What is known about a connection when control begins. */
 struct rwnd_start {
 	u64 now_us;
@@ -128,7 +120,10 @@ struct rwnd_controller {
 	const char *name;		/* as users write it */
 	u32 state_bytes;		/* size of the flow's state, zeroed before init() */
 	u32 path_bytes;			/* size of the path's state; 0 = none */
-	const struct rwnd_option *options;	/* [0] is empty */
+	/* Defaults of its options, by attribute ({ VULTURE_PAPER_DEFAULTS }); [0] is not used. The
+	 * flow keeps the values as u32 values[] with the same index. The policies have the ranges.
+	 */
+	const u32 *initial;
 	u32 n_options;			/* with [0] */
 	u32 n_stats;			/* with statistic 0, which is not used */
 	u32 syn_segs;			/* segments that a SYN offers at most; 0 = no limit */

@@ -34,6 +34,7 @@
 #include "controller.h"
 #include "credit.h"
 #include "credit_use.h"
+#include "lists_gen.h"
 #include "piv.h"
 #include "vulture.h"
 
@@ -957,18 +958,14 @@ static void credit_stats(const void *state, u64 now_us, struct rwnd_view *view, 
 	s[VULTURE_CREDIT_S_TRAINS_FAILED] = c->failed;
 }
 
-static const struct rwnd_option credit_options[] = {
-	[VULTURE_CREDIT_O_MIN_KBIT] = { "min-kbit", 0, 1000000, 2 },
-	[VULTURE_CREDIT_O_ESCAPE_S] = { "escape-s", 0, 86400, 20 },
-	[VULTURE_CREDIT_O_WEIGHT] = { "weight", 1, 1000000, 1000 },
-};
+static const u32 credit_initial[] = { VULTURE_CREDIT_DEFAULTS };
 
 const struct rwnd_controller rwnd_credit = {
 	.name = "credit",
 	.state_bytes = sizeof(struct credit_flow),
 	.path_bytes = sizeof(struct credit_path),
-	.options = credit_options,
-	.n_options = ARRAY_SIZE(credit_options),
+	.initial = credit_initial,
+	.n_options = ARRAY_SIZE(credit_initial),
 	.n_stats = VULTURE_CREDIT_S_PAD,
 	.syn_segs = CREDIT_SYN_SEGS,
 	.path_init = credit_path_init,

@@ -3,7 +3,9 @@
  * Writes flows as netlink messages, and sends the events of their start and end.
  */
 #include <net/genetlink.h>
+#include <lbe/genl.h>
 
+#include "netlink_gen.h"
 #include "vulture.h"
 
 static bool vulture_listening;	/* the family is registered: events may go out */
@@ -138,19 +140,20 @@ void vulture_event(struct vulture_flow *flow, u8 cmd, u32 reason)
 	void *header;
 
 	if (!READ_ONCE(vulture_listening) ||
-	    !genl_has_listeners(&vulture_family, net, VULTURE_GROUP_EVENTS))
+	    !genl_has_listeners(lbe_genl(&vulture_nl_family), net, VULTURE_NLGRP_EVENTS))
 		return;
 	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_ATOMIC);
 	if (!msg)
 		return;
-	header = genlmsg_put(msg, 0, 0, &vulture_family, 0, cmd);
+	header = genlmsg_put(msg, 0, 0, lbe_genl(&vulture_nl_family), 0, cmd);
 	if (!header || vulture_flow_put_message(msg, flow) ||
 	    (cmd == VULTURE_CMD_EVENT_END && nla_put_u32(msg, VULTURE_A_REASON, reason))) {
 		nlmsg_free(msg);
 		return;
 	}
 	genlmsg_end(msg, header);
-	genlmsg_multicast_netns(&vulture_family, net, msg, 0, VULTURE_GROUP_EVENTS, GFP_ATOMIC);
+	genlmsg_multicast_netns(lbe_genl(&vulture_nl_family), net, msg, 0, VULTURE_NLGRP_EVENTS,
+				GFP_ATOMIC);
 }
 
 void vulture_events_enable(bool on)

@@ -1,55 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Generic netlink. The interface is described at the head of uapi/vulture.h.
+ * The operations of netlink_gen.c. The interface is described at the head of uapi/vulture.h.
  */
 #include <linux/capability.h>
 #include <linux/cgroup.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
+#include <lbe/genl.h>
 
+#include "netlink_gen.h"
 #include "vulture.h"
 
-/* Policies */
-
-static const struct nla_policy vulture_addr_policy[VULTURE_ADDR_MAX + 1] = {
-	[VULTURE_ADDR_LOCAL] = NLA_POLICY_RANGE(NLA_BINARY, 4, 16),
-	[VULTURE_ADDR_LOCAL_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
-	[VULTURE_ADDR_REMOTE] = NLA_POLICY_RANGE(NLA_BINARY, 4, 16),
-	[VULTURE_ADDR_REMOTE_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
-};
-
-static const struct nla_policy vulture_rule_policy[VULTURE_R_MAX + 1] = {
-	[VULTURE_R_ID] = NLA_POLICY_MIN(NLA_U32, 1),
-	[VULTURE_R_CGROUP] = { .type = NLA_U64 },
-	[VULTURE_R_LOCAL_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
-	[VULTURE_R_REMOTE_PORT] = NLA_POLICY_MIN(NLA_U16, 1),
-	[VULTURE_R_REMOTE_PREFIX] = NLA_POLICY_RANGE(NLA_BINARY, 4, 16),
-	[VULTURE_R_REMOTE_PREFIX_LEN] = NLA_POLICY_MAX(NLA_U8, 128),
-	[VULTURE_R_OPTIONS] = NLA_POLICY_NESTED(vulture_options_policy),
-	[VULTURE_R_CGROUP_FD] = { .type = NLA_U32 },
-	[VULTURE_R_DSCP] = { .type = NLA_U8 },
-	[VULTURE_R_FOREGROUND] = { .type = NLA_FLAG },
-};
-
-static const struct nla_policy vulture_target_policy[VULTURE_A_OPTIONS + 1] = {
-	[VULTURE_A_FD] = { .type = NLA_U32 },
-	[VULTURE_A_ADDR] = NLA_POLICY_NESTED(vulture_addr_policy),
-	[VULTURE_A_PID] = NLA_POLICY_MIN(NLA_U32, 1),
-	[VULTURE_A_CGROUP] = { .type = NLA_U64 },
-	[VULTURE_A_ID] = { .type = NLA_U64 },
-	[VULTURE_A_OPTIONS] = NLA_POLICY_NESTED(vulture_options_policy),
-};
-
-static const struct nla_policy vulture_set_policy[VULTURE_A_MAX_FLOWS + 1] = {
-	[VULTURE_A_OPTIONS] = NLA_POLICY_NESTED(vulture_options_policy),
-	[VULTURE_A_MAX_FLOWS] = { .type = NLA_U32 },
-};
-
-static const struct nla_policy vulture_rule_only_policy[VULTURE_A_RULE + 1] = {
-	[VULTURE_A_RULE] = NLA_POLICY_NESTED(vulture_rule_policy),
-};
-
-/* Parsing. Each function puts the reason of a refusal into the extended ACK. */
+/* Parsing. Each function puts the reason of a refusal into the extended ACK. The policies of
+ * netlink_gen.c have been applied before, also to nests: types and ranges are right.
+ */
 
 static bool vulture_is_admin(struct sk_buff *skb, struct net *net)
 {
@@ -100,7 +64,7 @@ static int vulture_parse_key(const struct nlattr *nest, struct vulture_key *key,
 	unsigned int i;
 	int err;
 
-	err = nla_parse_nested(attrs, VULTURE_ADDR_MAX, nest, vulture_addr_policy, extack);
+	err = nla_parse_nested(attrs, VULTURE_ADDR_MAX, nest, vulture_addr_nl_policy, extack);
 	if (err)
 		return err;
 	for (i = 1; i <= VULTURE_ADDR_MAX; i++) {
@@ -222,7 +186,7 @@ static int vulture_put_rule(struct sk_buff *skb, const struct vulture_rule *rule
 		return -EMSGSIZE;
 	if (rule->family &&
 	    (nla_put(skb, VULTURE_R_REMOTE_PREFIX, length, rule->prefix) ||
-	     nla_put_u8(skb, VULTURE_R_REMOTE_PREFIX_LEN, rule->prefix_len)))
+	     nla_put_u8(skb, VULTURE_R_REMOTE_PREFIX_BITS, rule->prefix_len)))
 		return -EMSGSIZE;
 	if (rule->by_dscp && nla_put_u8(skb, VULTURE_R_DSCP, rule->dscp))
 		return -EMSGSIZE;
@@ -247,7 +211,7 @@ static struct sk_buff *vulture_reply(struct genl_info *info, u8 cmd, void **head
 
 	if (!msg)
 		return NULL;
-	*header = genlmsg_put_reply(msg, info, &vulture_family, 0, cmd);
+	*header = genlmsg_put_reply(msg, info, lbe_genl(&vulture_nl_family), 0, cmd);
 	if (*header)
 		return msg;
 	nlmsg_free(msg);
@@ -260,7 +224,7 @@ static struct sk_buff *vulture_reply(struct genl_info *info, u8 cmd, void **head
 static void *vulture_dump_begin(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
 {
 	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			   &vulture_family, NLM_F_MULTI, cmd);
+			   lbe_genl(&vulture_nl_family), NLM_F_MULTI, cmd);
 }
 
 /* End a message of a dump. @err: from writing it. Return: there may be room for another one. */
@@ -321,7 +285,7 @@ static int vulture_start_one(struct sock *sk, const struct vulture_options *opti
 	return err;
 }
 
-static int vulture_cmd_start(struct sk_buff *skb, struct genl_info *info)
+int vulture_nl_start_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct vulture_net *vn = vulture_net(genl_info_net(info));
 	unsigned long until = vulture_wait_until(skb);
@@ -340,9 +304,7 @@ static int vulture_cmd_start(struct sk_buff *skb, struct genl_info *info)
 	if (err)
 		return err;
 	kind = vulture_target_kind(info);
-	if (kind == VULTURE_A_ID)
-		NL_SET_ERR_MSG_MOD(info->extack, "an id names a connection under control: start it by fd or addr");
-	if (!kind || kind == VULTURE_A_ID)
+	if (!kind)
 		return -EINVAL;
 	socks = vulture_targets(skb, info, kind, true, &n, &many);
 	if (IS_ERR(socks))
@@ -410,7 +372,7 @@ static unsigned int vulture_stop_id(struct sk_buff *skb, struct genl_info *info,
 	return !*err;
 }
 
-static int vulture_cmd_stop(struct sk_buff *skb, struct genl_info *info)
+int vulture_nl_stop_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	unsigned int stopped, kind = vulture_target_kind(info);
 	struct sk_buff *msg;
@@ -453,7 +415,7 @@ static struct vulture_flow *vulture_get_flow(struct sk_buff *skb, struct genl_in
 	return ERR_PTR(-ENOENT);
 }
 
-static int vulture_cmd_get(struct sk_buff *skb, struct genl_info *info)
+int vulture_nl_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	unsigned int kind = vulture_target_kind(info);
 	struct vulture_flow *flow;
@@ -461,9 +423,7 @@ static int vulture_cmd_get(struct sk_buff *skb, struct genl_info *info)
 	void *header;
 	int err;
 
-	if (kind == VULTURE_A_PID || kind == VULTURE_A_CGROUP)
-		NL_SET_ERR_MSG_MOD(info->extack, "get takes fd, addr or id; dump for more");
-	if (!kind || kind == VULTURE_A_PID || kind == VULTURE_A_CGROUP)
+	if (!kind)
 		return -EINVAL;
 	flow = vulture_get_flow(skb, info, kind);
 	if (IS_ERR(flow))
@@ -479,7 +439,7 @@ static int vulture_cmd_get(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(msg, info);
 }
 
-static int vulture_dump(struct sk_buff *skb, struct netlink_callback *cb)
+int vulture_nl_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct vulture_net *vn = vulture_net(sock_net(cb->skb->sk));
 	struct vulture_flow *flow;
@@ -497,42 +457,24 @@ static int vulture_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-static int vulture_parse_max_flows(const struct nlattr *attr, u32 *max_flows,
-				   struct netlink_ext_ack *extack)
-{
-	if (!attr)
-		return 0;
-	*max_flows = nla_get_u32(attr);
-	if (*max_flows <= VULTURE_MAX_FLOWS_LIMIT)
-		return 0;
-	NL_SET_BAD_ATTR(extack, attr);
-	NL_SET_ERR_MSG_FMT_MOD(extack, "max-flows %u is not within 0 to %u", *max_flows,
-			       VULTURE_MAX_FLOWS_LIMIT);
-	return -ERANGE;
-}
-
-static int vulture_cmd_set(struct sk_buff *skb, struct genl_info *info)
+int vulture_nl_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct net *net = genl_info_net(info);
+	const struct nlattr *max_flows = info->attrs[VULTURE_A_MAX_FLOWS];
 	struct vulture_net *vn = vulture_net(net);
-	u32 max_flows;
 	int err;
 
 	if (!vulture_admin(skb, net, info->extack))
 		return -EPERM;
 	mutex_lock(&vn->rules_lock);
-	max_flows = vn->max_flows;
-	err = vulture_parse_max_flows(info->attrs[VULTURE_A_MAX_FLOWS], &max_flows,
-				      info->extack);
-	if (!err)
-		err = vulture_defaults_parse(vn, info->attrs[VULTURE_A_OPTIONS], info->extack);
-	if (!err)
-		WRITE_ONCE(vn->max_flows, max_flows);
+	err = vulture_defaults_parse(vn, info->attrs[VULTURE_A_OPTIONS], info->extack);
+	if (!err && max_flows)
+		WRITE_ONCE(vn->max_flows, nla_get_u32(max_flows));
 	mutex_unlock(&vn->rules_lock);
 	return err;
 }
 
-static int vulture_cmd_get_defaults(struct sk_buff *skb, struct genl_info *info)
+int vulture_nl_get_defaults_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct vulture_net *vn = vulture_net(genl_info_net(info));
 	struct sk_buff *msg;
@@ -561,13 +503,13 @@ static int vulture_cmd_get_defaults(struct sk_buff *skb, struct genl_info *info)
 static int vulture_parse_prefix(struct nlattr **attrs, struct vulture_rule *rule,
 				struct netlink_ext_ack *extack)
 {
-	const struct nlattr *length = attrs[VULTURE_R_REMOTE_PREFIX_LEN];
+	const struct nlattr *length = attrs[VULTURE_R_REMOTE_PREFIX_BITS];
 	unsigned int bits;
 
 	if (!attrs[VULTURE_R_REMOTE_PREFIX]) {
 		if (!length)
 			return 0;
-		NL_SET_ERR_MSG_MOD(extack, "remote-prefix-len without remote-prefix");
+		NL_SET_ERR_MSG_MOD(extack, "remote-prefix-bits without remote-prefix");
 		return -EINVAL;
 	}
 	rule->family = vulture_parse_address(attrs[VULTURE_R_REMOTE_PREFIX], rule->prefix, extack);
@@ -576,26 +518,29 @@ static int vulture_parse_prefix(struct nlattr **attrs, struct vulture_rule *rule
 	bits = rule->family == AF_INET ? 32 : 128;
 	rule->prefix_len = length ? nla_get_u8(length) : bits;
 	if (rule->prefix_len > bits) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "remote-prefix-len %u is not within 0 to %u",
+		NL_SET_ERR_MSG_FMT_MOD(extack, "remote-prefix-bits %u is not within 0 to %u",
 				       rule->prefix_len, bits);
 		return -ERANGE;
 	}
 	return 0;
 }
 
-static int vulture_parse_dscp(const struct nlattr *attr, struct vulture_rule *rule,
-			      struct netlink_ext_ack *extack)
+/* Attributes that only answers have. They are in the policy too, since that is made from one list
+ * for both directions.
+ */
+static int vulture_parse_answers(struct nlattr **attrs, struct netlink_ext_ack *extack)
 {
-	if (!attr)
-		return 0;
-	rule->by_dscp = true;
-	rule->dscp = nla_get_u8(attr);
-	if (rule->dscp <= VULTURE_MAX_DSCP)
-		return 0;
-	NL_SET_BAD_ATTR(extack, attr);
-	NL_SET_ERR_MSG_FMT_MOD(extack, "dscp %u is not within 0 to %u", rule->dscp,
-			       VULTURE_MAX_DSCP);
-	return -ERANGE;
+	static const u8 kinds[] = { VULTURE_R_STARTED, VULTURE_R_FAILED, VULTURE_R_UID };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (attrs[kinds[i]]) {
+			NL_SET_BAD_ATTR(extack, attrs[kinds[i]]);
+			NL_SET_ERR_MSG_MOD(extack, "only the kernel sets started, failed and uid of a rule");
+			return -EINVAL;
+		}
+	}
+	return 0;
 }
 
 /* Caller: holds rules_lock. */
@@ -615,14 +560,17 @@ static int vulture_parse_rule(struct vulture_net *vn, struct nlattr **attrs,
 		NL_SET_ERR_MSG_MOD(extack, "a rule needs cgroup, local-port, remote-port, remote-prefix or dscp, and gets its id from the kernel");
 		return -EINVAL;
 	}
-	err = vulture_options_parse(vn, attrs[VULTURE_R_OPTIONS], &rule->options, extack);
+	err = vulture_parse_answers(attrs, extack);
+	if (!err)
+		err = vulture_options_parse(vn, attrs[VULTURE_R_OPTIONS], &rule->options, extack);
 	if (!err)
 		err = vulture_parse_prefix(attrs, rule, extack);
-	if (!err)
-		err = vulture_parse_dscp(attrs[VULTURE_R_DSCP], rule, extack);
 	if (err)
 		return err;
 	rule->foreground = attrs[VULTURE_R_FOREGROUND];
+	rule->by_dscp = attrs[VULTURE_R_DSCP];
+	if (rule->by_dscp)
+		rule->dscp = nla_get_u8(attrs[VULTURE_R_DSCP]);
 	if (attrs[VULTURE_R_LOCAL_PORT])
 		rule->local_port = nla_get_u16(attrs[VULTURE_R_LOCAL_PORT]);
 	if (attrs[VULTURE_R_REMOTE_PORT])
@@ -648,10 +596,10 @@ static int vulture_rule_attrs(struct genl_info *info, struct nlattr **attrs)
 		return -EINVAL;
 	}
 	return nla_parse_nested(attrs, VULTURE_R_MAX, info->attrs[VULTURE_A_RULE],
-				vulture_rule_policy, info->extack);
+				vulture_rule_nl_policy, info->extack);
 }
 
-static int vulture_cmd_rule_add(struct sk_buff *skb, struct genl_info *info)
+int vulture_nl_rule_add_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *attrs[VULTURE_R_MAX + 1];
 	struct net *net = genl_info_net(info);
@@ -708,7 +656,7 @@ err_free:
 	return err;
 }
 
-static int vulture_cmd_rule_del(struct sk_buff *skb, struct genl_info *info)
+int vulture_nl_rule_del_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr *attrs[VULTURE_R_MAX + 1];
 	struct net *net = genl_info_net(info);
@@ -741,7 +689,7 @@ static int vulture_cmd_rule_del(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-static int vulture_rule_dump(struct sk_buff *skb, struct netlink_callback *cb)
+int vulture_nl_rule_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct vulture_net *vn = vulture_net(sock_net(cb->skb->sk));
 	struct vulture_rule *rule;
@@ -764,71 +712,9 @@ static int vulture_rule_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-static const struct genl_ops vulture_ops[] = {
-	{
-		.cmd = VULTURE_CMD_START,
-		.doit = vulture_cmd_start,
-		.policy = vulture_target_policy,
-		.maxattr = VULTURE_A_OPTIONS,
-	}, {
-		.cmd = VULTURE_CMD_STOP,
-		.doit = vulture_cmd_stop,
-		.policy = vulture_target_policy,
-		.maxattr = VULTURE_A_ID,
-	}, {
-		.cmd = VULTURE_CMD_GET,
-		.doit = vulture_cmd_get,
-		.dumpit = vulture_dump,
-		.policy = vulture_target_policy,
-		.maxattr = VULTURE_A_ID,
-	}, {
-		.cmd = VULTURE_CMD_SET,
-		.doit = vulture_cmd_set,
-		.policy = vulture_set_policy,
-		.maxattr = VULTURE_A_MAX_FLOWS,
-	}, {
-		.cmd = VULTURE_CMD_GET_DEFAULTS,
-		.doit = vulture_cmd_get_defaults,
-		.policy = vulture_set_policy,
-		.maxattr = 0,
-	}, {
-		.cmd = VULTURE_CMD_RULE_ADD,
-		.doit = vulture_cmd_rule_add,
-		.policy = vulture_rule_only_policy,
-		.maxattr = VULTURE_A_RULE,
-	}, {
-		.cmd = VULTURE_CMD_RULE_DEL,
-		.doit = vulture_cmd_rule_del,
-		.policy = vulture_rule_only_policy,
-		.maxattr = VULTURE_A_RULE,
-	}, {
-		.cmd = VULTURE_CMD_RULE_GET,
-		.dumpit = vulture_rule_dump,
-		.policy = vulture_rule_only_policy,
-		.maxattr = VULTURE_A_RULE,
-	},
-};
-
-static const struct genl_multicast_group vulture_groups[] = {
-	[VULTURE_GROUP_EVENTS] = { .name = VULTURE_MCGRP_EVENTS },
-};
-
-struct genl_family vulture_family __ro_after_init = {
-	.name = VULTURE_GENL_NAME,
-	.version = VULTURE_GENL_VERSION,
-	.netnsok = true,
-	.parallel_ops = true,
-	.module = THIS_MODULE,
-	.ops = vulture_ops,
-	.n_ops = ARRAY_SIZE(vulture_ops),
-	.resv_start_op = VULTURE_CMD_UNSPEC + 1,
-	.mcgrps = vulture_groups,
-	.n_mcgrps = ARRAY_SIZE(vulture_groups),
-};
-
 int __init vulture_netlink_init(void)
 {
-	int err = genl_register_family(&vulture_family);
+	int err = lbe_genl_register(&vulture_nl_family);
 
 	vulture_events_enable(!err);
 	return err;
@@ -837,5 +723,5 @@ int __init vulture_netlink_init(void)
 void vulture_netlink_exit(void)
 {
 	vulture_events_enable(false);
-	genl_unregister_family(&vulture_family);
+	genl_unregister_family(lbe_genl(&vulture_nl_family));
 }

@@ -3,23 +3,16 @@
  * The list of controllers, and their options from and to messages.
  */
 #include <net/netlink.h>
+#include <lbe/genl.h>
 
+#include "lists_gen.h"
+#include "netlink_gen.h"
 #include "vulture.h"
-
-/* The controller that runs if a request or a rule names none. */
-#define VULTURE_CONTROLLER_DEFAULT	VULTURE_CONTROLLER_CREDIT
 
 const struct rwnd_controller *const rwnd_controllers[] = {
 	[VULTURE_CONTROLLER_PAPER] = &rwnd_paper,
 	[VULTURE_CONTROLLER_CREDIT] = &rwnd_credit,
 	[VULTURE_CONTROLLER_RLEDBAT] = &rwnd_rledbat,
-};
-
-const struct nla_policy vulture_options_policy[VULTURE_O_MAX + 1] = {
-	[VULTURE_O_CONTROLLER] = { .type = NLA_U32 },
-	[VULTURE_O_PAPER] = { .type = NLA_NESTED },
-	[VULTURE_O_CREDIT] = { .type = NLA_NESTED },
-	[VULTURE_O_RLEDBAT] = { .type = NLA_NESTED },
 };
 
 /* The attribute with a controller's options. The attributes are in the controllers' order. */
@@ -33,7 +26,9 @@ static const struct rwnd_controller *vulture_controller(u32 controller)
 	return controller < __VULTURE_CONTROLLER_MAX ? rwnd_controllers[controller] : NULL;
 }
 
-/* Overwrite @values with the options in one controller's nest. On error @values is not valid. */
+/* Overwrite @values with the options in one controller's nest, which its policy has admitted. On
+ * error @values is not valid.
+ */
 static int vulture_parse_values(const struct nlattr *nest, const struct rwnd_controller *c,
 				u32 *values, struct netlink_ext_ack *extack)
 {
@@ -46,26 +41,8 @@ static int vulture_parse_values(const struct nlattr *nest, const struct rwnd_con
 		NL_SET_ERR_MSG_MOD(extack, "this module has no such controller");
 		return -EOPNOTSUPP;
 	}
-	nla_for_each_nested(attr, nest, left) {
-		unsigned int type = nla_type(attr);
-		const struct rwnd_option *option;
-		u32 value;
-
-		NL_SET_BAD_ATTR(extack, attr);
-		if (!type || type >= c->n_options || nla_len(attr) != sizeof(u32)) {
-			NL_SET_ERR_MSG_FMT_MOD(extack, "attribute %u of %u octets is no option of controller %s",
-					       type, nla_len(attr), c->name);
-			return -EINVAL;
-		}
-		option = &c->options[type];
-		value = nla_get_u32(attr);
-		if (value < option->min || value > option->max) {
-			NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u is not within %u to %u",
-					       option->name, value, option->min, option->max);
-			return -ERANGE;
-		}
-		values[type] = value;
-	}
+	nla_for_each_nested(attr, nest, left)
+		values[nla_type(attr)] = nla_get_u32(attr);
 	NL_SET_BAD_ATTR(extack, nest);
 	clash = c->clash ? c->clash(values) : NULL;
 	if (clash) {
@@ -85,8 +62,7 @@ static int vulture_parse_controller(const struct nlattr *attr, u32 *controller,
 	if (vulture_controller(*controller))
 		return 0;
 	NL_SET_BAD_ATTR(extack, attr);
-	NL_SET_ERR_MSG_FMT_MOD(extack, "controller %u is not within 0 to %u, or this module does not have it",
-			       *controller, __VULTURE_CONTROLLER_MAX - 1);
+	NL_SET_ERR_MSG_FMT_MOD(extack, "this module does not have controller %u", *controller);
 	return -ERANGE;
 }
 
@@ -94,7 +70,7 @@ static int vulture_parse_nest(const struct nlattr *nest, struct nlattr **attrs,
 			      struct netlink_ext_ack *extack)
 {
 	memset(attrs, 0, (VULTURE_O_MAX + 1) * sizeof(*attrs));
-	return nest ? nla_parse_nested(attrs, VULTURE_O_MAX, nest, vulture_options_policy,
+	return nest ? nla_parse_nested(attrs, VULTURE_O_MAX, nest, vulture_options_nl_policy,
 				       extack) : 0;
 }
 
@@ -227,5 +203,5 @@ void vulture_defaults_init(struct vulture_net *vn)
 	vn->controller = VULTURE_CONTROLLER_DEFAULT;
 	for (i = 0; i < __VULTURE_CONTROLLER_MAX; i++)
 		for (k = 1; rwnd_controllers[i] && k < rwnd_controllers[i]->n_options; k++)
-			vn->defaults[i][k] = rwnd_controllers[i]->options[k].initial;
+			vn->defaults[i][k] = rwnd_controllers[i]->initial[k];
 }

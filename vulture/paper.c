@@ -46,6 +46,7 @@
 #include <linux/kernel.h>
 
 #include "controller.h"
+#include "lists_gen.h"
 #include "policy.h"
 #include "uapi/vulture.h"
 
@@ -61,22 +62,7 @@ struct paper_options {
 	u32 retract;		/* 1: the edge may move to the left */
 };
 
-static const struct rwnd_option paper_option[] = {
-	[VULTURE_PAPER_O_TICK_US] = { "tick-us", 1, 10000, PIV_PAPER_TICK_US },
-	[VULTURE_PAPER_O_PSI_US] = { "psi-us", 1000, 1000000, 20000 },
-	[VULTURE_PAPER_O_CONS_LOW_US] = { "cons-low-us", 1, 1000000, 4000 },
-	[VULTURE_PAPER_O_CONS_HIGH_US] = { "cons-high-us", 1, 1000000, 8000 },
-	[VULTURE_PAPER_O_AGGR_LOW_US] = { "aggr-low-us", 1, 1000000, 12000 },
-	[VULTURE_PAPER_O_AGGR_HIGH_US] = { "aggr-high-us", 1, 1000000, 20000 },
-	[VULTURE_PAPER_O_PAIRING] = { "pairing", 0, __VULTURE_PAIRING_MAX - 1, PIV_PAIR_EACH },
-	[VULTURE_PAPER_O_ALPHA_PERMILLE] = { "alpha-permille", 500, 999, 875 },
-	[VULTURE_PAPER_O_INCREASE_SEGS] = { "increase-segs", 1, 64, 1 },
-	[VULTURE_PAPER_O_POSITIVE_TEST] = { "positive-test", 0, 1, 1 },
-	[VULTURE_PAPER_O_GOALS] = { "goals", 0, 1, 0 },
-	[VULTURE_PAPER_O_SETTLE] = { "settle", 0, 1, 0 },
-	[VULTURE_PAPER_O_RETRACT] = { "retract", 0, 1, 1 },
-	[VULTURE_PAPER_O_OBSERVE] = { "observe", 0, 1, 0 },
-};
+static const u32 paper_initial[] = { VULTURE_PAPER_DEFAULTS };
 
 static struct paper_options paper_options_of(const u32 *o)
 {
@@ -508,8 +494,8 @@ static const char *paper_clash(const u32 *values)
 const struct rwnd_controller rwnd_paper = {
 	.name = "paper",
 	.state_bytes = sizeof(struct paper),
-	.options = paper_option,
-	.n_options = ARRAY_SIZE(paper_option),
+	.initial = paper_initial,
+	.n_options = ARRAY_SIZE(paper_initial),
 	.n_stats = VULTURE_PAPER_S_PAD,
 	.clash = paper_clash,
 	.init = paper_init,

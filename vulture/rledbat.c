@@ -38,6 +38,7 @@
 #include <lbe/slots.h>
 
 #include "controller.h"
+#include "lists_gen.h"
 
 /* LEDBAT++ 4.1 and RFC 9840: initial and least window, packets. */
 #define RLEDBAT_LEAST_PKTS	2U
@@ -88,10 +89,7 @@ struct rledbat {
 	u64 losses, slowdowns, samples;
 };
 
-static const struct rwnd_option rledbat_option[] = {
-	[VULTURE_RLEDBAT_O_TARGET_US] = { "target-us", 1000, LEDBAT_TARGET_MAX_US, 60000 },
-	[VULTURE_RLEDBAT_O_SLOWDOWN] = { "slowdown", 0, 1, 1 },
-};
+static const u32 rledbat_initial[] = { VULTURE_RLEDBAT_DEFAULTS };
 
 static u32 rledbat_base_us(const struct rledbat *r)
 {
@@ -297,6 +295,8 @@ static void rledbat_init(void *state, const struct rwnd_start *start, struct rwn
 	u32 now_ms = (u32)div_u64(start->now_us, 1000);
 	struct rledbat *r = state;
 
+	/* the law's arithmetic is right up to that target */
+	BUILD_BUG_ON(VULTURE_RLEDBAT_TARGET_US_MAX > LEDBAT_TARGET_MAX_US);
 	r->options = start->options;
 	r->mss_bytes = max(start->mss_bytes, 536U);	/* RFC 9293 section 3.7.1 */
 	r->round_us = start->now_us;
@@ -335,8 +335,8 @@ static void rledbat_stats(const void *state, u64 now_us, struct rwnd_view *view,
 const struct rwnd_controller rwnd_rledbat = {
 	.name = "rledbat",
 	.state_bytes = sizeof(struct rledbat),
-	.options = rledbat_option,
-	.n_options = ARRAY_SIZE(rledbat_option),
+	.initial = rledbat_initial,
+	.n_options = ARRAY_SIZE(rledbat_initial),
 	.n_stats = VULTURE_RLEDBAT_S_PAD,
 	.init = rledbat_init,
 	.change = rledbat_change,

@@ -3,6 +3,7 @@
  * Declarations that the source files of vulture.ko share.
  *
  *	main.c       init and exit, of the module and of each namespace
+ *	netlink_gen.c  policies, operations and family, made from Documentation/vulture.yaml
  *	netlink.c    requests and answers
  *	probe.c      the begin and end of connections, as TCP reports them
  *	hook.c       data of incoming packets, windows of outgoing ones
@@ -48,7 +49,6 @@
 
 #define VULTURE_MAX_FLOWS_DEFAULT	16384	/* of a namespace: about 40 MiB at most */
 #define VULTURE_MACHINE_FLOWS		65536	/* of all namespaces: about 160 MiB at most */
-#define VULTURE_MAX_FLOWS_LIMIT		1000000
 #define VULTURE_MAX_RULES		256	/* each new connection is compared with all */
 /* Limits for users without CAP_NET_ADMIN. All of them together may have half of the rules and half
  * of the default table.
@@ -56,7 +56,6 @@
 #define VULTURE_USERS			16	/* users of a namespace at a time */
 #define VULTURE_USER_RULES		8	/* rules of each */
 #define VULTURE_USER_FLOWS		512	/* flows of each that such rules started */
-#define VULTURE_MAX_DSCP		63	/* six bits, RFC 2474 */
 #define VULTURE_PATH_BUCKETS		256
 /* Time that a request, or the module's removal, waits for the locks of sockets in total, jiffies. A
  * recv() of a full buffer of 6 MiB copies for a few ms, and memory that comes from a disk takes
@@ -208,8 +207,6 @@ void vulture_probe_exit(void);
 /* netlink.c */
 int vulture_netlink_init(void);
 void vulture_netlink_exit(void);
-extern struct genl_family vulture_family;
-enum { VULTURE_GROUP_EVENTS };
 
 /* rules.c */
 void vulture_rules_net_init(struct vulture_net *vn);
@@ -239,7 +236,6 @@ struct sock **vulture_sockets_of_cgroup(struct cgroup *cgroup, struct net *net,
 void vulture_sockets_put(struct sock **socks, unsigned int n);
 
 /* options.c */
-extern const struct nla_policy vulture_options_policy[VULTURE_O_MAX + 1];
 int vulture_options_parse(struct vulture_net *vn, const struct nlattr *nest,
 			  struct vulture_options *options, struct netlink_ext_ack *extack);
 int vulture_options_put(struct sk_buff *skb, int type, const struct vulture_options *options);

@@ -26,7 +26,9 @@ CONTROL_SOURCES = (
         for path in (REPO / "tools" / tool).glob("*.[ch]")
     ),
     "tools/vulturectl/Makefile",
+    "vulture/lists_gen.h",
     "vulture/uapi/vulture.h",
+    "vulture/uapi/vulture_gen.h",
 )
 
 

@@ -111,7 +111,7 @@ struct vulture_defaults {
  * struct lv_option - description of an option; the index in lv_options[] is its number
  * @nest: netlink nest of the controller that has it; 0 for the option "controller"
  * @attr: its attribute in that nest
- * @min, @max: the range that the kernel accepts (Documentation/vulture.yaml)
+ * @min, @max: the range that the kernel accepts (Documentation/vulture.yaml, as the rest)
  * @def: the module's own default
  * @unit: "-" for a number without unit, and for a switch (1 on, 0 off)
  */

@@ -91,7 +91,7 @@ static void read_stats(const struct nlattr *const *flow_attrs, struct vulture_fl
 		for (i = 1; i < lv_stats[k].n; i++) {
 			struct vulture_stat *stat = &flow->stats[flow->n_stats++];
 
-			stat->name = lv_stats[k].names[i];
+			stat->name = lv_stat_name(&lv_stats[k], i);
 			stat->value = (int64_t)lv_get_u64(attrs[i]);
 		}
 	}
@@ -182,6 +182,6 @@ void lv_read_rule(const struct nlattr *nest, struct vulture_rule *rule)
 		return;
 	rule->family = length == 4 ? AF_INET : AF_INET6;
 	memcpy(rule->prefix, mnl_attr_get_payload(prefix), length);
-	if (a[VULTURE_R_REMOTE_PREFIX_LEN])
-		rule->prefix_len = mnl_attr_get_u8(a[VULTURE_R_REMOTE_PREFIX_LEN]);
+	if (a[VULTURE_R_REMOTE_PREFIX_BITS])
+		rule->prefix_len = mnl_attr_get_u8(a[VULTURE_R_REMOTE_PREFIX_BITS]);
 }

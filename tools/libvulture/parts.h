@@ -50,6 +50,16 @@ struct lv_stats {
 
 extern const struct lv_stats lv_stats[LV_CONTROLLERS];
 
+/* the ABI's name of statistic number 1, 2, ... */
+const char *lv_stat_name(const struct lv_stats *stats, size_t stat);
+
+/* lv_attribute_at() - the attribute that begins at an offset of a request, also in a nest
+ * @at: octets from the begin of the message
+ * @name: where to put its name
+ * Return: the attribute, or NULL if there is none, or none that this library knows
+ */
+const struct nlattr *lv_attribute_at(const struct nlmsghdr *nlh, size_t at, const char **name);
+
 /* transport.c */
 
 /* Where the messages of an answer go. */

@@ -273,7 +273,7 @@ int vulture_rule_add(struct vulture *v, struct vulture_rule *rule)
 	if (rule->family) {
 		mnl_attr_put(nlh, VULTURE_R_REMOTE_PREFIX, rule->family == AF_INET ? 4 : 16,
 			     rule->prefix);
-		mnl_attr_put_u8(nlh, VULTURE_R_REMOTE_PREFIX_LEN, rule->prefix_len);
+		mnl_attr_put_u8(nlh, VULTURE_R_REMOTE_PREFIX_BITS, rule->prefix_len);
 	}
 	if (rule->by_dscp)
 		mnl_attr_put_u8(nlh, VULTURE_R_DSCP, rule->dscp);

@@ -47,25 +47,87 @@ static struct nlmsghdr *request(struct vulture *v, uint16_t type, uint16_t flags
 
 struct nlmsghdr *lv_command(struct vulture *v, uint8_t cmd, uint16_t flags)
 {
-	return request(v, v->family, flags, cmd, VULTURE_GENL_VERSION);
+	return request(v, v->family, flags, cmd, VULTURE_FAMILY_VERSION);
 }
 
-/* Fail with the kernel's error text if the answer has one, else with strerror()'s. */
-static int kernel_error(struct vulture *v, const struct nlmsghdr *nlh, int err, size_t skip)
+/* A number of the request; false if the attribute is none. */
+static bool number_of(const struct nlattr *attr, uint64_t *value)
 {
-	const struct nlattr *attr;
-
-	mnl_attr_for_each(attr, nlh, skip) {
-		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG) {
-			const char *text = mnl_attr_get_str(attr);
-
-			/* The module begins its texts with its name. */
-			if (!strncmp(text, "vulture: ", 9))
-				text += 9;
-			return lv_fail(v, err, "%s", text);
-		}
+	switch (mnl_attr_get_payload_len(attr)) {
+	case 1:
+		*value = mnl_attr_get_u8(attr);
+		return true;
+	case 2:
+		*value = mnl_attr_get_u16(attr);
+		return true;
+	case 4:
+		*value = mnl_attr_get_u32(attr);
+		return true;
+	case 8:
+		*value = mnl_attr_get_u64(attr);
+		return true;
 	}
-	return lv_fail(v, err, "%s", strerror(err));
+	return false;
+}
+
+/* The kernel has refused an attribute by its policy: its text names neither the attribute nor the
+ * range. @policy: the range, or NULL
+ */
+static int policy_error(struct vulture *v, int err, const char *text, const struct nlattr *policy,
+			const struct nlattr *attr, const char *name)
+{
+	const struct nlattr *limits[NL_POLICY_TYPE_ATTR_MAX + 1];
+	uint64_t value;
+
+	lv_parse_nest(policy, limits, NL_POLICY_TYPE_ATTR_MAX);
+	if (!limits[NL_POLICY_TYPE_ATTR_MIN_VALUE_U] ||
+	    !limits[NL_POLICY_TYPE_ATTR_MAX_VALUE_U] || !number_of(attr, &value))
+		return lv_fail(v, err, "%s: %s", name, text);
+	return lv_fail(v, err, "%s %llu is not within %llu to %llu", name,
+		       (unsigned long long)value,
+		       (unsigned long long)lv_get_u64(limits[NL_POLICY_TYPE_ATTR_MIN_VALUE_U]),
+		       (unsigned long long)lv_get_u64(limits[NL_POLICY_TYPE_ATTR_MAX_VALUE_U]));
+}
+
+/* Fail with the kernel's error text if the answer has one, else with strerror()'s.
+ * @skip: octets of the answer before its attributes
+ * @asked: the request, as the answer repeats it, or NULL
+ */
+static int kernel_error(struct vulture *v, const struct nlmsghdr *nlh, int err, size_t skip,
+			const struct nlmsghdr *asked)
+{
+	const struct nlattr *attrs[NLMSGERR_ATTR_MAX + 1] = {}, *attr;
+	const char *text, *name;
+
+	mnl_attr_for_each(attr, nlh, skip)
+		if (mnl_attr_get_type(attr) <= NLMSGERR_ATTR_MAX)
+			attrs[mnl_attr_get_type(attr)] = attr;
+	if (!attrs[NLMSGERR_ATTR_MSG])
+		return lv_fail(v, err, "%s", strerror(err));
+	text = mnl_attr_get_str(attrs[NLMSGERR_ATTR_MSG]);
+	/* The module begins its texts with its name. Others are the kernel's own. */
+	if (!strncmp(text, "vulture: ", 9))
+		return lv_fail(v, err, "%s", text + 9);
+	attr = asked && attrs[NLMSGERR_ATTR_OFFS] ?
+	       lv_attribute_at(asked, lv_get_u32(attrs[NLMSGERR_ATTR_OFFS]), &name) : NULL;
+	if (!attr)
+		return lv_fail(v, err, "%s", text);
+	return policy_error(v, err, text, attrs[NLMSGERR_ATTR_POLICY], attr, name);
+}
+
+/* Fail with the error of a message of type NLMSG_ERROR, which repeats the request. */
+static int refused(struct vulture *v, const struct nlmsghdr *nlh)
+{
+	const struct nlmsgerr *e = mnl_nlmsg_get_payload(nlh);
+	size_t skip = sizeof(*e);
+
+	if (nlh->nlmsg_flags & NLM_F_CAPPED)
+		return kernel_error(v, nlh, -e->error, skip, NULL);
+	if (e->msg.nlmsg_len < sizeof(e->msg) ||
+	    e->msg.nlmsg_len > mnl_nlmsg_get_payload_len(nlh) - offsetof(struct nlmsgerr, msg))
+		return lv_fail(v, -e->error, "%s", strerror(-e->error));
+	skip += MNL_ALIGN(e->msg.nlmsg_len) - sizeof(e->msg);
+	return kernel_error(v, nlh, -e->error, skip, &e->msg);
 }
 
 /* Process one message. Return: 1 if the answer is complete, 0 if more follows, -1 on failure. */
@@ -74,14 +136,12 @@ static int answer(struct vulture *v, const struct nlmsghdr *nlh, struct sink *si
 	if (nlh->nlmsg_type == NLMSG_ERROR) {
 		const struct nlmsgerr *e = mnl_nlmsg_get_payload(nlh);
 
-		if (!e->error)
-			return 1;
-		return kernel_error(v, nlh, -e->error, sizeof(*e));
+		return e->error ? refused(v, nlh) : 1;
 	}
 	if (nlh->nlmsg_type == NLMSG_DONE) {
 		const int *err = mnl_nlmsg_get_payload(nlh);
 
-		return *err < 0 ? kernel_error(v, nlh, -*err, sizeof(*err)) : 1;
+		return *err < 0 ? kernel_error(v, nlh, -*err, sizeof(*err), NULL) : 1;
 	}
 	if (sink && !sink->ended)
 		sink->message(nlh, sink);
@@ -215,7 +275,7 @@ static int find_family(struct vulture *v)
 	struct nlmsghdr *nlh = request(v, GENL_ID_CTRL, 0, CTRL_CMD_GETFAMILY, 1);
 	struct sink sink = { .message = on_family, .result = v };
 
-	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, VULTURE_GENL_NAME);
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, VULTURE_FAMILY_NAME);
 	if (lv_talk(v, nlh, &sink) < 0)
 		return errno != ENOENT ? -1 :
 		       lv_fail(v, ENOENT, "the kernel module vulture is not loaded (modprobe vulture)");
@@ -236,9 +296,8 @@ struct vulture *vulture_open(void)
 		lv_fail(v, errno, "cannot open generic netlink: %s", strerror(errno));
 		goto err;
 	}
-	/* Ask for error texts, and for error messages that do not repeat the request. */
+	/* Ask for error texts. */
 	mnl_socket_setsockopt(v->nl, NETLINK_EXT_ACK, &on, sizeof(on));
-	mnl_socket_setsockopt(v->nl, NETLINK_CAP_ACK, &on, sizeof(on));
 	if (!find_family(v))
 		return v;
 err:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Write vulture/_spec.py from the netlink specification: make_spec.py [--check]. A test compares the two."""
+"""Write vulture/_spec.py from the netlink specification: make_spec.py [--check]. `make ynl` runs it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,17 @@ def class_of(name: str) -> str:
     return "".join(word.capitalize() for word in name.split("-"))
 
 
+def docstring(doc: str) -> str:
+    lines = [f"    {line}" for line in doc.splitlines()]
+    return '    """' + "\n".join(lines).lstrip() + ('\n    """' if len(lines) > 1 else '"""') + "\n\n"
+
+
 def text() -> str:
     spec = yaml.safe_load(YAML.read_text(encoding="utf-8"))
     parts = [HEAD, f'FAMILY = "{spec["name"]}"\nGROUP = "{spec["mcast-groups"]["list"][0]["name"]}"\n']
     for one in spec["definitions"]:
         lines = [f"    {entry.upper().replace('-', '_')} = {number}" for number, entry in enumerate(one["entries"])]
-        doc = f'    """{one["doc"]}"""\n\n' if "doc" in one else ""
+        doc = docstring(one["doc"]) if "doc" in one else ""
         parts.append("\n\nclass " + class_of(one["name"]) + "(IntEnum):\n" + doc + "\n".join(lines) + "\n")
     parts.append("\n\n#: command -> number\nCOMMANDS = {\n")
     parts += [f'    "{op["name"]}": {number},\n' for number, op in enumerate(spec["operations"]["list"], 1)]

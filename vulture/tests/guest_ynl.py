@@ -15,6 +15,7 @@ import errno
 import os
 import re
 import socket
+import subprocess
 import sys
 
 BIN, YNL, SCHEMA = sys.argv[1:4]
@@ -41,15 +42,20 @@ def family() -> Client:
     return Client()
 
 
-def ynl_refused(number: int, words: str, client: YnlFamily, operation: str, request: dict) -> str | None:
-    """The operation fails with this errno and text. Return: the path of the attribute at fault."""
+#: the kernel's own text, for what the policies refuse
+OUT_OF_RANGE = "integer out of range"
+
+
+def ynl_refused(number: int, words: str, client: YnlFamily, operation: str, request: dict) -> tuple:
+    """The operation fails with this errno and text. Return: the path of the attribute at fault, and its range."""
     try:
         client.do(operation, request)
     except NlError as error:
         said = error.nl_msg.extack or {}
         assert error.error == number, f"{error}: expected {errno.errorcode[number]}"
         assert words in said.get("msg", ""), f"{said}: does not say {words!r}"
-        return said.get("bad-attr")
+        policy = said.get("policy", {})
+        return said.get("bad-attr"), (policy.get("min-value"), policy.get("max-value"))
     raise AssertionError(f"{operation} {request} was not refused")
 
 
@@ -82,7 +88,10 @@ def test_ynl_defaults():
     assert now["options"] == before["options"] | {"paper": paper | {"psi-us": 24000}} and now["max-flows"] == 7
     client.do("set", {"options": {"paper": {"psi-us": paper["psi-us"]}}, "max-flows": before["max-flows"]})
     assert client.do("get-defaults", {}) == before
-    ynl_refused(errno.ERANGE, "controller 17 is not within", client, "set", {"options": {"controller": 17}})
+    at, limits = ynl_refused(errno.ERANGE, OUT_OF_RANGE, client, "set", {"options": {"controller": 17}})
+    assert (at, limits) == (".options.controller", (0, len(controllers) - 1)), (at, limits)
+    at, limits = ynl_refused(errno.ERANGE, OUT_OF_RANGE, client, "set", {"max-flows": 1000001})
+    assert (at, limits) == (".max-flows", (0, 1000000)), (at, limits)
     assert client.do("get-defaults", {}) == before
     assert before["version"] and before["count"] == 0 and before["flow-bytes"] > 1000
 
@@ -96,18 +105,15 @@ def check_options(client: YnlFamily, controller: str, options: dict) -> None:
         value = numbers.get(value, value)  # the client gives an enum's name
         limits = {"min": 0} | spec[name].yaml["checks"]
         assert limits["min"] <= value <= limits["max"]
-        default, spread = spec[name].yaml["doc"].rsplit("; ", 2)[1:]
+        default = re.search(r"; default (\w+)$", " ".join(spec[name].yaml["doc"].split()))[1]
+        default = numbers.get(default, default)
         assert int(default) == value, f"{name}: the spec says {default}, the kernel {value}"
-        assert [int(word) for word in re.findall(r"\d+", spread)] == [limits["min"], limits["max"]], name
         for outside in {limits["min"] - 1, limits["max"] + 1} - {-1}:
-            at = ynl_refused(
-                errno.ERANGE,
-                f"{name} {outside} is not within {limits['min']} to {limits['max']}",
-                client,
-                "set",
-                {"options": {controller: {name: outside}}},
+            at, range_ = ynl_refused(
+                errno.ERANGE, OUT_OF_RANGE, client, "set", {"options": {controller: {name: outside}}}
             )
             assert at == f".options.{controller}.{name}", at
+            assert range_ == (limits["min"], limits["max"]), (name, range_)
 
 
 def test_ynl_flow_and_events():
@@ -147,7 +153,7 @@ def test_ynl_rules():
         "local-port": 9,
         "remote-port": 10,
         "remote-prefix": socket.inet_aton("192.0.2.0"),
-        "remote-prefix-len": 24,
+        "remote-prefix-bits": 24,
         "dscp": 8,
         "options": {"controller": "paper", "paper": {"psi-us": 26000}},
     }
@@ -163,13 +169,74 @@ def test_ynl_rules():
     ynl_refused(errno.EINVAL, "a rule needs", client, "rule-add", {"rule": {}})
     ynl_refused(
         errno.ERANGE,
-        "remote-prefix-len 33 is not within 0 to 32",
+        "remote-prefix-bits 33 is not within 0 to 32",
         client,
         "rule-add",
-        {"rule": wanted | {"remote-prefix-len": 33}},
+        {"rule": wanted | {"remote-prefix-bits": 33}},
     )
-    ynl_refused(errno.ERANGE, "dscp 64 is not within 0 to 63", client, "rule-add", {"rule": {"dscp": 64}})
+    for name, value, limits in (
+        ("dscp", 64, (0, 63)),
+        ("remote-prefix-bits", 129, (0, 128)),
+        ("local-port", 0, (1, 65535)),
+        ("id", 0, (1, 2**32 - 1)),
+    ):
+        found = ynl_refused(errno.ERANGE, OUT_OF_RANGE, client, "rule-add", {"rule": {name: value}})
+        assert found == (f".rule.{name}", limits), found
+    for name in ("started", "failed", "uid"):
+        ynl_refused(errno.EINVAL, "only the kernel sets", client, "rule-add", {"rule": {"dscp": 8, name: 1}})
     assert client.dump("rule-get", {}) == []
+
+
+def test_ynl_an_operation_takes_only_its_own_attributes():
+    """Each operation has a policy of its own. (Of one that takes none, the kernel reads no attribute.)"""
+    client = family()
+    for operation, name, value in (
+        ("start", "id", 1),
+        ("stop", "options", {}),
+        ("get", "pid", 1),
+        ("set", "fd", 1),
+        ("rule-del", "max-flows", 1),
+    ):
+        try:
+            client.do(operation, {name: value})
+        except NlError as error:
+            said = error.nl_msg.extack or {}
+            assert error.error == errno.EINVAL and said["bad-attr"] == f".{name}", (operation, said)
+        else:
+            raise AssertionError(f"{operation} took {name}")
+
+
+def test_ynl_parser_in_c():
+    """A program with the parser for libynl that the generator makes reads what the module says."""
+    client = family()
+    before = client.do("get-defaults", {})
+    with pair() as (receiver, sender):
+        done = c_client(receiver, 25000)
+        assert done.returncode == 0, done
+        said = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+        flow = client.do("get", {"fd": receiver.fileno()})["flow"]
+        wanted = {
+            "controller": before["options"]["controller"],
+            "max-flows": before["max-flows"],
+            "psi-us": before["options"]["paper"]["psi-us"],
+            "weight": before["options"]["credit"]["weight"],
+            "version": before["version"],
+            "count": 1,
+            "flow": flow["id"],
+            "flow-psi-us": 25000,
+            "phase": said["phase"],
+            "remote-port": sender.getsockname()[1],
+            "local-octets": 4,
+        }
+        assert said == {name: str(value) for name, value in wanted.items()}, said
+        assert said["phase"] in client.consts["phase"].entries, said
+        done = c_client(receiver, 999)
+        assert done.returncode == 1 and OUT_OF_RANGE in done.stderr and "psi-us" in done.stderr, done
+
+
+def c_client(sock: socket.socket, psi_us: int) -> subprocess.CompletedProcess:
+    words = [f"{BIN}/ynl_client", str(sock.fileno()), str(psi_us)]
+    return subprocess.run(words, pass_fds=[sock.fileno()], capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_ynl_failed_starts_of_a_rule_are_counted():

@@ -50,7 +50,7 @@ void defaults(void)
 	u32 i;
 
 	for (i = 1; i < law->n_options; i++)
-		values[i] = law->options[i].initial;
+		values[i] = law->initial[i];
 }
 
 void set(u32 option, u32 value) { values[option] = value; }
@@ -104,11 +104,10 @@ def compiled(name: str, world: str, folder: Path) -> ctypes.CDLL:
 
 def options(name: str) -> dict[str, int]:
     """Names of a controller's options, and their attributes: the order of the enum in the uapi header."""
-    text = (FOLDER / "uapi" / "vulture.h").read_text(encoding="utf-8")
-    body = re.search(rf"enum vulture_{name}_option {{(.*?)}};", text, re.DOTALL)
-    assert body
-    found = re.findall(rf"^\tVULTURE_{name.upper()}_O_(\w+)", body[1], re.MULTILINE)
-    return {one.lower().replace("_", "-"): index for index, one in enumerate(found)}
+    text = (FOLDER / "uapi" / "vulture_gen.h").read_text(encoding="utf-8")
+    found = re.findall(rf"^\tVULTURE_{name.upper()}_O_(\w+)(?: = 1)?,$", text, re.MULTILINE)
+    assert found
+    return {one.lower().replace("_", "-"): index for index, one in enumerate(found, 1)}
 
 
 def drawing(name: str) -> str:

@@ -48,7 +48,7 @@ dmesg > "$LBE_OUT/dmesg"
 
 
 def build_tools(folder: Path) -> None:
-    """vulturectl, the library and the binding, into a folder."""
+    """vulturectl, the library, the binding and a client of libynl, into a folder."""
     folder.mkdir(parents=True)
     for name in ("libvulture", "vulturectl"):
         subprocess.run(["make", "-s", "-C", REPO / "tools" / name, f"O={folder}", "all"], check=True)
@@ -57,6 +57,12 @@ def build_tools(folder: Path) -> None:
     example = REPO / "tools" / "libvulture" / "examples" / "switching.c"
     words = ["-Wall", "-Wextra", "-Werror", "-I", REPO / "tools" / "libvulture", "-L", folder, "-lvulture", "-lmnl"]
     subprocess.run(["cc", example, "-o", folder / "switching", *words], check=True)
+    library = ensure_part(YNL_SERIES, "tools/net/ynl") / "lib"
+    parser = REPO / "tools" / "ynl"
+    words = ["-Wall", "-Werror", "-I", library, "-I", parser, "-I", REPO / "vulture" / "uapi"]
+    subprocess.run(["cc", "-w", "-c", library / "ynl.c", "-o", folder / "ynl.o"], check=True)
+    sources = [FOLDER / "ynl_client.c", parser / "vulture-user.c", folder / "ynl.o"]
+    subprocess.run(["cc", *words, "-o", folder / "ynl_client", *sources], check=True)
     for path in (
         *GUESTS,
         REPO / "tools/python/examples/download.py",

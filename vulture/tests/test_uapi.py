@@ -1,108 +1,136 @@
 # SPDX-License-Identifier: GPL-2.0
-"""vulture/uapi/vulture.h against Documentation/vulture.yaml, by the kernel's own generator (tools/net/ynl)."""
+"""What is checked in is what Documentation/vulture.yaml makes, and lint notices what is not."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from testbed.base.places import REPO
-from testbed.kernels.mirror import ensure_part
 
 pytestmark = pytest.mark.kunit
 
-SERIES = "6.12"
-#: the generator's own: the guard, the family's name and version, which our header calls otherwise
-OWN = re.compile(r"_UAPI_|_FAMILY_")
-PRINT = """
-#include <stdio.h>
-#include <linux/types.h>
-#include "{header}"
 
-int main(void)
-{{
-{lines}
-	return 0;
-}}
-"""
+def load_ynl():
+    spec = importlib.util.spec_from_file_location("lbe_ynl", REPO / "scripts/ynl.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def generated(folder: Path, spec: str, *mode: str) -> str:
-    """What the kernel's generator makes of the spec; it looks for a kernel's tree around it."""
-    place = folder / "Documentation/netlink/specs"
-    place.mkdir(parents=True, exist_ok=True)
-    (folder / "MAINTAINERS").touch()
-    (place / "vulture.yaml").write_text(spec, encoding="utf-8")
-    shutil.copy(ensure_part(SERIES, "Documentation/netlink/genetlink.yaml"), place.parent)
-    generator = ensure_part(SERIES, "tools/net/ynl") / "ynl-gen-c.py"
-    out = folder / ("out.h" if "--header" in mode else "out.c")
-    words = ["/usr/bin/python3", str(generator), *mode, "--spec", str(place / "vulture.yaml"), "-o", str(out)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return out.read_text(encoding="utf-8")
+ynl = load_ynl()
+SPEC = (REPO / ynl.SPEC).read_text(encoding="utf-8")
+EVERYTHING = ynl.everything
+HEADER, SOURCE, USER = "vulture/uapi/vulture_gen.h", "vulture/netlink_gen.c", "tools/ynl/vulture-user.c"
 
 
-def names(header: str) -> list[str]:
-    """The enumerators that a generated header declares."""
-    found = re.findall(r"^\t(_?_?VULTURE_\w+)(?= = |,|$)", header, re.MULTILINE)
-    return [name for name in found if not OWN.search(name)]
+@functools.cache
+def made() -> dict[str, str]:
+    """What the spec makes."""
+    return dict(EVERYTHING(REPO))
 
 
-def values(folder: Path, header: Path, wanted: list[str]) -> dict[str, int]:
-    """What the compiler makes of each name."""
-    lines = "\n".join(f'\tprintf("{name} %lld\\n", (long long)({name}));' for name in wanted)
-    (folder / "print.c").write_text(PRINT.format(header=header, lines=lines), encoding="utf-8")
-    words = ["cc", "-o", folder / "print", folder / "print.c"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    said = subprocess.run([folder / "print"], capture_output=True, text=True, check=True).stdout
-    return {name: int(value) for name, value in map(str.split, said.splitlines())}
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A tree with the spec, with what is made from it, and with what makes it."""
+    for name in (ynl.SPEC, *ynl.FILES, "scripts/ynl.py", "tools/python/make_spec.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPO / name, tmp_path / name)
+    (tmp_path / "testbed").symlink_to(REPO / "testbed")
+    return tmp_path
 
 
-def differences(folder: Path, spec: str) -> dict[str, tuple[int, int]]:
-    """Name -> the spec's number and our header's, where they are not the same."""
-    text = generated(folder, spec, "--mode", "uapi", "--header")
-    (folder / "generated.h").write_text(text, encoding="utf-8")
-    wanted = names(text)
-    assert len(wanted) > 150, "the generated header has lost its enumerators"
-    theirs = values(folder, folder / "generated.h", wanted)
-    ours = values(folder, REPO / "vulture/uapi/vulture.h", wanted)
-    return {name: (theirs[name], ours[name]) for name in wanted if theirs[name] != ours[name]}
+def change(path: Path, before: str, after: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after, 1), encoding="utf-8")
 
 
-SPEC = (REPO / "Documentation/vulture.yaml").read_text(encoding="utf-8")
+def lint(root: Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, REPO / "scripts/lint.py", "--root", root, "ynl"]
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_the_header_is_the_specs(tmp_path: Path) -> None:
-    """Commands, attributes and values: every one that the kernel's generator makes has our header's number."""
-    assert differences(tmp_path, SPEC) == {}
+def test_what_is_checked_in_is_what_the_generator_makes() -> None:
+    assert ynl.differing(REPO) == []
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "files"),
     [
-        ("entries: [paper, credit, rledbat]", "entries: [credit, paper, rledbat]"),
-        ("        name: escape-s\n", "        name: new\n        type: u32\n      -\n        name: escape-s\n"),
+        ("entries: [paper, credit, rledbat]", "entries: [credit, paper, rledbat]", {HEADER, ynl.LISTS, ynl.BINDING}),
+        (
+            "        name: escape-s\n",
+            "        name: new\n        type: u32\n        checks: {max: 9}\n        doc: 'a; default 1'\n"
+            "      -\n        name: escape-s\n",
+            {HEADER, SOURCE, USER, ynl.LISTS, ynl.BINDING},
+        ),
+        ("max: 10000\n", "max: 20000\n", {SOURCE, ynl.LISTS}),
+        ("clocks; default 4000", "clocks; default 5000", {ynl.LISTS}),
+        ("attributes: [fd, addr, id]", "attributes: [fd, addr, id, pid]", {SOURCE, USER}),
     ],
 )
-def test_a_spec_that_differs_is_seen(tmp_path: Path, before: str, after: str) -> None:
-    """An order of its own, an attribute that the header lacks."""
-    assert before in SPEC
-    try:
-        found = differences(tmp_path, SPEC.replace(before, after))
-    except AssertionError as error:
-        found = {"undeclared": (0, 0)} if "undeclared" in str(error) else {}
-    assert found
+def test_a_change_of_the_spec_alone_is_noticed(copy: Path, before: str, after: str, files: set[str]) -> None:
+    """An order of its own, an option, a range, a default, an attribute of a request."""
+    change(copy / ynl.SPEC, before, after)
+    said = ynl.differing(copy)
+    assert all(line.endswith("say make ynl, and commit what it writes") for line in said)
+    assert files <= {line.split(":")[0] for line in said}, said
 
 
-def test_user_space_has_a_parser(tmp_path: Path) -> None:
-    """The generator makes the C that parses each message, so the spec has all that a user's program needs."""
-    header = generated(tmp_path, SPEC, "--mode", "user", "--header")
-    source = generated(tmp_path, SPEC, "--mode", "user", "--source", "--user-header", "vulture-user.h")
-    for message in ("start", "get", "rule_add", "get_defaults"):
-        assert f"struct vulture_{message}_rsp" in header or f"vulture_{message}(" in header, message
-        assert f"vulture_{message}(" in source, message
+def test_lint_is_red_for_a_change_of_the_spec_alone(copy: Path) -> None:
+    before = lint(copy)
+    assert before.returncode == 0, before.stdout
+    change(copy / ynl.SPEC, "max: 1000000\n", "max: 2000000\n")
+    done = lint(copy)
+    assert done.returncode == 1, done.stdout
+    assert f"{SOURCE}: is not what {ynl.SPEC} makes: say make ynl" in done.stdout
+    again = subprocess.run([sys.executable, copy / "scripts/ynl.py"], capture_output=True, text=True, check=True)
+    assert f"wrote {SOURCE}\n" in again.stdout
+    assert lint(copy).returncode == 0
+
+
+@pytest.mark.parametrize("name", ynl.FILES)
+def test_a_change_by_hand_is_noticed(copy: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ynl, "everything", lambda _root: made())  # once is enough
+    with open(copy / name, "a", encoding="utf-8") as file:
+        file.write("\n")
+    assert [line.split(":")[0] for line in ynl.differing(copy)] == [name]
+    (copy / name).unlink()
+    assert [line.split(":")[0] for line in ynl.differing(copy)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("clocks; default 4000", "clocks", "option tick-us does not end with '; default VALUE'"),
+        ("clocks; default 4000", "clocks; default 0", "default 0 of option tick-us is not within 1 to 10000"),
+        ("clocks; default 4000", "clocks; default four", "default 'four' of option tick-us is neither a number nor"),
+        ("nested-attributes: addr", "nested-attributes: adder", "the kernel's generator refuses it"),
+        ("definitions:", "definitions: :", "is no YAML"),
+    ],
+)
+def test_a_spec_that_is_wrong_is_refused(copy: Path, before: str, after: str, said: str) -> None:
+    """With a sentence, and nothing is written."""
+    change(copy / ynl.SPEC, before, after)
+    present = {name: (copy / name).read_bytes() for name in ynl.FILES}
+    done = subprocess.run([sys.executable, copy / "scripts/ynl.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert {name: (copy / name).read_bytes() for name in ynl.FILES} == present
+
+
+def test_the_prose_has_every_command_and_the_spec_explains_every_option() -> None:
+    prose = (REPO / "vulture/uapi/vulture.h").read_text(encoding="utf-8")
+    spec = yaml.safe_load(SPEC)
+    commands = {"VULTURE_CMD_" + ynl.upper(op["name"]) for op in spec["operations"]["list"]}
+    assert commands == set(re.findall(r"VULTURE_CMD_\w+", prose))
+    for one in spec["attribute-sets"]:
+        assert all(attribute.get("doc") for attribute in one["attributes"] if one["name"].endswith("-options"))

@@ -189,12 +189,11 @@ def test_the_same_seed_makes_the_same_messages() -> None:
 
 
 def test_the_grammar_is_the_whole_family() -> None:
-    """The grammar has every request of uapi/vulture.h, and every attribute under its number."""
-    header = (REPO / "vulture" / "uapi" / "vulture.h").read_text(encoding="utf-8")
+    """The grammar has every request of uapi/vulture_gen.h, and every attribute under its number."""
+    header = (REPO / "vulture" / "uapi" / "vulture_gen.h").read_text(encoding="utf-8")
     grammar = fuzz.vulture_grammar()
     for name, prefix in (("main", "A"), ("options", "O"), ("rule", "R"), ("addr", "ADDR")):
-        listed = re.search(rf"VULTURE_{prefix}_UNSPEC,(.*?)__VULTURE_{prefix}_MAX", header, re.DOTALL)[1]
-        words = re.findall(rf"^\tVULTURE_{prefix}_(\w+),", listed, re.MULTILINE)
+        words = re.findall(rf"^\tVULTURE_{prefix}_(\w+)(?: = 1)?,$", header, re.MULTILINE)
         names = [word.lower().replace("_", "-") for word in words]
         assert [kind.name for kind in grammar.sets[name]] == names
     assert {command for command, *_ in grammar.requests} == set(range(1, 9))

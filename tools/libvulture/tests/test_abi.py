@@ -43,6 +43,7 @@ def copy(tmp_path: Path) -> Path:
     for name in ("tools/libvulture", "vulture/uapi"):
         shutil.copytree(REPO / name, tmp_path / name, ignore=shutil.ignore_patterns("*.o", "*.a", "*.so", "*.pc"))
     shutil.copy(REPO / "VERSION", tmp_path)
+    shutil.copy(REPO / "vulture/lists_gen.h", tmp_path / "vulture")
     return tmp_path / "tools" / "libvulture"
 
 

@@ -200,7 +200,7 @@ class Rule:
 def _rule(values: Values) -> Rule:
     remote = None
     if "remote-prefix" in values:
-        remote = f"{ipaddress.ip_address(values['remote-prefix'])}/{values['remote-prefix-len']}"
+        remote = f"{ipaddress.ip_address(values['remote-prefix'])}/{values['remote-prefix-bits']}"
     return Rule(
         values["id"], values.get("cgroup"), values.get("local-port"), values.get("remote-port"), remote,
         _plain_options(values.get("options", {})), values["started"], values.get("failed", 0), values.get("uid"),
@@ -298,7 +298,7 @@ class Vulture:
             nest["remote-port"] = remote_port
         if remote is not None:
             network = ipaddress.ip_network(remote, strict=False)
-            nest |= {"remote-prefix": network.network_address.packed, "remote-prefix-len": network.prefixlen}
+            nest |= {"remote-prefix": network.network_address.packed, "remote-prefix-bits": network.prefixlen}
         if dscp is not None:
             nest["dscp"] = dscp
         if foreground:

@@ -15,11 +15,13 @@ from ._spec import COMMANDS, FAMILY, GROUP, SETS
 
 NETLINK_GENERIC = 16
 SOL_NETLINK = 270
-NETLINK_ADD_MEMBERSHIP, NETLINK_CAP_ACK, NETLINK_EXT_ACK = 1, 10, 11
+NETLINK_ADD_MEMBERSHIP, NETLINK_EXT_ACK = 1, 11
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 0x1, 0x4, 0x300
 NLM_F_CAPPED, NLM_F_ACK_TLVS = 0x100, 0x200
 NLMSG_ERROR, NLMSG_DONE, NLMSG_MIN_TYPE = 2, 3, 16
-NLMSGERR_ATTR_MSG = 1
+NLMSGERR_ATTR_MSG, NLMSGERR_ATTR_OFFS, NLMSGERR_ATTR_POLICY = 1, 2, 4
+#: of a policy: the range of a number
+MIN_VALUE_U, MAX_VALUE_U = 4, 5
 NESTED, TYPE_MASK = 0x8000, 0x3FFF
 GENL_ID_CTRL, CTRL_CMD_GETFAMILY = 16, 3
 #: attributes by which the kernel describes a family, from linux/genetlink.h
@@ -110,7 +112,40 @@ def messages(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
         at += _padded(length)
 
 
-def _raise(body: bytes, flags: int) -> None:
+def _attribute_at(table: str, data: bytes, at: int) -> tuple[str, bytes] | None:
+    """(name, payload) of the attribute that begins at an offset, also in a nest; None if there is none."""
+    begin = 0
+    for number, payload in attributes(data):
+        end = begin + 4 + len(payload)
+        if at < end:
+            name, _, nested = _BY_NUMBER[table].get(number, ("", "", ""))
+            if at == begin:
+                return (name, payload) if name else None
+            return _attribute_at(nested, payload, at - begin - 4) if nested else None
+        begin = _padded(end)
+    return None
+
+
+def _reason(found: dict[int, bytes], request: bytes) -> str:
+    """The kernel's text. If it has refused an attribute by its policy, with the attribute's name, value and range."""
+    text = found[NLMSGERR_ATTR_MSG].rstrip(b"\0").decode(errors="replace")
+    if text.startswith("vulture: ") or NLMSGERR_ATTR_OFFS not in found:
+        return text.removeprefix("vulture: ")
+    (offset,) = struct.unpack("=I", found[NLMSGERR_ATTR_OFFS])
+    refused = _attribute_at("main", request[GENL_HEADER.size :], offset - HEADER.size - GENL_HEADER.size)
+    if not refused:
+        return text
+    name, payload = refused
+    limits = dict(attributes(found.get(NLMSGERR_ATTR_POLICY, b"")))
+    if MIN_VALUE_U not in limits or MAX_VALUE_U not in limits:
+        return f"{name}: {text}"
+    value, least, most = (
+        int.from_bytes(one, sys.byteorder) for one in (payload, limits[MIN_VALUE_U], limits[MAX_VALUE_U])
+    )
+    return f"{name} {value} is not within {least} to {most}"
+
+
+def _raise(body: bytes, flags: int, request: bytes) -> None:
     """Raise an OSError with the kernel's text if the kernel's answer to a request is an error."""
     (code,) = struct.unpack_from("=i", body)
     if not code:
@@ -119,9 +154,9 @@ def _raise(body: bytes, flags: int) -> None:
     if flags & NLM_F_ACK_TLVS:
         (inner,) = struct.unpack_from("=I", body, 4)
         start = 4 + (HEADER.size if flags & NLM_F_CAPPED else _padded(inner))
-        for number, payload in attributes(body[start:]):
-            if number == NLMSGERR_ATTR_MSG:
-                text = payload.rstrip(b"\0").decode(errors="replace").removeprefix("vulture: ")
+        found = dict(attributes(body[start:]))
+        if NLMSGERR_ATTR_MSG in found:
+            text = _reason(found, request)
     raise OSError(-code, text)
 
 
@@ -134,7 +169,6 @@ class Connection:
         try:
             self.socket.bind((0, 0))
             self.socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
-            self.socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
             (found,) = self._talk(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, encode("control", {"name": FAMILY}), "control", 0)
         except FileNotFoundError:
             self.close()
@@ -170,7 +204,7 @@ class Connection:
                     continue
                 if kind in (NLMSG_ERROR, NLMSG_DONE):
                     if len(answer) >= 4:
-                        _raise(answer, answer_flags)
+                        _raise(answer, answer_flags, body)
                     return answers
                 if kind >= NLMSG_MIN_TYPE:
                     answers.append(decode(table, answer[GENL_HEADER.size :]))

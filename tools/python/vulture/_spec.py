@@ -8,12 +8,20 @@ GROUP = "events"
 
 
 class Controller(IntEnum):
+    """The law that sets a connection's window. paper: Li and Welzl's, Documentation/vulture.md; credit: the
+    suite's own, Documentation/vulture_credit.md; rledbat: RFC 9840 with the law of LEDBAT++.
+    """
+
     PAPER = 0
     CREDIT = 1
     RLEDBAT = 2
 
 
 class Pairing(IntEnum):
+    """How the controller paper forms pairs. each: each packet forms one pair; literal: the paper's
+    pseudo-code as printed.
+    """
+
     EACH = 0
     LITERAL = 1
 
@@ -31,6 +39,11 @@ class Policy(IntEnum):
 
 
 class Phase(IntEnum):
+    """Of the controller paper. observe: estimates the sender's window, limits nothing; start: the same,
+    for the one round trip before control; wait: until data reflects the latest policy; collect:
+    collects the variations of a round trip.
+    """
+
     OBSERVE = 0
     START = 1
     WAIT = 2
@@ -38,6 +51,10 @@ class Phase(IntEnum):
 
 
 class CreditPhase(IntEnum):
+    """Of the controller credit. start: follows the sender's slow start; cruise: keeps a queue of about two
+    packets; floor: gives credit for a packet now and then; probe: measures with a train of packets.
+    """
+
     START = 0
     CRUISE = 1
     FLOOR = 2
@@ -45,6 +62,10 @@ class CreditPhase(IntEnum):
 
 
 class RledbatState(IntEnum):
+    """Of the controller rledbat. start: slow start, until the first queue; steady; down: two packets for
+    two round trips; ramp: back to the window before the slowdown.
+    """
+
     START = 0
     STEADY = 1
     DOWN = 2
@@ -52,6 +73,10 @@ class RledbatState(IntEnum):
 
 
 class Reason(IntEnum):
+    """Why control ended. stopped: by request; closed: the connection ended; removed: the module or the
+    namespace was removed.
+    """
+
     STOPPED = 0
     CLOSED = 1
     REMOVED = 2
@@ -202,7 +227,7 @@ SETS: dict[str, list[tuple[str, str, str]]] = {
         ("local-port", "u16", ""),
         ("remote-port", "u16", ""),
         ("remote-prefix", "binary", ""),
-        ("remote-prefix-len", "u8", ""),
+        ("remote-prefix-bits", "u8", ""),
         ("options", "nest", "options"),
         ("started", "u64", ""),
         ("pad", "pad", ""),
