@@ -72,9 +72,9 @@
  * VULTURE_CMD_EVENT_START	VULTURE_A_FLOW
  * VULTURE_CMD_EVENT_END	VULTURE_A_FLOW, VULTURE_A_REASON
  *
- * Errors. The text in the extended ACK gives the value, and which values are allowed. For a value out
- * of its range, and an attribute that the command does not take, the text is the kernel's own; then
- * the extended ACK has the attribute's position and the range (NLMSGERR_ATTR_OFFS,
+ * Errors. The text in the extended ACK gives the value, and which values are allowed. For a value
+ * out of its range, and an attribute that the command does not take, the text is the kernel's own;
+ * then the extended ACK has the attribute's position and the range (NLMSGERR_ATTR_OFFS,
  * NLMSGERR_ATTR_POLICY):
  *	EBADF		no such file descriptor
  *	ENOTSOCK	the file descriptor is not a socket
