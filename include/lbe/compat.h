@@ -125,18 +125,6 @@ do {									\
 } while (0)
 #endif
 
-/* Generic netlink has operations that are split into do and dump from 6.2 on; lbe/genl.h does
- * without them.
- */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#define LBE_GENL_SPLIT_OPS
-#endif
-
-/* Ranges in policies are const from 6.7 on; lbe/genl.h takes them before too. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-#define LBE_POLICY_RANGE_NOT_CONST
-#endif
-
 /* Queueing disciplines: MODULE_ALIAS_NET_SCH() came in 6.9. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define MODULE_ALIAS_NET_SCH(id)	MODULE_ALIAS("sch_" id)

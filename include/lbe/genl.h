@@ -2,7 +2,12 @@
 /*
  * Families of generic netlink as the kernel's generator writes them, also for kernels before those
  * that the generator is for. To be included before the generated header; the build includes it
- * before the generated source. Can be removed when 6.7 is the oldest kernel.
+ * before the generated source, and defines what it found in the kernel's headers (vulture/Kbuild):
+ *
+ *	LBE_GENL_SPLIT_OPS		operations are split into do and dump (6.2)
+ *	LBE_POLICY_RANGE_NOT_CONST	ranges in policies are not const (until 6.7)
+ *
+ * Can be removed when 6.7 is the oldest kernel.
  *
  *	lbe_genl(family)		what the kernel's functions take
  *	lbe_genl_register(family)
