@@ -20,7 +20,7 @@ from pathlib import Path
 #: a string or character, which may contain what looks like a comment, or a comment
 _C_PART = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _SHELL_COMMENT = re.compile(r"(?m)^[ \t]*#.*$")
-C_SUFFIXES = (".c", ".h", ".S", ".inc")
+C_SUFFIXES = (".c", ".cc", ".h", ".S", ".inc")
 
 
 def c_program(text: str) -> str:

@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The experiments in ns-2: the document ns2_NAME has the cases of NAME that ns-2 can express.
+"""The experiments in simulators: the document ns2_NAME has the cases of NAME that ns-2 can express, ns3_NAME those of
+ns-3.
 
     python3 -m testbed ns2 [NAME|PAPER|FIGURE...]
+    python3 -m testbed ns3 [NAME|PAPER|FIGURE...]
 
-Cases and metrics have the experiment's names, so that a row of a figure finds ns-2's number under the same name.
+Cases and metrics have the experiment's names, so that a row of a figure finds a simulator's number under the same name.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..backends.ns2 import plan as plans
-from ..backends.ns2.machine import NETWORK, PLAN, Ns2
+from ..backends.backend import Backend
+from ..backends.ns2 import machine as ns2
+from ..backends.ns2 import plan as ns2_plan
+from ..backends.ns3 import machine as ns3
+from ..backends.ns3 import plan as ns3_plan
 from ..base.errors import LbeError
 from ..base.places import REPO
 from ..judge import figures
@@ -24,6 +31,7 @@ from ..present.text import interval
 from ..results import digest
 from ..run import identity
 from ..run import job as jobs
+from ..run.job import Job
 from ..run.runner import OnProgress, Options, run
 from ..spec.experiment import Experiment, case_name, load, matches
 from ..spec.tables import ExperimentError
@@ -32,20 +40,50 @@ from ..spec.tables import ExperimentError
 SENDERS = "ns2_tcp"
 
 
-def expressible(one: Experiment, mode: str = "default") -> list[dict[str, str]]:
-    """The cases that ns-2 can express."""
+@dataclass(frozen=True)
+class Simulator:
+    """A simulator: its subcommand, its name, and the prefix of its documents' names.
+
+    backend: makes the backend. plan: writes a run as a plan, or raises CannotSay. files: on which its results depend,
+    beside the experiment. own: experiments to run if none is named; none of them: those of all figures and SENDERS.
+    """
+
+    command: str
+    title: str
+    prefix: str
+    backend: Callable[[], Backend]
+    plan: Callable[[Job], object]
+    files: tuple[Path, ...]
+    own: tuple[str, ...] = ()
+
+
+NS2 = Simulator("ns2", "ns-2", digest.NS2, ns2.Ns2, ns2_plan.text, (ns2.NETWORK, ns2.PLAN))
+NS3 = Simulator(
+    "ns3",
+    "ns-3",
+    digest.NS3,
+    ns3.Ns3,
+    ns3_plan.text,
+    (ns3.NETWORK, ns3.PLAN),
+    ("lp_table1_paper", "lp_fig11_paper"),
+)
+
+
+def expressible(one: Experiment, mode: str = "default", simulator: Simulator = NS2) -> list[dict[str, str]]:
+    """The cases that a simulator can express."""
     found = []
     for case in one.cases(mode):
         try:
-            plans.text(jobs.make(one.name, case, one.head.seed, one.setting(case, mode)))
-        except plans.CannotSay:
+            simulator.plan(jobs.make(one.name, case, one.head.seed, one.setting(case, mode)))
+        except ns2_plan.CannotSay:
             continue
         found.append(case)
     return found
 
 
-def wanted(words: Iterable[str]) -> list[str]:
-    """Experiments given by names, papers or keys of figures; without words, SENDERS and all experiments for figures."""
+def wanted(words: Iterable[str], simulator: Simulator = NS2) -> list[str]:
+    """Experiments given by names, papers or keys of figures; without words, the simulator's own, or SENDERS and all
+    experiments for figures."""
     listed = figures.listed()
     by_word: dict[str, list[str]] = {}
     for figure in listed:
@@ -60,22 +98,26 @@ def wanted(words: Iterable[str]) -> list[str]:
         else:
             load(word)
             chosen.append(word)
-    return list(dict.fromkeys(chosen or everything))
+    return list(dict.fromkeys(chosen or simulator.own or everything))
 
 
 def document(
-    name: str, backend: Ns2, options: Options, progress: OnProgress = lambda *_: None
+    name: str,
+    backend: Backend,
+    options: Options,
+    progress: OnProgress = lambda *_: None,
+    simulator: Simulator = NS2,
 ) -> dict[str, Any] | None:
-    """ns-2's document of an experiment; None if ns-2 can express none of its cases."""
+    """A simulator's document of an experiment; None if it can express none of its cases."""
     experiment = load(name)
-    cases = [case for case in expressible(experiment, options.mode) if matches(case, options.cases)]
+    cases = [case for case in expressible(experiment, options.mode, simulator) if matches(case, options.cases)]
     if not cases:
         return None
     experiment.exclude += [case for case in experiment.cases(options.mode) if case not in cases]
     runs = digest.make(run(experiment, backend, options, progress))
-    files = [str(path.relative_to(REPO)) for path in (experiment.path, NETWORK, PLAN)]
+    files = [str(path.relative_to(REPO)) for path in (experiment.path, *simulator.files)]
     return runs | {
-        "experiment": digest.NS2 + name,
+        "experiment": simulator.prefix + name,
         "files": files,
         "file_sha256": identity.hash_of_files(files),
         # no kernel or module affects the result, only the files
@@ -97,17 +139,20 @@ def table(document: dict[str, Any]) -> str:
 
 
 def documents(
-    names: Iterable[str], options: Options, progress: OnProgress = lambda *_: None
+    names: Iterable[str],
+    options: Options,
+    progress: OnProgress = lambda *_: None,
+    simulator: Simulator = NS2,
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Documents by name, and failures."""
-    backend = Ns2()
+    backend = simulator.backend()
     backend.prepare(())
     by_name, failed = {}, []
     for name in names:
         try:
-            ran = document(name, backend, options, progress)
+            ran = document(name, backend, options, progress, simulator)
         except LbeError as error:
-            failed.append(f"{digest.NS2}{name}: {error}")
+            failed.append(f"{simulator.prefix}{name}: {error}")
             continue
         if ran:
             by_name[ran["experiment"]] = ran
@@ -115,13 +160,21 @@ def documents(
 
 
 def add_parser(commands: Any) -> None:
-    """Add the subcommand's parser."""
+    """Add the subcommands' parsers."""
+    for simulator, about in ((NS2, "the simulator of four papers"), (NS3, "which has a TCP-LP of its own")):
+        _add_parser(commands, simulator, about)
+
+
+def _add_parser(commands: Any, simulator: Simulator, about: str) -> None:
+    prefix, title = simulator.prefix, simulator.title
     sub = commands.add_parser(
-        "ns2",
-        help="run the papers' experiments in ns-2, their simulator, for comparison",
-        description="Runs the cases that ns-2 can express, in the experiment's own lengths, and writes ns2_NAME.json.",
+        simulator.command,
+        help=f"run the papers' experiments in {title}, {about}, for comparison",
+        description=f"Runs the cases that {title} can express, in the experiment's own lengths, and writes "
+        f"{prefix}NAME.json.",
     )
-    sub.add_argument("names", nargs="*", metavar="NAME", help="experiment, paper or figure (default: all of them)")
+    own = ", ".join(simulator.own) or "all of them"
+    sub.add_argument("names", nargs="*", metavar="NAME", help=f"experiment, paper or figure (default: {own})")
     sub.add_argument("--runs", type=int, metavar="N", help="seeds per case (default: the experiment's)")
     sub.add_argument(
         "--case", action="append", default=[], metavar="DIM=VARIANT", help="only these cases; may be repeated"
@@ -132,7 +185,7 @@ def add_parser(commands: Any) -> None:
     length.add_argument(
         "--short", action="store_const", dest="mode", const="short", help="the short form that the tests use"
     )
-    sub.set_defaults(mode="default", do=compare)
+    sub.set_defaults(mode="default", do=functools.partial(compare, simulator=simulator))
     sub.add_argument("--fresh", action="store_true", help="run everything again, without reusing earlier runs")
     sub.add_argument(
         "--out",
@@ -143,7 +196,7 @@ def add_parser(commands: Any) -> None:
     )
 
 
-def compare(args: argparse.Namespace) -> int:
+def compare(args: argparse.Namespace, simulator: Simulator = NS2) -> int:
     """Run the command: make, print and write the documents. 1 if a run failed."""
     for key in ("runs", "jobs"):
         value = getattr(args, key)
@@ -156,15 +209,15 @@ def compare(args: argparse.Namespace) -> int:
             raise ExperimentError(f"--case {word!r}: expected DIM=VARIANT")
         only.setdefault(dimension, []).append(variant)
     options = Options(args.mode, args.runs, args.jobs, reuse=not args.fresh, command=args.command_line, cases=only)
-    names = wanted(args.names)
-    by_name, failed = documents(names, options)
+    names = wanted(args.names, simulator)
+    by_name, failed = documents(names, options, simulator=simulator)
     for document in by_name.values():
         digest.save(document, args.out)
         print(table(document))
     for name in names:
-        key = digest.NS2 + name
+        key = simulator.prefix + name
         if args.names and key not in by_name and not any(failure.startswith(key) for failure in failed):
-            print(f"{name}: no case of it can be said in ns-2", file=sys.stderr)
+            print(f"{name}: no case of it can be said in {simulator.title}", file=sys.stderr)
     for failure in failed:
         print(f"failed: {failure}", file=sys.stderr)
     return 1 if failed else 0

@@ -8,12 +8,13 @@ from pathlib import Path
 from ..backends.backend import Backend, BackendError
 from ..backends.netns import Host
 from ..backends.ns2.machine import Ns2
+from ..backends.ns3.machine import Ns3
 from ..backends.qemu import Qemu
 from ..backends.ssh import Ssh
 from ..backends.uml import Uml
 from ..kernels.series import DEFAULT_SERIES
 
-BACKENDS = ("uml", "qemu", "host", "ssh", "ns2")
+BACKENDS = ("uml", "qemu", "host", "ssh", "ns2", "ns3")
 
 
 def make_backend(
@@ -38,5 +39,7 @@ def make_backend(
         return Host()
     if name == "ns2":
         return Ns2()
+    if name == "ns3":
+        return Ns3()
     assert machines is not None  # checked above for ssh
     return Ssh(machines)

@@ -81,7 +81,7 @@ def _add_where(sub: argparse.ArgumentParser) -> None:
         default="uml",
         metavar="B",
         help="uml (default), qemu: a distribution's kernel in real time, host: the running kernel, as root, "
-        "ssh: three machines, ns2: the simulator, for what it can express",
+        "ssh: three machines, ns2, ns3: the simulators, for what they can express",
     )
     sub.add_argument("--machines", type=Path, metavar="FILE", help="the machines of --backend ssh, a TOML file")
     sub.add_argument("--flavour", default="plain", metavar="F", help="plain (default) or sanitizer")

@@ -216,8 +216,8 @@ def not_lost(status: str, note: str, cases: list[Case], results: ResultSet) -> t
     return ("new", "the metric is newer than these results") if results.outgrown else (status, note)
 
 
-def ns2_table(document: dict[str, Any] | None) -> Table | None:
-    """The numbers of ns-2's document of an experiment, if there is one."""
+def simulated_table(document: dict[str, Any] | None) -> Table | None:
+    """The numbers of a simulator's document of an experiment, if there is one."""
     return None if document is None else Table.of(digest.result_set(document))
 
 
@@ -226,7 +226,7 @@ def committed_ns2(experiment: Experiment) -> Table | None:
     path = digest.FOLDER / f"{digest.NS2}{experiment.name}.json"
     if not any(check.ns2 for check in experiment.checks) or not path.exists():
         return None
-    return ns2_table(digest.load(path))
+    return simulated_table(digest.load(path))
 
 
 def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:

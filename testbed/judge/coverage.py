@@ -62,8 +62,9 @@ class Row:
     note: str = ""
     #: why the number is not near the paper's, if coverage.toml explains it
     why: str = ""
-    #: the same number in ns-2, if ns-2 has the senders
+    #: the same number in ns-2 and in ns-3, if they have the senders
     ns2: Summary | None = None
+    ns3: Summary | None = None
     #: the paper states an order or a trend, which is the bound, without a number
     order: bool = False
     #: why this row does not count in the figure's verdict
@@ -275,6 +276,7 @@ def row_of(
     verdict: tuple[str, str, bool],
     reference: Summary | None = None,
     ns2: Summary | None = None,
+    ns3: Summary | None = None,
     side: str = "",
     order: bool = False,
     experiment: str = "",
@@ -302,14 +304,15 @@ def row_of(
         said,
         note,
         ns2=ns2,
+        ns3=ns3,
         order=order,
         experiment=experiment,
         source=source,
     )
 
 
-def ns2_summary(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
-    """A check's number in ns-2's document of the experiment; None if that lacks a case of it."""
+def simulated_summary(check: Check, case: Case | None, simulated: checks.Table | None) -> Summary | None:
+    """A check's number in a simulator's document of the experiment; None if that lacks a case of it."""
     if simulated is None or case is None:
         return None
     ours = summarise(simulated.check(check, case))
@@ -323,8 +326,14 @@ def source_of(name: str, check: Check, case: Case | None) -> Source | None:
     return Source(name, check.metric, case, check.of, check.how)
 
 
-def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: checks.Table | None = None) -> list[Row]:
-    """Rows of the experiment's checks."""
+def check_rows(
+    figure: Figure,
+    one: Experiment,
+    results: ResultSet,
+    simulated: checks.Table | None = None,
+    in_ns3: checks.Table | None = None,
+) -> list[Row]:
+    """Rows of the experiment's checks. simulated, in_ns3: the numbers of ns-2 and ns-3."""
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
     wanted = chosen(figure, one)
     return [
@@ -336,7 +345,8 @@ def check_rows(figure: Figure, one: Experiment, results: ResultSet, simulated: c
             verdict.bound,
             (verdict.status, verdict.note, verdict.red),
             verdict.reference,
-            ns2_summary(verdict.check, verdict.case, simulated),
+            simulated_summary(verdict.check, verdict.case, simulated),
+            simulated_summary(verdict.check, verdict.case, in_ns3),
             order=verdict.check.order,
             experiment=one.name,
             source=source_of(one.name, verdict.check, verdict.case),
@@ -451,7 +461,8 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> FigureVerdict
             rows += finding_rows(figure, results)
             continue
         one = digest.experiment_of(documents[name])
-        rows += check_rows(figure, one, results, checks.ns2_table(documents.get(digest.NS2 + name)))
+        simulated = [checks.simulated_table(documents.get(prefix + name)) for prefix in (digest.NS2, digest.NS3)]
+        rows += check_rows(figure, one, results, *simulated)
         if name == figure.experiment:
             rows += curve_rows(figure, one, results, documents) + trend_rows(figure, one, results)
     old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))

@@ -22,7 +22,6 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.filters["row_cells"] = tables.row_cells
 #: titles of the scoreboard's flow groups
 FLOWS = {"be": "best effort", "bg": "background"}
 

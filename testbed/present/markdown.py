@@ -77,13 +77,14 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
         parts.append(f"## {titles[paper]}")
         parts.append(_table(tables.COVERAGE_HEAD, [tables.coverage_row(verdict) for verdict in mine]))
         for verdict in mine:
-            figure, rows = verdict.figure, [tables.row_cells(row) for row in verdict.rows]
+            figure, (head, rows) = verdict.figure, tables.row_table(verdict)
             parts.append(f"### {figure.number}: {tables.verdict_text(verdict)}")
             parts += tables.reasons(verdict)
             if rows:
                 form = f" ({tables.form_text(verdict.form, verdict.seeds)})" if verdict.form else ""
-                parts.append(f"`{figure.source}`{form}. {tables.near_rule(figure)}")
-                parts.append(_table(tables.ROW_HEAD, rows, (2, 3, 4, 5, 6, 7)))
+                parts.append(f"`{figure.source}`{form}. {tables.near_rule(figure)}{tables.of_ns3(verdict)}")
+                right = tuple(range(head.index("paper"), head.index("bound") + 1))
+                parts.append(_table(head, rows, right))
     return "\n\n".join(parts) + "\n"
 
 

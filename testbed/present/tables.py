@@ -25,7 +25,8 @@ SIGNS = (
 )
 EXPERIMENT_HEAD = ["experiment", "state", "form", "cases", "seeds", "kernel", "modules that ran"]
 COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "claims that hold", "beside the paper's numbers"]
-ROW_HEAD = ["what", "case", "paper", "ns-2", "ours", "off", "limit", "bound", "the claim", "beside the paper"]
+#: heads of a figure's table; the column ns-3 is there if a row has a number of it
+ROW_HEAD = ["what", "case", "paper", "ns-2", "ns-3", "ours", "off", "limit", "bound", "the claim", "beside the paper"]
 CHECK_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "why this bound", "beside a rival", "verdict"]
 CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 
@@ -181,6 +182,7 @@ def row_cells(row: coverage.Row) -> list[str]:
         row_case(row),
         "order" if row.order else number(row.paper),
         interval(row.ns2) if row.ns2 else "",
+        interval(row.ns3) if row.ns3 else "",
         interval(row.ours),
         off(row.paper, row.ours),
         interval(row.reference),
@@ -188,6 +190,20 @@ def row_cells(row: coverage.Row) -> list[str]:
         checks.STATUS[row.status],
         "beside" if row.beside else row.against or "-",
     ]
+
+
+def row_table(verdict: coverage.FigureVerdict) -> tuple[list[str], list[list[str]]]:
+    """A figure's table: its heads, and its rows."""
+    left_out = None if any(row.ns3 for row in verdict.rows) else ROW_HEAD.index("ns-3")
+    kept = [index for index in range(len(ROW_HEAD)) if index != left_out]
+    cells = [row_cells(row) for row in verdict.rows]
+    return [ROW_HEAD[index] for index in kept], [[row[index] for index in kept] for row in cells]
+
+
+def of_ns3(verdict: coverage.FigureVerdict) -> str:
+    """What the numbers of ns-3 are of, if the figure has any."""
+    words = " ns-3: its own TcpLp for lp; its NewReno with SACK for TCP, since it has no plain Reno."
+    return words if any(row.ns3 for row in verdict.rows) else ""
 
 
 def near_rule(figure: figures.Figure) -> str:

@@ -37,8 +37,8 @@ DIGITS = 6
 TRACE_POINTS = 60
 #: folder of the committed digests
 FOLDER = REPO / "Documentation" / "results" / "data"
-#: prefix of the name of ns-2's digest of an experiment
-NS2 = "ns2_"
+#: prefixes of the names of simulators' digests of an experiment
+NS2, NS3 = "ns2_", "ns3_"
 #: tag of experiments in the scoreboard, which shows goodput over time for each cell
 SCOREBOARD = "scoreboard"
 #: digests of experiments with one of these tags have goodput over time

@@ -37,7 +37,7 @@ COLUMNS = {
 
 
 class Ns2Failed(LbeError):
-    """ns failed, or its output is incomplete; the text has the end of its output."""
+    """A simulator failed, or its output is incomplete; the text has the end of its output."""
 
 
 class NsTools(Tools):
@@ -48,18 +48,18 @@ class NsTools(Tools):
         return ""
 
 
-def table(folder: Path, name: str) -> dict[str, np.ndarray]:
+def table(folder: Path, name: str, title: str = "ns-2") -> dict[str, np.ndarray]:
     """The columns of a file that the run wrote. Raises Ns2Failed."""
     columns = COLUMNS[name]
     try:
         lines = (folder / name).read_text(encoding="ascii").splitlines()
         rows = np.array([line.split() for line in lines], dtype=float)
     except (OSError, ValueError) as error:
-        raise Ns2Failed(f"ns-2: {name}: {error}") from error
+        raise Ns2Failed(f"{title}: {name}: {error}") from error
     if rows.size == 0:
         rows = np.empty((0, len(columns)))
     if rows.shape[1] != len(columns):
-        raise Ns2Failed(f"ns-2: {name}: {rows.shape[1]} columns instead of {len(columns)}")
+        raise Ns2Failed(f"{title}: {name}: {rows.shape[1]} columns instead of {len(columns)}")
     return dict(zip(columns, rows.T))
 
 
@@ -88,12 +88,12 @@ def _payload_share(job: Job) -> dict[int, float]:
     return shares
 
 
-def series(job: Job, folder: Path) -> Series:
-    """The records of a run's files. Raises Ns2Failed."""
-    recv, send, queue, web = (table(folder, name) for name in COLUMNS)
+def series(job: Job, folder: Path, title: str = "ns-2", shares: dict[int, float] | None = None) -> Series:
+    """The records of a run's files. Raises Ns2Failed. shares: of the payload in a receiver's count, by flow."""
+    recv, send, queue, web = (table(folder, name, title) for name in COLUMNS)
     if len(queue["t_s"]) == 0 or queue["t_s"].max() + 0.001 < job.setting.head.measure_s[1] - 1:
-        raise Ns2Failed("ns-2: the run ended before its time")
-    share = _payload_share(job)
+        raise Ns2Failed(f"{title}: the run ended before its time")
+    share = _payload_share(job) if shares is None else shares
     ratio = np.array([share.get(int(flow), 1.0) for flow in recv["flow"]])
     done = web["dur_us"] >= 0
     return Series(

@@ -11,6 +11,7 @@ import pytest
 from testbed.backends.backend import Backend
 from testbed.backends.netns import Host
 from testbed.backends.ns2.machine import Ns2
+from testbed.backends.ns3.machine import Ns3
 from testbed.backends.qemu import Qemu
 
 
@@ -21,12 +22,12 @@ def qemu() -> Qemu:
     return made
 
 
-BACKENDS = {"qemu": qemu, "host": Host, "ns2": Ns2}
+BACKENDS = {"qemu": qemu, "host": Host, "ns2": Ns2, "ns3": Ns3}
 
 
 def known(backend: Backend) -> tuple[str, ...]:
-    """What runs and documents are known by: the key, and for ns-2 what its documents say of the simulator."""
-    return backend.key(), *(backend.facts().values() if backend.name == "ns2" else ())
+    """What runs and documents are known by: the key, and for simulators what their documents say of them."""
+    return backend.key(), *(backend.facts().values() if backend.name in ("ns2", "ns3") else ())
 
 
 def with_line(monkeypatch: pytest.MonkeyPatch, suffix: str, line: str) -> None:
@@ -42,12 +43,21 @@ def with_line(monkeypatch: pytest.MonkeyPatch, suffix: str, line: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "suffix"),
-    [("qemu", ".py"), ("qemu", ".sh"), ("host", ".py"), ("host", ".sh"), ("ns2", ".py"), ("ns2", ".tcl")],
+    [
+        ("qemu", ".py"),
+        ("qemu", ".sh"),
+        ("host", ".py"),
+        ("host", ".sh"),
+        ("ns2", ".py"),
+        ("ns2", ".tcl"),
+        ("ns3", ".py"),
+        ("ns3", ".cc"),
+    ],
 )
 def test_a_comment_is_in_no_key_and_a_statement_is(name: str, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = BACKENDS[name]()
     before = known(backend)
-    with_line(monkeypatch, suffix, "# one more comment")
+    with_line(monkeypatch, suffix, "// one more comment" if suffix == ".cc" else "# one more comment")
     assert known(backend) == before
     monkeypatch.undo()
     with_line(monkeypatch, suffix, "one_more = 1")

@@ -12,8 +12,8 @@ from testbed.base.places import REPO, TESTBED
 
 #: each room may import from itself and from those listed before it
 ROOMS = (
-    "base", "spec", "kernels", "backends", "measure", "results", "run", "backends/ns2", "judge", "present", "campaign",
-    "robustness", "bench", "foreign", "proof", "support", "commands",
+    "base", "spec", "kernels", "backends", "measure", "results", "run", "backends/ns2", "backends/ns3", "judge",
+    "present", "campaign", "robustness", "bench", "foreign", "proof", "support", "commands",
 )  # fmt: skip
 
 
@@ -28,7 +28,8 @@ def files() -> Iterator[Path]:
 def room_of(parts: tuple[str, ...]) -> str:
     """Return the room of a path or a dotted name under testbed/.
 
-    backends/ns2 is a room of its own: unlike the other backends it reads jobs and writes results itself.
+    backends/ns2 and backends/ns3 are rooms of their own: unlike the other backends they read jobs and write results
+    themselves.
     """
     return "/".join(parts[:2]) if "/".join(parts[:2]) in ROOMS else parts[0]
 
