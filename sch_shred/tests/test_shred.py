@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from testbed.spec import experiment as experiments
 from testbed.support import hostc
 
 FOLDER = Path(__file__).resolve().parent.parent
@@ -336,6 +337,20 @@ def tc_red_wlog(lo: int, burst: int, avpkt: int) -> int:
             return wlog
         w /= 2
     return 31
+
+
+def test_the_paper_s_experiments_have_the_weight_that_they_name() -> None:
+    """1/512, the weight of ns-2's RED (0.002) as a power of two: it follows from burst, min and avpkt."""
+    wrong, seen = [], 0
+    for path in sorted((experiments.EXPERIMENTS / "sch_shred").glob("*.toml")):
+        for name, variant in experiments.load(path.stem).vary.get("queue", {}).items():
+            words = str(dict(variant.get("topology.queue", {})).get("tc", "")).split()
+            if words[:1] == ["shred"] and "burst" in words:
+                seen += 1
+                low, burst, avpkt = (int(words[words.index(word) + 1]) for word in ("min", "burst", "avpkt"))
+                if tc_red_wlog(low, burst, avpkt) != 9:
+                    wrong.append(f"{path.stem}: {name}: burst {burst}: 1/{1 << tc_red_wlog(low, burst, avpkt)}")
+    assert seen > 20 and not wrong, "\n".join(wrong)
 
 
 def test_weight_of_a_burst_is_tcs(c: ctypes.CDLL) -> None:
