@@ -28,13 +28,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lines.h"
 #include "steer.h"
 #include "upload.h"
 
 #define CONF_FILE	"/etc/lbe/background.conf"
 #define STATE_FILE	LBE_RUN "/applied"
 #define PIN_DIR		"/sys/fs/bpf/lbe"
-#define ITEMS		256	/* the kernel's limit on rules in a namespace */
+#define LINES_PIN	PIN_DIR "/lines"
+#define ITEMS		LINES_MAX	/* also the kernel's limit on rules in a namespace */
 
 enum kind { UNIT, CGROUP, USER, LOCAL_PORT, REMOTE_PORT, REMOTE, DSCP };
 
@@ -50,9 +52,11 @@ static const char *const kinds[] = {
  * @options: weight and options as the file has them, with commas for blanks; "-" for none
  * @line: line number in the file
  * @percent: weight, in percent of an ordinary background connection's; 0: none given
- * @up, @down: the directions; @up is possible for kinds that have a cgroup only
- * @rule: the rule for @down; its id is 0 if it is not in force. Its cgroup is the one for @up too
- * @pinned: the BPF program for @up is in force
+ * @up, @down: the directions
+ * @rule: the rule for @down; its id is 0 if it is not in force. What it matches, such as a cgroup,
+ *	is matched for @up too
+ * @pinned: the BPF program for @up is in force: one of its own for a kind that has a cgroup, one
+ *	for all lines of the other kinds (lines.h)
  */
 struct item {
 	enum kind kind;
@@ -136,18 +140,19 @@ static void conf_whole(struct item *item, const char *direction)
 	const struct steer steer = { .percent = item->percent };
 	uint32_t weight;
 
-	item->up = item->kind <= USER && (!direction || strcmp(direction, "down"));
+	item->up = !direction || strcmp(direction, "down");
 	item->down = !direction || strcmp(direction, "up");
 	if (item->kind == UNIT && (!item->up || !item->down))
 		bad("a unit goes to the background in both directions; leave up or down out");
 	if (item->kind == UNIT && strchr(item->options, '='))
 		bad("a unit takes weight N and no other option: units share the rule of a slice");
-	if (item->kind > USER && direction && strcmp(direction, "down"))
-		bad("a %s can be matched for downloads only", kinds[item->kind]);
+	if (!item->down && item->percent)
+		bad("uploads have no weight, since those by lbe to one address share evenly: leave out weight %u or up",
+		    item->percent);
+	if (!item->down && *item->options)
+		bad("%s is an option for downloads: leave it out, or up", item->options);
 	if (!item->percent)
 		return;
-	if (!item->down)
-		bad("uploads have no weight");
 	if (!vulture_option_get(&item->rule.options, "weight", &weight))
 		bad("a line may have only one weight");
 	if (!steer_first(&steer, &item->rule.options))
@@ -239,7 +244,7 @@ static bool same_target(const struct item *a, const struct item *b)
 	if (a->kind != b->kind)
 		return false;
 	if (a->kind > USER)
-		return same_match(&a->rule, &b->rule);
+		return lines_equal(&a->rule, &b->rule);
 	return !strcmp(a->value, b->value) ||
 	       (a->kind == CGROUP && same_file(a->value, b->value));
 }
@@ -587,11 +592,15 @@ static bool drop_rule(const struct item *item)
 	return rule_lives(item->rule.id, &item->rule) && !vulture_rule_del(v, item->rule.id);
 }
 
-/* Remove the BPF program of an applied item. Return: whether there was one */
+/* Remove the BPF program of an applied item. That of the lines without a cgroup is replaced by
+ * apply_lines(). Return: whether there was one
+ */
 static bool drop_pin(const struct item *item)
 {
 	char pin[128];
 
+	if (item->kind > USER)
+		return item->pinned;
 	item_pin(item, pin, sizeof(pin));
 	return item->pinned && !unlink(pin);
 }
@@ -651,6 +660,45 @@ static bool apply_up(struct item *item, const struct item *before, const char *d
 	}
 	item->pinned = true;
 	return true;
+}
+
+/* Put in force, for uploads, the items that have no cgroup. @items: those wanted, of which each is
+ * marked as pinned or not. Return: whether it was done
+ */
+static bool apply_lines(struct items *items, const char *control)
+{
+	static struct lines_map lines;
+	unsigned int i;
+	bool good;
+
+	memset(&lines, 0, sizeof(lines));
+	for (i = 0; i < items->count; i++)
+		if (items->item[i].kind > USER && items->item[i].up)
+			lines_add(&lines, &items->item[i].rule);
+	good = !lines_apply(&lines, control, LINES_PIN);
+	if (!good && lines.count)
+		say("uploads of the lines by port, remote or dscp stay in the foreground: %s; write down in these lines to have downloads alone",
+		    upload_error());
+	else if (!good)
+		say("%s", upload_error());
+	for (i = 0; i < items->count; i++)
+		if (items->item[i].kind > USER)
+			items->item[i].pinned = good && items->item[i].up;
+	return good;
+}
+
+/* Correct what the state file says of the uploads of items without a cgroup: an earlier apply may
+ * have been killed, or somebody else has removed the program.
+ */
+static void see_lines(struct items *applied)
+{
+	static struct lines_map lines;
+	unsigned int i;
+
+	lines_read(&lines, LINES_PIN);
+	for (i = 0; i < applied->count; i++)
+		if (applied->item[i].kind > USER)
+			applied->item[i].pinned = lines_has(&lines, &applied->item[i].rule);
 }
 
 /* Units of one slice share its rule and program, which are kept with the first of these units. */
@@ -717,7 +765,7 @@ static void apply_item(const struct items *wanted, struct item *item, const stru
 	else if (before)
 		dropped |= drop_rule(before);
 	if (item->up)
-		good &= apply_up(item, before, dir, control);
+		good &= item->kind > USER ? item->pinned : apply_up(item, before, dir, control);
 	else if (before)
 		dropped |= drop_pin(before);
 	same = before && before->rule.cgroup == item->rule.cgroup &&
@@ -750,7 +798,7 @@ static void read_words(int argc, char **argv)
 /* Record an item as in force before the next one is put in force, so that nothing is left without a
  * record if apply is killed.
  */
-static void keep_item(struct items *applied, const struct item *item)
+static void keep_item(struct items *applied, const struct item *item, const char *control)
 {
 	struct item *known = (struct item *)find_item(applied, item);
 
@@ -761,6 +809,8 @@ static void keep_item(struct items *applied, const struct item *item)
 		return;
 	say("cannot write %s: %s", STATE_FILE, strerror(errno));
 	remove_item(item);
+	known->up = false;
+	apply_lines(applied, control);
 	exit(1);
 }
 
@@ -770,6 +820,7 @@ int do_apply(int argc, char **argv)
 	struct change change = {};
 	const char *control;
 	unsigned int i;
+	bool good;
 
 	read_words(argc, argv);
 	read_conf(&wanted);
@@ -781,6 +832,8 @@ int do_apply(int argc, char **argv)
 		refused("cannot write %s: %s", STATE_FILE, strerror(errno));
 	mkdir(PIN_DIR, 0700);
 	control = upload_control();
+	see_lines(&applied);
+	good = apply_lines(&wanted, control);
 	for (i = 0; i < applied.count;) {
 		if (find_item(&wanted, &applied.item[i])) {
 			i++;
@@ -793,7 +846,7 @@ int do_apply(int argc, char **argv)
 	for (i = 0; i < wanted.count; i++) {
 		apply_item(&wanted, &wanted.item[i], find_item(&applied, &wanted.item[i]), control,
 			   &change);
-		keep_item(&applied, &wanted.item[i]);
+		keep_item(&applied, &wanted.item[i], control);
 	}
 	if (!write_state(&wanted))
 		refused("cannot write %s: %s", STATE_FILE, strerror(errno));
@@ -805,7 +858,7 @@ int do_apply(int argc, char **argv)
 	else
 		printf("%u added, %u kept, %u removed, %u failed\n", change.added, change.kept,
 		       change.removed, change.failed);
-	return change.failed ? 1 : 0;
+	return change.failed || !good ? 1 : 0;
 }
 
 /* Print what is in force, in the format that apply reads. */
@@ -822,7 +875,7 @@ int do_showconf(int argc, char **argv)
 		const char *direction = "";
 		char options[sizeof(item->options)], *comma;
 
-		if (item->kind != UNIT && item->kind <= USER)
+		if (item->kind != UNIT)
 			direction = item->pinned && item->rule.id ? " both" :
 				    item->pinned ? " up" : " down";
 		strcpy(options, strcmp(item->options, "-") ? item->options : "");

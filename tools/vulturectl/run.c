@@ -615,7 +615,10 @@ static void mind_cgroups_above(struct plan *plan)
 	if (plan->held || !*dir || scope_is(dir, false, NULL))
 		return;
 	plan->held = true;
-	say("run: connections that the command opens from now on stay in the background: the cgroup that run was started in is there, and only root's run can leave it");
+	if (scope_is_held(dir))
+		say("run: connections that the command opens from now on stay in the background: the cgroup that run was started in is there, and only root's run can leave it");
+	else
+		say("run: some connections that the command opens from now on go to the background: those that a rule for a port, a prefix or a DSCP matches, which only root's run can leave");
 }
 
 /* Switch the command to where goes_to_front() says: its later connections, then its present ones.

@@ -121,22 +121,34 @@ static bool down_is_background(const struct list *list, const char *dir)
 	return false;
 }
 
-/* Whether some rule may put a connection of the cgroup in the background. */
-static bool may_match(const struct list *list, const char *dir)
+/* Whether there is a rule for the background for this cgroup itself; 0: for any cgroup. */
+static bool has_background(const struct list *list, uint64_t cgroup)
+{
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		if (!list->rule[i].foreground && list->rule[i].cgroup == cgroup)
+			return true;
+	return false;
+}
+
+/* Whether some rule may put a connection of the cgroup in the background; @unless_hidden: and is
+ * not hidden by a rule for the foreground, of its own cgroup or of a nearer one.
+ */
+static bool may_match(const struct list *list, const char *dir, bool unless_hidden)
 {
 	char at[CGROUP_CHARS];
-	size_t i;
 
 	snprintf(at, sizeof(at), "%s", dir);
 	do {
 		uint64_t cgroup = number_of(at);
 
-		for (i = 0; i < list->n; i++)
-			if (!list->rule[i].foreground &&
-			    (!list->rule[i].cgroup || list->rule[i].cgroup == cgroup))
-				return true;
+		if (unless_hidden && has_rule(list, cgroup, true))
+			return false;
+		if (has_background(list, cgroup))
+			return true;
 	} while (go_up(at));
-	return false;
+	return has_background(list, 0);
 }
 
 static void record_path(uint64_t cgroup, char *path, size_t room)
@@ -222,7 +234,8 @@ static int switch_down(const char *dir, bool background)
 	result = drop(&list, cgroup, background);
 	if (!result && background && !down_is_background(&list, dir))
 		result = add(dir, cgroup, false);
-	else if (!result && !background && !has_rule(&list, cgroup, true) && may_match(&list, dir))
+	else if (!result && !background && !has_rule(&list, cgroup, true) &&
+		 may_match(&list, dir, false))
 		result = add(dir, cgroup, true);
 	free(list.rule);
 	return result < 0 ? failed("downloads", vulture_error(v)) : 0;
@@ -245,6 +258,7 @@ static int mode_above(const char *dir)
 static int switch_up(const char *dir, bool background, const char *up)
 {
 	int above = mode_above(dir);
+	/* lines of apply take some connections of a cgroup, so only fg has to do something */
 	bool attach = background ? above != UPLOAD_BACKGROUND : above != UPLOAD_NONE;
 
 	if (above < 0 || upload_switch(dir, background ? UPLOAD_BACKGROUND : UPLOAD_FOREGROUND,
@@ -264,6 +278,14 @@ int scope_switch(const char *dir, bool background, const char *up)
 	return result;
 }
 
+/* The mode of a cgroup, or of the nearest one above that has a program. */
+static int mode_of(const char *dir)
+{
+	int mode = upload_mode(dir);
+
+	return mode == UPLOAD_NONE ? mode_above(dir) : mode;
+}
+
 bool scope_is(const char *dir, bool background, const char *up)
 {
 	bool down = background;
@@ -271,15 +293,27 @@ bool scope_is(const char *dir, bool background, const char *up)
 	int mode;
 
 	if (v && !read_rules(&list)) {
+		down = background ? down_is_background(&list, dir) : !may_match(&list, dir, true);
+		free(list.rule);
+	}
+	mode = mode_of(dir);
+	if (!down || mode < 0)
+		return down;
+	if (background)
+		return !up || mode == UPLOAD_BACKGROUND;
+	return mode == UPLOAD_NONE || mode == UPLOAD_FOREGROUND;
+}
+
+bool scope_is_held(const char *dir)
+{
+	bool down = false;
+	struct list list;
+
+	if (v && !read_rules(&list)) {
 		down = down_is_background(&list, dir);
 		free(list.rule);
 	}
-	mode = upload_mode(dir);
-	if (mode == UPLOAD_NONE)
-		mode = mode_above(dir);
-	if (mode < 0 || (background && !up))
-		return down == background;
-	return down == background && (mode == UPLOAD_BACKGROUND) == background;
+	return down || mode_of(dir) == UPLOAD_BACKGROUND;
 }
 
 int scope_exempt(const char *dir, const char *up)

@@ -8,7 +8,7 @@
  *	            holds the cgroup
  *	uploads     detaches fg's program; attaches      detaches bg's program; attaches one in
  *	            one, unless a program of a           foreground mode, if a cgroup above has
- *	            cgroup above does the same           a program
+ *	            cgroup above does the same           a program, also one for lines (lines.h)
  *
  * A program that another process (run, hold or apply) has attached to the cgroup itself is not
  * detached: its mode is changed. What bg and fg add belongs to the cgroup and ends with it. bg's
@@ -29,10 +29,15 @@
  */
 int scope_switch(const char *dir, bool background, const char *up);
 
-/** scope_is() - whether such connections already are where @background says, as far as the caller
- * may know
+/** scope_is() - whether all such connections already are where @background says, as far as the
+ * caller may know
  */
 bool scope_is(const char *dir, bool background, const char *up);
+
+/** scope_is_held() - whether the cgroup, or one above, puts all of them in the background; if not,
+ * rules and lines for a port, a prefix or a DSCP may still take some
+ */
+bool scope_is_held(const char *dir);
 
 /**
  * scope_exempt() - keep what a cgroup opens from now on in the foreground, though a cgroup above

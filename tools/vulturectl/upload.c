@@ -18,6 +18,7 @@
 #include <bpf/libbpf.h>
 
 #include "background.skel.h"
+#include "lines.h"
 #endif
 
 #define CONTROL_CHARS	16	/* TCP_CA_NAME_MAX of the kernel */
@@ -40,8 +41,7 @@ const char *upload_error(void)
 	return error_text;
 }
 
-__attribute__((format(printf, 1, 2)))
-static int failed(const char *format, ...)
+int upload_failed(const char *format, ...)
 {
 	va_list args;
 
@@ -49,6 +49,13 @@ static int failed(const char *format, ...)
 	vsnprintf(error_text, sizeof(error_text), format, args);
 	va_end(args);
 	return -1;
+}
+
+int upload_open_cgroup(const char *dir)
+{
+	int cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return cgroup < 0 ? upload_failed("cannot open %s: %s", dir, strerror(errno)) : cgroup;
 }
 
 static int choose(int fd, const char *control)
@@ -126,6 +133,19 @@ int upload_foreground(int fd)
 	return choose(fd, control);
 }
 
+int upload_refused(int error)
+{
+	if (error == EPERM)
+		return upload_failed("the kernel refuses the BPF program: it needs CAP_BPF and CAP_NET_ADMIN: in a container or a unit, add them or run vulturectl outside of it");
+	return upload_failed("the kernel refuses the BPF program (%s): it needs CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF: look for them in /boot/config-$(uname -r)",
+			     strerror(error));
+}
+
+int upload_no_bpf(void)
+{
+	return upload_failed("vulturectl was built without BPF (clang, bpftool and libbpf are needed)");
+}
+
 #ifdef HAVE_BPF
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -133,6 +153,11 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 	(void)format;
 	(void)args;
 	return 0;
+}
+
+void upload_be_quiet(void)
+{
+	libbpf_set_print(quiet);
 }
 
 /* The program is loaded once in a process. Its descriptor is never passed on, since a process that
@@ -145,31 +170,20 @@ static struct background_bpf *load_program(const char *control)
 
 	if (object)
 		return object;
-	libbpf_set_print(quiet);
+	upload_be_quiet();
 	object = background_bpf__open();
 	if (!object) {
-		failed("cannot read the BPF program: %s", strerror(errno));
+		upload_failed("cannot read the BPF program: %s", strerror(errno));
 		return NULL;
 	}
 	snprintf((char *)object->rodata->control, sizeof(object->rodata->control), "%s", control);
 	error = -background_bpf__load(object);
 	if (error) {
-		if (error == EPERM)
-			failed("the kernel refuses the BPF program: it needs CAP_BPF and CAP_NET_ADMIN: in a container or a unit, add them or run vulturectl outside of it");
-		else
-			failed("the kernel refuses the BPF program (%s): it needs CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF: look for them in /boot/config-$(uname -r)",
-			       strerror(error));
+		upload_refused(error);
 		background_bpf__destroy(object);
 		object = NULL;
 	}
 	return object;
-}
-
-static int open_cgroup(const char *dir)
-{
-	int cgroup = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return cgroup < 0 ? failed("cannot open %s: %s", dir, strerror(errno)) : cgroup;
 }
 
 int upload_attach(const char *dir, const char *control, const char *pin)
@@ -179,18 +193,18 @@ int upload_attach(const char *dir, const char *control, const char *pin)
 
 	if (!object)
 		return -1;
-	cgroup = open_cgroup(dir);
+	cgroup = upload_open_cgroup(dir);
 	if (cgroup < 0)
 		return -1;
 	link = bpf_link_create(bpf_program__fd(object->progs.background), cgroup,
 			       BPF_CGROUP_SOCK_OPS, NULL);
 	if (link < 0)
-		failed("cannot attach the BPF program to %s: %s", dir, strerror(errno));
+		upload_failed("cannot attach the BPF program to %s: %s", dir, strerror(errno));
 	close(cgroup);
 	if (link < 0 || !pin)
 		return link < 0 ? -1 : link;
 	if (bpf_obj_pin(link, pin)) {
-		failed("cannot keep the BPF program at %s: %s", pin, strerror(errno));
+		upload_failed("cannot keep the BPF program at %s: %s", pin, strerror(errno));
 		close(link);
 		return -1;
 	}
@@ -216,10 +230,18 @@ static int map_of(const struct bpf_prog_info *info, const uint32_t *ids, const c
 	return -1;
 }
 
-/* Open program @id if it is a background program with modes, loaded by whichever process and
- * version of vulturectl. Return: whether it is one
+/* What a program and its map are called. */
+struct name {
+	const char *program, *map;
+};
+
+static const struct name background_name = { "background", "mode" };
+static const struct name lines_name = { LINES_PROGRAM, LINES_MAP };
+
+/* Open program @id if it has this name and a map of that name, loaded by whichever process and
+ * version of vulturectl. Return: whether it has
  */
-static bool open_own(uint32_t id, struct own *own)
+static bool open_own(uint32_t id, const struct name *name, struct own *own)
 {
 	uint32_t maps[OWN_MAPS] = {};
 	struct bpf_prog_info info = {
@@ -231,11 +253,22 @@ static bool open_own(uint32_t id, struct own *own)
 	if (own->program < 0)
 		return false;
 	own->map = -1;
-	if (!bpf_obj_get_info_by_fd(own->program, &info, &size) && !strcmp(info.name, "background"))
-		own->map = map_of(&info, maps, "mode");
+	if (!bpf_obj_get_info_by_fd(own->program, &info, &size) &&
+	    !strcmp(info.name, name->program))
+		own->map = map_of(&info, maps, name->map);
 	if (own->map < 0)
 		close(own->program);
 	return own->map >= 0;
+}
+
+int upload_lines_map(uint32_t id)
+{
+	struct own own;
+
+	if (!open_own(id, &lines_name, &own))
+		return upload_failed("program %u is not the one of the lines", id);
+	close(own.program);
+	return own.map;
 }
 
 static void close_own(const struct own *own, int n)
@@ -246,16 +279,19 @@ static void close_own(const struct own *own, int n)
 	}
 }
 
-/* Open the background programs of one cgroup; the caller closes them. Return: how many, or -1 */
-static int find_own(int cgroup, const char *dir, struct own own[OWN_PROGRAMS])
+/* Open the programs of one cgroup that have this name; the caller closes them. Return: how many, or
+ * -1
+ */
+static int find_own(int cgroup, const char *dir, const struct name *name,
+		    struct own own[OWN_PROGRAMS])
 {
 	uint32_t ids[OWN_PROGRAMS] = {}, n = OWN_PROGRAMS, i;
 	int found = 0;
 
 	if (bpf_prog_query(cgroup, BPF_CGROUP_SOCK_OPS, 0, NULL, ids, &n))
-		return failed("cannot see the BPF programs of %s: %s", dir, strerror(errno));
+		return upload_failed("cannot see the BPF programs of %s: %s", dir, strerror(errno));
 	for (i = 0; i < n; i++)
-		found += open_own(ids[i], &own[found]);
+		found += open_own(ids[i], name, &own[found]);
 	return found;
 }
 
@@ -271,13 +307,13 @@ static struct bpf_cgroup_storage_key key_of(int cgroup)
 
 int upload_mode(const char *dir)
 {
-	int cgroup = open_cgroup(dir), n, result = UPLOAD_NONE;
+	int cgroup = upload_open_cgroup(dir), n, result = UPLOAD_NONE;
 	struct own own[OWN_PROGRAMS];
 	uint32_t value = 0;
 
 	if (cgroup < 0)
 		return -1;
-	n = find_own(cgroup, dir, own);
+	n = find_own(cgroup, dir, &background_name, own);
 	if (n > 0) {
 		struct bpf_cgroup_storage_key key = key_of(cgroup);
 
@@ -285,6 +321,11 @@ int upload_mode(const char *dir)
 		result = value == UPLOAD_FOREGROUND ? UPLOAD_FOREGROUND : UPLOAD_BACKGROUND;
 	}
 	close_own(own, n);
+	if (!n) {
+		n = find_own(cgroup, dir, &lines_name, own);
+		result = n > 0 ? UPLOAD_LINES : UPLOAD_NONE;
+		close_own(own, n);
+	}
 	close(cgroup);
 	return n < 0 ? -1 : result;
 }
@@ -295,7 +336,8 @@ static int set_mode(int map, int cgroup, const char *dir, enum upload_mode mode)
 	uint32_t value = mode;
 
 	if (bpf_map_update_elem(map, &key, &value, BPF_ANY))
-		return failed("cannot switch the BPF program of %s: %s", dir, strerror(errno));
+		return upload_failed("cannot switch the BPF program of %s: %s", dir,
+				     strerror(errno));
 	return 0;
 }
 
@@ -311,18 +353,19 @@ static int attach_in_mode(int cgroup, const char *dir, enum upload_mode mode, co
 		return -1;
 	program = bpf_program__fd(object->progs.background);
 	if (bpf_prog_attach(program, cgroup, BPF_CGROUP_SOCK_OPS, BPF_F_ALLOW_MULTI))
-		return failed("cannot attach the BPF program to %s: %s", dir, strerror(errno));
+		return upload_failed("cannot attach the BPF program to %s: %s", dir,
+				     strerror(errno));
 	return set_mode(bpf_map__fd(object->maps.mode), cgroup, dir, mode);
 }
 
 int upload_switch(const char *dir, enum upload_mode mode, bool attach, const char *control)
 {
-	int cgroup = open_cgroup(dir), n, i, result = 0;
+	int cgroup = upload_open_cgroup(dir), n, i, result = 0;
 	struct own own[OWN_PROGRAMS];
 
 	if (cgroup < 0)
 		return -1;
-	n = find_own(cgroup, dir, own);
+	n = find_own(cgroup, dir, &background_name, own);
 	for (i = 0; i < n; i++) {
 		/* The mode outlasts the attachment; a process may attach its program again. */
 		int set = set_mode(own[i].map, cgroup, dir, mode);
@@ -357,6 +400,6 @@ int upload_attach(const char *dir, const char *control, const char *pin)
 	(void)dir;
 	(void)control;
 	(void)pin;
-	return failed("vulturectl was built without BPF (clang, bpftool and libbpf are needed)");
+	return upload_no_bpf();
 }
 #endif

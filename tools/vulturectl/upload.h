@@ -12,6 +12,7 @@
 #define VULTURECTL_UPLOAD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* DSCP LE in the upper six bits of the traffic class */
 #define LE_TOS		0x04
@@ -51,8 +52,10 @@ int upload_foreground(int fd);
  */
 int upload_attach(const char *dir, const char *control, const char *pin);
 
-/* what the BPF program does on a cgroup; UPLOAD_NONE: the cgroup has no program */
-enum upload_mode { UPLOAD_BACKGROUND, UPLOAD_FOREGROUND, UPLOAD_NONE };
+/* What the BPF programs of a cgroup do with all its sockets. UPLOAD_NONE: it has no program;
+ * UPLOAD_LINES: it has only the one of lines.h, which puts some sockets in the background.
+ */
+enum upload_mode { UPLOAD_BACKGROUND, UPLOAD_FOREGROUND, UPLOAD_NONE, UPLOAD_LINES };
 
 /**
  * upload_mode() - the mode of one cgroup, regardless of the cgroups above it
@@ -77,5 +80,20 @@ int upload_switch(const char *dir, enum upload_mode mode, bool attach, const cha
 
 /** upload_error() - a sentence that describes the latest failure of a function above */
 const char *upload_error(void);
+
+/* For lines.c. Each function that returns int sets upload_error() if it returns -1. */
+
+__attribute__((format(printf, 1, 2)))
+int upload_failed(const char *format, ...);
+/* upload_refused() - the kernel did not load a program, for this error number. Return: -1 */
+int upload_refused(int error);
+/* upload_no_bpf() - this build has no BPF. Return: -1 */
+int upload_no_bpf(void);
+/* upload_be_quiet() - keep libbpf from printing */
+void upload_be_quiet(void);
+/* upload_open_cgroup() - open a cgroup's directory. Return: a descriptor, or -1 */
+int upload_open_cgroup(const char *dir);
+/* upload_lines_map() - open the map of program @id, which is one of lines.h. Return: fd, or -1 */
+int upload_lines_map(uint32_t id);
 
 #endif /* VULTURECTL_UPLOAD_H */

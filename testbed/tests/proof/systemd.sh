@@ -51,15 +51,21 @@ in_a_session() { systemd-run -q --pipe --wait -p User=alice -p PAMName=su-l -- "
 by_alice() { runuser -u alice -- env XDG_RUNTIME_DIR="/run/user/$(id -u alice)" "$@"; }
 
 test_the_service_applies_the_file() {
-	printf 'unit mirror.service\nremote-port 5202\n' >$CONF
+	printf 'unit mirror.service\nremote-port 5202\nremote-port 5203 up\nremote-port 5204 down\n' >$CONF
 	systemctl start vulturectl.service
-	[ "$(vulturectl showconf | wc -l)" = 2 ]
+	[ "$(vulturectl showconf | wc -l)" = 4 ]
 	systemctl start mirror.service other.service
 	[ "$(slice_of mirror.service)" = background.slice ]
 	both 5201
-	down 5202
-	no up 5202 # a port is matched for downloads
+	both 5202 # whichever cgroup it is in
 	systemctl stop other.service
+	for port in 5203 5204; do iperf3 -c $SERVER -R -t 8 -p $port >/dev/null 2>&1 & done
+	sleep 3
+	up 5203
+	no down 5203
+	down 5204
+	no up 5204
+	wait
 	printf 'unit mirror.service\n' >$CONF
 	systemctl reload vulturectl.service
 	systemctl start other.service
@@ -86,13 +92,13 @@ test_units_of_a_weight_have_a_slice() {
 }
 
 test_the_service_may_do_little() {
-	printf 'unit mirror.service\nuser alice\n' >$CONF
+	printf 'unit mirror.service\nuser alice\ndscp 9\n' >$CONF
 	rmmod tcp_lbe vulture # it loads them
 	rm -rf /sys/fs/bpf/lbe
 	systemctl start vulturectl.service
 	lsmod | grep -q ^vulture
 	[ -n "$(ls /sys/fs/bpf/lbe)" ]
-	journalctl -q -u vulturectl.service | grep '2 added, 0 kept, 0 removed, 0 failed'
+	journalctl -q -u vulturectl.service | grep '3 added, 0 kept, 0 removed, 0 failed'
 	[ "$(systemctl show -p CapabilityBoundingSet --value vulturectl.service)" = \
 		"cap_dac_override cap_net_admin cap_sys_admin cap_perfmon cap_bpf" ]
 	systemctl stop vulturectl.service

@@ -161,7 +161,7 @@ def test_zz_several_at_once():
     Path("/tmp/slow").chmod(0o755)
     Path("/proc/sys/kernel/modprobe").write_text("/tmp/slow")
     subprocess.run(["rmmod", "tcp_lbe"], check=True)
-    Path("/tmp/many.conf").write_text("".join(f"remote-port {port}\n" for port in range(1, 21)))
+    Path("/tmp/many.conf").write_text("".join(f"remote-port {port} down\n" for port in range(1, 21)))
     many = [subprocess.Popen([CTL, "apply", "/tmp/many.conf"], stdout=-3) for _ in range(5)]
     assert [one.wait() for one in many] == [0] * 5
     assert len(rules()) == 20, len(rules())

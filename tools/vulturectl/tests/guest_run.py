@@ -318,7 +318,8 @@ def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
     done = apply(both)
     assert (done.returncode, done.stdout) == (0, "0 added, 3 kept, 0 removed, 0 failed\n"), done
     assert rules() == before, "the second apply changed something"
-    assert ctl("showconf").stdout == ("cgroup /sys/fs/cgroup/one both\ncgroup /sys/fs/cgroup/two up\nremote-port 873\n")
+    shown = ["cgroup /sys/fs/cgroup/one both", "cgroup /sys/fs/cgroup/two up", "remote-port 873 both"]
+    assert ctl("showconf").stdout.splitlines() == shown
     server = Server()
     assert background(said_inside("/sys/fs/cgroup/one", server))
     assert background(said_inside("/sys/fs/cgroup/two", server))
@@ -329,15 +330,15 @@ def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
     assert apply("").stdout == "0 added, 0 kept, 1 removed, 0 failed\n"
     assert said_inside("/sys/fs/cgroup/two", server)["cc"] == "cubic"
     assert ctl("showconf").stdout == ""
-    apply("remote-port 873 controller=0\n")
-    assert ctl("showconf").stdout == "remote-port 873 controller=0\n"
+    apply("remote-port 873 down controller=0\n")
+    assert ctl("showconf").stdout == "remote-port 873 down controller=0\n"
     apply("remote-port 873 controller=rledbat target-us=20000\n")
-    assert ctl("showconf").stdout == "remote-port 873 controller=rledbat target-us=20000\n"
+    assert ctl("showconf").stdout == "remote-port 873 both controller=rledbat target-us=20000\n"
     assert [rule["options"]["target-us"] for rule in rules()] == [20000]
     assert apply("remote-port 873\n").stdout == "1 added, 0 kept, 1 removed, 0 failed\n"
     assert apply("dscp le\ndscp 0\n").stdout == "2 added, 0 kept, 1 removed, 0 failed\n"
     assert [rule["dscp"] for rule in rules()] == [1, 0]
-    assert ctl("showconf").stdout == "dscp le\ndscp 0\n"
+    assert ctl("showconf").stdout == "dscp le both\ndscp 0 both\n"
     assert apply("dscp le\n").stdout == "0 added, 1 kept, 1 removed, 0 failed\n"
     apply("")
 
@@ -347,7 +348,9 @@ def test_apply_gives_a_line_its_weight():
     apply("remote-port 873 weight 20\nremote-port 80 down min-kbit=9 weight 1000\n")
     assert [rule["options"]["weight"] for rule in rules()] == [200, 10000]
     assert {rule["options"]["controller"] for rule in rules()} == {"credit"}
-    assert ctl("showconf").stdout == "remote-port 873 weight 20\nremote-port 80 min-kbit=9 weight 1000\n"
+    assert ctl("showconf").stdout == (
+        "remote-port 873 both weight 20\nremote-port 80 down min-kbit=9 weight 1000\n"
+    )
     assert apply("remote-port 873 weight 30\n").stdout == "1 added, 0 kept, 2 removed, 0 failed\n"
     three = "unit restic.service weight 50\nunit mirror.service\nunit pull.service weight 50\n"
     done = apply(three)
@@ -416,7 +419,7 @@ def test_apply_reads_the_whole_file_before_it_changes_anything():
         ("remote-port 80\nlocal-port 70000\n", ":2: port '70000' is not a number within 1 to 65535"),
         ("port 80\n", ":1: 'port' is none of unit, cgroup, user, local-port, remote-port, remote, dscp"),
         ("remote 10.0.0.0/33\n", "prefix length '33' is not a number within 0 to 32"),
-        ("remote-port 80 up\n", "a remote-port can be matched for downloads only"),
+        ("remote-port 80 up weight 20\n", "uploads have no weight"),
         ("unit restic.service down\n", "a unit goes to the background in both directions"),
         ("cgroup relative\n", "is not an absolute path"),
         ("user nosuchuser\n", "there is no user 'nosuchuser'"),

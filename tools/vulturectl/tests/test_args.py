@@ -102,7 +102,7 @@ def test_all_options_are_listed_with_range_default_and_unit(program: Path) -> No
         ("cgroup /sys/fs/cgroup up weight 20", "uploads have no weight"),
         ("unit a.service weight=200", "a unit takes weight N and no other option"),
         ("remote-port 80 heavy", "'heavy' is neither up, down, both, weight N nor NAME=VALUE"),
-        ("dscp le up", "a dscp can be matched for downloads only"),
+        ("dscp le up min-kbit=9", "min-kbit=9 is an option for downloads: leave it out, or up"),
     ],
 )
 def test_a_value_of_a_line_is_named(program: Path, tmp_path: Path, line: str, text: str) -> None:

@@ -33,14 +33,17 @@ int main(int argc, char **argv)
 """
 
 
+#: a line of each kind that may have a direction
+DIRECTED = ("cgroup /a", "user root", "local-port 80", "remote-port 80", "remote ::/0", "dscp le")
+
+
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("conf")
     (folder / "reader.c").write_text(READER)
-    left_out = ("conf.c", "background.bpf.c")
     sources = [*TOOL.glob("*.c"), *(TOOL.parent / "libvulture").glob("*.c")]
     words = ["cc", "-std=gnu11", "-w", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover", f"-I{TOOL}"]
-    others = [path for path in sources if path.name not in left_out]
+    others = [path for path in sources if path.name != "conf.c" and not path.name.endswith(".bpf.c")]
     subprocess.run([*words, "-Dmain=program", '-DLBE_VERSION=""', "-c", *others], cwd=folder, check=True)
     subprocess.run([*words, "reader.c", *folder.glob("*.o"), "-lmnl", "-o", "reader"], cwd=folder, check=True)
     return folder / "reader"
@@ -68,7 +71,7 @@ def error(reader: Path, text: bytes) -> str:
 
 def test_lines_are_the_same_however_their_end_is_written(reader: Path) -> None:
     text = b"# ports\nremote-port 873\n\nunit a.service weight 20\nuser root down"
-    expected = ["2 remote-port 873 down -", "4 unit a.service updown weight,20", "5 user root down -"]
+    expected = ["2 remote-port 873 updown -", "4 unit a.service updown weight,20", "5 user root down -"]
     for odd in (text, text + b"\n", text.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + text, text.replace(b" ", b"\t ")):
         assert items(reader, odd) == expected, odd
     for nothing in (b"", b"\n", b"\r\n", b"\xef\xbb\xbf", b"#", b" \t", "# größer\n".encode(), b"# \x00\x0c\n"):
@@ -106,6 +109,11 @@ def test_a_long_line_is_refused_and_no_memory_is_taken_for_it(reader: Path) -> N
         ("remote-port 80", "remote-port 080"),
         ("remote 192.0.2.1", "remote 192.0.2.1/32"),
         ("remote 2001:db8::1", "remote 2001:0db8:0::1"),
+        ("remote 10.0.0.0/8", "remote 10.1.2.3/8 up"),
+        ("remote 128.0.0.0/1", "remote 255.0.0.0/1"),
+        ("remote ::/0", "remote 2001:db8::/0"),
+        ("remote 2001:db8::8/126", "remote 2001:db8::b/126"),
+        ("remote 2001:db8::/33", "remote 2001:db8:7fff::/33"),
         ("dscp le", "dscp 1 weight 7"),
         ("user root", "user root down"),
     ],
@@ -119,6 +127,7 @@ def test_the_same_in_two_ways_is_a_mistake(reader: Path, first: str, second: str
 
 def test_what_differs_is_no_mistake(reader: Path) -> None:
     lines = ["local-port 80", "remote-port 80", "remote 192.0.2.0/24", "remote 192.0.2.0/25", "dscp 0", "dscp le"]
+    lines += ["remote 0.0.0.0/0", "remote ::/0", "remote ::1", "remote ::2", "remote ::/127", "remote ::ffff:0:0/96"]
     lines += ["cgroup /sys/fs/cgroup/a", "cgroup /sys/fs/cgroup/b", "unit a.service", "unit b.service"]
     assert len(items(reader, "\n".join(lines).encode())) == len(lines)
 
@@ -127,6 +136,42 @@ def test_what_differs_is_no_mistake(reader: Path) -> None:
 def test_a_unit_that_has_no_section_service_is_refused(reader: Path, kind: str) -> None:
     said = error(reader, f"unit backup.{kind}\n".encode())
     assert said.startswith(f"1: unit 'backup.{kind}' is not a service: only units whose names end in .service"), said
+
+
+def test_the_direction_is_both_unless_a_line_says_up_or_down(reader: Path) -> None:
+    for line in DIRECTED:
+        for word, directions in (("", "updown"), (" both", "updown"), (" up", "up"), (" down", "down")):
+            assert items(reader, f"{line}{word}".encode()) == [f"1 {line} {directions} -"]
+            if word != " up":
+                expected = [f"1 {line} {directions} weight,20,min-kbit=9"]
+                assert items(reader, f"{line} weight 20{word} min-kbit=9".encode()) == expected
+
+
+@pytest.mark.parametrize("line", DIRECTED)
+def test_what_uploads_cannot_have_is_refused_by_name(reader: Path, line: str) -> None:
+    for words in ("up weight 20", "weight 20 up", "up weight 20 min-kbit=9"):
+        why = "1: uploads have no weight, since those by lbe to one address share evenly: leave out weight 20 or up"
+        assert error(reader, f"{line} {words}".encode()) == why
+    for words, which in (("up min-kbit=9", "min-kbit=9"), ("weight=20 up escape-s=5", "weight=20,escape-s=5")):
+        why = f"1: {which} is an option for downloads: leave it out, or up"
+        assert error(reader, f"{line} {words}".encode()) == why
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        *((f"local-port {n}", f"port '{n}' is not a number within 1 to 65535") for n in ("0", "65536", "-1", "80x")),
+        *((f"remote-port {n}", f"port '{n}' is not a number within 1 to 65535") for n in ("0", "65536", "http")),
+        *((f"dscp {n}", f"dscp '{n}' is neither le, cs1 nor a number within 0 to 63") for n in ("64", "-1", "LE")),
+        *((f"dscp le weight {n}", f"weight '{n}' is not a number within 1 to 1000") for n in ("0", "1001", "20%")),
+        ("remote 10.0.0.0/33", "prefix length '33' is not a number within 0 to 32"),
+        ("remote ::/129", "prefix length '129' is not a number within 0 to 128"),
+        ("remote 10.0.0", "'10.0.0' is neither an IPv4 nor an IPv6 prefix"),
+        ("port 443 both", "'port' is none of unit, cgroup, user, local-port, remote-port, remote, dscp"),
+    ],
+)  # fmt: skip
+def test_a_value_out_of_its_range_is_named_with_the_range(reader: Path, line: str, why: str) -> None:
+    assert error(reader, f"dscp 5\n{line}\n".encode()).startswith(f"2: {why}"), line
 
 
 def test_what_a_line_may_not_have(reader: Path) -> None:

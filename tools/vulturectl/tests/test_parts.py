@@ -157,7 +157,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("objects")
     sources = [*TOOL.glob("*.c"), *(TOOL.parent / "libvulture").glob("*.c")]
     words = [*CC, "-Dmain=program", '-DLBE_VERSION=""', "-c"]
-    words += [str(path) for path in sources if path.name != "background.bpf.c"]
+    words += [str(path) for path in sources if not path.name.endswith(".bpf.c")]
     subprocess.run(words, cwd=folder, check=True)
     return folder
 
