@@ -53,7 +53,9 @@ COMPAT_H = re.compile(r"^include/lbe/compat\.h$")
 COMPAT_IGNORE = (*KERNEL_IGNORE, "CONSTANT_COMPARISON", "LINE_SPACING", "MACRO_ARG_UNUSED")
 # C for user space (arith.h is for both). Ignored are types that recommend kernel headers which
 # user space lacks, or that misread a usage text.
-USER_C = re.compile(r"^(tools|testbed/agent|testbed/kernels/fragments)/|^include/lbe/arith\.h$|/tests/host")
+USER_C = re.compile(
+    r"^(tools|testbed/agent|testbed/kernels/fragments|testbed/support)/|^include/lbe/arith\.h$|/tests/host"
+)
 USER_IGNORE = (
     *KERNEL_IGNORE,
     "ARRAY_SIZE",
@@ -72,12 +74,16 @@ USER_IGNORE = (
 )
 # Written by the kernel's generator and scripts/ynl.py, in their layout; the step ynl compares them.
 GENERATED_C = re.compile(r"_gen\.[ch]$|^tools/ynl/")
+# Stands in the place of the kernel's headers in tests on the host.
+FAKE_H = re.compile(r"^testbed/support/fake_\w+\.h$")
+FAKE_IGNORE = (*USER_IGNORE, "INIT_ATTRIBUTE", "IS_ENABLED_CONFIG", "MACRO_ARG_UNUSED", "MEMORY_BARRIER")
 # A row of a table of cases remains on one line.
 KUNIT_C = re.compile(r"/tests/\w+_kunit\.c$")
 # Modules that crash the guest, to test that the testbed notices.
 CRASH_C = re.compile(r"^testbed/tests/")
 # The first match decides; all other files are kernel code.
 CHECKPATCH_GROUPS = (
+    (FAKE_H, FAKE_IGNORE),
     (USER_C, USER_IGNORE),
     (COMPAT_H, COMPAT_IGNORE),
     (TRACE_H, TRACE_IGNORE),

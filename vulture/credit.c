@@ -137,6 +137,12 @@ static s32 credit_out(const struct credit_flow *f)
 	return (s32)(f->goal_seq - f->high_seq);
 }
 
+/* The same with what rounding to the unit gave on the wire, 0 or more */
+static s32 credit_held(const struct credit_flow *f)
+{
+	return max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
+}
+
 /* What its sender uses in a round trip, bytes. */
 static u32 credit_used(const struct credit_flow *f)
 {
@@ -153,7 +159,7 @@ static void credit_count(struct credit_flow *f)
 	s32 out = 0;
 
 	if (f->active) {
-		out = max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
+		out = credit_held(f);
 		if (f->path->n > 1) {
 			out -= out % (s32)f->mss_bytes;
 			/* A sender that writes now and then uses no more than this. With a factor
@@ -193,7 +199,7 @@ static void credit_raise_bases(struct list_head *flows, u32 rtt_us, u32 trip_us)
 	list_for_each_entry(f, flows, node) {
 		lbe_slots_raise(&f->rtt, f->rtt_us, rtt_us);
 		lbe_slots_raise(&f->owd, f->owd_us, trip_us);
-		f->base_us = f->base_us ? f->base_us + rtt_us : 0;
+		f->base_us = f->base_us ? credit_bounded_us(f->base_us + rtt_us) : 0;
 	}
 }
 
@@ -211,8 +217,9 @@ static void credit_activate(struct credit_flow *f)
 		f->active = true;
 		list_move_tail(&f->node, &f->path->flows);
 		/* The largest of active flows: the route may now carry shorter segments. */
-		f->path->law.mss_bytes = max(f->path->n ? f->path->law.mss_bytes : 0,
-					     f->mss_bytes);
+		if (!f->path->n)
+			f->path->law.mss_bytes = 0;
+		credit_take_mss(&f->path->law, f->mss_bytes);
 		f->path->law.flows = ++f->path->n;
 		f->weight = f->options[VULTURE_CREDIT_O_WEIGHT];
 		f->path->weights += f->weight;
@@ -402,7 +409,7 @@ static u64 credit_probe_period(const struct credit_flow *f, u64 now_us)
 
 	if (min_kbit && now_us - c->since_us >= escape_us)
 		period_us = min(period_us, div64_u64(bytes * 8000ULL, (u64)min_kbit * f->path->n));
-	return max_t(u64, period_us, 1000);
+	return clamp_t(u64, period_us, 1000, CREDIT_RTT_MAX_US);
 }
 
 /* Each step returns the flow that got credit; or NULL, and sets when to call it again. */
@@ -581,6 +588,9 @@ static void credit_settle(struct credit_flow *f, u64 now_us, struct rwnd_want *w
 	want->edge_seq = f->goal_seq + f->unit_bytes - 1;
 	if (wake_us && (!want->wake_us || wake_us < want->wake_us))
 		want->wake_us = wake_us;
+	/* In time to see that it is idle: its part of W would stay with it otherwise. */
+	if (f->active && !want->wake_us)
+		want->wake_us = now_us + CREDIT_IDLE_US / 4;
 }
 
 /* Sensing */
@@ -642,7 +652,7 @@ static u32 credit_queue_of_credit(struct credit_flow *f, u64 released_us, u64 no
 
 	if (!released_us)
 		return CREDIT_NO_QUEUE;
-	f->latest_rtt_us = (u32)min_t(u64, now_us - released_us, S32_MAX);
+	f->latest_rtt_us = credit_bounded_us(now_us - released_us);
 	base_us = lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, (u32)div_u64(now_us, 1000),
 				   f->latest_rtt_us);
 	if (base_us != f->base_us) {
@@ -804,7 +814,7 @@ static void credit_init(void *state, const struct rwnd_start *start, struct rwnd
 	f->high_seq = start->ack_seq;
 	lbe_slots_init(&f->owd, f->owd_us, CREDIT_SLOTS, now_ms);
 	lbe_slots_init(&f->rtt, f->rtt_us, CREDIT_SLOTS, now_ms);
-	f->base_us = start->min_rtt_us;
+	f->base_us = credit_bounded_us(start->min_rtt_us);
 	if (f->base_us)
 		lbe_slots_update(&f->rtt, f->rtt_us, CREDIT_SLOT_MS, now_ms, f->base_us);
 	list_add_tail(&f->node, &p->idle);
@@ -830,7 +840,7 @@ static void credit_on_data_in(void *state, const struct rwnd_data *data, struct 
 
 	d->now_us = credit_clock(p, d->now_us);
 	f->mss_bytes = max(f->mss_bytes, d->seg_bytes);
-	c->mss_bytes = max(c->mss_bytes, f->mss_bytes);
+	credit_take_mss(c, f->mss_bytes);
 	credit_after_idle(p, d->now_us);
 	credit_activate(f);
 	p->data_us = d->now_us;
@@ -902,12 +912,10 @@ static void credit_on_timer(void *state, u64 now_us, struct rwnd_want *want)
 	u64 idle_us = max_t(u64, CREDIT_IDLE_US, 4ULL * f->path->law.base_us);
 
 	now_us = credit_clock(f->path, now_us);
-	if (f->active && f->data_us && credit_out(f) >= (s32)f->mss_bytes &&
+	if (f->active && f->data_us && credit_held(f) >= (s32)f->mss_bytes &&
 	    now_us - f->data_us > idle_us && now_us - f->grant_us > idle_us)
 		credit_deactivate(f);
 	credit_settle(f, now_us, want);
-	if (f->active && !want->wake_us)
-		want->wake_us = now_us + CREDIT_IDLE_US / 4;
 }
 
 static void credit_leave(void *state, u64 now_us)

@@ -226,7 +226,8 @@ static inline void credit_steer(struct credit_law *c, u64 now_us, u32 queue_us,
 		c->rose_bytes = c->window_bytes;
 		c->rose_us = now_us;
 	}
-	c->window_bytes = (u32)clamp_t(s64, c->window_bytes + step, 2 * c->mss_bytes, 1 << 30);
+	c->window_bytes = (u32)clamp_t(s64, c->window_bytes + step, 2 * c->mss_bytes,
+				       CREDIT_WINDOW_MAX_BYTES);
 	c->peak_bytes = max(c->peak_bytes, c->window_bytes);
 }
 
@@ -390,6 +391,7 @@ static inline u32 credit_unshift(struct credit_law *c, u32 queue_us)
 {
 	if (queue_us == CREDIT_NO_QUEUE)
 		return queue_us;
+	queue_us = credit_bounded_us(queue_us);
 	c->shift_us = min(c->shift_us, queue_us);
 	return queue_us - c->shift_us;
 }
@@ -427,9 +429,9 @@ static inline void credit_on_data(struct credit_law *c, u64 now_us, u32 bytes, u
 	     now_us - c->tick_us >= c->base_us))
 		credit_end_tick(c, now_us);
 	if (c->phase == CREDIT_START)
-		c->window_bytes = max(c->window_bytes,
-				      2 * credit_bytes_of(c->rate_Bps, c->base_us) +
-				      max(20U, 2 * c->flows) * c->mss_bytes);
+		c->window_bytes = clamp(2 * credit_bytes_of(c->rate_Bps, c->base_us) +
+					max(20U, 2 * c->flows) * c->mss_bytes,
+					c->window_bytes, CREDIT_WINDOW_MAX_BYTES);
 }
 
 /* Samples that agree with each other for long, above qt: the route may be longer now. */
@@ -463,7 +465,7 @@ static inline struct credit_move credit_watch_back(struct credit_law *c)
 
 	if (c->back.n < CREDIT_LATELY || moved.rtt_us < max(c->base_us / 8, 1000U))
 		return (struct credit_move){};
-	c->base_us += moved.rtt_us;
+	c->base_us = credit_bounded_us(c->base_us + moved.rtt_us);
 	c->back.n = 0;
 	return moved;
 }

@@ -152,6 +152,16 @@
  */
 #define CREDIT_BUNCHED_US	60000000U
 
+/* Longest round trip, longest queueing delay and longest time without credit, us. No network has
+ * longer ones, but a sender may answer credit as late, and write as wrong timestamps, as it likes.
+ * With twice as much, such a sender keeps the other flows of its path without credit for twice as
+ * long; a sum of two round trips stays below 2^31 up to 17 minutes.
+ */
+#define CREDIT_RTT_MAX_US	64000000U
+
+/* Largest W: TCP's own windows are smaller. Twice as much is compared as if it were below 0. */
+#define CREDIT_WINDOW_MAX_BYTES	(1U << 30)
+
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* as g: the train has no result */
 /* Trains in a row without a result, after which CRUISE begins without one. With twice as many,
@@ -190,7 +200,7 @@ struct credit_law {
 	u64 since_us;		/* begin of the phase, our clock */
 	u32 mss_bytes;		/* largest segment seen, bytes */
 	u32 flows;		/* active */
-	u32 base_us;		/* least round trip, us; 0 = none yet */
+	u32 base_us;		/* least round trip, us, CREDIT_RTT_MAX_US at most; 0 = none yet */
 	u32 window_bytes;	/* W */
 	u64 mu_Bps;		/* bytes/s; 0 = none yet */
 	u64 mu_us;		/* when arrivals last confirmed mu; 0 = never: it is a guess */
@@ -278,6 +288,12 @@ struct credit_law {
 
 	u64 yields, trains, failed;	/* counters */
 };
+
+/* A delay as it was measured, within bounds, us */
+static inline u32 credit_bounded_us(u64 us)
+{
+	return (u32)min_t(u64, us, CREDIT_RTT_MAX_US);
+}
 
 static inline void credit_lately_add(struct credit_lately *l, u32 value)
 {
@@ -380,7 +396,8 @@ static inline u32 credit_burst_us(const struct credit_law *c)
 /* What arrives at a rate in a time, bytes. */
 static inline u32 credit_bytes_of(u64 Bps, u32 us)
 {
-	return (u32)min_t(u64, div_u64(min_t(u64, Bps, 1ULL << 40) * us, 1000000), 1U << 30);
+	return (u32)min_t(u64, div_u64(min_t(u64, Bps, 1ULL << 40) * us, 1000000),
+			  CREDIT_WINDOW_MAX_BYTES);
 }
 
 static inline u64 credit_rate_of(u64 bytes, u64 us)
@@ -456,6 +473,16 @@ static inline void credit_init_law(struct credit_law *c, u64 now_us)
 	c->least_us = CREDIT_NO_QUEUE;
 }
 
+/* A flow has segments of this size. In CRUISE W holds two of them: with less, no credit would go
+ * out, and W would not change without arrivals.
+ */
+static inline void credit_take_mss(struct credit_law *c, u32 mss_bytes)
+{
+	c->mss_bytes = max(c->mss_bytes, mss_bytes);
+	if (c->phase == CREDIT_CRUISE)
+		c->window_bytes = max(c->window_bytes, 2 * c->mss_bytes);
+}
+
 static inline void credit_begin_tick(struct credit_law *c)
 {
 	c->least_us = CREDIT_NO_QUEUE;
@@ -484,7 +511,7 @@ static inline void credit_enter(struct credit_law *c, enum credit_phase phase, u
 static inline void credit_yield(struct credit_law *c, u64 now_us, u64 blind_us)
 {
 	credit_enter(c, CREDIT_FLOOR, now_us);
-	c->blind_us = now_us + blind_us;
+	c->blind_us = now_us + credit_bounded_us(blind_us);
 	c->probe_us = c->blind_us;
 	c->score = 0;
 	c->deep = 0;

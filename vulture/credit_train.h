@@ -136,7 +136,7 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 		credit_wait_for_train(c, arrived_us);
 	if (c->train_got > 2)
 		c->train_least_us = min_t(u32, c->train_least_us,
-					  max(at_us - c->train_late_us[i], 0) / 2);
+					  max((s64)at_us - c->train_late_us[i], 0LL) / 2);
 	c->train_late_us[i] = at_us;
 	c->train_high = max(c->train_high, mark + 1);
 	if (!mark)
@@ -208,7 +208,7 @@ static inline struct credit_move credit_move_route(struct credit_law *c)
 {
 	struct credit_move moved = { credit_longer_us(c), c->shift_us };
 
-	c->base_us += moved.rtt_us;
+	c->base_us = credit_bounded_us(c->base_us + moved.rtt_us);
 	credit_forget_route(c);
 	return moved;
 }

@@ -116,7 +116,7 @@ static inline u32 piv_round(s64 t_us, u32 tick_us)
 	ticks = div_s64(t_us, tick_us);
 	if (t_us < 0 && ticks * tick_us != t_us)
 		ticks--;
-	return (u32)(ticks * tick_us);
+	return (u32)ticks * tick_us;
 }
 
 /**
@@ -281,7 +281,7 @@ static inline void piv_on_data(struct piv_queue *q, struct piv_set *set,
 		if (psi_us < (s32)p->psi_us)
 			break;
 		pairs = min(left, head->n);
-		piv_set_add(set, p, pai_us - psi_us, pairs);
+		piv_set_add(set, p, piv_after_us((u32)pai_us, (u32)psi_us), pairs);
 		left -= pairs;
 		head->n -= pairs;
 		if (!head->n)
@@ -380,7 +380,7 @@ static inline s64 piv_tick_sent_us(struct piv_tick *t, u32 tsval)
 {
 	s32 ticks = (s32)(tsval - t->last_tsval);
 
-	t->sent_us += (s64)ticks * t->tick_us;
+	t->sent_us = (s64)((u64)t->sent_us + (u64)((s64)ticks * t->tick_us));
 	t->last_tsval = tsval;
 	return t->sent_us;
 }

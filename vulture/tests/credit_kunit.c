@@ -591,6 +591,73 @@ static void use_is_counted_over_its_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, u.paused, row->paused);
 }
 
+/* A sender may answer credit as late, and write as wrong timestamps, as it likes. */
+
+static void late_answers_are_bounded(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u64 now_us = T0;
+	int i;
+
+	/* with S32_MAX, twice the round trip with a queue of 1 us would be 0 */
+	c->base_us = credit_bounded_us(U64_MAX);
+	KUNIT_EXPECT_EQ(test, c->base_us, CREDIT_RTT_MAX_US);
+	for (i = 0; i < 64; i++) {
+		now_us += credit_tick_len_us(c) / 8;
+		credit_on_data(c, now_us, MSS, 1);
+	}
+	KUNIT_EXPECT_GT(test, c->n_ticks, 1U);
+}
+
+static void wrong_delays_are_bounded(struct kunit *test)
+{
+	struct credit_law *c = new_path(test);
+	u64 now_us = T0;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		now_us += 100;
+		credit_on_data(c, now_us, MSS, i % 4 ? CREDIT_NO_QUEUE - 1 : 0);
+	}
+	KUNIT_EXPECT_GT(test, c->noise_us, 0U);
+	KUNIT_EXPECT_LE(test, c->noise_us, CREDIT_RTT_MAX_US);
+	c->base_us = CREDIT_RTT_MAX_US;
+	credit_yield(c, now_us, credit_blind_us(c));
+	KUNIT_EXPECT_EQ(test, c->blind_us, now_us + CREDIT_RTT_MAX_US);
+	c->shift_us = CREDIT_RTT_MAX_US;
+	credit_move_route(c);
+	KUNIT_EXPECT_EQ(test, c->base_us, CREDIT_RTT_MAX_US);
+}
+
+/* A train that nobody answers goes on when a download comes after half an hour. */
+static void marks_may_be_far_apart(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+	u64 sent_us = T0 + CREDIT_RTT_MAX_US, us;
+
+	credit_probe(c, sent_us);
+	us = sent_us - CREDIT_RTT_MAX_US;
+	credit_on_train(c, 0, us, us);
+	credit_on_train(c, 1, us, us);
+	us = sent_us + S32_MAX;
+	credit_on_train(c, 2, us, us);
+	KUNIT_EXPECT_GT(test, c->train_least_us, 1000U * 1000000);
+}
+
+static void w_has_bounds(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->window_bytes = 2 * MSS;
+	credit_take_mss(c, 8948);
+	KUNIT_EXPECT_EQ(test, c->window_bytes, 2U * 8948);
+	c->phase = CREDIT_START;
+	c->base_us = CREDIT_RTT_MAX_US;
+	c->rate_Bps = 1ULL << 30;
+	credit_on_data(c, T0, MSS, CREDIT_NO_QUEUE);
+	KUNIT_EXPECT_EQ(test, c->window_bytes, CREDIT_WINDOW_MAX_BYTES);
+}
+
 static struct kunit_case credit_cases[] = {
 	KUNIT_CASE_PARAM(paths_have_their_scales, path_gen_params),
 	KUNIT_CASE(rates_do_not_overflow),
@@ -617,6 +684,10 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(a_train_confirms_a_longer_route),
 	KUNIT_CASE(a_link_in_bunches_is_slower_now),
 	KUNIT_CASE_PARAM(use_is_counted_over_its_time, use_gen_params),
+	KUNIT_CASE(late_answers_are_bounded),
+	KUNIT_CASE(wrong_delays_are_bounded),
+	KUNIT_CASE(marks_may_be_far_apart),
+	KUNIT_CASE(w_has_bounds),
 	{}
 };
 

@@ -866,6 +866,53 @@ u32 model_clock_back(void)
 	return path->law.n_ticks;
 }
 
+/* The timers of a download, for this time */
+static void pass(struct flow *f, u64 us)
+{
+	u64 end_us = now_us + us;
+
+	while (f->want.wake_us && f->want.wake_us <= end_us) {
+		now_us = max(now_us, f->want.wake_us);
+		f->want.wake_us = 0;
+		rwnd_credit.on_timer(f->state, now_us, &f->want);
+	}
+	now_us = end_us;
+}
+
+/* A download that was silent for a time brings data once more, and is silent again. Its credit for
+ * a segment is then out by @rounded octets on the wire alone. Return: active downloads after that.
+ */
+u32 model_silent_again(u32 rounded)
+{
+	struct flow *f;
+
+	new_path();
+	f = join(40000);
+	brings(f, 0, 1448);
+	pass(f, 10000000);
+	brings(f, 1448, 1448);
+	path->law.phase = CREDIT_CRUISE;
+	path->law.window_bytes = 0;
+	f->state->wire_seq = f->state->high_seq + 1448;
+	f->state->goal_seq = f->state->wire_seq - rounded;
+	pass(f, 10000000);
+	return path->n;
+}
+
+/* Return: interval between the probes of a download without min-kbit, after hours in FLOOR, us. */
+u64 model_probe_interval(u32 unit_bytes, u32 mu_Bps)
+{
+	struct flow *f;
+
+	new_path();
+	f = join(40000);
+	brings(f, 0, 1448);
+	f->state->unit_bytes = unit_bytes;
+	options[VULTURE_CREDIT_O_MIN_KBIT] = 0;
+	path->law.mu_Bps = mu_Bps;
+	return credit_probe_period(f->state, now_us + 10000000000ULL);
+}
+
 /* Two downloads, one after the other, with these round trips. @both: data of the later one arrives
  * before the first one ends. Return: round trip of the path, us.
  */

@@ -22,7 +22,7 @@ from testbed.support import hostc, models
 FOLDER = Path(__file__).resolve().parent
 MODULE = FOLDER.parent
 
-#: what credit.c takes from the kernel
+#: what a controller takes from the kernel
 WORLD = """
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -157,14 +157,17 @@ def _with_headers(name: str) -> str:
     return re.sub(r'^#include "(credit\w*\.h)"\n', lambda found: _with_headers(found[1]), text, flags=re.MULTILINE)
 
 
+def without_kernel(text: str) -> str:
+    """The source of a controller without the headers in whose place WORLD stands."""
+    return re.sub(r'^#include (<linux/\w+\.h>|"vulture\.h")\n', "", text, flags=re.MULTILINE)
+
+
 class Model:
     """The compiled loop."""
 
     def __init__(self, folder: Path, mutations: dict[str, str] | None = None):
         """``mutations``: text of credit.c or its headers -> what stands there instead; each is there exactly once."""
-        text = _with_headers("credit.c")
-        text = re.sub(r'^#include (<linux/list.h>|"vulture.h")\n', "", text, flags=re.MULTILINE)
-        text = models.mutated("credit.c", text, mutations)
+        text = models.mutated("credit.c", without_kernel(_with_headers("credit.c")), mutations)
         source = WORLD + text + (FOLDER / "credit_model.c").read_text(encoding="utf-8")
         self.library = hostc.load(source, folder, MODULE, "credit_model")
 

@@ -262,6 +262,18 @@ def test_a_route_that_became_longer(model: Model, both: bool) -> None:
     assert model.library.model_later_base(20000, 1, both) == 1
 
 
+@pytest.mark.parametrize("rounded", [0, 100])
+def test_silent_downloads_hold_no_part_of_w(model: Model, rounded: int) -> None:
+    """Whether or not they were silent before, and even if the unit's rounding gave them the rest of a segment."""
+    assert model.library.model_silent_again(rounded) == 0
+
+
+def test_probes_of_a_slow_path_are_a_minute_apart_at_most(model: Model) -> None:
+    """The interval grows with the window's unit, and the next probe may be one of another download."""
+    assert model.library.model_probe_interval(128, 125_000) == 1_930_666
+    assert model.library.model_probe_interval(1 << 14, 1000) == 64_000_000
+
+
 FAULTS = {
     "all that comes together is a link that serves in bunches": (
         {"c->bunched |= c->bunch_early_us > ": "c->bunched |= gap_us < least_us / 2 || c->bunch_early_us > "},
