@@ -4,7 +4,8 @@
  * functions that it calls. hostc.sender() puts the module's own source behind this file, without
  * the kernel's headers. fake_peer.h has a sender whose peer acknowledges anything at any time.
  *
- * In the kernel tcp_snd_cwnd_set() warns of a window of 0 or of 2^31 packets. Here it ends the test.
+ * In the kernel tcp_snd_cwnd_set() warns of a window of 0 or of 2^31 packets. Here it ends the
+ * test.
  */
 #ifndef LBE_FAKE_TCP_H
 #define LBE_FAKE_TCP_H
