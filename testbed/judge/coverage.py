@@ -253,7 +253,9 @@ def try_values(figure: Figure, one: Unknown, rows: list[Row], documents: dict[st
 
     def judged(row: Row) -> Row:
         if id(row) not in numbers:
-            return row
+            # an order or a trend of a number that was computed in another way
+            of_other = one.over == METRIC and row.order and row.against and row.metric in one.values
+            return replace(row, against="", beside=f"{text}.") if of_other and row.metric != best else row
         own = row.metric if one.over == METRIC else (row.case or {}).get(one.over) if not one.sweep else None
         if own in one.values and own != best:
             return replace(row, against="", beside=f"{text}.")

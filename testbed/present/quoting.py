@@ -48,6 +48,7 @@ from ..judge import checks, figures
 from ..measure.summary import summarise
 from ..results import digest
 from ..results.digest import Document, Documents
+from ..spec import experiment as experiments
 from ..spec import metrics as catalogue
 from ..spec.experiment import OWN_LENGTHS, case_name, matches
 from .text import interval
@@ -116,6 +117,8 @@ def quote(words: str, documents: Documents) -> str:
         return SAID_OF_ALL[metric](documents[name])
     results = digest.result_set(documents[name])
     if not any(metric in run.metrics for run in results.results):
+        if name in experiments.names() and metric in digest.experiment_of(documents[name]).tables["metric"]:
+            return NOT_RUN  # newer than the results
         raise LbeError(f"{TEXTS.name}: {words!r}: {name} has no metric {metric!r}")
     table = checks.Table.of(results)
     values: list[float | None] = []

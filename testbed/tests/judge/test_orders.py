@@ -221,6 +221,10 @@ def test_what_the_paper_does_not_define_is_unknown_with_the_metric_that_fits() -
     judged = {row.metric: row for row in coverage.try_values(of, unknown, there, {"lp_table1": document})}
     assert judged["lp"].against == coverage.UNKNOWN and "lp fits best" in judged["lp"].why
     assert judged["tcp"].against == "" and "lp fits best" in judged["tcp"].beside
+    # an order is judged by that metric too
+    orders = [replace(row, paper=None, order=True, against=coverage.DIFFERS) for row in there]
+    judged = {row.metric: row for row in coverage.try_values(of, unknown, [*there, *orders], {"lp_table1": document})}
+    assert judged["lp"].against == coverage.DIFFERS and judged["tcp"].against == ""
     with pytest.raises(LbeError, match="lp_table1 has no metric 'no_such'"):
         wrong = replace(unknown, values=("tcp", "no_such"))
         figures._refuse(replace(of, experiment="lp_table1", unknown=(wrong,)), "coverage.toml")

@@ -52,6 +52,15 @@ def test_a_number_of_a_stale_result_has_an_asterisk_and_a_missing_one_says_so() 
     assert quoting.said("nowhere metric", DOCUMENTS) == "(not run)"
 
 
+def test_a_metric_that_is_newer_than_the_results_is_not_run_and_one_of_no_experiment_is_refused() -> None:
+    document = copy.deepcopy(DOCUMENTS["demo"])
+    for case in document["cases"]:
+        del case["metrics"][a_metric()]
+    assert quoting.said(words(), {"demo": document}) == "(not run)"
+    with pytest.raises(LbeError, match="no metric 'no_such'"):
+        quoting.said("demo no_such", {"demo": document})
+
+
 def test_a_number_of_fewer_seeds_than_the_experiment_has_says_how_many() -> None:
     wanted = experiments.load("lp_table1").runs()
     assert wanted > 2
