@@ -133,7 +133,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("tools", "packaging", "vulture/uapi", "sch_shred/uapi"):
         shutil.copytree(REPO / name, folder / "tree" / name, ignore=left_out)
     (folder / "tree" / "Documentation").mkdir()
-    for name in ("VERSION", *(f"Documentation/{page}.md" for page in ("admin", "vulture", "vulture_credit"))):
+    pages = (f"Documentation/{page}.md" for page in ("admin", "vulture", "vulture_credit"))
+    for name in ("VERSION", "vulture/lists_gen.h", *pages):
         shutil.copy(REPO / name, folder / "tree" / name)
     return folder
 
