@@ -22,6 +22,7 @@ pytestmark = pytest.mark.kunit
 def load_ynl():
     spec = importlib.util.spec_from_file_location("lbe_ynl", REPO / "scripts/ynl.py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclass() looks for it
     spec.loader.exec_module(module)
     return module
 
