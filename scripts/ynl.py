@@ -131,7 +131,8 @@ def of_requests(spec: dict[str, Any]) -> list[str]:
         inside, name = wanted.pop()
         nested = next(one for one in sets[inside] if one["name"] == name).get("nested-attributes")
         if nested and nested not in found:
-            wanted |= {(nested, one["name"]) for one in sets[nested]}
+            # an unknown set is for the generator to refuse
+            wanted |= {(nested, one["name"]) for one in sets.get(nested, ())}
         found |= {inside, nested} - {None}
     return [name for name in sets if name in found]
 
