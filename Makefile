@@ -97,7 +97,7 @@ check:
 	@$(python) -m pytest $(check-what) -n auto --dist loadfile $(PYTEST_ARGS)
 
 check-kernels:
-	@scripts/deps python kernel testbed tools distro package race
+	@scripts/deps python kernel testbed tools distro package race go
 	@$(python) -m pytest --tiers=kernels --results=results $(PYTEST_ARGS)
 
 # ARGS="lbe vulture" picks subjects.

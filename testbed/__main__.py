@@ -18,11 +18,12 @@ from .commands import evaluate, listing, running, shell, show, speed
 from .commands.shared import EXAMPLES
 from .foreign import command as foreign
 from .proof import command as proof
+from .proof import downloads
 from .robustness import command as abuse
 from .robustness import soak
 
 #: modules of the subcommands; each adds its parser and the function that runs it
-VERBS = (listing, running, speed, evaluate, show, abuse, soak, foreign, proof, oracle, shell)
+VERBS = (listing, running, speed, evaluate, show, abuse, soak, foreign, proof, downloads, oracle, shell)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -299,8 +299,8 @@ class Guest:
     """Boots an image; with ``installed`` None, without the suite.
 
     init: the first program; "" means the job's runner; acceleration: "" means the best that works here.
-    virtual_time: one emulated CPU whose clock advances by a nanosecond with each instruction and skips idle time, so
-    that the guest's measurements do not depend on the load of this machine.
+    virtual_time: emulated CPUs whose clock advances by a nanosecond with each instruction of any of them and skips idle
+    time, so that the guest's measurements do not depend on the load of this machine.
     """
 
     image: Image
@@ -330,7 +330,6 @@ class Guest:
             "-append", append,
         ]  # fmt: skip
         if self.virtual_time:
-            words[words.index("-smp") + 1] = "1"
             words += ["-icount", "shift=0,sleep=off", "-rtc", "clock=vm"]
         for number, disk in enumerate(disks):
             how = "snapshot=on,cache=unsafe" if number == 0 else "readonly=on"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.cache import cache_root, lock, whole_entry
-from ..base.errors import BuildFailed
+from ..base.errors import BuildFailed, MissingTools
 from ..base.places import AGENT_SOURCE, GUEST_MODULES, REPO
 from ..base.progress import Report, silent
 from ..kernels.build import KernelBuild, run_make
@@ -82,6 +82,20 @@ def build_vulturectl(report: Report = silent) -> Path:
         "vulturectl",
         sources,
         lambda work: ["make", "-s", "-C", str(REPO / "tools" / "vulturectl"), f"O={work}"],
+        report,
+    )
+
+
+def build_go_program(source: Path, report: Report = silent) -> Path:
+    """A statically linked program of one Go file, cached by the content of the file."""
+    if not shutil.which("go"):
+        raise MissingTools(f"no Go compiler for {source.name}; `scripts/deps go` installs it")
+    static = ["env", "CGO_ENABLED=0", "GO111MODULE=off", "GOTOOLCHAIN=local"]
+    return _built(
+        "go",
+        source.stem,
+        [source],
+        lambda work: [*static, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", f"{work}/", str(source)],
         report,
     )
 

@@ -182,7 +182,7 @@ def boot(
         add_text(archive, "tmp/job/job.sh", f"ldconfig\nbash ./netfilter.sh run {words}\n")
 
     with tempfile.TemporaryDirectory(prefix="lbe-foreign-") as name:
-        guest = Guest(image, installed, mem_mb=1536, virtual_time=True)
+        guest = Guest(image, installed, cpus=1, mem_mb=1536, virtual_time=True)
         guest.run(fill, Path(name), limit_s=LIMIT_S, wall_limit_s=WALL_LIMIT_S)
         log = read_text(Path(name) / "job.log") or ""
     results = read_results(log)

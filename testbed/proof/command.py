@@ -75,16 +75,16 @@ def add_parser(commands: Any) -> None:
     sub.set_defaults(do=run)
 
 
-def empty(report: Report) -> dict[str, Any]:
-    """A document of this tree without cases."""
+def empty(report: Report, name: str = NAME, files: list[str] = FILES) -> dict[str, Any]:
+    """A document of this tree without cases, of the command of that name."""
     image = ensure_image(machine.SERIES, report)
     kernel = {"series": machine.SERIES, "flavour": "Debian", "release": image.release, "key": image.key}
     return digest.of_files(
-        NAME,
-        (FILES, identity.hash_of_files(FILES)),
+        name,
+        (files, identity.hash_of_files(files)),
         identity.of_tree(f"qemu {image.release}", ["tcp_lbe", "vulture"]),
         {
-            "command": f"python3 -m testbed {NAME}",
+            "command": f"python3 -m testbed {name}",
             "kernel": kernel,
             "backend": "qemu",
             "host": collect.host_facts(),

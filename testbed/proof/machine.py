@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tarfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,12 +119,20 @@ def ensure_disk(report: Report = silent) -> Image:
 
 
 def boot(
-    script: str, out: Path, files: dict[str, str] | None = None, limit_s: float = 2400, report: Report = silent
+    script: str,
+    out: Path,
+    files: dict[str, str] | None = None,
+    limit_s: float = 2400,
+    report: Report = silent,
+    *,
+    cpus: int = 1,
+    wall_limit_s: float = 1500,
+    programs: Sequence[Path] = (),
 ) -> str:
-    """Run a shell script as root under systemd; returns its output. files: name -> text of further files in /tmp/job.
+    """Run a shell script as root under systemd; returns its output.
 
-    vulturectl is in /usr/bin, as in packages, and the units of packaging/ are installed. No module is loaded and no
-    unit is started.
+    files: name -> text of further files in /tmp/job; programs: of this machine, to be put into /usr/bin. vulturectl is
+    there, too, as in packages, and the units of packaging/ are installed. No module is loaded and no unit is started.
     """
     image = ensure_disk(report)
     control = build_vulturectl(report)
@@ -133,11 +142,12 @@ def boot(
         add_text(archive, "tmp/job/job.sh", f"rm /usr/local/bin/vulturectl\n{script}")
         for name, text in (files or {}).items():
             add_text(archive, f"tmp/job/{name}", text)
-        member = archive.gettarinfo(control, "usr/bin/vulturectl")
-        member.uid = member.gid = 0
-        member.mode = 0o755
-        with open(control, "rb") as file:
-            archive.addfile(member, file)
+        for path in (control, *programs):
+            member = archive.gettarinfo(path, f"usr/bin/{path.name}")
+            member.uid = member.gid = 0
+            member.mode = 0o755
+            with open(path, "rb") as file:
+                archive.addfile(member, file)
         for name in UNITS:
             add_text(archive, f"etc/systemd/system/{name}", (PACKAGING / name).read_text(encoding="utf-8"))
         add_text(archive, "etc/systemd/system/job.service", JOB_UNIT)
@@ -150,9 +160,9 @@ def boot(
         link.type, link.linkname = tarfile.SYMTYPE, "/dev/null"
         archive.addfile(link)
 
-    guest = Guest(image, mem_mb=MEM_MB, init="/lib/systemd/systemd", virtual_time=True)
+    guest = Guest(image, cpus=cpus, mem_mb=MEM_MB, init="/lib/systemd/systemd", virtual_time=True)
     try:
-        guest.run(fill, out / "boot", limit_s=limit_s, wall_limit_s=1500)
+        guest.run(fill, out / "boot", limit_s=limit_s, wall_limit_s=wall_limit_s)
     except LbeError as error:
         said = read_text(out / "boot" / "job.log") or ""
         raise ProofFailed(f"{error}\nbefore that the job said:\n{said[-3000:]}") from error
