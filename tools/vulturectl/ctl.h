@@ -103,6 +103,10 @@ int find_cgroup_of(pid_t pid, char *path, size_t room);
  */
 int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid);
 #define REMOVE_MS	500	/* interval between attempts to remove a cgroup */
+/* cgroup_is_populated() - whether a cgroup, or one below, has a process. @events: descriptor of its
+ * cgroup.events, which poll() then says to have changed (POLLPRI)
+ */
+bool cgroup_is_populated(int events);
 /* remove_cgroup() - remove a cgroup and those below it if they have no process. Return: whether it
  * is gone
  */

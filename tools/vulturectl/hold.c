@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "lend.h"
+#include "own.h"
 #include "upload.h"
 
 /* Tell the service manager, if there is one, that rule and program are in force (sd_notify(3)). */
@@ -128,7 +129,7 @@ static const char *hold_up(const char *dir)
 /* Open the socket for users' runs. Return: a descriptor, or -1 */
 static int open_to_users(const char *control)
 {
-	int fd = control ? lend_listen() : -1;
+	int fd = control ? lend_bind(LEND_SOCKET) : -1;
 
 	if (fd < 0)
 		say("hold: users' uploads are not taken from the first packet: %s",
@@ -145,7 +146,7 @@ int do_hold(int argc, char **argv)
 	};
 	struct vulture_rule rule = {};
 	bool down, users = false;
-	int c, signals, listener = -1;
+	int c, signals, listener = -1, own = -1;
 	const char *control;
 	char path[64];
 	sigset_t ends;
@@ -174,10 +175,14 @@ int do_hold(int argc, char **argv)
 	control = hold_up(argv[optind]);
 	if (!down && !control)
 		return 1;
-	if (users)
+	if (users) {
 		listener = open_to_users(control);
+		own = listener < 0 ? -1 : own_listen();
+		if (listener >= 0 && own < 0)
+			say("hold: users' bg is not served: %s", strerror(errno));
+	}
 	tell_ready();
-	lend_until(signals, listener, control);
+	lend_until(signals, listener, own, control);
 	if (!down)
 		return 0;
 	record_path(&rule, path, sizeof(path));

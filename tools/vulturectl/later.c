@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "own.h"
 #include "scope.h"
 
 /* ms until a run has switched its rule and its program after the signal, and the longest wait for
@@ -204,6 +205,22 @@ static bool went_to_front(struct later *later, const struct pids *pids)
 	return false;
 }
 
+/* Have the service switch the uploads of a user's process. Return: whether it has done so; its
+ * cgroup then is the user's
+ */
+static bool by_service(struct later *later, const struct pids *pids, bool background,
+		       const char *up)
+{
+	if (background && (!up || !own_background(pids, &later->refusal)))
+		return false;
+	if (!background && (later->shared || !own_foreground(pids->pid[0])))
+		return false;
+	find_scope(later, pids, pids->pid[0]);
+	later->shared = 0;
+	later->served = true;
+	return true;
+}
+
 void later_settle(struct later *later, const struct pids *pids, const char *unit, bool background,
 		  const char *up)
 {
@@ -217,6 +234,10 @@ void later_settle(struct later *later, const struct pids *pids, const char *unit
 		snprintf(later->dir, sizeof(later->dir), "%s", unit);
 	else if (!later->runs.count && !later->deaf)
 		find_scope(later, pids, pids->pid[0]);
+	if (geteuid() && !unit && *later->dir && by_service(later, pids, background, up)) {
+		later->done = !v || !scope_switch_down(later->dir, background);
+		return;
+	}
 	if (*later->dir)
 		later->done = scope_is(later->dir, background, up);
 	else
@@ -230,6 +251,7 @@ void later_settle(struct later *later, const struct pids *pids, const char *unit
 
 void later_report(const struct later *later, bool background)
 {
+	char help[700] = "";
 	const char *stay = background ? "stay in the foreground, unless it accepts them" :
 					"go to the background", *unit = strrchr(later->dir, '/');
 
@@ -247,14 +269,19 @@ void later_report(const struct later *later, bool background)
 		say("connections that it opens later stay in the background: the cgroup that vulturectl run was started in is there, and only root's vulturectl run can leave it");
 	if (later->done || !*later->dir)
 		return;
+	if (geteuid() && background && later->refusal)
+		snprintf(help, sizeof(help), "; lbe-background refuses to help: %s",
+			 later->refusal);
+	else if (geteuid() && background)
+		snprintf(help, sizeof(help), ", or do once: sudo systemctl enable --now lbe-background");
 	if (!later->shared)
-		say("connections that it opens later %s: %s", stay, scope_error());
+		say("connections that it opens later %s: %s%s", stay, scope_error(), help);
 	else if (unit && strchr(unit, '.'))
-		say("connections that it opens later %s: other processes are in its cgroup, too, and it cannot get one of its own (%s); \"sudo vulturectl %s %s\" takes them all, and what they open later",
-		    stay, strerror(later->shared), command_name, unit + 1);
+		say("connections that it opens later %s: other processes are in its cgroup, too, and it cannot get one of its own (%s); \"sudo vulturectl %s %s\" takes them all, and what they open later%s",
+		    stay, strerror(later->shared), command_name, unit + 1, help);
 	else
-		say("connections that it opens later %s: other processes are in its cgroup, too, and it cannot get one of its own: %s%s",
-		    stay, strerror(later->shared), geteuid() ? "; run this as root" : "");
+		say("connections that it opens later %s: other processes are in its cgroup, too, and it cannot get one of its own: %s%s%s",
+		    stay, strerror(later->shared), geteuid() ? "; run this as root" : "", help);
 }
 
 void later_free(struct later *later)

@@ -8,6 +8,7 @@
  *	its cgroup, or nothing	the cgroup is switched (scope.h): the cgroup of a unit, or of a
  *				process if no process but its descendants is in it; else the
  *				process and its descendants get a cgroup of their own below it
+ *	the same, as a user	the administrator's service makes that cgroup (own.h)
  */
 #ifndef VULTURECTL_LATER_H
 #define VULTURECTL_LATER_H
@@ -27,6 +28,8 @@
  * @dir: the cgroup of the processes; "" if they are under a run, or in no cgroup
  * @shared: errno if other processes are in @dir and these could not get a cgroup of their own
  * @held: the cgroup of the run, or one above, keeps later connections in the background
+ * @refusal: why the service did not help; NULL if none runs
+ * @served: the service has switched uploads
  * @done: later connections will be as asked for
  */
 struct later {
@@ -34,7 +37,8 @@ struct later {
 	pid_t whole, part, deaf;
 	char dir[CGROUP_CHARS];
 	int shared;
-	bool held, done;
+	const char *refusal;
+	bool held, served, done;
 };
 
 /**

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
+#include "own.h"
 #include "upload.h"
 
 /* The limits are those of vulture on users' rules: 8 for each of 16 users. A lent cgroup costs a
@@ -24,7 +25,6 @@
 #define LENT_PER_USER	8
 /* s that run waits for an answer, so that a service that hangs does not stop it */
 #define ANSWER_S	2
-#define ANSWER_CHARS	600
 
 /**
  * struct lent - a cgroup that is lent to a user
@@ -40,8 +40,6 @@ struct lent {
 
 static struct lent lent[LENT_MAX];
 
-static struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = LEND_SOCKET };
-
 /* The user's side */
 
 bool lend_program(int fd, bool up)
@@ -52,25 +50,43 @@ bool lend_program(int fd, bool up)
 	return send(fd, word, strlen(word), MSG_NOSIGNAL) > 0 && recv(fd, &byte, 1, 0) == 1;
 }
 
-int lend_ask(bool up, const char **said)
+static struct sockaddr_un address_of(const char *path)
 {
-	static char answer[ANSWER_CHARS];
-	struct timeval patience = { .tv_sec = ANSWER_S };
-	ssize_t length = -1;
-	int fd;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	*said = NULL;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	return address;
+}
+
+int lend_connect(const char *path, const char **why)
+{
+	const struct sockaddr_un address = address_of(path);
+	struct timeval patience = { .tv_sec = ANSWER_S };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	*why = NULL;
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (!connect(fd, (struct sockaddr *)&address, sizeof(address))) {
-		*said = "it does not answer";
-		length = recv(fd, answer, sizeof(answer) - 1, 0);
-	} else if (errno != ENOENT && errno != ECONNREFUSED) {
-		*said = strerror(errno);
-	}
+	if (!connect(fd, (const struct sockaddr *)&address, sizeof(address)))
+		return fd;
+	if (errno != ENOENT && errno != ECONNREFUSED)
+		*why = strerror(errno);
+	close(fd);
+	return -1;
+}
+
+int lend_ask(bool up, const char **said)
+{
+	static char answer[LEND_CHARS];
+	int fd = lend_connect(LEND_SOCKET, said);
+	ssize_t length;
+
+	if (fd < 0)
+		return -1;
+	*said = "it does not answer";
+	length = recv(fd, answer, sizeof(answer) - 1, 0);
 	if (length > 1) {
 		answer[length] = '\0';
 		*said = answer + 1;
@@ -85,20 +101,21 @@ int lend_ask(bool up, const char **said)
 
 /* The service's side */
 
-int lend_listen(void)
+int lend_bind(const char *path)
 {
+	const struct sockaddr_un address = address_of(path);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	mkdir(LBE_RUN, 0755);
 	/* A service that was killed has left its socket. If another service runs, keep its own. */
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+	if (fd >= 0 && !connect(fd, (const struct sockaddr *)&address, sizeof(address))) {
 		close(fd);
 		errno = EADDRINUSE;
 		return -1;
 	}
-	unlink(LEND_SOCKET);
-	if (fd >= 0 && !bind(fd, (struct sockaddr *)&address, sizeof(address)) &&
-	    !chmod(LEND_SOCKET, 0666) && !listen(fd, LENT_MAX))
+	unlink(path);
+	if (fd >= 0 && !bind(fd, (const struct sockaddr *)&address, sizeof(address)) &&
+	    !chmod(path, 0666) && !listen(fd, LENT_MAX))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -108,7 +125,7 @@ int lend_listen(void)
 __attribute__((format(printf, 2, 3)))
 static void answer(int connection, const char *format, ...)
 {
-	char text[ANSWER_CHARS];
+	char text[LEND_CHARS];
 	va_list args;
 	int length;
 
@@ -247,18 +264,23 @@ static void lend(int connection, const char *control)
 	answer(connection, "+%s", control);
 }
 
-void lend_until(int signals, int listener, const char *control)
+#define FIXED	3	/* descriptors before those of the cgroups */
+
+void lend_until(int signals, int listener, int own, const char *control)
 {
-	struct pollfd events[2 + LENT_MAX] = {
+	struct pollfd events[FIXED + LENT_MAX] = {
 		{ .fd = signals, .events = POLLIN }, { .fd = listener, .events = POLLIN },
+		{ .fd = own, .events = POLLIN },
 	};
 	int i, wait, connection;
 
 	do {
 		wait = -1;
 		for (i = 0; i < LENT_MAX; i++) {
+			bool spoke = events[FIXED + i].revents;
+
 			if (*lent[i].dir && (lent[i].connection < 0 ||
-					     (events[2 + i].revents && !obey(&lent[i], control))))
+					     (spoke && !obey(&lent[i], control))))
 				take_back(&lent[i]);
 			if (*lent[i].dir && lent[i].connection < 0)
 				wait = REMOVE_MS;
@@ -267,15 +289,20 @@ void lend_until(int signals, int listener, const char *control)
 			     accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
 		if (connection >= 0)
 			lend(connection, control);
+		if (own >= 0 && (events[2].revents || own_waits()))
+			own_serve(control);
+		if (own >= 0 && own_waits())
+			wait = REMOVE_MS;
 		for (i = 0; i < LENT_MAX; i++)
-			events[2 + i] = (struct pollfd){
+			events[FIXED + i] = (struct pollfd){
 				.fd = *lent[i].dir ? lent[i].connection : -1, .events = POLLIN,
 			};
-		if (poll(events, 2 + LENT_MAX, wait) < 0 && errno != EINTR)
+		if (poll(events, FIXED + LENT_MAX, wait) < 0 && errno != EINTR)
 			refused("hold: %s", strerror(errno));
 	} while (!events[0].revents);
 	for (i = 0; i < LENT_MAX; i++)
 		take_back(&lent[i]);
 	if (listener >= 0)
 		unlink(LEND_SOCKET);
+	own_end();
 }

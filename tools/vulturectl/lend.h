@@ -43,15 +43,23 @@ int lend_ask(bool up, const char **said);
  */
 bool lend_program(int fd, bool up);
 
-/** lend_listen() - open the socket that every user may connect to. Return: fd, or -1 with errno. */
-int lend_listen(void);
+#define LEND_CHARS	600	/* room for an answer */
+
+/* lend_connect() - connect to a socket of the service. Return: fd, or -1: @why says why, or is NULL
+ * if no service runs
+ */
+int lend_connect(const char *path, const char **why);
+
+/* lend_bind() - open a socket that every user may connect to. Return: fd, or -1 with errno */
+int lend_bind(const char *path);
 
 /**
  * lend_until() - lend cgroups until a signal arrives
  * @signals: descriptor of signalfd()
- * @listener: descriptor of lend_listen(), or -1 to lend nothing
+ * @listener: descriptor of lend_bind(LEND_SOCKET), or -1 to lend nothing
+ * @own: descriptor of own_listen(), or -1
  * @control: congestion control for uploads of the cgroups
  */
-void lend_until(int signals, int listener, const char *control);
+void lend_until(int signals, int listener, int own, const char *control);
 
 #endif /* VULTURECTL_LEND_H */

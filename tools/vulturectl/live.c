@@ -149,10 +149,10 @@ static void report(const struct live *live, const char *target, bool later)
 		say("some sockets were not changed: %s", live->reason);
 }
 
-/* Say why the kernel does not allow us to inspect the sockets, and what to do. Does not return. */
-__attribute__((noreturn))
-static void refused_to_look(const char *target, pid_t pid)
+/* A sentence on why the kernel does not allow us to inspect the sockets, and what to do. */
+static const char *why_not_seen(const char *target, pid_t pid)
 {
+	static char text[512];
 	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
 	char line[64];
 	int scope = 0;
@@ -163,15 +163,18 @@ static void refused_to_look(const char *target, pid_t pid)
 		fclose(file);
 	later_status(pid, "Uid:", line, sizeof(line));
 	if (scope >= 3)
-		refused("nobody may inspect the sockets of %s: kernel.yama.ptrace_scope is %d until the next boot",
-			target, scope);
-	if (scope > 0 && *line && (uid_t)strtoul(line, NULL, 10) == getuid())
-		refused("you may not inspect the sockets of %s, though it is yours: kernel.yama.ptrace_scope is %d, which allows %s: run this as root (sudo vulturectl %s %s)",
-			target, scope,
-			scope == 1 ? "a process to inspect its own descendants only" :
-				     "only root to inspect a process",
-			command_name, target);
-	refused("you may not inspect the sockets of %s: run this as its user, or as root", target);
+		snprintf(text, sizeof(text), "nobody may inspect the sockets of %s: kernel.yama.ptrace_scope is %d until the next boot",
+			 target, scope);
+	else if (scope > 0 && *line && (uid_t)strtoul(line, NULL, 10) == getuid())
+		snprintf(text, sizeof(text), "you may not inspect the sockets of %s, though it is yours: kernel.yama.ptrace_scope is %d, which allows %s: run this as root (sudo vulturectl %s %s)",
+			 target, scope,
+			 scope == 1 ? "a process to inspect its own descendants only" :
+				      "only root to inspect a process",
+			 command_name, target);
+	else
+		snprintf(text, sizeof(text), "you may not inspect the sockets of %s: run this as its user, or as root",
+			 target);
+	return text;
 }
 
 static int change(int argc, char **argv, bool background)
@@ -198,12 +201,15 @@ static int change(int argc, char **argv, bool background)
 			refusing = pids.pid[i];
 	pids_free(&pids);
 	/* a run may inspect the processes that it has started, even if we may not */
-	if (refusing && !live.sockets && !later.whole)
-		refused_to_look(argv[1], refusing);
-	if (refusing && !live.sockets)
+	if (refusing && !live.sockets && !later.whole && !later.served)
+		refused("%s", why_not_seen(argv[1], refusing));
+	if (refusing && !live.sockets && later.served)
+		say("the connections that it has now do not change: %s",
+		    why_not_seen(argv[1], refusing));
+	else if (refusing && !live.sockets)
 		say("you may not inspect the sockets of %s, but vulturectl run, process %d, has been told to switch them",
 		    argv[1], (int)later.whole);
-	if (json || !refusing || live.sockets)
+	if (json || !refusing || live.sockets || later.served)
 		report(&live, argv[1], later.done);
 	later_report(&later, background);
 	later_free(&later);

@@ -181,7 +181,7 @@ int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 	return name_cgroup(dir, name, pid) ? -1 : make_named(dir);
 }
 
-static bool is_populated(int events)
+bool cgroup_is_populated(int events)
 {
 	char text[256];
 	ssize_t length = pread(events, text, sizeof(text) - 1, 0);
@@ -206,7 +206,7 @@ bool remove_cgroup(const char *dir)
 
 	snprintf(path, sizeof(path), "%s/cgroup.events", dir);
 	events = open(path, O_RDONLY | O_CLOEXEC);
-	if (events >= 0 && !is_populated(events))
+	if (events >= 0 && !cgroup_is_populated(events))
 		nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	if (events >= 0)
 		close(events);
@@ -370,7 +370,7 @@ static void await_empty(struct plan *plan)
 	events[0].fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (events[0].fd < 0)
 		return;
-	while (is_populated(events[0].fd)) {
+	while (cgroup_is_populated(events[0].fd)) {
 		events[1].fd = plan->orders[0];
 		if (poll(events, 2, -1) > 0 && events[1].revents)
 			take_order(plan);

@@ -223,7 +223,7 @@ static int add(const char *dir, uint64_t cgroup, bool foreground)
 	return 0;
 }
 
-static int switch_down(const char *dir, bool background)
+int scope_switch_down(const char *dir, bool background)
 {
 	uint64_t cgroup = number_of(dir);
 	struct list list;
@@ -273,13 +273,12 @@ int scope_switch(const char *dir, bool background, const char *up)
 
 	if (up || !background)
 		result = switch_up(dir, background, up);
-	if (v && switch_down(dir, background))
+	if (v && scope_switch_down(dir, background))
 		result = -1;
 	return result;
 }
 
-/* The mode of a cgroup, or of the nearest one above that has a program. */
-static int mode_of(const char *dir)
+int scope_up(const char *dir)
 {
 	int mode = upload_mode(dir);
 
@@ -296,7 +295,7 @@ bool scope_is(const char *dir, bool background, const char *up)
 		down = background ? down_is_background(&list, dir) : !may_match(&list, dir, true);
 		free(list.rule);
 	}
-	mode = mode_of(dir);
+	mode = scope_up(dir);
 	if (!down || mode < 0)
 		return down;
 	if (background)
@@ -313,7 +312,7 @@ bool scope_is_held(const char *dir)
 		down = down_is_background(&list, dir);
 		free(list.rule);
 	}
-	return down || mode_of(dir) == UPLOAD_BACKGROUND;
+	return down || scope_up(dir) == UPLOAD_BACKGROUND;
 }
 
 int scope_exempt(const char *dir, const char *up)

@@ -34,6 +34,14 @@ int scope_switch(const char *dir, bool background, const char *up);
  */
 bool scope_is(const char *dir, bool background, const char *up);
 
+/** scope_up() - the mode of a cgroup, or of the nearest one above that has a program. Return: enum
+ * upload_mode, or -1
+ */
+int scope_up(const char *dir);
+
+/** scope_switch_down() - scope_switch() for downloads alone */
+int scope_switch_down(const char *dir, bool background);
+
 /** scope_is_held() - whether the cgroup, or one above, puts all of them in the background; if not,
  * rules and lines for a port, a prefix or a DSCP may still take some
  */

@@ -358,6 +358,32 @@ static int attach_in_mode(int cgroup, const char *dir, enum upload_mode mode, co
 	return set_mode(bpf_map__fd(object->maps.mode), cgroup, dir, mode);
 }
 
+int upload_enter(const char *dir, const char *control)
+{
+	int cgroup = upload_open_cgroup(dir), result;
+
+	if (cgroup < 0)
+		return -1;
+	result = attach_in_mode(cgroup, dir, UPLOAD_BACKGROUND, control);
+	close(cgroup);
+	return result;
+}
+
+int upload_leave(const char *dir, const char *control)
+{
+	struct background_bpf *object = load_program(control);
+	int cgroup = object ? upload_open_cgroup(dir) : -1, result = 0;
+
+	if (cgroup < 0)
+		return -1;
+	if (bpf_prog_detach2(bpf_program__fd(object->progs.background), cgroup,
+			     BPF_CGROUP_SOCK_OPS))
+		result = upload_failed("cannot detach the BPF program of %s: %s", dir,
+				       strerror(errno));
+	close(cgroup);
+	return result;
+}
+
 int upload_switch(const char *dir, enum upload_mode mode, bool attach, const char *control)
 {
 	int cgroup = upload_open_cgroup(dir), n, i, result = 0;
@@ -393,6 +419,16 @@ int upload_switch(const char *dir, enum upload_mode mode, bool attach, const cha
 {
 	(void)control;
 	return attach && mode == UPLOAD_BACKGROUND ? upload_attach(dir, control, NULL) : 0;
+}
+
+int upload_enter(const char *dir, const char *control)
+{
+	return upload_attach(dir, control, NULL);
+}
+
+int upload_leave(const char *dir, const char *control)
+{
+	return upload_attach(dir, control, NULL);
 }
 
 int upload_attach(const char *dir, const char *control, const char *pin)

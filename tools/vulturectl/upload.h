@@ -78,6 +78,17 @@ int upload_mode(const char *dir);
  */
 int upload_switch(const char *dir, enum upload_mode mode, bool attach, const char *control);
 
+/**
+ * upload_enter() - attach the program of this process in UPLOAD_BACKGROUND; it lasts as long as the
+ *	cgroup, also when the process has ended
+ * upload_leave() - detach it again
+ * @control: from upload_control(), the same in each call of a process
+ *
+ * Return: 0, or -1: upload_error() says why.
+ */
+int upload_enter(const char *dir, const char *control);
+int upload_leave(const char *dir, const char *control);
+
 /** upload_error() - a sentence that describes the latest failure of a function above */
 const char *upload_error(void);
 

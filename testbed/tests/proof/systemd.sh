@@ -310,6 +310,35 @@ print(s.recv(500), open(\"/proc/self/cgroup\").read())"' | grep 'lbe-'
 	[ ! -e /run/lbe/background.sock ]
 }
 
+test_a_user_puts_a_running_program_there() {
+	cat >/tmp/later.py <<-END
+		import socket, time
+		for n in range(40):
+		    s = socket.create_connection(("$SERVER", 5205))
+		    print("control", s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), flush=True)
+		    time.sleep(0.5)
+		    s.close()
+	END
+	latest() { sleep 3 && [ "$(tail -n 1 /tmp/later)" = "control $1" ]; }
+	in_a_session python3 /tmp/later.py >/tmp/later 2>&1 &
+	latest cubic
+	pid=$(pgrep -u alice -f later.py)
+	by_alice vulturectl bg "$pid" >/tmp/told 2>&1
+	grep 'or do once: sudo systemctl enable --now lbe-background' /tmp/told
+	latest cubic
+	systemctl start lbe-background
+	by_alice vulturectl bg "$pid" | grep "; later ones too"
+	latest lbe
+	systemctl restart lbe-background # as after an upgrade
+	latest lbe
+	vulturectl fg "$pid" | grep "; later ones too"
+	latest cubic
+	wait
+	sleep 10 # the module looks for cgroups that have gone
+	systemctl stop lbe-background
+	no rule_of_cgroup
+}
+
 test_a_users_scope_with_the_service() {
 	uid=$(id -u alice)
 	systemctl start "user@$uid.service" lbe-background
