@@ -340,8 +340,11 @@ static u32 lbe_gate(struct sock *sk)
 	u32 pkts, wide;
 	u8 state;
 
-	if (!f->shared && !(f->on && lbe_join(sk, f, false)))
+	if (!f->shared && !(f->on && lbe_join(sk, f, false))) {
+		if (f->on && !tp->packets_out)
+			lbe_wake_at(sk, now_ns + LBE_SLICE_NS);
 		return 1;
+	}
 	p = &f->shared->law;
 	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED) {
 		f->claimed |= READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ;
@@ -369,8 +372,10 @@ static u32 lbe_gate(struct sock *sk)
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns - 2 * NSEC_PER_MSEC);
 		lbe_set_window(tp, in_flight + pkts);
 		lbe_wake_by(sk, now_ns);
-		/* TCP arms none if sch_fq has claimed the pacing, or for the first ten segments. */
-		if (f->claimed || tp->data_segs_out < TCP_INIT_CWND)
+		/* TCP arms none if sch_fq has claimed the pacing, for the first ten segments, or if
+		 * its device drops the packet. Then no ACK comes either if none is in flight.
+		 */
+		if (f->claimed || tp->data_segs_out < TCP_INIT_CWND || !tp->packets_out)
 			lbe_wake_at(sk, max(wake_ns, now_ns + NSEC_PER_USEC));
 	} else {
 		u64 slice_ns = min_t(u64, LBE_SLICE_NS,

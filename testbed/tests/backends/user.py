@@ -148,7 +148,7 @@ class Transfer(NamedTuple):
 
     def moved(self) -> int:
         """Return the bytes acknowledged and received so far, from ss at the left."""
-        assert self.client.poll() is None, self.client.stdout.read()[-400:]
+        assert self.client.poll() is None, f"{self.client.args}: {self.client.stdout.read()[-400:]}"
         return sum(int(sent) for sent in re.findall(r"bytes_(?:acked|received):(\d+)", sockets(self.port)))
 
     def goes_on(self) -> None:
