@@ -302,8 +302,8 @@ static void paper_count_variations(struct paper *p, const struct rwnd_data *d)
 static void paper_new_tick(struct paper *p)
 {
 	p->piv = piv_scale(&p->options.piv, p->tick.tick_us);
-	if (p->phase == VULTURE_PHASE_COLLECT)
-		paper_enter(p, VULTURE_PHASE_COLLECT);
+	if (p->phase == VULTURE_PHASE_COLLECT || p->phase == VULTURE_PHASE_OBSERVE)
+		paper_enter(p, p->phase);
 }
 
 static void paper_round_ends(struct paper *p, u64 now_us)

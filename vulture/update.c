@@ -180,7 +180,8 @@ static bool vulture_flow_due(struct vulture_flow *flow, const struct sock *sk)
 	}
 	if (flow->kick_us && flow->kick_us <= now_us) {
 		flow->kick_us = 0;
-		send = edge_owes(&flow->edge);
+		/* Behind a hole data stays unacknowledged though TCP has answered it. */
+		send = edge_owes(&flow->edge) && inet_csk_ack_scheduled(sk);
 	}
 	send |= flow->want.update;
 	if (send && sock_owned_by_user(sk)) {

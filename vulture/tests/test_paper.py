@@ -220,7 +220,7 @@ PAPER_EDGES = [
     Edge("OBSERVE", "no pair", ECHO, "OBSERVE", NEW_ROUND),
     Edge("OBSERVE", "", "loss", "OBSERVE", PAIR),
     Edge("OBSERVE", "", "ECN", "OBSERVE", PAIR),
-    Edge("OBSERVE", "", "another tick", "OBSERVE", DATA | {"tick_us": 2000, "queued": more("queued", 1)}),
+    Edge("OBSERVE", "", "another tick", "OBSERVE", NEW_ROUND | {"tick_us": 2000, "queued": 1, "pairs": 0}),
     Edge("OBSERVE", "", "options change", "OBSERVE", AFRESH),
     Edge("OBSERVE", "", "only observe", "OBSERVE", AFRESH),
     # the round trip before control is not needed if one was measured already
