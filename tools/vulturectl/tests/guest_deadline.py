@@ -225,8 +225,10 @@ def test_short_transfers_have_their_share_before_the_deadline():
             for program in programs:
                 assert program.wait(timeout=60) == 0, program.communicate()
         print(f"# {way}: share in each third of the time:", *(f"{part:.3f}" for part in parts), flush=True)
-        # each download begins with a start, which takes a part of the link even in the background
-        assert {"down": 0.38, "up": 0.2}[way] < parts[2] < 0.65, (way, parts)
+        # Half of the link in the foreground parts, which are 0.7 of this third, less what TCP's convergence takes: ten
+        # runs had 0.36 to 0.46 (down) and 0.16 to 0.37 (up). Each download begins with a start, which takes a part of
+        # the link even in the background.
+        assert {"down": 0.3, "up": 0.1}[way] < parts[2] < 0.65, (way, parts)
         assert way == "down" or parts[0] < 0.15, (way, parts)
 
 
