@@ -15,9 +15,9 @@ from testbed.support import guests
 
 pytestmark = pytest.mark.scenario
 
-#: Argument: a control. Beside a greedy ordinary transfer, a connection with that control begins every 2 s, and four times
-#: a second the device's queue has room for one packet only. Printed: how many bytes arrived over each connection in half
-#: a minute, half a minute after the end of the other traffic.
+#: Argument: a control. Beside a greedy ordinary transfer, a connection with that control begins every 2 s, and four
+#: times a second the device's queue has room for one packet only. Printed: how many bytes arrived over each connection
+#: in half a minute, half a minute after the end of the other traffic.
 CLIENT = """
 import socket, subprocess, sys, threading, time
 counts = []
@@ -37,7 +37,8 @@ def send(control, ended):
     while not ended.is_set():
         sender.send(bytes(1 << 14))
 def limit(packets):
-    subprocess.run("tc qdisc replace dev lo root netem delay 10ms rate 8mbit limit".split() + [str(packets)], check=True)
+    words = f"tc qdisc replace dev lo root netem delay 10ms rate 8mbit limit {packets}"
+    subprocess.run(words.split(), check=True)
 listener = socket.create_server(("127.0.0.1", 0), backlog=64)
 threading.Thread(target=serve, daemon=True).start()
 limit(100)
