@@ -32,6 +32,7 @@
 
 #define LBE_COUNTERS_FILE		"lbe_lbe"
 #define LBE_COUNTERS_MORE(seq, net)	lbe_paths_totals(seq, net)
+#include <lbe/clock_back.h>
 #include <lbe/counters.h>
 #include <lbe/info.h>
 #include <lbe/mark.h>
@@ -75,6 +76,7 @@
  * @resends: packets that were lost in a silence or at the end of START are still to be sent again
  * @on: between init and release, and so counted in the counters' flows
  * @yielding: counted as yielding in the counters
+ * @behind: samples in a row that say that the peer's clock was set back, 0 to LBE_OWD_AGREE - 1
  */
 struct lbe_flow {
 	struct lbe_shared *shared;
@@ -96,7 +98,8 @@ struct lbe_flow {
 	   claimed:1,
 	   resends:1,
 	   on:1,
-	   yielding:1;
+	   yielding:1,
+	   behind:2;
 };
 
 LBE_MARK_PARAM();
@@ -431,7 +434,7 @@ static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us, u32 rtt
 		.rtt_us = rtt_us,
 		.min_rtt_us = min(READ_ONCE(f->shared->law.base_us), rtt_us),
 		.has_tsval = tp->rx_opt.saw_tstamp,
-	};
+	}, back;
 	u64 last_us = f->acked_us;
 
 	f->acked_us = now_us;
@@ -441,6 +444,11 @@ static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us, u32 rtt
 	if (rs->acked_sacked < 2 && !tp->sacked_out &&
 	    now_us - last_us > LBE_DELACK_US &&
 	    !(READ_ONCE(f->shared->law.state) == LBE_FLOOR && READ_ONCE(f->shared->law.prompt)))
+		return 0;
+	back = ack;
+	back.min_rtt_us = min(tcp_min_rtt(tp), rtt_us);
+	f->behind = lbe_clock_back(&f->owd, &back, f->behind);
+	if (f->behind)
 		return 0;
 	return lbe_owd_update(&f->owd, &ack);
 }
