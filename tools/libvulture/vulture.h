@@ -219,8 +219,11 @@ VULTURE_API int vulture_stop(struct vulture *v, int fd);
 /** vulture_get() - read the state of the connection into @flow (from vulture_flow_new()) */
 VULTURE_API int vulture_get(struct vulture *v, int fd, struct vulture_flow *flow);
 
-/* The same for any connection of this namespace; these functions need CAP_NET_ADMIN. Those for a
- * process or a cgroup return the number of connections that were started or stopped.
+/* The same for any connection of this namespace; these functions need CAP_NET_ADMIN, also for a
+ * process of the caller's own. Without it, call vulture_start() with each descriptor: one of another
+ * process that the caller may trace comes from pidfd_getfd(2), and "vulturectl start --pid" does
+ * this for all sockets of a process. Those for a process or a cgroup return the number of
+ * connections that were started or stopped.
  */
 VULTURE_API int vulture_start_address(struct vulture *v, const struct vulture_address *address,
 				      const struct vulture_options *options);

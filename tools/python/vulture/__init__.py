@@ -264,11 +264,18 @@ class Vulture:
         return [_flow(answer["flow"]) for answer in self._netlink.request("get", {}, dump=True)]
 
     def start_pid(self, pid: int, **options: Option) -> int:
-        """Start all connections of a process. Return how many were started. Needs CAP_NET_ADMIN."""
+        """Start all connections of a process. Return how many were started.
+
+        Needs CAP_NET_ADMIN, also for a process of the caller's own. Without it, call ``start`` with each socket;
+        ``vulturectl start --pid`` does this for all sockets of a process that the caller may trace.
+        """
         return int(self._one("start", {"pid": pid} | _options(options))["count"])
 
     def stop_pid(self, pid: int) -> int:
-        """Stop all connections of a process. Return how many were stopped. Needs CAP_NET_ADMIN."""
+        """Stop all connections of a process. Return how many were stopped.
+
+        Needs CAP_NET_ADMIN like ``start_pid``; without it, ``stop`` with each socket, or ``vulturectl stop --pid``.
+        """
         return int(self._one("stop", {"pid": pid})["count"])
 
     def start_cgroup(self, directory: str | os.PathLike[str], **options: Option) -> int:
