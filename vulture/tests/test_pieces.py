@@ -17,28 +17,9 @@ import pytest
 import yaml
 
 from testbed.base.places import REPO
-from testbed.support import hostc
+from vulture.tests.pieces import FOLDER, compiled, cut
 
 pytestmark = pytest.mark.host
-
-FOLDER = Path(__file__).resolve().parent.parent
-
-
-def cut(name: str, file: str) -> str:
-    """A function's text, from the line that has its name to the brace that ends it."""
-    text = (FOLDER / file).read_text(encoding="utf-8")
-    begin = rf"^(?:static|void) [^\n;]*\b{name}\((?:[^;{{]|\n)*"
-    found = re.search(rf"{begin}\n{{\n.*?^}}\n", text, re.MULTILINE | re.DOTALL)
-    assert found, f"{file} has no {name}()"
-    return found[0]
-
-
-def compiled(world: str, name: str, file: str, folder: Path) -> ctypes.CDLL:
-    """The function in its world. What it does not use of that is no fault."""
-    words = ("unused", "unused-parameter", "empty-body")
-    calm = "".join(f'#pragma GCC diagnostic ignored "-W{word}"\n' for word in words)
-    return hostc.load(calm + world % cut(name, file), folder, FOLDER, name)
-
 
 LOSS = """
 #include <stdlib.h>
