@@ -63,6 +63,16 @@ def table(folder: Path, name: str, title: str = "ns-2") -> dict[str, np.ndarray]
     return dict(zip(columns, rows.T))
 
 
+def unwrapped(counts: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Counts of octets that ns-2 keeps in an int of 32 bits, as they would be in a wider one. of: whose each one is."""
+    made = counts.copy()
+    for one in np.unique(of):
+        there = of == one
+        steps = np.diff(counts[there], prepend=0.0)
+        made[there] = np.cumsum(np.where(steps < -(2.0**31), steps + 2.0**32, steps))
+    return made
+
+
 def _filled(dtype: np.dtype, count: int, **columns: np.ndarray) -> np.ndarray:
     made = np.zeros(count, dtype=dtype)
     for name, values in columns.items():
@@ -95,6 +105,7 @@ def series(job: Job, folder: Path, title: str = "ns-2", shares: dict[int, float]
         raise Ns2Failed(f"{title}: the run ended before its time")
     share = _payload_share(job) if shares is None else shares
     ratio = np.array([share.get(int(flow), 1.0) for flow in recv["flow"]])
+    received = unwrapped(recv["octets"], recv["flow"]) * ratio
     done = web["dur_us"] >= 0
     return Series(
         _filled(
@@ -107,7 +118,7 @@ def series(job: Job, folder: Path, title: str = "ns-2", shares: dict[int, float]
             srtt_us=send["srtt_us"],
             retrans_pkts=send["again"],
         ),
-        _filled(RECV, len(recv["t_s"]), t_ns=recv["t_s"] * 1e9, flow=recv["flow"], bytes=recv["octets"] * ratio),
+        _filled(RECV, len(recv["t_s"]), t_ns=recv["t_s"] * 1e9, flow=recv["flow"], bytes=received),
         _filled(
             QUEUE,
             len(queue["t_s"]),
@@ -116,7 +127,7 @@ def series(job: Job, folder: Path, title: str = "ns-2", shares: dict[int, float]
             qlen_pkts=queue["packets"],
             backlog_bytes=queue["octets"],
             drops=queue["drops"],
-            sent_bytes=queue["out_octets"],
+            sent_bytes=unwrapped(queue["out_octets"], queue["queue"]),
             sent_pkts=queue["out_packets"],
         ),
         [],

@@ -154,6 +154,15 @@ def test_a_stored_run_gives_the_metrics_that_a_kernels_gives(tmp_path: Path) -> 
     assert values["queue"] == pytest.approx((9000 + 12000) / 2 * 8 / 1.5e3, rel=1e-3)
 
 
+def test_a_count_of_more_than_an_int_holds_goes_on(tmp_path: Path) -> None:
+    """ns-2 counts octets in an int of 32 bits; 3000 s of 10 Mbit/s are more than 2^31 of them."""
+    counts = {"1": [2147400000, 2147480000, -2147406296, -2147306296], "2": [0, 0, 500, 900]}
+    rows = [f"{t} {flow} {counts[flow][t]}\n" for t in range(4) for flow in counts]
+    got = machine.series(a_job(), stored(tmp_path, recv="".join(rows))).recv
+    assert np.diff(got["bytes"][got["flow"] == 1] / 0.96).round(-2).tolist() == [80000, 81000, 100000]
+    assert got["bytes"][got["flow"] == 2][-1] > 0 and (got["bytes"] < 2**32).all()
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -184,7 +193,8 @@ def test_without_the_program_it_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 
 def test_words_of_the_command() -> None:
-    assert oracle.wanted(["shred-table-1"]) == ["shred_tables"]
+    assert oracle.wanted(["shred-table-1"]) == ["shred_tables_paper", "shred_tables"]
+    assert {"shred_tables_paper", "lowpri_paper"} <= set(oracle.wanted([]))
     assert "lp_fig11_square" in oracle.wanted(["tcp_lp"])
     assert oracle.wanted([])[0] == oracle.SENDERS
     with pytest.raises(ExperimentError):
