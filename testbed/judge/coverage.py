@@ -12,7 +12,7 @@ from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..results.files import ResultSet
 from ..spec.experiment import Case, Check, Experiment, matches
-from . import checks
+from . import checks, formulas
 from .figures import METRIC, PAPERS, Beside, Figure, Near, Source, Unknown, Why, listed, spoken_of
 
 #: verdicts on a figure's claims, the worst first. not all run: some cases are newer than the results; few seeds: the
@@ -252,14 +252,11 @@ def try_values(figure: Figure, one: Unknown, rows: list[Row], documents: dict[st
     text = f"The paper does not give {one.parameter}. Of {', '.join(one.values)}, {best} fits best"
 
     def judged(row: Row) -> Row:
-        if id(row) not in numbers:
-            # an order or a trend of a number that was computed in another way
-            of_other = one.over == METRIC and row.order and row.against and row.metric in one.values
-            return replace(row, against="", beside=f"{text}.") if of_other and row.metric != best else row
         own = row.metric if one.over == METRIC else (row.case or {}).get(one.over) if not one.sweep else None
-        if own in one.values and own != best:
+        # an order or a trend with another value, too
+        if own in one.values and own != best and row.against and row.is_of(one):
             return replace(row, against="", beside=f"{text}.")
-        if own != best and row.against in (REPRODUCED, GOOD):
+        if id(row) not in numbers or (own != best and row.against in (REPRODUCED, GOOD)):
             return row
         if _is_near(figure, row, numbers[id(row)][best]):
             found = numbers[id(row)][best]
@@ -365,7 +362,7 @@ def curve_rows(
     metrics = one.setting(one.cases(results.mode)[0], results.mode).metrics
     table = checks.Table.of(results)
     rows = []
-    for curve in figure.curve:
+    for curve in (curve for curve in figure.curve if (curve.experiment or figure.experiment) == one.name):
         for variant, paper in curve.paper.items():
             wanted = {**curve.case, curve.over: variant}
             cases = [case for case in results.asked_cases if matches(case, wanted)]
@@ -375,11 +372,11 @@ def curve_rows(
             status, note = checks.not_lost(status, note, cases, results)
             what = (metrics[curve.metric].label or curve.metric, curve.metric, wanted)
             verdict = (status, note, status == "incomplete")
-            theirs = curve.ns2 or Source(one.name, curve.metric, curve.case)
-            theirs = replace(theirs, case={**theirs.case, curve.over: variant})
+            source = Source(one.name, curve.metric, wanted)
+            theirs = replace(curve.ns2, case={**curve.ns2.case, curve.over: variant}) if curve.ns2 else source
             simulated = measured(theirs, documents or {}, digest.NS2 + theirs.experiment)
             row = row_of(figure, what, paper, ours, (None, None), verdict, side=curve.better, experiment=one.name)
-            rows.append(replace(row, ns2=simulated if simulated.n and not simulated.missing else None))
+            rows.append(replace(row, source=source, ns2=simulated if simulated.n and not simulated.missing else None))
     return rows
 
 
@@ -408,6 +405,17 @@ def trend_rows(figure: Figure, one: Experiment, results: ResultSet) -> list[Row]
         row = row_of(figure, about, None, summarise(values), bound, verdict, order=True, experiment=one.name)
         # the trend counts only in the comparison with the paper, not as a claim of the project
         rows.append(replace(row, status=status if status in ("new", "few") else "shown"))
+    return rows
+
+
+def formula_rows(figure: Figure) -> list[Row]:
+    """Rows of the paper's formulas, which are evaluated and count for nothing, since nothing is measured."""
+    rows = []
+    for one in figure.formula:
+        what = (one.what, "", {name: f"{value:g}" for name, value in one.of.items()})
+        ours = summarise([formulas.value(one.formula, one.of)])
+        row = row_of(figure, what, one.paper, ours, (None, None), ("shown", "", False))
+        rows.append(replace(row, against="", beside="An evaluated formula, not a measurement."))
     return rows
 
 
@@ -465,8 +473,9 @@ def judge(figure: Figure, documents: dict[str, dict[str, Any]]) -> FigureVerdict
         one = digest.experiment_of(documents[name])
         simulated = [checks.simulated_table(documents.get(prefix + name)) for prefix in (digest.NS2, digest.NS3)]
         rows += check_rows(figure, one, results, *simulated)
+        rows += curve_rows(figure, one, results, documents)
         if name == figure.experiment:
-            rows += curve_rows(figure, one, results, documents) + trend_rows(figure, one, results)
+            rows += trend_rows(figure, one, results) + formula_rows(figure)
     old = dict.fromkeys(part for name in used for part in documents[name].get("stale", ()))
     rows = [stand_beside(figure, row) for row in rows]
     for unknown in figure.unknown:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..spec.experiment import Case, Differs, load, matches
 from ..spec.tables import ExperimentError, load_table
+from . import formulas
 
 DATA = Path(__file__).parent
 PAPERS = ("tcp_lp", "lowpri", "ledbat", "vulture", "shred")
@@ -36,7 +37,7 @@ class Curve:
     """The paper's values of a metric over the variants of a dimension.
 
     better: "higher" or "lower" if a deviation to that side is an improvement; "" if no deviation is. ns2: where ns-2's
-    numbers are, if not those of the figure's own experiment and case.
+    numbers are, if not those of the curve's own experiment and case. experiment: the figure's `also`, if it is of that.
     """
 
     metric: str
@@ -45,6 +46,7 @@ class Curve:
     better: str = ""
     case: dict[str, Any] = field(default_factory=dict)
     ns2: Source | None = None
+    experiment: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,16 @@ class Trend:
     case: dict[str, Any] = field(default_factory=dict)
     of: dict[str, str] | None = None
     how: str = "percent"
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula of the paper, with values of its variables and the value that the paper prints; nothing is measured."""
+
+    what: str
+    formula: str
+    of: dict[str, float]
+    paper: float
 
 
 @dataclass(frozen=True)
@@ -159,6 +171,7 @@ class Figure:
     cannot: str = ""
     curve: list[Curve] = field(default_factory=list)
     trend: list[Trend] = field(default_factory=list)
+    formula: list[Formula] = field(default_factory=list)
     traced: str = ""
     finding: list[Finding] = field(default_factory=list)
 
@@ -189,6 +202,10 @@ def _refuse(one: Figure, where: str) -> None:
     for curve in one.curve:
         if curve.ns2 and curve.metric not in load(curve.ns2.experiment).tables["metric"]:
             raise ExperimentError(f"{where}: {curve.ns2.experiment} has no metric {curve.metric!r}")
+        if curve.experiment and curve.experiment not in (one.experiment, one.also):
+            raise ExperimentError(f"{where}: curve of {curve.experiment!r}: allowed are {one.experiment}, {one.also}")
+    for formula in one.formula:
+        formulas.value(formula.formula, formula.of, where)
     for unknown in one.unknown:
         if len(unknown.values) < 2:
             raise ExperimentError(f"{where}: {unknown.parameter}: a sweep has two values or more")
