@@ -27,6 +27,8 @@ FILES = [
     "testbed/tests/backends/test_distro.py", "testbed/tests/backends/test_distro_senders.py",
     "testbed/tests/backends/user.py", "testbed/support/race.py", "testbed/backends/scripts/install.sh",
     "vulture/tests/test_sanitizers.py", "vulture/tests/guest_control.py",
+    "testbed/tests/proof/test_downloads.py", "testbed/proof/downloads.py", "testbed/tests/proof/test_proof.py",
+    "tools/tc/tests/test_q_shred.py",
 ]  # fmt: skip
 MODULES = ("sch_shred", "shred_hint", "tcp_lbe", "tcp_ledbat", "tcp_lowpri", "tcp_lp", "vulture")
 #: for a kernel: number of tests, passed, failed, their time in seconds; rounds of all workers of the race tests

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,15 @@ def test_outcomes_of_another_tree_are_dropped(tmp_path: Path) -> None:
 def test_the_files_that_decide_are_there() -> None:
     for name in outcomes.FILES:
         assert (outcomes.REPO / name).is_file(), name
+
+
+def test_every_file_with_tests_of_the_tier_is_listed() -> None:
+    marked = re.compile(r"^(@|pytestmark = )pytest\.mark\.kernels\b", re.MULTILINE)
+    here = Path(__file__).resolve()
+    folders = sorted(folder for folder in outcomes.REPO.glob("**/tests") if ".git" not in folder.parts)
+    files = {path for folder in folders for path in folder.glob("**/test_*.py") if path != here}
+    found = {str(path.relative_to(outcomes.REPO)) for path in files if marked.search(path.read_text(encoding="utf-8"))}
+    assert len(found) > 3 and found <= set(outcomes.FILES), sorted(found - set(outcomes.FILES))
 
 
 def test_a_session_leaves_what_it_saw(tmp_path: Path) -> None:
