@@ -81,7 +81,7 @@ COUNTERS = (
     Counter("tcp_lp/lp.h", "snd_una", OCTETS, f"{ARITHMETIC}::test_a_mark_across_the_wrap_of_sequence_numbers"),
     Counter("tcp_lp/lp.h", "snd_nxt", OCTETS, f"{ARITHMETIC}::test_a_mark_across_the_wrap_of_sequence_numbers"),
     Counter("tcp_lp/lp.h", "now_ms", DAYS, f"{ARITHMETIC}::test_a_phase_is_over_after_any_pause"),
-    Counter("tcp_ledbat/ledbat.h", "round_end", OCTETS, "life life_bytes ledbat"),
+    Counter("tcp_ledbat/ledbat.h", "round_end", OCTETS, "tcp_ledbat/tests/ledbat_kunit.c::ledbat_every_2gib"),
     Counter("tcp_ledbat/ledbat.h", "began_ms", DAYS, "none: read within the slowdown that it begins, of seconds"),
     Counter(
         "tcp_ledbat/ledbat.h", "next_ms", DAYS,
@@ -163,6 +163,8 @@ SAYS_SO = re.compile(
 )
 #: files with such fields; only their structures are read, as the indentation of locals is the same as a member's
 SOURCES = ("include/lbe/*.h", "tcp_*/*.h", "tcp_*/*.c", "vulture/*.h", "vulture/*.c", "sch_shred/*.h", "sch_shred/*.c")
+#: the tests that FLOW_SUITE() of a file makes
+SHARED = REPO / "include/lbe/kunit_flow.h"
 STRUCT = re.compile(r"^struct \w+ \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 MEMBER = re.compile(r"\bu32 ([a-z_0-9]+(?:, [a-z_0-9]+)*);")
 
@@ -207,4 +209,6 @@ def test_the_field_and_its_test_are_there(counter: Counter) -> None:
     if file.endswith(".py"):
         assert name in {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)}
     else:
-        assert re.search(rf"KUNIT_CASE(_PARAM)?\({name}\b", text), f"{file} runs no {name}"
+        shared = re.findall(r"KUNIT_CASE\(_prefix##(\w+)\)", SHARED.read_text(encoding="utf-8"))
+        made = {prefix + case for prefix in re.findall(r"^FLOW_SUITE\((\w+),", text, re.MULTILINE) for case in shared}
+        assert name in made or re.search(rf"KUNIT_CASE(_PARAM)?\({name}\b", text), f"{file} runs no {name}"
