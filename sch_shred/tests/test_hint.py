@@ -571,7 +571,7 @@ def test_no_packet_overtakes_another_of_its_flow(run, who: str, load: str) -> No
 ABORT = """
 import socket, struct, time
 
-end = socket.create_server(("", 7))
+end = socket.create_server(("", 7), family=socket.AF_INET6, dualstack_ipv6=True)
 client = end.accept()[0]
 client.setblocking(False)
 stop = time.monotonic() + 1.5
@@ -586,7 +586,7 @@ client.close()
 FETCH = """
 import socket
 
-fetch = socket.create_connection(("10.0.1.2", 7))
+fetch = socket.create_connection(("{server}", 7))
 try:
     while fetch.recv(1 << 20):
         pass
@@ -595,21 +595,27 @@ except ConnectionResetError:
 """
 
 
-@pytest.mark.parametrize("who", ["host", "both", "edge"])
-def test_a_reset_stays_behind_the_data(run, who: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("who", "family"),
+    [("host", 4), ("both", 4), ("edge", 4), ("bpf", 4), ("bpf", 6), ("bpf both", 4), ("bpf both", 6)],
+)
+def test_a_reset_stays_behind_the_data(run, bpf_program: Path, who: str, family: int, tmp_path: Path) -> None:
     """A reset that is first at the receiver takes the answer with it that was sent before it.
 
     Where the packets that it answers carry hints, a reset of no connection is born with the same one: the host's
-    writer and an edge, which polices unless told not to, overwrite it.
+    writer (the module, or the BPF example) and an edge, which polices unless told not to, overwrite it.
     """
     shred = {"kind": "tc", "packets": 100, "tc": "shred bandwidth 5mbit"}
     sets = {"topology__queue": shred, "experiment__modules": ["shred_hint", "sch_shred"]}
     events = ""
     for at_s, node, program in ((0.3, "snd", ABORT), (1, "rcv", FETCH)):
         file = tmp_path / f"{node}.py"
-        file.write_text(program)
+        file.write_text(program.replace("{server}", "10.0.1.2" if family == 4 else "fd00:1::2"))
         events += f'[[event]]\nat_s = {at_s}\nnode = "{node}"\nrun = "/usr/bin/python3 {HOST_ROOT}{file} &"\n'
     writers = {"host": host("dscp"), "both": host("dscp") + host("dscp", "rcv"), "edge": edge()}
+    load = LOAD.format(dev="eth0", program=f"{HOST_ROOT}{bpf_program}")
+    for writer, nodes in (("bpf", ["snd"]), ("bpf both", ["snd", "rcv"])):
+        writers[writer] = "".join(f'[[event]]\nat_s = 0\nnode = "{node}"\nrun = "{load}"\n' for node in nodes)
     seen = run(writers[who] + events, seconds=6, **sets)
     answers = seen.packets[seen.packets["sport"] == 7]
     incoming, leaving = (
