@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """What control costs: the same traffic in a namespace with flows under control and in one without, by turns.
 
-    python3 -m vulture.tests.bench [SERIES]
+    python3 -m vulture.tests.bench [--write] [SERIES]
 
-Prints a table of the cost of a packet and of opening and closing a connection, as ratios to the namespace
-without, at 1 to 100,000 connections under control, and the memory of each. Two rows more are of traffic that is
-not under control: with the module loaded and not used, against the kernel without it, and in a namespace with a
-rule that matches none of it, against one without rules. Exit status 1 if the cost grows with the number under
-control by more than BOUND. Ratios are medians over rounds that took turns, so that what else the machine does
-falls on both; times are of the fastest round, at the rate of the CPU's counter.
+Prints a table of the cost of a packet and of opening and closing a connection, as ratios to the namespace without, at 1
+to 100,000 connections under control, and the memory of each; --write puts the table into Documentation/vulture.md, too.
+Two rows more are of traffic that is not under control: with the module loaded and not used, against the kernel without
+it, and in a namespace with a rule that matches none of it, against one without rules. Exit status 1 if the cost grows
+with the number under control by more than BOUND. Ratios are medians over rounds that took turns, so that what else the
+machine does falls on both; times are of the fastest round, at the rate of the CPU's counter.
 """
 
 from __future__ import annotations
 
+import re
 import statistics
 import subprocess
 import sys
@@ -24,7 +25,8 @@ from sch_shred.tests.bench import counter_mhz
 from testbed.backends.machine import Machine
 from testbed.backends.tools import build_vulturectl
 from testbed.backends.uml import HOST_ROOT, Uml
-from testbed.base.errors import BuildFailed, exit_with
+from testbed.base.errors import BuildFailed, LbeError, exit_with
+from testbed.base.places import REPO
 
 #: "flat": the ratio with most flows over the ratio with one; 10 % is the spread of a ratio from run to run
 BOUND = 1.10
@@ -37,6 +39,15 @@ MEM_MB = 4096
 #: rows of traffic that is not under control, by the file that the guest writes
 UNTOUCHED = {"idle": "loaded, not used", "foreign": "beside a rule"}
 SOURCE = Path(__file__).with_name("bench_traffic.c")
+PAGE = REPO / "Documentation" / "vulture.md"
+BLOCK = re.compile(r"(?<=<!--made by python3 -m vulture\.tests\.bench-->\n).*?(?=<!--/made-->)", re.DOTALL)
+HEAD = ("traffic", "packet, ns", "without", "ratio", "open and close, ns", "without", "ratio", "bytes each")
+Numbers = dict[int | str, dict[str, list[int]]]
+
+
+class BadPage(LbeError):
+    """The page has no place for the table."""
+
 
 SCRIPT = """
 set -eu
@@ -71,7 +82,7 @@ ip netns exec with vulturectl --json show > "$LBE_OUT/show"
 """
 
 
-def measure(series: str) -> tuple[str, dict[int | str, dict[str, list[int]]]]:
+def measure(series: str) -> tuple[str, Numbers]:
     """(the kernel, numbers by name for each of FLOWS and UNTOUCHED)."""
     backend = Uml(series)
     backend.prepare(["vulture"])
@@ -87,7 +98,7 @@ def measure(series: str) -> tuple[str, dict[int | str, dict[str, list[int]]]]:
         words = {"host": HOST_ROOT, "module": backend.tools().modules["vulture"], "rounds": ROUNDS}
         (job / "job.sh").write_text(SCRIPT.format(flows=" ".join(map(str, FLOWS)), **words), encoding="ascii")
         Machine(backend.build, mem_mb=MEM_MB).run(job, out, wall_limit_s=600)
-        numbers: dict[int | str, dict[str, list[int]]] = {}
+        numbers: Numbers = {}
         for row in (*FLOWS, *UNTOUCHED):
             numbers[row] = defaultdict(list)
             for line in (out / str(row)).read_text(encoding="ascii").splitlines():
@@ -101,8 +112,37 @@ def ratio(numbers: dict[str, list[int]], what: str) -> float:
     return statistics.median(a / b for a, b in zip(numbers[f"{what}_with"], numbers[f"{what}_plain"], strict=True))
 
 
-def main(series: str = "6.12") -> int:
+def bytes_each(numbers: dict[str, list[int]]) -> int:
+    """Memory of a connection under control, in the row of MEASURED."""
+    return round((numbers["filled_with"][0] - numbers["filled_plain"][0]) * 1024 / (MEASURED - 1))
+
+
+def table(kernel: str, numbers: Numbers, mhz: float) -> str:
+    """The numbers as a table of a page."""
+    lines = ["| " + " | ".join(HEAD) + " |", "|---|" + "---:|" * (len(HEAD) - 1)]
+    for row, found in numbers.items():
+        cells = [UNTOUCHED.get(str(row), f"{row} under control")]
+        for what in ("packet", "flow"):
+            cells += [f"{min(found[f'{what}_{side}']) / mhz * 1e3:.0f}" for side in ("with", "plain")]
+            cells.append(f"{ratio(found, what):.3f}")
+        cells.append(str(bytes_each(found)) if row == MEASURED else "")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", f"Kernel {kernel}, {ROUNDS} rounds.", ""])
+
+
+def with_table(text: str, made: str) -> str:
+    """A page with this table in place of the one that it has."""
+    if len(BLOCK.findall(text)) != 1:
+        raise BadPage(f"{PAGE.name}: there is not one <!--made by python3 -m vulture.tests.bench--> ... <!--/made-->")
+    return BLOCK.sub(lambda _: made, text)
+
+
+def main(*words: str) -> int:
     """Measure and print."""
+    write, (series, *more) = "--write" in words, [*(word for word in words if word != "--write"), "6.12"]
+    if len(more) > 1 or series.startswith("-"):
+        print(f"usage: python3 -m vulture.tests.bench [--write] [SERIES], not {' '.join(words)!r}", file=sys.stderr)
+        return 2
     kernel, numbers = measure(series)
     mhz = counter_mhz()
     print(f"kernel {kernel}, counter at {mhz:.0f} MHz, {ROUNDS} rounds of 2000 packets and of 200 connections\n")
@@ -118,8 +158,10 @@ def main(series: str = "6.12") -> int:
             fastest = [min(found[f"{what}_{side}"]) / mhz * 1e3 for side in ("with", "plain")]
             cells += f"{fastest[0]:{wide}.0f}{fastest[1]:9.0f}{ratio(found, what):7.3f}"
         if row == MEASURED:
-            cells += f"{(found['filled_with'][0] - found['filled_plain'][0]) * 1024 / (MEASURED - 1):12.0f}"
+            cells += f"{bytes_each(found):12}"
         print(cells)
+    if write:
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), table(kernel, numbers, mhz)), encoding="utf-8")
     worst = max(ratio(numbers[FLOWS[-1]], what) / ratio(numbers[FLOWS[0]], what) for what in ("packet", "flow"))
     verdict = "met" if worst <= BOUND else "missed"
     print(f"\n{FLOWS[-1]} connections cost {worst:.3f} of one, a packet or a connection; aim {BOUND}: {verdict}")
