@@ -28,7 +28,8 @@ static inline size_t lbe_bbr_rate(const struct sock *sk, lbe_get_info_fn *own, u
 				  u32 ext, int *attr, union tcp_cc_info *info)
 {
 	/* What was read is the caller's if the socket still has this control: a change sets
-	 * icsk_ca_ops first.
+	 * icsk_ca_ops first. The kernel writes without a barrier, so that another architecture
+	 * may still show bytes of another control here: a wrong number, but never an index.
 	 */
 	smp_rmb();
 	if (READ_ONCE(inet_csk(sk)->icsk_ca_ops)->get_info != own)
