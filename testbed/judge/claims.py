@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """The claims of the papers' abstracts, with the numbers behind them: the paper's, ns-2's and the modules'.
 
-A row is reproduced if the paper's number lies within our 95 % interval, or within a tolerance (near) of at most 10 %
-with a stated reason. It is at least as good if our number is better than the paper's, unknown if it is near with a
-value of a parameter that the paper does not give; otherwise it differs. A row needs a number of the paper, or an order
-that the paper states, which is reproduced if the whole interval is on its side. The rows are in claims.toml.
+A number that is also a row of a figure has the figure's verdict and reason, so that the two pages cannot
+contradict each other. Any other row is reproduced if the paper's number lies within our 95 % interval, or
+within a tolerance (near) of at most 10 % with a stated reason. It is at least as good if our number is better
+than the paper's, unknown if it is near with a value of a parameter that the paper does not give; otherwise it
+differs. A row needs a number of the paper, or an order that the paper states, which is reproduced if the
+whole interval is on its side. The rows are in claims.toml.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,14 +20,14 @@ from typing import Any
 
 from ..measure.summary import Summary
 from ..results import digest
-from ..spec.experiment import load
+from ..spec.experiment import load, matches
 from ..spec.tables import ExperimentError, load_table
-from . import checks
-from .coverage import DIFFERS, GOOD, REPRODUCED, UNKNOWN, against, inside, measured
-from .figures import NEAR_MOST_PERCENT, PAPERS, Source, Unknown
+from . import checks, coverage
+from .coverage import DIFFERS, GOOD, REPRODUCED, TESTED, UNKNOWN, FigureVerdict, Row, against, inside, measured
+from .figures import NEAR_MOST_PERCENT, PAPERS, Figure, Source, Unknown, listed
 
 DATA = Path(__file__).with_name("claims.toml")
-WORDS = (REPRODUCED, GOOD, UNKNOWN, DIFFERS, "not run")
+WORDS = (REPRODUCED, GOOD, UNKNOWN, TESTED, DIFFERS, "not run")
 
 
 @dataclass(frozen=True)
@@ -147,15 +150,58 @@ def with_unknown(one: Number, said: tuple[str, str], documents: dict[str, dict[s
     return DIFFERS, one.cause
 
 
+def same(one: Number, row: Row, documents: dict[str, dict[str, Any]]) -> bool:
+    """Whether a figure's row, with a verdict beside the paper, is the number of a claim."""
+    source = row.source
+    if not row.against or source is None or (source.experiment, source.metric) != (one.experiment, one.metric):
+        return False
+    if source.of != one.of or (one.of and source.how != one.how):
+        return False
+    if row.paper != one.paper or row.order != one.order or (one.order and row.rule != checks.bound_text(one.bound)):
+        return False
+    cases = digest.result_set(documents[one.experiment]).asked_cases
+    return all(matches(case, source.case) == matches(case, one.case) for case in cases)
+
+
+def of_figure(
+    one: Number, paper: str, verdicts: list[FigureVerdict], documents: dict[str, dict[str, Any]]
+) -> tuple[Figure, Row] | None:
+    """The same number in a figure, at best in the one that the claim names; None if no figure has it."""
+    found = [
+        (verdict.figure, row)
+        for verdict in verdicts
+        for row in verdict.rows
+        if verdict.figure.paper == paper and same(one, row, documents)
+    ]
+    named = [pair for pair in found if re.search(rf"{pair[0].number}(?!\d|[IVX])", one.at)]
+    return next(iter(named or found), None)
+
+
+def as_figure(figure: Figure, row: Row) -> tuple[str, str]:
+    """The verdict of a figure's row, and the rule or the reason that it follows from."""
+    if row.against == REPRODUCED and row.paper is not None and not inside(row.paper, row.ours):
+        near = next(near for near in figure.near if row.is_of(near))
+        return REPRODUCED, f"within {near.percent:g} %: {near.why}"
+    if row.against == REPRODUCED:
+        return REPRODUCED, row.rule if row.order else "within the 95 % interval"
+    if row.against == GOOD and row.paper is not None:
+        return GOOD, f"{'higher' if row.ours.mean > row.paper else 'lower'} is better"
+    return row.against, row.why or row.note
+
+
 def judge(documents: dict[str, dict[str, Any]]) -> list[tuple[Claim, list[Found]]]:
     """All claims with measured numbers and verdicts."""
     made = []
+    named = {one.experiment for claim in claims() for one in claim.number}
+    verdicts = [coverage.judge(figure, documents) for figure in listed() if {figure.experiment, figure.also} & named]
     for claim in claims():
         found = []
         for one in claim.number:
             ours = measured(one.source, documents)
             simulated = replace(one.source, case={**one.case, **one.ns2})
             theirs = measured(simulated, documents, digest.NS2 + one.experiment)
-            found.append(Found(one, ours, theirs, *with_unknown(one, word_of(one, ours), documents)))
+            twin = of_figure(one, claim.paper, verdicts, documents)
+            said = as_figure(*twin) if twin else with_unknown(one, word_of(one, ours), documents)
+            found.append(Found(one, ours, theirs, *said))
         made.append((claim, found))
     return made

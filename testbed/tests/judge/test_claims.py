@@ -141,8 +141,35 @@ def test_a_claim_without_numbers_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_the_page_shows_ns2s_number_beside_ours() -> None:
     name = "lp_table1_paper"
-    ours, theirs = made(name, {"tcp": 47.0}), made(name, {"tcp": 48.5})
+    ours, theirs = made(name, {"tcp": 48.0}), made(name, {"tcp": 48.5})
     text = claims_page.text({name: ours, digest.NS2 + name: theirs}, dict.fromkeys(PAPERS, "title"))
     line = next(line for line in text.splitlines() if "ten flows in the other direction, %" in line and "49.7" in line)
-    assert "48.5" in line and "47.0" in line and "reproduced" in line
+    assert "48.5" in line and "48.0" in line and "reproduced" in line
     assert "not run" in text
+
+
+def test_a_number_that_a_figure_has_too_has_the_figures_verdict_and_reason() -> None:
+    """Nothing of its own either, so that the pages cannot contradict each other."""
+    documents = {name: made(name) for name in ("lp_table1_paper", "vulture_onoff", "vulture_fairness", "lowpri_paper")}
+    verdicts = [
+        coverage.judge(figure, documents)
+        for figure in figures.listed()
+        if {figure.experiment, figure.also} & set(documents)
+    ]
+    shared = 0
+    for claim, rows in claims.judge(documents):
+        for row in rows:
+            if row.number.experiment not in documents:
+                continue
+            twin = claims.of_figure(row.number, claim.paper, verdicts, documents)
+            if twin is None:
+                continue
+            shared += 1
+            assert row.word == twin[1].against, row.number.what
+            own = (row.number.near, row.number.near_why, row.number.better, row.number.cause)
+            assert own == (None, "", "", ""), row.number.what
+    assert shared >= 12
+    table = next(one for one in verdicts if (one.figure.paper, one.figure.number) == ("vulture", "Table 1"))
+    for row in table.rows:
+        if row.against == coverage.DIFFERS and row.paper is not None:
+            assert claims.as_figure(table.figure, row) == (coverage.DIFFERS, row.why)
