@@ -9,7 +9,7 @@ python3 -m tcp_lbe.tests.causes         a Markdown table
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcp_lbe.tests.ablate import OFF
@@ -32,6 +32,14 @@ IN_PROPORTION = {"\t\tdrain *= 2;\n": "\t\tdrain = 8 * drain * (s64)p->rate / mu
 PACKET_MORE = {"max(2 * p->mss, burst_bytes);": "max(2 * p->mss, burst_bytes) + p->mss;"}
 PROMPT_ACKS = {"} else if (++f->held >= 2) {": "} else if (++f->held >= 1) {"}
 LAW: dict[str, str] = {}
+#: no flow of lbe
+NOBODY: dict[str, str] | None = None
+
+
+def at_most(rate: str) -> dict[str, str]:
+    """A law whose rate in CRUISE is never above ``rate``, so that fewer packets are in flight when another begins."""
+    highest = "lbe_path_policed(p) ? mu - mu / 32 : {});"
+    return {highest.format("mu + mu / 128"): highest.format(rate)}
 
 
 @dataclass(frozen=True)
@@ -41,9 +49,14 @@ class Row:
     title: str
     case: Case
     seeds: int
-    changes: dict[str, dict[str, str]]
+    changes: dict[str, dict[str, str] | None]
 
 
+#: period -> fewer packets in flight when the other flow begins: 0, 21 and 41, where the law has 83
+HELD: dict[float, dict[str, dict[str, str] | None]] = {
+    1.0: {"nobody": NOBODY, "R at most mu / 4": at_most("mu / 4"), "R at most mu / 2": at_most("mu / 2")},
+    3.0: {},
+}
 SWIFT = Case(other="greedy", other_start_s=30, other_stop_s=60, measure_s=35, duration_s=70)
 ROWS = [
     Row("a greedy flow", Case(other="greedy"), 20, {"the law": LAW, "pairs each 1.25 RTT": QUICK_PAIRS}),
@@ -53,9 +66,9 @@ ROWS = [
             f"on/off {period:.0f} s",
             Case(other="onoff", on_s=period),
             10,
-            {"the law": LAW, "pairs each 1.25 RTT": QUICK_PAIRS, "1 RTT of silence": NO_SILENCE},
+            {**held, "the law": LAW, "pairs each 1.25 RTT": QUICK_PAIRS, "1 RTT of silence": NO_SILENCE},
         )
-        for period in (1.0, 3.0)
+        for period, held in HELD.items()
     ),
     Row(
         "16 flows",
@@ -125,7 +138,8 @@ def main() -> None:
         for name, mutations in row.changes.items():
             with tempfile.TemporaryDirectory() as folder:
                 model = Model(Path(folder), mutations)
-                runs = [model.run(Case(**{**row.case.__dict__, "seed": seed})) for seed in range(1, row.seeds + 1)]
+                case = replace(row.case, flows=0) if mutations is NOBODY else row.case
+                runs = [model.run(replace(case, seed=seed)) for seed in range(1, row.seeds + 1)]
             print(f"| {row.title} | {name} | " + " | ".join(cells(row.case, runs)) + " |", flush=True)
 
 
