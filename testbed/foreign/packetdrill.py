@@ -5,9 +5,9 @@
     -> a status for each script -> compared with the reference's -> verdicts
 
 A subject is a congestion control, or Reno with a vulture controller that controls all connections. Its reference is
-Reno with the same start: paced if the subject paces, with an initial window of two packets if the subject has that.
-A script that passes with the reference and fails with the subject is a fault, unless the script asserts a window or
-the difference is listed with a reason.
+Reno with the same start: paced if the subject paces, with an initial window of two packets if the subject has that,
+and with a SYN that asks for ECN if the subject's does. A script that passes with the reference and fails with the
+subject is a fault, unless the script asserts a window or the difference is listed with a reason.
 
 Each script runs in its own network namespace. A script that fails runs again with a tolerance of 150 ms, since a
 congestion control with pacing sends the same packets later, which is not a fault.
@@ -60,8 +60,8 @@ class Subject:
     """The subject of a test: a congestion control with its module, and possibly a controller of vulture.
 
     Congestion controls do not depend on the family and are tested over IPv4 only; vulture, and Reno for comparison,
-    over both. reference: the subject to compare with. paced: TCP paces every socket. first_pkts: initial window set by
-    a route.
+    over both. reference: the subject to compare with. paced: TCP paces every socket. route: attributes of the route to
+    the peer.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Subject:
     vulture: str | None = None
     reference: str = "reno"
     paced: bool = False
-    first_pkts: int | None = None
+    route: str = ""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -86,13 +86,16 @@ class Subject:
 SUBJECTS = (
     Subject("reno", "reno"),
     Subject("reno-paced", "reno", paced=True),
-    Subject("reno-paced-two", "reno", paced=True, first_pkts=2),
+    Subject("reno-paced-two", "reno", paced=True, route="initcwnd 2"),
+    Subject("reno-paced-ecn", "reno", paced=True, route="features ecn"),
     Subject("cubic", "cubic"),
     Subject("lbe", "lbe", "tcp_lbe", reference="reno-paced"),
     Subject("lp", "lp", "tcp_lp", reference="reno-paced"),
+    Subject("lp_ecn", "lp_ecn", "tcp_lp", reference="reno-paced-ecn"),
     Subject("ledbat", "ledbat", "tcp_ledbat", reference="reno-paced-two"),
     Subject("ledbatpp", "ledbatpp", "tcp_ledbat", reference="reno-paced-two"),
     Subject("background", "background", "tcp_lowpri"),
+    Subject("lowpri3.7", "lowpri3.7", "tcp_lowpri"),
     Subject("paper", "reno", vulture="paper"),
     Subject("credit", "reno", vulture="credit"),
     Subject("rledbat", "reno", vulture="rledbat"),
@@ -300,7 +303,7 @@ def boot(backend: Uml, suite: Suite, subject: Subject, scripts: list[str], repor
             "VULTURECTL": f"$LBE_HOST{control}" if control else "",
             "MTU_EXTRA": str(suite.mtu_extra_bytes),
             "LBE_PACED": "1" if subject.paced else "",
-            "LBE_ROUTE": f"initcwnd {subject.first_pkts}" if subject.first_pkts else "",
+            "LBE_ROUTE": subject.route,
         }
         (job / "env.sh").write_text("".join(f'{key}="{value}"\n' for key, value in job_env.items()))
         (job / "scripts").write_text("".join(f"{script}\n" for script in scripts))

@@ -15,7 +15,7 @@ RECORDED = REPO / "testbed" / "foreign" / "recorded.toml"
 def test_one_names_a_recording_of_ones_own(tmp_path: Path) -> None:
     experiment = load(str(RECORDED))
     cases = experiment.cases("default")
-    assert [case["background"] for case in cases] == ["nobody", "lbe", "credit"]
+    assert [case["background"] for case in cases] == ["nobody", "lbe", "credit", "cubic"]
     assert experiment.setting(cases[0], "default").topology.link_trace.startswith("generate:cellular ")
     trace = tmp_path / "link.down"
     trace.write_text("0\n3\n3\n10\n")
