@@ -24,6 +24,7 @@ STATUS = {
     "fail": "FAILS",
     "differs": "not reached, as explained",
     "undecided": "undecided: more seeds",
+    "unsettled": "undecided (explained): more seeds",
     "incomplete": "INCOMPLETE",
     "few": "few seeds",
     "new": "not run yet",
@@ -42,6 +43,7 @@ class Verdict:
         fail        it is missed, or a run has no value, or an explained miss is outside of its range
         differs     it is missed, within the range that the check's ``differs`` gives for this case
         undecided   the 95 % interval contains the bound
+        unsettled   the same in a case whose miss ``differs`` explains, unless the mean misses by more than its range
         incomplete  a requested run is missing
         few         the bound is met, or missed as explained, by fewer seeds than the experiment has
         new         the case, or the metric, was added to the experiment after its results were made
@@ -160,6 +162,15 @@ def contains(ours: Summary, bound: Limits) -> bool:
     return any(edge is not None and ours.mean - ours.half < edge < ours.mean + ours.half for edge in bound)
 
 
+def may_be_met(ours: Summary, bound: Limits, known: Differs) -> bool:
+    """Whether the interval contains the end of the bound that the explained values miss, and the mean misses it by no
+    more than they do."""
+    low, high = bound
+    if low is not None and known.max < low:
+        return ours.mean >= known.min and contains(ours, (low, None))
+    return ours.mean <= known.max and contains(ours, (None, high))
+
+
 def explained(check: Check, case: Case) -> Differs | None:
     """The experiment's explanation of a miss in this case, if any."""
     return next((one for one in check.differs if matches(case, one.case)), None)
@@ -169,6 +180,7 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
     """A check's status in a case, and a note."""
     ours = summarise(values)
     known = explained(check, case)
+    undecided = f"the interval contains the bound, of {ours.n} runs"
     if bound == (None, None):
         return ("incomplete", f"{ours.missing} of {len(values)} runs missing") if ours.missing else ("shown", "")
     if ours.blank:
@@ -183,13 +195,15 @@ def status_of(check: Check, case: Case, values: list[float | None], bound: Limit
     missed = [value for value in judged if value is None or not meets(value, bound)]
     if known:
         span = f"{known.min:g} to {known.max:g}"
+        if not check.each and may_be_met(ours, bound, known):
+            return "unsettled", f"{undecided}; explained: {known.why}"
         if not missed:
             return "fail", f"the bound is met: the explanation ({span}) must go"
         if not all(value is not None and meets(value, (known.min, known.max)) for value in missed):
             return "fail", f"outside of {span}, which is explained"
         return "differs", known.why
     if not check.each and contains(ours, bound):
-        return "undecided", f"the interval contains the bound, of {ours.n} runs"
+        return "undecided", undecided
     return ("fail" if missed else "pass"), ""
 
 
@@ -198,7 +212,7 @@ def by_few(status: str, note: str, seeds: int, wanted: int) -> tuple[str, str]:
 
     A miss stays one, and what is undecided needs more seeds anyway: these only say how many seeds they are from.
     """
-    if seeds >= wanted or status not in ("pass", "differs", "fail", "undecided"):
+    if seeds >= wanted or status not in ("pass", "differs", "fail", "undecided", "unsettled"):
         return status, note
     said = f"{seeds} of {wanted} seeds"
     if status in ("pass", "differs"):

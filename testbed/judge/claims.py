@@ -23,11 +23,23 @@ from ..results import digest
 from ..spec.experiment import load, matches
 from ..spec.tables import ExperimentError, load_table
 from . import checks, coverage
-from .coverage import DIFFERS, GOOD, REPRODUCED, TESTED, UNKNOWN, FigureVerdict, Row, against, inside, measured
+from .coverage import (
+    DIFFERS,
+    GOOD,
+    REPRODUCED,
+    TESTED,
+    UNDECIDED,
+    UNKNOWN,
+    FigureVerdict,
+    Row,
+    against,
+    inside,
+    measured,
+)
 from .figures import NEAR_MOST_PERCENT, PAPERS, Figure, Source, Unknown, listed
 
 DATA = Path(__file__).with_name("claims.toml")
-WORDS = (REPRODUCED, GOOD, UNKNOWN, TESTED, DIFFERS, "not run")
+WORDS = (REPRODUCED, GOOD, UNKNOWN, UNDECIDED, TESTED, DIFFERS, "not run")
 
 
 @dataclass(frozen=True)
@@ -130,6 +142,9 @@ def word_of(one: Number, ours: Summary) -> tuple[str, str]:
     if not ours.n:
         return "not run", ""
     if one.paper is None:
+        if ours.whole and checks.contains(ours, one.bound):
+            said = f"{checks.bound_text(one.bound)}: the interval contains the bound, which asks for more seeds. "
+            return UNDECIDED, (said + one.cause).strip()
         half = 0.0 if math.isnan(ours.half) else ours.half
         held = ours.whole and all(checks.meets(edge, one.bound) for edge in (ours.mean - half, ours.mean + half))
         return (REPRODUCED, checks.bound_text(one.bound)) if held else (DIFFERS, one.cause)

@@ -34,9 +34,10 @@ WORDS = (
 #: verdicts on a number compared with the paper's, the best first. unknown: it depends on a parameter that the paper
 #: does not give, and is near with one of the values that were tried. tested: the supposed cause of the difference was
 #: changed, and the number changed accordingly
-REPRODUCED, GOOD, UNKNOWN = "reproduced", "at least as good", "unknown"
+#: undecided: the interval contains the bound of an order or a trend
+REPRODUCED, GOOD, UNKNOWN, UNDECIDED = "reproduced", "at least as good", "unknown", "undecided"
 TESTED, DIFFERS = "differs, cause tested", "differs"
-AGAINST = (REPRODUCED, GOOD, UNKNOWN, TESTED, DIFFERS)
+AGAINST = (REPRODUCED, GOOD, UNKNOWN, UNDECIDED, TESTED, DIFFERS)
 #: verdict on a figure whose rows have no number of the paper
 NO_NUMBER = "no number"
 
@@ -196,7 +197,11 @@ def mean_by_seed(cases: list[list[float | None]]) -> list[float | None]:
 
 def in_order(status: str) -> str:
     """Verdict on an order or a trend from the status of its bound: only a pass is reproduced, few seeds say nothing."""
-    return "" if status in ("shown", "absent", "new", "few") else REPRODUCED if status == "pass" else DIFFERS
+    if status in ("shown", "absent", "new", "few"):
+        return ""
+    if status in ("undecided", "unsettled"):
+        return UNDECIDED
+    return REPRODUCED if status == "pass" else DIFFERS
 
 
 def stand_beside(figure: Figure, row: Row) -> Row:
@@ -207,13 +212,14 @@ def stand_beside(figure: Figure, row: Row) -> Row:
 
 def explain(figure: Figure, row: Row, documents: dict[str, dict[str, Any]]) -> Row:
     """The row, with the explanation why it differs from the paper and whether that was tested."""
-    why = next((one for one in figure.why if row.is_of(one)), None) if row.against == DIFFERS else None
+    not_there = row.against in (DIFFERS, UNDECIDED)
+    why = next((one for one in figure.why if row.is_of(one)), None) if not_there else None
     if why is None:
         return row
     held = False
     if why.tested and row.paper is not None:
         held = _is_near(figure, row, measured(why.tested, documents))
-    return replace(row, why=f"{row.why} {why.text}".lstrip(), against=TESTED if held else DIFFERS)
+    return replace(row, why=f"{row.why} {why.text}".lstrip(), against=TESTED if held else row.against)
 
 
 def _is_near(figure: Figure, row: Row, ours: Summary) -> bool:
@@ -449,6 +455,7 @@ def word_of(rows: list[Row]) -> str:
         ("new", "not all run"),
         ("few", "few seeds"),
         ("undecided", "undecided"),
+        ("unsettled", "undecided"),
         ("differs", "not reached"),
         ("pass", "holds"),
     ):

@@ -38,7 +38,7 @@ def text(documents: dict[str, dict[str, Any]], titles: dict[str, str]) -> str:
         "the side that the claim wants. *Unknown*: it depends on a parameter that the paper does not give, and is near "
         "with one of the values that were tried. A number that a figure has too has that figure's verdict and reason. "
         "*order*: the paper states an order without a number; it is reproduced if the whole interval is on "
-        "that side. *STALE*: measured on earlier sources. "
+        "that side, and *undecided* if the interval contains the bound. *STALE*: measured on earlier sources. "
         "Figure by figure: [coverage.md](coverage.md).",
         "Of "
         + str(sum(counts.values()))

@@ -66,7 +66,8 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
         "the same for all rows); differs, with a cause that was tested by changing it and seeing the number follow, "
         "or without. "
         "*order*: the paper says an order or a trend without a number, which is the bound; it is reproduced if the "
-        "whole interval is within. A row with neither counts for nothing, nor does one that stands *beside*: it is "
+        "whole interval is within, and undecided if the interval contains the bound. "
+        "A row with neither counts for nothing, nor does one that stands *beside*: it is "
         "not what the paper measured, and the figure says why. *off*: how far our mean is. *limit*: the "
         "reference of the experiment (strict priority, where it has one). *form*: "
         + "; ".join(f"{form}: {words}" for form, words in FORM.items())
@@ -94,6 +95,7 @@ def _checks(documents: Documents) -> str:
     judged = {name: tables.check_rows(document) for name, document in documents.items() if name in names()}
     waiting = sum(row[-1].startswith(checks.STATUS["new"]) for rows in judged.values() for row in rows)
     few = sum(row[-1].startswith(checks.STATUS["few"]) for rows in judged.values() for row in rows)
+    undecided = sum(row[-1].startswith("undecided") for rows in judged.values() for row in rows)
     parts = [
         NOTE + "# Checks: every bound of every experiment",
         "A bound is a statement of a paper, of an RFC, or an aim, and says why. Of a bound on what others lose beside "
@@ -110,6 +112,12 @@ def _checks(documents: Documents) -> str:
         parts.append(
             f"{few} rows are of *few seeds*: the experiment has more seeds than these results, so that what a row "
             "shows is no verdict yet."
+        )
+    if undecided:
+        parts.append(
+            f"{undecided} rows are *undecided*: the 95 % interval contains the bound, so that more seeds are needed. "
+            "Of these, the explained ones are not red: the mean misses the bound by no more than the range of the "
+            "explanation, or even meets it."
         )
     if red:
         parts.append(f"To be mended ({len(red)}):\n\n" + "\n".join(f"- {line}" for line in red))

@@ -241,7 +241,10 @@ def table(words: str, documents: Documents) -> str:
 
 
 def missed(words: str, documents: Documents) -> str:
-    """The bounds that are missed for a known cause, as a table. The words are experiments, then dim=variant."""
+    """The bounds that are missed for a known cause, or are undecided, as a table.
+
+    The words are experiments, then dim=variant.
+    """
     names = [word for word in words.split() if "=" not in word]
     case = pairs([word for word in words.split() if "=" in word], words)
     rows = []
@@ -252,7 +255,8 @@ def missed(words: str, documents: Documents) -> str:
         experiment, results = digest.experiment_of(document), digest.result_set(document)
         measured = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
         for verdict in checks.judge(experiment, results):
-            if verdict.status != "differs" or verdict.case is None or not matches(verdict.case, case):
+            listed = verdict.status in ("differs", "unsettled")
+            if not listed or verdict.case is None or not matches(verdict.case, case):
                 continue
             rest = {key: variant for key, variant in verdict.case.items() if key not in case}
             cells = (
@@ -261,7 +265,7 @@ def missed(words: str, documents: Documents) -> str:
                 case_name(rest) if rest else "",
                 checks.bound_text(verdict.bound),
                 interval(verdict.ours),
-                verdict.note,
+                f"undecided: {verdict.note}" if verdict.status == "unsettled" else verdict.note,
             )
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
     return MISSED_HEAD + "".join(rows) if rows else "None.\n"

@@ -154,17 +154,19 @@ def reasons(verdict: coverage.FigureVerdict) -> list[str]:
     if verdict.word == "not judged":
         said.append("Run, but its bounds are for longer runs than these.")
     for row in verdict.rows:
-        if row.note and row.status in ("fail", "differs", "incomplete", "new"):
+        if row.note and row.status in ("fail", "differs", "unsettled", "incomplete", "new"):
             said.append(f"{row.what}, {row_case(row)}: {row.note}")
     for row in verdict.rows:
         if row.why:
             same = [other for other in verdict.rows if (other.why, other.against) == (row.why, row.against)]
-            word = "Unknown" if row.against == coverage.UNKNOWN else "Differs"
+            word = row.against.capitalize() if row.against in (coverage.UNKNOWN, coverage.UNDECIDED) else "Differs"
             said.append(f"{word} ({', '.join(dict.fromkeys(map(row_case, same)))}): {row.why}")
     for why in dict.fromkeys(row.beside for row in verdict.rows if row.beside):
         cases = dict.fromkeys(row_case(row) for row in verdict.rows if row.beside == why)
         said.append(f"Beside what the figure is judged by ({', '.join(cases)}): {why}")
-    rows = [row for row in verdict.rows if row.against == coverage.DIFFERS and not row.why and row.status != "differs"]
+    explained = ("differs", "unsettled")
+    rows = [row for row in verdict.rows if row.against == coverage.DIFFERS and not row.why]
+    rows = [row for row in rows if row.status not in explained]
     if rows:
         said.append(f"Differs, and the cause is not known: {', '.join(dict.fromkeys(map(row_case, rows)))}.")
     return list(dict.fromkeys(said))

@@ -100,7 +100,7 @@ def text(experiment: Experiment, results: ResultSet, width: int = 118) -> str:
         page.line("against the paper and the bounds")
         page.table(VERDICT_HEAD, [_verdict_row(experiment, verdict, metrics) for verdict in verdicts], NUMBERS)
     for verdict in verdicts:
-        if verdict.status in ("fail", "differs", "undecided", "incomplete") and verdict.case is not None:
+        if verdict.status in ("fail", "differs", "undecided", "unsettled", "incomplete") and verdict.case is not None:
             page.line(_remark(experiment, verdict, metrics))
     page.line(summary_line(experiment, verdicts))
     return page.text()
@@ -166,7 +166,7 @@ def summary_line(experiment: Experiment, verdicts: list[Verdict]) -> str:
             return "NOTHING WAS JUDGED: no bound is for these cases in this form"
         return "no bounds"
     words = [f"{sum(verdict.status == 'pass' for verdict in those)} of {len(those)} bounds met"]
-    for status in ("fail", "incomplete", "undecided", "differs", "few"):
+    for status in ("fail", "incomplete", "undecided", "unsettled", "differs", "few"):
         count = sum(verdict.status == status for verdict in those)
         words += [f"{count} {'judged by few seeds' if status == 'few' else STATUS[status]}"] if count else []
     return ", ".join(words)

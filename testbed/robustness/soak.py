@@ -122,7 +122,7 @@ def judged(path: Path, options: runner.Options, series: str, report: Report) -> 
         return f"{case}: {one.check.metric} is {one.ours.mean:.4g}, wanted {wanted}"
 
     wrong = [said(one) for one in checks.failures(verdicts)]
-    differs = [f"{said(one)}: {one.note}" for one in verdicts if one.status == "differs"]
+    differs = [f"{said(one)}: {one.note}" for one in verdicts if one.status in ("differs", "unsettled")]
     files = [str(path.relative_to(REPO))] if path.is_relative_to(REPO) else []
     document = digest.make(made) | {"files": files, "file_sha256": identity.hash_of_files(files)}
     document |= {"wrong": wrong, "differs": differs}

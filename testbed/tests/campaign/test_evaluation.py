@@ -260,8 +260,8 @@ def test_half_a_comparison_is_incomplete() -> None:
     assert kept.status == "incomplete" and kept.red
 
 
-@pytest.mark.parametrize(("background", "word"), [(100.2, "not reached"), (0.43, "FAILS"), (110.0, "FAILS")])
-def test_an_explained_miss_that_leaves_its_range_either_way_is_red(background: float, word: str) -> None:
+def bulk(background: list[float]) -> tuple[dict, coverage.FigureVerdict, coverage.Row]:
+    """Make lowpri_bulk, with these numbers where a miss is explained, and judge it: document, figure, row."""
     one = experiments.load("lowpri_bulk")
     document = made("lowpri_bulk", {"filler": 100.0, "use": 99.0}, one.runs()) | {"mode": "default"}
     explained = next(check for check in one.checks if check.differs)
@@ -271,9 +271,26 @@ def test_an_explained_miss_that_leaves_its_range_either_way_is_red(background: f
     ]
     for case in document["cases"]:
         if experiments.matches(case["case"], explained.case):
-            case["metrics"]["filler"] = [background] * one.runs()
-    rows = coverage.judge(figure_of("Table 17", "lowpri"), {"lowpri_bulk": document}).rows
-    row = next(row for row in rows if row.case is not None and experiments.matches(row.case, explained.case))
+            case["metrics"]["filler"] = (background * one.runs())[: one.runs()]
+    verdict = coverage.judge(figure_of("Table 17", "lowpri"), {"lowpri_bulk": document})
+    rows = [row for row in verdict.rows if row.case is not None and experiments.matches(row.case, explained.case)]
+    return document, verdict, rows[0]
+
+
+def test_an_explained_miss_that_is_undecided_says_so_in_its_figure_and_on_the_pages() -> None:
+    document, verdict, row = bulk([98.0, 104.0])
+    assert (row.status, row.red) == ("unsettled", False), row.note
+    assert coverage.word_of([row]) == "undecided"
+    assert any("the interval contains the bound" in reason for reason in tables.reasons(verdict))
+    page = markdown.pages({"lowpri_bulk": document | {"stale": []}})["checks.md"]
+    assert "| undecided (explained): more seeds: the interval contains the bound" in page
+    rows = [line for line in page.splitlines() if "| undecided" in line]
+    assert f"{len(rows)} rows are *undecided*" in page
+
+
+@pytest.mark.parametrize(("background", "word"), [(100.2, "not reached"), (0.43, "FAILS"), (110.0, "FAILS")])
+def test_an_explained_miss_that_leaves_its_range_either_way_is_red(background: float, word: str) -> None:
+    _, _, row = bulk([background])
     assert row.status == {"not reached": "differs", "FAILS": "fail"}[word], row.note
     assert row.red is (word == "FAILS")
 

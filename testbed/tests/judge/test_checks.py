@@ -82,13 +82,15 @@ def test_short_form_has_bounds_of_its_own() -> None:
 
 
 DIFFERS = 'min = 8\n[[check.differs]]\nmin = 7\nmax = 7.9\nwhy = "today\'s kernel has less"'
+ABOVE = 'max = 8\n[[check.differs]]\nmin = 8.1\nmax = 9\nwhy = "today\'s kernel has less"'
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
         ([7.5, 7.5], "differs"),
-        ([7.0, 7.9], "differs"),
+        ([7.0, 7.0], "differs"),
+        ([7.9, 7.9], "differs"),
         ([6.9], "fail"),
         ([0.1], "fail"),
         ([8.5], "fail"),
@@ -124,6 +126,54 @@ def test_an_explanation_says_what_it_says_and_of_its_cases_alone() -> None:
     assert [verdict.status for verdict in checks.judge(one, made)] == ["fail", "differs"]
     # a short run cannot tell whether the range still holds
     assert status(DIFFERS, [7.5], mode="short") == ["shown"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "values", "said"),
+    [
+        # missed, and the interval contains the bound
+        (DIFFERS, [7.1, 7.5, 8.2], "unsettled"),
+        # the interval does not reach the bound
+        (DIFFERS, [7.4, 7.5, 7.6], "differs"),
+        # met, but perhaps by chance: the explanation goes only when the whole interval meets the bound
+        (DIFFERS, [7.5, 8.5, 9.5], "unsettled"),
+        (DIFFERS, [8.4, 8.5, 8.6], "fail"),
+        # missed by less than the range, which contains no such value
+        (DIFFERS, [7.8, 7.95, 8.1], "unsettled"),
+        (DIFFERS, [7.94, 7.95, 7.96], "fail"),
+        # missed by more than the range: red, however wide the interval is
+        (DIFFERS, [5.9, 6.9, 7.9], "fail"),
+        # the other end of the bound lies in the interval: this says nothing about the explained miss
+        (DIFFERS.replace("min = 8", "min = 8\nmax = 10", 1), [9.7, 9.9, 10.1], "fail"),
+        (DIFFERS.replace("min = 8", "min = 8\nmax = 10", 1), [7.5, 8.5, 9.5], "unsettled"),
+        # the same for an upper bound
+        (ABOVE, [8.4, 8.5, 8.6], "differs"),
+        (ABOVE, [7.5, 8.5, 9.5], "unsettled"),
+        (ABOVE, [7.0, 7.9, 8.8], "unsettled"),
+        (ABOVE, [7.4, 7.5, 7.6], "fail"),
+        (ABOVE, [7.2, 9.2, 11.2], "fail"),
+        # each run is judged by itself: no interval
+        (DIFFERS.replace("min = 8", "min = 8\neach = true", 1), [7.1, 7.5, 8.2], "differs"),
+    ],
+)
+def test_an_explained_miss_is_undecided_while_the_interval_contains_the_bound(
+    keys: str, values: list[float], said: str
+) -> None:
+    one = experiment(CHECK.replace("runs = 2", f"runs = {len(values)}") + keys)
+    made = result_set(one, {"alone": [{"be": 9.0}] * len(values), "polite": [{"be": v, "bg": 1.0} for v in values]})
+    (verdict,) = checks.judge(one, made)
+    assert (verdict.status, verdict.red) == (said, said == "fail"), verdict.note
+    if said == "unsettled":
+        assert verdict.note == "the interval contains the bound, of 3 runs; explained: today's kernel has less"
+        page = " ".join(text.text(one, made).split())
+        assert "0 of 1 bounds met, 1 undecided (explained): more seeds" in page and "w. the interval contains" in page
+
+
+def test_an_undecided_explained_miss_says_of_how_many_seeds_it_is() -> None:
+    one = experiment(CHECK.replace("runs = 2", "runs = 5") + DIFFERS)
+    made = result_set(one, {"alone": [{"be": 9.0}] * 3, "polite": [{"be": v, "bg": 1.0} for v in (7.1, 7.5, 8.2)]})
+    (verdict,) = checks.judge(one, made)
+    assert verdict.status == "unsettled" and verdict.note.endswith("; 3 of 5 seeds")
 
 
 @pytest.mark.parametrize("span", ["min = 7\nmax = 8.5", "min = 7.5\nmax = 7"])

@@ -135,6 +135,10 @@ def test_missed_bounds_are_listed_with_their_cause(monkeypatch: pytest.MonkeyPat
     assert "9999" not in listed and "| a cause \\| of some kind |" in listed
     assert len([line for line in listed.splitlines() if line.startswith("| `demo`")]) == 1
     assert quoting.filled(listed, DOCUMENTS, "page.md") == listed, "the second time nothing changes"
+    perhaps = dataclasses.replace(one, status="unsettled", note="the interval contains the bound")
+    monkeypatch.setattr(quoting.checks, "judge", lambda *_: [perhaps, *verdicts])
+    listed = quoting.filled(page, DOCUMENTS, "page.md")
+    assert "| undecided: the interval contains the bound |" in listed
     monkeypatch.setattr(quoting.checks, "judge", lambda *_: verdicts)
     assert "None." in quoting.filled(page, DOCUMENTS, "page.md")
     assert "(not run): demo" in quoting.filled(page, {}, "page.md")
