@@ -26,6 +26,8 @@ A table of the bounds that are missed, as the experiments explain them, is betwe
     ...
     <!--/missed-->
 
+The papers' tables and figures by their verdict are between <!--figures--> and <!--/figures-->.
+
 In the texts on the papers (papers.toml) the same words are between [[ and ]].
 
 The list of metrics (spec/metrics.py) is between <!--metrics--> and <!--/metrics-->.
@@ -44,7 +46,7 @@ from pathlib import Path
 
 from ..base.errors import LbeError
 from ..base.places import REPO
-from ..judge import checks, figures
+from ..judge import checks, coverage, figures
 from ..measure.summary import summarise
 from ..results import digest
 from ..results.digest import Document, Documents
@@ -63,6 +65,8 @@ MISSED = re.compile(r"<!--missed\s+(?P<words>[^>]*?)\s*-->\n(?P<said>.*?)<!--/mi
 MISSED_BEGUN = re.compile(r"<!--missed")
 MISSED_HEAD = "| experiment | what | case | bound | measured | cause |\n|---|---|---|---:|---:|---|\n"
 METRICS = re.compile(r"(?<=<!--metrics-->\n).*?(?=<!--/metrics-->)", re.DOTALL)
+FIGURES = re.compile(r"(?<=<!--figures-->\n).*?(?=<!--/figures-->)", re.DOTALL)
+FIGURES_HEAD = "| beside the paper's numbers | tables and figures | which |\n|---|---:|---|\n"
 TEXTS = Path(__file__).with_name("papers.toml")
 BOX = "[[experiment metric dim=variant ... of dim=variant ...]]"
 #: words that begin another case in a quote
@@ -277,6 +281,20 @@ def metrics() -> str:
     return "| kind | unit | needs | meaning |\n|---|---|---|---|\n" + "".join(rows)
 
 
+def by_verdict(documents: Documents) -> str:
+    """The papers' tables and figures by their verdict beside the paper's numbers, as a table."""
+    verdicts = coverage.judge_all(documents)
+    rows = []
+    for word in (*coverage.AGAINST, coverage.NO_NUMBER):
+        which: dict[str, list[str]] = {}
+        for one in verdicts:
+            if one.against == word:
+                which.setdefault(one.figure.paper, []).append(one.figure.number)
+        said = "; ".join(f"{paper}: {', '.join(numbers)}" for paper, numbers in which.items())
+        rows.append(f"| {word} | {sum(map(len, which.values()))} | {said} |\n")
+    return f"{FIGURES_HEAD}{''.join(rows)}| all | {len(verdicts)} | |\n"
+
+
 def filled(text: str, documents: Documents, where: str) -> str:
     """A page with updated quotes. LbeError if a quote has no end, or names something that does not exist."""
     if len(BEGUN.findall(text)) != len(QUOTE.findall(text)):
@@ -286,6 +304,7 @@ def filled(text: str, documents: Documents, where: str) -> str:
     if len(MISSED_BEGUN.findall(text)) != len(MISSED.findall(text)):
         raise LbeError(f"{where}: a table <!--missed ... --> has no end <!--/missed-->")
     text = METRICS.sub(lambda _: metrics(), text)
+    text = FIGURES.sub(lambda _: by_verdict(documents), text)
     try:
         text = MISSED.sub(
             lambda match: f"<!--missed {match['words']}-->\n{missed(match['words'], documents)}<!--/missed-->", text

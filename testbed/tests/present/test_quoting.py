@@ -12,6 +12,7 @@ import pytest
 
 from testbed.base.errors import LbeError
 from testbed.base.places import REPO
+from testbed.judge import figures
 from testbed.present import quoting
 from testbed.results import digest
 from testbed.spec import experiment as experiments
@@ -174,3 +175,13 @@ def test_the_readmes_tables_have_no_typed_decimals() -> None:
         if line.startswith("|"):
             typed = re.findall(r"\d+\.\d+", re.sub(r"`[^`]*`|\b[67]\.\d+\b", "", quoting.QUOTE.sub("", line)))
             assert not typed, f"typed, not quoted: {typed} in {line}"
+
+
+def test_the_figures_by_verdict_are_all_of_them_and_each_once() -> None:
+    page = "<!--figures-->\nold\n<!--/figures-->\n"
+    text = quoting.filled(page, {"ledbat_windows": made("ledbat_windows")}, "page.md")
+    assert "old" not in text and quoting.filled(text, {"ledbat_windows": made("ledbat_windows")}, "page.md") == text
+    counts = {row.split(" | ")[0].strip("| "): int(row.split(" | ")[1]) for row in text.splitlines()[3:-1]}
+    assert counts.pop("all") == sum(counts.values()) == len(figures.listed())
+    (line,) = (row for row in text.splitlines() if row.startswith("| no number |"))
+    assert "tcp_lp: Table I, Figure 6" in line
