@@ -177,7 +177,7 @@ def grep(tree: Tree, pattern: str, names: Iterable[str]) -> list[str]:
     ]
 
 
-# -- house rules -----------------------------------------------------------------------------
+# -- rules about the text of the sources -----------------------------------------------------
 
 
 def check_spdx(tree: Tree) -> list[str]:

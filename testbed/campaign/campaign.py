@@ -41,7 +41,7 @@ BOOT_S, SECOND_S, FLOW_S, MBIT_S, WEB_MBIT_S = 0.6, 0.003, 0.0003, 0.0011, 0.004
 
 
 @dataclass
-class Part:
+class PlannedForm:
     """One experiment in one form."""
 
     experiment: Experiment
@@ -64,7 +64,7 @@ class Part:
 
 
 @dataclass
-class Outcome:
+class CampaignOutcome:
     """Result of a campaign: digests and pictures by experiment, and failed runs."""
 
     documents: digest.Documents = field(default_factory=dict)
@@ -100,7 +100,7 @@ def modules_of(chosen: Iterable[str]) -> set[str]:
 
 def ladders_of(
     chosen: Iterable[str], backend: Backend, forms: tuple[tuple[str, int | None], ...] = FORMS
-) -> list[list[Part]]:
+) -> list[list[PlannedForm]]:
     """All forms of each experiment, the cheapest first."""
     ladders = []
     for name in chosen:
@@ -108,21 +108,23 @@ def ladders_of(
         ladder = []
         for mode, runs in forms:
             jobs = plan(experiment, Options(mode, runs))
-            ladder.append(Part(experiment, mode, runs, jobs, [run_key(job, backend) for job in jobs], 0.0, len(jobs)))
+            ladder.append(
+                PlannedForm(experiment, mode, runs, jobs, [run_key(job, backend) for job in jobs], 0.0, len(jobs))
+            )
         ladders.append(ladder)
     return ladders
 
 
-def in_cache(ladders: list[list[Part]]) -> set[str]:
+def in_cache(ladders: list[list[PlannedForm]]) -> set[str]:
     """Keys of the runs that are in the cache."""
     return {key for key in {key for ladder in ladders for part in ladder for key in part.keys} if is_cached(key)}
 
 
-def pick(ladders: list[list[Part]], have: Collection[str], cpu_s: float) -> list[Part]:
+def pick(ladders: list[list[PlannedForm]], have: Collection[str], cpu_s: float) -> list[PlannedForm]:
     """Choose a form for each experiment: in total they cost at most ``cpu_s``, or each has its cheapest form."""
     steps_of = []
     for ladder in ladders:
-        rungs: list[Part] = []
+        rungs: list[PlannedForm] = []
         for part in ladder:
             part.cost_s = sum(cost_s(job) for job in part.left(have).values())
             # skip a form that is not longer than the one before; a longer form that costs no more replaces shorter ones
@@ -164,13 +166,13 @@ def choose(
     cpu_s: float,
     forms: tuple[tuple[str, int | None], ...] = FORMS,
     reuse: bool = True,
-) -> list[Part]:
+) -> list[PlannedForm]:
     """pick() from all forms of these experiments; with ``reuse``, cached runs cost nothing."""
     ladders = ladders_of(chosen, backend, forms)
     return pick(ladders, in_cache(ladders) if reuse else set(), cpu_s)
 
 
-def best_of(ladders: list[list[Part]], have: Collection[str]) -> list[Part]:
+def best_of(ladders: list[list[PlannedForm]], have: Collection[str]) -> list[PlannedForm]:
     """For each experiment the form with the most available cases; among equals the complete one, then the longest.
 
     An experiment without any available run is left out.
@@ -182,17 +184,17 @@ def best_of(ladders: list[list[Part]], have: Collection[str]) -> list[Part]:
             jobs = [job for key, job in zip(part.keys, part.jobs, strict=True) if key in have]
             if jobs:
                 keys = [key for key in part.keys if key in have]
-                there.append(Part(part.experiment, part.mode, part.runs, jobs, keys, 0.0, len(part.jobs)))
+                there.append(PlannedForm(part.experiment, part.mode, part.runs, jobs, keys, 0.0, len(part.jobs)))
         if there:
             parts.append(max(there, key=lambda form: (_cases(form), len(form.jobs) == form.wanted, form.length_s())))
     return parts
 
 
-def _cases(part: Part) -> int:
+def _cases(part: PlannedForm) -> int:
     return len({tuple(job.case.items()) for job in part.jobs})
 
 
-def from_cache(chosen: Iterable[str], backend: Backend) -> list[Part]:
+def from_cache(chosen: Iterable[str], backend: Backend) -> list[PlannedForm]:
     """best_of() the cached runs."""
     ladders = ladders_of(chosen, backend)
     return best_of(ladders, in_cache(ladders))
@@ -219,7 +221,7 @@ class Clock:
         self.progress(done, total, text, self.done_s / self.total_s)
 
 
-def _in_order(parts: list[Part], ladders: list[list[Part]], have: Collection[str]) -> dict[str, Job]:
+def _in_order(parts: list[PlannedForm], ladders: list[list[PlannedForm]], have: Collection[str]) -> dict[str, Job]:
     """The missing runs of the parts, the most important first, in case time runs out.
 
     The cheapest forms come first, which every plan contains, then part by part. Within a part all cases of one seed
@@ -266,13 +268,13 @@ def fill(
 
 
 def spend(
-    ladders: list[list[Part]],
+    ladders: list[list[PlannedForm]],
     backend: Backend,
     limit_s: float,
     count: int,
     execute: Execute = locally,
     reuse: bool = True,
-) -> tuple[list[Part], list[tuple[Job, str]]]:
+) -> tuple[list[PlannedForm], list[tuple[Job, str]]]:
     """Make as many runs as fit into ``limit_s`` of wall time; returns the resulting forms, and failed runs.
 
     The costs of runs are estimates. Forms are chosen again with the measured speed of the machine, and runs that are
@@ -300,15 +302,15 @@ def spend(
 
 
 def carry_out(
-    parts: list[Part],
+    parts: list[PlannedForm],
     backend: Backend,
     out: Path,
     command: str,
     failed: list[tuple[Job, str]],
     draw: bool = True,
-) -> Outcome:
+) -> CampaignOutcome:
     """Write result files, plots and digests of cached runs, experiment by experiment."""
-    outcome = Outcome(failed=failed)
+    outcome = CampaignOutcome(failed=failed)
     broken = {job.experiment for job, _ in failed}
     for part in parts:
         name = part.experiment.name

@@ -41,7 +41,7 @@ def _check(args: argparse.Namespace) -> None:
         load(name)
 
 
-def _plan_text(parts: list[campaign.Part]) -> str:
+def _plan_text(parts: list[campaign.PlannedForm]) -> str:
     lines = [f"{'experiment':<24}{'form':<10}{'runs':>6}{'CPU seconds left':>18}"]
     for part in parts:
         lines.append(f"{part.experiment.name:<24}{part.mode:<10}{len(part.jobs):>6}{part.cost_s:>18.0f}")
@@ -216,7 +216,7 @@ def _prepared(kernel: str, chosen: list[str]) -> Backend:
 
 def _parts(
     chosen: list[str], backend: Backend, args: argparse.Namespace, began_s: float
-) -> tuple[list[campaign.Part], list[tuple[Job, str]]]:
+) -> tuple[list[campaign.PlannedForm], list[tuple[Job, str]]]:
     """Each experiment in its cached, planned or run form, depending on the options; and failed runs."""
     if args.cached:
         return campaign.from_cache(chosen, backend), []

@@ -41,7 +41,7 @@ SENDERS = "ns2_tcp"
 
 
 @dataclass(frozen=True)
-class Simulator:
+class SimulatorEntry:
     """A simulator: its subcommand, its name, and the prefix of its documents' names.
 
     backend: makes the backend. plan: writes a run as a plan, or raises CannotSay. files: on which its results depend,
@@ -57,8 +57,8 @@ class Simulator:
     own: tuple[str, ...] = ()
 
 
-NS2 = Simulator("ns2", "ns-2", digest.NS2, ns2.Ns2, ns2_plan.text, (ns2.NETWORK, ns2.PLAN))
-NS3 = Simulator(
+NS2 = SimulatorEntry("ns2", "ns-2", digest.NS2, ns2.Ns2, ns2_plan.text, (ns2.NETWORK, ns2.PLAN))
+NS3 = SimulatorEntry(
     "ns3",
     "ns-3",
     digest.NS3,
@@ -69,7 +69,7 @@ NS3 = Simulator(
 )
 
 
-def expressible(one: Experiment, mode: str = "default", simulator: Simulator = NS2) -> list[dict[str, str]]:
+def expressible(one: Experiment, mode: str = "default", simulator: SimulatorEntry = NS2) -> list[dict[str, str]]:
     """The cases that a simulator can express."""
     found = []
     for case in one.cases(mode):
@@ -81,7 +81,7 @@ def expressible(one: Experiment, mode: str = "default", simulator: Simulator = N
     return found
 
 
-def wanted(words: Iterable[str], simulator: Simulator = NS2) -> list[str]:
+def wanted(words: Iterable[str], simulator: SimulatorEntry = NS2) -> list[str]:
     """Experiments given by names, papers or keys of figures; without words, the simulator's own, or SENDERS and all
     experiments for figures."""
     listed = figures.listed()
@@ -106,7 +106,7 @@ def document(
     backend: Backend,
     options: Options,
     progress: OnProgress = lambda *_: None,
-    simulator: Simulator = NS2,
+    simulator: SimulatorEntry = NS2,
 ) -> dict[str, Any] | None:
     """A simulator's document of an experiment; None if it can express none of its cases."""
     experiment = load(name)
@@ -142,7 +142,7 @@ def documents(
     names: Iterable[str],
     options: Options,
     progress: OnProgress = lambda *_: None,
-    simulator: Simulator = NS2,
+    simulator: SimulatorEntry = NS2,
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Documents by name, and failures."""
     backend = simulator.backend()
@@ -165,7 +165,7 @@ def add_parser(commands: Any) -> None:
         _add_parser(commands, simulator, about)
 
 
-def _add_parser(commands: Any, simulator: Simulator, about: str) -> None:
+def _add_parser(commands: Any, simulator: SimulatorEntry, about: str) -> None:
     prefix, title = simulator.prefix, simulator.title
     sub = commands.add_parser(
         simulator.command,
@@ -196,7 +196,7 @@ def _add_parser(commands: Any, simulator: Simulator, about: str) -> None:
     )
 
 
-def compare(args: argparse.Namespace, simulator: Simulator = NS2) -> int:
+def compare(args: argparse.Namespace, simulator: SimulatorEntry = NS2) -> int:
     """Run the command: make, print and write the documents. 1 if a run failed."""
     for key in ("runs", "jobs"):
         value = getattr(args, key)

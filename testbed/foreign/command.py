@@ -21,7 +21,7 @@ from ..results.digest import Document
 from ..robustness import soak
 from ..run import collect, identity, runner
 from . import netfilter, packetdrill, played, tctesting
-from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, Outcome, Ran
+from .packetdrill import SUBJECTS, ForeignAbsent, ForeignUnknown, PacketdrillOutcome, PacketdrillRan
 from .played import TracesAbsent
 
 #: prefix of the name of a suite's document
@@ -85,7 +85,7 @@ def add_parser(commands: Any) -> None:
     sub.set_defaults(do=run)
 
 
-def table(outcomes: list[Outcome]) -> str:
+def table(outcomes: list[PacketdrillOutcome]) -> str:
     """A line for each suite and subject, and below them the faults."""
     rows: list[tuple[str, ...]] = [
         ("suite", "subject", "passed", "slow", "failed", "by law", "expected", "faults", "taken")
@@ -111,7 +111,7 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def document(one: Ran) -> Document:
+def document(one: PacketdrillRan) -> Document:
     """A suite's results as a document: a case for each subject, with counts and all scripts that did not pass.
 
     failed, slow: script -> the families in which it failed, or passed with a tolerance, with the message.
@@ -157,7 +157,7 @@ def document(one: Ran) -> Document:
     return made
 
 
-def netfilter_table(outcomes: list[netfilter.Outcome]) -> str:
+def netfilter_table(outcomes: list[netfilter.NetfilterOutcome]) -> str:
     """A line for each subject, and below them the faults."""
     rows: list[tuple[str, ...]] = [("netfilter", "passed", "skipped", "failed", "as reference", "taken", "faults")]
     for outcome in outcomes:
@@ -175,7 +175,7 @@ def netfilter_table(outcomes: list[netfilter.Outcome]) -> str:
     return "\n".join(lines)
 
 
-def netfilter_document(one: netfilter.Ran) -> Document:
+def netfilter_document(one: netfilter.NetfilterRan) -> Document:
     """netfilter's results as a document: a case for each subject, with counts and all scripts that did not pass."""
     made = digest.of_files(
         PREFIX + NETFILTER,
@@ -212,7 +212,7 @@ def netfilter_document(one: netfilter.Ran) -> Document:
     return made
 
 
-def tc_table(outcomes: list[tctesting.Outcome]) -> str:
+def tc_table(outcomes: list[tctesting.TcOutcome]) -> str:
     """A line for each file, and below them the faults."""
     rows: list[tuple[str, ...]] = [(TC, "passed", "different on purpose", "faults")]
     for one in outcomes:
@@ -223,7 +223,7 @@ def tc_table(outcomes: list[tctesting.Outcome]) -> str:
     return "\n".join(lines)
 
 
-def tc_document(one: tctesting.Ran) -> Document:
+def tc_document(one: tctesting.TcRan) -> Document:
     """tc-testing's results as a document: a case for each file."""
     made = digest.of_files(
         PREFIX + TC,
@@ -252,7 +252,7 @@ def tc_document(one: tctesting.Ran) -> Document:
 
 
 @dataclass(frozen=True)
-class Part:
+class SuitePart:
     """What a part of the suites gave: its documents, its table, whether all is good, and what is absent."""
 
     documents: list[Document] = field(default_factory=list)
@@ -261,7 +261,7 @@ class Part:
     absent: str = ""
 
 
-def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report) -> Part | None:
+def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
     """Run packetdrill's suites among the wanted ones; None if none of the selected subjects or scripts is theirs."""
     names = [entry["name"] for entry in packetdrill.settings()["suite"] if entry["name"] in wanted]
     if not names:
@@ -269,7 +269,7 @@ def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report)
     try:
         suites = packetdrill.ensure_suites(names, report)
     except ForeignAbsent as why:
-        return Part(good=False, absent=str(why))
+        return SuitePart(good=False, absent=str(why))
     chosen = [
         suite
         for suite in suites
@@ -279,29 +279,29 @@ def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report)
     outcomes = [outcome for one in ran for outcome in one.outcomes]
     if not ran:
         return None
-    return Part([document(one) for one in ran], table(outcomes), all(outcome.good for outcome in outcomes))
+    return SuitePart([document(one) for one in ran], table(outcomes), all(outcome.good for outcome in outcomes))
 
 
-def run_netfilter(args: argparse.Namespace, wanted: list[str], report: Report) -> Part | None:
+def run_netfilter(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
     """Run netfilter's scripts; None if none of the selected subjects or scripts is netfilter's."""
     controllers = tuple(name for name in netfilter.CONTROLLERS if not args.names or name in args.names)
     scripts = tuple(name for name in netfilter.SCRIPTS if fnmatch.fnmatch(name, args.only))
     if NETFILTER not in wanted or not (controllers and scripts):
         return None
     ran = netfilter.run(controllers, scripts, report)
-    return Part([netfilter_document(ran)], netfilter_table(ran.outcomes), all(one.good for one in ran.outcomes))
+    return SuitePart([netfilter_document(ran)], netfilter_table(ran.outcomes), all(one.good for one in ran.outcomes))
 
 
-def run_tc(args: argparse.Namespace, wanted: list[str], report: Report) -> Part | None:
+def run_tc(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
     """Run tc-testing's files; None if none is selected."""
     files = [name for name in tctesting.FILES if fnmatch.fnmatch(name, args.only)]
     if TC not in wanted or not files:
         return None
     ran = tctesting.run(files, args.kernel, report)
-    return Part([tc_document(ran)], tc_table(ran.outcomes), all(one.good for one in ran.outcomes))
+    return SuitePart([tc_document(ran)], tc_table(ran.outcomes), all(one.good for one in ran.outcomes))
 
 
-def run_played(args: argparse.Namespace, wanted: list[str], report: Report) -> Part | None:
+def run_played(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
     """Run the experiments; None if none is selected."""
     names = [name for name in played.EXPERIMENTS if name in wanted and fnmatch.fnmatch(name, args.only)]
     lived, absent = [], ""
@@ -313,7 +313,7 @@ def run_played(args: argparse.Namespace, wanted: list[str], report: Report) -> P
     if not names:
         return None
     good = not absent and not any(one.wrong or one.missing for one in lived)
-    return Part([one.document for one in lived], soak.table(lived, "scenario") if lived else "", good, absent)
+    return SuitePart([one.document for one in lived], soak.table(lived, "scenario") if lived else "", good, absent)
 
 
 #: in the order of the output

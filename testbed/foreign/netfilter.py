@@ -60,7 +60,7 @@ BY_CHANCE = re.compile(r"\b\w+-[A-Za-z0-9]{6}\b|\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
-class Result:
+class NetfilterResult:
     """Result of one script. status: exit status; said: its verdicts; taken: connections started by rules."""
 
     script: str
@@ -75,7 +75,7 @@ class Result:
 
 
 @dataclass
-class Outcome:
+class NetfilterOutcome:
     """Results of a controller compared with the reference."""
 
     subject: str
@@ -92,12 +92,12 @@ class Outcome:
         return bool(self.passed and (self.taken or self.subject == REFERENCE)) and not self.faults
 
 
-def read_results(log: str) -> list[Result]:
+def read_results(log: str) -> list[NetfilterResult]:
     """Parse the output of netfilter.sh; a script without an END line is missing."""
     results = []
     for match in re.finditer(r"^RUN (\S+)\n(.*?)^END (\d+) (\d+)$", log, re.MULTILINE | re.DOTALL):
         script, text, status, taken = match.groups()
-        results.append(Result(script, int(status), tuple(VERDICT.findall(text)), int(taken)))
+        results.append(NetfilterResult(script, int(status), tuple(VERDICT.findall(text)), int(taken)))
     return results
 
 
@@ -106,10 +106,10 @@ def plain(said: tuple[str, ...]) -> list[str]:
     return [BY_CHANCE.sub("N", line) for line in said]
 
 
-def judge(subject: str, results: list[Result], reference: list[Result]) -> Outcome:
+def judge(subject: str, results: list[NetfilterResult], reference: list[NetfilterResult]) -> NetfilterOutcome:
     """Differences from the reference. A verdict that is the same without vulture is not a fault."""
     before = {result.script: result for result in reference}
-    outcome = Outcome(subject)
+    outcome = NetfilterOutcome(subject)
     for result in results:
         outcome.passed += result.verdict == "pass"
         outcome.skipped += result.verdict == "skip"
@@ -132,14 +132,14 @@ def judge(subject: str, results: list[Result], reference: list[Result]) -> Outco
 
 
 @dataclass(frozen=True)
-class Tools:
+class NetfilterTools:
     """The selftests with built programs, and the packages. versions: package -> version."""
 
     folder: Path
     versions: dict[str, str]
 
 
-def ensure_tools(image: Image, report: Report = silent) -> Tools:
+def ensure_tools(image: Image, report: Report = silent) -> NetfilterTools:
     """Build and install the tools, cached by image, list of packages and selftests."""
     top = ensure_part(SERIES, PART, report)
     state = hashlib.sha256(f"{image.key} {PACKAGES} {FOLDERS} {top.parents[2].name} {top.parents[3].name}".encode())
@@ -162,12 +162,12 @@ def ensure_tools(image: Image, report: Report = silent) -> Tools:
                     run_script(IN_ROOT, [image.folder / "root.tar", work, "bash", "-c", both], log)
     os.utime(final)
     versions = dict(line.split() for line in (final / "versions").read_text(encoding="utf-8").splitlines())
-    return Tools(final, versions)
+    return NetfilterTools(final, versions)
 
 
 def boot(
-    image: Image, tools: Tools, scripts: tuple[str, ...], controller: str, report: Report = silent
-) -> list[Result]:
+    image: Image, tools: NetfilterTools, scripts: tuple[str, ...], controller: str, report: Report = silent
+) -> list[NetfilterResult]:
     """Run scripts in one boot with a controller, or without vulture."""
     installed = None if controller == REFERENCE else ensure_installed(image, report)
 
@@ -192,8 +192,8 @@ def boot(
 
 
 def kept_results(
-    image: Image, tools: Tools, scripts: tuple[str, ...], controller: str, report: Report = silent
-) -> list[Result]:
+    image: Image, tools: NetfilterTools, scripts: tuple[str, ...], controller: str, report: Report = silent
+) -> list[NetfilterResult]:
     """boot(), cached by content: image, selftests, programs, and vulture's source."""
     state = hashlib.sha256(f"{image.key} {tools.folder.name} {scripts} {controller}".encode())
     module = program_hash("vulture") if controller != REFERENCE else ""
@@ -201,7 +201,7 @@ def kept_results(
     kept = cache_root() / "foreign" / f"netfilter-{state.hexdigest()[:16]}.json"
     if kept.is_file():
         known = json.loads(kept.read_text(encoding="utf-8"))
-        return [Result(**{**one, "said": tuple(one["said"])}) for one in known]
+        return [NetfilterResult(**{**one, "said": tuple(one["said"])}) for one in known]
     results = boot(image, tools, scripts, controller, report)
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps([asdict(one) for one in results]), encoding="utf-8")
@@ -209,17 +209,19 @@ def kept_results(
 
 
 @dataclass(frozen=True)
-class Ran:
+class NetfilterRan:
     """All results: the kernel's release, versions of packages, results and outcomes by controller."""
 
     release: str
     key: str
     versions: dict[str, str]
-    results: dict[str, list[Result]]
-    outcomes: list[Outcome]
+    results: dict[str, list[NetfilterResult]]
+    outcomes: list[NetfilterOutcome]
 
 
-def run(controllers: tuple[str, ...] = CONTROLLERS, scripts: tuple[str, ...] = SCRIPTS, report: Report = silent) -> Ran:
+def run(
+    controllers: tuple[str, ...] = CONTROLLERS, scripts: tuple[str, ...] = SCRIPTS, report: Report = silent
+) -> NetfilterRan:
     """Run the scripts without vulture and with these controllers, and compare."""
     image = ensure_image(SERIES, report)
     tools = ensure_tools(image, report)
@@ -228,4 +230,4 @@ def run(controllers: tuple[str, ...] = CONTROLLERS, scripts: tuple[str, ...] = S
         report(f"netfilter's selftests: {subject}", number, len(controllers) + 1)
         results[subject] = kept_results(image, tools, scripts, subject, report)
     outcomes = [judge(name, results[name], results[REFERENCE]) for name in results]
-    return Ran(image.release, image.key, tools.versions, results, outcomes)
+    return NetfilterRan(image.release, image.key, tools.versions, results, outcomes)

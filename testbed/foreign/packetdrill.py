@@ -133,7 +133,7 @@ class Suite:
 
 
 @dataclass(frozen=True)
-class Result:
+class ScriptResult:
     """Result of one script. status: pass, slow (passes with a tolerance of 150 ms) or fail.
 
     taken: number of connections that vulture controlled in the script's namespace.
@@ -147,7 +147,7 @@ class Result:
 
 
 @dataclass
-class Outcome:
+class PacketdrillOutcome:
     """A subject compared with its reference. faults: scripts that pass with the reference and fail with the subject
     without a listed reason.
 
@@ -276,17 +276,19 @@ def ensure_timestamps(original: Suite, entry: dict[str, Any]) -> Suite:
     )  # fmt: skip
 
 
-def read_results(log: str) -> list[Result]:
+def read_results(log: str) -> list[ScriptResult]:
     """Parse the job's lines "RESULT status variant script taken message", with fields separated by tabs."""
     results = []
     for line in log.splitlines():
         if line.startswith("RESULT\t"):
             _, status, variant, script, taken, message = line.split("\t", 5)
-            results.append(Result(script, variant, status, message, int(taken)))
+            results.append(ScriptResult(script, variant, status, message, int(taken)))
     return results
 
 
-def boot(backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent) -> list[Result]:
+def boot(
+    backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent
+) -> list[ScriptResult]:
     """Run scripts with one subject in one boot. If the boot hangs, the results of the remaining scripts are missing."""
     tool = ensure_packetdrill(report) / "packetdrill" / "packetdrill"
     with tempfile.TemporaryDirectory(prefix="lbe-foreign-") as name:
@@ -319,14 +321,14 @@ def boot(backend: Uml, suite: Suite, subject: Subject, scripts: list[str], repor
 
 def run_subject(
     backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent
-) -> list[Result]:
+) -> list[ScriptResult]:
     """Run scripts with one subject, in as many boots as necessary.
 
     Virtual time does not advance while the kernel computes. A loop in which one task waits for another, such as in
     d_invalidate() for threads that end together, therefore never ends. The script that ran at that time runs again as
     the first one of another boot. If it does not end there either, it has failed.
     """
-    results: list[Result] = []
+    results: list[ScriptResult] = []
     left = scripts
     while left:
         got = [result for result in boot(backend, suite, subject, left, report) if result.script in left]
@@ -335,7 +337,7 @@ def run_subject(
         if done != set(left) and got:
             done.discard(got[-1].script)
         if not done:
-            got, done = [Result(left[0], subject.families[0], "fail", "the machine stood still")], {left[0]}
+            got, done = [ScriptResult(left[0], subject.families[0], "fail", "the machine stood still")], {left[0]}
         results += [result for result in got if result.script in done]
         left = [script for script in left if script not in done]
     return results
@@ -343,7 +345,7 @@ def run_subject(
 
 def kept_results(
     backend: Uml, suite: Suite, subject: Subject, scripts: list[str], report: Report = silent
-) -> list[Result]:
+) -> list[ScriptResult]:
     """run_subject(), cached by content: kernel, sources of modules, scripts, program and job."""
     backend.prepare(subject.modules, report)
     hashes = [backend.tools().module_hash(name) for name in subject.modules]
@@ -353,13 +355,13 @@ def kept_results(
         digest.update(f"{script}\n{suite.text(script)}".encode())
     kept = cache_root() / "foreign" / f"results-{digest.hexdigest()[:16]}.json"
     if kept.is_file():
-        return [Result(**one) for one in json.loads(kept.read_text(encoding="utf-8"))]
+        return [ScriptResult(**one) for one in json.loads(kept.read_text(encoding="utf-8"))]
     results = run_subject(backend, suite, subject, scripts, report)
     kept.write_text(json.dumps([asdict(one) for one in results]), encoding="utf-8")
     return results
 
 
-def passed_in(results: list[Result]) -> list[str]:
+def passed_in(results: list[ScriptResult]) -> list[str]:
     """The scripts that passed over at least one family."""
     return sorted({result.script for result in results if result.status != "fail"})
 
@@ -383,7 +385,9 @@ def is_meant(script: str, pattern: str) -> bool:
     return fnmatch.fnmatch(script, pattern) or fnmatch.fnmatch(script, "packetdrill/" + pattern.replace("/", "_"))
 
 
-def judge(suite: str, subject: str, results: list[Result], reference: list[Result], window: dict[str, bool]) -> Outcome:
+def judge(
+    suite: str, subject: str, results: list[ScriptResult], reference: list[ScriptResult], window: dict[str, bool]
+) -> PacketdrillOutcome:
     """Differences from the reference, and whether they are expected.
 
     A script that passes with the tolerance counts as passed. One that the set-up fails is a fault, also of a reference.
@@ -391,7 +395,7 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
     """
     expected, known = listed("expected", subject), listed("fault", subject)
     before = {(result.script, result.variant): result.status for result in reference}
-    outcome = Outcome(suite, subject)
+    outcome = PacketdrillOutcome(suite, subject)
     seen_different: set[str] = set()
     for result in results:
         outcome.taken += result.taken
@@ -428,14 +432,14 @@ def judge(suite: str, subject: str, results: list[Result], reference: list[Resul
 
 
 @dataclass(frozen=True)
-class Ran:
+class PacketdrillRan:
     """A suite with all its results: the kernel, their identity (run/identity.py), results, outcomes by subject."""
 
     suite: Suite
     kernel: dict[str, str]
     identity: Identity
-    results: dict[str, list[Result]]
-    outcomes: list[Outcome]
+    results: dict[str, list[ScriptResult]]
+    outcomes: list[PacketdrillOutcome]
 
 
 def chosen(names: list[str]) -> list[Subject]:
@@ -457,12 +461,14 @@ def wanted_of(suite: Suite, names: list[str]) -> list[str]:
     return [name for name in names or suite.subjects if name in suite.subjects]
 
 
-def run(suite: Suite, names: list[str], series: str | None = None, only: str = "*", report: Report = silent) -> Ran:
+def run(
+    suite: Suite, names: list[str], series: str | None = None, only: str = "*", report: Report = silent
+) -> PacketdrillRan:
     """Run the subjects with these names (without names, all) and their references, and compare."""
     subjects = chosen(wanted_of(suite, names))
     scripts = suite.scripts(only)
     backend = Uml(series or suite.series, "plain")
-    results: dict[str, list[Result]] = {}
+    results: dict[str, list[ScriptResult]] = {}
     for number, subject in enumerate(subjects):
         # scripts that fail with the reference are not run: they would show nothing
         known = results.get(subject.reference)
@@ -480,7 +486,7 @@ def run(suite: Suite, names: list[str], series: str | None = None, only: str = "
         for subject in subjects
     ]
     modules = {module for subject in subjects for module in subject.modules}
-    return Ran(suite, backend.facts(), of_backend(backend, modules), results, outcomes)
+    return PacketdrillRan(suite, backend.facts(), of_backend(backend, modules), results, outcomes)
 
 
 class ForeignUnknown(LbeError):

@@ -111,7 +111,7 @@ class Results:
 
 
 @dataclass
-class Outcome:
+class TcOutcome:
     """What a file of cases said. different: failed on purpose."""
 
     file: str
@@ -131,12 +131,12 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Ran:
+class TcRan:
     """The outcomes of the files with the kernel's facts and the identity."""
 
     kernel: dict[str, str]
     identity: Identity
-    outcomes: list[Outcome]
+    outcomes: list[TcOutcome]
 
 
 def installed_tc() -> str | None:
@@ -236,9 +236,9 @@ FILES: dict[str, Callable[[Uml, Path], Results]] = {
 }
 
 
-def judge(file: str, results: Results) -> Outcome:
+def judge(file: str, results: Results) -> TcOutcome:
     """Compare a file's results with the cases that shred does not pass on purpose."""
-    outcome = Outcome(file, sorted(results.passed - set(DIFFERENCES)))
+    outcome = TcOutcome(file, sorted(results.passed - set(DIFFERENCES)))
     outcome.different = sorted(results.failed & set(DIFFERENCES))
     outcome.faults = [f"{name}: failed" for name in sorted(results.failed - set(DIFFERENCES))]
     outcome.faults += [
@@ -247,7 +247,7 @@ def judge(file: str, results: Results) -> Outcome:
     return outcome
 
 
-def run(files: list[str], series: str | None = None, report: Report = silent) -> Ran:
+def run(files: list[str], series: str | None = None, report: Report = silent) -> TcRan:
     """Run these files."""
     backend = Uml(series)
     backend.prepare([MODULE], report)
@@ -256,4 +256,4 @@ def run(files: list[str], series: str | None = None, report: Report = silent) ->
         report(f"tc: {file}", done, len(files))
         with tempfile.TemporaryDirectory(prefix="lbe-foreign-") as name:
             outcomes.append(judge(file, FILES[file](backend, Path(name))))
-    return Ran(backend.facts(), of_backend(backend, [MODULE]), outcomes)
+    return TcRan(backend.facts(), of_backend(backend, [MODULE]), outcomes)

@@ -46,7 +46,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Beside:
+class BesideRivals:
     """A bound on the harm by one of the project's controls to best effort in one case, and the experiment's rivals."""
 
     check: Check
@@ -144,7 +144,7 @@ def _apart(case: Case, other: Case) -> int:
     return sum(case[dimension] != other[dimension] for dimension in case)
 
 
-def beside(experiment: Experiment, results: ResultSet) -> list[Beside]:
+def beside(experiment: Experiment, results: ResultSet) -> list[BesideRivals]:
     """All bounds on the harm to best effort by the project's controls, with the rivals' numbers in the same case."""
     cases = experiment.cases(results.mode)
     settings = {case_name(case): experiment.setting(case, results.mode) for case in cases}
@@ -165,16 +165,16 @@ def beside(experiment: Experiment, results: ResultSet) -> list[Beside]:
             judged = known if check.each else [number.mean]
             meets = all(checks.meets(value, verdict.bound) for value in judged) if known else None
             rivals.append(Rival(other, number, meets))
-        found.append(Beside(check, case, verdict.bound, tuple(rivals)))
+        found.append(BesideRivals(check, case, verdict.bound, tuple(rivals)))
     return found
 
 
-def undistinguished(found: list[Beside]) -> list[Beside]:
+def undistinguished(found: list[BesideRivals]) -> list[BesideRivals]:
     """Bounds that a rival meets too, without a reason to keep them."""
     return [one for one in found if one.met and not one.kept]
 
 
-def needless(experiment: Experiment, found: list[Beside]) -> list[Kept]:
+def needless(experiment: Experiment, found: list[BesideRivals]) -> list[Kept]:
     """Reasons that are no longer needed: rivals were run, and miss the bound in all cases of the reason."""
     asked = {id(one.kept) for one in found if one.met or one.unknown}
     return [kept for check in experiment.checks for kept in check.rival if id(kept) not in asked]

@@ -54,7 +54,7 @@ Told = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Bound:
+class DownloadBound:
     """What must hold for a download. sound: whether it does."""
 
     text: str
@@ -63,31 +63,33 @@ class Bound:
 
 #: Wider than what was measured, for other versions of the kernel and of the programs.
 BOUNDS = (
-    Bound(
+    DownloadBound(
         "all connections that the program should open are in the background",
         lambda told: told["connections"] == told["expected_connections"],
     ),
-    Bound(
+    DownloadBound(
         "the downloads last longer than what is measured of them",
         lambda told: told["long_plain"] and told["long_first"] and told["long_second"],
     ),
-    Bound("alone the download has nearly the whole link", lambda told: told["alone"] > 85),
-    Bound(
+    DownloadBound("alone the download has nearly the whole link", lambda told: told["alone"] > 85),
+    DownloadBound(
         "a page beside it takes about the time that it takes on an empty link",
         lambda told: told["page"] < 1.25 * told["page_empty"],
     ),
-    Bound("without vulture a page takes much longer", lambda told: told["page_plain"] > 1.4 * told["page"]),
-    Bound(
+    DownloadBound("without vulture a page takes much longer", lambda told: told["page_plain"] > 1.4 * told["page"]),
+    DownloadBound(
         "beside a page the download has much less than without vulture",
         lambda told: told["beside"] < 0.5 * told["beside_plain"],
     ),
-    Bound("it goes on at full rate after the service has been stopped", lambda told: told["stopped"] > 85),
-    Bound(
+    DownloadBound("it goes on at full rate after the service has been stopped", lambda told: told["stopped"] > 85),
+    DownloadBound(
         "after a second start a page takes about the time that it takes on an empty link",
         lambda told: told["page_second"] < 1.25 * told["page_empty"],
     ),
-    Bound("it goes on at full rate after the module has been removed", lambda told: told["removed"] > 85),
-    Bound("what has arrived is what the server has", lambda told: told["intact_first"] and told["intact_second"]),
+    DownloadBound("it goes on at full rate after the module has been removed", lambda told: told["removed"] > 85),
+    DownloadBound(
+        "what has arrived is what the server has", lambda told: told["intact_first"] and told["intact_second"]
+    ),
 )
 
 

@@ -17,7 +17,7 @@ from ..results.digest import Document
 from ..run import collect, identity, runner
 from ..spec.experiment import load
 from . import fuzz, parts, scenarios
-from .parts import MODULES, OWN, PARTS, PLAIN, SANITIZER, AbuseError, Outcome, Part
+from .parts import MODULES, OWN, PARTS, PLAIN, SANITIZER, AbuseError, Part, PartOutcome
 
 #: name of the document, with a suffix for the short form
 NAME, SHORT = "abuse", "_short"
@@ -65,7 +65,7 @@ def chosen(names: list[str]) -> list[Part]:
     return [part for part in PARTS if part.name in names or part.key in names]
 
 
-def table(outcomes: list[Outcome]) -> str:
+def table(outcomes: list[PartOutcome]) -> str:
     """A line for each part, and below them everything that was wrong."""
     rows = [("part", "kernel", "seed", "cases", "MB carried", "bytes lost", "warnings", "wrong", "seconds")]
     for one in outcomes:
@@ -90,7 +90,7 @@ def files() -> list[str]:
     return sorted(str(path.relative_to(REPO)) for path in [*programs, *experiments])
 
 
-def document(outcomes: list[Outcome], series: str, short: bool = False) -> Document:
+def document(outcomes: list[PartOutcome], series: str, short: bool = False) -> Document:
     """The outcomes as a document for the pages: a case for each part and kernel, a number for each seed.
 
     Its kernel is the sanitizer kernel, if a part ran on it.
@@ -134,14 +134,14 @@ def document(outcomes: list[Outcome], series: str, short: bool = False) -> Docum
     return made
 
 
-def faults_of(outcome: Outcome) -> list[str]:
+def faults_of(outcome: PartOutcome) -> list[str]:
     """Why an outcome is not good, one line each."""
     lost = [f"{outcome.lost} bytes lost"] * bool(outcome.lost)
     nothing = [f"nothing was tried: {outcome.more.get('failure', '')}"] * (not outcome.cases)
     return [*outcome.warnings, *outcome.wrong, *lost, *nothing]
 
 
-def write_corpus(outcomes: list[Outcome]) -> None:
+def write_corpus(outcomes: list[PartOutcome]) -> None:
     """Store the lines that gave different answers, old and new ones."""
     answers: dict[str, str] = {}
     for one in outcomes:

@@ -42,7 +42,7 @@ REQUEST, MULTI, ACK, ECHO, DUMP, ROOT, CREATE, EXCL, REPLACE = 1, 2, 4, 8, 0x300
 
 
 @dataclass
-class Kind:
+class AttributeKind:
     """An attribute in the grammar."""
 
     number: int
@@ -74,7 +74,7 @@ class Attribute:
 class Grammar:
     """Attribute sets by name, and requests: (command, flags, attribute names, set)."""
 
-    sets: dict[str, list[Kind]] = field(default_factory=dict)
+    sets: dict[str, list[AttributeKind]] = field(default_factory=dict)
     requests: list[tuple[int, int, list[str], str]] = field(default_factory=list)
 
 
@@ -87,7 +87,7 @@ def vulture_grammar(path: Path = SPEC) -> Grammar:
         for number, entry in enumerate(one["attributes"], 1):
             checks = entry.get("checks", {})
             kinds.append(
-                Kind(
+                AttributeKind(
                     number, entry["name"], entry["type"], checks.get("min"), checks.get("max"),
                     entry.get("nested-attributes", ""),
                 )
@@ -103,13 +103,22 @@ def vulture_grammar(path: Path = SPEC) -> Grammar:
 
 #: sch_shred/uapi/shred.h
 SHRED = [
-    Kind(1, "limit", "u32", 1, 1 << 24), Kind(2, "min", "u32", 1, 1 << 20), Kind(3, "max", "u32", 2, 1 << 22),
-    Kind(4, "avpkt", "u32", 1, 65536), Kind(5, "wlog", "u8", 0, 31), Kind(6, "burst", "u32", 1, 1 << 24),
-    Kind(7, "pad", "u32", 0, 0), Kind(8, "rate64", "u64", 1, 1 << 40), Kind(9, "max-p", "u32", 1, 1 << 31),
-    Kind(10, "flags", "bitfield32", 0, 255), Kind(11, "hint", "u8", 0, 2),
-    Kind(12, "weight", "u32", 429497, (1 << 32) - 1), Kind(13, "limit-us", "u32", 1, 1 << 24),
-    Kind(14, "min-us", "u32", 1, 1 << 22), Kind(15, "max-us", "u32", 2, 1 << 23),
-]  # fmt: skip
+    AttributeKind(1, "limit", "u32", 1, 1 << 24),
+    AttributeKind(2, "min", "u32", 1, 1 << 20),
+    AttributeKind(3, "max", "u32", 2, 1 << 22),
+    AttributeKind(4, "avpkt", "u32", 1, 65536),
+    AttributeKind(5, "wlog", "u8", 0, 31),
+    AttributeKind(6, "burst", "u32", 1, 1 << 24),
+    AttributeKind(7, "pad", "u32", 0, 0),
+    AttributeKind(8, "rate64", "u64", 1, 1 << 40),
+    AttributeKind(9, "max-p", "u32", 1, 1 << 31),
+    AttributeKind(10, "flags", "bitfield32", 0, 255),
+    AttributeKind(11, "hint", "u8", 0, 2),
+    AttributeKind(12, "weight", "u32", 429497, (1 << 32) - 1),
+    AttributeKind(13, "limit-us", "u32", 1, 1 << 24),
+    AttributeKind(14, "min-us", "u32", 1, 1 << 22),
+    AttributeKind(15, "max-us", "u32", 2, 1 << 23),
+]
 
 #: net.shred_hint.* and the parameters that are writable while a module is loaded
 TEXTS = {
@@ -147,7 +156,7 @@ class Fuzzer:
 
     # ---- values --------------------------------------------------------------------------
 
-    def _number(self, kind: Kind) -> bytes:
+    def _number(self, kind: AttributeKind) -> bytes:
         size = SIZES[kind.type]
         bits = 8 * min(size, 8)
         edges = [0, 1, 2, (1 << bits) - 1, 1 << (bits - 1), (1 << (bits - 1)) - 1]
@@ -161,7 +170,7 @@ class Fuzzer:
             value = self.random.choice([*edges, self.random.getrandbits(bits), self.random.randint(0, 20)])
         return (value & ((1 << bits) - 1)).to_bytes(size, "little")
 
-    def _value(self, kind: Kind) -> bytes:
+    def _value(self, kind: AttributeKind) -> bytes:
         choose, chance = self.random.choice, self.random.random()
         if kind.name == "fd" and chance < 0.9:
             return struct.pack("=I", choose(DESCRIPTORS))
@@ -187,7 +196,7 @@ class Fuzzer:
 
     # ---- trees ---------------------------------------------------------------------------
 
-    def _attribute(self, kind: Kind) -> Attribute:
+    def _attribute(self, kind: AttributeKind) -> Attribute:
         if kind.nest:
             inside = self.grammar.sets[kind.nest]
             if kind.nest == "addr":
@@ -196,7 +205,7 @@ class Fuzzer:
             return Attribute(kind.number, [self._attribute(one) for one in some], NESTED)
         return Attribute(kind.number, self._value(kind))
 
-    def _connection(self, inside: list[Kind]) -> list[Attribute]:
+    def _connection(self, inside: list[AttributeKind]) -> list[Attribute]:
         """Attributes of a connection, in most cases of an existing one."""
         made = [self._attribute(one) for one in inside]
         if self.random.random() < 0.7:

@@ -46,7 +46,7 @@ class AbuseError(LbeError):
 
 
 @dataclass
-class Outcome:
+class PartOutcome:
     """Result of a part. warnings: messages of the kernel; wrong: failed assertions."""
 
     part: str
@@ -131,9 +131,9 @@ def watch(path: Path, title: str, ended: threading.Event, report: Report) -> Non
 
 def in_guest(
     part: Part, build: KernelBuild, modules: dict[str, Path], seed: int, settings: dict[str, int], report: Report
-) -> Outcome:
+) -> PartOutcome:
     """Run a part's program once."""
-    outcome = Outcome(part.name, f"{build.release} {build.flavour}", seed)
+    outcome = PartOutcome(part.name, f"{build.release} {build.flavour}", seed)
     with tempfile.TemporaryDirectory(prefix="lbe-abuse.") as name:
         job, out = Path(name) / "job", Path(name) / "out"
         job.mkdir()
@@ -243,18 +243,18 @@ PARTS = (
 )  # fmt: skip
 
 
-def run_scenarios(part: Part, seed: int, series: str, fresh: bool, report: Report) -> Outcome:
+def run_scenarios(part: Part, seed: int, series: str, fresh: bool, report: Report) -> PartOutcome:
     """Run the scenarios, with the runner and cache of experiments."""
     began = time.monotonic()
     cases, warnings, wrong, counts, kernel = scenarios.run_all(seed, series, part.flavour, fresh, report)
-    outcome = Outcome(part.name, kernel, seed, cases, warnings=warnings, wrong=wrong, counts=counts)
+    outcome = PartOutcome(part.name, kernel, seed, cases, warnings=warnings, wrong=wrong, counts=counts)
     outcome.wall_s = round(time.monotonic() - began, 1)
     return outcome
 
 
-def merge(parts: list[Outcome]) -> Outcome:
+def merge(parts: list[PartOutcome]) -> PartOutcome:
     """Combine the outcomes of several boots of a part."""
-    one = Outcome(parts[0].part, parts[0].kernel, parts[0].seed)
+    one = PartOutcome(parts[0].part, parts[0].kernel, parts[0].seed)
     for other in parts:
         one.cases, one.bytes, one.lost = one.cases + other.cases, one.bytes + other.bytes, one.lost + other.lost
         one.warnings, one.wrong = one.warnings + other.warnings, one.wrong + other.wrong
@@ -282,7 +282,7 @@ def kept_in(part: Part, backend: Uml, seed: int, settings: dict[str, int]) -> Pa
 def run_part(
     part: Part, seed: int = 1, *, short: bool = False, series: str = "6.12", fresh: bool = False,
     report: Report = silent,
-) -> Outcome:  # fmt: skip
+) -> PartOutcome:  # fmt: skip
     """Run all boots of one part with one seed. A boot that was good before is not repeated, unless `fresh`.
 
     Raises the errors of building the kernel and the modules.
@@ -300,7 +300,7 @@ def run_part(
         own_seed = seed * 1000 + boot
         kept = kept_in(part, backend, own_seed, settings)
         if kept.is_file() and not fresh:
-            outcomes.append(Outcome(**json.loads(kept.read_text(encoding="utf-8"))))
+            outcomes.append(PartOutcome(**json.loads(kept.read_text(encoding="utf-8"))))
             continue
         outcome = in_guest(part, backend.build, modules, own_seed, settings, report)
         if outcome.good:

@@ -98,7 +98,11 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
 
 
 def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str, str]]:
-    """Cases whose job differs from the present one. Only the first seed of each is checked: others change likewise."""
+    """Cases of which a seed's job differs from the present one.
+
+    All seeds are compared: a case may have runs of several states of its file, and what is drawn from the seed, such as
+    a start or a trace, may change for some seeds only.
+    """
     changed = []
     known = experiment.cases(document["mode"])
     for case in document["cases"]:
@@ -106,7 +110,8 @@ def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict
             changed.append(case["case"])
             continue
         setting = experiment.setting(case["case"], document["mode"], document["sets"])
-        if of_job(make(experiment.name, case["case"], case["seeds"][0], setting)) != case["jobs"][0]:
+        jobs = [of_job(make(experiment.name, case["case"], seed, setting)) for seed in case["seeds"]]
+        if jobs != case["jobs"]:
             changed.append(case["case"])
     return changed
 

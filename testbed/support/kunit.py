@@ -52,15 +52,15 @@ class State(enum.Enum):
 
 
 @dataclass
-class Node:
+class KtapNode:
     """One KTAP result: a suite, a test case or a parameter row of a case."""
 
     name: str
     state: State = State.CRASHED
-    children: list[Node] = field(default_factory=list)
+    children: list[KtapNode] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
 
-    def leaves(self) -> list[Node]:
+    def leaves(self) -> list[KtapNode]:
         """The tests that have no subtests."""
         if not self.children:
             return [self]
@@ -75,7 +75,7 @@ class SuiteResult:
     suite: str
     state: State
     text: str
-    tests: tuple[Node, ...] = ()
+    tests: tuple[KtapNode, ...] = ()
 
     def explain(self) -> str:
         """Text about the failed tests."""
@@ -100,7 +100,7 @@ class ParseError(Exception):
     """The text is not KTAP."""
 
 
-def parse_ktap(text: str, rows_lost: bool = False) -> list[Node]:
+def parse_ktap(text: str, rows_lost: bool = False) -> list[KtapNode]:
     """The top-level results of a KTAP text; raises ParseError.
 
     `rows_lost`: only the last parameter row of a case may be present (ROWS_KEPT_SINCE); the result
@@ -112,21 +112,21 @@ def parse_ktap(text: str, rows_lost: bool = False) -> list[Node]:
     lines = text.splitlines()
     if not any(line.strip() in ("KTAP version 1", "TAP version 14") for line in lines):
         raise ParseError("no line 'KTAP version 1'")
-    blocks: list[list[Node]] = [[]]  # results by depth that have no parent yet
+    blocks: list[list[KtapNode]] = [[]]  # results by depth that have no parent yet
     plans: list[int | None] = [None]
     logs: list[list[str]] = [[]]
 
-    def close(depth: int) -> list[Node]:
+    def close(depth: int) -> list[KtapNode]:
         """Remove and return the results deeper than `depth`, with nodes for results missing in their plans."""
-        taken: list[Node] = []
+        taken: list[KtapNode] = []
         while len(blocks) > depth + 1:
             nodes, plan = blocks.pop(), plans.pop()
             rest = logs.pop()
             inner, taken = taken, nodes
             if inner:  # a block without a closing result line: its test did not end
-                taken.append(Node("(did not end)", State.CRASHED, inner, rest))
+                taken.append(KtapNode("(did not end)", State.CRASHED, inner, rest))
             elif plan is not None and len(nodes) < plan:
-                taken.append(Node(f"(test {len(nodes) + 1} of {plan})", State.CRASHED, [], rest))
+                taken.append(KtapNode(f"(test {len(nodes) + 1} of {plan})", State.CRASHED, [], rest))
         return taken
 
     for line in lines:
@@ -152,18 +152,18 @@ def parse_ktap(text: str, rows_lost: bool = False) -> list[Node]:
         if int(number) != len(blocks[depth]) + 1 and not (rows_lost and depth >= 2):
             raise ParseError(f"result {number} where {len(blocks[depth]) + 1} was due: {bare}")
         log, logs[depth] = logs[depth], []
-        node = Node((name or f"test {number}").strip(), State.SUCCESS, children, log)
+        node = KtapNode((name or f"test {number}").strip(), State.SUCCESS, children, log)
         node.state = state_of(bool(failed), (directive or "").upper() == "SKIP", children)
         blocks[depth].append(node)
     deeper = close(0)
     if deeper:
-        blocks[0].append(Node("(did not end)", State.CRASHED, deeper, logs[0]))
+        blocks[0].append(KtapNode("(did not end)", State.CRASHED, deeper, logs[0]))
     if plans[0] is not None and len(blocks[0]) < plans[0]:
-        blocks[0].append(Node(f"(test {len(blocks[0]) + 1} of {plans[0]})"))
+        blocks[0].append(KtapNode(f"(test {len(blocks[0]) + 1} of {plans[0]})"))
     return blocks[0]
 
 
-def state_of(failed: bool, skipped: bool, children: Sequence[Node]) -> State:
+def state_of(failed: bool, skipped: bool, children: Sequence[KtapNode]) -> State:
     """State of a result line with its children: the worst state counts, even if the line reports success."""
     states = {child.state for child in children}
     for worse in (State.CRASHED, State.FAILURE):

@@ -572,6 +572,16 @@ def test_a_digest_is_stale_by_its_modules_and_its_jobs_and_not_by_a_comment() ->
     assert identity.stale(document, None) == ["experiment (gone)"]
 
 
+def test_a_case_is_stale_if_the_job_of_any_of_its_seeds_is() -> None:
+    one, document = experiments.load("lp_table1"), current()
+    case = document["cases"][1]
+    job = runner.jobs.make("lp_table1", case["case"], 2, one.setting(case["case"], "brief"))
+    case |= {"seeds": [1, 2], "jobs": [*case["jobs"], identity.of_job(job)]}
+    assert identity.stale(document, one) == []
+    case["jobs"][1] = "of another state of the file"
+    assert identity.stale(document, one) == [f"experiment (1 of {len(document['cases'])} cases)"]
+
+
 def test_a_case_that_is_new_makes_a_digest_stale_and_one_that_was_lost_incomplete() -> None:
     one, document = experiments.load("lp_table1"), current()
     asked = [case["case"] for case in document["cases"]]
@@ -843,7 +853,7 @@ def name(tmp_path: Path) -> str:
     return str(path)
 
 
-def run_all(name: str, backend: PretendBackend, out: Path, forms=campaign.FORMS) -> campaign.Outcome:
+def run_all(name: str, backend: PretendBackend, out: Path, forms=campaign.FORMS) -> campaign.CampaignOutcome:
     """Run a campaign without a time limit, then write its files."""
     parts, failed = campaign.spend(campaign.ladders_of([name], backend, forms), backend, math.inf, 2)
     return campaign.carry_out(parts, backend, out, "run --out x", failed, draw=False)
@@ -946,7 +956,7 @@ def test_after_ctrl_c_the_same_command_goes_on(
 def test_what_is_run_first_can_be_compared() -> None:
     one = experiments.load("scoreboard")
     jobs = runner.plan(one, runner.Options("default", 2))
-    part = campaign.Part(one, "default", 2, jobs, [str(index) for index in range(len(jobs))])
+    part = campaign.PlannedForm(one, "default", 2, jobs, [str(index) for index in range(len(jobs))])
     todo = campaign._in_order([part], [[part]], set())
     first = [job.case for job in list(todo.values())[:12]]
     assert len({case["contender"] for case in first}) == 12 and len({case["scenario"] for case in first}) == 1

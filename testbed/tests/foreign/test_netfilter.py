@@ -9,7 +9,7 @@ import pytest
 
 from testbed.base.errors import LbeError
 from testbed.foreign import command, netfilter
-from testbed.foreign.netfilter import Outcome, Result
+from testbed.foreign.netfilter import NetfilterOutcome, NetfilterResult
 from testbed.present import quoting
 
 LOG = """\
@@ -29,15 +29,15 @@ PASS: and then the machine stood still
 """
 
 
-def judged(log: str, reference: str = LOG, subject: str = "credit") -> Outcome:
+def judged(log: str, reference: str = LOG, subject: str = "credit") -> NetfilterOutcome:
     return netfilter.judge(subject, netfilter.read_results(log), netfilter.read_results(reference))
 
 
 def test_results_are_read_whole() -> None:
     assert netfilter.read_results(LOG) == [
-        Result("a.sh", 0, ("PASS: tcp via ns1-Ab3xYz, 17 packets",), 3),
-        Result("b.sh", 4, ("SKIP: no sctp",), 0),
-        Result("c.sh", 1, ("PASS: first", "FAIL: second"), 2),
+        NetfilterResult("a.sh", 0, ("PASS: tcp via ns1-Ab3xYz, 17 packets",), 3),
+        NetfilterResult("b.sh", 4, ("SKIP: no sctp",), 0),
+        NetfilterResult("c.sh", 1, ("PASS: first", "FAIL: second"), 2),
     ]
 
 
@@ -71,7 +71,9 @@ def test_rules_that_took_nothing_prove_nothing() -> None:
 def test_the_document_has_counts_and_what_did_not_pass() -> None:
     results = {name: netfilter.read_results(LOG) for name in ("none", "credit")}
     outcomes = [netfilter.judge(name, results[name], results["none"]) for name in results]
-    document = command.netfilter_document(netfilter.Ran("6.12.1-cloud", "key", {"socat": "1.8"}, results, outcomes))
+    document = command.netfilter_document(
+        netfilter.NetfilterRan("6.12.1-cloud", "key", {"socat": "1.8"}, results, outcomes)
+    )
     assert document["experiment"] == "foreign_netfilter"
     assert document["cases"][1]["failed"] == {"c.sh": ["PASS: first", "FAIL: second"]}
     said = {"foreign_netfilter": document}

@@ -38,7 +38,7 @@ def test_a_case_of_tc_that_fails_without_a_reason_is_a_fault_and_so_is_a_needles
     outcome = tctesting.judge("red.json", Results(passed, failed, ""))
     assert outcome.faults == faults and outcome.good is not bool(faults)
     assert outcome.ran == len(passed | failed)
-    document = command.tc_document(tctesting.Ran(KERNEL, identity.of_tree("key", []), [outcome]))
+    document = command.tc_document(tctesting.TcRan(KERNEL, identity.of_tree("key", []), [outcome]))
     said = {"foreign_tc": document}
     assert quoting.quote("foreign_tc faults file=red.json", said) == str(len(faults))
     assert quoting.quote("foreign_tc ran file=red.json", said) == str(len(passed | failed))

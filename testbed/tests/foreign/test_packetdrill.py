@@ -12,13 +12,13 @@ import pytest
 from testbed.base.errors import BuildFailed, LbeError
 from testbed.base.places import REPO
 from testbed.foreign import command, packetdrill, timestamps
-from testbed.foreign.packetdrill import ForeignAbsent, Outcome, Result
+from testbed.foreign.packetdrill import ForeignAbsent, PacketdrillOutcome, ScriptResult
 from testbed.present import quoting
 from testbed.run import identity
 
 
-def result(script: str, status: str, variant: str = "ipv4") -> Result:
-    return Result(script, variant, status, "line 3")
+def result(script: str, status: str, variant: str = "ipv4") -> ScriptResult:
+    return ScriptResult(script, variant, status, "line 3")
 
 
 RENO = [result("tcp/a/x.pkt", "pass"), result("tcp/a/y.pkt", "fail"), result("tcp/a/w.pkt", "pass")]
@@ -51,8 +51,8 @@ def test_results_are_read_whole() -> None:
     log = "noise\nRESULT\tpass\tipv4\ttcp/a/x.pkt\t2\t\n"
     log += "RESULT\tfail\tipv6\ttcp/a/y.pkt\t0\ty.pkt:3: expected: 1\n"
     assert packetdrill.read_results(log) == [
-        Result("tcp/a/x.pkt", "ipv4", "pass", "", 2),
-        Result("tcp/a/y.pkt", "ipv6", "fail", "y.pkt:3: expected: 1"),
+        ScriptResult("tcp/a/x.pkt", "ipv4", "pass", "", 2),
+        ScriptResult("tcp/a/y.pkt", "ipv6", "fail", "y.pkt:3: expected: 1"),
     ]
 
 
@@ -61,7 +61,7 @@ def judged(
     window: dict[str, bool] | None = None,
     expected: list[dict] | None = None,
     fault: list[dict] | None = None,
-) -> Outcome:
+) -> PacketdrillOutcome:
     results = [result(script, status) for script, status in statuses.items()]
     patch = pytest.MonkeyPatch()
     patch.setattr(packetdrill, "settings", lambda: {"expected": expected or [], "fault": fault or []})
@@ -91,7 +91,7 @@ def test_what_fails_with_reno_too_is_no_fault_and_slow_is_a_pass() -> None:
     ],
 )
 def test_a_script_that_the_set_up_fails_is_a_fault_of_the_reference_too(said: str) -> None:
-    results = [RENO[0], Result("tcp/a/y.pkt", "ipv4", "fail", said)]
+    results = [RENO[0], ScriptResult("tcp/a/y.pkt", "ipv4", "fail", said)]
     outcome = packetdrill.judge("google", "reno", results, results, {})
     assert outcome.faults == [f"tcp/a/y.pkt (ipv4): {said} [the set-up]"] and not outcome.good
     assert outcome.as_reference == 0
@@ -237,12 +237,12 @@ def test_the_document_has_counts_and_every_script_that_did_not_pass() -> None:
     suite = packetdrill.Suite("google", "what", "6.12", ())
     facts = {"series": "6.12", "flavour": "plain", "release": "6.12.1"}
     lp = [
-        Result("tcp/a/x.pkt", "ipv4", "pass", "", 3),
+        ScriptResult("tcp/a/x.pkt", "ipv4", "pass", "", 3),
         result("tcp/a/w.pkt", "fail"),
         result("tcp/a/w.pkt", "fail", "ipv6"),
     ]
     outcome = packetdrill.judge("google", "lp", lp, RENO, {})
-    ran = packetdrill.Ran(suite, facts, identity.of_tree("key", []), {"lp": lp}, [outcome])
+    ran = packetdrill.PacketdrillRan(suite, facts, identity.of_tree("key", []), {"lp": lp}, [outcome])
     document = command.document(ran)
     (case,) = document["cases"]
     assert document["experiment"] == "foreign_google"
@@ -261,7 +261,7 @@ def test_a_boot_that_stands_still_loses_no_script(monkeypatch: pytest.MonkeyPatc
     reno, suite = packetdrill.SUBJECTS[0], packetdrill.Suite("google", "what", "6.12", ())
     boots: list[list[str]] = []
 
-    def boot(_backend, _suite, _subject, scripts: list[str], _report) -> list[Result]:
+    def boot(_backend, _suite, _subject, scripts: list[str], _report) -> list[ScriptResult]:
         boots.append(scripts)
         if scripts[0] == "stuck":
             return []
@@ -282,5 +282,5 @@ def test_a_boot_that_stands_still_loses_no_script(monkeypatch: pytest.MonkeyPatc
         (script, family) for script in "abcd" for family in ("ipv4", "ipv6")
     ]
     assert [one for one in results if one.status == "fail"] == [
-        Result("stuck", "ipv4", "fail", "the machine stood still")
+        ScriptResult("stuck", "ipv4", "fail", "the machine stood still")
     ]

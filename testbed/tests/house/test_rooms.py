@@ -89,6 +89,26 @@ def test_no_import_goes_round() -> None:
         raise AssertionError(f"imports go round: {' -> '.join(error.args[1])}") from error
 
 
-def test_no_two_things_of_one_name() -> None:
-    """No module has the name of a folder beside it: an import would be ambiguous to the reader."""
+def test_no_module_has_the_name_of_a_folder_beside_it() -> None:
+    """An import would be ambiguous to the reader."""
     assert not [path for path in files() if path.with_suffix("").is_dir()]
+
+
+def defined_twice(texts: dict[str, str]) -> dict[str, list[str]]:
+    """Return the names of classes that stand more than once, with the files. texts: file name -> its source."""
+    found: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(name)
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def test_no_two_classes_have_one_name() -> None:
+    """The reader of an import, of a hint or of a log need not ask whose "Outcome" it is."""
+    assert not defined_twice({str(path.relative_to(REPO)): path.read_text(encoding="utf-8") for path in files()})
+
+
+def test_a_class_that_stands_twice_is_found() -> None:
+    texts = {"a.py": "class One: pass", "b.py": "def f():\n    class One: pass\nclass Two: pass"}
+    assert defined_twice(texts) == {"One": ["a.py", "b.py"]}

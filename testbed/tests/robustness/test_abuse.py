@@ -19,7 +19,7 @@ from testbed.base.places import REPO
 from testbed.foreign import netfilter
 from testbed.present import quoting, state
 from testbed.robustness import command, fuzz, packets, parts, scenarios
-from testbed.robustness.parts import PARTS, Outcome, Part
+from testbed.robustness.parts import PARTS, Part, PartOutcome
 from testbed.run import identity, runner
 from testbed.spec.experiment import load
 
@@ -39,7 +39,7 @@ CHECKS = re.findall(r'^    "(\w+)": \(', (parts.GUEST / "privilege.py").read_tex
 
 
 @functools.cache
-def short(key: str) -> Outcome:
+def short(key: str) -> PartOutcome:
     """Run the short form of a part, once a session; a cached success with the same content is not run again."""
     return parts.run_part(part_of(key), short=True)
 
@@ -150,17 +150,17 @@ def test_a_missing_or_wrong_byte_is_seen(tmp_path: Path, damage: str, lost: int 
 
 
 def test_an_outcome_of_nothing_is_not_good() -> None:
-    assert not Outcome("fuzz", "6.12", 1).good
-    assert Outcome("fuzz", "6.12", 1, cases=1).good
+    assert not PartOutcome("fuzz", "6.12", 1).good
+    assert PartOutcome("fuzz", "6.12", 1, cases=1).good
     for wrong in ({"lost": 1}, {"warnings": ["WARNING: x"]}, {"wrong": ["x"]}):
-        assert not Outcome("fuzz", "6.12", 1, cases=1, **wrong).good
+        assert not PartOutcome("fuzz", "6.12", 1, cases=1, **wrong).good
 
 
 def test_the_document_has_a_case_for_each_part_and_kernel_and_what_is_wrong() -> None:
     outcomes = [
-        *(Outcome("cycles", "6.12.1 plain", seed, cases=100, bytes=3_321_400_000, wall_s=8.4) for seed in (1, 2)),
-        Outcome("cycles", "6.12.1 sanitizer", 1, cases=90, bytes=1_000_000, lost=3, wall_s=80.0),
-        Outcome(
+        *(PartOutcome("cycles", "6.12.1 plain", seed, cases=100, bytes=3_321_400_000, wall_s=8.4) for seed in (1, 2)),
+        PartOutcome("cycles", "6.12.1 sanitizer", 1, cases=90, bytes=1_000_000, lost=3, wall_s=80.0),
+        PartOutcome(
             "cycles", "6.12.1 sanitizer", 2, cases=110, warnings=["WARNING: x"], wrong=["y"], counts={parts.OWN: 2}
         ),
     ]
@@ -175,7 +175,7 @@ def test_the_document_has_a_case_for_each_part_and_kernel_and_what_is_wrong() ->
     red = [f"abuse: part=cycles kernel=sanitizer: {text}" for text in ("3 bytes lost", "WARNING: x", "y")]
     assert state.reds(said) == red
     assert identity.stale(document, None) == []
-    short = command.document([Outcome("fuzz", "6.12.1 sanitizer", 1)], "6.12", short=True)
+    short = command.document([PartOutcome("fuzz", "6.12.1 sanitizer", 1)], "6.12", short=True)
     assert (short["experiment"], short["mode"]) == ("abuse_short", "short")
     assert short["cases"][0]["faults"] == ["nothing was tried: "]
 

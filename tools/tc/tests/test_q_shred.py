@@ -116,7 +116,7 @@ def test_plugin_under_each_tc(backend: Uml, release: str, tmp_path: Path) -> Non
     assert results.passed and not results.failed, (results.failed, results.text)
 
 
-def outcome_of(backend: Uml, file: str, folder: Path) -> tctesting.Outcome:
+def outcome_of(backend: Uml, file: str, folder: Path) -> tctesting.TcOutcome:
     """A file of the kernel's cases, with all faults named by the assertion."""
     results = tctesting.FILES[file](backend, folder)
     outcome = tctesting.judge(file, results)
