@@ -53,6 +53,24 @@
  */
 #define LBE_DEVICE_POLL_NS	(100 * NSEC_PER_USEC)
 
+/* A flow that waits for room in flight asks again after this, ns, unless its own ACK comes before:
+ * an ACK of another flow does not wake it. If doubled, room that another flow's ACK makes stays
+ * unused for twice as long; if halved, twice as many timers run.
+ */
+#define LBE_ROOM_POLL_NS	(2 * NSEC_PER_MSEC)
+
+/* A policer may have dropped hundreds of packets: they are not repaired at the rate of pairs, but
+ * at mu / this at least. If doubled, the repair takes twice as long; if halved, it takes an eighth
+ * of the policer's rate from other traffic.
+ */
+#define LBE_REPAIR_PART		16
+
+/* The size that packets of other traffic are taken to have falls by 1 / this an ACK, in case the
+ * path's MTU has fallen: by half in 177 ACKs. If doubled, it follows twice as slowly; if halved,
+ * one flow of small packets among others pulls it down.
+ */
+#define LBE_MSS_FADE		256
+
 /**
  * struct lbe_flow - private state of a socket; written under the socket's lock
  * @shared: its path; NULL before init, after release, while a handshake goes on, or if there was
@@ -220,87 +238,162 @@ static u64 lbe_cap(const struct sock *sk)
 	return rate == ~0UL ? 0 : rate;
 }
 
-/* Packets that may be sent now; 0: none, and *wake_ns says when to ask again. */
+static u32 lbe_in_flight(const struct tcp_sock *tp)
+{
+	return tcp_packets_in_flight(tp) * tp->mss_cache;
+}
+
+/* A slot and a grant of an earlier state of the path are void. */
+static void lbe_follow_epoch(struct lbe_path *p, struct lbe_flow *f)
+{
+	if (f->epoch == p->epoch)
+		return;
+	lbe_slot_over(p, f);
+	f->epoch = p->epoch;
+	f->grant = 0;
+}
+
+/* Packets of the grant in use that are still to be sent */
+static u32 lbe_grant_left(struct lbe_path *p, const struct lbe_flow *f, const struct tcp_sock *tp,
+			  u64 now_ns)
+{
+	u32 sent = tp->data_segs_out - f->sent_mark;
+
+	if (f->grant <= sent)
+		return 0;
+	/* Not used for a packet's time: the sender's own device delays it. */
+	if (now_ns - f->due_ns > lbe_path_pkt_us(p) * 1000ULL)
+		p->train.throttled = true;
+	return f->grant - sent;
+}
+
+/* Packets of the next grant: what a slot holds, and at most 1/1024 s of the application's cap */
+static u32 lbe_burst_pkts(const struct lbe_path *p, const struct tcp_sock *tp, u64 cap)
+{
+	u32 burst = lbe_path_burst_pkts(p);
+
+	if (cap)
+		burst = (u32)clamp_t(u64, div_u64(cap >> 10, tp->mss_cache), 1, burst);
+	/* The receiver delays the ACK of an odd packet until the next one or a timer. */
+	return burst == 2 && tp->packets_out & 1 ? burst + 1 : burst;
+}
+
+static u64 lbe_slot_ns(const struct lbe_path *p, const struct tcp_sock *tp, u32 bytes)
+{
+	/* A number that differs from packet to packet: a multiplicative hash, 2^32 / phi */
+	u64 slot_ns = lbe_path_slot_ns(p, bytes, tp->data_segs_out * 0x9e3779b1 >> 8);
+
+	if (p->state == LBE_FLOOR && p->reason == LBE_HEAVY_LOSS && tp->lost_out > tp->retrans_out)
+		slot_ns = min(slot_ns,
+			      div64_u64((u64)bytes * LBE_REPAIR_PART * NSEC_PER_SEC, p->mu));
+	return slot_ns;
+}
+
+/* Reserve the next slot. Return: false if the path books none so far ahead. */
+static bool lbe_slot_take(struct lbe_path *p, struct lbe_flow *f, u64 now_ns, u64 slot_ns,
+			  u64 *wake_ns)
+{
+	*wake_ns = lbe_path_book_after(p, now_ns, slot_ns);
+	if (*wake_ns)
+		return false;
+	f->due_ns = lbe_path_reserve(p, now_ns, slot_ns);
+	f->has_slot = 1;
+	return true;
+}
+
+/* Has the reserved slot come, and is the burst before it over? */
+static bool lbe_slot_due(const struct lbe_path *p, const struct lbe_flow *f, u64 now_ns,
+			 u64 *wake_ns)
+{
+	*wake_ns = max(f->due_ns, p->free_ns);
+	return now_ns >= *wake_ns;
+}
+
+static bool lbe_device_busy(struct sock *sk, struct lbe_path *p)
+{
+	/* Only data counts: TCP accounts a pure ACK as 2 bytes, and netem keeps those. */
+	bool mine = sk_wmem_alloc_get(sk) >= (int)SKB_TRUESIZE(1);
+
+	return lbe_path_device_busy(p, mine, (mine || p->local) && lbe_device_waits(sk));
+}
+
+/* Is there room in flight? If not, the flow is one of those that wait for it. */
+static bool lbe_room(struct lbe_path *p, struct lbe_flow *f, u32 bytes)
+{
+	if (!p->in_flight || p->in_flight + bytes <= lbe_path_cap(p, bytes))
+		return true;
+	if (!f->waiting) {
+		f->waiting = 1;
+		p->waiting++;
+	}
+	return false;
+}
+
+/* The slot is used now. */
+static void lbe_grant(struct lbe_path *p, struct lbe_flow *f, const struct tcp_sock *tp, u64 now_ns,
+		      u64 slot_ns, u32 pkts)
+{
+	u32 bytes = pkts * tp->mss_cache;
+
+	lbe_slot_over(p, f);
+	lbe_path_sent(p, now_ns, slot_ns, bytes);
+	f->due_ns = now_ns;
+	f->grant = pkts;
+	f->sent_mark = tp->data_segs_out;
+	lbe_account(p, f, lbe_in_flight(tp) + bytes);
+}
+
+/* No slot before what the application's cap takes for this grant; late timers cost no rate. */
+static void lbe_cap_charge(struct lbe_flow *f, u64 cap, u64 now_ns, u32 bytes)
+{
+	if (cap)
+		f->capped_ns = max(f->capped_ns, lbe_path_late_ns(now_ns, U64_MAX)) +
+			       div64_u64((u64)bytes * NSEC_PER_SEC, cap);
+}
+
+/* Packets that may be sent now; 0: none, and *wake_ns says when to ask again. In this order: the
+ * grant in use, the application's cap, the slot, the sender's own device, the room in flight.
+ */
 static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wake_ns)
 {
 	struct lbe_path *p = &f->shared->law;
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 sent = tp->data_segs_out - f->sent_mark;
-	u32 in_flight = tcp_packets_in_flight(tp) * tp->mss_cache;
 	u64 slot_ns, cap = lbe_cap(sk);
-	u32 burst, bytes;
-	bool mine;
+	u32 pkts, bytes;
 
-	lbe_account(p, f, in_flight);
+	lbe_account(p, f, lbe_in_flight(tp));
 	lbe_path_time(p, div_u64(now_ns, NSEC_PER_USEC));
-	if (f->epoch != p->epoch) {
-		lbe_slot_over(p, f);
-		f->epoch = p->epoch;
-		f->grant = 0;
-	}
-	if (f->grant > sent) {
-		/* Not used for a packet's time: the sender's own device delays it. */
-		if (now_ns - f->due_ns > lbe_path_pkt_us(p) * 1000ULL)
-			p->train.throttled = true;
-		return f->grant - sent;
-	}
+	lbe_follow_epoch(p, f);
+	pkts = lbe_grant_left(p, f, tp, now_ns);
+	if (pkts)
+		return pkts;
 	f->grant = 0;
 	if (cap && now_ns < f->capped_ns) {
 		lbe_slot_free(p, f);
 		*wake_ns = f->capped_ns;
 		return 0;
 	}
-	*wake_ns = max(f->due_ns, p->free_ns);
-	if (f->has_slot && now_ns < *wake_ns)
+	if (f->has_slot && !lbe_slot_due(p, f, now_ns, wake_ns))
 		return 0;
-	burst = lbe_path_burst_pkts(p);
-	if (cap)
-		burst = (u32)clamp_t(u64, div_u64(cap >> 10, tp->mss_cache), 1, burst);
-	/* The receiver delays the ACK of an odd packet until the next one or a timer. */
-	if (burst == 2 && tp->packets_out & 1)
-		burst++;
-	bytes = burst * tp->mss_cache;
-	slot_ns = lbe_path_slot_ns(p, bytes, tp->data_segs_out * 0x9e3779b1 >> 8);
-	/* A policer may have dropped hundreds of packets: they are not repaired at the rate of
-	 * pairs, but at mu / 16 at least.
-	 */
-	if (p->state == LBE_FLOOR && p->reason == LBE_HEAVY_LOSS && tp->lost_out > tp->retrans_out)
-		slot_ns = min(slot_ns, div64_u64(bytes * 16000000000ULL, p->mu));
-	if (!f->has_slot) {
-		*wake_ns = lbe_path_book_after(p, now_ns, slot_ns);
-		if (*wake_ns)
-			return 0;
-		f->due_ns = lbe_path_reserve(p, now_ns, slot_ns);
-		f->has_slot = 1;
-	}
-	*wake_ns = max(f->due_ns, p->free_ns);
-	if (now_ns < *wake_ns)
+	pkts = lbe_burst_pkts(p, tp, cap);
+	bytes = pkts * tp->mss_cache;
+	slot_ns = lbe_slot_ns(p, tp, bytes);
+	if (!f->has_slot && !lbe_slot_take(p, f, now_ns, slot_ns, wake_ns))
 		return 0;
-	/* Only data counts: TCP accounts a pure ACK as 2 bytes, and netem keeps those. */
-	mine = sk_wmem_alloc_get(sk) >= (int)SKB_TRUESIZE(1);
-	if (lbe_path_device_busy(p, mine, (mine || p->local) && lbe_device_waits(sk))) {
+	if (!lbe_slot_due(p, f, now_ns, wake_ns))
+		return 0;
+	if (lbe_device_busy(sk, p)) {
 		*wake_ns = now_ns + max_t(u64, lbe_path_pkt_us(p) * 250ULL, LBE_DEVICE_POLL_NS);
 		return 0;
 	}
-	if (p->in_flight && p->in_flight + bytes > lbe_path_cap(p, bytes)) {
-		if (!f->waiting) {
-			f->waiting = 1;
-			p->waiting++;
-		}
-		*wake_ns = now_ns + 2 * NSEC_PER_MSEC;
+	if (!lbe_room(p, f, bytes)) {
+		*wake_ns = now_ns + LBE_ROOM_POLL_NS;
 		return 0;
 	}
-	lbe_slot_over(p, f);
-	lbe_path_sent(p, now_ns, slot_ns, bytes);
-	f->due_ns = now_ns;
-	f->grant = burst;
-	f->sent_mark = tp->data_segs_out;
-	lbe_account(p, f, in_flight + bytes);
-	if (cap)
-		f->capped_ns = max(f->capped_ns, lbe_path_late_ns(now_ns, U64_MAX)) +
-			       div64_u64((u64)bytes * NSEC_PER_SEC, cap);
+	lbe_grant(p, f, tp, now_ns, slot_ns, pkts);
+	lbe_cap_charge(f, cap, now_ns, bytes);
 	*wake_ns = p->free_ns;
-	return burst;
+	return pkts;
 }
 
 /* TCP does not arm its pacing timer again while it is armed: cancel one that expires too late. */
@@ -494,11 +587,9 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 		return;
 	}
 	state = p->state;
-	/* Packets of other traffic are taken to be as large as the largest of this path's flows. It
-	 * falls by 1/256 an ACK, in case the path's MTU has fallen.
-	 */
-	p->mss = max(tp->mss_cache, p->mss - p->mss / 256);
-	lbe_account(p, f, tcp_packets_in_flight(tp) * tp->mss_cache);
+	/* Packets of other traffic are taken to be as large as the largest of this path's flows. */
+	p->mss = max(tp->mss_cache, p->mss - p->mss / LBE_MSS_FADE);
+	lbe_account(p, f, lbe_in_flight(tp));
 	lbe_path_ack(p, &ack);
 	WRITE_ONCE(f->rate, p->rate);
 	WRITE_ONCE(f->base_us, p->base_us);

@@ -98,8 +98,9 @@
  * share R equally, a flow that has nothing to send takes nothing, and the share of a flow that ends
  * is free at once.
  *
- * The constants are LBE_* below; train.h has those of a train, and path_send.h the schedule. Pure
- * functions: no clock, no socket, no lock. The module tcp_lbe calls them.
+ * The constants are LBE_* below; train.h has those of a train, and path_send.h the schedule and its
+ * own. Of a group of constants, "the first" is the one that is defined first. Pure functions: no
+ * clock, no socket, no lock. The module tcp_lbe calls them.
  */
 #ifndef LBE_PATH_H
 #define LBE_PATH_H
@@ -113,7 +114,9 @@
  */
 #define LBE_PATH_SLOTS		3
 #define LBE_PATH_SLOT_S		60
-/* Ticks remembered; a round trip has 4. Power of 2. */
+/* Ticks remembered: two round trips (LBE_ROUND_TICKS). Power of 2. If doubled, nothing changes but
+ * how long R has to be low before the path gives way (LBE_LEAST_PART); with half, R' is unknown.
+ */
 #define LBE_PATH_TICKS		8
 /* Least noise assumed, us: timers and interrupts of hosts. If doubled, the standing queue on fast
  * links is longer by that much.
@@ -232,6 +235,287 @@
  * doubled, a longer route is found four seconds later; if halved, a plateau is taken for one.
  */
 #define LBE_FLAT_US		(4 * USEC_PER_SEC)
+
+/* The queue that CRUISE keeps is this many packets, and the noise. With less the link runs idle
+ * while the receiver delays the ACK of every other packet. If doubled, other traffic finds a queue
+ * that is longer by as much; if halved, a single flow leaves some of a slow link unused.
+ */
+#define LBE_TARGET_PKTS		2
+
+/* Packets with which a slow start begins (RFC 6928); START does so too. This is a property of the
+ * other traffic: if doubled here, the threshold of a jump (half of them) lets a slow start go on
+ * for a round trip more before it is noticed.
+ */
+#define LBE_FIRST_PKTS		10
+
+/* Ticks of a round trip, and least number of packets in the time of a tick, of a round trip, and
+ * of a jump. With fewer, the mean of a tick depends on the ACKs that the receiver happens to
+ * delay. If the packets are doubled, the path gives way later on slow links; if halved, the noise
+ * of ticks there ends CRUISE early.
+ */
+#define LBE_ROUND_TICKS		4
+#define LBE_TICK_PKTS		8
+#define LBE_ROUND_PKTS		8
+#define LBE_HIGH_PKTS		8
+
+/* A tick without samples counts as one of at most this length, us, in the equation: older rates
+ * say nothing. If doubled, a queue that grew during a silence is spread over twice the time.
+ */
+#define LBE_TICK_MAX_US		USEC_PER_SEC
+
+/* Least round trip, us: hosts take longer to process a packet. It keeps the rate of START in
+ * range. If doubled, ticks within one machine are twice as long.
+ */
+#define LBE_PATH_RTT_MIN_US	100
+
+/* A measured round trip counts for 1 / this, so that 16 samples replace the old value. The noise
+ * of a tick counts for 1 / this: in CRUISE slowly, since a burst of other traffic raises it; in
+ * START fast, since START has few ticks. If doubled, a change takes twice as long to be learnt; if
+ * halved, single late samples move the target.
+ */
+#define LBE_RTT_GAIN		16
+#define LBE_NOISE_GAIN		16
+#define LBE_NOISE_GAIN_START	4
+
+/* A delay below the base by more than this, us, is taken for a mistake until there are so many in
+ * a row: the peer's clock may have been set, and a wrong base stays for minutes. If the time is
+ * doubled, larger mistakes become the base; if the number is doubled, a shorter route is used that
+ * many samples later.
+ */
+#define LBE_LOW_US		1000
+#define LBE_LOWS		4
+
+/* START: R grows by 1 / this in a tick, which doubles it in the four ticks of a round trip (1.2^4
+ * = 2.07), and to at least so many packets in a round trip, more than it began with. If the first
+ * is doubled, START takes twice as long; if halved, it overruns the buffer by more.
+ */
+#define LBE_START_STEP		5
+#define LBE_START_PKTS		12
+
+/* And START ends at a queue of this many packets, at least LBE_START_QUEUE_US: two may be its own
+ * slot and a packet of the reverse direction's ACK. If doubled, the queue that it leaves on slow
+ * links is twice as long; if halved, it ends before the link is full.
+ */
+#define LBE_START_QUEUE_PKTS	3
+
+/* Round trips within which LBE_TICK_LIMITED samples count together. If doubled, slow answers of a
+ * dialogue add up to a queue; if halved, an application that sends one packet in a round trip
+ * gives way to nobody.
+ */
+#define LBE_TICK_LIMITED_RTTS	3
+
+/* A measurement of mu within 1 / this of it is near: its own error is of that size, since a third
+ * of a packet's time in 8 packets is noise. It then counts for 1 / the second. If the first is
+ * doubled, noise replaces mu more often; if halved, changes of a fifth are learnt slowly. If the
+ * second is doubled, small changes are learnt in twice the time.
+ */
+#define LBE_MU_NEAR		8
+#define LBE_MU_GAIN		8
+
+/* If the train is shorter than this many times the noise, noise alone is as likely as not to put a
+ * measurement off by an eighth: the difference of the means of its halves, of four packets each,
+ * is off by about 0.7 e, in half of its time; so that 1.4 e / time > 1/8 in 11 to 12 e. If
+ * doubled, changes are learnt a pulse later on quiet links; if halved, noise raises mu.
+ */
+#define LBE_MU_NOISES		12
+
+/* A raise of mu by 1 / this or more is nearly what a pulse at 5/4 can show; it has to be below 1/4
+ * by the error of a measurement (LBE_MU_NEAR). If doubled, raises that noise made lead to START;
+ * if halved, no raise counts and a much faster link is found 5/4 at a time.
+ */
+#define LBE_RAISE_PART		6
+
+/* After a change of the link's rate: a train and the packets that were in flight agree on the new
+ * capacity if they differ by less than 1 / the first; these arrived more slowly if by more than 1
+ * / the second, which is more than the error of a round trip's rate. CRUISE then begins 1 / the
+ * third below it, to drain what the change has queued. If the first is doubled, fewer slower links
+ * are found at once; if halved, a fair queue's share is taken for one. If the third is doubled,
+ * the queue lasts longer.
+ */
+#define LBE_CAME_NEAR		8
+#define LBE_CAME_LESS		16
+#define LBE_SLOWER_LESS		8
+
+/* Inspection begins at this many failures (one may be chance), and its train has 32 packets, of
+ * which 10 samples have to come: their mean then tells p / 8 at a noise of p / 4. A packet that
+ * waits for another flow's waits p / 2 on average, four times that bound. If the number of packets
+ * is doubled, each inspection costs other flows twice as much; if halved, so few samples remain
+ * that beside a fair queue one in some tens looks calm. If the parts of p are doubled (half the
+ * time), fewer slower links are found; if halved, fair queues are taken for them.
+ */
+#define LBE_INSPECT_FAILS	2
+#define LBE_INSPECT_PKTS	32
+#define LBE_INSPECT_SAMPLES	10
+#define LBE_INSPECT_SPREAD	8
+#define LBE_INSPECT_CALM	4
+
+/* More than 1 / this of a train's or of a round trip's bytes is lost: too much for chance
+ * (LBE_LOSS_PKTS). If doubled, transfers with 5 % of random loss count as policed; if halved, a
+ * policer at two thirds of the rate is not found.
+ */
+#define LBE_LOSS_HEAVY		4
+
+/* At a policer CRUISE stays 1 / this below mu, and more than this part lost shows other traffic. A
+ * policer drops all that exceeds its rate, so that both are the same part. If doubled, the error
+ * of mu is taken for other traffic; if halved, twice as much is left unused and twice as much of
+ * others' traffic is lost.
+ */
+#define LBE_POLICED_PART	32
+
+/* A round trip that lasted this many times its time had an outage in it. If doubled, shorter
+ * outages are taken for a policer; if halved, every late ACK hides one.
+ */
+#define LBE_OUTAGE_ROUNDS	2
+
+/* CRUISE begins 1 / this below mu on an idle path, so that the error of mu does not queue before
+ * the first tick corrects it. If doubled, hosts meet more of each other's queue; if halved, a few
+ * percent are unused for some round trips.
+ */
+#define LBE_ENTRY_LESS		50
+
+/* R is at most 1 / the first above mu: the target is held even if mu is low by as much, and a
+ * queue of a round trip's 1/128 is below any jump. It is at least mu / the second, so that ticks
+ * have samples. If the first is doubled, more of the link is unused after mu was learnt too low;
+ * if halved, R overshoots the jump on long paths. If the second is doubled, so little is sent
+ * beside others that ticks take seconds.
+ */
+#define LBE_CRUISE_OVER		128
+#define LBE_CRUISE_LEAST	64
+
+/* Other traffic uses nearly all of the link if R is mu / this or less, for LBE_PATH_TICKS ticks.
+ * If doubled, the path stays longer beside a greedy flow that leaves it a little; if halved, it
+ * gives way to steady traffic that leaves a quarter.
+ */
+#define LBE_LEAST_PART		8
+
+/* Pulses come every 10 round trips and at least every second apart, after this many ticks (a round
+ * trip) with a short queue. If the times are doubled, changes of the link and fair queues are
+ * found later; if halved, twice as many pulses are in the way of other hosts.
+ */
+#define LBE_PULSE_RTTS		10
+#define LBE_PULSE_GAP_US	USEC_PER_SEC
+#define LBE_PULSE_TICKS		4
+
+/* A pulse is sent at mu plus 1 / the second if R is within 1 / the first of mu: only then is
+ * nearly all of its growth due to mu. A faster one makes a longer queue, of 8 packets / 4 here. If
+ * the first is doubled, mu is corrected less often; if halved, other traffic lowers it. If the
+ * second is doubled, raises take twice as many pulses; if halved, the queue of a pulse is twice as
+ * long.
+ */
+#define LBE_PULSE_NEAR		10
+#define LBE_PULSE_OVER		4
+
+/* A pulse at mu. The error of its growth by noise is 5/4 e in half of its time: 1024 * 5/4 * 2. So
+ * many pulses in a row that exceed it show fair queueing; one may meet a burst. If the error is
+ * doubled, fair queues are found later on noisy links; if halved, noise ends CRUISE beside steady
+ * traffic. If the number is doubled, each fair queue costs other flows twice as long.
+ */
+#define LBE_PULSE_NOISE_Q10	2560ULL
+#define LBE_ISOLATED_PULSES	2
+
+/* It raises R to what it left to this path, 1 - g, less 0.1 for its error, since R comes back to
+ * the rest by itself; at most to 0.98 mu, as after a train (LBE_ENTRY_LESS); and not if g exceeds
+ * 0.85, where nothing worth a burst is left. If the error is doubled, noise of the own bursts
+ * holds R down for longer on fast long paths; if halved, the pulse's raise queues beside steady
+ * traffic.
+ */
+#define LBE_PULSE_ERROR_Q10	100
+#define LBE_PULSE_MOST_Q10	1000
+#define LBE_PULSE_GROWTH_Q10	870
+
+/* Ticks of CRUISE after which the noise is that of the path, not of its beginning. If doubled,
+ * short periods of CRUISE say nothing about calm; if halved, the noise of START counts as calm.
+ */
+#define LBE_CALM_TICKS		16
+
+/* A sample is far if it shows this many jumps; two far samples in a row end CRUISE (one may be a
+ * late ACK), or four of a jump. The queue of a pulse, a quarter of 8 packets, is below two jumps.
+ * If a number is doubled, the path gives way later; if halved, it does so for single late samples.
+ */
+#define LBE_FAR_JUMPS		2
+#define LBE_FAR_SAMPLES		2
+#define LBE_HIGH_SAMPLES	4
+
+/* FLOOR is silent for this much longer than a slow start, round trips: one until the jump was
+ * seen, and one for the recovery from its last loss. If doubled, pauses of other traffic stay
+ * unused for longer; if halved, pairs meet the last round trip of a slow start.
+ */
+#define LBE_SLOW_START_MORE	2
+
+/* A return whose CRUISE ended this soon, round trips, failed: the traffic was there before it. If
+ * doubled, flows that begin by chance count as failures; if halved, a return beside an on-off flow
+ * that ends at its next burst does not.
+ */
+#define LBE_FAIL_RTTS		3
+
+/* Strict evidence is required from this many failures on, for up to 10 pairs, and means that the
+ * delay of pairs exceeds that of the idle path by less than p / 4: beside packets of others it is
+ * p / 2 on average. If the number of failures is doubled, trains cost a greedy flow more; if the
+ * part is doubled (p / 8), noise hides an idle path; if halved, half of the pairs behind a queue
+ * pass.
+ */
+#define LBE_STRICT_FAILS	3
+#define LBE_STRICT_PAIRS	10
+#define LBE_STRICT_EXCESS	4
+
+/* Pairs needed otherwise: 1 + failures, between these. A single one is enough after CRUISE ended
+ * for a reason if it waited for less than p / 3 and half the noise, less than behind any packet on
+ * average. If they are doubled, pauses stay unused for longer; if halved, more trains meet other
+ * traffic.
+ */
+#define LBE_PAIRS_MIN		2
+#define LBE_PAIRS_MAX		3
+#define LBE_PAIR_ALONE		3
+
+/* The mean delay of pairs on the idle path: a train's counts for 1 / this. If doubled, the wrong
+ * value of a first train lasts for twice as many.
+ */
+#define LBE_IDLE_GAIN		4
+
+/* Time between pairs: a sixth of the time in FLOOR, so that the evidence of n pairs is lost to
+ * other traffic for less than n / 6 of a pause; at least 1/4 more than a round trip, so that a
+ * pair is never behind its predecessor; and in the long run mu / 250. Ten minutes of evidence from
+ * one flow must not be lost for want of pairs: at most so long, us. If the sixth is doubled (a
+ * twelfth), more pairs are sent beside a greedy flow; if halved, the link is found idle later. If
+ * the part of mu is doubled, half as much is sent beside a greedy flow and an idle link is found
+ * later.
+ */
+#define LBE_PAIR_AGE		6
+#define LBE_PAIR_SPARE		4
+#define LBE_PAIR_BUDGET		250
+#define LBE_PAIR_MAX_US		(5 * USEC_PER_SEC)
+
+/* From this many failures on, at least 2 round trips, doubled with each failure up to 2^4. If the
+ * first is doubled, more pairs are sent in the way of on-off traffic; if the exponent is doubled,
+ * the last limit is LBE_PAIR_MAX_US.
+ */
+#define LBE_BACKOFF_FAILS	2
+#define LBE_BACKOFF_MAX		4
+
+/* Pairs that have to meet the same delay for LBE_FLAT_US. With fewer, two or three of them met a
+ * plateau by chance. If doubled, a longer route is found later where pairs are rare.
+ */
+#define LBE_FLAT_PAIRS		8
+
+/* No ACK for this many round trips and for so long, us, is a silence: then what CRUISE knows is
+ * old. TCP's own time-out is 200 ms + RTT and doubles, so that a second has seen two of them. If
+ * doubled, a path that was cut off sends at its old rate for another second; if halved, a loss of
+ * one window ends CRUISE.
+ */
+#define LBE_SILENCE_RTTS	4
+#define LBE_SILENCE_US		USEC_PER_SEC
+
+/* A train has its verdict at the latest this many round trips after its end, if no later packet
+ * was acknowledged. If doubled, a lost train costs more time; if halved, one that waited in a
+ * queue of a round trip counts as lost.
+ */
+#define LBE_VERDICT_RTTS	3
+
+/* If a path without flows heard nothing for this long, us, its failures are forgotten. If doubled,
+ * a transfer that follows another begins as carefully as that ended; if halved, connections of one
+ * page forget what the one before learnt.
+ */
+#define LBE_FORGET_US		USEC_PER_SEC
 
 enum lbe_state {
 	LBE_START,	/* doubles its rate each round trip */
@@ -430,12 +714,17 @@ static inline u32 lbe_path_error_us(const struct lbe_path *p)
 
 static inline u32 lbe_path_target_us(const struct lbe_path *p)
 {
-	return 2 * lbe_path_pkt_us(p) + lbe_path_error_us(p);
+	return LBE_TARGET_PKTS * lbe_path_pkt_us(p) + lbe_path_error_us(p);
 }
 
+/* The longest of three times, as the head says: half of a slow start's first packets, two slots,
+ * and a part of the round trip with its two bounds. The noise counts twice: e above q now, and
+ * below q a round trip ago.
+ */
 static inline u32 lbe_path_jump_us(const struct lbe_path *p)
 {
-	u32 own_us = max_t(u32, 5 * lbe_path_pkt_us(p), 2 * USEC_PER_SEC >> LBE_SLOT_SHIFT);
+	u32 own_us = max_t(u32, LBE_FIRST_PKTS / 2 * lbe_path_pkt_us(p),
+			   2 * USEC_PER_SEC >> LBE_SLOT_SHIFT);
 	u32 late_us = min(p->rtt_us / LBE_JUMP_RTTS, p->deep_us / LBE_JUMP_DEEP);
 
 	return max(own_us, min_t(u32, late_us, LBE_JUMP_US)) + 2 * lbe_path_error_us(p);
@@ -443,13 +732,19 @@ static inline u32 lbe_path_jump_us(const struct lbe_path *p)
 
 static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
 {
-	return max_t(u32, p->rtt_us / 4, 8 * lbe_path_pkt_us(p));
+	return max_t(u32, p->rtt_us / LBE_ROUND_TICKS, LBE_TICK_PKTS * lbe_path_pkt_us(p));
 }
 
 /* Are losses a sign of other traffic on this path, as at a policer, which has no queue? */
 static inline bool lbe_path_policed(const struct lbe_path *p)
 {
 	return p->now_us < p->policed_us;
+}
+
+/* Is so much lost that it is not by chance? */
+static inline bool lbe_path_heavy(u64 lost, u64 all)
+{
+	return lost * LBE_LOSS_HEAVY > all;
 }
 
 static inline u64 lbe_path_bdp(u64 rate, u32 us)
@@ -490,14 +785,14 @@ static inline void lbe_path_next_round(struct lbe_path *p, u64 now_us)
 /* START begins as slow start does, with 10 packets a round trip. */
 static inline u64 lbe_path_first_rate(const struct lbe_path *p)
 {
-	return div_u64(10ULL * p->mss * USEC_PER_SEC, p->rtt_us);
+	return div_u64((u64)LBE_FIRST_PKTS * p->mss * USEC_PER_SEC, p->rtt_us);
 }
 
 static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rtt_us)
 {
 	memset(p, 0, sizeof(*p));
 	p->mss = mss;
-	p->rtt_us = clamp_t(u32, rtt_us, 100, LBE_PATH_RTT_MAX_US);
+	p->rtt_us = clamp_t(u32, rtt_us, LBE_PATH_RTT_MIN_US, LBE_PATH_RTT_MAX_US);
 	p->rate = lbe_path_first_rate(p);
 	p->base_us = U32_MAX;
 	p->calm_us = U32_MAX;
@@ -523,22 +818,22 @@ static inline u32 lbe_path_train_us(const struct lbe_path *p)
 		     LBE_TRAIN_US);
 }
 
-/* Take in one measurement of the capacity. One within an eighth of mu is averaged with it. One that
- * is farther off counts if the one before was so too, on the same side; or if the two before were,
- * where noise alone is as likely as not to put one off by an eighth.
+/* Take in one measurement of the capacity. One within LBE_MU_NEAR of mu is averaged with it. One
+ * that is farther off counts if the one before was so too, on the same side; or if the two before
+ * were, where noise alone is as likely as not to put one off by that much (LBE_MU_NOISES).
  */
 static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 {
 	s64 off = (s64)mu - (s64)p->mu;
 	s8 side = off > 0 ? 1 : -1;
-	int need = 12 * p->noise_us > lbe_path_train_us(p) ? 2 : 1;
+	int need = LBE_MU_NOISES * p->noise_us > lbe_path_train_us(p) ? 2 : 1;
 
-	if (off < (s64)(p->mu >> 3) && -off < (s64)(p->mu >> 3)) {
+	if (off < (s64)(p->mu / LBE_MU_NEAR) && -off < (s64)(p->mu / LBE_MU_NEAR)) {
 		p->raises = 0;
-		lbe_path_set_mu(p, p->mu + div_s64(off, 8));
+		lbe_path_set_mu(p, p->mu + div_s64(off, LBE_MU_GAIN));
 	} else if (p->mu_far * side >= need) {
 		/* Raised so often by nearly as much as a pulse can show: it may be far more. */
-		p->raises = off >= (s64)(p->mu / 6) ? p->raises + 1 : 0;
+		p->raises = off >= (s64)(p->mu / LBE_RAISE_PART) ? p->raises + 1 : 0;
 		lbe_path_set_mu(p, mu);
 		if (p->raises >= LBE_RAISES) {
 			p->raises = 0;
@@ -553,9 +848,9 @@ static inline void lbe_path_learn_mu(struct lbe_path *p, u64 now_us, u64 mu)
 
 static inline void lbe_path_base(struct lbe_path *p, u64 now_us, u32 delay_us)
 {
-	if (p->base_us != U32_MAX && delay_us + 1000 < p->base_us) {
+	if (p->base_us != U32_MAX && delay_us + LBE_LOW_US < p->base_us) {
 		p->low_us = p->lows ? max(p->low_us, delay_us) : delay_us;
-		if (++p->lows < 4)
+		if (++p->lows < LBE_LOWS)
 			return;
 		delay_us = p->low_us;
 	}
@@ -577,11 +872,11 @@ static inline void lbe_path_yield(struct lbe_path *p, u64 now_us, u8 reason, u32
 	p->inspect = false;
 }
 
-/* Round trips that a slow start takes from 10 packets to the BDP, plus two. */
+/* Round trips that a slow start takes from 10 packets to the BDP, plus LBE_SLOW_START_MORE. */
 static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 {
-	u64 pkts = div_u64(lbe_path_bdp(lbe_path_link_rate(p), p->rtt_us), 10 * p->mss);
-	u32 rtts = 2;
+	u64 pkts = div_u64(lbe_path_bdp(lbe_path_link_rate(p), p->rtt_us), LBE_FIRST_PKTS * p->mss);
+	u32 rtts = LBE_SLOW_START_MORE;
 
 	for (; pkts > 1; pkts >>= 1)
 		rtts++;
@@ -596,7 +891,7 @@ static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 {
 	u32 rtts = lbe_path_slow_start_rtts(p);
 
-	if (reason != LBE_QUEUE_JUMPED || now_us - p->since_us < 3ULL * p->rtt_us) {
+	if (reason != LBE_QUEUE_JUMPED || now_us - p->since_us < (u64)LBE_FAIL_RTTS * p->rtt_us) {
 		p->fails++;
 	} else {
 		p->fails = 0;
@@ -646,7 +941,7 @@ static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
 	/* The delay includes the time that a packet takes on the link. */
 	p->longer_us = lbe_path_pkt_us(p) - min(lbe_path_pkt_us(p), pkt_us);
 	lbe_path_longer(p);
-	lbe_path_cruise(p, now_us, mu - mu / 8, LBE_SLOWER);
+	lbe_path_cruise(p, now_us, mu - mu / LBE_SLOWER_LESS, LBE_SLOWER);
 }
 
 /* Verdicts of trains */
@@ -657,16 +952,19 @@ static inline void lbe_path_slower(struct lbe_path *p, u64 now_us, u64 mu)
  */
 static inline void lbe_path_inspect(struct lbe_path *p, u64 now_us)
 {
+	u64 rate = p->slower / 2;
+
 	lbe_path_enter(p, now_us, LBE_PROBE, LBE_INSPECT);
-	lbe_train_start(&p->train, now_us, p->slower / 2,
-			(u32)div64_u64(32ULL * p->mss * USEC_PER_SEC, p->slower / 2));
+	lbe_train_start(&p->train, now_us, rate,
+			(u32)div64_u64((u64)LBE_INSPECT_PKTS * p->mss * USEC_PER_SEC, rate));
 }
 
 static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 {
 	const struct lbe_train *t = &p->train;
 	u32 spread_us = lbe_train_mean_us(t) - t->least_us;
-	bool calm = lbe_train_samples(t) >= 10 && spread_us < p->calm_us + lbe_path_pkt_us(p) / 8;
+	bool calm = lbe_train_samples(t) >= LBE_INSPECT_SAMPLES &&
+		    spread_us < p->calm_us + lbe_path_pkt_us(p) / LBE_INSPECT_SPREAD;
 
 	lbe_path_yield(p, now_us, calm ? LBE_INSPECT : LBE_TRAIN_GREW, 1);
 	p->inspect = calm && !p->inspected++;
@@ -681,7 +979,8 @@ static inline void lbe_path_learn_idle(struct lbe_path *p)
 	u32 mean_us = lbe_train_mean_us(t);
 	u32 idle_us = mean_us - min(mean_us, p->base_us + p->longer_us);
 
-	p->idle_us = p->idle_us == U32_MAX ? idle_us : (3 * p->idle_us + idle_us) / 4;
+	p->idle_us = p->idle_us == U32_MAX ? idle_us :
+		     ((LBE_IDLE_GAIN - 1) * p->idle_us + idle_us) / LBE_IDLE_GAIN;
 }
 
 /* Send a train at mu. If mu is not known, send one that is faster than most links: it comes through
@@ -721,7 +1020,7 @@ static inline void lbe_path_capacity_verdict(struct lbe_path *p, u64 now_us)
 	bool whole = lbe_train_whole(t), told;
 	s32 g;
 
-	if (whole && (!lbe_train_samples(t) || t->lost_bytes * 4 > t->bytes)) {
+	if (whole && (!lbe_train_samples(t) || lbe_path_heavy(t->lost_bytes, t->bytes))) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
 		return;
@@ -756,32 +1055,67 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		return;
 	}
 	slower = div_u64(p->mu << 10, 1024 + max(g, 0));
-	if (g >= LBE_GROWTH_NONE && p->came > slower - slower / 8 &&
-	    p->came < slower + slower / 8) {
+	if (g >= LBE_GROWTH_NONE && p->came > slower - slower / LBE_CAME_NEAR &&
+	    p->came < slower + slower / LBE_CAME_NEAR) {
 		lbe_path_slower(p, now_us, p->came);
 	} else if (g > (p->longer_us ? LBE_GROWTH_NONE : LBE_GROWTH_FULL) ||
-		   p->train.lost_bytes * 4 > p->train.bytes) {
+		   lbe_path_heavy(p->train.lost_bytes, p->train.bytes)) {
 		p->fails++;
 		lbe_path_yield(p, now_us, LBE_TRAIN_GREW, 1);
 		p->slower = max_t(u64, slower, LBE_PATH_RATE_MIN);
 		/* The spread to be found is about half of a packet's time: less noise is needed. */
-		p->inspect = p->fails >= 2 && g > LBE_GROWTH_NONE &&
-			     p->calm_us < lbe_path_pkt_us(p) / 4;
+		p->inspect = p->fails >= LBE_INSPECT_FAILS && g > LBE_GROWTH_NONE &&
+			     p->calm_us < lbe_path_pkt_us(p) / LBE_INSPECT_CALM;
 		p->inspected = 0;
 	} else if (g < LBE_GROWTH_NONE) {
 		lbe_path_learn_idle(p);
 		lbe_path_longer(p);
-		lbe_path_cruise(p, now_us, p->mu - p->mu / 50, LBE_TRAIN_PASSED);
+		lbe_path_cruise(p, now_us, p->mu - p->mu / LBE_ENTRY_LESS, LBE_TRAIN_PASSED);
 	} else {
 		lbe_path_cruise(p, now_us, p->mu * (1024 - g - LBE_GROWTH_ERROR) >> 10,
 				LBE_TRAIN_PASSED);
 	}
 }
 
+/* What a pulse above mu shows: the rate at which it came through, at most its own. (So a growth
+ * below 0 tells no more than 0 does, and half of the divisor is low enough.)
+ */
+static inline u64 lbe_path_pulse_capacity(const struct lbe_train *t, s32 g)
+{
+	u64 c = div_u64(t->rate << 10, (u32)max_t(s32, 1024 + g, 1024 / 2));
+
+	return min(c, t->rate);
+}
+
+/* Does a pulse at mu show that other flows have queues of their own? The queue was short before. If
+ * it is shared, the rate of other traffic (g) and that of this path together fit the link, but for
+ * the error of the train.
+ */
+static inline bool lbe_path_pulse_isolated(const struct lbe_path *p, s32 g)
+{
+	const struct lbe_train *t = &p->train;
+	s32 share_q10 = (s32)div64_u64(p->rate << 10, p->mu);
+	s32 error_q10 = max_t(s32, LBE_GROWTH_ERROR,
+			      (s32)div64_u64(p->noise_us * LBE_PULSE_NOISE_Q10,
+					     t->until_us - t->from_us));
+
+	return g + share_q10 > 1024 + error_q10;
+}
+
+/* A pulse at mu in a shared queue shows what other traffic leaves: R is at least nearly that. */
+static inline void lbe_path_pulse_raise(struct lbe_path *p, s32 g)
+{
+	s32 left_q10 = 1024 - g - LBE_PULSE_ERROR_Q10;
+	u64 rate = (p->mu * (u32)clamp_t(s32, left_q10, 0, LBE_PULSE_MOST_Q10)) >> 10;
+
+	if (g < LBE_PULSE_GROWTH_Q10)
+		p->rate = max(p->rate, rate);
+}
+
 static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 {
 	const struct lbe_train *t = &p->train;
-	s32 g, share_q10, error_q10;
+	s32 g;
 
 	p->train.on = false;
 	p->pulse_us = now_us;
@@ -789,28 +1123,13 @@ static inline void lbe_path_pulse_verdict(struct lbe_path *p, u64 now_us)
 	if (lbe_train_limited(t) || !lbe_train_growth(t, &g))
 		return;
 	if (t->rate > p->mu) {
-		u64 c = div_u64(t->rate << 10, (u32)max_t(s32, 1024 + g, 512));
-
-		lbe_path_learn_mu(p, now_us, min(c, t->rate));
-		return;
-	}
-	/* The queue was short before. If it is shared, the rate of other traffic (g) and that of
-	 * this path together fit the link, but for the error of the train: 5/4 of the noise,
-	 * divided by half of its duration.
-	 */
-	share_q10 = (s32)div64_u64(p->rate << 10, p->mu);
-	error_q10 = max_t(s32, LBE_GROWTH_ERROR,
-			  (s32)div64_u64(p->noise_us * 2560ULL, t->until_us - t->from_us));
-	if (g + share_q10 > 1024 + error_q10) {
-		if (++p->isolated >= 2)
+		lbe_path_learn_mu(p, now_us, lbe_path_pulse_capacity(t, g));
+	} else if (lbe_path_pulse_isolated(p, g)) {
+		if (++p->isolated >= LBE_ISOLATED_PULSES)
 			lbe_path_give_way(p, now_us, LBE_ISOLATED);
-		return;
-	}
-	p->isolated = 0;
-	if (g < 870) {
-		u64 rate = (p->mu * (u32)clamp_t(s32, 1024 - g - 100, 0, 1000)) >> 10;
-
-		p->rate = max(p->rate, rate);
+	} else {
+		p->isolated = 0;
+		lbe_path_pulse_raise(p, g);
 	}
 }
 
@@ -841,8 +1160,9 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 	if ((s32)q_us > qt)
 		drain *= 2;
 	rate = ((s64)p->rate + spare + drain) / 2;
-	p->rate = (u64)clamp_t(s64, rate, max_t(s64, mu / 64, LBE_PATH_RATE_MIN),
-			       lbe_path_policed(p) ? mu - mu / 32 : mu + mu / 128);
+	p->rate = (u64)clamp_t(s64, rate, max_t(s64, mu / LBE_CRUISE_LEAST, LBE_PATH_RATE_MIN),
+			       lbe_path_policed(p) ? mu - mu / LBE_POLICED_PART :
+						     mu + mu / LBE_CRUISE_OVER);
 	p->q_us[p->ticks % LBE_PATH_TICKS] = q_us;
 	p->r[p->ticks++ % LBE_PATH_TICKS] = p->rate;
 }
@@ -860,7 +1180,7 @@ static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us, bool bus
 		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
 		return;
 	}
-	if (span_us > p->rtt_us / 4)
+	if (span_us > p->rtt_us / LBE_ROUND_TICKS)
 		rate = max(rate, div64_u64(p->round_bytes * USEC_PER_SEC, span_us));
 	lbe_path_set_mu(p, rate);
 	lbe_path_yield(p, now_us, LBE_QUEUE_FOUND, 1);
@@ -871,7 +1191,7 @@ static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us, bool bus
  */
 static inline u64 lbe_path_pulse_gap_us(const struct lbe_path *p)
 {
-	u64 gap_us = max_t(u64, 10ULL * p->rtt_us, USEC_PER_SEC);
+	u64 gap_us = max_t(u64, (u64)LBE_PULSE_RTTS * p->rtt_us, LBE_PULSE_GAP_US);
 
 	return p->raises || p->mu_far > 0 ? gap_us / 2 : gap_us;
 }
@@ -881,7 +1201,7 @@ static inline u64 lbe_path_pulse_gap_us(const struct lbe_path *p)
  */
 static inline bool lbe_path_nothing_left(const struct lbe_path *p)
 {
-	return p->rate <= p->mu / 8;
+	return p->rate <= p->mu / LBE_LEAST_PART;
 }
 
 /* The queue that ends START. Packets sent at its rate may queue up behind each other; those of an
@@ -890,67 +1210,136 @@ static inline bool lbe_path_nothing_left(const struct lbe_path *p)
 static inline u32 lbe_path_start_queue_us(const struct lbe_path *p, bool busy)
 {
 	if (busy)
-		return max_t(u32, 3 * lbe_path_pkt_us(p), LBE_START_QUEUE_US);
+		return max_t(u32, LBE_START_QUEUE_PKTS * lbe_path_pkt_us(p), LBE_START_QUEUE_US);
 	return LBE_START_QUEUE_US + 2 * lbe_path_error_us(p);
 }
 
+/* START cannot measure what the link makes of its rate if there is less to send. Has it any sample
+ * of a packet that was sent while more data waited?
+ */
+static inline bool lbe_path_tick_any(const struct lbe_path *p)
+{
+	return p->state != LBE_START || p->tick_busy;
+}
+
+/* And are most of the samples of such packets, so that a queue may be that of this path? */
+static inline bool lbe_path_tick_most(const struct lbe_path *p)
+{
+	return p->state != LBE_START || 2 * p->tick_busy > p->tick_n;
+}
+
+static inline void lbe_path_tick_add(struct lbe_path *p, u32 delay_us, bool limited)
+{
+	p->tick_sum += delay_us;
+	p->tick_n++;
+	p->tick_busy += !limited;
+	p->tick_min = min(p->tick_min, delay_us);
+}
+
+/* Have the samples of an application with little data come too slowly to say anything together? */
+static inline bool lbe_path_tick_stale(const struct lbe_path *p, u64 now_us)
+{
+	u32 within_us = max_t(u32, LBE_TICK_LIMITED_RTTS * p->rtt_us, LBE_TICK_LIMITED_US);
+
+	return !lbe_path_tick_any(p) && p->tick_n < LBE_TICK_LIMITED &&
+	       now_us - p->tick_us > within_us;
+}
+
+/* Does the queue of this tick end START? */
+static inline bool lbe_path_start_ends(const struct lbe_path *p, u32 least_us)
+{
+	bool busy = lbe_path_tick_most(p);
+
+	return (busy || p->tick_n >= LBE_TICK_LIMITED) &&
+	       least_us > lbe_path_start_queue_us(p, busy);
+}
+
+/* The noise of the delay is what its mean in a tick is above the least. */
+static inline void lbe_path_learn_noise(struct lbe_path *p, u32 mean_us, int gain)
+{
+	if (p->tick_n > 1)
+		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) / gain;
+}
+
+/* START doubles R each round trip, up to 2.25 times what came through in the one before: twice,
+ * and an eighth more than that, so that the error of this rate does not hold R back.
+ */
+static inline void lbe_path_start_law(struct lbe_path *p)
+{
+	p->rate = min_t(u64, p->rate + p->rate / LBE_START_STEP,
+			max_t(u64, 2 * p->delivered + p->delivered / 4,
+			      div_u64((u64)LBE_START_PKTS * p->mss * USEC_PER_SEC, p->rtt_us)));
+}
+
+static inline void lbe_path_start_tick(struct lbe_path *p, u64 now_us, u32 mean_us, u32 least_us)
+{
+	bool any = lbe_path_tick_any(p);
+
+	if (lbe_path_start_ends(p, least_us)) {
+		lbe_path_queue_found(p, now_us, lbe_path_tick_most(p));
+		return;
+	}
+	lbe_path_learn_noise(p, mean_us, LBE_NOISE_GAIN_START);
+	lbe_path_next_tick(p, now_us);
+	if (any)
+		lbe_path_start_law(p);
+}
+
+/* Is it time for a pulse? The queue has to be short, so that the growth over the pulse tells. */
+static inline bool lbe_path_pulse_due(const struct lbe_path *p, u64 now_us)
+{
+	return !p->train.on && p->low_ticks >= LBE_PULSE_TICKS && !lbe_path_policed(p) &&
+	       now_us - p->pulse_us > lbe_path_pulse_gap_us(p);
+}
+
+/* If R is near mu, the pulse is to correct mu; otherwise to find fair queueing. */
+static inline void lbe_path_pulse(struct lbe_path *p, u64 now_us)
+{
+	p->pulsed = true;
+	lbe_train_start(&p->train, now_us,
+			p->rate > p->mu - p->mu / LBE_PULSE_NEAR ?
+			p->mu + p->mu / LBE_PULSE_OVER : p->mu,
+			lbe_path_train_us(p));
+}
+
+static inline void lbe_path_cruise_tick(struct lbe_path *p, u64 now_us, u32 mean_us, u32 dt_us)
+{
+	u32 q_us = mean_us - min(mean_us, p->base_us);
+
+	lbe_path_learn_noise(p, mean_us, LBE_NOISE_GAIN);
+	lbe_path_next_tick(p, now_us);
+	p->low_ticks = q_us < lbe_path_target_us(p) ? p->low_ticks + 1 : 0;
+	lbe_path_cruise_law(p, q_us, dt_us);
+	if (p->ticks > LBE_CALM_TICKS)
+		p->calm_us = min(p->calm_us, p->noise_us);
+	p->least_ticks = lbe_path_nothing_left(p) ? p->least_ticks + 1 : 0;
+	if (p->least_ticks >= LBE_PATH_TICKS)
+		lbe_path_give_way(p, now_us, LBE_NOTHING_LEFT);
+	else if (lbe_path_pulse_due(p, now_us))
+		lbe_path_pulse(p, now_us);
+}
+
+/* End the present tick, if it is long enough and has enough samples. */
 static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 {
 	u32 len_us = lbe_path_tick_len_us(p);
-	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, max_t(u32, len_us, USEC_PER_SEC));
-	/* START cannot measure what the link makes of its rate if there is less to send. */
-	bool any = p->state != LBE_START || p->tick_busy;
-	bool busy = p->state != LBE_START || 2 * p->tick_busy > p->tick_n;
-	u32 mean_us, least_us, q_us;
+	u32 dt_us = (u32)min_t(u64, now_us - p->tick_us, max_t(u32, len_us, LBE_TICK_MAX_US));
+	u32 mean_us, least_us;
 
-	if (!any && p->tick_n < LBE_TICK_LIMITED &&
-	    now_us - p->tick_us > max_t(u32, 3 * p->rtt_us, LBE_TICK_LIMITED_US))
+	if (lbe_path_tick_stale(p, now_us))
 		lbe_path_next_tick(p, now_us);
-	if (dt_us < len_us || p->tick_n < (any ? 1 : LBE_TICK_LIMITED))
+	if (dt_us < len_us || p->tick_n < (lbe_path_tick_any(p) ? 1 : LBE_TICK_LIMITED))
 		return;
 	mean_us = (u32)div_u64(p->tick_sum, p->tick_n);
-	q_us = mean_us - min(mean_us, p->base_us);
 	least_us = p->tick_min - min(p->tick_min, p->base_us);
-	if (busy)
+	if (lbe_path_tick_most(p))
 		p->deep_us = max(p->deep_us, least_us);
-	if (p->state == LBE_START && (busy || p->tick_n >= LBE_TICK_LIMITED) &&
-	    least_us > lbe_path_start_queue_us(p, busy)) {
-		lbe_path_queue_found(p, now_us, busy);
-		return;
-	}
-	if (p->tick_n > 1 && (p->state == LBE_START ||
-			      p->state == LBE_CRUISE))
-		p->noise_us += ((s32)(mean_us - p->tick_min) - (s32)p->noise_us) /
-			       (p->state == LBE_START ? 4 : 16);
-	lbe_path_next_tick(p, now_us);
-	if (!any)
-		return;
-
-	if (p->state == LBE_START) {
-		p->rate = min_t(u64, p->rate + p->rate / 5,
-				max_t(u64, 2 * p->delivered + p->delivered / 4,
-				      div_u64(12ULL * p->mss * USEC_PER_SEC, p->rtt_us)));
-	} else if (p->state == LBE_CRUISE) {
-		u32 target_us = lbe_path_target_us(p);
-
-		lbe_path_cruise_law(p, q_us, dt_us);
-		if (p->ticks > 16)
-			p->calm_us = min(p->calm_us, p->noise_us);
-		p->low_ticks = q_us < target_us ? p->low_ticks + 1 : 0;
-		p->least_ticks = lbe_path_nothing_left(p) ? p->least_ticks + 1 : 0;
-		if (p->least_ticks >= LBE_PATH_TICKS) {
-			lbe_path_give_way(p, now_us, LBE_NOTHING_LEFT);
-			return;
-		}
-		if (!p->train.on && p->low_ticks >= 4 && !lbe_path_policed(p) &&
-		    now_us - p->pulse_us > lbe_path_pulse_gap_us(p)) {
-			p->pulsed = true;
-			lbe_train_start(&p->train, now_us,
-					p->rate > p->mu - p->mu / 10 ?
-					p->mu + p->mu / 4 : p->mu,
-					lbe_path_train_us(p));
-		}
-	}
+	if (p->state == LBE_START)
+		lbe_path_start_tick(p, now_us, mean_us, least_us);
+	else if (p->state == LBE_CRUISE)
+		lbe_path_cruise_tick(p, now_us, mean_us, dt_us);
+	else
+		lbe_path_next_tick(p, now_us);
 }
 
 /* Losses, and the queue of other traffic */
@@ -959,7 +1348,7 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
 	u64 span_us = a->now_us - p->round_us, all;
-	u32 least_us = max_t(u32, p->rtt_us, 8 * lbe_path_pkt_us(p));
+	u32 least_us = max_t(u32, p->rtt_us, LBE_ROUND_PKTS * lbe_path_pkt_us(p));
 	bool policed = lbe_path_policed(p), outage, more;
 
 	p->round_bytes += a->acked_bytes;
@@ -968,13 +1357,13 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	if (span_us < least_us)
 		return;
 	all = p->round_bytes + p->round_lost;
-	outage = span_us > 2ULL * least_us;
-	/* START overruns a link only if it sends much more than came through before, and if data
-	 * does not run out.
+	outage = span_us > (u64)LBE_OUTAGE_ROUNDS * least_us;
+	/* START overruns a link only if it sends much more than came through before (half as much
+	 * again, of the doubling in a round trip), and if data does not run out.
 	 */
 	more = !a->limited && all * USEC_PER_SEC >= (p->delivered + p->delivered / 2) * span_us;
 	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
-	if (p->round_lost * 4 <= all || all <= LBE_LOSS_PKTS * p->mss)
+	if (!lbe_path_heavy(p->round_lost, all) || all <= LBE_LOSS_PKTS * p->mss)
 		p->lossy = 0;
 	else if (!outage)
 		p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);
@@ -983,38 +1372,39 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	 * it is above mu / 2, since with less other traffic was there.
 	 */
 	if ((p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
-	    (policed ? p->round_lost * 32 > all :
+	    (policed ? p->round_lost * LBE_POLICED_PART > all :
 	     !outage && p->lossy >= (p->state == LBE_START && more ? 1 : LBE_LOSS_ROUNDS))) {
 		if (!policed || (!outage && p->delivered > p->mu / 2))
 			lbe_path_set_mu(p, p->delivered);
 		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
 	}
-	if (p->leaving && p->delivered < before - before / 16)
+	if (p->leaving && p->delivered < before - before / LBE_CAME_LESS)
 		p->came = p->delivered;
 	p->leaving = false;
 	lbe_path_next_round(p, a->now_us);
 }
 
-/* Look for the queue of other traffic. A sample is far if it shows twice a jump; the queue of this
- * path's own pulse is never so long.
+/* Look for the queue of other traffic. A sample is far if it shows LBE_FAR_JUMPS; the queue of
+ * this path's own pulse is never so long.
  */
 static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool pulse)
 {
 	u32 jump_us = lbe_path_jump_us(p);
-	bool far = q_us > 2 * jump_us;
+	bool far = q_us > LBE_FAR_JUMPS * jump_us;
 
 	if (pulse && !far)
 		return;
-	if (!far && q_us < p->q_us[(p->ticks - 4) % LBE_PATH_TICKS] + jump_us) {
+	if (!far && q_us < p->q_us[(p->ticks - LBE_ROUND_TICKS) % LBE_PATH_TICKS] + jump_us) {
 		p->high = 0;
 		return;
 	}
 	if (!p->high)
 		p->high_us = now_us;
 	p->high++;
-	if ((far && p->high >= 2) ||
-	    (p->high >= 4 && now_us - p->high_us >= 8 * lbe_path_pkt_us(p)))
+	if ((far && p->high >= LBE_FAR_SAMPLES) ||
+	    (p->high >= LBE_HIGH_SAMPLES &&
+	     now_us - p->high_us >= LBE_HIGH_PKTS * lbe_path_pkt_us(p)))
 		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
 }
 
@@ -1032,7 +1422,7 @@ static inline bool lbe_path_strict(const struct lbe_path *p)
 	u64 patience_us = ((u64)p->rtt_us * LBE_PATIENCE_RTTS) <<
 			  min_t(u32, p->fails, LBE_PATIENCE_MAX);
 
-	return (p->fails >= 3 || (p->fails && lbe_path_policed(p))) &&
+	return (p->fails >= LBE_STRICT_FAILS || (p->fails && lbe_path_policed(p))) &&
 	       p->now_us - p->since_us < patience_us;
 }
 
@@ -1040,58 +1430,65 @@ static inline bool lbe_path_strict(const struct lbe_path *p)
 static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 {
 	bool strict = lbe_path_strict(p);
-	u32 need = strict ? 2 + 2 * min_t(u32, p->fails, 4) : clamp_t(u32, p->fails + 1, 2, 3);
+	u32 need = strict ? 2 + 2 * min_t(u32, p->fails, LBE_STRICT_PAIRS / 2 - 1) :
+			    clamp_t(u32, p->fails + 1, LBE_PAIRS_MIN, LBE_PAIRS_MAX);
 	u32 pkt_us = lbe_path_pkt_us(p);
 
 	if (!p->fails && p->n == 1)
-		return p->excess_us < pkt_us / 3 + lbe_path_error_us(p) / 2;
+		return p->excess_us < pkt_us / LBE_PAIR_ALONE + lbe_path_error_us(p) / 2;
 	return p->n >= need && (!strict || p->idle_us == U32_MAX ||
-				p->excess_us / p->n < p->idle_us + pkt_us / 4);
+				p->excess_us / p->n < p->idle_us + pkt_us / LBE_STRICT_EXCESS);
 }
 
 /* Time between pairs in FLOOR */
 static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 {
-	u64 least_us = p->rtt_us + p->rtt_us / 4;
-	u64 budget_us = p->mu ? div64_u64((p->prompt ? 1ULL : 2ULL) * p->mss * 1000 / 4 *
+	u64 least_us = p->rtt_us + p->rtt_us / LBE_PAIR_SPARE;
+	u64 budget_us = p->mu ? div64_u64((p->prompt ? 1ULL : 2ULL) * p->mss * LBE_PAIR_BUDGET *
 					  USEC_PER_SEC, p->mu) : U32_MAX;
-	u64 us = div_u64(p->now_us - p->since_us, 6);
+	u64 us = div_u64(p->now_us - p->since_us, LBE_PAIR_AGE);
 
 	us = max(min(us, budget_us), least_us);
 	/* pairs that have to agree follow each other at once, before a pause of others is over */
-	if (p->n && p->fails >= 3 && !lbe_path_strict(p))
+	if (p->n && p->fails >= LBE_STRICT_FAILS && !lbe_path_strict(p))
 		us = least_us;
-	else if (p->fails >= 2)
-		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, 4));
-	return (u32)min_t(u64, us, 5 * USEC_PER_SEC);
+	else if (p->fails >= LBE_BACKOFF_FAILS)
+		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, LBE_BACKOFF_MAX));
+	return (u32)min_t(u64, us, LBE_PAIR_MAX_US);
 }
 
-static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
+/* Does the receiver acknowledge single packets at once? Return: false if this ACK may have been
+ * delayed, so that it tells nothing, and two packets are to be sent next time.
+ */
+static inline bool lbe_path_ack_prompt(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
 {
-	u32 pkt_us = lbe_path_pkt_us(p);
-	u32 own_us = a->acked_pkts >= 2 ? pkt_us : 0;
-	bool due;
+	if (a->acked_pkts != 1)
+		return true;
+	p->prompt = !p->prompt || q_us <= LBE_DELACK_US;
+	return p->prompt;
+}
 
-	if (a->now_us - a->rtt_us < p->blind_us)
-		return;
-	p->blind_us = a->now_us;
-	if (a->acked_pkts == 1) {
-		/* The ACK may have been delayed: send two packets next time. */
-		if (p->prompt && q_us > LBE_DELACK_US) {
-			p->prompt = false;
-			return;
-		}
-		p->prompt = true;
-	}
+/* Count the pairs in a row that met the same delay, within twice the noise and what the time of a
+ * packet adds to it.
+ */
+static inline void lbe_path_flat_add(struct lbe_path *p, u64 now_us, u32 q_us)
+{
+	u32 same_us = 2 * lbe_path_error_us(p) +
+		      min_t(u32, lbe_path_pkt_us(p), 2 * LBE_PATH_ERROR_US);
+
 	p->flat_min_us = min(q_us, p->flat_min_us);
 	p->flat_max_us = max(q_us, p->flat_max_us);
-	if (!p->flat++ || p->flat_max_us - p->flat_min_us >
-			  2 * lbe_path_error_us(p) + min_t(u32, pkt_us, 2 * LBE_PATH_ERROR_US)) {
+	if (!p->flat++ || p->flat_max_us - p->flat_min_us > same_us) {
 		p->flat = 1;
-		p->flat_us = a->now_us;
+		p->flat_us = now_us;
 		p->flat_min_us = q_us;
 		p->flat_max_us = q_us;
 	}
+}
+
+/* Count the pairs in a row that met next to no queue. */
+static inline void lbe_path_idle_add(struct lbe_path *p, u32 q_us, u32 own_us)
+{
 	if (q_us < lbe_path_target_us(p) + lbe_path_error_us(p)) {
 		p->n++;
 		p->excess_us += q_us - min(q_us, own_us);
@@ -1099,8 +1496,23 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		p->n = 0;
 		p->excess_us = 0;
 	}
+}
+
+static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
+{
+	/* The second packet of a pair waits for the first. */
+	u32 own_us = a->acked_pkts >= 2 ? lbe_path_pkt_us(p) : 0;
+	bool due;
+
+	if (a->now_us - a->rtt_us < p->blind_us)
+		return;
+	p->blind_us = a->now_us;
+	if (!lbe_path_ack_prompt(p, a, q_us))
+		return;
+	lbe_path_flat_add(p, a->now_us, q_us);
+	lbe_path_idle_add(p, q_us, own_us);
 	due = lbe_path_looks_idle(p);
-	if (due || (p->flat >= 8 && a->now_us - p->flat_us >= LBE_FLAT_US)) {
+	if (due || (p->flat >= LBE_FLAT_PAIRS && a->now_us - p->flat_us >= LBE_FLAT_US)) {
 		p->longer_us = due ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
 		lbe_path_probe(p, a->now_us);
 	}
@@ -1129,8 +1541,63 @@ static inline bool lbe_path_wanted(const struct lbe_path *p)
 	       p->next_ns > max(p->now_us * 1000, p->free_ns + LBE_LATE_NS);
 }
 
+/* An ACK has come: whatever else it says, the path is not silent. */
+static inline void lbe_path_heard(struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	p->now_us = max(p->now_us, a->now_us);
+	if (lbe_path_stood_still(p, a))
+		p->blind_us = p->now_us;
+	p->heard_us = p->now_us;
+	p->timed_out = false;
+}
+
+/* Before the first sample the round trip, and so the rate, may be a guess. */
+static inline void lbe_path_first_sample(struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	if (p->base_us != U32_MAX)
+		return;
+	p->rtt_us = clamp_t(u32, a->rtt_us, LBE_PATH_RTT_MIN_US, p->rtt_us);
+	if (p->state == LBE_START)
+		p->rate = max(p->rate, lbe_path_first_rate(p));
+}
+
+/* The queue that a packet met. If it was marked by ECN, other traffic has a queue, whatever the
+ * delay is: it counts as far (lbe_path_watch()).
+ */
+static inline u32 lbe_path_queue_us(const struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	u32 q_us = a->delay_us - min(a->delay_us, p->base_us);
+
+	return a->marked ? max(q_us, LBE_FAR_JUMPS * lbe_path_jump_us(p) + 1) : q_us;
+}
+
+/* The round trip with an empty forward queue is what is left of this one without its queue. */
+static inline void lbe_path_learn_rtt(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
+{
+	if (!a->marked && a->rtt_us > q_us)
+		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / LBE_RTT_GAIN;
+}
+
+/* The delay that counts in a tick. In START, where an application with little data has no other
+ * sign of other traffic, a mark counts as its queue.
+ */
+static inline u32 lbe_path_tick_delay_us(const struct lbe_path *p, const struct lbe_path_ack *a,
+					 u32 q_us, bool limited)
+{
+	return p->state == LBE_START && limited ? p->base_us + q_us : a->delay_us;
+}
+
 /**
  * lbe_path_ack() - take in one ACK of one flow
+ * @p: the path
+ * @a: the ACK
+ *
+ * The steps, in this order, since each uses what those before it have learnt:
+ *
+ *	any ACK		it ends a silence; losses of the round trip
+ *	a sample	d: base, q = d - base, RTT; the tick's e, q and R; the train's g
+ *	by state	CRUISE: a jump of q. FLOOR: pairs as evidence
+ *	at its end	the verdict of the train; then the equation of the tick
  */
 static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a)
 {
@@ -1138,36 +1605,18 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	bool limited;
 	u32 q_us;
 
-	p->now_us = max(p->now_us, a->now_us);
-	if (lbe_path_stood_still(p, a))
-		p->blind_us = p->now_us;
-	p->heard_us = p->now_us;
-	p->timed_out = false;
+	lbe_path_heard(p, a);
 	lbe_path_round(p, a);
 	if (!a->delay_us || (p->state == LBE_CRUISE && sent_us < p->blind_us))
 		return;
-	/* Before the first sample the round trip, and so the rate, may be a guess. */
-	if (p->base_us == U32_MAX) {
-		p->rtt_us = clamp_t(u32, a->rtt_us, 100, p->rtt_us);
-		if (p->state == LBE_START)
-			p->rate = max(p->rate, lbe_path_first_rate(p));
-	}
+	lbe_path_first_sample(p, a);
 	lbe_path_base(p, a->now_us, a->delay_us);
-	q_us = a->delay_us - min(a->delay_us, p->base_us);
-	if (a->marked)	/* other traffic has a queue, whatever the delay is */
-		q_us = max(q_us, 2 * lbe_path_jump_us(p) + 1);
-	else if (a->rtt_us > q_us)
-		p->rtt_us += ((s32)(a->rtt_us - q_us) - (s32)p->rtt_us) / 16;
+	q_us = lbe_path_queue_us(p, a);
+	lbe_path_learn_rtt(p, a, q_us);
 	limited = a->limited && !lbe_path_wanted(p);
 	/* The queue that a pulse makes is no sign of other traffic. */
-	if (!p->train.on || sent_us < p->train.from_us) {
-		u32 delay_us = p->state == LBE_START && limited ? p->base_us + q_us : a->delay_us;
-
-		p->tick_sum += delay_us;
-		p->tick_n++;
-		p->tick_busy += !limited;
-		p->tick_min = min(p->tick_min, delay_us);
-	}
+	if (!p->train.on || sent_us < p->train.from_us)
+		lbe_path_tick_add(p, lbe_path_tick_delay_us(p, a, q_us, limited), limited);
 	lbe_train_add(&p->train, sent_us, a->delay_us, limited);
 	if (p->state == LBE_CRUISE)
 		lbe_path_watch(p, a->now_us, q_us, p->train.on || sent_us < p->pulse_us);
@@ -1183,7 +1632,8 @@ static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 {
 	p->now_us = max(p->now_us, now_us);
 	if (p->state == LBE_CRUISE && p->now_us - p->heard_us >
-				      max_t(u64, 4ULL * p->rtt_us, USEC_PER_SEC)) {
+				      max_t(u64, (u64)LBE_SILENCE_RTTS * p->rtt_us,
+					    LBE_SILENCE_US)) {
 		if (lbe_path_nothing_left(p))
 			lbe_path_give_way(p, p->now_us, LBE_NOTHING_LEFT);
 		else
@@ -1191,16 +1641,16 @@ static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 	}
 	if (p->state == LBE_FLOOR && p->inspect && p->now_us >= p->blind_us)
 		lbe_path_inspect(p, p->now_us);
-	if (p->train.on && p->now_us > p->train.until_us + 3ULL * p->rtt_us)
+	if (p->train.on && p->now_us > p->train.until_us + (u64)LBE_VERDICT_RTTS * p->rtt_us)
 		lbe_path_verdict(p, p->now_us);
 }
 
-/* A flow joins. If the path had none, and had no ACK for a second, the failures of that time say
- * nothing about the present.
+/* A flow joins. If the path had none, and had no ACK for LBE_FORGET_US, the failures of that time
+ * say nothing about the present.
  */
 static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
 {
-	if (!p->flows++ && now_us - min(now_us, p->heard_us) > USEC_PER_SEC)
+	if (!p->flows++ && now_us - min(now_us, p->heard_us) > LBE_FORGET_US)
 		p->fails = 0;
 }
 

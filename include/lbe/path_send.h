@@ -16,6 +16,19 @@
 
 #include <lbe/path.h>
 
+/* Between the end of a train and its verdict, mu / the first is sent, so that ACKs keep coming;
+ * after a failed return mu / the second, next to nothing. If the first is doubled, fewer samples
+ * follow the train; if halved, twice as much meets other traffic; with the first after failures
+ * too, best effort beside CoDel and cake loses a quarter.
+ */
+#define LBE_WAIT_PART		4
+#define LBE_WAIT_FAILED		64
+/* A flow whose turn comes less than once in this time, us, sends two packets instead of one: the
+ * receiver would delay the ACK of a single one. If doubled, several flows on slow links have
+ * longer round trips; if halved, twice as many flows send bursts.
+ */
+#define LBE_TURN_US		10000
+
 /* The rate at which the path sends now, bytes a second: at least 1, since it divides. */
 static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 {
@@ -23,11 +36,8 @@ static inline u64 lbe_path_send_rate(const struct lbe_path *p)
 
 	if (p->train.on && p->now_us < p->train.until_us)
 		rate = p->train.rate;
-	/* Between the end of a train and its verdict: a quarter of mu, so that ACKs keep coming;
-	 * next to nothing if a return has failed before.
-	 */
 	else if (p->state == LBE_PROBE)
-		rate = lbe_path_link_rate(p) / (p->fails ? 64 : 4);
+		rate = lbe_path_link_rate(p) / (p->fails ? LBE_WAIT_FAILED : LBE_WAIT_PART);
 	return max_t(u64, rate, 1);
 }
 
@@ -39,7 +49,7 @@ static inline u64 lbe_path_peak_rate(const struct lbe_path *p)
 	return max3(p->rate, p->mu, p->train.on && !p->mu ? p->train.rate : 0);
 }
 
-/* Packets of one slot; two instead of one if a flow has its turn less than once in 10 ms. */
+/* Packets of one slot; two instead of one if a flow has its turn less than once in LBE_TURN_US. */
 static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 {
 	u32 pkts;
@@ -48,7 +58,7 @@ static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 		return p->prompt ? 1 : 2;
 	pkts = (u32)clamp_t(u64, div64_u64(lbe_path_send_rate(p) >> LBE_SLOT_SHIFT, p->mss),
 			    1, LBE_SLOT_PKTS);
-	if (pkts < 2 && (u64)p->flows * p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * 10000)
+	if (pkts < 2 && (u64)p->flows * p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * LBE_TURN_US)
 		return 2;
 	return pkts;
 }
@@ -154,7 +164,7 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 	u64 cap;
 
 	if (p->state == LBE_START)
-		return lbe_path_bdp(p->rate, 2 * p->rtt_us) + 10 * p->mss;
+		return lbe_path_bdp(p->rate, 2 * p->rtt_us) + LBE_FIRST_PKTS * p->mss;
 	if (p->state != LBE_CRUISE)
 		return U64_MAX;
 	/* What TCP took for lost may still arrive: until an ACK tells, one slot is sent at most. */

@@ -17,26 +17,26 @@ OFF: dict[str, dict[str, str]] = {
     "no bound on what is in flight": {
         "if (p->state != LBE_CRUISE)\n\t\treturn U64_MAX;": "if (1)\n\t\treturn U64_MAX;",
     },
-    "no pulses": {"if (!p->train.on && p->low_ticks >= 4 &&": "if (!p->train.on && p->low_ticks > 1000000 &&"},
+    "no pulses": {"#define LBE_PULSE_TICKS\t\t4": "#define LBE_PULSE_TICKS\t\t1000000"},
     "2 round trips of silence instead of a slow start's": {"for (; pkts > 1;": "for (; pkts > 100000000;"},
-    "no strict evidence": {"return (p->fails >= 3 ||": "return (p->fails >= 1000 ||"},
+    "no strict evidence": {"return (p->fails >= LBE_STRICT_FAILS ||": "return (p->fails >= 1000 ||"},
     "strict evidence without an end": {"p->now_us - p->since_us < patience_us;": "patience_us;"},
     "any pair starts a train": {"due = lbe_path_looks_idle(p);": "due = p->n > 0;"},
-    "no quarter of mu after a train": {"(p->fails ? 64 : 4)": "64"},
+    "no quarter of mu after a train": {"(p->fails ? LBE_WAIT_FAILED : LBE_WAIT_PART)": "LBE_WAIT_FAILED"},
     "the same gain above the target": {"drain *= 2;": "drain *= 1;"},
     "twice the gain": {"drain) / 2;": "2 * drain) / 2;"},
     "a silence of the link is others' queue": {"if (lbe_path_stood_still(p, a))": "if (0)"},
     "yields at a far queue alone": {
-        "if (!far && q_us < p->q_us[(p->ticks - 4) % LBE_PATH_TICKS] + jump_us) {": "if (!far) {"
+        "if (!far && q_us < p->q_us[(p->ticks - LBE_ROUND_TICKS) % LBE_PATH_TICKS] + jump_us) {": "if (!far) {"
     },
     "no backoff after failures": {
-        "else if (p->fails >= 2)": "else if (p->fails >= 1000000)",
-        "clamp_t(u32, p->fails + 1, 2, 3)": "2U",
+        "#define LBE_BACKOFF_FAILS\t2": "#define LBE_BACKOFF_FAILS\t1000000",
+        "clamp_t(u32, p->fails + 1, LBE_PAIRS_MIN, LBE_PAIRS_MAX)": "2U",
     },
     "no arrival rate as a sign of a slower link": {
         "p->leaving = lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss;": "p->leaving = false;",
     },
-    "no spread as a sign of a slower link": {"p->inspect = p->fails >= 2 &&": "p->inspect = p->fails >= 1000000 &&"},
+    "no spread as a sign of a slower link": {"#define LBE_INSPECT_FAILS\t2": "#define LBE_INSPECT_FAILS\t1000000"},
     "no rule for policers": {"p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);": "p->lossy = 0;"},
     "no RTT / 32 in the jump": {"#define LBE_JUMP_US\t\t4000": "#define LBE_JUMP_US\t\t1"},
 }

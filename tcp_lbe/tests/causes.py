@@ -17,13 +17,13 @@ from tcp_lbe.tests.model import Case, Model, Outcome
 
 #: the other traffic begins at 10 s: what these two leave out, they leave out from then on
 NO_TRAINS = {
-    "if (due || (p->flat >= 8 && a->now_us - p->flat_us >= LBE_FLAT_US)) {": "if (a->now_us < 9500000 && due) {"
+    "(due || (p->flat >= LBE_FLAT_PAIRS && a->now_us - p->flat_us >= LBE_FLAT_US)) {": "(a->now_us < 9500000 && due) {"
 }
 NO_PAIRS = {
-    "return (u32)min_t(u64, us, 5 * USEC_PER_SEC);": "return p->now_us < 9500000 ? (u32)us : 1000 * USEC_PER_SEC;"
+    "return (u32)min_t(u64, us, LBE_PAIR_MAX_US);": "return p->now_us < 9500000 ? (u32)us : 1000 * USEC_PER_SEC;"
 }
 NO_PULSES, NO_BOUND = OFF["no pulses"], OFF["no bound on what is in flight"]
-QUICK_PAIRS = {"u64 us = div_u64(p->now_us - p->since_us, 6);": "u64 us = 0;"}
+QUICK_PAIRS = {"u64 us = div_u64(p->now_us - p->since_us, LBE_PAIR_AGE);": "u64 us = 0;"}
 NO_SILENCE = {"(u64)blind_rtts * p->rtt_us;": "(u64)(blind_rtts > 1 ? 1 : blind_rtts) * p->rtt_us;"}
 #: 10 Mbit/s of Ethernet frames, as bytes of payload
 RIGHT_CAPACITY = {"p->mu = clamp_t(u64, mu, LBE_PATH_RATE_MIN, U32_MAX);": "p->mu = 1195508;"}
