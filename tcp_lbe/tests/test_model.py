@@ -179,6 +179,20 @@ def test_beside_a_greedy_flow_it_takes_nothing(law: Model, rate_mbit: float, rtt
     assert out.other_mbit >= least * alone.other_mbit, (out, alone)
 
 
+@pytest.mark.parametrize(
+    ("rate_mbit", "rtt_ms", "flows", "least"),
+    [(2, 300, 16, 0.99), (5, 400, 16, 0.99), (1, 300, 16, 0.98), (2, 200, 64, 0.98)],
+)
+def test_many_flows_on_a_slow_long_path_take_nothing(
+    law: Model, rate_mbit: float, rtt_ms: float, flows: int, least: float
+) -> None:
+    """Two packets of each flow would fill the path: they share one rate and one schedule of pairs."""
+    case = Case(rate_mbit, rtt_ms, flows=flows, other="greedy")
+    alone = law.run(dataclasses.replace(case, flows=0))
+    out = law.run(case)
+    assert out.other_mbit >= least * alone.other_mbit, (out, alone)
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_sixteen_hosts_beside_a_greedy_flow_take_alike(law: Model, seed: int) -> None:
     """None takes a queue that stands still for a few seconds, as cubic's does, for a longer path."""
