@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..judge import checks, coverage, figures, scoreboard
+from ..judge import checks, coverage, figures, proof, scoreboard
 from ..results import digest
 from ..results.digest import Documents
 from ..spec.experiment import names
@@ -92,7 +92,8 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
 def _checks(documents: Documents) -> str:
     """The page with all bounds of all experiments."""
     red = reds(documents)
-    judged = {name: tables.check_rows(document) for name, document in documents.items() if name in names()}
+    named = {*names(), proof.NAME}
+    judged = {name: tables.check_rows(document) for name, document in documents.items() if name in named}
     waiting = sum(row[-1].startswith(checks.STATUS["new"]) for rows in judged.values() for row in rows)
     few = sum(row[-1].startswith(checks.STATUS["few"]) for rows in judged.values() for row in rows)
     undecided = sum(row[-1].startswith("undecided") for rows in judged.values() for row in rows)
@@ -124,7 +125,10 @@ def _checks(documents: Documents) -> str:
     for name, rows in judged.items():
         document = documents[name]
         state = f"STALE: {', '.join(document['stale'])}. " if document.get("stale") else ""
-        parts += [f"## {name}", state + tables.form_text(document["mode"], digest.few_seeds(document))]
+        form = tables.form_text(document["mode"], digest.few_seeds(document))
+        if name == proof.NAME:
+            form = f"{tables.runs_text(document)} of each program"
+        parts += [f"## {name}", state + form]
         parts.append(_table(tables.CHECK_HEAD, rows, (2, 3, 4, 5, 6)) if rows else "No bound is for these cases.")
     return "\n\n".join(parts) + "\n"
 
@@ -186,7 +190,8 @@ def _experiments(documents: Documents) -> str:
             for module, said in document["ran"]["modules"].items()
         ]
         more = [f"and {len(lines) - 12} more lines of other cases"] if len(lines) > 12 else []
-        parts.append("```\n" + "\n".join([*modules, *lines[:12], *more]) + "\n```")
+        if modules or lines:
+            parts.append("```\n" + "\n".join([*modules, *lines[:12], *more]) + "\n```")
     return "\n\n".join(parts) + "\n"
 
 

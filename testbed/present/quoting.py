@@ -8,7 +8,8 @@ A number is between two comments that Markdown does not show:
 The words after "=" are those of quote(): experiment, metric, dimensions, and "of" for a percentage of another
 case. With "from dim=variant to dim=variant" in place of "of" the number is the part of the difference between two
 other cases that this case has, in percent: 0 like the first, 100 like the second.
-In place of a metric, @commit means the versions of the testbed at run time, and @kernel the kernel's release.
+In place of a metric, @commit means the versions of the testbed at run time, @kernel the kernel's release, and @runs the
+number of runs of each case, in words ("three runs").
 A table has a row for each variant of a dimension, and a column for each line of the directive:
 
     <!--table lowpri_timeout by keep burst=250k
@@ -53,6 +54,7 @@ from ..results.digest import Document, Documents
 from ..spec import experiment as experiments
 from ..spec import metrics as catalogue
 from ..spec.experiment import OWN_LENGTHS, case_name, matches
+from .tables import runs_text
 from .text import interval
 
 IN_TEXT = re.compile(r"\[\[(.+?)\]\]")
@@ -79,10 +81,12 @@ NO_VALUE = "-"
 #: in a table, for a combination that no case has
 NO_CASE = ""
 
+RUNS = "@runs"
 #: word in place of a metric -> function that gives its text for a document
 SAID_OF_ALL: dict[str, Callable[[Document], str]] = {
     "@commit": lambda document: ", ".join(document["ran"]["testbed"]),
     "@kernel": lambda document: str(document["provenance"]["kernel"]["release"]),
+    RUNS: runs_text,
 }
 
 
@@ -191,9 +195,11 @@ def goes_with(docs: Path, root: Path = REPO) -> bool:
 
 
 def said(words: str, documents: Documents) -> str:
-    """Text of a quote: the number, with the marks of its result unless it only names versions."""
+    """Text of a quote: the number, with the marks of its result; without seeds if it only names versions. A number of
+    runs has no marks.
+    """
     name, metric, *_ = words.split()
-    return quote(words, documents) + marks(documents.get(name), metric in SAID_OF_ALL)
+    return quote(words, documents) + (marks(documents.get(name), metric in SAID_OF_ALL) if metric != RUNS else "")
 
 
 def marks(document: Document | None, versions: bool = False) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..judge import checks, coverage, rivals
+from ..judge import checks, coverage, proof, rivals
 from ..results import digest
 from ..results.digest import Document, Documents
 from ..run import identity
@@ -27,6 +27,16 @@ def reported(document: Document) -> list[str]:
     return [*document.get("wrong", ()), *faults]
 
 
+def proof_faults(document: Document) -> list[str]:
+    """The bounds that a program of the proof misses."""
+    return [
+        f"{proof.TITLES[id(verdict.check)]}, {case_name(proof.name_of(verdict.case or {}))}: {interval(verdict.ours)}, "
+        f"bound {checks.bound_text(verdict.bound)}: {checks.STATUS[verdict.status]}"
+        for verdict in checks.failures(proof.judge(document))
+        if verdict.status != "incomplete"
+    ]
+
+
 def reds(documents: Documents) -> list[str]:
     """Everything that needs work, one line each: incomplete results, bounds missed without an explanation, bounds that
     a rival meets too, and what the tools reported."""
@@ -36,6 +46,8 @@ def reds(documents: Documents) -> list[str]:
         if gone:
             red.append(f"{name}: INCOMPLETE: {gone} runs that were asked for are missing")
         red += [f"{name}: {text}" for text in reported(document)]
+        if name == proof.NAME:
+            red += [f"{name}: {text}" for text in proof_faults(document)]
         if name not in names():
             continue
         experiment = digest.experiment_of(document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from ..judge import checks, coverage, figures, rivals, scoreboard
+from ..judge import checks, coverage, figures, proof, rivals, scoreboard
 from ..results import digest
 from ..results.digest import Document, Documents
 from ..spec.experiment import OWN_LENGTHS, case_name, names
@@ -28,6 +28,8 @@ COVERAGE_HEAD = ["number", "what it shows", "experiment", "form", "claims that h
 #: heads of a figure's table; the column ns-3 is there if a row has a number of it
 ROW_HEAD = ["what", "case", "paper", "ns-2", "ns-3", "ours", "off", "limit", "bound", "the claim", "beside the paper"]
 CHECK_HEAD = ["what", "case", "paper", "ours", "off", "limit", "bound", "why this bound", "beside a rival", "verdict"]
+#: numbers in words, as a sentence has them
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 CELL_HEAD = ["scenario", "measured", "ours", "limit", "distance"]
 
 
@@ -237,6 +239,8 @@ def coverage_row(verdict: coverage.FigureVerdict) -> list[str]:
 
 def check_rows(document: Document) -> list[list[str]]:
     """Verdicts on all bounds of an experiment, and whether a rival in place of the project's control meets them too."""
+    if document["experiment"] == proof.NAME:
+        return _proof_rows(document)
     experiment, results = digest.experiment_of(document), digest.result_set(document)
     beside = {(id(one.check), case_name(one.case)): one.text for one in rivals.beside(experiment, results)}
     metrics = experiment.setting(experiment.cases(document["mode"])[0], document["mode"]).metrics
@@ -256,6 +260,32 @@ def check_rows(document: Document) -> list[list[str]]:
         for verdict in checks.judge(experiment, results)
         if verdict.case is not None
     ]
+
+
+def _proof_rows(document: Document) -> list[list[str]]:
+    """The same for the proof's programs; the rival is the plain program."""
+    return [
+        [
+            proof.TITLES[id(verdict.check)],
+            case_name(proof.name_of(verdict.case or {})),
+            "-",
+            interval(verdict.ours),
+            "-",
+            "-",
+            checks.bound_text(verdict.bound),
+            verdict.why,
+            proof.plain_beside(verdict, document),
+            checks.STATUS[verdict.status] + (f": {verdict.note}" if verdict.note else ""),
+        ]
+        for verdict in proof.judge(document)
+    ]
+
+
+def runs_text(document: Document) -> str:
+    """The number of runs of each case in words: "one run", "three runs", or "one to three runs" if they differ."""
+    counts = sorted({len(case["seeds"]) for case in document["cases"]})
+    words = [NUMBERS[count] if count < len(NUMBERS) else str(count) for count in (counts[0], counts[-1])]
+    return " to ".join(dict.fromkeys(words)) + (" run" if counts[-1] == 1 else " runs")
 
 
 # --------------------------------------------------------------------------------------- scoreboard

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """python3 -m testbed proof: how third-party programs disturb a user, as they are and in the background.
 
-The numbers are written to proof.json, a document for the pages. Exit status: 0 success; 1 a program failed; 2 wrong
-usage.
+The numbers are written to proof.json, a document for the pages. Exit status: 0 success; 1 a program failed or misses a
+bound (judge/proof.py); 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from ..backends.tools import CONTROL_SOURCES, build_vulturectl
 from ..base.columns import aligned
 from ..base.errors import LbeError
 from ..base.progress import Report, make_progress
+from ..judge.proof import NAME, NOBODY
+from ..measure.summary import summarise
+from ..present import state
+from ..present.text import interval
 from ..results import digest
 from ..run import collect, identity, runner
 from . import machine
 
-NAME = "proof"
-NOBODY = "nobody"
 MODES = ("alone", "plain", "background")
 #: files that affect the numbers, besides the modules: all that vulturectl is built from, without what its build makes
 FILES = [
@@ -41,11 +43,15 @@ examples:
   python3 -m testbed proof                    every program, about five minutes each, one per CPU at a time
   python3 -m testbed proof curl restic        these; what the file has of others stays, if it is of the same tree
   python3 -m testbed proof nobody             the person alone
+  python3 -m testbed proof --runs 3           three runs of every program, with the numbers' spread
 """
 
 
+RUNS_MAX = 100
+
+
 class ProofUnknown(LbeError):
-    """The program or the number of guests is not valid."""
+    """The program, the number of runs or the number of guests is not valid."""
 
     exit_status = 2
 
@@ -71,12 +77,13 @@ def add_parser(commands: Any) -> None:
     sub.add_argument(
         "--out", type=Path, default=Path("results"), metavar="DIR", help=f"where {NAME}.json is read and written"
     )
+    sub.add_argument("--runs", type=int, default=1, metavar="N", help="runs of each program (default: 1)")
     sub.add_argument("--jobs", type=int, metavar="N", help="guests at the same time (default: one per CPU)")
     sub.set_defaults(do=run)
 
 
-def empty(report: Report, name: str = NAME, files: list[str] = FILES) -> dict[str, Any]:
-    """A document of this tree without cases, of the command of that name."""
+def empty(report: Report, name: str = NAME, files: list[str] = FILES, runs: int = 1) -> dict[str, Any]:
+    """A document of this tree without cases, of the command of that name, for so many runs of each case."""
     image = ensure_image(machine.SERIES, report)
     kernel = {"series": machine.SERIES, "flavour": "Debian", "release": image.release, "key": image.key}
     return digest.of_files(
@@ -91,7 +98,7 @@ def empty(report: Report, name: str = NAME, files: list[str] = FILES) -> dict[st
             "programs": machine.ensure_programs(image, report).versions,
         },
         {"testbed": [runner.version()], "modules": {}},
-        [1],
+        list(range(1, runs + 1)),
     )
 
 
@@ -102,12 +109,34 @@ def same_tree(one: dict[str, Any], other: dict[str, Any]) -> bool:
     )
 
 
-def with_case(document: dict[str, Any], told: dict[str, Any]) -> None:
-    """Add the output of person.py for one mode to a document; it replaces an earlier one of that case."""
+def with_seeds(document: dict[str, Any], runs: int) -> None:
+    """Add this number of runs to those that were asked for."""
+    seeds = sorted({*document["asked_seeds"], *range(1, runs + 1)})
+    document["asked_seeds"] = seeds
+    more = f" --runs {len(seeds)}" if len(seeds) > 1 else ""
+    document["provenance"]["command"] = f"python3 -m testbed {NAME}{more}"
+
+
+def with_case(document: dict[str, Any], told: dict[str, Any], run: int = 1) -> None:
+    """Add the output of person.py for one mode of a run to a document; it replaces an earlier one of that run."""
     case = {"beside": "nobody" if told["program"] == NOBODY else "program", **{k: told[k] for k in ("program", "mode")}}
-    metrics = {name: [round(float(told[name]), 4)] for name in METRICS if name in told}
-    made = {"case": case, "seeds": [1], "jobs": [], "queue": [], "metrics": metrics, "seen": told.get("seen", [])}
-    cases = [one for one in document["cases"] if one["case"] != case]
+    runs: dict[int, dict[str, float]] = {}
+    seen: list[str] = []
+    cases = []
+    for one in document["cases"]:
+        if one["case"] != case:
+            cases.append(one)
+            continue
+        others = [index for index, seed in enumerate(one["seeds"]) if seed != run]
+        seen = one["seen"] if others else []
+        runs = {one["seeds"][at]: {name: values[at] for name, values in one["metrics"].items()} for at in others}
+    runs[run] = {name: round(float(told[name]), 4) for name in METRICS if name in told}
+    seeds = sorted(runs)
+    made = {
+        "case": case, "seeds": seeds, "jobs": [], "queue": [],
+        "metrics": {name: [runs[seed][name] for seed in seeds] for name in runs[run]},
+        "seen": list(dict.fromkeys([*seen, *told.get("seen", [])])),
+    }  # fmt: skip
     order = programs()
     document["cases"] = sorted(
         [*cases, made], key=lambda one: (order.index(one["case"]["program"]), MODES.index(one["case"]["mode"]))
@@ -123,23 +152,24 @@ def table(document: dict[str, Any]) -> str:
     """A line for each program and mode."""
     rows = [("program", "mode", "page s", "worst s", "voice ms", "takes s", "seen")]
     for one in document["cases"]:
-        value = {name: f"{values[0]:.2f}" for name, values in one["metrics"].items()}
+        value = {name: interval(summarise(values)) for name, values in one["metrics"].items()}
         cells = (value.get(name, "") for name in ("page", "page_worst", "voice", "took"))
         rows.append((one["case"]["program"], one["case"]["mode"], *cells, ", ".join(one["seen"])))
     return "\n".join(aligned(rows, words=len(rows[0])))
 
 
-def measured(name: str) -> tuple[str, list[dict[str, Any]], float, str]:
-    """Measure a program in a worker process: its name, the output of person.py, the seconds taken, and an error."""
+def measured(asked: tuple[int, str]) -> tuple[int, str, list[dict[str, Any]], float, str]:
+    """Measure a run of a program in a worker process: both, the output of person.py, the seconds taken, an error."""
+    run, name = asked
     began = time.monotonic()
     said: list[dict[str, Any]] = []
     why = ""
     with tempfile.TemporaryDirectory(prefix="lbe-proof.") as folder:
         try:
-            said = machine.noticed(name, (), Path(folder) / "out")
+            said = machine.noticed(name, (), Path(folder) / "out", run=run)
         except LbeError as error:
             why = f"{name}: {error}"
-    return name, said, time.monotonic() - began, why
+    return run, name, said, time.monotonic() - began, why
 
 
 def ignore_interrupt() -> None:
@@ -155,27 +185,30 @@ def run(args: argparse.Namespace) -> int:
         raise ProofUnknown(f"no program {', '.join(unknown)}; there are: {', '.join(known)}")
     if args.jobs is not None and args.jobs < 1:
         raise ProofUnknown(f"--jobs {args.jobs} is not at least 1")
+    if not 1 <= args.runs <= RUNS_MAX:
+        raise ProofUnknown(f"--runs {args.runs} is not from 1 to {RUNS_MAX}")
     progress = make_progress()
     path = args.out / f"{NAME}.json"
     failed = []
     try:
-        document = empty(progress)
+        document = empty(progress, runs=args.runs)
         if path.is_file() and same_tree(old := digest.load(path), document):
             document = old
+        with_seeds(document, args.runs)
         machine.ensure_disk(progress)
         build_vulturectl(progress)
-        names = args.names or known
+        asked = [(run, name) for run in range(1, args.runs + 1) for name in args.names or known]
         with multiprocessing.Pool(args.jobs or runner.default_jobs(), ignore_interrupt) as pool:
-            for number, (name, said, took_s, why) in enumerate(pool.imap_unordered(measured, names)):
+            for number, (run, name, said, took_s, why) in enumerate(pool.imap_unordered(measured, asked)):
                 failed += [why] if why else []
                 failed += [f"{name}: vulturectl showed nothing of it" for told in said if not background_was_seen(told)]
                 for told in said:
-                    with_case(document, told)
+                    with_case(document, told, run)
                 digest.save(document, args.out)
-                progress(f"{name}: {took_s:.0f} s", number + 1, len(names))
+                progress(f"{name}, run {run}: {took_s:.0f} s", number + 1, len(asked))
     finally:
         progress.close()
     print(table(document))
-    for text in failed:
+    for text in [*failed, *(missed := state.proof_faults(document))]:
         print(f"FAILED: {text}")
-    return 1 if failed else 0
+    return 1 if failed or missed else 0

@@ -51,7 +51,7 @@ modprobe vulture
 modprobe tcp_lbe
 systemctl start lbe-background.service
 cd /
-python3 /tmp/job/person.py {words}
+RUN={run} python3 /tmp/job/person.py {words}
 """
 MEM_MB = 2048
 #: size of the file system, with space for files written by a job; it is a sparse file
@@ -169,8 +169,10 @@ def boot(
     return read_text(out / "boot" / "job.log") or ""
 
 
-def noticed(program: str, modes: tuple[str, ...], out: Path, report: Report = silent) -> list[dict[str, Any]]:
-    """Output of person.py for a program, a table for each mode."""
+def noticed(
+    program: str, modes: tuple[str, ...], out: Path, report: Report = silent, *, run: int = 1
+) -> list[dict[str, Any]]:
+    """Output of person.py for a program in the run of this number, a table for each mode."""
     words = " ".join(f"'{word}'" for word in (program, *modes))
-    said = boot(JOB.format(words=words), out, {"person.py": PERSON.read_text(encoding="utf-8")}, report=report)
+    said = boot(JOB.format(words=words, run=run), out, {"person.py": PERSON.read_text(encoding="utf-8")}, report=report)
     return [json.loads(line) for line in said.splitlines() if line.startswith('{"program"')]

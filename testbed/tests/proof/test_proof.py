@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import importlib.util
 import re
 import subprocess
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from testbed.base.places import REPO
+from testbed.judge import proof
+from testbed.present import markdown, quoting, state
 from testbed.proof import command, machine
 from testbed.results import digest
 
@@ -79,6 +84,23 @@ def test_a_run_again_takes_the_place_of_the_one_before() -> None:
 
 
 @pytest.mark.harness
+def test_each_run_has_its_own_numbers_and_a_run_again_replaces_its_own() -> None:
+    made = document() | {"asked_seeds": [1]}
+    told = {"program": "curl", "mode": "background", "page": 2.0, "took": 9.0, "seen": ["1 down credit"]}
+    command.with_seeds(made, 3)
+    for run, page in ((3, 3.0), (1, 1.0), (2, 7.0), (2, 2.0)):
+        command.with_case(made, told | {"page": page, "seen": [f"{run} down credit"]}, run)
+    (case,) = made["cases"]
+    assert (made["asked_seeds"], case["seeds"]) == ([1, 2, 3], [1, 2, 3])
+    assert case["metrics"] == {"page": [1.0, 2.0, 3.0], "took": [9.0, 9.0, 9.0]}
+    assert case["seen"] == ["3 down credit", "1 down credit", "2 down credit"]
+    assert made["provenance"]["command"] == "python3 -m testbed proof --runs 3"
+    assert "2.00 ±2.48" in command.table(made)
+    command.with_seeds(made, 1)
+    assert made["asked_seeds"] == [1, 2, 3], "the other runs stay"
+
+
+@pytest.mark.harness
 def test_numbers_of_two_trees_do_not_stand_in_one_file() -> None:
     assert command.same_tree(document(), document())
     assert not command.same_tree(document(), document() | {"file_sha256": "other"})
@@ -109,11 +131,14 @@ def test_every_source_of_vulturectl_makes_the_numbers_out_of_date() -> None:
 
 
 @pytest.mark.harness
-def test_asked_for_what_there_is_not(tmp_path: Path) -> None:
+def test_asked_for_what_there_is_not(tmp_path: Path, capsys) -> None:
     from testbed.__main__ import main
 
     assert main(["proof", "wget", "--out", str(tmp_path)]) == 2
     assert main(["proof", "curl", "--jobs", "0", "--out", str(tmp_path)]) == 2
+    for runs in ("0", "101"):
+        assert main(["proof", "curl", "--runs", runs, "--out", str(tmp_path)]) == 2
+        assert f"--runs {runs} is not from 1 to 100" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -122,17 +147,20 @@ def test_asked_for_what_there_is_not(tmp_path: Path) -> None:
 def test_all_programs_are_measured_and_a_failure_is_no_end(tmp_path: Path, monkeypatch, capsys, jobs: str) -> None:
     from testbed.__main__ import main
 
-    def noticed(name: str, *_: object) -> list[dict]:
+    def noticed(name: str, *_: object, run: int) -> list[dict]:
         if name == "aria2c":
             raise machine.ProofFailed("it did not answer")
-        return [{"program": name, "mode": mode, "took": 1.0, "seen": ["down credit"]} for mode in command.MODES]
+        return [{"program": name, "mode": mode, "took": run + 1.0, "seen": ["credit"]} for mode in command.MODES]
 
     for name, made in (("ensure_disk", lambda *_: None), ("noticed", noticed)):
         monkeypatch.setattr(machine, name, made)
-    monkeypatch.setattr(command, "empty", lambda *_: digest.load(digest.FOLDER / "proof.json") | {"cases": []})
+    monkeypatch.setattr(command, "empty", lambda *_, **__: digest.load(digest.FOLDER / "proof.json") | {"cases": []})
     monkeypatch.setattr(command, "build_vulturectl", lambda *_: None)
-    assert main(["proof", "curl", "aria2c", "skopeo", "--jobs", jobs, "--out", str(tmp_path)]) == 1
-    kept = [(one["case"]["program"], one["case"]["mode"]) for one in digest.load(tmp_path / "proof.json")["cases"]]
+    words = ["proof", "curl", "aria2c", "skopeo", "--jobs", jobs, "--runs", "2", "--out", str(tmp_path)]
+    assert main(words) == 1
+    cases = digest.load(tmp_path / "proof.json")["cases"]
+    assert all((one["seeds"], one["metrics"]) == ([1, 2], {"took": [2.0, 3.0]}) for one in cases)
+    kept = [(one["case"]["program"], one["case"]["mode"]) for one in cases]
     assert kept == [(name, mode) for name in ("curl", "skopeo") for mode in command.MODES]
     assert "FAILED: aria2c: it did not answer" in capsys.readouterr().out
 
@@ -141,3 +169,93 @@ def test_all_programs_are_measured_and_a_failure_is_no_end(tmp_path: Path, monke
 def test_programs_are_those_of_the_guest() -> None:
     assert command.programs()[:4] == ["nobody", "apt", "curl", "aria2c"]
     assert not any(" " in name for name in command.programs()), "a page's quote is words"
+
+
+# -- what the guest runs ----------------------------------------------------------------------------------
+
+
+def guest() -> ModuleType:
+    """guest/person.py, which needs nothing of the testbed."""
+    spec = importlib.util.spec_from_file_location("person", machine.PERSON)
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+@pytest.mark.harness
+def test_each_run_begins_the_program_at_another_time(monkeypatch) -> None:
+    begins = set()
+    for run in range(1, 21):
+        monkeypatch.setenv("RUN", str(run))
+        begins.add(round(guest().PROGRAM_AT_S, 3))
+    assert len(begins) == 20 and min(begins) == 3.0 and max(begins) < 5.0
+    monkeypatch.delenv("RUN")
+    assert guest().PROGRAM_AT_S == 3.0
+
+
+# -- the bounds, and the pages --------------------------------------------------------------------------
+
+
+def kept() -> dict:
+    return digest.load(digest.FOLDER / f"{command.NAME}.json")
+
+
+@pytest.mark.harness
+def test_the_kept_numbers_meet_every_bound() -> None:
+    verdicts = proof.judge(kept())
+    assert len(verdicts) == len(proof.CHECKS) * (len(command.programs()) - 1)
+    assert [one for one in verdicts if one.status != "pass"] == []
+    assert state.proof_faults(kept()) == []
+
+
+@pytest.mark.harness
+@pytest.mark.parametrize(
+    ("metric", "bad", "said"),
+    [
+        ("page", 1.3 * 0.5939, "page in % of that beside nobody, program=curl mode=background: 130.0, bound <= 125"),
+        ("voice", 57.0, "call's queueing delay minus that beside nobody [ms], program=curl mode=background: 20.54"),
+        ("took", 13.0, "time of the program in % of that of the plain program, program=curl mode=background: 157.5"),
+    ],
+)
+def test_each_bound_counts(metric: str, bad: float, said: str) -> None:
+    made = {"cases": []}
+    for mode, page, voice, took in (("alone", 0, 0, 7.0), ("plain", 2.0, 198.0, 8.2531), ("background", 0.6, 40, 9)):
+        told = {"program": "curl", "mode": mode, "page": page, "voice": voice, "took": took}
+        command.with_case(made, told | ({metric: bad} if mode == "background" else {}))
+    command.with_case(made, {"program": command.NOBODY, "mode": "alone", "page": 0.5939, "voice": 36.464})
+    made = kept() | made
+    (fault,) = state.proof_faults(made)
+    assert fault.startswith(said)
+    assert f"proof: {fault}" in state.reds({"proof": made})
+
+
+@pytest.mark.harness
+def test_a_bound_is_not_judged_without_the_person_alone() -> None:
+    made = kept()
+    made["cases"] = [one for one in made["cases"] if one["case"]["program"] == "curl"]
+    assert {one.check.metric: one.status for one in proof.judge(made)} == {
+        "page": "incomplete", "voice": "incomplete", "took": "pass"
+    }  # fmt: skip
+    assert state.proof_faults(made) == []
+
+
+@pytest.mark.harness
+def test_the_pages_have_a_row_for_each_bound_and_no_empty_block() -> None:
+    shown = markdown.pages({"proof": kept()})
+    rows = [line for line in shown["checks.md"].splitlines() if "program=curl mode=background" in line]
+    assert len(rows) == len(proof.CHECKS) and all("| holds |" in row for row in rows)
+    assert "misses it" in rows[0] and "misses it" in rows[1]
+    assert "## proof" in shown["checks.md"] and "of each program" in shown["checks.md"]
+    assert "## " in shown["experiments.md"] and not re.search(r"```\n\s*```", shown["experiments.md"])
+
+
+@pytest.mark.harness
+def test_a_page_says_the_number_of_runs_in_words() -> None:
+    made = copy.deepcopy(kept())
+    assert quoting.said("proof @runs", {"proof": made}) == "one run"
+    for one in made["cases"]:
+        one["seeds"] = [1, 2, 3]
+    assert quoting.said("proof @runs", {"proof": made}) == "three runs"
+    made["cases"][0]["seeds"] = [1]
+    assert quoting.said("proof @runs", {"proof": made}) == "one to three runs"
