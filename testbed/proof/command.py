@@ -136,6 +136,7 @@ def with_case(document: dict[str, Any], told: dict[str, Any], run: int = 1) -> N
         "case": case, "seeds": seeds, "jobs": [], "queue": [],
         "metrics": {name: [runs[seed][name] for seed in seeds] for name in runs[run]},
         "seen": list(dict.fromkeys([*seen, *told.get("seen", [])])),
+        "user": told.get("user", ""),
     }  # fmt: skip
     order = programs()
     document["cases"] = sorted(

@@ -12,7 +12,10 @@ has a voice call of 50 packets a second each way. PROGRAM starts PROGRAM_AT_S la
     plain         PROGRAM with the user, as it is
     background    PROGRAM with the user, started by vulturectl run (apt: by the unit background@)
 
-The environment variable RUN is the number of the run: each starts PROGRAM at another time after the begin of a page.
+Each mode runs PROGRAM in a login session of the ordinary user NAME, who has no privilege: in the background,
+lbe-background.service gives vulturectl run what it needs. Only the programs of BY_ROOT run as root. The environment
+variable RUN is the number of the run: each run starts PROGRAM at another time after the begin of a page.
+
 PROGRAM nobody means the user without a program. Any other program first runs once alone, unmeasured, so that its files
 are in the page cache: in an emulated machine disk reads take the host's time, which the virtual clock does not count.
 Prints a line of JSON for each mode.
@@ -73,6 +76,13 @@ PROGRAMS = {
     "rsync-up": f"rsync -e '{SSH}' {WORK}/up root@{SERVER}:{GOT}/got",
     "restic": f"{RESTIC} backup {WORK}/up",
 }  # fmt: skip
+#: the ordinary user who starts the programs
+NAME = "person"
+#: programs that root starts: apt installs packages, and podman's storage driver is set up for root
+BY_ROOT = ("apt", "podman")
+#: A login: its session's cgroup belongs to root, so that the user cannot put a rule on it without the service.
+IN_A_SESSION = ("systemd-run", "--quiet", "--pipe", "--wait", "--expand-environment=no", f"--property=User={NAME}",
+                "--property=PAMName=su-l", "--")  # fmt: skip
 
 
 def shell(script: str) -> None:
@@ -113,6 +123,11 @@ tc -n wan qdisc add dev w1 root netem delay 15ms limit 10000
 """)
 
 
+def add_user() -> None:
+    """Add the user who starts the programs and owns what they receive. The user's manager is always there."""
+    shell(f"useradd --create-home --shell /bin/bash {NAME}; chown {NAME} {GOT}; loginctl enable-linger {NAME}")
+
+
 def page_sizes() -> list[int]:
     """Sizes of a page's objects, 8 to 64 kB."""
     return [8000 + 4000 * (number * 7 % 15) for number in range(PAGE_OBJECTS)]
@@ -138,7 +153,7 @@ END
 
 def serve_ssh() -> None:
     shell(f"""
-ssh-keygen -q -t ed25519 -N '' -f {WORK}/key; cp {WORK}/key.pub {WORK}/authorized
+ssh-keygen -q -t ed25519 -N '' -f {WORK}/key; cp {WORK}/key.pub {WORK}/authorized; chown {NAME} {WORK}/key
 ssh-keygen -q -t ed25519 -N '' -f {WORK}/host
 """)
     options = [f"AuthorizedKeysFile={WORK}/authorized", "StrictModes=no", "PermitRootLogin=yes", "UsePAM=no"]
@@ -313,15 +328,16 @@ def with_person(program_s: Callable[[], float]) -> dict[str, float]:
 
 def words_of(program: str, mode: str) -> list[str]:
     script = PROGRAMS[program]
+    session = [] if program in BY_ROOT else list(IN_A_SESSION)
     if mode != "background":
-        return ["bash", "-euc", script]
+        return [*session, "bash", "-euc", script]
     if program == "apt":
         job = Path("/etc/lbe/jobs/apt")
         job.parent.mkdir(parents=True, exist_ok=True)
         job.write_text(f"#!/bin/bash\nset -eu\n{script}\n")
         job.chmod(0o755)
         return ["bash", "-euc", "systemctl start --wait background@apt.service"]
-    return ["vulturectl", "run", "--", "bash", "-euc", script]
+    return [*session, "vulturectl", "run", "--", "bash", "-euc", script]
 
 
 def run_program(program: str, mode: str) -> tuple[float, list[str]]:
@@ -342,11 +358,15 @@ def run_program(program: str, mode: str) -> tuple[float, list[str]]:
     took = time.monotonic() - at
     said = done.communicate(timeout=10)[0]
     assert done.returncode == 0, f"{program} {mode}: status {done.returncode}: {said[-800:]}"
+    # run says in a line of its own what it cannot put in the background from the first packet
+    assert "vulturectl:" not in said, f"{program} {mode}: {said[-800:]}"
     return took, [f"{count} {kind}" for kind, count in sorted(seen.items())]
 
 
 def one_mode(program: str, mode: str) -> dict[str, object]:
     told: dict[str, object] = {"program": program, "mode": mode}
+    if program in PROGRAMS:
+        told["user"] = "root" if program in BY_ROOT else NAME
     if program == "nobody":
         return told | with_person(lambda: PERSON_S - PROGRAM_AT_S)
     if mode == "alone":
@@ -366,6 +386,7 @@ def one_mode(program: str, mode: str) -> dict[str, object]:
 def main(program: str, *modes: str) -> None:
     build_network()
     serve_web()
+    add_user()
     time.sleep(1)
     SERVERS.get(program, lambda: None)()
     if program in PROGRAMS:

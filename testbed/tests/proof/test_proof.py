@@ -50,6 +50,7 @@ def test_a_person_beside_curl(tmp_path: Path) -> None:
     assert told["background"]["page"] < 1.25 * alone["page"], (alone, told)
     assert command.background_was_seen(told["background"])
     assert told["background"]["took"] < 3 * told["alone"]["took"]
+    assert {one["user"] for one in told.values()} == {"person"}
 
 
 @pytest.mark.kernels
@@ -171,7 +172,7 @@ def test_programs_are_those_of_the_guest() -> None:
     assert not any(" " in name for name in command.programs()), "a page's quote is words"
 
 
-# -- what the guest runs ----------------------------------------------------------------------------------
+# -- who starts a program -------------------------------------------------------------------------------
 
 
 def guest() -> ModuleType:
@@ -181,6 +182,17 @@ def guest() -> ModuleType:
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     return made
+
+
+@pytest.mark.harness
+@pytest.mark.parametrize("mode", command.MODES)
+@pytest.mark.parametrize("program", [name for name in command.programs() if name not in ("nobody", "apt")])
+def test_an_ordinary_user_starts_each_program_in_each_mode(program: str, mode: str) -> None:
+    person = guest()
+    words = person.words_of(program, mode)
+    in_a_session = words[: len(person.IN_A_SESSION)] == list(person.IN_A_SESSION)
+    assert in_a_session == (program not in person.BY_ROOT) == (program != "podman")
+    assert (words[-6:-3] == ["vulturectl", "run", "--"]) == (mode == "background")
 
 
 @pytest.mark.harness
