@@ -220,9 +220,9 @@ VULTURE_API int vulture_stop(struct vulture *v, int fd);
 VULTURE_API int vulture_get(struct vulture *v, int fd, struct vulture_flow *flow);
 
 /* The same for any connection of this namespace; these functions need CAP_NET_ADMIN, also for a
- * process of the caller's own. Without it, call vulture_start() with each descriptor: one of another
- * process that the caller may trace comes from pidfd_getfd(2), and "vulturectl start --pid" does
- * this for all sockets of a process. Those for a process or a cgroup return the number of
+ * process of the caller's own. Without it, call vulture_start() with each descriptor: that of
+ * another process, if the caller may trace it, comes from pidfd_getfd(2). "vulturectl start --pid"
+ * does this for all sockets of a process. Those for a process or a cgroup return the number of
  * connections that were started or stopped.
  */
 VULTURE_API int vulture_start_address(struct vulture *v, const struct vulture_address *address,

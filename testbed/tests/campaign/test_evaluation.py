@@ -82,7 +82,7 @@ def test_every_figure_leads_to_an_experiment_that_speaks_of_it() -> None:
 def test_values_of_the_paper_are_of_variants_that_exist() -> None:
     for figure in figures.listed():
         for curve in figure.curve:
-            one = experiments.load(figure.experiment)
+            one = experiments.load(curve.experiment or figure.experiment)
             assert curve.metric in one.tables["metric"]
             assert set(curve.paper) <= set(one.vary[curve.over])
             for dimension, wanted in curve.case.items():
@@ -96,7 +96,7 @@ def figure_of(number: str, paper: str = "shred", **keys) -> figures.Figure:
 @pytest.mark.parametrize(("jain", "near"), [(0.995, 30), (0.9, 0)])
 def test_verdicts_follow_from_the_results(jain: float, near: int) -> None:
     figure = figure_of("Table 2", case={"flows": []})
-    verdict = coverage.judge(figure, {"shred_tables": made("shred_tables", {"jain": jain})})
+    verdict = coverage.judge(figure, {"shred_tables_paper": made("shred_tables_paper", {"jain": jain})})
     assert verdict.word == "no bound" and len(verdict.compared) == 30
     assert verdict.compared.count(coverage.REPRODUCED) == near
 
