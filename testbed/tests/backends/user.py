@@ -287,17 +287,18 @@ def step_choose_by_sysctl() -> None:
 
 
 def step_iperf_through_each() -> None:
-    """iperf3 -C uses every congestion control at once; ss names each; a module in use cannot be removed."""
-    clients = []
+    """iperf3 -C uses every congestion control; ss names each; a module in use cannot be removed.
+
+    One after the other: a control that gives way sends next to nothing beside the greedy ones of the same host.
+    """
     for number, (control, module) in enumerate(CONTROLS.items()):
-        clients.append(iperf("-C", control, port=PORT + number))
+        client = iperf("-C", control, port=PORT + number)
         shown = sockets(PORT + number)
         assert re.search(rf" {re.escape(control)} ", shown), f"ss does not show {control}: {shown}"
         fields = re.search(r"bbr:\(bw:[1-9][\d.]*[KMG]?bps,mrtt:([\d.]+)", shown)
         assert fields and float(fields[1]) >= ROUND_TRIP_MS, f"ss does not show what {control} measures: {shown}"
         assert references(module) > 0
         assert "in use" in run("rmmod", module, status=1)
-    for client in clients:
         client.end()
 
 

@@ -82,7 +82,7 @@ def test_several_recordings_are_one_experiment_with_a_dimension_more() -> None:
 
 def test_suites_without_subjects_are_not_of_a_run_of_some_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
-    monkeypatch.setattr(command, "RUNS", (lambda args, wanted, report: seen.append(wanted) or command.Part(),))
+    monkeypatch.setattr(command, "RUNS", (lambda args, wanted, report: seen.append(wanted) or command.SuitePart(),))
     for words in ([], ["lbe"], ["lbe", "--suite", "tc"], ["--suite", "wifi"]):
         assert command.run(asked(*words)) == 0
     every, some, named, alone = seen
@@ -91,7 +91,7 @@ def test_suites_without_subjects_are_not_of_a_run_of_some_subjects(monkeypatch: 
 
 @pytest.mark.parametrize(("good", "status"), [(True, 0), (False, 1)])
 def test_the_status_is_one_if_any_part_is_not_good(good: bool, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = (command.Part(), command.Part(good=good), command.Part())
+    parts = (command.SuitePart(), command.SuitePart(good=good), command.SuitePart())
     monkeypatch.setattr(command, "RUNS", tuple(lambda *_, part=part: part for part in parts))
     assert command.run(asked()) == status
 
