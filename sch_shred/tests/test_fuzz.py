@@ -71,7 +71,6 @@ def test_no_packet_and_no_setting_breaks_the_decision(tmp_path: Path) -> None:
         + section("config.c", "const struct shred_config shred_defaults", "/* ---- from a request")
         + section("config.c", "static int shred_set_time", "/* Apply a request, if")
         + section("queue.c", "static u64 shred_qavg_after_idle", "/* ---- the bands")
-        + (FOLDER / "tests" / "law_fuzz.c").read_text(encoding="utf-8")
     )
     packets = hostc.fuzz(source, tmp_path, FOLDER, PEERS)
     assert len(packets) == 5

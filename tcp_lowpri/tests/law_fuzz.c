@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The LowPri family under peers that acknowledge anything at any time: the module's own source up
- * to the choice of variants, compiled with fake_tcp.h (test_fuzz.py does that).
+ * The LowPri family under peers that acknowledge anything at any time: the module's own source but
+ * for the choice of variants, compiled with fake_tcp.h (test_fuzz.py does that).
  */
 #include "fake_peer.h"
 
@@ -24,16 +24,6 @@ static void peer(void)
 
 	memset(pernet, 0, sizeof(pernet));
 	timeout_keep_percent = (u32)draw(101);
-	lowpri_ops[number] = (struct tcp_congestion_ops){
-		.init = lowpri_init,
-		.release = lowpri_release,
-		.ssthresh = lowpri_ssthresh,
-		.cong_avoid = lowpri_cong_avoid,
-		.pkts_acked = lowpri_pkts_acked,
-		.set_state = lowpri_set_state,
-		.cwnd_event = lowpri_cwnd_event,
-		.undo_cwnd = lowpri_undo_cwnd,
-		.get_info = lowpri_get_info,
-	};
+	lowpri_ops[number] = lowpri_template;
 	tcp_live(&lowpri_ops[number], ACKS, state_of);
 }

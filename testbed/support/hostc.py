@@ -35,20 +35,29 @@ def load(source: str, folder: Path, include: Path, name: str = "host") -> ctypes
     return ctypes.CDLL(str(library))
 
 
-def fuzz(source: str, folder: Path, include: Path, peers: int) -> list[int]:
-    """Compile a program that uses fuzz.h, and run it with so many hostile peers.
+def fuzz(source: str, folder: Path, module: Path, peers: int) -> list[int]:
+    """Compile a module's tests/law_fuzz.c, which uses fuzz.h, and run it with so many hostile peers.
 
+    source: what the program needs in front of it.
     folder: folder for the program.
-    include: as for load().
+    module: folder of the module, searched for headers too.
     Return the number of events in each state of the law. Raises RuntimeError with the compiler's output if it does not
     compile, or with what the program found: a peer, its event, and undefined behaviour or a number out of range.
     """
     program = folder / "fuzz"
-    _compile(source, folder / "fuzz.c", program, (*PROGRAM, f"-I{include}", f"-I{Path(__file__).parent}"))
+    source += (module / "tests" / "law_fuzz.c").read_text(encoding="utf-8")
+    _compile(source, folder / "fuzz.c", program, (*PROGRAM, f"-I{module}", f"-I{Path(__file__).parent}"))
     run = subprocess.run([program, "1", str(peers)], check=False, capture_output=True, text=True)
     if run.returncode:
         raise RuntimeError(f"status {run.returncode}: {run.stderr}")
     return [int(word) for word in run.stdout.split()]
+
+
+def table(name: str, text: str) -> str:
+    """A static struct or array with its values, cut out of a source."""
+    found = re.search(rf"^static [^\n;(]*\b{name}(?:\[\])? [^\n;(]*= {{\n.*?^}};\n", text, re.MULTILINE | re.DOTALL)
+    assert found, f"no {name}"
+    return found[0]
 
 
 def bare(path: Path) -> str:

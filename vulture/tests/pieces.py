@@ -23,10 +23,7 @@ def cut(name: str, file: str) -> str:
 
 def cut_table(name: str, file: str) -> str:
     """The text of a struct with its values."""
-    text = (FOLDER / file).read_text(encoding="utf-8")
-    found = re.search(rf"^static [^\n;(]*\b{name}(?:\[\])? = {{\n.*?^}};\n", text, re.MULTILINE | re.DOTALL)
-    assert found, f"{file} has no {name}"
-    return found[0]
+    return hostc.table(name, (FOLDER / file).read_text(encoding="utf-8"))
 
 
 def compiled(world: str, name: str, file: str, folder: Path) -> ctypes.CDLL:

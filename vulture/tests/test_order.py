@@ -122,41 +122,60 @@ def test_the_longest_segment_is_what_we_announced(tmp_path: Path, advmss: int, l
 
 # --------------------------------------------------------------------------------- begins
 
-START = """
+#: What both worlds have: the hooks, of which hold fails with hold_err, and what comes after them with next_err. order()
+#: returns what begin(), which each has, has called.
+HOOKS = """
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
 #include <lbe/arith.h>
 #define NL_SET_ERR_MSG_MOD(extack, text)	((void)(extack))
-#define sock_net(sk)	(sk)
 #define vulture_net(net)	(&vulture)
 struct netlink_ext_ack { int unused; };
-struct sock { int unused; };
-struct vulture_options { int unused; };
-static struct vulture_net { int unused; } vulture;
-static int hold_err, start_err;
+static struct vulture_net { int rules_lock; } vulture;
+static int hold_err, next_err;
 static char log_[64];
 static void note(const char *what) { strcat(log_, what); }
 static int vulture_hooks_hold(struct vulture_net *vn) { note("hold "); return hold_err; }
 static void vulture_hooks_release(struct vulture_net *vn) { note("release "); }
+static int begin(void);
+const char *order(int held, int next, int *err)
+{
+	log_[0] = 0;
+	hold_err = held;
+	next_err = next;
+	*err = begin();
+	return log_;
+}
+"""
+
+
+def ordered(world: str, name: str, folder: Path, held: int, following: int) -> tuple[str, int]:
+    """What a function of netlink.c calls, in order, if the hooks and what follows them return these; and its result."""
+    library = compiled(HOOKS + world, name, "netlink.c", folder)
+    library.order.restype = ctypes.c_char_p
+    got = ctypes.c_int()
+    return library.order(held, following, ctypes.byref(got)).decode().strip(), got.value
+
+
+START = """
+#define sock_net(sk)	(sk)
+struct sock { int unused; };
+struct vulture_options { int unused; };
 static int vulture_flow_start(struct sock *sk, const struct vulture_options *options, unsigned long until, u64 *id,
 			      struct netlink_ext_ack *extack)
 {
 	note("start ");
-	return start_err;
+	return next_err;
 }
 %s
-const char *order(int held, int started, int *err)
+static int begin(void)
 {
 	struct vulture_options options = { 0 };
 	struct sock sk = { 0 };
 	u64 id;
 
-	log_[0] = 0;
-	hold_err = held;
-	start_err = started;
-	*err = vulture_start_one(&sk, &options, 0, &id, NULL);
-	return log_;
+	return vulture_start_one(&sk, &options, 0, &id, NULL);
 }
 """
 
@@ -169,39 +188,25 @@ def test_hooks_are_there_before_a_connection_starts(
     tmp_path: Path, held: int, started: int, order: str, result: int
 ) -> None:
     """A segment that they do not see would advertise more than the flow knows of."""
-    library = compiled(START, "vulture_start_one", "netlink.c", tmp_path)
-    library.order.restype = ctypes.c_char_p
-    got = ctypes.c_int()
-    assert library.order(held, started, ctypes.byref(got)).decode().strip() == order
-    assert got.value == result
+    assert ordered(START, "vulture_start_one", tmp_path, held, started) == (order, result)
 
 
 RULE = """
-#include <stdlib.h>
-#include <string.h>
-#include <errno.h>
-#include <lbe/arith.h>
-#define NL_SET_ERR_MSG_MOD(extack, text)	((void)(extack))
 #define GFP_KERNEL_ACCOUNT	0
 #define kzalloc(bytes, gfp)	calloc(1, bytes)
 #define kfree(p)	free(p)
 #define mutex_lock(lock)	((void)(lock))
 #define mutex_unlock(lock)	((void)(lock))
-#define vulture_net(net)	(&vulture)
 #define genl_info_net(info)	((struct net *)NULL)
 enum { VULTURE_R_CGROUP_FD, VULTURE_R_FOREGROUND, VULTURE_R_MAX = VULTURE_R_FOREGROUND };
 #define VULTURE_CMD_RULE_ADD	1
 struct net;
 struct nlattr;
 struct sk_buff { int unused; };
-struct netlink_ext_ack { int unused; };
 struct genl_info { struct netlink_ext_ack *extack; };
 struct vulture_rule { u32 id; };
-static struct vulture_net { int rules_lock; } vulture;
 static struct sk_buff reply;
-static int hold_err, insert_err, rules;
-static char log_[64];
-static void note(const char *what) { strcat(log_, what); }
+static int rules;
 static int vulture_rule_attrs(struct genl_info *info, struct nlattr **attrs) { return 0; }
 static bool vulture_is_admin(struct sk_buff *skb, struct net *net) { return true; }
 static bool vulture_admin(struct sk_buff *skb, struct net *net, struct netlink_ext_ack *e) { return true; }
@@ -210,33 +215,26 @@ static struct sk_buff *vulture_reply(struct genl_info *info, int cmd, void **hea
 static void nlmsg_free(struct sk_buff *msg) { }
 static void genlmsg_end(struct sk_buff *msg, void *header) { }
 static int genlmsg_reply(struct sk_buff *msg, struct genl_info *info) { return 0; }
-static int vulture_hooks_hold(struct vulture_net *vn) { note("hold "); return hold_err; }
-static void vulture_hooks_release(struct vulture_net *vn) { note("release "); }
 static int vulture_parse_rule(struct vulture_net *vn, struct nlattr **attrs, struct vulture_rule *rule,
 			      struct netlink_ext_ack *extack) { return 0; }
 static int vulture_rule_own(struct vulture_net *vn, struct vulture_rule *rule, struct netlink_ext_ack *e) { return 0; }
 static int vulture_rule_insert(struct vulture_net *vn, struct vulture_rule *rule, struct netlink_ext_ack *extack)
 {
 	note("insert ");
-	rules += !insert_err;
-	rule->id = !insert_err;
-	return insert_err;
+	rules += !next_err;
+	rule->id = !next_err;
+	return next_err;
 }
 static int vulture_put_rule(struct sk_buff *msg, const struct vulture_rule *rule) { return 0; }
 static struct vulture_rule *vulture_rule_remove(struct vulture_net *vn, u32 id, bool admin) { return NULL; }
 static void vulture_rule_free(struct vulture_rule *rule) { note("free "); free(rule); }
 %s
-const char *order(int held, int inserted, int *err)
+static int begin(void)
 {
 	struct genl_info info = { NULL };
-	struct nlattr;
 	struct sk_buff skb = { 0 };
 
-	log_[0] = 0;
-	hold_err = held;
-	insert_err = inserted;
-	*err = vulture_nl_rule_add_doit(&skb, &info);
-	return log_;
+	return vulture_nl_rule_add_doit(&skb, &info);
 }
 """
 
@@ -247,11 +245,7 @@ const char *order(int held, int inserted, int *err)
 )
 def test_hooks_are_there_before_a_rule(tmp_path: Path, held: int, inserted: int, order: str, result: int) -> None:
     """A connection that it starts is seen from its first segment. Without hooks there is no rule."""
-    library = compiled(RULE, "vulture_nl_rule_add_doit", "netlink.c", tmp_path)
-    library.order.restype = ctypes.c_char_p
-    got = ctypes.c_int()
-    assert library.order(held, inserted, ctypes.byref(got)).decode().strip() == order
-    assert got.value == result
+    assert ordered(RULE, "vulture_nl_rule_add_doit", tmp_path, held, inserted) == (order, result)
 
 
 # ----------------------------------------------------------------------------------- ends
