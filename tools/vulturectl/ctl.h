@@ -98,10 +98,14 @@ int do_run(int argc, char **argv);	/* run.c */
  */
 int find_cgroup_of(pid_t pid, char *path, size_t room);
 #define CGROUP_CHARS	1792	/* room for the path of a cgroup's directory */
+/* find_cgroup_dir_of() - directory of a process's cgroup. Return: 0, or -1 with errno and "" */
+int find_cgroup_dir_of(pid_t pid, char dir[CGROUP_CHARS]);
 /* make_cgroup() - make the cgroup NAME-PID below the cgroup of process @pid; @dir is its directory.
  * Return: 0, or -1 with errno
  */
 int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid);
+/* give_cgroup() - let a user move processes to a cgroup. Return: 0, or -1 with errno */
+int give_cgroup(const char *dir, uid_t uid, gid_t gid);
 #define REMOVE_MS	500	/* interval between attempts to remove a cgroup */
 /* cgroup_is_populated() - whether a cgroup, or one below, has a process. @events: descriptor of its
  * cgroup.events, which poll() then says to have changed (POLLPRI)

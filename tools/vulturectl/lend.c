@@ -18,11 +18,6 @@
 #include "own.h"
 #include "upload.h"
 
-/* The limits are those of vulture on users' rules: 8 for each of 16 users. A lent cgroup costs a
- * cgroup and two descriptors of the service.
- */
-#define LENT_MAX	128
-#define LENT_PER_USER	8
 /* s that run waits for an answer, so that a service that hangs does not stop it */
 #define ANSWER_S	2
 
@@ -175,18 +170,14 @@ static bool is_there(int pidfd, const struct ucred *peer)
 static bool make(struct lent *to, const struct ucred *peer)
 {
 	int pidfd = peer->pid > 0 ? pidfd_open(peer->pid, 0) : -1;
-	char procs[CGROUP_CHARS + 16];
 	bool done = false;
 
 	errno = ESRCH;
-	if (is_there(pidfd, peer) && !make_cgroup(to->dir, "lbe", peer->pid)) {
-		snprintf(procs, sizeof(procs), "%s/cgroup.procs", to->dir);
+	if (is_there(pidfd, peer) && !make_cgroup(to->dir, "lbe", peer->pid))
 		done = !enter_cgroup(to->dir, peer->pid) && is_there(pidfd, peer) &&
-		       !chown(to->dir, peer->uid, peer->gid) &&
-		       !chown(procs, peer->uid, peer->gid);
-	} else {
+		       !give_cgroup(to->dir, peer->uid, peer->gid);
+	else
 		*to->dir = '\0';
-	}
 	if (pidfd >= 0)
 		close(pidfd);
 	return done;

@@ -24,6 +24,11 @@
 #include <stdbool.h>
 
 #define LEND_SOCKET	"/run/lbe/background.sock"
+/* The limits are those of vulture on users' rules: 8 for each of 16 users. A lent cgroup costs a
+ * cgroup and two descriptors of the service.
+ */
+#define LENT_MAX	128
+#define LENT_PER_USER	8
 
 /* the requests that a caller may send */
 #define LEND_DOWN	"down"

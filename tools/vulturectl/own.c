@@ -21,9 +21,9 @@
 #include "upload.h"
 
 #define OWN_SOCKET	LBE_RUN "/own.sock"
-/* The limits on cgroups are those of lend.c, again. */
-#define OWN_MAX		128
-#define OWN_PER_USER	8
+/* As many cgroups again as lend.c has */
+#define OWN_MAX		LENT_MAX
+#define OWN_PER_USER	LENT_PER_USER
 /* connections at a time: each has a request, so that it is short */
 #define ASK_MAX		32
 #define ASK_PER_USER	2
@@ -167,29 +167,13 @@ static bool is_its(const struct asker *asker, pid_t pid, int pidfd)
 	return same && poll(&end, 1, 0) == 0;
 }
 
-/* The directory of a process's cgroup. Return: 0, or -1 with errno */
-static int dir_of(pid_t pid, char dir[CGROUP_CHARS])
-{
-	char root[512], path[1024];
-
-	find_cgroup_root(root, sizeof(root));
-	if (!*root) {
-		errno = ENODEV;
-		return -1;
-	}
-	if (find_cgroup_of(pid, path, sizeof(path)))
-		return -1;
-	snprintf(dir, CGROUP_CHARS, "%s%s", root, path[1] ? path : "");
-	return 0;
-}
-
 /* The place of the cgroup that a process is in, if the asker has got it here; or NULL. */
 static struct own *own_of(const struct asker *asker, pid_t pid)
 {
 	char dir[CGROUP_CHARS];
 	struct own *own;
 
-	if (dir_of(pid, dir))
+	if (find_cgroup_dir_of(pid, dir))
 		return NULL;
 	for (own = owns; own < owns + OWN_MAX; own++)
 		if (*own->dir && own->uid == asker->peer.uid && !strcmp(own->dir, dir))
@@ -270,16 +254,13 @@ bool own_waits(void)
 static bool give(struct own *own, const struct asker *asker)
 {
 	char path[CGROUP_CHARS + 16];
-	uid_t uid = asker->peer.uid;
-	gid_t gid = asker->peer.gid;
 
 	snprintf(path, sizeof(path), "%s/cgroup.events", own->dir);
 	own->events = open(path, O_RDONLY | O_CLOEXEC);
 	if (own->events < 0 || watch(own->events, EVENTS(own - owns), EPOLLPRI))
 		return false;
 	cgroup_is_populated(own->events);	/* only later changes are to be told */
-	snprintf(path, sizeof(path), "%s/cgroup.procs", own->dir);
-	return !chown(own->dir, uid, gid) && !chown(path, uid, gid);
+	return !give_cgroup(own->dir, asker->peer.uid, asker->peer.gid);
 }
 
 /* Attach the program, unless the cgroup has it already. */
@@ -338,7 +319,8 @@ static bool ask_in(const struct asker *asker, pid_t pid, pid_t of)
 	const struct own *own = own_of(asker, of);
 	char dir[CGROUP_CHARS];
 
-	if (!own || dir_of(pid, dir) || strncmp(own->dir, dir, strlen(dir)) ||
+	if (!own || find_cgroup_dir_of(pid, dir) ||
+	    strncmp(own->dir, dir, strlen(dir)) ||
 	    strrchr(own->dir, '/') != own->dir + strlen(dir))
 		return no(asker, "process %d is not beside process %d", (int)pid, (int)of);
 	return !enter_cgroup(own->dir, pid) ||

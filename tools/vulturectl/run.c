@@ -144,28 +144,37 @@ int find_cgroup_of(pid_t pid, char *path, size_t room)
 	return result;
 }
 
-/* The directory that make_cgroup() would make. Return: 0, or -1 with errno if it may not make it */
-static int name_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
+int find_cgroup_dir_of(pid_t pid, char dir[CGROUP_CHARS])
 {
-	char root[512], own[1024];
-	char procs[2048];
-	int length;
+	char root[512], path[1024];
 
+	*dir = '\0';
 	find_cgroup_root(root, sizeof(root));
 	if (!*root) {
 		errno = ENODEV;
 		return -1;
 	}
-	if (find_cgroup_of(pid, own, sizeof(own)))
+	if (find_cgroup_of(pid, path, sizeof(path)))
 		return -1;
-	length = snprintf(dir, CGROUP_CHARS, "%s%s%s%s-%d", root, own,
-			  own[strlen(own) - 1] == '/' ? "" : "/", name, (int)pid);
+	snprintf(dir, CGROUP_CHARS, "%s%s", root, path[1] ? path : "");
+	return 0;
+}
+
+/* The directory that make_cgroup() would make. Return: 0, or -1 with errno if it may not make it */
+static int name_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
+{
+	char own[CGROUP_CHARS], procs[CGROUP_CHARS + 16];
+	int length;
+
+	if (find_cgroup_dir_of(pid, own))
+		return -1;
+	length = snprintf(dir, CGROUP_CHARS, "%s/%s-%d", own, name, (int)pid);
 	if (length < 0 || length >= CGROUP_CHARS) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	/* A process enters the new cgroup from this one, which takes the right to write here. */
-	snprintf(procs, sizeof(procs), "%s%s/cgroup.procs", root, own);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", own);
 	return access(procs, W_OK);
 }
 
@@ -179,6 +188,14 @@ static int make_named(const char *dir)
 int make_cgroup(char dir[CGROUP_CHARS], const char *name, pid_t pid)
 {
 	return name_cgroup(dir, name, pid) ? -1 : make_named(dir);
+}
+
+int give_cgroup(const char *dir, uid_t uid, gid_t gid)
+{
+	char procs[CGROUP_CHARS + 16];
+
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
+	return chown(dir, uid, gid) || chown(procs, uid, gid) ? -1 : 0;
 }
 
 bool cgroup_is_populated(int events)
@@ -606,12 +623,11 @@ static void leave_out(struct plan *plan, struct pids *pids)
 /* Say if the command's later connections cannot be put in the foreground. */
 static void mind_cgroups_above(struct plan *plan)
 {
-	char dir[CGROUP_CHARS], root[512], own[1024];
+	char dir[CGROUP_CHARS];
 
 	snprintf(dir, sizeof(dir), "%s", plan->dir);
-	find_cgroup_root(root, sizeof(root));
-	if (!*dir && *root && !find_cgroup_of(getpid(), own, sizeof(own)))
-		snprintf(dir, sizeof(dir), "%s%s", root, own);
+	if (!*dir)
+		find_cgroup_dir_of(getpid(), dir);
 	if (plan->held || !*dir || scope_is(dir, false, NULL))
 		return;
 	plan->held = true;
