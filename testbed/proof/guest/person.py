@@ -46,7 +46,8 @@ PAGE_EVERY_S, PERSON_S = 2.0, 20.0
 #: 3 s in run 1; no two of the first 20 runs have the same time between the begin of a page and that of the program
 PROGRAM_AT_S = 3.0 + 0.7 * (int(os.environ.get("RUN", "1")) - 1) % PAGE_EVERY_S
 VOICE_PACKET_BYTES, VOICE_PER_S = 172, 50
-DOWN_BYTES, UP_BYTES = 16_000_000, 4_000_000
+#: 16 MiB, so that rclone cuts the file into as many equal parts as it has connections
+DOWN_BYTES, UP_BYTES = 16 << 20, 4_000_000
 #: time for the traffic of a mode to drain. What the modules learn of a path need not be reset: only the last mode uses
 #: them.
 REST_S = 3
