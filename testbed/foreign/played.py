@@ -4,12 +4,15 @@
     flent     flent's tests of LEDBAT
     wifi      picoquic's suspended Wi-Fi links
     recorded  links that somebody recorded, in mahimahi's format. They are not part of the project: LBE_TRACES names
-              their folder, and each file of it is a link
+              their folder. A file of it is a recording if its first line is a time in ms and nothing else; FILE.gz is
+              decompressed first. Other files, such as a README or an archive, are ignored
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,8 @@ from ..spec import links
 
 VARIABLE = "LBE_TRACES"
 PACKET_BYTES = 1500
+#: the first line of a recording: a time in ms
+TIME = re.compile(rb"[ \t]*\d+(\.\d+)?[ \t]*(\r?\n|$)")
 RECORDED = "recorded"
 EXPERIMENTS = {
     "flent": TESTBED / "experiments" / "suite" / "flent.toml",
@@ -37,16 +42,29 @@ class TracesAbsent(LbeError):
     """There are no recordings on this machine. This is a separate state, which is never green."""
 
 
-def recordings() -> list[Path]:
-    """The recorded links. Raises TracesAbsent."""
+def recordings() -> dict[str, Path]:
+    """Name -> file of the recorded links; the name is the file's, without .gz. Raises TracesAbsent, and LbeError if two
+    files have the same name."""
     named = os.environ.get(VARIABLE)
     folder = Path(named) if named else cache_root() / "packages" / "traces"
-    found = sorted(path for path in folder.glob("*") if path.is_file()) if folder.is_dir() else []
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("*")) if folder.is_dir() else ():
+        if not path.is_file() or not TIME.match(links.content(path)):
+            continue
+        name = path.name.removesuffix(".gz")
+        if name in found:
+            raise LbeError(f"{folder}: {found[name].name} and {path.name} are one recording; remove one of them")
+        found[name] = path
     if not found:
         raise TracesAbsent(
             f"recorded links are absent: {folder} has none; set {VARIABLE} to a folder of traces in mahimahi's format"
         )
     return found
+
+
+def sha256(recording: Path) -> str:
+    """Hash of a recording, the same whether it is compressed or not."""
+    return hashlib.sha256(links.content(recording)).hexdigest()
 
 
 def sets_of(recording: Path) -> dict[str, Any]:
@@ -79,9 +97,12 @@ def run(name: str, prefix: str, mode: str, series: str | None = None, report: Re
     options = Options(mode, command=f"python3 -m testbed foreign --suite {name}")
     path, kernel = EXPERIMENTS[name], series or DEFAULT_SERIES
     if name == RECORDED:
+        found = recordings()
+        hashes = {one: sha256(file) for one, file in found.items()}
         lived = together(
-            {one.name: play(path, replace(options, sets=sets_of(one)), kernel, report) for one in recordings()}
+            {one: play(path, replace(options, sets=sets_of(file)), kernel, report) for one, file in found.items()}
         )
+        lived = replace(lived, document=lived.document | {"recordings": hashes})
     else:
         lived = play(path, options, kernel, report)
     return replace(lived, document=lived.document | {"experiment": f"{prefix}{name}"})

@@ -4,7 +4,8 @@
 Forms of ``topology.link_trace``:
 
     generate:KIND [key=value ...]    generated from the keys; kinds and keys: `KINDS`
-    FILE                             mahimahi's format: each line is the time of one opportunity, in ms
+    FILE                             mahimahi's format: each line is the time of one opportunity, in ms; FILE.gz: the
+                                     same, compressed with gzip
 
 An opportunity carries one full packet. After its last opportunity a trace starts again. A generated trace depends
 on its keys only. The module lbe_link (testbed/kernels/guest-modules) plays traces; it reads microseconds.
@@ -12,9 +13,11 @@ on its keys only. The module lbe_link (testbed/kernels/guest-modules) plays trac
 
 from __future__ import annotations
 
+import gzip
 import math
 import random
 import typing
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -164,12 +167,21 @@ def _cellular(keys: Cellular, packet_bytes: int, draw: random.Random) -> list[in
     return times_us
 
 
+def content(path: Path) -> bytes:
+    """The bytes of a recorded trace, decompressed if its name ends with .gz. Raises LinkError."""
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise LinkError(f"link_trace {path}: {getattr(error, 'strerror', None) or f'gzip: {error}'}") from error
+
+
 def _read(path: Path) -> list[int]:
     """Read a recorded trace: one time in milliseconds on each line."""
     try:
-        lines = path.read_text(encoding="ascii").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise LinkError(f"link_trace {path}: {getattr(error, 'strerror', None) or 'is no text'}") from error
+        lines = content(path).decode("ascii").split()
+    except UnicodeDecodeError as error:
+        raise LinkError(f"link_trace {path}: is no text") from error
     times_us: list[int] = []
     for number, line in enumerate(lines, start=1):
         try:

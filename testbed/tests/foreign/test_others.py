@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import argparse
+import gzip
+import hashlib
+import tarfile
 from pathlib import Path
 
 import pytest
 
+from testbed.base.errors import LbeError
 from testbed.foreign import command, played, tctesting
 from testbed.foreign.tctesting import DIFFERENCES, Results
 from testbed.present import quoting
@@ -62,8 +66,39 @@ def test_recordings_that_are_absent_are_said_and_not_green(
 def test_a_recordings_mean_is_the_links_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "link.down").write_text("\n".join(str(3 * number) for number in range(1, 1001)))
     monkeypatch.setenv(played.VARIABLE, str(tmp_path))
-    (recording,) = played.recordings()
+    recording = played.recordings()["link.down"]
     assert played.sets_of(recording) == {"topology.link_trace": str(recording), "topology.rate_mbit": 4.0}
+
+
+def test_the_recordings_are_the_files_that_begin_with_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace may be compressed; what explains the traces, or has them all in one file, is none."""
+    monkeypatch.setenv(played.VARIABLE, str(tmp_path))
+    trace = "".join(f"{3 * number}\n" for number in range(1, 1001)).encode()
+    (tmp_path / "plain.down").write_bytes(trace)
+    (tmp_path / "packed.up.gz").write_bytes(gzip.compress(trace))
+    (tmp_path / "README.md").write_text("# 12 links\n12\n")
+    (tmp_path / "SHA256SUMS").write_text("12 plain.down\n")
+    (tmp_path / "empty").touch()
+    (tmp_path / "deeper").mkdir()
+    with tarfile.open(tmp_path / "all.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "plain.down", "12")
+    with tarfile.open(tmp_path / "all.tar.xz", "w:xz") as archive:
+        archive.add(tmp_path / "plain.down", "12")
+    found = played.recordings()
+    assert found == {"packed.up": tmp_path / "packed.up.gz", "plain.down": tmp_path / "plain.down"}
+    assert {played.sets_of(one)["topology.rate_mbit"] for one in found.values()} == {4.0}
+    assert {played.sha256(one) for one in found.values()} == {hashlib.sha256(trace).hexdigest()}
+    (tmp_path / "plain.down.gz").write_bytes(gzip.compress(trace))
+    with pytest.raises(LbeError, match=r"plain.down and plain.down.gz are one recording; remove one of them"):
+        played.recordings()
+
+
+def test_a_recordings_hash_is_in_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link.down").write_text("3\n6\n")
+    monkeypatch.setenv(played.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(played, "play", lambda path, options, series, report: lived("link.down", []))
+    document = played.run("recorded", "foreign_", "short").document
+    assert document["recordings"] == {"link.down": hashlib.sha256(b"3\n6\n").hexdigest()}
 
 
 def lived(name: str, wrong: list[str], missing: int = 0) -> Lived:

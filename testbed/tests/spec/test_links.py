@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from pathlib import Path
 
@@ -64,6 +65,17 @@ def test_a_recorded_trace_is_milliseconds(tmp_path: Path) -> None:
     assert make(str(path), FRAME) == [0, 0, 3000, 10000]
     path.write_text("0.5\n1.25\n")
     assert make(str(path), FRAME) == [500, 1250]
+    packed = tmp_path / "x.down.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert make(str(packed), FRAME) == [500, 1250]
+
+
+@pytest.mark.parametrize("content", [b"", b"1\n2\n", gzip.compress(b"1\n2\n")[:-9]])
+def test_a_bad_compressed_recording_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.down.gz"
+    path.write_bytes(content)
+    with pytest.raises(LinkError, match=r"x.down.gz: (gzip|needs a time above 0)"):
+        make(str(path), FRAME)
 
 
 @pytest.mark.parametrize(
