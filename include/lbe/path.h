@@ -78,12 +78,13 @@
  *  - A link slows down at once, while other flows come by slow start. If the packets that were in
  *    flight when the path gave way arrived more slowly than they were sent, for a round trip, and
  *    the failed train came through at that same rate, the link is slower. A round trip must hold
- *    more than 40 packets for this.
+ *    more than 40 packets for this, and the path must have used three quarters of the link.
  *  - Otherwise trains at half the rate at which the failed one came through tell. On an idle link
  *    their delays spread no more than they did in CRUISE; beside the queue of another flow each
- *    packet waits for 0 to p more. Two such trains in a row with a spread below p / 8 plus the
- *    least noise of CRUISE show that the link is slower. This is tried from the second failure on,
- *    if that noise is below p / 4.
+ *    packet waits for 0 to p more. (The time between their packets varies by half each way, since
+ *    packets at equal distances may all wait for as long.) Two such trains in a row with a spread
+ *    below p / 8 plus the least noise of CRUISE show that the link is slower. This is tried from
+ *    the second failure on, if that noise is below p / 4.
  * If pulses at 1.25 mu raise mu four times in a row by as much as they can, the link is much
  * faster, and START finds out how much.
  *
@@ -327,13 +328,16 @@
 
 /* After a change of the link's rate: a train and the packets that were in flight agree on the new
  * capacity if they differ by less than 1 / the first; these arrived more slowly if by more than 1
- * / the second, which is more than the error of a round trip's rate. CRUISE then begins 1 / the
- * third below it, to drain what the change has queued. If the first is doubled, fewer slower links
- * are found at once; if halved, a fair queue's share is taken for one. If the third is doubled,
+ * / the second, which is more than the error of a round trip's rate. Where R was more than 1 / the
+ * third below mu, other traffic was there, and they say nothing: its share of a fair queue grows as
+ * it recovers from a loss. CRUISE then begins 1 / the fourth below it, to drain what the change has
+ * queued. If the first is doubled, fewer slower links are found at once; if halved, a fair queue's
+ * share is taken for one. The third does the same the other way round. If the fourth is doubled,
  * the queue lasts longer.
  */
 #define LBE_CAME_NEAR		8
 #define LBE_CAME_LESS		16
+#define LBE_CAME_FULL		4
 #define LBE_SLOWER_LESS		8
 
 /* Inspection begins at this many failures (one may be chance), and its train has 32 packets, of
@@ -1379,7 +1383,8 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
 	}
-	if (p->leaving && p->delivered < before - before / LBE_CAME_LESS)
+	if (p->leaving && before > p->mu - p->mu / LBE_CAME_FULL &&
+	    p->delivered < before - before / LBE_CAME_LESS)
 		p->came = p->delivered;
 	p->leaving = false;
 	lbe_path_next_round(p, a->now_us);

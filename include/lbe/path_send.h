@@ -63,12 +63,19 @@ static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 	return pkts;
 }
 
+/* The time of a slot. It varies with @dither, any number: in an inspection by half of it each way,
+ * so that the packets do not all meet the same phase of another flow's; between pairs by an eighth.
+ */
 static inline u64 lbe_path_slot_ns(const struct lbe_path *p, u32 bytes, u32 dither)
 {
 	u64 slot_ns;
 
-	if (p->state != LBE_FLOOR)
-		return div64_u64(bytes * 1000000000ULL, lbe_path_send_rate(p));
+	if (p->state != LBE_FLOOR) {
+		slot_ns = div64_u64(bytes * 1000000000ULL, lbe_path_send_rate(p));
+		if (p->state == LBE_PROBE && p->reason == LBE_INSPECT)
+			slot_ns = slot_ns / 2 + (slot_ns >> 8) * (dither % 256);
+		return slot_ns;
+	}
 	slot_ns = lbe_path_pair_us(p) * 1000ULL;
 	return slot_ns + (slot_ns >> 10) * ((s32)(dither % 256) - 128);
 }

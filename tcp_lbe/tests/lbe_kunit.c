@@ -317,6 +317,46 @@ static void lbe_step_is_a_slower_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->mu, MU * 1024 / 1824);
 }
 
+/* What arrives in the round trip after the path gave way shows a slower link only if the path used
+ * nearly all of the link before.
+ */
+struct leaving_row {
+	const char *name;
+	u64 before;
+	u64 came;
+};
+
+static const struct leaving_row leaving_rows[] = {
+	{ "all of the link was used",		MU, MU / 2 },
+	{ "four fifths of it",			MU * 4 / 5, MU / 2 },
+	{ "six tenths: others were there",	MU * 6 / 10, 0 },
+	{ "it comes as fast as it was sent",	MU / 2, 0 },
+};
+
+static void leaving_desc(const struct leaving_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(leaving, leaving_rows, leaving_desc);
+
+static void lbe_leaving(struct kunit *test)
+{
+	const struct leaving_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, row->before);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + RTT_US,
+		.rtt_us = RTT_US,
+		.acked_bytes = MU / 2 / (USEC_PER_SEC / RTT_US),
+	};
+
+	p->round_us = NOW_US;
+	p->leaving = true;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_FALSE(test, p->leaving);
+	EXPECT_NEAR(test, p->came, row->came, MU / 50);
+}
+
 /* ---- the verdict of a pulse -------------------------------------------------- */
 
 struct pulse_row {
@@ -1282,6 +1322,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_base_has_a_limit),
 	KUNIT_CASE(lbe_growth_has_a_limit),
 	KUNIT_CASE(lbe_step_is_a_slower_link),
+	KUNIT_CASE_PARAM(lbe_leaving, leaving_gen_params),
 	KUNIT_CASE_PARAM(lbe_pulse_verdict, pulse_gen_params),
 	KUNIT_CASE(lbe_noise_is_no_capacity),
 	KUNIT_CASE(lbe_own_device),

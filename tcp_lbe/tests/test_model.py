@@ -251,6 +251,15 @@ def test_at_a_fair_queue_a_newcomer_is_no_slower_link(law: Model, rate_mbit: flo
     assert law.run(case).other_mbit >= 0.98 * alone.other_mbit
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms"), [(10, 100), (20, 60), (10, 200)])
+def test_at_a_fair_queue_without_noise_it_gives_way(law: Model, rate_mbit: float, rtt_ms: float, seed: int) -> None:
+    """Packets at equal distances would all meet the same phase of the other queue's, and see no spread."""
+    case = Case(rate_mbit, rtt_ms, 100, noise_ms=0.2, fair=1, other="greedy", seed=seed)
+    alone = law.run(dataclasses.replace(case, flows=0))
+    assert law.run(case).other_mbit >= 0.98 * alone.other_mbit
+
+
 @pytest.mark.parametrize(("flows", "lie_ms"), [(2, 30), (4, 30), (4, 6), (4, -20)])
 def test_a_lying_peer_loses_its_place_on_the_path(law: Model, flows: int, lie_ms: float) -> None:
     """Packets that are acknowledged before they came, or late: the others keep what one more host would leave them."""
