@@ -70,7 +70,9 @@ struct lbe_path_delay {
 				 */
 	u32 flat_us;		/* least delay of the flat stretch, us */
 	u32 flat_ms;		/* beginning of it, ms; wraps in 49 days: a stretch that
-				 * has lasted as long is taken for too short
+				 * has lasted as long is taken for too short. Before lp
+				 * knows full, it keeps here when the window last limited
+				 * the flow (lp_limited())
 				 */
 	u16 flat_span_us;	/* its largest delay minus its least, us */
 	u16 pkt_us;		/* least time between packets at the receiver, us;
