@@ -60,7 +60,11 @@ print("moved", *(after - before for before, after in list(zip(before, counts))[1
 """
 
 
-@pytest.mark.parametrize(("module", "control"), [("tcp_ledbat", "ledbat"), ("tcp_lbe", "lbe")])
+#: module and control
+CONTROLS = [("tcp_lp", "lp"), ("tcp_ledbat", "ledbat"), ("tcp_ledbat", "ledbatpp"), ("tcp_lbe", "lbe")]
+
+
+@pytest.mark.parametrize(("module", "control"), CONTROLS)
 def test_no_connection_stands(tmp_path: Path, module: str, control: str) -> None:
     script = f'ip link set lo mtu 1500 up\ninsmod "$KO"\npython3 client.py {control}\n'
     said = guests.run(module, tmp_path, script, {"client.py": CLIENT})
