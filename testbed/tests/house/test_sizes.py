@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The code lines that Documentation/tcp_lbe.md and tcp_ledbat.md give for files are those of the files."""
+"""The numbers of lines that tcp_lbe.md, tcp_ledbat.md and sch_shred.md give for files are those of the files."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+import pytest
 
 from testbed.base.content import c_program
 from testbed.base.places import REPO
@@ -55,3 +57,18 @@ def test_ledbats_page_has_the_sizes_of_both_modules() -> None:
     assert told == [code_lines(paths) for paths in (LP, LEDBAT, [LAW], both)]
     assert f"`tcp_lp/` and `tcp_ledbat/` have {told[0] + told[1]}." in words
     assert f"they have {sum(told[:3])}." in words
+
+
+@pytest.mark.parametrize(
+    ("part", "files"),
+    [
+        ("queue", ("queue.c", "queue.h", "config.c")),
+        ("writer", ("writer.c", "host.c", "edge.c", "flows.c", "packet.c", "settings.c", "writer.h")),
+    ],
+)
+def test_the_page_of_shred_has_the_sizes_of_its_parts(part: str, files: tuple[str, ...]) -> None:
+    page = (REPO / "Documentation" / "sch_shred.md").read_text(encoding="utf-8").split("\n### Size\n")[1]
+    (row,) = re.findall(rf"^\| {part} \| \d+ \| (\d+) \| \d+ \| (\d+) \|$", page, flags=re.MULTILINE)
+    texts = [(REPO / "sch_shred" / name).read_text(encoding="utf-8") for name in files]
+    lines = sum(len(text.splitlines()) for text in texts)
+    assert tuple(map(int, row)) == (lines, sum(len(c_program(text).splitlines()) for text in texts))
