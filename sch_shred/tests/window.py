@@ -3,8 +3,8 @@
 
     python3 -m sch_shred.tests.window [SEEDS [SECONDS]]
 
-prints the table of Documentation/sch_shred.md. The sending host's writer is examples/age.bpf.c in both rows. In the second
-one expression of it is replaced, so that the hint is sqrt(n W): n packets have been sent, and W is the window.
+prints the table of Documentation/sch_shred.md. In both rows the sending host's writer is examples/age.bpf.c. In the
+second, one expression of it is replaced, so that the hint is sqrt(n W): n packets have been sent, W is the window.
 """
 
 from __future__ import annotations
