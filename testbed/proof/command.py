@@ -117,9 +117,27 @@ def with_seeds(document: dict[str, Any], runs: int) -> None:
     document["provenance"]["command"] = f"python3 -m testbed {NAME}{more}"
 
 
+def case_of(program: str, mode: str) -> dict[str, str]:
+    """The case of a program in a mode."""
+    return {"beside": NOBODY if program == NOBODY else "program", "program": program, "mode": mode}
+
+
+def with_programs(document: dict[str, Any], names: list[str]) -> None:
+    """Add the cases of these programs to those that were asked for, in the order of programs and modes."""
+    had = document.get("asked_cases", [one["case"] for one in document["cases"]])
+    more = [case_of(name, mode) for name in names for mode in (MODES[:1] if name == NOBODY else MODES)]
+    document["asked_cases"] = in_order([*had, *(case for case in more if case not in had)])
+
+
+def in_order(cases: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Cases in the order of programs and modes."""
+    order = programs()
+    return sorted(cases, key=lambda case: (order.index(case["program"]), MODES.index(case["mode"])))
+
+
 def with_case(document: dict[str, Any], told: dict[str, Any], run: int = 1) -> None:
     """Add the output of person.py for one mode of a run to a document; it replaces an earlier one of that run."""
-    case = {"beside": "nobody" if told["program"] == NOBODY else "program", **{k: told[k] for k in ("program", "mode")}}
+    case = case_of(told["program"], told["mode"])
     runs: dict[int, dict[str, float]] = {}
     seen: list[str] = []
     cases = []
@@ -138,10 +156,8 @@ def with_case(document: dict[str, Any], told: dict[str, Any], run: int = 1) -> N
         "seen": list(dict.fromkeys([*seen, *told.get("seen", [])])),
         "user": told.get("user", ""),
     }  # fmt: skip
-    order = programs()
-    document["cases"] = sorted(
-        [*cases, made], key=lambda one: (order.index(one["case"]["program"]), MODES.index(one["case"]["mode"]))
-    )
+    order = in_order([one["case"] for one in (*cases, made)])
+    document["cases"] = sorted([*cases, made], key=lambda one: order.index(one["case"]))
 
 
 def background_was_seen(told: dict[str, Any]) -> bool:
@@ -196,6 +212,7 @@ def run(args: argparse.Namespace) -> int:
         if path.is_file() and same_tree(old := digest.load(path), document):
             document = old
         with_seeds(document, args.runs)
+        with_programs(document, args.names or known)
         machine.ensure_disk(progress)
         build_vulturectl(progress)
         asked = [(run, name) for run in range(1, args.runs + 1) for name in args.names or known]

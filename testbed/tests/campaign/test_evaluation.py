@@ -682,6 +682,13 @@ def test_no_committed_result_is_red(committed: dict) -> None:
     assert not red, "\n".join(red)
 
 
+def test_each_experiment_has_a_committed_result(committed: dict) -> None:
+    """A red result does not become green by being deleted."""
+    assert not state.absent(committed), "\n".join(state.absent(committed))
+    gone = {name: document for name, document in committed.items() if name != "lp_table1"}
+    assert state.absent(gone) == ["lp_table1: INCOMPLETE: no result"]
+
+
 def test_a_committed_result_that_gets_worse_is_red(committed: dict) -> None:
     """The test above can fail: it does when a figure misses its bound and when a case is lost."""
     worse = json.loads(json.dumps(committed))

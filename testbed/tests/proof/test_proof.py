@@ -159,7 +159,9 @@ def test_all_programs_are_measured_and_a_failure_is_no_end(tmp_path: Path, monke
     monkeypatch.setattr(command, "build_vulturectl", lambda *_: None)
     words = ["proof", "curl", "aria2c", "skopeo", "--jobs", jobs, "--runs", "2", "--out", str(tmp_path)]
     assert main(words) == 1
-    cases = digest.load(tmp_path / "proof.json")["cases"]
+    document = digest.load(tmp_path / "proof.json")
+    cases = document["cases"]
+    assert digest.lost_runs(document) == 2 * len(command.MODES), "those of aria2c"
     assert all((one["seeds"], one["metrics"]) == ([1, 2], {"took": [2.0, 3.0]}) for one in cases)
     kept = [(one["case"]["program"], one["case"]["mode"]) for one in cases]
     assert kept == [(name, mode) for name in ("curl", "skopeo") for mode in command.MODES]
