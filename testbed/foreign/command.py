@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,11 @@ class SuitePart:
     absent: str = ""
 
 
+def timed(made: Document, began: float) -> Document:
+    """The document with the wall time since ``began``. What was in the cache took none."""
+    return made | {digest.SECONDS: round(time.monotonic() - began)}
+
+
 def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
     """Run packetdrill's suites among the wanted ones; None if none of the selected subjects or scripts is theirs."""
     names = [entry["name"] for entry in packetdrill.settings()["suite"] if entry["name"] in wanted]
@@ -275,11 +281,15 @@ def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report)
         for suite in suites
         if suite.scripts(args.only) and (not args.names or packetdrill.wanted_of(suite, args.names))
     ]
-    ran = [packetdrill.run(suite, args.names, args.kernel, args.only, report) for suite in chosen]
-    outcomes = [outcome for one in ran for outcome in one.outcomes]
-    if not ran:
+    documents, outcomes = [], []
+    for suite in chosen:
+        began = time.monotonic()
+        ran = packetdrill.run(suite, args.names, args.kernel, args.only, report)
+        documents.append(timed(document(ran), began))
+        outcomes += ran.outcomes
+    if not chosen:
         return None
-    return SuitePart([document(one) for one in ran], table(outcomes), all(outcome.good for outcome in outcomes))
+    return SuitePart(documents, table(outcomes), all(outcome.good for outcome in outcomes))
 
 
 def run_netfilter(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
@@ -288,8 +298,10 @@ def run_netfilter(args: argparse.Namespace, wanted: list[str], report: Report) -
     scripts = tuple(name for name in netfilter.SCRIPTS if fnmatch.fnmatch(name, args.only))
     if NETFILTER not in wanted or not (controllers and scripts):
         return None
+    began = time.monotonic()
     ran = netfilter.run(controllers, scripts, report)
-    return SuitePart([netfilter_document(ran)], netfilter_table(ran.outcomes), all(one.good for one in ran.outcomes))
+    made = timed(netfilter_document(ran), began)
+    return SuitePart([made], netfilter_table(ran.outcomes), all(one.good for one in ran.outcomes))
 
 
 def run_tc(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
@@ -297,8 +309,9 @@ def run_tc(args: argparse.Namespace, wanted: list[str], report: Report) -> Suite
     files = [name for name in tctesting.FILES if fnmatch.fnmatch(name, args.only)]
     if TC not in wanted or not files:
         return None
+    began = time.monotonic()
     ran = tctesting.run(files, args.kernel, report)
-    return SuitePart([tc_document(ran)], tc_table(ran.outcomes), all(one.good for one in ran.outcomes))
+    return SuitePart([timed(tc_document(ran), began)], tc_table(ran.outcomes), all(one.good for one in ran.outcomes))
 
 
 def run_played(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:

@@ -22,6 +22,7 @@ from ..base.errors import LbeError
 from ..base.places import TESTBED
 from ..base.progress import Report, silent
 from ..kernels.series import DEFAULT_SERIES
+from ..results import digest
 from ..robustness.soak import Lived, play
 from ..run.runner import Options
 from ..spec import links
@@ -77,6 +78,7 @@ def together(several: dict[str, Lived]) -> Lived:
     """The results of several recordings as those of one experiment with a dimension more."""
     first = next(iter(several.values()))
     document = first.document | {"sets": {}, "cases": [], "asked_cases": [], "wrong": [], "differs": []}
+    document[digest.SECONDS] = sum(one.document[digest.SECONDS] for one in several.values())
     for name, one in several.items():
         for case in one.document["cases"]:
             document["cases"].append(case | {"case": {"recording": name, **case["case"]}})

@@ -8,8 +8,8 @@ A number is between two comments that Markdown does not show:
 The words after "=" are those of quote(): experiment, metric, dimensions, and "of" for a percentage of another
 case. With "from dim=variant to dim=variant" in place of "of" the number is the part of the difference between two
 other cases that this case has, in percent: 0 like the first, 100 like the second.
-In place of a metric, @commit means the versions of the testbed at run time, @kernel the kernel's release, and @runs the
-number of runs of each case, in words ("three runs").
+In place of a metric, @commit means the versions of the testbed at run time, @kernel the kernel's release, @seconds the
+wall time of all, and @runs the number of runs of each case, in words ("three runs").
 A table has a row for each variant of a dimension, and a column for each line of the directive:
 
     <!--table lowpri_timeout by keep burst=250k
@@ -78,6 +78,8 @@ STALE = "*"
 NOT_RUN, INCOMPLETE = "(not run)", "(incomplete)"
 #: in place of a number that no run has: a flow that was not started, an event that did not happen
 NO_VALUE = "-"
+#: in place of a time that the document does not have
+NOT_RECORDED = "a time that is not recorded"
 #: in a table, for a combination that no case has
 NO_CASE = ""
 
@@ -87,6 +89,7 @@ SAID_OF_ALL: dict[str, Callable[[Document], str]] = {
     "@commit": lambda document: ", ".join(document["ran"]["testbed"]),
     "@kernel": lambda document: str(document["provenance"]["kernel"]["release"]),
     RUNS: runs_text,
+    "@seconds": lambda document: f"{document[digest.SECONDS]} s" if digest.SECONDS in document else NOT_RECORDED,
 }
 
 

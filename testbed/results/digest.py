@@ -35,6 +35,8 @@ FORMAT = 2
 #: significant digits of a stored metric; the rounding is much smaller than the difference between two seeds
 DIGITS = 6
 TRACE_POINTS = 60
+#: key of a document: wall time of what it tells of, seconds, if it was recorded
+SECONDS = "seconds"
 #: folder of the committed digests
 FOLDER = REPO / "Documentation" / "results" / "data"
 #: prefixes of the names of simulators' digests of an experiment

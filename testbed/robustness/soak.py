@@ -125,15 +125,18 @@ def judged(path: Path, options: runner.Options, series: str, report: Report) -> 
     differs = [f"{said(one)}: {one.note}" for one in verdicts if one.status in ("differs", "unsettled")]
     files = [str(path.relative_to(REPO))] if path.is_relative_to(REPO) else []
     document = digest.make(made) | {"files": files, "file_sha256": identity.hash_of_files(files)}
-    document |= {"wrong": wrong, "differs": differs}
+    # each run's own time, also of one that was in the cache
+    took_s = sum(run.facts.get("wall_s", 0.0) for run in made.results)
+    document |= {"wrong": wrong, "differs": differs, digest.SECONDS: round(took_s)}
     return Lived(document, len(checks.judged(verdicts)), wrong, differs, len(made.missing()))
 
 
 def table(done: list[Lived], head: str = "life") -> str:
     """A line for each life, then everything that is wrong."""
-    rows: list[tuple[str, ...]] = [(head, "cases", "missing", "checks", "differ", "wrong")]
+    rows: list[tuple[str, ...]] = [(head, "cases", "missing", "checks", "differ", "wrong", "seconds")]
     for one in done:
-        rows.append((one.name, *map(str, (one.cases, one.missing, one.checks, len(one.differs), len(one.wrong)))))
+        counts = (one.cases, one.missing, one.checks, len(one.differs), len(one.wrong), one.document[digest.SECONDS])
+        rows.append((one.name, *map(str, counts)))
     lines = aligned(rows, words=1)
     lines += [f"{one.name}: {text}" for one in done for text in one.differs]
     lines += [f"{one.name}: WRONG: {text}" for one in done for text in one.wrong]

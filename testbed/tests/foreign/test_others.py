@@ -7,12 +7,15 @@ import argparse
 import gzip
 import hashlib
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from testbed.base.errors import LbeError
 from testbed.foreign import command, played, tctesting
+from testbed.foreign.netfilter import NetfilterRan
+from testbed.foreign.packetdrill import PacketdrillRan, Suite
 from testbed.foreign.tctesting import DIFFERENCES, Results
 from testbed.present import quoting
 from testbed.results import digest
@@ -48,6 +51,31 @@ def test_a_case_of_tc_that_fails_without_a_reason_is_a_fault_and_so_is_a_needles
     assert quoting.quote("foreign_tc ran file=red.json", said) == str(len(passed | failed))
     assert document["cases"][0]["faults"] == faults
     assert ("FAULT: " + faults[0] if faults else "1 of 1 good") in command.tc_table([outcome])
+
+
+@pytest.mark.parametrize("suite", ["kernel", "netfilter", "tc"])
+def test_a_document_says_how_long_its_suite_took(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of the clock that passes while the suite runs, and nothing before and after it."""
+    now_s = [100.0]
+    monkeypatch.setattr(command.time, "monotonic", lambda: now_s[0])
+
+    def runs(result: object) -> Callable[..., object]:
+        def run(*_: object) -> object:
+            now_s[0] += 41.6
+            return result
+
+        return run
+
+    tree = identity.of_tree("key", [])
+    one = Suite("kernel", "scripts", "6.12", ())
+    monkeypatch.setattr(Suite, "scripts", lambda *_: ["a.pkt"])
+    monkeypatch.setattr(command.packetdrill, "ensure_suites", lambda *_: [one])
+    monkeypatch.setattr(command.packetdrill, "run", runs(PacketdrillRan(one, KERNEL, tree, {}, [])))
+    monkeypatch.setattr(command.netfilter, "run", runs(NetfilterRan("6.12.1", "key", {}, {}, [])))
+    monkeypatch.setattr(tctesting, "run", runs(tctesting.TcRan(KERNEL, tree, [])))
+    parts = [part(asked(), [suite], lambda *_: None) for part in command.RUNS]
+    (document,) = [made for part in parts if part for made in part.documents]
+    assert (document["experiment"], document["seconds"]) == (f"foreign_{suite}", 42)
 
 
 def test_no_case_at_all_is_not_good() -> None:
@@ -104,6 +132,7 @@ def test_a_recordings_hash_is_in_the_document(tmp_path: Path, monkeypatch: pytes
 def lived(name: str, wrong: list[str], missing: int = 0) -> Lived:
     case = {"case": {"background": "lbe"}, "seeds": [1], "jobs": [""], "queue": [], "metrics": {"be": [4.0]}}
     document = {"experiment": "recorded", "sets": {"a": name}, "cases": [case], "asked_cases": [case["case"]]}
+    document["seconds"] = 3
     return Lived(document | {"wrong": wrong, "differs": []}, 2, wrong, [], missing)
 
 
@@ -113,6 +142,7 @@ def test_several_recordings_are_one_experiment_with_a_dimension_more() -> None:
     assert [case["case"] for case in one.document["cases"]] == one.document["asked_cases"] == cases
     assert one.wrong == one.document["wrong"] == ["recording=b.down be is 1, wanted >= 90"]
     assert (one.checks, one.missing, one.document["sets"]) == (4, 1, {}), "no path of this machine is in a document"
+    assert one.document["seconds"] == 3 + 3, "the time of both"
 
 
 def test_suites_without_subjects_are_not_of_a_run_of_some_subjects(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,8 @@ def test_a_number_of_fewer_seeds_than_the_experiment_has_says_how_many() -> None
     few = {"lp_table1": made("lp_table1", {"tcp": 40.0}, seeds=2) | {"mode": "default"}}
     assert quoting.said("lp_table1 tcp link=10M background=lp", few) == f"40.00 ±0.00 (2 of {wanted} seeds)"
     assert quoting.said("lp_table1 @commit", few) == "v1", "versions are those of all runs"
+    assert quoting.said("lp_table1 @seconds", few) == "a time that is not recorded"
+    assert quoting.said("lp_table1 @seconds", {"lp_table1": few["lp_table1"] | {"seconds": 432}}) == "432 s"
     few["lp_table1"]["stale"] = ["module tcp_lp"]
     assert quoting.said("lp_table1 tcp link=10M background=lp", few) == f"40.00 ±0.00* (2 of {wanted} seeds)"
     page = "<!--table lp_table1 by background link=10M\ntcp | %\n-->\n<!--/table-->\n"

@@ -72,7 +72,7 @@ def test_what_an_earlier_soak_left_is_not_the_whole_life(monkeypatch: pytest.Mon
         asked[:] = experiment.cases(options.mode)
         metrics = {"before": 9.3, "be": 99.0, "after": 9.3}
         empty = Series(np.empty(0, SEND), np.empty(0, RECV), np.empty(0, QUEUE))
-        facts = {"job": "", "topology": [], "modules": {}, "testbed": "", "sysctls": {}}
+        facts = {"job": "", "topology": [], "modules": {}, "testbed": "", "sysctls": {}, "wall_s": 2.25}
         runs = [Result(case, 1, metrics, facts, empty) for case in asked[:5]]
         provenance = {"command": "soak", "kernel": {"release": "6.12"}}
         return ResultSet(experiment.name, options.mode, "", {}, provenance, runs, asked, [1], {})
@@ -84,6 +84,7 @@ def test_what_an_earlier_soak_left_is_not_the_whole_life(monkeypatch: pytest.Mon
     assert (done.cases, done.missing) == (5, len(asked) - 5)
     assert done.checks > 0 and not done.wrong, done.wrong
     assert done.document["asked_cases"] == asked
+    assert done.document["seconds"] == 11, "the time of five runs"
     assert digest.lost_runs(done.document) == len(asked) - 5
     assert f"life_idle: INCOMPLETE: {len(asked) - 5} cases have no run" in soak.table([done])
     lines = quoting.table("life_idle by background,idle peer=ms\nbe | best effort, %", {"life_idle": done.document})
