@@ -260,6 +260,16 @@ def test_at_a_fair_queue_without_noise_it_gives_way(law: Model, rate_mbit: float
     assert law.run(case).other_mbit >= 0.98 * alone.other_mbit
 
 
+def test_who_returned_beside_a_greedy_flow_at_a_fair_queue_leaves_again(law: Model, tmp_path: Path) -> None:
+    """A train passed while that flow recovered from a drop. When it is back, what is in flight and the next train
+    agree on the share of the fair queue, which a law that does not ask what others had before takes for the link."""
+    credulous = Model(tmp_path, {"p->leaving && before > p->mu - p->mu / LBE_CAME_FULL &&": "p->leaving &&"})
+    for rate_mbit, rtt_ms, buffer_pkts, seed in ((50, 30, 10, 17), (50, 30, 20, 15), (10, 100, 10, 19)):
+        case = Case(rate_mbit, rtt_ms, buffer_pkts, fair=1, other="greedy", seed=seed)
+        least_mbit = 0.75 * rate_mbit * EFFICIENCY
+        assert law.run(case).other_mbit >= least_mbit > credulous.run(case).other_mbit, case
+
+
 @pytest.mark.parametrize(("flows", "lie_ms"), [(2, 30), (4, 30), (4, 6), (4, -20)])
 def test_a_lying_peer_loses_its_place_on_the_path(law: Model, flows: int, lie_ms: float) -> None:
     """Packets that are acknowledged before they came, or late: the others keep what one more host would leave them."""
