@@ -102,7 +102,7 @@ def check(out: Path, docs: Path) -> int:
     few = {name: seeds for name, document in sorted(documents.items()) if (seeds := digest.few_seeds(document))}
     for name, seeds in few.items():
         print(f"FEW SEEDS {name}: {seeds}")
-    red = [*state.absent(documents), *state.reds(documents)]
+    red = state.reds(documents)
     for line in red:
         print(f"RED {line}")
     old = sum(bool(document["stale"]) for document in documents.values())
