@@ -38,8 +38,7 @@ NOBODY: dict[str, str] | None = None
 
 def at_most(rate: str) -> dict[str, str]:
     """A law whose rate in CRUISE is never above ``rate``, so that fewer packets are in flight when another begins."""
-    highest = "lbe_path_policed(p) ? mu - mu / 32 : {});"
-    return {highest.format("mu + mu / 128"): highest.format(rate)}
+    return {"mu + mu / LBE_CRUISE_OVER);": f"{rate});"}
 
 
 @dataclass(frozen=True)

@@ -111,18 +111,25 @@ class Outcome:
         return self.total_mbit**2 / (len(self.hosts_mbit) * squares) if squares else 0.0
 
 
+def mutated(mutations: dict[str, str] | None = None) -> str:
+    """The source of the loop with the law. ``mutations``: text of it -> what stands there instead; each must be there
+    once.
+    """
+    law = "".join(header.read_text(encoding="utf-8") for header in LAW)
+    law = re.sub(r"^#include <lbe/(arith|train|path).h>", "", law, flags=re.MULTILINE)
+    text = law + (FOLDER / "model.c").read_text(encoding="utf-8")
+    return models.mutated("the law of lbe with its model", text, mutations)
+
+
 class Model:
     """The compiled loop."""
 
     def __init__(self, folder: Path, mutations: dict[str, str] | None = None):
-        """``mutations``: text of the law or of model.c -> what stands there instead; each must be there once."""
-        law = "".join(header.read_text(encoding="utf-8") for header in LAW)
-        law = re.sub(r"^#include <lbe/(arith|train|path).h>", "", law, flags=re.MULTILINE)
-        text = law + (FOLDER / "model.c").read_text(encoding="utf-8")
+        """``mutations``: as for mutated()."""
         source = (
             "#define _GNU_SOURCE\n#include <lbe/arith.h>\n"
             '#pragma GCC diagnostic ignored "-Wunused-parameter"\n#pragma GCC diagnostic ignored "-Wunused-function"\n'
-            + models.mutated("the law of lbe with its model", text, mutations)
+            + mutated(mutations)
         )
         self.library = hostc.load(source, folder, FOLDER.parent, "model")
 

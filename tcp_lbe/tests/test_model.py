@@ -12,12 +12,25 @@ from pathlib import Path
 
 import pytest
 
-from tcp_lbe.tests.model import EFFICIENCY, Case, Model, Outcome
+from tcp_lbe.tests import ablate, causes
+from tcp_lbe.tests.model import EFFICIENCY, Case, Model, Outcome, mutated
 
 #: a deviation of the rate, over its mean, that a flow may have: alone on a link of 10 Mbit/s, and beside steady traffic
 ALONE_DEV_MAX, BESIDE_DEV_MAX = 0.03, 0.15
 STEADY = Case(other="steady", other_mbit=6)
 PAUSES = Case(other="onoff")
+
+
+CHANGES = [
+    *ablate.OFF.items(),
+    *((f"{row.title}: {name}", change) for row in causes.ROWS for name, change in row.changes.items()),
+]
+
+
+@pytest.mark.parametrize("change", [change for _, change in CHANGES], ids=[name for name, _ in CHANGES])
+def test_what_ablate_and_causes_replace_is_in_the_law_once(change: dict[str, str] | None) -> None:
+    """mutated() raises an error for a text that the law no longer has. The tables themselves are seldom made again."""
+    assert (mutated(change) != mutated()) is bool(change)
 
 
 @pytest.fixture(scope="module")
