@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sch_shred.tests import bpf
 from testbed.backends.uml import HOST_ROOT, Uml
 from testbed.results.files import Record
 from testbed.run import runner
@@ -256,22 +255,13 @@ def test_retransmissions_carry_the_window_too(run) -> None:
 @pytest.fixture(scope="module")
 def bpf_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """examples/age.bpf.c, as its head comment compiles it."""
-    source = Path(__file__).resolve().parents[1] / "examples" / "age.bpf.c"
-    program = tmp_path_factory.mktemp("bpf") / "age.bpf.o"
-    include = f"/usr/include/{os.uname().machine}-linux-gnu"
-    command = ["clang", "-O2", "-g", "-Wall", "-Werror", "-target", "bpf", f"-I{include}", "-c", source, "-o", program]
-    subprocess.run(command, check=True)
-    return program
-
-
-#: puts the program in place on a device
-LOAD = "tc qdisc add dev {dev} clsact && tc filter add dev {dev} egress bpf da obj {program} sec tc"
+    return bpf.compiled(bpf.SOURCE, tmp_path_factory.mktemp("bpf") / "age.bpf.o")
 
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_the_bpf_example_writes_the_age(run, bpf_program: Path, family: int) -> None:
     """On the sender's egress, shred_hint asleep: the same bytes, good checksums."""
-    load = LOAD.format(dev="eth0", program=f"{HOST_ROOT}{bpf_program}")
+    load = bpf.LOAD.format(dev="eth0", program=f"{HOST_ROOT}{bpf_program}")
     seen = run(f'[[event]]\nat_s = 0\nnode = "snd"\nrun = "{load}"\n', flow__data__family=family)
     rows = seen.of_sender()
     assert (rows["family"] == family).all() and len(rows) > 1000
@@ -281,7 +271,7 @@ def test_the_bpf_example_writes_the_age(run, bpf_program: Path, family: int) -> 
 
 def test_the_bpf_example_leaves_forwarded_packets_alone(run, bpf_program: Path) -> None:
     """A router has no socket from which to tell the age: its packets are not the youngest."""
-    load = LOAD.format(dev="east", program=f"{HOST_ROOT}{bpf_program}")
+    load = bpf.LOAD.format(dev="east", program=f"{HOST_ROOT}{bpf_program}")
     seen = run(f'[[event]]\nat_s = 0\nnode = "rtr"\nrun = "{load}"\n', flow__data__family=4)
     rows = seen.of_sender("east")
     assert len(rows) > 1000 and set(hints(rows, "dscp").tolist()) == {0}
@@ -308,7 +298,7 @@ END
 
 def test_the_bpf_example_does_no_harm_without_an_ethernet_header(bpf_program: Path, tmp_path: Path) -> None:
     """Of a SYN from 10.9.0.1 to port 6 the byte where TOS would be, behind Ethernet, is the address's last."""
-    load = LOAD.format(dev="ip0", program=f"$LBE_HOST{bpf_program}")
+    load = bpf.LOAD.format(dev="ip0", program=f"$LBE_HOST{bpf_program}")
     assert "seen 10.9.0.1 0x0\n" in guests.run("shred_hint", tmp_path, NO_ETHERNET.format(load=load))
 
 
@@ -613,7 +603,7 @@ def test_a_reset_stays_behind_the_data(run, bpf_program: Path, who: str, family:
         file.write_text(program.replace("{server}", "10.0.1.2" if family == 4 else "fd00:1::2"))
         events += f'[[event]]\nat_s = {at_s}\nnode = "{node}"\nrun = "/usr/bin/python3 {HOST_ROOT}{file} &"\n'
     writers = {"host": host("dscp"), "both": host("dscp") + host("dscp", "rcv"), "edge": edge()}
-    load = LOAD.format(dev="eth0", program=f"{HOST_ROOT}{bpf_program}")
+    load = bpf.LOAD.format(dev="eth0", program=f"{HOST_ROOT}{bpf_program}")
     for writer, nodes in (("bpf", ["snd"]), ("bpf both", ["snd", "rcv"])):
         writers[writer] = "".join(f'[[event]]\nat_s = 0\nnode = "{node}"\nrun = "{load}"\n' for node in nodes)
     seen = run(writers[who] + events, seconds=6, **sets)

@@ -9,15 +9,14 @@ prints the table of Documentation/sch_shred.md; the test has one seed of it.
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sch_shred.tests.seeds import print_table
 from testbed.backends.uml import Uml
-from testbed.measure.summary import summarise
-from testbed.present.text import interval
 from testbed.run import runner
 from testbed.spec.experiment import parse
 
@@ -117,15 +116,11 @@ def test_answers_on_persistent_connections(measured: dict, other: str) -> None:
 
 
 def main(seeds: int) -> None:
-    """Measure and print; by threads, since each run is a process of its own."""
+    """Measure and print."""
     made = Uml()
     made.prepare(["sch_shred", "shred_hint"])
-    print("| queue | an answer, s | its 95th percentile, s | ten FTP flows, Mbit/s |\n|---|---:|---:|---:|")
-    for name, queue in QUEUES.items():
-        with ThreadPoolExecutor(2) as pool:
-            rows = list(pool.map(lambda seed, queue=queue: measure(made, queue, seed), range(1, seeds + 1)))
-        cells = [interval(summarise(column)) for column in zip(*rows)]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    heads = ("queue", "an answer, s", "its 95th percentile, s", "ten FTP flows, Mbit/s")
+    print_table(heads, ((name, partial(measure, made, queue)) for name, queue in QUEUES.items()), seeds)
 
 
 if __name__ == "__main__":

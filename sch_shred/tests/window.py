@@ -9,30 +9,27 @@ second, one expression of it is replaced, so that the hint is sqrt(n W): n packe
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
+from sch_shred.tests import bpf
+from sch_shred.tests.seeds import print_table
 from testbed.backends.uml import HOST_ROOT, Uml
 from testbed.base.places import REPO
 from testbed.measure.metrics import Run
-from testbed.measure.summary import summarise
-from testbed.present.text import interval
 from testbed.run import runner
 from testbed.spec.experiment import parse
 
-SOURCE = REPO / "sch_shred/examples/age.bpf.c"
 TODAY = REPO / "testbed/experiments/sch_shred/shred_today.toml"
 QUEUE = 'queue = { kind = "tc", bytes = 218750, tc = "shred bandwidth 10mbit" }'
-LOAD = """
+LOAD = f"""
 [[event]]
 at_s = 0
 node = "snd"
-run = "tc qdisc add dev eth0 clsact && tc filter add dev eth0 egress bpf da obj {program} sec tc"
+run = "{bpf.LOAD}"
 """
 
 #: rows of the table
@@ -58,31 +55,29 @@ BEFORE = "/* Age of an answer without a connection"
 
 def source(hint: str) -> str:
     """The writer's source. hint: "age" or "window"."""
-    text = SOURCE.read_text(encoding="utf-8").replace('#include "../uapi/', f'#include "{REPO}/sch_shred/uapi/')
+    text = bpf.SOURCE.read_text(encoding="utf-8").replace('#include "../uapi/', f'#include "{REPO}/sch_shred/uapi/')
     if hint == "age":
         return text
-    assert text.count(AGE) == text.count(BEFORE) == 1, f"{SOURCE}: {AGE!r} or {BEFORE!r} is not there once"
+    assert text.count(AGE) == text.count(BEFORE) == 1, f"{bpf.SOURCE}: {AGE!r} or {BEFORE!r} is not there once"
     return text.replace(AGE, WINDOW).replace(BEFORE, f"{WINDOW_AGE.lstrip()}\n{BEFORE}")
 
 
 def compiled(hint: str, folder: Path) -> Path:
     """The writer's program."""
-    code, program = folder / f"{hint}.bpf.c", folder / f"{hint}.bpf.o"
+    code = folder / f"{hint}.bpf.c"
     code.write_text(source(hint), encoding="utf-8")
-    include = f"/usr/include/{os.uname().machine}-linux-gnu"
-    command = ["clang", "-O2", "-g", "-Wall", "-Werror", "-target", "bpf", f"-I{include}", "-c", code, "-o", program]
-    subprocess.run(command, check=True)
-    return program
+    return bpf.compiled(code, folder / f"{hint}.bpf.o")
 
 
 def experiment_of(program: Path) -> str:
     """shred_today with shred alone, whose hints the program writes on the sending host."""
     text = TODAY.read_text(encoding="utf-8").split("[[check]]")[0]
     text = re.sub(r"\[vary\.queue\]\n.*?\n(?=\[metric)", "", text, flags=re.DOTALL)
-    return re.sub(r"^queue = .*$", QUEUE, text, flags=re.MULTILINE) + LOAD.format(program=f"{HOST_ROOT}{program}")
+    text = re.sub(r"^queue = .*$", QUEUE, text, flags=re.MULTILINE)
+    return text + LOAD.format(dev="eth0", program=f"{HOST_ROOT}{program}")
 
 
-def measure(backend: Uml, text: str, seed: int, seconds: int) -> tuple[float, ...]:
+def measure(backend: Uml, text: str, seconds: int, seed: int) -> tuple[float, ...]:
     """Mean and 95th percentile of an object's time in seconds, FTP in Mbit/s; one run."""
     sets = {"experiment.duration_s": seconds, "experiment.measure_s": [20, seconds - 10]}
     sets["flow.web.stop_s"] = seconds - 10
@@ -93,16 +88,13 @@ def measure(backend: Uml, text: str, seed: int, seconds: int) -> tuple[float, ..
 
 
 def main(seeds: int, seconds: int) -> None:
-    """Measure and print; by threads, since each run is a process of its own."""
+    """Measure and print."""
     made = Uml()
     made.prepare(["sch_shred", "shred_hint"])
-    print("| hint | an object, s | its 95th percentile, s | ten FTP flows, Mbit/s |\n|---|---:|---:|---:|")
+    heads = ("hint", "an object, s", "its 95th percentile, s", "ten FTP flows, Mbit/s")
     with tempfile.TemporaryDirectory() as folder:
-        for hint, label in HINTS.items():
-            text = experiment_of(compiled(hint, Path(folder)))
-            with ThreadPoolExecutor(2) as pool:
-                rows = list(pool.map(lambda seed, text=text: measure(made, text, seed, seconds), range(1, seeds + 1)))
-            print(f"| {label} | {' | '.join(interval(summarise(column)) for column in zip(*rows))} |", flush=True)
+        texts = {label: experiment_of(compiled(hint, Path(folder))) for hint, label in HINTS.items()}
+        print_table(heads, ((label, partial(measure, made, text, seconds)) for label, text in texts.items()), seeds)
 
 
 if __name__ == "__main__":
