@@ -37,11 +37,6 @@ def proof_faults(document: Document) -> list[str]:
     ]
 
 
-def absent(documents: Documents) -> list[str]:
-    """The experiments that have no document at all, one line each."""
-    return [f"{name}: INCOMPLETE: no result" for name in sorted(names()) if name not in documents]
-
-
 def reds(documents: Documents) -> list[str]:
     """Everything that needs work, one line each: incomplete results, bounds missed without an explanation, bounds that
     a rival meets too, and what the tools reported."""

@@ -13,6 +13,7 @@ import multiprocessing
 import signal
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -126,13 +127,13 @@ def with_programs(document: dict[str, Any], names: list[str]) -> None:
     """Add the cases of these programs to those that were asked for, in the order of programs and modes."""
     had = document.get("asked_cases", [one["case"] for one in document["cases"]])
     more = [case_of(name, mode) for name in names for mode in (MODES[:1] if name == NOBODY else MODES)]
-    document["asked_cases"] = in_order([*had, *(case for case in more if case not in had)])
+    document["asked_cases"] = sorted([*had, *(case for case in more if case not in had)], key=place())
 
 
-def in_order(cases: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Cases in the order of programs and modes."""
+def place() -> Callable[[dict[str, str]], tuple[int, int]]:
+    """What gives the place of a case in the order of programs and modes."""
     order = programs()
-    return sorted(cases, key=lambda case: (order.index(case["program"]), MODES.index(case["mode"])))
+    return lambda case: (order.index(case["program"]), MODES.index(case["mode"]))
 
 
 def with_case(document: dict[str, Any], told: dict[str, Any], run: int = 1) -> None:
@@ -156,8 +157,8 @@ def with_case(document: dict[str, Any], told: dict[str, Any], run: int = 1) -> N
         "seen": list(dict.fromkeys([*seen, *told.get("seen", [])])),
         "user": told.get("user", ""),
     }  # fmt: skip
-    order = in_order([one["case"] for one in (*cases, made)])
-    document["cases"] = sorted([*cases, made], key=lambda one: order.index(one["case"]))
+    place_of = place()
+    document["cases"] = sorted([*cases, made], key=lambda one: place_of(one["case"]))
 
 
 def background_was_seen(told: dict[str, Any]) -> bool:
