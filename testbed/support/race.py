@@ -29,7 +29,7 @@ from ..kernels.series import KernelSpec
 #: number of CPUs of the guest; on a host with two CPUs more would only wait for one another
 CPUS = 4
 #: time limit; with emulation and KCSAN the kernel is five times slower than the distribution's
-LIMIT_S = 560.0
+LIMIT_S = 720.0
 #: memory of the guest, MiB; KASAN takes an eighth of it, and keeps what was freed for a while
 MEM_MB = {"race": 2048, "memory": 3072}
 #: prefix of each line of the kernel's log

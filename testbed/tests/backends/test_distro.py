@@ -63,7 +63,7 @@ SMOKE = (
     "log",
 )
 RACES_S = 40
-RACE_STEPS = ("load", "passed_sockets", "races", "races_of_ends", "remove_all")
+RACE_STEPS = ("load", "passed_sockets", "races", "races_of_ends", "races_of_settings", "remove_all")
 
 
 def rounds_of(text: str) -> int:
@@ -99,7 +99,7 @@ def held(series: str, step: str, steps: tuple[str, ...], factory: pytest.TempPat
     results = said(series, steps, folder, cpus)
     said_of_it = results.get("") or results.get(step, "it did not run")
     assert said_of_it == "ok", said_of_it
-    return rounds_of(read_text(folder / "job.log")) if step == "races_of_ends" else 0
+    return rounds_of(read_text(folder / "job.log")) if step == "races_of_settings" else 0
 
 
 @pytest.mark.qemu

@@ -38,6 +38,17 @@ CONTROLS = {
     "ledbatpp": "tcp_ledbat",
     "lbe": "tcp_lbe",
 }
+#: their parameters that are numbers: the default, and another value within the range
+PARAMETERS = {
+    "target_us": ("25000", "2000"),
+    "pp_target_us": ("60000", "2000"),
+    "gain_percent": ("100", "1"),
+    "share_permille": ("50", "500"),
+    "min_window": ("2", "0"),
+    "delta_permille": ("150", "900"),
+    "timeout_keep_percent": ("75", "0"),
+    "machine_flows": ("65536", "4"),
+}
 #: what they show in /proc/net of each namespace
 COUNTERS = ("lbe_lbe", "lbe_paths", "lbe_ledbat", "lbe_lowpri", "lbe_lp", "shred_hint")
 ADDRESS = {"left": "10.9.0.1", "right": "10.9.0.2"}
@@ -639,13 +650,13 @@ def at_once(**works) -> None:
     assert all(rounds.values()), rounds
 
 
-def race_flows(port: int, *words: str):
+def race_flows(port: int, *words: str, node: str = "left"):
     """Return work: eight connections of one second; each round uses the next congestion control."""
 
     def one(turn: int) -> None:
         control = list(CONTROLS)[turn % len(CONTROLS)]
         run("iperf3", "-c", ADDRESS["right"], "-p", str(port), "-t", "1", "-P", "8", "-C", control, *words,
-            node="left", status=None)  # fmt: skip
+            node=node, status=None)  # fmt: skip
 
     return one
 
@@ -669,10 +680,12 @@ def race_control(turn: int) -> None:
 
 
 def race_queue(turn: int) -> None:
-    """Make, change and delete a shred qdisc."""
+    """Make, show, change and delete a shred qdisc."""
     run("tc", "qdisc", "replace", "dev", "v0", "root", "handle", "7:", "shred", *SHRED, node="right", status=None)
+    run("tc", "-s", "qdisc", "show", "dev", "v0", node="right", status=None)
     run("tc", "qdisc", "change", "dev", "v0", "root", "handle", "7:", "shred", "limit", str(219000 + turn), "avpkt",
         "1000", node="right", status=None)  # fmt: skip
+    run("tc", "-s", "-j", "qdisc", "show", "dev", "v0", node="right", status=None)
     run("tc", "qdisc", "del", "dev", "v0", "root", node="right", status=None)
 
 
@@ -801,6 +814,87 @@ def race_cgroups(turn: int) -> None:
     run("vulturectl", "rule", "list", node="left", status=None)
 
 
+def ended(*words: str, after_s: float, node: str) -> None:
+    """Start a command that goes on without end, and end it."""
+    command = start(*words, node=node)
+    time.sleep(after_s)
+    command.terminate()
+    command.communicate(timeout=LIMIT_S)
+
+
+def race_shown(turn: int) -> None:
+    """Read what the queue, vulture and the table of hints show, once and live."""
+    run("tc", "-s", "-j", "qdisc", "show", "dev", "v0", node="right", status=None)
+    run("vulturectl", "metrics", node="left", status=None)
+    run("vulturectl", "show", node="left", status=None)
+    for line in sockets(PORT + 1).splitlines()[:1]:
+        run("vulturectl", "show", "--all", *line.split()[3:5], node="left", status=None)
+    ended("vulturectl", "monitor", *(["--events"] if turn % 2 else ["-n", "0.1"]), after_s=0.3, node="left")
+    run("cat", "/proc/net/shred_hint", node="left", status=None)
+
+
+def race_hints(turn: int) -> None:
+    """Switch where hints are written, how they are coded, which of them are overwritten, and on which interfaces."""
+    names = {"mode": ("dscp", "tos", "off"), "host": ("1", "0"), "edge": ("1", "0"), "police": ("2", "1", "0"),
+             "devices": ("", "v0", "v1 v0")}  # fmt: skip
+    for node in ("left", "right"):
+        with namespace(node):
+            for place, (name, values) in enumerate(names.items()):
+                with contextlib.suppress(OSError):  # the module may have gone
+                    Path(f"/proc/sys/net/shred_hint/{name}").write_text(values[(turn + place) % len(values)])
+        time.sleep(0.2)  # each hook that comes or goes changes the kernel's code, which stops an emulated machine
+
+
+def race_parameters(turn: int) -> None:
+    """Write the parameters of the modules, and vulture's limit and defaults; flows that start read them."""
+    for module in MODULES:
+        for path in sorted(Path(f"/sys/module/{module}/parameters").glob("*")):
+            with contextlib.suppress(OSError):  # the module may have gone
+                if path.stat().st_mode & 0o200:
+                    values = ("Y", "N") if path.read_text().strip() in ("Y", "N") else PARAMETERS[path.name]
+                    path.write_text(values[turn % 2])
+    controller = ("credit", "rledbat", "paper")[turn % 3]
+    run("vulturectl", "set", "-m", ("16384", "4")[turn % 2], "-o", f"controller={controller}", node="left", status=None)
+
+
+def race_congestion(turn: int) -> None:
+    """Change the congestion control of a connection again and again while it sends and acknowledgments come in."""
+    names = [*CONTROLS, "cubic", "reno"]
+    first = turn % len(names)
+    with (
+        contextlib.suppress(OSError, AssertionError),
+        server_at_the_right() as server,
+        connected(server) as sender,
+        server.accept()[0] as receiver,
+    ):
+        moving = threading.Thread(target=exchange, args=(receiver, sender, 0.5))
+        moving.start()
+        while moving.is_alive():
+            for name in names[first:] + names[:first]:
+                with contextlib.suppress(OSError):  # its module may not be loaded now
+                    sender.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, name.encode())
+                time.sleep(0.001)
+        moving.join()
+
+
+@contextlib.contextmanager
+def host_behind_the_left() -> Iterator[str]:
+    """Join a third namespace to the left, which forwards its packets to the right; give its name."""
+    node = "behind"
+    run("ip", "netns", "add", node)
+    run("ip", "link", "add", "v0", "netns", node, "type", "veth", "peer", "name", "v1", "netns", "left")
+    for at, device, address in ((node, "v0", "10.8.0.1"), ("left", "v1", "10.8.0.2")):
+        run("ip", "address", "add", f"{address}/24", "dev", device, node=at)
+        run("ip", "link", "set", device, "up", node=at)
+    run("ip", "route", "add", "default", "via", "10.8.0.2", node=node)
+    run("ip", "route", "add", "10.8.0.0/24", "via", ADDRESS["left"], node="right")
+    run("sysctl", "-q", "-w", "net.ipv4.ip_forward=1", node="left")
+    try:
+        yield node
+    finally:
+        run("ip", "netns", "del", node)
+
+
 def step_races() -> None:
     """Many flows, starts and stops, commands in the background, changes of rules and queues, loads and removals of
     modules at once, on all CPUs."""
@@ -829,6 +923,23 @@ def step_races_of_ends() -> None:
         cgroups=race_cgroups,
         removal=race_removal,
     )
+
+
+def step_races_of_settings() -> None:
+    """Flows of both hosts and forwarded ones, settings of all modules written and shown, queues changed, congestion
+    controls changed in the middle of a transfer, and removals, all at once."""
+    with host_behind_the_left() as behind:
+        at_once(
+            down=race_flows(PORT + 1, "-R"),
+            forwarded=race_flows(PORT + 3, node=behind),
+            queue=race_queue,
+            shown=race_shown,
+            hints=race_hints,
+            parameters=race_parameters,
+            congestion=race_congestion,
+            removal=race_removal,
+        )
+    run("tc", "qdisc", "del", "dev", "v0", "root", node="right", status=None)
 
 
 def step_remove_all() -> None:
