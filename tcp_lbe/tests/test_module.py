@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 from pathlib import Path
@@ -199,15 +200,22 @@ def paths():
     head, *rows = [line.split() for line in open("/proc/self/net/lbe_paths")]
     return [dict(zip(head, row, strict=True)) for row in rows]
 
+def trace(*events, on="1"):
+    for event in events:
+        open(f"/sys/kernel/tracing/events/lbe/{event}/enable", "w").write(on)
+
+def traced():
+    return [line.split(": ", 1)[1] for line in open("/sys/kernel/tracing/trace") if not line.startswith("#")]
+
 def counters():
     return {name: int(value) for name, value in (line.split() for line in open("/proc/self/net/lbe_lbe"))}
 """
 
 
-def flows(folder: Path, network: str, program: str) -> dict:
-    """What the program printed as JSON at its end, in a guest with that network."""
+def flows(folder: Path, network: str, program: str, limit_s: float = guests.LIMIT_S) -> dict:
+    """What the program printed as JSON at its end, in a guest with that network. limit_s: in virtual time."""
     script = f'ip link set lo up\ninsmod "$KO"\n{network}\n/usr/bin/python3 program.py\n'
-    said = guest(folder, script, {"program.py": FLOWS + program, "serve.py": SERVE})
+    said = guest(folder, script, {"program.py": FLOWS + program, "serve.py": SERVE}, limit_s)
     (line,) = [line for line in said.splitlines() if line.startswith("facts ")] or [said]
     return json.loads(line.removeprefix("facts "))
 
@@ -254,23 +262,58 @@ print("facts " + json.dumps(facts))
     assert counters["flows"] == counters["yielding"] == 0 and counters["paths"] == 1
 
 
+#: an event of the trace
+EVENT = re.compile(
+    r"(?P<name>lbe_\w+): cookie=\w+ src=127\.0\.0\.1:\d+ dst=127\.0\.0\.1:(?P<dport>\d+) state=(?P<state>\w+) "
+    r"reason=(?P<reason>\w+) base_us=(?P<base_us>\d+) delay_us=\d+ rtt_us=\d+ noise_us=\d+ mu=\d+ rate=\d+ "
+)
+#: what may lead to a state
+REASONS = {
+    "start": {"path_idle", "faster"},
+    "cruise": {"train_passed", "slower"},
+    "floor": {
+        "queue_found", "queue_jumped", "train_grew", "train_lost", "heavy_loss", "nothing_left", "isolated", "inspect",
+        "measured", "silence",
+    },
+    "probe": {"path_idle", "inspect"},
+}  # fmt: skip
+
+
 def test_a_flow_that_gives_way_is_counted(tmp_path: Path) -> None:
     program = """
+trace("lbe_ack", "lbe_state")
 serve("127.0.0.1")
 ours, other = connect(("127.0.0.1", 5001)), connect(("127.0.0.1", 5001), b"cubic")
 for sender in ours, other:
     threading.Thread(target=send, args=(sender, 100000000), daemon=True).start()
 time.sleep(20)
 facts = {"paths": paths(), "counters": counters()}
+trace("lbe_ack", on="0")      # so many would push the first ones out of the buffer
+other.shutdown(socket.SHUT_RDWR)
+time.sleep(45)
+facts |= {"alone": paths(), "trace": traced()}
 ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
 facts["left"] = counters()
 print("facts " + json.dumps(facts), flush=True)
 os._exit(0)
 """
-    facts = flows(tmp_path, "tc qdisc add dev lo root netem delay 20ms rate 10mbit limit 100", program)
+    network = "ip link set lo mtu 1500\ntc qdisc add dev lo root netem delay 20ms rate 10mbit limit 100"
+    facts = flows(tmp_path, network, program)
     assert facts["counters"]["yields"] >= 1 and facts["counters"]["yielded_bytes"] > 0
     assert facts["counters"]["yielding"] == 1 == facts["counters"]["flows"], facts
     assert facts["left"]["yielding"] == facts["left"]["flows"] == 0
+    events = [EVENT.match(line) for line in facts["trace"]]
+    assert events and all(events), facts["trace"][:5]
+    (first, *_), changes = events, [event for event in events if event["name"] == "lbe_state"]
+    assert (first["name"], first["state"], first["reason"]) == ("lbe_ack", "start", "new")
+    states = [change["state"] for change in changes]
+    assert states[0] == "floor" and changes[0]["reason"] == "queue_found", changes[0][0]
+    assert facts["paths"][0]["state"] in ("floor", "probe"), facts["paths"]
+    assert states[-1] == facts["alone"][0]["state"] and {"probe", "cruise"} <= set(states), states
+    assert all(one != other for one, other in itertools.pairwise(states))
+    for change in changes:
+        assert change["reason"] in REASONS[change["state"]], change[0]
+    assert {event["dport"] for event in events} == {"5001"} and int(changes[-1]["base_us"]) >= 20_000
 
 
 # Two links to one neighbour, which has one link-local and one global address on both; 5 and 60 ms away.
@@ -431,6 +474,7 @@ print("facts " + json.dumps({"took": took}))
 def test_a_flow_by_another_route_is_told_apart(tmp_path: Path) -> None:
     """Three flows to one address by one device; behind it one of them goes a longer way. It is counted and shown."""
     program = """
+trace("lbe_split")
 serve("127.0.0.1")
 senders = [connect(("127.0.0.1", 5001)) for _ in range(2)]
 listener = socket.create_server(("127.0.0.1", 5002))
@@ -446,6 +490,7 @@ for thread in threads:
 senders[2].close()
 time.sleep(1)
 facts["left"] = [paths(), counters()]
+facts["trace"] = traced()
 print("facts " + json.dumps(facts))
 """
     network = """
@@ -462,6 +507,8 @@ tc filter add dev lo parent 1: protocol ip u32 match ip dport 5002 0xffff flowid
     assert facts["least"][0] < 30_000 and facts["least"][2] >= 35_000, facts
     assert [path["path"] for path in facts["left"][0]] == ["shared"], "a path of one flow goes with it"
     assert facts["left"][1]["splits"] == 1 and facts["left"][1]["flows"] == 2
+    (event,) = [EVENT.match(line) for line in facts["trace"]]
+    assert event and (event["name"], event["dport"]) == ("lbe_split", "5002"), facts["trace"]
 
 
 def test_what_was_lost_with_a_dead_connection_is_not_in_flight(tmp_path: Path) -> None:
