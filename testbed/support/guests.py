@@ -11,6 +11,9 @@ from ..kernels.build import KernelBuild, ensure_kernel
 from ..kernels.modules import ensure_modules
 from ..kernels.series import KernelSpec
 
+#: time limit of a script, in virtual time
+LIMIT_S = 120.0
+
 
 @functools.cache
 def built(module: str) -> tuple[KernelBuild, Path]:
@@ -19,8 +22,10 @@ def built(module: str) -> tuple[KernelBuild, Path]:
     return build, ensure_modules(build).paths[module].resolve()
 
 
-def run(module: str, folder: Path, script: str, files: dict[str, str] | None = None) -> str:
-    """Run a shell script as root in a new guest; $KO is the module. Returns its output.
+def run(
+    module: str, folder: Path, script: str, files: dict[str, str] | None = None, limit_s: float = LIMIT_S
+) -> str:
+    """Run a shell script as root in a new guest; $KO is the module. limit_s: in virtual time. Returns its output.
 
     Raises the failures of the machine (errors.MachineFailure).
     """
@@ -30,5 +35,5 @@ def run(module: str, folder: Path, script: str, files: dict[str, str] | None = N
     for name, text in (files or {}).items():
         (job / name).write_text(text)
     (job / "job.sh").write_text(f'KO="$LBE_HOST{path}"\n{script}\ntrue\n')
-    Machine(build).run(job, folder / "out", 1, (), virtual_limit_s=120)
+    Machine(build).run(job, folder / "out", 1, (), virtual_limit_s=limit_s)
     return (folder / "out" / "job.log").read_text()
