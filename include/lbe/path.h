@@ -38,10 +38,15 @@
  * Loss. On a path with queues loss is no sign of other traffic, since links lose packets too. But
  * if more than a quarter of the packets of a round trip is lost, and of the next one too, then a
  * policer limits the rate, or the buffer was full when the base was learnt. The rate that came
- * through is the capacity. For 180 s from then on CRUISE stays 1/32 below mu, sends no pulses, and
- * ends when 1/32 of a round trip is lost. In START one such round trip is enough if at least 1.5
- * times as much was sent in it as came through in the one before. If no ACK ends a round trip
- * before twice its time, there was an outage in it, and it does not count.
+ * through is the capacity. For 180 s from then on CRUISE stays 1/32 below mu, where it loses
+ * nothing on an idle link, sends no pulses, and ends at the second packet that is lost of 1024.
+ * What came through in that round trip is the capacity again, but at most mu, at least mu / 2, and
+ * only in the first returns: after six that failed, other traffic takes the rest. If 1/32 of the
+ * round trip was lost, the 180 s begin anew. A policer has no queue that pairs could meet, so that
+ * there only the time of the strict condition (below) decides when the next train is sent. In START
+ * one round trip of heavy loss is enough if at least 1.5 times as much was sent in it as came
+ * through in the one before. If no ACK ends a round trip before twice its time, there was an outage
+ * in it, and it does not count.
  *
  * Trains. A train is 8 packets sent at a rate r. The delay of its packets grows by g = dq / dt:
  *
@@ -359,12 +364,30 @@
  */
 #define LBE_LOSS_HEAVY		4
 
-/* At a policer CRUISE stays 1 / this below mu, and more than this part lost shows other traffic. A
- * policer drops all that exceeds its rate, so that both are the same part. If doubled, the error
- * of mu is taken for other traffic; if halved, twice as much is left unused and twice as much of
- * others' traffic is lost.
+/* At a policer CRUISE stays 1 / this below mu, so that the error of mu loses nothing. If more than
+ * this part of a round trip is lost, the policer is still there. If doubled, the error of mu is
+ * taken for other traffic; if halved, twice as much is left unused, and a policer is forgotten
+ * beside other traffic that makes this path lose little.
  */
 #define LBE_POLICED_PART	32
+
+/* A policer is known for this long, us: as long as the base delay. If doubled, a path that was
+ * taken for policed by mistake stays careful for twice as long; if halved, other traffic at a
+ * policer shares with this path more often until it is found again.
+ */
+#define LBE_POLICED_US		(LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC)
+
+/* One packet lost in this many may be chance at a policer, too; the second shows other traffic. A
+ * flow of Reno with one loss in 1024 packets has 39 packets in flight (1.22 times the root), which
+ * fills slow links alone. CRUISE that carried so many, for at least so many round trips, has not
+ * failed: the other traffic began later. If the packets are doubled, random loss of 1 in 2000 keeps
+ * the path from an idle link; if halved, returns beside bursts of other traffic last longer. If the
+ * round trips are halved, returns on a long path beside a greedy flow do not count as failed, since
+ * its window takes so long to fill the bucket again; if doubled, traffic that comes and goes in
+ * seconds counts as a failure.
+ */
+#define LBE_POLICED_PKTS	1024
+#define LBE_POLICED_RTTS	16
 
 /* A round trip that lasted this many times its time had an outage in it. If doubled, shorter
  * outages are taken for a policer; if halved, every late ACK hides one.
@@ -584,8 +607,9 @@ enum lbe_reason {
  * @round_us: beginning of the present round trip
  * @round_bytes: delivered in it
  * @round_lost: lost in it
- * @lossy: round trips in a row of which more than a quarter was lost, up to LBE_LOSS_ROUNDS
+ * @lossy: round trips in a row that lost more than by chance, up to LBE_LOSS_ROUNDS
  * @delivered: delivery rate of the round trip before, bytes a second
+ * @unlost: delivered since the latest round trip with a loss, bytes
  * @leaving: the present round trip began when the path gave way
  * @tick_us: beginning of the present tick
  * @tick_sum: sum of its delays, us
@@ -644,7 +668,7 @@ struct lbe_path {
 	s8 mu_far;
 	u8 raises;
 
-	u64 round_us, round_bytes, round_lost, delivered;
+	u64 round_us, round_bytes, round_lost, delivered, unlost;
 	bool leaving;
 	u8 lossy;
 
@@ -887,6 +911,19 @@ static inline u32 lbe_path_slow_start_rtts(const struct lbe_path *p)
 	return rtts;
 }
 
+/* Was the other traffic there before CRUISE began? At a policer this shows late, since the bucket
+ * may hold tokens for many packets.
+ */
+static inline bool lbe_path_failed(const struct lbe_path *p, u64 now_us, u8 reason)
+{
+	u64 lasted_us = now_us - p->since_us;
+
+	if (reason == LBE_HEAVY_LOSS)
+		return lasted_us < max((u64)LBE_POLICED_PKTS * lbe_path_pkt_us(p),
+				       (u64)LBE_POLICED_RTTS * p->rtt_us);
+	return reason != LBE_QUEUE_JUMPED || lasted_us < (u64)LBE_FAIL_RTTS * p->rtt_us;
+}
+
 /* Give way to other traffic, and send nothing for as long as a slow start takes. If that traffic
  * did not begin just now but was there before, or if it began soon after CRUISE did, the return
  * failed.
@@ -895,10 +932,11 @@ static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 {
 	u32 rtts = lbe_path_slow_start_rtts(p);
 
-	if (reason != LBE_QUEUE_JUMPED || now_us - p->since_us < (u64)LBE_FAIL_RTTS * p->rtt_us) {
+	if (lbe_path_failed(p, now_us, reason)) {
 		p->fails++;
 	} else {
-		p->fails = 0;
+		/* At a policer pairs cannot tell: the first return waits as after a failure. */
+		p->fails = lbe_path_policed(p);
 		/* For a round trip, what is in flight arrives at the rate that is left to it. */
 		p->came = 0;
 		p->leaving = lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss;
@@ -1348,12 +1386,24 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 
 /* Losses, and the queue of other traffic */
 
+/* Was so much of the round trip lost that it is not by chance? At a known policer CRUISE stays
+ * below its rate, so that few losses show other traffic. (A policer drops bursts and aggregates
+ * first, so that TCP loses far more there than the single packets of this path do.)
+ */
+static inline bool lbe_path_round_lossy(const struct lbe_path *p, u64 all)
+{
+	if (lbe_path_policed(p))
+		return p->round_lost > p->mss ||
+		       (p->round_lost && p->unlost < (u64)LBE_POLICED_PKTS * p->mss);
+	return lbe_path_heavy(p->round_lost, all) && all > LBE_LOSS_PKTS * p->mss;
+}
+
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
 	u64 span_us = a->now_us - p->round_us, all;
 	u32 least_us = max_t(u32, p->rtt_us, LBE_ROUND_PKTS * lbe_path_pkt_us(p));
-	bool policed = lbe_path_policed(p), outage, more;
+	bool policed = lbe_path_policed(p), outage, more, at_once;
 
 	p->round_bytes += a->acked_bytes;
 	p->round_lost += a->lost_bytes;
@@ -1367,20 +1417,23 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	 */
 	more = !a->limited && all * USEC_PER_SEC >= (p->delivered + p->delivered / 2) * span_us;
 	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
-	if (!lbe_path_heavy(p->round_lost, all) || all <= LBE_LOSS_PKTS * p->mss)
+	if (!lbe_path_round_lossy(p, all))
 		p->lossy = 0;
-	else if (!outage)
+	else if (policed || !outage)
 		p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);
+	p->unlost = p->round_lost ? 0 : p->unlost + p->round_bytes;
 	/* Random loss is never that heavy: this is a policer, or a buffer that was full when the
-	 * base was learnt. The rate that came through is the capacity; at a known policer only if
-	 * it is above mu / 2, since with less other traffic was there.
+	 * base was learnt. The rate that came through is the capacity.
 	 */
+	at_once = policed || (p->state == LBE_START && more);
 	if ((p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
-	    (policed ? p->round_lost * LBE_POLICED_PART > all :
-	     !outage && p->lossy >= (p->state == LBE_START && more ? 1 : LBE_LOSS_ROUNDS))) {
-		if (!policed || (!outage && p->delivered > p->mu / 2))
+	    p->lossy >= (at_once ? 1 : LBE_LOSS_ROUNDS)) {
+		if (!policed)
 			lbe_path_set_mu(p, p->delivered);
-		p->policed_us = a->now_us + LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC;
+		else if (!outage && p->fails < LBE_PATIENCE_MAX)
+			lbe_path_set_mu(p, clamp_t(u64, p->delivered, p->mu / 2, p->mu));
+		if (!policed || p->round_lost * LBE_POLICED_PART > all)
+			p->policed_us = a->now_us + LBE_POLICED_US;
 		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
 	}
 	if (p->leaving && before > p->mu - p->mu / LBE_CAME_FULL &&
@@ -1416,11 +1469,11 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool
 /* FLOOR */
 
 /* Are pairs held to the strict condition? It holds after three failed returns, or after one at a
- * policer, which has no queue. Then more pairs are needed, and their mean delay must be that of the
- * idle path: behind a queue of other traffic each pair waits for the rest of the packet in
- * transmission, p / 2 on average. Beside traffic whose pauses are too short for that, or that uses
- * a steady part of the link, this is never met. So after LBE_PATIENCE_RTTS, doubled with each
- * failure, fewer pairs are enough.
+ * policer. Then more pairs are needed, and their mean delay must be that of the idle path: behind a
+ * queue of other traffic each pair waits for the rest of the packet in transmission, p / 2 on
+ * average. Beside traffic whose pauses are too short for that, or that uses a steady part of the
+ * link, this is never met, and at a policer, which has no queue, pairs do not tell. So after
+ * LBE_PATIENCE_RTTS, doubled with each failure, fewer pairs are enough.
  */
 static inline bool lbe_path_strict(const struct lbe_path *p)
 {
@@ -1439,6 +1492,8 @@ static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 			    clamp_t(u32, p->fails + 1, LBE_PAIRS_MIN, LBE_PAIRS_MAX);
 	u32 pkt_us = lbe_path_pkt_us(p);
 
+	if (strict && lbe_path_policed(p))
+		return false;
 	if (!p->fails && p->n == 1)
 		return p->excess_us < pkt_us / LBE_PAIR_ALONE + lbe_path_error_us(p) / 2;
 	return p->n >= need && (!strict || p->idle_us == U32_MAX ||

@@ -549,7 +549,7 @@ static const struct idle_row idle_rows[] = {
 	{ "three that met others, after 64 round trips", 3, 2000, 3, false, true, 64 },
 	{ "after nine failures: before 512",	3, 2000, 9, false, false, 511 },
 	{ "after nine failures: after 512",	3, 2000, 9, false, true, 512 },
-	{ "at a policer: before 16",		3, 100, 1, true, false, 15 },
+	{ "at a policer: any number before 16",	20, 100, 1, true, false, 15 },
 	{ "at a policer: after 16",		2, 100, 1, true, true, 16 },
 };
 
@@ -585,6 +585,7 @@ struct loss_row {
 	bool policed;	/* a policer is known */
 	bool yields;
 	bool polices;
+	u32 unlost;	/* packets that came through before without a loss */
 };
 
 static const struct loss_row loss_rows[] = {
@@ -593,8 +594,12 @@ static const struct loss_row loss_rows[] = {
 	{ "a third, again",			22, 64, 2, false, true, true },
 	{ "a third of few",			8, 24, 3, false, false, false },
 	{ "a third of one more",		8, 25, 2, false, true, true },
-	{ "1/32 at a policer",			2, 64, 1, true, false, true },
-	{ "more at a policer",			3, 64, 1, true, true, true },
+	{ "one packet at a policer",		1, 64, 1, true, true, true, 1023 - 63 },
+	{ "one of 1024",			1, 64, 1, true, false, true, 1024 },
+	{ "another in the next round trip",	1, 64, 2, true, true, true, 1024 },
+	{ "two of 1024",			2, 64, 1, true, true, true, 1024 },
+	{ "1/20 at a policer",			3, 64, 1, true, true, true, 1024 },
+	{ "none at a policer",			0, 64, 3, true, false, true },
 };
 
 static void loss_desc(const struct loss_row *row, char *desc)
@@ -614,10 +619,13 @@ static void lbe_losses(struct kunit *test)
 		.acked_bytes = (row->of - row->lost) * PKT,
 		.lost_bytes = row->lost * PKT,
 	};
+	u64 known = 64 * PKT * (USEC_PER_SEC / RTT_US);
 	u32 i;
 
+	p->mu = known;
 	p->round_us = NOW_US;
 	p->policed_us = row->policed ? NOW_US + 60 * USEC_PER_SEC : 0;
+	p->unlost = (u64)row->unlost * PKT;
 	for (i = 0; i < row->rounds; i++) {
 		ack.now_us += RTT_US;
 		lbe_path_ack(p, &ack);
@@ -627,8 +635,78 @@ static void lbe_losses(struct kunit *test)
 	if (row->yields) {
 		KUNIT_EXPECT_EQ(test, p->reason, LBE_HEAVY_LOSS);
 		KUNIT_EXPECT_EQ(test, p->fails, 1U);
-		KUNIT_EXPECT_LT(test, p->mu, MU);
+		KUNIT_EXPECT_LT(test, p->mu, known);
+		KUNIT_EXPECT_EQ(test, p->policed_us == p->now_us + LBE_POLICED_US,
+				!row->policed || row->lost > 2);
 	}
+}
+
+/* The capacity that a lossy round trip at a known policer shows */
+struct policer_row {
+	const char *name;
+	u32 lost;	/* of 64 packets, which are a round trip at mu */
+	u32 span_us;
+	u32 fails;
+	u32 mu_pkts;	/* afterwards, packets a round trip */
+};
+
+static const struct policer_row policer_rows[] = {
+	{ "what came through",			16, RTT_US, 0, 48 },
+	{ "at least half of it",		60, RTT_US, 0, 32 },
+	{ "at the fifth failure",		16, RTT_US, 5, 48 },
+	{ "at the seventh: others take the rest", 16, RTT_US, 6, 64 },
+	{ "an outage",				16, 3 * RTT_US, 0, 64 },
+	{ "more, from a full bucket",		2, RTT_US / 2, 0, 64 },
+};
+
+static void policer_desc(const struct policer_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(policer, policer_rows, policer_desc);
+
+static void lbe_learns_at_a_policer(struct kunit *test)
+{
+	const struct policer_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, MU);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + row->span_us,
+		.rtt_us = RTT_US,
+		.acked_bytes = (64 - row->lost) * PKT,
+		.lost_bytes = row->lost * PKT,
+	};
+	u64 mu = 64 * PKT * (USEC_PER_SEC / RTT_US);
+
+	p->mu = mu;
+	p->fails = row->fails;
+	p->rtt_us = min_t(u32, p->rtt_us, row->span_us);
+	p->policed_us = NOW_US + 60 * USEC_PER_SEC;
+	p->round_us = NOW_US;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->reason, LBE_HEAVY_LOSS);
+	EXPECT_NEAR(test, p->mu, mu / 64 * row->mu_pkts, mu / 500);
+}
+
+/* CRUISE that ends by a loss at a policer has failed unless it had 1024 packets and 16 round trips.
+ * Then one failure is assumed.
+ */
+static void lbe_fails_at_a_policer(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU);
+	u64 long_us = max_t(u64, 1024 * lbe_path_pkt_us(p), 16 * RTT_US);
+
+	KUNIT_EXPECT_TRUE(test, lbe_path_failed(p, p->since_us + long_us - 1, LBE_HEAVY_LOSS));
+	KUNIT_EXPECT_FALSE(test, lbe_path_failed(p, p->since_us + long_us, LBE_HEAVY_LOSS));
+	p->rtt_us /= 16;
+	long_us = 1024 * lbe_path_pkt_us(p);
+	KUNIT_EXPECT_TRUE(test, lbe_path_failed(p, p->since_us + long_us - 1, LBE_HEAVY_LOSS));
+	KUNIT_EXPECT_FALSE(test, lbe_path_failed(p, p->since_us + long_us, LBE_HEAVY_LOSS));
+	p->fails = 5;
+	p->now_us = p->since_us + long_us;
+	p->policed_us = p->now_us + 1;
+	lbe_path_give_way(p, p->now_us, LBE_HEAVY_LOSS);
+	KUNIT_EXPECT_EQ(test, p->fails, 1U);
 }
 
 /* START doubles its rate, so that one round trip is enough if more was sent than before. */
@@ -1330,6 +1408,8 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_pairs, pair_gen_params),
 	KUNIT_CASE_PARAM(lbe_evidence, idle_gen_params),
 	KUNIT_CASE_PARAM(lbe_losses, loss_gen_params),
+	KUNIT_CASE_PARAM(lbe_learns_at_a_policer, policer_gen_params),
+	KUNIT_CASE(lbe_fails_at_a_policer),
 	KUNIT_CASE_PARAM(lbe_start_loses, start_loss_gen_params),
 	KUNIT_CASE(lbe_loses_now_and_then),
 	KUNIT_CASE(lbe_is_crowded_out),

@@ -168,9 +168,9 @@ def test_noise_beside_steady_traffic_is_no_queue_of_others(
 
 
 def test_a_jump_is_short_of_what_the_buffer_holds(law: Model, tmp_path: Path) -> None:
-    """Best effort keeps more of a buffer of 20 packets than beside a law whose jump does not know it."""
+    """Flows that come and go find more of a buffer of 50 packets than beside a law whose jump does not know it."""
     blind = Model(tmp_path, {"p->deep_us / LBE_JUMP_DEEP": "U32_MAX"})
-    cases = [Case(100, 100, 20, other="greedy", duration_s=40, seed=seed) for seed in (1, 2, 3)]
+    cases = [Case(100, 100, 50, other="onoff", duration_s=40, seed=seed) for seed in (1, 2, 3)]
     kept_mbit = sum(law.run(case).other_mbit for case in cases)
     assert kept_mbit >= 1.3 * sum(blind.run(case).other_mbit for case in cases)
 
@@ -276,11 +276,43 @@ def test_at_a_fair_queue_without_noise_it_gives_way(law: Model, rate_mbit: float
 def test_who_returned_beside_a_greedy_flow_at_a_fair_queue_leaves_again(law: Model, tmp_path: Path) -> None:
     """A train passed while that flow recovered from a drop. When it is back, what is in flight and the next train
     agree on the share of the fair queue, which a law that does not ask what others had before takes for the link."""
-    credulous = Model(tmp_path, {"p->leaving && before > p->mu - p->mu / LBE_CAME_FULL &&": "p->leaving &&"})
-    for rate_mbit, rtt_ms, buffer_pkts, seed in ((50, 30, 10, 17), (50, 30, 20, 15), (10, 100, 10, 19)):
+    credulous = Model(tmp_path, {"before > p->mu - p->mu / LBE_CAME_FULL &&": "before &&"})
+    for rate_mbit, rtt_ms, buffer_pkts, seed in ((50, 30, 30, 11), (50, 30, 20, 15), (10, 100, 10, 19)):
         case = Case(rate_mbit, rtt_ms, buffer_pkts, fair=1, other="greedy", seed=seed)
         least_mbit = 0.75 * rate_mbit * EFFICIENCY
         assert law.run(case).other_mbit >= least_mbit > credulous.run(case).other_mbit, case
+
+
+#: Mbit/s, ms, packets of the bucket: from a sixth of a round trip to two and a half of them
+POLICERS = [(10, 100, 40), (50, 30, 60), (3, 50, 15), (100, 20, 100), (100, 20, 400)]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms", "bucket_pkts"), POLICERS)
+def test_at_a_policer_it_gives_way(law: Model, rate_mbit: float, rtt_ms: float, bucket_pkts: float, seed: int) -> None:
+    """The policer drops bursts of TCP, and so little of a paced flow that a part of it says nothing."""
+    case = Case(rate_mbit, rtt_ms, bucket_pkts, policer=1, other="greedy", seed=seed)
+    alone = law.run(dataclasses.replace(case, flows=0))
+    assert law.run(case).other_mbit >= 0.87 * alone.other_mbit
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms", "bucket_pkts"), POLICERS)
+def test_a_policed_link_is_used(law: Model, rate_mbit: float, rtt_ms: float, bucket_pkts: float, seed: int) -> None:
+    """Alone, from a rate that was learnt while the bucket was full; and beside steady traffic, what it leaves."""
+    case = Case(rate_mbit, rtt_ms, bucket_pkts, policer=1, seed=seed)
+    beside = dataclasses.replace(case, other="steady", other_mbit=0.4 * rate_mbit * EFFICIENCY)
+    assert law.run(case).total_mbit >= 0.9 * rate_mbit * EFFICIENCY
+    out = law.run(beside)
+    assert out.other_mbit >= 0.98 * beside.other_mbit and out.total_mbit >= 0.4 * 0.6 * rate_mbit * EFFICIENCY
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("change_mbit", [5, 2, 1])
+def test_a_policer_may_become_slower(law: Model, change_mbit: float, seed: int) -> None:
+    """As that of a plan whose volume is used up: nearly all is lost at the old rate."""
+    case = Case(10, 60, 40, policer=1, change_s=30, change_mbit=change_mbit, measure_s=90, duration_s=150, seed=seed)
+    assert law.run(case).total_mbit >= 0.8 * change_mbit * EFFICIENCY
 
 
 @pytest.mark.parametrize(("flows", "lie_ms"), [(2, 30), (4, 30), (4, 6), (4, -20)])
