@@ -913,6 +913,24 @@ u64 model_probe_interval(u32 unit_bytes, u32 mu_Bps)
 	return credit_probe_period(f->state, now_us + 10000000000ULL);
 }
 
+/* Return: interval between the probes of a download that has the least rate of 100 kbit/s after this
+ * time in FLOOR, when it has been there for floor_us, us.
+ */
+u64 model_escape_interval(u32 escape_s, u64 floor_us)
+{
+	struct flow *f;
+
+	new_path();
+	f = join(40000);
+	brings(f, 0, 1448);
+	f->state->unit_bytes = 1;
+	options[VULTURE_CREDIT_O_MIN_KBIT] = 100;
+	options[VULTURE_CREDIT_O_ESCAPE_S] = escape_s;
+	path->law.mu_Bps = 125000;
+	path->law.since_us = now_us;
+	return credit_probe_period(f->state, now_us + floor_us);
+}
+
 /* Two downloads, one after the other, with these round trips. @both: data of the later one arrives
  * before the first one ends. Return: round trip of the path, us.
  */

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import random
 from pathlib import Path
@@ -274,6 +275,14 @@ def test_probes_of_a_slow_path_are_a_minute_apart_at_most(model: Model) -> None:
     assert model.library.model_probe_interval(1 << 14, 1000) == 64_000_000
 
 
+@pytest.mark.parametrize(("escape_s", "before_us"), [(5, 833_333), (300, 1_930_666), (86_400, 1_930_666)])
+def test_the_least_rate_begins_when_the_option_says(model: Model, escape_s: int, before_us: int) -> None:
+    """1448 bytes at 100 kbit/s are 115,840 us; until then the interval is that of FLOOR, a sixth of the time there."""
+    interval = model.library.model_escape_interval
+    assert interval(escape_s, ctypes.c_uint64(escape_s * 1_000_000 - 1)) == before_us
+    assert interval(escape_s, ctypes.c_uint64(escape_s * 1_000_000)) == 115_840
+
+
 FAULTS = {
     "all that comes together is a link that serves in bunches": (
         {"c->bunched |= c->bunch_early_us > ": "c->bunched |= gap_us < least_us / 2 || c->bunch_early_us > "},
@@ -343,6 +352,14 @@ FAULTS = {
     "each fills its share up to a whole segment": (
         {"credit_share(f) - mss)": "credit_share(f))"},
         lambda model: test_each_of_many(model, 100),
+    ),
+    "the least rate comes at once": (
+        {"f->options[VULTURE_CREDIT_O_ESCAPE_S] * 1000000ULL": "0"},
+        lambda model: test_the_least_rate_begins_when_the_option_says(model, 5, 833_333),
+    ),
+    "the least rate comes after the default time": (
+        {"f->options[VULTURE_CREDIT_O_ESCAPE_S] * 1000000ULL": "20000000"},
+        lambda model: test_the_least_rate_begins_when_the_option_says(model, 5, 833_333),
     ),
     "a train goes to anyone": (
         {"most = credit_waits(f) ? CREDIT_ANY : 0;": "most = credit_waits(f) ? CREDIT_ANY : CREDIT_ANY;"},
