@@ -24,6 +24,9 @@ cp "$PACKETDRILL" /tmp/packetdrill
 # the scripts' defaults name cubic
 find /tmp/suite -name defaults.sh -type f -exec \
 	sed -i -e "s/tcp_congestion_control=cubic/tcp_congestion_control=$CONTROL/" -e '1r sysctl.bash' {} +
+# one script names ICMPv4's code over IPv6, too; the others have CODE
+find /tmp/suite -name '*.pkt' -type f -exec \
+	sed -i 's/icmp unreachable host_unreachable/icmp unreachable CODE/' {} +
 # a restricted control may be a namespace's default once it is allowed
 sysctl -q net.ipv4.tcp_allowed_congestion_control="reno cubic $CONTROL" ||
 	echo "cannot allow $CONTROL" >&2
