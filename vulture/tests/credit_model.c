@@ -913,8 +913,8 @@ u64 model_probe_interval(u32 unit_bytes, u32 mu_Bps)
 	return credit_probe_period(f->state, now_us + 10000000000ULL);
 }
 
-/* Return: interval between the probes of a download that has the least rate of 100 kbit/s after this
- * time in FLOOR, when it has been there for floor_us, us.
+/* Return: interval between the probes of a download that has the least rate of 100 kbit/s after
+ * this time in FLOOR, when it has been there for floor_us, us.
  */
 u64 model_escape_interval(u32 escape_s, u64 floor_us)
 {
