@@ -899,8 +899,10 @@ u32 model_silent_again(u32 rounded)
 	return path->n;
 }
 
-/* Return: interval between the probes of a download without min-kbit, after hours in FLOOR, us. */
-u64 model_probe_interval(u32 unit_bytes, u32 mu_Bps)
+/* Return: interval between the probes of a download that has been in FLOOR for floor_us, us. Its
+ * least rate is min_kbit, kbit/s, after escape_s there.
+ */
+u64 model_probe_interval(u32 unit_bytes, u32 mu_Bps, u32 min_kbit, u32 escape_s, u64 floor_us)
 {
 	struct flow *f;
 
@@ -908,25 +910,9 @@ u64 model_probe_interval(u32 unit_bytes, u32 mu_Bps)
 	f = join(40000);
 	brings(f, 0, 1448);
 	f->state->unit_bytes = unit_bytes;
-	options[VULTURE_CREDIT_O_MIN_KBIT] = 0;
-	path->law.mu_Bps = mu_Bps;
-	return credit_probe_period(f->state, now_us + 10000000000ULL);
-}
-
-/* Return: interval between the probes of a download that has the least rate of 100 kbit/s after
- * this time in FLOOR, when it has been there for floor_us, us.
- */
-u64 model_escape_interval(u32 escape_s, u64 floor_us)
-{
-	struct flow *f;
-
-	new_path();
-	f = join(40000);
-	brings(f, 0, 1448);
-	f->state->unit_bytes = 1;
-	options[VULTURE_CREDIT_O_MIN_KBIT] = 100;
+	options[VULTURE_CREDIT_O_MIN_KBIT] = min_kbit;
 	options[VULTURE_CREDIT_O_ESCAPE_S] = escape_s;
-	path->law.mu_Bps = 125000;
+	path->law.mu_Bps = mu_Bps;
 	path->law.since_us = now_us;
 	return credit_probe_period(f->state, now_us + floor_us);
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -269,18 +270,26 @@ def test_silent_downloads_hold_no_part_of_w(model: Model, rounded: int) -> None:
     assert model.library.model_silent_again(rounded) == 0
 
 
+def probe_interval_us(
+    model: Model, unit_bytes: int, mu_bytes_s: int, *, min_kbit: int = 0, escape_s: int = 20, floor_us: int = 10**10
+) -> int:
+    """Of a download in FLOOR; by default without a least rate, after hours there."""
+    call = model.library.model_probe_interval
+    return call(unit_bytes, mu_bytes_s, min_kbit, escape_s, ctypes.c_uint64(floor_us))
+
+
 def test_probes_of_a_slow_path_are_a_minute_apart_at_most(model: Model) -> None:
     """The interval grows with the window's unit, and the next probe may be one of another download."""
-    assert model.library.model_probe_interval(128, 125_000) == 1_930_666
-    assert model.library.model_probe_interval(1 << 14, 1000) == 64_000_000
+    assert probe_interval_us(model, 128, 125_000) == 1_930_666
+    assert probe_interval_us(model, 1 << 14, 1000) == 64_000_000
 
 
 @pytest.mark.parametrize(("escape_s", "before_us"), [(5, 833_333), (300, 1_930_666), (86_400, 1_930_666)])
 def test_the_least_rate_begins_when_the_option_says(model: Model, escape_s: int, before_us: int) -> None:
     """1448 bytes at 100 kbit/s are 115,840 us; until then the interval is that of FLOOR, a sixth of the time there."""
-    interval = model.library.model_escape_interval
-    assert interval(escape_s, ctypes.c_uint64(escape_s * 1_000_000 - 1)) == before_us
-    assert interval(escape_s, ctypes.c_uint64(escape_s * 1_000_000)) == 115_840
+    interval_us = partial(probe_interval_us, model, 1, 125_000, min_kbit=100, escape_s=escape_s)
+    assert interval_us(floor_us=escape_s * 1_000_000 - 1) == before_us
+    assert interval_us(floor_us=escape_s * 1_000_000) == 115_840
 
 
 FAULTS = {
