@@ -110,7 +110,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """A line a tier: how many passed, failed, were skipped, and the time they took."""
     count: Counter[tuple[str, str]] = Counter()
     seconds: Counter[str] = Counter()

@@ -27,6 +27,15 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from testbed.base.cache import cache_root  # noqa: E402
+from testbed.base.errors import LbeError  # noqa: E402
+from testbed.base.progress import make_progress  # noqa: E402
+from testbed.kernels.build import ensure_kernel  # noqa: E402
+from testbed.kernels.series import KernelSpec  # noqa: E402
+from testbed.kernels.source import ensure_source  # noqa: E402
+
 MAIN_SERIES = "6.12"
 ALL_SERIES = ("6.1", "6.12", "7.2")
 
@@ -280,7 +289,7 @@ def check_mypy(tree: Tree) -> list[str]:
     folders = tuple(place if place.endswith(".py") else f"{place}/" for place in places)
     names = some([name for name in tree.files if name.startswith(folders) and name.endswith(".py")], "strict folders")
     command = [sys.executable, "-m", "mypy", "--no-error-summary", f"--config-file={ROOT / 'pyproject.toml'}"]
-    kept = testbed_kernel().cache_root() / "mypy" if tree.root == ROOT else os.devnull
+    kept = cache_root() / "mypy" if tree.root == ROOT else os.devnull
     result = run([*command, f"--cache-dir={kept}", *names], tree.root)
     return [line for line in result.stdout.splitlines() if ": note: " not in line] or status_line("mypy", result)
 
@@ -311,19 +320,10 @@ def status_line(tool: str, result: subprocess.CompletedProcess[str]) -> list[str
 # -- module builds -----------------------------------------------------------------------------
 
 
-def testbed_kernel():
-    """Import the testbed's module for kernels."""
-    sys.path.insert(0, str(ROOT))
-    from testbed.kernels import build as kernel
-
-    return kernel
-
-
 def kernel_source() -> Path:
-    kernel = testbed_kernel()
     try:
-        return kernel.ensure_source(MAIN_SERIES, progress=kernel.make_progress()).path
-    except kernel.LbeError as error:
+        return ensure_source(MAIN_SERIES, progress=make_progress()).path
+    except LbeError as error:
         raise Refused(str(error)) from error
 
 
@@ -340,16 +340,15 @@ def kernel_build(series: str) -> Path:
     """The build folder of a series, given by the environment, else the testbed's."""
     if given := given_build(series):
         return given
-    kernel = testbed_kernel()
     try:
-        return kernel.ensure_kernel(kernel.KernelSpec(series), kernel.make_progress()).kdir
-    except kernel.LbeError as error:
+        return ensure_kernel(KernelSpec(series), make_progress()).kdir
+    except LbeError as error:
         raise Refused(str(error)) from error
 
 
 def cached_build(series: str) -> Path | None:
     """A build of the series that exists already, even if it does not have the current edits; else None."""
-    kernels = testbed_kernel().cache_root() / "kernels"
+    kernels = cache_root() / "kernels"
     builds = sorted(kernels.glob(f"{series}.*-plain-*/build.json"), key=lambda path: path.stat().st_mtime)
     return given_build(series) or (builds[-1].parent if builds else None)
 

@@ -204,7 +204,7 @@ def build(
     topology: Topology,
     low_ports: list[int] | None = None,
     extra_delay_ms: dict[str, dict[int, float]] | None = None,
-    sysctl: dict[str, dict[str, str]] | None = None,
+    sysctl: dict[str, dict[str, str | int]] | None = None,
     zero_s: float = 10.0,
 ) -> Network:
     """Make the network's commands.

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from testbed.backends.backend import RunReport, Tools
+from testbed.base.progress import Report, silent
 from testbed.measure.series import Series
 from testbed.results.files import Record, Result, ResultSet
 from testbed.spec.experiment import Experiment, parse
@@ -112,10 +114,12 @@ class PretendBackend:
     name = "pretend"
     at_once = None
 
-    def __init__(self, agent: Path, spoil=None, rates=None):
+    def __init__(
+        self, agent: Path, spoil: Callable[[Path], object] | None = None, rates: dict[int, float] | None = None
+    ) -> None:
         self.agent, self.spoil, self.rates, self.ran = agent, spoil, rates or {1: 9.0, 2: 0.4}, 0
 
-    def prepare(self, modules, report=None) -> None:
+    def prepare(self, modules: Iterable[str], report: Report = silent) -> None:
         """Build nothing."""
 
     def facts(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import subprocess
@@ -49,7 +50,7 @@ WEB_SYN_RETRANS, WEB_FAILED, WEB_PAGE, WEB_UNFINISHED = 1, 2, 4, 8
 def agent() -> Path:
     """Build the agent once a session, in a folder of its own; return its path."""
     folder = tempfile.TemporaryDirectory(prefix="lbe-agent-test.")
-    agent.folder = folder  # keeps the folder until the process ends
+    atexit.register(folder.cleanup)  # and no sooner: what is registered is kept
     subprocess.run(["make", "-s", "-C", SOURCE, f"O={folder.name}"], check=True, timeout=300)
     return Path(folder.name) / "lbe-agent"
 
@@ -92,7 +93,7 @@ def become_root() -> tuple[list[str], list[str]]:
     return ([] if os.geteuid() == 0 else ["sudo", "-n", "--preserve-env=AGENT"]), []
 
 
-def namespace(script: str, folder: Path, timeout_s: float = 60) -> subprocess.CompletedProcess:
+def namespace(script: str, folder: Path, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
     """Run a shell script as root in a network namespace of its own, which ends with the script."""
     before, own = become_root()
     return subprocess.run(

@@ -107,11 +107,11 @@ BAD = [
 ]  # fmt: skip
 
 
-def call(*words: object) -> subprocess.CompletedProcess:
+def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([agent(), *words], capture_output=True, text=True, timeout=20, check=False)
 
 
-def check(folder: Path, text: str) -> subprocess.CompletedProcess:
+def check(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     plan = folder / "a.plan"
     plan.write_text(text)
     return call("check", plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -145,7 +146,7 @@ def lib(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return library
 
 
-def draws(function, *parameters: float, n: int = DRAWS) -> np.ndarray:
+def draws(function: Callable[..., object], *parameters: float, n: int = DRAWS) -> np.ndarray:
     out = np.empty(n)
     function(*parameters, n, out)
     return out
@@ -155,7 +156,7 @@ def ks_distance(sample: np.ndarray, cdf: np.ndarray) -> float:
     """Return the greatest distance between the sample's distribution and ``cdf``, given at the sorted sample."""
     n = len(sample)
     steps = np.arange(n + 1) / n
-    return max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1]))
+    return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 2**63])

@@ -7,6 +7,7 @@ Bounds on values that depend on timing are loose here; test_agent_uml.py measure
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -226,7 +227,9 @@ def write_binary(path: Path) -> None:
 @pytest.mark.parametrize("write", [write_text, write_binary])
 @pytest.mark.parametrize(("options", "packets", "size"), [("", 4, 2556), ("overhead_bytes=28", 4, 2556 - 4 * 28),
                                                           ("time_scale=2", 3, 1556)])  # fmt: skip
-def test_a_trace_is_replayed(tmp_path: Path, write, options: str, packets: int, size: int) -> None:
+def test_a_trace_is_replayed(
+    tmp_path: Path, write: Callable[[Path], None], options: str, packets: int, size: int
+) -> None:
     write(tmp_path / "x.trace")
     run = ok(
         run_loopback(

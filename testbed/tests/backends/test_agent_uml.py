@@ -103,7 +103,7 @@ def goodput_mbit(run: Run, flow: int, from_s: float, to_s: float) -> float:
 
 def srtt_ms(run: Run, flow: int, from_s: float) -> float:
     rows = run.records("snd", "send", SEND)
-    return rows[(rows["flow"] == flow) & (rows["t_ns"] >= from_s * 1e9)]["srtt_us"].mean() / 1e3
+    return float(rows[(rows["flow"] == flow) & (rows["t_ns"] >= from_s * 1e9)]["srtt_us"].mean() / 1e3)
 
 
 SOURCES = {
@@ -304,7 +304,8 @@ def test_offloads_make_single_segments(machine: Machine, tmp_path: Path) -> None
 
 def web_objects(run: Run) -> np.ndarray:
     rows = run.records("rcv", "web", WEB)
-    return rows[rows["flags"] & WEB_PAGE == 0]
+    objects: np.ndarray = rows[rows["flags"] & WEB_PAGE == 0]
+    return objects
 
 
 def test_web_times_are_exact(machine: Machine, tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from testbed.backends.backend import Backend
+from testbed.backends.distro import Image, Installed
 from testbed.backends.netns import Host
 from testbed.backends.ns2.machine import Ns2
 from testbed.backends.ns3.machine import Ns3
@@ -18,11 +19,12 @@ from testbed.backends.qemu import Qemu
 def qemu() -> Qemu:
     """A backend whose image and installation are made up: a key needs their names only."""
     made = Qemu()
-    made.image = made.installed = SimpleNamespace(key="made up")
+    nowhere = Path("made up")
+    made.image, made.installed = Image("6.12", nowhere, "made up"), Installed(nowhere, "made up")
     return made
 
 
-BACKENDS = {"qemu": qemu, "host": Host, "ns2": Ns2, "ns3": Ns3}
+BACKENDS: dict[str, Callable[[], Backend]] = {"qemu": qemu, "host": Host, "ns2": Ns2, "ns3": Ns3}
 
 
 def known(backend: Backend) -> tuple[str, ...]:

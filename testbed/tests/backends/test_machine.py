@@ -16,13 +16,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from testbed.backends import machine
-from testbed.backends.machine import Machine, judge, one_cpu
+from testbed.backends.machine import Machine, MachineReport, judge, one_cpu
 from testbed.base.errors import (
     AtomicSleep,
     CutShort,
@@ -180,38 +180,42 @@ def test_memory_fits_nowhere(tmp_path: Path) -> None:
 # --- a shell script in place of a kernel ----------------------------------------------
 
 
-@pytest.fixture
-def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Return run(script, **limits): it boots a shell script in place of a kernel; $OUT is the results folder."""
-    monkeypatch.setenv("LBE_CACHE", str(tmp_path / "cache"))
-    job, out, linux = tmp_path / "job", tmp_path / "out", tmp_path / "linux"
-    job.mkdir()
-    (job / "job.sh").touch()
+class Pretend:
+    """Boots a shell script in place of a kernel. out: the results folder, $OUT in it; runs: the folders of boots."""
 
-    def run(script: str, **limits):
-        linux.write_text(f"#!/bin/sh\nOUT={shlex.quote(str(out))}\n{script}\n")
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.out, self.runs = folder, folder / "out", folder / "cache" / "run"
+        (folder / "job").mkdir()
+        (folder / "job" / "job.sh").touch()
+
+    def __call__(self, script: str, seed: int = 1, wall_limit_s: float = 300) -> MachineReport:
+        linux = self.folder / "linux"
+        linux.write_text(f"#!/bin/sh\nOUT={shlex.quote(str(self.out))}\n{script}\n")
         linux.chmod(0o755)
-        build = KernelBuild(linux, tmp_path, tmp_path, "6.12.9", "6.12", "plain", "key")
-        return Machine(build, mem_mb=1).run(job, out, **limits)
-
-    run.out, run.runs = out, tmp_path / "cache" / "run"
-    return run
+        build = KernelBuild(linux, self.folder, self.folder, "6.12.9", "6.12", "plain", "key")
+        return Machine(build, mem_mb=1).run(self.folder / "job", self.out, seed, wall_limit_s=wall_limit_s)
 
 
-def test_report(pretend) -> None:
+@pytest.fixture
+def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretend:
+    monkeypatch.setenv("LBE_CACHE", str(tmp_path / "cache"))
+    return Pretend(tmp_path)
+
+
+def test_report(pretend: Pretend) -> None:
     report = pretend("echo booting; echo 12.50 >$OUT/uptime; echo ok >$OUT/status")
     assert report.virtual_s == 12.5
     assert report.console.read_text() == "booting\n"
     assert not list(pretend.runs.iterdir())
 
 
-def test_yesterdays_status_does_not_count(pretend) -> None:
+def test_yesterdays_status_does_not_count(pretend: Pretend) -> None:
     pretend("echo booting; echo ok >$OUT/status; echo 1 >$OUT/uptime")
     with pytest.raises(CutShort):
         pretend("echo booting")
 
 
-def test_what_the_kernel_is_given(pretend) -> None:
+def test_what_the_kernel_is_given(pretend: Pretend) -> None:
     pretend('env >$OUT/env; echo "$@" >$OUT/words; cat init modules >$OUT/init; echo ok >$OUT/status', seed=7)
     env = (pretend.out / "env").read_text().splitlines()
     assert "LBE_SEED=7" in env
@@ -223,7 +227,7 @@ def test_what_the_kernel_is_given(pretend) -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1 << 64])
-def test_seed_out_of_range(pretend, seed: int) -> None:
+def test_seed_out_of_range(pretend: Pretend, seed: int) -> None:
     with pytest.raises(ValueError, match=str(seed)):
         pretend("exit 0", seed=seed)
 
@@ -242,10 +246,10 @@ def until(there: Callable[[], bool], limit_s: float = 300) -> bool:
     return True
 
 
-def test_wall_limit_kills_the_children_too(pretend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wall_limit_kills_the_children_too(pretend: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
     real = machine.wait_for
 
-    def begun(process: subprocess.Popen, limit_s: float) -> bool:
+    def begun(process: subprocess.Popen[bytes], limit_s: float) -> bool:
         """Start the time limit only when the child exists."""
         assert until((pretend.out / "child").exists)
         return real(process, limit_s)
@@ -257,8 +261,8 @@ def test_wall_limit_kills_the_children_too(pretend, monkeypatch: pytest.MonkeyPa
     assert not list(pretend.runs.iterdir())
 
 
-def test_ctrl_c_leaves_no_process(pretend, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_process: subprocess.Popen, _limit_s: float) -> bool:
+def test_ctrl_c_leaves_no_process(pretend: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_process: subprocess.Popen[bytes], _limit_s: float) -> bool:
         assert until((pretend.out / "child").exists)
         raise KeyboardInterrupt
 
@@ -290,13 +294,15 @@ def misbehave() -> Path:
     return misbehaving().paths["misbehave"]
 
 
-def boot(tmp_path: Path, script: str, mem_mb: int = 128, **limits) -> machine.MachineReport:
+def boot(
+    tmp_path: Path, script: str, *, seed: int = 1, modules: Sequence[Path] = (), wall_limit_s: float = 60
+) -> MachineReport:
     """Run a job that consists of one script in a real guest; the results are in tmp_path/out."""
     job = tmp_path / "job"
     job.mkdir(exist_ok=True)
     (job / "job.sh").write_text(script + "\n")
-    limits = {"virtual_limit_s": 100, "wall_limit_s": 60, **limits}
-    return Machine(ensure_kernel(KernelSpec()), mem_mb).run(job, tmp_path / "out", **limits)
+    booted = Machine(ensure_kernel(KernelSpec()), mem_mb=128)
+    return booted.run(job, tmp_path / "out", seed, modules, virtual_limit_s=100, wall_limit_s=wall_limit_s)
 
 
 @pytest.mark.kunit

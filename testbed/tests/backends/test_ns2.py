@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,7 +131,7 @@ def test_the_least_time_out_comes_from_where_it_is_set() -> None:
         ({"topology__loss_pct": 1.0}, "loss"),
     ],
 )
-def test_what_ns2_cannot_say_is_named(sets: dict, named: str) -> None:
+def test_what_ns2_cannot_say_is_named(sets: dict[str, Any], named: str) -> None:
     with pytest.raises(plan.CannotSay, match=named):
         plan.text(a_job(**sets))
 
@@ -171,7 +172,7 @@ def test_a_count_of_more_than_an_int_holds_goes_on(tmp_path: Path) -> None:
         ({"send": "0 1 x 20 0 0\n"}, "send"),
     ],
 )
-def test_a_run_that_lacks_something_is_no_run(tmp_path: Path, changed: dict, said: str) -> None:
+def test_a_run_that_lacks_something_is_no_run(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     with pytest.raises(machine.Ns2Failed, match=said):
         machine.series(a_job(), stored(tmp_path, **changed))
 

@@ -5,6 +5,7 @@ check-report`: a stored run's files are read."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_the_initial_window_and_delayed_acks_come_from_the_routes() -> None:
         ({"flow__data__kind": "bytes", "flow__data__bytes": 1000}, "'bytes'"),
     ],
 )
-def test_what_ns3_cannot_say_is_named(sets: dict, named: str) -> None:
+def test_what_ns3_cannot_say_is_named(sets: dict[str, Any], named: str) -> None:
     with pytest.raises(CannotSay, match=named):
         plan.text(a_job(**sets))
 

@@ -17,9 +17,11 @@ from testbed.backends import iperf, ssh
 from testbed.backends import netns as host_module
 from testbed.backends.backend import BackendError
 from testbed.backends.netns import Host
+from testbed.backends.qemu import Qemu
 from testbed.commands.choose import make_backend
 from testbed.run import job as jobs
 from testbed.spec import experiment
+from testbed.spec.records import RECV, SEND
 
 HERE = Path(__file__).resolve().parent
 EXPERIMENT = """
@@ -117,7 +119,8 @@ def test_traffic_begins_when_the_set_up_is_done(job: Path) -> None:
     # the script read the clock between our two readings; the clock's resolution is 10 ms
     zero_cs = int((job / "zero_cs").read_text())
     assert before_s - 0.01 <= zero_cs / 100 - 5 <= after_s + 0.01
-    zero_ns = int(re.search(r"^zero_ns (\d+)$", (job / "rtr.plan").read_text(), re.MULTILINE)[1])
+    (zero,) = re.findall(r"^zero_ns (\d+)$", (job / "rtr.plan").read_text(), re.MULTILINE)
+    zero_ns = int(zero)
     # zero_ns combines readings of two clocks, which are apart by at most the time that the script took
     assert before_ns - (after_ns - before_ns) - 10**7 <= zero_ns - 5 * 10**9 <= after_ns
     assert (job / "snd.iperf").read_text().startswith(f"zero_cs={zero_cs} end_s=20")
@@ -154,14 +157,14 @@ def test_samples_of_ss_become_records(tmp_path: Path) -> None:
     for node, text in (("snd", SS_SND), ("rcv", SS_RCV)):
         (tmp_path / f"{node}.ss").write_text(text)
     iperf.collect(iperf.Taken({7: ("snd", "rcv", 5001)}), tmp_path)
-    sent = np.fromfile(tmp_path / "snd.send", dtype=iperf.SEND)
+    sent = np.fromfile(tmp_path / "snd.send", dtype=SEND)
     assert sent["t_ns"].tolist() == [1_000_000_000, 2_500_000_000], "the control connection is not the flow"
     assert set(sent["flow"].tolist()) == {7}
     first = sent[0]
     assert (first["cwnd_pkts"], first["ssthresh_pkts"], first["srtt_us"], first["rttvar_us"]) == (86, 60, 104125, 1500)
     assert (first["retrans_pkts"], first["lost_pkts"], first["unacked_pkts"]) == (1, 2, 60)
     assert (first["minrtt_us"], first["bytes_acked"], first["bytes_sent"]) == (100200, 900000, 1000000)
-    received = np.fromfile(tmp_path / "rcv.recv", dtype=iperf.RECV)
+    received = np.fromfile(tmp_path / "rcv.recv", dtype=RECV)
     assert received["t_ns"].tolist() == [500_000_000, 1_500_000_000, 2_500_000_000]
     assert received["bytes"].tolist() == [400000, 1500000, 1500000], "a closed connection keeps its count"
 
@@ -294,5 +297,6 @@ def test_refusals_of_the_command(words: list[str], said: str) -> None:
 
 
 def test_a_backend_is_made_by_name() -> None:
-    assert make_backend("qemu").series == "6.12"
+    made = make_backend("qemu")
+    assert isinstance(made, Qemu) and made.series == "6.12"
     assert make_backend("uml").name == "uml"

@@ -18,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_line_now_and_then_and_one_at_the_end(clock: list[float], capsys: pytest.CaptureFixture) -> None:
+def test_a_line_now_and_then_and_one_at_the_end(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     progress = RunsProgress()
     for done, at_s in ((1, 5.0), (2, 20.0), (3, 25.0), (4, 40.0)):
         clock[0] = at_s

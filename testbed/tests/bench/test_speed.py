@@ -32,7 +32,9 @@ def cut(case: speed.Case, least: float) -> speed.Case:
     return replace(case, text=text, least=least, aim=None, beside=None)
 
 
-def test_each_case_is_measured_and_ns3_beside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_each_case_is_measured_and_ns3_beside(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(speed, "CASES", tuple(cut(case, 3.0) for case in speed.CASES))
     assert main(["speed", "--kernel", "6.12", "--rounds", "1"]) == 0
     first, _, *ours, a, b = capsys.readouterr().out.splitlines()
@@ -50,7 +52,7 @@ def test_each_case_is_measured_and_ns3_beside(monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_a_case_that_lets_nothing_through_is_red(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(speed, "CASES", (cut(speed.CASES[0], 1e6),))
     monkeypatch.setattr(speed, "beside_ns3", lambda *_: None)

@@ -45,6 +45,7 @@ def test_report_goes_on_after_ctrl_c(environment: dict[str, str], tmp_path: Path
     with subprocess.Popen(
         words, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as first:
+        assert first.stderr
         for line in first.stderr:
             if " runs, " in line:
                 assert "left" in line, "what time is left is said"

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import math
 import re
 import time
 import tomllib
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from testbed.backends.backend import Backend
 from testbed.base.errors import LbeError
 from testbed.campaign import campaign, command
 from testbed.judge import checks, claims, coverage, figures, scoreboard
@@ -23,6 +27,7 @@ from testbed.measure.summary import summarise
 from testbed.present import html_report, markdown, quoting, state, tables
 from testbed.results import digest
 from testbed.run import identity, runner
+from testbed.run import job as jobs
 from testbed.spec import experiment as experiments
 from testbed.tests.made import TWO_FLOWS, PretendBackend, result_set
 from testbed.tests.made import experiment as make_experiment
@@ -46,7 +51,7 @@ PAPERS = {
 
 
 @pytest.fixture(scope="module")
-def documents():
+def documents() -> digest.Documents:
     return all_digests()
 
 
@@ -89,7 +94,7 @@ def test_values_of_the_paper_are_of_variants_that_exist() -> None:
                 assert set(wanted if isinstance(wanted, list) else [wanted]) <= set(one.vary[dimension])
 
 
-def figure_of(number: str, paper: str = "shred", **keys) -> figures.Figure:
+def figure_of(number: str, paper: str = "shred", **keys: Any) -> figures.Figure:
     return replace(next(one for one in figures.listed() if (one.paper, one.number) == (paper, number)), **keys)
 
 
@@ -155,7 +160,7 @@ def test_seeds_that_are_missing_leave_no_success() -> None:
     assert verdict.word == "INCOMPLETE" and state.reds({"lp_table1": document})
 
 
-def grown() -> dict:
+def grown() -> digest.Document:
     """Make a digest as it was before its experiment got the cases with lp in the background."""
     document = made("lp_table1", {"tcp": 50.0, "lp": 2.7, "idle": 80.0}) | {"mode": "default"}
     document["cases"] = [case for case in document["cases"] if case["case"]["background"] != "lp"]
@@ -225,7 +230,7 @@ def test_a_cause_counts_where_the_number_follows_it() -> None:
     ("bound", "said"),
     [((5.0, None), coverage.GOOD), ((None, 5.0), coverage.DIFFERS), ((5.0, 20.0), coverage.DIFFERS)],
 )
-def test_more_than_the_paper_is_good_where_the_bound_has_no_other_side(bound: tuple, said: str) -> None:
+def test_more_than_the_paper_is_good_where_the_bound_has_no_other_side(bound: checks.Limits, said: str) -> None:
     assert coverage.against(7.0, summarise([12.0, 12.1]), 10, coverage.better(bound)) == said
 
 
@@ -261,7 +266,7 @@ def test_half_a_comparison_is_incomplete() -> None:
     assert kept.status == "incomplete" and kept.red
 
 
-def bulk(background: list[float]) -> tuple[dict, coverage.FigureVerdict, coverage.Row]:
+def bulk(background: list[float]) -> tuple[digest.Document, coverage.FigureVerdict, coverage.Row]:
     """Make lowpri_bulk, with these numbers where a miss is explained, and judge it: document, figure, row."""
     one = experiments.load("lowpri_bulk")
     document = made("lowpri_bulk", {"filler": 100.0, "use": 99.0}, one.runs()) | {"mode": "default"}
@@ -302,7 +307,7 @@ def test_table_1_is_not_table_10() -> None:
     assert not coverage.chosen(replace(figure_of("Table 10", "lowpri"), at="Table 1"), one)
 
 
-def traced(share: float) -> dict:
+def traced(share: float) -> digest.Document:
     """Make the document of Figures 3 to 5 as the tool that reads the module's trace writes it."""
     cases = [
         {"case": {"of": "vulture_piv", "rate": rate}, "seeds": [1, 2], "jobs": [], "metrics": {"share": values}}
@@ -327,20 +332,20 @@ def test_tools_of_traces_run_where_their_experiments_are_wanted(
 ) -> None:
     asked: list[tuple[int, bool, bool]] = []
 
-    def document(_backend: object, runs: int = 5, run: bool = True, reuse: bool = True) -> dict | None:
+    def document(_backend: Backend, runs: int = 5, run: bool = True, reuse: bool = True) -> digest.Document | None:
         asked.append((runs, run, reuse))
         if runs == 5 and run:
             raise LbeError("broken")
         return traced(12.0) if run else None
 
     tool = SimpleNamespace(PIV="vulture_piv", CWND="vulture_cwnd", RUNS=5, document=document)
-    monkeypatch.setattr(command.importlib, "import_module", lambda _name: tool)
+    monkeypatch.setattr(importlib, "import_module", lambda _name: tool)
     words = {"out": tmp_path, "fresh": False, "full": False, "cached": False}
     both = ["vulture_piv", "vulture_cwnd"]
 
     def done(chosen: list[str], **more: bool) -> tuple[list[str], list[str]]:
         asked.clear()
-        made, failed = command.traced(chosen, object(), SimpleNamespace(**words | more))
+        made, failed = command.traced(chosen, PretendBackend(tmp_path), argparse.Namespace(**words | more))
         return list(made), failed
 
     assert done(["vulture_piv"]) == ([], []) and not asked
@@ -523,11 +528,11 @@ def test_of_two_digests_each_case_is_taken_where_it_has_more_runs() -> None:
     assert digest.with_more({**part, "cases": part["cases"][:1], "mode": "short"}, other) is other
 
 
-def current(name: str = "lp_table1") -> dict:
+def current(name: str = "lp_table1") -> digest.Document:
     """Make up a digest with the identity of this tree."""
     one, document = experiments.load(name), made(name)
     for case in document["cases"]:
-        job = runner.jobs.make(name, case["case"], 1, one.setting(case["case"], "brief"))
+        job = jobs.make(name, case["case"], 1, one.setting(case["case"], "brief"))
         case["jobs"] = [identity.of_job(job)]
     known = identity.of_tree(configuration_key("6.12", "plain"), ["tcp_lp", "tcp_vegas"])
     return document | {"identity": known}
@@ -576,7 +581,7 @@ def test_a_digest_is_stale_by_its_modules_and_its_jobs_and_not_by_a_comment() ->
 def test_a_case_is_stale_if_the_job_of_any_of_its_seeds_is() -> None:
     one, document = experiments.load("lp_table1"), current()
     case = document["cases"][1]
-    job = runner.jobs.make("lp_table1", case["case"], 2, one.setting(case["case"], "brief"))
+    job = jobs.make("lp_table1", case["case"], 2, one.setting(case["case"], "brief"))
     case |= {"seeds": [1, 2], "jobs": [*case["jobs"], identity.of_job(job)]}
     assert identity.stale(document, one) == []
     case["jobs"][1] = "of another state of the file"
@@ -591,7 +596,7 @@ def test_a_case_that_is_new_makes_a_digest_stale_and_one_that_was_lost_incomplet
     assert identity.stale(document | {"asked_cases": asked[1:]}, one) == ["experiment (1 new case)"]
     assert identity.stale(document | {"file_sha256": "of another file"}, one) == []
 
-    def lost(asked: list[dict]) -> list[str]:
+    def lost(asked: list[experiments.Case]) -> list[str]:
         marked = state.mark_stale({"lp_table1": document | {"mode": "default", "asked_cases": asked}})
         return [line for line in state.reds(marked) if "INCOMPLETE" in line]
 
@@ -653,7 +658,9 @@ def test_a_paragraph_of_short_runs_says_so() -> None:
     assert "short runs" not in text
 
 
-def test_result_files_of_run_are_taken_if_their_experiment_is_as_it_was(name: str, backend, tmp_path: Path) -> None:
+def test_result_files_of_run_are_taken_if_their_experiment_is_as_it_was(
+    name: str, backend: PretendBackend, tmp_path: Path
+) -> None:
     run_all(name, backend, tmp_path / "out")
     # the tree has no experiment of this name, so the file is no result of the suite
     assert command.found_in([tmp_path / "out"]) == {}
@@ -665,36 +672,36 @@ DATA = ROOT / "Documentation" / "results"
 
 
 @pytest.fixture(scope="module")
-def committed() -> dict[str, dict]:
+def committed() -> digest.Documents:
     return digest.load_all(DATA / "data")
 
 
-def test_the_committed_pages_are_what_the_committed_runs_say(committed: dict) -> None:
+def test_the_committed_pages_are_what_the_committed_runs_say(committed: digest.Documents) -> None:
     """Equal byte for byte. Staleness is as of the pages' making; `evaluate --check` tells what is stale today."""
     assert committed
     for name, text in markdown.pages(committed).items():
         assert (DATA / name).read_text(encoding="utf-8") == text, f"{name}: python3 -m testbed evaluate --pages"
 
 
-def test_no_committed_result_is_red(committed: dict) -> None:
+def test_no_committed_result_is_red(committed: digest.Documents) -> None:
     """Every experiment, in its committed form, meets each bound or explains the miss, with a range for it."""
     red = state.reds(state.mark_stale(committed))
     assert not red, "\n".join(red)
 
 
-def absent(documents: dict) -> list[str]:
+def absent(documents: digest.Documents) -> list[str]:
     """The experiments that have no document at all, one line each."""
     return [f"{name}: INCOMPLETE: no result" for name in sorted(experiments.names()) if name not in documents]
 
 
-def test_each_experiment_has_a_committed_result(committed: dict) -> None:
+def test_each_experiment_has_a_committed_result(committed: digest.Documents) -> None:
     """A red result does not become green by being deleted."""
     assert not absent(committed), "\n".join(absent(committed))
     gone = {name: document for name, document in committed.items() if name != "lp_table1"}
     assert absent(gone) == ["lp_table1: INCOMPLETE: no result"]
 
 
-def test_a_committed_result_that_gets_worse_is_red(committed: dict) -> None:
+def test_a_committed_result_that_gets_worse_is_red(committed: digest.Documents) -> None:
     """The test above can fail: it does when a figure misses its bound and when a case is lost."""
     worse = json.loads(json.dumps(committed))
     for case in worse["lp_table1"]["cases"]:
@@ -708,9 +715,9 @@ def test_a_committed_result_that_gets_worse_is_red(committed: dict) -> None:
     assert any(line.startswith("demo: INCOMPLETE") for line in red)
 
 
-def halved(document: dict) -> dict:
+def halved(document: digest.Document) -> digest.Document:
     """Return a copy of a digest in which every metric is halved."""
-    worse = json.loads(json.dumps(document))
+    worse: digest.Document = json.loads(json.dumps(document))
     for case in worse["cases"]:
         case["metrics"] = {name: [value and value / 2 for value in values] for name, values in case["metrics"].items()}
     return worse
@@ -728,7 +735,7 @@ def halved(document: dict) -> dict:
     ],
 )
 def test_the_status_of_check_is_one_for_what_is_red(
-    committed: dict,
+    committed: digest.Documents,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -761,16 +768,16 @@ def test_the_status_of_check_is_one_for_what_is_red(
 
 @pytest.mark.parametrize(("document", "status"), [("good", 0), ("bad", 1)])
 def test_the_status_of_pages_is_one_for_what_is_red(
-    committed: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: str, status: int
+    committed: digest.Documents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: str, status: int
 ) -> None:
     monkeypatch.setattr(command, "write", lambda documents, out, docs: 0)
     good = committed["lp_alone"]
     digest.save(good if document == "good" else halved(good), tmp_path / "data")
-    args = SimpleNamespace(out=tmp_path / "out", docs=tmp_path, results=[])
+    args = argparse.Namespace(out=tmp_path / "out", docs=tmp_path, results=[])
     assert command.make_pages(args) == status
 
 
-def test_a_bound_that_a_rival_meets_is_red_unless_it_says_why(committed: dict) -> None:
+def test_a_bound_that_a_rival_meets_is_red_unless_it_says_why(committed: digest.Documents) -> None:
     kept = json.loads(json.dumps(committed["lp_beside_6mbit"]))
     for case in kept["cases"]:
         if case["case"]["background"] == "cubic":
@@ -780,7 +787,7 @@ def test_a_bound_that_a_rival_meets_is_red_unless_it_says_why(committed: dict) -
     assert not any("meets it too" in line for line in state.reds({"lp_beside_6mbit": committed["lp_beside_6mbit"]}))
 
 
-def test_pages_delete_nothing(tmp_path: Path, documents: dict) -> None:
+def test_pages_delete_nothing(tmp_path: Path, documents: digest.Documents) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "of_old.json").write_text("{}")
     markdown.write({"lp_table1": documents["lp_table1"]}, tmp_path)
@@ -807,7 +814,7 @@ def test_of_two_results_the_current_one_of_its_own_length_is_shown() -> None:
 # ----------------------------------------------------------------------------------------- pages
 
 
-def test_the_page_needs_no_other_file(documents) -> None:
+def test_the_page_needs_no_other_file(documents: digest.Documents) -> None:
     text = html_report.page(documents, {})
     assert not re.search(r'(src|href)="(?!#|data:)', text)
     assert "<script src" not in text and "@import" not in text
@@ -816,12 +823,12 @@ def test_the_page_needs_no_other_file(documents) -> None:
     assert set(re.findall(r'href="#([^"]+)"', text)) <= targets
 
 
-def test_a_column_without_loss_is_sorted_by_use(documents) -> None:
+def test_a_column_without_loss_is_sorted_by_use(documents: digest.Documents) -> None:
     cells = re.findall(r'href="#alone-(\w+)" data-sort="([^"]+)"', html_report.page(documents, {}))
     assert len(cells) == 13 and dict(cells)["strict"] == "100.000" and len({value for _, value in cells}) > 6
 
 
-def test_markdown_is_made_of_the_same(documents, tmp_path: Path) -> None:
+def test_markdown_is_made_of_the_same(documents: digest.Documents, tmp_path: Path) -> None:
     paths = markdown.write(documents, tmp_path)
     assert {path.name for path in paths if path.suffix == ".md"} == {
         "README.md",
@@ -866,13 +873,15 @@ def name(tmp_path: Path) -> str:
     return str(path)
 
 
-def run_all(name: str, backend: PretendBackend, out: Path, forms=campaign.FORMS) -> campaign.CampaignOutcome:
+def run_all(
+    name: str, backend: PretendBackend, out: Path, forms: tuple[tuple[str, int | None], ...] = campaign.FORMS
+) -> campaign.CampaignOutcome:
     """Run a campaign without a time limit, then write its files."""
     parts, failed = campaign.spend(campaign.ladders_of([name], backend, forms), backend, math.inf, 2)
     return campaign.carry_out(parts, backend, out, "run --out x", failed, draw=False)
 
 
-def form(name: str, backend: PretendBackend, cpu_s: float, **keys) -> tuple[str, int]:
+def form(name: str, backend: PretendBackend, cpu_s: float, **keys: Any) -> tuple[str, int]:
     (part,) = campaign.choose([name], backend, cpu_s, **keys)
     return part.mode, len(part.jobs)
 
@@ -924,11 +933,13 @@ def test_of_what_is_there_most_cases_are_taken(name: str, backend: PretendBacken
 class Slow:
     """Does the runs one after the other; each advances a simulated clock by ``seconds``."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, stop_after: int | None = None):
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float, stop_after: int | None = None) -> None:
         self.now, self.seconds, self.stop_after, self.done = 0.0, seconds, stop_after, 0
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
-    def __call__(self, tasks: list[runner.Task], backend: PretendBackend, count: int):
+    def __call__(
+        self, tasks: list[runner.Task], backend: Backend, count: int
+    ) -> Generator[runner.Finished, None, None]:
         for task in tasks:
             if self.done == self.stop_after:
                 raise KeyboardInterrupt

@@ -13,7 +13,7 @@ from testbed.__main__ import main
 from testbed.tests.made import TWO_FLOWS, experiment, result_set
 
 
-def test_list(capsys: pytest.CaptureFixture) -> None:
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     assert "lp_beside_cubic" in capsys.readouterr().out
     assert main(["list", "--json", "demo"]) == 0
@@ -36,13 +36,13 @@ def test_list(capsys: pytest.CaptureFixture) -> None:
         (["show", "demo", "--out", "/nonexistent"], "run demo makes them"),
     ],
 )
-def test_refusals(capsys: pytest.CaptureFixture, words: list[str], message: str) -> None:
+def test_refusals(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
     assert main(words) in (1, 2)
     out, err = capsys.readouterr()
     assert out == "" and message in err
 
 
-def test_unknown_words_are_usage(capsys: pytest.CaptureFixture) -> None:
+def test_unknown_words_are_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["dance"])
     assert stop.value.code == 2
@@ -51,7 +51,7 @@ def test_unknown_words_are_usage(capsys: pytest.CaptureFixture) -> None:
     assert stop.value.code == 0 and "examples:" in capsys.readouterr().out
 
 
-def test_dry_run_prints_commands_and_plans(capsys: pytest.CaptureFixture) -> None:
+def test_dry_run_prints_commands_and_plans(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "demo", "--short", "--case", "background=lp", "--dry-run"]) == 0
     out = capsys.readouterr().out
     for words in (
@@ -64,7 +64,7 @@ def test_dry_run_prints_commands_and_plans(capsys: pytest.CaptureFixture) -> Non
         assert words in out
 
 
-def test_report_from_files(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_report_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = {"alone": [{"be": 9.0, "bg": math.nan}] * 2, "polite": [{"be": 8.9, "bg": 0.1}] * 2}
     result_set(experiment(), values).save(tmp_path)
     assert main(["show", "--out", str(tmp_path), "--no-plots"]) == 0
@@ -74,7 +74,7 @@ def test_report_from_files(tmp_path: Path, capsys: pytest.CaptureFixture) -> Non
     assert list(tmp_path.glob("*.svg")) and list(tmp_path.glob("*.png"))
 
 
-def test_an_experiment_of_one_s_own(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_an_experiment_of_one_s_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(TWO_FLOWS)
     assert main(["run", str(path), "--dry-run"]) == 0

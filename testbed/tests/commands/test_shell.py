@@ -31,8 +31,11 @@ def test_shell_answers_and_powers_off() -> None:
     clock.start()
     seen: list[str] = []
 
+    assert process.stdin and process.stdout
+    said = process.stdout
+
     def until(words: str) -> None:
-        for line in process.stdout:
+        for line in said:
             seen.append(line)
             if words in COLOUR.sub("", line):
                 return

@@ -7,13 +7,15 @@ import argparse
 import gzip
 import hashlib
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from testbed.base.errors import LbeError
-from testbed.foreign import command, played, tctesting
+from testbed.base.progress import Report
+from testbed.foreign import command, netfilter, packetdrill, played, tctesting
 from testbed.foreign.netfilter import NetfilterRan
 from testbed.foreign.packetdrill import PacketdrillRan, Suite
 from testbed.foreign.tctesting import DIFFERENCES, Results
@@ -57,7 +59,7 @@ def test_a_case_of_tc_that_fails_without_a_reason_is_a_fault_and_so_is_a_needles
 def test_a_document_says_how_long_its_suite_took(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of the clock that passes while the suite runs, and nothing before and after it."""
     now_s = [100.0]
-    monkeypatch.setattr(command.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
 
     def runs(result: object) -> Callable[..., object]:
         def run(*_: object) -> object:
@@ -69,9 +71,9 @@ def test_a_document_says_how_long_its_suite_took(suite: str, monkeypatch: pytest
     tree = identity.of_tree("key", [])
     one = Suite("kernel", "scripts", "6.12", ())
     monkeypatch.setattr(Suite, "scripts", lambda *_: ["a.pkt"])
-    monkeypatch.setattr(command.packetdrill, "ensure_suites", lambda *_: [one])
-    monkeypatch.setattr(command.packetdrill, "run", runs(PacketdrillRan(one, KERNEL, tree, {}, [])))
-    monkeypatch.setattr(command.netfilter, "run", runs(NetfilterRan("6.12.1", "key", {}, {}, [])))
+    monkeypatch.setattr(packetdrill, "ensure_suites", lambda *_: [one])
+    monkeypatch.setattr(packetdrill, "run", runs(PacketdrillRan(one, KERNEL, tree, {}, [])))
+    monkeypatch.setattr(netfilter, "run", runs(NetfilterRan("6.12.1", "key", {}, {}, [])))
     monkeypatch.setattr(tctesting, "run", runs(tctesting.TcRan(KERNEL, tree, [])))
     parts = [part(asked(), [suite], lambda *_: None) for part in command.RUNS]
     (document,) = [made for part in parts if part for made in part.documents]
@@ -131,8 +133,10 @@ def test_a_recordings_hash_is_in_the_document(tmp_path: Path, monkeypatch: pytes
 
 def lived(name: str, wrong: list[str], missing: int = 0) -> Lived:
     case = {"case": {"background": "lbe"}, "seeds": [1], "jobs": [""], "queue": [], "metrics": {"be": [4.0]}}
-    document = {"experiment": "recorded", "sets": {"a": name}, "cases": [case], "asked_cases": [case["case"]]}
-    document["seconds"] = 3
+    asked_cases = [case["case"]]
+    document: digest.Document = {
+        "experiment": "recorded", "sets": {"a": name}, "cases": [case], "asked_cases": asked_cases, "seconds": 3
+    }  # fmt: skip
     return Lived(document | {"wrong": wrong, "differs": []}, 2, wrong, [], missing)
 
 
@@ -147,7 +151,12 @@ def test_several_recordings_are_one_experiment_with_a_dimension_more() -> None:
 
 def test_suites_without_subjects_are_not_of_a_run_of_some_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
-    monkeypatch.setattr(command, "RUNS", (lambda args, wanted, report: seen.append(wanted) or command.SuitePart(),))
+
+    def part(_args: argparse.Namespace, wanted: list[str], _report: Report) -> command.SuitePart:
+        seen.append(wanted)
+        return command.SuitePart()
+
+    monkeypatch.setattr(command, "RUNS", (part,))
     for words in ([], ["lbe"], ["lbe", "--suite", "tc"], ["--suite", "wifi"]):
         assert command.run(asked(*words)) == 0
     every, some, named, alone = seen

@@ -6,11 +6,14 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from testbed.backends.uml import Uml
 from testbed.base.errors import BuildFailed, LbeError
 from testbed.base.places import REPO
+from testbed.base.progress import Report
 from testbed.foreign import command, packetdrill, timestamps
 from testbed.foreign.packetdrill import ForeignAbsent, PacketdrillOutcome, ScriptResult
 from testbed.present import quoting
@@ -59,8 +62,8 @@ def test_results_are_read_whole() -> None:
 def judged(
     statuses: dict[str, str],
     window: dict[str, bool] | None = None,
-    expected: list[dict] | None = None,
-    fault: list[dict] | None = None,
+    expected: list[dict[str, Any]] | None = None,
+    fault: list[dict[str, Any]] | None = None,
 ) -> PacketdrillOutcome:
     results = [result(script, status) for script, status in statuses.items()]
     patch = pytest.MonkeyPatch()
@@ -261,7 +264,9 @@ def test_a_boot_that_stands_still_loses_no_script(monkeypatch: pytest.MonkeyPatc
     reno, suite = packetdrill.SUBJECTS[0], packetdrill.Suite("google", "what", "6.12", ())
     boots: list[list[str]] = []
 
-    def boot(_backend, _suite, _subject, scripts: list[str], _report) -> list[ScriptResult]:
+    def boot(
+        _backend: Uml, _suite: packetdrill.Suite, _subject: packetdrill.Subject, scripts: list[str], _report: Report
+    ) -> list[ScriptResult]:
         boots.append(scripts)
         if scripts[0] == "stuck":
             return []
@@ -270,7 +275,7 @@ def test_a_boot_that_stands_still_loses_no_script(monkeypatch: pytest.MonkeyPatc
         return [result(script, "pass", family) for script in scripts[:2] for family in ("ipv4", "ipv6")]
 
     monkeypatch.setattr(packetdrill, "boot", boot)
-    results = packetdrill.run_subject(None, suite, reno, ["a", "b", "c", "stuck", "d"])
+    results = packetdrill.run_subject(Uml(), suite, reno, ["a", "b", "c", "stuck", "d"])
     assert boots == [
         ["a", "b", "c", "stuck", "d"],
         ["b", "c", "stuck", "d"],

@@ -29,9 +29,9 @@ def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> subproces
 
 def module_folders() -> dict[str, list[str]]:
     """Map each folder to the modules that its Kbuild makes, without KUnit modules."""
-    names = re.search(r"^lbe-dirs := (.*)$", (ROOT / "Kbuild").read_text(), re.MULTILINE)[1].split()
+    (names,) = re.findall(r"^lbe-dirs := (.*)$", (ROOT / "Kbuild").read_text(), re.MULTILINE)
     found = {}
-    for name in names:
+    for name in names.split():
         kbuild = ROOT / name / "Kbuild"
         if kbuild.exists():
             lines = re.findall(r"^obj-m\s*[+:]?=\s*(.*)$", kbuild.read_text(), re.MULTILINE)
@@ -53,7 +53,7 @@ def copy_of_tree(folder: Path) -> Path:
 # -- the Makefile ----------------------------------------------------------------------------
 
 
-def test_help_names_every_verb():
+def test_help_names_every_verb() -> None:
     shown = run("make", "help")
     assert shown.returncode == 0
     for verb in VERBS:
@@ -61,12 +61,12 @@ def test_help_names_every_verb():
     assert run("make").stdout == shown.stdout, "make alone teaches too"
 
 
-def test_no_verb_loads_a_module():
+def test_no_verb_loads_a_module() -> None:
     for name in ("Makefile", "scripts/deps", "scripts/venv"):
         assert not re.search(r"\b(modprobe|insmod)\b", (ROOT / name).read_text()), name
 
 
-def test_missing_headers_are_one_line(tmp_path):
+def test_missing_headers_are_one_line(tmp_path: Path) -> None:
     result = run("make", "-s", "modules", f"KDIR={tmp_path}/none")
     assert result.returncode != 0
     first = result.stdout.splitlines()[0]
@@ -75,7 +75,7 @@ def test_missing_headers_are_one_line(tmp_path):
 
 
 @pytest.mark.kunit
-def test_install_then_uninstall_leaves_nothing(tmp_path, kdir):
+def test_install_then_uninstall_leaves_nothing(tmp_path: Path, kdir: Path) -> None:
     tree = copy_of_tree(tmp_path / "tree")
     target = tmp_path / "target"
     words = [f"KDIR={kdir}", "ARCH=um", f"DESTDIR={target}", "PREFIX=/usr", "LBE_VERSION=test"]
@@ -110,11 +110,11 @@ def kdir() -> Path:
     return Path(given) if given else ensure_kernel(KernelSpec()).kdir
 
 
-def test_dkms_lists_what_kbuild_builds():
+def test_dkms_lists_what_kbuild_builds() -> None:
     text = (ROOT / "dkms.conf").read_text()
     listed = {}
     for number, name in re.findall(r'^BUILT_MODULE_NAME\[(\d+)\]="(\w+)"', text, re.MULTILINE):
-        listed[name] = re.search(rf'^BUILT_MODULE_LOCATION\[{number}\]="(\w+)"', text, re.MULTILINE)[1]
+        (listed[name],) = re.findall(rf'^BUILT_MODULE_LOCATION\[{number}\]="(\w+)"', text, re.MULTILINE)
         assert f'DEST_MODULE_LOCATION[{number}]="/updates/dkms"' in text
     assert listed == {module: folder for folder, modules in module_folders().items() for module in modules}
     assert f'PACKAGE_VERSION="{(ROOT / "VERSION").read_text().strip()}"' in text
@@ -128,7 +128,7 @@ def git(folder: Path, *words: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_version_of_a_clone_and_of_a_tarball(tmp_path):
+def test_version_of_a_clone_and_of_a_tarball(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     shutil.copy2(ROOT / "scripts/version", tmp_path / "scripts")
     (tmp_path / "VERSION").write_text("9.8.7\n")
@@ -154,7 +154,9 @@ def fake_path(folder: Path, **programs: str) -> str:
     """Make a PATH that has only these shell scripts and the few real programs that scripts/deps needs."""
     folder.mkdir()
     for real in ("sh", "env", "sort", "sed", "cat", "touch", "true", "dirname"):
-        (folder / real).symlink_to(shutil.which(real))
+        found = shutil.which(real)
+        assert found, real
+        (folder / real).symlink_to(found)
     for name, body in programs.items():
         (folder / name.replace("_", "-")).write_text(f"#!/bin/sh\n{body}\n")
         (folder / name.replace("_", "-")).chmod(0o755)
@@ -164,14 +166,14 @@ def fake_path(folder: Path, **programs: str) -> str:
 ALL_BUT_SPARSE = r"""for p; do case $p in -* | *'{'* | sparse) ;; *) echo "installed $p" ;; esac; done; exit 1"""
 
 
-def test_deps_with_all_there_touches_nothing(tmp_path):
+def test_deps_with_all_there_touches_nothing(tmp_path: Path) -> None:
     path = fake_path(tmp_path / "bin", dpkg_query=ALL_BUT_SPARSE, apt_get=f"touch {tmp_path}/called", id="echo 0")
     result = run(ROOT / "scripts/deps", "compiler", "kernel", "testbed", PATH=path)
     assert (result.returncode, result.stdout) == (0, "")
     assert not (tmp_path / "called").exists()
 
 
-def test_deps_installs_only_what_is_missing(tmp_path):
+def test_deps_installs_only_what_is_missing(tmp_path: Path) -> None:
     path = fake_path(tmp_path / "bin", dpkg_query=ALL_BUT_SPARSE, apt_get=f'echo "$*" >>{tmp_path}/called', id="echo 0")
     result = run(ROOT / "scripts/deps", "lint", PATH=path)
     assert result.returncode == 0, result.stdout
@@ -181,7 +183,7 @@ def test_deps_installs_only_what_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize("sudo", [None, "exit 1"], ids=["no-sudo", "sudo-asks"])
-def test_deps_as_ordinary_user_says_what_to_install(tmp_path, sudo):
+def test_deps_as_ordinary_user_says_what_to_install(tmp_path: Path, sudo: str | None) -> None:
     programs = {"dpkg_query": ALL_BUT_SPARSE, "apt_get": f"touch {tmp_path}/called",
                 "id": '[ "$1" = -un ] && echo eve || echo 1000'}  # fmt: skip
     path = fake_path(tmp_path / "bin", **programs, **({"sudo": sudo} if sudo else {}))
@@ -194,7 +196,7 @@ def test_deps_as_ordinary_user_says_what_to_install(tmp_path, sudo):
     assert not (tmp_path / "called").exists()
 
 
-def test_deps_uses_sudo_that_does_not_ask(tmp_path):
+def test_deps_uses_sudo_that_does_not_ask(tmp_path: Path) -> None:
     path = fake_path(
         tmp_path / "bin", dpkg_query=ALL_BUT_SPARSE, apt_get=f'echo "$*" >>{tmp_path}/called',
         id='[ "$1" = -un ] && echo eve || echo 1000', sudo=f'echo sudo "$1" >>{tmp_path}/called; shift; exec "$@"',
@@ -203,7 +205,7 @@ def test_deps_uses_sudo_that_does_not_ask(tmp_path):
     assert "sudo -n" in (tmp_path / "called").read_text()
 
 
-def test_deps_apt_failure_is_a_failure(tmp_path):
+def test_deps_apt_failure_is_a_failure(tmp_path: Path) -> None:
     path = fake_path(tmp_path / "bin", dpkg_query=ALL_BUT_SPARSE, apt_get="exit 100", id="echo 0")
     result = run(ROOT / "scripts/deps", "lint", PATH=path)
     assert result.returncode == 1
@@ -212,11 +214,11 @@ def test_deps_apt_failure_is_a_failure(tmp_path):
     )
 
 
-def test_deps_unknown_group_is_usage(tmp_path):
+def test_deps_unknown_group_is_usage(tmp_path: Path) -> None:
     assert run(ROOT / "scripts/deps", "everything").returncode == 2
 
 
-def test_venv_says_where_it_cannot_write(tmp_path):
+def test_venv_says_where_it_cannot_write(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = run(ROOT / "scripts/venv", LBE_CACHE=str(tmp_path / "file/cache"))
     assert result.returncode == 1
@@ -225,13 +227,13 @@ def test_venv_says_where_it_cannot_write(tmp_path):
     ]
 
 
-def test_venv_refuses_a_python_that_does_not_suit():
+def test_venv_refuses_a_python_that_does_not_suit() -> None:
     result = run(ROOT / "scripts/venv", PYTHON="/bin/false")
     assert result.returncode == 1
     assert result.stdout.startswith("venv: PYTHON=/bin/false: not a Python 3.11 or newer")
 
 
-def test_requirements_are_pinned():
+def test_requirements_are_pinned() -> None:
     lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line and line[0] != "#"]
     assert lines
     for line in lines:
@@ -256,7 +258,7 @@ def check(folder: Path, files: dict[str, str], *words: str) -> subprocess.Comple
 PASS = "def test_a():\n    pass\n"
 
 
-def test_check_is_green_with_a_test_in_each_tier(tmp_path):
+def test_check_is_green_with_a_test_in_each_tier(tmp_path: Path) -> None:
     result = check(tmp_path, {"tcp_lp/tests/test_a.py": PASS, "testbed/tests/test_a.py": PASS}, "--tiers=host,harness")
     assert result.returncode == 0, result.stdout
     assert re.search(r"^host +1 +0 +0", result.stdout, re.MULTILINE)
@@ -264,30 +266,30 @@ def test_check_is_green_with_a_test_in_each_tier(tmp_path):
     assert "2 passed" in result.stdout.splitlines()[-1], "pytest has the last word"
 
 
-def test_check_without_any_test_is_red(tmp_path):
+def test_check_without_any_test_is_red(tmp_path: Path) -> None:
     assert check(tmp_path, {"testbed/tests/test_a.py": ""}).returncode != 0
 
 
-def test_check_with_an_empty_tier_is_red(tmp_path):
+def test_check_with_an_empty_tier_is_red(tmp_path: Path) -> None:
     result = check(tmp_path, {"testbed/tests/test_a.py": PASS}, "--tiers=host,harness")
     assert result.returncode != 0
     assert "the tier 'host' has no test at all" in result.stdout
 
 
-def test_check_with_a_skip_is_red(tmp_path):
+def test_check_with_a_skip_is_red(tmp_path: Path) -> None:
     skip = "import pytest\n\n\ndef test_b():\n    pytest." + "sk" + "ip('no time')\n"
     result = check(tmp_path, {"testbed/tests/test_a.py": PASS + skip})
     assert result.returncode == 1
     assert "1 skipped: a test that does not run proves nothing" in result.stdout
 
 
-def test_check_with_an_unknown_tier_is_refused(tmp_path):
+def test_check_with_an_unknown_tier_is_refused(tmp_path: Path) -> None:
     result = check(tmp_path, {"testbed/tests/test_a.py": PASS}, "--tiers=all")
     assert result.returncode == 4
     assert "--tiers=all: 'all' is none of host, harness, kunit, scenario, qemu, kernels" in result.stdout
 
 
-def test_check_on_an_unknown_series_is_refused():
+def test_check_on_an_unknown_series_is_refused() -> None:
     import sys
 
     result = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--series=5.10", "--collect-only")
@@ -298,7 +300,7 @@ def test_check_on_an_unknown_series_is_refused():
 # -- the testbed's command by any Python ----------------------------------------------------------
 
 
-def test_testbed_goes_on_in_its_own_environment():
+def test_testbed_goes_on_in_its_own_environment() -> None:
     import sys
 
     outside = Path(sys.base_prefix) / "bin/python3"

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -51,7 +51,8 @@ class Command:
 
 def blocks(text: str) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     """Yield (language, numbered lines) of each fenced or indented block of a page."""
-    fence, language, lines = False, "", []
+    fence, language = False, ""
+    lines: list[tuple[int, str]] = []
     for number, line in enumerate([*text.splitlines(), ""], 1):
         if line.startswith("```"):
             if lines:
@@ -87,7 +88,7 @@ def commands(page: Path) -> list[Command]:
 ALL = [command for page in PAGES for command in commands(page)]
 
 
-def rule_of(command: Command) -> dict | None:
+def rule_of(command: Command) -> dict[str, Any] | None:
     """Return the first rule whose pattern matches a command."""
     return next((rule for rule in RULES["rule"] if re.match(rule["match"], command.text)), None)
 
@@ -133,7 +134,7 @@ def test_no_command_takes_controls_from_users() -> None:
     for one in written:
         assert "$(sysctl -n net.ipv4.tcp_allowed_congestion_control) " in one.text, f"{one.page}:{one.line}"
     # sysctl.d cannot refer to the old value; it is read after the modules are loaded, so it must list all of them
-    line = re.search(r"^net.ipv4.tcp_allowed_congestion_control = (.*)$", EXAMPLE.read_text(), re.MULTILINE)[1]
+    (line,) = re.findall(r"^net.ipv4.tcp_allowed_congestion_control = (.*)$", EXAMPLE.read_text(), re.MULTILINE)
     assert {"reno", "cubic", "lbe", "lp", "lp_ecn", "ledbat", "ledbatpp", "background"} <= set(line.split())
 
 

@@ -3,29 +3,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
 
+from scripts import lint
+
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def load_lint():
-    spec = importlib.util.spec_from_file_location("lbe_lint", ROOT / "scripts/lint.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
-
-
-lint = load_lint()
 SPDX_C = "// SPDX-License-Identifier: GPL-2.0\n"
 SPDX = "# SPDX-License-Identifier: GPL-2.0\n"
 
 
-def tree_of(folder: Path, files: dict[str, str]):
+def tree_of(folder: Path, files: dict[str, str]) -> lint.Tree:
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,11 +38,13 @@ SAMPLES = [
     ("shellcheck", {"a": '#!/bin/sh\necho "$1"\n'}, {"a": "#!/bin/sh\necho $1\n"}),
     ("ruff", {"a.py": "import os\n\nprint(os.name)\n"}, {"a.py": "import os\n"}),
     ("mypy", {"testbed/base/a.py": "A: int = 1\n"}, {"testbed/base/a.py": "def a():\n    return 1\n"}),
+    ("mypy", {"testbed/tests/a/test_a.py": "A: int = 1\n", "testbed/tests/b/test_a.py": "A: str = ''\n"},
+     {"testbed/tests/a/test_a.py": "def test_a():\n    pass\n"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("step", "good", "bad"), SAMPLES)
-def test_step_tells_good_from_bad(step, good, bad, tmp_path):
+def test_step_tells_good_from_bad(step: str, good: dict[str, str], bad: dict[str, str], tmp_path: Path) -> None:
     assert lint.STEPS[step](tree_of(tmp_path / "good", good)) == []
     failures = lint.STEPS[step](tree_of(tmp_path / "bad", bad))
     assert failures
@@ -64,7 +55,7 @@ HEADER = "/* SPDX-License-Identifier: GPL-2.0 */\n#ifndef A_H\n#define A_H\n\nin
 
 
 @pytest.mark.kunit
-def test_checkpatch_tells_good_from_bad(tmp_path):
+def test_checkpatch_tells_good_from_bad(tmp_path: Path) -> None:
     good = {"tcp_lp/a.h": HEADER}
     assert lint.check_checkpatch(tree_of(tmp_path / "good", good)) == []
     for name in ("tcp_lp/a.h", "tools/a/a.h"):
@@ -98,7 +89,9 @@ BUILD_SAMPLES = [
 
 @pytest.mark.kunit
 @pytest.mark.parametrize(("step", "good", "bad"), BUILD_SAMPLES, ids=["w1-warning", "w1-error", "sparse"])
-def test_build_step_tells_good_from_bad(step, good, bad, tmp_path, monkeypatch):
+def test_build_step_tells_good_from_bad(
+    step: str, good: str, bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lint, "cached_build", lambda series: None)  # one series is enough here
     good_tree = tree_of(tmp_path / "good", {**MODULE_FILES, "tcp_lp/sample.c": MODULE % good})
     assert lint.STEPS[step](good_tree) == []
@@ -107,7 +100,7 @@ def test_build_step_tells_good_from_bad(step, good, bad, tmp_path, monkeypatch):
     assert any("tcp_lp/sample.c:" in line for line in failures), failures
 
 
-def test_only_a_trylock_excuses_an_imbalance(tmp_path):
+def test_only_a_trylock_excuses_an_imbalance(tmp_path: Path) -> None:
     body = "void a(void)\n{\n\tif (!spin_%s(&lock))\n\t\treturn;\n\tspin_unlock(&lock);\n}\n"
     tree = tree_of(tmp_path, {"m/try.c": body % "trylock", "m/other.c": body % "lock"})
     text = "6.12: m/{}.c:1:6: warning: context imbalance in 'a' - different lock contexts for basic block"
@@ -117,12 +110,12 @@ def test_only_a_trylock_excuses_an_imbalance(tmp_path):
 
 
 @pytest.mark.parametrize("step", [name for name in lint.STEPS if name not in ("checkpatch", "w1", "sparse")])
-def test_empty_tree_is_no_pass(step, tmp_path):
+def test_empty_tree_is_no_pass(step: str, tmp_path: Path) -> None:
     with pytest.raises(lint.Refused, match="no file to look at"):
         lint.STEPS[step](lint.Tree(tmp_path))
 
 
-def test_command_prints_each_step_and_fails(tmp_path, capsys):
+def test_command_prints_each_step_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.md").write_text("# no licence\n", encoding="utf-8")
     assert lint.main(["--root", str(tmp_path), "spdx", "links", "ruff"]) == 1
     out = capsys.readouterr().out
@@ -133,7 +126,7 @@ def test_command_prints_each_step_and_fails(tmp_path, capsys):
     assert out.endswith("lint: failed: spdx ruff\n")
 
 
-def test_unknown_step_is_refused(capsys):
+def test_unknown_step_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         lint.main(["spelling"])
     assert stop.value.code == 2

@@ -176,7 +176,8 @@ def reasons() -> Iterator[tuple[str, str]]:
                 yield name, check.short.why
     for figure in figures.listed():
         yield from ((figure.key, one.text) for one in figure.why)
-        yield from ((figure.key, one.why) for one in (*figure.beside, *figure.near))
+        yield from ((figure.key, one.why) for one in figure.beside)
+        yield from ((figure.key, one.why) for one in figure.near)
 
 
 def test_no_reason_types_a_measured_number() -> None:

@@ -14,6 +14,7 @@ from testbed.judge import checks
 from testbed.measure.summary import summarise
 from testbed.present import plots, text
 from testbed.results import files as results
+from testbed.spec.experiment import Experiment
 from testbed.tests.made import TWO_FLOWS, experiment, result_set
 
 GOLDEN = Path(__file__).parent / "logs" / "report.txt"
@@ -279,7 +280,7 @@ def test_a_case_that_is_newer_than_the_results_is_neither_held_nor_lost() -> Non
     assert len(made.lost()) == 1 and checks.judge(one, made)[0].status == "incomplete"
 
 
-def full_set(one):
+def full_set(one: Experiment) -> results.ResultSet:
     return result_set(
         one,
         {

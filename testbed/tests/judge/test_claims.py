@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_every_abstract_has_claims_and_every_claim_a_number() -> None:
         ([], {}, "not run"),
     ],
 )
-def test_a_verdict_follows_from_the_interval(values: list[float], keys: dict, word: str) -> None:
+def test_a_verdict_follows_from_the_interval(values: list[float], keys: dict[str, Any], word: str) -> None:
     assert claims.word_of(replace(NUMBER, **keys), summarise(values))[0] == word
 
 
@@ -71,7 +72,7 @@ def test_a_comparison_is_made_seed_by_seed() -> None:
         ({"case": {"background": "no_such"}}, "no background=no_such"),
     ],
 )
-def test_what_no_row_may_be(keys: dict, said: str) -> None:
+def test_what_no_row_may_be(keys: dict[str, Any], said: str) -> None:
     with pytest.raises(ExperimentError, match=said):
         claims._refuse(replace(NUMBER, **keys), "claims.toml")
 
@@ -80,7 +81,7 @@ def test_what_no_row_may_be(keys: dict, said: str) -> None:
     "keys",
     [{"paper": None}, {"paper": None, "order": True}, {"order": True, "min": 90.0}, {"paper": None, "min": 90.0}],
 )
-def test_a_row_has_the_papers_number_or_an_order(keys: dict) -> None:
+def test_a_row_has_the_papers_number_or_an_order(keys: dict[str, Any]) -> None:
     with pytest.raises(ExperimentError, match="give a number of the paper, or order with min or max"):
         claims._refuse(replace(NUMBER, **keys), "claims.toml")
 
@@ -113,7 +114,9 @@ def test_an_order_is_reproduced_if_the_whole_interval_is_on_its_side(values: lis
         ({"paper": 30.0, "better": "higher", "case": {"link": "10M", "background": "lp"}}, coverage.GOOD),
     ],
 )
-def test_a_number_that_fits_with_a_value_that_the_paper_does_not_give_is_unknown(number: dict, word: str) -> None:
+def test_a_number_that_fits_with_a_value_that_the_paper_does_not_give_is_unknown(
+    number: dict[str, Any], word: str
+) -> None:
     document = made("lp_table1", {"tcp": 50.0})
     for case in document["cases"]:
         if case["case"]["background"] == "lp" and case["case"]["link"] == "10M":
@@ -170,6 +173,6 @@ def test_a_number_that_a_figure_has_too_has_the_figures_verdict_and_reason() -> 
             assert own == (None, "", "", ""), row.number.what
     assert shared >= 12
     table = next(one for one in verdicts if (one.figure.paper, one.figure.number) == ("vulture", "Table 1"))
-    for row in table.rows:
-        if row.against == coverage.DIFFERS and row.paper is not None:
-            assert claims.as_figure(table.figure, row) == (coverage.DIFFERS, row.why)
+    for shown in table.rows:
+        if shown.against == coverage.DIFFERS and shown.paper is not None:
+            assert claims.as_figure(table.figure, shown) == (coverage.DIFFERS, shown.why)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ ORDER = (
 NUMBER = HEAD + '[[check]]\nmetric = "be"\ncase = { background = "polite" }\npaper = 9\npaper_at = "Table 9"\n'
 
 
-def figure(**keys) -> figures.Figure:
+def figure(**keys: Any) -> figures.Figure:
     return figures.Figure("tcp_lp", "Table 9", "made up", experiment="made", **keys)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 import threading
@@ -198,7 +199,7 @@ def test_parallel_calls_build_once(calls: Path, tree: Path) -> None:
     assert calls.read_text().split().count("modules") == 1
 
 
-def test_prune_drops_what_nothing_leads_to(calls: Path, tree: Path, capsys: pytest.CaptureFixture) -> None:
+def test_prune_drops_what_nothing_leads_to(calls: Path, tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     build = kernel.ensure_kernel(KernelSpec(source_dir=tree))
     assert kernel.main(["prune"]) == 0
     assert not build.kdir.exists()
@@ -234,7 +235,7 @@ def test_own_source_is_no_source(calls: Path, tmp_path: Path) -> None:
         kernel.ensure_kernel(KernelSpec(source_dir=tmp_path))
 
 
-def test_command_line(calls: Path, tree: Path, capsys: pytest.CaptureFixture) -> None:
+def test_command_line(calls: Path, tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert kernel.main(["build", "--kernel-source", str(tree)]) == 0
     assert Path(capsys.readouterr().out.strip()).name.startswith("6.12.9-plain-")
     assert kernel.main(["build", "--series", "5.10"]) == 2
@@ -262,7 +263,7 @@ def test_missing_tools_are_named_at_once(calls: Path, tree: Path, monkeypatch: p
 
 
 def test_other_machine(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(series.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     with pytest.raises(KernelError, match="riscv64"):
         kernel.ensure_kernel(KernelSpec())
 
@@ -365,6 +366,7 @@ def test_apt_is_private(calls: Path, tmp_path: Path) -> None:
     folder = tmp_path / "private"
     mirror.PrivateApt(folder, "6.12", MIRROR, Path("/keyring"))
     real = shutil.which("apt-config", path="/usr/bin")
+    assert real
     done = subprocess.run([real, "-c", str(folder / "apt.conf"), "dump"], capture_output=True, text=True, check=True)
     setting = dict(line.rstrip(";").split(" ", 1) for line in done.stdout.splitlines() if " " in line)
     for name in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from testbed.tests.made import experiment, series
 RATES = {1: 6.0, 2: 3.0}
 
 
-def value(kind: str, made: Series | None = None, **keys) -> float:
+def value(kind: str, made: Series | None = None, **keys: Any) -> float:
     one = experiment()
     setting = one.setting({"background": "polite"})
     return Run(made or series(RATES), setting, traffic.expand(setting.flows, 1)).value(Metric(kind, **keys))
@@ -60,7 +61,7 @@ CAPACITY = 10 * 1448 / 1538
         ("event_count", {"event": "error"}, 0.0),
     ],
 )
-def test_value(kind: str, keys: dict, expected: float) -> None:
+def test_value(kind: str, keys: dict[str, Any], expected: float) -> None:
     assert value(kind, **keys) == pytest.approx(expected, rel=1e-3)
 
 
@@ -99,7 +100,7 @@ def ramps() -> Series:
         ("drops", {"from_s": 2, "to_s": 6}, 60**2 - 20**2),
     ],
 )
-def test_value_of_what_varies(kind: str, keys: dict, expected: float) -> None:
+def test_value_of_what_varies(kind: str, keys: dict[str, Any], expected: float) -> None:
     assert value(kind, ramps(), **keys) == pytest.approx(expected, rel=1e-3)
 
 
@@ -122,7 +123,7 @@ def test_udp_counts_and_delays() -> None:
         ("reap_s", {"flow": "be", "threshold": 100.0}),
     ],
 )
-def test_what_was_not_seen_is_not_zero(kind: str, keys: dict) -> None:
+def test_what_was_not_seen_is_not_zero(kind: str, keys: dict[str, Any]) -> None:
     empty = series(RATES)
     empty.send = empty.send[:0]
     assert math.isnan(value(kind, empty, **keys))

@@ -12,7 +12,7 @@ import pytest
 
 from testbed.base.errors import LbeError
 from testbed.base.places import REPO
-from testbed.judge import figures
+from testbed.judge import checks, figures
 from testbed.present import quoting
 from testbed.results import digest
 from testbed.spec import experiment as experiments
@@ -23,7 +23,7 @@ DOCUMENTS = {"demo": made("demo")}
 
 
 def a_metric() -> str:
-    return next(iter(DOCUMENTS["demo"]["cases"][0]["metrics"]))
+    return str(next(iter(DOCUMENTS["demo"]["cases"][0]["metrics"])))
 
 
 def words() -> str:
@@ -130,19 +130,19 @@ def test_a_quote_with_half_a_way_is_refused(other: str) -> None:
 
 def test_missed_bounds_are_listed_with_their_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     page = "<!--missed demo-->\n9999\n<!--/missed-->\n"
-    verdicts = quoting.checks.judge(digest.experiment_of(DOCUMENTS["demo"]), digest.result_set(DOCUMENTS["demo"]))
+    verdicts = checks.judge(digest.experiment_of(DOCUMENTS["demo"]), digest.result_set(DOCUMENTS["demo"]))
     one = next(verdict for verdict in verdicts if verdict.case)
     missed = dataclasses.replace(one, status="differs", note="a cause | of some kind")
-    monkeypatch.setattr(quoting.checks, "judge", lambda *_: [missed, *verdicts])
+    monkeypatch.setattr(checks, "judge", lambda *_: [missed, *verdicts])
     listed = quoting.filled(page, DOCUMENTS, "page.md")
     assert "9999" not in listed and "| a cause \\| of some kind |" in listed
     assert len([line for line in listed.splitlines() if line.startswith("| `demo`")]) == 1
     assert quoting.filled(listed, DOCUMENTS, "page.md") == listed, "the second time nothing changes"
     perhaps = dataclasses.replace(one, status="unsettled", note="the interval contains the bound")
-    monkeypatch.setattr(quoting.checks, "judge", lambda *_: [perhaps, *verdicts])
+    monkeypatch.setattr(checks, "judge", lambda *_: [perhaps, *verdicts])
     listed = quoting.filled(page, DOCUMENTS, "page.md")
     assert "| undecided: the interval contains the bound |" in listed
-    monkeypatch.setattr(quoting.checks, "judge", lambda *_: verdicts)
+    monkeypatch.setattr(checks, "judge", lambda *_: verdicts)
     assert "None." in quoting.filled(page, DOCUMENTS, "page.md")
     assert "(not run): demo" in quoting.filled(page, {}, "page.md")
     with pytest.raises(LbeError, match="has no end"):

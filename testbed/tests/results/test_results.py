@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,11 @@ from testbed.run import collect
 from testbed.run import job as jobs
 from testbed.run.collect import IncompleteRun
 from testbed.run.runner import run_one
+from testbed.spec.records import RECV
 from testbed.tests.made import PretendBackend, experiment, result_set, series
+
+#: what a test does to a file or to the folder of a run's results
+Damage = Callable[[Path], object]
 
 
 @pytest.fixture
@@ -25,7 +30,7 @@ def job() -> jobs.Job:
     return jobs.make("made", {"background": "polite"}, 1, one.setting({"background": "polite"}))
 
 
-def run(job: jobs.Job, tmp_path: Path, spoil=None) -> results.Record:
+def run(job: jobs.Job, tmp_path: Path, spoil: Damage | None = None) -> results.Record:
     agent = tmp_path / "agent"
     agent.write_bytes(b"")
     return run_one(job, PretendBackend(agent, spoil), keep=tmp_path / "run")
@@ -39,7 +44,7 @@ def test_a_good_run_is_complete(job: jobs.Job, tmp_path: Path) -> None:
     assert collect.compute(job, record) == {"be": pytest.approx(9.0), "bg": pytest.approx(0.4)}
 
 
-def edit(name: str, change) -> object:
+def edit(name: str, change: Damage) -> Damage:
     def spoil(out: Path) -> None:
         path = out / name
         change(path)
@@ -56,7 +61,7 @@ def other_sysctl(path: Path) -> None:
 
 
 def drop_flow_2(path: Path) -> None:
-    rows = np.fromfile(path, dtype=results.RECV)
+    rows = np.fromfile(path, dtype=RECV)
     rows[rows["flow"] == 1].tofile(path)
 
 
@@ -78,7 +83,9 @@ def drop_flow_2(path: Path) -> None:
         ("snd.events", Path.unlink, "left no snd.events"),
     ],
 )
-def test_a_run_that_lacks_something_fails(job: jobs.Job, tmp_path: Path, name: str, change, message: str) -> None:
+def test_a_run_that_lacks_something_fails(
+    job: jobs.Job, tmp_path: Path, name: str, change: Damage, message: str
+) -> None:
     with pytest.raises(IncompleteRun, match=message):
         run(job, tmp_path, edit(name, change))
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def test_life(name: str) -> None:
 
 
 @pytest.mark.scenario
-def test_a_flow_that_does_not_step_aside_fails(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_a_flow_that_does_not_step_aside_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = soak.lives()["life_clocks"].read_text(encoding="utf-8")
     other = tmp_path / "life_clocks.toml"
     other.write_text(text.replace('"flow.bg.cc" = "lp"', '"flow.bg.cc" = "cubic"'), encoding="utf-8")

@@ -18,7 +18,8 @@ from testbed.base.errors import LbeError
 from testbed.results import files as results
 from testbed.run import runner
 from testbed.run.runner import Options, RunFailed
-from testbed.tests.made import PretendBackend
+from testbed.spec.experiment import Experiment, parse
+from testbed.tests.made import TWO_FLOWS, PretendBackend
 
 
 @pytest.fixture
@@ -30,21 +31,18 @@ def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendBackend:
 
 
 @pytest.fixture
-def one(tmp_path: Path):
-    from testbed.spec.experiment import parse
-    from testbed.tests.made import TWO_FLOWS
-
+def one(tmp_path: Path) -> Experiment:
     path = tmp_path / "made.toml"
     path.write_text(TWO_FLOWS)
     return parse(TWO_FLOWS, path)
 
 
-def progress_list() -> tuple[list, object]:
-    seen: list = []
+def progress_list() -> tuple[list[tuple[int, int]], runner.OnProgress]:
+    seen: list[tuple[int, int]] = []
     return seen, lambda done, total, text: seen.append((done, total))
 
 
-def test_every_case_and_seed_once_in_order(backend: PretendBackend, one) -> None:
+def test_every_case_and_seed_once_in_order(backend: PretendBackend, one: Experiment) -> None:
     seen, progress = progress_list()
     made = runner.run(one, backend, Options(jobs=3), progress)
     assert [(result.case["background"], result.seed) for result in made.results] == [
@@ -55,7 +53,7 @@ def test_every_case_and_seed_once_in_order(backend: PretendBackend, one) -> None
     assert made.results[0].facts["topology"] and made.results[0].facts["plans"]["snd"]
 
 
-def test_runs_are_reused_by_content(backend: PretendBackend, one) -> None:
+def test_runs_are_reused_by_content(backend: PretendBackend, one: Experiment) -> None:
     _, progress = progress_list()
     first = runner.run(one, backend, Options(jobs=1), progress)
     again = runner.run(one, backend, Options(jobs=1), progress)
@@ -71,11 +69,14 @@ def test_runs_are_reused_by_content(backend: PretendBackend, one) -> None:
     assert runner.run(one, backend, Options(jobs=1), progress).provenance["runs_reused"] == 0
 
 
-def test_a_run_is_known_by_all_that_decides_it(backend: PretendBackend, one, tmp_path: Path) -> None:
+def test_a_run_is_known_by_all_that_decides_it(
+    backend: PretendBackend, one: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def key(module: str = "m", agent: str = "agent", boot: str = "pretend", seed: int = 1) -> str:
         (tmp_path / agent).write_text(agent)
         tools = Tools(tmp_path / agent, {"tcp_x": tmp_path}, "v0", {"tcp_x": module})
-        backend.tools, backend.key = lambda: tools, lambda: boot
+        monkeypatch.setattr(backend, "tools", lambda: tools)
+        monkeypatch.setattr(backend, "key", lambda: boot)
         job = runner.plan(one, Options(seed=seed))[0]
         job.modules = ["tcp_x"]
         return runner.run_key(job, backend)
@@ -84,14 +85,14 @@ def test_a_run_is_known_by_all_that_decides_it(backend: PretendBackend, one, tmp
     assert len(set(keys)) == 5 and key() == keys[0]
 
 
-def test_metrics_are_computed_anew_from_reused_series(backend: PretendBackend, one) -> None:
+def test_metrics_are_computed_anew_from_reused_series(backend: PretendBackend, one: Experiment) -> None:
     _, progress = progress_list()
     runner.run(one, backend, Options(jobs=1), progress)
     made = runner.run(one, backend, Options(jobs=1, sets={"metric.be.from_s": 12}), progress)
     assert made.provenance["runs_reused"] == 6
 
 
-def test_a_cut_cache_entry_is_run_again(backend: PretendBackend, one, tmp_path: Path) -> None:
+def test_a_cut_cache_entry_is_run_again(backend: PretendBackend, one: Experiment, tmp_path: Path) -> None:
     _, progress = progress_list()
     runner.run(one, backend, Options(jobs=1), progress)
     for path in (tmp_path / "cache" / "runs").rglob("series.npz"):
@@ -99,7 +100,7 @@ def test_a_cut_cache_entry_is_run_again(backend: PretendBackend, one, tmp_path: 
     assert runner.run(one, backend, Options(jobs=1), progress).provenance["runs_reused"] == 0
 
 
-def test_runs_that_nobody_asked_for_are_forgotten(backend: PretendBackend, one, tmp_path: Path) -> None:
+def test_runs_that_nobody_asked_for_are_forgotten(backend: PretendBackend, one: Experiment, tmp_path: Path) -> None:
     _, progress = progress_list()
     runner.run(one, backend, Options(jobs=1), progress)
     runs = tmp_path / "cache" / "runs"
@@ -110,7 +111,7 @@ def test_runs_that_nobody_asked_for_are_forgotten(backend: PretendBackend, one, 
     assert not old.exists() and all(folder.exists() for folder in young)
 
 
-def test_a_failed_run_fails_the_experiment_and_says_which(backend: PretendBackend, one) -> None:
+def test_a_failed_run_fails_the_experiment_and_says_which(backend: PretendBackend, one: Experiment) -> None:
     def spoil(out: Path) -> None:
         (out / "uname").unlink()
 
@@ -120,7 +121,7 @@ def test_a_failed_run_fails_the_experiment_and_says_which(backend: PretendBacken
         runner.run(one, backend, Options(jobs=1), progress)
 
 
-def test_warming_runs_what_it_can_and_leaves_the_rest(backend: PretendBackend, one) -> None:
+def test_warming_runs_what_it_can_and_leaves_the_rest(backend: PretendBackend, one: Experiment) -> None:
     made = runner.plan(one, Options())
 
     runner.warm(made + made, backend)
@@ -133,20 +134,25 @@ def test_warming_runs_what_it_can_and_leaves_the_rest(backend: PretendBackend, o
         runner.run(one, backend, Options(), progress)
 
 
-def test_a_worker_that_dies_is_a_failure(backend: PretendBackend, one) -> None:
+def test_a_worker_that_dies_is_a_failure(backend: PretendBackend, one: Experiment) -> None:
     backend.spoil = lambda out: os._exit(3)
     _, progress = progress_list()
     with pytest.raises(RunFailed, match=r"its worker ended 3 times \(status 3\)"):
         runner.run(one, backend, Options(jobs=2), progress)
 
 
-def test_a_worker_that_is_ended_as_it_is_born_is_a_failure(backend: PretendBackend, one) -> None:
+def test_a_worker_that_is_ended_as_it_is_born_is_a_failure(backend: PretendBackend, one: Experiment) -> None:
     """A worker ended by SIGTERM right after fork() must not go on as a second copy of the caller.
 
     It could because it inherits the command line's handler, which raises wherever the process is.
     """
     caller, at_birth = os.getpid(), [True]
-    os.register_at_fork(after_in_child=lambda: at_birth and os.kill(os.getpid(), signal.SIGTERM))
+
+    def end_it() -> None:
+        if at_birth:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    os.register_at_fork(after_in_child=end_it)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     _, progress = progress_list()
     try:
@@ -159,7 +165,9 @@ def test_a_worker_that_is_ended_as_it_is_born_is_a_failure(backend: PretendBacke
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_worker_that_is_killed_in_mid_run_costs_nothing_but_time(backend: PretendBackend, one, tmp_path) -> None:
+def test_a_worker_that_is_killed_in_mid_run_costs_nothing_but_time(
+    backend: PretendBackend, one: Experiment, tmp_path: Path
+) -> None:
     """Of four workers the first two that run are killed. All results are there, equal to those of an undisturbed run.
     """
     _, progress = progress_list()
@@ -181,7 +189,7 @@ def test_a_worker_that_is_killed_in_mid_run_costs_nothing_but_time(backend: Pret
         assert results.series_bytes(mine.series) == results.series_bytes(theirs.series)
 
 
-def test_zero_runs_are_refused(one) -> None:
+def test_zero_runs_are_refused(one: Experiment) -> None:
     with pytest.raises(LbeError, match="runs = 0: allowed are 1 to 10000"):
         runner.plan(one, Options(runs=0))
     with pytest.raises(LbeError, match="no case is left"):
@@ -232,6 +240,7 @@ def test_an_end_from_outside_leaves_nothing_running(tmp_path: Path, sent: int, s
         env={**os.environ, "LBE_CACHE": str(tmp_path / "cache")},
         cwd=Path(__file__).resolve().parents[3],
     )
+    assert process.stdout
     try:
         assert [process.stdout.readline() for _ in range(2)] == ["running\n"] * 2
         os.kill(process.pid, sent)

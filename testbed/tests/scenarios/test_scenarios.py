@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +19,11 @@ from testbed.spec.experiment import Experiment, load, names
 pytestmark = pytest.mark.scenario
 
 
-def run_short(one: Experiment, **keys) -> ResultSet:
+def run_short(
+    one: Experiment, sets: dict[str, str] | None = None, cases: dict[str, list[str]] | None = None
+) -> ResultSet:
     """Run the short form; reuse cached runs with the same content (test_determinism shows that this is sound)."""
-    options = Options("short", command="pytest", **keys)
+    options = Options("short", command="pytest", sets=sets or {}, cases=cases or {})
     backend = Uml()
     backend.prepare({module for job in plan(one, options) for module in job.modules})
     return run(one, backend, options, lambda *_: None)
@@ -29,11 +32,9 @@ def run_short(one: Experiment, **keys) -> ResultSet:
 @pytest.fixture(scope="module", autouse=True)
 def all_cpus(request: pytest.FixtureRequest) -> None:
     """Run the short forms of all selected experiments at once, not one experiment after the other."""
-    chosen = [
-        item.callspec.params["name"]
-        for item in request.session.items
-        if item.path == request.path and "name" in getattr(getattr(item, "callspec", None), "params", {})
-    ]
+    selected = [item for item in request.session.items if item.path == request.path]
+    parameters = [getattr(getattr(item, "callspec", None), "params", {}) for item in selected]
+    chosen = [one["name"] for one in parameters if "name" in one]
     made = []
     for name in chosen:
         made += plan(load(name), Options("short"))
@@ -96,7 +97,7 @@ flow = "a"
 """
 
 
-def test_a_link_carries_what_its_framing_allows(tmp_path) -> None:
+def test_a_link_carries_what_its_framing_allows(tmp_path: Path) -> None:
     path = tmp_path / "link.toml"
     path.write_text(LINK)
     for result in run_short(load(str(path))).results:

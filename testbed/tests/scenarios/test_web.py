@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from testbed.measure.metrics import Run, family_lost_pct
 from testbed.results import files as results
 from testbed.run.job import make
 from testbed.spec import records, traffic
+from testbed.spec.experiment import Setting
 from testbed.spec.metrics import Metric
 from testbed.spec.traffic import FlowGroup, TrafficError, expand, plans
 from testbed.tests.made import experiment, series
@@ -38,7 +40,7 @@ kind = "greedy"
 """
 
 
-def setting():
+def setting() -> Setting:
     return experiment(WEB).setting({})
 
 
@@ -64,7 +66,7 @@ def test_server_at_the_source_and_clients_at_the_receiver() -> None:
         ({"kind": "web", "rate_mbit": 1.0, "proto": "udp"}, "proto = 'udp'"),
     ],
 )
-def test_refused(keys: dict, named: str) -> None:
+def test_refused(keys: dict[str, Any], named: str) -> None:
     with pytest.raises(TrafficError, match=named):
         expand({"web": FlowGroup(**keys)}, 1)
 

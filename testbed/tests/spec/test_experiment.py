@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from testbed.judge import claims
@@ -170,7 +172,7 @@ def test_a_wrong_name_tells_the_near_ones() -> None:
         ("topology.ecn=true", ("topology.ecn", True)),
     ],
 )
-def test_set(text: str, expected: tuple) -> None:
+def test_set(text: str, expected: tuple[str, Any]) -> None:
     assert parse_set(text) == expected
 
 

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from testbed.base.errors import LbeError
 from testbed.spec.parameters import Hop, Queue, Tick, Topology, TopologyError
 from testbed.spec.queues import queue_depth
 from testbed.spec.tables import load_table
-from testbed.spec.topology import PINNED_SYSCTLS, build, difference
+from testbed.spec.topology import PINNED_SYSCTLS, Network, build, difference
 
 
-def tc(network, node: str, words: str) -> list[str]:
+def tc(network: Network, node: str, words: str) -> list[str]:
     return [line for line in network.nodes[node].tc if words in line]
 
 
@@ -89,9 +91,10 @@ def test_queue_lines(queue: Queue, expected: str) -> None:
         assert not [line for line in network.nodes[host].tc if "netem" not in line], "no bottleneck on a host"
 
 
-@pytest.mark.parametrize("kind", [{"kind": "skbprio"}, {"kind": "prio", "shaper": "htb"}])
-def test_what_cannot_look_at_its_next_packet_stands_below_htb(kind: dict) -> None:
-    queue = Queue(packets=64, **kind)
+@pytest.mark.parametrize(
+    "queue", [Queue(packets=64, kind="skbprio"), Queue(packets=64, kind="prio", shaper="htb")], ids=["skbprio", "prio"]
+)
+def test_what_cannot_look_at_its_next_packet_stands_below_htb(queue: Queue) -> None:
     network = build(Topology(queue=queue))
     assert not tc(network, "rtr", "tbf")
     shaper = "class add dev east parent 1: classid 1:1 htb rate 10000000bit burst 1 cburst 1"
@@ -235,7 +238,7 @@ def test_a_link_trace_takes_the_shaper_s_place_forward() -> None:
         ({"hops": [{}], "hosts": {"x": "rtr9"}}, "hosts.x = 'rtr9': allowed are rtr, rtr2"),
     ],
 )
-def test_refusals_name_the_value_and_the_range(keys: dict, message: str) -> None:
+def test_refusals_name_the_value_and_the_range(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(LbeError, match=message):
         build(load_table(Topology, keys, "topology"))
 

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from testbed.base.errors import LbeError
 from testbed.spec.tables import load_table
 from testbed.spec.topology import QueueHandle
-from testbed.spec.traffic import FlowGroup, TrafficError, expand, extra_delays, low_ports, modules_of, plans
+from testbed.spec.traffic import FlowGroup, Plan, TrafficError, expand, extra_delays, low_ports, modules_of, plans
 
 ADDRESSES = {"snd": {4: "10.0.1.2", 6: "fd00:1::2"}, "rcv": {4: "10.0.2.2", 6: "fd00:2::2"}}
 
 
-def made(groups: dict[str, FlowGroup], seed: int = 1):
+def made(groups: dict[str, FlowGroup], seed: int = 1) -> list[Plan]:
     return plans(
         expand(groups, seed),
         ADDRESSES,
@@ -104,6 +106,6 @@ def test_modules() -> None:
         ({"to": "moon"}, "hosts are snd, rcv"),
     ],
 )
-def test_refusals(keys: dict, message: str) -> None:
+def test_refusals(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(LbeError, match=message):
         made({"x": load_table(FlowGroup, keys, "flow.x")})

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_a_fault_has_its_place_and_its_tests(fault: mutants.Fault) -> None:
         assert (REPO / test.partition("::")[0]).exists(), test
 
 
-def test_a_fault_that_has_lost_its_place_is_said(tmp_path) -> None:
+def test_a_fault_that_has_lost_its_place_is_said(tmp_path: Path) -> None:
     fault = mutants.Fault("lost", "a.h", "one", "two", ("a",))
     assert mutants.misplaced(fault, tmp_path) == "a.h is not there"
     (tmp_path / "a.h").write_text("one one")
@@ -37,25 +38,27 @@ def test_a_fault_that_has_lost_its_place_is_said(tmp_path) -> None:
     ("body", "passed"),
     [("pass", True), ("assert False", False), ("os.kill(os.getpid(), signal.SIGFPE)", False)],
 )
-def test_a_fault_that_ends_the_tests_process_is_noticed(tmp_path, body: str, passed: bool) -> None:
+def test_a_fault_that_ends_the_tests_process_is_noticed(tmp_path: Path, body: str, passed: bool) -> None:
     (tmp_path / "test_one.py").write_text(f"import os, signal\ndef test_one():\n    {body}\n")
     assert mutants.passes(tmp_path, ("test_one.py",)) == passed
 
 
-def test_tests_that_are_not_there_prove_nothing(tmp_path) -> None:
+def test_tests_that_are_not_there_prove_nothing(tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n")
     with pytest.raises(mutants.MutantError, match="status 5"):
         mutants.passes(tmp_path, ("test_one.py", "-k", "another"))
 
 
-def test_faults_are_planted_side_by_side_and_survivors_are_counted(tmp_path, monkeypatch, capsys) -> None:
+def test_faults_are_planted_side_by_side_and_survivors_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "law.py").write_text("ONE = 1\nTWO = 2\n")
     (tmp_path / "tree" / "test_law.py").write_text(
         "import pathlib\ndef test_one():\n    assert 'ONE = 1' in pathlib.Path('law.py').read_text()\n"
     )
 
-    def copied(folder):
+    def copied(folder: Path) -> Path:
         shutil.copytree(tmp_path / "tree", folder, dirs_exist_ok=True)
         return folder
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.base.places import REPO
 from testbed.present import quoting, tables
 from testbed.results import digest
 from testbed.support import outcomes
@@ -83,15 +84,15 @@ def test_outcomes_of_another_tree_are_dropped(tmp_path: Path) -> None:
 
 def test_the_files_that_decide_are_there() -> None:
     for name in outcomes.FILES:
-        assert (outcomes.REPO / name).is_file(), name
+        assert (REPO / name).is_file(), name
 
 
 def test_every_file_with_tests_of_the_tier_is_listed() -> None:
     marked = re.compile(r"^(@|pytestmark = )pytest\.mark\.kernels\b", re.MULTILINE)
     here = Path(__file__).resolve()
-    folders = sorted(folder for folder in outcomes.REPO.glob("**/tests") if ".git" not in folder.parts)
+    folders = sorted(folder for folder in REPO.glob("**/tests") if ".git" not in folder.parts)
     files = {path for folder in folders for path in folder.glob("**/test_*.py") if path != here}
-    found = {str(path.relative_to(outcomes.REPO)) for path in files if marked.search(path.read_text(encoding="utf-8"))}
+    found = {str(path.relative_to(REPO)) for path in files if marked.search(path.read_text(encoding="utf-8"))}
     assert len(found) > 3 and found <= set(outcomes.FILES), sorted(found - set(outcomes.FILES))
 
 
@@ -104,7 +105,7 @@ def test_a_session_leaves_what_it_saw(tmp_path: Path) -> None:
     markers = "".join(f"    {name}\n" for name in ("kernels", "host"))
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers =\n{markers}")
     (tmp_path / "conftest.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(outcomes.REPO)!r})\n"
+        f"import sys\nsys.path.insert(0, {str(REPO)!r})\n"
         "from pathlib import Path\nfrom testbed.support.outcomes import Outcomes\n"
         "def pytest_configure(config):\n    config.pluginmanager.register(Outcomes(Path('out')))\n"
     )
