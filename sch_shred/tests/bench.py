@@ -136,8 +136,8 @@ def main(series: str = "6.12") -> int:
         print(f"  {name + ' the hook':32}" + "".join(f"{min(row) / mhz * 10:{w}.1f}" for row, w in zip(rows, (8, 12))))
     print(f"\nshred costs at most, of red (aim {AIM}):")
     for kind, bound in BOUNDS.items():
-        words = ("met" if worst[kind] <= AIM else "missed", "holds" if worst[kind] <= bound else "MISSED")
-        print(f"  {kind:6}{worst[kind]:6.3f}, aim {words[0]}, bound {bound}: {words[1]}")
+        aim, held = "met" if worst[kind] <= AIM else "missed", "holds" if worst[kind] <= bound else "MISSED"
+        print(f"  {kind:6}{worst[kind]:6.3f}, aim {aim}, bound {bound}: {held}")
     return 0 if all(worst[kind] <= bound for kind, bound in BOUNDS.items()) else 1
 
 

@@ -15,6 +15,6 @@ LOAD = "tc qdisc add dev {dev} clsact && tc filter add dev {dev} egress bpf da o
 def compiled(source: Path, program: Path) -> Path:
     """Compile as the head comment of SOURCE does. Return: the program."""
     include = f"/usr/include/{os.uname().machine}-linux-gnu"
-    command = ["clang", "-O2", "-g", "-Wall", "-Werror", "-target", "bpf", f"-I{include}", "-c", source, "-o", program]
-    subprocess.run(command, check=True)
+    options = ["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", f"-I{include}"]
+    subprocess.run(["clang", *options, "-c", source, "-o", program], check=True)
     return program

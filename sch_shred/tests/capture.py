@@ -22,7 +22,7 @@ TCP, UDP = 6, 17
 
 def checksum_good(header: bytes) -> bool:
     """RFC 1071: the sum over a good header is all ones."""
-    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total == 0xFFFF

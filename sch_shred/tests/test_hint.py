@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,12 +90,14 @@ class Seen:
     def of_sender(self, dev: str = "west", udp: bool = False) -> np.ndarray:
         """The sender's packets of TCP, or of UDP: as they come in, or ("east") as they leave."""
         rows = self.packets[(self.packets["dev"] == dev) & (self.packets["out"] == (dev == "east"))]
-        return rows[(rows["dport"] < 6000) & ((rows["flags"] < 0) == udp)]
+        sent: np.ndarray = rows[(rows["dport"] < 6000) & ((rows["flags"] < 0) == udp)]
+        return sent
 
     def of_receiver(self) -> np.ndarray:
         """The receiver's packets as they come in."""
         rows = self.packets[(self.packets["dev"] == "east") & (self.packets["out"] == 0)]
-        return rows[rows["sport"] < 6000]
+        sent: np.ndarray = rows[rows["sport"] < 6000]
+        return sent
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +107,14 @@ def backend() -> Uml:
     return made
 
 
+#: run(more, seconds, sample_ms, **sets)
+Run = Callable[..., Seen]
+
+
 @pytest.fixture(scope="module")
-def run(backend: Uml, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Seen]:
+def run(backend: Uml, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs the experiment with further tables of TOML and returns what was seen; equal runs run once."""
-    have: dict[tuple, Seen] = {}
+    have: dict[tuple[str, float, int, str], Seen] = {}
 
     def go(more: str = "", seconds: float = 4, sample_ms: int = 100, **sets: object) -> Seen:
         key = (more, seconds, sample_ms, repr(sorted(sets.items())))
@@ -165,7 +171,8 @@ def hint_of(age: int) -> int:
 
 def counted(rows: np.ndarray) -> np.ndarray:
     """Bytes that were sent before each packet, what was sent again counted again."""
-    return np.cumsum(rows["payload"]) - rows["payload"]
+    before: np.ndarray = np.cumsum(rows["payload"]) - rows["payload"]
+    return before
 
 
 def ages(rows: np.ndarray) -> list[int]:
@@ -198,7 +205,7 @@ def assert_unharmed(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("family", [4, 6])
-def test_host_writes_its_window_into_every_packet(run, family: int) -> None:
+def test_host_writes_its_window_into_every_packet(run: Run, family: int) -> None:
     """Mode tos. SYN: 1; all others: what TCP_INFO said when they left, retransmissions too."""
     seen = run(host("tos"), sample_ms=1, flow__data__family=family)
     rows = seen.of_sender()
@@ -219,7 +226,7 @@ def test_host_writes_its_window_into_every_packet(run, family: int) -> None:
 
 
 @pytest.mark.parametrize("family", [4, 6])
-def test_host_writes_its_age_into_every_packet(run, family: int) -> None:
+def test_host_writes_its_age_into_every_packet(run: Run, family: int) -> None:
     """Mode dscp: what the connection had sent before, as the edge would count it."""
     seen = run(host("dscp"), flow__data__family=family)
     rows = seen.of_sender()
@@ -233,7 +240,7 @@ def test_host_writes_its_age_into_every_packet(run, family: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["tos", "dscp"])
-def test_a_reset_of_no_connection_says_one(run, mode: str) -> None:
+def test_a_reset_of_no_connection_says_one(run: Run, mode: str) -> None:
     """The receiving host's answers to SYNs to a port on which nobody listens, of both families."""
     knock = "import socket; [socket.socket(f).connect_ex((a, 9)) for f, a in ((2, '{}'), (10, '{}'))]"
     knocks = f'[[event]]\nat_s = 1\nnode = "snd"\nrun = "/usr/bin/python3 -c \\"{knock}\\""\n'
@@ -243,7 +250,7 @@ def test_a_reset_of_no_connection_says_one(run, mode: str) -> None:
     assert hints(rows, mode).tolist() == [1, 1]
 
 
-def test_retransmissions_carry_the_window_too(run) -> None:
+def test_retransmissions_carry_the_window_too(run: Run) -> None:
     rows = run(host("tos"), flow__data__family=4).of_sender()
     rows = rows[rows["payload"] > 0]
     _, first = np.unique(rows["seq"], return_index=True)
@@ -260,7 +267,7 @@ def bpf_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("family", [4, 6])
-def test_the_bpf_example_writes_the_age(run, bpf_program: Path, family: int) -> None:
+def test_the_bpf_example_writes_the_age(run: Run, bpf_program: Path, family: int) -> None:
     """On the sender's egress, shred_hint asleep: the same bytes, good checksums."""
     load = bpf.LOAD.format(dev="eth0", program=f"{HOST_ROOT}{bpf_program}")
     seen = run(f'[[event]]\nat_s = 0\nnode = "snd"\nrun = "{load}"\n', flow__data__family=family)
@@ -270,7 +277,7 @@ def test_the_bpf_example_writes_the_age(run, bpf_program: Path, family: int) -> 
     assert_unharmed(seen)
 
 
-def test_the_bpf_example_leaves_forwarded_packets_alone(run, bpf_program: Path) -> None:
+def test_the_bpf_example_leaves_forwarded_packets_alone(run: Run, bpf_program: Path) -> None:
     """A router has no socket from which to tell the age: its packets are not the youngest."""
     load = bpf.LOAD.format(dev="east", program=f"{HOST_ROOT}{bpf_program}")
     seen = run(f'[[event]]\nat_s = 0\nnode = "rtr"\nrun = "{load}"\n', flow__data__family=4)
@@ -419,20 +426,20 @@ def begins_anew(rows: np.ndarray) -> int:
     return int(((data[1:] == 1) & (data[:-1] == 128)).sum())
 
 
-def test_a_persistent_connection_is_young_after_each_pause(run) -> None:
+def test_a_persistent_connection_is_young_after_each_pause(run: Run) -> None:
     """At the host and at the edge alike; within a burst the age only grows."""
     for who, dev in ((host("dscp"), "west"), (edge(), "east")):
         rows = run(who, seconds=9, **BURSTS).of_sender(dev)
         assert begins_anew(rows) == 3, who
 
 
-def test_shorter_pauses_change_nothing(run) -> None:
+def test_shorter_pauses_change_nothing(run: Run) -> None:
     short = {**BURSTS, "flow__data__off_s": 1.3}
     for who, dev in ((host("dscp"), "west"), (edge(), "east")):
         assert begins_anew(run(who, seconds=9, **short).of_sender(dev)) == 0, who
 
 
-def test_a_deliberate_dscp_stays(run) -> None:
+def test_a_deliberate_dscp_stays(run: Run) -> None:
     """What its socket marks AF41 keeps it, at the host and at the edge, and is counted."""
     seen = run(host("dscp") + edge(police=1, devices="east"), flow__data__dscp=34)
     data = seen.of_sender("east")
@@ -442,7 +449,7 @@ def test_a_deliberate_dscp_stays(run) -> None:
 
 @pytest.mark.parametrize("lost, sent_by", [("10.0.2.2", "sender"), ("10.0.1.2", "receiver")])
 @pytest.mark.parametrize("initial_s", [0, 3])
-def test_first_timeout_of_the_papers_tcp(run, initial_s: int, lost: str, sent_by: str) -> None:
+def test_first_timeout_of_the_papers_tcp(run: Run, initial_s: int, lost: str, sent_by: str) -> None:
     """A lost SYN, a lost SYN/ACK: the next one comes after 1 s, or after the 3 s that shred_rto is told."""
     more = f"""
 [modules.shred_rto]
@@ -512,7 +519,7 @@ stagger_s = 0.1
 )
 
 
-def overtaken(arrived: list[tuple], left: list[tuple]) -> int:
+def overtaken(arrived: Sequence[object], left: Sequence[object]) -> int:
     """How many packets left out of the order in which they arrived; what was dropped does not count."""
     at = wrong = 0
     for packet in left:
@@ -525,7 +532,7 @@ def overtaken(arrived: list[tuple], left: list[tuple]) -> int:
 
 @pytest.mark.parametrize("load", ["crowd", "overload"])
 @pytest.mark.parametrize("who", ["host", "edge"])
-def test_no_packet_overtakes_another_of_its_flow(run, who: str, load: str) -> None:
+def test_no_packet_overtakes_another_of_its_flow(run: Run, who: str, load: str) -> None:
     """Through all bands, losses, time-outs and pauses: each flow leaves as it arrived.
 
     TCPSACKReorder does not tell: in a run of 40 s of overload, in which 2382 flows all left in order, it was 23.
@@ -590,7 +597,7 @@ except ConnectionResetError:
     ("who", "family"),
     [("host", 4), ("both", 4), ("edge", 4), ("bpf", 4), ("bpf", 6), ("bpf both", 4), ("bpf both", 6)],
 )
-def test_a_reset_stays_behind_the_data(run, bpf_program: Path, who: str, family: int, tmp_path: Path) -> None:
+def test_a_reset_stays_behind_the_data(run: Run, bpf_program: Path, who: str, family: int, tmp_path: Path) -> None:
     """A reset that is first at the receiver takes the answer with it that was sent before it.
 
     Where the packets that it answers carry hints, a reset of no connection is born with the same one: the host's
@@ -621,7 +628,7 @@ def test_the_check_of_the_order_can_fail() -> None:
     assert overtaken([1, 2, 3, 2, 4], [1, 3, 2, 4]) == 0 and overtaken([1, 2, 3], [1, 3, 2]) == 1
 
 
-def test_nothing_is_written_until_asked_for(run) -> None:
+def test_nothing_is_written_until_asked_for(run: Run) -> None:
     """Loaded: nothing; a mode alone, the switch alone: nothing; both: everything, on the devices named."""
     events = ""
     for at_s, settings, _ in PHASES[1:]:
@@ -633,12 +640,12 @@ def test_nothing_is_written_until_asked_for(run) -> None:
         assert len(part) > 200 and ((part["byte"] > 0) == writes).all(), settings
 
 
-def test_each_namespace_for_itself(run) -> None:
+def test_each_namespace_for_itself(run: Run) -> None:
     seen = run(host("tos"), flow__data__family=4)
     assert (seen.of_sender()["byte"] > 0).all() and (seen.of_receiver()["byte"] == 0).all()
 
 
-def test_dscp_leaves_ecn(run) -> None:
+def test_dscp_leaves_ecn(run: Run) -> None:
     """ECT(0) comes in beside the hint, CE leaves the queue, and the sender hears of it: no loss."""
     seen = run(
         host("dscp"),
@@ -658,7 +665,7 @@ def test_dscp_leaves_ecn(run) -> None:
     assert_unharmed(seen)
 
 
-def test_edge_counts_the_age(run) -> None:
+def test_edge_counts_the_age(run: Run) -> None:
     """Every packet that leaves the router says what had passed before it, retransmissions counted."""
     seen = run(edge())
     incoming, rows = seen.of_sender(), seen.of_sender("east")
@@ -676,7 +683,7 @@ def test_edge_counts_the_age(run) -> None:
     assert_unharmed(seen)
 
 
-def test_edge_and_host_say_the_same(run) -> None:
+def test_edge_and_host_say_the_same(run: Run) -> None:
     """A policed edge believes an honest host: both count the same packets."""
     seen = run(host("dscp") + edge(police=1, devices="east"), seconds=8)
     assert seen.record.series.send["retrans_pkts"].max() > 5
@@ -697,7 +704,7 @@ pkt_bytes = 1000
 
 
 @pytest.mark.parametrize(("who", "family"), [("edge", 4), ("host", 6), ("cheat", 4), ("cheat", 6)])
-def test_udp_carries_its_age(run, who: str, family: int) -> None:
+def test_udp_carries_its_age(run: Run, who: str, family: int) -> None:
     """Packet by packet: the bytes of payload that its flow had sent before, whatever it had claimed."""
     more = DATAGRAMS.format(family=family, dscp=63 if who == "cheat" else 0)
     seen = run(more + (host("dscp") if who == "host" else edge()), flow__data__count=0)
@@ -713,12 +720,12 @@ def test_udp_carries_its_age(run, who: str, family: int) -> None:
 CHEAT = {"flow__data__dscp": 63}
 
 
-def test_a_cheat_is_believed_unless_policed(run) -> None:
+def test_a_cheat_is_believed_unless_policed(run: Run) -> None:
     rows = run(edge(police=0), **CHEAT).of_sender("east")
     assert set(hints(rows, "dscp").tolist()) == {1}
 
 
-def test_police_overwrites_every_lie(run) -> None:
+def test_police_overwrites_every_lie(run: Run) -> None:
     """From the first packet that is older than it says; UDP: test_udp_carries_its_age."""
     seen = run(edge(police=1), **CHEAT)
     assert set(hints(seen.of_sender(), "dscp").tolist()) == {1}
@@ -750,11 +757,13 @@ family = 6
 def downloads(seen: Seen) -> np.ndarray:
     """What leaves the router with data for the users."""
     rows = seen.packets
-    return rows[(rows["dev"] == "east") & (rows["out"] == 1) & (rows["family"] == 4) & (rows["payload"] > 0)]
+    wanted = (rows["dev"] == "east") & (rows["out"] == 1) & (rows["family"] == 4) & (rows["payload"] > 0)
+    leaving: np.ndarray = rows[wanted]
+    return leaving
 
 
 @pytest.mark.parametrize("police", [1, 2])
-def test_a_pair_of_hosts_that_never_pauses_is_old(run, police: int) -> None:
+def test_a_pair_of_hosts_that_never_pauses_is_old(run: Run, police: int) -> None:
     """By flow each connection is young to its end; by pair its first packet is as old as what went before it."""
     seen = run(MANY + edge(police=police, devices="east"), seconds=12, flow__data__count=0)
     rows = downloads(seen)
@@ -769,7 +778,7 @@ def test_a_pair_of_hosts_that_never_pauses_is_old(run, police: int) -> None:
 
 
 @pytest.mark.parametrize("police", [1, 2])
-def test_a_pair_of_hosts_that_pauses_is_young(run, police: int) -> None:
+def test_a_pair_of_hosts_that_pauses_is_young(run: Run, police: int) -> None:
     """A page of 250 kB each 8 s is nothing that the pair may not always send: the same hints as by flow."""
     page = {"flow__many__options__page_s": 8.0, "flow__data__count": 0}
     seen = run(MANY + edge(police=police, devices="east"), seconds=30, **page)
@@ -796,7 +805,7 @@ def forged(rows: np.ndarray, count: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("police", "words", "least"), [(1, "1000", 128), (2, "1600 others", 64), (1, "1600 others", 0)]
 )
-def test_an_edge_counts_forged_packets(run, police: int, words: str, least: int) -> None:
+def test_an_edge_counts_forged_packets(run: Run, police: int, words: str, least: int) -> None:
     """It follows no connection: 1 MB with a flow's addresses and ports makes it the oldest, though TCP throws all away.
     Other ports make it older by pair only. The threats' page has this among what is not defended against.
     """
@@ -817,13 +826,13 @@ def test_an_edge_counts_forged_packets(run, police: int, words: str, least: int)
 FIVE = {"flow__data__count": 5, "flow__data__stagger_s": 0.1}
 
 
-def test_idle_flows_are_forgotten(run) -> None:
+def test_idle_flows_are_forgotten(run: Run) -> None:
     """Five flows end at 2 s; two seconds later nothing is left of them."""
     seen = run(edge(), seconds=5, flow__data__stop_s=2, **FIVE)
     assert seen.counters["flows"] == 0 and seen.counters["written_edge"] > 500
 
 
-def test_module_goes_under_traffic(run) -> None:
+def test_module_goes_under_traffic(run: Run) -> None:
     """Removed with hooks in place and flows in the table, loaded again: in between packets go on without hints."""
     there = "sysctl -q -w net.shred_hint.mode=dscp net.shred_hint.{}=1"
     change = f"""

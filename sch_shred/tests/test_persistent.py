@@ -17,6 +17,7 @@ import pytest
 
 from sch_shred.tests.seeds import print_table
 from testbed.backends.uml import Uml
+from testbed.measure.series import Series
 from testbed.run import runner
 from testbed.spec.experiment import parse
 
@@ -71,7 +72,7 @@ flow = "user"
 QUEUES = {"shred": "shred bandwidth 10mbit", "fq_codel": "fq_codel", "cake": "cake flows besteffort"}
 
 
-def answer_times(series) -> np.ndarray:
+def answer_times(series: Series) -> np.ndarray:
     """Seconds from an answer's time to its last byte at the receiver, for each answer in the window."""
     times = []
     for user in range(USERS):
@@ -108,7 +109,7 @@ def measured(backend: Uml) -> dict[str, tuple[float, float, float]]:
 
 
 @pytest.mark.parametrize("other", ["fq_codel", "cake"])
-def test_answers_on_persistent_connections(measured: dict, other: str) -> None:
+def test_answers_on_persistent_connections(measured: dict[str, tuple[float, float, float]], other: str) -> None:
     """Each answer is a short flow of its own, since the connection is idle for more than 1.5 s before it."""
     mean_s, p95_s, ftp_mbit = measured["shred"]
     assert mean_s <= 0.6 * measured[other][0] and p95_s <= 0.6 * measured[other][1], measured

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from testbed.backends.machine import Machine
 from testbed.backends.tools import build_tc_plugin
 from testbed.backends.uml import HOST_ROOT, Uml
+from testbed.results.files import Record
 from testbed.run import runner
 from testbed.spec.experiment import parse
 
@@ -58,6 +60,10 @@ kind = "marks"
 """
 
 
+#: a queue as `tc -j` shows it
+Shown = dict[str, Any]
+
+
 @pytest.fixture(scope="module")
 def backend() -> Uml:
     made = Uml()
@@ -65,7 +71,7 @@ def backend() -> Uml:
     return made
 
 
-def record(backend: Uml, queue: str, other: str, seed: int, ecn: str = "false", dscp: int = 0):
+def record(backend: Uml, queue: str, other: str, seed: int, ecn: str = "false", dscp: int = 0) -> Record:
     """One run with `queue` at the bottleneck; `other` is set up on an idle device.
 
     So that both runs of a comparison read the clock equally often before they begin: in
@@ -77,7 +83,7 @@ def record(backend: Uml, queue: str, other: str, seed: int, ecn: str = "false", 
     return runner.run_one(job, backend)
 
 
-def flows(run) -> list[bytes]:
+def flows(run: Record) -> list[bytes]:
     """All samples of all flows, and the packets dropped and marked so far at each step."""
     queue = run.series.queue
     return [run.series.send.tobytes(), run.series.recv.tobytes(), queue["drops"].tobytes(), queue["marks"].tobytes()]
@@ -142,7 +148,7 @@ HINTED_QUEUE = f"shred limit 400000 min {LOW} max {HIGH} avpkt 1000 burst 190 pr
 FROM_S, TO_S = 6, 30
 
 
-def hinted(backend: Uml, folder: Path, queue: str, **flows: float) -> tuple[list[dict], list[dict[str, int]]]:
+def hinted(backend: Uml, folder: Path, queue: str, **flows: float) -> tuple[list[Shown], list[dict[str, int]]]:
     """The queue at each second of the run; the packets and drops of each class that had any, in the order of hints."""
     text = HINTED.format(queue=queue, **flows)
     for at_s in range(FROM_S, TO_S + 1):
@@ -283,13 +289,14 @@ def test_changes_under_traffic(backend: Uml, tmp_path: Path) -> None:
         text += f'[[event]]\nat_s = {at_s}\nnode = "rtr"\nrun = "{run}"\n'
     (job,) = runner.plan(parse(text, Path("shred_changes.toml")), runner.Options(runs=1))
     series = runner.run_one(job, backend, keep=tmp_path).series
-    shown, then = [], []
+    shown: list[Shown] = []
+    then: list[Shown] = []
     for when, into in (("at", shown), ("after", then)):
         for at_s, _, _ in CHANGES:
             queues = json.loads((tmp_path / "out" / f"{when}_{at_s}").read_text())
             into.append(next(one for one in queues if one["kind"] == "shred"))
 
-    def arrived(one: dict) -> dict[str, int]:
+    def arrived(one: Shown) -> dict[str, int]:
         packets = {row["hint"]: row["packets"] for row in one["classes"]}
         return {"unhinted": packets.pop("none"), "hinted": sum(packets.values())}
 
@@ -603,7 +610,7 @@ rmmod sch_shred
 """
 
 
-def shreds(out: Path, name: str) -> list[dict]:
+def shreds(out: Path, name: str) -> list[Shown]:
     """The queues of a guest's file, after a look at their sums."""
     shown = json.loads((out / name).read_text())
     found = [one for one in shown if one["kind"] == "shred"]

@@ -198,7 +198,7 @@ NO_ROOM = U32_MAX
 AGE_MAX, WAYS = 1 << 21, 5
 
 
-def bucket() -> ctypes.Array:
+def bucket() -> ctypes.Array[ctypes.c_char]:
     return ctypes.create_string_buffer(60)
 
 

@@ -156,8 +156,9 @@ class OnePath:
 
     def view(self) -> ctypes.c_void_p:
         """How the delays of another flow compare with those of the rest."""
-        self.views.append(ctypes.c_void_p(self.lib.view_new()))
-        return self.views[-1]
+        view = ctypes.c_void_p(self.lib.view_new())
+        self.views.append(view)
+        return view
 
     def contradicts(self, view: ctypes.c_void_p, now_us: int, delay_us: int) -> bool:
         return bool(_Call(self.lib.contradicts, ctypes.c_uint64, [self.at, view])(now_us, delay_us))

@@ -54,9 +54,8 @@ class Peer:
         clock_us = sent_us - sent_us * self.slow_ppm // 1_000_000 + self.ahead_us
         rtt_us = RTT_US + forward_us + reverse_us
         self.min_us = min(self.min_us, rtt_us)
-        return self.ack(
-            ctypes.c_uint64(self.now_us), clock_us // self.tick_us % 2**32, rtt_us, self.min_us, self.stamps
-        )
+        tsval = clock_us // self.tick_us % 2**32
+        return int(self.ack(ctypes.c_uint64(self.now_us), tsval, rtt_us, self.min_us, self.stamps))
 
     def learn(self) -> None:
         """Long enough for the tick to be known."""

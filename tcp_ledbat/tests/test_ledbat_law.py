@@ -85,7 +85,7 @@ u32 floor_of(u64 capacity, u32 share, u32 flows, u32 rtt, u32 packet)
 
 
 @pytest.fixture(scope="module")
-def law(tmp_path_factory):
+def law(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = hostc.load(WRAPPER, tmp_path_factory.mktemp("ledbat"), FOLDER, "ledbat_law")
     u32, s64, u64 = ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint64
     for name, result, arguments in (
@@ -109,16 +109,17 @@ def law(tmp_path_factory):
 
 
 @pytest.fixture
-def random():
+def random() -> np.random.Generator:
     return np.random.default_rng(4)
 
 
-def spread(random, low, high, count):
+def spread(random: np.random.Generator, low: float, high: float, count: int) -> list[int]:
     """Integers from low to high, as many in each octave."""
-    return np.unique(np.exp(random.uniform(math.log(low), math.log(high), count)).astype(np.uint64)).tolist()
+    numbers = np.exp(random.uniform(math.log(low), math.log(high), count))
+    return [int(number) for number in np.unique(numbers.astype(np.uint64))]
 
 
-def oracle_rate(window, queue, target, rtt, gain, decrease):
+def oracle_rate(window: float, queue: int, target: int, rtt: int, gain: float, decrease: float) -> float:
     window = min(max(window, 1.0), WINDOW_MAX)
     queue = min(queue, DELAY_MAX_US)
     if queue <= target:
@@ -127,19 +128,19 @@ def oracle_rate(window, queue, target, rtt, gain, decrease):
     return -min(window / 2, max(gain * (queue - target) / target, decrease * window * excess))
 
 
-def oracle_pp_rate(window, queue, target, divisor, constant):
+def oracle_pp_rate(window: float, queue: int, target: int, divisor: int, constant: float) -> float:
     window = min(max(window, 1.0), WINDOW_MAX)
     if queue <= target:
         return 1 / divisor
     return max(1 / divisor - constant * window * (queue / target - 1), -window / 2)
 
 
-def close(got_q32, want, window):
+def close(got_q32: int, want: float, window: int) -> bool:
     """Within 2^-15 of the window's change that 1.16 fixed point can tell apart."""
     return abs(got_q32 / ONE_Q32 - want) <= 2**-14 + max(window, 1) * 2**-14 + abs(want) * 2**-12
 
 
-def test_rate_of_rfc_6817(law, random):
+def test_rate_of_rfc_6817(law: ctypes.CDLL, random: np.random.Generator) -> None:
     for cwnd in spread(random, 1, WINDOW_MAX, 25):
         for queue in [0, *spread(random, 1, DELAY_MAX_US, 25), 2**32 - 1]:
             for target in (1000, 25000, 60000, 100000):
@@ -160,14 +161,16 @@ NS3_TARGET_MS, NS3_ACKED, NS3_LEAST = 100, 2, 2
     [(2, 1, 3, 2.98), (2, 1, 199, 2.0), (4, 1, 199, 4 - 0.98 / 2)],
     ids=["increment", "decrement, at the least window", "decrement"],
 )
-def test_windows_of_the_ns3_scenarios(law, window: int, base_ms: int, delay_ms: int, wanted: float) -> None:
+def test_windows_of_the_ns3_scenarios(
+    law: ctypes.CDLL, window: int, base_ms: int, delay_ms: int, wanted: float
+) -> None:
     queue, target = law.queue(1000 * delay_ms, 1000 * base_ms), 1000 * NS3_TARGET_MS
     change = law.per_ack(law.rate(window, 0, queue, target, 100_000, ONE_Q16, 0), NS3_ACKED, window, 0)
     got = law.add(window, 0, change, NS3_LEAST) / ONE_Q32
     assert abs(got - wanted) < 1e-3, (got, wanted)
 
 
-def test_rate_of_ledbatpp(law, random):
+def test_rate_of_ledbatpp(law: ctypes.CDLL, random: np.random.Generator) -> None:
     for cwnd in spread(random, 1, WINDOW_MAX, 25):
         for queue in [0, *spread(random, 1, DELAY_MAX_US, 40)]:
             for divisor in (1, 2, 5, 16):
@@ -176,7 +179,7 @@ def test_rate_of_ledbatpp(law, random):
                 assert close(got, want, cwnd), (cwnd, queue, divisor, got / ONE_Q32, want)
 
 
-def test_rates_fall_with_the_queue(law):
+def test_rates_fall_with_the_queue(law: ctypes.CDLL) -> None:
     """A longer queue never asks for more."""
     for cwnd in (2, 17, 300):
         rates = [law.rate(cwnd, 0, q, 25000, 100000 + q, 65536, 65536) for q in range(0, 200000, 97)]
@@ -185,7 +188,7 @@ def test_rates_fall_with_the_queue(law):
         assert all(later <= earlier for earlier, later in pairwise(rates))
 
 
-def test_rfc_bounds(law, random):
+def test_rfc_bounds(law: ctypes.CDLL, random: np.random.Generator) -> None:
     """Never more than Reno's packet a round trip up, never more than half the window down."""
     for cwnd in spread(random, 1, WINDOW_MAX, 50):
         for queue in [0, *spread(random, 1, 2**32 - 1, 50)]:
@@ -195,26 +198,26 @@ def test_rfc_bounds(law, random):
             assert -cwnd * 2**31 <= change <= 2**32
 
 
-def test_acks_of_a_round_trip_add_up(law, random):
+def test_acks_of_a_round_trip_add_up(law: ctypes.CDLL, random: np.random.Generator) -> None:
     """However the window is cut into ACKs, its change is that of the round trip, within 0.1 %."""
     for cwnd in spread(random, 1, 100_000, 40):
         for rate in (1.0, 1 / 16, -0.5, -cwnd / 2):
             rate_q32 = int(rate * ONE_Q32)
             total, left = 0, cwnd
             while left:
-                acked = int(min(left, random.integers(1, 45)))
+                acked = min(left, int(random.integers(1, 45)))
                 total += law.per_ack(rate_q32, acked, cwnd, 0)
                 left -= acked
             assert abs(total - rate_q32) <= abs(rate_q32) * 1e-3 + cwnd
 
 
-def test_nothing_is_lost_at_large_windows(law):
+def test_nothing_is_lost_at_large_windows(law: ctypes.CDLL) -> None:
     """The smallest change of a large window is kept: GAIN 1/16, 1 % below the target."""
     rate = law.rate(50_000, 0, 24750, 25000, 500_000, 65536 // 16, 0)
     assert law.per_ack(rate, 1, 50_000, 0) > 0
 
 
-def test_window_addition(law, random):
+def test_window_addition(law: ctypes.CDLL, random: np.random.Generator) -> None:
     for _ in range(5000):
         cwnd, part = int(random.integers(1, WINDOW_MAX)), int(random.integers(0, 2**32))
         floor = int(random.integers(1, 20))
@@ -223,7 +226,7 @@ def test_window_addition(law, random):
         assert law.add(cwnd, part, delta, floor) == want
 
 
-def test_reverse_delay_that_comes_and_goes_leaves_the_window(law, random):
+def test_reverse_delay_that_comes_and_goes_leaves_the_window(law: ctypes.CDLL, random: np.random.Generator) -> None:
     """The window is a function of the reverse delay, whatever way that took."""
     window, reverse = 200.0, 0
     for change in [*random.integers(0, 900, 200), *(-random.integers(0, 900, 200))]:
@@ -232,14 +235,14 @@ def test_reverse_delay_that_comes_and_goes_leaves_the_window(law, random):
     assert window == pytest.approx(200 * (100_000 + reverse) / 100_000, rel=0.1)
 
 
-def test_gain_divisor(law, random):
+def test_gain_divisor(law: ctypes.CDLL, random: np.random.Generator) -> None:
     for base in [0, 1, *spread(random, 2, 2**32 - 1, 200), 2**32 - 1]:
         for target in (1000, 60000, 100000):
             want = min(16, math.ceil(2 * target / base)) if base else 16
             assert law.divisor(target, base) == want, (target, base)
 
 
-def test_exit_window(law, random):
+def test_exit_window(law: ctypes.CDLL, random: np.random.Generator) -> None:
     for sent in spread(random, 1, WINDOW_MAX, 30):
         for base in spread(random, 1, 10_000_000, 20):
             for queue in (0, 19000, 75001, 400_000):
@@ -247,7 +250,7 @@ def test_exit_window(law, random):
                 assert got == min(2 * sent, max(2, sent * (base + 25000) // (base + queue)))
 
 
-def test_aim_is_part_of_the_buffer_and_never_above_the_target(law, random):
+def test_aim_is_part_of_the_buffer_and_never_above_the_target(law: ctypes.CDLL, random: np.random.Generator) -> None:
     for target in (1000, 25000, 100_000):
         for depth in [0, *spread(random, 1, 2**32 - 1, 200)]:
             for noise in (1000, 2200, 66535):
@@ -255,7 +258,7 @@ def test_aim_is_part_of_the_buffer_and_never_above_the_target(law, random):
                 assert abs(law.aim(target, depth, noise) - want) <= 1
 
 
-def test_dynamic_minimum(law, random):
+def test_dynamic_minimum(law: ctypes.CDLL, random: np.random.Generator) -> None:
     for capacity in spread(random, 1, 1e12, 60):
         for flows in (1, 3, 100):
             for rtt in (100, 100_000, 3_000_000):
@@ -264,14 +267,14 @@ def test_dynamic_minimum(law, random):
                 assert got == min(max(2, int(want)), WINDOW_MAX) or abs(got - want) <= 1 + want * 1e-3
 
 
-def test_dynamic_minimum_is_one_rate_for_all(law):
+def test_dynamic_minimum_is_one_rate_for_all(law: ctypes.CDLL) -> None:
     """Flows of one host: with another round trip another window, but the same bytes a second."""
     for rtt in (200_000, 400_000, 800_000):
         window = law.floor_of(12_500_000, 50, 4, rtt, 1500)
         assert window * 1500 / (rtt / 1e6) == pytest.approx(0.05 * 12_500_000 / 4, rel=0.06)
 
 
-def test_a_delay_below_the_base_is_no_queue(law, random) -> None:
+def test_a_delay_below_the_base_is_no_queue(law: ctypes.CDLL, random: np.random.Generator) -> None:
     for base in (0, 1, *spread(random, 1, 2**32 - 1, 200)):
         for delay in (0, max(base - 1, 0), base):
             assert law.queue(delay, base) == 0, (delay, base)
@@ -279,21 +282,23 @@ def test_a_delay_below_the_base_is_no_queue(law, random) -> None:
     assert law.queue(2**32 - 1, 0) == DELAY_MAX_US
 
 
-def test_a_loss_halves_the_window_down_to_the_least_and_never_raises_it(law, random) -> None:
+def test_a_loss_halves_the_window_down_to_the_least_and_never_raises_it(
+    law: ctypes.CDLL, random: np.random.Generator
+) -> None:
     for cwnd in (1, 2, 3, *spread(random, 1, WINDOW_MAX, 200)):
         for floor in (1, 2, *spread(random, 1, WINDOW_MAX, 20)):
             expected = min(cwnd, max(cwnd // 2, floor))
             assert law.loss(cwnd, floor) == expected <= cwnd, (cwnd, floor)
 
 
-def test_a_rest_doubles_and_ends_slowly_unless_the_queue_is_empty(law) -> None:
+def test_a_rest_doubles_and_ends_slowly_unless_the_queue_is_empty(law: ctypes.CDLL) -> None:
     for rest in range(17):
         assert law.rest(rest, True, False) == min(max(2 * rest, 1), 16)
         assert law.rest(rest, False, True) == rest // 2
         assert law.rest(rest, False, False) == max(rest - 1, 0)
 
 
-def test_slow_start_ends_at_three_quarters_of_the_target(law, random) -> None:
+def test_slow_start_ends_at_three_quarters_of_the_target(law: ctypes.CDLL, random: np.random.Generator) -> None:
     """LEDBAT++ draft, section 4.3."""
     for target in (4, 60000, *spread(random, 4, DELAY_MAX_US, 200)):
         for queue in (0, target // 2, 3 * target // 4, 3 * target // 4 + 1, target, DELAY_MAX_US):

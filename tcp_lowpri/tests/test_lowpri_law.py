@@ -7,6 +7,7 @@ The oracle is Tables 1 to 5 of the paper as they are printed, typed in once more
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -55,28 +56,32 @@ u32 credit(u64 q16) { return lowpri_credit(q16); }
 """
 
 
-def minus(k):
+#: a window -> another, for all windows at once
+Law = Callable[[np.ndarray], np.ndarray]
+
+
+def minus(k: float) -> Law:
     return lambda w: w - k
 
 
-def minus_power(p):
+def minus_power(p: float) -> Law:
     return lambda w: w - w**p
 
 
-def times(f):
+def times(f: float) -> Law:
     return lambda w: w * f
 
 
-def power(p):
+def power(p: float) -> Law:
     return lambda w: w**p
 
 
-def minus_log(k):
+def minus_log(k: float) -> Law:
     return lambda w: w - k * np.log(w)
 
 
 # name: (window after a drop, slow-start factor, limit), from Tables 1 to 5 and Section 4.4
-PAPER = {
+PAPER: dict[str, tuple[Law, float, Law | None]] = {
     "lowpri1": (minus(2), 0, None),
     "lowpri2": (minus_power(0.5), 0, None),
     "lowpri2.1": (minus_power(0.33), 0, None),
@@ -128,7 +133,7 @@ def row(c: ctypes.CDLL) -> dict[str, int]:
     return {c.law_name(i).decode(): i for i in range(c.laws())}
 
 
-def over_range(function, *args) -> np.ndarray:
+def over_range(function: Callable[..., object], *args: int) -> np.ndarray:
     """The values at 0 .. LARGEST packets."""
     values = np.zeros(LARGEST + 1, dtype=np.uint64)
     pointer = values.ctypes.data_as(ctypes.POINTER(ctypes.c_uint64))
@@ -165,6 +170,7 @@ def test_window_after_a_drop(c: ctypes.CDLL, row: dict[str, int], name: str) -> 
 @pytest.mark.parametrize("name", [name for name, (_, _, limit) in PAPER.items() if limit])
 def test_limit_of_growing_back(c: ctypes.CDLL, row: dict[str, int], name: str) -> None:
     _, _, limit = PAPER[name]
+    assert limit
     got = over_range(c.limits, row[name]).astype(np.float64)
     want = np.maximum(limit(WINDOWS), 0.0)
     assert (np.abs(got - want)[1:] <= 0.5 + 1 / 16).all()

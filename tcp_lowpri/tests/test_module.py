@@ -7,6 +7,7 @@ import functools
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -174,16 +175,21 @@ FILLER = {"tos": 0x04, "priority": 1}
 PLAIN = {"tos": 0, "priority": 0}
 
 
-def flow_facts(folder: Path, words: str, parameters: str = "") -> dict:
+#: what a guest says in JSON, by name
+Facts = dict[str, Any]
+
+
+def flow_facts(folder: Path, words: str, parameters: str = "") -> Facts:
     # The packet socket must see what leaves, not what arrived and was put together.
     script = f'insmod "$KO" {parameters} && /usr/bin/python3 flow.py {words}'
     said = guest(folder, script, {"flow.py": FLOW})
     facts = folder / "out" / "facts"
     assert facts.is_file(), said
-    return json.loads(facts.read_text())
+    read: Facts = json.loads(facts.read_text())
+    return read
 
 
-def state(facts: dict, name: str) -> dict:
+def state(facts: Facts, name: str) -> dict[str, int]:
     return {key: facts[name][key] for key in ("tos", "priority")}
 
 

@@ -106,12 +106,23 @@ def text(
     return EXPERIMENT.format(**locals())
 
 
-def seen(backend: Uml, cc: str, seconds: int, *args, more: str = "", **keys) -> Seen:
+def seen(
+    backend: Uml,
+    cc: str,
+    seconds: int,
+    measure_s: int = 1,
+    sample_ms: int = 100,
+    topology: str = "",
+    flow: str = "",
+    more: str = "",
+    packets: int = 86,
+) -> Seen:
     """What the experiment text(cc, seconds, ...) showed of its flow bg."""
     traced = cc in ("lp", "lp_ecn")
     if traced:
         more += TRACED.format(last_s=seconds - 0.03)
-    one = parse(text(cc, seconds, *args, more=more, **keys), Path("tcp_lp_guest.toml"))
+    told = text(cc, seconds, measure_s, sample_ms, topology, flow, more, packets)
+    one = parse(told, Path("tcp_lp_guest.toml"))
     (job,) = runner.plan(one, runner.Options(runs=1, seed=1))
     with tempfile.TemporaryDirectory(prefix="lbe-lp-") as folder:
         record = runner.run_one(job, backend, Path(folder))

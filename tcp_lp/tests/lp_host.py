@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import math
+import pathlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.support import hostc
 
-FOLDER = Path(__file__).resolve().parent.parent
+FOLDER = pathlib.Path(__file__).resolve().parent.parent
 
 WRAPPER = """
 #include <stdlib.h>
@@ -101,7 +101,7 @@ _BOOLS = ("flow_grows", "flow_over", "flow_stale", "flow_repaired")
 _types = {"flow_new": ctypes.c_void_p, **dict.fromkeys(_BOOLS, ctypes.c_bool)}
 
 
-def library(folder: Path) -> ctypes.CDLL:
+def library(folder: pathlib.Path) -> ctypes.CDLL:
     """The headers as a shared library, compiled into ``folder``."""
     lib = hostc.load(WRAPPER, folder, FOLDER, "lp")
     for name in (
@@ -149,6 +149,10 @@ def library(folder: Path) -> ctypes.CDLL:
     ]
     lib.snap.argtypes = [ctypes.c_uint64, ctypes.c_uint32]
     return lib
+
+
+#: (base, full) of a path in us, as after a first loss
+LEARNT = (50000, 150000)
 
 
 @dataclass
@@ -202,16 +206,16 @@ class Path:
 
 
 class Ours:
-    """One flow on the headers. learnt: (base, full) in us, as after a first loss; None: none yet."""
+    """One flow on the headers. learnt: (base, full); None: neither is known yet."""
 
     def __init__(
-        self, lib: ctypes.CDLL, learnt: tuple[int, int] | None = (50000, 150000), delta: int = 150, paper: bool = False
+        self, lib: ctypes.CDLL, learnt: tuple[int, int] | None = LEARNT, delta: int = 150, paper: bool = False
     ):
         self.lib = lib
         self.flow = ctypes.c_void_p(lib.flow_new(delta, *(learnt or (0, 0)), paper))
         self.min_rtt, self.cwnd = 0xFFFFFFFF, 10
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.lib.flow_free(self.flow)
 
     def ack(self, ack: Ack, timestamps: bool = True, pkts: int = 1, lone: bool = False, in_flight: int = 10) -> int:
@@ -234,5 +238,5 @@ class Ours:
     def cwnd_is(self, packets: int) -> bool:
         return self.cwnd == packets
 
-    def __getattr__(self, name: str):
-        return getattr(self.lib, f"flow_{name}")(self.flow)
+    def __getattr__(self, name: str) -> int:
+        return int(getattr(self.lib, f"flow_{name}")(self.flow))

@@ -91,7 +91,7 @@ class Peer:
     def ack(self, forward_us: int = 0, reverse_us: int = 0, wrong: int = 0) -> int:
         """An ACK now. The peer stamped it before it waited on the way back."""
         tsval = ((self.peer_us - reverse_us) // self.tick_us + wrong) % 2**32
-        return self.call(self.now_us, tsval, RTT_US + forward_us + reverse_us, RTT_US)
+        return int(self.call(self.now_us, tsval, RTT_US + forward_us + reverse_us, RTT_US))
 
 
 @pytest.fixture(scope="module")

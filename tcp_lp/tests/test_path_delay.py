@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,7 +62,7 @@ bool path_fades(struct lbe_path_delay *p, u32 within_us, u32 now_ms)
 
 
 @pytest.fixture(scope="module")
-def lib(tmp_path_factory) -> ctypes.CDLL:
+def lib(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     lib = hostc.load(WRAPPER, tmp_path_factory.mktemp("path"), Path(), "path")
     lib.path_new.restype = ctypes.c_void_p
     for name in ("path_ack", "path_base", "path_full", "path_noise"):
@@ -79,14 +80,14 @@ class Ours:
         self.lib = lib
         self.path = ctypes.c_void_p(lib.path_new(now_ms & 0xFFFFFFFF))
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.lib.path_free(self.path)
 
-    def __getattr__(self, name):
-        return lambda *words: getattr(self.lib, f"path_{name}")(self.path, *words)
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        return lambda *words: int(getattr(self.lib, f"path_{name}")(self.path, *words))
 
 
-def delays(rng: random.Random, seconds: float, gap_ms: int):
+def delays(rng: random.Random, seconds: float, gap_ms: int) -> Iterator[tuple[int, int, int]]:
     """Time in ms, delay in us and packets of ACKs; now and then a pause of up to half an hour."""
     now_ms, base_us = 0, rng.randint(1_000, 300_000)
     while now_ms < seconds * 1000:
@@ -102,7 +103,7 @@ STARTS_MS = (1_000, (1 << 32) - 1_200_000)
 
 @pytest.mark.parametrize("start_ms", STARTS_MS)
 @pytest.mark.parametrize("seed", range(8))
-def test_base_is_the_least_delay_of_the_last_5_to_10_minutes(lib, seed, start_ms):
+def test_base_is_the_least_delay_of_the_last_5_to_10_minutes(lib: ctypes.CDLL, seed: int, start_ms: int) -> None:
     seen: list[tuple[int, int]] = []
     ours = Ours(lib, start_ms)
     assert ours.base() == EMPTY
@@ -114,7 +115,7 @@ def test_base_is_the_least_delay_of_the_last_5_to_10_minutes(lib, seed, start_ms
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_queue_is_the_lesser_of_two_held_acks_above_base(lib, seed):
+def test_queue_is_the_lesser_of_two_held_acks_above_base(lib: ctypes.CDLL, seed: int) -> None:
     ours, before_us = Ours(lib), 0
     for now_ms, delay_us, pkts in delays(random.Random(seed), 300, 100):
         queue_us = ours.ack(now_ms * 1000, delay_us, pkts)
@@ -124,15 +125,16 @@ def test_queue_is_the_lesser_of_two_held_acks_above_base(lib, seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_noise_is_jitter_and_the_least_time_between_packets(lib, seed):
-    rng, ours, least_us = random.Random(seed), Ours(lib), None
+def test_noise_is_jitter_and_the_least_time_between_packets(lib: ctypes.CDLL, seed: int) -> None:
+    rng, ours = random.Random(seed), Ours(lib)
+    least_us = 0  # none yet
     for _ in range(500):
         pkts, interval_us = rng.choice((0, 1, 2, 3, 40)), rng.choice((0, int(10 ** rng.uniform(1, 7))))
         ours.delivered(pkts, interval_us)
         if pkts > 1 and interval_us:
             each_us = min(max(interval_us // pkts, 1), MOST_PKT_US)
             least_us = min(each_us, least_us or each_us)
-        assert ours.noise() == NOISE_US + (least_us or 0)
+        assert ours.noise() == NOISE_US + least_us
     ours.crowd(3)
     assert ours.noise() == NOISE_US
     ours.crowd(1)  # a single loss may be chance
@@ -162,7 +164,7 @@ class Full:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_full_follows_losses_that_came_with_a_queue(lib, seed):
+def test_full_follows_losses_that_came_with_a_queue(lib: ctypes.CDLL, seed: int) -> None:
     rng, base_us = random.Random(seed), 50_000
     ours = Ours(lib)
     ours.ack(1_000_000, base_us, 2)
@@ -189,14 +191,15 @@ def test_full_follows_losses_that_came_with_a_queue(lib, seed):
 
 @pytest.mark.parametrize("start_ms", STARTS_MS)
 @pytest.mark.parametrize("seed", range(12))
-def test_a_delay_that_stands_still_is_a_longer_path(lib, seed, start_ms):
+def test_a_delay_that_stands_still_is_a_longer_path(lib: ctypes.CDLL, seed: int, start_ms: int) -> None:
     rng, base_us, found = random.Random(seed), 50_000, 0
     within_us, wait_ms = rng.randint(500, 20_000), rng.randint(5_000, 60_000)
     ours = Ours(lib, start_ms)
     ours.ack(start_ms * 1000, base_us, 2)
     ours.lost(base_us + 100_000)
     ours.repaired()
-    full_us, stretch, now_ms, level_us = base_us + 100_000, [], 0, base_us
+    full_us, now_ms, level_us = base_us + 100_000, 0, base_us
+    stretch: list[tuple[int, int]] = []
     for _ in range(4000):
         now_ms += rng.randint(1, rng.choice((1000, 12_000)))
         if rng.random() < 0.003:
@@ -219,7 +222,7 @@ def test_a_delay_that_stands_still_is_a_longer_path(lib, seed, start_ms):
     assert found > 3
 
 
-def test_base_that_is_about_to_be_forgotten(lib):
+def test_base_that_is_about_to_be_forgotten(lib: ctypes.CDLL) -> None:
     """From nine tenths of a slot on, unless it was met again in it, within so much."""
     ours = Ours(lib)
     ours.ack(0, 50_000, 2)

@@ -115,7 +115,7 @@ def test_each_change_of_state_has_a_trace_event_and_ss_shows_the_path(backend: U
         assert all(name in event for event in ours.events), ours.events[0]
     assert len({(event["cookie"], event["src"], event["dst"]) for event in ours.events}) == 1
     assert re.fullmatch(r"10\.0\.\d+\.\d+:\d+", ours.events[0]["dst"])
-    mrtt, pacing_gain, cwnd_gain = map(float, SS.search(ours.ss).groups())
+    ((mrtt, pacing_gain, cwnd_gain),) = (map(float, found) for found in SS.findall(ours.ss))
     assert abs(mrtt - 101.5) < 2.5 and pacing_gain == 1 and 0.3 < cwnd_gain < 1.6
     counters = dict(line.split() for line in ours.counters.splitlines())
     assert counters["flows"] == "1"

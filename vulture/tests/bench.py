@@ -99,7 +99,8 @@ def measure(series: str) -> tuple[str, Numbers]:
         (job / "job.sh").write_text(SCRIPT.format(flows=" ".join(map(str, FLOWS)), **words), encoding="ascii")
         Machine(backend.build, mem_mb=MEM_MB).run(job, out, wall_limit_s=600)
         numbers: Numbers = {}
-        for row in (*FLOWS, *UNTOUCHED):
+        rows: tuple[int | str, ...] = (*FLOWS, *UNTOUCHED)
+        for row in rows:
             numbers[row] = defaultdict(list)
             for line in (out / str(row)).read_text(encoding="ascii").splitlines():
                 name, number = line.split()

@@ -113,7 +113,7 @@ def options(name: str) -> dict[str, int]:
 def drawing(name: str) -> str:
     """The first block of the head comment that is indented by a tab or more and has an arrow."""
     head = (FOLDER / f"{name}.c").read_text(encoding="utf-8").split("*/")[0]
-    blocks = re.findall(r"(?:^ \*\t.*\n)+", head, re.MULTILINE)
+    blocks: list[str] = re.findall(r"(?:^ \*\t.*\n)+", head, re.MULTILINE)
     return next(one for one in blocks if "-->" in one)
 
 
@@ -179,7 +179,7 @@ class Edge(NamedTuple):
         return f"{self.state}{f', {self.given}' if self.given else ''}: {self.event}"
 
 
-def step(machine: Any, edge: Edge, event: Callable[[Any], None]) -> None:
+def step(machine: Any, edge: Edge, event: Callable[[Any], object]) -> None:
     before = machine.seen()
     assert machine.state == edge.state
     event(machine)

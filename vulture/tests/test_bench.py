@@ -29,7 +29,7 @@ def test_the_page_gets_a_row_for_each_number_of_connections_and_for_other_traffi
     assert bench.BLOCK.sub("", once) == bench.BLOCK.sub("", page), "nothing else changes"
 
 
-def test_a_page_without_a_place_for_it_and_wrong_words_are_refused(capsys) -> None:
+def test_a_page_without_a_place_for_it_and_wrong_words_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(bench.BadPage, match="there is not one"):
         bench.with_table("no place\n", "")
     for words in (("6.12", "7.2"), ("--writ",)):

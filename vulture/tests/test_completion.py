@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,9 @@ def by_zsh(words: list[str], typed: str, folder: Path) -> set[str]:
         (["run", "--up", "-o"], "ps", {"psi-us="}, set()),
     ],
 )
-def test_what_run_runs_is_completed_as_it_is_without_run(words, typed, some, none, tmp_path: Path) -> None:
+def test_what_run_runs_is_completed_as_it_is_without_run(
+    words: list[str], typed: str, some: set[str], none: set[str], tmp_path: Path
+) -> None:
     """By bash without its package of completions; zsh has that of each command."""
     offered = by_bash(words, typed, tmp_path)
     assert some <= offered and not none & offered, offered
@@ -117,7 +120,14 @@ def test_what_run_runs_is_completed_as_it_is_without_run(words, typed, some, non
 
 @pytest.mark.parametrize("shell", [by_bash, by_zsh])
 @pytest.mark.parametrize(("words", "typed", "some", "none"), CASES)
-def test_completion(shell, words: list[str], typed: str, some: set[str], none: set[str], tmp_path: Path) -> None:
+def test_completion(
+    shell: Callable[[list[str], str, Path], set[str]],
+    words: list[str],
+    typed: str,
+    some: set[str],
+    none: set[str],
+    tmp_path: Path,
+) -> None:
     offered = shell(words, typed, tmp_path)
     assert some <= offered, offered
     assert not none & offered, offered

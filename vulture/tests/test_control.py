@@ -55,11 +55,11 @@ def build_tools(folder: Path) -> None:
     shutil.copytree(REPO / "tools" / "python" / "vulture", folder / "vulture")
     (folder / "libvulture.so.1").symlink_to("libvulture.so")
     example = REPO / "tools" / "libvulture" / "examples" / "switching.c"
-    words = ["-Wall", "-Wextra", "-Werror", "-I", REPO / "tools" / "libvulture", "-L", folder, "-lvulture", "-lmnl"]
+    words = ["-Wall", "-Wextra", "-Werror", f"-I{REPO}/tools/libvulture", f"-L{folder}", "-lvulture", "-lmnl"]
     subprocess.run(["cc", example, "-o", folder / "switching", *words], check=True)
     library = ensure_part(YNL_SERIES, "tools/net/ynl") / "lib"
     parser = REPO / "tools" / "ynl"
-    words = ["-Wall", "-Werror", "-I", library, "-I", parser, "-I", REPO / "vulture" / "uapi"]
+    words = ["-Wall", "-Werror", f"-I{library}", f"-I{parser}", f"-I{REPO}/vulture/uapi"]
     subprocess.run(["cc", "-w", "-c", library / "ynl.c", "-o", folder / "ynl.o"], check=True)
     sources = [FOLDER / "ynl_client.c", parser / "vulture-user.c", folder / "ynl.o"]
     subprocess.run(["cc", *words, "-o", folder / "ynl_client", *sources], check=True)

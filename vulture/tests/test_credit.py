@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import statistics
 from pathlib import Path
 from typing import NamedTuple
 
@@ -495,7 +496,10 @@ def loop(
     app: tuple[float, float] = (0, 0),
 ) -> Result:
     result = Result()
-    us = lambda s: int(s * 1e6)  # noqa: E731
+
+    def us(seconds: float) -> int:
+        return int(seconds * 1e6)
+
     library.loop(
         mbit * MBIT, us(rtt_ms / 1e3), packets, others.permille, us(others.from_s), us(others.until_s), us(measure[1]),
         us(measure[0]), max(5, min(100, int(400 / mbit))), others.burst, us(jitter_ms / 1e3),
@@ -643,15 +647,14 @@ def test_train_against_oracle(library: ctypes.CDLL) -> None:
         share, n = rng.random() * 1.5, 10
         released = [max(0, i - PRIME) * gap + rng.randrange(max(gap // 3, 1)) for i in range(n)]
         released.sort()
-        arrived, free = [], 0.0
+        arrived: list[int] = []
+        free = 0.0
         for at in released:
             start = max(at, free)
             free = start + gap + share * (start - (arrived[-1] - gap if arrived else start)) * 0.5
             arrived.append(int(free))
         got = library.growth((ctypes.c_int32 * n)(*arrived), (ctypes.c_int32 * n)(*released), n, gap)
-        mean = lambda x, a, b: sum(x[a:b]) / (b - a)  # noqa: E731
-        span = mean(arrived, 6, 10) - mean(arrived, 2, 6)
-        sent = mean(released, 6, 10) - mean(released, 2, 6)
+        span, sent = (statistics.mean(at[6:]) - statistics.mean(at[2:6]) for at in (arrived, released))
         want = max(0.0, span - 4 * gap) * 1000 / max(sent, 2 * gap, 1) if sent <= 6 * gap else 20000
         assert got == pytest.approx(min(want, 10000), abs=4000 / gap + 2)
 

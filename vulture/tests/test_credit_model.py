@@ -275,7 +275,7 @@ def probe_interval_us(
 ) -> int:
     """Of a download in FLOOR; by default without a least rate, after hours there."""
     call = model.library.model_probe_interval
-    return call(unit_bytes, mu_bytes_s, min_kbit, escape_s, ctypes.c_uint64(floor_us))
+    return int(call(unit_bytes, mu_bytes_s, min_kbit, escape_s, ctypes.c_uint64(floor_us)))
 
 
 def test_probes_of_a_slow_path_are_a_minute_apart_at_most(model: Model) -> None:

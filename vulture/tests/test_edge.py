@@ -68,7 +68,7 @@ def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
     library.edge_new.restype = ctypes.c_void_p
     library.edge_free.argtypes = [ctypes.c_void_p]
     library.edge_send.argtypes = [ctypes.c_void_p] + [ctypes.c_uint32] * 7
-    library.edge_data.argtypes = [ctypes.c_void_p, ctypes.c_uint64] + [ctypes.c_uint32] * 3
+    library.edge_data.argtypes = [ctypes.c_void_p, ctypes.c_uint64, *[ctypes.c_uint32] * 3]
     library.edge_acked.argtypes = library.edge_near.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
     library.edge_acked.restype, library.edge_near.restype = ctypes.c_uint32, ctypes.c_bool
     library.edge_send.restype = library.edge_data.restype = ctypes.c_uint32

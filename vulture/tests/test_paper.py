@@ -16,6 +16,7 @@ from vulture.tests.machines import (
     RTT_US,
     Edge,
     Machine,
+    Sets,
     compiled,
     drawing,
     more,
@@ -180,13 +181,13 @@ def paper_observes(machine: Paper, value: int) -> None:
 
 def estimate(_: dict[str, int], machine: Paper) -> int:
     """The sender's window by Algorithm 6."""
-    return machine.c.estimated()
+    return int(machine.c.estimated())
 
 
-PAPER_EVENTS: dict[str, Callable[[Paper], None]] = {
+PAPER_EVENTS: dict[str, Callable[[Paper], object]] = {
     "segment goes out": lambda machine: machine.ack(acked=MSS),
     "data": paper_data,
-    "data echoes the mark": lambda machine: machine.answered() and None,
+    "data echoes the mark": Paper.answered,
     "loss": paper_lost,
     "ECN": paper_marked_by_ecn,
     "another tick": paper_other_tick,
@@ -198,18 +199,18 @@ PAPER_EVENTS: dict[str, Callable[[Paper], None]] = {
 
 def used(before: dict[str, int], machine: Paper) -> int:
     """A reduction begins from what the sender uses, if that is less than the window, and two segments."""
-    return min(before["bytes"], max(machine.c.estimated(), before["round"] + MSS) + 2 * MSS)
+    return int(min(before["bytes"], max(machine.c.estimated(), before["round"] + MSS) + 2 * MSS))
 
 
-DATA = {"round": more("round", MSS)}
-PAIR = DATA | {"pairs": more("pairs", 1)}
-NEW_ROUND = {"round": 0, "marked": 0}
-NOTHING_COLLECTED = {"queued": 0, "pairs": 0}
-REDUCED = NEW_ROUND | {"policy": HALVE, "bytes": used, "thresh": used}
-ON_LOSS = REDUCED | {"losses": more("losses", 1)}
-AFRESH = NEW_ROUND | NOTHING_COLLECTED | {"mode": CONSERVATIVE}
-CONTROL = NEW_ROUND | {"bytes": estimate, "thresh": estimate, "policy": FIX}
-DECIDED = NEW_ROUND | {"pairs": more("pairs", 1), "rounds": more("rounds", 1)}
+DATA: Sets = {"round": more("round", MSS)}
+PAIR: Sets = DATA | {"pairs": more("pairs", 1)}
+NEW_ROUND: Sets = {"round": 0, "marked": 0}
+NOTHING_COLLECTED: Sets = {"queued": 0, "pairs": 0}
+REDUCED: Sets = NEW_ROUND | {"policy": HALVE, "bytes": used, "thresh": used}
+ON_LOSS: Sets = REDUCED | {"losses": more("losses", 1)}
+AFRESH: Sets = NEW_ROUND | NOTHING_COLLECTED | {"mode": CONSERVATIVE}
+CONTROL: Sets = NEW_ROUND | {"bytes": estimate, "thresh": estimate, "policy": FIX}
+DECIDED: Sets = NEW_ROUND | {"pairs": more("pairs", 1), "rounds": more("rounds", 1)}
 OUT, ECHO = "segment goes out", "data echoes the mark"
 GOES_OUT, ECHOES, AGAIN = ("ACK that carries", "the policy goes out"), ("data that", "echoes it"), ("echoes that",)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from testbed.measure import metrics
+from testbed.measure.series import Series, bridged
 from testbed.run import runner
 from testbed.spec import records
 from testbed.spec.experiment import parse
@@ -42,7 +43,7 @@ def known(be_on_mbit: float, lbe_on_mbit: float, lbe_off_mbit: float, period_s: 
         one["t_ns"], one["flow"], one["bytes"] = t * 1e9, flow, total
         rows.append(one)
     empty = np.zeros(0, records.SEND), np.zeros(0, records.QUEUE)
-    series = metrics.Series(empty[0], np.concatenate(rows), empty[1])
+    series = Series(empty[0], np.concatenate(rows), empty[1])
     run = metrics.Run(series, job.setting, job.flows)
     return {name: run.value(metric) for name, metric in job.setting.metrics.items()}
 
@@ -64,4 +65,4 @@ def test_a_flow_that_never_sends_has_neither() -> None:
 
 def test_short_gaps_are_no_pauses() -> None:
     active = np.array([True, False, False, True, False, False, False, True])
-    assert metrics.bridged(active, 3).tolist() == [True] * 4 + [False] * 3 + [True]
+    assert bridged(active, 3).tolist() == [True] * 4 + [False] * 3 + [True]

@@ -489,7 +489,7 @@ def ctl(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
         (folder / "broken.c").write_text(BROKEN.replace("RESULT", str(result)))
         words = [*(f"-Wl,--wrap=vulture_{name}" for name in WRAPPED), f"-I{REPO}/tools/libvulture"]
         flags = " ".join([*words, str(folder / "broken.c")])
-        make = ["make", "-s", "-C", REPO / "tools" / "vulturectl", f"O={folder}", "BPF=no", f"LDFLAGS={flags}"]
+        make = ["make", "-s", "-C", f"{REPO}/tools/vulturectl", f"O={folder}", "BPF=no", f"LDFLAGS={flags}"]
         subprocess.run(make, check=True)
         tools[result] = folder / "vulturectl"
     return tools

@@ -257,13 +257,13 @@ def now(_: dict[str, int], machine: Rledbat) -> int:
 
 def first_slowdown(_: dict[str, int], machine: Rledbat) -> int:
     """LEDBAT++ 4.4: two round trips after the first slow start."""
-    return machine.now_us + 2 * machine.c.srtt_us()
+    return int(machine.now_us + 2 * machine.c.srtt_us())
 
 
 def next_slowdown(before: dict[str, int], machine: Rledbat) -> int:
     """LEDBAT++ 4.4: a slowdown takes a tenth of the time. Not each 9 round trips, if these are short."""
     took_us = max(machine.now_us - before["down_us"], 2 * machine.c.srtt_us())
-    return machine.now_us + max(9 * took_us, 1_000_000)
+    return int(machine.now_us + max(9 * took_us, 1_000_000))
 
 
 SAMPLE: Sets = {"samples": more("samples", 1)}
@@ -343,7 +343,15 @@ def test_rledbats_drawing_shows_the_table() -> None:
     assert undrawn(drawing("rledbat"), RLEDBAT_EDGES, Rledbat.STATES) == ""
 
 
-def counts(library: ctypes.CDLL, event: Callable[[Rledbat], None], before: Callable[[Rledbat], object]) -> int:
+#: what is done to a machine
+Act = Callable[[Rledbat], object]
+
+
+def in_turn(*acts: Act) -> Act:
+    return lambda machine: [act(machine) for act in acts]
+
+
+def counts(library: ctypes.CDLL, event: Act, before: Act) -> int:
     """The round trips that the event adds, after a connection had some."""
     machine = Rledbat(library).trips(EMPTY, 2)
     before(machine)
@@ -356,16 +364,16 @@ def counts(library: ctypes.CDLL, event: Callable[[Rledbat], None], before: Calla
     ("before", "event", "expected"),
     [
         (lambda m: m.about_to_see(EMPTY), rledbat_data, 1),
-        (lambda m: m.about_to_see(EMPTY), lambda m: (rledbat_data(m), m.data()), 1),  # the first echo alone
+        (lambda m: m.about_to_see(EMPTY), in_turn(rledbat_data, Rledbat.data), 1),  # the first echo alone
         (lambda m: m.about_to_see(EMPTY), rledbat_hole, 0),
-        (lambda m: m.about_to_see(EMPTY), lambda m: (rledbat_hole(m), m.data()), 0),  # an echo that was seen
+        (lambda m: m.about_to_see(EMPTY), in_turn(rledbat_hole, Rledbat.data), 0),  # an echo that was seen
         (lambda m: m.about_to_see(EMPTY), lambda m: m.data(echo=m.own + 1), 0),  # no timestamp of ours
         (lambda m: (m.ack(), m.passes(1)), rledbat_data, 1),
         (lambda m: (m.ack(), m.passes(1), m.tick(1)), rledbat_data, 0),  # no data for more than a round trip
     ],
     ids=["new", "twice", "behind a hole", "after one behind a hole", "unknown", "a pause of a trip", "a longer pause"],
 )
-def test_what_counts_as_a_round_trip(rledbat: ctypes.CDLL, before, event, expected: int) -> None:
+def test_what_counts_as_a_round_trip(rledbat: ctypes.CDLL, before: Act, event: Act, expected: int) -> None:
     """RFC 9840 section 4.2: data in order that is the first to echo a timestamp, from a sender that was not idle."""
     assert counts(rledbat, event, before) == expected
 

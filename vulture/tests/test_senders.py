@@ -186,7 +186,8 @@ def said() -> dict[str, dict[str, Any]]:
             shutil.copy(path, job / "bin")
         (job / "job.sh").write_text(JOB.format(module=f"{HOST_ROOT}{module}"))
         Machine(build, mem_mb=768).run(job, out, wall_limit_s=1200, virtual_limit_s=3600)
-        return json.loads((out / "senders.json").read_text(encoding="utf-8"))
+        told: dict[str, dict[str, Any]] = json.loads((out / "senders.json").read_text(encoding="utf-8"))
+        return told
 
 
 #: longest time without a new octet for the application, s: lwIP's time-out has ticks of half a second, and credit in

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -14,20 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from scripts import ynl
 from testbed.base.places import REPO
 
 pytestmark = pytest.mark.kunit
 
 
-def load_ynl():
-    spec = importlib.util.spec_from_file_location("lbe_ynl", REPO / "scripts/ynl.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclass() looks for it
-    spec.loader.exec_module(module)
-    return module
-
-
-ynl = load_ynl()
 SPEC = (REPO / ynl.SPEC).read_text(encoding="utf-8")
 EVERYTHING = ynl.everything
 HEADER, SOURCE, USER = "vulture/uapi/vulture_gen.h", "vulture/netlink_gen.c", "tools/ynl/vulture-user.c"

@@ -40,6 +40,8 @@ SAMPLES = [
     ("mypy", {"testbed/base/a.py": "A: int = 1\n"}, {"testbed/base/a.py": "def a():\n    return 1\n"}),
     ("mypy", {"testbed/tests/a/test_a.py": "A: int = 1\n", "testbed/tests/b/test_a.py": "A: str = ''\n"},
      {"testbed/tests/a/test_a.py": "def test_a():\n    pass\n"}),
+    ("mypy", {"tcp_lp/tests/a.py": "A: int = 1\n", "tcp_lp/tests/test_a.py": "from tcp_lp.tests.a import A\n"},
+     {"tcp_lp/tests/test_a.py": "def test_a():\n    pass\n"}),
 ]  # fmt: skip
 
 

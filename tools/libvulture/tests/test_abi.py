@@ -32,8 +32,8 @@ CHANGES = [
 def check(folder: Path) -> tuple[int, str]:
     """Build the library there and hold it against the file there: status and what was said."""
     subprocess.run(["make", "-s", "-C", folder], check=True, capture_output=True)
-    words = [sys.executable, folder / "abi.py", folder / "libvulture.so", "--check"]
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    words = [str(folder / "abi.py"), str(folder / "libvulture.so"), "--check"]
+    done = subprocess.run([sys.executable, *words], check=False, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -5,16 +5,19 @@
 After SECONDS, if given, the download goes on in the foreground.
 """
 
+import socket
 import sys
 import time
 import urllib.request
+from typing import Any
 
 import vulture
 
 
-def connection_of(response):
-    """The socket below urllib's response."""
-    return response.fp.raw._sock
+def connection_of(response: Any) -> socket.socket:
+    """The socket below urllib's response, which has no public name for it."""
+    connection: socket.socket = response.fp.raw._sock
+    return connection
 
 
 def main() -> int:

@@ -162,14 +162,16 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(objects: Path, source: str, instead: str, *words: str, flags: tuple[str, ...] = ()):
+def run(
+    objects: Path, source: str, instead: str, *words: str, flags: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     """Link a program with all objects but the one that its source includes, without what it does not call; run it."""
     folder = objects / instead
     folder.mkdir()
     (folder / "part.c").write_text(source)
     others = [path for path in objects.glob("*.o") if path.stem != instead]
-    made = [*CC, f"-I{TOOL}", "-Wl,--gc-sections", *flags, folder / "part.c", *others, "-lmnl", "-o", folder / "part"]
-    subprocess.run(made, check=True)
+    options = [f"-I{TOOL}", "-Wl,--gc-sections", *flags]
+    subprocess.run([*CC, *options, folder / "part.c", *others, "-lmnl", "-o", folder / "part"], check=True)
     return again(objects, instead, *words)
 
 

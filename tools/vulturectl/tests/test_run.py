@@ -49,7 +49,7 @@ def said(guest: str) -> dict[str, str]:
             subprocess.run(["make", "-s", "-C", REPO / "tools" / tool, f"O={job / 'bin'}", "all"], check=True)
         if "without_bpf" in (FOLDER / guest).read_text(encoding="utf-8"):
             (job / "bin" / "plain").mkdir()
-            words = ["make", "-s", "-C", REPO / "tools" / "vulturectl", f"O={job / 'bin' / 'plain'}", "BPF=no"]
+            words = ["make", "-s", "-C", f"{REPO}/tools/vulturectl", f"O={job / 'bin' / 'plain'}", "BPF=no"]
             subprocess.run([*words, "all"], check=True, stdout=subprocess.DEVNULL)
         for path in (*GUESTS, REPO / "tools/vulturectl/vulturectl.schema.json"):
             shutil.copy(path, job / "bin")
