@@ -172,6 +172,55 @@ def test_a_script_that_hangs_is_asked_to_end(tmp_path: Path, monkeypatch: pytest
     assert not made.exists() and log.exists()
 
 
+#: archive of Debian in which a suite's default kernel is newer than 7.2
+NAMES = [f"linux-image-{version}+deb13-{kind}" for version in ("7.2.9", "7.3.4", "7.2.12", "7.2.11", "7.20.1")
+         for kind in ("amd64", "cloud-amd64", "cloud-amd64-unsigned", "cloud-amd64-dbg")]  # fmt: skip
+
+
+def packages_of_root(folder: Path, series: str, names: list[str]) -> tuple[list[str], str]:
+    """Run scripts/distro with an archive that has these packages of kernels. Return the packages that it would install,
+    none if it ends before that, and what it printed.
+    """
+    (folder / "names").write_text("".join(f"{name}\n" for name in names))
+    programs = {
+        "id": "echo 0",
+        "apt-get": "",
+        "apt-cache": f'for last; do :; done\ngrep "^$last" {folder}/names',
+        "mmdebstrap": f'printf "%s\\n" "$@" >{folder}/words\nexit 1',
+    }
+    (folder / "bin").mkdir()
+    (folder / "root").mkdir()
+    for name, text in programs.items():
+        (folder / "bin" / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / "bin" / name).chmod(0o755)
+    done = subprocess.run(
+        [distro.MAKE_ROOT, series, "http://mirror.test/debian", folder / "keyring.gpg", folder / "root"],
+        env={"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "LBE_OWN_NAMESPACES": "1"},
+        text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout
+    if not (folder / "words").exists():
+        return [], done.stdout
+    (include,) = re.findall(r"^--include=(.*)", (folder / "words").read_text(), re.MULTILINE)
+    return [name for name in include.split(",") if name.startswith("linux-")], done.stdout
+
+
+@pytest.mark.parametrize(
+    ("series", "kernel"),
+    [("6.1", "cloud-amd64"), ("7.2", "7.2.12+deb13-cloud-amd64"), ("rt-6.12", "rt-amd64")],
+)
+def test_a_root_has_the_newest_kernel_of_its_series(tmp_path: Path, series: str, kernel: str) -> None:
+    """Backports offer a newer series than 7.2 as soon as Debian has one; its packages of 7.2 stay for a time."""
+    packages, said = packages_of_root(tmp_path, series, NAMES)
+    assert packages == [f"linux-image-{kernel}", f"linux-headers-{kernel}"], said
+
+
+def test_an_archive_without_the_series_is_an_error_that_says_what_it_has(tmp_path: Path) -> None:
+    packages, said = packages_of_root(tmp_path, "7.2", ["linux-image-7.3.4+deb13-cloud-amd64"])
+    assert packages == []
+    assert "trixie-backports has no kernel 7.2" in said and "it has 7.3.4+deb13-cloud-amd64" in said
+
+
 # -- races under detectors ----------------------------------------------------------------------------
 
 #: the last lines test the detectors: a module of the tests has a data race and takes two locks in both orders
