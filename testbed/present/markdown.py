@@ -99,7 +99,8 @@ def _checks(documents: Documents) -> str:
     undecided = sum(row[-1].startswith("undecided") for rows in judged.values() for row in rows)
     parts = [
         NOTE + "# Checks: every bound of every experiment",
-        "A bound is a statement of a paper, of an RFC, or an aim, and says why. Of a bound on what others lose beside "
+        "A bound is a statement of a paper or of an RFC, a limit of the path or of the law, or a number that the "
+        "project set itself; *why this bound* says which, and what it means. Of a bound on what others lose beside "
         "one of our controls, *beside a rival* has the same number with a control that yields to nobody in its place. "
         "If that meets the bound too, the row shows safety, not yielding, and says why it is kept. "
         + ("" if red else "None is missed without an explanation, and no run that was asked for is missing."),

@@ -194,6 +194,14 @@ def test_no_reason_types_a_measured_number() -> None:
     assert not bad, "typed by hand:\n" + "\n".join(bad)
 
 
+def test_a_bound_says_more_than_that_it_is_an_aim() -> None:
+    """A reader must learn why the bound is this number: a paper's statement, an RFC, a limit of the path or the law, or
+    what the number means for a user if the project set it."""
+    aim = re.compile(r"(?:the |suite's )*aims?\b", re.IGNORECASE)
+    bare = [f"{name}: {why}" for name, why in dict.fromkeys(reasons()) if aim.match(why)]
+    assert not bare, "says no source:\n" + "\n".join(bare)
+
+
 def test_each_pattern_is_needed() -> None:
     """A pattern of ALLOWED that matches no page must go: it could hide a number that is typed later."""
     pages = [_prose((REPO / name).read_text(encoding="utf-8")).replace("\n", " ") for name in PAGES]
