@@ -8,6 +8,7 @@ from pathlib import Path
 from ..judge import checks, coverage, figures, proof, scoreboard
 from ..results import digest
 from ..results.digest import Documents
+from ..spec import lives
 from ..spec.experiment import names
 from . import claims_page, tables
 from .quoting import papers
@@ -90,9 +91,9 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
 
 
 def _checks(documents: Documents) -> str:
-    """The page with all bounds of all experiments."""
+    """The page with all bounds of all experiments; of a life without results it says that it was not run."""
     red = reds(documents)
-    named = {*names(), proof.NAME}
+    named = {*names(), *lives.files(), proof.NAME}
     judged = {name: tables.check_rows(document) for name, document in documents.items() if name in named}
     waiting = sum(row[-1].startswith(checks.STATUS["new"]) for rows in judged.values() for row in rows)
     few = sum(row[-1].startswith(checks.STATUS["few"]) for rows in judged.values() for row in rows)
@@ -123,8 +124,11 @@ def _checks(documents: Documents) -> str:
         )
     if red:
         parts.append(f"To be mended ({len(red)}):\n\n" + "\n".join(f"- {line}" for line in red))
-    for name, rows in judged.items():
-        document = documents[name]
+    for name in sorted({*judged, *lives.files()}):
+        if name not in judged:
+            parts += [f"## {name}", "not run: `make soak` runs this long connection"]
+            continue
+        document, rows = documents[name], judged[name]
         state = f"STALE: {', '.join(document['stale'])}. " if document.get("stale") else ""
         form = tables.form_text(document["mode"], digest.few_seeds(document))
         if name == proof.NAME:

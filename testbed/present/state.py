@@ -7,6 +7,7 @@ from ..judge import checks, coverage, proof, rivals
 from ..results import digest
 from ..results.digest import Document, Documents
 from ..run import identity
+from ..spec import lives
 from ..spec.experiment import case_name, load, names
 from .tables import row_case
 from .text import interval
@@ -22,7 +23,10 @@ def mark_stale(documents: Documents) -> Documents:
 
 
 def reported(document: Document) -> list[str]:
-    """What the tool that made a document found wrong: missed checks of a life, faults of a case of a suite."""
+    """What the tool that made a document found wrong: missed checks of a scenario, faults of a case of a suite. The
+    missed checks of a life are left out, since it is judged as an experiment."""
+    if document["experiment"] in lives.files():
+        return []
     faults = [f"{case_name(case['case'])}: {fault}" for case in document["cases"] for fault in case.get("faults", ())]
     return [*document.get("wrong", ()), *faults]
 
@@ -48,7 +52,7 @@ def reds(documents: Documents) -> list[str]:
         red += [f"{name}: {text}" for text in reported(document)]
         if name == proof.NAME:
             red += [f"{name}: {text}" for text in proof_faults(document)]
-        if name not in names():
+        if name not in names() and name not in lives.files():
             continue
         experiment = digest.experiment_of(document)
         results = digest.result_set(document)

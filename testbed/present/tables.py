@@ -8,6 +8,7 @@ import math
 from ..judge import checks, coverage, figures, proof, rivals, scoreboard
 from ..results import digest
 from ..results.digest import Document, Documents
+from ..spec import lives
 from ..spec.experiment import OWN_LENGTHS, case_name, names
 from . import drawing
 from .text import interval, number, off
@@ -95,7 +96,7 @@ def pinned_settings(documents: Documents) -> dict[str, str]:
 def experiment_rows(documents: Documents) -> list[list[str]]:
     """A row of provenance for each experiment."""
     rows = []
-    for name in sorted({*names(), *documents}):
+    for name in sorted({*names(), *lives.files(), *documents}):
         document = documents.get(name)
         if document is None:
             rows.append([name, "not run", "", "", "", "", ""])

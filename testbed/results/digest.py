@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.content import hash_of_programs
 from ..base.errors import LbeError
 from ..base.places import REPO
 from ..measure.series import Series, rates
 from ..spec import experiment as experiments
-from ..spec import traffic
+from ..spec import lives, traffic
 from ..spec.experiment import Experiment
 from ..spec.records import QUEUE, RECV, SEND
 from . import files as result_files
@@ -254,13 +255,13 @@ def _united(mine: Any, other: Any) -> Any:
 
 def asked_cases(document: dict[str, Any]) -> list[dict[str, str]]:
     """The cases that the present experiment has in the document's form. For a tool's numbers, and for experiments that
-    are not in the report, the requested cases, or the cases of the document if it does not list them."""
+    are neither in the report nor lives, the requested cases, or those of the document if it does not list them."""
     return _asked_today(document, _listed(document))
 
 
 def _listed(document: dict[str, Any]) -> Experiment | None:
     """The experiment of a document, if it is in the tree."""
-    return experiment_of(document) if document["experiment"] in experiments.names() else None
+    return experiment_of(document) if document["experiment"] in {*experiments.names(), *lives.files()} else None
 
 
 def _asked_today(document: dict[str, Any], experiment: Experiment | None) -> list[dict[str, str]]:
@@ -291,7 +292,7 @@ def result_set(document: dict[str, Any]) -> ResultSet:
             made.append(Result(case["case"], seed, metrics, {}, empty))
     experiment = _listed(document)
     asked = _asked_today(document, experiment)
-    outgrown = experiment is not None and document["file_sha256"] != file_hash(experiment)
+    outgrown = experiment is not None and document["file_sha256"] != _hash_today(document, experiment)
     return ResultSet(
         document["experiment"],
         document["mode"],
@@ -305,6 +306,13 @@ def result_set(document: dict[str, Any]) -> ResultSet:
         new_cases(document, asked),
         outgrown,
     )
+
+
+def _hash_today(document: dict[str, Any], experiment: Experiment) -> str:
+    """What the document's file_sha256 would be today; that of a life is of the files that it names."""
+    if "files" in document:
+        return hash_of_programs(REPO / name for name in document["files"] if (REPO / name).is_file())
+    return file_hash(experiment)
 
 
 def lost_runs(document: dict[str, Any]) -> int:
@@ -335,5 +343,6 @@ def few_seeds(document: dict[str, Any]) -> str:
 
 
 def experiment_of(document: dict[str, Any]) -> Experiment:
-    """The experiment of a document, from the tree."""
-    return experiments.load(document["experiment"])
+    """The experiment of a document, from the tree: one of the report, or a life."""
+    name = document["experiment"]
+    return experiments.load(str(lives.files().get(name, name)))

@@ -24,9 +24,8 @@ from ..kernels.series import SUITES as SERIES
 from ..results import digest
 from ..results.digest import Document
 from ..run import identity, runner
+from ..spec import lives as life_files
 from ..spec.experiment import case_name, load
-
-LIVES = Path(__file__).resolve().parent / "lives"
 
 EXAMPLES = """\
 examples:
@@ -45,8 +44,7 @@ class SoakError(LbeError):
 
 def lives(short: bool = False) -> dict[str, Path]:
     """Name -> file. short: only those with a short form."""
-    files = {path.stem: path for path in sorted(LIVES.glob("*.toml"))}
-    return {name: path for name, path in files.items() if not short or "short" in load(str(path)).modes}
+    return {name: path for name, path in life_files.files().items() if not short or "short" in load(str(path)).modes}
 
 
 def add_parser(commands: Any) -> None:

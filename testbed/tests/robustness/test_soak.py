@@ -16,6 +16,7 @@ from testbed.results import digest
 from testbed.results.files import Result, ResultSet
 from testbed.robustness import soak
 from testbed.run import identity, runner
+from testbed.spec import lives
 from testbed.spec.experiment import Experiment, load
 from testbed.spec.records import QUEUE, RECV, SEND
 
@@ -38,7 +39,7 @@ def test_a_flow_that_does_not_step_aside_fails(monkeypatch: pytest.MonkeyPatch, 
     text = soak.lives()["life_clocks"].read_text(encoding="utf-8")
     other = tmp_path / "life_clocks.toml"
     other.write_text(text.replace('"flow.bg.cc" = "lp"', '"flow.bg.cc" = "cubic"'), encoding="utf-8")
-    monkeypatch.setattr(soak, "LIVES", tmp_path)
+    monkeypatch.setattr(lives, "FOLDER", tmp_path)
     done = soak.live("life_clocks", runner.Options("short", jobs=2, command="test"))
     assert done is not None
     wrong = done.wrong
