@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,52 @@ def result(script: str, status: str, variant: str = "ipv4") -> ScriptResult:
 
 
 RENO = [result("tcp/a/x.pkt", "pass"), result("tcp/a/y.pkt", "fail"), result("tcp/a/w.pkt", "pass")]
+
+
+#: packetdrill's loop in short: it waits for its other thread, whose state it reads in /proc
+WAITS = """
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+static bool is_thread_sleeping(int process, int thread) { exit(process != thread ? 3 : 4); }
+static int yield(void)
+{
+	return sched_yield();
+}
+int main(void)
+{
+	int thread_id = 0;
+	bool done = false;
+
+	while (!done) {
+		if (yield() != 0)
+			return 2;
+		if (is_thread_sleeping(getpid(), thread_id))
+			done = true;
+	}
+	return 0;
+}
+"""
+
+
+def test_the_edited_packetdrill_waits_for_its_thread_without_a_look_into_proc(tmp_path: Path) -> None:
+    source, program = tmp_path / "waits.c", tmp_path / "waits"
+    source.write_text(WAITS)
+    for edit in packetdrill.settings()["edit"]:
+        if edit["find"] in WAITS:
+            packetdrill.apply_edit(source, edit["find"], edit["replace"])
+    assert "sched_yield" not in source.read_text()
+    subprocess.run(["cc", "-D_DEFAULT_SOURCE", "-o", str(program), str(source)], check=True)
+    assert subprocess.run([str(program)], timeout=10, check=False).returncode == 0
+
+
+def test_scripts_of_clients_with_fast_open_run(tmp_path: Path) -> None:
+    folder = tmp_path / "tcp" / "fastopen" / "client"
+    folder.mkdir(parents=True)
+    (folder / "poll.pkt").write_text("")
+    suite = packetdrill.Suite("google", "what", "6.12", (tmp_path / "tcp",))
+    assert suite.scripts() == ["tcp/fastopen/client/poll.pkt"]
 
 
 def test_an_absent_archive_is_a_state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
