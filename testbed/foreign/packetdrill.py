@@ -45,8 +45,11 @@ SETTINGS = HERE / "packetdrill.toml"
 JOB, SYSCTL = HERE / "packetdrill.sh", HERE / "sysctl.bash"
 #: a script with one of these words asserts a window or rate, which depends on the congestion control
 WINDOW_WORDS = re.compile(r"\btcpi_(snd_cwnd|snd_ssthresh|pacing_rate|delivery_rate)\b")
-#: messages of a script that the set-up fails: no program, or no definition. No congestion control is the cause
-SET_UP = re.compile(r": not found$|semantic error: bad ICMP code|fast open cookie has an odd number of digits")
+#: messages of a script that the set-up fails: no program, or no definition. No congestion control is the cause.
+#: frag_needed is a code of ICMPv4 alone: a script with it is for IPv4, and fails over IPv6 with Reno, too
+SET_UP = re.compile(
+    r": not found$|semantic error: bad ICMP code (?!frag_needed)|fast open cookie has an odd number of digits"
+)
 #: number of scripts in a boot, and their limits in virtual seconds and, for a busy machine, wall seconds
 BOOT_SCRIPTS, VIRTUAL_LIMIT_S, WALL_LIMIT_S = 25, 20_000.0, 600.0
 
@@ -372,12 +375,13 @@ def asserts_window(text: str) -> bool:
     return bool(WINDOW_WORDS.search(text))
 
 
-def listed(kind: str, subject: str) -> list[tuple[str, str]]:
-    """(script, why) of the entries of a kind in packetdrill.toml that apply to a subject."""
+def listed(kind: str, suite: str, subject: str) -> list[tuple[str, str]]:
+    """(script, why) of the entries of a kind in packetdrill.toml that apply to a subject in a suite."""
     return [
         (entry["script"], entry["why"])
         for entry in settings().get(kind, [])
         if any(fnmatch.fnmatch(subject, pattern) for pattern in entry["subjects"])
+        and entry.get("suite", suite) == suite
     ]
 
 
@@ -394,7 +398,7 @@ def judge(
     A script that passes with the tolerance counts as passed. One that the set-up fails is a fault, also of a reference.
     window: script -> whether it asserts a window.
     """
-    expected, known = listed("expected", subject), listed("fault", subject)
+    expected, known = listed("expected", suite, subject), listed("fault", suite, subject)
     before = {(result.script, result.variant): result.status for result in reference}
     outcome = PacketdrillOutcome(suite, subject)
     seen_different: set[str] = set()

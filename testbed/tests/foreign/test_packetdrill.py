@@ -147,6 +147,13 @@ def test_a_script_that_the_set_up_fails_is_a_fault_of_the_reference_too(said: st
     assert outcome.as_reference == 0
 
 
+def test_a_script_for_one_family_is_no_fault_of_the_set_up_over_the_other() -> None:
+    said = "x.pkt:29: semantic error: bad ICMP code frag_needed"
+    results = [RENO[0], ScriptResult("tcp/a/y.pkt", "ipv6", "fail", said)]
+    outcome = packetdrill.judge("google", "reno", results, results, {})
+    assert outcome.good and outcome.as_reference == 1
+
+
 def test_the_set_up_defines_what_the_kernels_runner_defines() -> None:
     text = packetdrill.JOB.read_text(encoding="utf-8")
     four, six = (text.split("ipv4) set")[1].split(";;")[0], text.split("ipv6) set")[1].split(";;")[0])
@@ -171,6 +178,14 @@ def test_an_expected_difference_is_none_for_others_and_goes_out_of_date() -> Non
     assert back.outdated and not back.good
     others = [{**listed[0], "subjects": ["ledbat*"]}]
     assert not judged({"tcp/a/x.pkt": "fail"}, expected=others).good
+
+
+def test_an_entry_for_another_suite_does_not_count() -> None:
+    listed = [{"subjects": ["lp"], "suite": "kernel", "script": "tcp/a/x.pkt", "why": "a smaller window"}]
+    assert judged({"tcp/a/x.pkt": "pass"}, expected=listed).good
+    assert judged({"tcp/a/x.pkt": "fail"}, expected=listed).faults
+    mine = [{**listed[0], "suite": "google"}]
+    assert judged({"tcp/a/x.pkt": "fail", "tcp/a/w.pkt": "pass"}, expected=mine).good
 
 
 def test_a_known_fault_stays_red_and_says_its_cause() -> None:
