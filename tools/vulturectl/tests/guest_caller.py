@@ -14,9 +14,9 @@ import sys
 import time
 from pathlib import Path
 
-from guest_run import CTL, Server, background, cgroups, ctl, main, rules, until
+from guest_run import CTL, Server, Who, background, cgroups, ctl, line_of, main, rules, until
 
-USER = {"user": 65534, "group": 65534, "extra_groups": []}
+USER = Who(user=65534, group=65534, extra_groups=[])
 
 
 def guards() -> list[int]:
@@ -37,11 +37,12 @@ def ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def test_the_command_has_the_descriptors_of_the_caller_and_no_other():
+def test_the_command_has_the_descriptors_of_the_caller_and_no_other() -> None:
     there, gone = os.pipe()
     os.set_inheritable(gone, True)
-    for user in ({}, USER):
-        done = ctl("run", "--", "ls", "-l", "/proc/self/fd", pass_fds=[gone], **user)
+    for user in (Who(), USER):
+        more: Who = {"pass_fds": [gone], **user}
+        done = ctl("run", "--", "ls", "-l", "/proc/self/fd", **more)
         numbers = {int(line.split()[8]) for line in done.stdout.splitlines() if "->" in line}
         opened = {int(line.split()[8]) for line in done.stdout.splitlines() if "/proc/" in line}
         assert numbers - opened == {0, 1, 2, gone}, done
@@ -49,7 +50,7 @@ def test_the_command_has_the_descriptors_of_the_caller_and_no_other():
     os.close(gone)
 
 
-def test_the_guard_holds_no_descriptor_and_no_folder_of_the_caller():
+def test_the_guard_holds_no_descriptor_and_no_folder_of_the_caller() -> None:
     there, gone = os.pipe()
     folder = Path("/tmp/mounted")
     folder.mkdir(exist_ok=True)
@@ -65,7 +66,7 @@ def test_the_guard_holds_no_descriptor_and_no_folder_of_the_caller():
     until(nothing_left)
 
 
-def test_cgroups_that_the_command_leaves_go_too():
+def test_cgroups_that_the_command_leaves_go_too() -> None:
     script = """
 mkdir -p /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/one/two
 mkdir /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/three
@@ -75,7 +76,7 @@ mkdir /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/three
     until(nothing_left)
 
 
-def test_a_guard_that_cannot_remove_its_cgroup_does_not_burn_time():
+def test_a_guard_that_cannot_remove_its_cgroup_does_not_burn_time() -> None:
     """A process comes back into a cgroup that was empty: it is waited for asleep."""
     run = subprocess.Popen([CTL, "run", "--", "sleep", "0.5"], stderr=-1, text=True)
     until(lambda: cgroups() and guards())
@@ -92,7 +93,7 @@ def test_a_guard_that_cannot_remove_its_cgroup_does_not_burn_time():
     until(nothing_left)
 
 
-def test_a_killed_guard_leaves_nothing_once_the_command_has_ended():
+def test_a_killed_guard_leaves_nothing_once_the_command_has_ended() -> None:
     run = subprocess.Popen([CTL, "run", "--", "sleep", "1"])
     until(lambda: cgroups() and guards())
     (guard,) = guards()
@@ -102,7 +103,7 @@ def test_a_killed_guard_leaves_nothing_once_the_command_has_ended():
     until(nothing_left, 15)
 
 
-def test_a_run_killed_at_any_moment_leaves_nothing():
+def test_a_run_killed_at_any_moment_leaves_nothing() -> None:
     for step in range(40):
         run = subprocess.Popen([CTL, "run", "--", "true"], stdout=-3, stderr=-3)
         time.sleep(step * 0.002)
@@ -111,7 +112,7 @@ def test_a_run_killed_at_any_moment_leaves_nothing():
     until(nothing_left, 15)
 
 
-def test_a_run_killed_while_its_guard_begins_leaves_nothing():
+def test_a_run_killed_while_its_guard_begins_leaves_nothing() -> None:
     """The guard has its rule, and nobody reads its answer any more."""
     for _ in range(20):
         run = subprocess.Popen([CTL, "run", "--", "true"], stdout=-3, stderr=-3)
@@ -122,7 +123,7 @@ def test_a_run_killed_while_its_guard_begins_leaves_nothing():
     until(nothing_left, 15)
 
 
-def test_signals_that_the_caller_ignores_stay_ignored():
+def test_signals_that_the_caller_ignores_stay_ignored() -> None:
     show = "import signal; print([int(signal.getsignal(s) == signal.SIG_IGN) for s in (2, 3, 1, 15, 13)])"
     for ignored in ("INT QUIT", "HUP", "TERM", "PIPE", ""):
         trap = f"trap '' {ignored};" if ignored else ""
@@ -133,7 +134,7 @@ def test_signals_that_the_caller_ignores_stay_ignored():
         assert plain == run, (ignored, plain, run)
 
 
-def test_a_signal_sent_to_run_reaches_the_command():
+def test_a_signal_sent_to_run_reaches_the_command() -> None:
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         run = subprocess.Popen([CTL, "run", "--", "sleep", "60"])
         until(cgroups)
@@ -143,7 +144,7 @@ def test_a_signal_sent_to_run_reaches_the_command():
         until(nothing_left)
 
 
-def test_the_keys_of_a_terminal():
+def test_the_keys_of_a_terminal() -> None:
     """Ctrl-C once, not twice; Ctrl-Z stops run and command, and both go on."""
     told = "import signal,time\nn=[]\nsignal.signal(2,lambda *a: n.append(1))\nprint('ready',flush=True)\n"
     told += "end=time.time()+1.5\nwhile time.time()<end: time.sleep(0.05)\nprint('got',len(n),flush=True)\n"
@@ -194,27 +195,28 @@ def test_the_keys_of_a_terminal():
     until(nothing_left)
 
 
-def test_the_exit_status_is_the_commands():
-    for user in ({}, USER):
+def test_the_exit_status_is_the_commands() -> None:
+    for user in (Who(), USER):
         for script, status in {"exit 0": 0, "exit 7": 7, "kill -9 $$": 137, "kill -15 $$": 143}.items():
             assert ctl("run", "--", "sh", "-c", script, **user).returncode == status, (script, user)
         assert ctl("run", "--", "/nonexistent", **user).returncode == 127
         assert ctl("run", "--", "/etc", **user).returncode == 126
 
 
-def test_environment_limits_and_settings_stay():
+def test_environment_limits_and_settings_stay() -> None:
     show = "env | grep -v ^_ | sort; ulimit -a; umask; nice; pwd; id; cat /proc/self/oom_score_adj"
-    for user in ({}, USER):
-        more = {"env": {"PATH": os.environ["PATH"], "A": "b c", "EMPTY": ""}, "cwd": "/usr", "umask": 0o057, **user}
+    for user in (Who(), USER):
+        environment = {"PATH": os.environ["PATH"], "A": "b c", "EMPTY": ""}
+        more: Who = {"env": environment, "cwd": "/usr", "umask": 0o057, **user}
         words = ["sh", "-c", f"ulimit -n 77; ulimit -c 0; exec nice -n 3 $0 sh -c '{show}'"]
         plain = subprocess.check_output([*words, "env"], text=True, **more)
         script = words[2].replace("$0", f"{CTL} run --")
         assert subprocess.check_output(["sh", "-c", script], text=True, stderr=-3, **more) == plain, plain
 
 
-def test_few_descriptors_and_processes():
+def test_few_descriptors_and_processes() -> None:
     """The command runs as it would, or one line says why it does not; nothing is left, nothing hangs."""
-    for user in ({}, USER):
+    for user in (Who(), USER):
         words = ("", "setpriv --reuid 65534 --regid 65534 --clear-groups")[bool(user)]
         for limit in (*(f"-n {number}" for number in range(3, 24)), *(f"-u {number}" for number in range(5))):
             script = f"ulimit {limit} && exec {words} {CTL} run -- sh -c 'exit 9'"
@@ -224,7 +226,7 @@ def test_few_descriptors_and_processes():
             until(nothing_left, 10)
 
 
-def test_a_caller_of_sudo_that_nobody_knows_is_no_root():
+def test_a_caller_of_sudo_that_nobody_knows_is_no_root() -> None:
     env = {**os.environ, "SUDO_UID": "54321", "SUDO_GID": "54321"}
     done = ctl("run", "--", "id", "-u", env=env)
     assert done.returncode != 0 and done.stdout == "" and "54321" in done.stderr, done
@@ -236,7 +238,7 @@ def test_a_caller_of_sudo_that_nobody_knows_is_no_root():
     until(nothing_left)
 
 
-def test_a_dscp_of_the_applications_own_survives_the_foreground():
+def test_a_dscp_of_the_applications_own_survives_the_foreground() -> None:
     server = Server()
     script = f"""
 import json, socket, time
@@ -248,7 +250,7 @@ time.sleep(2.5)
 print(json.dumps([s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), s.getsockopt(0, 1)]))
 """
     client = subprocess.Popen([sys.executable, "-c", script], stdout=-1, text=True)
-    client.stdout.readline()
+    line_of(client)
     assert ctl("bg", str(client.pid)).returncode == 0
     assert ctl("fg", str(client.pid)).returncode == 0
     assert json.loads(client.communicate()[0]) == ["cubic", 0x48]
@@ -256,7 +258,7 @@ print(json.dumps([s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), s.getsockop
     assert json.loads(done.stdout) == ["cubic", 0x48], done
 
 
-def test_two_runs_at_once_and_one_within_another():
+def test_two_runs_at_once_and_one_within_another() -> None:
     server = Server()
     runs = [subprocess.Popen([CTL, "run", "--", *server.client(0.5)], stdout=-1, text=True) for _ in range(6)]
     assert all(background(json.loads(run.communicate(timeout=30)[0])) for run in runs)
@@ -266,7 +268,7 @@ def test_two_runs_at_once_and_one_within_another():
     until(nothing_left)
 
 
-def test_where_there_is_no_cgroup2_each_socket_is_looked_at():
+def test_where_there_is_no_cgroup2_each_socket_is_looked_at() -> None:
     server = Server()
     words = " ".join(server.client(0.5))
     for who in ("", "setpriv --reuid 65534 --regid 65534 --clear-groups"):
@@ -276,7 +278,7 @@ def test_where_there_is_no_cgroup2_each_socket_is_looked_at():
     assert nothing_left()
 
 
-def test_what_cannot_be_written_is_said():
+def test_what_cannot_be_written_is_said() -> None:
     for text in ("list", "--json list", "--json rule list", "metrics", "top -c 1", "show", "--help"):
         words = text.split()
         with Path("/dev/full").open("w") as full:

@@ -14,7 +14,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from guest_run import CTL, Server, apply, background, cgroups, ctl, main, rules, said_inside, until
+from guest_run import CTL, Server, Who, apply, background, cgroups, ctl, main, rules, said_inside, until
 
 ROOT = Path("/sys/fs/cgroup")
 PINS = Path("/sys/fs/bpf/lbe")
@@ -30,7 +30,7 @@ def covered(cgroup: Path) -> bool:
     return background(said_inside(str(cgroup), Server())) and number in {rule.get("cgroup") for rule in rules()}
 
 
-def test_names_that_differ_in_a_dot_alone_have_a_program_each():
+def test_names_that_differ_in_a_dot_alone_have_a_program_each() -> None:
     for name in ("a.b", "a_b", "a"):
         (ROOT / name).mkdir(exist_ok=True)
     (ROOT / "a" / "b").mkdir(exist_ok=True)
@@ -45,7 +45,7 @@ def test_names_that_differ_in_a_dot_alone_have_a_program_each():
     assert not pins() and not rules()
 
 
-def test_a_cgroup_of_a_long_name():
+def test_a_cgroup_of_a_long_name() -> None:
     name = ROOT / ("x" * 200)
     name.mkdir()
     assert apply(f"cgroup {name}\n").returncode == 0 and covered(name)
@@ -54,7 +54,7 @@ def test_a_cgroup_of_a_long_name():
     name.rmdir()
 
 
-def test_a_cgroup_that_was_made_anew_is_applied_anew():
+def test_a_cgroup_that_was_made_anew_is_applied_anew() -> None:
     """Programs and rules are of the cgroup, not of its name."""
     again = ROOT / "again"
     again.mkdir()
@@ -72,7 +72,7 @@ def test_a_cgroup_that_was_made_anew_is_applied_anew():
     until(lambda: not rules(), 15)
 
 
-def test_a_line_whose_direction_changes():
+def test_a_line_whose_direction_changes() -> None:
     """What the line no longer asks for is taken away, and what stays is not made anew."""
     one = ROOT / "turns"
     one.mkdir()
@@ -109,7 +109,7 @@ def test_a_line_whose_direction_changes():
     until(lambda: not rules(), 15)
 
 
-def test_units_that_change_their_places():
+def test_units_that_change_their_places() -> None:
     """The rule and the program of their slice are kept with the first of them, whichever that is."""
     assert apply("unit a.service\nunit b.service\n").returncode == 0
     (before,) = rules()
@@ -120,7 +120,7 @@ def test_units_that_change_their_places():
     assert apply("").returncode == 0 and not rules() and not pins()
 
 
-def test_a_mount_point_with_a_blank():
+def test_a_mount_point_with_a_blank() -> None:
     """/proc/self/mounts has \\040 for it."""
     at = Path("/tmp/a mount\\of cgroups")
     at.mkdir()
@@ -130,7 +130,7 @@ def test_a_mount_point_with_a_blank():
     assert done.returncode == 0 and done.stderr == "" and background(json.loads(done.stdout)), done
 
 
-def test_a_user_who_has_not_logged_in():
+def test_a_user_who_has_not_logged_in() -> None:
     """systemd's part, the same cgroup until the next line, is in the test of a machine with systemd."""
     name = pwd.getpwuid(65534).pw_name
     done = apply(f"user {name}\n")
@@ -142,7 +142,7 @@ def test_a_user_who_has_not_logged_in():
     fake.mkdir(exist_ok=True)
     (fake / "systemctl").write_text("#!/bin/sh\necho $* >>/tmp/asked\n")
     (fake / "systemctl").chmod(0o755)
-    more = {"env": {**os.environ, "PATH": f"{fake}:{os.environ['PATH']}"}}
+    more = Who(env={**os.environ, "PATH": f"{fake}:{os.environ['PATH']}"})
     try:
         done = apply(f"user {name}\n", **more)
         assert (done.returncode, done.stderr) == (0, ""), done
@@ -159,14 +159,14 @@ def test_a_user_who_has_not_logged_in():
         Path("/run/systemd/private").unlink()
 
 
-def test_a_holder_that_was_killed_takes_its_rule_up_again():
+def test_a_holder_that_was_killed_takes_its_rule_up_again() -> None:
     held = ROOT / "held"
     held.mkdir()
     ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     ready.bind("/tmp/held-ready")
     ready.settimeout(10)
 
-    def hold(*words: str) -> subprocess.Popen:
+    def hold(*words: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "NOTIFY_SOCKET": "/tmp/held-ready"}
         holder = subprocess.Popen([CTL, "hold", *words, str(held)], env=environment)
         assert ready.recv(100) == b"READY=1" and covered(held)
@@ -190,7 +190,7 @@ def test_a_holder_that_was_killed_takes_its_rule_up_again():
     held.rmdir()
 
 
-def test_what_to_do_where_the_kernel_refuses_the_program_is_said():
+def test_what_to_do_where_the_kernel_refuses_the_program_is_said() -> None:
     """Root of a container may have no right to load BPF programs."""
     server = Server()
     words = ["setpriv", "--bounding-set", "-bpf,-sys_admin", CTL, "run", "--", *server.client(0.3)]

@@ -34,7 +34,7 @@ def fill(where: Path) -> None:
             pass
 
 
-def matches() -> list:
+def matches() -> list[tuple[int | None, str | None]]:
     """What the rules match."""
     return [(rule.get("remote_port"), rule.get("cgroup")) for rule in rules()]
 
@@ -44,7 +44,7 @@ def none_is_left() -> None:
     assert done.returncode == 0 and not rules(), (done, rules())
 
 
-def test_a_directory_that_is_no_cgroup_is_refused():
+def test_a_directory_that_is_no_cgroup_is_refused() -> None:
     """The number of its inode is some cgroup's, and that of a file system's root is often the root cgroup's."""
     for path in ("/tmp", "/proc", "/dev/shm", "/sys/fs/cgroup/cgroup.procs"):
         Path("/dev/shm").mkdir(exist_ok=True)
@@ -54,7 +54,7 @@ def test_a_directory_that_is_no_cgroup_is_refused():
     none_is_left()
 
 
-def test_a_file_that_cannot_be_read_changes_nothing():
+def test_a_file_that_cannot_be_read_changes_nothing() -> None:
     apply("remote-port 80\n")
     for path in ("/tmp", "/nonexistent", "/proc/self/mem"):
         done = ctl("apply", path)
@@ -62,7 +62,7 @@ def test_a_file_that_cannot_be_read_changes_nothing():
     none_is_left()
 
 
-def test_a_line_that_is_too_long_is_no_two_lines():
+def test_a_line_that_is_too_long_is_no_two_lines() -> None:
     port = "remote-port 80"
     for line in ("# " + 1021 * "x" + f"{port}\n", port + 1100 * " " + "\n", 1023 * " " + port):
         done = apply("remote-port 443\n" + line)
@@ -73,7 +73,7 @@ def test_a_line_that_is_too_long_is_no_two_lines():
     none_is_left()
 
 
-def test_the_same_twice_is_a_mistake():
+def test_the_same_twice_is_a_mistake() -> None:
     Path("/sys/fs/cgroup/one").mkdir(exist_ok=True)
     for text in (
         "remote-port 80\nremote-port 80 down\n",
@@ -88,7 +88,7 @@ def test_the_same_twice_is_a_mistake():
     none_is_left()
 
 
-def test_a_state_that_cannot_be_kept_is_no_orphan():
+def test_a_state_that_cannot_be_kept_is_no_orphan() -> None:
     """Without it nobody would know which rules to take away."""
     for options in ("size=4k", "size=4k,nr_inodes=2", "ro"):
         with disk(STATE, options):
@@ -106,7 +106,7 @@ def test_a_state_that_cannot_be_kept_is_no_orphan():
     none_is_left()
 
 
-def test_a_drop_in_that_cannot_be_written_is_said():
+def test_a_drop_in_that_cannot_be_written_is_said() -> None:
     with disk(UNITS, "size=4k"):
         fill(UNITS)
         done = apply("unit a.service\n")
@@ -119,7 +119,7 @@ def test_a_drop_in_that_cannot_be_written_is_said():
     none_is_left()
 
 
-def test_a_killed_apply_leaves_one_rule_at_most():
+def test_a_killed_apply_leaves_one_rule_at_most() -> None:
     """It is killed by the limit on files when the state has more than 1024 bytes."""
     Path("/tmp/many.conf").write_text("".join(f"remote-port {port}\n" for port in range(1, 101)))
     script = f"ulimit -f 1; exec {CTL} apply /tmp/many.conf"
@@ -133,7 +133,7 @@ def test_a_killed_apply_leaves_one_rule_at_most():
         ctl("rule", "del", str(rule["id"]))
 
 
-def test_where_there_is_no_cgroup2():
+def test_where_there_is_no_cgroup2() -> None:
     script = f"echo unit a.service >/tmp/unit.conf; umount /sys/fs/cgroup; {CTL} apply /tmp/unit.conf; ls -d /*.slice"
     done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
     assert "there is no v2 hierarchy of cgroups" in done.stderr and "1 failed" in done.stdout, done
@@ -141,7 +141,7 @@ def test_where_there_is_no_cgroup2():
     none_is_left()
 
 
-def test_more_than_the_kernel_takes():
+def test_more_than_the_kernel_takes() -> None:
     """256 rules in a namespace."""
     hand = [ctl("rule", "add", "--local-port", "9") for _ in range(3)]
     assert all(one.returncode == 0 for one in hand)
@@ -155,7 +155,7 @@ def test_more_than_the_kernel_takes():
         ctl("rule", "del", str(rule["id"]))
 
 
-def test_zz_several_at_once():
+def test_zz_several_at_once() -> None:
     """The search for a congestion control, whose modules take their time here, comes between reading and writing."""
     Path("/tmp/slow").write_text("#!/bin/sh\nsleep 0.2\n")
     Path("/tmp/slow").chmod(0o755)

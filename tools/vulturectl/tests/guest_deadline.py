@@ -13,8 +13,9 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Unpack
 
-from guest_run import CTL, cgroups, ctl, flows, main, rules, until
+from guest_run import CTL, Who, cgroups, ctl, flows, hang_up, main, rules, until
 from guest_share import link, start
 from guest_switch import talk
 from guest_users import SLICE, USER, lent, service
@@ -83,12 +84,12 @@ class Peer:
         return [sys.executable, "/tmp/short.py", *self.address, self.way, str(each_s), str(all_s)]
 
 
-def opener(peer: Peer, **who) -> subprocess.Popen:
+def opener(peer: Peer, **who: Unpack[Who]) -> subprocess.Popen[str]:
     words = [sys.executable, "/tmp/opener.py", *peer.address, CTL]
     return start(CTL, "run", "--deadline", f"{DEADLINE_S}s", "--", *words, **who)
 
 
-def test_what_the_command_opens_is_where_the_cycle_says():
+def test_what_the_command_opens_is_where_the_cycle_says() -> None:
     """By rule and program as root, by looking at sockets as a user, and in a cgroup that the service lends."""
     peer = Peer("up", "127.3.0.1")
     programs = {"root": opener(peer), "alone": opener(peer, **USER)}
@@ -110,7 +111,7 @@ def test_what_the_command_opens_is_where_the_cycle_says():
     until(lambda: not cgroups() and not rules() and not flows())
 
 
-def test_a_foreground_part_ends_with_run():
+def test_a_foreground_part_ends_with_run() -> None:
     """If run is killed, its guard puts the command back, for good; after fg the command stays where it is."""
     for served in (False, True):
         with contextlib.ExitStack() as stack:
@@ -129,11 +130,11 @@ def test_a_foreground_part_ends_with_run():
             assert one.ask("0") == ["lbe"] * 3 and other.ask("0") == ["cubic"] * 3, served
             assert len(flows()) == 3
             for each in (one, other):
-                each.process.stdin.close()
+                hang_up(each.process)
             until(lambda: not lent() and not cgroups() and not flows())
 
 
-def test_fg_and_bg_twice_keep_what_the_service_lends():
+def test_fg_and_bg_twice_keep_what_the_service_lends() -> None:
     with service(), talk(**USER) as one:
         for word, control in (("bg", "lbe"), ("fg", "cubic"), ("fg", "cubic"), ("bg", "lbe"), ("bg", "lbe")):
             assert ctl(word, one.pid, **USER).returncode == 0
@@ -149,7 +150,7 @@ INSIDE = ("sh", "-c", f'echo 0 >{SLICE}/cgroup.procs; exec "$@"', "sh")
 AS_USER = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 
 
-def test_root_s_run_leaves_a_cgroup_that_is_held():
+def test_root_s_run_leaves_a_cgroup_that_is_held() -> None:
     """By fg, and in a foreground part: a job of background.slice may have a deadline."""
     with service():
         for words in ((), ("--down",), ("--up",)):
@@ -177,7 +178,7 @@ def test_root_s_run_leaves_a_cgroup_that_is_held():
     until(lambda: not rules() and not flows())
 
 
-def test_a_users_run_in_a_cgroup_that_is_held_says_what_stays():
+def test_a_users_run_in_a_cgroup_that_is_held_says_what_stays() -> None:
     with service(), talk(before=(*INSIDE, *AS_USER)) as one:
         assert one.ask("0") == ["lbe"]
         done = ctl("--json", "fg", one.pid, **USER)
@@ -190,7 +191,7 @@ def test_a_users_run_in_a_cgroup_that_is_held_says_what_stays():
         until(lambda: not lent())
 
 
-def test_a_rule_that_does_not_come_back_is_replaced_by_looks():
+def test_a_rule_that_does_not_come_back_is_replaced_by_looks() -> None:
     """The run's downloads are in the background again after fg and bg, though other rules have taken its place."""
     with service(), talk("--down", **USER) as one:
         assert one.ask("0") == ["cubic"] and len(flows()) == 1
@@ -208,7 +209,7 @@ def test_a_rule_that_does_not_come_back_is_replaced_by_looks():
     until(lambda: not rules() and not flows(), 20)
 
 
-def test_short_transfers_have_their_share_before_the_deadline():
+def test_short_transfers_have_their_share_before_the_deadline() -> None:
     """Beside one ordinary transfer the same way, whose connection lasts."""
     for way in ("down", "up"):
         mine, other = Peer(way, "127.4.0.1"), Peer(way, "127.4.0.1")

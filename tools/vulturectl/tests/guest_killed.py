@@ -54,16 +54,16 @@ def end_command() -> None:
         os.kill(int(STARTED.read_text()), signal.SIGKILL)
 
 
-def left() -> list:
+def left() -> list[object]:
     """Cgroups and helper processes of run; if there are none, rules."""
     names = []
     for path in Path("/proc").glob("[0-9]*/comm"):
         with contextlib.suppress(OSError):  # the process has ended
             names.append(path.read_text().strip())
-    return [*cgroups(), *(name for name in names if name.startswith("vulture-"))] or rules()
+    return [*cgroups(), *(name for name in names if name.startswith("vulture-"))] or [*rules()]
 
 
-def test_run_killed_at_any_system_call_leaves_nothing():
+def test_run_killed_at_any_system_call_leaves_nothing() -> None:
     calls, early = 0, True
     while early:
         early = kill_run_at(2 * calls + 1)

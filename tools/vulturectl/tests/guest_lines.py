@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from guest_run import CTL, Server, apply, ctl, flows, main, rules, said_inside, until
+from guest_run import CTL, Object, Server, apply, ctl, flows, main, rules, said_inside, until
 from guest_switch import USER, Inside, remove, switched, talk
 
 ROOT = Path("/sys/fs/cgroup")
@@ -64,10 +64,10 @@ def applied(text: str, counts: str | None = None) -> None:
 def program() -> int:
     """The number of the program that is attached."""
     words = ["/usr/sbin/bpftool", "-j", "link", "show", "pinned", str(PIN)]
-    return json.loads(subprocess.run(words, check=True, capture_output=True).stdout)["prog_id"]
+    return int(json.loads(subprocess.run(words, check=True, capture_output=True).stdout)["prog_id"])
 
 
-def in_force() -> tuple[list, int]:
+def in_force() -> tuple[list[tuple[int, Object]], int]:
     """Rules and program."""
     return [(rule["id"], rule["options"]) for rule in rules()], program()
 
@@ -78,7 +78,7 @@ def none_is_left() -> None:
     until(lambda: not flows() and not rules(), 15)  # what fg has added ends with its cgroup
 
 
-def test_a_port_in_either_direction_or_both():
+def test_a_port_in_either_direction_or_both() -> None:
     """The end whose port it is, and not its peer; whichever of both has opened the connection."""
     for family in FAMILIES:
         server = Server(family)
@@ -98,7 +98,7 @@ def test_a_port_in_either_direction_or_both():
     none_is_left()
 
 
-def test_the_peers_prefix():
+def test_the_peers_prefix() -> None:
     """Of the packets' family, also where the socket is of the other one."""
     four, six = Server(), Server(socket.AF_INET6)
     for prefix, in_four, in_six in (
@@ -112,7 +112,7 @@ def test_the_peers_prefix():
     none_is_left()
 
 
-def test_the_dscp_that_an_application_has_set():
+def test_the_dscp_that_an_application_has_set() -> None:
     """Before it connects, or on its listening socket; the DSCP itself stays."""
     for family, mapped in ((socket.AF_INET, False), (socket.AF_INET6, False), (socket.AF_INET, True)):
         server = Server(family)
@@ -135,7 +135,7 @@ def test_the_dscp_that_an_application_has_set():
     none_is_left()
 
 
-def test_priority_and_mark_do_not_depend_on_the_control():
+def test_priority_and_mark_do_not_depend_on_the_control() -> None:
     """As the kernel's own lp: it marks nothing."""
     Path("/sys/module/tcp_lbe/parameters/mark").write_text("0")
     try:
@@ -151,7 +151,7 @@ def test_priority_and_mark_do_not_depend_on_the_control():
     none_is_left()
 
 
-def test_what_fg_has_taken_out_stays_out():
+def test_what_fg_has_taken_out_stays_out() -> None:
     """Both ways, as downloads; and bg takes everything of a program, not what a line says alone."""
     plain = ROOT / "plain.service"
     for verb in ("fg", "bg"):
@@ -174,7 +174,7 @@ def test_what_fg_has_taken_out_stays_out():
     none_is_left()
 
 
-def test_fg_of_a_process_among_others():
+def test_fg_of_a_process_among_others() -> None:
     """It gets a cgroup of its own, since lines may take what it opens."""
     plain = ROOT / "plain.service"
     for words in ("both", "up", "down"):
@@ -190,7 +190,7 @@ def test_fg_of_a_process_among_others():
         remove(plain)
 
 
-def test_run_near_its_deadline_and_after_fg():
+def test_run_near_its_deadline_and_after_fg() -> None:
     """root's run leaves what lines say, as it leaves its cgroup."""
     server = Server()
     applied(f"remote-port {server.port}\n")
@@ -201,7 +201,7 @@ def test_run_near_its_deadline_and_after_fg():
     none_is_left()
 
 
-def test_what_a_users_run_cannot_leave_is_said():
+def test_what_a_users_run_cannot_leave_is_said() -> None:
     """A rule of root's for a port stays; fg and run say so."""
     with talk(**USER) as one:
         assert one.ask("0.3") == ["lbe"]
@@ -217,7 +217,7 @@ def test_what_a_users_run_cannot_leave_is_said():
     none_is_left()
 
 
-def test_only_the_network_namespace_of_apply():
+def test_only_the_network_namespace_of_apply() -> None:
     """As a rule for downloads. A container has ports of its own."""
     applied("remote 0.0.0.0/0 up\ndscp le up\n")
     script = """
@@ -233,7 +233,7 @@ print(client.getsockopt(6, 13, 16).split(b"\\0")[0].decode())
     none_is_left()
 
 
-def test_a_second_apply_changes_nothing():
+def test_a_second_apply_changes_nothing() -> None:
     server, other = Server(), Server(socket.AF_INET6)
     one, two = f"remote-port {server.port}\n", f"local-port {other.port} up\n"
     applied(one + two, "2 added, 0 kept, 0 removed")
@@ -259,7 +259,7 @@ def test_a_second_apply_changes_nothing():
     assert ends(server)[0] == FOREGROUND
 
 
-def test_a_file_with_a_mistake_changes_nothing():
+def test_a_file_with_a_mistake_changes_nothing() -> None:
     server = Server()
     applied(f"remote-port {server.port}\n")
     before = in_force()
@@ -277,7 +277,7 @@ def test_a_file_with_a_mistake_changes_nothing():
     none_is_left()
 
 
-def test_as_many_lines_as_a_file_may_have():
+def test_as_many_lines_as_a_file_may_have() -> None:
     server = Server()
     lines = "".join(f"remote-port {port} up\n" for port in range(1, 256))
     applied(f"{lines}remote-port {server.port} up\n", "256 added, 0 kept, 0 removed")
@@ -285,7 +285,7 @@ def test_as_many_lines_as_a_file_may_have():
     none_is_left()
 
 
-def test_what_to_do_without_bpf_is_said_once():
+def test_what_to_do_without_bpf_is_said_once() -> None:
     """Downloads are in force; a build with BPF puts the rest there."""
     server = Server()
     text = f"remote-port {server.port}\ndscp le up\nlocal-port 9 down\n"
@@ -304,7 +304,7 @@ def test_what_to_do_without_bpf_is_said_once():
         none_is_left()
 
 
-def test_a_program_that_is_in_a_cgroup_of_its_own():
+def test_a_program_that_is_in_a_cgroup_of_its_own() -> None:
     """A line takes it wherever it runs."""
     inner = ROOT / "deep" / "within"
     inner.mkdir(parents=True, exist_ok=True)

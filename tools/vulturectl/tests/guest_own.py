@@ -15,9 +15,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Unpack
 
-from guest_run import Server, background, ctl, flows, main, rules, until
-from guest_switch import Talk
+from guest_run import Server, Who, background, ctl, flows, line_of, main, rules, tell, until
+from guest_switch import Talker
 from guest_users import ONCE, OTHER, USER, descriptors, lent, nothing_left, service, shell
 
 ROOT = Path("/sys/fs/cgroup")
@@ -45,16 +46,14 @@ print(s.recv(500).decode(), flush=True)
 """
 
 
-class Plain:
+class Plain(Talker):
     """A talker of a user's, beside all other processes."""
 
-    def __init__(self, family: int = socket.AF_INET, **who) -> None:
+    def __init__(self, family: int = socket.AF_INET, **who: Unpack[Who]) -> None:
         self.server = Server(family)
         words = [sys.executable, "/tmp/talker.py", self.server.address, self.server.port]
         self.process = subprocess.Popen(words, stdin=-1, stdout=-1, text=True, **who)
-        self.pid = self.process.stdout.readline().strip()
-
-    ask = Talk.ask
+        self.pid = line_of(self.process).strip()
 
     def now(self, control: str) -> None:
         """All connections that it has, and one more, are such ones; those of downloads too."""
@@ -65,7 +64,7 @@ class Plain:
 
 
 @contextlib.contextmanager
-def plain(family: int = socket.AF_INET, **who) -> Iterator[Plain]:
+def plain(family: int = socket.AF_INET, **who: Unpack[Who]) -> Iterator[Plain]:
     one = Plain(family, **who)
     try:
         yield one
@@ -75,13 +74,13 @@ def plain(family: int = socket.AF_INET, **who) -> Iterator[Plain]:
         one.process.wait()
 
 
-def switched(verb: str, target: str, **who) -> None:
+def switched(verb: str, target: str, **who: Unpack[Who]) -> None:
     """It says that later connections too are switched, and nothing else."""
     done = ctl(verb, target, **who)
     assert done.returncode == 0 and done.stderr == "" and "; later ones too" in done.stdout, done
 
 
-def asked(*requests: str, **who) -> list[str]:
+def asked(*requests: str, **who: Unpack[Who]) -> list[str]:
     text = "".join(f"{request}\n" for request in requests)
     done = subprocess.run([sys.executable, "-c", ASKER], input=text, capture_output=True, text=True, check=True, **who)
     return done.stdout.splitlines()
@@ -93,14 +92,14 @@ def gone() -> None:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[subprocess.Popen]:
+def serving() -> Iterator[subprocess.Popen[bytes]]:
     """The service, which has removed all that it has made when it ends."""
     with service() as holder:
         yield holder
         gone()
 
 
-def test_what_it_opens_after_bg_is_in_the_background():
+def test_what_it_opens_after_bg_is_in_the_background() -> None:
     with serving():
         for family in (socket.AF_INET, socket.AF_INET6):
             with plain(family, **USER) as one, plain(**USER) as other:
@@ -116,7 +115,7 @@ def test_what_it_opens_after_bg_is_in_the_background():
             gone()
 
 
-def test_its_children_of_before_and_after():
+def test_its_children_of_before_and_after() -> None:
     with serving():
         server = Server()
         words = " ".join(server.client(0.5))
@@ -128,7 +127,7 @@ def test_its_children_of_before_and_after():
         assert len(said) == 3 and all(background(one) for one in said), said
 
 
-def test_a_program_whose_sockets_its_user_may_not_see():
+def test_a_program_whose_sockets_its_user_may_not_see() -> None:
     """As with yama, or after a change of rights. What it opens later goes to the background all the same."""
     server = Server()
     script = f"""
@@ -143,11 +142,11 @@ while input() != "end":
     with serving():
         words = [sys.executable, "-c", script]
         hidden = subprocess.Popen(words, stdin=-1, stdout=-1, text=True, bufsize=1, **USER)
-        hidden.stdout.readline()
+        line_of(hidden)
 
         def ask() -> str:
-            hidden.stdin.write("\n")
-            return hidden.stdout.readline()
+            tell(hidden, "\n")
+            return line_of(hidden)
 
         assert ask() == "cubic\n"
         done = ctl("bg", str(hidden.pid), **USER)
@@ -158,7 +157,7 @@ while input() != "end":
         hidden.communicate("end\n")
 
 
-def test_without_the_service_it_is_said_what_is_missing():
+def test_without_the_service_it_is_said_what_is_missing() -> None:
     with plain(**USER) as one:
         one.ask("0")
         done = ctl("bg", one.pid, **USER)
@@ -166,7 +165,7 @@ def test_without_the_service_it_is_said_what_is_missing():
         assert "later ones too" not in done.stdout and one.ask("0")[-1] == "cubic", "as it says"
 
 
-def test_nobody_gets_another_users_process():
+def test_nobody_gets_another_users_process() -> None:
     """Nor a program with other rights, nor one that is elsewhere."""
     inner = ROOT / "inner"
     inner.mkdir(exist_ok=True)
@@ -174,7 +173,7 @@ def test_nobody_gets_another_users_process():
         shell(f"echo {elsewhere.pid} >{inner}/cgroup.procs")
         script = "import os; os.setresuid(65534, 65534, 1234); print(flush=True); input()"
         mixed = subprocess.Popen([sys.executable, "-c", script], stdin=-1, stdout=-1, text=True)
-        mixed.stdout.readline()
+        line_of(mixed)
         for pid in (theirs.pid, "1", str(mixed.pid), "4194303", "0", "-1"):
             for request in (f"bg {pid}", f"fg {pid}", f"in {pid} {mine.pid}"):
                 (answer,) = asked(request, **USER)
@@ -194,7 +193,7 @@ def test_nobody_gets_another_users_process():
     inner.rmdir()
 
 
-def test_what_is_no_request():
+def test_what_is_no_request() -> None:
     with serving() as holder, plain(**USER) as one:
         before = descriptors(holder.pid)
         number = one.pid
@@ -206,8 +205,8 @@ def test_what_is_no_request():
         idle = []
         for count in range(3):
             idle.append(subprocess.Popen([sys.executable, "-c", IDLE], stdout=-1, text=True, **USER))
-            assert idle[-1].stdout.readline() == "connected\n"
-            assert count < 2 or idle[-1].stdout.readline() == "-lbe-background is busy\n"
+            assert line_of(idle[-1]) == "connected\n"
+            assert count < 2 or line_of(idle[-1]) == "-lbe-background is busy\n"
         assert asked(f"bg {number}", **USER)[0] == "-lbe-background is busy"
         assert asked("bg 1", **OTHER)[0].endswith(" is not user 1234's"), "others are served"
         for process in idle:
@@ -217,12 +216,13 @@ def test_what_is_no_request():
         assert asked(f"bg {number}", **USER)[0] == "+"
 
 
-def test_a_user_has_eight():
+def test_a_user_has_eight() -> None:
     with serving() as holder, contextlib.ExitStack() as stack:
         asked("bg 1", **USER)  # as a first answer closes what the start has left
         before = descriptors(holder.pid)
         many = [subprocess.Popen(["sleep", "600"], **USER) for _ in range(9)]
-        stack.callback(lambda: [one.kill() for one in many])
+        for one in many:
+            stack.callback(one.kill)
         answers = asked(*(f"bg {one.pid}" for one in many), **USER)
         assert answers[:8] == ["+"] * 8 and "has 8 programs in cgroups of lbe-background already" in answers[8], answers
         assert len(lent()) == 8 and asked(f"bg {many[0].pid}", **USER) == ["+"], "it has its cgroup"
@@ -236,7 +236,7 @@ def test_a_user_has_eight():
         many[8].wait()
 
 
-def test_what_root_says_of_it_holds():
+def test_what_root_says_of_it_holds() -> None:
     with serving(), plain(**USER) as one:
         switched("bg", one.pid, **USER)
         one.now("lbe")
@@ -249,7 +249,7 @@ def test_what_root_says_of_it_holds():
         assert one.ask("0")[-1] == "lbe", "as it says"
 
 
-def test_the_service_ends_before_the_program():
+def test_the_service_ends_before_the_program() -> None:
     """What bg has done lasts as long as the program."""
     for end in (signal.SIGTERM, signal.SIGKILL):
         with plain(**USER) as one:

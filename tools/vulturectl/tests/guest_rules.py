@@ -15,9 +15,10 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
-from guest_run import CTL, Server, ctl, flows, main, rules, until
+from guest_run import CTL, Server, ctl, flows, line_of, main, rules, tell, until
 
 ROOT = Path("/sys/fs/cgroup")
 ALICE, BOB = 1001, 1002
@@ -32,12 +33,12 @@ sys.stdin.read()
 """
 
 
-def as_user(uid: int, *words: str, **more) -> subprocess.CompletedProcess:
-    return ctl(*words, user=uid, group=uid, **more)
+def as_user(uid: int, *words: str) -> subprocess.CompletedProcess[str]:
+    return ctl(*words, user=uid, group=uid)
 
 
 @contextlib.contextmanager
-def cgroup(name: str, owner: int):
+def cgroup(name: str, owner: int) -> Iterator[Path]:
     """A directory that its owner may write to, as a delegated one."""
     path = ROOT / name
     path.mkdir()
@@ -51,12 +52,12 @@ def cgroup(name: str, owner: int):
 
 
 @contextlib.contextmanager
-def connections(path: Path, uid: int, server: Server, count: int):
+def connections(path: Path, uid: int, server: Server, count: int) -> Iterator[None]:
     words = [sys.executable, "-c", OPENER, str(path), str(uid), server.port, str(count)]
     accepted: list[socket.socket] = []
     threading.Thread(target=lambda: accepted.extend(server.socket.accept()[0] for _ in range(count))).start()
     opener = subprocess.Popen(words, stdin=-1, stdout=-1, stderr=-1, text=True)
-    said = opener.stdout.readline()
+    said = line_of(opener)
     assert said == f"{count}\n", said or opener.communicate()[1]
     try:
         yield
@@ -71,7 +72,7 @@ def drop(*ids: int) -> None:
         assert ctl("rule", "del", str(number)).returncode == 0
 
 
-def test_a_rule_for_a_cgroup_of_ones_own():
+def test_a_rule_for_a_cgroup_of_ones_own() -> None:
     server = Server()
     with cgroup("alice", ALICE) as path:
         done = as_user(ALICE, "--json", "rule", "add", "--cgroup", str(path), "-o", "controller=credit")
@@ -86,7 +87,7 @@ def test_a_rule_for_a_cgroup_of_ones_own():
     assert not rules()
 
 
-def test_a_rule_for_the_foreground_hides_the_others():
+def test_a_rule_for_the_foreground_hides_the_others() -> None:
     """Whatever their age; but not those of a cgroup below its own."""
     server = Server()
     with cgroup("outer", 0) as outer, cgroup("outer/inner", 0) as inner:
@@ -94,7 +95,7 @@ def test_a_rule_for_the_foreground_hides_the_others():
         def add(*words: str) -> int:
             done = ctl("--json", "rule", "add", *words)
             assert done.returncode == 0, done
-            return json.loads(done.stdout)["id"]
+            return int(json.loads(done.stdout)["id"])
 
         def start() -> list[int]:
             with connections(inner, 0, server, 1):
@@ -125,7 +126,7 @@ def test_a_rule_for_the_foreground_hides_the_others():
     assert not rules()
 
 
-def test_a_rule_ends_with_its_cgroup():
+def test_a_rule_ends_with_its_cgroup() -> None:
     with cgroup("alice", ALICE) as path:
         assert as_user(ALICE, "rule", "add", "--cgroup", str(path)).returncode == 0
     until(lambda: not rules(), 15)
@@ -137,7 +138,7 @@ def refusals(user: int, *words: str) -> str:
     return done.stderr
 
 
-def test_the_library_tells_of_every_rule_and_of_the_defaults():
+def test_the_library_tells_of_every_rule_and_of_the_defaults() -> None:
     """In C too: the peers' prefix, whose rule it is, and the memory of a connection."""
     library = ctypes.CDLL(f"{sys.argv[1]}/libvulture.so", use_errno=True)
     for name in ("vulture_open", "vulture_defaults_new"):
@@ -146,8 +147,7 @@ def test_the_library_tells_of_every_rule_and_of_the_defaults():
     handle = ctypes.c_void_p(library.vulture_open())
     seen = []
 
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-    def each(rule, _):
+    def each(rule: int, _: int | None) -> int:
         address = ctypes.create_string_buffer(b"\xff" * 28, 28)
         bits = library.vulture_rule_remote(ctypes.c_void_p(rule), address)
         family = int.from_bytes(address.raw[:2], sys.byteorder)
@@ -166,7 +166,8 @@ def test_the_library_tells_of_every_rule_and_of_the_defaults():
             assert ctl("rule", "add", "--remote", prefix).returncode == 0
         assert ctl("rule", "add", "--local-port", "9").returncode == 0
         assert as_user(ALICE, "rule", "add", "--cgroup", str(path)).returncode == 0
-        assert library.vulture_rule_list(handle, each, None) == 0
+        callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        assert library.vulture_rule_list(handle, callback(each), None) == 0
         prefixes = ["10.1.2.0/23", "0.0.0.0/0", "2001:db8::/32", "fd00::1/128", ""]
         assert seen == [*((prefix, -1) for prefix in prefixes), ("", ALICE)], seen
         for rule in rules():
@@ -201,7 +202,7 @@ for _ in sys.stdin:
 """
 
 
-def test_a_rule_of_the_library_may_be_added_again():
+def test_a_rule_of_the_library_may_be_added_again() -> None:
     """Without privilege, too; what the caller has left to the defaults has those of the second call."""
     with cgroup("alice", ALICE) as path:
         words = [sys.executable, "-c", ADDER, f"{sys.argv[1]}/libvulture.so", str(path)]
@@ -209,8 +210,8 @@ def test_a_rule_of_the_library_may_be_added_again():
         seen = []
         for default in (21, 20):
             assert ctl("set", "-o", f"escape-s={default}").returncode == 0
-            adder.stdin.write("\n")
-            result, number, inode, value, said = json.loads(adder.stdout.readline())
+            tell(adder, "\n")
+            result, number, inode, value, said = json.loads(line_of(adder))
             assert result == 0 and inode == path.stat().st_ino and value == default, (result, value, said)
             seen.append(number)
         adder.communicate()
@@ -219,7 +220,7 @@ def test_a_rule_of_the_library_may_be_added_again():
         drop(*seen)
 
 
-def test_what_is_anothers_is_out_of_reach():
+def test_what_is_anothers_is_out_of_reach() -> None:
     server = Server()
     with cgroup("bob", BOB) as path:
         assert "you may not write to that cgroup's directory" in refusals(ALICE, "rule", "add", "--cgroup", str(path))
@@ -241,12 +242,12 @@ def test_what_is_anothers_is_out_of_reach():
         drop(int(bobs), int(roots))
 
 
-def test_start_and_stop_of_ones_own_process():
+def test_start_and_stop_of_ones_own_process() -> None:
     server = Server()
-    words = {"stdin": -1, "stdout": -1, "text": True}
     with cgroup("bob", BOB) as path:
-        opener = subprocess.Popen([sys.executable, "-c", OPENER, str(path), str(BOB), server.port, "3"], **words)
-        assert opener.stdout.readline() == "3\n"
+        words = [sys.executable, "-c", OPENER, str(path), str(BOB), server.port, "3"]
+        opener = subprocess.Popen(words, stdin=-1, stdout=-1, text=True)
+        assert line_of(opener) == "3\n"
         for target in (("--pid", str(opener.pid)), ("--cgroup", str(path))):
             assert as_user(ALICE, "start", *target).returncode == 1
             assert not flows(), "another user's connections were started"
@@ -268,7 +269,7 @@ def test_start_and_stop_of_ones_own_process():
     assert len(accepted) == 4
 
 
-def test_limits_per_user():
+def test_limits_per_user() -> None:
     server = Server()
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(cgroup("alice", ALICE))
@@ -300,7 +301,7 @@ def test_limits_per_user():
         drop(*[rule["id"] for rule in rules()])
 
 
-def test_run_in_a_cgroup_of_ones_own():
+def test_run_in_a_cgroup_of_ones_own() -> None:
     """As below a user's service manager: downloads by a rule from the first packet, and nothing left behind."""
     server = Server()
     with cgroup("alice", ALICE) as path:

@@ -17,7 +17,10 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any, TypedDict, Unpack
 
 CTL = f"{sys.argv[1]}/vulturectl"
 #: what the tests run as a command: a client that tells how its connection is set up, and holds it
@@ -34,7 +37,24 @@ print(json.dumps({"cc": s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), "tos"
 Path("/tmp/client.py").write_text(CLIENT)
 
 
-def ctl(*words: str, **more) -> subprocess.CompletedProcess:
+class Who(TypedDict, total=False):
+    """For subprocess: the user as whom a command runs, and what else its process is given."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+    env: dict[str, str]
+    cwd: str | Path
+    umask: int
+    pass_fds: list[int]
+
+
+NOBODY = Who(user=65534, group=65534)
+#: what is read from JSON
+Object = dict[str, Any]
+
+
+def ctl(*words: str, **more: Unpack[Who]) -> subprocess.CompletedProcess[str]:
     return subprocess.run([CTL, *words], capture_output=True, text=True, timeout=60, check=False, **more)
 
 
@@ -53,19 +73,38 @@ class Server:
         return words if seconds is None else [*words, str(seconds)]
 
 
+def line_of(process: subprocess.Popen[str]) -> str:
+    """The next line that a program says."""
+    assert process.stdout
+    return process.stdout.readline()
+
+
+def tell(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stdin
+    process.stdin.write(text)
+    process.stdin.flush()
+
+
+def hang_up(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    process.stdin.close()
+
+
 def cgroups() -> set[str]:
     return {path.name for path in Path("/sys/fs/cgroup").glob("vulture-*")}
 
 
-def rules() -> list:
-    return json.loads(ctl("--json", "rule", "list").stdout)
+def rules() -> list[Object]:
+    listed: list[Object] = json.loads(ctl("--json", "rule", "list").stdout)
+    return listed
 
 
-def flows() -> list:
-    return json.loads(ctl("--json", "list").stdout)["connections"]
+def flows() -> list[Object]:
+    listed: list[Object] = json.loads(ctl("--json", "list").stdout)["connections"]
+    return listed
 
 
-def until(what, seconds: float = 5.0) -> None:
+def until(what: Callable[[], object], seconds: float = 5.0) -> None:
     """Wait for a condition, 20 ms at a time."""
     for _ in range(int(seconds / 0.02)):
         if what():
@@ -74,11 +113,11 @@ def until(what, seconds: float = 5.0) -> None:
     raise AssertionError("it did not come")
 
 
-def background(said: dict) -> bool:
-    return said["cc"] == "lbe" and said["tos"] == 4 and said["priority"] == 1
+def background(said: Object) -> bool:
+    return (said["cc"], said["tos"], said["priority"]) == ("lbe", 4, 1)
 
 
-def test_root_both_ways_from_the_first_packet():
+def test_root_both_ways_from_the_first_packet() -> None:
     for family in (socket.AF_INET, socket.AF_INET6):
         server = Server(family)
         done = ctl("run", "--", *server.client())
@@ -88,7 +127,7 @@ def test_root_both_ways_from_the_first_packet():
     assert not cgroups() and not rules(), "the guard left something"
 
 
-def test_root_takes_children_and_downloads():
+def test_root_takes_children_and_downloads() -> None:
     server = Server()
     run = subprocess.Popen([CTL, "run", "--", "sh", "-c", " ".join(server.client(1)) + " & wait"], stdout=-1, text=True)
     until(lambda: len(flows()) == 1)
@@ -122,7 +161,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_static_binary():
+def test_a_static_binary() -> None:
     """Nothing is preloaded, so that the linker does not matter."""
     Path("/tmp/static.c").write_text(STATIC)
     subprocess.run(["gcc", "-static", "-o", "/tmp/static", "/tmp/static.c"], check=True)
@@ -133,7 +172,7 @@ def test_a_static_binary():
     assert background(json.loads(done.stdout)), done
 
 
-def test_an_address_of_version_4_on_a_socket_of_version_6():
+def test_an_address_of_version_4_on_a_socket_of_version_6() -> None:
     """As Java and servers of both families have them. Only its packets say whether the DSCP is theirs."""
     server = Server()
     script = f"""
@@ -144,12 +183,12 @@ time.sleep(0.5)
 print(json.dumps({{"cc": s.getsockopt(6, 13, 16).split(b"\\0")[0].decode(), "tos": s.getsockopt(0, 1),
                   "priority": s.getsockopt(1, 12)}}))
 """
-    for user in ({}, {"user": 65534, "group": 65534}):
+    for user in (Who(), NOBODY):
         done = ctl("run", "--", sys.executable, "-c", script, **user)
         assert background(json.loads(done.stdout)), (user, done)
 
 
-def test_up_alone_and_down_alone():
+def test_up_alone_and_down_alone() -> None:
     server = Server()
     run = subprocess.Popen([CTL, "run", "--up", "--", *server.client(0.5)], stdout=-1, text=True)
     time.sleep(0.3)
@@ -160,14 +199,14 @@ def test_up_alone_and_down_alone():
     assert (said["cc"], said["tos"], said["priority"]) == ("cubic", 0, 0), said
 
 
-def test_sudo_drops_to_the_invoking_user():
+def test_sudo_drops_to_the_invoking_user() -> None:
     server = Server()
     done = ctl("run", "--", *server.client(), env={**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534"})
     said = json.loads(done.stdout)
     assert said["uid"] == 65534 and background(said), said
 
 
-def test_a_user_without_any_privilege():
+def test_a_user_without_any_privilege() -> None:
     server = Server()
     run = subprocess.Popen(
         [CTL, "run", "--", *server.client(1)], stdout=-1, stderr=-1, text=True, user=65534, group=65534
@@ -178,7 +217,7 @@ def test_a_user_without_any_privilege():
     assert not cgroups() and not rules(), "an ordinary user has neither"
 
 
-def test_a_killed_run_leaves_nothing():
+def test_a_killed_run_leaves_nothing() -> None:
     server = Server()
     run = subprocess.Popen([CTL, "run", "--", *server.client(2)], stdout=-1, text=True)
     until(lambda: len(rules()) == 1 and flows())
@@ -188,7 +227,7 @@ def test_a_killed_run_leaves_nothing():
     until(lambda: not cgroups() and not rules(), 10)
 
 
-def test_a_child_that_outlives_the_command_stays_in_the_background():
+def test_a_child_that_outlives_the_command_stays_in_the_background() -> None:
     server = Server()
     words = " ".join(server.client(1.5))
     done = ctl("run", "--", "sh", "-c", f"setsid {words} >/tmp/late </dev/null 2>&1 & sleep 0.3")
@@ -198,7 +237,7 @@ def test_a_child_that_outlives_the_command_stays_in_the_background():
     assert background(json.loads(Path("/tmp/late").read_text()))
 
 
-def test_bg_and_fg_of_a_running_program():
+def test_bg_and_fg_of_a_running_program() -> None:
     server = Server()
     client = subprocess.Popen(server.client(1.5), stdout=-1, text=True)
     accepted = server.socket.accept()[0]
@@ -213,7 +252,7 @@ def test_bg_and_fg_of_a_running_program():
     accepted.close()
 
 
-def test_fg_of_another_users_program_is_refused():
+def test_fg_of_another_users_program_is_refused() -> None:
     server = Server()
     client = subprocess.Popen(server.client(1.0), stdout=-1, text=True)
     accepted = server.socket.accept()[0]
@@ -225,7 +264,7 @@ def test_fg_of_another_users_program_is_refused():
     accepted.close()
 
 
-def test_a_callback_of_list_may_stop_what_it_sees():
+def test_a_callback_of_list_may_stop_what_it_sees() -> None:
     library = ctypes.CDLL(f"{sys.argv[1]}/libvulture.so", use_errno=True)
     library.vulture_open.restype = ctypes.c_void_p
     library.vulture_stop_id.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
@@ -238,19 +277,19 @@ def test_a_callback_of_list_may_stop_what_it_sees():
         assert library.vulture_start(handle, client.fileno(), None) == 0
     seen = []
 
-    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p)
-    def stop(flow, _):
+    def stop(flow: ctypes._Pointer[ctypes.c_uint64], _: int | None) -> int:
         seen.append(flow[0])
         return 0 if library.vulture_stop_id(handle, flow[0]) == 0 else 1
 
-    assert library.vulture_list(handle, stop, None) == 0
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p)
+    assert library.vulture_list(handle, callback(stop), None) == 0
     assert len(set(seen)) == 60 and not flows(), len(seen)
     library.vulture_close(handle)
     for one in pairs:
         one.close()
 
 
-def test_handles_of_the_library_in_many_threads():
+def test_handles_of_the_library_in_many_threads() -> None:
     """Each thread has its own handle, answers, callbacks and error text; none waits for another one's."""
     library = ctypes.CDLL(f"{sys.argv[1]}/libvulture.so", use_errno=True)
     library.vulture_open.restype = ctypes.c_void_p
@@ -286,7 +325,7 @@ def test_handles_of_the_library_in_many_threads():
     assert not flows()
 
 
-def test_a_directory_that_is_no_cgroup_is_refused():
+def test_a_directory_that_is_no_cgroup_is_refused() -> None:
     done = ctl("rule", "add", "--cgroup", "/tmp")
     assert done.returncode == 1 and "/tmp: not the directory of a v2 cgroup" in done.stderr, done
     assert not rules()
@@ -295,19 +334,20 @@ def test_a_directory_that_is_no_cgroup_is_refused():
 CONF = Path("/tmp/background.conf")
 
 
-def apply(text: str, **more) -> subprocess.CompletedProcess:
+def apply(text: str, **more: Unpack[Who]) -> subprocess.CompletedProcess[str]:
     CONF.write_text(text)
     return ctl("apply", str(CONF), **more)
 
 
-def said_inside(cgroup: str, server: Server) -> dict:
+def said_inside(cgroup: str, server: Server) -> Object:
     words = " ".join(server.client())
     script = f"echo 0 >{cgroup}/cgroup.procs; exec {words}"
     done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
-    return json.loads(done.stdout)
+    said: Object = json.loads(done.stdout)
+    return said
 
 
-def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
+def test_apply_is_idempotent_and_takes_away_what_is_not_wanted() -> None:
     for name in ("one", "two"):
         Path(f"/sys/fs/cgroup/{name}").mkdir(exist_ok=True)
     both = "# mirrors\ncgroup /sys/fs/cgroup/one\ncgroup /sys/fs/cgroup/two up\nremote-port 873\n"
@@ -343,7 +383,7 @@ def test_apply_is_idempotent_and_takes_away_what_is_not_wanted():
     apply("")
 
 
-def test_apply_gives_a_line_its_weight():
+def test_apply_gives_a_line_its_weight() -> None:
     """In percent of an ordinary background connection, as run has it; a unit by a slice for those of its weight."""
     apply("remote-port 873 weight 20\nremote-port 80 down min-kbit=9 weight 1000\n")
     assert [rule["options"]["weight"] for rule in rules()] == [200, 10000]
@@ -379,7 +419,7 @@ def test_apply_gives_a_line_its_weight():
     assert not rules()
 
 
-def test_apply_leaves_a_rule_that_only_has_the_number_of_its_own():
+def test_apply_leaves_a_rule_that_only_has_the_number_of_its_own() -> None:
     """Numbers begin anew with the module: what was applied is known by what it matches too."""
     state = Path("/run/lbe/applied")
     file = "remote-port 80\nremote 10.0.0.0/8\ndscp le\n"
@@ -400,7 +440,7 @@ def test_apply_leaves_a_rule_that_only_has_the_number_of_its_own():
         ctl("rule", "del", str(rule["id"]))
 
 
-def test_apply_puts_units_into_the_slice():
+def test_apply_puts_units_into_the_slice() -> None:
     done = apply("unit restic.service\nunit mirror.service\n")
     assert (done.returncode, done.stdout) == (0, "2 added, 0 kept, 0 removed, 0 failed\n"), done
     drop_in = Path("/run/systemd/system/restic.service.d/50-lbe-background.conf")
@@ -414,7 +454,7 @@ def test_apply_puts_units_into_the_slice():
     assert not rules()
 
 
-def test_apply_reads_the_whole_file_before_it_changes_anything():
+def test_apply_reads_the_whole_file_before_it_changes_anything() -> None:
     for text, why in (
         ("remote-port 80\nlocal-port 70000\n", ":2: port '70000' is not a number within 1 to 65535"),
         ("port 80\n", ":1: 'port' is none of unit, cgroup, user, local-port, remote-port, remote, dscp"),
@@ -437,7 +477,7 @@ def test_apply_reads_the_whole_file_before_it_changes_anything():
     apply("")
 
 
-def test_hold_keeps_a_cgroup_in_the_background_while_it_runs():
+def test_hold_keeps_a_cgroup_in_the_background_while_it_runs() -> None:
     folder = Path("/sys/fs/cgroup/held")
     folder.mkdir()
     ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -460,8 +500,8 @@ def test_hold_keeps_a_cgroup_in_the_background_while_it_runs():
         assert done.returncode == status and text in done.stderr, done
 
 
-def test_from_the_deadline_on_it_is_an_ordinary_program():
-    for user in ({}, {"user": 65534, "group": 65534}):
+def test_from_the_deadline_on_it_is_an_ordinary_program() -> None:
+    for user in (Who(), NOBODY):
         server = Server()
         words = [CTL, "run", "--deadline", "2s", "--", *server.client(4)]
         run = subprocess.Popen(words, stdout=-1, stderr=-1, text=True, **user)
@@ -483,7 +523,7 @@ def test_from_the_deadline_on_it_is_an_ordinary_program():
         assert done.returncode == 2 and f"deadline '{text}' is neither a time of day" in done.stderr, (text, done)
 
 
-def test_errors_name_what_was_wrong():
+def test_errors_name_what_was_wrong() -> None:
     for words, text in (
         (("bg", "999999"), "there is no process 999999"),
         (("bg", "a b"), "neither a process number nor the name of a unit"),
@@ -504,7 +544,7 @@ def test_errors_name_what_was_wrong():
     assert not cgroups() and not rules()
 
 
-def test_signals_reach_the_command():
+def test_signals_reach_the_command() -> None:
     run = subprocess.Popen([CTL, "run", "--", "sleep", "60"])
     until(cgroups)
     time.sleep(0.2)
@@ -513,7 +553,7 @@ def test_signals_reach_the_command():
     until(lambda: not cgroups() and not rules())
 
 
-def test_zz_without_vulture_uploads_still_go_to_the_background():
+def test_zz_without_vulture_uploads_still_go_to_the_background() -> None:
     subprocess.run(["rmmod", "vulture"], check=True)
     server = Server()
     done = ctl("run", "--", *server.client())
@@ -521,7 +561,7 @@ def test_zz_without_vulture_uploads_still_go_to_the_background():
     assert "downloads stay in the foreground" in done.stderr, done.stderr
 
 
-def test_a_build_without_bpf_says_so_and_works():
+def test_a_build_without_bpf_says_so_and_works() -> None:
     """As root: the rule is there, and uploads are looked for."""
     server = Server()
     words = [f"{sys.argv[1]}/plain/vulturectl", "run", "--", *server.client(1)]
@@ -534,13 +574,17 @@ def test_a_build_without_bpf_says_so_and_works():
     until(lambda: not cgroups() and not rules())
 
 
-def test_zzy_without_lbe_the_next_control_is_used_and_named():
+def removed(module: str) -> bool:
+    return subprocess.run(["rmmod", module], check=False).returncode == 0
+
+
+def test_zzy_without_lbe_the_next_control_is_used_and_named() -> None:
     """ledbatpp before lp, from the first packet and by looking."""
     subprocess.run(["rmmod", "tcp_lbe"], check=True)
     server = Server()
     for module, control in (("TCP_LP", "lp"), ("TCP_LEDBAT", "ledbatpp")):
         subprocess.run(["insmod", os.environ[module]], check=True)
-        for who, wait in (({}, None), ({"user": 65534, "group": 65534}, 0.5)):
+        for who, wait in ((Who(), None), (NOBODY, 0.5)):
             done = ctl("run", "--", *server.client(wait), **who)
             said = json.loads(done.stdout)
             assert (said["cc"], said["tos"], said["priority"]) == (control, 4, 1), (who, done)
@@ -548,16 +592,16 @@ def test_zzy_without_lbe_the_next_control_is_used_and_named():
     until(lambda: not cgroups())
     server.socket.close()
     for module in ("tcp_lp", "tcp_ledbat"):  # sockets that have just been closed keep it for a moment
-        until(lambda module=module: subprocess.run(["rmmod", module], check=False).returncode == 0)
+        until(partial(removed, module))
 
 
-def test_zzz_without_any_module_nothing_is_started():
+def test_zzz_without_any_module_nothing_is_started() -> None:
     done = ctl("run", "--", "touch", "/tmp/started")
     assert done.returncode == 1 and "the command was not started" in done.stderr, done
     assert not Path("/tmp/started").exists()
 
 
-def main(tests: dict) -> None:
+def main(tests: dict[str, Any]) -> None:
     """Run all functions named test_*, by name."""
     os.setgroups([])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)

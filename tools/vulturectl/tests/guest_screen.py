@@ -20,7 +20,7 @@ import termios
 import time
 from collections.abc import Iterator
 
-from guest_run import CTL, ctl, main, until
+from guest_run import CTL, ctl, hang_up, line_of, main, until
 from guest_top import document, metrics
 
 MANY = 3000
@@ -58,13 +58,13 @@ for _ in range(int(sys.argv[1])):
 
 
 @contextlib.contextmanager
-def program(script: str, *words: str) -> Iterator[subprocess.Popen]:
-    started = subprocess.Popen([sys.executable, "-c", script, *words], stdin=-1, stdout=-1)
+def program(script: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    started = subprocess.Popen([sys.executable, "-c", script, *words], stdin=-1, stdout=-1, text=True)
     try:
-        assert started.stdout.readline() == b"1\n"
+        assert line_of(started) == "1\n"
         yield started
     finally:
-        started.stdin.close()
+        hang_up(started)
         started.wait(timeout=60)
 
 
@@ -96,7 +96,7 @@ def pages(end: int, count: int) -> list[list[str]]:
     return [page.decode().replace("\r", "").splitlines() for page in text.split(b"\033[H\033[J")[2:-1]]
 
 
-def test_a_page_fits_the_terminal():
+def test_a_page_fits_the_terminal() -> None:
     with program(CROWD, "40"):
         for rows, columns in ((24, 80), (10, 50), (3, 20)):
             with terminal(rows, columns, "top") as end:
@@ -111,7 +111,7 @@ def test_a_page_fits_the_terminal():
         assert len(ctl("top", "-c", "1").stdout.splitlines()) == 43, "a pipe has room for all"
 
 
-def test_a_terminal_that_changes_its_size():
+def test_a_terminal_that_changes_its_size() -> None:
     with program(CROWD, "40"), terminal(24, 80, "top") as end:
         assert len(pages(end, 1)[0]) == 23
         resize(end, 12, 60)
@@ -121,7 +121,7 @@ def test_a_terminal_that_changes_its_size():
         assert len(pages(end, 2)[1]) == 42
 
 
-def test_names_that_are_no_text():
+def test_names_that_are_no_text() -> None:
     """What is no ASCII is a question mark; cut in the middle of a character, it would be no UTF-8 anywhere else."""
     for name in (b"\xff\xfe\x80", "größe-äöüäöü".encode()[:15], b"a\tb\x7f\x9bc"):
         with program(UPLOADER, name.hex(), "1"):
@@ -135,7 +135,7 @@ def test_names_that_are_no_text():
             assert sample.labels["program"] == shown, sample
 
 
-def test_thousands_of_connections():
+def test_thousands_of_connections() -> None:
     limit = 2 * MANY + 100
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     with program(UPLOADER, b"many".hex(), str(MANY)) as many:
@@ -156,7 +156,7 @@ def test_thousands_of_connections():
     until(lambda: not json.loads(ctl("--json", "top", "-c", "1").stdout)["connections"], 20)
 
 
-def test_one_schema_for_list_show_monitor_and_top():
+def test_one_schema_for_list_show_monitor_and_top() -> None:
     """The same connection has the same members, of the same meaning, in each of them."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
@@ -166,7 +166,7 @@ def test_one_schema_for_list_show_monitor_and_top():
         ends = [f"{end[0]}:{end[1]}" for end in (client.getsockname(), client.getpeername())]
         assert ctl("start", *ends).returncode == 0
         watcher = subprocess.Popen([CTL, "--json", "monitor"], stdout=-1, text=True)
-        said = {"monitor": document(watcher.stdout.readline())}
+        said = {"monitor": document(line_of(watcher))}
         watcher.kill()
         watcher.wait()
         for words in (("list",), ("show", *ends), ("top", "-c", "1")):

@@ -14,9 +14,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Unpack
 
-from guest_run import CTL, cgroups, ctl, flows, main, rules, until
+from guest_run import CTL, Who, cgroups, ctl, flows, main, rules, until
 from guest_top import fast_link, slow_link
 
 LINK_BPS = 8e6
@@ -67,7 +69,7 @@ class Source:
 
 
 @contextlib.contextmanager
-def link():
+def link() -> Iterator[None]:
     slow_link("delay", "10ms", "rate", "8mbit", "limit", "100")
     try:
         yield
@@ -76,11 +78,11 @@ def link():
         fast_link()
 
 
-def start(*words: str, **more) -> subprocess.Popen:
+def start(*words: str, **more: Unpack[Who]) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
-def rates(program: subprocess.Popen) -> list[float]:
+def rates(program: subprocess.Popen[str]) -> list[float]:
     """Bit/s in each second."""
     said, error = program.communicate(timeout=300)
     assert program.returncode == 0, error
@@ -92,7 +94,7 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def shares(first: tuple[str, int], second: tuple[str, int], **more) -> tuple[float, float]:
+def shares(first: tuple[str, int], second: tuple[str, int], **more: Unpack[Who]) -> tuple[float, float]:
     """Bit/s of two programs side by side, each (--weight, connections), over the last 30 s of 45."""
     source = Source()
     with link():
@@ -105,24 +107,24 @@ def shares(first: tuple[str, int], second: tuple[str, int], **more) -> tuple[flo
     return one, two
 
 
-def test_a_weight_divides_what_is_spare():
+def test_a_weight_divides_what_is_spare() -> None:
     one, two = shares(("300", 1), ("100", 1))
     assert 2.2 < one / two < 4, (one, two)
     # it carries the ACKs too
     assert one + two > 0.65 * LINK_BPS, (one, two)
 
 
-def test_a_weight_is_of_the_program_and_not_of_its_connections():
+def test_a_weight_is_of_the_program_and_not_of_its_connections() -> None:
     one, two = shares(("100", 1), ("100", 4))
     assert 0.6 < one / two < 1.6, (one, two)
 
 
-def test_a_weight_without_any_privilege():
+def test_a_weight_without_any_privilege() -> None:
     one, two = shares(("300", 1), ("100", 1), user=65534, group=65534)
     assert 2.2 < one / two < 4, (one, two)
 
 
-def test_a_deadline_raises_the_share_until_the_program_is_an_ordinary_one():
+def test_a_deadline_raises_the_share_until_the_program_is_an_ordinary_one() -> None:
     """Beside one ordinary download: little at first, half of the link from the deadline on."""
     source = Source()
     with link():
@@ -138,7 +140,7 @@ def test_a_deadline_raises_the_share_until_the_program_is_an_ordinary_one():
     assert 0.33 < parts[2] < 0.65, parts
 
 
-def test_what_a_weight_cannot_do_is_said():
+def test_what_a_weight_cannot_do_is_said() -> None:
     for words, status, text in (
         (("--weight", "0"), 2, "weight '0' is not a number within 1 to 1000"),
         (("--weight", "1001"), 2, "weight '1001' is not a number within 1 to 1000"),
@@ -151,7 +153,7 @@ def test_what_a_weight_cannot_do_is_said():
         assert not Path("/tmp/never").exists()
 
 
-def test_new_connections_have_the_weight_from_their_first_packet():
+def test_new_connections_have_the_weight_from_their_first_packet() -> None:
     source = Source()
     with link():
         program = start(CTL, "run", "--down", "--weight", "20", "--", *source.download(1, 4))

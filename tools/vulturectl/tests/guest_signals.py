@@ -13,8 +13,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Unpack
 
-from guest_run import CTL, cgroups, main, rules, until
+from guest_run import CTL, Who, cgroups, main, rules, until
 
 HEARD = Path("/tmp/heard")
 #: writes the name of each signal that it gets, until USR2 comes
@@ -33,12 +34,12 @@ while True:
 """
 Path("/tmp/counter.py").write_text(COUNTER)
 COMMAND = [CTL, "run", "--", sys.executable, "/tmp/counter.py"]
-USER = {"user": 65534, "group": 65534, "extra_groups": []}
+USER = Who(user=65534, group=65534, extra_groups=[])
 #: a moment in which nothing else happens
 MOMENT_S = 0.3
 
 
-def start(*before: str, **more) -> subprocess.Popen:
+def start(*before: str, **more: Unpack[Who]) -> subprocess.Popen[bytes]:
     """A run in a process group of its own, once its command listens."""
     HEARD.write_text("")
     HEARD.chmod(0o666)
@@ -52,7 +53,7 @@ def heard() -> list[str]:
     return HEARD.read_text().split()[1:]
 
 
-def end(held: subprocess.Popen) -> None:
+def end(held: subprocess.Popen[bytes]) -> None:
     held.send_signal(signal.SIGUSR2)
     assert held.wait(timeout=10) == 7
     until(lambda: not cgroups() and not rules())
@@ -70,8 +71,8 @@ def shown(name: str) -> list[str]:
     return found
 
 
-def test_a_signal_to_run_alone_comes_once():
-    for who in ({}, USER):
+def test_a_signal_to_run_alone_comes_once() -> None:
+    for who in (Who(), USER):
         held = start(**who)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             held.send_signal(number)
@@ -80,8 +81,8 @@ def test_a_signal_to_run_alone_comes_once():
         end(held)
 
 
-def test_a_signal_to_the_process_group_comes_once():
-    for who in ({}, USER):
+def test_a_signal_to_the_process_group_comes_once() -> None:
+    for who in (Who(), USER):
         held = start(**who)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
             os.killpg(held.pid, number)
@@ -92,7 +93,7 @@ def test_a_signal_to_the_process_group_comes_once():
         end(held)
 
 
-def test_a_signal_to_both_comes_once():
+def test_a_signal_to_both_comes_once() -> None:
     """timeout(1) sends to its child, then to its group, as shells do with jobs."""
     held = start()
     for _ in range(3):
@@ -121,7 +122,7 @@ def in_a_terminal() -> tuple[int, int]:
     return pid, end_of_user
 
 
-def test_keys_of_the_terminal_come_once():
+def test_keys_of_the_terminal_come_once() -> None:
     pid, terminal = in_a_terminal()
     for key in (b"\x03", b"\x1c", b"\x03"):
         os.write(terminal, key)
@@ -132,7 +133,7 @@ def test_keys_of_the_terminal_come_once():
     os.close(terminal)
 
 
-def test_a_terminal_that_hangs_up_is_told_to_the_command():
+def test_a_terminal_that_hangs_up_is_told_to_the_command() -> None:
     """The kernel tells the session's leader alone, which is run."""
     pid, terminal = in_a_terminal()
     os.close(terminal)
@@ -141,7 +142,7 @@ def test_a_terminal_that_hangs_up_is_told_to_the_command():
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
 
 
-def test_a_killed_run_leaves_no_witness_and_its_guard_is_hard_to_end():
+def test_a_killed_run_leaves_no_witness_and_its_guard_is_hard_to_end() -> None:
     """pkill -f finds run's processes by the words of the command."""
     held = start()
     held.kill()

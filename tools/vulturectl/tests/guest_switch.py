@@ -14,11 +14,13 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Unpack
 
-from guest_run import CTL, Server, apply, cgroups, ctl, flows, main, rules, until
+from guest_run import CTL, Server, Who, apply, cgroups, ctl, flows, hang_up, line_of, main, rules, tell, until
 
-USER = {"user": 65534, "group": 65534, "extra_groups": []}
+USER = Who(user=65534, group=65534, extra_groups=[])
 #: for each number it reads, a connection more, and that many seconds later the control of each; "-" opens none
 TALKER = """
 import os, socket, sys, time
@@ -33,10 +35,20 @@ for word in sys.stdin:
 Path("/tmp/talker.py").write_text(TALKER)
 
 
-class Talk:
+class Talker:
+    """A program that opens a connection when it is asked to."""
+
+    process: subprocess.Popen[str]
+
+    def ask(self, word: str) -> list[str]:
+        tell(self.process, f"{word}\n")
+        return line_of(self.process).split()
+
+
+class Talk(Talker):
     """A talker under run; before: words that start run."""
 
-    def __init__(self, *words: str, inner: bool = False, before: tuple[str, ...] = (), **who) -> None:
+    def __init__(self, *words: str, inner: bool = False, before: tuple[str, ...] = (), **who: Unpack[Who]) -> None:
         self.server = Server()
         talker = [sys.executable, "/tmp/talker.py", self.server.address, self.server.port]
         # a shell gives a child in the background no input, unless it is told to
@@ -45,23 +57,18 @@ class Talk:
         self.process = subprocess.Popen(
             [*before, CTL, "run", *words, "--", *command], stdin=pipe, stdout=pipe, stderr=pipe, text=True, **who
         )
-        self.pid = self.process.stdout.readline().strip()
+        self.pid = line_of(self.process).strip()
         self.run = str(self.process.pid)
 
-    def ask(self, word: str) -> list[str]:
-        self.process.stdin.write(f"{word}\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().split()
-
     def end(self) -> str:
-        error = self.process.communicate(timeout=60)[1]
+        _, error = self.process.communicate(timeout=60)
         until(lambda: not cgroups() and not rules() and not flows())
         return error
 
 
 @contextlib.contextmanager
-def talk(*words: str, **more) -> Iterator[Talk]:
-    one = Talk(*words, **more)
+def talk(*words: str, inner: bool = False, before: tuple[str, ...] = (), **who: Unpack[Who]) -> Iterator[Talk]:
+    one = Talk(*words, inner=inner, before=before, **who)
     try:
         yield one
     finally:
@@ -69,9 +76,9 @@ def talk(*words: str, **more) -> Iterator[Talk]:
             one.process.kill()
 
 
-def test_what_a_run_opens_after_fg_is_in_the_foreground_and_after_bg_not():
+def test_what_a_run_opens_after_fg_is_in_the_foreground_and_after_bg_not() -> None:
     """By the command's number and by run's own; with rule and program as root, by looking as a user."""
-    for who, wait in (({}, "0"), (USER, "0.3")):
+    for who, wait in ((Who(), "0"), (USER, "0.3")):
         with talk(**who) as one:
             assert one.ask(wait) == ["lbe"] and len(flows()) == 1
             for target in (one.pid, one.run):
@@ -88,10 +95,10 @@ def test_what_a_run_opens_after_fg_is_in_the_foreground_and_after_bg_not():
             assert said.count("\n") == bool(who) and said.count("do once: sudo systemctl enable") == bool(who), said
 
 
-def test_near_a_deadline_fg_is_not_undone_at_the_next_cycle():
+def test_near_a_deadline_fg_is_not_undone_at_the_next_cycle() -> None:
     """Of the whole command, and of one process of it."""
     for inner in (False, True):
-        for who in ({}, USER):
+        for who in (Who(), USER):
             with talk("--deadline", "60s", inner=inner, **who) as one:
                 assert one.ask("0.3") == ["lbe"]
                 assert ctl("fg", one.pid, **who).returncode == 0
@@ -106,7 +113,7 @@ def test_near_a_deadline_fg_is_not_undone_at_the_next_cycle():
                 one.end()
 
 
-def test_bg_after_the_deadline():
+def test_bg_after_the_deadline() -> None:
     with talk("--deadline", "1s") as one:
         one.ask("0")
         time.sleep(2)
@@ -116,7 +123,7 @@ def test_bg_after_the_deadline():
         assert "the deadline has come" in one.end()
 
 
-def test_what_stays_as_it_is_is_said():
+def test_what_stays_as_it_is_is_said() -> None:
     with talk(inner=True) as one:
         one.ask("0")
         done = ctl("fg", one.pid)
@@ -128,7 +135,7 @@ def test_what_stays_as_it_is_is_said():
         until(lambda: one.process.poll() is not None)
         done = ctl("fg", one.pid)
         assert done.returncode == 0 and "the vulturectl run that has started it was killed" in done.stderr, done
-        one.process.stdin.close()
+        hang_up(one.process)
         until(lambda: not cgroups() and not rules() and not flows())
     server = Server()
     plain = subprocess.Popen(server.client(1), stdout=-1, **USER)
@@ -146,7 +153,7 @@ UNIT = SLICE / "one.service"
 PLAIN = Path("/sys/fs/cgroup/plain.service")
 
 
-class Inside:
+class Inside(Talker):
     """A talker in a cgroup of its own."""
 
     def __init__(self, folder: Path) -> None:
@@ -157,9 +164,7 @@ class Inside:
         self.process = subprocess.Popen(
             ["sh", "-c", f"echo 0 >{folder}/cgroup.procs; exec {talker}"], stdin=pipe, stdout=pipe, text=True
         )
-        self.pid = self.process.stdout.readline().strip()
-
-    ask = Talk.ask
+        self.pid = line_of(self.process).strip()
 
     def now(self, control: str) -> None:
         """All connections that it has, and one more, are such ones; those of downloads too."""
@@ -173,7 +178,7 @@ class Inside:
 
 
 @contextlib.contextmanager
-def held(folder: Path = SLICE) -> Iterator[subprocess.Popen]:
+def held(folder: Path = SLICE) -> Iterator[subprocess.Popen[bytes]]:
     """As lbe-background.service holds background.slice."""
     folder.mkdir(exist_ok=True)
     before = len(rules())
@@ -187,15 +192,19 @@ def held(folder: Path = SLICE) -> Iterator[subprocess.Popen]:
         holder.wait()
 
 
+def empty(folder: Path) -> bool:
+    return not (folder / "cgroup.procs").read_text()
+
+
 def remove(*folders: Path, left: int = 0) -> None:
     """And with them all that was in force for them; so many rules are others'."""
     for folder in folders:
-        until(lambda folder=folder: not (folder / "cgroup.procs").read_text())
+        until(partial(empty, folder))
         folder.rmdir()
     until(lambda: len(rules()) == left, 15)
 
 
-def units() -> dict:
+def units() -> Who:
     """systemctl's word on the cgroup of a unit, for units that are a folder below held.slice or the root."""
     folder = Path("/tmp/fake-units")
     folder.mkdir(exist_ok=True)
@@ -207,7 +216,7 @@ def units() -> dict:
     return {"env": {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}}
 
 
-def switched(verb: str, target: str, **more) -> None:
+def switched(verb: str, target: str, **more: Unpack[Who]) -> None:
     """It says that later connections too are switched, and nothing else."""
     done = ctl(verb, target, **more)
     assert done.returncode == 0 and done.stderr == "" and "; later ones too" in done.stdout, done
@@ -215,7 +224,7 @@ def switched(verb: str, target: str, **more) -> None:
     assert json.loads(done.stdout)["later"] is True and done.stderr == "", done
 
 
-def test_a_unit_of_a_held_slice_opens_in_the_foreground_from_fg_to_bg():
+def test_a_unit_of_a_held_slice_opens_in_the_foreground_from_fg_to_bg() -> None:
     """By its name and by a process's number; its neighbour in the slice stays in the background."""
     with held():
         one, other = Inside(UNIT), Inside(SLICE / "two.service")
@@ -239,7 +248,7 @@ def test_a_unit_of_a_held_slice_opens_in_the_foreground_from_fg_to_bg():
     remove(UNIT, SLICE / "two.service", SLICE)
 
 
-def test_a_unit_that_nobody_holds_opens_in_the_background_from_bg_to_fg():
+def test_a_unit_that_nobody_holds_opens_in_the_background_from_bg_to_fg() -> None:
     one = Inside(PLAIN)
     one.now("cubic")
     for target in ("plain.service", one.pid):
@@ -254,7 +263,7 @@ def test_a_unit_that_nobody_holds_opens_in_the_background_from_bg_to_fg():
     remove(PLAIN)
 
 
-def test_fg_of_the_slice_itself_and_of_a_unit_within():
+def test_fg_of_the_slice_itself_and_of_a_unit_within() -> None:
     """The cgroup that was named last and is nearest decides."""
     with held():
         one = Inside(UNIT)
@@ -274,7 +283,7 @@ def test_fg_of_the_slice_itself_and_of_a_unit_within():
     remove(UNIT, SLICE)
 
 
-def test_fg_lasts_when_the_holder_starts_anew():
+def test_fg_lasts_when_the_holder_starts_anew() -> None:
     one = Inside(UNIT)
     with held():
         switched("fg", "one.service", **units())
@@ -286,7 +295,7 @@ def test_fg_lasts_when_the_holder_starts_anew():
     remove(UNIT, SLICE)
 
 
-def test_fg_of_a_cgroup_that_apply_has_put_there():
+def test_fg_of_a_cgroup_that_apply_has_put_there() -> None:
     """The program on that cgroup itself is switched, and apply finds it in force."""
     PLAIN.mkdir()
     line = f"cgroup {PLAIN}\n"
@@ -304,7 +313,7 @@ def test_fg_of_a_cgroup_that_apply_has_put_there():
     remove(PLAIN)
 
 
-def test_a_process_among_others_gets_a_cgroup_of_its_own():
+def test_a_process_among_others_gets_a_cgroup_of_its_own() -> None:
     """With its descendants, those of later too; the others in the unit stay as they are. It goes with the last one."""
     with held():
         one, other = Inside(UNIT), Inside(UNIT)
@@ -330,7 +339,7 @@ def test_a_process_among_others_gets_a_cgroup_of_its_own():
     remove(UNIT, SLICE)
 
 
-def test_a_user_may_not_take_a_unit_out():
+def test_a_user_may_not_take_a_unit_out() -> None:
     with held():
         one = Inside(UNIT)
         os.chown(UNIT, 65534, 65534)
@@ -343,13 +352,13 @@ def test_a_user_may_not_take_a_unit_out():
     remove(UNIT, SLICE)
 
 
-def test_which_rules_of_others_bg_and_fg_delete():
+def test_which_rules_of_others_bg_and_fg_delete() -> None:
     """bg: one for the foreground that takes the whole cgroup. fg of a user: the user's own for the whole cgroup."""
 
-    def add(*words: str, **who) -> int:
+    def add(*words: str, **who: Unpack[Who]) -> int:
         done = ctl("--json", "rule", "add", "--cgroup", str(PLAIN), *words, **who)
         assert done.returncode == 0, done
-        return json.loads(done.stdout)["id"]
+        return int(json.loads(done.stdout)["id"])
 
     one = Inside(PLAIN)
     for path in (PLAIN, PLAIN / "cgroup.procs"):
@@ -371,7 +380,7 @@ def test_which_rules_of_others_bg_and_fg_delete():
     remove(PLAIN)
 
 
-def test_another_users_run_is_not_told():
+def test_another_users_run_is_not_told() -> None:
     """As under sudo: the command is the user's, and run is root's."""
     with talk(env={**os.environ, "SUDO_UID": "65534"}) as one:
         one.ask("0")
@@ -381,9 +390,9 @@ def test_another_users_run_is_not_told():
         one.end()
 
 
-def test_a_process_in_another_network_namespace_is_named():
+def test_a_process_in_another_network_namespace_is_named() -> None:
     words = ["unshare", "-n", "sleep", "4"]
-    for who in ({}, {"env": {**os.environ, "SUDO_UID": "0"}}):
+    for who in (Who(), Who(env={**os.environ, "SUDO_UID": "0"})):
         done = ctl("run", "--", *words, **who)
         assert done.returncode == 0 and done.stderr.count("is in another network namespace") == 1, done
         assert done.stderr.count("\n") == 1, done
@@ -391,7 +400,7 @@ def test_a_process_in_another_network_namespace_is_named():
     assert ctl("run", "--", "sleep", "4").stderr == ""
 
 
-def test_a_deadline_by_the_clock_comes_at_its_minute():
+def test_a_deadline_by_the_clock_comes_at_its_minute() -> None:
     """Today, and past midnight."""
     os.environ["TZ"] = "UTC"
     for now, deadline in (("2027-03-01 10:28:20", "10:29"), ("2027-03-01 23:59:10", "00:00")):

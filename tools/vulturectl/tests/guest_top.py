@@ -16,34 +16,36 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from typing import Any, Unpack
 
 import jsonschema
-from guest_run import CTL, ctl, main, until
+from guest_run import CTL, Object, Who, ctl, line_of, main, until
 from prometheus_client.parser import text_string_to_metric_families
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads(pathlib.Path("bin/vulturectl.schema.json").read_text()))
 TCP_CONGESTION = 13
 
 
-def document(text: str) -> dict:
+def document(text: str) -> Object:
     """What vulturectl --json printed; it is as its schema says."""
-    said = json.loads(text)
+    said: Object = json.loads(text)
     SCHEMA.validate(said)
     return said
 
 
-def top(*words: str, **more) -> dict:
+def top(*words: str, **more: Unpack[Who]) -> Object:
     done = ctl("--json", "top", "-c", "1", *words, **more)
     assert done.returncode == 0, done
     return document(done.stdout)
 
 
-def name(end) -> str:
+def name(end: tuple[Any, ...]) -> str:
     return f"[{end[0]}]:{end[1]}" if ":" in end[0] else f"{end[0]}:{end[1]}"
 
 
 @contextlib.contextmanager
-def pair(address: str = "127.0.0.1", buffer: int = 0):
+def pair(address: str = "127.0.0.1", buffer: int = 0) -> Iterator[tuple[socket.socket, socket.socket]]:
     """(receiver, sender); buffer: the receiver's, in bytes."""
     with socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
         if buffer:
@@ -55,7 +57,9 @@ def pair(address: str = "127.0.0.1", buffer: int = 0):
 
 
 @contextlib.contextmanager
-def traffic(receiver: socket.socket, sender: socket.socket, gap_s: float = 0.002, read: bool = True, block=65536):
+def traffic(
+    receiver: socket.socket, sender: socket.socket, gap_s: float = 0.002, read: bool = True, block: int = 65536
+) -> Iterator[None]:
     """Bytes flow inside the block: a block each gap_s, or as fast as the link takes them; read: by the other end.
 
     The gap is never 0: in virtual time a loop that does not sleep takes no time, and so has no end.
@@ -91,20 +95,21 @@ def start(receiver: socket.socket, *words: str) -> None:
     assert done.returncode == 0, done
 
 
-def slow_link(*words: str):
+def slow_link(*words: str) -> None:
     """A path of ordinary packets; lo has packets of 64 kB otherwise."""
     subprocess.run(["ip", "link", "set", "lo", "mtu", "1500", "gso_max_segs", "1"], check=True)
     subprocess.run(["tc", "qdisc", "replace", "dev", "lo", "root", "netem", *words], check=True)
 
 
-def fast_link():
+def fast_link() -> None:
     subprocess.run(["tc", "qdisc", "del", "dev", "lo", "root"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "mtu", "65536", "gso_max_segs", "65535"], check=True)
 
 
-def only(said: dict, direction: str) -> dict:
+def only(said: Object, direction: str) -> Object:
     """The one connection in a direction; its program's line says the same."""
-    (one,) = [one for one in said["connections"] if one["direction"] == direction]
+    found: list[Object] = [one for one in said["connections"] if one["direction"] == direction]
+    (one,) = found
     (program,) = [program for program in said["programs"] if program["direction"] == direction]
     assert program["connections"] == 1
     assert all(program[key] == one[key] for key in ("held_by", "rate_bps", "queue_us", "program", "uid")), said
@@ -112,14 +117,14 @@ def only(said: dict, direction: str) -> dict:
     return one
 
 
-def test_nothing_is_a_table_without_lines():
+def test_nothing_is_a_table_without_lines() -> None:
     for words in ((), ("top", "-c", "1")):
         done = ctl(*words)
         assert done.returncode == 0 and done.stdout.startswith("0 background connections: 0.00 Mbit/s"), done
     assert top()["connections"] == [] == top()["programs"]
 
 
-def test_both_directions_have_a_line_each():
+def test_both_directions_have_a_line_each() -> None:
     for address in ("127.0.0.1", "::1"):
         with pair(address) as (receiver, sender):
             start(receiver)
@@ -136,14 +141,14 @@ def test_both_directions_have_a_line_each():
     assert sorted(line[2] for line in lines) == ["down", "up"], text
 
 
-def test_an_idle_sender_holds_a_download():
+def test_an_idle_sender_holds_a_download() -> None:
     with pair() as (receiver, sender):
         start(receiver)
         with traffic(receiver, sender, gap_s=0.1, block=2000):
             assert only(top(), "down")["held_by"] == "sender"
 
 
-def test_an_application_that_does_not_read_holds_a_download():
+def test_an_application_that_does_not_read_holds_a_download() -> None:
     with pair() as (receiver, sender):
         start(receiver)
         with traffic(receiver, sender, read=False):
@@ -152,7 +157,7 @@ def test_an_application_that_does_not_read_holds_a_download():
         assert one["held_by"] == "application", one
 
 
-def test_a_small_receive_buffer_holds_a_download():
+def test_a_small_receive_buffer_holds_a_download() -> None:
     slow_link("delay", "50ms")
     try:
         with pair(buffer=30000) as (receiver, sender):
@@ -165,7 +170,7 @@ def test_a_small_receive_buffer_holds_a_download():
         fast_link()
 
 
-def test_the_law_holds_a_download_of_a_full_path():
+def test_the_law_holds_a_download_of_a_full_path() -> None:
     slow_link("delay", "10ms", "rate", "4mbit", "limit", "200")
     try:
         with pair() as (receiver, sender):
@@ -179,7 +184,7 @@ def test_the_law_holds_a_download_of_a_full_path():
         fast_link()
 
 
-def test_what_holds_an_upload():
+def test_what_holds_an_upload() -> None:
     slow_link("delay", "10ms", "rate", "4mbit", "limit", "200")
     try:
         with pair() as (receiver, sender):
@@ -205,7 +210,7 @@ def test_what_holds_an_upload():
         fast_link()
 
 
-def test_bytes_in_the_pauses_of_others():
+def test_bytes_in_the_pauses_of_others() -> None:
     """A foreground flow runs, then ends: what the background one moves after that counts, and nothing before.
 
     The law knows this path as one of Gbit/s, from the tests before, and must learn that it has 8 Mbit/s.
@@ -230,7 +235,7 @@ def test_bytes_in_the_pauses_of_others():
     until(lambda: not top()["connections"], 10)
 
 
-def test_bytes_of_an_upload_in_the_pauses_of_others():
+def test_bytes_of_an_upload_in_the_pauses_of_others() -> None:
     """The same for what is sent: a foreground flow runs, then ends. Another peer: lbe keeps what it learns of one."""
     slow_link("delay", "10ms", "rate", "8mbit", "limit", "100")
     try:
@@ -256,7 +261,7 @@ def test_bytes_of_an_upload_in_the_pauses_of_others():
     until(lambda: not top()["connections"], 10)
 
 
-def test_a_stranger_sees_no_names():
+def test_a_stranger_sees_no_names() -> None:
     with pair() as (receiver, sender):
         start(receiver)
         with traffic(receiver, sender):
@@ -266,16 +271,16 @@ def test_a_stranger_sees_no_names():
     assert "(of root)" in text, text
 
 
-def test_a_name_that_would_break_the_output():
+def test_a_name_that_would_break_the_output() -> None:
     """A program names itself; neither the terminal nor a JSON or metrics reader is to suffer."""
     script = (
         "import socket, time; open('/proc/self/comm', 'w').write('a\"b\\\\\\x1b[31m\\n')\n"
         "s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname())\n"
         "c.setsockopt(6, 13, b'lbe'); print(1, flush=True); time.sleep(30)"
     )
-    program = subprocess.Popen([sys.executable, "-c", script], stdout=-1)
+    program = subprocess.Popen([sys.executable, "-c", script], stdout=-1, text=True)
     try:
-        program.stdout.readline()
+        line_of(program)
         assert top()["programs"][0]["program"]["name"].startswith('a"b\\?'), top()
         assert "\x1b" not in ctl("top", "-c", "1").stdout
         (sample,) = metrics()["lbe_connections"].samples
@@ -285,7 +290,7 @@ def test_a_name_that_would_break_the_output():
         program.wait()
 
 
-def test_show_speaks_plainly():
+def test_show_speaks_plainly() -> None:
     with pair() as (receiver, sender):
         start(receiver)
         with traffic(receiver, sender, gap_s=0.1, block=2000):
@@ -296,7 +301,7 @@ def test_show_speaks_plainly():
     assert "trains_failed" not in plain and "trains_failed" in every, every
 
 
-def test_values_of_enums_have_names():
+def test_values_of_enums_have_names() -> None:
     """Of each controller; Python's client and the specification have the same names."""
     for controller, name, values in (
         ("credit", "phase", {"start", "cruise", "floor", "probe"}),
@@ -313,13 +318,13 @@ def test_values_of_enums_have_names():
         assert line.split()[1] in values, line
 
 
-def metrics() -> dict:
+def metrics() -> Object:
     done = ctl("metrics")
     assert done.returncode == 0, done
     return {family.name: family for family in text_string_to_metric_families(done.stdout)}
 
 
-def test_metrics_are_read_by_a_parser():
+def test_metrics_are_read_by_a_parser() -> None:
     rule = ctl("rule", "add", "--local-port", "7777").stdout.split()[1]
     try:
         with (

@@ -15,13 +15,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Unpack
 
-from guest_run import CTL, Server, background, ctl, flows, main, rules, until
+from guest_run import CTL, Server, Who, background, ctl, flows, hang_up, line_of, main, rules, tell, until
 from guest_switch import talk
 
-USER = {"user": 65534, "group": 65534, "extra_groups": []}
-OTHER = {"user": 1234, "group": 1234, "extra_groups": []}
+USER = Who(user=65534, group=65534, extra_groups=[])
+OTHER = Who(user=1234, group=1234, extra_groups=[])
 ROOT = Path("/sys/fs/cgroup")
 SLICE = ROOT / "served"
 SOCKET = "/run/lbe/background.sock"
@@ -60,7 +62,7 @@ for _ in range(128):
 
 
 @contextlib.contextmanager
-def service(end: int = signal.SIGTERM) -> Iterator[subprocess.Popen]:
+def service(end: int = signal.SIGTERM) -> Iterator[subprocess.Popen[bytes]]:
     SLICE.mkdir(exist_ok=True)
     ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     Path("/tmp/users-ready").unlink(missing_ok=True)
@@ -80,14 +82,14 @@ def service(end: int = signal.SIGTERM) -> Iterator[subprocess.Popen]:
 
 
 @contextlib.contextmanager
-def caller(**who) -> Iterator[tuple[subprocess.Popen, str]]:
+def caller(**who: Unpack[Who]) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that has asked the service, and the answer."""
     pipe = subprocess.PIPE
     process = subprocess.Popen([sys.executable, "-c", CALLER], stdin=pipe, stdout=pipe, text=True, **who)
     try:
-        yield process, process.stdout.readline().strip()
+        yield process, line_of(process).strip()
     finally:
-        process.stdin.close()
+        hang_up(process)
         process.wait(timeout=10)
 
 
@@ -108,15 +110,16 @@ def sockets(pid: int) -> int:
     return sum(os.readlink(path).startswith("socket:") for path in Path(f"/proc/{pid}/fd").iterdir())
 
 
-def shell(script: str, **who) -> subprocess.CompletedProcess:
-    return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, **who)
+def shell(script: str, stdin: int | None = None, **who: Unpack[Who]) -> subprocess.CompletedProcess[str]:
+    words = ["sh", "-c", script]
+    return subprocess.run(words, stdin=stdin, capture_output=True, text=True, check=False, **who)
 
 
-def run(*words: str, who: dict = USER) -> subprocess.CompletedProcess:
+def run(*words: str, who: Who = USER) -> subprocess.CompletedProcess[str]:
     return ctl("run", *words, **who)
 
 
-def test_a_user_has_both_ways_from_the_first_packet():
+def test_a_user_has_both_ways_from_the_first_packet() -> None:
     with service():
         for family in (socket.AF_INET, socket.AF_INET6):
             server = Server(family)
@@ -134,7 +137,7 @@ def test_a_user_has_both_ways_from_the_first_packet():
         until(nothing_left)
 
 
-def test_children_and_up_alone():
+def test_children_and_up_alone() -> None:
     with service():
         server = Server()
         words = " ".join(server.client())
@@ -143,7 +146,7 @@ def test_children_and_up_alone():
         until(nothing_left)
 
 
-def test_down_alone_has_a_cgroup_without_the_program():
+def test_down_alone_has_a_cgroup_without_the_program() -> None:
     with service() as holder:
         before = descriptors(holder.pid)
         server = Server()
@@ -160,13 +163,12 @@ def test_down_alone_has_a_cgroup_without_the_program():
         with caller(**USER) as (process, answer):
             assert answer == "+lbe"
             for answered in ("1\n", "0\n"):  # a second time it is nonsense
-                process.stdin.write("down\n")
-                process.stdin.flush()
-                assert process.stdout.readline() == answered
+                tell(process, "down\n")
+                assert line_of(process) == answered
         until(lambda: not lent())
 
 
-def test_down_alone_where_a_cgroup_is_ones_own_or_none_is_lent():
+def test_down_alone_where_a_cgroup_is_ones_own_or_none_is_lent() -> None:
     server = Server()
     done = run("--down", "--", *server.client(0.3))
     assert done.stderr.count(ONCE) == 1 and done.stderr.count("\n") == 1 and done.returncode == 0, done
@@ -184,7 +186,7 @@ def test_down_alone_where_a_cgroup_is_ones_own_or_none_is_lent():
     own.rmdir()
 
 
-def test_closed_standard_descriptors():
+def test_closed_standard_descriptors() -> None:
     """The connection to the service and the pipes of run do not take their numbers: the guard closes those."""
     with service():
         server = Server()
@@ -203,7 +205,7 @@ def test_closed_standard_descriptors():
             until(nothing_left)
 
 
-def test_cgroups_that_the_command_leaves_go_too():
+def test_cgroups_that_the_command_leaves_go_too() -> None:
     """Whatever its user has made there, a place is free again."""
     with service():
         script = "mkdir -p /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/one/two; cd /sys/fs/cgroup/lbe-*; mkdir three"
@@ -212,7 +214,7 @@ def test_cgroups_that_the_command_leaves_go_too():
         until(nothing_left)
 
 
-def test_a_user_without_the_service_is_told_once_what_is_missing():
+def test_a_user_without_the_service_is_told_once_what_is_missing() -> None:
     server = Server()
     words = " ".join(server.client(0.5))
     done = run("--", "sh", "-c", f"{words} & {words} & wait")
@@ -221,7 +223,7 @@ def test_a_user_without_the_service_is_told_once_what_is_missing():
     assert not ctl("run", "--", "true").stderr, "root needs no service"
 
 
-def test_a_killed_run_is_held_by_its_guard_and_a_killed_guard_leaves_nothing():
+def test_a_killed_run_is_held_by_its_guard_and_a_killed_guard_leaves_nothing() -> None:
     with service():
         server = Server()
         script = f"while :; do {' '.join(server.client())} >>/tmp/held; sleep 0.2; done"
@@ -248,7 +250,7 @@ def test_a_killed_run_is_held_by_its_guard_and_a_killed_guard_leaves_nothing():
         until(lambda: len(rules()) == 1, 15)
 
 
-def test_nobody_gets_another_users_process_in():
+def test_nobody_gets_another_users_process_in() -> None:
     stranger = subprocess.Popen(["sleep", "60"], **OTHER)
     with service(), caller(**USER) as (mine, answer), caller(**OTHER) as (theirs, _):
         assert answer == "+lbe", answer
@@ -265,7 +267,7 @@ def test_nobody_gets_another_users_process_in():
     stranger.wait()
 
 
-def test_a_user_has_eight_and_others_are_served():
+def test_a_user_has_eight_and_others_are_served() -> None:
     with service() as holder, contextlib.ExitStack() as stack:
         with caller(**USER):  # by its answer the socket is closed by which the service said that it is ready
             pass
@@ -292,11 +294,11 @@ def test_a_user_has_eight_and_others_are_served():
         until(lambda: descriptors(holder.pid) == before)
 
 
-def test_all_places_taken_by_many_users():
+def test_all_places_taken_by_many_users() -> None:
     with service():
         # children of one process, as 128 programs are too much for this machine
         crowd = subprocess.Popen([sys.executable, "-c", CROWD], stdin=-1, stdout=-1, text=True)
-        assert {crowd.stdout.readline() for _ in range(128)} == {"+lbe\n"}
+        assert {line_of(crowd) for _ in range(128)} == {"+lbe\n"}
         assert len(lent()) == 128
         with caller(**USER) as (_, answer):
             assert answer == "-all 128 of them are taken", answer
@@ -304,15 +306,14 @@ def test_all_places_taken_by_many_users():
         until(lambda: not lent())
 
 
-def test_a_caller_says_nothing_and_root_needs_no_help():
+def test_a_caller_says_nothing_and_root_needs_no_help() -> None:
     with service() as holder:
         with caller() as (_, answer):
             assert answer.startswith("-root needs no help"), answer
         with caller(**USER) as (process, answer):
             assert answer == "+lbe"
-            process.stdin.write("/sys/fs/cgroup\n")
-            process.stdin.flush()
-            assert process.stdout.readline() == "0\n", "whoever speaks is hung up on"
+            tell(process, "/sys/fs/cgroup\n")
+            assert line_of(process) == "0\n", "whoever speaks is hung up on"
         until(lambda: not lent())
         before = descriptors(holder.pid)
         # descriptors that come with a connection are not taken
@@ -324,7 +325,7 @@ def test_a_caller_says_nothing_and_root_needs_no_help():
         until(lambda: descriptors(holder.pid) == before)
 
 
-def test_a_process_that_left_gets_nothing():
+def test_a_process_that_left_gets_nothing() -> None:
     """The connection is handed on and the one that connected ends: its number may soon be another's."""
     with service() as holder:
         holder.send_signal(signal.SIGSTOP)
@@ -344,7 +345,11 @@ print(s.recv(500).decode(), flush=True)
         until(lambda: not lent())
 
 
-def test_the_service_ends_before_the_command():
+def has_sockets(pid: int, count: int) -> bool:
+    return sockets(pid) == count
+
+
+def test_the_service_ends_before_the_command() -> None:
     for end in (signal.SIGTERM, signal.SIGKILL):
         with service(end):
             server = Server()
@@ -355,7 +360,7 @@ def test_the_service_ends_before_the_command():
             until(lent)
             time.sleep(0.3)
             before = sockets(held.pid)
-        until(lambda held=held, before=before: sockets(held.pid) == before - 1)  # that to the service is closed
+        until(partial(has_sockets, held.pid, before - 1))  # that to the service is closed
         Path("/tmp/go").touch()
         out, error = held.communicate(timeout=30)
         plain, looked_at = (json.loads(line) for line in out.splitlines())
@@ -370,7 +375,7 @@ def test_the_service_ends_before_the_command():
         assert background(json.loads(run("--", *server.client()).stdout))
 
 
-def test_fg_and_bg_of_what_has_a_lent_cgroup():
+def test_fg_and_bg_of_what_has_a_lent_cgroup() -> None:
     """The program is the service's: it takes it away and attaches it again; nobody may say more."""
     with service() as holder:
         before = descriptors(holder.pid)
@@ -383,20 +388,19 @@ def test_fg_and_bg_of_what_has_a_lent_cgroup():
                 assert ctl("bg", one.pid, **USER).stderr == ""
                 opened = one.ask("0")
                 assert set(opened) == {"lbe"} and len(flows()) == len(opened), "from the first packet again"
-            one.process.stdin.close()
-            assert one.process.wait(timeout=30) == 0 and one.process.stderr.read() == ""
+            hang_up(one.process)
+            assert one.process.stderr and one.process.wait(timeout=30) == 0 and one.process.stderr.read() == ""
         until(nothing_left)
         assert descriptors(holder.pid) == before
         with caller(**USER) as (process, answer):
             assert answer == "+lbe"
             for word, answered in (("down", "1\n"), ("up", "1\n"), ("up", "0\n")):  # it has it already
-                process.stdin.write(f"{word}\n")
-                process.stdin.flush()
-                assert process.stdout.readline() == answered, word
+                tell(process, f"{word}\n")
+                assert line_of(process) == answered, word
         until(lambda: not lent())
 
 
-def test_from_the_deadline_on_it_is_an_ordinary_program():
+def test_from_the_deadline_on_it_is_an_ordinary_program() -> None:
     with service():
         server = Server()
         script = f"{' '.join(server.client())}; sleep 3; {' '.join(server.client())}"
@@ -407,7 +411,7 @@ def test_from_the_deadline_on_it_is_an_ordinary_program():
         until(nothing_left)
 
 
-def test_a_user_whose_cgroup_is_his_own():
+def test_a_user_whose_cgroup_is_his_own() -> None:
     """As below systemd's user manager."""
     own = ROOT / "his"
     own.mkdir()
@@ -423,7 +427,7 @@ def test_a_user_whose_cgroup_is_his_own():
         own.rmdir()
 
 
-def test_a_cgroup_of_the_callers_own_that_is_made_unfit():
+def test_a_cgroup_of_the_callers_own_that_is_made_unfit() -> None:
     """Whatever its user does to it, the service refuses politely, leaves nothing and serves others."""
     own = ROOT / "his"
     own.mkdir()
@@ -456,7 +460,7 @@ def test_a_cgroup_of_the_callers_own_that_is_made_unfit():
     own.rmdir()
 
 
-def test_a_lent_cgroup_that_its_user_takes_away():
+def test_a_lent_cgroup_that_its_user_takes_away() -> None:
     """Below a cgroup of its own a user may remove what the service has made, and make another of that name."""
     own = ROOT / "his"
     own.mkdir()
@@ -469,20 +473,20 @@ def test_a_lent_cgroup_that_its_user_takes_away():
             words = f"echo 0 >{own}/cgroup.procs; exec setpriv --reuid 65534 --regid 65534 --clear-groups"
             script = f"{words} {sys.executable} /tmp/caller.py"
             process = subprocess.Popen(["sh", "-c", script], stdin=-1, stdout=-1, text=True)
-            assert process.stdout.readline() == "+lbe\n"
+            assert line_of(process) == "+lbe\n"
             (cgroup,) = lent()
             away = f"echo {process.pid} >{own}/cgroup.procs && rmdir {cgroup}"
             if again:
                 away += f" && mkdir {cgroup} && mkdir {cgroup}/mine"
             assert shell(away, **USER).returncode == 0
-            process.stdin.close()
+            hang_up(process)
             process.wait(timeout=10)
             until(lambda: not lent())
             assert descriptors(holder.pid) == before
     own.rmdir()
 
 
-def test_the_name_of_a_cgroup_is_no_line_of_its_own():
+def test_the_name_of_a_cgroup_is_no_line_of_its_own() -> None:
     """A path so long that /proc/PID/cgroup is read in two pieces, of which the second looks like another cgroup."""
     path = "/his"
     while len(path) < 800:
@@ -502,7 +506,7 @@ def test_the_name_of_a_cgroup_is_no_line_of_its_own():
         folder = folder.parent
 
 
-def test_a_second_service_leaves_the_first_ones_users_alone():
+def test_a_second_service_leaves_the_first_ones_users_alone() -> None:
     server = Server()
     other = ROOT / "other"
     other.mkdir(exist_ok=True)
@@ -519,7 +523,7 @@ def test_a_second_service_leaves_the_first_ones_users_alone():
     other.rmdir()
 
 
-def test_errors_of_hold():
+def test_errors_of_hold() -> None:
     for words, text in (
         (("hold", "--users"), "hold takes the directory of a v2 cgroup"),
         (("hold", "--user=alice", "/sys/fs/cgroup"), "doesn't allow an argument"),
