@@ -11,10 +11,11 @@
  *
  * S is the rate that other traffic leaves. R' is the rate at which the packets that are sampled now
  * were sent, which is R of one round trip ago. CRUISE averages R with S, and removes the difference
- * between q and its target qt = 2 p + e within two round trips (within one if q is above qt: the
- * last term is then doubled). In each tick of RTT / 4:
+ * between q and its target qt = e + max(2 p, e / 8) within two round trips (within one if q is
+ * above qt: the last term is then doubled). A tick is RTT / 4, but at least 8 p and 11 ms; T is
+ * RTT, or 11 ms if that is longer. In each tick:
  *
- *	R <- 1/2 (R + S + mu (qt - q) / (2 RTT))	at most 1.008 mu
+ *	R <- 1/2 (R + S + mu (qt - q) / (2 T))	at most 1.008 mu
  *	in flight <= R (RTT + 2 e) + 2 packets
  *
  * The target keeps the link busy while the receiver delays an ACK. The bound on the data in flight
@@ -83,7 +84,8 @@
  *  - A link slows down at once, while other flows come by slow start. If the packets that were in
  *    flight when the path gave way arrived more slowly than they were sent, for a round trip, and
  *    the failed train came through at that same rate, the link is slower. A round trip must hold
- *    more than 40 packets for this, and the path must have used three quarters of the link.
+ *    three times the packets of a jump and 30 more for this, and the path must have used three
+ *    quarters of the link.
  *  - Otherwise trains at half the rate at which the failed one came through tell. On an idle link
  *    their delays spread no more than they did in CRUISE; beside the queue of another flow each
  *    packet waits for 0 to p more. (The time between their packets varies by half each way, since
@@ -192,13 +194,14 @@
  */
 #define LBE_LOCAL_MAX		16
 
-/* A link slows down at once. A new flow at a fair queue sends 10 packets in its first round trip
- * and 20 in the next. Where a round trip holds more packets than this, the path keeps more than
- * half of the link from the time when the first ten are through until the twenty are. If doubled,
- * slower links where a round trip holds fewer packets are found by the spread of delays alone; if
- * halved, such a new flow is taken for a slower link.
+/* A link slows down at once. A new flow at a fair queue has sent a jump's packets when the path
+ * gives way, and sends at most 10 more than that in the next round trip. The path then keeps more
+ * than half of the link and an eighth (LBE_CAME_NEAR) if a round trip holds 16/7 of these packets;
+ * this many times, since the jump is noticed some packets late. If doubled, slower links where a
+ * round trip holds fewer packets are found by the spread of delays alone; if halved, such a new
+ * flow is taken for a slower link.
  */
-#define LBE_STEP_PKTS		40
+#define LBE_STEP_TIMES		3
 /* After this many raises of mu in a row (1.25^4 = 2.4) the link has become faster; fewer may only
  * show that other traffic has left. If doubled, a link that is ten times faster is found in 16 s
  * instead of 6 s; if halved, hosts that share a link push each other away.
@@ -248,6 +251,13 @@
  */
 #define LBE_TARGET_PKTS		2
 
+/* Instead of the packets, at least 1 / this of the noise: the mean delay of a tick differs from e
+ * by chance, and a delay above the target counts twice. If doubled, up to a fifth of a fast link
+ * with a noise of many packets is unused; if halved, other traffic finds a queue that is
+ * longer by as much.
+ */
+#define LBE_TARGET_NOISE	8
+
 /* Packets with which a slow start begins (RFC 6928); START does so too. This is a property of the
  * other traffic: if doubled here, the threshold of a jump (half of them) lets a slow start go on
  * for a round trip more before it is noticed.
@@ -263,6 +273,14 @@
 #define LBE_TICK_PKTS		8
 #define LBE_ROUND_PKTS		8
 #define LBE_HIGH_PKTS		8
+
+/* Least time of a tick, and of a round trip in which rates and losses are counted, us. A station of
+ * a wireless link sends for up to 5.5 ms (IEEE 802.11, aPPDUMaxTime) and waits for as long for
+ * another one: in a shorter tick the mean, the noise and the rate are those of one burst. If
+ * doubled, rates on short paths follow changes in twice the time; if halved, most of a wireless
+ * link with bursts of 5 ms and a round trip below 20 ms is unused.
+ */
+#define LBE_TICK_US		11000
 
 /* A tick without samples counts as one of at most this length, us, in the equation: older rates
  * say nothing. If doubled, a queue that grew during a silence is spread over twice the time.
@@ -546,7 +564,7 @@
 
 enum lbe_state {
 	LBE_START,	/* doubles its rate each round trip */
-	LBE_CRUISE,	/* keeps a queue of 2 p + e */
+	LBE_CRUISE,	/* keeps a short queue: its target */
 	LBE_FLOOR,	/* sends a pair of packets now and then */
 	LBE_PROBE,	/* has sent a train and waits for its verdict */
 };
@@ -742,7 +760,9 @@ static inline u32 lbe_path_error_us(const struct lbe_path *p)
 
 static inline u32 lbe_path_target_us(const struct lbe_path *p)
 {
-	return LBE_TARGET_PKTS * lbe_path_pkt_us(p) + lbe_path_error_us(p);
+	u32 error_us = lbe_path_error_us(p);
+
+	return error_us + max(LBE_TARGET_PKTS * lbe_path_pkt_us(p), error_us / LBE_TARGET_NOISE);
 }
 
 /* The longest of three times, as the head says: half of a slow start's first packets, two slots,
@@ -760,7 +780,14 @@ static inline u32 lbe_path_jump_us(const struct lbe_path *p)
 
 static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
 {
-	return max_t(u32, p->rtt_us / LBE_ROUND_TICKS, LBE_TICK_PKTS * lbe_path_pkt_us(p));
+	return max3(p->rtt_us / LBE_ROUND_TICKS, LBE_TICK_PKTS * lbe_path_pkt_us(p),
+		    (u32)LBE_TICK_US);
+}
+
+/* The time in which what is sent now shows: a round trip, but at least a tick. */
+static inline u32 lbe_path_turn_us(const struct lbe_path *p)
+{
+	return max_t(u32, p->rtt_us, LBE_TICK_US);
 }
 
 /* Are losses a sign of other traffic on this path, as at a policer, which has no queue? */
@@ -924,6 +951,16 @@ static inline bool lbe_path_failed(const struct lbe_path *p, u64 now_us, u8 reas
 	return reason != LBE_QUEUE_JUMPED || lasted_us < (u64)LBE_FAIL_RTTS * p->rtt_us;
 }
 
+/* Does a round trip hold so much that a slower link can be told from a new flow at a fair queue by
+ * what arrives in it?
+ */
+static inline bool lbe_path_steps(const struct lbe_path *p)
+{
+	u64 next = lbe_path_bdp(p->mu, lbe_path_jump_us(p)) + LBE_FIRST_PKTS * p->mss;
+
+	return lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_TIMES * next;
+}
+
 /* Give way to other traffic, and send nothing for as long as a slow start takes. If that traffic
  * did not begin just now but was there before, or if it began soon after CRUISE did, the return
  * failed.
@@ -939,7 +976,7 @@ static inline void lbe_path_give_way(struct lbe_path *p, u64 now_us, u8 reason)
 		p->fails = lbe_path_policed(p);
 		/* For a round trip, what is in flight arrives at the rate that is left to it. */
 		p->came = 0;
-		p->leaving = lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss;
+		p->leaving = lbe_path_steps(p);
 		lbe_path_next_round(p, now_us);
 	}
 	lbe_path_yield(p, now_us, reason, rtts);
@@ -1198,7 +1235,7 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 	s64 spare, drain, rate;
 
 	spare = (s64)sent - div_s64(mu * ((s32)q_us - (s32)before_us), (s32)dt_us);
-	drain = div_s64(mu * (qt - (s32)q_us), 2 * (s32)p->rtt_us);
+	drain = div_s64(mu * (qt - (s32)q_us), 2 * (s32)lbe_path_turn_us(p));
 	if ((s32)q_us > qt)
 		drain *= 2;
 	rate = ((s64)p->rate + spare + drain) / 2;
@@ -1402,7 +1439,7 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
 	u64 span_us = a->now_us - p->round_us, all;
-	u32 least_us = max_t(u32, p->rtt_us, LBE_ROUND_PKTS * lbe_path_pkt_us(p));
+	u32 least_us = max_t(u32, lbe_path_turn_us(p), LBE_ROUND_PKTS * lbe_path_pkt_us(p));
 	bool policed = lbe_path_policed(p), outage, more, at_once;
 
 	p->round_bytes += a->acked_bytes;

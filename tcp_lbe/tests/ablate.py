@@ -34,7 +34,7 @@ OFF: dict[str, dict[str, str]] = {
         "clamp_t(u32, p->fails + 1, LBE_PAIRS_MIN, LBE_PAIRS_MAX)": "2U",
     },
     "no arrival rate as a sign of a slower link": {
-        "p->leaving = lbe_path_bdp(p->mu, p->rtt_us) > LBE_STEP_PKTS * p->mss;": "p->leaving = false;",
+        "p->leaving = lbe_path_steps(p);": "p->leaving = false;",
     },
     "no spread as a sign of a slower link": {"#define LBE_INSPECT_FAILS\t2": "#define LBE_INSPECT_FAILS\t1000000"},
     "no rule for policers": {"p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);": "p->lossy = 0;"},

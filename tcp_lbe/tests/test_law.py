@@ -50,7 +50,7 @@ class Link:
 
     @property
     def target(self) -> float:
-        return 2 * self.p + self.e
+        return self.e + max(2 * self.p, self.e / 8)
 
     @property
     def jump(self) -> float:
@@ -109,20 +109,20 @@ def test_a_capacity_has_a_least_and_a_greatest(law: Law) -> None:
 
 
 def test_times_of_a_path(law: Law) -> None:
-    """p, the target 2 p + e, the jump, a tick (a quarter of RTT, or 8 p) and a train, each rounded down to us."""
+    """p, the target e + max(2 p, e / 8), the jump, a tick (RTT / 4, 8 p or 11 ms) and a train, each rounded down."""
     for link in links(4000):
         path = link.made(law)
         assert rounded_down(link.p, path.pkt_us(), 1), link
         assert rounded_down(link.target, path.target_us(), 2), link
         assert rounded_down(link.jump, path.jump_us(), 5), link
-        assert rounded_down(max(link.rtt / 4, 8 * link.p), path.tick_len_us(), 8), link
+        assert rounded_down(max(link.rtt / 4, 8 * link.p, 0.011), path.tick_len_us(), 8), link
         assert rounded_down(link.train, path.train_len_us(), 8), link
 
 
 def rate_by_the_equation(link: Link, rate: float, sent: float, q: float, before: float, dt: float) -> float:
-    """R <- 1/2 (R + S + mu (qt - q) / (2 RTT)), S = R' - mu dq/dt, at most 1.008 mu; the last term doubled above qt."""
+    """R <- 1/2 (R + S + mu (qt - q) / (2 T)), S = R' - mu dq/dt, at most 1.008 mu; the last term doubled above qt."""
     spare = sent - link.mu * (q - before) / dt
-    drain = link.mu * (link.target - q) / (2 * link.rtt) * (2 if q > link.target else 1)
+    drain = link.mu * (link.target - q) / (2 * max(link.rtt, 0.011)) * (2 if q > link.target else 1)
     most = link.mu * (1 - 1 / 32) if link.policed else link.mu * (1 + 1 / 128)
     return min(max((rate + spare + drain) / 2, link.mu / 64, MU_MIN), most)
 
@@ -651,7 +651,7 @@ def test_two_round_trips_of_heavy_loss_are_a_policer(law: Law, lost_pct: int) ->
             path.ack(now_us, base_us, base_us + 5, 0, 0, 0)
             for number in range(3):
                 path.rtt_us = round(link.rtt / US)
-                round_us = max(path.rtt_us, 8 * path.pkt_us()) + rng.randint(0, 5)
+                round_us = max(path.rtt_us, 8 * path.pkt_us(), 11000) + rng.randint(0, 5)
                 now_us += round_us
                 came = pkts * (100 - lost_pct) // 100
                 path.heard_us = now_us
