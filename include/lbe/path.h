@@ -11,7 +11,7 @@
  *
  * S is the rate that other traffic leaves. R' is the rate at which the packets that are sampled now
  * were sent, which is R of one round trip ago. CRUISE averages R with S, and removes the difference
- * between q and its target qt = e + max(2 p, e / 8) within two round trips (within one if q is
+ * between q and its target qt = e + max(2 p, e / 4) within two round trips (within one if q is
  * above qt: the last term is then doubled). A tick is RTT / 4, but at least 8 p and 11 ms; T is
  * RTT, or 11 ms if that is longer. In each tick:
  *
@@ -252,11 +252,11 @@
 #define LBE_TARGET_PKTS		2
 
 /* Instead of the packets, at least 1 / this of the noise: the mean delay of a tick differs from e
- * by chance, and a delay above the target counts twice. If doubled, up to a fifth of a fast link
- * with a noise of many packets is unused; if halved, other traffic finds a queue that is
- * longer by as much.
+ * by chance, by about as much if the tick holds four bursts of a wireless link, and a delay above
+ * the target counts twice. If doubled, up to an eighth of such links is unused; if halved, other
+ * traffic finds a queue that is longer by as much.
  */
-#define LBE_TARGET_NOISE	8
+#define LBE_TARGET_NOISE	4
 
 /* Packets with which a slow start begins (RFC 6928); START does so too. This is a property of the
  * other traffic: if doubled here, the threshold of a jump (half of them) lets a slow start go on

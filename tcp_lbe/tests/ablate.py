@@ -36,9 +36,14 @@ OFF: dict[str, dict[str, str]] = {
     "no arrival rate as a sign of a slower link": {
         "p->leaving = lbe_path_steps(p);": "p->leaving = false;",
     },
+    "the arrival rate of any round trip": {"p->leaving = lbe_path_steps(p);": "p->leaving = true;"},
     "no spread as a sign of a slower link": {"#define LBE_INSPECT_FAILS\t2": "#define LBE_INSPECT_FAILS\t1000000"},
     "no rule for policers": {"p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);": "p->lossy = 0;"},
     "no RTT / 32 in the jump": {"#define LBE_JUMP_US\t\t4000": "#define LBE_JUMP_US\t\t1"},
+    "no least time of a tick": {"#define LBE_TICK_US\t\t11000": "#define LBE_TICK_US\t\t1"},
+    "a target of 2 p + e": {
+        "max(LBE_TARGET_PKTS * lbe_path_pkt_us(p), error_us / LBE_TARGET_NOISE)": "LBE_TARGET_PKTS * lbe_path_pkt_us(p)"
+    },
 }
 NETWORKS: dict[str, Case] = {
     "alone": Case(),
@@ -53,6 +58,8 @@ NETWORKS: dict[str, Case] = {
     "fair": Case(fair=1, other="greedy"),
     "policer": Case(policer=1, buffer_pkts=40, other="steady", other_mbit=4),
     "fast": Case(rate_mbit=100, other="steady", other_mbit=50, duration_s=40),
+    "wireless": Case(200, 5, 200, noise_ms=4),
+    "fair, noise": Case(50, 11, 45, noise_ms=1, fair=1, other="greedy"),
 }
 
 

@@ -50,7 +50,7 @@ class Link:
 
     @property
     def target(self) -> float:
-        return self.e + max(2 * self.p, self.e / 8)
+        return self.e + max(2 * self.p, self.e / 4)
 
     @property
     def jump(self) -> float:
@@ -109,7 +109,7 @@ def test_a_capacity_has_a_least_and_a_greatest(law: Law) -> None:
 
 
 def test_times_of_a_path(law: Law) -> None:
-    """p, the target e + max(2 p, e / 8), the jump, a tick (RTT / 4, 8 p or 11 ms) and a train, each rounded down."""
+    """p, the target e + max(2 p, e / 4), the jump, a tick (RTT / 4, 8 p or 11 ms) and a train, each rounded down."""
     for link in links(4000):
         path = link.made(law)
         assert rounded_down(link.p, path.pkt_us(), 1), link
