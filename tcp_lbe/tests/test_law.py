@@ -21,7 +21,7 @@ from tcp_lbe.tests.law_host import NO_GROWTH, Law, OnePath
 US = 1e-6
 SIZES = (536, 1448, 8948, 65483)
 #: least and greatest capacity that a path may have; a train's packets and its shortest time
-MU_MIN, MU_MAX, TRAIN_PKTS, TRAIN_S = 1000.0, 2.0**32 - 1, 8, 0.004
+MU_MIN, MU_MAX, TRAIN_PKTS, TRAIN_S, TICK_S = 1000.0, 2.0**32 - 1, 8, 0.004, 0.011
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +115,14 @@ def test_times_of_a_path(law: Law) -> None:
         assert rounded_down(link.p, path.pkt_us(), 1), link
         assert rounded_down(link.target, path.target_us(), 2), link
         assert rounded_down(link.jump, path.jump_us(), 5), link
-        assert rounded_down(max(link.rtt / 4, 8 * link.p, 0.011), path.tick_len_us(), 8), link
+        assert rounded_down(max(link.rtt / 4, 8 * link.p, TICK_S), path.tick_len_us(), 8), link
         assert rounded_down(link.train, path.train_len_us(), 8), link
 
 
 def rate_by_the_equation(link: Link, rate: float, sent: float, q: float, before: float, dt: float) -> float:
     """R <- 1/2 (R + S + mu (qt - q) / (2 T)), S = R' - mu dq/dt, at most 1.008 mu; the last term doubled above qt."""
     spare = sent - link.mu * (q - before) / dt
-    drain = link.mu * (link.target - q) / (2 * max(link.rtt, 0.011)) * (2 if q > link.target else 1)
+    drain = link.mu * (link.target - q) / (2 * max(link.rtt, TICK_S)) * (2 if q > link.target else 1)
     most = link.mu * (1 - 1 / 32) if link.policed else link.mu * (1 + 1 / 128)
     return min(max((rate + spare + drain) / 2, link.mu / 64, MU_MIN), most)
 
@@ -651,7 +651,7 @@ def test_two_round_trips_of_heavy_loss_are_a_policer(law: Law, lost_pct: int) ->
             path.ack(now_us, base_us, base_us + 5, 0, 0, 0)
             for number in range(3):
                 path.rtt_us = round(link.rtt / US)
-                round_us = max(path.rtt_us, 8 * path.pkt_us(), 11000) + rng.randint(0, 5)
+                round_us = max(path.rtt_us, 8 * path.pkt_us(), round(TICK_S / US)) + rng.randint(0, 5)
                 now_us += round_us
                 came = pkts * (100 - lost_pct) // 100
                 path.heard_us = now_us

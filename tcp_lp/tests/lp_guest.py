@@ -7,6 +7,7 @@ import re
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -92,37 +93,32 @@ def prepared() -> Uml:
     return made
 
 
-def text(
-    cc: str,
-    seconds: int = 30,
-    measure_s: int = 1,
-    sample_ms: int = 100,
-    topology: str = "",
-    flow: str = "",
-    more: str = "",
-    packets: int = 86,
-) -> str:
-    """An experiment file; without more: one greedy flow alone on 10 Mbit/s, 100 ms."""
-    return EXPERIMENT.format(**locals())
+class Setting(TypedDict, total=False):
+    """What an experiment may have that differs from DEFAULTS."""
+
+    measure_s: int
+    sample_ms: int
+    topology: str
+    flow: str
+    more: str
+    packets: int
 
 
-def seen(
-    backend: Uml,
-    cc: str,
-    seconds: int,
-    measure_s: int = 1,
-    sample_ms: int = 100,
-    topology: str = "",
-    flow: str = "",
-    more: str = "",
-    packets: int = 86,
-) -> Seen:
+#: one greedy flow alone on 10 Mbit/s, 100 ms
+DEFAULTS = Setting(measure_s=1, sample_ms=100, topology="", flow="", more="", packets=86)
+
+
+def text(cc: str, seconds: int = 30, **setting: Unpack[Setting]) -> str:
+    """An experiment file."""
+    return EXPERIMENT.format(cc=cc, seconds=seconds, **{**DEFAULTS, **setting})
+
+
+def seen(backend: Uml, cc: str, seconds: int, **setting: Unpack[Setting]) -> Seen:
     """What the experiment text(cc, seconds, ...) showed of its flow bg."""
     traced = cc in ("lp", "lp_ecn")
     if traced:
-        more += TRACED.format(last_s=seconds - 0.03)
-    told = text(cc, seconds, measure_s, sample_ms, topology, flow, more, packets)
-    one = parse(told, Path("tcp_lp_guest.toml"))
+        setting["more"] = setting.get("more", "") + TRACED.format(last_s=seconds - 0.03)
+    one = parse(text(cc, seconds, **setting), Path("tcp_lp_guest.toml"))
     (job,) = runner.plan(one, runner.Options(runs=1, seed=1))
     with tempfile.TemporaryDirectory(prefix="lbe-lp-") as folder:
         record = runner.run_one(job, backend, Path(folder))

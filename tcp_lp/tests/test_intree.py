@@ -44,7 +44,7 @@ def offset(ticks: int) -> str:
 def greedy(backend: Uml, cc: str, clock: str, first: str = "bg") -> Seen:
     start = {"bg": "", "be": "start_s = 5"}
     more = f'[flow.be]\ncc = "cubic"\n{"start_s = 5" if first == "bg" else ""}\n'
-    return seen(backend, cc, 30, 15, topology=clock, flow=start[first], more=more)
+    return seen(backend, cc, 30, measure_s=15, topology=clock, flow=start[first], more=more)
 
 
 @functools.cache

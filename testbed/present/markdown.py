@@ -9,7 +9,6 @@ from ..judge import checks, coverage, figures, proof, scoreboard
 from ..results import digest
 from ..results.digest import Documents
 from ..spec import lives
-from ..spec.experiment import names
 from . import claims_page, tables
 from .quoting import papers
 from .state import reds
@@ -93,7 +92,7 @@ def _coverage(verdicts: list[coverage.FigureVerdict], titles: dict[str, str]) ->
 def _checks(documents: Documents) -> str:
     """The page with all bounds of all experiments; of a life without results it says that it was not run."""
     red = reds(documents)
-    named = {*names(), *lives.files(), proof.NAME}
+    named = {*lives.judged(), proof.NAME}
     judged = {name: tables.check_rows(document) for name, document in documents.items() if name in named}
     waiting = sum(row[-1].startswith(checks.STATUS["new"]) for rows in judged.values() for row in rows)
     few = sum(row[-1].startswith(checks.STATUS["few"]) for rows in judged.values() for row in rows)

@@ -52,7 +52,7 @@ def reds(documents: Documents) -> list[str]:
         red += [f"{name}: {text}" for text in reported(document)]
         if name == proof.NAME:
             red += [f"{name}: {text}" for text in proof_faults(document)]
-        if name not in names() and name not in lives.files():
+        if name not in lives.judged():
             continue
         experiment = digest.experiment_of(document)
         results = digest.result_set(document)

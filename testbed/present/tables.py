@@ -96,7 +96,7 @@ def pinned_settings(documents: Documents) -> dict[str, str]:
 def experiment_rows(documents: Documents) -> list[list[str]]:
     """A row of provenance for each experiment."""
     rows = []
-    for name in sorted({*names(), *lives.files(), *documents}):
+    for name in sorted({*lives.judged(), *documents}):
         document = documents.get(name)
         if document is None:
             rows.append([name, "not run", "", "", "", "", ""])

@@ -261,7 +261,7 @@ def asked_cases(document: dict[str, Any]) -> list[dict[str, str]]:
 
 def _listed(document: dict[str, Any]) -> Experiment | None:
     """The experiment of a document, if it is in the tree."""
-    return experiment_of(document) if document["experiment"] in {*experiments.names(), *lives.files()} else None
+    return experiment_of(document) if document["experiment"] in lives.judged() else None
 
 
 def _asked_today(document: dict[str, Any], experiment: Experiment | None) -> list[dict[str, str]]:
@@ -292,7 +292,7 @@ def result_set(document: dict[str, Any]) -> ResultSet:
             made.append(Result(case["case"], seed, metrics, {}, empty))
     experiment = _listed(document)
     asked = _asked_today(document, experiment)
-    outgrown = experiment is not None and document["file_sha256"] != _hash_today(document, experiment)
+    outgrown = experiment is not None and not _unchanged(document, experiment)
     return ResultSet(
         document["experiment"],
         document["mode"],
@@ -308,11 +308,15 @@ def result_set(document: dict[str, Any]) -> ResultSet:
     )
 
 
-def _hash_today(document: dict[str, Any], experiment: Experiment) -> str:
-    """What the document's file_sha256 would be today; that of a life is of the files that it names."""
-    if "files" in document:
-        return hash_of_programs(REPO / name for name in document["files"] if (REPO / name).is_file())
-    return file_hash(experiment)
+def files_are(document: dict[str, Any]) -> bool:
+    """Whether the files that a document was made with are unchanged."""
+    paths = [REPO / name for name in document["files"]]
+    return all(path.is_file() for path in paths) and document["file_sha256"] == hash_of_programs(paths)
+
+
+def _unchanged(document: dict[str, Any], experiment: Experiment) -> bool:
+    """Whether the experiment is the one of the document; a life's document names its files."""
+    return files_are(document) if "files" in document else document["file_sha256"] == file_hash(experiment)
 
 
 def lost_runs(document: dict[str, Any]) -> int:

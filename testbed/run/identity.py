@@ -16,7 +16,6 @@ present tree has the same identity. Otherwise it is stale: its numbers stay, mar
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from ..backends.backend import Backend
@@ -74,7 +73,7 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
     identity = document["identity"]
     if not identity and "files" in document:
         # a simulator or another tool without a kernel of the testbed: only its files identify it
-        known = document["provenance"]["backend"] != "uml" and files_are(document)
+        known = document["provenance"]["backend"] != "uml" and digest.files_are(document)
         return [] if known else ["tool"]
     if not identity:
         changed = experiment is None or document["file_sha256"] != digest.file_hash(experiment)
@@ -88,7 +87,7 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
     parts += [f"module {name}" for name, was in identity["modules"].items() if today["modules"][name] != was]
     parts += [f"metric {kind}" for kind, was in kinds.items() if today.get("kinds", {}).get(kind) != was]
     if "files" in document:
-        return parts + (["tool"] if not files_are(document) else [])
+        return parts + (["tool"] if not digest.files_are(document) else [])
     if experiment is None:
         return [*parts, "experiment (gone)"]
     changed, new = changed_cases(document, experiment), new_cases(document, experiment)
@@ -124,10 +123,3 @@ def new_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str
 def hash_of_files(names: Iterable[str]) -> str:
     """Hash of programs and experiments of the tree, for numbers that do not depend on one experiment's file only."""
     return hash_of_programs([REPO / name for name in names])
-
-
-def files_are(document: dict[str, Any]) -> bool:
-    """Whether the files that a document was made with are unchanged."""
-    return all(Path(REPO / name).is_file() for name in document["files"]) and (
-        document["file_sha256"] == hash_of_files(document["files"])
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..base.places import TESTBED
+from .experiment import names
 
 FOLDER = TESTBED / "robustness" / "lives"
 
@@ -17,3 +18,8 @@ FOLDER = TESTBED / "robustness" / "lives"
 def files() -> dict[str, Path]:
     """Files of all lives, by name."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def judged() -> set[str]:
+    """Names of all that is judged by its checks: the report's experiments and the lives."""
+    return {*names(), *files()}
