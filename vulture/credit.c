@@ -110,7 +110,8 @@ struct credit_flow {
 	bool own_known;			/* own_seq is valid */
 	bool finished;			/* the furthest data had PSH: its sender had no more */
 	u32 goal_seq;			/* the edge that credit allows */
-	u32 wire_seq;			/* the edge on the wire, rounded up to the unit */
+	u32 wire_seq;			/* the highest edge on the wire, rounded up to the unit */
+	u32 edge_seq;			/* the edge of the latest ACK: rounding may make it less */
 	u32 high_seq;			/* end of the furthest data */
 	u32 own_seq;			/* the edge that TCP itself would allow */
 	u32 probe_seq;			/* first octet of the probe */
@@ -143,6 +144,14 @@ static s32 credit_held(const struct credit_flow *f)
 	return max3(credit_out(f), (s32)(f->wire_seq - f->high_seq), 0);
 }
 
+/* Whether the sender has credit for a segment. What rounding gave before counts no more once an ACK
+ * of further data has made it less: a sender then has what that ACK says.
+ */
+static bool credit_has_segment(const struct credit_flow *f)
+{
+	return (s32)(f->edge_seq - f->high_seq) >= (s32)f->mss_bytes;
+}
+
 /* What its sender uses in a round trip, bytes. */
 static u32 credit_used(const struct credit_flow *f)
 {
@@ -171,6 +180,17 @@ static void credit_count(struct credit_flow *f)
 	}
 	f->path->out_bytes += out - f->counted_bytes;
 	f->counted_bytes = out;
+}
+
+/* What rounding gave, and an ACK of further data took back: data that was sent for it has arrived
+ * by now, or there is none. If it counted on, such parts of many flows would fill W for ever.
+ */
+static void credit_take_back(struct credit_flow *f, u64 now_us)
+{
+	if (credit_has_segment(f) || now_us - f->data_us <= 2ULL * f->path->law.base_us)
+		return;
+	f->wire_seq = f->edge_seq;
+	credit_count(f);
 }
 
 /* The least round trip of the path is that of its active flows. The route may have become longer
@@ -449,6 +469,9 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 	*again_us = c->slot_us;
 	if (now_us < c->slot_us)
 		return NULL;
+	/* A train that is repeated comes from the flow whose window it has made longer. */
+	if (!c->train_sent && !c->repeated)
+		list_rotate_left(&p->flows);
 	if (c->train_end_us && now_us >= c->train_end_us) {
 		credit_move_bases(p, credit_judge(c, now_us));
 		*again_us = now_us;
@@ -468,11 +491,13 @@ static struct credit_flow *credit_pump_train(struct credit_path *p, u64 now_us, 
 		f->train_seq = f->goal_seq;
 	}
 	credit_give(f, c->mss_bytes, now_us);
-	/* What rounding up to the unit releases is part of the train too, so the flow stays first
-	 * until it has had a unit.
+	/* A single flow sends the train. In a fair queue, trains of n flows have n times its part.
+	 * If the windows of single flows were too short, all send it in turn. What rounding up to
+	 * the unit releases is part of the train too, so a flow stays first until it has had a
+	 * unit.
 	 */
 	p->turn_bytes += c->mss_bytes;
-	if (p->turn_bytes + c->mss_bytes > f->unit_bytes) {
+	if (c->spoilt && !c->kept_Bps && p->turn_bytes + c->mss_bytes > f->unit_bytes) {
 		list_move_tail(&f->node, &p->flows);
 		p->turn_bytes = 0;
 	}
@@ -561,8 +586,7 @@ static u64 credit_pump(struct credit_path *p, struct credit_flow *self, u64 now_
  */
 static bool credit_is_late(const struct credit_flow *f)
 {
-	return (s32)(f->wire_seq - f->high_seq) < (s32)f->mss_bytes &&
-	       credit_out(f) >= (s32)f->mss_bytes &&
+	return !credit_has_segment(f) && credit_out(f) >= (s32)f->mss_bytes &&
 	       (!f->own_known || (s32)(f->own_seq - f->wire_seq) > 0);
 }
 
@@ -694,7 +718,7 @@ static void credit_match_train(struct credit_flow *f, const struct rwnd_data *d,
 			continue;
 		p->train[i].flow = NULL;
 		if (cut) {
-			credit_on_cut(c, d->now_us);
+			credit_on_cut(c, i, d->now_us);
 			continue;
 		}
 		credit_on_bunch(c, i, d->now_us);
@@ -748,6 +772,7 @@ static void credit_sense(struct credit_flow *f, const struct rwnd_data *d, u64 r
 		c->bytes += d->bytes;
 		if (f->probing && (s32)(d->seq - f->probe_seq) >= 0) {
 			f->probing = false;
+			credit_learn_probe(c, credit_us);
 			if (credit_us != CREDIT_NO_QUEUE && trip_us != CREDIT_NO_QUEUE)
 				credit_lately_add(&c->back, credit_us - min(credit_us, trip_us));
 			credit_move_bases(p, credit_watch_back(c));
@@ -811,6 +836,7 @@ static void credit_init(void *state, const struct rwnd_start *start, struct rwnd
 	/* Whatever TCP has advertised stays valid. */
 	f->goal_seq = start->edge_seq;
 	f->wire_seq = start->edge_seq;
+	f->edge_seq = start->edge_seq;
 	f->high_seq = start->ack_seq;
 	lbe_slots_init(&f->owd, f->owd_us, CREDIT_SLOTS, now_ms);
 	lbe_slots_init(&f->rtt, f->rtt_us, CREDIT_SLOTS, now_ms);
@@ -898,6 +924,7 @@ static void credit_on_ack(void *state, const struct rwnd_ack *a, struct rwnd_wan
 	}
 	room = max(room, 0) & ~(s32)(f->unit_bytes - 1);
 	wire_seq = a->ack_seq + min_t(u32, room, a->own_bytes);
+	f->edge_seq = wire_seq;
 	if ((s32)(wire_seq - f->wire_seq) > 0) {
 		credit_mark_wire(f, wire_seq, now_us);
 		credit_count(f);
@@ -912,7 +939,8 @@ static void credit_on_timer(void *state, u64 now_us, struct rwnd_want *want)
 	u64 idle_us = max_t(u64, CREDIT_IDLE_US, 4ULL * f->path->law.base_us);
 
 	now_us = credit_clock(f->path, now_us);
-	if (f->active && f->data_us && credit_held(f) >= (s32)f->mss_bytes &&
+	credit_take_back(f, now_us);
+	if (f->active && f->data_us && credit_has_segment(f) &&
 	    now_us - f->data_us > idle_us && now_us - f->grant_us > idle_us)
 		credit_deactivate(f);
 	credit_settle(f, now_us, want);

@@ -72,9 +72,10 @@
  *		longer, and base is raised by that.
  * PROBE	A train: two packets to fill the queue, then 8 at the rate mu (8 e / p if that
  *		is more, for 50 ms at most), then mu / 4 until the verdict unless a train failed
- *		before. After a failure a train begins at a random time within a round trip,
- *		within a tick if CRUISE sends it, because bursts of other traffic may have a
- *		period that divides the round trip.
+ *		before. A single download sends it: in a fair queue, each has a share of its own,
+ *		and the trains of n have n shares. After a failure a train begins at a random
+ *		time within a round trip, within a tick if CRUISE sends it, because bursts of
+ *		other traffic may have a period that divides the round trip.
  *		The measured packets are marks. They give the part of the bottleneck's time
  *		that other traffic took while they were sent:
  *			g = (span of arrivals - work) / span of sending = X / mu,
@@ -83,7 +84,11 @@
  *		between, or for each that arrived if these are more. The verdict comes when all
  *		marks have arrived, or none has for base / 8.
  *		If no two marks came closer than p' > p, p becomes p': at once if p' is below
- *		4/3 p, and otherwise if mu was never confirmed, or not for 120 s p / p'.
+ *		4/3 p and e below p / 3, and otherwise if mu was never confirmed, or not for
+ *		120 s p / p'. This is 10 p / p' times as long (if that is more than one) if the
+ *		time from credit to data of one of FLOOR's probes was not (p' - p) / 2 longer
+ *		than before the latest train with g < 0.1: packets take longer on a slower link,
+ *		but in a fair queue a single one waits for less than p.
  *		If k marks came together and in order, less than (k - 2) p after those before
  *		(p at the largest mu ever; of 250 us or more), the link serves in bunches. For
  *		the next 60 s z follows the longest gap, p' is the mean spacing of each train,
@@ -95,13 +100,23 @@
  *		rate that other traffic left before the latest yield (of half of that rate if
  *		it was there when CRUISE began), until g < 0.1 shows that it has gone.
  *		W = R base + 2 MSS, handed out at R.
- *		A train has no result if it was sent all at once (its ACKs were held up on
- *		their way) or too slowly, or if, being longer than 8, less than half as many
- *		marks of its second half as of its first arrived. After three such trains R is
- *		mu / 4, or as many packets a round trip as the train has marks if that is less.
- *		CRUISE at r = k mu < 0.9 mu and q < qt sends trains too: the first after 15 round
- *		trips, but 1.5 s at least, the next each time after twice as long (48 s at most),
- *		and two to three round trips after one that failed. g > 1 - k / 2 three times in
+ *		If the sender rests for half of a round trip, or the end of the train is missing
+ *		(of one longer than 8, or of several downloads), the sender's own window was
+ *		shorter than the train. The train is repeated a round trip later, since what the
+ *		window held back makes it longer. If it is still shorter, or CRUISE has sent the
+ *		train, the first part decides, from six marks on: it fails above 0.8 times its
+ *		part of the train.
+ *		A train has no result if this part is shorter, or if it was sent all at once (its
+ *		ACKs were held up on their way) or too slowly; the latter is repeated as well.
+ *		After one without a result in FLOOR all downloads send the next in turn. After
+ *		three in a row R is mu / 4, or as many packets a round trip as the train has
+ *		marks if that is less.
+ *		CRUISE at r = k mu < 0.9 mu and q < qt sends trains too (of n downloads, after 8
+ *		ticks below 1 - 1 / 2(n + 1), 0.9 to 0.95, as n + 1 share a fair queue): the
+ *		first after 15 round trips, but 1.5 s at least, the next each time after twice
+ *		as long (48 s at most) if it had a result, and two to three round trips after
+ *		one that failed.
+ *		g > 1 - k / 2 (of a part, as much less as it is shorter) three times in
  *		a row ends CRUISE. Otherwise R = k mu, or what the train found if that is more:
  *		up to 2 k mu, but no more than k mu if the train's first packet met a queue. If
  *		nothing of the train came, and W was more than r brings in 5/4 base + qhi, the
@@ -342,6 +357,7 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 		credit_steer(c, now_us, queue_us, rtt_us, len_us);
 	if (c->phase != CREDIT_CRUISE || c->filling)
 		return;
+	c->short_ticks = c->rate_Bps < credit_alone_Bps(c) ? c->short_ticks + 1 : 0;
 	outgrown = credit_is_outgrown(c);
 	if (outgrown && c->lost_us > c->jumped_us) {
 		credit_yield_to_others(c, now_us, true);
@@ -350,7 +366,7 @@ static inline void credit_end_tick(struct credit_law *c, u64 now_us)
 	/* After such a reduction of W one failed train is enough. */
 	if (outgrown)
 		c->doubts = CREDIT_DOUBTS_MOST - 1;
-	else if (queue_us >= credit_target_us(c) || c->rate_Bps >= c->mu_Bps / 10 * 9 ||
+	else if (queue_us >= credit_target_us(c) || !credit_is_shared(c) ||
 		 now_us <= c->ask_us)
 		return;
 	c->kept_Bps = c->rate_Bps;
@@ -434,6 +450,12 @@ static inline void credit_on_data(struct credit_law *c, u64 now_us, u32 bytes, u
 					c->window_bytes, CREDIT_WINDOW_MAX_BYTES);
 }
 
+/* A probe's data came @us after its credit went out, less the minimum, or CREDIT_NO_QUEUE. */
+static inline void credit_learn_probe(struct credit_law *c, u32 us)
+{
+	c->probed_us = min(c->probed_us, us);
+}
+
 /* Samples that agree with each other for long, above qt: the route may be longer now. */
 static inline void credit_watch_route(struct credit_law *c, u64 now_us, u32 queue_us)
 {
@@ -467,6 +489,8 @@ static inline struct credit_move credit_watch_back(struct credit_law *c)
 		return (struct credit_move){};
 	c->base_us = credit_bounded_us(c->base_us + moved.rtt_us);
 	c->back.n = 0;
+	if (c->probed_us != CREDIT_NO_QUEUE)
+		c->probed_us -= min(c->probed_us, moved.rtt_us);
 	return moved;
 }
 

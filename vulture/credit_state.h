@@ -74,6 +74,12 @@
  * half, the share that other traffic leaves is taken for the capacity sooner.
  */
 #define CREDIT_STALE_US		60000000U
+/* So many p / p' times longer if the probes of FLOOR do not confirm that packets take longer, as on
+ * a path whose minima are later than the change. With twice as many, a link that has become slower
+ * by half is then used little for five minutes longer; with half, each competing flow in a fair
+ * queue loses half of the link after two minutes and a half.
+ */
+#define CREDIT_STALE_TIMES	10
 /* Samples in FLOOR that agree for this time, us, and are at least so many, are taken for the new
  * base delay of the path. With twice as much, a longer route is learnt twice as late; with half, a
  * short buffer that is full looks like a longer route.
@@ -162,6 +168,12 @@
 /* Largest W: TCP's own windows are smaller. Twice as much is compared as if it were below 0. */
 #define CREDIT_WINDOW_MAX_BYTES	(1U << 30)
 
+/* A sender that was silent for this long in a train, us, waited for something other than the next
+ * credit: four ticks of usual timestamps. With half, an ACK that was held up looks like that; with
+ * twice as much, windows that are shorter than a train are not recognized on paths of 8 ms.
+ */
+#define CREDIT_REST_US		4000U
+
 #define CREDIT_NO_QUEUE		U32_MAX
 #define CREDIT_SPOILT		20000U	/* as g: the train has no result */
 /* Trains in a row without a result, after which CRUISE begins without one. With twice as many,
@@ -178,6 +190,13 @@ struct credit_tick {
 	u32 queue_us;	/* its queueing delay, or CREDIT_NO_QUEUE */
 	u32 mean_us;	/* mean of its samples; 0 = no sample */
 	u32 samples;
+};
+
+/* A mark of the train that has arrived */
+struct credit_came {
+	bool came;
+	s32 arrived_us, sent_us;	/* since the train began */
+	u32 bytes;			/* that had arrived since then */
 };
 
 /* The minimum of the latest values: of between CREDIT_LATELY and twice as many. */
@@ -229,6 +248,7 @@ struct credit_law {
 	bool filling;		/* W is being handed out at R; arrivals bring no credit */
 	u32 low_ticks;		/* ticks in a row with q < qt / 2 */
 	u32 high_ticks;		/* ticks in a row above 2 qt, not by these flows' own queue */
+	u32 short_ticks;	/* ticks in a row with r below credit_alone_Bps() */
 	u32 high_row, jump_row;	/* samples in a row above 2 qhi; above the last tick's q + qhi */
 	u64 row_us;		/* begin of jump_row */
 	u64 quiet_us, quiet_bytes;	/* time and arrivals at the latest sample below qt */
@@ -256,6 +276,12 @@ struct credit_law {
 	bool shift_new;		/* no train has confirmed shift_us yet */
 	u32 flat_min_us, flat_max_us, flat_samples;	/* range and number of samples that agree */
 	u64 flat_us;		/* since when they agree */
+	u32 probed_us;		/* least time from credit to data, less its minimum, of probes
+				 * since CRUISE; CREDIT_NO_QUEUE = none
+				 */
+	u32 free_us;		/* the same when a train last had g < 0.1: of a minimum of shorter
+				 * packets, what those of data take longer
+				 */
 	struct credit_lately back;	/* of probes since CRUISE: excess of the time from credit to
 					 * data over the one-way delay
 					 */
@@ -265,17 +291,16 @@ struct credit_law {
 	u64 train_end_us;	/* verdict at the latest; 0 = the train is not all out */
 	u32 gap_us;		/* p when the train began */
 	u32 spoilt;		/* trains in a row without a result */
+	bool repeated;		/* the train repeats one without a result */
 	u32 train_pkts;		/* length of the train, with the first two packets */
 	u32 train_step;		/* after the first two, one of so many packets is a mark */
 	u32 train_marks;	/* marks, with the first two packets */
 	u32 train_sent, train_got;	/* packets for which credit is out; marks that arrived */
 	u32 train_high;		/* number of the furthest mark that arrived, plus one */
 	u32 train_cut;		/* marks that arrived late because their sender held them back */
+	u32 train_cut_at;	/* the lowest number of these; U32_MAX = none */
 	u64 train_bytes;	/* credit_law.bytes when the train began */
-	/* The marks after the first two, for each half of the train: sums, and how many arrived */
-	s64 half_arrived_us[2], half_sent_us[2];	/* of times since the train began */
-	s64 half_bytes[2], half_marks[2];	/* of arrivals since then; of marks' numbers */
-	u32 half_got[2];
+	struct credit_came train[CREDIT_TRAIN];	/* by number of the mark */
 	s32 train_late_us[2];	/* times of the latest two arrivals */
 	u32 train_least_us;	/* least spacing of marks, as the mean of two gaps */
 	u64 bunch_us;		/* arrival of the latest mark, our clock; 0 = none yet */
@@ -471,6 +496,7 @@ static inline void credit_init_law(struct credit_law *c, u64 now_us)
 	c->random = (u32)now_us;
 	c->window_bytes = 65535;	/* the most that a handshake advertises */
 	c->least_us = CREDIT_NO_QUEUE;
+	c->probed_us = CREDIT_NO_QUEUE;
 }
 
 /* A flow has segments of this size. In CRUISE W holds two of them: with less, no credit would go
@@ -520,6 +546,7 @@ static inline void credit_yield(struct credit_law *c, u64 now_us, u64 blind_us)
 	c->kept_Bps = 0;
 	c->doubts = 0;
 	c->window_bytes = 0;
+	c->repeated = false;
 	c->yields++;
 }
 
@@ -541,6 +568,21 @@ static inline void credit_yield_to_others(struct credit_law *c, u64 now_us, bool
 	c->rose_bytes = c->window_bytes;
 	c->rose_us = now_us;
 	credit_yield(c, now_us, credit_blind_us(c));
+}
+
+/* A rate above this shows that these flows have the path to themselves: half of the rest would be
+ * the share of a single competing flow in a fair queue. It is 0.95 of mu at most, as the rate of a
+ * round trip alone varies by a twentieth.
+ */
+static inline u64 credit_alone_Bps(const struct credit_law *c)
+{
+	return c->mu_Bps - div_u64(c->mu_Bps, clamp(2 * (c->flows + 1), 10U, 20U));
+}
+
+/* Whether other traffic seems to have a part of the path, at once if that is a tenth. */
+static inline bool credit_is_shared(const struct credit_law *c)
+{
+	return c->rate_Bps < c->mu_Bps / 10 * 9 || c->short_ticks >= CREDIT_HIGH_TICKS;
 }
 
 /* Whether the queue is that of these flows: since it was last short, other traffic had less of the

@@ -46,12 +46,9 @@ static inline void credit_probe(struct credit_law *c, u64 now_us)
 	c->bunched = false;
 	c->bunch_mixed = false;
 	c->train_queue_us = 0;
-	memset(c->half_arrived_us, 0, sizeof(c->half_arrived_us));
-	memset(c->half_sent_us, 0, sizeof(c->half_sent_us));
-	memset(c->half_bytes, 0, sizeof(c->half_bytes));
-	memset(c->half_marks, 0, sizeof(c->half_marks));
+	c->train_cut_at = U32_MAX;
 	c->train_bytes = c->bytes;
-	memset(c->half_got, 0, sizeof(c->half_got));
+	memset(c->train, 0, sizeof(c->train));
 	c->trains++;
 }
 
@@ -86,11 +83,13 @@ static inline void credit_wait_for_train(struct credit_law *c, u64 sent_us)
 /**
  * credit_on_cut() - a mark arrived that its sender's own window had held back
  * @c: law
+ * @mark: its number
  * @now_us: our clock
  */
-static inline void credit_on_cut(struct credit_law *c, u64 now_us)
+static inline void credit_on_cut(struct credit_law *c, u32 mark, u64 now_us)
 {
 	c->train_cut++;
+	c->train_cut_at = min(c->train_cut_at, mark);
 	if (c->train_end_us)
 		credit_wait_for_train(c, now_us);
 }
@@ -129,7 +128,7 @@ static inline void credit_on_bunch(struct credit_law *c, u32 mark, u64 now_us)
  */
 static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_us, u64 sent_us)
 {
-	u32 half = 2 * mark >= CREDIT_TRAIN_PRIME + c->train_marks, i = c->train_got++ % 2;
+	u32 i = c->train_got++ % 2;
 	s32 at_us = (s32)(arrived_us - c->since_us);
 
 	if (c->train_end_us)
@@ -141,49 +140,96 @@ static inline void credit_on_train(struct credit_law *c, u32 mark, u64 arrived_u
 	c->train_high = max(c->train_high, mark + 1);
 	if (!mark)
 		c->train_queue_us = (u32)(arrived_us - sent_us);
-	if (mark < CREDIT_TRAIN_PRIME)
-		return;
-	c->half_arrived_us[half] += at_us;
-	c->half_sent_us[half] += (s32)(sent_us - c->since_us);
-	c->half_bytes[half] += (s64)(c->bytes - c->train_bytes);
-	c->half_marks[half] += mark;
-	c->half_got[half]++;
+	c->train[mark] = (struct credit_came){ true, at_us, (s32)(sent_us - c->since_us),
+					       (u32)(c->bytes - c->train_bytes) };
 }
 
-/* Distance from the mean of the first half's marks to that of the second half's, times @scale. */
-static inline s64 credit_train_span(const struct credit_law *c, const s64 *sum, u64 scale)
-{
-	s32 n[2] = { (s32)c->half_got[0], (s32)c->half_got[1] };
-
-	return div_s64((sum[1] * n[0] - sum[0] * n[1]) * (s64)scale, n[0] * n[1]);
-}
-
-/* Time that the bottleneck needed for these flows' packets in that span, us: for those that were
- * sent, lost or not, or for those that arrived if they are more. The window's unit also releases
- * packets that are not part of the train, and in another order.
+/* Number of marks until the first one that its sender held back: until it was sent, all that the
+ * sender might send was on its way for half of a round trip or more.
  */
-static inline s32 credit_train_work(const struct credit_law *c)
+static inline u32 credit_train_part(const struct credit_law *c)
 {
-	s64 sent_us = credit_train_span(c, c->half_marks, (u64)c->train_step * c->gap_us);
-	s64 came_us = credit_train_span(c, c->half_bytes, c->gap_us);
+	s32 rest_us = (s32)max3(c->base_us / 2, 4 * c->train_step * c->gap_us, CREDIT_REST_US);
+	u32 i, n = min(c->train_cut_at, c->train_high);
+	s32 latest_us = S32_MAX;	/* until the first one that came */
 
-	return (s32)max(sent_us, div_s64(came_us, (s32)max(c->mss_bytes, 1U)));
+	for (i = 0; i < n; i++) {
+		s32 sent_us = c->train[i].sent_us;
+
+		if (!c->train[i].came)
+			continue;
+		if (latest_us != S32_MAX && sent_us - latest_us > rest_us)
+			return i;
+		latest_us = latest_us == S32_MAX ? sent_us : max(latest_us, sent_us);
+	}
+	return n;
 }
 
-/* g of the train, 1/1000. */
-static inline u32 credit_train_growth(const struct credit_law *c)
-{
-	s32 span_us = (s32)credit_train_span(c, c->half_arrived_us, 1);
-	s32 sent_us = (s32)credit_train_span(c, c->half_sent_us, 1);
-	s32 work_us = credit_train_work(c);
+/* Sums over the marks of a half, without the first CREDIT_TRAIN_PRIME of the train. */
+struct credit_half {
+	s64 arrived_us, sent_us, bytes, marks;
+	s32 n;
+};
 
-	span_us = max(span_us - work_us, 0);
+/* Half @half of the first @part marks. */
+static inline struct credit_half credit_half_of(const struct credit_law *c, u32 part, u32 half)
+{
+	u32 middle = (CREDIT_TRAIN_PRIME + part + 1) / 2, i;
+	u32 from = half ? middle : CREDIT_TRAIN_PRIME, to = half ? part : middle;
+	struct credit_half sum = {};
+
+	for (i = from; i < to; i++) {
+		if (!c->train[i].came)
+			continue;
+		sum.arrived_us += c->train[i].arrived_us;
+		sum.sent_us += c->train[i].sent_us;
+		sum.bytes += c->train[i].bytes;
+		sum.marks += i;
+		sum.n++;
+	}
+	return sum;
+}
+
+/* What the first @part marks show */
+struct credit_spans {
+	u32 n[2];		/* how many arrived of each half */
+	s32 arrived_us;		/* from the mean of the first half's marks to that of the second */
+	s32 sent_us;
+	/* Time that the bottleneck needed for these flows' packets in that span: for those that
+	 * were sent, lost or not, or for those that arrived if they are more. The window's unit
+	 * also releases packets that are not part of the train, and in another order.
+	 */
+	s32 work_us;
+};
+
+static inline struct credit_spans credit_train_spans(const struct credit_law *c, u32 part)
+{
+	struct credit_half a = credit_half_of(c, part, 0), b = credit_half_of(c, part, 1);
+	struct credit_spans spans = { .n = { (u32)a.n, (u32)b.n } };
+	s64 marks_us, bytes_us;
+
+	if (!a.n || !b.n)
+		return spans;
+	spans.arrived_us = (s32)div_s64(b.arrived_us * a.n - a.arrived_us * b.n, a.n * b.n);
+	spans.sent_us = (s32)div_s64(b.sent_us * a.n - a.sent_us * b.n, a.n * b.n);
+	marks_us = div_s64((b.marks * a.n - a.marks * b.n) * c->train_step * c->gap_us, a.n * b.n);
+	bytes_us = div_s64((b.bytes * a.n - a.bytes * b.n) * c->gap_us, a.n * b.n);
+	spans.work_us = (s32)max(marks_us, div_s64(bytes_us, (s32)max(c->mss_bytes, 1U)));
+	return spans;
+}
+
+/* g, 1/1000. */
+static inline u32 credit_train_growth(const struct credit_spans *spans)
+{
+	s32 work_us = spans->work_us, more_us = max(spans->arrived_us - work_us, 0);
+
 	/* Credit was held up on its way. The train was sent too slowly to keep the bottleneck busy,
 	 * or all at once, so that no other traffic came between its packets.
 	 */
-	if (sent_us > work_us + work_us / 2 || sent_us < work_us / 4)
+	if (spans->sent_us > work_us + work_us / 2 || spans->sent_us < work_us / 4)
 		return CREDIT_SPOILT;
-	return (u32)min_t(u64, div_u64(span_us * 1000ULL, max3(sent_us, work_us / 2, 1)), 10000);
+	return (u32)min_t(u64, div_u64(more_us * 1000ULL, max3(spans->sent_us, work_us / 2, 1)),
+			  10000);
 }
 
 /* Failures make trains rarer, to spare other traffic in a fair queue or in bursts. On a link that
@@ -192,6 +238,7 @@ static inline u32 credit_train_growth(const struct credit_law *c)
 static inline void credit_train_fails(struct credit_law *c, u64 now_us)
 {
 	c->fails = c->pause_us >= CREDIT_BUNCH_US ? 1 : c->fails + 1;
+	c->spoilt = 0;
 	c->failed++;
 	credit_yield(c, now_us, c->base_us);
 }
@@ -216,9 +263,11 @@ static inline struct credit_move credit_move_route(struct credit_law *c)
 /* Enter CRUISE at R. If CRUISE sent the train, R is no less than the rate before it. */
 static inline void credit_cruise(struct credit_law *c, u64 now_us)
 {
+	/* A train without a result, or before its time, does not show that the next may wait. */
 	if (!c->kept_Bps)
 		c->reprobe_us = max(CREDIT_REPROBE_US, 15 * c->base_us);
-	else if (!c->doubts)
+	else if (!c->doubts && (!c->spoilt || c->spoilt > CREDIT_SPOILT_MOST) &&
+		 c->since_us > c->ask_us)
 		c->reprobe_us = min(2 * c->reprobe_us, CREDIT_REPROBE_MOST_US);
 	c->ask_us = now_us + (c->doubts ? 2 * c->base_us + credit_random_us(c, c->base_us) :
 			      c->reprobe_us);
@@ -227,6 +276,8 @@ static inline void credit_cruise(struct credit_law *c, u64 now_us)
 	c->tried = c->fails;
 	c->fails = 0;
 	credit_enter(c, CREDIT_CRUISE, now_us);
+	c->repeated = false;
+	c->probed_us = CREDIT_NO_QUEUE;
 	c->back.n = 0;
 	c->jumped_us = now_us;
 	c->window_bytes = credit_bytes_of(c->rate_Bps, c->base_us) + 2 * c->mss_bytes;
@@ -240,27 +291,47 @@ static inline void credit_cruise(struct credit_law *c, u64 now_us)
 	credit_begin_tick(c);
 }
 
-/* The g above which a train has found no room, 1/1000. For a train of CRUISE at a share k of mu,
- * other traffic that sends the rest through the same queue makes g = 1 - k. Traffic with a fair
- * queue of its own takes half of the link from the train, and makes g = 1 or more. The limit is
- * between the two.
+/* The g above which the first @part marks of a train have found no room, 1/1000. For a train of
+ * CRUISE at a share k of mu, other traffic that sends the rest through the same queue makes
+ * g = 1 - k. Traffic with a fair queue of its own takes half of the link from the train, and makes
+ * g = 1 or more. The limit is between the two. The fewer marks, the larger is what noise makes of
+ * g: a part of a train must find as much more room.
  */
-static inline u32 credit_most_growth(const struct credit_law *c)
+static inline u32 credit_most_growth(const struct credit_law *c, u32 part)
 {
-	if (!c->kept_Bps)
-		return 800;
-	return 1000 - (u32)div64_u64(min(c->kept_Bps, c->mu_Bps) * 500, max_t(u64, c->mu_Bps, 1));
+	u32 most = 800;
+
+	if (c->kept_Bps)
+		most = 1000 - (u32)div64_u64(min(c->kept_Bps, c->mu_Bps) * 500,
+					     max_t(u64, c->mu_Bps, 1));
+	return most * part / c->train_marks;
 }
 
-/* The train has no result. Senders that cannot send a train, CREDIT_SPOILT_MOST times in a row, are
- * the limit themselves. They get mu / 4, the rate at the end of a train, or as many packets a round
- * trip as the train has marks if that is less, and W grows from there. A train of CRUISE leads back
- * to CRUISE, unless this happens often and the way back delays credit by no more than p.
+/* Send the train again a round trip later. What of it a sender's window held back has arrived by
+ * then, and has made that window longer: idle senders shorten it to that of a new connection.
  */
-static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
+static inline void credit_repeat(struct credit_law *c, u64 now_us)
 {
-	bool often = ++c->spoilt >= CREDIT_SPOILT_MOST;
+	credit_probe(c, now_us);
+	c->slot_us = max(c->slot_us, now_us + c->base_us);
+	c->repeated = true;
+}
 
+/* The train has no result. If its sender @held_back a part, it is repeated. Senders that cannot
+ * send a train, CREDIT_SPOILT_MOST times in a row, are the limit themselves. They get mu / 4, the
+ * rate at the end of a train, or as many packets a round trip as the train has marks if that is
+ * less, and W grows from there. A train of CRUISE leads back to CRUISE, unless this happens often
+ * and the way back delays credit by no more than p.
+ */
+static inline void credit_train_spoilt(struct credit_law *c, u64 now_us, bool held_back)
+{
+	bool often;
+
+	if (held_back && !c->kept_Bps && !c->repeated) {
+		credit_repeat(c, now_us);
+		return;
+	}
+	often = ++c->spoilt >= CREDIT_SPOILT_MOST;
 	if (often && !(c->kept_Bps && c->back_us > c->gap_us))
 		c->spoilt = 0;
 	if (!c->kept_Bps && often)
@@ -272,26 +343,28 @@ static inline void credit_train_spoilt(struct credit_law *c, u64 now_us)
 		credit_yield(c, now_us, c->base_us);
 }
 
-/* The senders' own windows are shorter than the train, as after an idle time or a loss. Either most
- * of the missing marks arrived later because their senders had held them back; or of a train that
- * noise made longer than usual, the first half arrived, and little of the second. The few marks of
- * that second half are mostly noise.
+/* The senders' own windows are shorter than the train, as after an idle time or a loss, or because
+ * there are many of them. Either most of the missing marks arrived later because their senders had
+ * held them back; or a part from the train's begin on arrived, and then nothing. Of a single sender
+ * and a train of the usual length, the rest is taken for lost.
  */
-static inline bool credit_train_outgrows_senders(const struct credit_law *c)
+static inline bool credit_train_outgrows_senders(const struct credit_law *c, u32 part)
 {
-	if (c->train_cut)
+	if (c->train_cut || part < c->train_high)
 		return 4 * (c->train_got + c->train_cut) > 3 * c->train_marks;
-	return c->train_marks > CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS &&
-	       c->half_got[0] >= CREDIT_TRAIN_LEAST && 2 * c->half_got[1] < c->half_got[0];
+	return part && part < c->train_marks &&
+	       (c->flows > 1 || (c->train_marks > CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS &&
+				 part >= CREDIT_TRAIN_PRIME + CREDIT_TRAIN_LEAST));
 }
 
-/* A quarter of the train was lost. A buffer of a few packets never holds a queue long enough to be
- * measured. Marks after the last one that arrived do not count, as their sender may not have sent
- * them.
- */
-static inline bool credit_train_lost_much(const struct credit_law *c)
+/* How many of the first @part marks were lost. */
+static inline u32 credit_train_lost(const struct credit_law *c, u32 part)
 {
-	return 4 * (c->train_high - c->train_got) >= c->train_marks;
+	u32 i, lost = part;
+
+	for (i = 0; i < part; i++)
+		lost -= c->train[i].came;
+	return lost;
 }
 
 /* Nothing of a train of CRUISE arrived, and more credit was out before it than its senders use in
@@ -339,35 +412,53 @@ static inline bool credit_learn_pause(struct credit_law *c, u64 now_us)
  */
 static inline bool credit_relearn_from_bunches(struct credit_law *c)
 {
-	s64 span_us = credit_train_span(c, c->half_arrived_us, 1);
-	s32 work_us = credit_train_work(c);
+	struct credit_spans spans = credit_train_spans(c, c->train_marks);
 
-	if (work_us <= 0 || span_us <= work_us)
+	if (!spans.n[0] || !spans.n[1] || spans.work_us <= 0 ||
+	    spans.arrived_us <= spans.work_us)
 		return false;
-	c->gap_us = (u32)min_t(u64, div_u64((u64)c->gap_us * (u64)span_us, (u32)work_us),
+	c->gap_us = (u32)min_t(u64, div_u64((u64)c->gap_us * (u32)spans.arrived_us,
+					    (u32)spans.work_us),
 			       c->gap_us + c->gap_us / 3);
 	c->mu_Bps = credit_rate_of(c->mss_bytes, c->gap_us);
 	c->fails = 0;
 	return true;
 }
 
+/* Whether the capacity may have fallen to that of packets @gap_us apart. A fair queue with
+ * gap_us / p - 1 competing flows looks the same to a train, but not to the probes of FLOOR: on a
+ * slower link each takes as much longer as its packet does, and in a fair queue some find the link
+ * between two packets. The more such flows there would have to be, the sooner this is believed.
+ */
+static inline bool credit_is_slower(const struct credit_law *c, u64 now_us, u32 gap_us)
+{
+	u64 stale_us = div_u64(2ULL * CREDIT_STALE_US * c->gap_us, gap_us);
+
+	if (!c->mu_us)
+		return true;
+	if (c->probed_us == CREDIT_NO_QUEUE ||
+	    c->probed_us < c->free_us + (gap_us - c->gap_us) / 2)
+		stale_us = max(stale_us, div_u64(stale_us * CREDIT_STALE_TIMES * c->gap_us,
+						 gap_us));
+	return now_us - c->mu_us >= stale_us;
+}
+
 /* At a bottleneck no two packets leave closer together than its rate allows, so a larger least
- * spacing means a lower rate, or p' / p - 1 competing flows in a fair queue. The more such flows
- * there would have to be, the sooner mu is lowered. Earlier trains that failed were too fast as
- * well.
+ * spacing means a lower rate, or other traffic in a fair queue. Earlier trains that failed were too
+ * fast as well.
  */
 static inline void credit_relearn_capacity(struct credit_law *c, u64 now_us)
 {
 	u32 gap_us = c->train_least_us;
-	bool much = gap_us >= c->gap_us + c->gap_us / 3;
+	/* Noise makes the least of several spacings too short, by twice itself at most. */
+	bool much = gap_us >= c->gap_us + c->gap_us / 3 || c->noise_us >= c->gap_us / 3;
 
 	credit_fade_bunches(c, now_us);
-	if (c->train_got >= CREDIT_TRAIN_LEAST && c->half_got[0] && c->half_got[1] &&
-	    credit_learn_pause(c, now_us) && credit_relearn_from_bunches(c))
+	if (c->train_got >= CREDIT_TRAIN_LEAST && credit_learn_pause(c, now_us) &&
+	    credit_relearn_from_bunches(c))
 		return;
 	if (c->train_got < CREDIT_TRAIN_LEAST || gap_us <= c->gap_us ||
-	    c->noise_us >= gap_us / 2 ||
-	    (much && c->mu_us && (now_us - c->mu_us) * gap_us < 2ULL * CREDIT_STALE_US * c->gap_us))
+	    c->noise_us >= gap_us / 2 || (much && !credit_is_slower(c, now_us, gap_us)))
 		return;
 	c->mu_Bps = credit_rate_of(c->mss_bytes, gap_us);
 	c->gap_us = gap_us;
@@ -384,9 +475,10 @@ static inline void credit_relearn_capacity(struct credit_law *c, u64 now_us)
  */
 static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 {
+	u32 part = credit_train_part(c), judged, lost, g;
 	struct credit_move moved = {};
-	bool lost;
-	u32 g;
+	struct credit_spans spans;
+	bool limited, full;
 
 	credit_relearn_capacity(c, now_us);
 	c->growth_permille = 10000;
@@ -394,23 +486,31 @@ static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 		credit_cruise(c, now_us);
 		return moved;
 	}
+	limited = credit_train_outgrows_senders(c, part);
+	if (!limited)
+		part = c->train_high;
+	lost = credit_train_lost(c, part);
 	/* A full buffer has a constant delay like a longer route, but loses a part of a train. */
-	lost = c->shift_new && c->train_got < c->train_marks;
-	if (lost)
+	full = c->shift_new && (lost || (!limited && c->train_got < c->train_marks));
+	if (full)
 		credit_forget_route(c);
-	if (!lost && credit_train_outgrows_senders(c)) {
-		credit_train_spoilt(c, now_us);
+	if (limited && !full && (part < CREDIT_TRAIN_PRIME + CREDIT_TRAIN_LEAST ||
+				 (!c->kept_Bps && !c->repeated))) {
+		credit_train_spoilt(c, now_us, true);
 		return moved;
 	}
-	if (lost || credit_train_lost_much(c) || !c->half_got[0] || !c->half_got[1] ||
-	    c->half_got[0] + c->half_got[1] < CREDIT_TRAIN_LEAST) {
+	judged = limited ? part : c->train_marks;
+	spans = credit_train_spans(c, judged);
+	/* A buffer of a few packets never holds a queue long enough to be measured. */
+	if (full || 4 * lost >= part || !spans.n[0] || !spans.n[1] ||
+	    spans.n[0] + spans.n[1] < CREDIT_TRAIN_LEAST) {
 		credit_train_fails(c, now_us);
 		return moved;
 	}
-	g = credit_train_growth(c);
+	g = credit_train_growth(&spans);
 	c->growth_permille = g;
 	if (g == CREDIT_SPOILT) {
-		credit_train_spoilt(c, now_us);
+		credit_train_spoilt(c, now_us, spans.sent_us > spans.work_us);
 		return moved;
 	}
 	c->spoilt = 0;
@@ -421,7 +521,7 @@ static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 	}
 	if (c->shift_new)
 		moved = credit_move_route(c);
-	if (g > credit_most_growth(c)) {
+	if (g > credit_most_growth(c, judged)) {
 		/* A single burst of other traffic may cover a whole train. */
 		if (c->kept_Bps && ++c->doubts < CREDIT_DOUBTS_MOST)
 			credit_cruise(c, now_us);
@@ -437,6 +537,8 @@ static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 	if (c->kept_Bps)
 		c->rate_Bps = min(c->rate_Bps, c->train_queue_us < credit_met_us(c) ?
 				  2 * c->kept_Bps : c->kept_Bps);
+	if (g < 100 && c->probed_us != CREDIT_NO_QUEUE)
+		c->free_us = c->probed_us - min(c->probed_us, moved.rtt_us);
 	/* Without other traffic now, the rate that it once left is no limit any more. */
 	if (g < 100 && !c->regret)
 		c->left_Bps = 0;

@@ -227,8 +227,9 @@ static const struct train_row train_rows[] = {
 	{ "half of it taken", 1158, 1737, 10, CREDIT_CRUISE, 500000 },
 	{ "all of it", 1158, 2316, 10, CREDIT_FLOOR, 0 },
 	{ "too few came", 1158, 1158, 5, CREDIT_FLOOR, 0 },
+	{ "the last three did not", 1158, 1158, 7, CREDIT_CRUISE, 1225000 },
 	{ "sent at once", 100, 1158, 10, CREDIT_FLOOR, 0 },
-	{ "sent too slowly", 3000, 3000, 10, CREDIT_FLOOR, 0 },
+	{ "sent too slowly", 3000, 3000, 10, CREDIT_PROBE, 0 },
 };
 
 static void train_describe(const struct train_row *row, char *text)
@@ -277,49 +278,135 @@ static void slow_senders_are_let_go(struct kunit *test)
 
 	for (i = 0; i < CREDIT_SPOILT_MOST; i++) {
 		KUNIT_EXPECT_EQ(test, i, c->spoilt);
-		judge(c, &train_rows[5], 0);
+		judge(c, &train_rows[6], 0);
+		judge(c, &train_rows[6], 0);	/* repeated */
 	}
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
 	KUNIT_EXPECT_EQ(test, c->rate_Bps, 144800ULL);	/* ten packets a round trip */
 	KUNIT_EXPECT_EQ(test, c->spoilt, 0U);
 }
 
-/* After a loss the senders' windows are shorter than a train that noise made longer. */
-static void a_train_longer_than_windows_fails_nobody(struct kunit *test)
+/* Noise made a train longer than its sender's window. What arrives at first, @n marks @gap_us apart,
+ * and the others a round trip later if there are any.
+ */
+static void send_window(struct kunit *test, struct credit_law *c, u32 n, u32 gap_us, bool others)
 {
-	struct credit_law *c = cruising(test);
-	u32 i, n;
+	u32 i, rest_us;
 
-	c->noise_us = 5000;
-	for (n = 0; n < CREDIT_SPOILT_MOST; n++) {
-		c->jumped_us = 0;
-		c->kept_Bps = 0;
-		credit_probe(c, T0);
-		KUNIT_ASSERT_GT(test, c->train_marks, 30U);
-		for (i = 0; i < 10; i++)
-			credit_on_train(c, i, T0 + 100000 + i * 1158, T0 + i * 1158);
-		credit_judge(c, T0 + 200000);
+	KUNIT_ASSERT_EQ(test, c->phase, CREDIT_PROBE);
+	KUNIT_ASSERT_GT(test, c->train_marks, 30U);
+	for (i = 0; i < (others ? c->train_marks : n); i++) {
+		rest_us = i < n ? 0 : c->base_us;
+		credit_on_train(c, i, T0 + 100000 + i * gap_us + rest_us,
+				T0 + i * 1158 + rest_us);
 	}
-	KUNIT_EXPECT_EQ(test, c->fails, 0U);
-	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	credit_judge(c, T0 + 200000);
 }
 
-/* A single packet of the second half, which noise may move, does not decide. */
-static void a_train_is_not_judged_by_one_packet(struct kunit *test)
+/* It is sent again a round trip later, and then judged by what its sender's window let it send. */
+static void a_train_longer_than_a_window_is_repeated(struct kunit *test)
+{
+	bool others;
+
+	for (others = false; ; others = true) {
+		struct credit_law *c = cruising(test);
+
+		c->noise_us = 5000;
+		c->kept_Bps = 0;
+		credit_probe(c, T0);
+		send_window(test, c, 10, 1158, others);
+		KUNIT_EXPECT_GE(test, c->slot_us, T0 + 200000 + c->base_us);
+		send_window(test, c, 10, 1158, others);
+		KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+		KUNIT_EXPECT_EQ(test, c->fails, 0U);
+		KUNIT_EXPECT_FALSE(test, c->repeated);
+		if (others)
+			return;
+	}
+}
+
+/* Ten of more than thirty marks must find three times as much room. */
+static void a_part_of_a_train_needs_more_room(struct kunit *test)
 {
 	struct credit_law *c = cruising(test);
-	u32 i;
 
-	c->noise_us = 2000;
+	c->noise_us = 5000;
 	c->kept_Bps = 0;
 	credit_probe(c, T0);
-	KUNIT_ASSERT_GT(test, c->train_marks, CREDIT_TRAIN_PRIME + CREDIT_TRAIN_PKTS);
-	for (i = 0; !c->half_got[1]; i++)
-		credit_on_train(c, i, T0 + i * 1158, T0 + i * 1158);
-	KUNIT_EXPECT_EQ(test, c->half_got[1], 1U);
-	credit_judge(c, T0 + 200000);
+	send_window(test, c, 10, 1158 * 3 / 2, true);
+	send_window(test, c, 10, 1158 * 3 / 2, true);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
+	KUNIT_EXPECT_EQ(test, c->growth_permille, 500U);
+	KUNIT_EXPECT_EQ(test, c->fails, 1U);
+}
+
+/* Fewer marks than @CREDIT_TRAIN_LEAST after the first two show nothing. */
+static void a_train_is_not_judged_by_three_packets(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->noise_us = 5000;
+	c->kept_Bps = 0;
+	credit_probe(c, T0);
+	send_window(test, c, 5, 1158, true);
+	send_window(test, c, 5, 1158, true);
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
 	KUNIT_EXPECT_EQ(test, c->fails, 0U);
+	KUNIT_EXPECT_EQ(test, c->spoilt, 1U);
+}
+
+/* A longer route is not forgotten because of a window; but a full buffer loses packets. */
+static void a_window_does_not_make_a_route_shorter(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->noise_us = 5000;
+	c->kept_Bps = 0;
+	c->shift_us = 30000;
+	c->shift_new = true;
+	credit_probe(c, T0);
+	send_window(test, c, 10, 1158, false);
+	KUNIT_EXPECT_EQ(test, c->shift_us, 30000U);
+	send_window(test, c, 10, 1158, false);
+	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
+	KUNIT_EXPECT_EQ(test, c->base_us, 130000U);
+}
+
+/* In CRUISE, only a train that found room at its time shows that the next one may wait longer. */
+static void the_next_train_waits_after_room_alone(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->reprobe_us = CREDIT_REPROBE_US;
+	c->ask_us = 0;
+	judge(c, &train_rows[0], 400000);
+	KUNIT_EXPECT_EQ(test, c->reprobe_us, 2 * CREDIT_REPROBE_US);
+	c->ask_us = 0;
+	judge(c, &train_rows[6], 400000);	/* no result */
+	KUNIT_EXPECT_EQ(test, c->spoilt, 1U);
+	KUNIT_EXPECT_EQ(test, c->reprobe_us, 2 * CREDIT_REPROBE_US);
+	c->ask_us = T0 + 1;			/* before its time */
+	judge(c, &train_rows[0], 400000);
+	KUNIT_EXPECT_EQ(test, c->reprobe_us, 2 * CREDIT_REPROBE_US);
+}
+
+/* A capacity that seems to have halved a minute ago: a fair queue, unless the probes took longer. */
+static void a_fair_queue_is_no_slower_link(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->gap_us = 1158;
+	c->mu_us = T0;
+	c->free_us = 1158;
+	c->probed_us = 1158 + 400;
+	KUNIT_EXPECT_FALSE(test, credit_is_slower(c, T0 + CREDIT_STALE_US, 2316));
+	KUNIT_EXPECT_TRUE(test, credit_is_slower(c, T0 + CREDIT_STALE_TIMES / 2ULL * CREDIT_STALE_US,
+						 2316));
+	c->probed_us = 2316;
+	KUNIT_EXPECT_FALSE(test, credit_is_slower(c, T0 + CREDIT_STALE_US - 1, 2316));
+	KUNIT_EXPECT_TRUE(test, credit_is_slower(c, T0 + CREDIT_STALE_US, 2316));
+	c->mu_us = 0;
+	KUNIT_EXPECT_TRUE(test, credit_is_slower(c, T0, 2316));
 }
 
 /* The longer train of a noisy path does not give senders that cannot send it a higher rate. */
@@ -334,7 +421,8 @@ static void slow_senders_get_no_more_on_noisy_paths(struct kunit *test)
 		c->jumped_us = 0;
 		c->kept_Bps = 0;
 		credit_probe(c, T0);
-		credit_train_spoilt(c, T0);
+		credit_train_spoilt(c, T0, true);
+		credit_train_spoilt(c, T0, true);	/* repeated */
 	}
 	KUNIT_EXPECT_GT(test, c->train_pkts, 500U);
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
@@ -669,8 +757,12 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(start_ends_with_losses),
 	KUNIT_CASE_PARAM(trains_decide, train_gen_params),
 	KUNIT_CASE(slow_senders_are_let_go),
-	KUNIT_CASE(a_train_longer_than_windows_fails_nobody),
-	KUNIT_CASE(a_train_is_not_judged_by_one_packet),
+	KUNIT_CASE(a_train_longer_than_a_window_is_repeated),
+	KUNIT_CASE(a_part_of_a_train_needs_more_room),
+	KUNIT_CASE(a_train_is_not_judged_by_three_packets),
+	KUNIT_CASE(a_window_does_not_make_a_route_shorter),
+	KUNIT_CASE(the_next_train_waits_after_room_alone),
+	KUNIT_CASE(a_fair_queue_is_no_slower_link),
 	KUNIT_CASE(slow_senders_get_no_more_on_noisy_paths),
 	KUNIT_CASE(three_trains_end_cruise),
 	KUNIT_CASE(a_train_of_cruise_gives_as_much_again),

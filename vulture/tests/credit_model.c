@@ -415,7 +415,8 @@ static void acked(struct flow *f, const struct event *e)
 	double rtt_us = 0, one_us;
 	u32 fresh = 0, before = f->in_flight, i;
 
-	f->edge = max(f->edge, e->edge);
+	/* As Linux does: what an ACK of more data says counts, even if rounding makes it less. */
+	f->edge = e->number > f->una ? e->edge : max(f->edge, e->edge);
 	for (i = 0; i < e->n; i++) {
 		struct packet *p = &f->packets[e->came[i] % RING];
 

@@ -58,6 +58,11 @@ static void list_move_tail(struct list_head *node, struct list_head *list)
 	list_del(node);
 	list_add_tail(node, list);
 }
+static void list_rotate_left(struct list_head *list)
+{
+	if (list->next != list)
+		list_move_tail(list->next, list);
+}
 static int list_empty(const struct list_head *list)
 {
 	return list->next == list;

@@ -42,8 +42,9 @@ def test_sixteen_that_open_at_once(model: Model) -> None:
 
 def test_sixteen_that_were_accepted_at_once(model: Model) -> None:
     """Each was offered 64 kB: what that brings is gone in the end."""
-    out = model.run(Case(20, 31, 330, ours=16, handshake_bytes=65535, duration_s=40))
-    assert out.queue_ms <= 6 and out.ours >= 0.95, out
+    case = Case(20, 31, 330, ours=16, handshake_bytes=65535, duration_s=40)
+    runs = [model.run(dataclasses.replace(case, seed=seed)) for seed in range(1, 7)]
+    assert sum(out.queue_ms for out in runs) / len(runs) <= 6 and min(out.ours for out in runs) >= 0.95, runs
 
 
 def test_the_first_seconds(model: Model) -> None:
@@ -56,6 +57,15 @@ def test_each_of_many(model: Model, ours: int) -> None:
     """With less than a packet a round trip too."""
     out = model.run(Case(buffer_pkts=200, ours=ours))
     assert out.ours >= 0.9 and out.jain >= 0.98 and out.stall_s <= 1, out
+
+
+@pytest.mark.parametrize(("unit", "ours"), [(2048, 16), (2048, 64), (16384, 1), (16384, 16)])
+def test_a_coarse_unit_stops_nobody(model: Model, unit: int, ours: int) -> None:
+    """What rounding gave is taken back by the next ACK, and counts no more. Of 64 flows with the unit of scale 14, each
+    would get eleven segments at once, more than the path holds."""
+    for seed in (1, 2):
+        out = model.run(Case(ours=ours, unit_bytes=unit, seed=seed))
+        assert out.ours >= 0.7 and out.jain >= 0.98 and out.stall_s <= 3, out
 
 
 def large_segments(model: Model, case: Case, least: float) -> None:
@@ -246,6 +256,25 @@ def test_a_clock_that_goes_back(model: Model) -> None:
     assert model.library.model_clock_back() == 0
 
 
+def behind_a_fair_queue(
+    model: Model, ours: int, mbit: float, rtt_ms: float, jitter_ms: float, least: float = 0.96
+) -> None:
+    case = Case(mbit, rtt_ms, max(200.0, mbit * rtt_ms / 6), ours=ours, greedy=1, fair=1, jitter_ms=jitter_ms,
+                own_bytes=64 << 20, measure_s=30, duration_s=100)  # fmt: skip
+    runs = [model.run(dataclasses.replace(case, seed=seed)) for seed in (1, 2)]
+    assert min(out.others for out in runs) >= least, runs
+
+
+@pytest.mark.parametrize(("mbit", "rtt_ms"), [(1, 40), (3, 150), (10, 20), (10, 100), (30, 40), (68, 10)])
+@pytest.mark.parametrize("ours", [1, 2, 4, 16])
+@pytest.mark.parametrize("jitter_ms", [0, 2])
+def test_others_behind_a_fair_queue(model: Model, ours: int, mbit: float, rtt_ms: float, jitter_ms: float) -> None:
+    """However many the downloads, and for longer than a capacity is remembered. The trains of the downloads and, at 1
+    Mbit/s, their probes, take at most a fiftieth each. There the path holds three packets, and sixteen senders have a
+    packet each now and then."""
+    behind_a_fair_queue(model, ours, mbit, rtt_ms, jitter_ms, 0.8 if mbit == 1 and ours == 16 else 0.96)
+
+
 START, CRUISE = 0, 1
 
 
@@ -297,9 +326,33 @@ FAULTS = {
         {"c->bunched |= c->bunch_early_us > ": "c->bunched |= gap_us < least_us / 2 || c->bunch_early_us > "},
         held_behind_a_fair_queue,
     ),
+    "all flows send a train": (
+        {"if (c->spoilt && !c->kept_Bps && p->turn_bytes": "if (p->turn_bytes"},
+        lambda model: behind_a_fair_queue(model, 4, 10, 100, 0),
+    ),
+    "a train that outgrew its sender's window is not repeated": (
+        {"held_back && !c->kept_Bps && !c->repeated": "false", "(!c->kept_Bps && !c->repeated))) {": "false)) {"},
+        lambda model: behind_a_fair_queue(model, 16, 68, 10, 2),
+    ),
+    "downloads that have nine tenths have all": (
+        {" || c->short_ticks >= CREDIT_HIGH_TICKS": ""},
+        lambda model: behind_a_fair_queue(model, 16, 10, 100, 0),
+    ),
+    "the share of a fair queue is a slower link after a minute": (
+        {"stale_us * CREDIT_STALE_TIMES * c->gap_us": "stale_us * 1"},
+        lambda model: behind_a_fair_queue(model, 1, 10, 20, 0),
+    ),
+    "probes take no longer on an empty path than the minimum": (
+        {"c->free_us = c->probed_us - min(c->probed_us, moved.rtt_us);": "c->free_us = 0;"},
+        lambda model: behind_a_fair_queue(model, 1, 10, 20, 0),
+    ),
+    "noise does not shorten spacings": (
+        {" || c->noise_us >= c->gap_us / 3;": ";"},
+        lambda model: behind_a_fair_queue(model, 1, 10, 20, 2),
+    ),
     "time goes back": ({"p->now_us = max(p->now_us, now_us);": "p->now_us = now_us;"}, test_a_clock_that_goes_back),
     "a link that serves in bunches is as fast as it ever was": (
-        {"credit_learn_pause(c, now_us) && credit_relearn_from_bunches(c)": "false"},
+        {"credit_learn_pause(c, now_us) &&\n\t    credit_relearn_from_bunches(c)": "false"},
         a_radio_link_is_used,
     ),
     "a link's own pauses are others": (
@@ -331,7 +384,7 @@ FAULTS = {
             "2 * c->back_us +\n\t\t\t  credit_lately(&c->back);": "2 * c->back_us;",
             "credit_move_bases(p, credit_watch_back(c));": "",
         },
-        lambda model: test_a_route_that_becomes_longer(model, 1, 10, 100, 200),
+        lambda model: test_a_route_that_becomes_longer(model, 1, 100, 20, 100),
     ),
     "a train is judged after what a round trip took at first": (
         {"sent_us + c->base_us + credit_longer_us(c) + ": "sent_us + c->base_us + "},
