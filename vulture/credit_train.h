@@ -158,7 +158,7 @@ static inline u32 credit_train_part(const struct credit_law *c)
 
 		if (!c->train[i].came)
 			continue;
-		if (latest_us != S32_MAX && sent_us - latest_us > rest_us)
+		if (latest_us != S32_MAX && (s32)((u32)sent_us - (u32)latest_us) > rest_us)
 			return i;
 		latest_us = latest_us == S32_MAX ? sent_us : max(latest_us, sent_us);
 	}

@@ -138,6 +138,10 @@ COUNTERS = (
         "none: the path yields, which begins it anew, after CREDIT_HIGH_TICKS",
     ),
     Counter(
+        "vulture/credit_state.h", "short_ticks", "2^32 ticks in a row",
+        "none: at its wrap the next train of CRUISE waits for CREDIT_HIGH_TICKS more",
+    ),
+    Counter(
         "vulture/credit_state.h", "high_row", "2^32 samples in a row",
         "none: the path yields after two, which begins it anew",
     ),
