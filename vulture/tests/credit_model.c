@@ -895,6 +895,7 @@ u32 model_silent_again(u32 rounded)
 	path->law.phase = CREDIT_CRUISE;
 	path->law.window_bytes = 0;
 	f->state->wire_seq = f->state->high_seq + 1448;
+	f->state->edge_seq = f->state->wire_seq;
 	f->state->goal_seq = f->state->wire_seq - rounded;
 	pass(f, 10000000);
 	return path->n;
