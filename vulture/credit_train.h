@@ -367,6 +367,12 @@ static inline u32 credit_train_lost(const struct credit_law *c, u32 part)
 	return lost;
 }
 
+/* A quarter of them. A buffer of a few packets never holds a queue long enough to be measured. */
+static inline bool credit_train_lost_much(u32 lost, u32 part)
+{
+	return 4 * lost >= part;
+}
+
 /* Nothing of a train of CRUISE arrived, and more credit was out before it than its senders use in
  * 5/4 round trips plus qhi: the train waits behind that credit. The senders' own windows, or their
  * applications, are the limit.
@@ -501,8 +507,7 @@ static inline struct credit_move credit_judge(struct credit_law *c, u64 now_us)
 	}
 	judged = limited ? part : c->train_marks;
 	spans = credit_train_spans(c, judged);
-	/* A buffer of a few packets never holds a queue long enough to be measured. */
-	if (full || 4 * lost >= part || !spans.n[0] || !spans.n[1] ||
+	if (full || credit_train_lost_much(lost, part) || !spans.n[0] || !spans.n[1] ||
 	    spans.n[0] + spans.n[1] < CREDIT_TRAIN_LEAST) {
 		credit_train_fails(c, now_us);
 		return moved;

@@ -286,8 +286,19 @@ static void slow_senders_are_let_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->spoilt, 0U);
 }
 
-/* Noise made a train longer than its sender's window. What arrives at first, @n marks @gap_us apart,
- * and the others a round trip later if there are any.
+/* A path whose noise has made a train, which begins now, longer than its sender's window. */
+static struct credit_law *sending_long_train(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->noise_us = 5000;
+	c->kept_Bps = 0;
+	credit_probe(c, T0);
+	return c;
+}
+
+/* What arrives at first, @n marks @gap_us apart, and the others a round trip later if there are
+ * any.
  */
 static void send_window(struct kunit *test, struct credit_law *c, u32 n, u32 gap_us, bool others)
 {
@@ -303,53 +314,47 @@ static void send_window(struct kunit *test, struct credit_law *c, u32 n, u32 gap
 	credit_judge(c, T0 + 200000);
 }
 
-/* It is sent again a round trip later, and then judged by what its sender's window let it send. */
+/* It is sent again a round trip later. */
+static void send_window_twice(struct kunit *test, struct credit_law *c, u32 n, u32 gap_us,
+			      bool others)
+{
+	send_window(test, c, n, gap_us, others);
+	KUNIT_EXPECT_GE(test, c->slot_us, T0 + 200000 + c->base_us);
+	send_window(test, c, n, gap_us, others);
+}
+
+/* It is then judged by what its sender's window let it send. */
 static void a_train_longer_than_a_window_is_repeated(struct kunit *test)
 {
-	bool others;
+	u32 others;
 
-	for (others = false; ; others = true) {
-		struct credit_law *c = cruising(test);
+	for (others = 0; others < 2; others++) {
+		struct credit_law *c = sending_long_train(test);
 
-		c->noise_us = 5000;
-		c->kept_Bps = 0;
-		credit_probe(c, T0);
-		send_window(test, c, 10, 1158, others);
-		KUNIT_EXPECT_GE(test, c->slot_us, T0 + 200000 + c->base_us);
-		send_window(test, c, 10, 1158, others);
+		send_window_twice(test, c, 10, 1158, others);
 		KUNIT_EXPECT_EQ(test, c->phase, CREDIT_CRUISE);
 		KUNIT_EXPECT_EQ(test, c->fails, 0U);
 		KUNIT_EXPECT_FALSE(test, c->repeated);
-		if (others)
-			return;
 	}
 }
 
 /* Ten of more than thirty marks must find three times as much room. */
 static void a_part_of_a_train_needs_more_room(struct kunit *test)
 {
-	struct credit_law *c = cruising(test);
+	struct credit_law *c = sending_long_train(test);
 
-	c->noise_us = 5000;
-	c->kept_Bps = 0;
-	credit_probe(c, T0);
-	send_window(test, c, 10, 1158 * 3 / 2, true);
-	send_window(test, c, 10, 1158 * 3 / 2, true);
+	send_window_twice(test, c, 10, 1158 * 3 / 2, true);
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
 	KUNIT_EXPECT_EQ(test, c->growth_permille, 500U);
 	KUNIT_EXPECT_EQ(test, c->fails, 1U);
 }
 
-/* Fewer marks than @CREDIT_TRAIN_LEAST after the first two show nothing. */
+/* Fewer marks than CREDIT_TRAIN_LEAST after the first two show nothing. */
 static void a_train_is_not_judged_by_three_packets(struct kunit *test)
 {
-	struct credit_law *c = cruising(test);
+	struct credit_law *c = sending_long_train(test);
 
-	c->noise_us = 5000;
-	c->kept_Bps = 0;
-	credit_probe(c, T0);
-	send_window(test, c, 5, 1158, true);
-	send_window(test, c, 5, 1158, true);
+	send_window_twice(test, c, 5, 1158, true);
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
 	KUNIT_EXPECT_EQ(test, c->fails, 0U);
 	KUNIT_EXPECT_EQ(test, c->spoilt, 1U);
@@ -358,13 +363,10 @@ static void a_train_is_not_judged_by_three_packets(struct kunit *test)
 /* A longer route is not forgotten because of a window; but a full buffer loses packets. */
 static void a_window_does_not_make_a_route_shorter(struct kunit *test)
 {
-	struct credit_law *c = cruising(test);
+	struct credit_law *c = sending_long_train(test);
 
-	c->noise_us = 5000;
-	c->kept_Bps = 0;
 	c->shift_us = 30000;
 	c->shift_new = true;
-	credit_probe(c, T0);
 	send_window(test, c, 10, 1158, false);
 	KUNIT_EXPECT_EQ(test, c->shift_us, 30000U);
 	send_window(test, c, 10, 1158, false);

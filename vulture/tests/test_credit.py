@@ -345,7 +345,7 @@ u32 lost_much(u32 mask)
 	for (u32 i = 0; i < 10; i++)
 		if (mask & 1U << i)
 			credit_on_train(&c, i, 180 * i, 0);
-	return 4 * credit_train_lost(&c, c.train_high) >= c.train_high;
+	return credit_train_lost_much(credit_train_lost(&c, c.train_high), c.train_high);
 }
 
 /* A train on an empty path of which the mark @lost does not come, and @extra packets of ours that are no marks
