@@ -587,7 +587,7 @@ static u64 credit_pump(struct credit_path *p, struct credit_flow *self, u64 now_
 static bool credit_is_late(const struct credit_flow *f)
 {
 	return !credit_has_segment(f) && credit_out(f) >= (s32)f->mss_bytes &&
-	       (!f->own_known || (s32)(f->own_seq - f->wire_seq) > 0);
+	       (!f->own_known || (s32)(f->own_seq - f->edge_seq) > 0);
 }
 
 /* The end of each event: do the path's work, and set what this flow wants. */

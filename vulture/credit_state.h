@@ -524,6 +524,7 @@ static inline void credit_enter(struct credit_law *c, enum credit_phase phase, u
 	c->since_us = now_us;
 	c->low_ticks = 0;
 	c->high_ticks = 0;
+	c->short_ticks = 0;
 	c->high_row = 0;
 	c->jump_row = 0;
 }

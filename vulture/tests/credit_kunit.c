@@ -446,6 +446,17 @@ static void three_trains_end_cruise(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->phase, CREDIT_FLOOR);
 }
 
+/* Whether R is short of what one more flow would leave is counted in each CRUISE anew. */
+static void a_short_share_lasts_in_each_cruise(struct kunit *test)
+{
+	struct credit_law *c = cruising(test);
+
+	c->short_ticks = CREDIT_HIGH_TICKS;
+	KUNIT_EXPECT_TRUE(test, credit_is_shared(c));
+	credit_cruise(c, T0);
+	KUNIT_EXPECT_FALSE(test, credit_is_shared(c));
+}
+
 /* A train that met no other traffic, perhaps between two bursts, at most doubles the rate. */
 static void a_train_of_cruise_gives_as_much_again(struct kunit *test)
 {
@@ -767,6 +778,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(a_fair_queue_is_no_slower_link),
 	KUNIT_CASE(slow_senders_get_no_more_on_noisy_paths),
 	KUNIT_CASE(three_trains_end_cruise),
+	KUNIT_CASE(a_short_share_lasts_in_each_cruise),
 	KUNIT_CASE(a_train_of_cruise_gives_as_much_again),
 	KUNIT_CASE(a_train_behind_a_burst_gives_nothing),
 	KUNIT_CASE(probes_among_bursts_keep_no_period),
