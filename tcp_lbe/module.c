@@ -13,7 +13,8 @@
  * does, by 100 ms at most; then the gate asks again. So a long rest consists of many short ones.
  * While nothing is in flight TCP takes a rest for a closed window, and would send a window probe,
  * which bypasses pacing and carries a timestamp of the future. The timer of the probe is
- * therefore stopped if the window is open, and only then.
+ * therefore stopped if the window is open, and only then. But if the sender's own device drops
+ * everything, it is this timer that ends the connection: it runs again after TCP_USER_TIMEOUT.
  *
  * Loss does not mean congestion here. TCP finds and repairs it as always; retransmissions use
  * the same slots. Lost packets are not in flight, so a grant makes room for their repair.
@@ -70,6 +71,12 @@
  * one flow of small packets among others pulls it down.
  */
 #define LBE_MSS_FADE		256
+
+/* If the device drops everything, and the application has set no TCP_USER_TIMEOUT, the connection
+ * ends after this, ms: about as late as by TCP's default for a peer that does not answer. If
+ * doubled, a connection that its application has closed holds its memory for twice as long.
+ */
+#define LBE_DROPS_MS		(15 * 60 * MSEC_PER_SEC)
 
 /**
  * struct lbe_flow - private state of a socket; written under the socket's lock
@@ -425,6 +432,40 @@ static void lbe_set_window(struct tcp_sock *tp, u32 pkts)
 	tcp_snd_cwnd_set(tp, clamp_t(u32, pkts, 1, min_t(u32, tp->snd_cwnd_clamp, S32_MAX)));
 }
 
+/* Was the next packet given to the sender's own device, and dropped by it? TCP sets the departure
+ * time of a packet before it knows, and leaves a packet that was dropped at the head.
+ */
+static bool lbe_dropped(const struct sock *sk)
+{
+	const struct sk_buff *skb = tcp_send_head(sk);
+
+	return skb && skb->skb_mstamp_ns;
+}
+
+/* A rest is not a closed window: stop TCP's probe of it. It stays stopped while the device drops
+ * everything, since TCP counts a probe that is dropped as one without an answer, and ends the
+ * connection after fifteen in 8 s. The gate tries again instead, and notes the first drop where TCP
+ * notes its first probe. If a try after the time-out fails too, the timer runs, and by it TCP ends
+ * the connection. So no rest that is longer than the time-out does.
+ */
+static void lbe_probe_timer(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	u32 limit_ms = READ_ONCE(icsk->icsk_user_timeout) ?: LBE_DROPS_MS;
+	u32 limit = icsk->icsk_probes_tstamp + msecs_to_jiffies(limit_ms);
+
+	if (!lbe_dropped(sk)) {
+		icsk->icsk_probes_tstamp = 0;
+	} else if (!icsk->icsk_probes_tstamp) {
+		icsk->icsk_probes_tstamp = tcp_jiffies32;
+	} else if (!before(tcp_sk(sk)->lsndtime, limit)) {
+		tcp_check_probe_timer(sk);
+		return;
+	}
+	if (icsk->icsk_pending == ICSK_TIME_PROBE0)
+		inet_csk_clear_xmit_timer(sk, ICSK_TIME_PROBE0);
+}
+
 /* Let TCP send what the schedule of the path allows now, or make it ask again later. */
 static u32 lbe_gate(struct sock *sk)
 {
@@ -481,10 +522,8 @@ static u32 lbe_gate(struct sock *sk)
 		lbe_wake_by(sk, tp->tcp_wstamp_ns);
 		wide = (u32)min_t(u64, div_u64(wide_bytes, tp->mss_cache) + 4, S32_MAX);
 		lbe_set_window(tp, max(wide, in_flight + 1));
-		/* This rest is not a closed window: stop TCP's probe of it. */
-		if (inet_csk(sk)->icsk_pending == ICSK_TIME_PROBE0)
-			inet_csk_clear_xmit_timer(sk, ICSK_TIME_PROBE0);
 	}
+	lbe_probe_timer(sk);
 	return max(pkts, 1U);
 }
 

@@ -541,6 +541,17 @@ tc filter add dev lo parent 1: protocol ip u32 match ip dport 5002 0xffff flowid
     assert facts["took"] <= 8, facts
 
 
+def test_the_last_packets_of_a_transfer_are_repaired(tmp_path: Path) -> None:
+    """Some of each are lost, when there is no more to send."""
+    program = """
+serve("127.0.0.1")
+sender = connect(("127.0.0.1", 5001))
+print("facts " + json.dumps({"took": [send(sender, 20000) for _ in range(20)]}))
+"""
+    network = "ip link set lo mtu 1500 gso_max_segs 1\ntc qdisc add dev lo root netem delay 10ms rate 10mbit loss 10%"
+    assert max(flows(tmp_path, network, program)["took"]) < 10
+
+
 def test_slots_of_connections_that_were_given_up_are_free(tmp_path: Path) -> None:
     """Beside a greedy flow: forty connections with data are reset before their turn comes. A new one waits for none."""
     program = """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The sender's own device drops packets, also the only one of a connection: no transfer stands for ever.
 
-TCP learns of such a drop at once, and arms no timer for a packet that its pacing has sent.
+TCP learns of such a drop at once, and arms no timer for a packet that its pacing has sent. A device that drops
+everything for longer than TCP_USER_TIMEOUT ends a connection, and nothing else does.
 """
 
 from __future__ import annotations
@@ -70,3 +71,90 @@ def test_no_connection_stands(tmp_path: Path, module: str, control: str) -> None
     said = guests.run(module, tmp_path, script, {"client.py": CLIENT})
     (moved,) = re.findall(r"^moved (.*)$", said, re.MULTILINE)
     assert len(moved.split()) == 12 and all(int(one) > 0 for one in moved.split()), moved
+
+
+#: Arguments: control, TCP_USER_TIMEOUT in ms (0: none), SO_MAX_PACING_RATE (-1: none), and turns PACKETS:SECONDS of
+#: the sender's device, whose queue has room for as many packets of data: with none it drops everything. Ten connections
+#: send all the time. ACKs pass always, so that nothing is in flight a round trip after the first drop. Printed for each
+#: connection: "ETIMEDOUT", and how many seconds after the first turn's begin; or "moved", and how many bytes arrived in
+#: the last ten seconds.
+TURNS = """
+import errno, socket, subprocess, sys, threading, time
+control, timeout_ms, rate, *turns = sys.argv[1:]
+counts, ends = [0] * 10, {}
+def tc(words):
+    subprocess.run(["tc", *words.split()], check=True)
+def take(peer, number):
+    while got := len(peer.recv(1 << 16)):
+        counts[number] += got
+def send(sender, number):
+    try:
+        while True:
+            sender.send(bytes(1 << 14))
+    except OSError as error:
+        ends[number] = errno.errorcode[error.errno], time.monotonic()
+tc("qdisc add dev lo root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0")
+tc("qdisc add dev lo parent 1:2 handle 2: netem delay 10ms rate 8mbit limit 100")
+tc("filter add dev lo parent 1: protocol ip u32 match ip dport 5001 0xffff flowid 1:2")
+listener = socket.create_server(("127.0.0.1", 5001), backlog=64)
+for number in range(10):
+    sender = socket.socket()
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(timeout_ms))
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+    sender.setsockopt(socket.SOL_SOCKET, 47, int(rate))
+    sender.connect(listener.getsockname())
+    threading.Thread(target=take, args=[listener.accept()[0], number], daemon=True).start()
+    threading.Thread(target=send, args=[sender, number], daemon=True).start()
+time.sleep(10)
+begin = time.monotonic()
+for packets, seconds in [turn.split(":") for turn in turns]:
+    tc(f"qdisc change dev lo parent 1:2 handle 2: netem delay 10ms rate 8mbit limit {packets}")
+    time.sleep(float(seconds))
+before = counts[:]
+time.sleep(10)
+for number, count in enumerate(counts):
+    if number in ends:
+        print("connection", ends[number][0], round(ends[number][1] - begin, 3))
+    else:
+        print("connection moved", count - before[number])
+"""
+
+
+def ends(folder: Path, control: str, timeout_ms: int, turns: str, rate: int = -1) -> list[tuple[str, float]]:
+    """How each of ten connections ended, and when; or that it still sends, and how much."""
+    script = f'ip link set lo mtu 1500 up\ninsmod "$KO"\npython3 turns.py {control} {timeout_ms} {rate} {turns}\n'
+    limit_s = guests.LIMIT_S + sum(float(turn.split(":")[1]) for turn in turns.split())
+    said = guests.run("tcp_lbe", folder, script, {"turns.py": TURNS}, limit_s)
+    found = re.findall(r"^connection (\w+) (\S+)$", said, re.MULTILINE)
+    assert len(found) == 10, said
+    return [(how, float(number)) for how, number in found]
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "turn", "least_s", "most_s"), [(5000, "0:30", 5, 15), (0, "0:1100", 900, 1000)], ids=["5s", "none"]
+)
+def test_a_device_that_drops_everything_ends_each_connection(
+    tmp_path: Path, timeout_ms: int, turn: str, least_s: float, most_s: float
+) -> None:
+    """After TCP_USER_TIMEOUT, at the next slot, of which each of the ten has one every few seconds; without a time-out,
+    about when TCP gives up a peer that does not answer."""
+    for how, after_s in ends(tmp_path, "lbe", timeout_ms, turn):
+        assert how == "ETIMEDOUT" and least_s <= after_s <= most_s, (how, after_s)
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "rate", "turns"),
+    [
+        (5000, -1, "0:3 100:5 0:3 100:5 0:3 100:20"),
+        (500, 1000, "0:1.2 100:20"),
+        (60000, -1, "0:40 100:20"),
+        (0, -1, "0:800 100:20"),
+    ],
+    ids=["again", "rest", "60s", "none"],
+)
+def test_shorter_drops_end_no_connection(tmp_path: Path, timeout_ms: int, rate: int, turns: str) -> None:
+    """Neither several that take longer together, nor one packet's before a rest that is longer than the time-out, nor
+    drops for longer than TCP probes a closed window."""
+    for how, moved in ends(tmp_path, "lbe", timeout_ms, turns, rate):
+        assert how == "moved" and moved > 0, (how, moved)
