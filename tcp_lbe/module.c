@@ -11,6 +11,8 @@
  * The gate (lbe_gate()) asks the path for a slot. If the slot is granted, the window is what is
  * in flight plus the grant. If not, the departure time of the next packet is put off, as pacing
  * does, by 100 ms at most; then the gate asks again. So a long rest consists of many short ones.
+ * The flows of a path have slots in turns (lbe_turn()). Those that wait for their turn form a line,
+ * and the first one is woken when the turn passes on.
  * While nothing is in flight TCP takes a rest for a closed window, and would send a window probe,
  * which bypasses pacing and carries a timestamp of the future. The timer of the probe is
  * therefore stopped if the window is open, and only then. But if the sender's own device drops
@@ -43,8 +45,8 @@
 #define CREATE_TRACE_POINTS
 #include "lbe_trace.h"
 
-/* A rest is cut into pieces no longer than this, ns. If doubled, a flow that the ACK of another one
- * allows to send notices that later by as much.
+/* A rest is cut into pieces no longer than this, ns. If doubled, a flow whose turn comes while its
+ * socket is locked may notice that later by as much.
  */
 #define LBE_SLICE_NS	(100 * NSEC_PER_MSEC)
 
@@ -54,9 +56,9 @@
  */
 #define LBE_DEVICE_POLL_NS	(100 * NSEC_PER_USEC)
 
-/* A flow that waits for room in flight asks again after this, ns, unless its own ACK comes before:
- * an ACK of another flow does not wake it. If doubled, room that another flow's ACK makes stays
- * unused for twice as long; if halved, twice as many timers run.
+/* A flow that waits for room in flight asks again after this, ns, unless an ACK comes before. If
+ * doubled, room that data given up has left stays unused for twice as long; if halved, twice as
+ * many timers run.
  */
 #define LBE_ROOM_POLL_NS	(2 * NSEC_PER_MSEC)
 
@@ -79,24 +81,26 @@
 #define LBE_DROPS_MS		(15 * 60 * MSEC_PER_SEC)
 
 /**
- * struct lbe_flow - private state of a socket; written under the socket's lock
+ * struct lbe_flow - private state of a socket; written under the socket's lock, and @view, @place,
+ *	@in_line and @in_flight under the path's lock
  * @shared: its path; NULL before init, after release, while a handshake goes on, or if there was
  *	no memory for one
  * @owd: forward delay
  * @view: how its delays compare with those of the other flows of the path
- * @due_ns: time of its slot, or time at which it got its grant
+ * @acked_us: time of the latest ACK; wraps after 71 min. An ACK that comes that long after, to
+ *	within 25 ms, counts even if it may have been delayed
+ * @place: in one of the path's lists of flows
  * @capped_ns: no slot before, because of the application's SO_MAX_PACING_RATE
- * @acked_us: time of the latest ACK
  * @rate: of the path, as `ss` shows it, bytes a second
  * @base_us: of the path, as `ss` shows it
  * @in_flight: its part of the path's bytes in flight
- * @epoch: of the path when the slot was reserved
+ * @epoch: of the path at the time of the grant
  * @sent_mark: data_segs_out at the time of the grant; only differences are used: it wraps
  * @delivered_ce: the socket's, at the latest ACK; wraps likewise
  * @grant: packets granted at that time; 0: none
  * @mark: the parts of the LE mark that this control has set (LBE_MARK_*)
- * @has_slot: @due_ns is the time of a reserved slot
- * @waiting: it is counted in the path's waiting flows
+ * @in_line: @place is in the list of those that wait for their turn; it shares no byte with fields
+ *	that the socket's lock guards, since other sockets write it
  * @claimed: sch_fq has claimed the pacing of the socket since init
  * @resends: packets that were lost in a silence or at the end of START are still to be sent again
  * @on: between init and release, and so counted in the counters' flows
@@ -107,20 +111,19 @@ struct lbe_flow {
 	struct lbe_shared *shared;
 	struct lbe_owd owd;
 	struct lbe_view view;
-	u64 due_ns;
+	u32 acked_us;
+	struct list_head place;
 	u64 capped_ns;
-	u64 acked_us;
 	u64 rate;
 	u32 base_us;
 	u32 in_flight;
 	u32 epoch;
 	u32 sent_mark;
 	u32 delivered_ce;
-	u16 grant;
+	u8 grant;
 	u8 mark;
-	u8 has_slot:1,
-	   waiting:1,
-	   claimed:1,
+	u8 in_line;
+	u8 claimed:1,
 	   resends:1,
 	   on:1,
 	   yielding:1,
@@ -136,24 +139,158 @@ static void lbe_count(const struct sock *sk, struct lbe_flow *f, bool yields)
 	f->yielding = yields;
 }
 
+/* The pacing timer */
+
+/* TCP does not arm its pacing timer again while it is armed: cancel one that expires too late. */
+static void lbe_wake_by(struct sock *sk, u64 wake_ns)
+{
+	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
+
+	if (hrtimer_is_queued(timer) && ktime_to_ns(hrtimer_get_expires(timer)) > (s64)wake_ns &&
+	    hrtimer_try_to_cancel(timer) == 1)
+		__sock_put(sk);
+}
+
+/* Arm the pacing timer, which holds a reference to the socket. TCP does this itself unless sch_fq
+ * has claimed the pacing.
+ */
+static void lbe_wake_at(struct sock *sk, u64 wake_ns)
+{
+	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
+
+	if (hrtimer_is_queued(timer))
+		return;
+	hrtimer_start(timer, ns_to_ktime(wake_ns), HRTIMER_MODE_ABS_PINNED_SOFT);
+	sock_hold(sk);
+}
+
+/* Turns. All of this is done under the path's lock. */
+
+static struct sock *lbe_sock(struct lbe_flow *f)
+{
+	return (struct sock *)((char *)f - offsetof(struct inet_connection_sock, icsk_ca_priv));
+}
+
+static bool lbe_ended(struct lbe_flow *f)
+{
+	return READ_ONCE(lbe_sock(f)->sk_state) == TCP_CLOSE;
+}
+
+/* Let another socket ask at this time, or when it would ask anyway if that is sooner. If its
+ * process is in a system call, it asks at the end of that. Return: false if its lock is held
+ * elsewhere, so that it could not be told.
+ */
+static bool lbe_wake(struct sock *sk, u64 wake_ns)
+{
+	if (!spin_trylock(&sk->sk_lock.slock))
+		return false;
+	if (!sock_owned_by_user_nocheck(sk)) {
+		lbe_wake_by(sk, wake_ns);
+		lbe_wake_at(sk, wake_ns);
+	} else if (!test_and_set_bit(TCP_TSQ_DEFERRED, &sk->sk_tsq_flags)) {
+		sock_hold(sk);
+	}
+	spin_unlock(&sk->sk_lock.slock);
+	return true;
+}
+
+/* Tell the flow that has the turn when its slot comes. */
+static void lbe_turn_tell(struct lbe_shared *s)
+{
+	u64 due_ns = max(lbe_path_due_ns(&s->law), s->law.now_us * 1000);
+
+	if (due_ns < s->wake_ns)
+		s->wake_ns = lbe_wake(lbe_sock(s->turn), due_ns) ? due_ns : U64_MAX;
+}
+
+static void lbe_line_leave(struct lbe_shared *s, struct lbe_flow *f)
+{
+	if (!f->in_line)
+		return;
+	f->in_line = 0;
+	list_move(&f->place, &s->rest);
+	s->law.waiting--;
+}
+
+static void lbe_line_join(struct lbe_shared *s, struct lbe_flow *f)
+{
+	if (f->in_line)
+		return;
+	f->in_line = 1;
+	list_move_tail(&f->place, &s->line);
+	s->law.waiting++;
+}
+
+static void lbe_turn_begin(struct lbe_shared *s, struct lbe_flow *f)
+{
+	lbe_line_leave(s, f);
+	s->turn = f;
+	s->wake_ns = 0;
+	lbe_path_turn_begin(&s->law);
+}
+
+/* The first in line, but no connection that the peer or a time-out has ended: this control is not
+ * told of that before its process closes it.
+ */
+static struct lbe_flow *lbe_line_first(struct lbe_shared *s)
+{
+	struct lbe_flow *f;
+
+	while ((f = list_first_entry_or_null(&s->line, struct lbe_flow, place))) {
+		if (!lbe_ended(f))
+			return f;
+		lbe_line_leave(s, f);
+	}
+	return NULL;
+}
+
+/* The turn is over: the first in line has the next one. */
+static void lbe_turn_pass(struct lbe_shared *s)
+{
+	struct lbe_flow *next = lbe_line_first(s);
+
+	s->turn = NULL;
+	if (!next) {
+		lbe_path_ran_out(&s->law);
+		return;
+	}
+	lbe_turn_begin(s, next);
+	s->wake_ns = U64_MAX;
+	lbe_turn_tell(s);
+}
+
+/* The flow has nothing to send now: it does not wait for its turn, and does not keep it. */
+static void lbe_turn_leave(struct lbe_shared *s, struct lbe_flow *f)
+{
+	lbe_line_leave(s, f);
+	if (s->turn == f)
+		lbe_turn_pass(s);
+}
+
+/* Is it the turn of this flow, which has data? If not, the flow waits in line. */
+static bool lbe_turn(struct lbe_shared *s, struct lbe_flow *f)
+{
+	bool others = s->turn != f || s->law.waiting;
+
+	if (s->turn && others && lbe_path_turn_over(&s->law)) {
+		lbe_line_join(s, f);
+		lbe_turn_pass(s);
+	}
+	if (!s->turn)
+		lbe_turn_begin(s, f);
+	if (s->turn != f)
+		lbe_line_join(s, f);
+	return s->turn == f;
+}
+
+/* An ACK of another flow may allow the flow that has the turn to send before it would ask. */
+static void lbe_turn_hurry(struct lbe_shared *s, const struct lbe_flow *f)
+{
+	if (s->turn && s->turn != f)
+		lbe_turn_tell(s);
+}
+
 /* The path */
-
-/* The flow's slot has been used, or is void. */
-static void lbe_slot_over(struct lbe_path *p, struct lbe_flow *f)
-{
-	if (f->waiting && f->epoch == p->epoch && p->waiting)
-		p->waiting--;
-	f->waiting = 0;
-	f->has_slot = 0;
-}
-
-/* The flow does not use its slot: the next flow that asks gets it. */
-static void lbe_slot_free(struct lbe_path *p, struct lbe_flow *f)
-{
-	if (f->has_slot)
-		lbe_path_give_back(p, f->epoch, f->due_ns);
-	lbe_slot_over(p, f);
-}
 
 static void lbe_account(struct lbe_path *p, struct lbe_flow *f, u32 bytes)
 {
@@ -170,12 +307,13 @@ static bool lbe_join(struct sock *sk, struct lbe_flow *f, bool alone)
 	if (!f->shared)
 		return false;
 	p = &f->shared->law;
+	f->grant = 0;
+	f->view = (struct lbe_view) {};
 	spin_lock_bh(&f->shared->lock);
 	lbe_path_join(p, now_us);
 	f->epoch = p->epoch;
+	list_add(&f->place, &f->shared->rest);
 	spin_unlock_bh(&f->shared->lock);
-	f->grant = 0;
-	f->view = (struct lbe_view) {};
 	return true;
 }
 
@@ -185,11 +323,25 @@ static void lbe_leave(struct sock *sk, struct lbe_flow *f)
 
 	spin_lock_bh(&f->shared->lock);
 	lbe_account(p, f, 0);
-	lbe_slot_free(p, f);
-	p->flows--;
+	lbe_turn_leave(f->shared, f);
+	list_del(&f->place);
+	lbe_path_leave(p, &f->view);
 	spin_unlock_bh(&f->shared->lock);
 	lbe_shared_put(sk, f->shared);
 	f->shared = NULL;
+}
+
+/* Connections that have ended have nothing in flight. */
+static void lbe_account_ended(struct lbe_shared *s)
+{
+	struct lbe_flow *f;
+
+	list_for_each_entry(f, &s->line, place)
+		if (lbe_ended(f))
+			lbe_account(&s->law, f, 0);
+	list_for_each_entry(f, &s->rest, place)
+		if (lbe_ended(f))
+			lbe_account(&s->law, f, 0);
 }
 
 /* Move the flow to the path of its present device. Return: false if it has no path. */
@@ -214,6 +366,15 @@ static bool lbe_has_data(struct sock *sk)
 		return true;
 	return skb && !after(min(TCP_SKB_CB(skb)->end_seq,
 				 TCP_SKB_CB(skb)->seq + tp->mss_cache), tcp_wnd_end(tp));
+}
+
+/* Bytes that it may send before it has to wait for an ACK or for the application */
+static u64 lbe_data_bytes(const struct tcp_sock *tp)
+{
+	u32 end = before(tcp_wnd_end(tp), tp->write_seq) ? tcp_wnd_end(tp) : tp->write_seq;
+
+	return (u64)(tp->lost_out - min(tp->retrans_out, tp->lost_out)) * tp->mss_cache +
+	       (u32)max_t(s32, end - tp->snd_nxt, 0);
 }
 
 /* Does any packet, of whatever flow, wait in the queueing discipline of the sender's own device? */
@@ -250,26 +411,18 @@ static u32 lbe_in_flight(const struct tcp_sock *tp)
 	return tcp_packets_in_flight(tp) * tp->mss_cache;
 }
 
-/* A slot and a grant of an earlier state of the path are void. */
-static void lbe_follow_epoch(struct lbe_path *p, struct lbe_flow *f)
-{
-	if (f->epoch == p->epoch)
-		return;
-	lbe_slot_over(p, f);
-	f->epoch = p->epoch;
-	f->grant = 0;
-}
-
 /* Packets of the grant in use that are still to be sent */
-static u32 lbe_grant_left(struct lbe_path *p, const struct lbe_flow *f, const struct tcp_sock *tp,
+static u32 lbe_grant_left(struct lbe_shared *s, const struct lbe_flow *f, const struct tcp_sock *tp,
 			  u64 now_ns)
 {
+	struct lbe_path *p = &s->law;
 	u32 sent = tp->data_segs_out - f->sent_mark;
 
-	if (f->grant <= sent)
+	/* A grant of an earlier state of the path is void. */
+	if (f->epoch != p->epoch || f->grant <= sent)
 		return 0;
-	/* Not used for a packet's time: the sender's own device delays it. */
-	if (now_ns - f->due_ns > lbe_path_pkt_us(p) * 1000ULL)
+	/* Not used for a packet's time in its turn: the sender's own device delays it. */
+	if (s->turn == f && now_ns > p->granted_ns + lbe_path_pkt_us(p) * 1000ULL)
 		p->train.throttled = true;
 	return f->grant - sent;
 }
@@ -296,26 +449,6 @@ static u64 lbe_slot_ns(const struct lbe_path *p, const struct tcp_sock *tp, u32 
 	return slot_ns;
 }
 
-/* Reserve the next slot. Return: false if the path books none so far ahead. */
-static bool lbe_slot_take(struct lbe_path *p, struct lbe_flow *f, u64 now_ns, u64 slot_ns,
-			  u64 *wake_ns)
-{
-	*wake_ns = lbe_path_book_after(p, now_ns, slot_ns);
-	if (*wake_ns)
-		return false;
-	f->due_ns = lbe_path_reserve(p, now_ns, slot_ns);
-	f->has_slot = 1;
-	return true;
-}
-
-/* Has the reserved slot come, and is the burst before it over? */
-static bool lbe_slot_due(const struct lbe_path *p, const struct lbe_flow *f, u64 now_ns,
-			 u64 *wake_ns)
-{
-	*wake_ns = max(f->due_ns, p->free_ns);
-	return now_ns >= *wake_ns;
-}
-
 static bool lbe_device_busy(struct sock *sk, struct lbe_path *p)
 {
 	/* Only data counts: TCP accounts a pure ACK as 2 bytes, and netem keeps those. */
@@ -324,16 +457,30 @@ static bool lbe_device_busy(struct sock *sk, struct lbe_path *p)
 	return lbe_path_device_busy(p, mine, (mine || p->local) && lbe_device_waits(sk));
 }
 
-/* Is there room in flight? If not, the flow is one of those that wait for it. */
-static bool lbe_room(struct lbe_path *p, struct lbe_flow *f, u32 bytes)
+/* Is there room in flight? If not, what is counted may have ended; this is checked now and then,
+ * since there may be thousands of flows.
+ */
+static bool lbe_room(struct lbe_shared *s, u64 now_ns, u32 bytes)
 {
-	if (!p->in_flight || p->in_flight + bytes <= lbe_path_cap(p, bytes))
-		return true;
-	if (!f->waiting) {
-		f->waiting = 1;
-		p->waiting++;
+	const struct lbe_path *p = &s->law;
+	u64 cap = lbe_path_cap(p, bytes);
+
+	if (p->in_flight + bytes > cap && now_ns > s->checked_ns + LBE_SLICE_NS) {
+		s->checked_ns = now_ns;
+		lbe_account_ended(s);
 	}
-	return false;
+	return !p->in_flight || p->in_flight + bytes <= cap;
+}
+
+/* TCP's pacing rate is above that of the path, since it only spaces the packets of one grant. It is
+ * so far above that the receiver acknowledges them together.
+ */
+static void lbe_set_pacing(struct sock *sk, const struct lbe_path *p)
+{
+	u64 rate = max(4 * lbe_path_peak_rate(p),
+		       (u64)tcp_sk(sk)->mss_cache * (4 * USEC_PER_SEC / LBE_DELACK_US));
+
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
 /* The slot is used now. */
@@ -342,88 +489,91 @@ static void lbe_grant(struct lbe_path *p, struct lbe_flow *f, const struct tcp_s
 {
 	u32 bytes = pkts * tp->mss_cache;
 
-	lbe_slot_over(p, f);
-	lbe_path_sent(p, now_ns, slot_ns, bytes);
-	f->due_ns = now_ns;
+	lbe_path_sent(p, now_ns, slot_ns, pkts, bytes);
+	f->epoch = p->epoch;
 	f->grant = pkts;
 	f->sent_mark = tp->data_segs_out;
 	lbe_account(p, f, lbe_in_flight(tp) + bytes);
 }
 
-/* No slot before what the application's cap takes for this grant; late timers cost no rate. */
-static void lbe_cap_charge(struct lbe_flow *f, u64 cap, u64 now_ns, u32 bytes)
+/* The application's cap begins to count when the flow asks for a turn, or 1 ms before, since timers
+ * are late. What it allows while the flow waits for its turn is sent in that turn, up to what it
+ * allows in the time in which all flows have theirs.
+ */
+static void lbe_cap_begin(const struct lbe_shared *s, struct lbe_flow *f, u64 now_ns)
 {
-	if (cap)
-		f->capped_ns = max(f->capped_ns, lbe_path_late_ns(now_ns, U64_MAX)) +
-			       div64_u64((u64)bytes * NSEC_PER_SEC, cap);
+	bool waits = f->in_line || (s->turn == f && s->law.waiting);
+	u64 keep_ns = waits ? LBE_CYCLE_US * 1000 : LBE_LATE_NS;
+
+	f->capped_ns = max(f->capped_ns, now_ns - min(keep_ns, now_ns));
+}
+
+/* No slot before what the cap takes for this grant. Return: true if the next one is not due yet. */
+static bool lbe_cap_charge(struct lbe_flow *f, u64 cap, u64 now_ns, u32 bytes)
+{
+	if (!cap)
+		return false;
+	f->capped_ns += div64_u64((u64)bytes * NSEC_PER_SEC, cap);
+	return now_ns < f->capped_ns;
 }
 
 /* Packets that may be sent now; 0: none, and *wake_ns says when to ask again. In this order: the
- * grant in use, the application's cap, the slot, the sender's own device, the room in flight.
+ * grant in use, the application's cap, the turn, the slot, the sender's own device, the room in
+ * flight.
  */
 static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wake_ns)
 {
-	struct lbe_path *p = &f->shared->law;
+	struct lbe_shared *s = f->shared;
+	struct lbe_path *p = &s->law;
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 slot_ns, cap = lbe_cap(sk);
 	u32 pkts, bytes;
 
 	lbe_account(p, f, lbe_in_flight(tp));
 	lbe_path_time(p, div_u64(now_ns, NSEC_PER_USEC));
-	lbe_follow_epoch(p, f);
-	pkts = lbe_grant_left(p, f, tp, now_ns);
-	if (pkts)
+	pkts = lbe_grant_left(s, f, tp, now_ns);
+	if (pkts) {
+		/* Perhaps TCP does not use it: ask again after as long as that has been so. */
+		*wake_ns = 2 * now_ns - min(p->granted_ns, now_ns);
+		if (s->turn != f)
+			*wake_ns = max(*wake_ns, now_ns + LBE_DEVICE_POLL_NS);
 		return pkts;
+	}
 	f->grant = 0;
 	if (cap && now_ns < f->capped_ns) {
-		lbe_slot_free(p, f);
+		lbe_turn_leave(s, f);
 		*wake_ns = f->capped_ns;
 		return 0;
 	}
-	if (f->has_slot && !lbe_slot_due(p, f, now_ns, wake_ns))
+	lbe_cap_begin(s, f, now_ns);
+	if (!lbe_turn(s, f)) {
+		*wake_ns = now_ns + LBE_SLICE_NS;
+		return 0;
+	}
+	lbe_path_rest(p, now_ns);
+	*wake_ns = s->wake_ns = lbe_path_due_ns(p);
+	if (now_ns < *wake_ns)
 		return 0;
 	pkts = lbe_burst_pkts(p, tp, cap);
 	bytes = pkts * tp->mss_cache;
 	slot_ns = lbe_slot_ns(p, tp, bytes);
-	if (!f->has_slot && !lbe_slot_take(p, f, now_ns, slot_ns, wake_ns))
-		return 0;
-	if (!lbe_slot_due(p, f, now_ns, wake_ns))
-		return 0;
 	if (lbe_device_busy(sk, p)) {
 		*wake_ns = now_ns + max_t(u64, lbe_path_pkt_us(p) * 250ULL, LBE_DEVICE_POLL_NS);
 		return 0;
 	}
-	if (!lbe_room(p, f, bytes)) {
-		*wake_ns = now_ns + LBE_ROOM_POLL_NS;
+	if (!lbe_room(s, now_ns, bytes)) {
+		*wake_ns = s->wake_ns = now_ns + LBE_ROOM_POLL_NS;
 		return 0;
 	}
 	lbe_grant(p, f, tp, now_ns, slot_ns, pkts);
-	lbe_cap_charge(f, cap, now_ns, bytes);
-	*wake_ns = p->free_ns;
+	lbe_set_pacing(sk, p);
+	s->wake_ns = p->next_ns;
+	/* The second packet of a pair does not wait for the next pair. */
+	*wake_ns = p->state == LBE_FLOOR ? now_ns : p->next_ns;
+	/* This is all that it may send. */
+	if (lbe_cap_charge(f, cap, now_ns, bytes) || lbe_data_bytes(tp) <= bytes)
+		lbe_turn_pass(s);
 	return pkts;
-}
-
-/* TCP does not arm its pacing timer again while it is armed: cancel one that expires too late. */
-static void lbe_wake_by(struct sock *sk, u64 wake_ns)
-{
-	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
-
-	if (hrtimer_is_queued(timer) && ktime_to_ns(hrtimer_get_expires(timer)) > (s64)wake_ns &&
-	    hrtimer_try_to_cancel(timer) == 1)
-		__sock_put(sk);
-}
-
-/* Arm the pacing timer, which holds a reference to the socket. TCP does this itself unless sch_fq
- * has claimed the pacing.
- */
-static void lbe_wake_at(struct sock *sk, u64 wake_ns)
-{
-	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
-
-	if (hrtimer_is_queued(timer))
-		return;
-	hrtimer_start(timer, ns_to_ktime(wake_ns), HRTIMER_MODE_ABS_PINNED_SOFT);
-	sock_hold(sk);
 }
 
 /* Set a window that TCP accepts, even if a peer that lies makes the packets in flight wrong. */
@@ -488,9 +638,11 @@ static u32 lbe_gate(struct sock *sk)
 		WRITE_ONCE(sk->sk_pacing_status, SK_PACING_NEEDED);
 	}
 	spin_lock_bh(&f->shared->lock);
+	p->now_us = max(p->now_us, div_u64(now_ns, NSEC_PER_USEC));
 	if (!lbe_has_data(sk)) {
 		lbe_account(p, f, in_flight * tp->mss_cache);
-		lbe_slot_free(p, f);
+		lbe_turn_leave(f->shared, f);
+		lbe_turn_hurry(f->shared, f);
 		spin_unlock_bh(&f->shared->lock);
 		lbe_count(sk, f, false);
 		tp->tcp_wstamp_ns = min(tp->tcp_wstamp_ns, now_ns);
@@ -498,6 +650,7 @@ static u32 lbe_gate(struct sock *sk)
 	}
 	state = p->state;
 	pkts = lbe_may_send(sk, f, now_ns, &wake_ns);
+	lbe_turn_hurry(f->shared, f);
 	if (state != p->state)
 		trace_lbe_state(sk, p, 0, 0);
 	state = p->state;
@@ -510,9 +663,11 @@ static u32 lbe_gate(struct sock *sk)
 		lbe_set_window(tp, in_flight + pkts);
 		lbe_wake_by(sk, now_ns);
 		/* TCP arms none if sch_fq has claimed the pacing, for the first ten segments, or if
-		 * its device drops the packet. Then no ACK comes either if none is in flight.
+		 * its device drops the packet. Then no ACK comes either if none is in flight. With
+		 * the application's cap as pacing rate, TCP's would expire too late.
 		 */
-		if (f->claimed || tp->data_segs_out < TCP_INIT_CWND || !tp->packets_out)
+		if (f->claimed || tp->data_segs_out < TCP_INIT_CWND || !tp->packets_out ||
+		    lbe_cap(sk))
 			lbe_wake_at(sk, max(wake_ns, now_ns + NSEC_PER_USEC));
 	} else {
 		u64 slice_ns = min_t(u64, LBE_SLICE_NS,
@@ -567,14 +722,14 @@ static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us, u32 rtt
 		.min_rtt_us = min(READ_ONCE(f->shared->law.base_us), rtt_us),
 		.has_tsval = tp->rx_opt.saw_tstamp,
 	}, back;
-	u64 last_us = f->acked_us;
+	u32 since_us = (u32)now_us - f->acked_us;
 
-	f->acked_us = now_us;
+	f->acked_us = (u32)now_us;
 	if (!rtt_us)
 		return 0;
 	/* The receiver may have delayed the ACK of a single packet. */
 	if (rs->acked_sacked < 2 && !tp->sacked_out &&
-	    now_us - last_us > LBE_DELACK_US &&
+	    since_us > LBE_DELACK_US &&
 	    !(READ_ONCE(f->shared->law.state) == LBE_FLOOR && READ_ONCE(f->shared->law.prompt)))
 		return 0;
 	back = ack;
@@ -592,7 +747,6 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	struct lbe_path_ack ack;
 	struct lbe_path *p;
 	u32 rtt_us;
-	u64 rate;
 	u8 state;
 
 	if (!lbe_on_path(sk, f)) {
@@ -610,6 +764,9 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	ack.limited = rs->is_app_limited;
 	ack.marked = tp->delivered_ce != f->delivered_ce;
 	f->delivered_ce = tp->delivered_ce;
+	/* The device does not drop everything (lbe_probe_timer()). */
+	if (ack.acked_pkts)
+		inet_csk(sk)->icsk_probes_tstamp = 0;
 	if (f->yielding)
 		lbe_counters_ack(sk, true, true, ack.acked_bytes);
 	spin_lock_bh(&f->shared->lock);
@@ -617,6 +774,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	ack.now_us = max(ack.now_us, p->now_us);
 	if (ack.delay_us && lbe_path_contradicts(p, &f->view, &ack)) {
 		trace_lbe_split(sk, p, ack.delay_us, ack.rtt_us);
+		lbe_turn_hurry(f->shared, f);
 		spin_unlock_bh(&f->shared->lock);
 		lbe_leave(sk, f);
 		if (lbe_join(sk, f, true))
@@ -632,16 +790,10 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	lbe_path_ack(p, &ack);
 	WRITE_ONCE(f->rate, p->rate);
 	WRITE_ONCE(f->base_us, p->base_us);
-	rate = lbe_path_peak_rate(p);
 	trace_lbe_ack(sk, p, ack.delay_us, ack.rtt_us);
 	if (state != p->state)
 		trace_lbe_state(sk, p, ack.delay_us, ack.rtt_us);
 	spin_unlock_bh(&f->shared->lock);
-	/* TCP's pacing rate is above that of the path, since it only spaces the packets of one
-	 * grant. It is so far above that the receiver acknowledges them together.
-	 */
-	rate = max(4 * rate, (u64)tp->mss_cache * (4 * USEC_PER_SEC / LBE_DELACK_US));
-	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 	lbe_gate(sk);
 }
 

@@ -126,6 +126,8 @@ struct lbe_shared *lbe_shared_get(struct sock *sk, u64 now_us, bool alone)
 		shared->alone = alone;
 		shared->born = get_jiffies_64();
 		spin_lock_init(&shared->lock);
+		INIT_LIST_HEAD(&shared->line);
+		INIT_LIST_HEAD(&shared->rest);
 		lbe_path_init(&shared->law, now_us, tp->mss_cache,
 			      tp->srtt_us ? tp->srtt_us >> 3 : USEC_PER_SEC);
 		hlist_add_head_rcu(&shared->node, head);

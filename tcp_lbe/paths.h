@@ -20,6 +20,7 @@
 
 #include <lbe/path_send.h>
 
+struct lbe_flow;
 struct seq_file;
 
 /**
@@ -28,10 +29,18 @@ struct seq_file;
  * @daddr: destination, IPv4 as mapped address; never changes
  * @ifindex: egress device; 0: there was no route when it was made; never changes
  * @alone: path of one flow that contradicted the others; no other flow finds it; never changes
- * @lock: guards @law; held for a few hundred instructions, never over a call into TCP
+ * @lock: guards the fields from @turn to @law; held for a few hundred instructions, and at most
+ *	every 100 ms for a walk over the flows, never over a call into TCP. While it is held, the
+ *	lock of another flow's socket is only tried
  * @users: number of its flows; written under the table's lock
  * @born: jiffies when it was made, 64 bits: does not wrap
  * @left: jiffies when the latest flow left, likewise; 0: none has
+ * @turn: the flow that may send; NULL: none, and none waits. Flows leave before they end
+ * @line: flows with data that wait for their turn, by lbe_flow.place
+ * @rest: all other flows, likewise
+ * @wake_ns: @turn asks again at this time, and may be woken earlier; U64_MAX: it could not be
+ *	woken, and perhaps asks after a slice only; 0: it is asking now
+ * @checked_ns: when flows that have ended were looked for
  * @law: state of the law (path.h)
  * @rcu: frees it when readers of /proc/net/lbe_paths are done
  */
@@ -44,6 +53,11 @@ struct lbe_shared {
 	u32 users;
 	u64 born;
 	u64 left;
+	struct lbe_flow *turn;
+	struct list_head line;
+	struct list_head rest;
+	u64 wake_ns;
+	u64 checked_ns;
 	struct lbe_path law;
 	struct rcu_head rcu;
 };

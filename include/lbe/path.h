@@ -101,10 +101,14 @@
  * sent. If it was clearly faster than this one, the rate at which it came through becomes mu.
  * Otherwise, or if there is too little data for a train, START begins again.
  *
- * Sending. The path has one schedule of slots. A flow that has data takes the next slot, which
- * lasts (bytes of its burst) / R, and takes another one when it has sent. So any number of flows
- * share R equally, a flow that has nothing to send takes nothing, and the share of a flow that ends
- * is free at once.
+ * Sending. The path has one schedule of slots, each of which lasts (bytes of a burst) / R, and the
+ * flows use it in turns. A turn lasts for RTT (T above), at least 16 p, and at most 1 s / (flows
+ * that have data); up to twice that if it has an odd number of packets. So any number of flows
+ * share R equally, a flow that has nothing to send takes nothing, and its turn passes on at once.
+ * Because all that is sent within a turn is of one flow, the flows of a path together have one
+ * share where each flow has a queue of its own, and their queue shows there as that of one flow
+ * does. (If the flows alternated packet by packet, n of them would have n shares, none of which has
+ * a queue before R is n / (n + 1) of the link.)
  *
  * The constants are LBE_* below; train.h has those of a train, and path_send.h the schedule and its
  * own. Of a group of constants, "the first" is the one that is defined first. Pure functions: no
@@ -207,13 +211,25 @@
  * instead of 6 s; if halved, hosts that share a link push each other away.
  */
 #define LBE_RAISES		4
-/* A flow whose delay differs from those of the other flows of its path in this many samples more
- * than it agrees with them, over at least this time, ms, gets a path of its own. The time is twice
- * what it takes to learn the peer's clock (owd.h): until then the delays of a new flow include the
- * queue of reverse traffic. If doubled, a peer that lies is believed for twice as long; if halved,
- * flows that start beside reverse traffic are separated.
+/* A turn lasts as long as what is sent in it takes to show, and at least this many packets, twice a
+ * tick. If doubled, flows wait twice as long for their turns on slow links; if halved, several
+ * flows behind a fair queue at 2 Mbit/s take more than one share.
  */
-#define LBE_ODD			32
+#define LBE_TURN_PKTS		(2 * LBE_TICK_PKTS)
+/* And no longer than that all flows have their turn in this time, us. If doubled, flows pause for
+ * twice as long; if halved, half as many flows have no more than one share of a fair queue.
+ */
+#define LBE_CYCLE_US		USEC_PER_SEC
+
+/* A flow whose delay differs from those of the other flows of its path in this many comparisons
+ * more than it agrees with them, over at least this time, ms, gets a path of its own. Beside
+ * traffic that comes and goes, chance puts one comparison in five on the same side, and so twelve
+ * in a row once in years. The time is twice what it takes to learn the peer's clock (owd.h): until
+ * then the delays of a new flow include the queue of reverse traffic. If either is doubled, a peer
+ * that lies is believed for twice as long; if the number is halved, chance separates flows every
+ * day; if the time is, flows that start beside reverse traffic are separated.
+ */
+#define LBE_ODD			12
 #define LBE_ODD_MS		4000
 
 /* For this many round trips, doubled with each failure up to a limit, pairs must meet the strict
@@ -517,15 +533,15 @@
  */
 #define LBE_IDLE_GAIN		4
 
-/* Time between pairs: a sixth of the time in FLOOR, so that the evidence of n pairs is lost to
- * other traffic for less than n / 6 of a pause; at least 1/4 more than a round trip, so that a
+/* Time between pairs: a seventh of the time in FLOOR, so that the evidence of n pairs is lost to
+ * other traffic for less than n / 7 of a pause; at least 1/4 more than a round trip, so that a
  * pair is never behind its predecessor; and in the long run mu / 250. Ten minutes of evidence from
- * one flow must not be lost for want of pairs: at most so long, us. If the sixth is doubled (a
- * twelfth), more pairs are sent beside a greedy flow; if halved, the link is found idle later. If
- * the part of mu is doubled, half as much is sent beside a greedy flow and an idle link is found
+ * one flow must not be lost for want of pairs: at most so long, us. If the seventh is doubled (a
+ * fourteenth), more pairs are sent beside a greedy flow; if halved, the link is found idle later.
+ * If the part of mu is doubled, half as much is sent beside a greedy flow and an idle link is found
  * later.
  */
-#define LBE_PAIR_AGE		6
+#define LBE_PAIR_AGE		7
 #define LBE_PAIR_SPARE		4
 #define LBE_PAIR_BUDGET		250
 #define LBE_PAIR_MAX_US		(5 * USEC_PER_SEC)
@@ -594,7 +610,7 @@ enum lbe_reason {
  *
  * @state: enum lbe_state
  * @reason: enum lbe_reason of the latest change
- * @epoch: counts changes of state; a slot reserved before one is void. Only
+ * @epoch: counts changes of state; what was granted before one is void. Only
  *	compared for equality, so that it may wrap
  * @anew_us: when all was forgotten because flows contradicted each other; 0: never
  * @since_us: beginning of @state
@@ -603,11 +619,13 @@ enum lbe_reason {
  * @timed_out: a flow had a retransmission time-out, and no ACK has arrived since
  * @mss: bytes of a full packet
  * @flows: sockets of the path, sending or not
- * @waiting: flows whose slot has come, and that wait for room in flight
+ * @waiting: flows that wait for their turn
  * @in_flight: bytes of all flows
- * @next_ns: first slot that no flow has reserved
- * @free_ns: nothing is sent before: end of the time that the latest burst takes at the rate at
+ * @next_ns: nothing is sent before: end of the time that the latest burst takes at the rate at
  *	which it was granted
+ * @granted_ns: time of the latest grant
+ * @turn_us: beginning of the present turn
+ * @turn_pkts: packets granted in it
  * @base_age: ages @base_slot
  * @base_slot: least delays of the last minutes, us
  * @base_us: least of them; U32_MAX: none yet
@@ -664,9 +682,9 @@ enum lbe_reason {
  * @inspect: a train at half of @slower is to follow
  * @inspected: of these trains, how many spoke for @slower
  * @prompt: the receiver acknowledges single packets at once
- * @spoke: the flow whose delay was the latest; only compared, never dereferenced
- * @spoke_us: time of that sample
- * @spoke_delay_us: that delay
+ * @spoke: the flow whose turn showed last; NULL: none, or it has left
+ * @spoke_us: time of its first sample since another flow's
+ * @spoke_delay_us: delay of that sample
  * @train: the train or pulse under way
  */
 struct lbe_path {
@@ -675,7 +693,8 @@ struct lbe_path {
 	u64 anew_us, since_us, now_us, heard_us;
 	bool timed_out;
 	u32 mss, flows, waiting;
-	u64 in_flight, next_ns, free_ns;
+	u64 in_flight, next_ns, granted_ns, turn_us;
+	u32 turn_pkts;
 
 	struct lbe_slots base_age;
 	u32 base_slot[LBE_PATH_SLOTS];
@@ -709,7 +728,7 @@ struct lbe_path {
 	bool inspect, prompt;
 	u8 inspected;
 
-	const void *spoke;
+	struct lbe_view *spoke;
 	u64 spoke_us;
 	u32 spoke_delay_us;
 
@@ -718,13 +737,16 @@ struct lbe_path {
 
 /**
  * struct lbe_view - how the delays of a flow compare with those of the other flows of its path
- * @odd: samples with a longer (above 0) or a shorter delay (below 0) than the others', less two for
- *	each sample that agreed
+ * @odd: comparisons in which its delay was longer (above 0) or shorter (below 0), less two for each
+ *	one in which it was the same; LBE_ODD at most, either way
+ * @turn_ms: when it was compared last; wraps after 65 s. A turn that begins that long after, to
+ *	within a round trip, is not compared
  * @odd_ms: since when @odd is not 0; only differences are used: it wraps
- * @delay_us: its latest delay
+ * @delay_us: its delay at the beginning of its latest turn
  */
 struct lbe_view {
-	s32 odd;
+	s16 odd;
+	u16 turn_ms;
 	u32 odd_ms;
 	u32 delay_us;
 };
@@ -785,9 +807,17 @@ static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
 }
 
 /* The time in which what is sent now shows: a round trip, but at least a tick. */
-static inline u32 lbe_path_turn_us(const struct lbe_path *p)
+static inline u32 lbe_path_answer_us(const struct lbe_path *p)
 {
 	return max_t(u32, p->rtt_us, LBE_TICK_US);
+}
+
+/* How long a turn lasts while other flows wait for theirs */
+static inline u32 lbe_path_turn_len_us(const struct lbe_path *p)
+{
+	u32 shows_us = max(lbe_path_answer_us(p), LBE_TURN_PKTS * lbe_path_pkt_us(p));
+
+	return min_t(u32, shows_us, LBE_CYCLE_US / (p->waiting + 1));
 }
 
 /* Are losses a sign of other traffic on this path, as at a policer, which has no queue? */
@@ -816,9 +846,7 @@ static inline void lbe_path_enter(struct lbe_path *p, u64 now_us, u8 state, u8 r
 	p->train.on = false;
 	p->pulsed = false;
 	p->high = 0;
-	p->waiting = 0;
 	p->next_ns = 0;
-	p->free_ns = 0;
 }
 
 static inline void lbe_path_next_tick(struct lbe_path *p, u64 now_us)
@@ -1129,7 +1157,8 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		return;
 	}
 	if (!lbe_train_growth(&p->train, &g)) {
-		p->fails += !lbe_train_limited(&p->train) && lbe_train_whole(&p->train);
+		p->fails += !lbe_train_limited(&p->train) &&
+			    (lbe_train_whole(&p->train) || !p->train.ran_out);
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
 		return;
 	}
@@ -1235,7 +1264,7 @@ static inline void lbe_path_cruise_law(struct lbe_path *p, u32 q_us, u32 dt_us)
 	s64 spare, drain, rate;
 
 	spare = (s64)sent - div_s64(mu * ((s32)q_us - (s32)before_us), (s32)dt_us);
-	drain = div_s64(mu * (qt - (s32)q_us), 2 * (s32)lbe_path_turn_us(p));
+	drain = div_s64(mu * (qt - (s32)q_us), 2 * (s32)lbe_path_answer_us(p));
 	if ((s32)q_us > qt)
 		drain *= 2;
 	rate = ((s64)p->rate + spare + drain) / 2;
@@ -1439,7 +1468,7 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
 	u64 span_us = a->now_us - p->round_us, all;
-	u32 least_us = max_t(u32, lbe_path_turn_us(p), LBE_ROUND_PKTS * lbe_path_pkt_us(p));
+	u32 least_us = max_t(u32, lbe_path_answer_us(p), LBE_ROUND_PKTS * lbe_path_pkt_us(p));
 	bool policed = lbe_path_policed(p), outage, more, at_once;
 
 	p->round_bytes += a->acked_bytes;
@@ -1629,15 +1658,6 @@ static inline bool lbe_path_stood_still(const struct lbe_path *p, const struct l
 	       a->rtt_us > p->rtt_us + least_us;
 }
 
-/* Does another flow wait for its slot? Then the path sends all that it may, even if this flow had
- * no more to send, as at the beginning of each flow.
- */
-static inline bool lbe_path_wanted(const struct lbe_path *p)
-{
-	return p->flows > 1 &&
-	       p->next_ns > max(p->now_us * 1000, p->free_ns + LBE_LATE_NS);
-}
-
 /* An ACK has come: whatever else it says, the path is not silent. */
 static inline void lbe_path_heard(struct lbe_path *p, const struct lbe_path_ack *a)
 {
@@ -1710,7 +1730,10 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	lbe_path_base(p, a->now_us, a->delay_us);
 	q_us = lbe_path_queue_us(p, a);
 	lbe_path_learn_rtt(p, a, q_us);
-	limited = a->limited && !lbe_path_wanted(p);
+	/* If another flow waits for its turn, the path sends all that it may, even if this one had
+	 * no more to send, as at the beginning of each flow.
+	 */
+	limited = a->limited && !p->waiting;
 	/* The queue that a pulse makes is no sign of other traffic. */
 	if (!p->train.on || sent_us < p->train.from_us)
 		lbe_path_tick_add(p, lbe_path_tick_delay_us(p, a, q_us, limited), limited);
@@ -1751,6 +1774,14 @@ static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
 		p->fails = 0;
 }
 
+/* A flow leaves; @v is how its delays compare with others. */
+static inline void lbe_path_leave(struct lbe_path *p, const struct lbe_view *v)
+{
+	p->flows--;
+	if (p->spoke == v)
+		p->spoke = NULL;
+}
+
 /* Flows that contradict each other */
 
 /* Forget what is known of the path, since all of it may come from one flow's samples. The flows
@@ -1759,7 +1790,7 @@ static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
  */
 static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 {
-	u32 flows = p->flows, epoch = p->epoch + 1;
+	u32 flows = p->flows, waiting = p->waiting, epoch = p->epoch + 1;
 	u64 in_flight = p->in_flight;
 
 	if (p->anew_us && now_us - p->anew_us < LBE_PATH_SLOT_S * USEC_PER_SEC)
@@ -1768,10 +1799,22 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 	lbe_path_init(p, now_us, p->mss, p->rtt_us);
 	p->epoch = epoch;
 	p->flows = flows;
+	p->waiting = waiting;
 	p->in_flight = in_flight;
 	p->now_us = now_us;
 	p->heard_us = now_us;
 	p->anew_us = now_us;
+}
+
+/* A delay was longer (@side is 1), shorter (-1) or the same (0). */
+static inline void lbe_view_add(struct lbe_view *v, int side, u32 now_ms)
+{
+	if (!v->odd)
+		v->odd_ms = now_ms;
+	if (side && side * v->odd >= 0)
+		v->odd = (s16)clamp(v->odd + side, -LBE_ODD, LBE_ODD);
+	else
+		v->odd -= (s16)clamp_t(s32, v->odd, -2, 2);
 }
 
 /**
@@ -1780,9 +1823,12 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
  * @v: how the flow's delays have compared so far; its address identifies the flow
  * @a: an ACK of the flow, with a delay; before lbe_path_ack()
  *
- * Flows of one path meet one queue. If the delays of a flow are repeatedly longer, or repeatedly
- * shorter, than those of the others, by more than twice the amount by which its own has just
- * changed, it has another route, another host behind the address, or a peer that lies.
+ * Flows of one path meet one queue; behind a fair queue each has its own, which is empty when its
+ * turn begins. So the first delay of a turn is compared with the first one of the turn before, and
+ * both flows learn from it: who only follows one that differs agrees with the one that follows. If
+ * that of a flow is repeatedly longer, or repeatedly shorter, by more than twice the amount by
+ * which its own has changed since its last turn, it has another route, another host behind the
+ * address, or a peer that lies.
  *
  * Return: true if the flow is to get a path of its own. What is known of @p has then been
  * forgotten, unless that was done for another flow within the last minute.
@@ -1791,28 +1837,28 @@ static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
 					const struct lbe_path_ack *a)
 {
 	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
-	/* In FLOOR the flows take turns: each pair is compared with the pair before it. */
-	u32 within_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) + p->rtt_us : p->rtt_us;
-	bool another = p->spoke && p->spoke != v && apart_us < within_us;
+	u32 turn_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) : lbe_path_turn_len_us(p);
+	bool another = p->spoke && p->flows > 1 && apart_us < turn_us + p->rtt_us;
+	u32 now_ms = (u32)div_u64(a->now_us, 1000);
 	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);
 	s32 own_us = (s32)(a->delay_us - v->delay_us);
 	s32 same_us = 2 * max(own_us, -own_us) + lbe_path_pkt_us(p) + LBE_PATH_ERROR_US;
 	int side = (off_us > same_us) - (off_us < -same_us);
+	struct lbe_view *other;
 
+	if (p->spoke == v || (u16)(now_ms - v->turn_ms) * 1000U < lbe_path_answer_us(p))
+		return false;
+	v->turn_ms = (u16)now_ms;
 	v->delay_us = a->delay_us;
+	other = p->spoke;
 	p->spoke = v;
 	p->spoke_us = a->now_us;
 	p->spoke_delay_us = a->delay_us;
-	if (!another || p->flows < 2)
+	if (!another)
 		return false;
-	if (!v->odd)
-		v->odd_ms = (u32)div_u64(a->now_us, 1000);
-	if (side && side * v->odd >= 0)
-		v->odd += side;
-	else
-		v->odd -= clamp_t(s32, v->odd, -2, 2);
-	if (max(v->odd, -v->odd) < LBE_ODD ||
-	    (u32)div_u64(a->now_us, 1000) - v->odd_ms < LBE_ODD_MS)
+	lbe_view_add(v, side, now_ms);
+	lbe_view_add(other, -side, now_ms);
+	if (max(v->odd, -v->odd) < LBE_ODD || now_ms - v->odd_ms < LBE_ODD_MS)
 		return false;
 	lbe_path_begin_anew(p, a->now_us);
 	return true;

@@ -3,9 +3,9 @@
  * tcp_lbe: what a path sends: the one schedule of slots that all its flows share, and the bound on
  * the data in flight. The law that sets the rate is in path.h.
  *
- *	lbe_path_book_after()	may a slot be taken yet?
- *	lbe_path_reserve()	takes the next slot; lbe_path_give_back() returns it unused
- *	lbe_path_device_busy()	the slot has come: must it wait for the sender's own device?
+ *	lbe_path_turn_over()	is the turn of the flow that sends over?
+ *	lbe_path_due_ns()	when does the next slot come?
+ *	lbe_path_device_busy()	it has come: must it wait for the sender's own device?
  *	lbe_path_cap()		and for room in flight?
  *	lbe_path_sent()		accounts for a burst
  *
@@ -23,11 +23,18 @@
  */
 #define LBE_WAIT_PART		4
 #define LBE_WAIT_FAILED		64
-/* A flow whose turn comes less than once in this time, us, sends two packets instead of one: the
- * receiver would delay the ACK of a single one. If doubled, several flows on slow links have
- * longer round trips; if halved, twice as many flows send bursts.
+/* A flow whose packets are sent farther apart than this, us, sends two at once instead of one: the
+ * receiver would delay the ACK of a single one. If doubled, flows on slow links have longer round
+ * trips; if halved, twice as many flows send bursts.
  */
-#define LBE_TURN_US		10000
+#define LBE_APART_US		10000
+
+/* A turn ends if nothing is sent for so long, us, after its slot has come: as long as a flow may
+ * take to notice that it may send. If doubled, a connection that has ended without its process
+ * having closed it delays the others of its path for twice as long; if halved, a flow on a busy
+ * host loses its turn.
+ */
+#define LBE_TURN_UNUSED_US	100000
 
 /* The rate at which the path sends now, bytes a second: at least 1, since it divides. */
 static inline u64 lbe_path_send_rate(const struct lbe_path *p)
@@ -49,16 +56,21 @@ static inline u64 lbe_path_peak_rate(const struct lbe_path *p)
 	return max3(p->rate, p->mu, p->train.on && !p->mu ? p->train.rate : 0);
 }
 
-/* Packets of one slot; two instead of one if a flow has its turn less than once in LBE_TURN_US. */
+/* Packets of one slot; at least two if they are LBE_APART_US apart, or if no more than one packet
+ * were sent in a turn.
+ */
 static inline u32 lbe_path_burst_pkts(const struct lbe_path *p)
 {
+	u32 apart_us = LBE_APART_US;
 	u32 pkts;
 
 	if (p->state == LBE_FLOOR)
 		return p->prompt ? 1 : 2;
 	pkts = (u32)clamp_t(u64, div64_u64(lbe_path_send_rate(p) >> LBE_SLOT_SHIFT, p->mss),
 			    1, LBE_SLOT_PKTS);
-	if (pkts < 2 && (u64)p->flows * p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * LBE_TURN_US)
+	if (p->waiting)
+		apart_us = min(apart_us, lbe_path_turn_len_us(p));
+	if (pkts < 2 && (u64)p->mss * USEC_PER_SEC > lbe_path_send_rate(p) * apart_us)
 		return 2;
 	return pkts;
 }
@@ -80,59 +92,64 @@ static inline u64 lbe_path_slot_ns(const struct lbe_path *p, u32 bytes, u32 dith
 	return slot_ns + (slot_ns >> 10) * ((s32)(dither % 256) - 128);
 }
 
-/* The earliest beginning of a slot that is taken now, so that a late timer costs no rate. */
+/* The earliest beginning of a slot that is used now, so that a late timer costs no rate. */
 static inline u64 lbe_path_late_ns(u64 now_ns, u64 slot_ns)
 {
 	return now_ns - min(min_t(u64, slot_ns, LBE_LATE_NS), now_ns);
 }
 
-/* Time of the next free slot. Flows that wait for room in flight go first. */
-static inline u64 lbe_path_next_due(const struct lbe_path *p, u64 now_ns, u64 slot_ns)
+/* When the next slot comes; it may have come already. */
+static inline u64 lbe_path_due_ns(const struct lbe_path *p)
 {
-	if (p->state == LBE_FLOOR)
-		return max(max(p->next_ns, now_ns), p->blind_us * 1000);
-	return max(p->next_ns, lbe_path_late_ns(now_ns, slot_ns) + p->waiting * slot_ns);
+	return p->state == LBE_FLOOR ? max(p->next_ns, p->blind_us * 1000) : p->next_ns;
 }
 
-/* START does not book slots for later than a round trip. They are spaced by the rate at which they
- * are booked, so that a new rate would act only when all flows have had a slot at the first rate:
- * after eight seconds, with a thousand flows. Return: when a slot that may not be booked yet would
- * be, at the present rate; 0: it may be booked.
+/* A pulse that is over has sent more than R allows: a rest makes up for it. */
+static inline void lbe_path_rest(struct lbe_path *p, u64 now_ns)
+{
+	u64 more, len_us;
+
+	if (!p->pulsed || p->now_us < p->train.until_us)
+		return;
+	more = p->train.rate - min(p->train.rate, p->rate);
+	len_us = p->train.until_us - p->train.from_us;
+	p->pulsed = false;
+	p->next_ns = max(p->next_ns, now_ns) +
+		     1000 * div64_u64(len_us * more, max_t(u64, p->rate, 1));
+}
+
+/* A turn begins: that of a flow that was first in line, or of one that found nobody there. */
+static inline void lbe_path_turn_begin(struct lbe_path *p)
+{
+	p->turn_us = p->now_us;
+	p->turn_pkts = 0;
+}
+
+/* No flow of the path has more data. If a train has no verdict because of that, it has not failed;
+ * if timers were late, it has, or a busy host would send one train after the other.
  */
-static inline u64 lbe_path_book_after(const struct lbe_path *p, u64 now_ns, u64 slot_ns)
+static inline void lbe_path_ran_out(struct lbe_path *p)
 {
-	u64 due_ns;
-
-	if (p->state != LBE_START)
-		return 0;
-	due_ns = lbe_path_next_due(p, now_ns, slot_ns);
-	return due_ns > now_ns + p->rtt_us * 1000ULL ? due_ns : 0;
+	p->train.ran_out |= p->train.on && p->now_us < p->train.until_us;
 }
 
-/* Reserve the next slot. Return: its time. */
-static inline u64 lbe_path_reserve(struct lbe_path *p, u64 now_ns, u64 slot_ns)
+/* Is the turn over, if other flows wait for theirs? In FLOOR a turn is a pair. All packets of a
+ * train are sent by one flow, unless it has no more. The receiver delays the ACK of an odd packet,
+ * which would be in flight for as long: one more is waited for, but not for longer than another
+ * turn. A flow that does not use the slots of its turn may have ended, or its process may stand.
+ */
+static inline bool lbe_path_turn_over(const struct lbe_path *p)
 {
-	u64 due_ns;
+	u64 due_us = max(div_u64(lbe_path_due_ns(p), 1000), p->turn_us);
+	u64 lasted_us = p->now_us - p->turn_us;
 
-	/* A pulse has sent more than R allows: a rest makes up for it. */
-	if (p->pulsed && p->now_us >= p->train.until_us) {
-		u64 more = p->train.rate - min(p->train.rate, p->rate);
-		u64 len_us = p->train.until_us - p->train.from_us;
-
-		p->pulsed = false;
-		p->next_ns = max(p->next_ns, now_ns) +
-			     1000 * div64_u64(len_us * more, max_t(u64, p->rate, 1));
-	}
-	due_ns = lbe_path_next_due(p, now_ns, slot_ns);
-	p->next_ns = due_ns + slot_ns;
-	return due_ns;
-}
-
-/* A flow does not use its slot: the next one that asks gets it, unless the state has changed. */
-static inline void lbe_path_give_back(struct lbe_path *p, u32 epoch, u64 due_ns)
-{
-	if (epoch == p->epoch)
-		p->next_ns = min(p->next_ns, due_ns);
+	if (p->now_us > due_us + LBE_TURN_UNUSED_US)
+		return true;
+	if (!p->turn_pkts || (p->train.on && p->now_us < p->train.until_us))
+		return false;
+	if (p->state == LBE_FLOOR)
+		return true;
+	return lasted_us >= (p->turn_pkts & 1 ? 2 : 1) * (u64)lbe_path_turn_len_us(p);
 }
 
 /* A slot has come: must it wait for the sender's own device? @mine: packets of this flow are still
@@ -156,13 +173,15 @@ static inline bool lbe_path_device_busy(struct lbe_path *p, bool mine, bool any)
 	return true;
 }
 
-/* Account for a burst that is sent now. */
-static inline void lbe_path_sent(struct lbe_path *p, u64 now_ns, u64 slot_ns, u32 bytes)
+/* Account for a burst that is sent now, in a slot that has come. */
+static inline void lbe_path_sent(struct lbe_path *p, u64 now_ns, u64 slot_ns, u32 pkts, u32 bytes)
 {
 	if (p->train.on && p->now_us < p->train.until_us)
 		p->train.bytes += bytes;
-	if (p->state != LBE_FLOOR)
-		p->free_ns = max(p->free_ns, lbe_path_late_ns(now_ns, slot_ns)) + slot_ns;
+	p->granted_ns = now_ns;
+	p->turn_pkts += pkts;
+	p->next_ns = p->state == LBE_FLOOR ? now_ns + slot_ns :
+		     max(p->next_ns, lbe_path_late_ns(now_ns, slot_ns)) + slot_ns;
 }
 
 /* Bytes that may be in flight. */

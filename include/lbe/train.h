@@ -46,6 +46,7 @@
  * @bytes: granted between beginning and end
  * @lost_bytes: lost until its verdict, of all that was in flight
  * @throttled: the sender's own device delayed it
+ * @ran_out: data ran out in it
  * @limited: samples of packets that were sent when the application had no more to send
  * @on: it is being sent, or its verdict is to come
  */
@@ -54,7 +55,7 @@ struct lbe_train {
 	u64 delay_us[2], sent_us[2];
 	u32 n[2], least_us, limited;
 	u64 bytes, lost_bytes;
-	bool throttled, on;
+	bool throttled, ran_out, on;
 };
 
 static inline void lbe_train_start(struct lbe_train *t, u64 now_us, u64 rate, u32 len_us)

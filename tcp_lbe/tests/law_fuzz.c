@@ -13,7 +13,7 @@
 /* What the module asks before it sends */
 static void send_some(struct lbe_path *p)
 {
-	u64 now_ns = p->now_us * 1000, slot_ns, due_ns;
+	u64 now_ns = p->now_us * 1000, slot_ns;
 	u32 burst = lbe_path_burst_pkts(p), bytes = burst * p->mss;
 	bool mine, any;
 
@@ -21,16 +21,18 @@ static void send_some(struct lbe_path *p)
 	must(lbe_path_send_rate(p), "the rate", 0);
 	slot_ns = lbe_path_slot_ns(p, bytes, (u32)draw(1 << 24));
 	must(slot_ns && slot_ns <= 65536 * NS, "a slot in ns", slot_ns);
-	if (lbe_path_book_after(p, now_ns, slot_ns))
+	p->waiting = (u32)draw_log(1 << 16);
+	must(lbe_path_turn_len_us(p) <= LBE_CYCLE_US, "a turn in us", lbe_path_turn_len_us(p));
+	if (one_in(4) && lbe_path_turn_over(p))
+		lbe_path_turn_begin(p);
+	lbe_path_rest(p, now_ns);
+	if (now_ns < lbe_path_due_ns(p))
 		return;
-	due_ns = lbe_path_reserve(p, now_ns, slot_ns);
 	mine = one_in(4);
 	any = one_in(2);
-	if (one_in(8)) {
-		lbe_path_give_back(p, p->epoch, due_ns);
-	} else if (!lbe_path_device_busy(p, mine, any) &&
-		   p->in_flight + bytes <= lbe_path_cap(p, bytes)) {
-		lbe_path_sent(p, now_ns, slot_ns, bytes);
+	if (!one_in(8) && !lbe_path_device_busy(p, mine, any) &&
+	    p->in_flight + bytes <= lbe_path_cap(p, bytes)) {
+		lbe_path_sent(p, now_ns, slot_ns, burst, bytes);
 		p->in_flight += bytes;
 	}
 	must(lbe_path_peak_rate(p), "the peak rate", 0);

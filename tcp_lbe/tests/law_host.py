@@ -13,7 +13,8 @@ FOLDER = Path(__file__).resolve().parent.parent
 
 #: fields of struct lbe_path that a test may read and set
 FIELDS = (
-    "state", "reason", "now_us", "since_us", "heard_us", "timed_out", "mss", "flows", "waiting", "next_ns", "free_ns",
+    "state", "reason", "now_us", "since_us", "heard_us", "timed_out", "mss", "flows", "waiting", "next_ns",
+    "turn_us", "turn_pkts",
     "base_us", "rtt_us", "noise_us", "deep_us", "mu", "policed_us", "rate", "fails", "prompt", "n", "ticks", "pulsed",
     "pulse_us", "local", "in_flight", "idle_us", "isolated", "raises",
 )  # fmt: skip
@@ -61,8 +62,11 @@ u64 send_rate(path *p) { return lbe_path_send_rate(p); }
 u64 cap(path *p, u64 burst_bytes) { return lbe_path_cap(p, burst_bytes); }
 u64 slot_ns(path *p, u64 bytes, u64 dither) { return lbe_path_slot_ns(p, bytes, dither); }
 u64 late_ns(u64 now_ns, u64 slot_ns) { return lbe_path_late_ns(now_ns, slot_ns); }
-u64 reserve(path *p, u64 now_ns, u64 slot_ns) { return lbe_path_reserve(p, now_ns, slot_ns); }
-u64 book_after(path *p, u64 now_ns, u64 slot_ns) { return lbe_path_book_after(p, now_ns, slot_ns); }
+u64 due_ns(path *p) { return lbe_path_due_ns(p); }
+void rest(path *p, u64 now_ns) { lbe_path_rest(p, now_ns); }
+void sent(path *p, u64 now_ns, u64 slot_ns, u64 bytes) { lbe_path_sent(p, now_ns, slot_ns, 2, bytes); }
+u64 turn_len_us(path *p) { return lbe_path_turn_len_us(p); }
+u64 turn_over(path *p) { return lbe_path_turn_over(p); }
 void learn_mu(path *p, u64 now_us, u64 mu) { lbe_path_learn_mu(p, now_us, mu); }
 void know_mu(path *p, u64 mu) { lbe_path_set_mu(p, mu); }
 void cruise(path *p, u64 now_us, u64 rate) { lbe_path_cruise(p, now_us, rate, LBE_TRAIN_PASSED); }
@@ -110,8 +114,8 @@ u64 contradicts(path *p, struct lbe_view *v, u64 now_us, u64 delay_us)
 #: what a caller gets back; all others return nothing
 VALUES = (
     "pkt_us", "target_us", "jump_us", "tick_len_us", "train_len_us", "pair_us", "slow_start_rtts", "strict",
-    "burst_pkts", "send_rate", "cap", "slot_ns", "reserve", "book_after", "silent_us", "contradicts", "growth",
-    "limited",
+    "burst_pkts", "send_rate", "cap", "slot_ns", "due_ns", "turn_len_us", "turn_over", "silent_us", "contradicts",
+    "growth", "limited",
 )  # fmt: skip
 STATES = {name: number for number, name in enumerate(("start", "cruise", "floor", "probe"))}
 #: growth() where the samples do not tell

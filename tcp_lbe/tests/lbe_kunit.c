@@ -173,7 +173,8 @@ struct train_row {
 	u8 state;
 	u8 reason;
 	u64 rate;
-	u32 sent;	/* packets, if data ran out */
+	u32 sent;	/* packets, if fewer than 8 */
+	bool more;	/* there was more data */
 };
 
 static const struct train_row train_rows[] = {
@@ -185,6 +186,7 @@ static const struct train_row train_rows[] = {
 	{ "one sample",			1, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0 },
 	{ "none",			0, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0 },
 	{ "data for three packets",	3, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0, 3 },
+	{ "late timers: three packets",	3, 0, 0, LBE_FLOOR, LBE_TRAIN_LOST, 0, 3, true },
 };
 
 static void train_desc(const struct train_row *row, char *desc)
@@ -207,6 +209,9 @@ static void probe(struct lbe_path *p, const struct train_row *row)
 			      false);
 	}
 	p->train.bytes = (row->sent ?: 8) * PKT;
+	p->now_us = NOW_US;
+	if (row->sent && !row->more)
+		lbe_path_ran_out(p);
 	p->train.lost_bytes = 8 * PKT * row->lost_pct / 100;
 	lbe_path_probe_verdict(p, NOW_US + RTT_US);
 }
@@ -219,7 +224,7 @@ static void lbe_train_verdict(struct kunit *test)
 	probe(p, row);
 	KUNIT_EXPECT_EQ(test, p->state, row->state);
 	KUNIT_EXPECT_EQ(test, p->reason, row->reason);
-	KUNIT_EXPECT_EQ(test, p->fails, row->state == LBE_FLOOR && !row->sent);
+	KUNIT_EXPECT_EQ(test, p->fails, row->state == LBE_FLOOR && (!row->sent || row->more));
 	if (row->rate)
 		EXPECT_NEAR(test, p->rate, row->rate, MU / 200);
 }
@@ -496,7 +501,7 @@ struct pair_row {
 
 static const struct pair_row pair_rows[] = {
 	{ "at first: 1.25 round trips",		MU, 0, 0, false, 125000 },
-	{ "a sixth of the time",		MU, 1200000, 0, false, 200000 },
+	{ "a seventh of the time",		MU, 1400000, 0, false, 200000 },
 	{ "1/4 % of the capacity",		MU, 3600000000ULL, 0, false, 579200 },
 	{ "the same, singles",			MU, 3600000000ULL, 0, true, 289600 },
 	{ "two failures: two round trips",	MU, 0, 2, false, 200000 },
@@ -929,7 +934,7 @@ static void lbe_start_gives_way_without_data(struct kunit *test)
 }
 
 /* Another socket of the path, which has nothing to send, does not make the samples of this one show
- * the capacity: the slot that was granted last may reach beyond now.
+ * the capacity.
  */
 static void lbe_start_gives_way_beside_an_idle_socket(struct kunit *test)
 {
@@ -946,8 +951,6 @@ static void lbe_start_gives_way_beside_an_idle_socket(struct kunit *test)
 			.acked_pkts = 2, .acked_bytes = MU / 2 / 250,
 		};
 
-		p->free_ns = now_us * 1000 + 2 * (u64)NSEC_PER_MSEC;
-		p->next_ns = p->free_ns + i % 2 * (LBE_LATE_NS / 2);
 		lbe_path_ack(p, &ack);
 	}
 	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
@@ -1034,7 +1037,7 @@ static void lbe_train_tells_the_capacity(struct kunit *test)
 }
 
 /* The first packets of each flow are sent when it has no more data. If another flow waits for its
- * slot, the path has more, and its rate doubles each round trip.
+ * turn, the path has more, and its rate doubles each round trip.
  */
 static void lbe_start_is_not_limited_while_others_wait(struct kunit *test)
 {
@@ -1043,42 +1046,16 @@ static void lbe_start_is_not_limited_while_others_wait(struct kunit *test)
 	int ms;
 
 	p->flows = 1000;
+	p->waiting = 1;
 	for (ms = 1; ms < 4 * RTT_US / 1000; ms++) {
 		struct lbe_path_ack ack = {
 			.now_us = NOW_US + ms * 1000ULL, .delay_us = BASE_US, .rtt_us = RTT_US,
 			.acked_bytes = div_u64(p->rate, 1000), .acked_pkts = 2, .limited = true,
 		};
 
-		p->next_ns = (ack.now_us + 1) * 1000;
 		lbe_path_ack(p, &ack);
 	}
 	KUNIT_EXPECT_GE(test, p->rate, 4 * rate);
-}
-
-/* A slot is booked at the present rate, and so for a round trip at most. */
-static void lbe_start_books_for_a_round_trip(struct kunit *test)
-{
-	struct lbe_path *p = new_path(test);
-	u64 now_ns = NOW_US * 1000ULL, due_ns = 0, slot_ns;
-	int booked = 0;
-
-	slot_ns = lbe_path_slot_ns(p, 2 * PKT, 0);
-	while (!lbe_path_book_after(p, now_ns, slot_ns) && booked < 1000) {
-		due_ns = lbe_path_reserve(p, now_ns, slot_ns);
-		booked++;
-	}
-	KUNIT_EXPECT_GE(test, booked, 5);
-	KUNIT_EXPECT_LE(test, due_ns, now_ns + p->rtt_us * 1000ULL);
-	KUNIT_EXPECT_EQ(test, lbe_path_book_after(p, now_ns, slot_ns), due_ns + slot_ns);
-
-	/* Flows that wait for room in flight are before the next slot. */
-	p->next_ns = 0;
-	p->waiting = 1000;
-	KUNIT_EXPECT_GT(test, lbe_path_book_after(p, now_ns, slot_ns), now_ns);
-
-	/* In CRUISE the rate is known, and each flow books its slot. */
-	p->state = LBE_CRUISE;
-	KUNIT_EXPECT_EQ(test, lbe_path_book_after(p, now_ns, slot_ns), 0ULL);
 }
 
 /* A path that was made before the handshake: a round trip of a second, and packets of 536 bytes */
@@ -1115,7 +1092,8 @@ static const struct view_row view_rows[] = {
 	{ "30 ms shorter, for 6 s",		-30000, 1000, 10000, 300, true },
 	{ "30 ms longer, for 6 s",		30000, 1000, 10000, 300, true },
 	{ "5 ms in 10 ms of noise",		5000, 10000, 10000, 1000, false },
-	{ "each alone for its round trip",	-30000, 0, RTT_US, 1000, false },
+	{ "30 ms shorter, in turns of 100 ms",	-30000, 1000, RTT_US, 30, true },
+	{ "farther apart than a turn",		-30000, 0, 2 * RTT_US, 1000, false },
 };
 
 static void view_desc(const struct view_row *row, char *desc)
@@ -1167,52 +1145,238 @@ static void lbe_resumes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->fails, 0U);
 }
 
+/* Behind a fair queue the delay of a flow grows in its turn, and begins at the base again. */
+static void lbe_own_queues_are_one_path(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	struct lbe_view views[2] = {};
+	u64 now_us = NOW_US;
+	int turn, i;
+
+	p->flows = 2;
+	for (turn = 0; turn < 200; turn++)
+		for (i = 0; i < 10; i++) {
+			struct lbe_path_ack ack = {
+				.now_us = now_us += RTT_US / 10, .rtt_us = RTT_US, .acked_pkts = 2,
+				.delay_us = BASE_US + 3000 * i,
+			};
+
+			KUNIT_ASSERT_FALSE(test, lbe_path_contradicts(p, &views[turn & 1], &ack));
+		}
+	KUNIT_EXPECT_EQ(test, views[0].odd, 0);
+	KUNIT_EXPECT_EQ(test, views[1].odd, 0);
+}
+
+/* Of three flows in turn, only the one that differs is odd; what one that has left showed is void. */
+static void lbe_only_one_differs(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	struct lbe_view views[3] = {};
+	u64 now_us = NOW_US;
+	int i;
+
+	p->flows = 3;
+	for (i = 0; i < 18; i++) {
+		struct lbe_path_ack ack = {
+			.now_us = now_us += RTT_US, .rtt_us = RTT_US, .acked_pkts = 2,
+			.delay_us = BASE_US + (i % 3 == 2) * 15000,
+		};
+
+		KUNIT_ASSERT_FALSE(test, lbe_path_contradicts(p, &views[i % 3], &ack));
+	}
+	KUNIT_EXPECT_LE(test, max(views[0].odd, -views[0].odd), 1);
+	KUNIT_EXPECT_LE(test, max(views[1].odd, -views[1].odd), 1);
+	KUNIT_EXPECT_GE(test, views[2].odd, 10);
+
+	lbe_path_leave(p, &views[0]);
+	KUNIT_EXPECT_PTR_EQ(test, p->spoke, &views[2]);
+	lbe_path_leave(p, &views[2]);
+	KUNIT_EXPECT_NULL(test, p->spoke);
+	KUNIT_EXPECT_EQ(test, p->flows, 1U);
+}
+
+/* Two queues that drain at once, and whose ACKs alternate, are compared once a round trip. */
+static void lbe_two_queues_drain(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	struct lbe_view views[2] = {};
+	u64 now_us = NOW_US;
+	int i;
+
+	p->flows = 2;
+	for (i = 0; i < 400; i++) {
+		struct lbe_path_ack ack = {
+			.now_us = now_us += 1000, .rtt_us = RTT_US, .acked_pkts = 2,
+			.delay_us = BASE_US + (i & 1) * 15000,
+		};
+
+		lbe_path_contradicts(p, &views[i & 1], &ack);
+	}
+	KUNIT_EXPECT_LE(test, max(views[0].odd, -views[0].odd), 8);
+	KUNIT_EXPECT_LE(test, max(views[1].odd, -views[1].odd), 8);
+}
+
 /* ---- sending ----------------------------------------------------------------- */
+
+/* Send in the next slot, @late_ns after it has come. Return: when it came. */
+static u64 send_slot(struct lbe_path *p, u64 late_ns, u64 slot_ns)
+{
+	u64 due_ns = lbe_path_due_ns(p);
+
+	lbe_path_sent(p, due_ns + late_ns, slot_ns, 1, PKT);
+	return due_ns;
+}
+
+static void send_twice(struct lbe_path *p)
+{
+	send_slot(p, 0, 1000);
+	send_slot(p, 0, 1000);
+}
 
 static void lbe_slots_follow(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
-	u64 now_ns = NOW_US * 1000, slot_ns = lbe_path_slot_ns(p, PKT, 0), first_ns;
+	u64 now_ns = NOW_US * 1000, slot_ns = lbe_path_slot_ns(p, PKT, 0);
 
 	KUNIT_EXPECT_EQ(test, slot_ns, 2316800ULL);
-	first_ns = lbe_path_reserve(p, now_ns, slot_ns);
-	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), first_ns + slot_ns);
-	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), first_ns + 2 * slot_ns);
-	/* After an hour without sending, the next slot begins 1 ms in the past, and not earlier. */
+	p->next_ns = now_ns;
+	KUNIT_EXPECT_EQ(test, send_slot(p, 0, slot_ns), now_ns);
+	KUNIT_EXPECT_EQ(test, send_slot(p, 0, slot_ns), now_ns + slot_ns);
+	/* A timer that is late by up to 1 ms costs no rate, and nothing is sent twice for it. */
+	KUNIT_EXPECT_EQ(test, send_slot(p, NSEC_PER_MSEC, slot_ns), now_ns + 2 * slot_ns);
+	KUNIT_EXPECT_EQ(test, lbe_path_due_ns(p), now_ns + 3 * slot_ns);
+	/* After an hour without sending, the slot began 1 ms in the past, and not earlier. */
 	now_ns += 3600 * (u64)NSEC_PER_SEC;
-	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), now_ns - NSEC_PER_MSEC);
+	lbe_path_sent(p, now_ns, slot_ns, 1, PKT);
+	KUNIT_EXPECT_EQ(test, lbe_path_due_ns(p), now_ns - NSEC_PER_MSEC + slot_ns);
 }
 
 /* The clock starts at 0 at boot: no slot begins before that. */
 static void lbe_slots_at_boot(struct kunit *test)
 {
 	struct lbe_path *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
-	u64 now_ns = 800000, slot_ns;
+	u64 slot_ns;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	lbe_path_init(p, 0, PKT, RTT_US);
 	slot_ns = lbe_path_slot_ns(p, PKT, 0);
 	KUNIT_EXPECT_EQ(test, slot_ns, 10000000ULL);
-	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), 0ULL);
-	lbe_path_sent(p, now_ns, slot_ns, PKT);
-	KUNIT_EXPECT_EQ(test, p->free_ns, slot_ns);
+	KUNIT_EXPECT_EQ(test, lbe_path_due_ns(p), 0ULL);
+	lbe_path_sent(p, 800000, slot_ns, 1, PKT);
+	KUNIT_EXPECT_EQ(test, lbe_path_due_ns(p), slot_ns);
 }
 
-/* In FLOOR the next pair keeps its time, even if a flow returns a slot of the state before. */
-static void lbe_takes_slots_back(struct kunit *test)
+/* In FLOOR a late pair does not make the next one come sooner. */
+static void lbe_pairs_keep_their_distance(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
-	u64 now_ns = NOW_US * 1000, slot_ns = lbe_path_slot_ns(p, PKT, 0), due_ns, pair_ns;
-	u32 before = p->epoch;
+	u64 now_ns = NOW_US * 1000, slot_ns = 500 * (u64)NSEC_PER_MSEC;
 
-	due_ns = lbe_path_reserve(p, now_ns, slot_ns);
-	lbe_path_give_back(p, p->epoch, due_ns);
-	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, now_ns, slot_ns), due_ns);
 	lbe_path_yield(p, NOW_US, LBE_QUEUE_FOUND, 0);
-	lbe_path_reserve(p, now_ns, RTT_US * 1000);
-	pair_ns = p->next_ns;
-	lbe_path_give_back(p, before, due_ns);
-	KUNIT_EXPECT_EQ(test, p->next_ns, pair_ns);
+	KUNIT_EXPECT_EQ(test, lbe_path_due_ns(p), now_ns);
+	KUNIT_EXPECT_EQ(test, send_slot(p, 5000, slot_ns), now_ns);
+	KUNIT_EXPECT_EQ(test, lbe_path_due_ns(p), now_ns + 5000 + slot_ns);
+}
+
+/* A turn lasts for a round trip, at least 16 packets' time, and at most 1 s in all of those that
+ * wait and this one.
+ */
+static void lbe_turns_have_an_end(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), RTT_US);
+	p->waiting = 1;
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), RTT_US);
+	p->rtt_us = 1000;
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), 16 * lbe_path_pkt_us(p));
+	p->mu = 100 * MU;
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), LBE_TICK_US);
+	p->mu = MU;
+	p->rtt_us = RTT_US;
+	p->waiting = 999;
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), USEC_PER_SEC / 1000);
+
+	p->waiting = 1;
+	p->now_us = NOW_US + 1;
+	lbe_path_turn_begin(p);
+	send_twice(p);
+	p->now_us += RTT_US - 1;
+	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
+	p->now_us++;
+	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
+	/* One packet more is waited for, since the ACK of an odd one is delayed. */
+	send_slot(p, 0, 1000);
+	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
+	send_slot(p, 0, 1000);
+	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
+	send_slot(p, 0, 1000);
+	p->now_us += RTT_US;
+	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
+}
+
+/* A turn that is not used ends 100 ms after its slot has come, in each state. */
+static void lbe_turns_are_used(struct kunit *test)
+{
+	static const u8 states[] = { LBE_START, LBE_CRUISE, LBE_FLOOR, LBE_PROBE };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		struct lbe_path *p = cruising(test, MU / 2);
+
+		p->state = states[i];
+		p->waiting = 1;
+		p->now_us = NOW_US;
+		p->next_ns = (NOW_US + 3 * RTT_US) * 1000;
+		lbe_path_turn_begin(p);
+		p->now_us = NOW_US + 3 * RTT_US + LBE_TURN_UNUSED_US;
+		KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
+		p->now_us++;
+		KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
+		lbe_path_turn_begin(p);
+		KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
+	}
+}
+
+/* A train is sent by one flow to its end. In FLOOR a turn is a pair. */
+static void lbe_turns_follow_the_state(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU);
+
+	p->waiting = 1;
+	p->now_us = NOW_US;
+	lbe_path_turn_begin(p);
+	send_twice(p);
+	p->next_ns = (NOW_US + 2 * RTT_US) * 1000;
+	lbe_train_start(&p->train, NOW_US, MU, 2 * RTT_US);
+	p->now_us += 2 * RTT_US - 1;
+	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
+	p->now_us++;
+	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
+
+	lbe_path_yield(p, p->now_us, LBE_QUEUE_FOUND, 100);
+	lbe_path_turn_begin(p);
+	p->now_us += 99 * RTT_US;
+	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
+	send_slot(p, 0, NSEC_PER_SEC);
+	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
+	lbe_path_turn_begin(p);
+	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
+}
+
+/* Packets that are far apart, or the only ones of a turn, come in twos. */
+static void lbe_single_packets_come_in_twos(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 1U);
+	p->rate = 140000;	/* a packet in 10.3 ms */
+	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 2U);
+	p->rate = MU / 2;	/* in 2.3 ms */
+	p->waiting = 500;
+	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 2U);
+	p->waiting = 400;
+	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 1U);
 }
 
 static void lbe_floor_is_silent(struct kunit *test)
@@ -1220,8 +1384,7 @@ static void lbe_floor_is_silent(struct kunit *test)
 	struct lbe_path *p = cruising(test, MU / 2);
 
 	lbe_path_give_way(p, NOW_US, LBE_QUEUE_JUMPED);
-	KUNIT_EXPECT_EQ(test, lbe_path_reserve(p, NOW_US * 1000, 1000),
-			(NOW_US + 5 * RTT_US) * 1000);
+	KUNIT_EXPECT_EQ(test, lbe_path_due_ns(p), (NOW_US + 5 * RTT_US) * 1000);
 }
 
 static void lbe_bounds_in_flight(struct kunit *test)
@@ -1423,13 +1586,19 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_start_gives_way_to_marks),
 	KUNIT_CASE(lbe_train_tells_the_capacity),
 	KUNIT_CASE(lbe_start_is_not_limited_while_others_wait),
-	KUNIT_CASE(lbe_start_books_for_a_round_trip),
 	KUNIT_CASE(lbe_start_corrects_a_guess),
 	KUNIT_CASE_PARAM(lbe_views, view_gen_params),
 	KUNIT_CASE(lbe_resumes),
+	KUNIT_CASE(lbe_own_queues_are_one_path),
+	KUNIT_CASE(lbe_only_one_differs),
+	KUNIT_CASE(lbe_two_queues_drain),
 	KUNIT_CASE(lbe_slots_follow),
 	KUNIT_CASE(lbe_slots_at_boot),
-	KUNIT_CASE(lbe_takes_slots_back),
+	KUNIT_CASE(lbe_pairs_keep_their_distance),
+	KUNIT_CASE(lbe_turns_have_an_end),
+	KUNIT_CASE(lbe_turns_are_used),
+	KUNIT_CASE(lbe_turns_follow_the_state),
+	KUNIT_CASE(lbe_single_packets_come_in_twos),
 	KUNIT_CASE(lbe_floor_is_silent),
 	KUNIT_CASE(lbe_bounds_in_flight),
 	KUNIT_CASE(lbe_waits_after_a_timeout),

@@ -91,10 +91,11 @@ struct flow {
 	int host;
 	bool lies;
 	struct lbe_view view;
-	u64 due_ns, heard_ns;
+	u64 heard_ns;
 	u32 epoch, out, segs_out, sent_mark, grant, version;
 	u32 lost;		/* packets that are lost and to be sent again first */
-	bool has_slot, waiting, left;
+	bool in_line, left;
+	u64 asked;		/* when it joined the line: a number that counts up */
 	/* receiver */
 	int held;
 	u32 held_version;
@@ -115,6 +116,9 @@ struct model {
 	int n, room;
 	u64 order, now_ns, free_ns, rate_bps, random;
 	struct lbe_path host[FLOWS_MAX];
+	int turn[FLOWS_MAX];	/* flow of each host that may send; -1: none */
+	u64 wake_ns[FLOWS_MAX];	/* when it asks again; 0: it is not to be woken before */
+	u64 asked;
 	struct flow flow[FLOWS_MAX];
 	struct queue queue[FLOWS_MAX + 1];
 	int last;		/* the queue that had its turn last */
@@ -303,30 +307,115 @@ static void fair_served(struct model *m, const struct event *e)
 
 /* ---- a flow of lbe: as in module.c ---- */
 
-static void flow_wait_over(struct lbe_path *p, struct flow *f)
+static void flow_wake(struct model *m, int who, u64 wake_ns)
 {
-	if (f->waiting && f->epoch == p->epoch && p->waiting)
-		p->waiting--;
-	f->waiting = false;
+	push_at(m, max(wake_ns, m->now_ns + 1000),
+		(struct event){ .what = EV_WAKE, .who = who, .version = ++m->flow[who].version });
 }
 
-static u32 flow_may_send(struct model *m, struct flow *f, u64 *wake_ns)
+static void line_leave(struct model *m, struct flow *f)
 {
+	m->host[f->host].waiting -= f->in_line;
+	f->in_line = false;
+}
+
+static void line_join(struct model *m, struct flow *f)
+{
+	if (f->in_line)
+		return;
+	f->in_line = true;
+	f->asked = m->asked++;
+	m->host[f->host].waiting++;
+}
+
+static void turn_begin(struct model *m, int who)
+{
+	struct flow *f = &m->flow[who];
+
+	line_leave(m, f);
+	m->turn[f->host] = who;
+	m->wake_ns[f->host] = 0;
+	lbe_path_turn_begin(&m->host[f->host]);
+}
+
+static void turn_pass(struct model *m, int host)
+{
+	struct lbe_path *p = &m->host[host];
+	int next = -1, i;
+
+	m->turn[host] = -1;
+	if (!p->waiting) {
+		lbe_path_ran_out(p);
+		return;
+	}
+	for (i = 0; i < m->c.hosts * m->c.flows; i++) {
+		const struct flow *f = &m->flow[i];
+
+		if (f->host == host && f->in_line && (next < 0 || f->asked < m->flow[next].asked))
+			next = i;
+	}
+	turn_begin(m, next);
+	m->wake_ns[host] = max(lbe_path_due_ns(p), m->now_ns);
+	flow_wake(m, next, m->wake_ns[host]);
+}
+
+static void turn_leave(struct model *m, int who)
+{
+	struct flow *f = &m->flow[who];
+
+	line_leave(m, f);
+	if (m->turn[f->host] == who)
+		turn_pass(m, f->host);
+}
+
+static bool turn(struct model *m, int who)
+{
+	struct flow *f = &m->flow[who];
+	struct lbe_path *p = &m->host[f->host];
+	int *turn = &m->turn[f->host];
+
+	if (*turn >= 0 && p->waiting + (*turn != who) && lbe_path_turn_over(p)) {
+		line_join(m, f);
+		turn_pass(m, f->host);
+	}
+	if (*turn < 0)
+		turn_begin(m, who);
+	if (*turn != who)
+		line_join(m, f);
+	return *turn == who;
+}
+
+static void turn_hurry(struct model *m, int who)
+{
+	int host = m->flow[who].host;
+	u64 due_ns = max(lbe_path_due_ns(&m->host[host]), m->now_ns);
+
+	if (m->turn[host] < 0 || m->turn[host] == who || due_ns >= m->wake_ns[host])
+		return;
+	m->wake_ns[host] = due_ns;
+	flow_wake(m, m->turn[host], due_ns);
+}
+
+static u32 flow_may_send(struct model *m, int who, u64 *wake_ns)
+{
+	struct flow *f = &m->flow[who];
 	struct lbe_path *p = &m->host[f->host];
 	u32 sent = f->segs_out - f->sent_mark;
 	u32 burst, bytes;
 	u64 slot_ns;
 
 	lbe_path_time(p, m->now_ns / 1000);
-	if (f->epoch != p->epoch) {
-		f->waiting = false;
-		f->epoch = p->epoch;
-		f->has_slot = false;
-		f->grant = 0;
-	}
-	if (f->grant > sent)
+	if (f->epoch == p->epoch && f->grant > sent)
 		return f->grant - sent;
 	f->grant = 0;
+	if (!turn(m, who)) {
+		*wake_ns = m->now_ns + NS / 10;
+		return 0;
+	}
+	lbe_path_rest(p, m->now_ns);
+	*wake_ns = m->wake_ns[f->host] = lbe_path_due_ns(p);
+	if (m->now_ns < *wake_ns)
+		return 0;
 	burst = lbe_path_burst_pkts(p);
 	if (burst == 2 && f->out & 1)
 		burst++;
@@ -334,30 +423,15 @@ static u32 flow_may_send(struct model *m, struct flow *f, u64 *wake_ns)
 	slot_ns = lbe_path_slot_ns(p, bytes, f->segs_out * 0x9e3779b1 >> 8);
 	if (p->state == LBE_FLOOR && p->reason == LBE_HEAVY_LOSS && f->lost)
 		slot_ns = min(slot_ns, bytes * 16 * NS / p->mu);
-	if (!f->has_slot) {
-		*wake_ns = lbe_path_book_after(p, m->now_ns, slot_ns);
-		if (*wake_ns)
-			return 0;
-		f->due_ns = lbe_path_reserve(p, m->now_ns, slot_ns);
-		f->has_slot = true;
-	}
-	*wake_ns = max(f->due_ns, p->free_ns);
-	if (m->now_ns < *wake_ns)
-		return 0;
 	if (p->in_flight && p->in_flight + bytes > lbe_path_cap(p, bytes)) {
-		if (!f->waiting) {
-			f->waiting = true;
-			p->waiting++;
-		}
-		*wake_ns = m->now_ns + 2000000;
+		*wake_ns = m->wake_ns[f->host] = m->now_ns + 2000000;
 		return 0;
 	}
-	flow_wait_over(p, f);
-	lbe_path_sent(p, m->now_ns, slot_ns, bytes);
-	f->has_slot = false;
-	f->due_ns = m->now_ns;
+	lbe_path_sent(p, m->now_ns, slot_ns, burst, bytes);
+	f->epoch = p->epoch;
 	f->grant = burst;
 	f->sent_mark = f->segs_out;
+	*wake_ns = m->wake_ns[f->host] = p->next_ns;
 	return burst;
 }
 
@@ -369,8 +443,9 @@ static void flow_send(struct model *m, int who)
 	int k;
 
 	if (f->lies && m->c.lie_stop_s && m->now_ns > m->c.lie_stop_s * NS) {
-		flow_wait_over(p, f);
-		p->flows -= !f->left;
+		turn_leave(m, who);
+		if (!f->left)
+			lbe_path_leave(p, &f->view);
 		f->left = true;
 		return;
 	}
@@ -378,10 +453,11 @@ static void flow_send(struct model *m, int who)
 		u32 pkts;
 
 		if ((f->lies && f->out >= LIAR_PKTS) || (chats(m) && f->out)) {
+			turn_leave(m, who);
 			wake_ns = m->now_ns + NS / 1000;
 			break;
 		}
-		pkts = flow_may_send(m, f, &wake_ns);
+		pkts = flow_may_send(m, who, &wake_ns);
 		if (!pkts)
 			break;
 		if (chats(m))
@@ -407,8 +483,8 @@ static void flow_send(struct model *m, int who)
 			push(m, e);
 		}
 	}
-	push_at(m, max(wake_ns, m->now_ns + 1000),
-		(struct event){ .what = EV_WAKE, .who = who, .version = ++f->version });
+	turn_hurry(m, who);
+	flow_wake(m, who, wake_ns);
 }
 
 /* The receiver sends an ACK, which covers @pkts packets. */
@@ -458,16 +534,18 @@ static void receiver_timer(struct model *m, const struct event *e)
 }
 
 /* The flow meets another queue than the other flows of its path: it gets a path of its own. */
-static struct lbe_path *flow_split(struct model *m, struct flow *f)
+static struct lbe_path *flow_split(struct model *m, int who)
 {
+	struct flow *f = &m->flow[who];
 	struct lbe_path *p = &m->host[f->host];
 
-	flow_wait_over(p, f);
-	p->flows--;
+	turn_leave(m, who);
+	lbe_path_leave(p, &f->view);
 	p->in_flight -= f->out * MSS;
 	if (m->paths == FLOWS_MAX)
 		abort();
 	f->host = m->paths++;
+	m->turn[f->host] = -1;
 	p = &m->host[f->host];
 	lbe_path_init(p, m->now_ns / 1000, MSS, (u32)(m->c.rtt_s * 1e6));
 	p->flows = 1;
@@ -500,7 +578,7 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 	p->in_flight -= (e->pkts + lost_pkts) * MSS;
 	if (ack.delay_us && lbe_path_contradicts(p, &f->view, &ack)) {
 		memset(&f->view, 0, sizeof(f->view));
-		flow_split(m, f);
+		flow_split(m, e->who);
 	} else {
 		lbe_path_ack(p, &ack);
 	}
@@ -711,6 +789,8 @@ int model_run(const struct model_config *c, struct model_result *r)
 	m->rate_bps = (u64)c->rate_bps;
 	m->random = c->seed * 2 + 88172645463325252ULL;
 	m->paths = c->hosts;
+	for (i = 0; i < FLOWS_MAX; i++)
+		m->turn[i] = -1;
 	for (i = 0; i < c->hosts; i++)
 		lbe_path_init(&m->host[i], 0, MSS, (u32)(c->rtt_s * 1e6));
 	for (i = 0; i < c->hosts * c->flows; i++) {

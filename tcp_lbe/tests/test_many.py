@@ -45,7 +45,7 @@ kind = "queue_mean"
 
 
 def test_a_thousand_flows_fill_the_link_in_two_seconds() -> None:
-    """Slots that were booked at the first rate, one after the other, would take them eight seconds."""
+    """The slots of all are spaced by the rate of the moment; at the first rate they would take eight seconds."""
     backend = Uml()
     job = jobs.make("many", {}, 1, parse(EXPERIMENT, Path("many.toml")).setting({}))
     backend.prepare(job.modules)

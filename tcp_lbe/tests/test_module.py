@@ -427,6 +427,76 @@ print("facts " + json.dumps(took))
     assert facts["fast"] <= 9, facts
 
 
+@pytest.mark.parametrize("beside", ["alone", "cubic"])
+def test_a_connection_that_was_reset_and_is_not_closed_holds_up_nobody(tmp_path: Path, beside: str) -> None:
+    """Its turn passes on, in each state, and what it had in flight is not there any more."""
+    program = """
+ended = threading.Event()
+listener = socket.create_server(("127.0.0.1", 5001))
+senders, peers = [], []
+for _ in range(4):
+    senders.append(connect(("127.0.0.1", 5001)))
+    peers.append(listener.accept()[0])
+for peer in peers[1:]:
+    threading.Thread(target=lambda p=peer: [0 for _ in iter(lambda: p.recv(1 << 20), b"")], daemon=True).start()
+def feed(sender):
+    try:
+        while True:
+            sender.sendall(bytes(65536))
+    except OSError:
+        time.sleep(1000)
+others = [socket.create_server(("127.0.0.1", 5003))]
+threading.Thread(target=drain, args=(others[0],), daemon=True).start()
+threading.Thread(target=lambda p=peers[0]: [0 for _ in iter(lambda: p.recv(65536) if not ended.is_set() else b"", b"")],
+                 daemon=True).start()
+for sender in senders:
+    threading.Thread(target=feed, args=(sender,), daemon=True).start()
+time.sleep(4)
+if BESIDE == "cubic":
+    cubic = connect(("127.0.0.1", 5003), b"cubic")
+    threading.Thread(target=feed, args=(cubic,), daemon=True).start()
+    time.sleep(4)
+ended.set()
+peers[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+peers[0].close()
+time.sleep(1)
+if BESIDE == "cubic":
+    cubic.shutdown(socket.SHUT_RDWR)
+    time.sleep(10)
+def acked():
+    infos = [sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256) for sender in senders]
+    return sum(struct.unpack_from("<Q", info, 120)[0] for info in infos)
+before = acked()
+time.sleep(5)
+print("facts " + json.dumps({"mbit": (acked() - before) * 8 / 5e6, "paths": paths(),
+                             "state": senders[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]}), flush=True)
+os._exit(0)
+"""
+    network = "ip link set lo mtu 1500\ntc qdisc add dev lo root netem delay 25ms rate 20mbit limit 300"
+    facts = flows(tmp_path, network, f"BESIDE = {beside!r}\n" + program)
+    assert facts["state"] == 7, "it is closed, and its process has not closed it"
+    assert facts["mbit"] >= 17, facts
+
+
+def test_a_turn_of_a_flow_with_little_data_passes_on(tmp_path: Path) -> None:
+    """Twenty flows that send 1 kB ten times a second take 200 slots a second, an eighth of the time, and no more."""
+    program = """
+serve("127.0.0.1")
+chatty, greedy = [connect(("127.0.0.1", 5001)) for _ in range(20)], connect(("127.0.0.1", 5001))
+def chat(sender):
+    while True:
+        sender.sendall(bytes(1000))
+        time.sleep(0.1)
+for sender in chatty:
+    threading.Thread(target=chat, args=(sender,), daemon=True).start()
+print("facts " + json.dumps({"took": send(greedy, 20000000)}), flush=True)
+os._exit(0)
+"""
+    network = "ip link set lo mtu 1500\ntc qdisc add dev lo root netem delay 25ms rate 20mbit limit 300"
+    facts = flows(tmp_path, network, program)
+    assert facts["took"] <= 12.5, facts  # 9.4 s without them
+
+
 @pytest.mark.parametrize("chosen", ["closed", "syn_sent"])
 def test_a_control_chosen_during_the_handshake_sends_as_any(tmp_path: Path, chosen: str) -> None:
     """Where a BPF program chooses it at connect(), neither the round trip nor the size of packets is known yet."""

@@ -87,6 +87,14 @@ COUNTERS = (
         "none: a difference; read while a grant is used, which is for a slot's packets",
     ),
     Counter(
+        "tcp_lbe/module.c", "acked_us", "71 min",
+        "none: a difference: an ACK that comes that long after the latest, to within 25 ms, counts even if late",
+    ),
+    Counter(
+        "include/lbe/path.h", "turn_pkts", "2^32 packets",
+        "none: from 0 in each turn; a flow alone sends on, and at the wrap its turn counts as unused for one slot",
+    ),
+    Counter(
         "tcp_lbe/module.c", "delivered_ce", "2^32 marks",
         "none: compared for equality only, with its value at the latest ACK",
     ),
