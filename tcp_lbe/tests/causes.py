@@ -26,11 +26,9 @@ NO_PULSES, NO_BOUND = OFF["no pulses"], OFF["no bound on what is in flight"]
 QUICK_PAIRS = {"u64 us = div_u64(p->now_us - p->since_us, LBE_PAIR_AGE);": "u64 us = 0;"}
 NO_SILENCE = {"(u64)blind_rtts * p->rtt_us;": "(u64)(blind_rtts > 1 ? 1 : blind_rtts) * p->rtt_us;"}
 #: 10 Mbit/s of Ethernet frames, as bytes of payload
-RIGHT_CAPACITY = {"p->mu = clamp_t(u64, mu, LBE_PATH_RATE_MIN, U32_MAX);": "p->mu = 1195508;"}
 ROOM_ENDS = {"if (p->train.on)\n\t\tcap +=": "if (p->train.on && p->now_us < p->train.until_us)\n\t\tcap +="}
 IN_PROPORTION = {"\t\tdrain *= 2;\n": "\t\tdrain = 8 * drain * (s64)p->rate / mu;\n"}
 PACKET_MORE = {"max(2 * p->mss, burst_bytes);": "max(2 * p->mss, burst_bytes) + p->mss;"}
-PROMPT_ACKS = {"} else if (++f->held >= 2) {": "} else if (++f->held >= 1) {"}
 LAW: dict[str, str] = {}
 #: no flow of lbe
 NOBODY: dict[str, str] | None = None
@@ -68,18 +66,6 @@ ROWS = [
             {**held, "the law": LAW, "pairs each 1.25 RTT": QUICK_PAIRS, "1 RTT of silence": NO_SILENCE},
         )
         for period, held in HELD.items()
-    ),
-    Row(
-        "16 flows",
-        Case(flows=16),
-        6,
-        {
-            "the law": LAW,
-            "an ACK for each packet": PROMPT_ACKS,
-            "the right capacity": RIGHT_CAPACITY,
-            "the right capacity, no pulses": {**RIGHT_CAPACITY, **NO_PULSES},
-            "the room for a pulse ends with it": ROOM_ENDS,
-        },
     ),
     *(
         Row(
