@@ -25,7 +25,6 @@ NO_PAIRS = {
 NO_PULSES, NO_BOUND = OFF["no pulses"], OFF["no bound on what is in flight"]
 QUICK_PAIRS = {"u64 us = div_u64(p->now_us - p->since_us, LBE_PAIR_AGE);": "u64 us = 0;"}
 NO_SILENCE = {"(u64)blind_rtts * p->rtt_us;": "(u64)(blind_rtts > 1 ? 1 : blind_rtts) * p->rtt_us;"}
-#: 10 Mbit/s of Ethernet frames, as bytes of payload
 ROOM_ENDS = {"if (p->train.on)\n\t\tcap +=": "if (p->train.on && p->now_us < p->train.until_us)\n\t\tcap +="}
 IN_PROPORTION = {"\t\tdrain *= 2;\n": "\t\tdrain = 8 * drain * (s64)p->rate / mu;\n"}
 PACKET_MORE = {"max(2 * p->mss, burst_bytes);": "max(2 * p->mss, burst_bytes) + p->mss;"}

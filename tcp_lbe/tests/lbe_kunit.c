@@ -1103,6 +1103,16 @@ static void view_desc(const struct view_row *row, char *desc)
 
 KUNIT_ARRAY_PARAM(view, view_rows, view_desc);
 
+/* An ACK of a flow. Return: true if it contradicts the others. */
+static bool speaks(struct lbe_path *p, struct lbe_view *v, u64 now_us, u32 delay_us)
+{
+	struct lbe_path_ack ack = {
+		.now_us = now_us, .rtt_us = RTT_US, .acked_pkts = 2, .delay_us = delay_us,
+	};
+
+	return lbe_path_contradicts(p, v, &ack);
+}
+
 static void lbe_views(struct kunit *test)
 {
 	const struct view_row *row = test->param_value;
@@ -1115,14 +1125,11 @@ static void lbe_views(struct kunit *test)
 	p->flows = 2;
 	p->in_flight = 5 * PKT;
 	for (i = 0; i < 2 * row->samples && !splits; i++) {
-		struct lbe_path_ack ack = {
-			.now_us = now_us += row->gap_us, .rtt_us = RTT_US, .acked_pkts = 2,
-		};
-
 		draw = draw * 1664525 + 1013904223;
-		ack.delay_us = BASE_US + (i & 1 ? row->off_us : 0) +
-			       (row->noise_us ? (draw >> 8) % row->noise_us : 0);
-		splits = lbe_path_contradicts(p, &views[i & 1], &ack);
+		now_us += row->gap_us;
+		splits = speaks(p, &views[i & 1], now_us,
+				BASE_US + (i & 1 ? row->off_us : 0) +
+				(row->noise_us ? (draw >> 8) % row->noise_us : 0));
 	}
 	KUNIT_EXPECT_EQ(test, splits, row->splits);
 	KUNIT_EXPECT_EQ(test, p->flows, 2U);
@@ -1156,18 +1163,15 @@ static void lbe_own_queues_are_one_path(struct kunit *test)
 	p->flows = 2;
 	for (turn = 0; turn < 200; turn++)
 		for (i = 0; i < 10; i++) {
-			struct lbe_path_ack ack = {
-				.now_us = now_us += RTT_US / 10, .rtt_us = RTT_US, .acked_pkts = 2,
-				.delay_us = BASE_US + 3000 * i,
-			};
-
-			KUNIT_ASSERT_FALSE(test, lbe_path_contradicts(p, &views[turn & 1], &ack));
+			now_us += RTT_US / 10;
+			KUNIT_ASSERT_FALSE(test, speaks(p, &views[turn & 1], now_us,
+							BASE_US + 3000 * i));
 		}
 	KUNIT_EXPECT_EQ(test, views[0].odd, 0);
 	KUNIT_EXPECT_EQ(test, views[1].odd, 0);
 }
 
-/* Of three flows in turn, only the one that differs is odd; what one that has left showed is void. */
+/* Of three flows in turn only the one that differs is odd; what one that has left showed is void. */
 static void lbe_only_one_differs(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
@@ -1177,12 +1181,9 @@ static void lbe_only_one_differs(struct kunit *test)
 
 	p->flows = 3;
 	for (i = 0; i < 18; i++) {
-		struct lbe_path_ack ack = {
-			.now_us = now_us += RTT_US, .rtt_us = RTT_US, .acked_pkts = 2,
-			.delay_us = BASE_US + (i % 3 == 2) * 15000,
-		};
-
-		KUNIT_ASSERT_FALSE(test, lbe_path_contradicts(p, &views[i % 3], &ack));
+		now_us += RTT_US;
+		KUNIT_ASSERT_FALSE(test, speaks(p, &views[i % 3], now_us,
+						BASE_US + (i % 3 == 2) * 15000));
 	}
 	KUNIT_EXPECT_LE(test, max(views[0].odd, -views[0].odd), 1);
 	KUNIT_EXPECT_LE(test, max(views[1].odd, -views[1].odd), 1);
@@ -1205,12 +1206,8 @@ static void lbe_two_queues_drain(struct kunit *test)
 
 	p->flows = 2;
 	for (i = 0; i < 400; i++) {
-		struct lbe_path_ack ack = {
-			.now_us = now_us += 1000, .rtt_us = RTT_US, .acked_pkts = 2,
-			.delay_us = BASE_US + (i & 1) * 15000,
-		};
-
-		lbe_path_contradicts(p, &views[i & 1], &ack);
+		now_us += 1000;
+		speaks(p, &views[i & 1], now_us, BASE_US + (i & 1) * 15000);
 	}
 	KUNIT_EXPECT_LE(test, max(views[0].odd, -views[0].odd), 8);
 	KUNIT_EXPECT_LE(test, max(views[1].odd, -views[1].odd), 8);

@@ -437,18 +437,18 @@ senders, peers = [], []
 for _ in range(4):
     senders.append(connect(("127.0.0.1", 5001)))
     peers.append(listener.accept()[0])
-for peer in peers[1:]:
-    threading.Thread(target=lambda p=peer: [0 for _ in iter(lambda: p.recv(1 << 20), b"")], daemon=True).start()
+def read(peer):
+    while not (peer is peers[0] and ended.is_set()) and peer.recv(65536):
+        pass
+for peer in peers:
+    threading.Thread(target=read, args=(peer,), daemon=True).start()
 def feed(sender):
     try:
         while True:
             sender.sendall(bytes(65536))
     except OSError:
         time.sleep(1000)
-others = [socket.create_server(("127.0.0.1", 5003))]
-threading.Thread(target=drain, args=(others[0],), daemon=True).start()
-threading.Thread(target=lambda p=peers[0]: [0 for _ in iter(lambda: p.recv(65536) if not ended.is_set() else b"", b"")],
-                 daemon=True).start()
+threading.Thread(target=drain, args=(socket.create_server(("127.0.0.1", 5003)),), daemon=True).start()
 for sender in senders:
     threading.Thread(target=feed, args=(sender,), daemon=True).start()
 time.sleep(4)
