@@ -1639,7 +1639,8 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 	lbe_path_idle_add(p, q_us, own_us);
 	due = lbe_path_looks_idle(p);
 	if (due || (p->flat >= LBE_FLAT_PAIRS && a->now_us - p->flat_us >= LBE_FLAT_US)) {
-		p->longer_us = due ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
+		/* What is next to no queue is no longer path: the train is judged as any other. */
+		p->longer_us = p->n ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
 		lbe_path_probe(p, a->now_us);
 	}
 }

@@ -580,6 +580,32 @@ static void lbe_evidence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_path_looks_idle(p), row->expected);
 }
 
+/* All pairs meet the same delay: a longer path, unless it is next to no queue. */
+static void lbe_flat_pairs(struct kunit *test)
+{
+	static const u32 delays_us[] = { 2000, 20000 };
+	int i, pairs;
+
+	for (i = 0; i < ARRAY_SIZE(delays_us); i++) {
+		struct lbe_path *p = known_path(test);
+		u64 now_us = NOW_US;
+
+		p->fails = 9;
+		lbe_path_yield(p, NOW_US, LBE_TRAIN_GREW, 0);
+		for (pairs = 0; pairs < 9 && p->state == LBE_FLOOR; pairs++) {
+			struct lbe_path_ack ack = {
+				.now_us = now_us += 600000, .delay_us = BASE_US + delays_us[i],
+				.rtt_us = RTT_US + delays_us[i], .acked_pkts = 2,
+				.acked_bytes = 2 * PKT,
+			};
+
+			lbe_path_ack(p, &ack);
+		}
+		KUNIT_EXPECT_EQ(test, p->state, LBE_PROBE);
+		KUNIT_EXPECT_EQ(test, p->longer_us, i ? delays_us[i] - lbe_path_pkt_us(p) : 0);
+	}
+}
+
 /* ---- loss ------------------------------------------------------------------- */
 
 struct loss_row {
@@ -1567,6 +1593,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_leaves_a_slow_start, rtts_gen_params),
 	KUNIT_CASE_PARAM(lbe_pairs, pair_gen_params),
 	KUNIT_CASE_PARAM(lbe_evidence, idle_gen_params),
+	KUNIT_CASE(lbe_flat_pairs),
 	KUNIT_CASE_PARAM(lbe_losses, loss_gen_params),
 	KUNIT_CASE_PARAM(lbe_learns_at_a_policer, policer_gen_params),
 	KUNIT_CASE(lbe_fails_at_a_policer),
