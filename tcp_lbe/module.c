@@ -332,16 +332,13 @@ static void lbe_leave(struct sock *sk, struct lbe_flow *f)
 }
 
 /* Connections that have ended have nothing in flight. */
-static void lbe_account_ended(struct lbe_shared *s)
+static void lbe_account_ended(struct lbe_path *p, struct list_head *flows)
 {
 	struct lbe_flow *f;
 
-	list_for_each_entry(f, &s->line, place)
+	list_for_each_entry(f, flows, place)
 		if (lbe_ended(f))
-			lbe_account(&s->law, f, 0);
-	list_for_each_entry(f, &s->rest, place)
-		if (lbe_ended(f))
-			lbe_account(&s->law, f, 0);
+			lbe_account(p, f, 0);
 }
 
 /* Move the flow to the path of its present device. Return: false if it has no path. */
@@ -467,7 +464,8 @@ static bool lbe_room(struct lbe_shared *s, u64 now_ns, u32 bytes)
 
 	if (p->in_flight + bytes > cap && now_ns > s->checked_ns + LBE_SLICE_NS) {
 		s->checked_ns = now_ns;
-		lbe_account_ended(s);
+		lbe_account_ended(&s->law, &s->line);
+		lbe_account_ended(&s->law, &s->rest);
 	}
 	return !p->in_flight || p->in_flight + bytes <= cap;
 }
@@ -640,7 +638,7 @@ static u32 lbe_gate(struct sock *sk)
 	spin_lock_bh(&f->shared->lock);
 	p->now_us = max(p->now_us, div_u64(now_ns, NSEC_PER_USEC));
 	if (!lbe_has_data(sk)) {
-		lbe_account(p, f, in_flight * tp->mss_cache);
+		lbe_account(p, f, lbe_in_flight(tp));
 		lbe_turn_leave(f->shared, f);
 		lbe_turn_hurry(f->shared, f);
 		spin_unlock_bh(&f->shared->lock);
@@ -867,7 +865,7 @@ static void lbe_set_state(struct sock *sk, u8 new_state)
 		return;
 	spin_lock_bh(&f->shared->lock);
 	f->shared->law.timed_out = true;
-	lbe_account(&f->shared->law, f, tcp_packets_in_flight(tp) * tp->mss_cache);
+	lbe_account(&f->shared->law, f, lbe_in_flight(tp));
 	spin_unlock_bh(&f->shared->lock);
 }
 
