@@ -566,8 +566,8 @@ static u32 lbe_may_send(struct sock *sk, struct lbe_flow *f, u64 now_ns, u64 *wa
 	lbe_grant(p, f, tp, now_ns, slot_ns, pkts);
 	lbe_set_pacing(sk, p);
 	s->wake_ns = p->next_ns;
-	/* The second packet of a pair does not wait for the next pair. */
-	*wake_ns = p->state == LBE_FLOOR ? now_ns : p->next_ns;
+	/* The other packets of this slot do not wait for the next one. */
+	*wake_ns = pkts > 1 ? now_ns : p->next_ns;
 	/* This is all that it may send. */
 	if (lbe_cap_charge(f, cap, now_ns, bytes) || lbe_data_bytes(tp) <= bytes)
 		lbe_turn_pass(s);

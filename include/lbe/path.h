@@ -1550,6 +1550,13 @@ static inline bool lbe_path_strict(const struct lbe_path *p)
 	       p->now_us - p->since_us < patience_us;
 }
 
+/* Is the mean delay of the pairs that met next to no queue near that of the idle path? */
+static inline bool lbe_path_pairs_near(const struct lbe_path *p)
+{
+	return p->idle_us == U32_MAX ||
+	       p->excess_us / p->n < p->idle_us + lbe_path_pkt_us(p) / LBE_STRICT_EXCESS;
+}
+
 /* Did enough pairs in a row meet next to no queue? */
 static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 {
@@ -1562,8 +1569,7 @@ static inline bool lbe_path_looks_idle(const struct lbe_path *p)
 		return false;
 	if (!p->fails && p->n == 1)
 		return p->excess_us < pkt_us / LBE_PAIR_ALONE + lbe_path_error_us(p) / 2;
-	return p->n >= need && (!strict || p->idle_us == U32_MAX ||
-				p->excess_us / p->n < p->idle_us + pkt_us / LBE_STRICT_EXCESS);
+	return p->n >= need && (!strict || lbe_path_pairs_near(p));
 }
 
 /* Time between pairs in FLOOR */
@@ -1624,11 +1630,20 @@ static inline void lbe_path_idle_add(struct lbe_path *p, u32 q_us, u32 own_us)
 	}
 }
 
+/* Did all pairs meet the same delay for so long that it is that of a longer path? If it is next to
+ * no queue, it must be that of the idle path, as at a policer: behind a fair queue pairs may keep
+ * meeting the same phase of another flow's packets.
+ */
+static inline bool lbe_path_flat(const struct lbe_path *p, u64 now_us)
+{
+	return p->flat >= LBE_FLAT_PAIRS && now_us - p->flat_us >= LBE_FLAT_US &&
+	       (!p->n || lbe_path_pairs_near(p));
+}
+
 static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_ack *a, u32 q_us)
 {
 	/* The second packet of a pair waits for the first. */
 	u32 own_us = a->acked_pkts >= 2 ? lbe_path_pkt_us(p) : 0;
-	bool due;
 
 	if (a->now_us - a->rtt_us < p->blind_us)
 		return;
@@ -1637,9 +1652,7 @@ static inline void lbe_path_evidence(struct lbe_path *p, const struct lbe_path_a
 		return;
 	lbe_path_flat_add(p, a->now_us, q_us);
 	lbe_path_idle_add(p, q_us, own_us);
-	due = lbe_path_looks_idle(p);
-	if (due || (p->flat >= LBE_FLAT_PAIRS && a->now_us - p->flat_us >= LBE_FLAT_US)) {
-		/* What is next to no queue is no longer path: the train is judged as any other. */
+	if (lbe_path_looks_idle(p) || lbe_path_flat(p, a->now_us)) {
 		p->longer_us = p->n ? 0 : p->flat_min_us - min(p->flat_min_us, own_us);
 		lbe_path_probe(p, a->now_us);
 	}

@@ -21,7 +21,7 @@ OFF: dict[str, dict[str, str]] = {
     "2 round trips of silence instead of a slow start's": {"for (; pkts > 1;": "for (; pkts > 100000000;"},
     "no strict evidence": {"return (p->fails >= LBE_STRICT_FAILS ||": "return (p->fails >= 1000 ||"},
     "strict evidence without an end": {"p->now_us - p->since_us < patience_us;": "patience_us;"},
-    "any pair starts a train": {"due = lbe_path_looks_idle(p);": "due = p->n > 0;"},
+    "any pair starts a train": {"if (lbe_path_looks_idle(p) ||": "if (p->n > 0 ||"},
     "no quarter of mu after a train": {"(p->fails ? LBE_WAIT_FAILED : LBE_WAIT_PART)": "LBE_WAIT_FAILED"},
     "the same gain above the target": {"drain *= 2;": "drain *= 1;"},
     "twice the gain": {"drain) / 2;": "2 * drain) / 2;"},

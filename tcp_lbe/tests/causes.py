@@ -17,7 +17,7 @@ from tcp_lbe.tests.model import Case, Model, Outcome
 
 #: the other traffic begins at 10 s: what these two leave out, they leave out from then on
 NO_TRAINS = {
-    "(due || (p->flat >= LBE_FLAT_PAIRS && a->now_us - p->flat_us >= LBE_FLAT_US)) {": "(a->now_us < 9500000 && due) {"
+    "if (lbe_path_looks_idle(p) || lbe_path_flat(p, a->now_us))": "if (a->now_us < 9500000 && lbe_path_looks_idle(p))"
 }
 NO_PAIRS = {
     "return (u32)min_t(u64, us, LBE_PAIR_MAX_US);": "return p->now_us < 9500000 ? (u32)us : 1000 * USEC_PER_SEC;"

@@ -580,29 +580,41 @@ static void lbe_evidence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_path_looks_idle(p), row->expected);
 }
 
-/* All pairs meet the same delay: a longer path, unless it is next to no queue. */
+/* All pairs meet the same delay, nine of them in 4.8 s: that of a longer path, of the idle path, or
+ * of part of another flow's packets. The second packet of each pair waits for the first.
+ */
 static void lbe_flat_pairs(struct kunit *test)
 {
-	static const u32 delays_us[] = { 2000, 20000 };
+	static const struct {
+		u32 q_us;
+		u8 state;
+		u32 longer_us;
+	} rows[] = {
+		{ 0, LBE_PROBE, 0 },
+		{ 900, LBE_FLOOR, 0 },
+		{ 20000, LBE_PROBE, 20000 },
+	};
 	int i, pairs;
 
-	for (i = 0; i < ARRAY_SIZE(delays_us); i++) {
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct lbe_path *p = known_path(test);
+		u32 q_us = lbe_path_pkt_us(p) + rows[i].q_us;
 		u64 now_us = NOW_US;
 
 		p->fails = 9;
+		p->idle_us = 0;
 		lbe_path_yield(p, NOW_US, LBE_TRAIN_GREW, 0);
 		for (pairs = 0; pairs < 9 && p->state == LBE_FLOOR; pairs++) {
 			struct lbe_path_ack ack = {
-				.now_us = now_us += 600000, .delay_us = BASE_US + delays_us[i],
-				.rtt_us = RTT_US + delays_us[i], .acked_pkts = 2,
+				.now_us = now_us += 600000, .delay_us = BASE_US + q_us,
+				.rtt_us = RTT_US + q_us, .acked_pkts = 2,
 				.acked_bytes = 2 * PKT,
 			};
 
 			lbe_path_ack(p, &ack);
 		}
-		KUNIT_EXPECT_EQ(test, p->state, LBE_PROBE);
-		KUNIT_EXPECT_EQ(test, p->longer_us, i ? delays_us[i] - lbe_path_pkt_us(p) : 0);
+		KUNIT_EXPECT_EQ(test, p->state, rows[i].state);
+		KUNIT_EXPECT_EQ(test, p->longer_us, rows[i].longer_us);
 	}
 }
 
