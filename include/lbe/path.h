@@ -242,16 +242,17 @@
 #define LBE_PATIENCE_MAX	6
 
 /* If more than a quarter of more packets than this is lost, that is not by chance: at 5 % of random
- * loss, seven packets of 25 are lost once in six thousand round trips. If doubled, a policer is
- * found only where a round trip holds 48 packets; with a third of it, one in ten of the transfers
- * that begin on a link with such loss takes it for a policer, and hardly uses it for three minutes.
+ * loss, seven packets of 25 are lost once in six thousand counts. Where a round trip holds fewer,
+ * several count together. If doubled, a slow policer is found after twice as many lost packets;
+ * with a third of it, one in ten of the transfers that begin on a link with such loss takes it for
+ * a policer, and hardly uses it for three minutes.
  */
 #define LBE_LOSS_PKTS		24
-/* Round trips in a row with such a loss that show a policer, which drops in each. When a link is
- * gone for a moment, or the clock of the sender is set back (the peer drops packets whose timestamp
- * is older than one that it has seen), only one round trip is lost. With three instead, best effort
- * at a policer waits for one round trip more; with one, each such moment costs most of the link for
- * three minutes.
+/* Counts in a row with such a loss that show a policer, which drops in each round trip. When a
+ * link is gone for a moment, or the clock of the sender is set back (the peer drops packets whose
+ * timestamp is older than one that it has seen), only one round trip is lost. With three instead,
+ * best effort at a policer waits for one round trip more; with one, each such moment costs most of
+ * the link for three minutes.
  */
 #define LBE_LOSS_ROUNDS		2
 
@@ -643,7 +644,10 @@ enum lbe_reason {
  * @round_us: beginning of the present round trip
  * @round_bytes: delivered in it
  * @round_lost: lost in it
- * @lossy: round trips in a row that lost more than by chance, up to LBE_LOSS_ROUNDS
+ * @loss_us: beginning of the round trips whose losses are counted together
+ * @loss_bytes: delivered or lost in them
+ * @loss_lost: of these, lost
+ * @lossy: such counts in a row that lost more than by chance, up to LBE_LOSS_ROUNDS
  * @delivered: delivery rate of the round trip before, bytes a second
  * @unlost: delivered since the latest round trip with a loss, bytes
  * @leaving: the present round trip began when the path gave way
@@ -706,6 +710,7 @@ struct lbe_path {
 	u8 raises;
 
 	u64 round_us, round_bytes, round_lost, delivered, unlost;
+	u64 loss_us, loss_bytes, loss_lost;
 	bool leaving;
 	u8 lossy;
 
@@ -863,6 +868,14 @@ static inline void lbe_path_next_round(struct lbe_path *p, u64 now_us)
 	p->round_us = now_us;
 	p->round_bytes = 0;
 	p->round_lost = 0;
+}
+
+/* Count losses anew. */
+static inline void lbe_path_next_losses(struct lbe_path *p, u64 now_us)
+{
+	p->loss_us = now_us;
+	p->loss_bytes = 0;
+	p->loss_lost = 0;
 }
 
 /* START begins as slow start does, with 10 packets a round trip. */
@@ -1452,24 +1465,48 @@ static inline void lbe_path_tick(struct lbe_path *p, u64 now_us)
 
 /* Losses, and the queue of other traffic */
 
-/* Was so much of the round trip lost that it is not by chance? At a known policer CRUISE stays
- * below its rate, so that few losses show other traffic. (A policer drops bursts and aggregates
- * first, so that TCP loses far more there than the single packets of this path do.)
+/* Was so much lost that it is not by chance? At a known policer CRUISE stays below its rate, so
+ * that few losses show other traffic. (A policer drops bursts and aggregates first, so that TCP
+ * loses far more there than the single packets of this path do.)
  */
-static inline bool lbe_path_round_lossy(const struct lbe_path *p, u64 all)
+static inline bool lbe_path_loses(const struct lbe_path *p)
 {
 	if (lbe_path_policed(p))
 		return p->round_lost > p->mss ||
 		       (p->round_lost && p->unlost < (u64)LBE_POLICED_PKTS * p->mss);
-	return lbe_path_heavy(p->round_lost, all) && all > LBE_LOSS_PKTS * p->mss;
+	return lbe_path_heavy(p->loss_lost, p->loss_bytes);
+}
+
+/* Count the losses of a round trip. Round trips that hold few packets count together, until there
+ * are more than LBE_LOSS_PKTS, an outage, or a change of state. Return: false if there are not
+ * enough packets yet.
+ */
+static inline bool lbe_path_count_losses(struct lbe_path *p, u64 all, bool outage)
+{
+	bool policed = lbe_path_policed(p), enough;
+
+	if (p->loss_us < p->since_us) {
+		p->lossy = 0;
+		lbe_path_next_losses(p, p->round_us);
+	}
+	p->loss_bytes += all;
+	p->loss_lost += p->round_lost;
+	enough = policed || p->loss_bytes > LBE_LOSS_PKTS * p->mss;
+	if (!enough && !outage)
+		return false;
+	if (!enough || !lbe_path_loses(p))
+		p->lossy = 0;
+	else if (policed || !outage)
+		p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);
+	return true;
 }
 
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
-	u64 span_us = a->now_us - p->round_us, all;
+	u64 span_us = a->now_us - p->round_us, all, rate;
 	u32 least_us = max_t(u32, lbe_path_answer_us(p), LBE_ROUND_PKTS * lbe_path_pkt_us(p));
-	bool policed = lbe_path_policed(p), outage, more, at_once;
+	bool policed = lbe_path_policed(p), outage, more, counted, at_once;
 
 	p->round_bytes += a->acked_bytes;
 	p->round_lost += a->lost_bytes;
@@ -1483,19 +1520,18 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	 */
 	more = !a->limited && all * USEC_PER_SEC >= (p->delivered + p->delivered / 2) * span_us;
 	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
-	if (!lbe_path_round_lossy(p, all))
-		p->lossy = 0;
-	else if (policed || !outage)
-		p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);
+	counted = lbe_path_count_losses(p, all, outage);
 	p->unlost = p->round_lost ? 0 : p->unlost + p->round_bytes;
 	/* Random loss is never that heavy: this is a policer, or a buffer that was full when the
 	 * base was learnt. The rate that came through is the capacity.
 	 */
 	at_once = policed || (p->state == LBE_START && more);
-	if ((p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
+	if (counted && (p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
 	    p->lossy >= (at_once ? 1 : LBE_LOSS_ROUNDS)) {
+		rate = div64_u64((p->loss_bytes - p->loss_lost) * USEC_PER_SEC,
+				 a->now_us - p->loss_us);
 		if (!policed)
-			lbe_path_set_mu(p, p->delivered);
+			lbe_path_set_mu(p, rate);
 		else if (!outage && p->fails < LBE_PATIENCE_MAX)
 			lbe_path_set_mu(p, clamp_t(u64, p->delivered, p->mu / 2, p->mu));
 		if (!policed || p->round_lost * LBE_POLICED_PART > all)
@@ -1506,6 +1542,8 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	    p->delivered < before - before / LBE_CAME_LESS)
 		p->came = p->delivered;
 	p->leaving = false;
+	if (counted)
+		lbe_path_next_losses(p, a->now_us);
 	lbe_path_next_round(p, a->now_us);
 }
 

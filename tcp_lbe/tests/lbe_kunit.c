@@ -636,6 +636,9 @@ static const struct loss_row loss_rows[] = {
 	{ "a third, as a link or a clock loses them once",	22, 64, 1, false, false, false },
 	{ "a third, again",			22, 64, 2, false, true, true },
 	{ "a third of few",			8, 24, 3, false, false, false },
+	{ "a third of few, again",		8, 24, 4, false, true, true },
+	{ "half of very few",			2, 4, 13, false, false, false },
+	{ "half of very few, again",		2, 4, 14, false, true, true },
 	{ "a third of one more",		8, 25, 2, false, true, true },
 	{ "one packet at a policer",		1, 64, 1, true, true, true, 1023 - 63 },
 	{ "one of 1024",			1, 64, 1, true, false, true, 1024 },
@@ -682,6 +685,26 @@ static void lbe_losses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p->policed_us == p->now_us + LBE_POLICED_US,
 				!row->policed || row->lost > 2);
 	}
+}
+
+/* What was lost before CRUISE began does not end it. */
+static void lbe_losses_of_floor(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + RTT_US,
+		.rtt_us = RTT_US,
+		.acked_bytes = 2 * PKT,
+	};
+
+	p->since_us = NOW_US;
+	p->round_us = NOW_US;
+	p->loss_us = NOW_US - 1;
+	p->loss_bytes = 24 * PKT;
+	p->loss_lost = 24 * PKT;
+	p->lossy = 1;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_CRUISE);
 }
 
 /* The capacity that a lossy round trip at a known policer shows */
@@ -1607,6 +1630,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_evidence, idle_gen_params),
 	KUNIT_CASE(lbe_flat_pairs),
 	KUNIT_CASE_PARAM(lbe_losses, loss_gen_params),
+	KUNIT_CASE(lbe_losses_of_floor),
 	KUNIT_CASE_PARAM(lbe_learns_at_a_policer, policer_gen_params),
 	KUNIT_CASE(lbe_fails_at_a_policer),
 	KUNIT_CASE_PARAM(lbe_start_loses, start_loss_gen_params),

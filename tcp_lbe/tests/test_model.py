@@ -69,7 +69,7 @@ MISSED: dict[str, tuple[Case, str, float, float]] = {
         0,
         20,
     ),
-    "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=5), "other_pct", 93, 97),
+    "four hosts, slow": (Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=5), "other_pct", 93, 98),
     "four hosts, slow, another seed": (
         Case(rate_mbit=1, rtt_ms=60, hosts=4, other="greedy", seed=2),
         "other_pct",
@@ -359,8 +359,9 @@ def test_who_returned_beside_a_greedy_flow_at_a_fair_queue_leaves_again(law: Mod
         assert law.run(case).other_mbit >= least_mbit > credulous.run(case).other_mbit, case
 
 
-#: Mbit/s, ms, packets of the bucket: from a sixth of a round trip to two and a half of them
-POLICERS = [(10, 100, 40), (50, 30, 60), (3, 50, 15), (100, 20, 100), (100, 20, 400)]
+#: Mbit/s, ms, packets of the bucket: from a sixth of a round trip to two and a half of them; and round trips of five
+#: packets, fewer than START sends
+POLICERS = [(10, 100, 40), (50, 30, 60), (3, 50, 15), (100, 20, 100), (100, 20, 400), (3, 20, 15), (1, 60, 15)]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
