@@ -690,9 +690,10 @@ static u32 lbe_min_tso_segs(struct sock *sk)
 /* Round trip of the latest packet that this ACK acknowledges, us; 0: not known. For a packet that
  * was sent again, RACK knows it if the packet that was sent last is also the last to arrive. RACK
  * takes no round trip below the least, since then the original was acknowledged. Such a round trip
- * counts after a silence, and after START, which may have lost a round trip's packets: they are
- * sent again pair by pair, and no other packets could show that the path is idle. Otherwise it does
- * not count: reordering makes it too short, and just after a loss other flows have slowed down.
+ * counts after a silence, after START, which may have lost a round trip's packets, and after a
+ * heavy loss: they are sent again pair by pair, and no other packets could show that the path is
+ * idle. Otherwise it does not count: reordering makes it too short, and just after a loss other
+ * flows have slowed down.
  */
 static u32 lbe_rtt_us(const struct sock *sk, struct lbe_flow *f, const struct rate_sample *rs)
 {
@@ -701,7 +702,7 @@ static u32 lbe_rtt_us(const struct sock *sk, struct lbe_flow *f, const struct ra
 
 	f->resends = tp->lost_out &&
 		     (f->resends || reason == LBE_SILENCE || reason == LBE_QUEUE_FOUND ||
-		      reason == LBE_MEASURED);
+		      reason == LBE_HEAVY_LOSS || reason == LBE_MEASURED);
 	if (!rs->is_retrans && !tp->tlp_high_seq && inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
 		return max_t(s32, rs->rtt_us, 0);
 	if (!f->resends || tp->rack.mstamp + tp->rack.rtt_us != tp->tcp_mstamp)
