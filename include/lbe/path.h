@@ -83,7 +83,7 @@
  * link has become slower, or other flows have queues of their own. Two observations tell which:
  *  - A link slows down at once, while other flows come by slow start. If the packets that were in
  *    flight when the path gave way arrived more slowly than they were sent, for a round trip, and
- *    the failed train came through at that same rate, the link is slower. A round trip must hold
+ *    the first train failed at that same rate, the link is slower. A round trip must hold
  *    three times the packets of a jump and 30 more for this, and the path must have used three
  *    quarters of the link.
  *  - Otherwise trains at half the rate at which the failed one came through tell. On an idle link
@@ -1162,7 +1162,7 @@ static inline void lbe_path_capacity_verdict(struct lbe_path *p, u64 now_us)
 
 static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 {
-	u64 slower;
+	u64 slower, came = p->came;
 	s32 g;
 
 	if (!p->mu) {
@@ -1176,9 +1176,11 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		return;
 	}
 	slower = div_u64(p->mu << 10, 1024 + max(g, 0));
-	if (g >= LBE_GROWTH_NONE && p->came > slower - slower / LBE_CAME_NEAR &&
-	    p->came < slower + slower / LBE_CAME_NEAR) {
-		lbe_path_slower(p, now_us, p->came);
+	/* Only the first train can agree: of several, one does by chance. */
+	p->came = 0;
+	if (g >= LBE_GROWTH_NONE && came > slower - slower / LBE_CAME_NEAR &&
+	    came < slower + slower / LBE_CAME_NEAR) {
+		lbe_path_slower(p, now_us, came);
 	} else if (g > (p->longer_us ? LBE_GROWTH_NONE : LBE_GROWTH_FULL) ||
 		   lbe_path_heavy(p->train.lost_bytes, p->train.bytes)) {
 		p->fails++;

@@ -322,6 +322,19 @@ static void lbe_step_is_a_slower_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->mu, MU * 1024 / 1824);
 }
 
+/* Only the first train can agree with it: of several, one does by chance. */
+static void lbe_step_is_forgotten(struct kunit *test)
+{
+	struct lbe_path *p = known_path(test);
+
+	p->came = MU / 4;
+	probe(p, &train_rows[2]);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+	p->mu = MU / 4 * 1824 / 1024;
+	probe(p, &train_rows[2]);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_FLOOR);
+}
+
 /* What arrives in the round trip after the path gave way shows a slower link only if the path used
  * nearly all of the link before.
  */
@@ -1621,6 +1634,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_base_has_a_limit),
 	KUNIT_CASE(lbe_growth_has_a_limit),
 	KUNIT_CASE(lbe_step_is_a_slower_link),
+	KUNIT_CASE(lbe_step_is_forgotten),
 	KUNIT_CASE_PARAM(lbe_leaving, leaving_gen_params),
 	KUNIT_CASE_PARAM(lbe_pulse_verdict, pulse_gen_params),
 	KUNIT_CASE(lbe_noise_is_no_capacity),
