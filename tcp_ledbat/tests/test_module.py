@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.support import guests
-from testbed.support.yielding import counters_of_a_switch
+from testbed.support import guests, yielding
 
 pytestmark = pytest.mark.kunit
 
@@ -122,10 +121,12 @@ python3 flow.py {family}
 
 
 @pytest.mark.parametrize("control", ["ledbat", "ledbatpp"])
-def test_a_flow_that_rests_is_not_counted_after_a_switch(tmp_path: Path, control: str) -> None:
-    before, after = counters_of_a_switch("tcp_ledbat", control, "/proc/net/lbe_ledbat", tmp_path)
-    assert before["flows"] == before["yielding"] == 1 and before["yields"] >= 1, before
-    assert after["flows"] == after["yielding"] == 0 and after["yields"] == before["yields"], after
+def test_a_flow_is_counted_in_its_namespace_until_a_switch_and_ss_has_the_fields_of_the_page(
+    tmp_path: Path, control: str
+) -> None:
+    shown = yielding.shown("tcp_ledbat", control, tmp_path)
+    yielding.expect_counted(shown)
+    yielding.expect_fields(shown, control, "tcp_ledbat.md")
 
 
 def test_unload_waits_for_sockets(tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from testbed.backends.uml import Uml
 from testbed.base.errors import LbeError
 from testbed.run import runner
 from testbed.spec.experiment import parse
-from testbed.support import guests
-from testbed.support.yielding import counters_of_a_switch
+from testbed.support import guests, yielding
 
 pytestmark = pytest.mark.scenario
 
@@ -125,10 +124,10 @@ def test_each_change_of_state_has_a_trace_event_and_ss_shows_the_path(backend: U
     assert int(counters["yielded_bytes"]) > 100_000
 
 
-def test_a_flow_in_the_inference_phase_is_not_counted_after_a_switch(tmp_path: Path) -> None:
-    before, after = counters_of_a_switch("tcp_lp", "lp", "/proc/net/lbe_lp", tmp_path)
-    assert before["flows"] == before["yielding"] == 1 and before["yields"] >= 1, before
-    assert after["flows"] == after["yielding"] == 0 and after["yields"] == before["yields"], after
+def test_a_flow_is_counted_in_its_namespace_until_a_switch_and_ss_has_the_fields_of_the_page(tmp_path: Path) -> None:
+    shown = yielding.shown("tcp_lp", "lp", tmp_path)
+    yielding.expect_counted(shown)
+    yielding.expect_fields(shown, "lp", "tcp_lp.md")
 
 
 def test_two_modules_of_one_name_in_one_run_are_refused() -> None:
