@@ -42,14 +42,15 @@ struct flow {
 	bool stamps;
 };
 
-static __maybe_unused void flow_open(struct kunit *test, struct flow *flow, const char *name)
+static __maybe_unused void flow_open_of(struct kunit *test, struct flow *flow, int family,
+					const char *name)
 {
 	int err;
 
 	memset(flow, 0, sizeof(*flow));
 	flow->now_us = 1000000;
 	flow->base_us = 100 * MS;
-	err = sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
+	err = sock_create_kern(&init_net, family, SOCK_STREAM, IPPROTO_TCP,
 			       &flow->sock);
 	KUNIT_ASSERT_EQ(test, err, 0);
 	test->priv = flow->sock;
@@ -68,6 +69,11 @@ static __maybe_unused void flow_open(struct kunit *test, struct flow *flow, cons
 	flow->ops->init(flow->sk);
 	release_sock(flow->sk);
 	inet_csk(flow->sk)->icsk_ca_initialized = 1;
+}
+
+static __maybe_unused void flow_open(struct kunit *test, struct flow *flow, const char *name)
+{
+	flow_open_of(test, flow, AF_INET, name);
 }
 
 /* Exit function of a suite whose tests open flows */
@@ -154,6 +160,7 @@ static __maybe_unused void flow_timeout(struct flow *flow)
 	if (flow->ops->cwnd_event)
 		flow->ops->cwnd_event(flow->sk, CA_EVENT_LOSS);
 	tcp_snd_cwnd_set(flow->tp, 1);
+	flow->tp->snd_cwnd_cnt = 0;
 	flow_state(flow, TCP_CA_Loss);
 }
 
@@ -434,10 +441,12 @@ static __maybe_unused void flow_test_mark_by_default(struct kunit *test, const c
 }
 
 /* The control is chosen in each of TCP's states, after another one that left data in the private
- * area: the window grows, the flow gives way, and nothing is left behind, as with a flow that had
- * the control from the beginning.
+ * area: the window grows, the flow gives way as @expect_yields() expects it at a queue of 100 ms,
+ * and nothing is left behind, as with a flow that had the control from the beginning.
  */
-static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, const char *name)
+static __maybe_unused void
+__flow_test_chosen_in_each_state(struct kunit *test, const char *name,
+				 void (*expect_yields)(struct kunit *test, struct flow *flow))
 {
 	static const u8 states[] = {
 		TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss
@@ -462,7 +471,7 @@ static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, co
 		f.queue_us = 100 * MS;
 		flow_round(&f);
 		flow_recover(&f);
-		flow_expect_yields(test, &f);
+		expect_yields(test, &f);
 		f.ops->release(f.sk);
 		f.ops->release(f.sk);
 		KUNIT_EXPECT_EQ(test, f.sk->sk_pacing_status, SK_PACING_NONE);
@@ -470,6 +479,11 @@ static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, co
 		flow_close(test);
 		test->priv = NULL;
 	}
+}
+
+static __maybe_unused void flow_test_chosen_in_each_state(struct kunit *test, const char *name)
+{
+	__flow_test_chosen_in_each_state(test, name, flow_expect_yields);
 }
 
 /* Defines the tests above as the suite _prefix##_suite. */

@@ -4,16 +4,11 @@
  * controls on a socket. Load tcp_lowpri first: the second part selects "background"
  * and "lowpri3.7" by name, as an application does.
  */
-#include <kunit/test.h>
-#include <linux/inet_diag.h>
-#include <linux/net.h>
 #include <linux/module.h>
 #include <linux/pkt_sched.h>
-#include <linux/sockptr.h>
 #include <net/ip.h>
-#include <net/net_namespace.h>
-#include <net/tcp.h>
 
+#include <lbe/kunit_flow.h>
 #include <lbe/mark.h>
 
 #include "lowpri_law.h"
@@ -275,78 +270,25 @@ static void lowpri_test_mark_decision(struct kunit *test)
 
 /* The congestion controls, on a socket that is never connected */
 
-struct flow {
-	struct socket *sock;
-	struct sock *sk;
-	struct tcp_sock *tp;
-	const struct tcp_congestion_ops *ops;
-};
-
-static void flow_open(struct kunit *test, struct flow *flow, int family,
-		      char *name)
-{
-	int err;
-
-	err = sock_create_kern(&init_net, family, SOCK_STREAM, IPPROTO_TCP,
-			       &flow->sock);
-	KUNIT_ASSERT_EQ(test, err, 0);
-	test->priv = flow->sock;
-	err = flow->sock->ops->setsockopt(flow->sock, SOL_TCP, TCP_CONGESTION,
-					  KERNEL_SOCKPTR(name), strlen(name));
-	KUNIT_ASSERT_EQ_MSG(test, err, 0, "%s: is tcp_lowpri loaded?", name);
-	flow->sk = flow->sock->sk;
-	flow->tp = tcp_sk(flow->sk);
-	flow->ops = inet_csk(flow->sk)->icsk_ca_ops;
-	lock_sock(flow->sk);
-	flow->ops->init(flow->sk);
-	release_sock(flow->sk);
-}
-
 /* A socket in linear increase at the paper's largest window. */
 static void flow_open_at_84(struct kunit *test, struct flow *flow, char *name)
 {
-	flow_open(test, flow, AF_INET, name);
+	flow_open(test, flow, name);
 	tcp_snd_cwnd_set(flow->tp, 84);
 	flow->tp->snd_ssthresh = 40;
 	flow->tp->is_cwnd_limited = 1;
 }
 
-static void lowpri_test_exit(struct kunit *test)
+/* Change the window as tcp_enter_loss() does if TCP does not treat this as a new loss event. */
+static void flow_timeout_again(struct flow *flow)
 {
-	if (test->priv)
-		sock_release(test->priv);
-}
-
-static void flow_state(struct flow *flow, u8 state)
-{
-	flow->ops->set_state(flow->sk, state);
-	inet_csk(flow->sk)->icsk_ca_state = state;
-}
-
-/* The effect of tcp_enter_recovery() and of the end of PRR on the window. */
-static void flow_recover(struct flow *flow)
-{
-	flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
-	flow->tp->snd_ssthresh = flow->ops->ssthresh(flow->sk);
-	flow_state(flow, TCP_CA_Recovery);
-	tcp_snd_cwnd_set(flow->tp, flow->tp->snd_ssthresh);
-	flow_state(flow, TCP_CA_Open);
-}
-
-/* The effect of tcp_enter_loss() on it; @cut: TCP treats this as a new loss event. */
-static void flow_timeout(struct flow *flow, bool cut)
-{
-	if (cut) {
-		flow->tp->prior_cwnd = tcp_snd_cwnd(flow->tp);
-		flow->tp->snd_ssthresh = flow->ops->ssthresh(flow->sk);
-		flow->ops->cwnd_event(flow->sk, CA_EVENT_LOSS);
-	}
 	tcp_snd_cwnd_set(flow->tp, 1);
 	flow->tp->snd_cwnd_cnt = 0;
 	flow_state(flow, TCP_CA_Loss);
 }
 
-static void flow_ack(struct flow *flow, u32 pkts)
+/* An ACK of @pkts packets, without a sample of the round trip */
+static void flow_grow(struct flow *flow, u32 pkts)
 {
 	flow->ops->cong_avoid(flow->sk, 0, pkts);
 }
@@ -360,15 +302,15 @@ static void lowpri_test_drop(struct kunit *test)
 	flow_recover(&f);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 63U);
-	flow_ack(&f, 2);
+	flow_grow(&f, 2);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
-	flow_ack(&f, 6);
+	flow_grow(&f, 6);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 67U);
 	/* From here on one packet for each window acknowledged. */
-	flow_ack(&f, 66);
+	flow_grow(&f, 66);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 67U);
-	flow_ack(&f, 1);
+	flow_grow(&f, 1);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 68U);
 }
 
@@ -393,7 +335,7 @@ static void lowpri_test_part_of_packet(struct kunit *test)
 	tcp_snd_cwnd_set(f.tp, 42);
 	flow_recover(&f);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 31U);
-	flow_ack(&f, 1);
+	flow_grow(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_cwnd_cnt, 15U);
 }
 
@@ -405,7 +347,7 @@ static void lowpri_test_no_growth_unless_limited(struct kunit *test)
 	flow_recover(&f);
 	f.tp->is_cwnd_limited = 0;
 	f.tp->max_packets_out = 0;
-	flow_ack(&f, 10);
+	flow_grow(&f, 10);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 }
 
@@ -416,7 +358,7 @@ static void lowpri_test_clamp(struct kunit *test)
 	flow_open_at_84(test, &f, "background");
 	flow_recover(&f);
 	f.tp->snd_cwnd_clamp = 65;
-	flow_ack(&f, 40);
+	flow_grow(&f, 40);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 65U);
 }
 
@@ -425,15 +367,15 @@ static void lowpri_test_timeout(struct kunit *test)
 	struct flow f;
 
 	flow_open_at_84(test, &f, "background");
-	flow_timeout(&f, true);
+	flow_timeout(&f);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 1U);
 	/* Doubling to 63, then half a packet for each ACK to 67. */
-	flow_ack(&f, 1);
+	flow_grow(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 2U);
-	flow_ack(&f, 61);
+	flow_grow(&f, 61);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
-	flow_ack(&f, 4);
+	flow_grow(&f, 4);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 65U);
 }
 
@@ -442,9 +384,9 @@ static void lowpri_test_repeated_timeout_cuts(struct kunit *test)
 	struct flow f;
 
 	flow_open_at_84(test, &f, "background");
-	flow_timeout(&f, true);
-	flow_ack(&f, 9);
-	flow_timeout(&f, true);
+	flow_timeout(&f);
+	flow_grow(&f, 9);
+	flow_timeout(&f);
 	/* 0.75 of the 10 packets that the window had reached */
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 7U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 1U);
@@ -456,23 +398,23 @@ static void lowpri_test_timeout_kept(struct kunit *test)
 	struct flow f;
 
 	flow_open_at_84(test, &f, "lowpri3.7");
-	flow_timeout(&f, true);
+	flow_timeout(&f);
 	/* timeout_keep_percent is 75 */
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 63U);
 	/* The same packet times out again: TCP does not call ssthresh. */
-	flow_timeout(&f, false);
+	flow_timeout_again(&f);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	/* Another time-out after some progress: TCP calls ssthresh and gets the same value. */
-	flow_ack(&f, 1);
+	flow_grow(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
-	flow_timeout(&f, true);
+	flow_timeout(&f);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 63U);
 	/* The losses are repaired: the next time-out is a new loss episode. */
 	flow_state(&f, TCP_CA_Open);
 	tcp_snd_cwnd_set(f.tp, 40);
-	flow_timeout(&f, true);
+	flow_timeout(&f);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 30U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 30U);
 }
@@ -486,9 +428,9 @@ static void lowpri_test_timeout_in_recovery(struct kunit *test)
 	f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
 	flow_state(&f, TCP_CA_Recovery);
 	tcp_snd_cwnd_set(f.tp, 50);
-	flow_timeout(&f, false);
+	flow_timeout_again(&f);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
-	flow_ack(&f, 1);
+	flow_grow(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 }
 
@@ -508,15 +450,15 @@ static void lowpri_test_undo(struct kunit *test)
 	struct flow f;
 
 	flow_open_at_84(test, &f, "background");
-	flow_timeout(&f, true);
-	flow_ack(&f, 1);
+	flow_timeout(&f);
+	flow_grow(&f, 1);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	KUNIT_EXPECT_EQ(test, f.ops->undo_cwnd(f.sk), 84U);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 40U);
 	/* The drop has no further effect: growth is linear from 84 on. */
 	tcp_snd_cwnd_set(f.tp, 84);
 	flow_state(&f, TCP_CA_Open);
-	flow_ack(&f, 84);
+	flow_grow(&f, 84);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 40U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 85U);
 }
@@ -528,14 +470,14 @@ static void lowpri_test_undo_to_growth(struct kunit *test)
 
 	flow_open_at_84(test, &f, "background");
 	flow_recover(&f);
-	flow_ack(&f, 2);
-	flow_timeout(&f, true);
-	flow_ack(&f, 1);
+	flow_grow(&f, 2);
+	flow_timeout(&f);
+	flow_grow(&f, 1);
 	tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
 	flow_state(&f, TCP_CA_Open);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
-	flow_ack(&f, 2);
+	flow_grow(&f, 2);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 65U);
 }
 
@@ -552,7 +494,7 @@ static void lowpri_test_undo_to_lift(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 47U);
 	tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 63U);
-	flow_ack(&f, 2);
+	flow_grow(&f, 2);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 67U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 64U);
 }
@@ -571,7 +513,7 @@ static void lowpri_test_undo_to_slow_start(struct kunit *test)
 	tcp_snd_cwnd_set(f.tp, f.ops->undo_cwnd(f.sk));
 	flow_state(&f, TCP_CA_Open);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 200U);
-	flow_ack(&f, 16);
+	flow_grow(&f, 16);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 100U);
 }
 
@@ -595,7 +537,7 @@ static void lowpri_test_idle_restart(struct kunit *test)
 	/* tcp_cwnd_restart() sends the event before it sets ssthresh and window. */
 	f.ops->cwnd_event(f.sk, CA_EVENT_CWND_RESTART);
 	tcp_snd_cwnd_set(f.tp, 10);
-	flow_ack(&f, 10);
+	flow_grow(&f, 10);
 	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 63U);
 	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(f.tp), 20U);
 }
@@ -629,8 +571,23 @@ static void lowpri_test_restricted(struct kunit *test)
 {
 	struct flow f;
 
-	flow_open(test, &f, AF_INET, "background");
+	flow_open(test, &f, "background");
 	KUNIT_EXPECT_EQ(test, f.ops->flags & TCP_CONG_NON_RESTRICTED, 0U);
+}
+
+/* A loss takes a quarter of the window, with or without a queue. */
+static void expect_a_quarter_less(struct kunit *test, struct flow *flow)
+{
+	u32 cwnd = tcp_snd_cwnd(flow->tp);
+
+	flow_recover(flow);
+	KUNIT_EXPECT_EQ(test, tcp_snd_cwnd(flow->tp), cwnd * 3 / 4);
+}
+
+static void lowpri_test_chosen_in_each_state(struct kunit *test)
+{
+	__flow_test_chosen_in_each_state(test, "background", expect_a_quarter_less);
+	__flow_test_chosen_in_each_state(test, "lowpri3.7", expect_a_quarter_less);
 }
 
 /* The mark on a socket */
@@ -653,7 +610,7 @@ static void lowpri_test_mark_ipv4(struct kunit *test)
 {
 	struct flow f;
 
-	flow_open(test, &f, AF_INET, "background");
+	flow_open(test, &f, "background");
 	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0x04);
 	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_FILLER);
 	/* The ECN bits belong to TCP; setting and clearing the mark does not change them. */
@@ -674,7 +631,7 @@ static void lowpri_test_mark_ipv6(struct kunit *test)
 {
 	struct flow f;
 
-	flow_open(test, &f, AF_INET6, "background");
+	flow_open_of(test, &f, AF_INET6, "background");
 	KUNIT_EXPECT_EQ(test, inet6_sk(f.sk)->tclass, 0x04);
 	KUNIT_EXPECT_EQ(test, inet_sk(f.sk)->tos, 0);
 	KUNIT_EXPECT_EQ(test, f.sk->sk_priority, TC_PRIO_FILLER);
@@ -696,7 +653,7 @@ static void lowpri_test_mark_own_choice(struct kunit *test)
 {
 	struct flow f;
 
-	flow_open(test, &f, AF_INET, "background");
+	flow_open(test, &f, "background");
 	/* Set while marked: IP_TOS overwrites both values, and release keeps them. */
 	ip_sock_set_tos(f.sk, 0x20);
 	flow_release(&f);
@@ -742,6 +699,7 @@ static struct kunit_case lowpri_cases[] = {
 	KUNIT_CASE(lowpri_test_idle_restart),
 	KUNIT_CASE(lowpri_test_info),
 	KUNIT_CASE(lowpri_test_restricted),
+	KUNIT_CASE(lowpri_test_chosen_in_each_state),
 	KUNIT_CASE(lowpri_test_mark_ipv4),
 #if IS_ENABLED(CONFIG_IPV6)
 	KUNIT_CASE(lowpri_test_mark_ipv6),
@@ -752,7 +710,7 @@ static struct kunit_case lowpri_cases[] = {
 
 static struct kunit_suite lowpri_suite = {
 	.name = "tcp_lowpri",
-	.exit = lowpri_test_exit,
+	.exit = flow_close,
 	.test_cases = lowpri_cases,
 };
 

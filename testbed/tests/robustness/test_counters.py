@@ -110,7 +110,7 @@ COUNTERS = (
     Counter("tcp_ledbat/ledbat.h", "began_ms", DAYS, "none: read within the slowdown that it begins, of seconds"),
     Counter(
         "tcp_ledbat/ledbat.h", "next_ms", DAYS,
-        "none: each ACK of a flow that is not asked moves it along, so that no ACK sees it more than a pause away",
+        "tcp_ledbat/tests/ledbat_kunit.c::ledbat_test_doubt_after_days",
     ),
     Counter("vulture/edge.h", "ack_seq", OCTETS, "vulture/tests/edge_kunit.c::takes_what_tcp_takes"),
     Counter("vulture/edge.h", "edge_seq", OCTETS, "vulture/tests/edge_kunit.c::fields"),
