@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """python3 -m testbed foreign: run test suites of other projects, print a line for each subject, store the results.
 
+A suite's document is stored as soon as the suite ends, so that an error in a later suite does not lose it.
+
 Exit status: 0 no fault; 1 a fault, an outdated expectation or an absent suite; 2 wrong usage.
 """
 
@@ -10,7 +12,8 @@ import argparse
 import fnmatch
 import json
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +58,7 @@ examples:
   python3 -m testbed foreign --suite tc --suite flent   the kernel's tests of queues with shred, flent's of LEDBAT
   LBE_TRACES=traces python3 -m testbed foreign --suite recorded    links that somebody recorded
   LBE_PACKETDRILL=packetdrill.tar.gz make check-foreign names the archive
+  LBE_FOREIGN=folder make check-foreign names a folder with packetdrill's archive and the recorded links
 """
 
 
@@ -254,12 +258,15 @@ def tc_document(one: tctesting.TcRan) -> Document:
 
 @dataclass(frozen=True)
 class SuitePart:
-    """What a part of the suites gave: its documents, its table, whether all is good, and what is absent."""
+    """What a part of the suites gave beside its documents: its table, whether all is good, and what is absent."""
 
-    documents: list[Document] = field(default_factory=list)
     text: str = ""
     good: bool = True
     absent: str = ""
+
+
+#: stores the document of a suite that has ended
+Keep = Callable[[Document], None]
 
 
 def timed(made: Document, began: float) -> Document:
@@ -267,32 +274,32 @@ def timed(made: Document, began: float) -> Document:
     return made | {digest.SECONDS: round(time.monotonic() - began)}
 
 
-def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
+def run_packetdrill(args: argparse.Namespace, wanted: list[str], report: Report, keep: Keep) -> SuitePart | None:
     """Run packetdrill's suites among the wanted ones; None if none of the selected subjects or scripts is theirs."""
     names = [entry["name"] for entry in packetdrill.settings()["suite"] if entry["name"] in wanted]
     if not names:
         return None
     try:
-        suites = packetdrill.ensure_suites(names, report)
+        chosen = [
+            suite
+            for suite in packetdrill.ensure_suites(names, report)
+            if suite.scripts(args.only) and (not args.names or packetdrill.wanted_of(suite, args.names))
+        ]
+        if not chosen:
+            return None
+        packetdrill.ensure_packetdrill(report)  # every suite needs the program, also one with the kernel's own scripts
     except ForeignAbsent as why:
-        return SuitePart(good=False, absent=str(why))
-    chosen = [
-        suite
-        for suite in suites
-        if suite.scripts(args.only) and (not args.names or packetdrill.wanted_of(suite, args.names))
-    ]
-    documents, outcomes = [], []
+        return SuitePart(good=False, absent=f"{', '.join(names)}: {why}")
+    outcomes = []
     for suite in chosen:
         began = time.monotonic()
         ran = packetdrill.run(suite, args.names, args.kernel, args.only, report)
-        documents.append(timed(document(ran), began))
+        keep(timed(document(ran), began))
         outcomes += ran.outcomes
-    if not chosen:
-        return None
-    return SuitePart(documents, table(outcomes), all(outcome.good for outcome in outcomes))
+    return SuitePart(table(outcomes), all(outcome.good for outcome in outcomes))
 
 
-def run_netfilter(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
+def run_netfilter(args: argparse.Namespace, wanted: list[str], report: Report, keep: Keep) -> SuitePart | None:
     """Run netfilter's scripts; None if none of the selected subjects or scripts is netfilter's."""
     controllers = tuple(name for name in netfilter.CONTROLLERS if not args.names or name in args.names)
     scripts = tuple(name for name in netfilter.SCRIPTS if fnmatch.fnmatch(name, args.only))
@@ -300,33 +307,37 @@ def run_netfilter(args: argparse.Namespace, wanted: list[str], report: Report) -
         return None
     began = time.monotonic()
     ran = netfilter.run(controllers, scripts, report)
-    made = timed(netfilter_document(ran), began)
-    return SuitePart([made], netfilter_table(ran.outcomes), all(one.good for one in ran.outcomes))
+    keep(timed(netfilter_document(ran), began))
+    return SuitePart(netfilter_table(ran.outcomes), all(one.good for one in ran.outcomes))
 
 
-def run_tc(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
+def run_tc(args: argparse.Namespace, wanted: list[str], report: Report, keep: Keep) -> SuitePart | None:
     """Run tc-testing's files; None if none is selected."""
     files = [name for name in tctesting.FILES if fnmatch.fnmatch(name, args.only)]
     if TC not in wanted or not files:
         return None
     began = time.monotonic()
     ran = tctesting.run(files, args.kernel, report)
-    return SuitePart([timed(tc_document(ran), began)], tc_table(ran.outcomes), all(one.good for one in ran.outcomes))
+    keep(timed(tc_document(ran), began))
+    return SuitePart(tc_table(ran.outcomes), all(one.good for one in ran.outcomes))
 
 
-def run_played(args: argparse.Namespace, wanted: list[str], report: Report) -> SuitePart | None:
+def run_played(args: argparse.Namespace, wanted: list[str], report: Report, keep: Keep) -> SuitePart | None:
     """Run the experiments; None if none is selected."""
     names = [name for name in played.EXPERIMENTS if name in wanted and fnmatch.fnmatch(name, args.only)]
     lived, absent = [], ""
     for name in names:
         try:
-            lived.append(played.run(name, PREFIX, "short" if args.short else "default", args.kernel, report))
+            one = played.run(name, PREFIX, "short" if args.short else "default", args.kernel, report)
         except TracesAbsent as why:
             absent = str(why)
+            continue
+        keep(one.document)
+        lived.append(one)
     if not names:
         return None
     good = not absent and not any(one.wrong or one.missing for one in lived)
-    return SuitePart([one.document for one in lived], soak.table(lived, "scenario") if lived else "", good, absent)
+    return SuitePart(soak.table(lived, "scenario") if lived else "", good, absent)
 
 
 #: in the order of the output
@@ -349,17 +360,20 @@ def run(args: argparse.Namespace) -> int:
     packetdrill.chosen(args.names)
     # the suites without subjects are not of a run of some subjects, unless they are named
     wanted = args.suite or [name for name in known if not args.names or name not in (TC, *played.EXPERIMENTS)]
+    documents: list[Document] = []
+
+    def keep(made: Document) -> None:
+        digest.save(made, args.out)
+        documents.append(made)
+
     progress = make_progress()
     try:
-        parts = [part for one in RUNS if (part := one(args, wanted, progress)) is not None]
+        parts = [part for one in RUNS if (part := one(args, wanted, progress, keep)) is not None]
     finally:
         progress.close()
     if not parts:
         chosen = f"--only {args.only}" if args.only != "*" else f"subjects {', '.join(args.names)}"
         raise ForeignUnknown(f"{chosen}: no script of suite {', '.join(wanted)} matches")
-    documents = [made for part in parts for made in part.documents]
-    for made in documents:
-        digest.save(made, args.out)
     if args.json:
         print(json.dumps(documents, indent=1))
     else:

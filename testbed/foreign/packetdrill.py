@@ -19,7 +19,6 @@ import contextlib
 import fnmatch
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -38,7 +37,7 @@ from ..base.errors import BuildFailed, LbeError, WallHang
 from ..base.progress import Report, silent
 from ..kernels.mirror import ensure_part
 from ..run.identity import Identity, of_backend
-from . import timestamps
+from . import outside, timestamps
 
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE / "packetdrill.toml"
@@ -183,11 +182,11 @@ def settings() -> dict[str, Any]:
 
 def archive(source: dict[str, str]) -> Path:
     """Path of the archive. Raises ForeignAbsent if it does not exist or its hash is wrong."""
-    named = os.environ.get(source["variable"])
-    path = Path(named) if named else cache_root() / "packages" / source["default"]
+    path = outside.place(source["variable"], source["default"], source["default"])
     if not path.is_file():
         raise ForeignAbsent(
-            f"packetdrill is absent: {path} does not exist; set {source['variable']} to an archive of {source['what']}"
+            f"packetdrill is absent: {path} does not exist; set {source['variable']} to an archive of "
+            f"{source['what']}, or {outside.FOLDER} to a folder with {source['default']}"
         )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != source["sha256"]:

@@ -4,20 +4,19 @@
     flent     flent's tests of LEDBAT
     wifi      picoquic's suspended Wi-Fi links
     recorded  links that somebody recorded, in mahimahi's format. They are not part of the project: LBE_TRACES names
-              their folder. A file of it is a recording if its first line is a time in ms and nothing else; FILE.gz is
-              decompressed first. Other files, such as a README or an archive, are ignored
+              their folder, or LBE_FOREIGN one that has packetdrill's archive too. A file of it is a recording if its
+              first line is a time in ms and nothing else; FILE.gz is decompressed first. Other files, such as a README
+              or an archive, are ignored
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..base.cache import cache_root
 from ..base.errors import LbeError
 from ..base.places import TESTBED
 from ..base.progress import Report, silent
@@ -26,6 +25,7 @@ from ..results import digest
 from ..robustness.soak import Lived, play
 from ..run.runner import Options
 from ..spec import links
+from . import outside
 
 VARIABLE = "LBE_TRACES"
 PACKET_BYTES = 1500
@@ -46,8 +46,7 @@ class TracesAbsent(LbeError):
 def recordings() -> dict[str, Path]:
     """Name -> file of the recorded links; the name is the file's, without .gz. Raises TracesAbsent, and LbeError if two
     files have the same name."""
-    named = os.environ.get(VARIABLE)
-    folder = Path(named) if named else cache_root() / "packages" / "traces"
+    folder = outside.place(VARIABLE, "", "traces")
     found: dict[str, Path] = {}
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         if not path.is_file() or not TIME.match(links.content(path)):
@@ -58,7 +57,8 @@ def recordings() -> dict[str, Path]:
         found[name] = path
     if not found:
         raise TracesAbsent(
-            f"recorded links are absent: {folder} has none; set {VARIABLE} to a folder of traces in mahimahi's format"
+            f"recorded links are absent: {folder} has none; set {VARIABLE} or {outside.FOLDER} to a folder of "
+            "traces in mahimahi's format"
         )
     return found
 

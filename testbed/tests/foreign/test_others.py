@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.base.errors import LbeError
-from testbed.base.progress import Report
+from testbed.base.errors import BuildFailed, LbeError
 from testbed.foreign import command, netfilter, packetdrill, played, tctesting
 from testbed.foreign.netfilter import NetfilterRan
 from testbed.foreign.packetdrill import PacketdrillRan, Suite
@@ -72,11 +71,14 @@ def test_a_document_says_how_long_its_suite_took(suite: str, monkeypatch: pytest
     one = Suite("kernel", "scripts", "6.12", ())
     monkeypatch.setattr(Suite, "scripts", lambda *_: ["a.pkt"])
     monkeypatch.setattr(packetdrill, "ensure_suites", lambda *_: [one])
+    monkeypatch.setattr(packetdrill, "ensure_packetdrill", lambda *_: Path())
     monkeypatch.setattr(packetdrill, "run", runs(PacketdrillRan(one, KERNEL, tree, {}, [])))
     monkeypatch.setattr(netfilter, "run", runs(NetfilterRan("6.12.1", "key", {}, {}, [])))
     monkeypatch.setattr(tctesting, "run", runs(tctesting.TcRan(KERNEL, tree, [])))
-    parts = [part(asked(), [suite], lambda *_: None) for part in command.RUNS]
-    (document,) = [made for part in parts if part for made in part.documents]
+    documents: list[digest.Document] = []
+    for part in command.RUNS:
+        part(asked(), [suite], lambda *_: None, documents.append)
+    (document,) = documents
     assert (document["experiment"], document["seconds"]) == (f"foreign_{suite}", 42)
 
 
@@ -84,12 +86,85 @@ def test_no_case_at_all_is_not_good() -> None:
     assert not tctesting.judge("red.json", Results(set(), {"290a"}, "")).good
 
 
+def every_suite_runs(monkeypatch: pytest.MonkeyPatch, kernel: Path) -> None:
+    """netfilter's, the kernel's and tc's suites without a machine. kernel: a folder for the kernel's scripts."""
+    tree = identity.of_tree("key", [])
+    (kernel / "tcp").mkdir(parents=True)
+    (kernel / "tcp" / "a.pkt").write_text("")
+    monkeypatch.setattr(packetdrill, "ensure_part", lambda *_: kernel)
+
+    def runs(suite: Suite, *_: object) -> PacketdrillRan:
+        packetdrill.ensure_packetdrill()
+        return PacketdrillRan(suite, KERNEL, tree, {}, [])
+
+    monkeypatch.setattr(packetdrill, "run", runs)
+    monkeypatch.setattr(netfilter, "run", lambda *_: NetfilterRan("6.12.1", "key", {}, {}, []))
+    monkeypatch.setattr(tctesting, "run", lambda *_: tctesting.TcRan(KERNEL, tree, []))
+
+
+WORDS = ("--suite", "netfilter", "--suite", "kernel", "--suite", "tc", "--out")
+
+
+def test_without_packetdrills_archive_its_suite_is_absent_and_the_others_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kernel's scripts are there, and the program that runs them is not."""
+    every_suite_runs(monkeypatch, tmp_path / "kernel")
+    monkeypatch.delenv("LBE_FOREIGN", raising=False)
+    monkeypatch.setenv("LBE_PACKETDRILL", str(tmp_path / "none.tar.gz"))
+    assert command.run(asked(*WORDS, str(tmp_path / "out"))) == 1
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("ABSENT: ")]
+    assert len(said) == 1 and said[0].startswith(f"ABSENT: kernel: packetdrill is absent: {tmp_path}/none.tar.gz")
+    stored = {path.name: digest.load(path)["experiment"] for path in (tmp_path / "out").iterdir()}
+    assert stored == {f"foreign_{name}.json": f"foreign_{name}" for name in ("netfilter", "tc")}
+
+
+def test_an_error_in_a_suite_does_not_lose_the_documents_of_those_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise BuildFailed("tc-testing cannot be built")
+
+    every_suite_runs(monkeypatch, tmp_path / "kernel")
+    monkeypatch.setattr(packetdrill, "ensure_packetdrill", lambda *_: tmp_path)
+    monkeypatch.setattr(tctesting, "run", fails)
+    with pytest.raises(BuildFailed):
+        command.run(asked(*WORDS, str(tmp_path / "out")))
+    stored = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert stored == ["foreign_kernel.json", "foreign_netfilter.json"]
+
+
+def test_one_variable_names_a_folder_with_the_archive_and_the_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable for one of them has precedence over it."""
+    source = packetdrill.settings()["source"]
+    content = gzip.compress(b"an archive")
+    archive, other = tmp_path / source["default"], tmp_path / "other" / "a.tar.gz"
+    other.parent.mkdir()
+    (tmp_path / "link.down").write_text("3\n6\n")
+    (other.parent / "link.up").write_text("3\n6\n")
+    for path in (archive, other):
+        path.write_bytes(content)
+    known = source | {"sha256": hashlib.sha256(content).hexdigest()}
+    for variable in (source["variable"], played.VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("LBE_FOREIGN", str(tmp_path))
+    assert packetdrill.archive(known) == archive
+    assert played.recordings() == {"link.down": tmp_path / "link.down"}
+    monkeypatch.setenv(source["variable"], str(other))
+    monkeypatch.setenv(played.VARIABLE, str(other.parent))
+    assert packetdrill.archive(known) == other
+    assert played.recordings() == {"link.up": other.parent / "link.up"}
+
+
 def test_recordings_that_are_absent_are_said_and_not_green(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(played.VARIABLE, str(tmp_path))
     assert command.run(asked("--suite", "recorded", "--out", str(tmp_path / "out"))) == 1
-    assert f"ABSENT: recorded links are absent: {tmp_path} has none; set LBE_TRACES" in capsys.readouterr().out
+    said = f"ABSENT: recorded links are absent: {tmp_path} has none; set LBE_TRACES or LBE_FOREIGN"
+    assert said in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
 
 
@@ -152,7 +227,7 @@ def test_several_recordings_are_one_experiment_with_a_dimension_more() -> None:
 def test_suites_without_subjects_are_not_of_a_run_of_some_subjects(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 
-    def part(_args: argparse.Namespace, wanted: list[str], _report: Report) -> command.SuitePart:
+    def part(_args: argparse.Namespace, wanted: list[str], *_: object) -> command.SuitePart:
         seen.append(wanted)
         return command.SuitePart()
 
