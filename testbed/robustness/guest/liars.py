@@ -4,13 +4,15 @@ vulture's controllers. No lie may gain more than with Reno, or than with a recei
 
 The peer is behind a link of 100 packets a second and 50 ms each way, with a queue of 20 packets. Each lie is applied to
 one connection after the other, from its own address (in its own network of 256 addresses), so that state learnt from
-one lie does not affect the next. The number of data segments sent or received by the kernel is compared.
+one lie does not affect the next. The number of data segments sent or received by the kernel is compared. What the
+kernel has sent to a lying receiver must also reach it, each byte, unless the lie is that it has come already.
 """
 
 from __future__ import annotations
 
 import contextlib
 import heapq
+import itertools
 import socket
 import struct
 import subprocess
@@ -66,9 +68,24 @@ LIES = {
     "marks": "ECN-Echo on every acknowledgment",
     "selects": "SACK of what was never sent, and of what was acknowledged",
     "shuts": "closes its window for 0.2 s in each 0.5 s, and moves its edge to the left",
+    "conceals": "agrees to ECN, and never echoes CE, which each segment has that waited for another",
+    "reneges": "loses a segment each 0.4 s, and throws away what comes behind it, although it has sent SACK of that",
 }
+#: lies with ECN
+ECN = ("marks", "conceals")
+#: interval at which a receiver that reneges loses a segment, seconds
+LOSES_EACH_S = 0.4
+#: lies about loss and marks. Under these, data in order must come at least so often, seconds: after two time-outs, each
+#: of 200 ms and the round trip. Lies about time may make the time-out itself long
+PROMPT, STALL_S = ("honest", "conceals", "reneges"), 2 * (0.2 + FULL_S)
+#: time in which all data of a connection must reach a lying receiver, seconds. TCP's longest time-out is 120 s, which a
+#: peer that echoes the first stamp for ever meets under lbe
+DELIVERED_S = 300
+#: what the application sends, over and over; its length divides no segment's, so that a shifted byte is seen
+TEXT = memoryview(bytes(range(251)) * 525)
 #: lbe's flows to the same address share their knowledge of the path. After lies from an address, an honest connection
-#: may have only a packet a second or less, as long as the false base delay and capacity are remembered
+#: may have only a packet in two seconds, as long as the false base delay and capacity are remembered. It sends pairs,
+#: so that a piece may have one packet less than its part: two pieces are taken together
 LEAST_AFTER, REMEMBERED_S, PIECE_S = 0.5, 180, 15
 
 SENDERS_LIES = {
@@ -132,16 +149,19 @@ class Liar:
     def __init__(self, wire: Wire, port: int, control: str, lie: str, network: int):
         self.lie, self.drill, self.link = lie, Peer(wire, port, network), Link()
         self.drill.listen(control)
-        self.drill(f"< S{'EW' if lie == 'marks' else ''} 0:0(0) win 65535 <mss {MSS + 12},sackOK,TS val 1000 ecr 0>")
+        self.drill(f"< S{'EW' if lie in ECN else ''} 0:0(0) win 65535 <mss {MSS + 12},sackOK,TS val 1000 ecr 0>")
         answer = self.drill.must_take(1.0)
-        if lie == "marks" and not answer.flags & FLAGS["E"]:
+        if lie in ECN and not answer.flags & FLAGS["E"]:
             raise DrillError("the kernel does not agree to ECN")
         self.began = time.monotonic()
         self.drill.send(self.acknowledgment(0, 1000, self.drill.ts_last))
         self.drill.accept()
-        self.due: list[tuple[float, int, int, int, int]] = []  # (when, order, tsval to echo, first octet, end)
+        # (when, order, tsval to echo, first octet, end, whether with CE)
+        self.due: list[tuple[float, int, int, int, int, bool]] = []
         self.order, self.sent, self.lied, self.reduced = 0, 0, 0, 0
-        self.have = 0
+        self.have, self.end, self.written, self.other = 0, 0, 0, 0
+        self.lost_at = self.came_at = self.began
+        self.stall_s = 0.0
         self.late: dict[int, int] = {}
 
     def acknowledgment(self, have: int, value: int, echo: int, sack: tuple[int, int] | None = None) -> Segment:
@@ -160,25 +180,34 @@ class Liar:
         """Whether the window is closed now, which it is for 0.2 s in each 0.5 s."""
         return (time.monotonic() - self.began) % 0.5 > 0.3
 
-    def arrives(self, at: int, size: int, stamp: int) -> None:
+    def arrives(self, at: int, size: int, stamp: int, ect: bool) -> None:
         """A segment enters the queue; its ACK is due when the link has sent it, or never if the queue is full."""
         self.order += 1
+        now, fresh = time.monotonic(), at >= self.end
+        self.end = max(self.end, at + size)
         if self.lie == "hurries":
-            heapq.heappush(self.due, (time.monotonic() + WAY_S, self.order, stamp, at, at + size))
+            heapq.heappush(self.due, (now + WAY_S, self.order, stamp, at, at + size, False))
             return
+        if self.lie == "reneges" and fresh and now > self.lost_at + LOSES_EACH_S:
+            self.lost_at = now
+            return
+        waits = self.link.free_at > now
         there = self.link.enters()
         if there is not None:
-            heapq.heappush(self.due, (there + WAY_S, self.order, stamp, at, at + size))
+            heapq.heappush(self.due, (there + WAY_S, self.order, stamp, at, at + size, ect and waits))
 
-    def reply(self, stamp: int, at: int, end: int) -> None:
+    def reply(self, stamp: int, at: int, end: int, marked: bool) -> None:
         """Send the ACKs for one received segment."""
         before = self.have
         if self.lie == "hurries":
             self.have = max(self.have, end)
-        else:
+        elif self.lie != "reneges" or at <= self.have:
             self.late[at] = max(self.late.get(at, 0), end)
             self.have, self.late = merged(self.have, self.late)
         have = self.have
+        if have > before:
+            now = time.monotonic()
+            self.stall_s, self.came_at = max(self.stall_s, now - self.came_at), now
         value = clock_ms(self.lie, self.began)
         echo = {"echoes early": stamp + 40, "echoes late": self.drill.ts_first}.get(self.lie, stamp)
         sack = None
@@ -190,30 +219,54 @@ class Liar:
         for part in range(1, parts + 1):
             one = self.acknowledgment(before + (have - before) * part // parts, value, echo, sack)
             self.drill.send(one)
-        self.lied += {"divides": parts > 1, "shuts": not one.window}.get(self.lie, True)
+        told = {"divides": parts > 1, "shuts": not one.window, "conceals": marked, "reneges": sack is not None}
+        self.lied += told.get(self.lie, True)
+
+    def write(self) -> None:
+        """The kernel's application sends as much as its socket takes."""
+        with contextlib.suppress(BlockingIOError):
+            self.written += self.drill.socket.send(TEXT[self.written % 251 :])
+
+    def delivered(self) -> bool:
+        """Receive until what the kernel had sent when this began is here without a hole; whether it came in time."""
+        end, wanted = time.monotonic() + DELIVERED_S, self.end
+        while self.have < wanted and time.monotonic() < end:
+            self.receive(time.monotonic() + FULL_S, wanted)
+        return self.have >= wanted
 
     def run(self, seconds: float) -> int:
         """Run for ``seconds``. Returns the number of data segments that the kernel sent."""
-        end, shut = time.monotonic() + seconds, False
-        while (now := time.monotonic()) < end:
+        self.receive(time.monotonic() + seconds)
+        return self.sent
+
+    def alone(self, seconds: float) -> int:
+        """Run for ``seconds``, and end the connection."""
+        sent = self.run(seconds)
+        self.drill.close()
+        return sent
+
+    def receive(self, end: float, wanted: int | None = None) -> None:
+        """Receive until a time. wanted: the application sends nothing more, and it ends when this octet is there."""
+        shut = False
+        while (now := time.monotonic()) < end and (wanted is None or self.have < wanted):
             was, shut = shut, self.lie == "shuts" and self.shut()
             if was and not shut:  # announce the open window, or the kernel would wait for its window probe
                 value = clock_ms(self.lie, self.began)
                 self.drill.send(self.acknowledgment(self.have, value, self.drill.ts_last))
-            with contextlib.suppress(BlockingIOError):
-                self.drill.socket.send(bytes(1 << 17))
+            if wanted is None:
+                self.write()
             until = min(end, now + 0.05) if self.lie == "shuts" else end
             wait = min(self.due[0][0] if self.due else until, until) - now
             one = self.drill.take(max(wait, 0.0)) if wait > 0.0005 else self.drill.take()
             if one is not None and one.payload:
                 self.sent += 1
                 self.reduced += bool(one.flags & FLAGS["W"])
-                self.arrives((one.seq - self.drill.isn - 1) % WORD, len(one.payload), one.timestamps[0])
+                at, size = (one.seq - self.drill.isn - 1) % WORD, len(one.payload)
+                self.other += one.payload != TEXT[at % 251 : at % 251 + size]
+                self.arrives(at, size, one.timestamps[0], bool(one.tos & 3))
             while self.due and self.due[0][0] <= time.monotonic() + 0.0005:
-                _, _, stamp, at, last = heapq.heappop(self.due)
-                self.reply(stamp, at, last)
-        self.drill.close()
-        return self.sent
+                _, _, stamp, at, last, marked = heapq.heappop(self.due)
+                self.reply(stamp, at, last, marked)
 
 
 class LyingSender:
@@ -329,6 +382,8 @@ def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
             try:
                 liar = Liar(wire, 7000 + 20 * number + turn, control, lie, 1 + number)
                 told[control] = liar.run(SECONDS)
+                whole = liar.delivered()
+                liar.drill.close()
             except DrillError as error:
                 expect(False, f"{lie}, {control}: {error}")
                 continue
@@ -338,6 +393,11 @@ def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
             expect(told[control] >= LEAST, f"{said}; {LEAST:.0f} are a segment each round trip")
             expect(liar.lied >= LEAST / 4, f"{lie}: {control} was told it {liar.lied} times only")
             expect(lie != "marks" or bool(liar.reduced), f"{lie}: {control} never says that it has reduced its window")
+            missing = f"{lie}: {control} leaves a hole at {liar.have} of {liar.end} octets for {DELIVERED_S} s"
+            expect(whole or lie == "hurries", missing)
+            stalled = f"{lie}: {control} brings no octet in order for {liar.stall_s:.2f} s"
+            expect(lie not in PROMPT or liar.stall_s <= STALL_S, stalled)
+            expect(not liar.other, f"{lie}: {control} sends {liar.other} segments with other bytes")
             count(lie)
         Drill.forget()
         progress(number + 1, len(LIES) + len(SENDERS_LIES) + 1)
@@ -346,18 +406,19 @@ def to_controls(wire: Wire) -> dict[str, dict[str, int]]:
 
 def after_lies(wire: Wire) -> dict[str, object]:
     """The rate of lbe's honest connections to the same address after lies: after all of them, and after each."""
-    reno = Liar(wire, 7500, "reno", "honest", 100).run(PIECE_S)
+    reno = Liar(wire, 7500, "reno", "honest", 100).alone(PIECE_S)
     for number, lie in enumerate(LIES):
-        Liar(wire, 7510 + number, "lbe", lie, 101).run(SECONDS)
-    pieces = [Liar(wire, 7530 + at, "lbe", "honest", 101).run(PIECE_S) for at in range(REMEMBERED_S // PIECE_S + 2)]
+        Liar(wire, 7510 + number, "lbe", lie, 101).alone(SECONDS)
+    pieces = [Liar(wire, 7530 + at, "lbe", "honest", 101).alone(PIECE_S) for at in range(REMEMBERED_S // PIECE_S + 2)]
     after: dict[str, object] = {"reno": reno, "all": pieces}
     said = f"honest after all lies of its address: lbe sends {pieces}, Reno {reno} segments, each in {PIECE_S} s"
-    expect(min(pieces) >= LEAST_AFTER * PIECE_S, said)
+    both = [first + second for first, second in itertools.pairwise(pieces)]
+    expect(min(both) >= LEAST_AFTER * 2 * PIECE_S, said)
     expect(max(pieces[-3:]) >= 0.5 * reno, f"{said}: it does not forget them in {REMEMBERED_S} s")
     count("honest after lies", len(pieces))
     for number, lie in enumerate(LIES if SETTINGS["singly"] else ()):
-        Liar(wire, 7560 + number, "lbe", lie, 102 + number).run(SECONDS)
-        after[lie] = one = Liar(wire, 7580 + number, "lbe", "honest", 102 + number).run(PIECE_S)
+        Liar(wire, 7560 + number, "lbe", lie, 102 + number).alone(SECONDS)
+        after[lie] = one = Liar(wire, 7580 + number, "lbe", "honest", 102 + number).alone(PIECE_S)
         expect(one >= LEAST_AFTER * PIECE_S, f"honest after {lie}: lbe sends {one}, Reno {reno} segments")
         count("honest after lies")
     return after
