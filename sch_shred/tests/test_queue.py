@@ -346,7 +346,7 @@ def guest(backend: Uml, tmp_path: Path, script: str, **words: object) -> Path:
     shutil.copy(build_tc_plugin(), job / "tc")
     module = backend.tools().modules["sch_shred"]
     (job / "job.sh").write_text(script.format(host=HOST_ROOT, module=module, **words))
-    Machine(backend.build).run(job, tmp_path / "out", wall_limit_s=120)
+    Machine(backend.build).run(job, tmp_path / "out", wall_limit_s=300)
     return tmp_path / "out"
 
 

@@ -92,7 +92,7 @@ def by_zsh(words: list[str], typed: str, folder: Path) -> set[str]:
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=60,
+        timeout=300,
     )
     return {word if not words or words[-1] != "-o" else f"{word}=" for word in done.stdout.split()}
 

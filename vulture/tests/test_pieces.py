@@ -497,7 +497,7 @@ def ctl(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 
 @pytest.mark.parametrize("words", [["list"], ["rule", "list"], ["monitor"]])
 def test_a_list_that_fails_half_way_leaves_no_half_of_a_document(ctl: dict[int, Path], words: list[str]) -> None:
-    done = subprocess.run([ctl[-1], "--json", *words], check=False, capture_output=True, text=True, timeout=30)
+    done = subprocess.run([ctl[-1], "--json", *words], check=False, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "vulturectl: the rest is lost\n")
 
 

@@ -108,7 +108,7 @@ BAD = [
 
 
 def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([agent(), *words], capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run([agent(), *words], capture_output=True, text=True, timeout=300, check=False)
 
 
 def check(folder: Path, text: str) -> subprocess.CompletedProcess[str]:

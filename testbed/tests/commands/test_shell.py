@@ -53,7 +53,7 @@ def test_shell_answers_and_powers_off() -> None:
         until("Mbit/s")
         process.stdin.write("exit\n")
         process.stdin.flush()
-        assert process.wait(timeout=60) == 0, "".join(seen)
+        assert process.wait(timeout=300) == 0, "".join(seen)
     finally:
         clock.cancel()
         process.kill()

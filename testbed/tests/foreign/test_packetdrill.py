@@ -63,7 +63,7 @@ def test_the_edited_packetdrill_waits_for_its_thread_without_a_look_into_proc(tm
             packetdrill.apply_edit(source, edit["find"], edit["replace"])
     assert "sched_yield" not in source.read_text()
     subprocess.run(["cc", "-D_DEFAULT_SOURCE", "-o", str(program), str(source)], check=True)
-    assert subprocess.run([str(program)], timeout=10, check=False).returncode == 0
+    assert subprocess.run([str(program)], timeout=300, check=False).returncode == 0
 
 
 def test_scripts_of_clients_with_fast_open_run(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -129,7 +130,8 @@ common.finish(1)
     ("damage", "lost", "text"),
     [
         ("", 0, ""),
-        ("one.settle(); one.got -= 5", 5, "5 of"),
+        # these never come: do not wait for them in real time
+        ("one.settle(); one.got -= 5; settle = one.settle; one.settle = lambda: settle(0)", 5, "5 of"),
         ("one.settle(); one.got += 1; one.pump(100)", None, "other bytes"),
         ("one.settle(); one.sender.shutdown(1); one.pump(100000)", None, "send:"),
     ],
@@ -138,10 +140,7 @@ common.finish(1)
 def test_a_missing_or_wrong_byte_is_seen(tmp_path: Path, damage: str, lost: int | None, text: str) -> None:
     """Run the guest's connections on this machine's loopback."""
     (tmp_path / "settings.json").write_text(json.dumps({"modules": {}, "attributes": parts.attributes()}))
-    text_of = (parts.GUEST / "common.py").read_text(encoding="utf-8")
-    assert "limit_s: float = 1200.0" in text_of
-    # real time passes here, not virtual time: shorten the limit
-    (tmp_path / "common.py").write_text(text_of.replace("limit_s: float = 1200.0", "limit_s: float = 0.5"))
+    shutil.copy(parts.GUEST / "common.py", tmp_path)
     words = [sys.executable, "-c", STREAM.format(damage=damage)]
     subprocess.run(words, cwd=tmp_path, env={**os.environ, "LBE_OUT": str(tmp_path)}, check=True)
     result = json.loads((tmp_path / "result.json").read_text())

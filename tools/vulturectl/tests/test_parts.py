@@ -178,7 +178,7 @@ def run(
 def again(objects: Path, instead: str, *words: str) -> subprocess.CompletedProcess[str]:
     part = objects / instead / "part"
     return subprocess.run(
-        [part, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
+        [part, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
     )
 
 

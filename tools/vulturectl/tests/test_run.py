@@ -59,7 +59,7 @@ def said(guest: str) -> dict[str, str]:
         }
         (job / "job.sh").write_text(JOB.format(guest=guest, **paths))
         try:
-            Machine(build).run(job, out, wall_limit_s=240, virtual_limit_s=600)
+            Machine(build).run(job, out, wall_limit_s=300, virtual_limit_s=600)
         except LbeError as error:
             text = (out / "said").read_text(errors="replace") if (out / "said").exists() else ""
             raise AssertionError(f"{error}\nbefore that the tests said:\n{text[-3000:]}") from error
