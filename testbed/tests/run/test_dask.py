@@ -110,7 +110,7 @@ def one_is_killed(address: str, running: list[subprocess.Popen[bytes]]) -> Itera
             time.sleep(0.05)
 
     with Client(address) as client:
-        client.wait_for_workers(4, timeout=120)
+        client.wait_for_workers(4, timeout=300)
         killer = threading.Thread(target=kill_one, args=(client,), daemon=True)
         killer.start()
         yield
