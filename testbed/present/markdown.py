@@ -41,7 +41,7 @@ def _index(documents: Documents, verdicts: list[coverage.FigureVerdict], picture
         "Contenders, scenario by scenario: [scoreboard.md](scoreboard.md). "
         "What was run, with seeds, settings, queues: [experiments.md](experiments.md); every run's metrics: `data/`. "
         "Experiments are run in several forms, from the tests' short one to the papers' lengths, and not all of them "
-        "for each state of these pages: each says its form, and what was not run is said to be not run.",
+        "for each state of these pages: each result names its form; missing runs are marked 'not run'.",
     ]
     if picture:
         parts += [

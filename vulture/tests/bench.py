@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What control costs: the same traffic in a namespace with flows under control and in one without, by turns.
+"""The cost of control: the same traffic in a namespace with flows under control and in one without, in turns.
 
     python3 -m vulture.tests.bench [--write] [SERIES]
 
 Prints a table of the cost of a packet and of opening and closing a connection, as ratios to the namespace without, at 1
 to 100,000 connections under control, and the memory of each; --write puts the table into Documentation/vulture.md, too.
-Two rows more are of traffic that is not under control: with the module loaded and not used, against the kernel without
+Two more rows are of traffic that is not under control: with the module loaded and not used, against the kernel without
 it, and in a namespace with a rule that matches none of it, against one without rules. Exit status 1 if the cost grows
 with the number under control by more than BOUND. Ratios are medians over rounds that took turns, so that what else the
 machine does falls on both; times are of the fastest round, at the rate of the CPU's counter.

@@ -135,7 +135,7 @@ class Case:
 
     @property
     def efficiency(self) -> float:
-        """What TCP carries of the link: 66 octets of each packet are headers."""
+        """The part of the link that TCP can carry: 66 octets of each packet are headers."""
         return self.mss_bytes / (self.mss_bytes + 66)
 
 
@@ -163,7 +163,7 @@ def _with_headers(name: str) -> str:
 
 
 def without_kernel(text: str) -> str:
-    """The source of a controller without the headers in whose place WORLD stands."""
+    """Return the source of a controller without the kernel's headers, which WORLD replaces."""
     return re.sub(r'^#include (<linux/\w+\.h>|"vulture\.h")\n', "", text, flags=re.MULTILINE)
 
 
@@ -177,7 +177,7 @@ class Model:
         self.library = hostc.load(source, folder, MODULE, "credit_model")
 
     def trace(self, times_us: Sequence[int]) -> None:
-        """In the runs that follow the link sends a packet at each of these times alone; without any, at its rate."""
+        """In the next runs the link sends one packet at each of these times; without times it sends at its rate."""
         self.library.model_trace((ctypes.c_uint64 * len(times_us))(*times_us), len(times_us))
 
     def run(self, case: Case) -> Outcome:
@@ -232,7 +232,7 @@ class Model:
 
 
 def main(words: list[str]) -> None:
-    """Print what the words describe."""
+    """Print the outcome of the case that the words describe."""
     case = Case(**models.asked(Case, words))
     with tempfile.TemporaryDirectory() as folder:
         for key, value in dataclasses.asdict(Model(Path(folder)).run(case)).items():

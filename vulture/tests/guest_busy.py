@@ -58,7 +58,7 @@ class Fault:
 
 @contextlib.contextmanager
 def held(*pairs: tuple[socket.socket, socket.socket]) -> Iterator[Fault]:
-    """A thread for each receiver is in recv(), whose copy waits for its page until the end of the block."""
+    """Hold each receiver in recv(), in a thread of its own whose copy waits for its page, until the block ends."""
     fault = Fault()
     threads = []
     for receiver, sender in pairs:
@@ -75,7 +75,7 @@ def held(*pairs: tuple[socket.socket, socket.socket]) -> Iterator[Fault]:
 
 
 def within(seconds: float, call: Callable, *args, **kwargs):
-    """What the call returns or raises, if it does so in time."""
+    """Return what the call returns, or raise what it raises, if it ends in time."""
     said: list = []
 
     def run() -> None:
@@ -95,13 +95,14 @@ def within(seconds: float, call: Callable, *args, **kwargs):
 
 
 def ask(command: str, *args, **kwargs):
-    """A request on a handle of its own, so that a thread can make it."""
+    """Send a request on a handle of its own, so that a thread can make it."""
     with vulture.Vulture() as v:
         return getattr(v, command)(*args, **kwargs)
 
 
 def test_a_held_socket_keeps_no_request_and_no_removal():
-    """The request that names it is refused; the module goes, and generic netlink answers others meanwhile."""
+    """A request that names a held socket is refused. The module can be removed, and generic netlink answers others
+    meanwhile."""
     with pair() as (receiver, sender):
         ends = (receiver.getsockname(), receiver.getpeername())
         with held((receiver, sender)):
@@ -113,7 +114,7 @@ def test_a_held_socket_keeps_no_request_and_no_removal():
 
 
 def test_a_held_connection_is_stopped_by_its_id_alone():
-    """What needs the socket itself is refused, and the module's removal needs it not."""
+    """A request that needs the socket itself is refused; stopping by id and removing the module do not need it."""
     with pair() as (receiver, sender):
         ask("start", receiver)
         with held((receiver, sender)):
@@ -128,7 +129,7 @@ def test_a_held_connection_is_stopped_by_its_id_alone():
 
 
 def test_many_held_sockets_cost_a_request_no_more_than_one():
-    """They are left out of what the process starts and stops; the time to wait is that of the request."""
+    """What the process starts and stops leaves held sockets out. The whole request waits only once."""
     with contextlib.ExitStack() as stack:
         pairs = [stack.enter_context(pair()) for _ in range(30)]
         with held(*pairs):
@@ -201,7 +202,7 @@ def held_from_its_begin(server: socket.socket) -> Iterator[Fault]:
 
 
 def test_deferred_rules_pass_over_a_held_socket():
-    """As PREEMPT_RT has it: one work item serves all connections."""
+    """With PREEMPT_RT one work item serves all connections: a held socket must not stop it."""
     within(FREE_S, module_again, "defer=1")
     try:
         with socket.socket() as server:
@@ -221,7 +222,7 @@ def test_deferred_rules_pass_over_a_held_socket():
 
 
 def test_deferred_rules_wait_for_a_socket_that_is_let_go_of():
-    """It comes under its rule late."""
+    """A socket that is released comes under its rule, only later."""
     within(FREE_S, module_again, "defer=1")
     try:
         with socket.socket() as server:

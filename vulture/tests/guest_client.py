@@ -107,7 +107,7 @@ def test_client_events():
 
 
 def test_client_events_while_other_things_run():
-    """async for, beside a task that goes on; and cancelled, it leaves nothing behind."""
+    """`async for` delivers events while another task runs. If it is cancelled, it leaves nothing behind."""
 
     async def watch(events: vulture.Events) -> list[str]:
         kinds: list[str] = []
@@ -141,7 +141,7 @@ def test_client_says_that_events_were_lost():
 
 
 def test_client_handles_of_many_threads():
-    """Each thread has its own, and gets its own answers."""
+    """Each thread has a handle of its own and gets the answers to its own requests."""
     failures: list[BaseException] = []
 
     def use(address: str) -> None:
@@ -163,7 +163,7 @@ def test_client_handles_of_many_threads():
 
 
 def test_client_of_an_ordinary_user():
-    """Its own sockets, without privilege; nobody else's."""
+    """An ordinary user controls the user's own sockets without privilege, and no others."""
     with listen("127.0.0.1") as server:
         child = os.fork()
         if child == 0:

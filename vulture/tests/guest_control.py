@@ -50,7 +50,7 @@ RULE = SCHEMA.evolve(schema={"$ref": "#/$defs/rule", "$defs": SCHEMA.schema["$de
 
 
 def document(text: str) -> dict:
-    """What vulturectl --json printed; it is as its schema says."""
+    """Return what vulturectl --json printed; its schema must hold."""
     said = json.loads(text)
     SCHEMA.validate(said)
     return said
@@ -86,7 +86,7 @@ def pair(address: str = "127.0.0.1"):
 
 
 def name(sockaddr) -> str:
-    """As vulturectl takes it."""
+    """Return the connection's name as vulturectl takes it."""
     return f"[{sockaddr[0]}]:{sockaddr[1]}" if ":" in sockaddr[0] else f"{sockaddr[0]}:{sockaddr[1]}"
 
 
@@ -207,7 +207,7 @@ def test_refusals_by_descriptor():
 
 
 def test_multipath():
-    """A descriptor of MPTCP is no TCP socket; a rule takes its subflow, and no byte is lost."""
+    """A descriptor of MPTCP is not a TCP socket and is refused. A rule takes its subflow, and no byte is lost."""
     mptcp = 262
     try:
         server = socket.socket(socket.AF_INET, socket.SOCK_STREAM, mptcp)
@@ -240,7 +240,8 @@ def test_without_timestamps():
 
 
 def test_unprivileged():
-    """Its own socket by descriptor: yes. Anything else, or anybody's by address: no."""
+    """A user without privilege may control an own socket by descriptor, and nothing else: not by address, and no other
+    user's."""
     with pair() as (receiver, _):
         child = os.fork()
         if child == 0:
@@ -384,7 +385,7 @@ def started_by_rule(address: str, tos: int, marked: str, late: bool = False) -> 
 
 
 def test_rules_by_dscp():
-    """What the socket itself sends with decides, in both families: not the peer's mark, and not a later one."""
+    """A rule looks at what the socket itself sends, in both families. The peer's mark and a later mark do not count."""
     rule = js("rule", "add", "--dscp", "le")
     assert rule["dscp"] == 1 and f"{rule['id']:<4} dscp le started 0" in ctl("rule", "list")
     reflect = "/proc/sys/net/ipv4/tcp_reflect_tos"
@@ -483,7 +484,7 @@ PAPER = {
 
 
 def test_controllers_are_chosen():
-    """By start, by rule and as the namespace's default."""
+    """A controller can be chosen by start, by rule, and as the namespace's default."""
     before = js("show")["options"]
     with pair() as (receiver, _), vulture.Vulture() as v:
         v.start(receiver, controller="paper")
@@ -533,7 +534,7 @@ def test_usage_errors_have_status_2():
 
 
 def test_run():
-    """Children too, with the command's own exit status; nothing is left behind."""
+    """`run` covers children too, ends with the command's own exit status, and leaves nothing behind."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         child = subprocess.Popen(
@@ -650,7 +651,8 @@ def test_slow_reader_and_zero_window():
 
 
 def test_what_an_application_writes_late_is_not_held_back():
-    """8 Mbit/s in blocks, on a path that nobody has used, then with pauses: none of it waits, and none looks lost."""
+    """An application writes 8 Mbit/s in blocks, on a new path and then with pauses. No block waits, and none looks
+    lost."""
     with listen("127.0.0.1") as server:
         sender = socket.create_connection(server.getsockname(), source_address=("127.9.0.1", 0))
         receiver, _ = server.accept()
@@ -670,7 +672,7 @@ def test_what_an_application_writes_late_is_not_held_back():
 
 
 def test_loopback_is_not_slower_under_a_rule():
-    """Segments of up to 65 kB, of which TCP's own window hardly holds one, and both ends under control."""
+    """Loopback has segments of up to 65 kB, of which TCP's own window hardly holds one. Both ends are under control."""
     with vulture.Vulture() as v:
         rule = v.rule_add(remote="127.11.0.1", controller="credit")
         with listen("127.11.0.1") as server:
@@ -687,7 +689,8 @@ def test_loopback_is_not_slower_under_a_rule():
 
 
 def test_connections_that_receive_nothing_hold_no_credit():
-    """As many as fill the window of the path with what their handshakes advertised; then one that downloads."""
+    """The handshakes of connections that receive nothing have advertised the whole window of the path. A download that
+    begins then is not held back."""
     with contextlib.ExitStack() as stack:
         v = stack.enter_context(vulture.Vulture())
         server = stack.enter_context(listen("127.12.0.1"))
@@ -769,7 +772,7 @@ def checksum_good(packet: bytes, offset: int) -> bool:
 
 
 def watch_windows(wire: Wire, port: int, check_sums: bool) -> dict[str, int]:
-    """Rules of the wire for what the receiver's port sends; counts of what was seen."""
+    """Check the rules of the wire for what the receiver's port sends. Return counts of what was seen."""
     scale, edge, seen = 0, None, {"syn": 0, "windows": 0, "smaller": 0}
     sizes = set()
     for packet, offset in wire.segments():
@@ -814,7 +817,7 @@ def window_events():
 
 
 def test_wire_rules():
-    """Loopback: large segments, checksums left to hardware that is not there."""
+    """Loopback has large segments, and leaves checksums to hardware that does not exist."""
     with window_events() as rewrites:
         wire_rules()
     assert len(rewrites) > 20
@@ -822,7 +825,7 @@ def test_wire_rules():
 
 
 def wire_rules() -> None:
-    """The right edge as the wire has it; SYNs as TCP made them; both families."""
+    """Check the right edge on the wire, and that SYNs are as TCP made them, in both families."""
     for address in ("127.0.0.1", "::1"):
         wire = Wire("lo")
         with listen(address) as server:
@@ -875,7 +878,7 @@ def beside_peer():
 
 
 def test_wire_checksums():
-    """A device that does no checksums: the kernel finishes them after our hook, over our window."""
+    """On a device without checksums, the kernel computes them after our hook, with our window."""
     with beside_peer():
         for address, there in (("10.9.0.1", "10.9.0.2"), ("fd09::1", "fd09::2")):
             wire = Wire("v0")
@@ -923,8 +926,8 @@ def offered_by_a_syn(address: str, *rule: str) -> int:
 
 
 def test_a_syn_offers_an_initial_window():
-    """What connections that open together are offered comes before the path is known. Credit limits it, and only for
-    what it will control."""
+    """Connections that open together offer a window before the path is known. Credit limits it, only for connections
+    that it will control."""
     with beside_peer():
         for address, segment in (("10.9.0.2", 1460), ("fd09::2", 1440)):
             assert offered_by_a_syn(address, "--remote-port", "7000") == 10 * segment
@@ -934,8 +937,8 @@ def test_a_syn_offers_an_initial_window():
 
 
 def forge(latest: bytes, offset: int, ahead: int, beyond: int, flags: int) -> bytes:
-    """The segment that could follow this one of the sender's, with an acknowledgment of so many octets more, and the
-    timestamp so far ahead."""
+    """Return a segment that could follow this one of the sender's, which acknowledges some octets more and has a later
+    timestamp."""
     header = bytearray(latest[offset : offset + (latest[offset + 12] >> 4) * 4])
     length = len(latest) - offset - len(header)
     struct.pack_into(
@@ -958,8 +961,8 @@ def forge(latest: bytes, offset: int, ahead: int, beyond: int, flags: int) -> by
 
 
 def test_what_tcp_refuses_ends_no_download():
-    """A stranger who hits the window, but not what the receiver has sent, or acknowledges nothing: TCP drops that, and
-    so do we. What is never sent, and what is long past."""
+    """A stranger's segment is inside the window, but acknowledges data that was never sent or is long past, or
+    acknowledges nothing. TCP drops it, and the module ignores it."""
     wire = Wire("lo")
     with pair() as (receiver, sender), vulture.Vulture() as v:
         v.start(receiver)
@@ -982,8 +985,8 @@ def test_what_tcp_refuses_ends_no_download():
 
 
 def test_no_download_stalls_beside_another():
-    """One that writes little and often has all credit, from when it was alone; the other's buffer is small. It does not
-    wait for the first to end."""
+    """A download that writes little and often holds all credit, since it was alone. A second one with a small buffer
+    does not wait for the first to end."""
     with contextlib.ExitStack() as stack, vulture.Vulture() as v:
         servers = [stack.enter_context(listen("127.0.0.1")) for _ in range(2)]
         servers[1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
@@ -1024,7 +1027,7 @@ def test_no_download_stalls_beside_another():
 
 
 def test_each_of_many_downloads_moves():
-    """More of them than W has segments, and none has nothing to send."""
+    """There are more downloads than the window W has segments, and each always has data to send."""
     with contextlib.ExitStack() as stack, vulture.Vulture() as v:
         server = stack.enter_context(listen("127.0.0.1"))
         pairs = []
@@ -1130,8 +1133,8 @@ sys.stdin.read()
 
 
 def test_namespace_exit_with_flows():
-    """Its application is killed in mid-transfer, then it goes, with flows, rules and hooks. What stayed behind of it
-    would keep the module from going at the end, or the memory of its flows."""
+    """The application is killed during a transfer, and then the namespace ends, with flows, rules and hooks. If
+    something of it stayed, the module could not be removed, or the memory of its flows would be lost."""
     for _ in range(3):
         subprocess.run(["ip", "netns", "add", "gone"], check=True)
         inode = os.stat("/run/netns/gone").st_ino
@@ -1160,7 +1163,7 @@ def feed(server: socket.socket, seconds: float) -> None:
 
 
 def test_example_in_c():
-    """Best effort, background, best effort: the client of the paper's experiments."""
+    """The client of the paper's experiments goes from best effort to the background and back."""
     with listen("127.0.0.1") as server:
         thread = threading.Thread(target=feed, args=(server, 9.5))
         thread.start()
@@ -1179,7 +1182,7 @@ def test_example_in_c():
 
 
 def test_example_in_python():
-    """A file over HTTP, the second half of the time as an ordinary download."""
+    """The example fetches a file over HTTP, the second half of the time as an ordinary download."""
     body = random.Random(5).randbytes(6 << 20)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -1214,7 +1217,7 @@ def test_example_in_python():
 
 
 def test_removal_under_traffic():
-    """Last, since the module is gone then: the transfer goes on, byte for byte."""
+    """This test is the last one, since it removes the module: the transfer goes on, byte for byte."""
     with pair() as (receiver, sender), pair() as (idle, _), vulture.Vulture() as v:
         v.start(receiver)
         v.start(idle)

@@ -24,13 +24,13 @@ CGROUP = "/sys/fs/cgroup"
 
 
 def module_again(*parameters: str) -> None:
-    """Out and in, with other parameters."""
+    """Remove the module and load it with other parameters."""
     subprocess.run(["rmmod", "vulture"], check=True)
     subprocess.run(["insmod", MODULE, *parameters], check=True)
 
 
 def wait_for(what, seconds: float = 5.0) -> None:
-    """Until it is true."""
+    """Wait until the condition is true."""
     for _ in range(round(seconds * 50)):
         if what():
             return
@@ -39,7 +39,7 @@ def wait_for(what, seconds: float = 5.0) -> None:
 
 
 def test_an_active_opener_with_a_large_buffer():
-    """Its handshake's ACK has advertised the whole buffer: that edge stays."""
+    """The ACK of its handshake has advertised the whole buffer, and the edge may not move back from there."""
     with open("/proc/sys/net/core/rmem_max", "w") as file:
         file.write("16777216")
     wire = Wire("lo")
@@ -56,7 +56,7 @@ def test_an_active_opener_with_a_large_buffer():
 
 
 def test_options_of_a_running_flow_change():
-    """Without giving TCP's window back in between."""
+    """The change does not give TCP's own window back in between."""
     with pair() as (receiver, sender), vulture.Vulture() as v:
         v.start(receiver, controller="paper")
         pump(sender, receiver, 2 << 20)
@@ -69,7 +69,8 @@ def test_options_of_a_running_flow_change():
 
 
 def test_rledbat():
-    """The third controller, from start to its statistics; it is no other's to change."""
+    """The third controller works from start to statistics. Starting the connection with another controller is refused.
+    """
     with pair() as (receiver, sender), vulture.Vulture() as v:
         v.start(receiver, controller="rledbat", target_us=40000)
         pump(sender, receiver, 4 << 20, pause_s=0.001)
@@ -112,7 +113,7 @@ def test_get_needs_no_privilege():
 
 
 def test_rules_of_dead_cgroups_go():
-    """A program that made them may have been killed: they must not fill the list."""
+    """A program that made rules for a cgroup may have been killed. Its rules must not fill the list."""
     for number in range(300):
         folder = f"{CGROUP}/dead{number}"
         os.mkdir(folder)
@@ -122,7 +123,8 @@ def test_rules_of_dead_cgroups_go():
 
 
 def test_cgroups_are_freed_with_their_rules():
-    """The rule's reference goes, so that the cgroup's memory does: the count of dying ones falls."""
+    """The reference of the rule ends with it, so that the cgroup's memory is freed: the count of dying cgroups falls.
+    """
     os.mkdir(f"{CGROUP}/freed")
     ctl("rule", "add", "--cgroup", f"{CGROUP}/freed")
     os.rmdir(f"{CGROUP}/freed")
@@ -135,7 +137,7 @@ def test_cgroups_are_freed_with_their_rules():
 
 
 def test_the_machine_has_a_limit():
-    """Whatever a namespace's administrator allows it."""
+    """The limit holds whatever a namespace's administrator allows."""
     parameter = "/sys/module/vulture/parameters/machine_flows"
     with open(parameter, "w") as file:
         file.write("1")
@@ -151,7 +153,8 @@ def test_the_machine_has_a_limit():
 
 
 def test_a_device_that_passes_packets_twice():
-    """A VRF sends each through the hook a second time, with the window that is written by then."""
+    """A VRF passes each packet through the hook twice. The second time it already has the window that the hook wrote.
+    """
     commands = """
         ip link add red type vrf table 10
         ip link set red up
@@ -189,7 +192,7 @@ def test_a_device_that_passes_packets_twice():
 
 
 def churn(rounds: int) -> None:
-    """Connections that a rule starts; they close in all the ways there are."""
+    """Open connections that a rule starts, and close them in every possible way."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         rule = js("rule", "add", "--local-port", str(server.getsockname()[1]))
         for turn in range(rounds):
@@ -207,7 +210,7 @@ def churn(rounds: int) -> None:
 
 
 def test_deferred_begin_and_end():
-    """As PREEMPT_RT has it: a work starts and ends flows, not the probe itself."""
+    """With PREEMPT_RT a work item starts and ends flows, since the probe itself may not."""
     module_again("defer=1")
     try:
         churn(20)

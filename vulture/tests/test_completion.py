@@ -113,7 +113,8 @@ def by_zsh(words: list[str], typed: str, folder: Path) -> set[str]:
 def test_what_run_runs_is_completed_as_it_is_without_run(
     words: list[str], typed: str, some: set[str], none: set[str], tmp_path: Path
 ) -> None:
-    """By bash without its package of completions; zsh has that of each command."""
+    """The command after `run` is completed as without `run`: by bash without its package of completions, and by zsh
+    with the completions of each command."""
     offered = by_bash(words, typed, tmp_path)
     assert some <= offered and not none & offered, offered
 

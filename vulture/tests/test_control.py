@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Module, library, command line and binding together, inside the user-mode kernel.
 
-The guest_*.py have the tests; this boots a kernel for them, once, and reads what they said.
+The tests are in guest_*.py. This file boots a kernel for them once, and reads what they print.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ dmesg > "$LBE_OUT/dmesg"
 
 
 def build_tools(folder: Path) -> None:
-    """vulturectl, the library, the binding and a client of libynl, into a folder."""
+    """Build vulturectl, the library, the binding and a client of libynl into a folder."""
     folder.mkdir(parents=True)
     for name in ("libvulture", "vulturectl"):
         subprocess.run(["make", "-s", "-C", REPO / "tools" / name, f"O={folder}", "all"], check=True)
@@ -74,7 +74,7 @@ def build_tools(folder: Path) -> None:
 
 @functools.cache
 def said(flavour: str = "plain", series: str = DEFAULT_SERIES) -> dict[str, str]:
-    """Test -> "ok" or the reason of its failure."""
+    """Map each test to "ok" or the reason of its failure."""
     build = ensure_kernel(KernelSpec(series=series, flavour=flavour))
     module = ensure_modules(build, REPO, ["vulture"]).paths["vulture"]
     with tempfile.TemporaryDirectory(prefix="lbe-vulture.") as work:

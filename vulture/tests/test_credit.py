@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The law of credit.h: its arithmetic against an oracle in floating point, and the closed loop with a link.
+"""The law of credit.h: its arithmetic against an oracle in floating point, and the law in a closed loop with a link.
 
-The loop's link has one FIFO queue, drop tail, and a sender that sends a packet the moment credit reaches it. What it
-lacks (a sender's own window, several flows, the window's unit) the testbed's experiment vulture_credit has.
+The loop's link has one FIFO queue with drop tail, and a sender that sends a packet the moment credit reaches it. A
+sender's own window, several flows and the window's unit are not modelled here; the experiment vulture_credit of the
+testbed has them.
 """
 
 from __future__ import annotations
@@ -445,7 +446,7 @@ PRIME = 2
 
 
 class Result(ctypes.Structure):
-    """struct result of the wrapper."""
+    """The wrapper's struct result."""
 
     _fields_ = (
         ("ours_Bps", ctypes.c_double),
@@ -458,7 +459,8 @@ class Result(ctypes.Structure):
 
 
 class Others(NamedTuple):
-    """Other traffic: permille of the link, from and until, s, and packets that come at once."""
+    """Other traffic: its rate in permille of the link, when it begins and ends (s), and how many packets come at once.
+    """
 
     permille: int = 0
     from_s: float = 0
@@ -469,7 +471,7 @@ class Others(NamedTuple):
 
 
 def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
-    """credit.h as a library; with a fault put in, to see that a test finds it."""
+    """Compile credit.h as a library; ``change`` plants a fault, to see that a test finds it."""
     include = FOLDER
     if change:
         include = folder / "vulture"
@@ -526,7 +528,7 @@ def loop(
 @pytest.mark.parametrize("mbit", [1, 3, 10, 40, 200])
 @pytest.mark.parametrize("rtt_ms", [6, 30, 100, 300])
 def test_alone(library: ctypes.CDLL, mbit: float, rtt_ms: float) -> None:
-    """It fills the path, and no more than the target and a train stand in the queue."""
+    """A download alone fills the path, and its queue holds no more than the target and a train."""
     result = loop(library, mbit, rtt_ms, 100000, Others(), (30, 60))
     packet_us = 1448 * 8 / mbit
     assert result.ours_Bps >= 0.95 * mbit * MBIT
@@ -537,7 +539,7 @@ def test_alone(library: ctypes.CDLL, mbit: float, rtt_ms: float) -> None:
 @pytest.mark.parametrize("rtt_ms", [30, 100, 300])
 @pytest.mark.parametrize("jitter_ms", [2, 8])
 def test_alone_with_jitter(library: ctypes.CDLL, mbit: float, rtt_ms: float, jitter_ms: float) -> None:
-    """Whatever time packets take beyond the queue, and in whatever order: the path is used, and measured right."""
+    """With jitter and reordering behind the queue the download still uses the path, and measures the right capacity."""
     result = loop(library, mbit, rtt_ms, 100000, Others(), (30, 60), jitter_ms)
     assert result.ours_Bps >= 0.9 * mbit * MBIT
     assert 0.95 * mbit * MBIT <= result.mu_Bps <= 1.15 * mbit * MBIT
@@ -547,7 +549,8 @@ def test_alone_with_jitter(library: ctypes.CDLL, mbit: float, rtt_ms: float, jit
     ("mbit", "rtt_ms", "packets"), [(10, 100, 86), (10, 100, 20), (10, 6, 20), (2, 50, 30), (100, 30, 250)]
 )
 def test_gives_way(library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int) -> None:
-    """Others fill the link from 20 s on: within a second it takes next to nothing, and comes back after them."""
+    """From 20 s on others fill the link: the download takes next to nothing within a second, and returns after they
+    end."""
     others = Others(1050, 20, 40)
     during = loop(library, mbit, rtt_ms, packets, others, (21, 40))
     after = loop(library, mbit, rtt_ms, packets, others, (43, 60))
@@ -558,7 +561,7 @@ def test_gives_way(library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: in
 
 @pytest.mark.parametrize("permille", [200, 400, 600, 700])
 def test_takes_what_is_left(library: ctypes.CDLL, permille: int) -> None:
-    """Others that send at a constant rate lose nothing, and most of the rest is used at little delay."""
+    """Others that send at a constant rate lose nothing; the download uses most of the rest and adds little delay."""
     result = loop(library, 10, 100, 200, Others(permille, 10, 60), (30, 60))
     left = (1000 - permille) / 1000 * 10 * MBIT
     assert result.others_Bps >= 0.99 * (10 * MBIT - left)
@@ -569,7 +572,7 @@ def test_takes_what_is_left(library: ctypes.CDLL, permille: int) -> None:
 @pytest.mark.parametrize("burst", [2, 4])
 @pytest.mark.parametrize("permille", [300, 500])
 def test_takes_what_bursts_leave(library: ctypes.CDLL, permille: int, burst: int) -> None:
-    """The same, when they come a few packets at once: nothing is lost to them."""
+    """Others that send a few packets at once lose nothing either."""
     result = loop(library, 10, 100, 200, Others(permille, 10, 120, burst), (60, 120))
     left = (1000 - permille) / 1000 * 10 * MBIT
     assert result.others_Bps >= 0.99 * (10 * MBIT - left)
@@ -578,7 +581,8 @@ def test_takes_what_bursts_leave(library: ctypes.CDLL, permille: int, burst: int
 
 @pytest.mark.parametrize(("mbit", "later"), [(100, 80), (100, 10), (200, 8), (1000, 8), (10, 2)])
 def test_a_path_that_became_slower_is_used(library: ctypes.CDLL, mbit: float, later: float) -> None:
-    """A fall below 3/4 is believed after 120 s divided by its factor, and what a train and a return take."""
+    """The law believes a fall of the capacity below 3/4 after 120 s times new over old capacity. A train and a return
+    take some seconds more."""
     until_s = 30 + (0 if mbit < 4 / 3 * later else 120 * later / mbit) + 12
     result = loop(library, mbit, 30, 200, Others(), (until_s, until_s + 20), later=(later, 30))
     assert result.ours_Bps >= 0.9 * later * MBIT
@@ -586,7 +590,7 @@ def test_a_path_that_became_slower_is_used(library: ctypes.CDLL, mbit: float, la
 
 
 def test_a_shaper_that_became_slower_is_used_later(library: ctypes.CDLL) -> None:
-    """Single packets pass it as fast as before: 10 / 4 times as much time must pass."""
+    """A token bucket passes single packets as fast as before, so that 10 / 4 times as much time must pass."""
     used = [
         loop(library, 40, 30, 200, Others(), (at, at + 20), later=(10, 30), tokens=True).ours_Bps / (10 * MBIT)
         for at in (75, 30 + 75 + 12)
@@ -596,7 +600,7 @@ def test_a_shaper_that_became_slower_is_used_later(library: ctypes.CDLL) -> None
 
 
 def test_half_of_the_path_is_not_taken_for_the_path_at_once(library: ctypes.CDLL) -> None:
-    """So much a fair queue leaves beside one other flow: for 60 s that is what it is."""
+    """A fair queue leaves half of the path beside one other flow. For 60 s the law takes a fall to half for that."""
     result = loop(library, 20, 30, 200, Others(), (35, 80), later=(10, 30))
     assert result.ours_Bps <= 0.05 * 10 * MBIT
     assert result.mu_Bps >= 19 * MBIT
@@ -606,13 +610,15 @@ def test_half_of_the_path_is_not_taken_for_the_path_at_once(library: ctypes.CDLL
 @pytest.mark.parametrize("rtt_ms", [6, 20, 80])
 @pytest.mark.parametrize("ack_bytes", [66, 132])
 def test_alone_where_acks_share_the_link(library: ctypes.CDLL, mbit: float, rtt_ms: float, ack_bytes: int) -> None:
-    """What its own ACKs take is nobody's; they and the data wait for each other."""
+    """If a download's own ACKs share the link, the law does not take them for other traffic, though ACKs and data wait
+    for each other."""
     result = loop(library, mbit, rtt_ms, 200, Others(), (20, 80), ack_bytes=ack_bytes)
     assert result.ours_Bps * (1448 + ack_bytes) / 1448 >= 0.65 * mbit * MBIT
 
 
 def test_takes_what_is_left_beside_a_busy_way_back(library: ctypes.CDLL) -> None:
-    """Bursts of five packets, and the same on the way back: in most phases most of the rest is used."""
+    """Others send bursts of five packets both ways: in most phases of these bursts the download uses most of the rest.
+    """
     left = 0.4 * 10 * MBIT
     ours = []
     for tenth in range(10):
@@ -630,7 +636,8 @@ def test_takes_what_is_left_beside_a_busy_way_back(library: ctypes.CDLL) -> None
 def test_a_period_of_others_that_divides_the_round_trip(
     library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int, permille: int, burst: int
 ) -> None:
-    """What follows a packet by a round trip meets the same part of each burst: trains must not all meet that one."""
+    """A packet that is sent one round trip after another one meets the same part of each burst. Not all trains may meet
+    that part."""
     left = (1000 - permille) / 1000 * mbit * MBIT
     ours = []
     for start in range(6):
@@ -642,7 +649,8 @@ def test_a_period_of_others_that_divides_the_round_trip(
 
 
 def test_the_capacity_is_not_what_jitter_packs_into_a_tick(library: ctypes.CDLL) -> None:
-    """24 packets of each 25 ms in 20 ms: a quarter too much, unless noise says that they may be late."""
+    """If the 24 packets of a tick of 25 ms arrive within 20 ms, the rate looks a quarter too high. The noise tells that
+    packets may be late."""
     link = 24 * 1448 * 40
     assert library.capacity(2000) == link
     assert library.capacity(0) >= link * 1.1
@@ -652,19 +660,21 @@ def test_the_capacity_is_not_what_jitter_packs_into_a_tick(library: ctypes.CDLL)
 def test_a_guess_of_the_capacity_is_given_up_at_once(
     library: ctypes.CDLL, mbit: float, rtt_ms: float, packets: int
 ) -> None:
-    """START ends with less than eight packets a round trip where pipe and buffer hold no more."""
+    """If the pipe and the buffer hold less than eight packets, START ends with fewer than eight packets in a round
+    trip."""
     result = loop(library, mbit, rtt_ms, packets, Others(), (10, 40))
     assert result.ours_Bps >= 0.95 * mbit * MBIT
     assert result.mu_Bps == pytest.approx(mbit * MBIT, rel=0.02)
 
 
 def test_the_capacity_is_none_of_a_round_trip_that_is_not_known(library: ctypes.CDLL) -> None:
-    """A server behind SYN cookies has no sample of it when the upload begins: eight packets per queue are no rate."""
+    """A server behind SYN cookies has no sample of the round trip when the upload begins. Eight packets per queue delay
+    are not a rate then."""
     assert library.leaves_start() == pytest.approx(10 * MBIT, rel=0.05)
 
 
 def test_train_against_oracle(library: ctypes.CDLL) -> None:
-    """g is what floating point makes of the same train, within the rounding of its means."""
+    """The growth g of a train equals that in floating point, within the rounding of its means."""
     rng = random.Random(1)
     for _ in range(300):
         gap = rng.randrange(20, 20000)
@@ -684,7 +694,8 @@ def test_train_against_oracle(library: ctypes.CDLL) -> None:
 
 
 def slots(at_once: int, each: float) -> list[float]:
-    """Times of ten packets in times of one: so many at once, and one takes so long in the mean."""
+    """Return the times of ten packets, in times of one packet: ``at_once`` leave together, and each takes ``each`` on
+    average."""
     return [(i // at_once + 1) * at_once * each for i in range(10)]
 
 
@@ -708,7 +719,8 @@ RADIO = [1, 1, 1, 1.5, 1.5, 1.5, 1.5, 1.5, 20, 20]
 def test_a_link_that_serves_in_bunches(
     library: ctypes.CDLL, mbit: float, times: list[float], mixed: int, falls_to: float
 ) -> None:
-    """More packets at once than its rate makes since those before: it carries what it does now, and pauses."""
+    """More packets arrive at once than the known rate can carry since the last ones. The link then has the capacity
+    that it shows now, and pauses."""
     packet_us = 1448 * 8 / mbit
     pause_us = ctypes.c_uint32()
     at_us = (ctypes.c_uint32 * 10)(*(round(at * packet_us) for at in times))
@@ -721,12 +733,13 @@ def test_a_link_that_serves_in_bunches(
 
 
 def test_pauses_of_a_link_are_forgotten(library: ctypes.CDLL) -> None:
-    """After a minute, where it turns out to be faster, and where trains no longer show them."""
+    """The pauses are forgotten after a minute, if the link turns out to be faster, and if trains no longer show them.
+    """
     assert [library.pauses_after(what) for what in range(4)] == [0, 0, 0, 15000]
 
 
 def test_a_train_is_read_in_the_order_of_sending(library: ctypes.CDLL) -> None:
-    """Packets that overtake each other within a half are no cross traffic."""
+    """Packets that overtake each other within one half of a train do not look like cross traffic."""
     sent = [1158 * max(0, i - PRIME) for i in range(10)]
     arrived = [1158 * i for i in (0, 1, 5, 2, 4, 3, 9, 6, 8, 7)]
     assert library.growth((ctypes.c_int32 * 10)(*arrived), (ctypes.c_int32 * 10)(*sent), 10, 1158) <= 2
@@ -735,7 +748,8 @@ def test_a_train_is_read_in_the_order_of_sending(library: ctypes.CDLL) -> None:
 @pytest.mark.parametrize("mbit", [10, 100, 300])
 @pytest.mark.parametrize("app_mbit", [0.005, 0.05, 0.4])
 def test_what_an_application_writes_is_not_the_capacity(library: ctypes.CDLL, mbit: float, app_mbit: float) -> None:
-    """It writes little while others come and go; when it writes as fast as it can the path is used within seconds."""
+    """An application writes little while others come and go. When it writes as fast as it can, the path is used within
+    seconds."""
     result = loop(library, mbit, 20, round(6 * mbit), Others(1050, 2, 4), (9, 14), app=(app_mbit, 6))
     assert result.ours_Bps >= 0.85 * mbit * MBIT
     assert result.mu_Bps <= 1.15 * mbit * MBIT
@@ -745,14 +759,14 @@ def test_what_an_application_writes_is_not_the_capacity(library: ctypes.CDLL, mb
 def test_what_waits_behind_unused_credit_is_not_lost(
     library: ctypes.CDLL, mbit: float, rtt_ms: float, app_mbit: float
 ) -> None:
-    """An application that writes less than the path has, after others were there: it can send all that it writes."""
+    """After others have left, an application that writes less than the path carries can send all that it writes."""
     result = loop(library, mbit, rtt_ms, 200, Others(1050, 20, 22), (30, 90), app=(app_mbit, 1000))
     assert result.ours_Bps >= 0.95 * app_mbit * MBIT
 
 
 @pytest.mark.parametrize("lost", range(10))
 def test_a_lost_packet_is_no_others(library: ctypes.CDLL, lost: int) -> None:
-    """Of a train on an empty path g is nothing, whichever of its packets is lost behind the bottleneck."""
+    """On an empty path the growth g of a train is nothing, whichever of its packets is lost behind the bottleneck."""
     assert library.growth_of_our_own(lost, 0, 0) <= 2
 
 
@@ -763,13 +777,14 @@ def test_a_quarter_of_a_train_is_much_to_lose_and_what_was_not_sent_is_not_lost(
 
 @pytest.mark.parametrize("behind", range(2, 9))
 def test_what_rounding_releases_is_no_others(library: ctypes.CDLL, behind: int) -> None:
-    """A window counts in units: packets of ours come between those that the train has counted."""
+    """The window has a unit, so that the download's own packets can arrive between those of a train. They do not look
+    like other traffic."""
     assert library.growth_of_our_own(99, behind, 1) <= 2
     assert library.growth_of_our_own(99, behind, 2) <= 2
 
 
 def test_a_train_that_was_sent_at_once_says_nothing(library: ctypes.CDLL) -> None:
-    """Its packets leave the bottleneck one behind the other, however much others send."""
+    """The packets of such a train leave the bottleneck one behind the other, however much others send."""
     arrived = (ctypes.c_int32 * 10)(*(1158 * i for i in range(10)))
     for gap, spoilt in ((0, True), (200, True), (400, False), (1158, False), (3000, True)):
         sent = (ctypes.c_int32 * 10)(*(gap * i for i in range(10)))
@@ -791,13 +806,15 @@ def test_a_queue_is_ours_unless_others_brought_half_of_it(
 
 
 def test_it_leaves_for_a_jump_of_others_and_not_for_its_own(library: ctypes.CDLL) -> None:
-    """Others in slow start make a queue of several packets' time with a seventh of what arrives."""
+    """A slow start of others makes a queue of several packets, while only a seventh of what arrives is theirs. CRUISE
+    ends then."""
     assert library.leaves(ctypes.c_uint64(8)) and not library.leaves(ctypes.c_uint64(20))
     assert library.leaves(ctypes.c_uint64(17))
 
 
 def test_bursts_of_others_are_no_noise(library: ctypes.CDLL) -> None:
-    """What the delay swings by is the path's noise where the path is ours, and others' queue where it is not."""
+    """Variations of the delay count as noise if the download has the path alone, and as a queue of others if it does
+    not."""
     assert 8000 <= library.noise_beside(ctypes.c_uint64(20)) <= 10000
     assert library.noise_beside(ctypes.c_uint64(10)) <= 1000
 
@@ -830,7 +847,7 @@ def test_what_a_sender_uses(
     ],
 )
 def test_faults_show(tmp_path: Path, change: tuple[str, str]) -> None:
-    """Each fault is seen by one of the tests above."""
+    """One of the tests above sees each fault."""
     library = load(tmp_path, change)
     with pytest.raises(AssertionError):
         for mbit in (10, 40):

@@ -33,7 +33,7 @@ def test_alone_and_beside_a_greedy_flow(model: Model) -> None:
 
 
 def test_sixteen_that_open_at_once(model: Model) -> None:
-    """What their SYNs offer comes whatever the law says: twice what 15 ms of the path hold."""
+    """What SYNs offer arrives before the law decides anything. It is twice what 15 ms of the path hold."""
     begin = Case(20, 31, 330, ours=16, measure_s=0, duration_s=0.5)
     assert model.run(begin).queue_ms <= 25
     after = model.run(dataclasses.replace(begin, measure_s=0.5, duration_s=4))
@@ -41,28 +41,28 @@ def test_sixteen_that_open_at_once(model: Model) -> None:
 
 
 def test_sixteen_that_were_accepted_at_once(model: Model) -> None:
-    """Each was offered 64 kB: what that brings is gone in the end."""
+    """Each connection was offered 64 kB. The queue that this brings is gone in the end."""
     case = Case(20, 31, 330, ours=16, handshake_bytes=65535, duration_s=40)
     runs = [model.run(dataclasses.replace(case, seed=seed)) for seed in range(1, 7)]
     assert sum(out.queue_ms for out in runs) / len(runs) <= 6 and min(out.ours for out in runs) >= 0.95, runs
 
 
 def test_the_first_seconds(model: Model) -> None:
-    """A slow start alone."""
+    """A slow start alone uses a fifth of the path or more in the first two seconds."""
     assert model.run(Case(50, 200, 430, measure_s=0, duration_s=2)).ours >= 0.2
 
 
 @pytest.mark.parametrize("ours", [40, 100])
 def test_each_of_many(model: Model, ours: int) -> None:
-    """With less than a packet a round trip too."""
+    """Each of many downloads gets its share, also if the share is less than a packet in a round trip."""
     out = model.run(Case(buffer_pkts=200, ours=ours))
     assert out.ours >= 0.9 and out.jain >= 0.98 and out.stall_s <= 1, out
 
 
 @pytest.mark.parametrize(("unit", "ours"), [(2048, 16), (2048, 64), (16384, 1), (16384, 16)])
 def test_a_coarse_unit_stops_nobody(model: Model, unit: int, ours: int) -> None:
-    """What rounding gave is taken back by the next ACK, and counts no more. Of 64 flows with the unit of scale 14, each
-    would get eleven segments at once, more than the path holds."""
+    """The next ACK takes back the credit that rounding gave, which counts no more then. With the unit of scale 14,
+    rounding would give each of 64 flows eleven segments at once, more than the path holds."""
     for seed in (1, 2):
         out = model.run(Case(ours=ours, unit_bytes=unit, seed=seed))
         assert out.ours >= 0.7 and out.jain >= 0.98 and out.stall_s <= 3, out
@@ -76,7 +76,7 @@ def large_segments(model: Model, case: Case, least: float) -> None:
 @pytest.mark.parametrize("rtt_ms", [0.1, 0.5])
 @pytest.mark.parametrize("ours", [1, 2, 5])
 def test_jumbo_frames(model: Model, rate_mbit: float, rtt_ms: float, ours: int) -> None:
-    """Fast short paths whose pipe is a few segments."""
+    """Fast, short paths whose pipe holds a few segments are used."""
     large_segments(model, Case(rate_mbit, rtt_ms, 200, JUMBO, ours=ours, duration_s=2.5, measure_s=1), 0.95)
 
 
@@ -84,7 +84,7 @@ def test_jumbo_frames(model: Model, rate_mbit: float, rtt_ms: float, ours: int) 
     ("rate_mbit", "rtt_ms", "ours"), [(1000, 0.1, 2), (1000, 0.5, 2), (1000, 0.1, 5), (10000, 0.1, 5)]
 )
 def test_a_window_of_two_segments_of_loopback(model: Model, rate_mbit: float, rtt_ms: float, ours: int) -> None:
-    """TCP's own window holds two segments: credit often comes with the ACK that opens it."""
+    """TCP's own window holds two segments, so that credit often comes with the ACK that opens this window."""
     case = Case(rate_mbit, rtt_ms, 200, LOOPBACK, own_bytes=140000, ours=ours, duration_s=2.5, measure_s=1)
     large_segments(model, case, 0.95)
 
@@ -92,7 +92,8 @@ def test_a_window_of_two_segments_of_loopback(model: Model, rate_mbit: float, rt
 @pytest.mark.parametrize("rtt_ms", [0.1, 0.5, 2])
 @pytest.mark.parametrize("ours", [1, 2, 5])
 def test_segments_of_loopback_on_a_short_path(model: Model, rtt_ms: float, ours: int) -> None:
-    """W is two segments: each of two downloads has one under way, and TCP's ACK of it may take 40 ms."""
+    """The total window W is two segments: each of two downloads has one in flight, and TCP may acknowledge it 40 ms
+    later."""
     large_segments(model, Case(1000, rtt_ms, 200, LOOPBACK, ours=ours, duration_s=2.5, measure_s=1), 0.8)
 
 
@@ -103,7 +104,7 @@ def who_receives_nothing(model: Model) -> None:
 
 
 def test_who_receives_nothing_holds_no_credit(model: Model) -> None:
-    """Uploads, and connections that wait for their request, have the window of their handshake and no use for it."""
+    """Uploads, and connections that wait for a request, have the window of their handshake and do not use it."""
     who_receives_nothing(model)
 
 
@@ -120,20 +121,20 @@ def chatty(model: Model, chats: int, rate_mbit: float, chat_s: float, least: flo
 def test_who_sends_now_and_then_stops_no_download(
     model: Model, chats: int, rate_mbit: float, chat_s: float, least: float
 ) -> None:
-    """Peers that send a message now and then hold credit that they do not use."""
+    """Peers that send a message now and then hold credit that they do not use. A download beside them goes on."""
     chatty(model, chats, rate_mbit, chat_s, least)
 
 
 @pytest.mark.parametrize("first", [{"first_seq": (1 << 32) - 3_000_000}, {"first_tsval": (1 << 32) - 5000}])
 def test_counters_that_wrap(model: Model, first: dict[str, int]) -> None:
-    """Octets after 3 MB, the sender's timestamps after 4 s: nothing of it shows."""
+    """The sequence number wraps after 3 MB and the sender's timestamp after 4 s. The result is the same as without."""
     for greedy in (0, 1):
         plain = Case(ours=2, greedy=greedy, others_s=3, duration_s=30, measure_s=1)
         assert model.run(Case(**{**vars(plain), **first})) == model.run(plain)
 
 
 def test_more_octets_than_a_sequence_number_counts(model: Model) -> None:
-    """5 GB at 1 Gbit/s."""
+    """A download of 5 GB at 1 Gbit/s goes on without a pause."""
     out = model.run(Case(1000, 5, 500, ours=3, duration_s=45, measure_s=40))
     assert out.ours >= 0.97 and out.stall_s < 0.1, out
 
@@ -141,7 +142,8 @@ def test_more_octets_than_a_sequence_number_counts(model: Model) -> None:
 @pytest.mark.parametrize("ours", [1, 8])
 @pytest.mark.parametrize(("change_mbit", "after_s"), [(100, 30), (20, 30), (8, 10), (5, 90), (1, 30)])
 def test_a_capacity_that_changes(model: Model, ours: int, change_mbit: float, after_s: float) -> None:
-    """To ten times, twice, 4/5, half and a tenth: it is used, where it fell by more than a quarter after a while."""
+    """The capacity changes to ten times, twice, 4/5, half or a tenth, and is used. A fall by more than a quarter takes
+    a while to be believed."""
     measure_s = 20 + after_s
     case = Case(ours=ours, change_s=20, change_mbit=change_mbit, measure_s=measure_s, duration_s=measure_s + 20)
     assert model.run(case).ours >= 0.8
@@ -150,7 +152,7 @@ def test_a_capacity_that_changes(model: Model, ours: int, change_mbit: float, af
 @pytest.mark.parametrize("own", [2 * ETHERNET + 100, 4096, 65536])
 @pytest.mark.parametrize("ours", [1, 3])
 def test_a_receive_buffer_is_used(model: Model, own: int, ours: int) -> None:
-    """However small: one window a round trip."""
+    """Even a small receive buffer is used fully: one window in a round trip."""
     out = model.run(Case(ours=ours, own_bytes=own))
     window = ours * (own // ETHERNET) * ETHERNET * 8 / 0.1 / (10e6 * Case().efficiency)
     assert out.ours >= 0.9 * min(window, 1.0), out
@@ -166,8 +168,8 @@ def test_an_application_that_writes_less_than_the_path_has(model: Model) -> None
 @pytest.mark.parametrize("mbit", [10, 100])
 @pytest.mark.parametrize("ours", [1, 4])
 def test_a_route_that_becomes_longer(model: Model, ours: int, mbit: float, rtt_ms: float, later_ms: float) -> None:
-    """In mid-transfer. It is used after the 8 s for which samples of the floor must agree, a train, and the growth of
-    the senders' own windows, which their time-outs have made small."""
+    """The route becomes longer during a transfer. The path is used again after the 8 s for which samples of the floor
+    must agree, a train, and the growth of the senders' congestion windows, which time-outs have made small."""
     buffer = max(30.0, mbit * 1e6 / 8 * rtt_ms / 1e3 / 1514)
     case = Case(mbit, rtt_ms, buffer, ours=ours, change_s=20, change_rtt_ms=later_ms, measure_s=60, duration_s=90)
     out = model.run(case)
@@ -177,36 +179,39 @@ def test_a_route_that_becomes_longer(model: Model, ours: int, mbit: float, rtt_m
 
 @pytest.mark.parametrize(("rtt_ms", "later_ms"), [(1, 20), (20, 100), (100, 130), (100, 200)])
 def test_a_route_that_became_longer_minutes_ago(model: Model, rtt_ms: float, later_ms: float) -> None:
-    """It is used like one that was always as long."""
+    """The path is used like one that was always as long."""
     case = Case(rtt_ms=rtt_ms, change_s=20, change_rtt_ms=later_ms, measure_s=210, duration_s=230)
     assert model.run(case).ours >= 0.95
 
 
 @pytest.mark.parametrize(("rtt_ms", "later_ms"), [(20, 100), (100, 130), (100, 200)])
 def test_a_way_back_that_becomes_longer(model: Model, rtt_ms: float, later_ms: float) -> None:
-    """Data takes no longer, so there is no queue, but a credit's data comes later: the window grows to that."""
+    """Data takes as long as before, so that there is no queue, but the data for a credit comes later. The window grows
+    accordingly."""
     longer_ms = later_ms - rtt_ms
     case = Case(rtt_ms=rtt_ms, change_s=20, change_back_ms=longer_ms, measure_s=70, duration_s=100)
     assert model.run(case).ours >= 0.8
 
 
 def test_others_after_a_way_back_has_become_longer(model: Model) -> None:
-    """All times that the law counts in round trips are of the longer one: others lose to probes and trains alone."""
+    """All times that the law counts in round trips then follow the longer one: others lose only what probes and trains
+    take."""
     case = Case(10, 20, 20, greedy=1, others_s=5, change_s=30, change_back_ms=80, measure_s=50, duration_s=90)
     runs = [model.run(dataclasses.replace(case, seed=seed)) for seed in range(6)]
     assert sum(out.others for out in runs) / len(runs) >= 0.955, runs
 
 
 def test_a_full_short_buffer_is_no_longer_route(model: Model) -> None:
-    """It is as flat for 8 s, but a train finds no room in it."""
+    """The delay of a full short buffer stays the same for 8 s, as on a longer route. But a train finds no room in it.
+    """
     for seed in range(4):
         out = model.run(Case(10, 20, 20, greedy=2, others_s=5, measure_s=40, duration_s=100, seed=seed))
         assert out.ours <= 0.02, out
 
 
 def radio(seed: int, length_s: int = 120) -> list[int]:
-    """A link like a recorded cellular one: slots of 1 ms with any number of packets, pauses of 20 ms, and 12 Mbit/s
-    that become 4 after 2 s. Times, us."""
+    """Return the times, us, at which a link like a recorded cellular one sends: slots of 1 ms with any number of
+    packets, pauses of about 20 ms, and 12 Mbit/s that fall to 4 after 2 s."""
     rng = random.Random(seed)
     times, at_ms = [], 0.0
     while at_ms < length_s * 1000:
@@ -236,7 +241,8 @@ def a_radio_link_is_used(model: Model) -> None:
 
 
 def test_a_radio_link_is_used(model: Model) -> None:
-    """Its rate is not what it once was, and its pauses are nobody's queue; best effort has what it has alone."""
+    """The link's rate has changed, and its pauses are not a queue of others. Beside a download best effort keeps what
+    it has alone."""
     a_radio_link_is_used(model)
 
 
@@ -247,12 +253,13 @@ def held_behind_a_fair_queue(model: Model) -> None:
 
 
 def test_what_is_held_behind_a_fair_queue_is_no_radio_link(model: Model) -> None:
-    """Wi-Fi, or a card, lets several packets go at once: best effort has as much as without that rule."""
+    """Wi-Fi, or a network card, sends several packets at once. Best effort keeps as much as without the rule for radio
+    links."""
     held_behind_a_fair_queue(model)
 
 
 def test_a_clock_that_goes_back(model: Model) -> None:
-    """It is read before the path's lock is taken: no tick ends by that."""
+    """The clock is read before the path's lock is taken, so that it can go back. No tick of the timer ends by that."""
     assert model.library.model_clock_back() == 0
 
 
@@ -269,9 +276,9 @@ def behind_a_fair_queue(
 @pytest.mark.parametrize("ours", [1, 2, 4, 16])
 @pytest.mark.parametrize("jitter_ms", [0, 2])
 def test_others_behind_a_fair_queue(model: Model, ours: int, mbit: float, rtt_ms: float, jitter_ms: float) -> None:
-    """However many the downloads, and for longer than a capacity is remembered. The trains of the downloads and, at 1
-    Mbit/s, their probes, take at most a fiftieth each. There the path holds three packets, and sixteen senders have a
-    packet each now and then."""
+    """Others keep their share beside any number of downloads, and for longer than a capacity is remembered. The trains
+    of the downloads, and at 1 Mbit/s their probes, take at most a fiftieth each. At that rate the path holds three
+    packets, and each of sixteen senders has a packet in flight now and then."""
     behind_a_fair_queue(model, ours, mbit, rtt_ms, jitter_ms, 0.8 if mbit == 1 and ours == 16 else 0.96)
 
 
@@ -281,41 +288,45 @@ START, CRUISE = 0, 1
 @pytest.mark.parametrize("phase", [START, CRUISE])
 @pytest.mark.parametrize("others", [0, 2])
 def test_the_rest_of_a_segment(model: Model, phase: int, others: int) -> None:
-    """TCP's own window opens by less than a segment, but far enough for a sender that lacks the rest of one: there is
-    no further ACK, so that it would wait for its time-out."""
+    """TCP's own window opens by less than a segment, and a sender lacks just that rest of one. No further ACK would
+    come, so that the sender would wait for its time-out."""
     assert model.library.model_second_segment(phase, others) >= 1000
 
 
 @pytest.mark.parametrize("both", [False, True])
 def test_a_route_that_became_longer(model: Model, both: bool) -> None:
-    """Downloads of before do not say how long the route is now: a train would be judged before it has come."""
+    """Earlier downloads do not tell how long the route is now. With their round trip a train would be judged before it
+    arrives."""
     assert model.library.model_later_base(1, 20000, both) == 20000
     assert model.library.model_later_base(20000, 1, both) == 1
 
 
 @pytest.mark.parametrize("rounded", [0, 100])
 def test_silent_downloads_hold_no_part_of_w(model: Model, rounded: int) -> None:
-    """Whether or not they were silent before, and even if the unit's rounding gave them the rest of a segment."""
+    """A silent download keeps nothing of the window W, whether or not it was silent before, and even if rounding gave
+    it the rest of a segment."""
     assert model.library.model_silent_again(rounded) == 0
 
 
 def probe_interval_us(
     model: Model, unit_bytes: int, mu_bytes_s: int, *, min_kbit: int = 0, escape_s: int = 20, floor_us: int = 10**10
 ) -> int:
-    """Of a download in FLOOR; by default without a least rate, after hours there."""
+    """Return the time between probes of a download in FLOOR; by default without a least rate, and after hours in FLOOR.
+    """
     call = model.library.model_probe_interval
     return int(call(unit_bytes, mu_bytes_s, min_kbit, escape_s, ctypes.c_uint64(floor_us)))
 
 
 def test_probes_of_a_slow_path_are_a_minute_apart_at_most(model: Model) -> None:
-    """The interval grows with the window's unit, and the next probe may be one of another download."""
+    """The interval grows with the window's unit, and another download may send the next probe."""
     assert probe_interval_us(model, 128, 125_000) == 1_930_666
     assert probe_interval_us(model, 1 << 14, 1000) == 64_000_000
 
 
 @pytest.mark.parametrize(("escape_s", "before_us"), [(5, 833_333), (300, 1_930_666), (86_400, 1_930_666)])
 def test_the_least_rate_begins_when_the_option_says(model: Model, escape_s: int, before_us: int) -> None:
-    """1448 bytes at 100 kbit/s are 115,840 us; until then the interval is that of FLOOR, a sixth of the time there."""
+    """1448 bytes at 100 kbit/s take 115,840 us. Until the option's time has passed, the interval is a sixth of the time
+    spent in FLOOR."""
     interval_us = partial(probe_interval_us, model, 1, 125_000, min_kbit=100, escape_s=escape_s)
     assert interval_us(floor_us=escape_s * 1_000_000 - 1) == before_us
     assert interval_us(floor_us=escape_s * 1_000_000) == 115_840
@@ -432,7 +443,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_show(tmp_path: Path, fault: str) -> None:
-    """Each fault is seen by one of the tests above."""
+    """One of the tests above sees each fault."""
     mutations, test = FAULTS[fault]
     model = Model(tmp_path, mutations)
     with pytest.raises(AssertionError):

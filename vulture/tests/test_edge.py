@@ -55,7 +55,7 @@ WRAP = 1 << 32
 
 
 def load(folder: Path, change: tuple[str, str] | None = None) -> ctypes.CDLL:
-    """The headers as a library; with a fault put in, to see that a test finds it."""
+    """Compile the headers as a library; ``change`` plants a fault, to see that a test finds it."""
     include = FOLDER
     if change:
         include = folder / "vulture"
@@ -81,7 +81,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def check_windows(library: ctypes.CDLL, seed: int, steps: int = 400) -> None:
-    """A random connection: each window against the rules. Sequence numbers here have no end."""
+    """Check each window of a random connection against the rules. Sequence numbers do not wrap in the oracle."""
     rng = random.Random(seed)
     scale, ack = rng.randrange(15), rng.randrange(WRAP)
     unit = 1 << scale
@@ -132,7 +132,8 @@ def test_a_window_shrinks_at_any_scale(library: ctypes.CDLL, scale: int, per_ack
 
 
 def check_shrinks(library: ctypes.CDLL, scale: int, per_ack: int) -> None:
-    """The edge stands while it shrinks: it takes what lies between the two windows, and no octet more."""
+    """While the window shrinks the edge stays: the receiver accepts what lies between the two windows, and no octet
+    more."""
     unit, ack, own = 1 << scale, WRAP - 100000, 65535
     start, goal = max(64 * unit, 64 * MSS) // unit * unit, 2 * MSS
     handle = library.edge_new(ack, start, scale)
@@ -194,7 +195,8 @@ def test_a_sender_is_at_the_edge_within_a_segment_of_it(library: ctypes.CDLL) ->
 
 
 def test_data(library: ctypes.CDLL) -> None:
-    """A stream with holes, retransmissions, duplicates and forgeries, against numbers without an end."""
+    """Compare a stream with holes, retransmissions, duplicates and forgeries with an oracle whose numbers do not wrap.
+    """
     rng = random.Random(1)
     for seed in range(40):
         rng.seed(seed)

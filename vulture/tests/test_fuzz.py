@@ -13,7 +13,7 @@ PEERS = 400
 
 
 def test_no_sender_breaks_a_controller_or_stops_its_network(tmp_path: Path) -> None:
-    """And credit and paper are in each of their four states in one of a hundred events at least."""
+    """In addition, credit and paper are in each of their four states in at least one of a hundred events."""
     controllers = [(MODULE / name).read_text(encoding="utf-8") for name in ("credit.c", "paper.c", "rledbat.c")]
     events = hostc.fuzz(WORLD + "".join(map(without_kernel, controllers)), tmp_path, MODULE, PEERS)
     assert len(events) == 12

@@ -22,7 +22,7 @@ def bare(text: str) -> str:
 
 
 def listed() -> list[str]:
-    """The files from top to bottom. The entry with dots stands for all that have none of their own."""
+    """Return the files from top to bottom. The entry with dots stands for all files without an entry of their own."""
     entries = re.findall(r"^ \*\t(\w+\.c)( \.\.\.)?", HEADER, re.MULTILINE)
     named = [name for name, dots in entries if not dots]
     rest = sorted(path.name for path in FOLDER.glob("*.c") if path.name not in named)

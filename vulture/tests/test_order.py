@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The order in which the module begins and ends its work, and the length of a segment that it believes.
+"""The order in which the module begins and ends its work, and the longest segment that it believes.
 
-Each function is cut out of its source; what it calls only notes that it was called.
+Each function is cut out of its source. The functions that it calls are replaced by ones that only note the call.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ u32 geometry(u32 gso_size, u32 bytes, u32 max_seg_bytes, u32 *segs)
 def test_no_segment_is_longer_than_the_mss_that_was_announced(
     tmp_path: Path, gso_size: int, size: int, longest: int, segment: int, segments: int
 ) -> None:
-    """Credit counts in segments: one of 65 kB would be a train by itself."""
+    """Credit counts in segments. If it believed a segment of 65 kB, one segment would be as much as a train."""
     library = compiled(GEOMETRY, "vulture_geometry", "hook.c", tmp_path)
     got = ctypes.c_uint32()
     assert (library.geometry(gso_size, size, longest, ctypes.byref(got)), got.value) == (segment, segments)
@@ -151,7 +151,8 @@ const char *order(int held, int next, int *err)
 
 
 def ordered(world: str, name: str, folder: Path, held: int, following: int) -> tuple[str, int]:
-    """What a function of netlink.c calls, in order, if the hooks and what follows them return these; and its result."""
+    """Return the calls of a function of netlink.c, in order, if the hooks and what follows them return these values;
+    and its result."""
     library = compiled(HOOKS + world, name, "netlink.c", folder)
     library.order.restype = ctypes.c_char_p
     got = ctypes.c_int()
@@ -187,7 +188,7 @@ static int begin(void)
 def test_hooks_are_there_before_a_connection_starts(
     tmp_path: Path, held: int, started: int, order: str, result: int
 ) -> None:
-    """A segment that they do not see would advertise more than the flow knows of."""
+    """If the hooks missed a segment, it would advertise more than the flow knows."""
     assert ordered(START, "vulture_start_one", tmp_path, held, started) == (order, result)
 
 
@@ -244,7 +245,7 @@ static int begin(void)
     [(0, 0, "hold insert release", 0), (0, -28, "hold insert release free", -28), (-12, 0, "hold free", -12)],
 )
 def test_hooks_are_there_before_a_rule(tmp_path: Path, held: int, inserted: int, order: str, result: int) -> None:
-    """A connection that it starts is seen from its first segment. Without hooks there is no rule."""
+    """The hooks see a connection that the rule starts from its first segment on. Without hooks a rule is refused."""
     assert ordered(RULE, "vulture_nl_rule_add_doit", tmp_path, held, inserted) == (order, result)
 
 
@@ -324,7 +325,7 @@ int end(void)
 
 
 def test_a_namespace_ends_its_hooks_a_grace_period_before_the_table(tmp_path: Path) -> None:
-    """And flows, timers and work before what they use."""
+    """Flows, timers and work items end before what they use."""
     before, table = cut("vulture_net_pre_exit", "main.c"), cut_table("vulture_net_ops", "main.c")
     library = compiled(END.replace("%s", before + "%s" + table), "vulture_net_exit", "main.c", tmp_path)
     assert library.end() == 0, f"bits of END that are wrong: {library.end():#b}"

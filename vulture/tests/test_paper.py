@@ -198,7 +198,7 @@ PAPER_EVENTS: dict[str, Callable[[Paper], object]] = {
 
 
 def used(before: dict[str, int], machine: Paper) -> int:
-    """A reduction begins from what the sender uses, if that is less than the window, and two segments."""
+    """A reduction begins from what the sender uses plus two segments, if that is less than the window."""
     return int(min(before["bytes"], max(machine.c.estimated(), before["round"] + MSS) + 2 * MSS))
 
 
@@ -279,14 +279,15 @@ def test_every_state_of_the_papers_controller_meets_every_event() -> None:
 
 
 def test_the_papers_drawing_shows_the_table() -> None:
-    """Its one cycle, and no more; the text below the drawing has the rest."""
+    """The drawing shows the one cycle of the table, and nothing else. The text below the drawing has the rest."""
     lengths = ("WAIT (1 round trip)", "COLLECT (1 round trip)")
     assert undrawn(drawing("paper"), PAPER_EDGES, (), lengths) == ""
 
 
 @pytest.mark.parametrize("retract", [0, 1])
 def test_what_each_phase_asks_for(paper: ctypes.CDLL, retract: int) -> None:
-    """Nothing while it observes, no further edge for the round trip before control, and then the policy's window."""
+    """The phases ask for no window while they observe, for no further edge in the round trip before control, and then
+    for the policy's window."""
     asked = [paper.asks(i) for i in range(3) if Paper(paper, observe=1, retract=retract)]
     assert (asked[0], asked[2]) == (LEAVE, 0)
     machine = Paper(paper, retract=retract)
@@ -298,7 +299,7 @@ def test_what_each_phase_asks_for(paper: ctypes.CDLL, retract: int) -> None:
 
 
 def test_a_timestamp_that_went_out_before_begins_no_round_trip(paper: ctypes.CDLL) -> None:
-    """Data that echoes it may answer the earlier segment, which had another window."""
+    """Data that echoes such a timestamp may answer the earlier segment, which had another window."""
     machine = Paper(paper).waits()
     machine.own -= 1
     machine.ack()
@@ -333,7 +334,8 @@ def test_a_doubling_is_judged_when_it_is_complete(paper: ctypes.CDLL) -> None:
 
 
 def test_one_reduction_covers_what_was_in_flight(paper: ctypes.CDLL) -> None:
-    """A hole in data that had arrived when the window was reduced is the same loss; one beyond that is another."""
+    """A hole below the data that had arrived when the window was reduced is the same loss. A hole beyond it is another
+    loss."""
     machine = Paper(paper).waits().marked()
     halved(machine).marked().answered()
     first = machine.seq
@@ -345,7 +347,7 @@ def test_one_reduction_covers_what_was_in_flight(paper: ctypes.CDLL) -> None:
 
 
 def test_a_coarse_tick_gives_no_variations(paper: ctypes.CDLL) -> None:
-    """Only a loss changes the window then."""
+    """With a coarse tick only a loss changes the window."""
     machine = Paper(paper)
     for i in range(600):
         machine.now_us += 10_000

@@ -54,7 +54,7 @@ u32 answered(u64 quiet_bytes, u32 losses, u32 ce)
 @pytest.mark.parametrize("gib", [0.001, 1, 1.9, 2.1, 3, 3.9, 5])
 @pytest.mark.parametrize("ce", [0, 1])
 def test_losses_count_however_long_there_was_none(tmp_path: Path, gib: float, ce: int) -> None:
-    """A reduction covers what was in flight, not what lies 2 GiB behind: sequence numbers wrap."""
+    """A reduction covers what was in flight, not data 2 GiB earlier, where sequence numbers have wrapped."""
     library = compiled(LOSS, "paper_sees_loss", "paper.c", tmp_path)
     library.answered.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]
     assert library.answered(int(gib * (1 << 30)), 10, ce) == 10
@@ -114,7 +114,7 @@ u32 scan(u32 room, u32 *held, s32 *refs)
 
 @pytest.mark.parametrize(("room", "held"), [(8, 5), (3, 3)])
 def test_a_chain_that_ends_in_another_bucket_is_read_again(tmp_path: Path, room: int, held: int) -> None:
-    """None is missed, and none is held twice."""
+    """The reader misses no flow, and takes no flow twice."""
     library = compiled(CHAIN, "vulture_sockets_bucket", "sockets.c", tmp_path)
     got, refs = ctypes.c_uint32(), ctypes.c_int32()
     assert library.scan(room, ctypes.byref(got), ctypes.byref(refs)) == 5
@@ -163,7 +163,7 @@ int flush(void)
 
 
 def test_flows_end_without_the_list_of_all_namespaces(tmp_path: Path) -> None:
-    """An application may hold its socket for as long as it likes: the creation of namespaces does not wait for that."""
+    """An application may hold its socket for as long as it likes. The creation of namespaces does not wait for it."""
     library = compiled(FLUSH, "vulture_flush_all", "main.c", tmp_path)
     assert library.flush() == 0
 
@@ -194,7 +194,7 @@ u64 number(u64 next, u32 *id)
 def test_an_id_is_not_used_again_while_its_rule_is_there(
     tmp_path: Path, following: int, number: int, rule: int
 ) -> None:
-    """After 2^32 rules; nor is it ever 0. The order of the rules stays."""
+    """After 2^32 rules the ids begin again, without 0 and without those in use. The order of the rules stays."""
     library = compiled(NUMBER, "vulture_rule_number", "rules.c", tmp_path)
     library.number.restype = ctypes.c_uint64
     got = ctypes.c_uint32()
@@ -315,7 +315,7 @@ u32 given_to_small(u32 own_bytes, u32 mss_bytes)
 
 
 def test_a_train_is_not_cut_to_what_downloads_used_at_the_floor(tmp_path: Path) -> None:
-    """Its limit is its own; the window goes to those that use it."""
+    """A train has a limit of its own; the window goes to the downloads that use it."""
     pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "waits", "can_use")]
     library = compiled(TURNS % ("".join(pieces) + "%s"), "credit_turn", "credit.c", tmp_path)
     assert library.given(100, 200 * 1448) == 100
@@ -328,14 +328,14 @@ def test_a_train_is_not_cut_to_what_downloads_used_at_the_floor(tmp_path: Path) 
     [(0, 0, range(3, 5)), (3, 0, [10]), (40, 0, [10]), (2, 10**6, range(3, 5)), (3, 10**6, [10])],
 )
 def test_a_train_goes_to_those_that_wait_for_credit(tmp_path: Path, held: int, kept: int, first: list[int]) -> None:
-    """What others hold and do not use they would not send: the train would look lost."""
+    """A download that holds credit without using it would not send its part of a train, which would look lost."""
     pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "waits", "can_use")]
     library = compiled(TURNS % ("".join(pieces) + "%s"), "credit_turn", "credit.c", tmp_path)
     assert library.given_to_waiting(held, ctypes.c_uint64(kept)) in first
 
 
 def test_a_small_buffer_gets_credit_beside_long_segments(tmp_path: Path) -> None:
-    """TCP's own window never holds a segment as long as those of another download of the path."""
+    """Its own window of TCP never holds a segment as long as those of another download of the path."""
     pieces = [cut(f"credit_{name}", "credit.c") for name in ("share", "cap", "waits", "can_use")]
     library = compiled(TURNS % ("".join(pieces) + "%s"), "credit_turn", "credit.c", tmp_path)
     assert library.given_to_small(8192, 4096) and library.given_to_small(65483, 65483)
@@ -367,7 +367,7 @@ u64 period(u32 n, u32 min_kbit)
     [(1, 100, 115_840), (8192, 524_288, 1000), (8192, 600_000, 1000), (65_535, 1_000_000, 1000)],
 )
 def test_the_least_rate_of_thousands_of_downloads(tmp_path: Path, n: int, min_kbit: int, period_us: int) -> None:
-    """Their sum in kbit/s is more than 32 bits hold: 8192 times 524288 is 0 there, and the kernel divides by it."""
+    """The sum in kbit/s does not fit into 32 bits: 8192 times 524288 would be 0, and the kernel divides by it."""
     library = compiled(PERIOD, "credit_probe_period", "credit.c", tmp_path)
     library.period.restype = ctypes.c_uint64
     assert library.period(n, min_kbit) == period_us
@@ -460,7 +460,8 @@ int race(int wakes_when, int ends_when)
 @pytest.mark.parametrize("wakes", [0, 1, 2])
 @pytest.mark.parametrize("ends", [0, 1, 2])
 def test_a_timer_armed_while_it_runs_has_one_reference(tmp_path: Path, wakes: int, ends: int) -> None:
-    """Another CPU may arm it for an earlier time, or end it, before its function has taken note that it runs."""
+    """While the timer's function runs, and before it has noted so, another CPU may arm the timer for an earlier time or
+    end it."""
     names = ("put", "set", "ran", "done")
     text = (FOLDER / "update.c").read_text(encoding="utf-8")
     pieces = [cut(f"vulture_timer_{name}", "update.c") for name in names if f" vulture_timer_{name}(" in text]
@@ -471,7 +472,7 @@ def test_a_timer_armed_while_it_runs_has_one_reference(tmp_path: Path, wakes: in
 
 @pytest.mark.parametrize("enum", ["mode", "policy", "reason"])
 def test_tracepoints_name_what_there_is(enum: str) -> None:
-    """The names are those of the spec, no more and no fewer."""
+    """The names in tracepoints are those of the spec, and all of them."""
     spec = yaml.safe_load((REPO / "Documentation/vulture.yaml").read_text(encoding="utf-8"))
     wanted = next(one["entries"] for one in spec["definitions"] if one["name"] == enum)
     text = (FOLDER / "trace.h").read_text(encoding="utf-8")
@@ -509,7 +510,7 @@ def test_a_list_that_does_not_fail_is_whole(ctl: dict[int, Path], words: list[st
 
 @pytest.mark.parametrize("lacks", [[], ["CONFIG_TRACEPOINTS"], ["CONFIG_NETFILTER"]])
 def test_a_kernel_that_cannot_carry_it_builds_the_others(lacks: list[str]) -> None:
-    """Kbuild leaves the module out and says why."""
+    """Kbuild leaves out a module that this kernel cannot build, says why, and builds the others."""
     has = [f"{name}=y" for name in ("CONFIG_TRACEPOINTS", "CONFIG_NETFILTER") if name not in lacks]
     text = f"src := {FOLDER}\nKBUILD_MODULES := 1\ninclude {FOLDER}/Kbuild\nall:\n\t@echo modules: $(obj-m)\n"
     words = ["make", "-s", "-f", "-", "all", *has]

@@ -227,7 +227,8 @@ def test_pairs_and_their_classes(library: ctypes.CDLL, pairing: int, tick_us: in
 
 @pytest.mark.parametrize("per_s", [4000, 10000, 40000])
 def test_merged_entries_lose_no_packet(library: ctypes.CDLL, per_s: int) -> None:
-    """At a high rate an entry stands for several packets. Each still forms a pair, with an error below a merging."""
+    """At a high rate an entry stands for several packets. Each packet still forms a pair, with an error below the time
+    that is merged."""
     gap_us = 10**6 // per_s
     library.params(*PAPER, EACH)
     library.begin()
@@ -244,7 +245,7 @@ def test_merged_entries_lose_no_packet(library: ctypes.CDLL, per_s: int) -> None
 
 
 def test_a_full_queue_takes_every_packet(library: ctypes.CDLL) -> None:
-    """Also if the entries are too far apart to be neighbours: the last one then stands for the rest."""
+    """This holds also if the entries are too far apart to be merged: the last entry then stands for the rest."""
     library.params(1, 1_000_000, *PAPER[2:], EACH)
     library.begin()
     for i in range(200):
@@ -375,7 +376,7 @@ def test_the_estimate_of_the_senders_window(library: ctypes.CDLL) -> None:
 
 
 def test_many_acks_are_kept_in_pairs(library: ctypes.CDLL) -> None:
-    """A full queue merges neighbours: the octets stay, and later data still finds them."""
+    """A full queue merges neighbours. The number of octets stays, and later data still finds them."""
     library.estimate()
     for i in range(ENTRIES):
         assert library.estimate_ack(i, 1000) == i + 1
@@ -392,7 +393,7 @@ def test_many_acks_are_kept_in_pairs(library: ctypes.CDLL) -> None:
 @pytest.mark.parametrize("peer_us", [1, 1000, 2000, 4000, 10000])
 @pytest.mark.parametrize("grows_us_s", [0, 100000, -50000], ids=["still", "fills", "drains"])
 def test_the_tick_of_the_peer_is_found_and_kept(library: ctypes.CDLL, peer_us: int, grows_us_s: int) -> None:
-    """However the delay changes meanwhile. Sending times then have no jump where the timestamp wraps."""
+    """The tick is found however the delay changes meanwhile. Sending times have no jump where the timestamp wraps."""
     library.clock_begin()
     first, changes = 2**32 - 10**6 // peer_us, 0
     for i in range(3000):  # each 10 ms

@@ -95,7 +95,7 @@ class Rledbat(Machine):
         library.begin(self.now_us, base_us, 0, 1 << 20)
 
     def about_to_see(self, queue_us: int) -> Rledbat:
-        """The next segment will show a round trip with this queue. Data that came before keeps the sender busy."""
+        """The next segment will show a round trip with this queue. Earlier data keeps the sender busy."""
         self.ack()
         end_us = self.now_us + BASE_US + queue_us
         while end_us - self.now_us > 50_000:
@@ -105,7 +105,7 @@ class Rledbat(Machine):
         return self
 
     def trips(self, queue_us: int, count: int) -> Rledbat:
-        """So many round trips, in which the window stays as it is."""
+        """This many round trips pass, in which the window stays as it is."""
         window = self.seen()["cwnd"]
         for _ in range(count):
             self.about_to_see(queue_us)
@@ -114,7 +114,7 @@ class Rledbat(Machine):
         return self
 
     def window(self, pkts: int) -> Rledbat:
-        """A window that was reached before, of which the sender makes use."""
+        """The window was reached before, and the sender uses it."""
         self.c.window(pkts, self.now_us)
         return self
 
@@ -240,7 +240,7 @@ RLEDBAT_EVENTS: dict[str, Callable[[Rledbat], None]] = {
 }
 
 def grown(by_q32: int) -> Sets:
-    """The window and its part below a packet, changed by so many 2^-32 packets."""
+    """Return the window, and its part below a packet, after a change by this many 2^-32 packets."""
     return {
         "cwnd": lambda before, _: (before["cwnd"] * 2**32 + before["part"] + by_q32) >> 32,
         "part": lambda before, _: (before["cwnd"] * 2**32 + before["part"] + by_q32) % 2**32,
@@ -261,7 +261,7 @@ def first_slowdown(_: dict[str, int], machine: Rledbat) -> int:
 
 
 def next_slowdown(before: dict[str, int], machine: Rledbat) -> int:
-    """LEDBAT++ 4.4: a slowdown takes a tenth of the time. Not each 9 round trips, if these are short."""
+    """LEDBAT++ 4.4: the next slowdown comes after nine times the length of the last one, but not within a second."""
     took_us = max(machine.now_us - before["down_us"], 2 * machine.c.srtt_us())
     return int(machine.now_us + max(9 * took_us, 1_000_000))
 
@@ -337,7 +337,7 @@ def test_every_state_of_rledbat_meets_every_event() -> None:
 
 
 def test_rledbats_drawing_shows_the_table() -> None:
-    """It has each edge to another state, and nothing that the table has not."""
+    """The drawing has each edge of the table to another state, and no other edge."""
     drawn = {(one.state, one.to) for one in RLEDBAT_EDGES if one.drawn}
     assert drawn >= {(one.state, one.to) for one in RLEDBAT_EDGES if one.state != one.to}
     assert undrawn(drawing("rledbat"), RLEDBAT_EDGES, Rledbat.STATES) == ""
@@ -379,7 +379,8 @@ def test_what_counts_as_a_round_trip(rledbat: ctypes.CDLL, before: Act, event: A
 
 
 def test_a_pause_of_ten_milliseconds_is_none(rledbat: ctypes.CDLL) -> None:
-    """On a path of some microseconds each pause for a timer is longer than a round trip."""
+    """On a path of some microseconds every wait for a timer is longer than a round trip, so that a short pause does not
+    count as one."""
     for pause_us, counted in ((50, 1), (10_000, 1), (10_001, 0)):
         machine = Rledbat(rledbat, base_us=50)
         for _ in range(10):
@@ -430,7 +431,7 @@ def test_the_queue_is_the_least_of_four_round_trips(rledbat: ctypes.CDLL) -> Non
 
 
 def test_the_base_is_the_least_of_ten_minutes(rledbat: ctypes.CDLL) -> None:
-    """A longer path is one after that, and no queue."""
+    """After ten minutes the delay of a longer path is the base, and not a queue."""
     machine = Rledbat(rledbat, slowdown=0).trips(EMPTY, 4)
     for minute in range(11):
         machine.tick(60_000_000)
@@ -440,7 +441,7 @@ def test_the_base_is_the_least_of_ten_minutes(rledbat: ctypes.CDLL) -> None:
 
 
 def test_the_window_that_it_asks_for(rledbat: ctypes.CDLL) -> None:
-    """Whole packets and the part below one; the edge does not move to the left."""
+    """The window consists of whole packets and the part below one. The edge does not move to the left."""
     machine = Rledbat(rledbat)
     assert [rledbat.asks(i) for i in range(3)] == [WINDOW, 2 * MSS, 0]
     machine.trips(EMPTY, 4).about_to_see(EMPTY).window(20)

@@ -43,7 +43,7 @@ def flying(stack: str, total: int = 100_000) -> Sender:
 
 
 def run_until(sender: Sender, end: float, now: float = RTT) -> list[tuple[float, tuple[int, int]]]:
-    """What its timers send until then."""
+    """Return what the sender's timers send until then."""
     seen = []
     while sender.timers and (now := min(sender.timers.values())) <= end:
         sender.on_timer(now)
@@ -224,7 +224,7 @@ def test_no_byte_is_lost_and_nobody_stalls(case: tuple[str, str, str]) -> None:
 @pytest.mark.scenario
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_edge_moves_into_what_was_sent(stack: str) -> None:
-    """Otherwise the cases of retraction would show nothing."""
+    """If it did not, the cases of retraction would test nothing."""
     seen = [said()["-".join(case)] for case in CASES if case[0] == stack and case[2] == "retract"]
     assert sum(one["lefts"] > 0 and one["beyond"] > 10 * MSS for one in seen) >= 2, seen
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is checked in is what Documentation/vulture.yaml makes, and lint notices what is not."""
+"""The committed files are what Documentation/vulture.yaml makes, and lint notices files that are not."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ HEADER, SOURCE, USER = "vulture/uapi/vulture_gen.h", "vulture/netlink_gen.c", "t
 
 @functools.cache
 def made() -> dict[str, str]:
-    """What the spec makes."""
+    """Return what the spec makes."""
     return dict(EVERYTHING(REPO))
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A tree with the spec, with what is made from it, and with what makes it."""
+    """Make a tree with the spec, with what is made from it, and with what makes it."""
     for name in (ynl.SPEC, *ynl.FILES, "scripts/ynl.py", "tools/python/make_spec.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPO / name, tmp_path / name)
@@ -71,7 +71,7 @@ def test_what_is_checked_in_is_what_the_generator_makes() -> None:
     ],
 )
 def test_a_change_of_the_spec_alone_is_noticed(copy: Path, before: str, after: str, files: set[str]) -> None:
-    """An order of its own, an option, a range, a default, an attribute of a request."""
+    """The spec changes in its order, an option, a range, a default, or an attribute of a request."""
     change(copy / ynl.SPEC, before, after)
     said = ynl.differing(copy)
     assert all(line.endswith("say make ynl, and commit what it writes") for line in said)
@@ -111,7 +111,7 @@ def test_a_change_by_hand_is_noticed(copy: Path, name: str, monkeypatch: pytest.
     ],
 )
 def test_a_spec_that_is_wrong_is_refused(copy: Path, before: str, after: str, said: str) -> None:
-    """With a sentence, and nothing is written."""
+    """The program says what is wrong in a sentence, and writes nothing."""
     change(copy / ynl.SPEC, before, after)
     present = {name: (copy / name).read_bytes() for name in ynl.FILES}
     done = subprocess.run([sys.executable, copy / "scripts/ynl.py"], capture_output=True, text=True, check=False)
