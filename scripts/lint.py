@@ -35,6 +35,7 @@ from testbed.base.progress import make_progress  # noqa: E402
 from testbed.kernels.build import ensure_kernel  # noqa: E402
 from testbed.kernels.series import KernelSpec  # noqa: E402
 from testbed.kernels.source import ensure_source  # noqa: E402
+from testbed.support import typed_numbers  # noqa: E402
 
 MAIN_SERIES = "6.12"
 ALL_SERIES = ("6.1", "6.12", "7.2")
@@ -237,6 +238,13 @@ def check_links(tree: Tree) -> list[str]:
     return failures
 
 
+def check_typed(tree: Tree) -> list[str]:
+    """No measured number is typed by hand into a written page, or into a reason of this tree's experiments."""
+    names = some([n for n in tree.texts if re.fullmatch(r"README\.md|Documentation/[^/]+\.md", n)], "written pages")
+    failures = [line for name in names for line in typed_numbers.in_page(name, tree.texts[name])]
+    return failures + (typed_numbers.in_reasons() if tree.root == ROOT else [])
+
+
 # -- tools on sources --------------------------------------------------------------------------
 
 
@@ -434,6 +442,7 @@ STEPS: dict[str, Callable[[Tree], list[str]]] = {
     "marks": check_marks,
     "places": check_places,
     "links": check_links,
+    "typed": check_typed,
     "shellcheck": check_shellcheck,
     "ruff": check_ruff,
     "mypy": check_mypy,

@@ -35,6 +35,8 @@ SAMPLES = [
     ("places", {"a.md": "see /usr/share\n"}, {"a.md": "see /ro" + "ot/results\n"}),
     ("places", {"a.sh": "apt-get update\n"}, {"a.sh": "echo deb.debi" + "an.org\n"}),
     ("links", {"a.md": "[b](b.md)\n", "b.md": "b\n"}, {"a.md": "[b](c.md)\n"}),
+    ("typed", {"README.md": "It takes <!--= demo be -->9.5<!--/--> s.\n"}, {"README.md": "It takes 9.5 s.\n"}),
+    ("typed", {"Documentation/a.md": "`be 3.2` runs\n"}, {"Documentation/a.md": "|a|b|\n|---|---|\n|lbe|3.2|\n"}),
     ("shellcheck", {"a": '#!/bin/sh\necho "$1"\n'}, {"a": "#!/bin/sh\necho $1\n"}),
     ("ruff", {"a.py": "import os\n\nprint(os.name)\n"}, {"a.py": "import os\n"}),
     ("mypy", {"testbed/base/a.py": "A: int = 1\n"}, {"testbed/base/a.py": "def a():\n    return 1\n"}),
