@@ -28,7 +28,7 @@ BACKENDS: dict[str, Callable[[], Backend]] = {"qemu": qemu, "host": Host, "ns2":
 
 
 def known(backend: Backend) -> tuple[str, ...]:
-    """What runs and documents are known by: the key, and for simulators what their documents say of them."""
+    """Return what identifies runs and documents: the key, and for simulators also what their documents record."""
     return backend.key(), *(backend.facts().values() if backend.name in ("ns2", "ns3") else ())
 
 

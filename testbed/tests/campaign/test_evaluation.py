@@ -100,7 +100,8 @@ def figure_of(number: str, paper: str = "shred", **keys: Any) -> figures.Figure:
 
 @pytest.mark.parametrize(("jain", "rows", "near"), [(0.995, 30, 20), (0.9, 50, 0)])
 def test_verdicts_follow_from_the_results(jain: float, rows: int, near: int) -> None:
-    """One pair of RED's thresholds is taken if its rows are near, else each pair has ten rows that differ."""
+    """If the rows of one pair of RED's thresholds are near the paper's, this pair is taken. Else each pair has ten rows
+    that differ."""
     figure = figure_of("Table 2", case={"flows": []})
     verdict = coverage.judge(figure, {"shred_tables_paper": made("shred_tables_paper", {"jain": jain})})
     assert verdict.word == "no bound" and len(verdict.compared) == rows

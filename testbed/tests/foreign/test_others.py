@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""tc-testing with shred, and scenarios of other projects: each result is judged, and what is absent is said."""
+"""tc-testing with shred, and scenarios of other projects: each result is judged, and the output names what is absent.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def test_a_case_of_tc_that_fails_without_a_reason_is_a_fault_and_so_is_a_needles
 
 @pytest.mark.parametrize("suite", ["kernel", "netfilter", "tc"])
 def test_a_document_says_how_long_its_suite_took(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of the clock that passes while the suite runs, and nothing before and after it."""
+    """Only the time that passes on the clock while the suite runs counts."""
     now_s = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
 
@@ -176,7 +177,8 @@ def test_a_recordings_mean_is_the_links_rate(tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_recordings_are_the_files_that_begin_with_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trace may be compressed; what explains the traces, or has them all in one file, is none."""
+    """A recording may be compressed. Files that describe the recordings, and archives of all of them, are not
+    recordings."""
     monkeypatch.setenv(played.VARIABLE, str(tmp_path))
     trace = "".join(f"{3 * number}\n" for number in range(1, 1001)).encode()
     (tmp_path / "plain.down").write_bytes(trace)

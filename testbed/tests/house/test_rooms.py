@@ -105,7 +105,7 @@ def defined_twice(texts: dict[str, str]) -> dict[str, list[str]]:
 
 
 def test_no_two_classes_have_one_name() -> None:
-    """The reader of an import, of a hint or of a log need not ask whose "Outcome" it is."""
+    """The name of a class in an import, a type or a log shows which class it is."""
     assert not defined_twice({str(path.relative_to(REPO)): path.read_text(encoding="utf-8") for path in files()})
 
 

@@ -17,18 +17,18 @@ LEDBAT = [REPO / "tcp_ledbat" / name for name in ("main.c", "ledbat.h", "ledbat_
 
 
 def section(page: str) -> str:
-    """The words of the page's section "Size"."""
+    """Return the words of the page's section "Size"."""
     text = (REPO / "Documentation" / page).read_text(encoding="utf-8")
     return " ".join(text.split("\n## Size\n")[1].split("\n## ")[0].split())
 
 
 def code_lines(paths: list[Path]) -> int:
-    """Lines of the files without comments and blank lines."""
+    """Return the number of lines of the files without comments and blank lines."""
     return sum(len(c_program(path.read_text(encoding="utf-8")).splitlines()) for path in paths)
 
 
 def shared(paths: list[Path]) -> set[Path]:
-    """The headers of include/lbe that the files include, directly or through each other."""
+    """Return the headers of include/lbe that the files include, directly or through each other."""
     found: set[Path] = set()
     left = list(paths)
     while left:

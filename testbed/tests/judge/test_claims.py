@@ -152,7 +152,7 @@ def test_the_page_shows_ns2s_number_beside_ours() -> None:
 
 
 def test_a_number_that_a_figure_has_too_has_the_figures_verdict_and_reason() -> None:
-    """Nothing of its own either, so that the pages cannot contradict each other."""
+    """Such a number has no verdict or reason of its own, so that the pages cannot contradict each other."""
     documents = {name: made(name) for name in ("lp_table1_paper", "vulture_onoff", "vulture_fairness", "lowpri_paper")}
     verdicts = [
         coverage.judge(figure, documents)

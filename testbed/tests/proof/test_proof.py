@@ -124,7 +124,7 @@ def test_the_kept_numbers_have_every_mode_of_a_program() -> None:
 
 @pytest.mark.harness
 def test_every_source_of_vulturectl_makes_the_numbers_out_of_date() -> None:
-    """The files that git knows; what a build in the tree has made is none of them."""
+    """The files that git knows count. Files that a build in the tree has made do not."""
     words = ["git", "-C", str(REPO), "ls-files", "tools/vulturectl/*.[ch]", "tools/libvulture/*.[ch]"]
     known = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
     tools = {name for name in command.FILES if name.startswith("tools/") and not name.endswith("/Makefile")}
@@ -178,7 +178,7 @@ def test_programs_are_those_of_the_guest() -> None:
 
 
 def guest() -> ModuleType:
-    """guest/person.py, which needs nothing of the testbed."""
+    """Return the module guest/person.py, which needs nothing of the testbed."""
     spec = importlib.util.spec_from_file_location("person", machine.PERSON)
     assert spec and spec.loader
     made = importlib.util.module_from_spec(spec)

@@ -94,7 +94,7 @@ def test_a_module_that_does_otherwise_fails_its_drill() -> None:
 
 @pytest.mark.scenario
 def test_a_message_that_is_no_message_ends_a_part() -> None:
-    """A part whose program aborts does not pass."""
+    """If the program of a part aborts, the part does not pass."""
     broken = replace(part_of("fuzz/sanitizer"), flavour="plain", files=lambda seed, settings: {"lines": "v zz\n"})
     outcome = parts.run_part(broken, short=True)
     assert not outcome.good and not outcome.cases

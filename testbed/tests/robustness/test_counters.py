@@ -21,7 +21,7 @@ from testbed.base.places import REPO
 
 @dataclass(frozen=True)
 class Counter:
-    """A field. wraps: after how much it wraps. test: file::name, or "none: " and why it needs none."""
+    """A field. wraps: after how much it wraps. test: file::name, or "none: " and why no test is needed."""
 
     file: str
     field: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The sender's own device drops packets, also the only one of a connection: no transfer stands for ever.
+"""The sender's own device drops packets, even the only one of a connection, and no transfer stops for ever.
 
-TCP learns of such a drop at once, and arms no timer for a packet that its pacing has sent. A device that drops
-everything for longer than TCP_USER_TIMEOUT ends a connection, and nothing else does.
+TCP learns of such a drop at once, and arms no timer for a packet that its pacing has sent. Only a device that drops
+everything for longer than TCP_USER_TIMEOUT ends a connection.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ for number, count in enumerate(counts):
 
 
 def ends(folder: Path, control: str, timeout_ms: int, turns: str, rate: int = -1) -> list[tuple[str, float]]:
-    """How each of ten connections ended, and when; or that it still sends, and how much."""
+    """Return how each of ten connections ended and when, or that it still sends and how much."""
     script = f'ip link set lo mtu 1500 up\ninsmod "$KO"\npython3 turns.py {control} {timeout_ms} {rate} {turns}\n'
     limit_s = guests.LIMIT_S + sum(float(turn.split(":")[1]) for turn in turns.split())
     said = guests.run("tcp_lbe", folder, script, {"turns.py": TURNS}, limit_s)
@@ -137,8 +137,8 @@ def ends(folder: Path, control: str, timeout_ms: int, turns: str, rate: int = -1
 def test_a_device_that_drops_everything_ends_each_connection(
     tmp_path: Path, timeout_ms: int, turn: str, least_s: float, most_s: float
 ) -> None:
-    """After TCP_USER_TIMEOUT, at the next slot, of which each of the ten has one every few seconds; without a time-out,
-    about when TCP gives up a peer that does not answer."""
+    """With TCP_USER_TIMEOUT a connection ends after that time, at its next slot; each of the ten connections has a slot
+    every few seconds. Without it a connection ends about when TCP gives up a peer that does not answer."""
     for how, after_s in ends(tmp_path, "lbe", timeout_ms, turn):
         assert how == "ETIMEDOUT" and least_s <= after_s <= most_s, (how, after_s)
 
@@ -154,7 +154,7 @@ def test_a_device_that_drops_everything_ends_each_connection(
     ids=["again", "rest", "60s", "none"],
 )
 def test_shorter_drops_end_no_connection(tmp_path: Path, timeout_ms: int, rate: int, turns: str) -> None:
-    """Neither several that take longer together, nor one packet's before a rest that is longer than the time-out, nor
-    drops for longer than TCP probes a closed window."""
+    """No connection ends by several drops that together take longer than the time-out, by the drop of one packet before
+    a rest that is longer, or by drops for longer than TCP probes a closed window."""
     for how, moved in ends(tmp_path, "lbe", timeout_ms, turns, rate):
         assert how == "moved" and moved > 0, (how, moved)
