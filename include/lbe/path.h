@@ -1481,9 +1481,9 @@ static inline bool lbe_path_loses(const struct lbe_path *p)
 
 /* Count the losses of a round trip. Round trips that hold few packets count together, until there
  * are more than LBE_LOSS_PKTS, an outage, or a change of state. Return: false if there are not
- * enough packets yet.
+ * enough packets yet, or if they meet a queue that would end START: then a buffer overflows.
  */
-static inline bool lbe_path_count_losses(struct lbe_path *p, u64 all, bool outage)
+static inline bool lbe_path_count_losses(struct lbe_path *p, u64 all, u32 q_us, bool outage)
 {
 	bool policed = lbe_path_policed(p), enough;
 
@@ -1493,6 +1493,8 @@ static inline bool lbe_path_count_losses(struct lbe_path *p, u64 all, bool outag
 	}
 	p->loss_bytes += all;
 	p->loss_lost += p->round_lost;
+	if (!policed && q_us > lbe_path_start_queue_us(p, true))
+		return false;
 	enough = policed || p->loss_bytes > LBE_LOSS_PKTS * p->mss;
 	if (!enough && !outage)
 		return false;
@@ -1522,7 +1524,8 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	 */
 	more = !a->limited && all * USEC_PER_SEC >= (p->delivered + p->delivered / 2) * span_us;
 	p->delivered = div64_u64(p->round_bytes * USEC_PER_SEC, span_us);
-	counted = lbe_path_count_losses(p, all, outage);
+	counted = lbe_path_count_losses(p, all, a->delay_us - min(a->delay_us, p->base_us),
+					outage);
 	p->unlost = p->round_lost ? 0 : p->unlost + p->round_bytes;
 	/* Random loss is never that heavy: this is a policer, or a buffer that was full when the
 	 * base was learnt. The rate that came through is the capacity.

@@ -840,6 +840,26 @@ static void lbe_start_loses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
 }
 
+/* A buffer that START has filled is no policer, which has none. */
+static void lbe_start_fills_a_buffer(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + RTT_US,
+		.rtt_us = RTT_US,
+		.delay_us = BASE_US,
+		.acked_bytes = 64 * PKT,
+	};
+
+	p->round_us = NOW_US;
+	lbe_path_ack(p, &ack);
+	ack.now_us += RTT_US;
+	ack.delay_us += 100000;
+	ack.lost_bytes = 64 * PKT;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_FALSE(test, lbe_path_policed(p));
+}
+
 /* Heavy loss in single round trips does not count: one without loss resets it. */
 static void lbe_loses_now_and_then(struct kunit *test)
 {
@@ -1648,6 +1668,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE_PARAM(lbe_learns_at_a_policer, policer_gen_params),
 	KUNIT_CASE(lbe_fails_at_a_policer),
 	KUNIT_CASE_PARAM(lbe_start_loses, start_loss_gen_params),
+	KUNIT_CASE(lbe_start_fills_a_buffer),
 	KUNIT_CASE(lbe_loses_now_and_then),
 	KUNIT_CASE(lbe_is_crowded_out),
 	KUNIT_CASE(lbe_base_takes_four),
