@@ -36,18 +36,20 @@
  * the link. If no ACK arrives for longer than any burst of other traffic lasts, the link itself
  * stood still: packets that were sent before this ended say nothing about other traffic.
  *
- * Loss. On a path with queues loss is no sign of other traffic, since links lose packets too. But
- * if more than a quarter of the packets of a round trip is lost, and of the next one too, then a
- * policer limits the rate, or the buffer was full when the base was learnt. The rate that came
- * through is the capacity. For 180 s from then on CRUISE stays 1/32 below mu, where it loses
- * nothing on an idle link, sends no pulses, and ends at the second packet that is lost of 1024.
- * What came through in that round trip is the capacity again, but at most mu, at least mu / 2, and
- * only in the first returns: after six that failed, other traffic takes the rest. If 1/32 of the
- * round trip was lost, the 180 s begin anew. A policer has no queue that pairs could meet, so that
- * there only the time of the strict condition (below) decides when the next train is sent. In START
- * one round trip of heavy loss is enough if at least 1.5 times as much was sent in it as came
- * through in the one before. If no ACK ends a round trip before twice its time, there was an outage
- * in it, and it does not count.
+ * Loss. On a path with queues loss is no sign of other traffic, since links lose packets too.
+ * Losses are counted over a round trip, or over as many round trips as hold more than 24 packets.
+ * If more than a quarter of these is lost, and of the next count too, then a policer limits the
+ * rate, or the buffer was full when the base was learnt; unless the delay shows a queue that would
+ * end START, which is that of a buffer. The rate that came through is the capacity. For 180 s from
+ * then on CRUISE stays 1/32 below mu, where it loses nothing on an idle link, sends no pulses, and
+ * ends at the second packet that is lost of 1024. What came through in that round trip is the
+ * capacity again, but at most mu, at least mu / 2, and only in the first returns: after six that
+ * failed, other traffic takes the rest. If 1/32 of the round trip was lost, the 180 s begin anew. A
+ * policer has no queue that pairs could meet, so that there only time decides when the next train
+ * is sent: that of the strict condition (below), or the 4 s after which equal delays may be those
+ * of a longer path. In START one count of heavy loss is enough if at least 1.5 times as much was
+ * sent in its last round trip as came through in the one before. If no ACK ends a round trip before
+ * twice its time, there was an outage in it, and it does not count.
  *
  * Trains. A train is 8 packets sent at a rate r. The delay of its packets grows by g = dq / dt:
  *
