@@ -26,8 +26,6 @@ from testbed.spec.experiment import Case, Check, Differs, case_name, load, match
 TIMES = 3
 #: least width that counts as measured: part of the mean, and part of the distance between mean and bound
 OF_MEAN, OF_MISS = 0.01, 0.05
-#: experiments whose ranges are still to be narrowed, with the next results of their module
-LATER = ("lbe_change", "lbe_many", "lbe_offloads", "lbe_reverse", "lbe_rows")
 
 
 class Range(NamedTuple):
@@ -94,7 +92,7 @@ def explaining() -> list[str]:
 def test_a_range_is_not_much_wider_than_what_was_measured(name: str) -> None:
     document = committed()[name]
     wide = [one for one in ranges(name, document) if one.too_wide]
-    if wide and (name in LATER or identity.stale(document, load(name))):
+    if wide and identity.stale(document, load(name)):
         return  # the next results of a changed tree need ranges of their own
     assert not wide, "narrow these (or give the cases ranges of their own):\n" + "\n".join(map(str, wide))
 
@@ -114,10 +112,6 @@ def test_a_range_of_a_traced_number_is_not_much_wider_than_what_was_measured() -
                         assert not found.too_wide, str(found)
                         seen += 1
     assert seen
-
-
-def test_what_is_narrowed_later_has_ranges() -> None:
-    assert set(LATER) <= set(explaining())
 
 
 def made_range(low: float, high: float, values: list[float], **keys: float | bool) -> Range:
