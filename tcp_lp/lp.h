@@ -205,6 +205,7 @@ struct lp_ack {
 	u32 snd_nxt;	/* next sequence number to be sent */
 	u32 now_ms;	/* now, ms */
 	bool lone;	/* one packet, and no other one was delivered since it was sent */
+	bool reducing;	/* TCP sets the window: CWR, Recovery or Loss */
 };
 
 /* Has the delay been above the threshold for a whole round trip? A queue that appears
@@ -240,17 +241,22 @@ static inline void __lp_scale_before(struct lp *lp, u32 old_us, u32 new_us)
 }
 
 /* At the floor this flow's window is too small to cause a queue, so a constant delay is the
- * path's. Return: the path became longer.
+ * path's. While TCP reduces the window, the flow could not resume: the delay is only observed.
+ * Return: the path became longer.
  */
-static inline bool __lp_longer_path(struct lp *lp, u32 d_us, u32 now_ms)
+static inline bool __lp_longer_path(struct lp *lp, const struct lp_ack *ack)
 {
 	struct lbe_path_delay *p = &lp->path;
+	u32 d_us = ack->path.delay_us, wait_ms = LP_ROUTE_MS;
 	u32 range_us = lbe_delay_range_us(p), base_us = lbe_delay_base_us(p);
 	bool near_full = d_us + range_us / 4 > p->full_us &&
 			 d_us < p->full_us + range_us / 8;
 
-	if (!lbe_delay_steady(p, d_us, lbe_delay_noise_us(p), near_full ?
-			     LP_ROUTE_MS * LP_ROUTE_NEAR_FULL : LP_ROUTE_MS, now_ms))
+	if (near_full)
+		wait_ms *= LP_ROUTE_NEAR_FULL;
+	if (ack->reducing)
+		wait_ms = U32_MAX;
+	if (!lbe_delay_steady(p, d_us, lbe_delay_noise_us(p), wait_ms, ack->now_ms))
 		return false;
 	__lp_scale_before(lp, base_us, lbe_delay_base_us(p));
 	lp->above = 0;
@@ -265,7 +271,8 @@ static inline bool __lp_longer_path(struct lp *lp, u32 d_us, u32 now_ms)
  * @ack: the ACK and its delay
  *
  * Return: LP_DELAY if this is an early congestion indication, LP_LONGER_PATH if
- * a longer path had caused the latest ones, else LP_NONE.
+ * a longer path had caused the latest ones, else LP_NONE. LP_NONE while TCP reduces the
+ * window, since the caller may not set it then.
  */
 static inline enum lp_event lp_sample(struct lp *lp, const struct lp_ack *ack)
 {
@@ -288,9 +295,9 @@ static inline enum lp_event lp_sample(struct lp *lp, const struct lp_ack *ack)
 		    (lp->paper ? lp_sd_us(lp) : d_us) > base_us + margin_us;
 	if (lp->stale || !lp->above || !__lp_persists(lp, ack, was_above))
 		return LP_NONE;
-	if (lp->floor && !lp->paper && __lp_longer_path(lp, d_us, ack->now_ms))
+	if (lp->floor && !lp->paper && __lp_longer_path(lp, ack))
 		return LP_LONGER_PATH;
-	return LP_DELAY;
+	return ack->reducing ? LP_NONE : LP_DELAY;
 }
 
 /* ---- reactions --------------------------------------------------------------- */

@@ -197,12 +197,10 @@ static void tcp_lp_heard(struct sock *sk, const struct lp_ack *ack)
 
 	switch (lp_sample(lp, ack)) {
 	case LP_DELAY:
-		if (tcp_lp_owns_window(sk))
-			tcp_lp_set_window(tcp_sk(sk), tcp_lp_indication(sk, LP_DELAY));
+		tcp_lp_set_window(tcp_sk(sk), tcp_lp_indication(sk, LP_DELAY));
 		break;
 	case LP_LONGER_PATH:
-		if (tcp_lp_owns_window(sk))
-			tcp_lp_resume(sk);
+		tcp_lp_resume(sk);
 		break;
 	default:
 		break;
@@ -218,6 +216,7 @@ static void tcp_lp_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 		.snd_nxt = tp->snd_nxt,
 		.now_ms = lbe_now_ms(sk),
 		.lone = lbe_ack_is_lone(sk, sample),
+		.reducing = !tcp_lp_owns_window(sk),
 	};
 	bool learnt = lp_learnt(lp);
 

@@ -15,6 +15,8 @@ static unsigned int state_of(const struct sock *sk)
 	must(lp_margin_us(lp) <= max(lbe_delay_range_us(&lp->path), 66535U), "the margin, us",
 	     lp_margin_us(lp));
 	must(lbe_counters_of(sk)->flows.counter == 1, "flows", lbe_counters_of(sk)->flows.counter);
+	must(lbe_counters_of(sk)->yielding.counter == lp->inference, "flows that give way",
+	     lbe_counters_of(sk)->yielding.counter);
 	if (lp->inference)
 		return lp->floor ? 3 : 2;
 	return lp_learnt(lp);

@@ -1086,6 +1086,42 @@ static void lp_socket_in_a_crowd(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow_rest_us(&f), LP_REST_MAX_RTTS * 100 * MS);
 }
 
+/* The delay has been constant for long enough to be that of a longer path while TCP reduces the
+ * window because of a mark: the inference phase continues without further indications, and the
+ * flow resumes with the first pair after the reduction.
+ */
+static void lp_longer_path_in_cwr(struct kunit *test)
+{
+	struct flow f;
+	u64 until_us;
+	u32 end_ms;
+	int i;
+
+	flow_open_learnt(test, &f, "lp");
+	flow_expect_yields(test, &f);
+	f.queue_us = 50 * MS;	/* above the threshold, and not that of a full buffer */
+	for (i = 0; i < 8; i++)
+		flow_pair(&f);
+	KUNIT_ASSERT_TRUE(test, lp_of(&f)->floor);
+	KUNIT_ASSERT_GE(test, lp_of(&f)->path.flat_samples, 2);
+	lp_of(&f)->before_pkts = 60;
+	f.ops->in_ack_event(f.sk, CA_ACK_ECE);
+	f.tp->snd_ssthresh = f.ops->ssthresh(f.sk);
+	flow_state(&f, TCP_CA_CWR);
+	f.ops->in_ack_event(f.sk, 0);
+	end_ms = lp_of(&f)->itt_end_ms;
+	for (until_us = f.now_us + LP_ROUTE_MS * MS; f.now_us < until_us;)
+		flow_pair(&f);
+	KUNIT_EXPECT_TRUE(test, lp_of(&f)->inference);
+	KUNIT_EXPECT_TRUE(test, lp_of(&f)->floor);
+	KUNIT_EXPECT_EQ(test, lp_of(&f)->itt_end_ms, end_ms);
+	flow_state(&f, TCP_CA_Open);
+	flow_pair(&f);
+	KUNIT_EXPECT_FALSE(test, lp_of(&f)->inference);
+	/* 60 packets at 100 ms are the same rate as 90 at 150 ms */
+	KUNIT_EXPECT_EQ(test, f.tp->snd_ssthresh, 90U);
+}
+
 static void lp_ecn_mark_by_default(struct kunit *test)
 {
 	flow_test_mark_by_default(test, "lp_ecn");
@@ -1159,6 +1195,7 @@ static struct kunit_case lp_cases[] = {
 	KUNIT_CASE(lp_undone_late),
 	KUNIT_CASE(lp_local_drop),
 	KUNIT_CASE(lp_socket_in_a_crowd),
+	KUNIT_CASE(lp_longer_path_in_cwr),
 	KUNIT_CASE(lp_ecn_mark_by_default),
 	{}
 };
