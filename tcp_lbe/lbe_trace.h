@@ -39,7 +39,8 @@
 	{ LBE_HEAVY_LOSS, "heavy_loss" },		\
 	{ LBE_NOTHING_LEFT, "nothing_left" },		\
 	{ LBE_SILENCE, "silence" },		\
-	{ LBE_MEASURED, "measured" }
+	{ LBE_MEASURED, "measured" },			\
+	{ LBE_QUEUE_LOST, "queue_lost" }
 
 DECLARE_EVENT_CLASS(lbe_path,
 	TP_PROTO(const struct sock *sk, const struct lbe_path *p, u32 delay_us, u32 rtt_us),

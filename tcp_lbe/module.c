@@ -721,15 +721,8 @@ static u32 lbe_delay_us(struct sock *sk, struct lbe_flow *f, u64 now_us, u32 rtt
 		.min_rtt_us = min(READ_ONCE(f->shared->law.base_us), rtt_us),
 		.has_tsval = tp->rx_opt.saw_tstamp,
 	}, back;
-	u32 since_us = (u32)now_us - f->acked_us;
 
-	f->acked_us = (u32)now_us;
 	if (!rtt_us)
-		return 0;
-	/* The receiver may have delayed the ACK of a single packet. */
-	if (rs->acked_sacked < 2 && !tp->sacked_out &&
-	    since_us > LBE_DELACK_US &&
-	    !(READ_ONCE(f->shared->law.state) == LBE_FLOOR && READ_ONCE(f->shared->law.prompt)))
 		return 0;
 	back = ack;
 	back.min_rtt_us = min(tcp_min_rtt(tp), rtt_us);
@@ -758,6 +751,9 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	ack.delay_us = lbe_delay_us(sk, f, ack.now_us, rtt_us, rs);
 	ack.rtt_us = rtt_us ?: (u32)clamp_t(s32, rs->rtt_us, 1, LBE_PATH_RTT_MAX_US);
 	ack.acked_pkts = rs->acked_sacked;
+	/* The receiver does not delay the ACK of a packet that comes after a gap. */
+	ack.alone_us = ack.acked_pkts < 2 && !tp->sacked_out ? (u32)ack.now_us - f->acked_us : 0;
+	f->acked_us = (u32)ack.now_us;
 	ack.acked_bytes = rs->acked_sacked * tp->mss_cache;
 	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;
 	ack.limited = rs->is_app_limited;
@@ -771,6 +767,8 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	spin_lock_bh(&f->shared->lock);
 	/* An ACK on another CPU may have a later time, and have taken the lock before. */
 	ack.now_us = max(ack.now_us, p->now_us);
+	if (lbe_path_maybe_delayed(p, &ack))
+		ack.delay_us = 0;
 	if (ack.delay_us && lbe_path_contradicts(p, &f->view, &ack)) {
 		trace_lbe_split(sk, p, ack.delay_us, ack.rtt_us);
 		lbe_turn_hurry(f->shared, f);

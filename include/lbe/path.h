@@ -13,14 +13,15 @@
  * were sent, which is R of one round trip ago. CRUISE averages R with S, and removes the difference
  * between q and its target qt = e + max(2 p, e / 4) within two round trips (within one if q is
  * above qt: the last term is then doubled). A tick is RTT / 4, but at least 8 p and 11 ms; T is
- * RTT, or 11 ms if that is longer. In each tick:
+ * RTT, or a tick if that is longer. In each tick:
  *
  *	R <- 1/2 (R + S + mu (qt - q) / (2 T))	at most 1.008 mu
  *	in flight <= R (RTT + 2 e) + 2 packets
  *
  * The target keeps the link busy while the receiver delays an ACK. The bound on the data in flight
  * makes the path stop sending at once when a burst of other traffic delays its ACKs. (In this bound
- * e is the noise as measured; elsewhere it is at least LBE_PATH_ERROR_US.)
+ * e is the noise as measured; elsewhere it is at least LBE_PATH_ERROR_US.) In START it is that of a
+ * slow start: 10 packets, and what has been acknowledged since it began.
  *
  * Giving way. If q grows by more than a jump within a round trip, or is above two jumps, other
  * traffic has begun, and the path goes to FLOOR. A jump is 2 e plus the longest of three times:
@@ -36,7 +37,13 @@
  * the link. If no ACK arrives for longer than any burst of other traffic lasts, the link itself
  * stood still: packets that were sent before this ended say nothing about other traffic.
  *
- * Loss. On a path with queues loss is no sign of other traffic, since links lose packets too.
+ * Loss. On a path with queues loss is no sign of other traffic, since links lose packets too. But
+ * an AQM drops packets while a queue stays above its target, and other flows slow down for that.
+ * The lowest target in use is that of CoDel: 5 ms for 100 ms, or a packet if that takes longer. So
+ * the term 2 p of qt is at most that, unless 256 packets in a row came through. And if a packet is
+ * lost after the queue has been above that, and above qt and p / 2, for 100 ms, the path gives way:
+ * it is the queue of other traffic, which must not pay for that of this path. A loss that comes
+ * without such a queue shows that the link loses packets by chance: then this rule rests for 180 s.
  * Losses are counted over a round trip, or over as many round trips as hold more than 24 packets.
  * If more than a quarter of these is lost, and of the next count too, then a policer limits the
  * rate, or the buffer was full when the base was learnt; unless the delay shows a queue that would
@@ -144,7 +151,8 @@
  */
 #define LBE_PATH_RTT_MAX_US	(64 * USEC_PER_SEC)
 /* The receiver may have delayed the ACK of one packet if it comes this long after the previous ACK,
- * us. It is below any delayed-ACK timer in use (40 ms in Linux).
+ * us, with a delay of this much above the base. It is below any delayed-ACK timer in use (40 ms in
+ * Linux).
  */
 #define LBE_DELACK_US		25000
 /* A slot is 2^-12 s (244 us), but at least one packet, and at most what a TSO segment holds. A late
@@ -269,6 +277,19 @@
  * that is longer by as much; if halved, a single flow leaves some of a slow link unused.
  */
 #define LBE_TARGET_PKTS		2
+
+/* But if one of the latest so many packets was lost, it is at most this, us, or a packet if that
+ * takes longer: the target of CoDel (RFC 8289, section 4.3), which never drops the last packet. A
+ * loss that comes when the queue has been longer for the third, us (CoDel's interval), may be an
+ * AQM's. If the packets are doubled, hosts that share a link share less evenly, since those that
+ * know the least capacity have the longest target; if halved, CoDel drops twice as many. If the
+ * second is doubled, best effort behind CoDel at 1 Mbit/s loses half of the link; if halved, some
+ * of such a link is unused beside steady traffic. If the third is doubled, more losses pass before
+ * the path gives way; if halved, it also does so for those that follow its own pulses.
+ */
+#define LBE_AQM_PKTS		256
+#define LBE_AQM_TARGET_US	5000
+#define LBE_AQM_INTERVAL_US	100000
 
 /* Instead of the packets, at least 1 / this of the noise: the mean delay of a tick differs from e
  * by chance, by about as much if the tick holds four bursts of a wireless link, and a delay above
@@ -408,9 +429,10 @@
  */
 #define LBE_POLICED_PART	32
 
-/* A policer is known for this long, us: as long as the base delay. If doubled, a path that was
- * taken for policed by mistake stays careful for twice as long; if halved, other traffic at a
- * policer shares with this path more often until it is found again.
+/* A policer is known for this long, us: as long as the base delay. So is a link that loses packets
+ * by chance. If doubled, a path that was taken for policed by mistake stays careful for twice as
+ * long; if halved, other traffic at a policer shares with this path more often until it is found
+ * again.
  */
 #define LBE_POLICED_US		(LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC)
 
@@ -604,6 +626,7 @@ enum lbe_reason {
 	LBE_NOTHING_LEFT,	/* other traffic uses nearly all of the link */
 	LBE_SILENCE,		/* no ACK for long: idle, or an outage */
 	LBE_MEASURED,		/* a train has shown the capacity */
+	LBE_QUEUE_LOST,		/* a packet was lost while other traffic held a queue */
 };
 
 /**
@@ -651,7 +674,9 @@ enum lbe_reason {
  * @loss_lost: of these, lost
  * @lossy: such counts in a row that lost more than by chance, up to LBE_LOSS_ROUNDS
  * @delivered: delivery rate of the round trip before, bytes a second
- * @unlost: delivered since the latest round trip with a loss, bytes
+ * @unlost: delivered since the latest round trip with a loss, bytes; it begins at LBE_AQM_PKTS
+ * @started: in flight when the present state began, and acknowledged since, bytes
+ * @few: too few packets had arrived when START ended: those in flight tell the capacity
  * @leaving: the present round trip began when the path gave way
  * @tick_us: beginning of the present tick
  * @tick_sum: sum of its delays, us
@@ -663,6 +688,9 @@ enum lbe_reason {
  * @ticks: index into both, modulo LBE_PATH_TICKS (a power of 2: it may wrap)
  * @high: samples in a row that show a jump
  * @high_us: time of the first of them
+ * @long_us: since when an AQM may drop packets of the queue; 0: it is not that long
+ * @short_us: since when it is not that long
+ * @chance_us: until then a loss is by chance, since one came without such a queue
  * @low_ticks: ticks in a row with a queue below the target
  * @least_ticks: ticks in a row with an eighth of the capacity or less
  * @rate: of all flows together, bytes a second
@@ -712,8 +740,8 @@ struct lbe_path {
 	u8 raises;
 
 	u64 round_us, round_bytes, round_lost, delivered, unlost;
-	u64 loss_us, loss_bytes, loss_lost;
-	bool leaving;
+	u64 loss_us, loss_bytes, loss_lost, started;
+	bool leaving, few;
 	u8 lossy;
 
 	u64 tick_us, tick_sum;
@@ -721,7 +749,7 @@ struct lbe_path {
 	u32 q_us[LBE_PATH_TICKS];
 	u64 r[LBE_PATH_TICKS];
 	u32 ticks, low_ticks, least_ticks, high;
-	u64 high_us;
+	u64 high_us, long_us, short_us, chance_us;
 
 	u64 rate, pulse_us;
 	bool pulsed;
@@ -765,6 +793,7 @@ struct lbe_path_ack {
 	u32 acked_bytes;
 	u32 lost_bytes;	/* newly declared lost */
 	u32 acked_pkts;
+	u32 alone_us;	/* after the ACK before, if it is that of a single packet; or 0 */
 	bool marked;	/* by ECN */
 	bool limited;	/* the packet was sent when the application had no more to send */
 };
@@ -787,11 +816,26 @@ static inline u32 lbe_path_error_us(const struct lbe_path *p)
 	return max_t(u32, p->noise_us, LBE_PATH_ERROR_US);
 }
 
+/* The noise without other traffic: the least of CRUISE, or that of START if there was none yet */
+static inline u32 lbe_path_calm_us(const struct lbe_path *p)
+{
+	return min(p->calm_us, lbe_path_error_us(p));
+}
+
+/* A longer queue is one that an AQM may shorten. */
+static inline u32 lbe_path_aqm_us(const struct lbe_path *p)
+{
+	return max_t(u32, LBE_AQM_TARGET_US, lbe_path_pkt_us(p));
+}
+
 static inline u32 lbe_path_target_us(const struct lbe_path *p)
 {
 	u32 error_us = lbe_path_error_us(p);
+	u32 own_us = LBE_TARGET_PKTS * lbe_path_pkt_us(p);
 
-	return error_us + max(LBE_TARGET_PKTS * lbe_path_pkt_us(p), error_us / LBE_TARGET_NOISE);
+	if (p->unlost < (u64)LBE_AQM_PKTS * p->mss)
+		own_us = min(own_us, lbe_path_aqm_us(p));
+	return error_us + max(own_us, error_us / LBE_TARGET_NOISE);
 }
 
 /* The longest of three times, as the head says: half of a slow start's first packets, two slots,
@@ -816,7 +860,7 @@ static inline u32 lbe_path_tick_len_us(const struct lbe_path *p)
 /* The time in which what is sent now shows: a round trip, but at least a tick. */
 static inline u32 lbe_path_answer_us(const struct lbe_path *p)
 {
-	return max_t(u32, p->rtt_us, LBE_TICK_US);
+	return max(p->rtt_us, lbe_path_tick_len_us(p));
 }
 
 /* How long a turn lasts while other flows wait for theirs */
@@ -854,6 +898,8 @@ static inline void lbe_path_enter(struct lbe_path *p, u64 now_us, u8 state, u8 r
 	p->pulsed = false;
 	p->high = 0;
 	p->next_ns = 0;
+	p->started = p->in_flight;
+	p->few = false;
 }
 
 static inline void lbe_path_next_tick(struct lbe_path *p, u64 now_us)
@@ -895,6 +941,7 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 	p->base_us = U32_MAX;
 	p->calm_us = U32_MAX;
 	p->idle_us = U32_MAX;
+	p->unlost = (u64)LBE_AQM_PKTS * mss;
 	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
 		       (u32)div_u64(now_us, USEC_PER_SEC));
 	lbe_path_next_round(p, now_us);
@@ -1040,6 +1087,8 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	p->ticks = 0;
 	p->low_ticks = 0;
 	p->least_ticks = 0;
+	p->long_us = 0;
+	p->short_us = now_us;
 	p->isolated = 0;
 }
 
@@ -1086,7 +1135,7 @@ static inline void lbe_path_inspect_verdict(struct lbe_path *p, u64 now_us)
 	const struct lbe_train *t = &p->train;
 	u32 spread_us = lbe_train_mean_us(t) - t->least_us;
 	bool calm = lbe_train_samples(t) >= LBE_INSPECT_SAMPLES &&
-		    spread_us < p->calm_us + lbe_path_pkt_us(p) / LBE_INSPECT_SPREAD;
+		    spread_us < lbe_path_calm_us(p) + lbe_path_pkt_us(p) / LBE_INSPECT_SPREAD;
 
 	lbe_path_yield(p, now_us, calm ? LBE_INSPECT : LBE_TRAIN_GREW, 1);
 	p->inspect = calm && !p->inspected++;
@@ -1132,8 +1181,8 @@ static inline void lbe_path_start_again(struct lbe_path *p, u64 now_us)
 	p->lossy = 0;
 }
 
-/* A train was sent to learn the capacity. It shows it only if it was clearly faster than the link:
- * otherwise, or if there was too little data for it, START learns it.
+/* A train was sent to learn the capacity. It shows it only if it was clearly faster than the link,
+ * and nothing was lost: otherwise, or if there was too little data for it, START learns it.
  */
 static inline void lbe_path_capacity_verdict(struct lbe_path *p, u64 now_us)
 {
@@ -1147,7 +1196,7 @@ static inline void lbe_path_capacity_verdict(struct lbe_path *p, u64 now_us)
 		lbe_path_yield(p, now_us, LBE_TRAIN_LOST, 1);
 		return;
 	}
-	told = whole && lbe_train_growth(t, &g);
+	told = whole && !t->lost_bytes && lbe_train_growth(t, &g);
 	if (!told || g < LBE_GROWTH_FULL) {
 		if (!told || g >= LBE_GROWTH_NONE)
 			p->longer_us = 0;
@@ -1190,7 +1239,7 @@ static inline void lbe_path_probe_verdict(struct lbe_path *p, u64 now_us)
 		p->slower = max_t(u64, slower, LBE_PATH_RATE_MIN);
 		/* The spread to be found is about half of a packet's time: less noise is needed. */
 		p->inspect = p->fails >= LBE_INSPECT_FAILS && g > LBE_GROWTH_NONE &&
-			     p->calm_us < lbe_path_pkt_us(p) / LBE_INSPECT_CALM;
+			     lbe_path_calm_us(p) < lbe_path_pkt_us(p) / LBE_INSPECT_CALM;
 		p->inspected = 0;
 	} else if (g < LBE_GROWTH_NONE) {
 		lbe_path_learn_idle(p);
@@ -1299,6 +1348,7 @@ static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us, bool bus
 {
 	u64 span_us = now_us - p->round_us;
 	u64 rate = p->delivered;
+	bool few;
 
 	/* Or it was there when START began again. */
 	if (!busy || (p->reason == LBE_PATH_IDLE && !p->delivered)) {
@@ -1307,8 +1357,13 @@ static inline void lbe_path_queue_found(struct lbe_path *p, u64 now_us, bool bus
 	}
 	if (span_us > p->rtt_us / LBE_ROUND_TICKS)
 		rate = max(rate, div64_u64(p->round_bytes * USEC_PER_SEC, span_us));
+	few = max(p->round_bytes, lbe_path_bdp(p->delivered, p->rtt_us)) <
+	      (u64)LBE_ROUND_PKTS * p->mss;
 	lbe_path_set_mu(p, rate);
 	lbe_path_yield(p, now_us, LBE_QUEUE_FOUND, 1);
+	p->few = few;
+	if (few)
+		lbe_path_next_round(p, now_us);
 }
 
 /* Time between pulses, each of which puts a short queue in the way of other traffic. It is halved
@@ -1427,6 +1482,19 @@ static inline void lbe_path_pulse(struct lbe_path *p, u64 now_us)
 			lbe_path_train_us(p));
 }
 
+/* Since when has the queue been longer than this path's own, and than an AQM lets stand? */
+static inline void lbe_path_learn_long(struct lbe_path *p, u64 now_us, u32 q_us, u32 dt_us)
+{
+	u32 own_us = lbe_path_target_us(p) + lbe_path_pkt_us(p) / 2;
+
+	if (q_us > max(own_us, lbe_path_aqm_us(p))) {
+		p->long_us = p->long_us ?: now_us - dt_us;
+	} else if (p->long_us) {
+		p->long_us = 0;
+		p->short_us = now_us;
+	}
+}
+
 static inline void lbe_path_cruise_tick(struct lbe_path *p, u64 now_us, u32 mean_us, u32 dt_us)
 {
 	u32 q_us = mean_us - min(mean_us, p->base_us);
@@ -1434,6 +1502,7 @@ static inline void lbe_path_cruise_tick(struct lbe_path *p, u64 now_us, u32 mean
 	lbe_path_learn_noise(p, mean_us, LBE_NOISE_GAIN);
 	lbe_path_next_tick(p, now_us);
 	p->low_ticks = q_us < lbe_path_target_us(p) ? p->low_ticks + 1 : 0;
+	lbe_path_learn_long(p, now_us, q_us, dt_us);
 	lbe_path_cruise_law(p, q_us, dt_us);
 	if (p->ticks > LBE_CALM_TICKS)
 		p->calm_us = min(p->calm_us, p->noise_us);
@@ -1507,16 +1576,40 @@ static inline bool lbe_path_count_losses(struct lbe_path *p, u64 all, u32 q_us, 
 	return true;
 }
 
+/* START found the queue before LBE_ROUND_PKTS had arrived, fewer than tell a rate. Those in flight
+ * then, which were sent longer ago than that, wait at the bottleneck one behind the other: their
+ * rate is the capacity.
+ */
+static inline void lbe_path_few_arrived(struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	u64 span_us = max_t(u64, a->now_us - p->round_us, 1);
+	bool waited = span_us <= a->rtt_us;
+
+	if (!a->acked_bytes ||
+	    (waited && p->in_flight && p->round_bytes < (u64)LBE_ROUND_PKTS * p->mss))
+		return;
+	p->few = false;
+	if (waited)
+		lbe_path_set_mu(p, min(p->mu,
+				       div64_u64(p->round_bytes * USEC_PER_SEC, span_us)));
+	lbe_path_next_round(p, a->now_us);
+}
+
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
 	u64 span_us = a->now_us - p->round_us, all, rate;
-	u32 least_us = max_t(u32, lbe_path_answer_us(p), LBE_ROUND_PKTS * lbe_path_pkt_us(p));
+	u32 least_us = lbe_path_answer_us(p);
 	bool policed = lbe_path_policed(p), outage, more, counted, at_once;
 
+	p->started += a->acked_bytes;
 	p->round_bytes += a->acked_bytes;
 	p->round_lost += a->lost_bytes;
 	p->train.lost_bytes += a->lost_bytes;
+	if (p->few) {
+		lbe_path_few_arrived(p, a);
+		return;
+	}
 	if (span_us < least_us)
 		return;
 	all = p->round_bytes + p->round_lost;
@@ -1577,6 +1670,21 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool
 		lbe_path_give_way(p, now_us, LBE_QUEUE_JUMPED);
 }
 
+/* Packets were lost in CRUISE. If other traffic has held a queue for so long that an AQM drops
+ * packets, give way. If there was none two round trips ago either, when these packets were sent,
+ * the link loses packets by chance.
+ */
+static inline void lbe_path_lose(struct lbe_path *p, u64 now_us)
+{
+	if (p->train.on)
+		return;
+	if (!p->long_us && now_us - p->short_us > 2 * (u64)lbe_path_answer_us(p))
+		p->chance_us = now_us + LBE_POLICED_US;
+	else if (p->long_us && now_us - p->long_us >= LBE_AQM_INTERVAL_US &&
+		 now_us >= p->chance_us)
+		lbe_path_give_way(p, now_us, LBE_QUEUE_LOST);
+}
+
 /* FLOOR */
 
 /* Are pairs held to the strict condition? It holds after three failed returns, or after one at a
@@ -1632,6 +1740,15 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 	else if (p->fails >= LBE_BACKOFF_FAILS)
 		us = max(us, (u64)p->rtt_us << min_t(u32, p->fails - 1, LBE_BACKOFF_MAX));
 	return (u32)min_t(u64, us, LBE_PAIR_MAX_US);
+}
+
+/* May the receiver have delayed this ACK, so that its delay tells nothing? Not if the delay is too
+ * short for that. In FLOOR lbe_path_ack_prompt() decides.
+ */
+static inline bool lbe_path_maybe_delayed(const struct lbe_path *p, const struct lbe_path_ack *a)
+{
+	return a->alone_us > LBE_DELACK_US && !(p->state == LBE_FLOOR && p->prompt) &&
+	       a->delay_us - min(a->delay_us, p->base_us) > LBE_DELACK_US;
 }
 
 /* Does the receiver acknowledge single packets at once? Return: false if this ACK may have been
@@ -1770,7 +1887,7 @@ static inline u32 lbe_path_tick_delay_us(const struct lbe_path *p, const struct 
  *
  * The steps, in this order, since each uses what those before it have learnt:
  *
- *	any ACK		it ends a silence; losses of the round trip
+ *	any ACK		it ends a silence; a loss in a queue; losses of the round trip
  *	a sample	d: base, q = d - base, RTT; the tick's e, q and R; the train's g
  *	by state	CRUISE: a jump of q. FLOOR: pairs as evidence
  *	at its end	the verdict of the train; then the equation of the tick
@@ -1782,6 +1899,8 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 	u32 q_us;
 
 	lbe_path_heard(p, a);
+	if (a->lost_bytes && p->state == LBE_CRUISE)
+		lbe_path_lose(p, a->now_us);
 	lbe_path_round(p, a);
 	if (!a->delay_us || (p->state == LBE_CRUISE && sent_us < p->blind_us))
 		return;
@@ -1860,6 +1979,7 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 	p->flows = flows;
 	p->waiting = waiting;
 	p->in_flight = in_flight;
+	p->started = in_flight;
 	p->now_us = now_us;
 	p->heard_us = now_us;
 	p->anew_us = now_us;

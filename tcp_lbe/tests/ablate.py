@@ -42,7 +42,7 @@ OFF: dict[str, dict[str, str]] = {
     "no RTT / 32 in the jump": {"#define LBE_JUMP_US\t\t4000": "#define LBE_JUMP_US\t\t1"},
     "no least time of a tick": {"#define LBE_TICK_US\t\t11000": "#define LBE_TICK_US\t\t1"},
     "a target of 2 p + e": {
-        "max(LBE_TARGET_PKTS * lbe_path_pkt_us(p), error_us / LBE_TARGET_NOISE)": "LBE_TARGET_PKTS * lbe_path_pkt_us(p)"
+        "max(own_us, error_us / LBE_TARGET_NOISE)": "own_us"
     },
 }
 NETWORKS: dict[str, Case] = {

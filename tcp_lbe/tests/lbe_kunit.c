@@ -860,6 +860,167 @@ static void lbe_start_fills_a_buffer(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, lbe_path_policed(p));
 }
 
+/* The target of a path that has lost one of the latest 256 packets: at most 5 ms or a packet */
+static void lbe_target_of_a_path_that_loses(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU);
+
+	KUNIT_EXPECT_EQ(test, p->unlost, 256ULL * PKT);
+	lbe_path_set_mu(p, MU / 10);
+	KUNIT_EXPECT_EQ(test, lbe_path_target_us(p), 2 * 11584U + 250);
+	p->unlost--;
+	KUNIT_EXPECT_EQ(test, lbe_path_target_us(p), 11584U + 250);
+	lbe_path_set_mu(p, MU / 4);
+	KUNIT_EXPECT_EQ(test, lbe_path_target_us(p), 5000U + 250);
+	lbe_path_set_mu(p, MU);
+	KUNIT_EXPECT_EQ(test, lbe_path_target_us(p), TARGET);
+}
+
+/* A packet is lost in CRUISE, after the queue has been as long as this for so long. */
+struct lose_row {
+	const char *name;
+	u32 q_us;
+	u32 long_us;
+	bool train;
+	bool chance;	/* it was seen before that the link loses packets by chance */
+	bool yields;
+	bool learns;	/* that the link does */
+};
+
+static const struct lose_row lose_rows[] = {
+	{ "a queue of others",			6000, 100000, false, false, true, false },
+	{ "not yet for 100 ms",			6000, 99999, false, false, false, false },
+	{ "one that an AQM lets stand",		5000, 1000000, false, false, false, true },
+	{ "a pulse has made it",		6000, 100000, true, false, false, false },
+	{ "on a link that loses packets",	6000, 100000, false, true, false, false },
+	{ "without a queue",			0, 200001, false, false, false, true },
+	{ "too soon after one",			0, 200000, false, false, false, false },
+};
+
+static void lose_desc(const struct lose_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(lose, lose_rows, lose_desc);
+
+static void lbe_loses_in_a_queue(struct kunit *test)
+{
+	const struct lose_row *row = test->param_value;
+	struct lbe_path *p = cruising(test, MU / 2);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + row->long_us,
+		.rtt_us = RTT_US,
+		.acked_bytes = PKT,
+		.lost_bytes = PKT,
+	};
+	u64 known_us = row->chance ? ack.now_us + 1 : 0;
+
+	lbe_path_learn_long(p, NOW_US + 25000, row->q_us, 25000);
+	p->train.on = row->train;
+	p->chance_us = known_us;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->state, row->yields ? LBE_FLOOR : LBE_CRUISE);
+	if (row->yields)
+		KUNIT_EXPECT_EQ(test, p->reason, LBE_QUEUE_LOST);
+	KUNIT_EXPECT_EQ(test, p->chance_us,
+			row->learns ? ack.now_us + LBE_POLICED_US : known_us);
+	lbe_path_learn_long(p, ack.now_us, 0, 25000);
+	KUNIT_EXPECT_EQ(test, p->long_us, 0ULL);
+	KUNIT_EXPECT_EQ(test, p->short_us, row->q_us > 5000 ? ack.now_us : NOW_US);
+}
+
+/* START begins as slow start does: 10 packets, and what has been acknowledged. */
+static void lbe_start_is_a_slow_start(struct kunit *test)
+{
+	struct lbe_path *p = new_path(test);
+	struct lbe_path_ack ack = { .now_us = NOW_US, .rtt_us = RTT_US, .acked_bytes = 3 * PKT };
+
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 10ULL * PKT);
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 13ULL * PKT);
+	/* It begins again on a link that is much faster than it was. */
+	p->in_flight = 90 * PKT;
+	p->rate = 100 * MU;
+	lbe_path_enter(p, NOW_US, LBE_START, LBE_FASTER);
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 100ULL * PKT);
+	p->in_flight = 0;
+	p->rate = MU / 100;
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 2 * MU / 1000 + 10 * PKT);
+}
+
+/* START ended when few packets had come through: those in flight tell the capacity. */
+struct few_row {
+	const char *name;
+	u32 pkts;	/* acknowledged after that */
+	u32 in_flight;	/* still */
+	u32 span_us;	/* in this time */
+	u32 rtt_us;	/* of the last of them */
+	u64 mu;		/* then */
+};
+
+static const struct few_row few_rows[] = {
+	{ "eight, one behind the other",	8, 2, 80000, 90000, 100 * 8 * PKT / 8 },
+	{ "seven",				7, 2, 80000, 90000, MU },
+	{ "all that was in flight",		6, 0, 60000, 90000, 100 * 6 * PKT / 6 },
+	{ "the last was sent later",		8, 2, 80000, 79999, MU },
+	{ "faster than was thought",		8, 2, 1000, 90000, MU },
+	{ "an ACK of nothing",			0, 0, 80000, 1, MU },
+};
+
+static void few_desc(const struct few_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(few, few_rows, few_desc);
+
+static void lbe_few_tell_the_capacity(struct kunit *test)
+{
+	const struct few_row *row = test->param_value;
+	struct lbe_path *p = known_path(test);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + row->span_us,
+		.rtt_us = row->rtt_us,
+		.acked_bytes = row->pkts * PKT,
+	};
+
+	lbe_path_yield(p, NOW_US, LBE_QUEUE_FOUND, 1);
+	lbe_path_next_round(p, NOW_US);
+	p->few = true;
+	p->in_flight = row->in_flight * PKT;
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->mu, row->mu);
+	KUNIT_EXPECT_EQ(test, p->few, !row->pkts || row->pkts == 7);
+}
+
+/* An ACK of a single packet after a silence was not delayed if its delay is too short for that. */
+static void lbe_acks_that_may_be_delayed(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US,
+		.rtt_us = RTT_US,
+		.delay_us = BASE_US + LBE_DELACK_US + 1,
+		.alone_us = LBE_DELACK_US + 1,
+	};
+
+	KUNIT_EXPECT_TRUE(test, lbe_path_maybe_delayed(p, &ack));
+	ack.delay_us--;
+	KUNIT_EXPECT_FALSE(test, lbe_path_maybe_delayed(p, &ack));
+	ack.delay_us++;
+	ack.alone_us--;
+	KUNIT_EXPECT_FALSE(test, lbe_path_maybe_delayed(p, &ack));
+	ack.alone_us++;
+	lbe_path_yield(p, NOW_US, LBE_QUEUE_JUMPED, 0);
+	KUNIT_EXPECT_TRUE(test, lbe_path_maybe_delayed(p, &ack));
+	p->prompt = true;
+	KUNIT_EXPECT_FALSE(test, lbe_path_maybe_delayed(p, &ack));
+	p->base_us = U32_MAX;
+	p->prompt = false;
+	KUNIT_EXPECT_FALSE(test, lbe_path_maybe_delayed(p, &ack));
+}
+
 /* Heavy loss in single round trips does not count: one without loss resets it. */
 static void lbe_loses_now_and_then(struct kunit *test)
 {
@@ -1669,6 +1830,11 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_fails_at_a_policer),
 	KUNIT_CASE_PARAM(lbe_start_loses, start_loss_gen_params),
 	KUNIT_CASE(lbe_start_fills_a_buffer),
+	KUNIT_CASE(lbe_target_of_a_path_that_loses),
+	KUNIT_CASE_PARAM(lbe_loses_in_a_queue, lose_gen_params),
+	KUNIT_CASE(lbe_start_is_a_slow_start),
+	KUNIT_CASE_PARAM(lbe_few_tell_the_capacity, few_gen_params),
+	KUNIT_CASE(lbe_acks_that_may_be_delayed),
 	KUNIT_CASE(lbe_loses_now_and_then),
 	KUNIT_CASE(lbe_is_crowded_out),
 	KUNIT_CASE(lbe_base_takes_four),

@@ -22,7 +22,6 @@
 #define FRAME_BYTES	1514
 #define NS		1000000000ULL
 #define DELACK_NS	40000000ULL
-#define HEARD_NS	(LBE_DELACK_US * 1000ULL)	/* a later ACK may be delayed */
 #define FLOWS_MAX	128
 #define SAMPLE_NS	10000000ULL
 #define SECOND		((int)(NS / SAMPLE_NS))	/* samples in a second */
@@ -568,9 +567,9 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 		.limited = chats(m),
 	};
 
-	/* The receiver may have delayed the ACK of a single packet. */
-	if (e->pkts < 2 && !chats(m) && m->now_ns - f->heard_ns > HEARD_NS &&
-	    !(p->state == LBE_FLOOR && p->prompt))
+	if (e->pkts < 2 && !chats(m))
+		ack.alone_us = (u32)min_t(u64, (m->now_ns - f->heard_ns) / 1000, U32_MAX);
+	if (lbe_path_maybe_delayed(p, &ack))
 		ack.delay_us = 0;
 	f->heard_ns = m->now_ns;
 	f->out -= e->pkts + lost_pkts;

@@ -21,6 +21,8 @@ US = 1e-6
 SIZES = (536, 1448, 8948, 65483)
 #: least and greatest capacity that a path may have; a train's packets and its shortest time
 MU_MIN, MU_MAX, TRAIN_PKTS, TRAIN_S, TICK_S = 1000.0, 2.0**32 - 1, 8, 0.004, 0.011
+#: the target of CoDel
+AQM_S = 0.005
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,8 @@ class Link:
     noise: float
     deep: float
     policed: bool = False
+    #: has it lost a packet of the last 256?
+    lossy: bool = False
 
     @property
     def p(self) -> float:
@@ -49,7 +53,13 @@ class Link:
 
     @property
     def target(self) -> float:
-        return self.e + max(2 * self.p, self.e / 4)
+        own = min(2 * self.p, max(AQM_S, self.p)) if self.lossy else 2 * self.p
+        return self.e + max(own, self.e / 4)
+
+    @property
+    def answer(self) -> float:
+        """T: a round trip or a tick, whose packets take a whole number of us each."""
+        return max(self.rtt, 8 * math.floor(self.p / US) * US, TICK_S)
 
     @property
     def jump(self) -> float:
@@ -70,6 +80,7 @@ class Link:
         path.know_mu(round(self.mu))
         path.noise_us = round(self.noise / US)
         path.deep_us = round(self.deep / US)
+        path.unlost = (255 if self.lossy else 256) * self.mss
         if state == "cruise":
             path.cruise(now_us, round(self.mu))
         elif state == "floor":
@@ -91,6 +102,7 @@ def links(count: int, seed: int = 1) -> Iterator[Link]:
             rtt=round(log_uniform(rng, 50, 5e6)) * US,
             noise=rng.choice((0, 1, round(log_uniform(rng, 1, 1e6)))) * US,
             deep=rng.choice((0, round(log_uniform(rng, 1, 5e6)))) * US,
+            lossy=rng.random() < 0.5,
         )
 
 
@@ -108,7 +120,10 @@ def test_a_capacity_has_a_least_and_a_greatest(law: Law) -> None:
 
 
 def test_times_of_a_path(law: Law) -> None:
-    """p, the target e + max(2 p, e / 4), the jump, a tick (RTT / 4, 8 p or 11 ms) and a train, each rounded down."""
+    """p, the target e + max(2 p, e / 4), the jump, a tick (RTT / 4, 8 p or 11 ms) and a train, each rounded down.
+
+    If one packet of the last 256 was lost, 2 p counts only up to 5 ms or p, whichever is longer.
+    """
     for link in links(4000):
         path = link.made(law)
         assert rounded_down(link.p, path.pkt_us(), 1), link
@@ -121,7 +136,7 @@ def test_times_of_a_path(law: Law) -> None:
 def rate_by_the_equation(link: Link, rate: float, sent: float, q: float, before: float, dt: float) -> float:
     """R <- 1/2 (R + S + mu (qt - q) / (2 T)), S = R' - mu dq/dt, at most 1.008 mu; the last term doubled above qt."""
     spare = sent - link.mu * (q - before) / dt
-    drain = link.mu * (link.target - q) / (2 * max(link.rtt, TICK_S)) * (2 if q > link.target else 1)
+    drain = link.mu * (link.target - q) / (2 * link.answer) * (2 if q > link.target else 1)
     most = link.mu * (1 - 1 / 32) if link.policed else link.mu * (1 + 1 / 128)
     return min(max((rate + spare + drain) / 2, link.mu / 64, MU_MIN), most)
 
@@ -147,7 +162,7 @@ def test_the_cruise_law(law: Law, policed: bool) -> None:
         wanted = rate_by_the_equation(link, path.rate, rates[ago], queues[8] * US, queues[0] * US, dt_us * US)
         path.law(queues[8], dt_us)
         # qt is too low by up to 2 us, which the drain may double; each of three divisions drops up to 1
-        error = 2 * US * link.mu / (2 * link.rtt) + 4
+        error = 2 * US * link.mu / (2 * min(link.rtt, link.answer)) + 4
         assert abs(path.rate - wanted) <= error + 1, (link, dt_us)
         assert path.ticks == (ticks + 1) % 2**32
 
@@ -514,7 +529,10 @@ def test_silence_after_giving_way(law: Law) -> None:
 
 
 def test_bytes_in_flight(law: Law) -> None:
-    """R (RTT + 2 e) + 2 packets, or one slot if it holds more; e as measured. In START twice R RTT and 10 packets."""
+    """R (RTT + 2 e) + 2 packets, or one slot if it holds more; e as measured.
+
+    In START 10 packets, and either twice R RTT or what was in flight at its beginning and acknowledged since.
+    """
     rng = random.Random(26)
     for link in links(4000, 27):
         path = link.made(law)
@@ -528,7 +546,8 @@ def test_bytes_in_flight(law: Law) -> None:
         path.timed_out = 1
         assert path.cap(burst) == 0
         path.timed_out, path.state = 0, 0
-        assert abs(path.cap(burst) - 2 * path.rate * link.rtt - 10 * link.mss) <= 1
+        path.started = rng.choice((0, 10 * link.mss, 2**40))
+        assert abs(path.cap(burst) - min(2 * path.rate * link.rtt, path.started) - 10 * link.mss) <= 1
         path.state = 2
         assert path.cap(burst) == 2**64 - 1, "FLOOR is bounded by its pairs"
 

@@ -275,7 +275,7 @@ REASONS = {
     "cruise": {"train_passed", "slower"},
     "floor": {
         "queue_found", "queue_jumped", "train_grew", "train_lost", "heavy_loss", "nothing_left", "isolated", "inspect",
-        "measured", "silence",
+        "measured", "silence", "queue_lost",
     },
     "probe": {"path_idle", "inspect"},
 }  # fmt: skip
