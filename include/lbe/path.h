@@ -100,7 +100,8 @@
  *    packet waits for 0 to p more. (The time between their packets varies by half each way, since
  *    packets at equal distances may all wait for as long.) Two such trains in a row with a spread
  *    below p / 8 plus the least noise of CRUISE show that the link is slower. This is tried from
- *    the second failure on, if that noise is below p / 4.
+ *    the second failure on, if that noise is below p / 4. (Before the first CRUISE it is that of
+ *    START.)
  * If pulses at 1.25 mu raise mu four times in a row by as much as they can, the link is much
  * faster, and START finds out how much.
  *
@@ -304,10 +305,10 @@
  */
 #define LBE_FIRST_PKTS		10
 
-/* Ticks of a round trip, and least number of packets in the time of a tick, of a round trip, and
- * of a jump. With fewer, the mean of a tick depends on the ACKs that the receiver happens to
- * delay. If the packets are doubled, the path gives way later on slow links; if halved, the noise
- * of ticks there ends CRUISE early.
+/* Ticks of a round trip, and least number of packets in the time of a tick, in a rate that START
+ * learns, and in a jump. With fewer, the mean of a tick depends on the ACKs that the receiver
+ * happens to delay. If the packets are doubled, the path gives way later on slow links; if halved,
+ * the noise of ticks there ends CRUISE early.
  */
 #define LBE_ROUND_TICKS		4
 #define LBE_TICK_PKTS		8

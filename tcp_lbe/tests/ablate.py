@@ -41,8 +41,10 @@ OFF: dict[str, dict[str, str]] = {
     "no rule for policers": {"p->lossy = min(p->lossy + 1, LBE_LOSS_ROUNDS);": "p->lossy = 0;"},
     "no RTT / 32 in the jump": {"#define LBE_JUMP_US\t\t4000": "#define LBE_JUMP_US\t\t1"},
     "no least time of a tick": {"#define LBE_TICK_US\t\t11000": "#define LBE_TICK_US\t\t1"},
-    "a target of 2 p + e": {
-        "max(own_us, error_us / LBE_TARGET_NOISE)": "own_us"
+    "a target of 2 p + e": {"max(own_us, error_us / LBE_TARGET_NOISE)": "own_us"},
+    "no mu from what is in flight after START": {"\tp->few = few;\n": "\tp->few = false;\n"},
+    "a drain within RTT, not a tick": {
+        "return max(p->rtt_us, lbe_path_tick_len_us(p));": "return max_t(u32, p->rtt_us, LBE_TICK_US);"
     },
 }
 NETWORKS: dict[str, Case] = {
@@ -60,6 +62,8 @@ NETWORKS: dict[str, Case] = {
     "fast": Case(rate_mbit=100, other="steady", other_mbit=50, duration_s=40),
     "wireless": Case(200, 5, 200, noise_ms=4),
     "fair, noise": Case(50, 11, 45, noise_ms=1, fair=1, other="greedy"),
+    "few": Case(0.8, 6, 10, fair=1),
+    "slow": Case(2, 10, 10, flows=8, other="steady", other_mbit=1),
 }
 
 

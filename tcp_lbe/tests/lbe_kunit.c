@@ -1249,12 +1249,12 @@ static void lbe_start_gives_way_to_marks(struct kunit *test)
 	KUNIT_EXPECT_GT(test, i, 100);
 }
 
-/* A train that is much faster than the link tells an unknown capacity; of a fast link, or of a link
- * with a bucket that holds the train, it tells nothing.
+/* A train that is much faster than the link tells an unknown capacity; of a fast link, of a link
+ * with a bucket that holds the train, or if a packet of it was lost, it tells nothing.
  */
 static void lbe_train_tells_the_capacity(struct kunit *test)
 {
-	static const u64 links[] = { MU, MU / 4, 64 * MU };
+	static const u64 links[] = { MU, MU / 4, 64 * MU, MU };
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(links); i++) {
@@ -1269,6 +1269,7 @@ static void lbe_train_tells_the_capacity(struct kunit *test)
 		KUNIT_EXPECT_GT(test, lbe_path_send_rate(p), 2 * MU);
 		rate = p->train.rate;
 		p->train.bytes = lbe_train_paced(&p->train);
+		p->train.lost_bytes = i == 3 ? PKT : 0;
 		for (sent_us = NOW_US; p->state == LBE_PROBE; sent_us += 500) {
 			struct lbe_path_ack ack = { .acked_pkts = 1 };
 
@@ -1280,7 +1281,7 @@ static void lbe_train_tells_the_capacity(struct kunit *test)
 			p->now_us = ack.now_us;
 			lbe_path_ack(p, &ack);
 		}
-		if (links[i] > rate) {
+		if (links[i] > rate || i == 3) {
 			KUNIT_EXPECT_EQ(test, p->state, LBE_START);
 			KUNIT_EXPECT_EQ(test, p->mu, 0ULL);
 			continue;

@@ -151,7 +151,7 @@ def test_packets_that_are_sent_again_show_an_idle_link() -> None:
 
 @pytest.mark.parametrize(("aqm", "flows"), [("codel", 1), ("codel", 8), ("pie", 1), ("pie", 8)])
 def test_behind_a_slow_aqm_best_effort_pays_for_no_queue_of_lbe(aqm: str, flows: int) -> None:
-    """At 1 Mbit/s two packets take longer than CoDel lets a queue last; who ignores losses then starves who does not."""
+    """At 1 Mbit/s two packets take longer than CoDel lets a queue last; who ignores losses starves who does not."""
     case = {"rate_mbit": 1, "delay_ms": 49, "aqm": aqm, "others": 1}
     alone, beside = (measured(SLOW.format(**case, flows=number), 1)["be"] for number in (0, flows))
     assert beside > 0.8 * alone
