@@ -20,8 +20,8 @@
  *
  * The target keeps the link busy while the receiver delays an ACK. The bound on the data in flight
  * makes the path stop sending at once when a burst of other traffic delays its ACKs. (In this bound
- * e is the noise as measured; elsewhere it is at least LBE_PATH_ERROR_US.) In START it is that of a
- * slow start: 10 packets, and what has been acknowledged since it began.
+ * e is the noise as measured; elsewhere it is at least LBE_PATH_ERROR_US.) In START it is 10
+ * packets, and 2 R RTT more once the first delay is known.
  *
  * Giving way. If q grows by more than a jump within a round trip, or is above two jumps, other
  * traffic has begun, and the path goes to FLOOR. A jump is 2 e plus the longest of three times:
@@ -676,7 +676,6 @@ enum lbe_reason {
  * @lossy: such counts in a row that lost more than by chance, up to LBE_LOSS_ROUNDS
  * @delivered: delivery rate of the round trip before, bytes a second
  * @unlost: delivered since the latest round trip with a loss, bytes; it begins at LBE_AQM_PKTS
- * @started: in flight when the present state began, and acknowledged since, bytes
  * @few: too few packets had arrived when START ended: those in flight tell the capacity
  * @leaving: the present round trip began when the path gave way
  * @tick_us: beginning of the present tick
@@ -741,7 +740,7 @@ struct lbe_path {
 	u8 raises;
 
 	u64 round_us, round_bytes, round_lost, delivered, unlost;
-	u64 loss_us, loss_bytes, loss_lost, started;
+	u64 loss_us, loss_bytes, loss_lost;
 	bool leaving, few;
 	u8 lossy;
 
@@ -899,7 +898,6 @@ static inline void lbe_path_enter(struct lbe_path *p, u64 now_us, u8 state, u8 r
 	p->pulsed = false;
 	p->high = 0;
 	p->next_ns = 0;
-	p->started = p->in_flight;
 	p->few = false;
 }
 
@@ -1603,7 +1601,6 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	u32 least_us = lbe_path_answer_us(p);
 	bool policed = lbe_path_policed(p), outage, more, counted, at_once;
 
-	p->started += a->acked_bytes;
 	p->round_bytes += a->acked_bytes;
 	p->round_lost += a->lost_bytes;
 	p->train.lost_bytes += a->lost_bytes;
@@ -1744,12 +1741,13 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 }
 
 /* May the receiver have delayed this ACK, so that its delay tells nothing? Not if the delay is too
- * short for that. In FLOOR lbe_path_ack_prompt() decides.
+ * short for that, and that of a full packet: one that is sent when no more data waits may be short,
+ * and so have a delay below the base of full ones. In FLOOR lbe_path_ack_prompt() decides.
  */
 static inline bool lbe_path_maybe_delayed(const struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	return a->alone_us > LBE_DELACK_US && !(p->state == LBE_FLOOR && p->prompt) &&
-	       a->delay_us - min(a->delay_us, p->base_us) > LBE_DELACK_US;
+	       (a->limited || a->delay_us - min(a->delay_us, p->base_us) > LBE_DELACK_US);
 }
 
 /* Does the receiver acknowledge single packets at once? Return: false if this ACK may have been
@@ -1980,7 +1978,6 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 	p->flows = flows;
 	p->waiting = waiting;
 	p->in_flight = in_flight;
-	p->started = in_flight;
 	p->now_us = now_us;
 	p->heard_us = now_us;
 	p->anew_us = now_us;

@@ -190,8 +190,8 @@ static inline u64 lbe_path_cap(const struct lbe_path *p, u32 burst_bytes)
 	u64 cap;
 
 	if (p->state == LBE_START)
-		return min(lbe_path_bdp(p->rate, 2 * p->rtt_us), p->started) +
-		       LBE_FIRST_PKTS * p->mss;
+		return LBE_FIRST_PKTS * p->mss +
+		       (p->base_us == U32_MAX ? 0 : lbe_path_bdp(p->rate, 2 * p->rtt_us));
 	if (p->state != LBE_CRUISE)
 		return U64_MAX;
 	/* What TCP took for lost may still arrive: until an ACK tells, one slot is sent at most. */

@@ -16,7 +16,7 @@ FIELDS = (
     "state", "reason", "now_us", "since_us", "heard_us", "timed_out", "mss", "flows", "waiting", "next_ns",
     "turn_us", "turn_pkts",
     "base_us", "rtt_us", "noise_us", "deep_us", "mu", "policed_us", "rate", "fails", "prompt", "n", "ticks", "pulsed",
-    "pulse_us", "local", "in_flight", "idle_us", "isolated", "raises", "unlost", "started", "few",
+    "pulse_us", "local", "in_flight", "idle_us", "isolated", "raises", "unlost", "few",
 )  # fmt: skip
 #: and of its train
 TRAIN = ("from_us", "until_us", "rate", "bytes", "lost_bytes", "throttled", "on")

@@ -930,23 +930,15 @@ static void lbe_loses_in_a_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->short_us, row->q_us > 5000 ? ack.now_us : NOW_US);
 }
 
-/* START begins as slow start does: 10 packets, and what has been acknowledged. */
+/* START sends 10 packets, as slow start does, until the first delay is known. */
 static void lbe_start_is_a_slow_start(struct kunit *test)
 {
 	struct lbe_path *p = new_path(test);
-	struct lbe_path_ack ack = { .now_us = NOW_US, .rtt_us = RTT_US, .acked_bytes = 3 * PKT };
 
 	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 10ULL * PKT);
-	lbe_path_ack(p, &ack);
-	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 13ULL * PKT);
-	/* It begins again on a link that is much faster than it was. */
-	p->in_flight = 90 * PKT;
-	p->rate = 100 * MU;
-	lbe_path_enter(p, NOW_US, LBE_START, LBE_FASTER);
-	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 100ULL * PKT);
-	p->in_flight = 0;
-	p->rate = MU / 100;
-	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), 2 * MU / 1000 + 10 * PKT);
+	lbe_path_base(p, NOW_US, BASE_US);
+	p->rate = MU;
+	KUNIT_EXPECT_EQ(test, lbe_path_cap(p, PKT), MU / 5 + 10 * PKT);
 }
 
 /* START ended when few packets had come through: those in flight tell the capacity. */
@@ -1008,6 +1000,9 @@ static void lbe_acks_that_may_be_delayed(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lbe_path_maybe_delayed(p, &ack));
 	ack.delay_us--;
 	KUNIT_EXPECT_FALSE(test, lbe_path_maybe_delayed(p, &ack));
+	ack.limited = true;
+	KUNIT_EXPECT_TRUE(test, lbe_path_maybe_delayed(p, &ack));
+	ack.limited = false;
 	ack.delay_us++;
 	ack.alone_us--;
 	KUNIT_EXPECT_FALSE(test, lbe_path_maybe_delayed(p, &ack));
