@@ -430,12 +430,12 @@
  */
 #define LBE_POLICED_PART	32
 
-/* A policer is known for this long, us: as long as the base delay. So is a link that loses packets
- * by chance. If doubled, a path that was taken for policed by mistake stays careful for twice as
+/* What losses have told is believed for this long, us, as long as the base delay: that there is a
+ * policer, or that the link loses packets by chance. If doubled, a path that was taken for policed by mistake stays careful for twice as
  * long; if halved, other traffic at a policer shares with this path more often until it is found
  * again.
  */
-#define LBE_POLICED_US		(LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC)
+#define LBE_LOSSES_US		(LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC)
 
 /* One packet lost in this many may be chance at a policer, too; the second shows other traffic. A
  * flow of Reno with one loss in 1024 packets has 39 packets in flight (1.22 times the root), which
@@ -688,8 +688,8 @@ enum lbe_reason {
  * @ticks: index into both, modulo LBE_PATH_TICKS (a power of 2: it may wrap)
  * @high: samples in a row that show a jump
  * @high_us: time of the first of them
- * @long_us: since when an AQM may drop packets of the queue; 0: it is not that long
- * @short_us: since when it is not that long
+ * @long_queue: the queue is so long that an AQM may drop packets of it
+ * @queue_us: since when it is that long, or is not
  * @chance_us: until then a loss is by chance, since one came without such a queue
  * @low_ticks: ticks in a row with a queue below the target
  * @least_ticks: ticks in a row with an eighth of the capacity or less
@@ -749,7 +749,9 @@ struct lbe_path {
 	u32 q_us[LBE_PATH_TICKS];
 	u64 r[LBE_PATH_TICKS];
 	u32 ticks, low_ticks, least_ticks, high;
-	u64 high_us, long_us, short_us, chance_us;
+	u64 high_us;
+	bool long_queue;
+	u64 queue_us, chance_us;
 
 	u64 rate, pulse_us;
 	bool pulsed;
@@ -1086,8 +1088,8 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	p->ticks = 0;
 	p->low_ticks = 0;
 	p->least_ticks = 0;
-	p->long_us = 0;
-	p->short_us = now_us;
+	p->long_queue = false;
+	p->queue_us = now_us;
 	p->isolated = 0;
 }
 
@@ -1485,13 +1487,12 @@ static inline void lbe_path_pulse(struct lbe_path *p, u64 now_us)
 static inline void lbe_path_learn_long(struct lbe_path *p, u64 now_us, u32 q_us, u32 dt_us)
 {
 	u32 own_us = lbe_path_target_us(p) + lbe_path_pkt_us(p) / 2;
+	bool is_long = q_us > max(own_us, lbe_path_aqm_us(p));
 
-	if (q_us > max(own_us, lbe_path_aqm_us(p))) {
-		p->long_us = p->long_us ?: now_us - dt_us;
-	} else if (p->long_us) {
-		p->long_us = 0;
-		p->short_us = now_us;
-	}
+	if (is_long == p->long_queue)
+		return;
+	p->long_queue = is_long;
+	p->queue_us = is_long ? now_us - dt_us : now_us;
 }
 
 static inline void lbe_path_cruise_tick(struct lbe_path *p, u64 now_us, u32 mean_us, u32 dt_us)
@@ -1594,10 +1595,30 @@ static inline void lbe_path_few_arrived(struct lbe_path *p, const struct lbe_pat
 	lbe_path_next_round(p, a->now_us);
 }
 
+/* Random loss is never that heavy: this is a policer, or a buffer that was full when the base was
+ * learnt. The rate that came through is the capacity. At a known policer other traffic may have
+ * taken the rest of it.
+ */
+static inline void lbe_path_lose_much(struct lbe_path *p, const struct lbe_path_ack *a,
+				      bool outage)
+{
+	bool policed = lbe_path_policed(p);
+	u64 rate = div64_u64((p->loss_bytes - p->loss_lost) * USEC_PER_SEC,
+			     a->now_us - p->loss_us);
+
+	if (!policed)
+		lbe_path_set_mu(p, rate);
+	else if (!outage && p->fails < LBE_PATIENCE_MAX)
+		lbe_path_set_mu(p, clamp_t(u64, rate, p->mu / 2, p->mu));
+	if (!policed || p->round_lost * LBE_POLICED_PART > p->round_bytes + p->round_lost)
+		p->policed_us = a->now_us + LBE_LOSSES_US;
+	lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
+}
+
 static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	u64 before = p->r[p->ticks % LBE_PATH_TICKS];
-	u64 span_us = a->now_us - p->round_us, all, rate;
+	u64 span_us = a->now_us - p->round_us, all;
 	u32 least_us = lbe_path_answer_us(p);
 	bool policed = lbe_path_policed(p), outage, more, counted, at_once;
 
@@ -1620,22 +1641,10 @@ static inline void lbe_path_round(struct lbe_path *p, const struct lbe_path_ack 
 	counted = lbe_path_count_losses(p, all, a->delay_us - min(a->delay_us, p->base_us),
 					outage);
 	p->unlost = p->round_lost ? 0 : p->unlost + p->round_bytes;
-	/* Random loss is never that heavy: this is a policer, or a buffer that was full when the
-	 * base was learnt. The rate that came through is the capacity.
-	 */
 	at_once = policed || (p->state == LBE_START && more);
 	if (counted && (p->state == LBE_START || p->state == LBE_CRUISE) && !p->high &&
-	    p->lossy >= (at_once ? 1 : LBE_LOSS_ROUNDS)) {
-		rate = div64_u64((p->loss_bytes - p->loss_lost) * USEC_PER_SEC,
-				 a->now_us - p->loss_us);
-		if (!policed)
-			lbe_path_set_mu(p, rate);
-		else if (!outage && p->fails < LBE_PATIENCE_MAX)
-			lbe_path_set_mu(p, clamp_t(u64, p->delivered, p->mu / 2, p->mu));
-		if (!policed || p->round_lost * LBE_POLICED_PART > all)
-			p->policed_us = a->now_us + LBE_POLICED_US;
-		lbe_path_give_way(p, a->now_us, LBE_HEAVY_LOSS);
-	}
+	    p->lossy >= (at_once ? 1 : LBE_LOSS_ROUNDS))
+		lbe_path_lose_much(p, a, outage);
 	if (p->leaving && before > p->mu - p->mu / LBE_CAME_FULL &&
 	    p->delivered < before - before / LBE_CAME_LESS)
 		p->came = p->delivered;
@@ -1674,12 +1683,13 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool
  */
 static inline void lbe_path_lose(struct lbe_path *p, u64 now_us)
 {
+	u64 for_us = now_us - p->queue_us;
+
 	if (p->train.on)
 		return;
-	if (!p->long_us && now_us - p->short_us > 2 * (u64)lbe_path_answer_us(p))
-		p->chance_us = now_us + LBE_POLICED_US;
-	else if (p->long_us && now_us - p->long_us >= LBE_AQM_INTERVAL_US &&
-		 now_us >= p->chance_us)
+	if (!p->long_queue && for_us > 2 * (u64)lbe_path_answer_us(p))
+		p->chance_us = now_us + LBE_LOSSES_US;
+	else if (p->long_queue && for_us >= LBE_AQM_INTERVAL_US && now_us >= p->chance_us)
 		lbe_path_give_way(p, now_us, LBE_QUEUE_LOST);
 }
 

@@ -695,7 +695,7 @@ static void lbe_losses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p->reason, LBE_HEAVY_LOSS);
 		KUNIT_EXPECT_EQ(test, p->fails, 1U);
 		KUNIT_EXPECT_LT(test, p->mu, known);
-		KUNIT_EXPECT_EQ(test, p->policed_us == p->now_us + LBE_POLICED_US,
+		KUNIT_EXPECT_EQ(test, p->policed_us == p->now_us + LBE_LOSSES_US,
 				!row->policed || row->lost > 2);
 	}
 }
@@ -880,7 +880,7 @@ static void lbe_target_of_a_path_that_loses(struct kunit *test)
 struct lose_row {
 	const char *name;
 	u32 q_us;
-	u32 long_us;
+	u32 for_us;
 	bool train;
 	bool chance;	/* it was seen before that the link loses packets by chance */
 	bool yields;
@@ -909,7 +909,7 @@ static void lbe_loses_in_a_queue(struct kunit *test)
 	const struct lose_row *row = test->param_value;
 	struct lbe_path *p = cruising(test, MU / 2);
 	struct lbe_path_ack ack = {
-		.now_us = NOW_US + row->long_us,
+		.now_us = NOW_US + row->for_us,
 		.rtt_us = RTT_US,
 		.acked_bytes = PKT,
 		.lost_bytes = PKT,
@@ -924,10 +924,10 @@ static void lbe_loses_in_a_queue(struct kunit *test)
 	if (row->yields)
 		KUNIT_EXPECT_EQ(test, p->reason, LBE_QUEUE_LOST);
 	KUNIT_EXPECT_EQ(test, p->chance_us,
-			row->learns ? ack.now_us + LBE_POLICED_US : known_us);
+			row->learns ? ack.now_us + LBE_LOSSES_US : known_us);
 	lbe_path_learn_long(p, ack.now_us, 0, 25000);
-	KUNIT_EXPECT_EQ(test, p->long_us, 0ULL);
-	KUNIT_EXPECT_EQ(test, p->short_us, row->q_us > 5000 ? ack.now_us : NOW_US);
+	KUNIT_EXPECT_FALSE(test, p->long_queue);
+	KUNIT_EXPECT_EQ(test, p->queue_us, row->q_us > 5000 ? ack.now_us : NOW_US);
 }
 
 /* START sends 10 packets, as slow start does, until the first delay is known. */
