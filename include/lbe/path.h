@@ -43,7 +43,8 @@
  * the term 2 p of qt is at most that, unless 256 packets in a row came through. And if a packet is
  * lost after the queue has been above that, and above qt and p / 2, for 100 ms, the path gives way:
  * it is the queue of other traffic, which must not pay for that of this path. A loss that comes
- * without such a queue shows that the link loses packets by chance: then this rule rests for 180 s.
+ * when the queue has been below that for as long as TCP takes to find a loss shows that the link
+ * loses packets by chance: then this rule rests for 180 s.
  * Losses are counted over a round trip, or over as many round trips as hold more than 24 packets.
  * If more than a quarter of these is lost, and of the next count too, then a policer limits the
  * rate, or the buffer was full when the base was learnt; unless the delay shows a queue that would
@@ -431,9 +432,9 @@
 #define LBE_POLICED_PART	32
 
 /* What losses have told is believed for this long, us, as long as the base delay: that there is a
- * policer, or that the link loses packets by chance. If doubled, a path that was taken for policed by mistake stays careful for twice as
- * long; if halved, other traffic at a policer shares with this path more often until it is found
- * again.
+ * policer, or that the link loses packets by chance. If doubled, a path that was taken for policed
+ * by mistake stays careful for twice as long; if halved, other traffic at a policer shares with
+ * this path more often until it is found again.
  */
 #define LBE_LOSSES_US		(LBE_PATH_SLOTS * LBE_PATH_SLOT_S * USEC_PER_SEC)
 
@@ -585,9 +586,11 @@
 #define LBE_FLAT_PAIRS		8
 
 /* No ACK for this many round trips and for so long, us, is a silence: then what CRUISE knows is
- * old. TCP's own time-out is 200 ms + RTT and doubles, so that a second has seen two of them. If
- * doubled, a path that was cut off sends at its old rate for another second; if halved, a loss of
- * one window ends CRUISE.
+ * old. TCP's own time-out is 200 ms + RTT and doubles, so that a second has seen two of them. That
+ * is also when TCP has found a loss, whose packet may be the last one of a flow's turn. If doubled,
+ * a path that was cut off sends at its old rate for another second, and a link that loses packets
+ * by chance is known later; if halved, a loss of one window ends CRUISE, and a drop that an AQM
+ * made in a longer queue may count as one by chance.
  */
 #define LBE_SILENCE_RTTS	4
 #define LBE_SILENCE_US		USEC_PER_SEC
@@ -628,6 +631,13 @@ enum lbe_reason {
 	LBE_SILENCE,		/* no ACK for long: idle, or an outage */
 	LBE_MEASURED,		/* a train has shown the capacity */
 	LBE_QUEUE_LOST,		/* a packet was lost while other traffic held a queue */
+};
+
+/* The queue in CRUISE, for what a loss means */
+enum lbe_queue {
+	LBE_QUEUE_SHORT,	/* no AQM drops packets of it */
+	LBE_QUEUE_OWN,		/* an AQM may drop some; the path itself may have made all of it */
+	LBE_QUEUE_OTHERS,	/* and other traffic has made a part of it */
 };
 
 /**
@@ -688,9 +698,9 @@ enum lbe_reason {
  * @ticks: index into both, modulo LBE_PATH_TICKS (a power of 2: it may wrap)
  * @high: samples in a row that show a jump
  * @high_us: time of the first of them
- * @long_queue: the queue is so long that an AQM may drop packets of it
- * @queue_us: since when it is that long, or is not
- * @chance_us: until then a loss is by chance, since one came without such a queue
+ * @queue: enum lbe_queue
+ * @queue_us: since when
+ * @chance_us: until then a loss is by chance, since one came long after LBE_QUEUE_SHORT began
  * @low_ticks: ticks in a row with a queue below the target
  * @least_ticks: ticks in a row with an eighth of the capacity or less
  * @rate: of all flows together, bytes a second
@@ -750,7 +760,7 @@ struct lbe_path {
 	u64 r[LBE_PATH_TICKS];
 	u32 ticks, low_ticks, least_ticks, high;
 	u64 high_us;
-	bool long_queue;
+	u8 queue;
 	u64 queue_us, chance_us;
 
 	u64 rate, pulse_us;
@@ -822,6 +832,11 @@ static inline u32 lbe_path_error_us(const struct lbe_path *p)
 static inline u32 lbe_path_calm_us(const struct lbe_path *p)
 {
 	return min(p->calm_us, lbe_path_error_us(p));
+}
+
+static inline u64 lbe_path_silence_us(const struct lbe_path *p)
+{
+	return max_t(u64, (u64)LBE_SILENCE_RTTS * p->rtt_us, LBE_SILENCE_US);
 }
 
 /* A longer queue is one that an AQM may shorten. */
@@ -1088,7 +1103,7 @@ static inline void lbe_path_cruise(struct lbe_path *p, u64 now_us, u64 rate, u8 
 	p->ticks = 0;
 	p->low_ticks = 0;
 	p->least_ticks = 0;
-	p->long_queue = false;
+	p->queue = LBE_QUEUE_SHORT;
 	p->queue_us = now_us;
 	p->isolated = 0;
 }
@@ -1483,16 +1498,18 @@ static inline void lbe_path_pulse(struct lbe_path *p, u64 now_us)
 			lbe_path_train_us(p));
 }
 
-/* Since when has the queue been longer than this path's own, and than an AQM lets stand? */
-static inline void lbe_path_learn_long(struct lbe_path *p, u64 now_us, u32 q_us, u32 dt_us)
+/* How long has the queue been in CRUISE, and since when? */
+static inline void lbe_path_learn_queue(struct lbe_path *p, u64 now_us, u32 q_us, u32 dt_us)
 {
 	u32 own_us = lbe_path_target_us(p) + lbe_path_pkt_us(p) / 2;
-	bool is_long = q_us > max(own_us, lbe_path_aqm_us(p));
+	u32 aqm_us = lbe_path_aqm_us(p);
+	u8 queue = q_us <= aqm_us ? LBE_QUEUE_SHORT :
+		   q_us <= own_us ? LBE_QUEUE_OWN : LBE_QUEUE_OTHERS;
 
-	if (is_long == p->long_queue)
+	if (queue == p->queue)
 		return;
-	p->long_queue = is_long;
-	p->queue_us = is_long ? now_us - dt_us : now_us;
+	p->queue_us = queue > p->queue ? now_us - dt_us : now_us;
+	p->queue = queue;
 }
 
 static inline void lbe_path_cruise_tick(struct lbe_path *p, u64 now_us, u32 mean_us, u32 dt_us)
@@ -1502,7 +1519,7 @@ static inline void lbe_path_cruise_tick(struct lbe_path *p, u64 now_us, u32 mean
 	lbe_path_learn_noise(p, mean_us, LBE_NOISE_GAIN);
 	lbe_path_next_tick(p, now_us);
 	p->low_ticks = q_us < lbe_path_target_us(p) ? p->low_ticks + 1 : 0;
-	lbe_path_learn_long(p, now_us, q_us, dt_us);
+	lbe_path_learn_queue(p, now_us, q_us, dt_us);
 	lbe_path_cruise_law(p, q_us, dt_us);
 	if (p->ticks > LBE_CALM_TICKS)
 		p->calm_us = min(p->calm_us, p->noise_us);
@@ -1678,7 +1695,7 @@ static inline void lbe_path_watch(struct lbe_path *p, u64 now_us, u32 q_us, bool
 }
 
 /* Packets were lost in CRUISE. If other traffic has held a queue for so long that an AQM drops
- * packets, give way. If there was none two round trips ago either, when these packets were sent,
+ * packets, give way. If no AQM has had a reason to drop any since before these packets were sent,
  * the link loses packets by chance.
  */
 static inline void lbe_path_lose(struct lbe_path *p, u64 now_us)
@@ -1687,9 +1704,10 @@ static inline void lbe_path_lose(struct lbe_path *p, u64 now_us)
 
 	if (p->train.on)
 		return;
-	if (!p->long_queue && for_us > 2 * (u64)lbe_path_answer_us(p))
+	if (p->queue == LBE_QUEUE_SHORT && for_us > lbe_path_silence_us(p))
 		p->chance_us = now_us + LBE_LOSSES_US;
-	else if (p->long_queue && for_us >= LBE_AQM_INTERVAL_US && now_us >= p->chance_us)
+	else if (p->queue == LBE_QUEUE_OTHERS && for_us >= LBE_AQM_INTERVAL_US &&
+		 now_us >= p->chance_us)
 		lbe_path_give_way(p, now_us, LBE_QUEUE_LOST);
 }
 
@@ -1938,9 +1956,7 @@ static inline void lbe_path_ack(struct lbe_path *p, const struct lbe_path_ack *a
 static inline void lbe_path_time(struct lbe_path *p, u64 now_us)
 {
 	p->now_us = max(p->now_us, now_us);
-	if (p->state == LBE_CRUISE && p->now_us - p->heard_us >
-				      max_t(u64, (u64)LBE_SILENCE_RTTS * p->rtt_us,
-					    LBE_SILENCE_US)) {
+	if (p->state == LBE_CRUISE && p->now_us - p->heard_us > lbe_path_silence_us(p)) {
 		if (lbe_path_nothing_left(p))
 			lbe_path_give_way(p, p->now_us, LBE_NOTHING_LEFT);
 		else

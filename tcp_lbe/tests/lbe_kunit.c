@@ -890,11 +890,11 @@ struct lose_row {
 static const struct lose_row lose_rows[] = {
 	{ "a queue of others",			6000, 100000, false, false, true, false },
 	{ "not yet for 100 ms",			6000, 99999, false, false, false, false },
-	{ "one that an AQM lets stand",		5000, 1000000, false, false, false, true },
+	{ "one that an AQM lets stand",		5000, 1000001, false, false, false, true },
 	{ "a pulse has made it",		6000, 100000, true, false, false, false },
 	{ "on a link that loses packets",	6000, 100000, false, true, false, false },
-	{ "without a queue",			0, 200001, false, false, false, true },
-	{ "too soon after one",			0, 200000, false, false, false, false },
+	{ "without a queue",			0, 1000001, false, false, false, true },
+	{ "too soon after one",			0, 1000000, false, false, false, false },
 };
 
 static void lose_desc(const struct lose_row *row, char *desc)
@@ -916,7 +916,7 @@ static void lbe_loses_in_a_queue(struct kunit *test)
 	};
 	u64 known_us = row->chance ? ack.now_us + 1 : 0;
 
-	lbe_path_learn_long(p, NOW_US + 25000, row->q_us, 25000);
+	lbe_path_learn_queue(p, NOW_US + 25000, row->q_us, 25000);
 	p->train.on = row->train;
 	p->chance_us = known_us;
 	lbe_path_ack(p, &ack);
@@ -925,9 +925,32 @@ static void lbe_loses_in_a_queue(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p->reason, LBE_QUEUE_LOST);
 	KUNIT_EXPECT_EQ(test, p->chance_us,
 			row->learns ? ack.now_us + LBE_LOSSES_US : known_us);
-	lbe_path_learn_long(p, ack.now_us, 0, 25000);
-	KUNIT_EXPECT_FALSE(test, p->long_queue);
+	lbe_path_learn_queue(p, ack.now_us, 0, 25000);
+	KUNIT_EXPECT_EQ(test, p->queue, LBE_QUEUE_SHORT);
 	KUNIT_EXPECT_EQ(test, p->queue_us, row->q_us > 5000 ? ack.now_us : NOW_US);
+}
+
+/* At MU / 8 the path's own queue is longer than an AQM lets stand: its losses are not by chance. */
+static void lbe_loses_in_its_own_queue(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 8);
+	struct lbe_path_ack ack = {
+		.now_us = NOW_US + LBE_SILENCE_US + 1,
+		.rtt_us = RTT_US,
+		.acked_bytes = PKT,
+		.lost_bytes = PKT,
+	};
+
+	lbe_path_set_mu(p, MU / 8);
+	lbe_path_learn_queue(p, NOW_US, lbe_path_aqm_us(p) + 1, 0);
+	KUNIT_EXPECT_EQ(test, p->queue, LBE_QUEUE_OWN);
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->chance_us, 0ULL);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_CRUISE);
+	lbe_path_learn_queue(p, NOW_US, lbe_path_aqm_us(p), 0);
+	KUNIT_EXPECT_EQ(test, p->queue, LBE_QUEUE_SHORT);
+	lbe_path_ack(p, &ack);
+	KUNIT_EXPECT_EQ(test, p->chance_us, ack.now_us + LBE_LOSSES_US);
 }
 
 /* START sends 10 packets, as slow start does, until the first delay is known. */
@@ -1828,6 +1851,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_start_fills_a_buffer),
 	KUNIT_CASE(lbe_target_of_a_path_that_loses),
 	KUNIT_CASE_PARAM(lbe_loses_in_a_queue, lose_gen_params),
+	KUNIT_CASE(lbe_loses_in_its_own_queue),
 	KUNIT_CASE(lbe_start_is_a_slow_start),
 	KUNIT_CASE_PARAM(lbe_few_tell_the_capacity, few_gen_params),
 	KUNIT_CASE(lbe_acks_that_may_be_delayed),
