@@ -96,7 +96,8 @@
  * @in_flight: its part of the path's bytes in flight
  * @epoch: of the path at the time of the grant
  * @sent_mark: data_segs_out at the time of the grant; only differences are used: it wraps
- * @delivered_ce: the socket's, at the latest ACK; wraps likewise
+ * @delivered_ce: the socket's, at the latest ACK, modulo 2^16; only compared for equality
+ * @bytes_acked: likewise; the difference is used if an ACK is that of a single packet
  * @grant: packets granted at that time; 0: none
  * @mark: the parts of the LE mark that this control has set (LBE_MARK_*)
  * @in_line: @place is in the list of those that wait for their turn; it shares no byte with fields
@@ -119,7 +120,8 @@ struct lbe_flow {
 	u32 in_flight;
 	u32 epoch;
 	u32 sent_mark;
-	u32 delivered_ce;
+	u16 delivered_ce;
+	u16 bytes_acked;
 	u8 grant;
 	u8 mark;
 	u8 in_line;
@@ -757,7 +759,10 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	ack.acked_bytes = rs->acked_sacked * tp->mss_cache;
 	ack.lost_bytes = max(rs->losses, 0) * tp->mss_cache;
 	ack.limited = rs->is_app_limited;
-	ack.marked = tp->delivered_ce != f->delivered_ce;
+	ack.small = ack.acked_pkts < 2 &&
+		    (u16)(tp->bytes_acked - f->bytes_acked) < tp->mss_cache;
+	f->bytes_acked = tp->bytes_acked;
+	ack.marked = (u16)tp->delivered_ce != f->delivered_ce;
 	f->delivered_ce = tp->delivered_ce;
 	/* The device does not drop everything (lbe_probe_timer()). */
 	if (ack.acked_pkts)
@@ -812,6 +817,7 @@ static void lbe_init(struct sock *sk)
 	if (sk->sk_state != TCP_SYN_SENT)
 		lbe_join(sk, f, false);
 	f->delivered_ce = tp->delivered_ce;
+	f->bytes_acked = tp->bytes_acked;
 	lbe_pacing_begin(sk);
 	if (READ_ONCE(mark))
 		f->mark = lbe_mark_set(sk);

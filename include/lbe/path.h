@@ -808,6 +808,7 @@ struct lbe_path_ack {
 	u32 alone_us;	/* after the ACK before, if it is that of a single packet; or 0 */
 	bool marked;	/* by ECN */
 	bool limited;	/* the packet was sent when the application had no more to send */
+	bool small;	/* the ACK is that of a single packet, and it was not a full one */
 };
 
 /* Arithmetic */
@@ -1769,13 +1770,13 @@ static inline u32 lbe_path_pair_us(const struct lbe_path *p)
 }
 
 /* May the receiver have delayed this ACK, so that its delay tells nothing? Not if the delay is too
- * short for that, and that of a full packet: one that is sent when no more data waits may be short,
- * and so have a delay below the base of full ones. In FLOOR lbe_path_ack_prompt() decides.
+ * short for that, and that of a full packet: a smaller one takes less time, so that its delay may
+ * be below the base of full ones. In FLOOR lbe_path_ack_prompt() decides.
  */
 static inline bool lbe_path_maybe_delayed(const struct lbe_path *p, const struct lbe_path_ack *a)
 {
 	return a->alone_us > LBE_DELACK_US && !(p->state == LBE_FLOOR && p->prompt) &&
-	       (a->limited || a->delay_us - min(a->delay_us, p->base_us) > LBE_DELACK_US);
+	       (a->small || a->delay_us - min(a->delay_us, p->base_us) > LBE_DELACK_US);
 }
 
 /* Does the receiver acknowledge single packets at once? Return: false if this ACK may have been

@@ -73,6 +73,7 @@ static void change(const struct lbe_path *p, struct lbe_path_ack *a, u64 *step_u
 		a->lost_bytes = one_in(2) ? 0 : (u32)draw_log(1 << 24);
 		a->marked = one_in(8);
 		a->limited = one_in(3);
+		a->small = one_in(3);
 		break;
 	}
 }

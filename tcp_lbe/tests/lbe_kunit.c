@@ -1023,9 +1023,9 @@ static void lbe_acks_that_may_be_delayed(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lbe_path_maybe_delayed(p, &ack));
 	ack.delay_us--;
 	KUNIT_EXPECT_FALSE(test, lbe_path_maybe_delayed(p, &ack));
-	ack.limited = true;
+	ack.small = true;
 	KUNIT_EXPECT_TRUE(test, lbe_path_maybe_delayed(p, &ack));
-	ack.limited = false;
+	ack.small = false;
 	ack.delay_us++;
 	ack.alone_us--;
 	KUNIT_EXPECT_FALSE(test, lbe_path_maybe_delayed(p, &ack));

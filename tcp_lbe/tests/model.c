@@ -565,6 +565,7 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 		.acked_bytes = e->pkts * MSS,
 		.lost_bytes = lost_pkts * MSS,
 		.limited = chats(m),
+		.small = chats(m),
 	};
 
 	if (e->pkts < 2 && !chats(m))

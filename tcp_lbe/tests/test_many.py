@@ -167,3 +167,10 @@ def test_a_link_that_holds_few_packets_is_used(rate_mbit: float, delay_ms: float
     """Its packets are farther apart than the time after which an ACK may be a delayed one."""
     case = {"rate_mbit": rate_mbit, "delay_ms": delay_ms, "aqm": aqm, "others": 0, "flows": flows}
     assert measured(SLOW.format(**case), 1)["bg"] > 0.85 * rate_mbit
+
+
+@pytest.mark.parametrize("seed", [2, 6, 8])
+def test_the_first_packets_tell_the_base_delay(seed: int) -> None:
+    """At 450 kbit/s single ACKs come 27 ms apart, and TCP marks the first ten packets as limited by the application."""
+    case = {"rate_mbit": 0.45, "delay_ms": 33, "aqm": "codel", "others": 0, "flows": 1}
+    assert measured(SLOW.format(**case), seed)["bg"] > 0.9 * 0.45
