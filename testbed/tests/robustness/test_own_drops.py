@@ -18,8 +18,9 @@ pytestmark = pytest.mark.scenario
 
 #: Argument: a control. Beside a greedy ordinary transfer, a connection with that control begins every 2 s, and nearly
 #: four times a second the device's queue has room for one packet only. (With a period of 250 ms each of TCP's probes,
-#: which are half a second apart, would meet the same part of it, and 16 that are dropped end a connection of Reno too.) Printed: how many bytes arrived over each connection
-#: in half a minute, half a minute after the end of the other traffic.
+#: which are half a second apart, would meet the same part of it, and 16 that are dropped end a connection of Reno too.)
+#: Printed: how many bytes arrived over each connection in half a minute, half a minute after the end of the other
+#: traffic.
 CLIENT = """
 import socket, subprocess, sys, threading, time
 counts = []
