@@ -11,8 +11,9 @@
  * The gate (lbe_gate()) asks the path for a slot. If the slot is granted, the window is what is
  * in flight plus the grant. If not, the departure time of the next packet is put off, as pacing
  * does, by 100 ms at most; then the gate asks again. So a long rest consists of many short ones.
- * The flows of a path have slots in turns (lbe_turn()). Those that wait for their turn form a line,
- * and the first one is woken when the turn passes on.
+ * The flows of a path have slots in turns (lbe_turn()), which are as long as their weights say
+ * (weights.h). Those that wait for their turn form a line, and the first one is woken when the turn
+ * passes on.
  * While nothing is in flight TCP takes a rest for a closed window, and would send a window probe,
  * which bypasses pacing and carries a timestamp of the future. The timer of the probe is
  * therefore stopped if the window is open, and only then. But if the sender's own device drops
@@ -32,6 +33,7 @@
 #include <net/tcp.h>
 
 #include "paths.h"
+#include "weights.h"
 
 #define LBE_COUNTERS_FILE		"lbe_lbe"
 #define LBE_COUNTERS_MORE(seq, net)	lbe_paths_totals(seq, net)
@@ -82,16 +84,16 @@
 
 /**
  * struct lbe_flow - private state of a socket; written under the socket's lock, and @view, @place,
- *	@in_line and @in_flight under the path's lock
+ *	@in_line, @active and @in_flight under the path's lock
  * @shared: its path; NULL before init, after release, while a handshake goes on, or if there was
  *	no memory for one
  * @owd: forward delay
- * @view: how its delays compare with those of the other flows of the path
+ * @view: its weight, and how its delays compare with those of the other flows of the path
  * @acked_us: time of the latest ACK; wraps after 71 min. An ACK that comes that long after, to
  *	within 25 ms, counts even if it may have been delayed
  * @place: in one of the path's lists of flows
  * @capped_ns: no slot before, because of the application's SO_MAX_PACING_RATE
- * @rate: of the path, as `ss` shows it, bytes a second
+ * @rate: of the path, as `ss` shows it, bytes a second; U32_MAX: that or more
  * @base_us: of the path, as `ss` shows it
  * @in_flight: its part of the path's bytes in flight
  * @epoch: of the path at the time of the grant
@@ -100,8 +102,9 @@
  * @bytes_acked: likewise; the difference is used if an ACK is that of a single packet
  * @grant: packets granted at that time; 0: none
  * @mark: the parts of the LE mark that this control has set (LBE_MARK_*)
- * @in_line: @place is in the list of those that wait for their turn; it shares no byte with fields
- *	that the socket's lock guards, since other sockets write it
+ * @in_line: @place is in the list of those that wait for their turn; it and @active share no byte
+ *	with fields that the socket's lock guards, since other sockets write them
+ * @active: it has the turn or waits for it, and is counted as such for its weight
  * @claimed: sch_fq has claimed the pacing of the socket since init
  * @resends: packets that were lost in a silence or at the end of START are still to be sent again
  * @on: between init and release, and so counted in the counters' flows
@@ -113,10 +116,10 @@ struct lbe_flow {
 	struct lbe_owd owd;
 	struct lbe_view view;
 	u32 acked_us;
+	u32 base_us;
 	struct list_head place;
 	u64 capped_ns;
-	u64 rate;
-	u32 base_us;
+	u32 rate;
 	u32 in_flight;
 	u32 epoch;
 	u32 sent_mark;
@@ -124,7 +127,8 @@ struct lbe_flow {
 	u16 bytes_acked;
 	u8 grant;
 	u8 mark;
-	u8 in_line;
+	u8 in_line:1,
+	   active:1;
 	u8 claimed:1,
 	   resends:1,
 	   on:1,
@@ -205,13 +209,27 @@ static void lbe_turn_tell(struct lbe_shared *s)
 		s->wake_ns = lbe_wake(lbe_sock(s->turn), due_ns) ? due_ns : U64_MAX;
 }
 
+/* The flow has data, and the weight that this gives it, or has none any more. If others of its
+ * group begin or end to have data, its weight changes when it is weighed again: when its turn
+ * begins, and when it waits for the next one.
+ */
+static void lbe_weigh(struct lbe_flow *f, bool active)
+{
+	struct sock *sk = lbe_sock(f);
+
+	if (f->active != active)
+		lbe_weights_count(sk, f->view.group, active);
+	f->active = active;
+	f->view.weight = lbe_weights_each(sk, f->view.group);
+}
+
 static void lbe_line_leave(struct lbe_shared *s, struct lbe_flow *f)
 {
 	if (!f->in_line)
 		return;
 	f->in_line = 0;
 	list_move(&f->place, &s->rest);
-	s->law.waiting--;
+	lbe_path_wait_end(&s->law, &f->view);
 }
 
 static void lbe_line_join(struct lbe_shared *s, struct lbe_flow *f)
@@ -220,7 +238,8 @@ static void lbe_line_join(struct lbe_shared *s, struct lbe_flow *f)
 		return;
 	f->in_line = 1;
 	list_move_tail(&f->place, &s->line);
-	s->law.waiting++;
+	lbe_weigh(f, true);
+	lbe_path_wait(&s->law, &f->view);
 }
 
 static void lbe_turn_begin(struct lbe_shared *s, struct lbe_flow *f)
@@ -228,7 +247,8 @@ static void lbe_turn_begin(struct lbe_shared *s, struct lbe_flow *f)
 	lbe_line_leave(s, f);
 	s->turn = f;
 	s->wake_ns = 0;
-	lbe_path_turn_begin(&s->law);
+	lbe_weigh(f, true);
+	lbe_path_turn_begin(&s->law, &f->view);
 }
 
 /* The first in line, but no connection that the peer or a time-out has ended: this control is not
@@ -242,6 +262,7 @@ static struct lbe_flow *lbe_line_first(struct lbe_shared *s)
 		if (!lbe_ended(f))
 			return f;
 		lbe_line_leave(s, f);
+		lbe_weigh(f, false);
 	}
 	return NULL;
 }
@@ -251,6 +272,8 @@ static void lbe_turn_pass(struct lbe_shared *s)
 {
 	struct lbe_flow *next = lbe_line_first(s);
 
+	if (s->turn && !s->turn->in_line)
+		lbe_weigh(s->turn, false);
 	s->turn = NULL;
 	if (!next) {
 		lbe_path_ran_out(&s->law);
@@ -267,6 +290,8 @@ static void lbe_turn_leave(struct lbe_shared *s, struct lbe_flow *f)
 	lbe_line_leave(s, f);
 	if (s->turn == f)
 		lbe_turn_pass(s);
+	else
+		lbe_weigh(f, false);
 }
 
 /* Is it the turn of this flow, which has data? If not, the flow waits in line. */
@@ -310,11 +335,13 @@ static bool lbe_join(struct sock *sk, struct lbe_flow *f, bool alone)
 		return false;
 	p = &f->shared->law;
 	f->grant = 0;
-	f->view = (struct lbe_view) {};
+	lbe_view_init(&f->view);
 	spin_lock_bh(&f->shared->lock);
 	lbe_path_join(p, now_us);
 	f->epoch = p->epoch;
 	list_add(&f->place, &f->shared->rest);
+	/* Later than the flow is in the list, where a change of the weights finds it. */
+	f->view.group = lbe_weights_group(sk);
 	spin_unlock_bh(&f->shared->lock);
 	return true;
 }
@@ -331,6 +358,34 @@ static void lbe_leave(struct sock *sk, struct lbe_flow *f)
 	spin_unlock_bh(&f->shared->lock);
 	lbe_shared_put(sk, f->shared);
 	f->shared = NULL;
+}
+
+/* Another weight may be the flow's. */
+static void lbe_flow_regroup(struct lbe_shared *s, struct lbe_flow *f)
+{
+	bool in_line = f->in_line, active = f->active;
+
+	if (in_line)
+		lbe_path_wait_end(&s->law, &f->view);
+	lbe_weigh(f, false);
+	f->view.group = lbe_weights_group(lbe_sock(f));
+	lbe_weigh(f, active);
+	if (in_line)
+		lbe_path_wait(&s->law, &f->view);
+	if (s->turn == f)
+		s->law.turn_weight = f->view.weight;
+}
+
+void lbe_flows_regroup(struct lbe_shared *s)
+{
+	struct lbe_flow *f;
+
+	spin_lock_bh(&s->lock);
+	list_for_each_entry(f, &s->line, place)
+		lbe_flow_regroup(s, f);
+	list_for_each_entry(f, &s->rest, place)
+		lbe_flow_regroup(s, f);
+	spin_unlock_bh(&s->lock);
 }
 
 /* Connections that have ended have nothing in flight. */
@@ -790,7 +845,7 @@ static void lbe_control(struct sock *sk, const struct rate_sample *rs)
 	p->mss = max(tp->mss_cache, p->mss - p->mss / LBE_MSS_FADE);
 	lbe_account(p, f, lbe_in_flight(tp));
 	lbe_path_ack(p, &ack);
-	WRITE_ONCE(f->rate, p->rate);
+	WRITE_ONCE(f->rate, (u32)min_t(u64, p->rate, U32_MAX));
 	WRITE_ONCE(f->base_us, p->base_us);
 	trace_lbe_ack(sk, p, ack.delay_us, ack.rtt_us);
 	if (state != p->state)
@@ -905,9 +960,12 @@ static int __init lbe_module_init(void)
 
 	if (err)
 		return err;
-	err = register_pernet_subsys(&lbe_counters_ops);
+	err = lbe_weights_register();
 	if (err)
 		goto err_paths;
+	err = register_pernet_subsys(&lbe_counters_ops);
+	if (err)
+		goto err_weights;
 	err = tcp_register_congestion_control(&lbe_ops);
 	if (err)
 		goto err_counters;
@@ -915,6 +973,8 @@ static int __init lbe_module_init(void)
 
 err_counters:
 	unregister_pernet_subsys(&lbe_counters_ops);
+err_weights:
+	lbe_weights_unregister();
 err_paths:
 	lbe_paths_unregister();
 	return err;
@@ -924,6 +984,7 @@ static void __exit lbe_module_exit(void)
 {
 	tcp_unregister_congestion_control(&lbe_ops);
 	unregister_pernet_subsys(&lbe_counters_ops);
+	lbe_weights_unregister();
 	lbe_paths_unregister();
 }
 

@@ -156,6 +156,29 @@ void lbe_shared_put(const struct sock *sk, struct lbe_shared *shared)
 	spin_unlock_bh(&paths->lock);
 }
 
+/**
+ * lbe_paths_each - visit all paths of a namespace
+ * @net: the namespace
+ * @visit: called under RCU, takes the path's lock
+ *
+ * What the caller has done before is visible to every flow that joins a path that is not visited,
+ * since such a path is made under the table's lock after it was released here.
+ */
+void lbe_paths_each(struct net *net, void (*visit)(struct lbe_shared *shared))
+{
+	struct lbe_paths *paths = net_generic(net, lbe_paths_id);
+	struct lbe_shared *shared;
+	int i;
+
+	spin_lock_bh(&paths->lock);
+	spin_unlock_bh(&paths->lock);
+	rcu_read_lock();
+	for (i = 0; i < LBE_PATHS_BUCKETS; i++)
+		hlist_for_each_entry_rcu(shared, &paths->bucket[i], node)
+			visit(shared);
+	rcu_read_unlock();
+}
+
 /* The dump */
 
 #define LBE_NAME(names, value)						\

@@ -77,9 +77,13 @@ static inline int lbe_shared_device(struct sock *sk)
 }
 
 struct lbe_shared *lbe_shared_get(struct sock *sk, u64 now_us, bool alone);
+void lbe_paths_each(struct net *net, void (*visit)(struct lbe_shared *shared));
 void lbe_shared_put(const struct sock *sk, struct lbe_shared *shared);
 void lbe_paths_totals(struct seq_file *seq, struct net *net);
 int lbe_paths_register(void);
 void lbe_paths_unregister(void);
+
+/* In module.c: the weights of the namespace have changed. */
+void lbe_flows_regroup(struct lbe_shared *shared);
 
 #endif /* LBE_PATHS_H */

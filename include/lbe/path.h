@@ -113,13 +113,19 @@
  * Otherwise, or if there is too little data for a train, START begins again.
  *
  * Sending. The path has one schedule of slots, each of which lasts (bytes of a burst) / R, and the
- * flows use it in turns. A turn lasts for RTT (T above), at least 16 p, and at most 1 s / (flows
- * that have data); up to twice that if it has an odd number of packets. So any number of flows
- * share R equally, a flow that has nothing to send takes nothing, and its turn passes on at once.
- * Because all that is sent within a turn is of one flow, the flows of a path together have one
- * share where each flow has a queue of its own, and their queue shows there as that of one flow
- * does. (If the flows alternated packet by packet, n of them would have n shares, none of which has
- * a queue before R is n / (n + 1) of the link.)
+ * flows use it in turns. Let W be the sum of the weights of all flows that have data, w' the least
+ * of these weights, and L be RTT (T above), but at least 16 p. All turns together last for C, and
+ * the turn of a flow of weight w for its part of that:
+ *
+ *	C = min(L W / w', 1 s)	turn = C w / W
+ *
+ * and up to twice that if it has an odd number of packets. So the least turn is L, unless the
+ * others would then have to wait for more than 1 s, and n equal flows have L each, or 1 s / n. Any
+ * number of flows share R by their weights, a flow that has nothing to send takes nothing, and its
+ * turn passes on at once. Because all that is sent within a turn is of one flow, the flows of a
+ * path together have one share where each flow has a queue of its own, and their queue shows there
+ * as that of one flow does. (If the flows alternated packet by packet, n of them would have n
+ * shares, none of which has a queue before R is n / (n + 1) of the link.)
  *
  * The constants are LBE_* below; train.h has those of a train, and path_send.h the schedule and its
  * own. Of a group of constants, "the first" is the one that is defined first. Pure functions: no
@@ -232,6 +238,16 @@
  * twice as long; if halved, half as many flows have no more than one share of a fair queue.
  */
 #define LBE_CYCLE_US		USEC_PER_SEC
+/* Weight of an ordinary flow, and the greatest one. Only their ratios count: with a thousand
+ * ordinary ones a flow that has a thousandth of their weight still differs from 0. A sum above the
+ * third, that of 18,000 flows of the greatest weight, counts as that.
+ */
+#define LBE_WEIGHT		1000000U
+#define LBE_WEIGHT_MAX		(1000U * LBE_WEIGHT)
+#define LBE_WEIGHTS_MAX		(U64_MAX / LBE_CYCLE_US)
+/* As users give it: of an ordinary flow, and the greatest one */
+#define LBE_GIVEN		1000U
+#define LBE_GIVEN_MAX		1000000U
 
 /* A flow whose delay differs from those of the other flows of its path in this many comparisons
  * more than it agrees with them, over at least this time, ms, gets a path of its own. Beside
@@ -663,6 +679,10 @@ enum lbe_queue {
  * @granted_ns: time of the latest grant
  * @turn_us: beginning of the present turn
  * @turn_pkts: packets granted in it
+ * @turn_weight: weight of the flow that has it, or that had the latest one; not 0
+ * @line_weight: sum of the weights of the flows that wait
+ * @least_weight: least weight of the flows whose turns began since @least_us, and of those before
+ * @least_us: beginning of the latest period of LBE_CYCLE_US in which a turn began
  * @base_age: ages @base_slot
  * @base_slot: least delays of the last minutes, us
  * @base_us: least of them; U32_MAX: none yet
@@ -737,8 +757,8 @@ struct lbe_path {
 	u64 anew_us, since_us, now_us, heard_us;
 	bool timed_out;
 	u32 mss, flows, waiting;
-	u64 in_flight, next_ns, granted_ns, turn_us;
-	u32 turn_pkts;
+	u64 in_flight, next_ns, granted_ns, turn_us, line_weight, least_us;
+	u32 turn_pkts, turn_weight, least_weight[2];
 
 	struct lbe_slots base_age;
 	u32 base_slot[LBE_PATH_SLOTS];
@@ -783,7 +803,10 @@ struct lbe_path {
 };
 
 /**
- * struct lbe_view - how the delays of a flow compare with those of the other flows of its path
+ * struct lbe_view - what a path keeps of each of its flows: its weight, and how its delays compare
+ *	with those of the other flows; written under the caller's lock of the path
+ * @weight: its part of the path's rate, relative to those of the others; 1 to LBE_WEIGHT_MAX
+ * @group: for the caller
  * @odd: comparisons in which its delay was longer (above 0) or shorter (below 0), less two for each
  *	one in which it was the same; LBE_ODD at most, either way
  * @turn_ms: when it was compared last; wraps after 65 s. A turn that begins that long after, to
@@ -792,7 +815,9 @@ struct lbe_path {
  * @delay_us: its delay at the beginning of its latest turn
  */
 struct lbe_view {
-	s16 odd;
+	u32 weight;
+	u8 group;
+	s8 odd;
 	u16 turn_ms;
 	u32 odd_ms;
 	u32 delay_us;
@@ -881,12 +906,31 @@ static inline u32 lbe_path_answer_us(const struct lbe_path *p)
 	return max(p->rtt_us, lbe_path_tick_len_us(p));
 }
 
-/* How long a turn lasts while other flows wait for theirs */
-static inline u32 lbe_path_turn_len_us(const struct lbe_path *p)
+/* How long all flows that have data take to have a turn each: so long that the least turn shows,
+ * but at most LBE_CYCLE_US. @weights: of all of them
+ */
+static inline u64 lbe_path_cycle_us(const struct lbe_path *p, u64 weights)
 {
 	u32 shows_us = max(lbe_path_answer_us(p), LBE_TURN_PKTS * lbe_path_pkt_us(p));
+	u32 least = min(p->least_weight[0], p->least_weight[1]);
 
-	return min_t(u32, shows_us, LBE_CYCLE_US / (p->waiting + 1));
+	shows_us = min_t(u32, shows_us, LBE_CYCLE_US);
+	return min_t(u64, max((p->waiting + 1ULL) * shows_us, div_u64(weights * shows_us, least)),
+		     LBE_CYCLE_US);
+}
+
+/* How long a turn of a flow with this weight lasts while other flows wait for theirs */
+static inline u32 lbe_path_part_us(const struct lbe_path *p, u32 weight)
+{
+	u64 weights = min(p->turn_weight + p->line_weight, LBE_WEIGHTS_MAX);
+
+	return (u32)div64_u64(lbe_path_cycle_us(p, weights) * min_t(u64, weight, weights),
+			      weights);
+}
+
+static inline u32 lbe_path_turn_len_us(const struct lbe_path *p)
+{
+	return lbe_path_part_us(p, p->turn_weight);
 }
 
 /* Are losses a sign of other traffic on this path, as at a policer, which has no queue? */
@@ -959,6 +1003,9 @@ static inline void lbe_path_init(struct lbe_path *p, u64 now_us, u32 mss, u32 rt
 	p->calm_us = U32_MAX;
 	p->idle_us = U32_MAX;
 	p->unlost = (u64)LBE_AQM_PKTS * mss;
+	p->turn_weight = LBE_WEIGHT;
+	p->least_weight[0] = LBE_WEIGHT_MAX;
+	p->least_weight[1] = LBE_WEIGHT_MAX;
 	lbe_slots_init(&p->base_age, p->base_slot, LBE_PATH_SLOTS,
 		       (u32)div_u64(now_us, USEC_PER_SEC));
 	lbe_path_next_round(p, now_us);
@@ -1978,6 +2025,18 @@ static inline void lbe_path_join(struct lbe_path *p, u64 now_us)
 		p->fails = 0;
 }
 
+/* The weight of each of @flows that have a weight together, as users give it */
+static inline u32 lbe_weight_each(u32 given, u32 flows)
+{
+	return max(given * (LBE_WEIGHT / LBE_GIVEN) / max(flows, 1U), 1U);
+}
+
+/* What a path keeps of a flow that has just joined */
+static inline void lbe_view_init(struct lbe_view *v)
+{
+	*v = (struct lbe_view) { .weight = LBE_WEIGHT };
+}
+
 /* A flow leaves; @v is how its delays compare with others. */
 static inline void lbe_path_leave(struct lbe_path *p, const struct lbe_view *v)
 {
@@ -1994,8 +2053,9 @@ static inline void lbe_path_leave(struct lbe_path *p, const struct lbe_view *v)
  */
 static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 {
-	u32 flows = p->flows, waiting = p->waiting, epoch = p->epoch + 1;
-	u64 in_flight = p->in_flight;
+	u32 least = min(p->least_weight[0], p->least_weight[1]);
+	u32 flows = p->flows, waiting = p->waiting, weight = p->turn_weight, epoch = p->epoch + 1;
+	u64 in_flight = p->in_flight, line_weight = p->line_weight;
 
 	if (p->anew_us && now_us - p->anew_us < LBE_PATH_SLOT_S * USEC_PER_SEC)
 		return;
@@ -2004,6 +2064,9 @@ static inline void lbe_path_begin_anew(struct lbe_path *p, u64 now_us)
 	p->epoch = epoch;
 	p->flows = flows;
 	p->waiting = waiting;
+	p->turn_weight = weight;
+	p->line_weight = line_weight;
+	p->least_weight[0] = least;
 	p->in_flight = in_flight;
 	p->now_us = now_us;
 	p->heard_us = now_us;
@@ -2016,9 +2079,9 @@ static inline void lbe_view_add(struct lbe_view *v, int side, u32 now_ms)
 	if (!v->odd)
 		v->odd_ms = now_ms;
 	if (side && side * v->odd >= 0)
-		v->odd = (s16)clamp(v->odd + side, -LBE_ODD, LBE_ODD);
+		v->odd = (s8)clamp(v->odd + side, -LBE_ODD, LBE_ODD);
 	else
-		v->odd -= (s16)clamp_t(s32, v->odd, -2, 2);
+		v->odd -= (s8)clamp_t(s32, v->odd, -2, 2);
 }
 
 /**
@@ -2041,7 +2104,8 @@ static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
 					const struct lbe_path_ack *a)
 {
 	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
-	u32 turn_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) : lbe_path_turn_len_us(p);
+	u32 turn_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) :
+		      lbe_path_part_us(p, p->spoke ? p->spoke->weight : 0);
 	bool another = p->spoke && p->flows > 1 && apart_us < turn_us + p->rtt_us;
 	u32 now_ms = (u32)div_u64(a->now_us, 1000);
 	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);

@@ -3,6 +3,8 @@
  * tcp_lbe: what a path sends: the one schedule of slots that all its flows share, and the bound on
  * the data in flight. The law that sets the rate is in path.h.
  *
+ *	lbe_path_wait()		joins the line of flows that have data
+ *	lbe_path_turn_begin()	begins a turn
  *	lbe_path_turn_over()	is the turn of the flow that sends over?
  *	lbe_path_due_ns()	when does the next slot come?
  *	lbe_path_device_busy()	it has come: must it wait for the sender's own device?
@@ -118,9 +120,31 @@ static inline void lbe_path_rest(struct lbe_path *p, u64 now_ns)
 		     1000 * div64_u64(len_us * more, max_t(u64, p->rate, 1));
 }
 
-/* A turn begins: that of a flow that was first in line, or of one that found nobody there. */
-static inline void lbe_path_turn_begin(struct lbe_path *p)
+/* A flow waits for its turn. */
+static inline void lbe_path_wait(struct lbe_path *p, const struct lbe_view *v)
 {
+	p->waiting++;
+	p->line_weight += v->weight;
+}
+
+/* It waits no more. Its weight must be what it was when it began to. */
+static inline void lbe_path_wait_end(struct lbe_path *p, const struct lbe_view *v)
+{
+	p->waiting--;
+	p->line_weight -= v->weight;
+}
+
+/* A turn begins: that of a flow that was first in line, or of one that found nobody there. */
+static inline void lbe_path_turn_begin(struct lbe_path *p, const struct lbe_view *v)
+{
+	/* Each flow that has data has a turn in that time: who had none does not count any more. */
+	if (p->now_us - p->least_us > LBE_CYCLE_US) {
+		p->least_us = p->now_us;
+		p->least_weight[1] = p->least_weight[0];
+		p->least_weight[0] = LBE_WEIGHT_MAX;
+	}
+	p->least_weight[0] = min(p->least_weight[0], v->weight);
+	p->turn_weight = v->weight;
 	p->turn_us = p->now_us;
 	p->turn_pkts = 0;
 }
@@ -133,10 +157,13 @@ static inline void lbe_path_ran_out(struct lbe_path *p)
 	p->train.ran_out |= p->train.on && p->now_us < p->train.until_us;
 }
 
-/* Is the turn over, if other flows wait for theirs? In FLOOR a turn is a pair. All packets of a
- * train are sent by one flow, unless it has no more. The receiver delays the ACK of an odd packet,
- * which would be in flight for as long: one more is waited for, but not for longer than another
- * turn. A flow that does not use the slots of its turn may have ended, or its process may stand.
+/* Is the turn over, if other flows wait for theirs? In FLOOR a turn is a pair, whatever the weights
+ * are: a flow learns from pairs that the path is there, and all pairs together are so little of the
+ * link that shares of them mean nothing. In proportion to weights, a flow with a thousandth of the
+ * weight would have a pair in half an hour. All packets of a train are sent by one flow, unless it
+ * has no more. The receiver delays the ACK of an odd packet, which would be in flight for as long:
+ * one more is waited for, but not for longer than another turn. A flow that does not use the slots
+ * of its turn may have ended, or its process may stand.
  */
 static inline bool lbe_path_turn_over(const struct lbe_path *p)
 {

@@ -14,6 +14,7 @@
 static void send_some(struct lbe_path *p)
 {
 	u64 now_ns = p->now_us * 1000, slot_ns;
+	struct lbe_view v;
 	u32 burst = lbe_path_burst_pkts(p), bytes = burst * p->mss;
 	bool mine, any;
 
@@ -22,9 +23,13 @@ static void send_some(struct lbe_path *p)
 	slot_ns = lbe_path_slot_ns(p, bytes, (u32)draw(1 << 24));
 	must(slot_ns && slot_ns <= 65536 * NS, "a slot in ns", slot_ns);
 	p->waiting = (u32)draw_log(1 << 16);
+	p->line_weight = p->waiting * (1 + draw_log(LBE_WEIGHT_MAX));
 	must(lbe_path_turn_len_us(p) <= LBE_CYCLE_US, "a turn in us", lbe_path_turn_len_us(p));
+	v.weight = lbe_weight_each(1 + (u32)draw_log(LBE_GIVEN_MAX), (u32)draw_log(1 << 16));
+	must(v.weight && v.weight <= LBE_WEIGHT_MAX, "a weight", v.weight);
+	must(lbe_path_part_us(p, v.weight) <= LBE_CYCLE_US, "a flow's part in us", v.weight);
 	if (one_in(4) && lbe_path_turn_over(p))
-		lbe_path_turn_begin(p);
+		lbe_path_turn_begin(p, &v);
 	lbe_path_rest(p, now_ns);
 	if (now_ns < lbe_path_due_ns(p))
 		return;
@@ -83,12 +88,14 @@ static void peer(void)
 	static const u32 sizes[] = { 8, 36, 536, 1448, 8948, 65483 };
 	u64 begin_us = draw_log(1ULL << 50) + 1, step_us = 1;
 	u32 mss = sizes[draw(ARRAY_SIZE(sizes))], rtt_us = draw_u32();
-	struct lbe_view views[2] = { { 0 } };
+	struct lbe_view views[2];
 	struct lbe_path_ack a = { .now_us = begin_us, .acked_pkts = 2 };
 	struct lbe_path p;
 	int i, k;
 
 	lbe_path_init(&p, begin_us, mss, rtt_us);
+	lbe_view_init(&views[0]);
+	lbe_view_init(&views[1]);
 	p.flows = 1 + (u32)draw_log(1000);
 	a.delay_us = draw_u32();
 	a.rtt_us = a.delay_us;

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parent.parent
 #: fields of struct lbe_path that a test may read and set
 FIELDS = (
     "state", "reason", "now_us", "since_us", "heard_us", "timed_out", "mss", "flows", "waiting", "next_ns",
-    "turn_us", "turn_pkts",
+    "turn_us", "turn_pkts", "turn_weight", "line_weight",
     "base_us", "rtt_us", "noise_us", "deep_us", "mu", "policed_us", "rate", "fails", "prompt", "n", "ticks", "pulsed",
     "pulse_us", "local", "in_flight", "idle_us", "isolated", "raises", "unlost", "few",
 )  # fmt: skip
@@ -100,7 +100,22 @@ void ack(path *p, u64 now_us, u64 delay_us, u64 rtt_us, u64 pkts, u64 lost_pkts,
 	lbe_path_ack(p, &a);
 }
 
-struct lbe_view *view_new(void) { return calloc(1, sizeof(struct lbe_view)); }
+struct lbe_view *view_new(void)
+{
+	struct lbe_view *v = malloc(sizeof(*v));
+
+	if (!v)
+		abort();
+	lbe_view_init(v);
+	return v;
+}
+
+u64 weight_each(u64 given, u64 flows) { return lbe_weight_each((u32)given, (u32)flows); }
+void wait_weighing(path *p, u64 weight) { lbe_path_wait(p, &(struct lbe_view){ .weight = (u32)weight }); }
+void wait_end_weighing(path *p, u64 weight) { lbe_path_wait_end(p, &(struct lbe_view){ .weight = (u32)weight }); }
+void turn_weighing(path *p, u64 weight) { lbe_path_turn_begin(p, &(struct lbe_view){ .weight = (u32)weight }); }
+u64 part_us(path *p, u64 weight) { return lbe_path_part_us(p, (u32)weight); }
+
 void view_free(struct lbe_view *v) { free(v); }
 
 u64 contradicts(path *p, struct lbe_view *v, u64 now_us, u64 delay_us)
@@ -114,9 +129,11 @@ u64 contradicts(path *p, struct lbe_view *v, u64 now_us, u64 delay_us)
 #: what a caller gets back; all others return nothing
 VALUES = (
     "pkt_us", "target_us", "jump_us", "tick_len_us", "train_len_us", "pair_us", "slow_start_rtts", "strict",
-    "burst_pkts", "send_rate", "cap", "slot_ns", "due_ns", "turn_len_us", "turn_over", "silent_us", "contradicts",
-    "growth", "limited",
+    "burst_pkts", "send_rate", "cap", "slot_ns", "due_ns", "turn_len_us", "part_us", "turn_over", "silent_us",
+    "contradicts", "growth", "limited",
 )  # fmt: skip
+#: of an ordinary flow
+WEIGHT = 10**6
 STATES = {name: number for number, name in enumerate(("start", "cruise", "floor", "probe"))}
 #: growth() where the samples do not tell
 NO_GROWTH = -(2**31)
@@ -143,6 +160,7 @@ class Law:
         self.library.path_new.restype = ctypes.c_void_p
         self.library.view_new.restype = ctypes.c_void_p
         self.late_ns = _Call(self.library.late_ns, ctypes.c_uint64, [])
+        self.weight_each = _Call(self.library.weight_each, ctypes.c_uint64, [])
 
 
 class OnePath:
@@ -157,6 +175,10 @@ class OnePath:
         for view in self.views:
             self.lib.view_free(view)
         self.lib.path_free(self.at)
+
+    def let_wait(self, flows: int) -> None:
+        """So many ordinary flows wait for their turn."""
+        self.waiting, self.line_weight = flows, flows * WEIGHT
 
     def view(self) -> ctypes.c_void_p:
         """How the delays of another flow compare with those of the rest."""

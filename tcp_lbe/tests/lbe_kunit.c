@@ -25,6 +25,9 @@
 #define TARGET	2566U
 #define JUMP	6290U
 
+/* What a path keeps of a flow of ordinary weight */
+static const struct lbe_view ordinary = { .weight = LBE_WEIGHT };
+
 static struct lbe_path *new_path(struct kunit *test)
 {
 	struct lbe_path *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
@@ -51,6 +54,13 @@ static struct lbe_path *cruising(struct kunit *test, u64 rate)
 
 	lbe_path_cruise(p, NOW_US, rate, LBE_TRAIN_PASSED);
 	return p;
+}
+
+/* So many ordinary flows wait for their turn. */
+static void let_wait(struct lbe_path *p, u32 flows)
+{
+	p->waiting = flows;
+	p->line_weight = (u64)flows * LBE_WEIGHT;
 }
 
 #define EXPECT_NEAR(test, value, expected, error)				\
@@ -1320,7 +1330,7 @@ static void lbe_start_is_not_limited_while_others_wait(struct kunit *test)
 	int ms;
 
 	p->flows = 1000;
-	p->waiting = 1;
+	let_wait(p, 1);
 	for (ms = 1; ms < 4 * RTT_US / 1000; ms++) {
 		struct lbe_path_ack ack = {
 			.now_us = NOW_US + ms * 1000ULL, .delay_us = BASE_US, .rtt_us = RTT_US,
@@ -1391,7 +1401,7 @@ static void lbe_views(struct kunit *test)
 {
 	const struct view_row *row = test->param_value;
 	struct lbe_path *p = cruising(test, MU / 2);
-	struct lbe_view views[2] = {};
+	struct lbe_view views[2] = { ordinary, ordinary };
 	u64 now_us = NOW_US;
 	bool splits = false;
 	u32 draw = 1, i;
@@ -1430,7 +1440,7 @@ static void lbe_resumes(struct kunit *test)
 static void lbe_own_queues_are_one_path(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
-	struct lbe_view views[2] = {};
+	struct lbe_view views[2] = { ordinary, ordinary };
 	u64 now_us = NOW_US;
 	int turn, i;
 
@@ -1449,7 +1459,7 @@ static void lbe_own_queues_are_one_path(struct kunit *test)
 static void lbe_only_one_differs(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
-	struct lbe_view views[3] = {};
+	struct lbe_view views[3] = { ordinary, ordinary, ordinary };
 	u64 now_us = NOW_US;
 	int i;
 
@@ -1474,7 +1484,7 @@ static void lbe_only_one_differs(struct kunit *test)
 static void lbe_two_queues_drain(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU / 2);
-	struct lbe_view views[2] = {};
+	struct lbe_view views[2] = { ordinary, ordinary };
 	u64 now_us = NOW_US;
 	int i;
 
@@ -1557,7 +1567,7 @@ static void lbe_turns_have_an_end(struct kunit *test)
 	struct lbe_path *p = cruising(test, MU / 2);
 
 	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), RTT_US);
-	p->waiting = 1;
+	let_wait(p, 1);
 	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), RTT_US);
 	p->rtt_us = 1000;
 	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), 16 * lbe_path_pkt_us(p));
@@ -1565,12 +1575,12 @@ static void lbe_turns_have_an_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), LBE_TICK_US);
 	p->mu = MU;
 	p->rtt_us = RTT_US;
-	p->waiting = 999;
+	let_wait(p, 999);
 	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), USEC_PER_SEC / 1000);
 
-	p->waiting = 1;
+	let_wait(p, 1);
 	p->now_us = NOW_US + 1;
-	lbe_path_turn_begin(p);
+	lbe_path_turn_begin(p, &ordinary);
 	send_twice(p);
 	p->now_us += RTT_US - 1;
 	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
@@ -1586,6 +1596,146 @@ static void lbe_turns_have_an_end(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
 }
 
+/**
+ * struct weight_row - a flow of this weight, as users give it, whose turn it is
+ * @name: of the case
+ * @given: the weight; others wait, each with a weight
+ * @flows: how many have it together
+ * @others: number of others
+ * @others_given: weight of each of them
+ * @rtt_us: round trip
+ * @turn_us: how long its turn lasts
+ * @others_us: how long that of one of the others lasts
+ */
+struct weight_row {
+	const char *name;
+	u32 given, flows, others, others_given, rtt_us, turn_us, others_us;
+};
+
+/* 16 packets take 18.5 ms. All turns together take 1 s where it says so. */
+static const struct weight_row weight_rows[] = {
+	{ "one of two",			1000, 1, 1, 1000, RTT_US, 100000, 100000 },
+	{ "two of another weight",	77, 1, 1, 77, RTT_US, 100000, 100000 },
+	{ "3 : 1",			3000, 1, 1, 1000, RTT_US, 300000, 100000 },
+	{ "1 : 3",			1000, 1, 1, 3000, RTT_US, 100000, 300000 },
+	{ "2 : 1, a short path",	2000, 1, 1, 1000, 1000, 37056, 18528 },
+	{ "100 : 1, 1 s",		1000, 1, 1, 10, RTT_US, 990099, 9900 },
+	{ "1 : 100, 1 s",		10, 1, 1, 1000, RTT_US, 9900, 990099 },
+	{ "the greatest, the least",	1000000, 1, 1, 1, RTT_US, 999999, 0 },
+	{ "the least, the greatest",	1, 1, 1, 1000000, RTT_US, 0, 999999 },
+	{ "3 : 1 : 1 : 1",		3000, 1, 3, 1000, RTT_US, 300000, 100000 },
+	{ "one against 16, 1 s",	1000, 1, 16, 1000, RTT_US, 58823, 58823 },
+	{ "16 together are two",	2000, 16, 0, 0, RTT_US, 100000, 0 },
+	{ "one of 4, against one",	1000, 4, 1, 1000, RTT_US, 100000, 400000 },
+};
+
+static void weight_desc(const struct weight_row *row, char *desc)
+{
+	strscpy(desc, row->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(weight, weight_rows, weight_desc);
+
+static void lbe_turns_by_weight(struct kunit *test)
+{
+	const struct weight_row *row = test->param_value;
+	const struct lbe_view v = { .weight = lbe_weight_each(row->given, row->flows) };
+	const struct lbe_view w = { .weight = lbe_weight_each(row->others_given, 1) };
+	struct lbe_path *p = cruising(test, MU / 2);
+	u32 i;
+
+	p->rtt_us = row->rtt_us;
+	for (i = 0; i < row->others; i++) {
+		lbe_path_turn_begin(p, &w);
+		lbe_path_wait(p, &w);
+	}
+	lbe_path_turn_begin(p, &v);
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), row->turn_us);
+	if (!row->others)
+		return;
+	/* The other one of two has its turn. */
+	lbe_path_wait(p, &v);
+	lbe_path_wait_end(p, &w);
+	lbe_path_turn_begin(p, &w);
+	KUNIT_EXPECT_EQ(test, p->waiting, row->others);
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), row->others_us);
+}
+
+/* In FLOOR a turn is a pair, and with no weight is it shorter than a slot. */
+static void lbe_no_weight_starves(struct kunit *test)
+{
+	const struct lbe_view least = { .weight = 1 };
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	let_wait(p, 1);
+	p->now_us = NOW_US + 1;
+	lbe_path_turn_begin(p, &least);
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), 0U);
+	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
+	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 2U);
+	send_twice(p);
+	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
+
+	lbe_path_yield(p, p->now_us, LBE_QUEUE_FOUND, 0);
+	lbe_path_turn_begin(p, &(struct lbe_view) { .weight = LBE_WEIGHT_MAX });
+	send_slot(p, 0, 1000);
+	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
+}
+
+/* A sum beyond 64 bits of us and weights, and a flow that does not count in the sum */
+static void lbe_weights_have_a_bound(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+
+	p->waiting = 1 << 20;
+	p->line_weight = (u64)p->waiting * LBE_WEIGHT_MAX;
+	lbe_path_turn_begin(p, &(struct lbe_view) { .weight = LBE_WEIGHT_MAX });
+	EXPECT_NEAR(test, lbe_path_turn_len_us(p), USEC_PER_SEC / 18446, 1);
+	let_wait(p, 0);
+	lbe_path_turn_begin(p, &ordinary);
+	KUNIT_EXPECT_EQ(test, lbe_path_part_us(p, LBE_WEIGHT_MAX), lbe_path_turn_len_us(p));
+}
+
+/* When the flows of a path contradict each other, what is known of it goes, but not the line. */
+static void lbe_weights_outlast_what_is_known(struct kunit *test)
+{
+	struct lbe_path *p = cruising(test, MU / 2);
+	const struct lbe_view v = { .weight = LBE_WEIGHT / 4 };
+
+	lbe_path_turn_begin(p, &v);
+	lbe_path_wait(p, &v);
+	lbe_path_turn_begin(p, &(struct lbe_view) { .weight = 3 * LBE_WEIGHT });
+	lbe_path_begin_anew(p, NOW_US);
+	KUNIT_EXPECT_EQ(test, p->state, LBE_START);
+	KUNIT_EXPECT_EQ(test, p->waiting, 1U);
+	KUNIT_EXPECT_EQ(test, p->line_weight, (u64)v.weight);
+	KUNIT_EXPECT_EQ(test, p->turn_weight, 3 * LBE_WEIGHT);
+	/* 13 parts of 100 ms are more than 1 s. */
+	KUNIT_EXPECT_EQ(test, lbe_path_turn_len_us(p), 12 * USEC_PER_SEC / 13);
+}
+
+/* Two flows of 3 : 1 are compared after the longer turn, too. */
+static void lbe_weighed_flows_are_compared(struct kunit *test)
+{
+	struct lbe_view views[2] = { { .weight = 3 * LBE_WEIGHT }, ordinary };
+	struct lbe_path *p = cruising(test, MU / 2);
+	u64 now_us = NOW_US;
+	bool splits = false;
+	int i;
+
+	p->flows = 2;
+	lbe_path_turn_begin(p, &views[1]);
+	for (i = 0; i < 40 && !splits; i++) {
+		lbe_path_wait(p, &views[!(i & 1)]);
+		lbe_path_turn_begin(p, &views[i & 1]);
+		splits = speaks(p, &views[i & 1], now_us, BASE_US + (i & 1) * 15000);
+		lbe_path_wait_end(p, &views[!(i & 1)]);
+		now_us += i & 1 ? RTT_US : 3 * RTT_US + RTT_US / 2;
+		p->now_us = now_us;
+	}
+	KUNIT_EXPECT_TRUE(test, splits);
+}
+
 /* A turn that is not used ends 100 ms after its slot has come, in each state. */
 static void lbe_turns_are_used(struct kunit *test)
 {
@@ -1596,15 +1746,15 @@ static void lbe_turns_are_used(struct kunit *test)
 		struct lbe_path *p = cruising(test, MU / 2);
 
 		p->state = states[i];
-		p->waiting = 1;
+		let_wait(p, 1);
 		p->now_us = NOW_US;
 		p->next_ns = (NOW_US + 3 * RTT_US) * 1000;
-		lbe_path_turn_begin(p);
+		lbe_path_turn_begin(p, &ordinary);
 		p->now_us = NOW_US + 3 * RTT_US + LBE_TURN_UNUSED_US;
 		KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
 		p->now_us++;
 		KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
-		lbe_path_turn_begin(p);
+		lbe_path_turn_begin(p, &ordinary);
 		KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
 	}
 }
@@ -1614,9 +1764,9 @@ static void lbe_turns_follow_the_state(struct kunit *test)
 {
 	struct lbe_path *p = cruising(test, MU);
 
-	p->waiting = 1;
+	let_wait(p, 1);
 	p->now_us = NOW_US;
-	lbe_path_turn_begin(p);
+	lbe_path_turn_begin(p, &ordinary);
 	send_twice(p);
 	p->next_ns = (NOW_US + 2 * RTT_US) * 1000;
 	lbe_train_start(&p->train, NOW_US, MU, 2 * RTT_US);
@@ -1626,12 +1776,12 @@ static void lbe_turns_follow_the_state(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
 
 	lbe_path_yield(p, p->now_us, LBE_QUEUE_FOUND, 100);
-	lbe_path_turn_begin(p);
+	lbe_path_turn_begin(p, &ordinary);
 	p->now_us += 99 * RTT_US;
 	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
 	send_slot(p, 0, NSEC_PER_SEC);
 	KUNIT_EXPECT_TRUE(test, lbe_path_turn_over(p));
-	lbe_path_turn_begin(p);
+	lbe_path_turn_begin(p, &ordinary);
 	KUNIT_EXPECT_FALSE(test, lbe_path_turn_over(p));
 }
 
@@ -1644,9 +1794,9 @@ static void lbe_single_packets_come_in_twos(struct kunit *test)
 	p->rate = 140000;	/* a packet in 10.3 ms */
 	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 2U);
 	p->rate = MU / 2;	/* in 2.3 ms */
-	p->waiting = 500;
+	let_wait(p, 500);
 	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 2U);
-	p->waiting = 400;
+	let_wait(p, 400);
 	KUNIT_EXPECT_EQ(test, lbe_path_burst_pkts(p), 1U);
 }
 
@@ -1877,6 +2027,11 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_slots_at_boot),
 	KUNIT_CASE(lbe_pairs_keep_their_distance),
 	KUNIT_CASE(lbe_turns_have_an_end),
+	KUNIT_CASE_PARAM(lbe_turns_by_weight, weight_gen_params),
+	KUNIT_CASE(lbe_no_weight_starves),
+	KUNIT_CASE(lbe_weights_have_a_bound),
+	KUNIT_CASE(lbe_weights_outlast_what_is_known),
+	KUNIT_CASE(lbe_weighed_flows_are_compared),
 	KUNIT_CASE(lbe_turns_are_used),
 	KUNIT_CASE(lbe_turns_follow_the_state),
 	KUNIT_CASE(lbe_single_packets_come_in_twos),

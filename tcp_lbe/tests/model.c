@@ -56,6 +56,10 @@ struct model_config {
 	double chat_s;		/* until then each flow sends one packet and waits for the answer */
 	double answer_us;	/* longest time until the answer */
 	double others_start_s;	/* the honest flows of host 0 begin within 1 s from then */
+	int weighed;		/* the last flows of host 0, which have another weight, each or */
+	int together;		/* together */
+	double weight;		/* that, as users give it; or that of an ordinary flow */
+	double weigh_s;		/* until then */
 	unsigned long long seed;
 };
 
@@ -68,6 +72,8 @@ struct model_result {
 	double drops;
 	double state_s[8];		/* time in each state of host 0, in the window */
 	double honest_bps;		/* of host 0's flows whose peer does not lie */
+	double weighed_bps;		/* of its flows that have another weight */
+	double pause_s;			/* longest time for which a flow of host 0 sent nothing */
 	double capacity_bps;		/* mean, of a link whose rate varies */
 	double paths;			/* hosts, and flows that got a path of their own */
 	double reap_s;			/* from other_stop_s until lbe had nine tenths for 1 s */
@@ -94,7 +100,9 @@ struct flow {
 	u32 epoch, out, segs_out, sent_mark, grant, version;
 	u32 lost;		/* packets that are lost and to be sent again first */
 	bool in_line, left;
+	bool weighed, active;	/* it has the turn, or waits for it */
 	u64 asked;		/* when it joined the line: a number that counts up */
+	u64 sent_ns;		/* when it sent last */
 	/* receiver */
 	int held;
 	u32 held_version;
@@ -123,7 +131,8 @@ struct model {
 	int last;		/* the queue that had its turn last */
 	bool busy;
 	int paths;		/* hosts, and flows that have a path of their own */
-	double delivered[FLOWS_MAX], other_delivered, honest_delivered;
+	int active;		/* flows that have a weight together, and data */
+	double delivered[FLOWS_MAX], other_delivered, honest_delivered, weighed_delivered;
 	/* other traffic: window in packets, with Reno's increase and cubic's decrease */
 	double cwnd, ssthresh;
 	int other_out;
@@ -312,10 +321,28 @@ static void flow_wake(struct model *m, int who, u64 wake_ns)
 		(struct event){ .what = EV_WAKE, .who = who, .version = ++m->flow[who].version });
 }
 
+/* It has data now, or has none. */
+static void set_active(struct model *m, struct flow *f, bool active)
+{
+	m->active += f->weighed * (active - f->active);
+	f->active = active;
+}
+
+static void weigh(struct model *m, struct flow *f)
+{
+	bool weighed = f->weighed && m->now_ns >= m->c.weigh_s * NS;
+
+	f->view.weight = lbe_weight_each(weighed ? (u32)m->c.weight : LBE_GIVEN,
+					 weighed && m->c.together ? m->active : 1);
+}
+
 static void line_leave(struct model *m, struct flow *f)
 {
-	m->host[f->host].waiting -= f->in_line;
+	if (!f->in_line)
+		return;
 	f->in_line = false;
+	lbe_path_wait_end(&m->host[f->host], &f->view);
+	set_active(m, f, false);
 }
 
 static void line_join(struct model *m, struct flow *f)
@@ -324,7 +351,9 @@ static void line_join(struct model *m, struct flow *f)
 		return;
 	f->in_line = true;
 	f->asked = m->asked++;
-	m->host[f->host].waiting++;
+	set_active(m, f, true);
+	weigh(m, f);
+	lbe_path_wait(&m->host[f->host], &f->view);
 }
 
 static void turn_begin(struct model *m, int who)
@@ -334,7 +363,9 @@ static void turn_begin(struct model *m, int who)
 	line_leave(m, f);
 	m->turn[f->host] = who;
 	m->wake_ns[f->host] = 0;
-	lbe_path_turn_begin(&m->host[f->host]);
+	set_active(m, f, true);
+	weigh(m, f);
+	lbe_path_turn_begin(&m->host[f->host], &f->view);
 }
 
 static void turn_pass(struct model *m, int host)
@@ -342,6 +373,8 @@ static void turn_pass(struct model *m, int host)
 	struct lbe_path *p = &m->host[host];
 	int next = -1, i;
 
+	if (m->turn[host] >= 0 && !m->flow[m->turn[host]].in_line)
+		set_active(m, &m->flow[m->turn[host]], false);
 	m->turn[host] = -1;
 	if (!p->waiting) {
 		lbe_path_ran_out(p);
@@ -464,6 +497,10 @@ static void flow_send(struct model *m, int who)
 		for (k = 0; k < (int)pkts; k++) {
 			struct event e = { .who = who, .sent_ns = m->now_ns, .pkts = 1 };
 
+			if (!f->host && m->now_ns >= m->c.measure_s * NS && f->sent_ns)
+				m->r->pause_s = max(m->r->pause_s,
+						    (double)(m->now_ns - f->sent_ns) / NS);
+			f->sent_ns = m->now_ns;
 			f->segs_out++;
 			f->out++;
 			f->lost -= f->lost > 0;
@@ -501,6 +538,7 @@ static void receiver_arrive(struct model *m, const struct event *e)
 	if (m->now_ns >= m->c.measure_s * NS) {
 		m->delivered[e->who / m->c.flows] += MSS;
 		m->honest_delivered += e->who < m->c.flows && !f->lies ? MSS : 0;
+		m->weighed_delivered += f->weighed ? MSS : 0;
 	}
 	m->carried += MSS;
 	f->held_sent_ns = e->sent_ns;
@@ -577,7 +615,7 @@ static void host_ack(struct model *m, const struct event *e, u32 lost_pkts)
 	f->lost += lost_pkts;
 	p->in_flight -= (e->pkts + lost_pkts) * MSS;
 	if (ack.delay_us && lbe_path_contradicts(p, &f->view, &ack)) {
-		memset(&f->view, 0, sizeof(f->view));
+		lbe_view_init(&f->view);
 		flow_split(m, e->who);
 	} else {
 		lbe_path_ack(p, &ack);
@@ -763,6 +801,7 @@ static void finish(struct model *m)
 		m->r->host_bps[i] = m->delivered[i] * 8 / span_s;
 	m->r->other_bps = m->other_delivered * 8 / span_s;
 	m->r->honest_bps = m->honest_delivered * 8 / span_s;
+	m->r->weighed_bps = m->weighed_delivered * 8 / span_s;
 	m->r->paths = m->paths;
 	if (!m->samples)
 		return;
@@ -799,6 +838,8 @@ int model_run(const struct model_config *c, struct model_result *r)
 
 		m->flow[i].host = i / c->flows;
 		m->flow[i].lies = i < c->liars;
+		m->flow[i].weighed = i < c->flows && i >= c->flows - c->weighed;
+		lbe_view_init(&m->flow[i].view);
 		push(m, (struct event){ .what = EV_COME, .who = i, .at_ns = at_ns });
 	}
 	if (c->other != OTHER_NONE)

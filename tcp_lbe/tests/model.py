@@ -35,6 +35,8 @@ class _Config(ctypes.Structure):
                                                "pause_every_s", "pause_s", "walk")),
         ("liars", ctypes.c_int),
         *((name, ctypes.c_double) for name in ("lie_us", "lie_stop_s", "chat_s", "answer_us", "others_start_s")),
+        *((name, ctypes.c_int) for name in ("weighed", "together")),
+        *((name, ctypes.c_double) for name in ("weight", "weigh_s")),
         ("seed", ctypes.c_ulonglong),
     ]  # fmt: skip
 
@@ -44,7 +46,8 @@ class _Result(ctypes.Structure):
         ("host_bps", ctypes.c_double * FLOWS_MAX),
         *((name, ctypes.c_double) for name in ("other_bps", "queue_us", "queue_max_us", "rate_dev", "drops")),
         ("state_s", ctypes.c_double * 8),
-        *((name, ctypes.c_double) for name in ("honest_bps", "capacity_bps", "paths", "reap_s")),
+        *((name, ctypes.c_double) for name in ("honest_bps", "weighed_bps", "pause_s")),
+        *((name, ctypes.c_double) for name in ("capacity_bps", "paths", "reap_s")),
     ]
 
 
@@ -54,7 +57,8 @@ class Case:
 
     Buffer: 0 = one bandwidth-delay product, at least 20 packets. Noise: below 0 = one packet's time, at most 1 ms,
     which is what the testbed's hosts take to process a packet. Policer: the buffer is the size of its bucket. Liars: so
-    many of the first host's flows.
+    many of the first host's flows. Weighed: so many of its last flows have the weight, each or together; 1000 is that
+    of an ordinary flow, which they have until weigh_s.
     """
 
     rate_mbit: float = 10.0
@@ -84,6 +88,10 @@ class Case:
     others_start_s: float = 0.0
     chat_s: float = 0.0
     answer_ms: float = 20.0
+    weighed: int = 0
+    together: int = 1
+    weight: float = 1000.0
+    weigh_s: float = 0.0
     seed: int = 1
 
 
@@ -100,6 +108,9 @@ class Outcome:
     drops: int = 0
     states_s: tuple[float, ...] = ()
     honest_mbit: float = 0.0
+    weighed_mbit: float = 0.0
+    #: longest time for which a flow of host 0 sent nothing
+    pause_s: float = 0.0
     capacity_mbit: float = 0.0
     paths: int = 0
     reap_s: float = 0.0
@@ -164,6 +175,10 @@ class Model:
             others_start_s=case.others_start_s,
             chat_s=case.chat_s,
             answer_us=case.answer_ms * 1e3,
+            weighed=case.weighed,
+            together=case.together,
+            weight=case.weight,
+            weigh_s=case.weigh_s,
             seed=case.seed,
         )
         made = _Result()
@@ -180,6 +195,8 @@ class Model:
             round(made.drops),
             tuple(made.state_s),
             made.honest_bps / 1e6,
+            made.weighed_bps / 1e6,
+            made.pause_s,
             made.capacity_bps / 1e6,
             round(made.paths),
             made.reap_s,

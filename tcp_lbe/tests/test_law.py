@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tcp_lbe.tests.law_host import NO_GROWTH, Law, OnePath
+from tcp_lbe.tests.law_host import NO_GROWTH, WEIGHT, Law, OnePath
 
 US = 1e-6
 SIZES = (536, 1448, 8948, 65483)
@@ -560,7 +560,8 @@ def test_a_slot_takes_what_its_bytes_take_at_the_rate(law: Law) -> None:
     for link in links(4000, 29):
         path = link.made(law)
         path.rate = rng.randint(max(round(link.mu / 64), 1000), round(link.mu))
-        path.waiting = waiting = rng.choice((0, 1, 15, 63, 9_999))
+        waiting = rng.choice((0, 1, 15, 63, 9_999))
+        path.let_wait(waiting)
         pkts = min(max(math.floor(path.rate * 2**-12 / link.mss), 1), 44)
         apart = link.mss / path.rate
         limit = min(0.01, path.turn_len_us() * US) if waiting else 0.01
@@ -601,7 +602,8 @@ def test_turns_are_long_enough_to_show_and_short_enough_to_wait_for(law: Law) ->
     rng = random.Random(35)
     for link in links(2000, 36):
         path = link.made(law)
-        path.waiting = waiting = rng.choice((1, 3, 15, 63, 9_999))
+        waiting = rng.choice((1, 3, 15, 63, 9_999))
+        path.let_wait(waiting)
         shows_us = max(path.rtt_us, 11_000, 16 * path.pkt_us())
         length_us = path.turn_len_us()
         assert length_us == min(shows_us, 10**6 // (waiting + 1)), link
@@ -616,6 +618,61 @@ def test_turns_are_long_enough_to_show_and_short_enough_to_wait_for(law: Law) ->
         assert not path.turn_over(), "a train is of one flow"
         path.now_us += 5000
         assert path.turn_over()
+
+
+def test_turns_are_in_proportion_to_weights(law: Law) -> None:
+    """C = min(L W / w', 1 s), and a turn is C w / W: the least one is L unless that takes all of them beyond 1 s."""
+    rng = random.Random(40)
+    for link in links(1000, 41):
+        path = link.made(law, now_us=10**9)
+        weights = [law.weight_each(rng.choice((1, 200, 1000, 3000, 10**6)), rng.choice((1, 1, 3, 50)))]
+        weights += [rng.choice((weights[0], WEIGHT, rng.randint(1, 10**9))) for _ in range(rng.choice((0, 1, 4, 99)))]
+        for weight in weights:  # each has a turn, and waits for the next
+            path.turn_weighing(weight)
+            path.wait_weighing(weight)
+        path.wait_end_weighing(weights[-1])
+        shows = max(path.rtt_us, 11_000, 16 * path.pkt_us()) * US
+        cycle = min(shows * sum(weights) / min(weights), 1.0)
+        parts = [path.part_us(weight) for weight in weights]
+        for weight, part in zip(weights, parts, strict=True):
+            assert rounded_down(cycle * weight / sum(weights), part, 2), (link, weights)
+        assert sum(parts) <= 10**6, "no flow pauses for more than a second"
+        assert cycle == 1.0 or min(parts) >= math.floor(shows / US + 1e-3) - 1
+        assert path.turn_len_us() == parts[-1]
+
+
+def test_equal_weights_have_the_turns_of_flows_without(law: Law) -> None:
+    """To the us, whatever the weight is: that of each, or of none, is the same as that of all."""
+    rng = random.Random(42)
+    for link in links(1000, 43):
+        ordinary, path = link.made(law, now_us=10**9), link.made(law, now_us=10**9)
+        flows, weight = rng.choice((1, 2, 7, 90, 4000)), rng.choice((1, 7, WEIGHT, 10**9))
+        ordinary.let_wait(flows - 1)
+        path.turn_weighing(weight)
+        path.waiting, path.line_weight = flows - 1, (flows - 1) * weight
+        shows_us = max(path.rtt_us, 11_000, 16 * path.pkt_us())
+        assert path.turn_len_us() == ordinary.turn_len_us() == min(shows_us, 10**6 // flows), link
+
+
+def test_the_least_weight_is_that_of_the_last_seconds(law: Law) -> None:
+    """Turns are longer while a flow of little weight has some, and for up to two seconds more."""
+    path = Link(1448, 1.25e6, 0.1, 0.001, 0.1).made(law, now_us=10**9)
+    path.turn_weighing(WEIGHT // 4)
+    path.turn_weighing(WEIGHT)
+    path.let_wait(1)
+    assert path.turn_len_us() == 400_000
+    for later_us, length_us in ((999_999, 400_000), (1_000_002, 400_000), (2_000_003, 100_000)):
+        path.now_us = 10**9 + later_us
+        path.turn_weighing(WEIGHT)
+        assert path.turn_len_us() == length_us, later_us
+
+
+def test_a_weight_for_several_flows_is_divided(law: Law) -> None:
+    """1000 is the weight of an ordinary flow; no part of it is 0."""
+    assert law.weight_each(1000, 0) == law.weight_each(1000, 1) == WEIGHT
+    assert law.weight_each(1, 1) == WEIGHT // 1000 and law.weight_each(10**6, 1) == 1000 * WEIGHT
+    assert law.weight_each(200, 16) == WEIGHT // 5 // 16
+    assert law.weight_each(1, 5000) == 1
 
 
 def test_a_rest_makes_up_for_a_pulse(law: Law) -> None:

@@ -355,6 +355,66 @@ def test_at_a_fair_queue_without_noise_it_gives_way(law: Model, rate_mbit: float
     assert law.run(case).other_mbit >= 0.98 * alone.other_mbit
 
 
+#: rate in Mbit/s, round trip in ms, flows, of these weighed, together, their weight
+WEIGHED = [
+    (1, 20, 2, 1, 1, 3000),
+    (10, 10, 2, 1, 1, 3000),
+    (10, 100, 2, 1, 1, 3000),
+    (10, 300, 2, 1, 1, 3000),
+    (50, 30, 2, 1, 1, 333),
+    (10, 20, 2, 1, 1, 10),
+    (50, 100, 2, 1, 1, 10),
+    (50, 20, 17, 16, 1, 1000),
+    (10, 100, 17, 16, 1, 200),
+    (10, 100, 17, 16, 0, 2000),
+    (20, 50, 64, 32, 0, 3000),
+]
+
+
+@pytest.mark.parametrize(("rate_mbit", "rtt_ms", "flows", "weighed", "together", "weight"), WEIGHED)
+def test_flows_share_by_weight(
+    law: Model, rate_mbit: float, rtt_ms: float, flows: int, weighed: int, together: int, weight: float
+) -> None:
+    """A weight changes nothing but the shares, and no flow waits for more than a second and a slot or two."""
+    case = Case(rate_mbit, rtt_ms, flows=flows, weighed=weighed, together=together, weight=weight, duration_s=80)
+    out = law.run(case)
+    wanted = (weight if together else weight * weighed) / 1000 / (flows - weighed)
+    assert out.weighed_mbit / (out.total_mbit - out.weighed_mbit) == pytest.approx(wanted, rel=0.1), out
+    equal = law.run(dataclasses.replace(case, weight=1000, together=0))
+    assert used(case, out) >= used(case, equal) - 1 and out.queue_ms <= equal.queue_ms + 1, (out, equal)
+    assert out.pause_s < 1.1 + 2 * rtt_ms / 1000, out
+
+
+@pytest.mark.parametrize(("rate_mbit", "share"), [(0.5, 0.2), (1, 0.1), (2, 0.05)])
+def test_on_a_slow_link_a_small_weight_has_a_pair_of_packets_a_turn(law: Model, rate_mbit: float, share: float) -> None:
+    """One hundredth would be less than that in a second."""
+    out = law.run(Case(rate_mbit, 50, flows=2, weighed=1, weight=10))
+    assert 0.01 < out.weighed_mbit / out.total_mbit < share, out
+
+
+def test_a_weight_that_changes_counts_within_seconds(law: Model) -> None:
+    case = Case(10, 50, flows=5, weighed=1, weight=4000, weigh_s=30, duration_s=60)
+    for begin_s, end_s, wanted in ((10, 30, 1 / 4), (32, 60, 1)):
+        out = law.run(dataclasses.replace(case, measure_s=begin_s, duration_s=end_s))
+        assert out.weighed_mbit / (out.total_mbit - out.weighed_mbit) == pytest.approx(wanted, rel=0.1), out
+
+
+@pytest.mark.parametrize("other", ["greedy", "onoff", "steady"])
+@pytest.mark.parametrize("fair", [0, 1])
+@pytest.mark.parametrize(("flows", "weighed", "weight"), [(2, 1, 3000), (2, 1, 10), (8, 7, 200)])
+def test_beside_weighed_flows_best_effort_has_what_it_has_beside_equal_ones(
+    law: Model, other: str, fair: int, flows: int, weighed: int, weight: float
+) -> None:
+    """Means of some seeds: one run may have a return more."""
+    case = Case(fair=fair, flows=flows, weighed=weighed, other=other, other_mbit=5, duration_s=60)
+
+    def has(weight: float, together: int) -> float:
+        runs = [dataclasses.replace(case, weight=weight, together=together, seed=seed) for seed in range(1, 9)]
+        return sum(law.run(run).other_mbit for run in runs) / len(runs)
+
+    assert has(weight, 1) >= 0.99 * has(1000, 0)
+
+
 def test_who_returned_beside_a_greedy_flow_at_a_fair_queue_leaves_again(law: Model, tmp_path: Path) -> None:
     """A train passed while that flow recovered from a drop. When it is back, what is in flight and the next train
     agree on the share of the fair queue, which a law that does not ask what others had before takes for the link."""
