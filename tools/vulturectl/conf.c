@@ -31,6 +31,7 @@
 #include "lines.h"
 #include "steer.h"
 #include "upload.h"
+#include "weight.h"
 
 #define CONF_FILE	"/etc/lbe/background.conf"
 #define STATE_FILE	LBE_RUN "/applied"
@@ -146,16 +147,16 @@ static void conf_whole(struct item *item, const char *direction)
 		bad("a unit goes to the background in both directions; leave up or down out");
 	if (item->kind == UNIT && strchr(item->options, '='))
 		bad("a unit takes weight N and no other option: units share the rule of a slice");
-	if (!item->down && item->percent)
-		bad("uploads have no weight, since those by lbe to one address share evenly: leave out weight %u or up",
+	if (!item->down && item->percent && item->kind > USER)
+		bad("uploads have the weight of a cgroup, so a line by port, address or DSCP has none for them: leave out weight %u or up",
 		    item->percent);
-	if (!item->down && *item->options)
+	if (!item->down && strchr(item->options, '='))
 		bad("%s is an option for downloads: leave it out, or up", item->options);
 	if (!item->percent)
 		return;
 	if (!vulture_option_get(&item->rule.options, "weight", &weight))
 		bad("a line may have only one weight");
-	if (!steer_first(&steer, &item->rule.options))
+	if (item->down && !steer_first(&steer, &item->rule.options))
 		bad("weight works only with the controller credit");
 }
 
@@ -356,7 +357,7 @@ static void read_conf(struct items *items)
 static void read_state(struct items *items)
 {
 	FILE *file = fopen(STATE_FILE, "re");
-	char kind[16], value[256], options[256];
+	char kind[16], value[256], options[256], *weight;
 	int up, down;
 	unsigned int id;
 	uint64_t cgroup;
@@ -379,8 +380,9 @@ static void read_state(struct items *items)
 		item->down = down;
 		item->rule.id = id;
 		item->rule.cgroup = cgroup;
-		if (item->kind == UNIT)
-			sscanf(options, "weight,%u", &item->percent);
+		weight = strstr(options, "weight,");
+		if (weight)
+			sscanf(weight, "weight,%u", &item->percent);
 		set_match(item);
 	}
 	fclose(file);
@@ -601,6 +603,8 @@ static bool drop_pin(const struct item *item)
 
 	if (item->kind > USER)
 		return item->pinned;
+	if (item->percent && item->pinned)
+		weight_clear(item->rule.cgroup);
 	item_pin(item, pin, sizeof(pin));
 	return item->pinned && !unlink(pin);
 }
@@ -632,6 +636,23 @@ static bool apply_down(struct item *item, const struct item *before)
 		return false;
 	}
 	return true;
+}
+
+/* Give the uploads of a cgroup their weight, for each connection, as downloads have it. Without one
+ * they are in the background all the same.
+ */
+static void apply_weight(const struct item *item, const char *control)
+{
+	uint32_t weight = steer_weight(item->percent, 1, 0, 0);
+
+	if (!item->percent)
+		return;
+	if (control && strcmp(control, "lbe"))
+		say("%s %s: uploads have no weight: %s has none", kinds[item->kind], item->value,
+		    control);
+	else if (weight_set(0, item->rule.cgroup, weight, true))
+		say("%s %s: uploads have no weight: %s", kinds[item->kind], item->value,
+		    weight_error());
 }
 
 static bool apply_up(struct item *item, const struct item *before, const char *dir,
@@ -768,6 +789,8 @@ static void apply_item(const struct items *wanted, struct item *item, const stru
 		good &= item->kind > USER ? item->pinned : apply_up(item, before, dir, control);
 	else if (before)
 		dropped |= drop_pin(before);
+	if (item->kind <= USER && item->pinned)
+		apply_weight(item, control);
 	same = before && before->rule.cgroup == item->rule.cgroup &&
 	       (!item->down || before->rule.id == item->rule.id) &&
 	       (!item->up || before->pinned);

@@ -17,19 +17,24 @@
 #include "ctl.h"
 #include "own.h"
 #include "upload.h"
+#include "weight.h"
 
 /* s that run waits for an answer, so that a service that hangs does not stop it */
 #define ANSWER_S	2
+/* room for a request */
+#define REQUEST_CHARS	32
 
 /**
  * struct lent - a cgroup that is lent to a user
  * @dir: its directory; "" if this place is free
  * @connection: to the user's run; -1 once it is closed and the cgroup is to be removed
  * @link: link of the BPF program on the cgroup, or -1
+ * @pid: the process that asked, in whose network namespace a weight is
  */
 struct lent {
 	char dir[CGROUP_CHARS];
 	uid_t uid;
+	pid_t pid;
 	int connection, link;
 };
 
@@ -43,6 +48,24 @@ bool lend_program(int fd, bool up)
 	char byte;
 
 	return send(fd, word, strlen(word), MSG_NOSIGNAL) > 0 && recv(fd, &byte, 1, 0) == 1;
+}
+
+bool lend_weight(int fd, uint32_t weight, bool each, const char **why)
+{
+	static char said[LEND_CHARS];
+	char text[REQUEST_CHARS];
+	ssize_t length;
+
+	snprintf(text, sizeof(text), LEND_WEIGHT " %u%s", weight, each ? " each" : "");
+	*why = "lbe-background does not answer";
+	if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+		return false;
+	length = recv(fd, said, sizeof(said) - 1, 0);
+	if (length < 1)
+		return false;
+	said[length] = '\0';
+	*why = said + 1;
+	return *said == '+';
 }
 
 static struct sockaddr_un address_of(const char *path)
@@ -196,16 +219,38 @@ static void take_back(struct lent *back)
 		*back->dir = '\0';
 }
 
+/* Give the cgroup the weight that a request names, and answer. Return: whether it was a request */
+static bool weigh(const struct lent *to, const char *text)
+{
+	unsigned int weight = 0;
+	uint64_t cgroup = 0;
+	char each[5] = "", rest;
+	int n = sscanf(text, LEND_WEIGHT " %9u %4s%c", &weight, each, &rest);
+
+	if ((n != 1 && n != 2) || (n == 2 && strcmp(each, "each")) || !weight ||
+	    weight > LEND_WEIGHT_MAX)
+		return false;
+	if (set_cgroup(&cgroup, to->dir))
+		answer(to->connection, "-its cgroup is gone");
+	else if (weight_set(to->pid, cgroup, weight, n == 2))
+		answer(to->connection, "-%s", weight_error());
+	else
+		answer(to->connection, "+");
+	return true;
+}
+
 /* Carry out a caller's request. Return: whether it was done; false also if the connection is closed
  * or the request is not valid.
  */
 static bool obey(struct lent *to, const char *control)
 {
-	char word[sizeof(LEND_DOWN)] = "";
+	char word[REQUEST_CHARS] = "";
 	ssize_t length = recv(to->connection, word, sizeof(word), MSG_DONTWAIT);
 
 	if (length <= 0 || length == sizeof(word))
 		return false;
+	if (!strncmp(word, LEND_WEIGHT, strlen(LEND_WEIGHT)))
+		return weigh(to, word);
 	if (to->link >= 0 && !strcmp(word, LEND_DOWN)) {
 		close(to->link);
 		to->link = -1;
@@ -240,7 +285,9 @@ static void lend(int connection, const char *control)
 		close(connection);
 		return;
 	}
-	*to = (struct lent){ .uid = peer.uid, .connection = connection, .link = -1 };
+	*to = (struct lent){
+		.uid = peer.uid, .pid = peer.pid, .connection = connection, .link = -1,
+	};
 	if (!make(to, &peer)) {
 		answer(connection, "-process %d: %s", (int)peer.pid, strerror(errno));
 		take_back(to);

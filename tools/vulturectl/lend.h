@@ -11,9 +11,12 @@
  *	  | "down", for downloads alone ---> | detaches the program
  *	  | "up", after "down" ------------> | attaches it again
  *	  | <--------------------------- "+" |
+ *	  | "weight N [each]" -------------> | gives the cgroup's uploads that weight, in the
+ *	  | <---- "+", or "-" and the reason | network namespace of the caller
  *	  | close(), by run and its guard -> | detaches the program; removes the cgroup once empty
  *
- * The caller sends nothing else. The service takes the process and the user from the kernel, so
+ * The caller sends nothing else. A weight has a limit, which any user may reach with as many
+ * connections of ordinary weight. The service takes the process and the user from the kernel, so
  * a caller cannot name a cgroup or a process of another user. Nor can a user move a process from
  * a cgroup of another user into the lent one: the kernel requires the right to write to the
  * common ancestor of both cgroups, too.
@@ -22,6 +25,9 @@
 #define VULTURECTL_LEND_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "steer.h"
 
 #define LEND_SOCKET	"/run/lbe/background.sock"
 /* The limits are those of vulture on users' rules: 8 for each of 16 users. A lent cgroup costs a
@@ -33,6 +39,8 @@
 /* the requests that a caller may send */
 #define LEND_DOWN	"down"
 #define LEND_UP		"up"
+#define LEND_WEIGHT	"weight"
+#define LEND_WEIGHT_MAX	(STEER_WEIGHT * STEER_PERCENT_MAX / STEER_PERCENT)
 
 /**
  * lend_ask() - ask the service for a cgroup for this process
@@ -47,6 +55,15 @@ int lend_ask(bool up, const char **said);
  * Return: whether the service has done so
  */
 bool lend_program(int fd, bool up);
+
+/**
+ * lend_weight() - have the uploads of a lent cgroup given a weight
+ * @weight: 1 to LEND_WEIGHT_MAX
+ * @each: for each connection, not for all together
+ * @why: a sentence on why it was not done
+ * Return: whether the service has done so
+ */
+bool lend_weight(int fd, uint32_t weight, bool each, const char **why);
 
 #define LEND_CHARS	600	/* room for an answer */
 

@@ -49,6 +49,7 @@
 #include "steer.h"
 #include "upload.h"
 #include "watch.h"
+#include "weight.h"
 
 /* ms that run waits for its guard to end once the command has ended */
 #define GUARD_WAIT_MS	200
@@ -74,6 +75,7 @@
  * @by_hand: the command is in the foreground until `vulturectl bg`
  * @taken_out: processes that `vulturectl fg` has named; they count with their descendants
  * @steer, @steered: the weight of its downloads; valid if @steered
+ * @weight_up: weight that the uploads' cgroup has; 0: none, as it is an ordinary one's or cannot be set
  * @link: link of the BPF program on the cgroup, or -1
  * @exempt: guard: the cgroup is exempt from what cgroups above it have (scope.h)
  * @held: run has said that a cgroup above keeps the command's new connections in the background
@@ -96,6 +98,7 @@ struct plan {
 	struct pids taken_out;
 	struct steer steer;
 	bool steered;
+	uint32_t weight_up;
 	char dir[CGROUP_CHARS];
 	int link, lent;
 	bool detached, exempt, held;
@@ -896,6 +899,42 @@ static pid_t start_command(const struct plan *plan, char **command, struct signa
 	return pid;
 }
 
+/* Give the cgroup of the uploads the weight of this moment. Near a deadline it rises; a change by
+ * less than an eighth is left for later. Return: NULL, or a sentence on why they have none
+ */
+static const char *weigh_uploads(struct plan *plan)
+{
+	time_t now = time(NULL);
+	uint64_t total_s = plan->deadline > plan->begin ?
+			   (uint64_t)(plan->deadline - plan->begin) : 0;
+	uint64_t left_s = plan->deadline > now ? (uint64_t)(plan->deadline - now) : 0;
+	uint32_t weight = steer_weight(plan->steer.percent, 1, total_s, left_s);
+	bool each = !plan->steer.percent;
+	const char *why = NULL;
+	uint64_t cgroup;
+
+	if (weight >= plan->weight_up && weight - plan->weight_up <= plan->weight_up / 8)
+		return NULL;
+	if (strcmp(plan->up, "lbe"))
+		return "only lbe has weights";
+	if (plan->lent >= 0) {
+		if (weight > LEND_WEIGHT_MAX)
+			weight = LEND_WEIGHT_MAX;
+		if (weight != plan->weight_up && !lend_weight(plan->lent, weight, each, &why))
+			return why;
+	} else if (!*plan->dir) {
+		return "the command has no cgroup";
+	} else {
+		why = set_cgroup(&cgroup, plan->dir);
+		if (why)
+			return why;
+		if (weight_set(0, cgroup, weight, each))
+			return weight_error();
+	}
+	plan->weight_up = weight;
+	return NULL;
+}
+
 /* Whether run has anything to do while the command runs. */
 static bool has_work(const struct plan *plan)
 {
@@ -943,6 +982,8 @@ static int watch_command(struct plan *plan, pid_t pid, struct signals *signals)
 			watch_pids(&watch, &pids);
 		if (second && plan->steered && !front)
 			steer_pids(&plan->steer, &pids);
+		if (second && plan->weight_up && plan->deadline && weigh_uploads(plan))
+			plan->weight_up = 0;
 		pids_free(&pids);
 		if (watch.refused && !told++)
 			say("run: a connection stays in the foreground: %s", watch.reason);
@@ -1055,6 +1096,21 @@ static void choose_means(struct plan *plan, bool up, bool down)
 		refused("run: nothing can be put in the background here; the command was not started");
 }
 
+/* Before the command starts: give its uploads their weight, or say why they have none. */
+static void set_up_weight(struct plan *plan)
+{
+	const char *why;
+
+	if (!plan->up || (!plan->steer.percent && !plan->deadline))
+		return;
+	plan->weight_up = plan->steer.percent ? 0 : STEER_WEIGHT;
+	why = weigh_uploads(plan);
+	if (!why)
+		return;
+	plan->weight_up = 0;
+	say("run: uploads share evenly: %s", why);
+}
+
 /* Set up weight and deadline of the downloads. A deadline alone also works with a controller that
  * has no weights.
  */
@@ -1062,8 +1118,6 @@ static void set_up_steering(struct plan *plan)
 {
 	struct steer *steer = &plan->steer;
 
-	if (steer->percent && !plan->down)
-		refused("run: --weight is for downloads only, and this command's stay in the foreground");
 	if (!plan->down || (!steer->percent && !plan->deadline))
 		return;
 	steer->v = v;
@@ -1131,6 +1185,7 @@ int do_run(int argc, char **argv)
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, plan.orders))
 		refused("run: %s", strerror(errno));
 	guard_pid = set_up_cgroup(&plan);
+	set_up_weight(&plan);
 	pid = start_command(&plan, argv + optind, &signals);
 	close(plan.entered[1]);
 	close(plan.ready[0]);

@@ -9,8 +9,9 @@
  *	time in the foreground	= p^2 of each cycle of STEER_CYCLE_S
  *
  * The weights divide the spare bandwidth of a path among the background programs. A
- * program's share does not depend on its number of connections. The weight is an option
- * of the controller credit, so uploads have none.
+ * program's share does not depend on its number of connections. The weight of downloads is
+ * an option of the controller credit. Uploads by lbe have one of their cgroup (weight.h),
+ * percent * 10 / (1 - p), which the module divides by the number of connections.
  *
  * In the foreground part of a cycle all connections of the program are best effort, both
  * ways. Beside one best-effort transfer it then has half of the link, so p^2 / 2 of the

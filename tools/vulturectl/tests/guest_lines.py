@@ -268,7 +268,7 @@ def test_a_file_with_a_mistake_changes_nothing() -> None:
         ("local-port 65536 up", "port '65536' is not a number within 1 to 65535"),
         ("dscp 64 up", "dscp '64' is neither le, cs1 nor a number within 0 to 63"),
         ("remote-port 80 weight 0", "weight '0' is not a number within 1 to 1000"),
-        ("remote-port 80 up weight 20", "uploads have no weight"),
+        ("remote-port 80 up weight 20", "uploads have the weight of a cgroup"),
         ("dscp le up min-kbit=9", "min-kbit=9 is an option for downloads"),
     ):
         done = apply(f"local-port 80\n{line}\n")

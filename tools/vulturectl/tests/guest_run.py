@@ -388,9 +388,7 @@ def test_apply_gives_a_line_its_weight() -> None:
     apply("remote-port 873 weight 20\nremote-port 80 down min-kbit=9 weight 1000\n")
     assert [rule["options"]["weight"] for rule in rules()] == [200, 10000]
     assert {rule["options"]["controller"] for rule in rules()} == {"credit"}
-    assert ctl("showconf").stdout == (
-        "remote-port 873 both weight 20\nremote-port 80 down min-kbit=9 weight 1000\n"
-    )
+    assert ctl("showconf").stdout == ("remote-port 873 both weight 20\nremote-port 80 down min-kbit=9 weight 1000\n")
     assert apply("remote-port 873 weight 30\n").stdout == "1 added, 0 kept, 2 removed, 0 failed\n"
     three = "unit restic.service weight 50\nunit mirror.service\nunit pull.service weight 50\n"
     done = apply(three)
@@ -459,7 +457,7 @@ def test_apply_reads_the_whole_file_before_it_changes_anything() -> None:
         ("remote-port 80\nlocal-port 70000\n", ":2: port '70000' is not a number within 1 to 65535"),
         ("port 80\n", ":1: 'port' is none of unit, cgroup, user, local-port, remote-port, remote, dscp"),
         ("remote 10.0.0.0/33\n", "prefix length '33' is not a number within 0 to 32"),
-        ("remote-port 80 up weight 20\n", "uploads have no weight"),
+        ("remote-port 80 up weight 20\n", "uploads have the weight of a cgroup"),
         ("unit restic.service down\n", "a unit goes to the background in both directions"),
         ("cgroup relative\n", "is not an absolute path"),
         ("user nosuchuser\n", "there is no user 'nosuchuser'"),

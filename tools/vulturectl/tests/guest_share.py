@@ -145,7 +145,6 @@ def test_what_a_weight_cannot_do_is_said() -> None:
         (("--weight", "0"), 2, "weight '0' is not a number within 1 to 1000"),
         (("--weight", "1001"), 2, "weight '1001' is not a number within 1 to 1000"),
         (("--weight", "much"), 2, "weight 'much' is not a number within 1 to 1000"),
-        (("--weight", "50", "--up"), 1, "--weight is for downloads only"),
         (("--weight", "50", "-o", "controller=rledbat"), 2, "--weight is an option of the controller credit"),
     ):
         done = ctl("run", *words, "--", "touch", "/tmp/never")

@@ -99,7 +99,7 @@ def test_all_options_are_listed_with_range_default_and_unit(program: Path) -> No
         ("remote-port 80 weight 20 down weight 30", "a line may have only one weight"),
         ("remote-port 80 weight=200 weight 20", "a line may have only one weight"),
         ("remote-port 80 weight 20 controller=paper", "weight works only with the controller credit"),
-        ("cgroup /sys/fs/cgroup up weight 20", "uploads have no weight"),
+        ("dscp le up weight 20", "uploads have the weight of a cgroup"),
         ("unit a.service weight=200", "a unit takes weight N and no other option"),
         ("remote-port 80 heavy", "'heavy' is neither up, down, both, weight N nor NAME=VALUE"),
         ("dscp le up min-kbit=9", "min-kbit=9 is an option for downloads: leave it out, or up"),

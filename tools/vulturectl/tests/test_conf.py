@@ -149,9 +149,12 @@ def test_the_direction_is_both_unless_a_line_says_up_or_down(reader: Path) -> No
 
 @pytest.mark.parametrize("line", DIRECTED)
 def test_what_uploads_cannot_have_is_refused_by_name(reader: Path, line: str) -> None:
-    for words in ("up weight 20", "weight 20 up", "up weight 20 min-kbit=9"):
-        why = "1: uploads have no weight, since those by lbe to one address share evenly: leave out weight 20 or up"
-        assert error(reader, f"{line} {words}".encode()) == why
+    for words in ("up weight 20", "weight 20 up"):
+        why = "1: uploads have the weight of a cgroup, so a line by port, address or DSCP has none for them: "
+        if line.startswith(("cgroup", "user")):
+            assert items(reader, f"{line} {words}".encode()) == [f"1 {line} up weight,20"]
+        else:
+            assert error(reader, f"{line} {words}".encode()) == why + "leave out weight 20 or up"
     for words, which in (("up min-kbit=9", "min-kbit=9"), ("weight=20 up escape-s=5", "weight=20,escape-s=5")):
         why = f"1: {which} is an option for downloads: leave it out, or up"
         assert error(reader, f"{line} {words}".encode()) == why
