@@ -42,11 +42,11 @@ int weight_set(pid_t pid, uint64_t cgroup, uint32_t weight, bool each)
 	if (!request(pid, text, &opened))
 		return 0;
 	if (!opened && errno == ENOENT)
-		error_text = "the module tcp_lbe is not loaded, or is one without weights (there is no /proc/net/lbe_weights)";
+		error_text = "this tcp_lbe has no weights (no /proc/net/lbe_weights)";
 	else if (errno == EACCES || errno == EPERM)
 		error_text = "only root, or the service lbe-background, may give uploads a weight";
 	else if (errno == ENOSPC)
-		error_text = "as many cgroups have a weight as the module allows (cat /proc/net/lbe_weights)";
+		error_text = "too many cgroups have one (/proc/net/lbe_weights)";
 	else
 		error_text = strerror(errno);
 	return -1;
