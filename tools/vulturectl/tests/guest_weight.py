@@ -32,6 +32,7 @@ def shown(text: str) -> list[list[str]]:
 
 
 def test_a_command_of_root_has_its_weight_and_takes_it_along() -> None:
+    words: tuple[str, ...]
     for words in (("--weight", "20"), ("--weight", "20", "--up")):
         done = ctl("run", *words, "--", *SHOW)
         assert done.returncode == 0 and shown(done.stdout) == [["200", "all"]], (words, done)
