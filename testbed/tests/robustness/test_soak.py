@@ -94,6 +94,48 @@ def test_what_an_earlier_soak_left_is_not_the_whole_life(monkeypatch: pytest.Mon
     assert len(lines.splitlines()) == 2 + 8 * 6 and quoting.INCOMPLETE in lines
 
 
+def lived(name: str, wrong: list[str], missing: int = 0) -> soak.Lived:
+    """Make the result of a life that has one check and no case."""
+    document = digest.of_files(name, ([], ""), {}, {}, {"testbed": [], "modules": {}}, [1])
+    return soak.Lived(document | {digest.SECONDS: 1}, 1, wrong, [], missing)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(runner.RunFailed("the guest crashed"), 1), (KeyboardInterrupt(), 130)]
+)
+def test_what_ends_a_soak_does_not_lose_the_documents_of_the_lives_before_it(
+    error: BaseException, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of three lives fails or is interrupted: the first one's document is there, the third does not run."""
+    ran: list[str] = []
+
+    def live(name: str, *_: object) -> soak.Lived:
+        ran.append(name)
+        if name == "life_idle":
+            raise error
+        return lived(name, [])
+
+    monkeypatch.setattr(soak, "live", live)
+    assert main(["soak", "life_clocks", "life_idle", "life_hours", "--out", str(tmp_path)]) == status
+    assert ran == ["life_clocks", "life_idle"]
+    assert [path.name for path in tmp_path.iterdir()] == ["life_clocks.json"]
+    assert digest.load(tmp_path / "life_clocks.json")["experiment"] == "life_clocks"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "missing", "status"), [([], 0, 0), (["background=lp: be is 50, wanted 99"], 0, 1), ([], 1, 1)]
+)
+def test_a_soak_fails_if_any_of_its_lives_fails(
+    wrong: list[str], missing: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def live(name: str, *_: object) -> soak.Lived:
+        return lived(name, wrong, missing) if name == "life_clocks" else lived(name, [])
+
+    monkeypatch.setattr(soak, "live", live)
+    assert main(["soak", "life_clocks", "life_idle", "--out", str(tmp_path)]) == status
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["life_clocks.json", "life_idle.json"]
+
+
 def test_an_unknown_life_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["soak", "nosuch"]) == 2
     assert "no life nosuch; there are: life_bytes, life_clocks" in capsys.readouterr().err
