@@ -13,72 +13,23 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..backends.backend import Backend
-from ..backends.ns2 import machine as ns2
-from ..backends.ns2 import plan as ns2_plan
-from ..backends.ns3 import machine as ns3
-from ..backends.ns3 import plan as ns3_plan
 from ..base.errors import LbeError
-from ..base.places import REPO
 from ..judge import figures
 from ..measure.summary import summarise
+from ..present.simulated import NS2, NS3, SimulatorEntry, expressible, identified
 from ..present.text import interval
 from ..results import digest
-from ..run import identity
-from ..run import job as jobs
-from ..run.job import Job
 from ..run.runner import OnProgress, Options, run
-from ..spec.experiment import Experiment, case_name, load, matches
+from ..spec.experiment import case_name, load, matches
 from ..spec.tables import ExperimentError
 
 #: an experiment that compares ns-2's senders with the kernel's
 SENDERS = "ns2_tcp"
-
-
-@dataclass(frozen=True)
-class SimulatorEntry:
-    """A simulator: its subcommand, its name, and the prefix of its documents' names.
-
-    backend: makes the backend. plan: writes a run as a plan, or raises CannotSay. files: on which its results depend,
-    beside the experiment. own: experiments to run if none is named; none of them: those of all figures and SENDERS.
-    """
-
-    command: str
-    title: str
-    prefix: str
-    backend: Callable[[], Backend]
-    plan: Callable[[Job], object]
-    files: tuple[Path, ...]
-    own: tuple[str, ...] = ()
-
-
-NS2 = SimulatorEntry("ns2", "ns-2", digest.NS2, ns2.Ns2, ns2_plan.text, (ns2.NETWORK, ns2.PLAN))
-NS3 = SimulatorEntry(
-    "ns3",
-    "ns-3",
-    digest.NS3,
-    ns3.Ns3,
-    ns3_plan.text,
-    (ns3.NETWORK, ns3.PLAN),
-    ("lp_table1_paper", "lp_fig11_paper"),
-)
-
-
-def expressible(one: Experiment, mode: str = "default", simulator: SimulatorEntry = NS2) -> list[dict[str, str]]:
-    """The cases that a simulator can express."""
-    found = []
-    for case in one.cases(mode):
-        try:
-            simulator.plan(jobs.make(one.name, case, one.head.seed, one.setting(case, mode)))
-        except ns2_plan.CannotSay:
-            continue
-        found.append(case)
-    return found
 
 
 def wanted(words: Iterable[str], simulator: SimulatorEntry = NS2) -> list[str]:
@@ -114,15 +65,7 @@ def document(
     if not cases:
         return None
     experiment.exclude += [case for case in experiment.cases(options.mode) if case not in cases]
-    runs = digest.make(run(experiment, backend, options, progress))
-    files = [str(path.relative_to(REPO)) for path in (experiment.path, *simulator.files)]
-    return runs | {
-        "experiment": simulator.prefix + name,
-        "files": files,
-        "file_sha256": identity.hash_of_files(files),
-        # no kernel or module affects the result, only the files
-        "identity": {},
-    }
+    return identified(digest.make(run(experiment, backend, options, progress)), experiment, simulator)
 
 
 def table(document: dict[str, Any]) -> str:

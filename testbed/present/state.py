@@ -9,6 +9,7 @@ from ..results.digest import Document, Documents
 from ..run import identity
 from ..spec import lives
 from ..spec.experiment import case_name, load, names
+from . import simulated
 from .tables import row_case
 from .text import interval
 
@@ -17,8 +18,11 @@ def mark_stale(documents: Documents) -> Documents:
     """The documents, each with the stale parts of its identity."""
     marked = {}
     for name, document in documents.items():
-        experiment = load(name) if name in names() else None
-        marked[name] = {**document, "stale": identity.stale(document, experiment)}
+        if simulated.is_identified(document):
+            stale = simulated.stale(document)
+        else:
+            stale = identity.stale(document, load(name) if name in names() else None)
+        marked[name] = {**document, "stale": stale}
     return marked
 
 

@@ -15,7 +15,7 @@ present tree has the same identity. Otherwise it is stale: its numbers stay, mar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..backends.backend import Backend
@@ -72,7 +72,7 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
     """
     identity = document["identity"]
     if not identity and "files" in document:
-        # a simulator or another tool without a kernel of the testbed: only its files identify it
+        # a tool without a kernel of the testbed, or an older document of a simulator: only its files identify it
         known = document["provenance"]["backend"] != "uml" and digest.files_are(document)
         return [] if known else ["tool"]
     if not identity:
@@ -81,23 +81,40 @@ def stale(document: dict[str, Any], experiment: Experiment | None) -> list[str]:
     kernel, known = document["provenance"]["kernel"], identity["kernel"]
     if document["provenance"]["backend"] == "uml":
         known = configuration_key(kernel["series"], kernel["flavour"])
-    kinds = identity.get("kinds", {})
-    today = of_tree(known, identity["modules"], kinds)
+    today = of_tree(known, identity["modules"], identity.get("kinds", {}))
     parts = [part for part in ("kernel", "boot", "agent", "metrics") if today[part] != identity[part]]
     parts += [f"module {name}" for name, was in identity["modules"].items() if today["modules"][name] != was]
-    parts += [f"metric {kind}" for kind, was in kinds.items() if today.get("kinds", {}).get(kind) != was]
+    parts += changed_kinds(identity, today)
     if "files" in document:
         return parts + (["tool"] if not digest.files_are(document) else [])
     if experiment is None:
         return [*parts, "experiment (gone)"]
-    changed, new = changed_cases(document, experiment), new_cases(document, experiment)
-    if changed:
-        parts.append(f"experiment ({len(changed)} of {len(document['cases'])} cases)")
+    return parts + experiment_parts(
+        document, changed_cases(document, experiment), new_cases(document, experiment)
+    )
+
+
+def changed_kinds(was: Identity, today: Identity) -> list[str]:
+    """Kinds of metric whose own files have changed between two identities."""
+    return [f"metric {kind}" for kind, then in was.get("kinds", {}).items() if today.get("kinds", {}).get(kind) != then]
+
+
+def experiment_parts(
+    document: dict[str, Any], changed: list[dict[str, str]], new: list[dict[str, str]]
+) -> list[str]:
+    """What of a document's experiment is stale: cases that have changed since, and cases that are new."""
+    parts = [f"experiment ({len(changed)} of {len(document['cases'])} cases)"] if changed else []
     return parts + ([f"experiment ({len(new)} new case{'s' * (len(new) > 1)})"] if new else [])
 
 
-def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict[str, str]]:
-    """Cases of which a seed's job differs from the present one.
+def _of_guest(job: Job, _case: dict[str, Any]) -> str:
+    return of_job(job)
+
+
+def changed_cases(
+    document: dict[str, Any], experiment: Experiment, hash_of: Callable[[Job, dict[str, Any]], str] = _of_guest
+) -> list[dict[str, str]]:
+    """Cases of which a seed's job differs from the present one. hash_of: of a job and its case in the document.
 
     All seeds are compared: a case may have runs of several states of its file, and what is drawn from the seed, such as
     a start or a trace, may change for some seeds only.
@@ -109,8 +126,8 @@ def changed_cases(document: dict[str, Any], experiment: Experiment) -> list[dict
             changed.append(case["case"])
             continue
         setting = experiment.setting(case["case"], document["mode"], document["sets"])
-        jobs = [of_job(make(experiment.name, case["case"], seed, setting)) for seed in case["seeds"]]
-        if jobs != case["jobs"]:
+        made = [make(experiment.name, case["case"], seed, setting) for seed in case["seeds"]]
+        if [hash_of(job, case) for job in made] != case["jobs"]:
             changed.append(case["case"])
     return changed
 

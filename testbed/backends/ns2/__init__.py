@@ -2,6 +2,7 @@
 """ns-2 as a backend: the simulator used by four of the five papers runs the experiments that it can express.
 
 plan.py       an experiment's case as ns-2's Tcl, or the reason why ns-2 cannot express it
+packets.py    a packet trace in ns-2's format, which a plan names
 network.tcl   the Tcl commands used by these plans, and the output written during a run
 machine.py    the backend: runs ns and converts its output to the records of the other backends
 

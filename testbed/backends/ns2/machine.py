@@ -25,6 +25,7 @@ from . import plan
 HERE = Path(__file__).parent
 NETWORK = HERE / "network.tcl"
 PLAN = HERE / "plan.py"
+PACKETS = HERE / "packets.py"
 PROGRAM = "ns"
 PACKAGE = "ns2"
 #: columns of the files that network.tcl writes
@@ -177,7 +178,7 @@ class Ns2:
 
     def key(self) -> str:
         """Key of ns-2's version, the Tcl program, and the code that writes plans and reads output."""
-        return f"ns2-{self.version}-{hash_of_programs([NETWORK, PLAN, Path(__file__)])[:16]}"
+        return f"ns2-{self.version}-{hash_of_programs([NETWORK, PLAN, PACKETS, Path(__file__)])[:16]}"
 
     def record(self, job: Job, wall_limit_s: float) -> Record:
         """One run. Raises CannotSay, Ns2Failed."""

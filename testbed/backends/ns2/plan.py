@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from ...base.errors import LbeError
 from ...run.job import Job
 from ...spec import traces as generators
@@ -24,6 +22,7 @@ from ...spec.parameters import Queue
 from ...spec.queues import queue_depth
 from ...spec.topology import PROCESSING_CAP_US
 from ...spec.traffic import Flow, FlowGroup
+from .packets import Packets
 
 #: octets of IP and TCP headers without options, which ns-2 adds to a packet's payload
 TCP_HEADERS_BYTES = 40
@@ -55,10 +54,10 @@ class CannotSay(LbeError):
 
 @dataclass(frozen=True)
 class Text:
-    """A plan, and the files that it reads: name -> content."""
+    """A plan, and the packet traces that it reads, by the name of their file."""
 
     lines: list[str]
-    files: dict[str, bytes]
+    files: dict[str, Packets]
 
 
 def _tcl(settings: Mapping[str, float | int | str]) -> str:
@@ -270,19 +269,14 @@ def _web_lines(job: Job, flow: Flow, stop_s: float) -> list[str]:
     return lines
 
 
-def trace_bytes(job: Job, flow: Flow, stop_s: float) -> bytes:
-    """A packet trace in ns-2's format: microseconds since the previous packet, and octets, both big-endian."""
+def packets_of(job: Job, flow: Flow, stop_s: float) -> Packets:
+    """The packet trace that a flow replays."""
     if not generators.is_made(flow.spec.file or ""):
         raise CannotSay(f"trace {flow.spec.file!r}: only made ones are written for ns-2")
-    (file, duration_s, seed) = job.traces[f"flow{flow.id}.trace"]
-    trace = generators.make(file, duration_s, seed)
-    at_us = np.round(trace.at_ns / 1e3).astype(np.int64)
-    inside = at_us < (stop_s - flow.start_s) * 1e6
-    gaps = np.diff(at_us[inside], prepend=0)
-    return np.column_stack([gaps, trace.bytes[inside]]).astype(">u4").tobytes()
+    return Packets(job.traces[f"flow{flow.id}.trace"], stop_s - flow.start_s)
 
 
-def _flow_lines(job: Job, flow: Flow, lines: list[str], files: dict[str, bytes]) -> list[str]:
+def _flow_lines(job: Job, flow: Flow, lines: list[str], files: dict[str, Packets]) -> list[str]:
     spec, head = flow.spec, job.setting.head
     stop_s = min(head.duration_s, flow.stop_s if flow.stop_s is not None else head.duration_s)
     priority = _priority(spec, job.setting.topology.queue)
@@ -296,7 +290,7 @@ def _flow_lines(job: Job, flow: Flow, lines: list[str], files: dict[str, bytes])
         return [f"greedy {ends} {kind} {_tcl(settings)} {sink} {priority} {_number(flow.start_s)} {stop}"]
     if spec.proto == "udp" and spec.kind == "trace":
         name = f"flow{flow.id}.packets"
-        files[name] = trace_bytes(job, flow, stop_s)
+        files[name] = packets_of(job, flow, stop_s)
         return [f"replay {ends} [file join $here {name}] {priority} {_number(flow.start_s)} {_number(stop_s)}"]
     if spec.proto == "udp" and spec.kind in ("square", "cbr"):
         size = (spec.pkt_bytes or job.setting.topology.mtu - UDP_HEADERS_BYTES) + UDP_HEADERS_BYTES
@@ -313,7 +307,7 @@ def _flow_lines(job: Job, flow: Flow, lines: list[str], files: dict[str, bytes])
 
 def text(job: Job) -> Text:
     """The complete plan. Raises CannotSay."""
-    files: dict[str, bytes] = {}
+    files: dict[str, Packets] = {}
     lines, flows = _network_lines(job), []
     for flow in job.flows:
         flows += _flow_lines(job, flow, lines, files)
@@ -335,8 +329,8 @@ def text(job: Job) -> Text:
 def write(job: Job, folder: Path) -> Path:
     """Write the plan and its files to a folder; returns the plan's path."""
     made = text(job)
-    for name, content in made.files.items():
-        (folder / name).write_bytes(content)
+    for name, packets in made.files.items():
+        (folder / name).write_bytes(packets.content())
     path = folder / "plan.tcl"
     path.write_text("\n".join(made.lines) + "\n", encoding="ascii")
     return path

@@ -182,7 +182,7 @@ def test_a_trace_becomes_gaps_and_octets() -> None:
     case = next(case for case in one.cases() if case["test"] == "one_pre")
     job = jobs.make(one.name, case, 1, one.setting(case))
     flow = next(flow for flow in job.flows if flow.group == "pre")
-    packets = np.frombuffer(plan.trace_bytes(job, flow, 119.0), dtype=">u4").reshape(-1, 2)
+    packets = np.frombuffer(plan.packets_of(job, flow, flow.start_s + 119.0).content(), dtype=">u4").reshape(-1, 2)
     assert packets[:, 0].sum() / 1e6 == pytest.approx(119, abs=0.5)
     assert packets[:, 1].sum() / 119 == pytest.approx(179533, rel=0.05)
 

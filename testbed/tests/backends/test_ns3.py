@@ -19,7 +19,7 @@ from testbed.commands.choose import make_backend
 from testbed.judge import coverage, figures
 from testbed.measure.metrics import Run
 from testbed.measure.summary import summarise
-from testbed.present import tables
+from testbed.present import simulated, tables
 from testbed.run import job as jobs
 from testbed.spec.experiment import load, parse
 
@@ -115,10 +115,10 @@ def test_what_ns3_cannot_say_is_named(sets: dict[str, Any], named: str) -> None:
 
 
 def test_the_command_runs_tcp_lps_rows() -> None:
-    assert oracle.wanted([], oracle.NS3) == ["lp_table1_paper", "lp_fig11_paper"]
-    cases = oracle.expressible(load("lp_table1_paper"), simulator=oracle.NS3)
+    assert oracle.wanted([], simulated.NS3) == ["lp_table1_paper", "lp_fig11_paper"]
+    cases = simulated.expressible(load("lp_table1_paper"), simulator=simulated.NS3)
     assert {case["other"] for case in cases} == {"alone", "lp", "tcp"}
-    cases = oracle.expressible(load("lp_fig11_paper"), simulator=oracle.NS3)
+    cases = simulated.expressible(load("lp_fig11_paper"), simulator=simulated.NS3)
     assert {case["data"] for case in cases} == {"lp", "tcp", "tcp_rto1s"}
 
 
