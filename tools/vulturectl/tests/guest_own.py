@@ -218,7 +218,6 @@ def test_what_is_no_request() -> None:
 
 def test_a_user_has_eight() -> None:
     with serving() as holder, contextlib.ExitStack() as stack:
-        asked("bg 1", **USER)  # as a first answer closes what the start has left
         before = descriptors(holder.pid)
         many = [subprocess.Popen(["sleep", "600"], **USER) for _ in range(9)]
         for one in many:
