@@ -9,9 +9,11 @@ requested than the experiment has, what they show is `few`, not yet a verdict.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
+from ..kernels.series import series_number
 from ..measure.summary import Summary, summarise
 from ..results import digest
 from ..results.files import Result, ResultSet
@@ -147,7 +149,11 @@ def meets(value: float, bound: Limits) -> bool:
     return not math.isnan(value) and (low is None or value >= low) and (high is None or value <= high)
 
 
-def _bound(check: Check, mode: str) -> tuple[Limits, str]:
+def _bound(check: Check, mode: str, release: str = "") -> tuple[Limits, str]:
+    """A check's bounds in a form, on a kernel's release."""
+    number = re.match(r"(\d+)\.(\d+)", release)
+    if check.older and number and (int(number[1]), int(number[2])) < series_number(check.older.before):
+        return (check.older.min, check.older.max), check.older.why
     if mode not in OWN_LENGTHS and isinstance(check.short, Bound):
         return (check.short.min, check.short.max), check.short.why
     if mode not in OWN_LENGTHS and check.short is False:
@@ -249,7 +255,7 @@ def judge(experiment: Experiment, results: ResultSet) -> list[Verdict]:
     table = Table.of(results, committed_ns2(experiment))
     verdicts = []
     for check in experiment.checks:
-        bound, why = _bound(check, results.mode)
+        bound, why = _bound(check, results.mode, results.provenance.get("kernel", {}).get("release", ""))
         mine = [case for case in cases if matches(case, check.case)]
         if check.of is not None:
             mine = [case for case in mine if {**case, **check.of} != case and {**case, **check.of} in cases]

@@ -69,6 +69,16 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Older:
+    """A check's bounds on kernels before a series such as "6.7", and what these kernels lack or do differently."""
+
+    before: str
+    why: str
+    min: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True)
 class Differs:
     """Why a check misses its bound in these cases, and the range of its values there; outside of it the check fails."""
 
@@ -98,6 +108,7 @@ class Check:
     order: the bound is the paper's own statement, an order or a trend without a number; if met, it is reproduced.
     differs: where the current kernel misses this bound, which remains as claimed: why, and the range of its values.
     rival: where a rival such as cubic, which is best effort, meets this bound too: why the bound remains useful.
+    older: the bound on kernels that lack what this one is about, in place of this one and of the short form's.
     """
 
     metric: str
@@ -116,6 +127,7 @@ class Check:
     differs: tuple[Differs, ...] = ()
     rival: tuple[Kept, ...] = ()
     short: Bound | bool = True
+    older: Older | None = None
 
 
 @dataclass(frozen=True)
@@ -411,6 +423,8 @@ class _References:
             self.refuse(where, "order is of a bound that the paper states without a number: needs min or max, no paper")
         if bounded and not check.why:
             self.refuse(where, "a bound needs its reason in why")
+        if check.older and not (bounded and re.fullmatch(r"\d+\.\d+", check.older.before)):
+            self.refuse(where, "older is of a bound, and before is a series such as 6.7")
         if check.differs and not bounded:
             self.refuse(where, "differs tells why a bound is missed: needs min or max")
         if check.rival and not bounded:

@@ -167,6 +167,8 @@ def reasons() -> Iterator[tuple[str, str]]:
             yield from ((name, one.why) for one in check.differs)
             if not isinstance(check.short, bool):
                 yield name, check.short.why
+            if check.older:
+                yield name, check.older.why
     for figure in figures.listed():
         yield from ((figure.key, one.text) for one in figure.why)
         yield from ((figure.key, one.why) for one in figure.beside)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,22 @@ def test_comparisons_are_made_seed_by_seed() -> None:
     # the means are equal, but in each seed the two differ by a fifth or more
     assert status('min = 95\neach = true\nof = { background = "alone" }', [8.0, 10.0], [10.0, 8.0]) == ["fail"]
     assert status('min = 95\nof = { background = "alone" }', [8.0], [0.0]) == ["fail"], "nothing to compare with"
+
+
+def test_an_older_kernel_has_bounds_of_its_own() -> None:
+    one = experiment(CHECK + 'min = 9\nshort = { min = 8.8, why = "shorter" }\n'
+                     'older = { before = "6.7", min = 8, why = "it lacks something" }')  # fmt: skip
+    made = result_set(one, {"alone": [{"be": 9.0}] * 2, "polite": [{"be": 8.5}] * 2})
+    for release, mode, expected in (
+        ("6.1.176", "default", ("pass", "it lacks something")), ("6.1.176", "short", ("pass", "it lacks something")),
+        ("6.6.0", "default", ("pass", "it lacks something")), ("6.7.0-rc1", "default", ("fail", "w")),
+        ("6.12.117", "short", ("fail", "shorter")), ("?", "default", ("fail", "w")),
+    ):  # fmt: skip
+        on_it = replace(made, mode=mode, provenance={**made.provenance, "kernel": {"release": release}})
+        (verdict,) = checks.judge(one, on_it)
+        assert (verdict.status, verdict.why) == expected, release
+    with pytest.raises(LbeError, match="before is a series"):
+        experiment(CHECK + 'min = 9\nolder = { before = "new", min = 8, why = "w" }')
 
 
 def test_short_form_has_bounds_of_its_own() -> None:
