@@ -95,14 +95,6 @@ COUNTERS = (
         "none: from 0 in each turn; a flow alone sends on, and at the wrap its turn counts as unused for one slot",
     ),
     Counter(
-        "tcp_lbe/module.c", "delivered_ce", "2^16 marks",
-        "none: compared for equality only, with its value at the latest ACK, which is no 2^16 packets ago",
-    ),
-    Counter(
-        "tcp_lbe/module.c", "bytes_acked", "2^16 bytes",
-        "none: a difference over the ACK of a single packet, which is no longer than that",
-    ),
-    Counter(
         "tcp_lbe/module.c", "epoch", "2^32 changes of state", "none: a copy of the path's, compared for equality only"
     ),
     Counter("tcp_lp/lp.h", "mark_seq", OCTETS, f"{ARITHMETIC}::test_a_mark_across_the_wrap_of_sequence_numbers"),
