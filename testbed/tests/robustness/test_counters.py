@@ -229,7 +229,8 @@ SOURCES = ("include/lbe/*.h", "tcp_*/*.h", "tcp_*/*.c", "vulture/*.h", "vulture/
 #: the tests that FLOW_SUITE() of a file makes
 SHARED = REPO / "include/lbe/kunit_flow.h"
 STRUCT = re.compile(r"^struct \w+ \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-MEMBER = re.compile(r"\bu32 ([a-z_0-9]+(?:, [a-z_0-9]+)*);")
+#: members that are arrays may stand among them
+MEMBER = re.compile(r"\bu32 ([a-z_0-9]+(?:\[\w+\])?(?:, [a-z_0-9]+(?:\[\w+\])?)*);")
 
 
 def fields_of(path: Path) -> set[str]:
