@@ -75,7 +75,8 @@
  * @by_hand: the command is in the foreground until `vulturectl bg`
  * @taken_out: processes that `vulturectl fg` has named; they count with their descendants
  * @steer, @steered: the weight of its downloads; valid if @steered
- * @weight_up: weight that the uploads' cgroup has; 0: none, as it is an ordinary one's or cannot be set
+ * @weight_up: weight that the cgroup has for uploads; 0: none, as it has an ordinary one's or none
+ *	can be set
  * @link: link of the BPF program on the cgroup, or -1
  * @exempt: guard: the cgroup is exempt from what cgroups above it have (scope.h)
  * @held: run has said that a cgroup above keeps the command's new connections in the background
@@ -922,10 +923,8 @@ static const char *weigh_uploads(struct plan *plan)
 			weight = LEND_WEIGHT_MAX;
 		if (weight != plan->weight_up && !lend_weight(plan->lent, weight, each, &why))
 			return why;
-	} else if (!*plan->dir) {
-		return "the command has no cgroup";
 	} else {
-		why = set_cgroup(&cgroup, plan->dir);
+		why = *plan->dir ? set_cgroup(&cgroup, plan->dir) : "the command has no cgroup";
 		if (why)
 			return why;
 		if (weight_set(0, cgroup, weight, each))
