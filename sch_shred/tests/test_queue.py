@@ -22,11 +22,13 @@ pytestmark = pytest.mark.scenario
 
 RED = "limit 300000 min 15000 max 45000 avpkt 1514 burst 20 bandwidth 10mbit probability 0.1"
 
-# Two greedy flows beside one that fills nearly the whole link from the first packet on, so that both of RED's
-# regions and the limit are met. The queue is never empty: sch_red's idle time never begins below tbf, ours does.
+#: the same with room for 40 packets of 1250 bytes
+SMALL = RED.replace("limit 300000", "limit 50000")
+
+# Two greedy flows beside one that takes a part of the link.
 EXPERIMENT = """
 [experiment]
-claim = "one run for the comparison of two queues"
+claim = "the queue below greedy flows"
 source = "made for this test"
 duration_s = 20
 measure_s = [1, 20]
@@ -71,45 +73,105 @@ def backend() -> Uml:
     return made
 
 
-def record(backend: Uml, queue: str, other: str, seed: int, ecn: str = "false", dscp: int = 0) -> Record:
-    """One run with `queue` at the bottleneck; `other` is set up on an idle device.
+#: Packets of 1250 bytes, each of which takes 1 ms of the link. They arrive in bursts at fixed times, which lie halfway
+#: between two departures: a burst takes less than 0.1 ms, and the link's departures keep their times while the queue has
+#: a packet. So a packet meets the same packets in the queue however long a system call takes. The queue is never empty:
+#: sch_red's idle time never begins below tbf, ours does. What arrived is stored as number and TOS byte of each packet.
+COMPARED = """
+set -eu
+export TC_LIB_DIR=/tmp/job/tc
+insmod {host}{module}
+ip netns add far
+ip link add near type veth peer name end netns far
+ip link add idle type dummy
+ip addr add 10.8.0.1/24 dev near
+ip -n far addr add 10.8.0.2/24 dev end
+ip link set near up
+ip link set idle up
+ip -n far link set end address 02:00:00:00:08:02 up
+ip neigh replace 10.8.0.2 lladdr 02:00:00:00:08:02 dev near nud permanent
+tc qdisc add dev near root handle 1: tbf rate 10mbit burst 1514 limit 10m
+tc qdisc add dev near parent 1:1 handle 10: {queue}
+tc qdisc add dev idle root handle 10: {other}
+ip netns exec far /usr/bin/python3 -c '
+import socket, struct
+end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+end.setsockopt(socket.IPPROTO_IP, 13, 1)  # IP_RECVTOS
+end.bind(("10.8.0.2", 9))
+end.settimeout(2)
+with open("'$LBE_OUT'/came", "wb") as file:
+    while True:
+        try:
+            data, more, _, _ = end.recvmsg(2000, 100)
+        except TimeoutError:
+            break
+        file.write(data[:4] + more[0][2][:1])
+' &
+sleep 1
+/usr/bin/python3 - <<'END'
+import os, socket, struct, time
 
-    So that both runs of a comparison read the clock equally often before they begin: in
-    virtual time that costs time, and a microsecond decides a packet's fate in the end.
-    """
-    lines = f"{queue}\\nqdisc add dev lo root handle 99: {other}"
-    experiment = parse(EXPERIMENT.format(queue=lines, ecn=ecn, dscp=dscp), Path("shred_comparison.toml"))
-    (job,) = runner.plan(experiment, runner.Options(runs=1, seed=seed))
-    return runner.run_one(job, backend)
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+ends = []
+for tos in {marks}:
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    one.setsockopt(socket.SOL_SOCKET, 32, 64 << 20)  # SO_SNDBUFFORCE
+    one.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+    one.connect(("10.8.0.2", 9))
+    ends.append(one)
+number, longest = 0, 0.0
+begin = time.monotonic() + 0.01
+for burst in range(2001):
+    # four packets leave between two bursts; now and then more than the averages know of, and more than there is room for
+    usual = 6 if burst % 500 > 400 else 4 + (burst % 4 == 0)
+    size = {{0: 1, 1: 15}}.get(burst, 80 if burst % 200 == 199 else usual)
+    at = begin + (0.004 * burst + 0.00025 if burst else 0.0)
+    time.sleep(max(at - time.monotonic(), 0))
+    for _ in range(size):
+        ends[number % len(ends)].send(struct.pack("!I", number) + bytes(1204))
+        number += 1
+    longest = max(longest, time.monotonic() - at)
+with open(os.environ["LBE_OUT"] + "/sent", "w") as file:
+    file.write(f"{{number}} {{longest}}")
+END
+wait
+tc -s -j qdisc show dev near > "$LBE_OUT/queues"
+"""
 
 
-def flows(run: Record) -> list[bytes]:
-    """All samples of all flows, and the packets dropped and marked so far at each step."""
-    queue = run.series.queue
-    return [run.series.send.tobytes(), run.series.recv.tobytes(), queue["drops"].tobytes(), queue["marks"].tobytes()]
+def came(backend: Uml, path: Path, queue: str, other: str, seed: int, marks: tuple[int, ...]) -> tuple[bytes, Shown]:
+    """Which packets arrived below `queue`, and with which TOS byte; the queue at the end. `other` is set up on an idle
+    device, so that both runs of a comparison have drawn the same random numbers before they begin."""
+    out = guest(backend, path, COMPARED, seed=seed, queue=queue, other=other, marks=marks)
+    sent, longest_s = (float(word) for word in (out / "sent").read_text().split())
+    assert sent > 8_500 and longest_s < 0.0002, "a burst must end before the next departure"
+    return (out / "came").read_bytes(), json.loads((out / "queues").read_text())[-1]
 
 
-def compare(backend: Uml, red: str, shred: str, seed: int, ecn: str = "false", dscp: int = 0) -> bool:
-    """Is what each flow sent, got and lost the same under both queues, at every step?"""
-    one = record(backend, red, shred, seed, ecn, dscp)
-    two = record(backend, shred, red, seed, ecn, dscp)
-    return flows(one) == flows(two)
+def compare(backend: Uml, path: Path, red: str, shred: str, seed: int, marks: tuple[int, ...] = (0, 7 << 2)) -> bool:
+    """Are the same packets dropped and marked by both queues? The packets say what `marks` has for a TOS byte."""
+    one, shown = came(backend, path / "red", red, shred, seed, marks)
+    two, _ = came(backend, path / "shred", shred, red, seed, marks)
+    # both of RED's regions and the limit were met
+    assert len(one) > 5 * 7_000 and shown["early"] > 100 and shown["pdrop"] > 10, shown
+    return one == two
 
 
 @pytest.mark.parametrize(("flags", "seed"), [("", 1), ("", 2), ("ecn", 1), ("ecn harddrop", 2)])
-def test_hint_off_is_red_bit_for_bit(backend: Uml, flags: str, seed: int) -> None:
+def test_hint_off_is_red_bit_for_bit(backend: Uml, tmp_path: Path, flags: str, seed: int) -> None:
     """Same random numbers, same packets dropped or marked, whatever the packets say (DSCP 7 is the oldest age).
 
     Not so with adaptive: sch_red looks for it in the old flags, where today's tc does not put
     it, and never adapts (up to 7.2). Ours does; test_adaptive_adapts.
     """
-    ecn = "true" if "ecn" in flags else "false"
-    assert compare(backend, f"red {RED} {flags}", f"shred {RED} {flags} hint off nogentle", seed, ecn, dscp=7)
+    marks = (0, 7 << 2, 2, 7 << 2 | 1) if "ecn" in flags else (0, 7 << 2)
+    assert compare(backend, tmp_path, f"red {SMALL} {flags}", f"shred {SMALL} {flags} hint off nogentle", seed, marks)
 
 
-def test_with_hints_the_queue_is_not_red(backend: Uml) -> None:
+def test_with_hints_the_queue_is_not_red(backend: Uml, tmp_path: Path) -> None:
     """The comparison above can fail."""
-    assert not compare(backend, f"red {RED}", f"shred {RED} nogentle", seed=1, dscp=7)
+    assert not compare(backend, tmp_path, f"red {SMALL}", f"shred {SMALL} nogentle", seed=1)
 
 
 #: two UDP flows that offer 10 % more than the link carries; of each what its packets say, and their size
@@ -339,14 +401,14 @@ rmmod sch_shred
 """
 
 
-def guest(backend: Uml, tmp_path: Path, script: str, **words: object) -> Path:
+def guest(backend: Uml, tmp_path: Path, script: str, seed: int = 1, **words: object) -> Path:
     """Run a script in a fresh guest with the queue's module and tc's plugin at hand."""
     job = tmp_path / "job"
     (job / "tc").mkdir(parents=True)
     shutil.copy(build_tc_plugin(), job / "tc")
     module = backend.tools().modules["sch_shred"]
     (job / "job.sh").write_text(script.format(host=HOST_ROOT, module=module, **words))
-    Machine(backend.build).run(job, tmp_path / "out", wall_limit_s=300)
+    Machine(backend.build).run(job, tmp_path / "out", seed, wall_limit_s=300)
     return tmp_path / "out"
 
 
