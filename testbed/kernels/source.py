@@ -55,6 +55,9 @@ def edits(series: str) -> list[Edit]:
     clock. Two runs that differ in one tc line, and so by a microsecond, would have different random
     numbers from the first reseed on, and two queues could not be compared under the same numbers.
 
+    PTRACE_O_EXITKILL: before 6.12 the guest's processes go on as processes of the host if the kernel is killed. A loop
+    in a guest would take a CPU until somebody ends it. Later series give them a death signal themselves.
+
     KUNIT_LOG_SIZE: before 6.6 debugfs keeps only 512 bytes of a test case's log, so that a
     failure cannot be read back completely. The line buffer, which is on the stack, keeps its size.
     """
@@ -72,7 +75,15 @@ def edits(series: str) -> list[Edit]:
         Edit("include/kunit/test.h", r"(#define KUNIT_LOG_SIZE\t)512\n", r"\g<1>(64 * 1024)\n"),
         Edit("lib/kunit/test.c", r"char line\[KUNIT_LOG_SIZE\]", "char line[512]"),
     ]
-    return always + (small_log if series_number(series) < (6, 6) else [])
+    orphans = [
+        Edit("arch/um/os-Linux/skas/process.c", rf"\(void \*\){gap}PTRACE_O_TRACESYSGOOD\)", text)
+        for gap, text in (
+            (" ", "(void *) (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL))"),
+            ("", "(void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL))"),
+        )
+    ]
+    number = series_number(series)
+    return always + (small_log if number < (6, 6) else []) + (orphans if number < (6, 12) else [])
 
 
 def apply_edits(tree: Path, series: str) -> None:
