@@ -102,8 +102,9 @@
  * @bytes_acked: likewise; the difference is used if an ACK is that of a single packet
  * @grant: packets granted at that time; 0: none
  * @mark: the parts of the LE mark that this control has set (LBE_MARK_*)
- * @in_line: @place is in the list of those that wait for their turn; it and @active share no byte
- *	with fields that the socket's lock guards, since other sockets write them
+ * @in_line: @place is in the list of those that wait for their turn; it and @active are in a
+ *	structure of their own, so that they share no byte with fields that the socket's lock
+ *	guards: other sockets write them
  * @active: it has the turn or waits for it, and is counted as such for its weight
  * @claimed: sch_fq has claimed the pacing of the socket since init
  * @resends: packets that were lost in a silence or at the end of START are still to be sent again
@@ -127,8 +128,10 @@ struct lbe_flow {
 	u16 bytes_acked;
 	u8 grant;
 	u8 mark;
-	u8 in_line:1,
-	   active:1;
+	struct {
+		u8 in_line:1,
+		   active:1;
+	};
 	u8 claimed:1,
 	   resends:1,
 	   on:1,

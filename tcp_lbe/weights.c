@@ -108,17 +108,20 @@ u8 lbe_weights_group(const struct sock *sk)
 	u8 group = 0;
 #ifdef CONFIG_SOCK_CGROUP_DATA
 	struct lbe_weights *weights = lbe_weights_of(sk);
-	struct lbe_weight *w = NULL;
-	struct cgroup *cgroup;
+	struct cgroup *cgroup, *nearest = NULL;
+	struct lbe_weight *w;
 
 	if (!READ_ONCE(weights->known))
 		return 0;
 	cgroup = sock_cgroup_ptr((struct sock_cgroup_data *)&sk->sk_cgrp_data);
 	spin_lock_bh(&weights->lock);
-	for (; cgroup && !w; cgroup = cgroup_parent(cgroup))
-		w = lbe_weights_find(weights, cgroup_id(cgroup));
-	if (w)
-		group = w - weights->place + 1;
+	/* Once over the table, however deep the cgroup lies: users choose the depth. */
+	for (w = weights->place; w < weights->place + LBE_WEIGHTS_MOST; w++)
+		if (w->id && cgroup_is_descendant(cgroup, w->cgroup) &&
+		    (!nearest || w->cgroup->level > nearest->level)) {
+			nearest = w->cgroup;
+			group = w - weights->place + 1;
+		}
 	spin_unlock_bh(&weights->lock);
 #endif
 	return group;
@@ -234,6 +237,8 @@ static int lbe_weights_add(struct lbe_weights *weights, struct cgroup *cgroup, u
 	w->cgroup = cgroup;
 	WRITE_ONCE(w->given, given);
 	WRITE_ONCE(w->each, each);
+	/* No flow refers to a place that is free. */
+	atomic_set(&w->active, 0);
 	spin_lock_bh(&weights->lock);
 	w->id = id;
 	WRITE_ONCE(weights->known, weights->known + 1);
@@ -265,23 +270,28 @@ static int lbe_weights_set(struct lbe_weights *weights, u64 id, u32 given, bool 
 {
 	struct cgroup *cgroup = lbe_cgroup(id);
 	struct lbe_weight *w;
-	int err = 0;
+	int err;
 
 	if (IS_ERR(cgroup))
 		return PTR_ERR(cgroup);
 	w = lbe_weights_find(weights, id);
 	if (w) {
+		bool same = w->given == given && w->each == each;
+
+		lbe_cgroup_put(cgroup);
+		if (same)
+			return 0;
 		WRITE_ONCE(w->given, given);
 		WRITE_ONCE(w->each, each);
-		lbe_cgroup_put(cgroup);
 	} else {
 		err = lbe_weights_add(weights, cgroup, id, given, each);
-		if (err)
+		if (err) {
 			lbe_cgroup_put(cgroup);
+			return err;
+		}
 	}
-	if (!err)
-		lbe_weights_tell(weights);
-	return err;
+	lbe_weights_tell(weights);
+	return 0;
 }
 
 static int lbe_weights_del(struct lbe_weights *weights, u64 id)

@@ -922,7 +922,7 @@ static inline u64 lbe_path_cycle_us(const struct lbe_path *p, u64 weights)
 /* How long a turn of a flow with this weight lasts while other flows wait for theirs */
 static inline u32 lbe_path_part_us(const struct lbe_path *p, u32 weight)
 {
-	u64 weights = min(p->turn_weight + p->line_weight, LBE_WEIGHTS_MAX);
+	u64 weights = clamp_t(u64, p->turn_weight + p->line_weight, 1, LBE_WEIGHTS_MAX);
 
 	return (u32)div64_u64(lbe_path_cycle_us(p, weights) * min_t(u64, weight, weights),
 			      weights);

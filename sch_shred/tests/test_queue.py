@@ -74,7 +74,7 @@ def backend() -> Uml:
 
 
 #: Packets of 1250 bytes, each of which takes 1 ms of the link. They arrive in bursts at fixed times, which lie halfway
-#: between two departures: a burst takes less than 0.1 ms, and the link's departures keep their times while the queue has
+#: between two departures: a burst takes less than 0.1 ms, and the link's departures keep their times while it has
 #: a packet. So a packet meets the same packets in the queue however long a system call takes. The queue is never empty:
 #: sch_red's idle time never begins below tbf, ours does. What arrived is stored as number and TOS byte of each packet.
 COMPARED = """
@@ -123,7 +123,7 @@ for tos in {marks}:
 number, longest = 0, 0.0
 begin = time.monotonic() + 0.01
 for burst in range(2001):
-    # four packets leave between two bursts; now and then more than the averages know of, and more than there is room for
+    # four packets leave between two bursts; now and then more than the averages know, and more than there is room for
     usual = 6 if burst % 500 > 400 else 4 + (burst % 4 == 0)
     size = {{0: 1, 1: 15}}.get(burst, 80 if burst % 200 == 199 else usual)
     at = begin + (0.004 * burst + 0.00025 if burst else 0.0)

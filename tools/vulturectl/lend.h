@@ -58,7 +58,8 @@ bool lend_program(int fd, bool up);
 
 /**
  * lend_weight() - have the uploads of a lent cgroup given a weight
- * @weight: 1 to LEND_WEIGHT_MAX
+ * @weight: 1 to LEND_WEIGHT_MAX, or with @each to STEER_WEIGHT: more ordinary connections a user
+ *	can open anyway
  * @each: for each connection, not for all together
  * @why: a sentence on why it was not done
  * Return: whether the service has done so

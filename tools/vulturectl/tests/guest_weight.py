@@ -81,7 +81,8 @@ def test_a_caller_of_the_service_names_no_other_weight() -> None:
                 tell(process, f"{text}\n")
                 assert int(line_of(process)) == length, text
                 assert len(table()) == 1
-        for text in ("weight", "weight 0", "weight 10001", "weight -5", "weight 5 all", "weight 5 each x", "weight5x"):
+        wrong = "weight", "weight 0", "weight 10001", "weight 1001 each", "weight -5", "weight 5 all", "weight5x"
+        for text in (*wrong, "weight 5 each x"):
             with caller(**USER) as (process, _):
                 tell(process, f"{text}\n")
                 assert int(line_of(process)) == 0, text
