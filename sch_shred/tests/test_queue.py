@@ -14,7 +14,6 @@ import pytest
 from testbed.backends.machine import Machine
 from testbed.backends.tools import build_tc_plugin
 from testbed.backends.uml import HOST_ROOT, Uml
-from testbed.results.files import Record
 from testbed.run import runner
 from testbed.spec.experiment import parse
 
