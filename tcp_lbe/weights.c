@@ -42,7 +42,8 @@
  * struct lbe_weight - the weight of one cgroup
  * @id: number of the cgroup, which is never another one's; 0: this place is free. Written under the
  *	namespace's @mutex and @lock
- * @cgroup: the cgroup, with a reference; guarded by @mutex
+ * @cgroup: the cgroup, with a reference; guarded by @mutex. Flows read it under @lock, and only
+ *	while @id is not 0
  * @given: the weight as users give it; written under @mutex, read at any time
  * @each: it is for each flow, not for all together; likewise
  * @active: flows of the cgroup that have the turn or wait for it; each is counted under the lock of
@@ -78,6 +79,11 @@ struct lbe_weights {
 
 static unsigned int lbe_weights_id __read_mostly;
 
+/* Visit all places, also free ones; none before the first weight is set */
+#define lbe_weights_for_each(w, weights)					\
+	for ((w) = (weights)->place;						\
+	     (w) && (w) < (weights)->place + LBE_WEIGHTS_MOST; (w)++)
+
 static struct lbe_weights *lbe_weights_of(const struct sock *sk)
 {
 	return net_generic(sock_net(sk), lbe_weights_id);
@@ -86,9 +92,9 @@ static struct lbe_weights *lbe_weights_of(const struct sock *sk)
 /* The place of a cgroup, or NULL. Caller: holds the mutex or the lock. */
 static struct lbe_weight *lbe_weights_find(const struct lbe_weights *weights, u64 id)
 {
-	struct lbe_weight *w = weights->place;
+	struct lbe_weight *w;
 
-	for (; w && w < weights->place + LBE_WEIGHTS_MOST; w++)
+	lbe_weights_for_each(w, weights)
 		if (w->id == id)
 			return w;
 	return NULL;
@@ -116,7 +122,7 @@ u8 lbe_weights_group(const struct sock *sk)
 	cgroup = sock_cgroup_ptr((struct sock_cgroup_data *)&sk->sk_cgrp_data);
 	spin_lock_bh(&weights->lock);
 	/* Once over the table, however deep the cgroup lies: users choose the depth. */
-	for (w = weights->place; w < weights->place + LBE_WEIGHTS_MOST; w++)
+	lbe_weights_for_each(w, weights)
 		if (w->id && cgroup_is_descendant(cgroup, w->cgroup) &&
 		    (!nearest || w->cgroup->level > nearest->level)) {
 			nearest = w->cgroup;
@@ -166,10 +172,10 @@ static int lbe_weights_make_room(struct lbe_weights *weights)
 /* Tell all flows what has changed. Then none refers to a place that has become free. */
 static void lbe_weights_tell(struct lbe_weights *weights)
 {
-	struct lbe_weight *w = weights->place;
+	struct lbe_weight *w;
 
 	lbe_paths_each(weights->net, lbe_flows_regroup);
-	for (; w && w < weights->place + LBE_WEIGHTS_MOST; w++)
+	lbe_weights_for_each(w, weights)
 		if (!w->id && w->cgroup) {
 			lbe_cgroup_put(w->cgroup);
 			w->cgroup = NULL;
@@ -198,9 +204,9 @@ static bool lbe_weight_is_dead(const struct lbe_weight *w)
 static void lbe_weights_prune(struct lbe_weights *weights)
 {
 	unsigned int known = weights->known;
-	struct lbe_weight *w = weights->place;
+	struct lbe_weight *w;
 
-	for (; w && w < weights->place + LBE_WEIGHTS_MOST; w++)
+	lbe_weights_for_each(w, weights)
 		if (w->id && lbe_weight_is_dead(w))
 			lbe_weights_forget(weights, w);
 	if (known != weights->known)
@@ -384,7 +390,7 @@ static int lbe_weights_show(struct seq_file *seq, void *v)
 
 	seq_puts(seq, "cgroup weight of active\n");
 	mutex_lock(&weights->mutex);
-	for (w = weights->place; w && w < weights->place + LBE_WEIGHTS_MOST; w++)
+	lbe_weights_for_each(w, weights)
 		if (w->id && !lbe_weight_is_dead(w))
 			seq_printf(seq, "%llu %u %s %d\n", w->id, w->given,
 				   w->each ? "each" : "all", atomic_read(&w->active));
@@ -415,7 +421,7 @@ static void __net_exit lbe_weights_exit(struct net *net)
 
 	remove_proc_entry(LBE_WEIGHTS_FILE, net->proc_net);
 	cancel_delayed_work_sync(&weights->look);
-	for (w = weights->place; w && w < weights->place + LBE_WEIGHTS_MOST; w++)
+	lbe_weights_for_each(w, weights)
 		if (w->cgroup)
 			lbe_cgroup_put(w->cgroup);
 	kvfree(weights->place);

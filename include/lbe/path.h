@@ -2104,25 +2104,26 @@ static inline bool lbe_path_contradicts(struct lbe_path *p, struct lbe_view *v,
 					const struct lbe_path_ack *a)
 {
 	u64 apart_us = a->now_us - min(a->now_us, p->spoke_us);
-	u32 turn_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) :
-		      lbe_path_part_us(p, p->spoke ? p->spoke->weight : 0);
-	bool another = p->spoke && p->flows > 1 && apart_us < turn_us + p->rtt_us;
 	u32 now_ms = (u32)div_u64(a->now_us, 1000);
 	s32 off_us = (s32)(a->delay_us - p->spoke_delay_us);
 	s32 own_us = (s32)(a->delay_us - v->delay_us);
 	s32 same_us = 2 * max(own_us, -own_us) + lbe_path_pkt_us(p) + LBE_PATH_ERROR_US;
 	int side = (off_us > same_us) - (off_us < -same_us);
-	struct lbe_view *other;
+	struct lbe_view *other = p->spoke;
+	u32 turn_us;
 
-	if (p->spoke == v || (u16)(now_ms - v->turn_ms) * 1000U < lbe_path_answer_us(p))
+	if (other == v || (u16)(now_ms - v->turn_ms) * 1000U < lbe_path_answer_us(p))
 		return false;
 	v->turn_ms = (u16)now_ms;
 	v->delay_us = a->delay_us;
-	other = p->spoke;
 	p->spoke = v;
 	p->spoke_us = a->now_us;
 	p->spoke_delay_us = a->delay_us;
-	if (!another)
+	if (!other || p->flows < 2)
+		return false;
+	turn_us = p->state == LBE_FLOOR ? 2 * lbe_path_pair_us(p) :
+		  lbe_path_part_us(p, other->weight);
+	if (apart_us >= turn_us + p->rtt_us)
 		return false;
 	lbe_view_add(v, side, now_ms);
 	lbe_view_add(other, -side, now_ms);
