@@ -228,7 +228,7 @@ static bool weigh(const struct lent *to, const char *text)
 	int n = sscanf(text, LEND_WEIGHT " %9u %4s%c", &weight, each, &rest);
 
 	if ((n != 1 && n != 2) || (n == 2 && strcmp(each, "each")) || !weight ||
-	    weight > (n == 2 ? STEER_WEIGHT : LEND_WEIGHT_MAX))
+	    weight > lend_weight_max(n == 2))
 		return false;
 	if (set_cgroup(&cgroup, to->dir))
 		answer(to->connection, "-its cgroup is gone");

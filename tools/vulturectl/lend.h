@@ -42,6 +42,14 @@
 #define LEND_WEIGHT	"weight"
 #define LEND_WEIGHT_MAX	(STEER_WEIGHT * STEER_PERCENT_MAX / STEER_PERCENT)
 
+/* lend_weight_max() - the limit of a weight: that of ten ordinary connections, or for each
+ * connection that of an ordinary one. A user can open as many anyway.
+ */
+static inline uint32_t lend_weight_max(bool each)
+{
+	return each ? STEER_WEIGHT : LEND_WEIGHT_MAX;
+}
+
 /**
  * lend_ask() - ask the service for a cgroup for this process
  * @up: with the program for uploads
@@ -58,8 +66,7 @@ bool lend_program(int fd, bool up);
 
 /**
  * lend_weight() - have the uploads of a lent cgroup given a weight
- * @weight: 1 to LEND_WEIGHT_MAX, or with @each to STEER_WEIGHT: more ordinary connections a user
- *	can open anyway
+ * @weight: 1 to lend_weight_max(@each)
  * @each: for each connection, not for all together
  * @why: a sentence on why it was not done
  * Return: whether the service has done so

@@ -919,8 +919,8 @@ static const char *weigh_uploads(struct plan *plan)
 	if (strcmp(plan->up, "lbe"))
 		return "only lbe has weights";
 	if (plan->lent >= 0) {
-		if (weight > (each ? STEER_WEIGHT : LEND_WEIGHT_MAX))
-			weight = each ? STEER_WEIGHT : LEND_WEIGHT_MAX;
+		if (weight > lend_weight_max(each))
+			weight = lend_weight_max(each);
 		if (weight != plan->weight_up && !lend_weight(plan->lent, weight, each, &why))
 			return why;
 	} else {
