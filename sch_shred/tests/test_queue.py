@@ -72,22 +72,26 @@ def backend() -> Uml:
     return made
 
 
-#: Packets of 1250 bytes, each of which takes 1 ms of the link. They arrive in bursts at fixed times, which lie halfway
-#: between two departures: a burst takes less than 0.1 ms, and the link's departures keep their times while it has
-#: a packet. So a packet meets the same packets in the queue however long a system call takes. The queue is never empty:
-#: sch_red's idle time never begins below tbf, ours does. What arrived is stored as number and TOS byte of each packet.
-COMPARED = """
+#: Begin of a guest's program: the module, and two devices that face each other, one of them in the namespace "far".
+PAIR = """
 set -eu
 export TC_LIB_DIR=/tmp/job/tc
 insmod {host}{module}
 ip netns add far
 ip link add near type veth peer name end netns far
-ip link add idle type dummy
 ip addr add 10.8.0.1/24 dev near
 ip -n far addr add 10.8.0.2/24 dev end
 ip link set near up
+ip -n far link set end up
+"""
+
+#: Packets of 1250 bytes, each of which takes 1 ms of the link. They arrive in bursts at fixed times, which lie halfway
+#: between two departures: a burst takes less than 0.1 ms, and the link's departures keep their times while it has
+#: a packet. So a packet meets the same packets in the queue however long a system call takes. The queue is never empty:
+#: sch_red's idle time never begins below tbf, ours does. What arrived is stored as number and TOS byte of each packet.
+COMPARED = PAIR + """ip link add idle type dummy
 ip link set idle up
-ip -n far link set end address 02:00:00:00:08:02 up
+ip -n far link set end address 02:00:00:00:08:02
 ip neigh replace 10.8.0.2 lladdr 02:00:00:00:08:02 dev near nud permanent
 tc qdisc add dev near root handle 1: tbf rate 10mbit burst 1514 limit 10m
 tc qdisc add dev near parent 1:1 handle 10: {queue}
@@ -477,17 +481,7 @@ def test_a_bridged_frame_keeps_its_inner_vlan(backend: Uml, tmp_path: Path) -> N
         assert vlan == sent and header == (washed4 if ethertype == "2048" else washed6), (sent, vlan, header)
 
 
-SPLIT = """
-set -eu
-export TC_LIB_DIR=/tmp/job/tc
-insmod {host}{module}
-ip netns add far
-ip link add near type veth peer name end netns far
-ip addr add 10.8.0.1/24 dev near
-ip -n far addr add 10.8.0.2/24 dev end
-ip link set near up
-ip -n far link set end up
-tc qdisc add dev near root handle 1: tbf rate 50mbit burst 200k limit 10m
+SPLIT = PAIR + """tc qdisc add dev near root handle 1: tbf rate 50mbit burst 200k limit 10m
 tc qdisc add dev near parent 1:1 handle 10: shred bandwidth 50mbit limit {limit} min 20000 max 40000 {words}
 ip netns exec far /usr/bin/python3 -c '
 import socket
@@ -527,17 +521,7 @@ def test_aggregates_are_split_and_parents_count_right(backend: Uml, tmp_path: Pa
     assert sent_bytes < 1515 if words else sent_bytes > 3000
 
 
-LARGE = """
-set -eu
-export TC_LIB_DIR=/tmp/job/tc
-insmod {host}{module}
-ip netns add far
-ip link add near type veth peer name end netns far
-ip addr add 10.8.0.1/24 dev near
-ip -n far addr add 10.8.0.2/24 dev end
-ip link set near up
-ip -n far link set end up
-tc qdisc add dev near root handle 1: prio
+LARGE = PAIR + """tc qdisc add dev near root handle 1: prio
 tc qdisc add dev near parent 1:1 handle 10: shred bandwidth 1mbit limit 20000 min 5000 max 15000 {words}
 tc qdisc add dev near parent 1:2 handle 20: shred bandwidth 1mbit limit 20000 min 5000 max 15000 {words}
 ip netns exec far /usr/bin/python3 -c '
