@@ -147,6 +147,47 @@ print("facts " + json.dumps(facts))
     shares(facts, ("equal", 1))
 
 
+def test_a_connection_that_was_reset_takes_nothing_of_its_programs_weight(tmp_path: Path) -> None:
+    """Not even if it had the turn, and its process does not close it."""
+    program = f"""{WEIGHTS}
+serve("127.0.0.1")
+def reset():
+    # some of these connections have the turn when the peer resets them
+    listener = socket.create_server(("127.0.0.1", 5002))
+    for number in range(12):
+        peer = listener.accept()[0]
+        for _ in range(2 + number):
+            peer.recv(50000, socket.MSG_WAITALL)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
+threading.Thread(target=reset, daemon=True).start()
+one, two = cgroup("one"), cgroup("two")
+write(f"set {{one}} 1000")
+first, second = program("one", 1), program("two", 1)
+time.sleep(4)
+if not os.fork():
+    enter("one")
+    kept = []
+    for _ in range(12):
+        kept.append(connect(("127.0.0.1", 5002)))
+        try:
+            while True:
+                kept[-1].send(bytes(20000))
+        except ConnectionError:
+            pass
+    os.mkdir("/tmp/all_reset")
+    time.sleep(600)
+while not os.path.exists("/tmp/all_reset"):
+    time.sleep(1)
+time.sleep(4)
+facts = {{"equal": rates(15, first, second), "active": shown()[one]["active"]}}
+print("facts " + json.dumps(facts))
+"""
+    facts = flows(tmp_path, LINK, program, 600)
+    assert facts["active"] == "1", facts
+    shares(facts, ("equal", 1))
+
+
 def test_a_small_weight_starves_nobody(tmp_path: Path) -> None:
     """1 : 100 on 5 Mbit/s: the small one has its part, and never pauses for more than a second."""
     program = f"""{WEIGHTS}
