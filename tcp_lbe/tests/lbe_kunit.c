@@ -1422,6 +1422,30 @@ static void lbe_views(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->state, splits ? LBE_START : LBE_CRUISE);
 }
 
+/* Of ten parts of a second the heavy flow has nine, and then the light one follows. */
+static void lbe_views_after_a_heavy_turn(struct kunit *test)
+{
+	static const u64 apart_us[] = { 9 * RTT_US, 11 * RTT_US };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(apart_us); i++) {
+		struct lbe_path *p = cruising(test, MU / 2);
+		struct lbe_view light = ordinary, heavy = ordinary;
+		u64 now_us = NOW_US;
+
+		heavy.weight = 9 * LBE_WEIGHT;
+		p->flows = 2;
+		lbe_path_turn_begin(p, &light);
+		lbe_path_wait(p, &heavy);
+		speaks(p, &light, now_us, BASE_US);
+		now_us += 2 * RTT_US;
+		speaks(p, &heavy, now_us, BASE_US + 30000);
+		now_us += apart_us[i];
+		speaks(p, &light, now_us, BASE_US);
+		KUNIT_EXPECT_EQ(test, light.odd, apart_us[i] < 10 * RTT_US ? -1 : 0);
+	}
+}
+
 static void lbe_resumes(struct kunit *test)
 {
 	struct lbe_path *p = known_path(test);
@@ -2019,6 +2043,7 @@ static struct kunit_case lbe_cases[] = {
 	KUNIT_CASE(lbe_start_is_not_limited_while_others_wait),
 	KUNIT_CASE(lbe_start_corrects_a_guess),
 	KUNIT_CASE_PARAM(lbe_views, view_gen_params),
+	KUNIT_CASE(lbe_views_after_a_heavy_turn),
 	KUNIT_CASE(lbe_resumes),
 	KUNIT_CASE(lbe_own_queues_are_one_path),
 	KUNIT_CASE(lbe_only_one_differs),
